@@ -10,7 +10,7 @@ import { SystemRandomSource } from '../../src/crypto/random-source.ts';
 import { toEndpoint, type IpEndpoint } from '../../src/ip/ip-endpoint.ts';
 import { DEFAULT_SETTINGS } from '../../src/quic/connection/connection-settings.ts';
 import { Connection, type IdIssuer } from '../../src/quic/connection/connection.ts';
-import { TransmitBatch } from '../../src/quic/endpoint/transmit-batch.ts';
+import { TransmitBatch } from '../../src/net/sockets/transmit-batch.ts';
 import { PacketHeader, readPacketHeader } from '../../src/quic/wire/packet-header.ts';
 import { QuicClientTls, QuicServerTls } from '../../src/transports/tls/quic.ts';
 import { TestAuthority } from '../../test/support/test-certificates.ts';

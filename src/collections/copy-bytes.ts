@@ -13,3 +13,10 @@ export function copyBytes(
 ): void {
   copy.call(from, to, toAt, at, at + size);
 }
+
+/**
+ * A copy of a part, in memory of its own. `slice` of a `Buffer` is a view of the same memory, which is used
+ * again for the next datagram.
+ */
+export const copyOf = (bytes: Uint8Array, start: number, end: number): Uint8Array =>
+  new Uint8Array(bytes.subarray(start, end));

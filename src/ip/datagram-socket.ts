@@ -121,6 +121,12 @@ export interface DatagramHandlers {
   readonly onUnreachable?: ((destination: IpEndpoint, isHost: boolean) => void) | undefined;
 }
 
+/** Opens a datagram socket: `systemSockets().bindDatagrams`, or that of a test. */
+export type BindDatagrams = (
+  options: DatagramSocketOptions,
+  handlers: DatagramHandlers,
+) => Promise<DatagramSocket>;
+
 /**
  * A bound UDP socket that sends and receives datagrams in batches.
  *

@@ -168,6 +168,11 @@ export class Stack {
     return this.#output.isFull;
   }
 
+  /** Whether `transmit` may have something. */
+  get isReady(): boolean {
+    return this.#activity.isReady;
+  }
+
   /** Whether `nextEvent` may have something. */
   get hasEvents(): boolean {
     return this.#activity.eventful !== undefined;

@@ -14,11 +14,6 @@ export const MAX_DATAGRAM = 1472;
 /** Bytes of UDP payload that are received: announced as max_udp_payload_size. */
 export const MAX_RECEIVED_DATAGRAM = 65_527;
 
-/** Bytes of one batch to send, one call of the system: what UDP takes with its header. */
-export const MAX_BATCH_BYTES = 65_507;
-/** Datagrams of one batch: what Linux takes with UDP_SEGMENT. */
-export const MAX_BATCH_DATAGRAMS = 64;
-
 /** Milliseconds without a packet after which a connection ends, unless its settings say otherwise. */
 export const IDLE_TIMEOUT = 30_000;
 /** Milliseconds for a handshake as a whole; beyond, the connection ends as if it was idle. */

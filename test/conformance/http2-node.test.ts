@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import * as http2 from 'node:http2';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
-import { Http2Driver } from '../../src/http/http2/driver.ts';
+import { Http2Driver } from '../../src/http/http2/http2-driver.ts';
 import type { Field } from '../../src/http/http2/fields.ts';
 import type { Http2Settings } from '../../src/http/http2/settings.ts';
 import { systemClock } from '../../src/net/time/clock.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { kernelSockets } from '../../src/net/sockets/kernel/kernel-sockets.ts';
 import { nodeSockets } from '../../src/net/sockets/node/node-sockets.ts';
-import type { BindDatagrams } from '../../src/quic/endpoint/endpoint.ts';
+import type { BindDatagrams } from '../../src/ip/datagram-socket.ts';
 import { checkedIo, noKernelSockets } from '../support/kernel-io.ts';
 import { openStream, QuicEnds, type QuicEndsOptions } from '../support/quic-endpoint/quic-ends.ts';
 import { byteLinkConformance, type LinkEnds } from './byte-link.ts';

@@ -6,7 +6,8 @@ import {
   streamError,
 } from './errors.ts';
 import { checkRequest, checkResponse, checkTrailers, type Field } from './fields.ts';
-import { PING_BYTES, readUint32, writeUint32 } from './frames.ts';
+import { readUint32, writeUint32 } from '../../collections/network-order.ts';
+import { PING_BYTES } from './frames.ts';
 import { INTERIM_LIMIT, UNACKNOWLEDGED_LIMIT, WINDOW_LIMIT } from './limits.ts';
 import { LocalSettings } from './local-settings.ts';
 import { afterEnd, Receiver, type ReceiverHost } from './receiver.ts';

@@ -1,3 +1,5 @@
+import { readUint32, writeUint32 } from '../../collections/network-order.ts';
+
 /** The frame layer of HTTP/2 (RFC 9113 §4, §6): constants, and writers of frames. */
 
 export const FrameType = {
@@ -39,20 +41,6 @@ export const PREFACE = Uint8Array.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', (char
 /** The 31 bits of a stream identifier or a window increment; the bit above is reserved. */
 export const readUint31 = (bytes: Uint8Array, at: number): number =>
   readUint32(bytes, at) & ~(1 << 31);
-
-export const readUint32 = (bytes: Uint8Array, at: number): number =>
-  (((bytes[at] ?? 0) << 24) |
-    ((bytes[at + 1] ?? 0) << 16) |
-    ((bytes[at + 2] ?? 0) << 8) |
-    (bytes[at + 3] ?? 0)) >>>
-  0;
-
-export function writeUint32(out: Uint8Array, at: number, value: number): void {
-  out[at] = value >>> 24;
-  out[at + 1] = value >>> 16;
-  out[at + 2] = value >>> 8;
-  out[at + 3] = value;
-}
 
 /** Writes the header of a frame (§4.1). Returns the offset behind it. */
 export function writeFrameHeader(

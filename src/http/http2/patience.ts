@@ -1,4 +1,4 @@
-import { Budget } from './budget.ts';
+import { RateLimit } from '../../net/time/rate-limit.ts';
 import { connectionError, type Http2Error } from './errors.ts';
 import {
   RESET_BURST,
@@ -12,8 +12,8 @@ import {
 
 /** How much work a peer may cause: over time, with an error beyond it, and in one turn. */
 export class Patience {
-  #resets: Budget;
-  readonly #windowLooks = new Budget(WINDOW_LOOK_BURST, WINDOW_LOOK_RATE);
+  #resets: RateLimit;
+  readonly #windowLooks = new RateLimit(WINDOW_LOOK_RATE, WINDOW_LOOK_BURST);
   #isProven: boolean;
   /** What the frames of this turn have cost. */
   #work = 0;
@@ -21,14 +21,16 @@ export class Patience {
   /** @param isProven whether the peer was chosen, as a server is, or has had a stream served. */
   constructor(isProven: boolean) {
     this.#isProven = isProven;
-    this.#resets = isProven ? new Budget(RESET_BURST, RESET_RATE) : new Budget(UNPROVEN_RESETS, 0);
+    this.#resets = isProven
+      ? new RateLimit(RESET_RATE, RESET_BURST)
+      : new RateLimit(0, UNPROVEN_RESETS);
   }
 
   /** A stream of the peer is served. */
   prove(): void {
     if (this.#isProven) return;
     this.#isProven = true;
-    this.#resets = new Budget(RESET_BURST, RESET_RATE);
+    this.#resets = new RateLimit(RESET_RATE, RESET_BURST);
   }
 
   beginTurn(): void {
@@ -47,13 +49,13 @@ export class Patience {
 
   /** Counts the reset of a stream that was not served. */
   countReset(now: number): Http2Error | undefined {
-    if (this.#resets.spend(now)) return undefined;
+    if (this.#resets.take(now)) return undefined;
     return connectionError('ENHANCE_YOUR_CALM', 'too many streams are reset');
   }
 
   /** Counts streams that a change of INITIAL_WINDOW_SIZE makes this side look at. */
   countWindowLooks(looks: number, now: number): Http2Error | undefined {
-    if (this.#windowLooks.spend(now, looks)) return undefined;
+    if (this.#windowLooks.take(now, looks)) return undefined;
     return connectionError('ENHANCE_YOUR_CALM', 'windows are changed too often');
   }
 }

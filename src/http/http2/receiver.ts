@@ -1,7 +1,8 @@
-import { Budget } from './budget.ts';
+import { RateLimit } from '../../net/time/rate-limit.ts';
 import { connectionError, streamError, type Http2Error } from './errors.ts';
 import type { Field } from './fields.ts';
 import { FrameReader, type FrameSink } from './frame-reader.ts';
+import { readUint32 } from '../../collections/network-order.ts';
 import {
   Flag,
   FrameType,
@@ -9,7 +10,6 @@ import {
   PING_BYTES,
   PRIORITY_BYTES,
   readUint31,
-  readUint32,
   RST_STREAM_BYTES,
   WINDOW_UPDATE_BYTES,
 } from './frames.ts';
@@ -66,8 +66,8 @@ export class Receiver implements FrameSink {
   readonly decoder = new HpackDecoder();
   readonly #host: ReceiverHost;
   readonly #reader: FrameReader;
-  readonly #idle = new Budget(IDLE_FRAME_BURST, IDLE_FRAME_RATE);
-  readonly #pings = new Budget(IDLE_FRAME_BURST, IDLE_FRAME_RATE);
+  readonly #idle = new RateLimit(IDLE_FRAME_RATE, IDLE_FRAME_BURST);
+  readonly #pings = new RateLimit(IDLE_FRAME_RATE, IDLE_FRAME_BURST);
   #now = 0;
   #hasSettings = false;
   #block: OpenBlock | undefined;
@@ -91,7 +91,7 @@ export class Receiver implements FrameSink {
 
   /** Counts a frame that carries nothing; an error when there are too many. */
   countIdle(): Http2Error | undefined {
-    return this.#idle.spend(this.#now) ? undefined : flooded();
+    return this.#idle.take(this.#now) ? undefined : flooded();
   }
 
   /** @returns the error that ends the connection. */
@@ -115,8 +115,8 @@ export class Receiver implements FrameSink {
   }
 
   onDataEnd(endsStream: boolean): Http2Error | undefined {
-    if (this.#delivered > 0) this.#pings.regain();
-    else if (!endsStream && !this.#idle.spend(this.#now)) return flooded();
+    if (this.#delivered > 0) this.#pings.giveBack();
+    else if (!endsStream && !this.#idle.take(this.#now)) return flooded();
     if (this.#expected > this.#delivered) this.#host.onPadding();
     return this.#host.onDataEnd(endsStream);
   }
@@ -149,7 +149,7 @@ export class Receiver implements FrameSink {
         if (streamId !== 0) return misplaced('PING');
         if (payload.length !== PING_BYTES) return wrongSize('PING');
         host.onPing(payload, (flags & Flag.ACK) !== 0);
-        return this.#pings.spend(this.#now) ? undefined : flooded();
+        return this.#pings.take(this.#now) ? undefined : flooded();
       case FrameType.GOAWAY:
         if (streamId !== 0) return misplaced('GOAWAY');
         if (payload.length < GOAWAY_BYTES) return wrongSize('GOAWAY');

@@ -1,4 +1,5 @@
 import type { Field } from './fields.ts';
+import { writeUint32 } from '../../collections/network-order.ts';
 import {
   Flag,
   FRAME_HEADER_BYTES,
@@ -9,7 +10,6 @@ import {
   RST_STREAM_BYTES,
   WINDOW_UPDATE_BYTES,
   writeFrameHeader,
-  writeUint32,
 } from './frames.ts';
 import { HpackEncoder } from './hpack/encoder.ts';
 import { FRAME_LIMIT, REPLY_LIMIT, SEND_QUEUE_BYTES } from './limits.ts';

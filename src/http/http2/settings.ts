@@ -1,5 +1,6 @@
 import { connectionError, type Http2Error } from './errors.ts';
-import { readUint32, SETTING_BYTES, writeUint32 } from './frames.ts';
+import { readUint32, writeUint32 } from '../../collections/network-order.ts';
+import { SETTING_BYTES } from './frames.ts';
 import { FRAME_LIMIT, SETTINGS_LIMIT, WINDOW_LIMIT } from './limits.ts';
 
 /** Parameters of SETTINGS (RFC 9113 §6.5.2); those left out keep their values. */

@@ -1,21 +1,29 @@
-/** At most so many events a second, as many at once: a token bucket. */
+/** A token bucket: so many events a second, in bursts up to its size. Full at first. */
 export class RateLimit {
   readonly #perSecond: number;
+  readonly #burst: number;
   #left: number;
-  #filledAt = -Infinity;
+  #filledAt: number | undefined;
 
-  constructor(perSecond: number) {
+  /** @param burst the size of the bucket; what it gains in a second, by default. */
+  constructor(perSecond: number, burst = perSecond) {
     this.#perSecond = perSecond;
-    this.#left = perSecond;
+    this.#burst = burst;
+    this.#left = burst;
   }
 
-  /** Whether one more event is within the limit. @param now milliseconds. */
-  take(now: number): boolean {
-    const filled = ((now - this.#filledAt) / 1000) * this.#perSecond;
-    this.#left = Math.min(this.#perSecond, this.#left + filled);
+  /** Takes `cost` events if they are within the limit. @param now milliseconds. */
+  take(now: number, cost = 1): boolean {
+    const elapsed = now - (this.#filledAt ?? now);
     this.#filledAt = now;
-    if (this.#left < 1) return false;
-    this.#left--;
+    this.#left = Math.min(this.#burst, this.#left + (elapsed * this.#perSecond) / 1000);
+    if (this.#left < cost) return false;
+    this.#left -= cost;
     return true;
+  }
+
+  /** Gives one event back. */
+  giveBack(): void {
+    this.#left = Math.min(this.#burst, this.#left + 1);
   }
 }

@@ -25,7 +25,7 @@ import { InitialSequences } from '../tcp/lifecycle/initial-sequences.ts';
 import type { TcpPath } from '../tcp/segment-output.ts';
 import { TcpFlow } from './tcp-flow.ts';
 import { TimeWaitFlow, TimeWaitFlows } from './time-wait-flows.ts';
-import { copyOf } from '../wire/bytes.ts';
+import { copyOf } from '../../collections/copy-bytes.ts';
 import type { IpPacket } from '../wire/ip-packet.ts';
 import {
   readTcpSegment,

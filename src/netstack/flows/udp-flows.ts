@@ -16,7 +16,7 @@ import { REPLACED_A_SECOND } from '../limits.ts';
 import { chooseLocalPort } from './local-ports.ts';
 import { UdpBatch } from './udp-batch.ts';
 import { UdpFlow, type QueuedDatagrams } from './udp-flow.ts';
-import { copyOf } from '../wire/bytes.ts';
+import { copyOf } from '../../collections/copy-bytes.ts';
 import { Protocol, type IpPacket } from '../wire/ip-packet.ts';
 import {
   readUdpDatagram,

@@ -6,7 +6,7 @@ import {
   NextHeader,
   writeFragmentHeader,
 } from '../wire/ipv6.ts';
-import { writeUint16 } from '../wire/bytes.ts';
+import { writeUint16 } from '../../collections/network-order.ts';
 
 /**
  * Takes a packet of this stack's apart into fragments for an MTU (RFC 791, RFC 8200 §4.5). One object is

@@ -5,7 +5,7 @@ import {
   ICMP_ERRORS_A_SECOND,
   ICMP_ERRORS_TO_ADDRESS_A_SECOND,
 } from './wire-limits.ts';
-import { writeUint32 } from '../wire/bytes.ts';
+import { writeUint32 } from '../../collections/network-order.ts';
 import { pseudoHeaderSum } from '../wire/checksum.ts';
 import {
   FRAGMENTATION_NEEDED,

@@ -7,7 +7,7 @@ import {
 import type { IpPacket } from '../wire/ip-packet.ts';
 import { IPV4_HEADER_SIZE, rewriteIPv4Header } from '../wire/ipv4.ts';
 import { hasWholeHeaderChain, IPV6_HEADER_SIZE } from '../wire/ipv6.ts';
-import { writeUint16 } from '../wire/bytes.ts';
+import { writeUint16 } from '../../collections/network-order.ts';
 import {
   FRAGMENT_OVERHEAD,
   MAX_FRAGMENT_BYTES,

@@ -2,7 +2,8 @@ import type { SendControl } from '../../congestion/send-control.ts';
 import type { Trace } from '../trace.ts';
 import type { TcpSegment } from '../wire/tcp.ts';
 import type { SharedMemory } from './buffer-limits.ts';
-import { Deadlines } from './deadlines.ts';
+import { NamedDeadlines } from '../../collections/named-deadlines.ts';
+import { TCP_DEADLINES, type Deadlines } from './deadlines.ts';
 import { EventFlags, type TcpEvent, type TcpFailure } from './events.ts';
 import { PeerProbes } from './lifecycle/peer-probes.ts';
 import { StateMachine } from './lifecycle/state-machine.ts';
@@ -66,7 +67,7 @@ export class TcpConnection {
   readonly #machine: StateMachine;
   readonly #syn: SynRetransmission;
   readonly #probes: PeerProbes;
-  readonly #deadlines = new Deadlines();
+  readonly #deadlines: Deadlines = new NamedDeadlines(TCP_DEADLINES);
   readonly #acks = new AckSchedule(this.#deadlines);
   readonly #reset = new PendingReset();
   readonly #events = new EventFlags();

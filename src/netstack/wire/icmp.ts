@@ -1,5 +1,5 @@
 import { blankEndpoint } from '../../ip/ip-endpoint.ts';
-import { readUint16, readUint32 } from './bytes.ts';
+import { readUint16, readUint32 } from '../../collections/network-order.ts';
 import { sumOf } from './checksum.ts';
 import { isTransportSumValid, Protocol, type IpPacket } from './ip-packet.ts';
 import { fillIPv4Endpoint, IPV4_HEADER_SIZE } from './ipv4.ts';

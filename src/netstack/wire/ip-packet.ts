@@ -1,5 +1,5 @@
 import { blankEndpoint } from '../../ip/ip-endpoint.ts';
-import { writeUint16 } from './bytes.ts';
+import { writeUint16 } from '../../collections/network-order.ts';
 import { complement, pseudoHeaderSum, sumOf } from './checksum.ts';
 
 /** Protocol numbers (IANA), which are the next-header values of IPv6 too. */

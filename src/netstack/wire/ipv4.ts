@@ -1,5 +1,10 @@
 import { MAPPED, type IpEndpoint, type MutableIpEndpoint } from '../../ip/ip-endpoint.ts';
-import { readInt32, readUint16, writeUint16, writeUint32 } from './bytes.ts';
+import {
+  readInt32,
+  readUint16,
+  writeUint16,
+  writeUint32,
+} from '../../collections/network-order.ts';
 import { complement, sumOf } from './checksum.ts';
 import type { IpPacket } from './ip-packet.ts';
 

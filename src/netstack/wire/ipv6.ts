@@ -1,5 +1,11 @@
 import { MAPPED, type IpEndpoint, type MutableIpEndpoint } from '../../ip/ip-endpoint.ts';
-import { readInt32, readUint16, readUint32, writeUint16, writeUint32 } from './bytes.ts';
+import {
+  readInt32,
+  readUint16,
+  readUint32,
+  writeUint16,
+  writeUint32,
+} from '../../collections/network-order.ts';
 import type { IpPacket } from './ip-packet.ts';
 
 export const IPV6_HEADER_SIZE = 40;

@@ -1,4 +1,9 @@
-import { readUint16, readUint32, writeUint16, writeUint32 } from './bytes.ts';
+import {
+  readUint16,
+  readUint32,
+  writeUint16,
+  writeUint32,
+} from '../../collections/network-order.ts';
 import { isTransportSumValid, type IpPacket } from './ip-packet.ts';
 
 /** Bits of `TcpSegment.flags` (RFC 9293 §3.1). */

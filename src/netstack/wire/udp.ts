@@ -1,4 +1,4 @@
-import { readUint16, writeUint16 } from './bytes.ts';
+import { readUint16, writeUint16 } from '../../collections/network-order.ts';
 import { isTransportSumValid, type IpPacket } from './ip-packet.ts';
 
 export const UDP_HEADER_SIZE = 8;

@@ -10,7 +10,7 @@ import {
   Netstack,
   type AssociationRequest,
   type ConnectionRequest,
-} from '../../netstack/driver.ts';
+} from '../../netstack/netstack.ts';
 import type { RefusalReason, StackSettings } from '../../netstack/stack.ts';
 import type { Trace } from '../../netstack/trace.ts';
 import type { ListenSpec } from '../../spec.ts';

@@ -1,3 +1,5 @@
+import type { NamedDeadlines } from '../../collections/named-deadlines.ts';
+
 /*
  * The constants of whitepaper §6 under their names, and the deadlines of a tunnel. Times are in
  * milliseconds.
@@ -30,61 +32,17 @@ export const ERASE_AFTER_TIME = 3 * REJECT_AFTER_TIME;
 /** Age at which an initiator that only receives begins to replace a session (§6.2). */
 export const REKEY_ON_RECEIPT_TIME = REJECT_AFTER_TIME - KEEPALIVE_TIMEOUT - REKEY_TIMEOUT;
 
-export type DeadlineName =
+export const TUNNEL_DEADLINES = [
   /** The next initiation of the handshake that is under way. */
-  | 'initiation'
+  'initiation',
   /** A keep-alive, since the peer's packets have had no response (§6.5). */
-  | 'keepalive'
-  /** A new handshake, since nothing has come for what was sent (§6.5). */
-  | 'silence'
-  /** A packet for those that keep track of the path, as configured. */
-  | 'persistent'
-  /** Everything secret that changes is erased. */
-  | 'erase';
+  'keepalive',
+  /** A new handshake, since the peer has not responded to what was sent (§6.5). */
+  'silence',
+  /** The persistent keep-alive of the configuration, which keeps NAT mappings. */
+  'persistent',
+  /** Ephemeral keys and session keys are erased (§6.3). */
+  'erase',
+] as const;
 
-/** Named points in time; Infinity for those that are not set. */
-export class Deadlines {
-  readonly #at: Record<DeadlineName, number> = {
-    initiation: Infinity,
-    keepalive: Infinity,
-    silence: Infinity,
-    persistent: Infinity,
-    erase: Infinity,
-  };
-
-  isSet(name: DeadlineName): boolean {
-    return this.#at[name] !== Infinity;
-  }
-
-  set(name: DeadlineName, at: number): void {
-    this.#at[name] = at;
-  }
-
-  clear(name: DeadlineName): void {
-    this.#at[name] = Infinity;
-  }
-
-  clearAll(): void {
-    for (const name of ['initiation', 'keepalive', 'silence', 'persistent', 'erase'] as const) {
-      this.#at[name] = Infinity;
-    }
-  }
-
-  /** Whether it is due. */
-  isDue(name: DeadlineName, now: number): boolean {
-    return now >= this.#at[name];
-  }
-
-  /** Whether it is due; then it is cleared. */
-  take(name: DeadlineName, now: number): boolean {
-    if (now < this.#at[name]) return false;
-    this.#at[name] = Infinity;
-    return true;
-  }
-
-  /** The earliest. */
-  get next(): number {
-    const at = this.#at;
-    return Math.min(at.initiation, at.keepalive, at.silence, at.persistent, at.erase);
-  }
-}
+export type TunnelDeadlines = NamedDeadlines<(typeof TUNNEL_DEADLINES)[number]>;

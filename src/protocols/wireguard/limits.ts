@@ -14,7 +14,7 @@ export const REPLAY_WINDOW = 8192;
  * full. A thousand connections may begin at once.
  */
 export const MAX_WAITING_PACKETS = 1024;
-export const MAX_WAITING_BYTES = 1024 * 1024;
+export const MAX_WAITING_PACKET_BYTES = 1024 * 1024;
 
 /**
  * Handshake messages with a valid `mac1` that are handled in a second, some 0.2 ms of work each. Beyond it
@@ -42,13 +42,6 @@ export const MAX_PENDING_MESSAGES = 64;
 export const LARGEST_PACKET = 65_475;
 /** Bytes of the smallest packet that a tunnel is used with: what every IPv4 host takes (RFC 791 §3.1). */
 export const SMALLEST_MTU = 576;
-
-/** Datagrams of one batch: what Linux takes with UDP_SEGMENT. */
-export const MAX_BATCH_DATAGRAMS = 64;
-/** Batches that wait for the socket: beyond it the stack has to wait as well. */
-export const MAX_BATCHES = 16;
-/** Bytes of batches at which the system is called before the end of the turn. */
-export const BATCHED_BYTES = 128 * 1024;
 
 /** Bytes that the kernel is asked to hold of what is received and sent; its own limits apply. */
 export const SOCKET_BUFFER = 4 * 1024 * 1024;

@@ -1,4 +1,4 @@
-import { KEEPALIVE_TIMEOUT, REKEY_TIMEOUT, type Deadlines } from './deadlines.ts';
+import { KEEPALIVE_TIMEOUT, REKEY_TIMEOUT, type TunnelDeadlines } from './deadlines.ts';
 import { UNANSWERED_TIME } from './limits.ts';
 
 /**
@@ -6,7 +6,7 @@ import { UNANSWERED_TIME } from './limits.ts';
  * for how long the peer has not responded. Sets the deadlines `keepalive`, `silence` and `persistent`.
  */
 export class Liveness {
-  readonly #deadlines: Deadlines;
+  readonly #deadlines: TunnelDeadlines;
   /** Milliseconds between packets for those that keep track of the path; 0 for none. */
   #interval = 0;
   /** When the last authentic message came. */
@@ -17,7 +17,7 @@ export class Liveness {
   /** Whether packets have come since the deadline of a keep-alive was set. */
   #needsAnotherKeepalive = false;
 
-  constructor(deadlines: Deadlines) {
+  constructor(deadlines: TunnelDeadlines) {
     this.#deadlines = deadlines;
   }
 

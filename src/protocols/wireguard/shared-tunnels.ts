@@ -5,10 +5,11 @@ import { DialError, toDialError } from '../../net/errors.ts';
 import { numericEndpoint } from '../../net/addresses/numeric-endpoint.ts';
 import type { Logger } from '../../log/logger.ts';
 import { toEndpoint, type IpEndpoint } from '../../ip/ip-endpoint.ts';
-import { Netstack } from '../../netstack/driver.ts';
-import { TunnelDevice, type BindDatagrams } from './driver.ts';
+import { Netstack } from '../../netstack/netstack.ts';
+import type { BindDatagrams } from '../../ip/datagram-socket.ts';
+import { TunnelDevice } from './tunnel-device.ts';
 import { MAX_FLOWS } from './limits.ts';
-import { createIdentity } from './handshake/noise.ts';
+import { createStaticKeys } from './handshake/noise.ts';
 import type { WireGuardSettings } from './settings.ts';
 import { causesOfSilence } from './silence.ts';
 import type { TunnelEvent, TunnelSettings } from './tunnel.ts';
@@ -185,13 +186,13 @@ class SharedTunnel {
     const { tag, clock, log } = this.#user;
     const { endpoint, addresses } = this.#settings;
     try {
-      const identity = identityOf(this.#settings);
+      const staticKeys = staticKeysOf(this.#settings);
       const remote = await this.#resolve();
       const { bind, random, timestamp } = this.#means;
       let isKnown = false;
       const device = await TunnelDevice.open({
         name: `wireguard ${tag}`,
-        identity,
+        staticKeys,
         endpoint: remote,
         settings: this.#current,
         clock,
@@ -233,16 +234,16 @@ class SharedTunnel {
 }
 
 /** @throws {DialError} for a public key with which no handshake can succeed. */
-function identityOf(settings: WireGuardSettings) {
+function staticKeysOf(settings: WireGuardSettings) {
   const { privateKey, peerPublicKey, presharedKey } = settings;
   const key = Buffer.from(privateKey, 'hex');
-  const identity = createIdentity(
+  const staticKeys = createStaticKeys(
     key,
     Buffer.from(peerPublicKey, 'hex'),
     presharedKey === undefined ? undefined : Buffer.from(presharedKey, 'hex'),
   );
   key.fill(0);
-  if (identity) return identity;
+  if (staticKeys) return staticKeys;
   throw new DialError('failed', 'wireguard: peer_public_key is not the key of a peer');
 }
 

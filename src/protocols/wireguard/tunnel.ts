@@ -6,9 +6,9 @@ import {
   type IpEndpoint,
   type MutableIpEndpoint,
 } from '../../ip/ip-endpoint.ts';
-import { copyOf } from '../../quic/wire/copy-of.ts';
+import { copyOf } from '../../collections/copy-bytes.ts';
+import { NamedDeadlines } from '../../collections/named-deadlines.ts';
 import {
-  Deadlines,
   ERASE_AFTER_TIME,
   MAX_JITTER,
   REJECT_AFTER_TIME,
@@ -16,11 +16,12 @@ import {
   REKEY_ATTEMPT_TIME,
   REKEY_ON_RECEIPT_TIME,
   REKEY_TIMEOUT,
+  TUNNEL_DEADLINES,
 } from './deadlines.ts';
 import { Handshakes } from './handshake/handshakes.ts';
 import { KeyPairs } from './key-pairs.ts';
 import { Liveness } from './liveness.ts';
-import type { Identity } from './handshake/noise.ts';
+import type { StaticKeys } from './handshake/noise.ts';
 import { Session } from './session.ts';
 import type { Reserved } from './settings.ts';
 import type { DropReason, Trace, TraceEvent } from './trace.ts';
@@ -73,7 +74,7 @@ export interface TunnelSettings {
 }
 
 export interface TunnelOptions {
-  readonly identity: Identity;
+  readonly staticKeys: StaticKeys;
   /** Where the first message is sent to. */
   readonly endpoint: IpEndpoint;
   readonly settings: TunnelSettings;
@@ -96,7 +97,7 @@ export class Tunnel {
   readonly #endpoint: MutableIpEndpoint;
   readonly #handshakes: Handshakes;
   readonly #keyPairs = new KeyPairs();
-  readonly #deadlines = new Deadlines();
+  readonly #deadlines = new NamedDeadlines(TUNNEL_DEADLINES);
   readonly #liveness = new Liveness(this.#deadlines);
   readonly #waiting = new WaitingPackets();
   readonly #events: TunnelEvent[] = [];

@@ -1,5 +1,5 @@
 import { Fifo } from '../../collections/fifo.ts';
-import { MAX_WAITING_BYTES, MAX_WAITING_PACKETS } from './limits.ts';
+import { MAX_WAITING_PACKET_BYTES, MAX_WAITING_PACKETS } from './limits.ts';
 
 /** Packets that wait for a session: a queue that drops its oldest ones when it is full. */
 export class WaitingPackets {
@@ -20,7 +20,7 @@ export class WaitingPackets {
   push(packet: Uint8Array): void {
     this.#packets.push(packet);
     this.#bytes += packet.length;
-    while (this.#packets.size > MAX_WAITING_PACKETS || this.#bytes > MAX_WAITING_BYTES) {
+    while (this.#packets.size > MAX_WAITING_PACKETS || this.#bytes > MAX_WAITING_PACKET_BYTES) {
       this.shift();
       this.#dropped++;
     }

@@ -28,11 +28,11 @@ export const Initiation = {
 } as const;
 
 /** Of a handshake response (§5.4.3). */
-export const Response = {
+export const HandshakeResponse = {
   sender: 4,
   receiver: 8,
   ephemeral: 12,
-  nothing: 44,
+  empty: 44,
   mac1: 60,
   mac2: 76,
   size: 92,
@@ -69,7 +69,7 @@ export function messageType(
     case MessageType.INITIATION:
       return length === Initiation.size ? MessageType.INITIATION : undefined;
     case MessageType.RESPONSE:
-      return length === Response.size ? MessageType.RESPONSE : undefined;
+      return length === HandshakeResponse.size ? MessageType.RESPONSE : undefined;
     case MessageType.COOKIE_REPLY:
       return length === CookieReply.size ? MessageType.COOKIE_REPLY : undefined;
     default:

@@ -21,7 +21,7 @@ import { ServerStart } from './server-start.ts';
 import { endsWithResetTokenOf } from '../endpoint/stateless-reset.ts';
 import { Space, SPACES } from '../recovery/space.ts';
 import type { END_OF_STREAM } from '../streams/streams.ts';
-import type { TransmitBatch } from '../endpoint/transmit-batch.ts';
+import type { TransmitBatch } from '../../net/sockets/transmit-batch.ts';
 
 export type {
   ClientOptions,

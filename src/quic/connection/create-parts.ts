@@ -13,7 +13,8 @@ import { Lifecycle } from './connection-state.ts';
 import { Counters } from './counters.ts';
 import { CryptoStreams } from '../packets/crypto-streams.ts';
 import { Datagrams } from '../packets/datagrams.ts';
-import { Deadlines } from './deadlines.ts';
+import { NamedDeadlines } from '../../collections/named-deadlines.ts';
+import { CONNECTION_DEADLINES } from './deadlines.ts';
 import { EventQueue } from './event-queue.ts';
 import { HandshakeIds } from './handshake-ids.ts';
 import { Handshake } from './handshake.ts';
@@ -55,7 +56,7 @@ export function createParts(
   const { settings, random, ids, trace, tls } = options;
   const { role, own } = identity;
   const lifecycle = new Lifecycle(trace);
-  const deadlines = new Deadlines();
+  const deadlines = new NamedDeadlines(CONNECTION_DEADLINES);
   const closing = new Closing(lifecycle, deadlines);
   const keys = new ConnectionKeys(options.keyLimits);
   keys.setInitial(identity.initialKeyId, role);

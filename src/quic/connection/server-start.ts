@@ -3,7 +3,7 @@ import type { PacketBuilder } from '../packets/packet-builder.ts';
 import type { ConnectionParts } from './parts.ts';
 import { isRetryAuthentic } from '../protection/retry-integrity.ts';
 import { offersVersion, VERSION_1, type PacketHeader } from '../wire/packet-header.ts';
-import { copyOf } from '../wire/copy-of.ts';
+import { copyOf } from '../../collections/copy-bytes.ts';
 
 /** What a client obeys before the server has a connection: Retry and version negotiation. */
 export class ServerStart {

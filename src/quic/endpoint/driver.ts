@@ -1,24 +1,18 @@
 import { asError } from '../../errors.ts';
-import type { Clock, Timer } from '../../net/time/clock.ts';
+import type { Clock } from '../../net/time/clock.ts';
+import { TurnLoop, type Defer } from '../../net/time/turn-loop.ts';
 import type { ConnectionDriver } from './connection-driver.ts';
-import { DeadlineQueue } from './deadline-queue.ts';
+import { DeadlineQueue } from '../../collections/deadline-queue.ts';
 import { SENT_BYTES_A_TURN } from './limits.ts';
 import type { Outgoing } from './outgoing.ts';
 import type { SharedWork } from './turn-work.ts';
-
-/** Runs a task after the present callbacks of the event loop: once for each call. */
-export type Soon = (task: () => void) => void;
-
-export const inNextTurn: Soon = (task) => {
-  setImmediate(task);
-};
 
 export interface DriverOptions {
   readonly clock: Clock;
   readonly outgoing: Outgoing;
   /** Called at the end of each turn. */
   readonly onTurnEnd: () => void;
-  readonly soon: Soon;
+  readonly soon: Defer;
   /** What the connections have worked since the last turn; it begins anew with each. */
   readonly sharedWork: SharedWork;
 }
@@ -35,17 +29,13 @@ export class Driver {
   readonly #clock: Clock;
   readonly #outgoing: Outgoing;
   readonly #onTurnEnd: () => void;
-  readonly #soon: Soon;
+  readonly #soon: Defer;
   readonly #sharedWork: SharedWork;
   readonly #deadlines = new DeadlineQueue<ConnectionDriver>();
   /** Those that have something to do, and those of the round that is under way. */
   #ready: ConnectionDriver[] = [];
   #round: ConnectionDriver[] = [];
-  #isRunning = false;
-  #isScheduled = false;
-  #isStopped = false;
-  #timer: Timer | undefined;
-  #armedFor = Infinity;
+  readonly #turns: TurnLoop;
 
   constructor({ clock, outgoing, onTurnEnd, soon, sharedWork }: DriverOptions) {
     this.#clock = clock;
@@ -53,6 +43,18 @@ export class Driver {
     this.#onTurnEnd = onTurnEnd;
     this.#soon = soon;
     this.#sharedWork = sharedWork;
+    this.#turns = new TurnLoop({
+      clock,
+      handlers: {
+        turn: () => this.#turn(),
+        // A full socket calls back when it has room.
+        hasMore: () => this.#ready.length > 0 && !this.#outgoing.isBlocked,
+        nextTimeout: () => this.#deadlines.earliest,
+        onTimeout: (now) => this.#onTimeout(now),
+      },
+      soon,
+      later: soon,
+    });
   }
 
   /** Whether nothing is left to be sent at present. */
@@ -63,7 +65,7 @@ export class Driver {
   /** The connection is served in this turn, or the next one. */
   touch(connection: ConnectionDriver): void {
     this.#enqueue(connection);
-    if (!this.#isRunning) this.#schedule();
+    this.#turns.schedule();
   }
 
   /** A defect in what one connection does ends that connection alone, and is reported as uncaught. */
@@ -77,24 +79,9 @@ export class Driver {
   }
 
   /** Serves what is ready now. */
-  readonly run = (): void => {
-    if (this.#isRunning || this.#isStopped) return;
-    this.#isRunning = true;
-    this.#sharedWork.frames = 0;
-    try {
-      let budget = SENT_BYTES_A_TURN;
-      do {
-        budget -= this.#runRound(budget);
-      } while (this.#ready.length > 0 && budget > 0 && !this.#outgoing.isBlocked);
-      this.#outgoing.flush();
-    } finally {
-      this.#isRunning = false;
-      // A full socket calls back when it has room.
-      if (this.#ready.length > 0 && !this.#outgoing.isBlocked) this.#schedule();
-      this.#arm();
-    }
-    this.#onTurnEnd();
-  };
+  run(): void {
+    this.#turns.run();
+  }
 
   /** Nothing is to be done for this connection any more. */
   remove(connection: ConnectionDriver): void {
@@ -102,10 +89,18 @@ export class Driver {
   }
 
   stop(): void {
-    this.#isStopped = true;
+    this.#turns.stop();
     this.#ready = [];
-    this.#timer?.cancel();
-    this.#timer = undefined;
+  }
+
+  #turn(): void {
+    this.#sharedWork.frames = 0;
+    let budget = SENT_BYTES_A_TURN;
+    do {
+      budget -= this.#runRound(budget);
+    } while (this.#ready.length > 0 && budget > 0 && !this.#outgoing.isBlocked);
+    this.#outgoing.flush();
+    this.#onTurnEnd();
   }
 
   /** Each ready connection once. Returns the bytes that were sent. */
@@ -156,32 +151,7 @@ export class Driver {
     this.#ready.push(connection);
   }
 
-  #schedule(): void {
-    if (this.#isScheduled || this.#isStopped) return;
-    this.#isScheduled = true;
-    this.#soon(this.#onTurn);
-  }
-
-  readonly #onTurn = (): void => {
-    this.#isScheduled = false;
-    this.run();
-  };
-
-  /** Sets the timer for the earliest deadline, unless it fires before it anyway. */
-  #arm(): void {
-    const at = this.#deadlines.earliest;
-    if (at === Infinity || at < this.#armedFor) this.#timer?.cancel();
-    else return;
-    this.#armedFor = at;
-    // Timers have whole milliseconds, and one that is due already must not starve everything else.
-    const delay = Math.max(1, Math.ceil(at - this.#clock.now()));
-    this.#timer = at === Infinity ? undefined : this.#clock.after(delay, this.#onTimer);
-  }
-
-  readonly #onTimer = (): void => {
-    this.#timer = undefined;
-    this.#armedFor = Infinity;
-    const now = this.#clock.now();
+  #onTimeout(now: number): void {
     for (;;) {
       const connection = this.#deadlines.take(now);
       if (connection === undefined) break;
@@ -197,6 +167,5 @@ export class Driver {
         }
       }
     }
-    this.run();
-  };
+  }
 }

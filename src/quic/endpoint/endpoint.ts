@@ -1,10 +1,5 @@
 import type { RandomSource } from '../../crypto/random-source.ts';
-import type {
-  DatagramHandlers,
-  DatagramSocket,
-  DatagramSocketOptions,
-  ReceivedDatagrams,
-} from '../../ip/datagram-socket.ts';
+import type { BindDatagrams, DatagramSocket, ReceivedDatagrams } from '../../ip/datagram-socket.ts';
 import { addressBytes, addressText, type IpEndpoint } from '../../ip/ip-endpoint.ts';
 import { asError } from '../../errors.ts';
 import type { Endpoint } from '../../net/addresses/address.ts';
@@ -15,7 +10,8 @@ import type { ConnectionSettings } from '../connection/connection-settings.ts';
 import type { CommonOptions } from '../connection/connection-options.ts';
 import { Connection, type ClientOptions, type ServerOptions } from '../connection/connection.ts';
 import type { QuicConnection, QuicHandlers } from '../contract.ts';
-import { Driver, inNextTurn, type Soon } from './driver.ts';
+import { inNextTurn, type Defer } from '../../net/time/turn-loop.ts';
+import { Driver } from './driver.ts';
 import { Admission, type Acceptance } from './admission/admission.ts';
 import { Incoming } from './incoming.ts';
 import { GOODBYE_TIMEOUT, SOCKET_BUFFER } from './limits.ts';
@@ -45,14 +41,8 @@ export interface EndpointOptions {
   readonly resetTokens?: ResetTokens | ((local: Endpoint) => ResetTokens) | undefined;
   readonly connections?: ConnectionMaker | undefined;
   /** Tests give their own turns of the event loop. */
-  readonly soon?: Soon | undefined;
+  readonly soon?: Defer | undefined;
 }
-
-/** How to open the socket: `systemSockets().bindDatagrams`. */
-export type BindDatagrams = (
-  options: DatagramSocketOptions,
-  handlers: DatagramHandlers,
-) => Promise<DatagramSocket>;
 
 /** What a server needs for its clients. It may be replaced: new clients get the new one. */
 export interface ServerSettings {
@@ -93,7 +83,7 @@ export class QuicEndpoint {
   readonly #obfuscation: PacketObfuscation | undefined;
   readonly #connections: ConnectionMaker;
   readonly #outgoing: Outgoing;
-  readonly #soon: Soon;
+  readonly #soon: Defer;
   readonly #sharedWork: SharedWork = { frames: 0 };
   readonly #driver: Driver;
   readonly #admission: Admission;
@@ -179,7 +169,7 @@ export class QuicEndpoint {
     this.#incoming = new Incoming({
       clock,
       soon,
-      run: driver.run,
+      run: () => driver.run(),
       roster,
       admission: this.#admission,
       outgoing,

@@ -6,7 +6,7 @@ import type { PacketObfuscation } from './obfuscation.ts';
 import type { ResetTokens } from '../protection/tokens.ts';
 import { MAX_CONNECTION_ID } from '../wire/packet-header.ts';
 import type { Clock } from '../../net/time/clock.ts';
-import type { Soon } from './driver.ts';
+import type { Defer } from '../../net/time/turn-loop.ts';
 import type { Acceptance, Admission } from './admission/admission.ts';
 import { LOCAL_ID_SIZE, RESETS_A_SECOND } from './limits.ts';
 import { Lobby, type Waiting } from './admission/lobby.ts';
@@ -21,7 +21,7 @@ const LONG_ID_OFFSET = 6;
 
 export interface IncomingOptions {
   readonly clock: Clock;
-  readonly soon: Soon;
+  readonly soon: Defer;
   /** Serves all connections that have something to do. */
   readonly run: () => void;
   readonly roster: Roster;

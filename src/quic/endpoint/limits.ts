@@ -77,10 +77,6 @@ export const MAX_RESET_CANDIDATES = 16;
 /** Bytes that an endpoint sends in one turn of the event loop; the next turn goes on with the rest. */
 export const SENT_BYTES_A_TURN = 512 * 1024;
 
-/** Batches that wait for one call of the system, and the bytes at which it is made. */
-export const MAX_BATCHES = 16;
-export const BATCHED_BYTES = 128 * 1024;
-
 /** Bytes that the kernel is asked to hold of what is received and sent; its own limits apply. */
 export const SOCKET_BUFFER = 4 * 1024 * 1024;
 

@@ -1,35 +1,22 @@
 import type { DatagramSocket } from '../../ip/datagram-socket.ts';
-import { MAX_BATCH_BYTES, MAX_BATCH_DATAGRAMS } from '../limits.ts';
+import {
+  MAX_BATCH_BYTES,
+  MAX_BATCH_DATAGRAMS,
+  TransmitBatch,
+  type BatchOwner,
+} from '../../net/sockets/transmit-batch.ts';
+import { TransmitQueue } from '../../net/sockets/transmit-queue.ts';
 import type { PacketObfuscation } from './obfuscation.ts';
-import { TransmitBatch } from './transmit-batch.ts';
-import { BATCHED_BYTES, MAX_BATCHES } from './limits.ts';
 
-/** The sender of a batch: gets what the socket reports about it. */
-export interface BatchOwner {
-  /** The path does not take a datagram of so many bytes, obfuscation not included. */
-  onTooLarge(bytes: number): void;
-}
-
-/**
- * Batches on their way to the socket: they are collected, obfuscated, and sent with few calls of the
- * system. At most `MAX_BATCHES` buffers exist, and they are used again.
- */
+/** Batches of all connections on their way to the socket, obfuscated where that is configured. */
 export class Outgoing {
-  readonly #socket: DatagramSocket;
+  readonly #queue: TransmitQueue;
   readonly #obfuscation: PacketObfuscation | undefined;
-  /** What connections fill when it is not sent as it is. */
+  /** Filled by connections, then obfuscated into a batch of the queue; without obfuscation they fill that. */
   readonly #plain: TransmitBatch | undefined;
-  readonly #free: TransmitBatch[] = [];
-  readonly #pending: TransmitBatch[] = [];
-  readonly #owners: (BatchOwner | undefined)[] = [];
-  #current: TransmitBatch | undefined;
-  #bytes = 0;
-  /** Bytes of the first pending batch that the socket has taken. */
-  #sentBytes = 0;
-  #isBlocked = false;
 
   constructor(socket: DatagramSocket, obfuscation: PacketObfuscation | undefined) {
-    this.#socket = socket;
+    this.#queue = new TransmitQueue(socket, obfuscation?.overhead);
     this.#obfuscation = obfuscation;
     if (obfuscation) {
       const room = MAX_BATCH_BYTES - MAX_BATCH_DATAGRAMS * obfuscation.overhead;
@@ -39,69 +26,33 @@ export class Outgoing {
 
   /** Whether the socket had no room: nothing is taken until `onWritable`. */
   get isBlocked(): boolean {
-    return this.#isBlocked;
+    return this.#queue.isBlocked;
   }
 
   /** The batch to fill next; `push` sends it. Not while the socket is blocked. */
   next(): TransmitBatch {
-    return this.#plain ?? this.#slot();
+    return this.#plain ?? this.#queue.current;
   }
 
   /** Takes the batch that `next` returned. Returns the bytes on the wire, obfuscation included. */
   push(owner: BatchOwner | undefined): number {
-    const slot = this.#slot();
-    this.#current = undefined;
-    if (this.#plain && this.#obfuscation) seal(this.#plain, slot, this.#obfuscation);
-    this.#pending.push(slot);
-    this.#owners.push(owner);
-    this.#bytes += slot.length;
-    if (this.#pending.length === MAX_BATCHES || this.#bytes >= BATCHED_BYTES) this.flush();
-    return slot.length;
+    const batch = this.#queue.current;
+    if (this.#plain && this.#obfuscation) seal(this.#plain, batch, this.#obfuscation);
+    batch.owner = owner;
+    const { length } = batch;
+    this.#queue.push();
+    return length;
   }
 
   /** There is room in the socket again. */
   onWritable(): void {
-    this.#isBlocked = false;
-    this.flush();
+    this.#queue.unblock();
+    this.#queue.flush();
   }
 
   /** Sends what was pushed, as far as the socket takes it. */
   flush(): void {
-    if (this.#isBlocked || this.#pending.length === 0) return;
-    const count = this.#pending.length;
-    const { done, sentBytes, full, tooLarge, firstTooLarge } = this.#socket.send(
-      this.#pending,
-      count,
-      this.#sentBytes,
-    );
-    this.#isBlocked = full;
-    this.#sentBytes = sentBytes;
-    // The result says which one was the first; the others are found by their loss.
-    const victim = tooLarge > 0 ? this.#pending[firstTooLarge] : undefined;
-    if (victim !== undefined) {
-      const size = victim.segmentSize === 0 ? victim.length : victim.segmentSize;
-      const overhead = this.#obfuscation?.overhead ?? 0;
-      this.#owners[firstTooLarge]?.onTooLarge(size - overhead);
-    }
-    for (let i = 0; i < done; i++) {
-      const batch = this.#pending[i] as TransmitBatch; // there were `count`
-      this.#bytes -= batch.length;
-      this.#free.push(batch);
-    }
-    if (done === count) {
-      this.#pending.length = 0;
-      this.#owners.length = 0;
-    } else {
-      this.#pending.splice(0, done);
-      this.#owners.splice(0, done);
-    }
-  }
-
-  /** The buffer that is pushed next. There is one: when the last is taken, `push` sends them all. */
-  #slot(): TransmitBatch {
-    if (this.#current) return this.#current;
-    this.#current = this.#free.pop() ?? new TransmitBatch();
-    return this.#current;
+    this.#queue.flush();
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Ecn } from '../../ip/datagram-socket.ts';
 import { MAX_EARLY_BYTES, MAX_EARLY_PACKETS } from '../limits.ts';
-import { copyOf } from '../wire/copy-of.ts';
+import { copyOf } from '../../collections/copy-bytes.ts';
 
 /** A packet that came before its keys. */
 export interface EarlyPacket {

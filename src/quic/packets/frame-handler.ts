@@ -6,7 +6,7 @@ import type { Path } from '../path/path.ts';
 import { Space } from '../recovery/space.ts';
 import { levelOf } from './levels.ts';
 import type { FrameVisitor, Verdict } from '../wire/frame-visitor.ts';
-import { copyOf } from '../wire/copy-of.ts';
+import { copyOf } from '../../collections/copy-bytes.ts';
 
 /** Takes the frames of a packet to the parts that they concern. */
 export class FrameHandler implements FrameVisitor {

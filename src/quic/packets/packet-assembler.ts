@@ -1,13 +1,13 @@
 import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
 import { LevelFrames } from './level-frames.ts';
-import { MAX_BATCH_DATAGRAMS, MIN_DATAGRAM } from '../limits.ts';
+import { MIN_DATAGRAM } from '../limits.ts';
 import type { Milestones } from '../connection/milestones.ts';
 import type { PacketBuilder } from './packet-builder.ts';
 import type { ConnectionParts } from '../connection/parts.ts';
 import type { Path } from '../path/path.ts';
 import { TAG_SIZE } from '../protection/packet-keys.ts';
 import { Space, SPACES } from '../recovery/space.ts';
-import type { TransmitBatch } from '../endpoint/transmit-batch.ts';
+import { MAX_BATCH_DATAGRAMS, type TransmitBatch } from '../../net/sockets/transmit-batch.ts';
 import {
   PATH_FRAME_SIZE,
   writePathChallenge,

@@ -23,7 +23,7 @@ import {
   PacketType,
   readPacketHeader,
 } from '../wire/packet-header.ts';
-import { copyOf } from '../wire/copy-of.ts';
+import { copyOf } from '../../collections/copy-bytes.ts';
 
 /** Where a packet came from, and when. One record is reused. */
 interface Arrival {

@@ -1,6 +1,6 @@
 import { equalInConstantTime } from '../../crypto/hash/keyed-hash.ts';
 import { QuicError, TransportErrorCode } from '../errors.ts';
-import { copyOf } from '../wire/copy-of.ts';
+import { copyOf } from '../../collections/copy-bytes.ts';
 import { FrameType } from '../wire/frame-types.ts';
 import { RESET_TOKEN_SIZE } from '../wire/packet-header.ts';
 import { ACTIVE_CONNECTION_ID_LIMIT, MAX_LOCAL_IDS, MAX_RETIREMENTS } from './limits.ts';

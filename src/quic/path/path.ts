@@ -1,7 +1,7 @@
 import { INITIAL_RTT } from '../../congestion/rtt.ts';
 import type { SendControl } from '../../congestion/send-control.ts';
 import type { RandomSource } from '../../crypto/random-source.ts';
-import { copyOf } from '../wire/copy-of.ts';
+import { copyOf } from '../../collections/copy-bytes.ts';
 import { MAX_CHALLENGES, MAX_RESPONSES } from './limits.ts';
 import type { MtuSearch } from './mtu-search.ts';
 

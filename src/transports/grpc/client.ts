@@ -6,7 +6,7 @@ import type { Carrier, WireCounter } from '../../net/links/link.ts';
 import { RepeatedDial } from '../../net/sockets/repeated-dial.ts';
 import { unlessAborted } from '../../net/time/unless-aborted.ts';
 import { messageOf } from '../../errors.ts';
-import { Http2Driver } from '../../http/http2/driver.ts';
+import { Http2Driver } from '../../http/http2/http2-driver.ts';
 import type { Field } from '../../http/http2/fields.ts';
 import type { Http2Stream } from '../../http/http2/stream.ts';
 import type { OutboundCarrierSpec } from '../../spec.ts';

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../../net/time/clock.ts';
 import { ProtocolError } from '../../net/errors.ts';
-import type { Http2Driver } from '../../http/http2/driver.ts';
+import type { Http2Driver } from '../../http/http2/http2-driver.ts';
 import { PROBE_INTERVAL_MS, PROBE_RESPONSE_MS } from '../limits.ts';
 
 /**

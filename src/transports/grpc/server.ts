@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../../net/time/clock.ts';
 import type { ByteLink, Carrier, WireCounter } from '../../net/links/link.ts';
-import { Http2Driver } from '../../http/http2/driver.ts';
+import { Http2Driver } from '../../http/http2/http2-driver.ts';
 import { Http2ErrorCode } from '../../http/http2/errors.ts';
 import { valueOf, type Field } from '../../http/http2/fields.ts';
 import type { Http2Stream } from '../../http/http2/stream.ts';

@@ -1,6 +1,6 @@
 import type { Clock } from '../../net/time/clock.ts';
 import type { WireCounter } from '../../net/links/link.ts';
-import type { Http2Driver } from '../../http/http2/driver.ts';
+import type { Http2Driver } from '../../http/http2/http2-driver.ts';
 import type { Field } from '../../http/http2/fields.ts';
 import type { Http2Stream } from '../../http/http2/stream.ts';
 import { GrpcLink } from './link.ts';

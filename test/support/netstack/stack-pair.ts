@@ -1,12 +1,12 @@
 import { toEndpoint, type IpEndpoint } from '../../../src/ip/ip-endpoint.ts';
 import type { DeviceTraits } from '../../../src/ip/packet-device.ts';
 import { systemClock, type Clock } from '../../../src/net/time/clock.ts';
+import type { Defer } from '../../../src/net/time/turn-loop.ts';
 import {
   Netstack,
   type AssociationRequest,
   type ConnectionRequest,
-  type Soon,
-} from '../../../src/netstack/driver.ts';
+} from '../../../src/netstack/netstack.ts';
 import type { StackSettings } from '../../../src/netstack/stack.ts';
 import type { Trace } from '../../../src/netstack/trace.ts';
 import { SeededRandom } from '../simnet/seeded-random.ts';
@@ -31,7 +31,7 @@ export interface StackPairOptions {
   /** Those of the client, where they are to be others. */
   readonly clientSettings?: StackSettings;
   readonly trace?: Trace;
-  readonly soon?: Soon;
+  readonly soon?: Defer;
   readonly seed?: number;
 }
 

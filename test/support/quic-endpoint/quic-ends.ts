@@ -6,12 +6,9 @@ import {
   DEFAULT_SETTINGS,
   type ConnectionSettings,
 } from '../../../src/quic/connection/connection-settings.ts';
+import type { BindDatagrams } from '../../../src/ip/datagram-socket.ts';
 import type { QuicConnection, QuicStream } from '../../../src/quic/contract.ts';
-import {
-  QuicEndpoint,
-  type BindDatagrams,
-  type EndpointOptions,
-} from '../../../src/quic/endpoint/endpoint.ts';
+import { QuicEndpoint, type EndpointOptions } from '../../../src/quic/endpoint/endpoint.ts';
 import { ReadQueue } from '../../../src/net/links/read-queue.ts';
 import { testClientTls, testServerTls } from '../quic/tls.ts';
 import { numeric } from './memory-network.ts';

@@ -6,7 +6,7 @@ import type {
   ServerOptions,
 } from '../../../src/quic/connection/connection.ts';
 import type { CloseReason } from '../../../src/quic/contract.ts';
-import type { TransmitBatch } from '../../../src/quic/endpoint/transmit-batch.ts';
+import type { TransmitBatch } from '../../../src/net/sockets/transmit-batch.ts';
 import { copyEndpoint, type IpEndpoint } from '../../../src/ip/ip-endpoint.ts';
 
 /** What a scripted connection sends next: datagrams of one size, the last may be shorter. */

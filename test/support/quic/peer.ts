@@ -4,7 +4,7 @@ import { copyEndpoint, type IpEndpoint } from '../../../src/ip/ip-endpoint.ts';
 import type { ConnectionEvent } from '../../../src/quic/connection/connection-events.ts';
 import type { Connection, IdIssuer, IssuedId } from '../../../src/quic/connection/connection.ts';
 import type { TraceEvent } from '../../../src/quic/trace.ts';
-import { TransmitBatch } from '../../../src/quic/endpoint/transmit-batch.ts';
+import { TransmitBatch } from '../../../src/net/sockets/transmit-batch.ts';
 import type { SeededRandom } from '../simnet/seeded-random.ts';
 
 /** A datagram on its way. */

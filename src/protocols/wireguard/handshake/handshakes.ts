@@ -4,10 +4,10 @@ import { Fifo } from '../../../collections/fifo.ts';
 import { Admission } from './admission.ts';
 import { MacWriter } from './cookies.ts';
 import { INITIATION_INTERVAL, MAX_PENDING_MESSAGES } from '../limits.ts';
-import { Initiator, Responder, type Identity } from './noise.ts';
+import { Initiator, Responder, type StaticKeys } from './noise.ts';
 import { Session } from '../session.ts';
 import type { DropReason } from '../trace.ts';
-import { CookieReply, KEY_SIZE, readIndex, Response } from '../wire.ts';
+import { CookieReply, KEY_SIZE, readIndex, HandshakeResponse } from '../wire.ts';
 
 /** A response to a handshake message that came. */
 export interface PendingMessage {
@@ -17,7 +17,7 @@ export interface PendingMessage {
 }
 
 export interface HandshakesOptions {
-  readonly identity: Identity;
+  readonly staticKeys: StaticKeys;
   readonly random: RandomSource;
   /** See `TunnelOptions`. */
   readonly timestamp: () => Uint8Array;
@@ -30,7 +30,7 @@ export interface HandshakesOptions {
  * taken, and the sessions that come of it. When to begin one is the tunnel's matter.
  */
 export class Handshakes {
-  readonly #identity: Identity;
+  readonly #staticKeys: StaticKeys;
   readonly #random: RandomSource;
   readonly #timestamp: () => Uint8Array;
   readonly #isTaken: (index: number) => boolean;
@@ -43,13 +43,13 @@ export class Handshakes {
   #receivedTimestamp: Uint8Array | undefined;
   #receivedAt = -Infinity;
 
-  constructor({ identity, random, timestamp, isTaken }: HandshakesOptions) {
-    this.#identity = identity;
+  constructor({ staticKeys, random, timestamp, isTaken }: HandshakesOptions) {
+    this.#staticKeys = staticKeys;
     this.#random = random;
     this.#timestamp = timestamp;
     this.#isTaken = isTaken;
-    this.#macs = new MacWriter(identity.peerPublicKey);
-    this.#admission = new Admission(identity.privateKey.publicKey, random);
+    this.#macs = new MacWriter(staticKeys.peerPublicKey);
+    this.#admission = new Admission(staticKeys.privateKey.publicKey, random);
   }
 
   /** The next message to be sent in response; it stays the next one until `shift`. */
@@ -65,7 +65,11 @@ export class Handshakes {
   /** Makes an initiation, which takes the place of one that had no response. */
   initiation(now: number): Uint8Array {
     this.abandon();
-    this.#initiator = new Initiator(this.#identity, this.#newIndex(), this.#random.bytes(KEY_SIZE));
+    this.#initiator = new Initiator(
+      this.#staticKeys,
+      this.#newIndex(),
+      this.#random.bytes(KEY_SIZE),
+    );
     const message = this.#initiator.initiation(this.#timestamp());
     this.#macs.write(message, now);
     return message;
@@ -86,7 +90,7 @@ export class Handshakes {
       this.#push(admitted, from, 'cookie reply');
       return 'limit';
     }
-    const responder = Responder.read(this.#identity, message);
+    const responder = Responder.read(this.#staticKeys, message);
     if (responder === undefined) return 'authentication';
     const { timestamp, peerIndex } = responder;
     const last = this.#receivedTimestamp;
@@ -108,7 +112,7 @@ export class Handshakes {
   /** @returns the session of the handshake of this side. */
   onResponse(message: Uint8Array, from: IpEndpoint, now: number): Session | DropReason {
     const initiator = this.#initiator;
-    if (initiator?.index !== readIndex(message, Response.receiver)) return 'index';
+    if (initiator?.index !== readIndex(message, HandshakeResponse.receiver)) return 'index';
     if (!this.#admission.isValid(message, from, now)) return 'mac';
     const accepted = initiator.accept(message);
     if (accepted === undefined) return 'authentication';
@@ -133,8 +137,8 @@ export class Handshakes {
   close(): void {
     this.abandon();
     this.#pending.clear();
-    this.#identity.staticSecret.fill(0);
-    this.#identity.presharedKey.fill(0);
+    this.#staticKeys.staticSecret.fill(0);
+    this.#staticKeys.presharedKey.fill(0);
   }
 
   #push(message: Uint8Array, to: IpEndpoint, what: PendingMessage['what']): void {

@@ -1,41 +1,45 @@
 import { createOpener, createSealer } from '../../../crypto/aead/aead.ts';
 import { blake2s256, hmacBlake2s } from '../../../crypto/hash/blake2s.ts';
 import { equalInConstantTime } from '../../../crypto/hash/keyed-hash.ts';
-import { copyOf } from '../../../quic/wire/copy-of.ts';
+import { copyOf } from '../../../collections/copy-bytes.ts';
 import { X25519PrivateKey } from '../../../crypto/x25519.ts';
 import {
   Initiation,
   KEY_SIZE,
   MessageType,
   readIndex,
-  Response,
+  HandshakeResponse,
   TAG_SIZE,
   writeIndex,
 } from '../wire.ts';
 
 /*
  * The handshake of WireGuard: Noise_IKpsk2_25519_ChaChaPoly_BLAKE2s (whitepaper §5.4). Messages are
- * written and read without their codes `mac1` and `mac2`, which are in `cookies.ts`.
+ * written and read without `mac1` and `mac2`, which are in `cookies.ts`.
+ *
+ * Beside the lines are the formulas of the whitepaper: C is the chaining key, H the hash, κ a key, S and E
+ * the static and ephemeral keys of the initiator (i) and the responder (r), Q the preshared key.
  */
 
 const CONSTRUCTION = Buffer.from('Noise_IKpsk2_25519_ChaChaPoly_BLAKE2s');
 const IDENTIFIER = Buffer.from('WireGuard v1 zx2c4 Jason@zx2c4.com');
 
-/** The chaining key and the hash that every handshake begins with. */
+// C := HASH(CONSTRUCTION)
 const FIRST_CHAINING_KEY = blake2s256(CONSTRUCTION);
+// H := HASH(C ‖ IDENTIFIER)
 const FIRST_HASH = blake2s256(FIRST_CHAINING_KEY, IDENTIFIER);
 
 const EMPTY = new Uint8Array(0);
 const ZERO_NONCE = new Uint8Array(12);
 const NO_KEY = new Uint8Array(KEY_SIZE);
 
-/** Both sides' static keys, as one side knows them. */
-export interface Identity {
+/** The static keys of a peer and this side. */
+export interface StaticKeys {
   readonly privateKey: X25519PrivateKey;
   readonly peerPublicKey: Uint8Array;
   /** 32 zeros where there is none. */
   readonly presharedKey: Uint8Array;
-  /** What the two static keys have in common. */
+  /** DH of the two static keys. */
   readonly staticSecret: Uint8Array;
 }
 
@@ -43,28 +47,29 @@ export interface Identity {
  * @param presharedKey `undefined` for none.
  * @returns undefined for a public key of low order, with which no handshake can succeed.
  */
-export function createIdentity(
+export function createStaticKeys(
   privateKey: Uint8Array,
   peerPublicKey: Uint8Array,
   presharedKey: Uint8Array = NO_KEY,
-): Identity | undefined {
+): StaticKeys | undefined {
   const own = new X25519PrivateKey(privateKey);
   const staticSecret = own.sharedSecret(peerPublicKey);
   return staticSecret && { privateKey: own, peerPublicKey, presharedKey, staticSecret };
 }
 
-/** The keys of a session (§5.4.5). Who takes them overwrites them. */
+/** The keys of a session (§5.4.5). The owner overwrites them after use. */
 export interface SessionKeys {
   readonly sending: Uint8Array;
   readonly receiving: Uint8Array;
 }
 
-/** What both sides have in common so far. */
+/** Noise's SymmetricState: the chaining key and the hash of all that was sent so far. */
 class Transcript {
   #chainingKey: Uint8Array = Uint8Array.from(FIRST_CHAINING_KEY);
   #hash: Uint8Array;
 
   constructor(responderStatic: Uint8Array) {
+    // H := HASH(H ‖ S_pub_r)
     this.#hash = blake2s256(FIRST_HASH, responderStatic);
   }
 
@@ -76,33 +81,34 @@ class Transcript {
     return copy;
   }
 
+  /** H := HASH(H ‖ bytes) */
   mixHash(bytes: Uint8Array): void {
     this.#hash = blake2s256(this.#hash, bytes);
   }
 
-  /** KDF1: the chaining key depends on `input` from now on. */
-  mix(input: Uint8Array): void {
+  /** C := KDF1(C, input) */
+  mixChainingKey(input: Uint8Array): void {
     const [next] = derive(this.#chainingKey, input, 1);
     this.#chain(next);
   }
 
-  /** KDF2: the same, with a key. */
+  /** (C, κ) := KDF2(C, input) @returns κ. */
   mixKey(input: Uint8Array): Uint8Array {
     const [next, key] = derive(this.#chainingKey, input, 2);
     this.#chain(next);
     return key;
   }
 
-  /** KDF3: the pre-shared key goes into the chaining key, the hash, and the key that it returns. */
-  mixPresharedKey(presharedKey: Uint8Array): Uint8Array {
-    const [next, bound, key] = derive(this.#chainingKey, presharedKey, 3);
+  /** (C, τ, κ) := KDF3(C, input); H := HASH(H ‖ τ) @returns κ. */
+  mixKeyAndHash(input: Uint8Array): Uint8Array {
+    const [next, hashed, key] = derive(this.#chainingKey, input, 3);
     this.#chain(next);
-    this.mixHash(bound);
+    this.mixHash(hashed);
     return key;
   }
 
-  /** Writes `plain` and its tag to `out` at `at`. The key is overwritten. */
-  seal(key: Uint8Array, plain: Uint8Array, out: Uint8Array, at: number): void {
+  /** Writes AEAD(κ, 0, plain, H) to `out` at `at`; H := HASH(H ‖ sealed). The key is overwritten. */
+  encryptAndHash(key: Uint8Array, plain: Uint8Array, out: Uint8Array, at: number): void {
     const sealed = out.subarray(at, at + plain.length + TAG_SIZE);
     using sealer = createSealer('chacha20-poly1305', key);
     key.fill(0);
@@ -111,7 +117,7 @@ class Transcript {
   }
 
   /** The plaintext of `sealed`; `undefined` when it is not authentic. The key is overwritten. */
-  open(key: Uint8Array, sealed: Uint8Array): Uint8Array | undefined {
+  decryptAndHash(key: Uint8Array, sealed: Uint8Array): Uint8Array | undefined {
     const plain = new Uint8Array(sealed.length - TAG_SIZE);
     using opener = createOpener('chacha20-poly1305', key);
     key.fill(0);
@@ -120,7 +126,7 @@ class Transcript {
     return plain;
   }
 
-  /** The keys of the initiator's direction and of the responder's. The chaining key is overwritten. */
+  /** KDF2(C, ε): the sending keys of the initiator and of the responder. C is overwritten. */
   split(): readonly [Uint8Array, Uint8Array] {
     const [initiators, responders] = derive(this.#chainingKey, EMPTY, 2);
     this.erase();
@@ -138,7 +144,7 @@ class Transcript {
   }
 }
 
-/** KDF1 to KDF3 of §5.4: HKDF with so many keys of 32 bytes. */
+/** KDF1 to KDF3 of §5.4: HKDF with `count` keys of 32 bytes. */
 export function derive(key: Uint8Array, input: Uint8Array, count: 1): readonly [Uint8Array];
 export function derive(
   key: Uint8Array,
@@ -169,69 +175,88 @@ export function derive(
 /** The initiator's side of one handshake, from its first message to its keys. */
 export class Initiator {
   readonly index: number;
-  readonly #identity: Identity;
+  readonly #staticKeys: StaticKeys;
   readonly #ephemeral: X25519PrivateKey;
   readonly #transcript: Transcript;
 
   /**
-   * @param index that the peer is to name.
+   * @param index the peer puts it into the messages that it sends.
    * @param ephemeral 32 random bytes, which are overwritten.
    */
-  constructor(identity: Identity, index: number, ephemeral: Uint8Array) {
-    this.#identity = identity;
+  constructor(staticKeys: StaticKeys, index: number, ephemeral: Uint8Array) {
+    this.#staticKeys = staticKeys;
     this.index = index;
     this.#ephemeral = new X25519PrivateKey(ephemeral);
     ephemeral.fill(0);
-    this.#transcript = new Transcript(identity.peerPublicKey);
+    this.#transcript = new Transcript(staticKeys.peerPublicKey);
   }
 
   /**
-   * The initiation, without its codes. Called once.
-   * @param timestamp TAI64N, later than any that the peer has seen.
+   * The initiation without `mac1` and `mac2` (§5.4.2). Called once.
+   * @param timestamp TAI64N, later than any that was sent to the peer before.
    */
   initiation(timestamp: Uint8Array): Uint8Array {
-    const { privateKey, peerPublicKey, staticSecret } = this.#identity;
+    const { privateKey, peerPublicKey, staticSecret } = this.#staticKeys;
     const transcript = this.#transcript;
     const message = new Uint8Array(Initiation.size);
     message[0] = MessageType.INITIATION;
     writeIndex(message, Initiation.sender, this.index);
+    // msg.ephemeral := E_pub_i
     message.set(this.#ephemeral.publicKey, Initiation.ephemeral);
+    // H := HASH(H ‖ msg.ephemeral)
     transcript.mixHash(this.#ephemeral.publicKey);
-    transcript.mix(this.#ephemeral.publicKey);
-    // `createIdentity` has shown that the peer's key is not of low order.
+    // C := KDF1(C, E_pub_i)
+    transcript.mixChainingKey(this.#ephemeral.publicKey);
+    // (C, κ) := KDF2(C, DH(E_priv_i, S_pub_r)); `createStaticKeys` rejects a key of low order.
     const staticKey = transcript.mixKey(this.#ephemeral.sharedSecret(peerPublicKey) ?? NO_KEY);
-    transcript.seal(staticKey, privateKey.publicKey, message, Initiation.static);
+    // msg.static := AEAD(κ, 0, S_pub_i, H); H := HASH(H ‖ msg.static)
+    transcript.encryptAndHash(staticKey, privateKey.publicKey, message, Initiation.static);
+    // (C, κ) := KDF2(C, DH(S_priv_i, S_pub_r))
     const timestampKey = transcript.mixKey(staticSecret);
-    transcript.seal(timestampKey, timestamp, message, Initiation.timestamp);
+    // msg.timestamp := AEAD(κ, 0, TIMESTAMP(), H); H := HASH(H ‖ msg.timestamp)
+    transcript.encryptAndHash(timestampKey, timestamp, message, Initiation.timestamp);
     return message;
   }
 
   /**
-   * The keys that a response leads to, with the peer's index; `undefined` when it is not authentic: then
-   * another one may follow.
+   * Reads a response (§5.4.3). @returns the keys and the peer's index; `undefined` when it is not authentic:
+   * the authentic one may follow.
    */
   accept(
     message: Uint8Array,
   ): { readonly keys: SessionKeys; readonly peerIndex: number } | undefined {
-    const { privateKey, presharedKey } = this.#identity;
-    const theirs = message.subarray(Response.ephemeral, Response.ephemeral + KEY_SIZE);
+    const { privateKey, presharedKey } = this.#staticKeys;
+    const theirs = message.subarray(
+      HandshakeResponse.ephemeral,
+      HandshakeResponse.ephemeral + KEY_SIZE,
+    );
     const ephemeralSecret = this.#ephemeral.sharedSecret(theirs);
     const staticSecret = privateKey.sharedSecret(theirs);
     if (!ephemeralSecret || !staticSecret) return undefined;
     const transcript = this.#transcript.copy();
+    // H := HASH(H ‖ msg.ephemeral)
     transcript.mixHash(theirs);
-    transcript.mix(theirs);
-    transcript.mix(ephemeralSecret);
-    transcript.mix(staticSecret);
-    const key = transcript.mixPresharedKey(presharedKey);
-    const nothing = message.subarray(Response.nothing, Response.nothing + TAG_SIZE);
-    if (transcript.open(key, nothing) === undefined) {
+    // C := KDF1(C, E_pub_r)
+    transcript.mixChainingKey(theirs);
+    // C := KDF1(C, DH(E_priv_i, E_pub_r))
+    transcript.mixChainingKey(ephemeralSecret);
+    // C := KDF1(C, DH(S_priv_i, E_pub_r))
+    transcript.mixChainingKey(staticSecret);
+    // (C, τ, κ) := KDF3(C, Q); H := HASH(H ‖ τ)
+    const key = transcript.mixKeyAndHash(presharedKey);
+    const empty = message.subarray(HandshakeResponse.empty, HandshakeResponse.empty + TAG_SIZE);
+    // msg.empty = AEAD(κ, 0, ε, H); H := HASH(H ‖ msg.empty)
+    if (transcript.decryptAndHash(key, empty) === undefined) {
       transcript.erase();
       return undefined;
     }
+    // (T_send_i, T_recv_i) := KDF2(C, ε)
     const [sending, receiving] = transcript.split();
     this.erase();
-    return { keys: { sending, receiving }, peerIndex: readIndex(message, Response.sender) };
+    return {
+      keys: { sending, receiving },
+      peerIndex: readIndex(message, HandshakeResponse.sender),
+    };
   }
 
   /** Overwrites what the keys could be computed from. */
@@ -240,21 +265,21 @@ export class Initiator {
   }
 }
 
-/** An initiation that came from the peer, up to the response. */
+/** The responder's side of one handshake, from an authentic initiation to its keys. */
 export class Responder {
   readonly timestamp: Uint8Array;
   readonly peerIndex: number;
-  readonly #identity: Identity;
+  readonly #staticKeys: StaticKeys;
   readonly #transcript: Transcript;
   readonly #theirEphemeral: Uint8Array;
 
   private constructor(
-    identity: Identity,
+    staticKeys: StaticKeys,
     transcript: Transcript,
     message: Uint8Array,
     timestamp: Uint8Array,
   ) {
-    this.#identity = identity;
+    this.#staticKeys = staticKeys;
     this.#transcript = transcript;
     this.timestamp = timestamp;
     this.peerIndex = readIndex(message, Initiation.sender);
@@ -262,42 +287,50 @@ export class Responder {
     this.#theirEphemeral = copyOf(message, ephemeral, end);
   }
 
-  /** Reads an initiation; `undefined` when it is not authentic, or another peer's. */
-  static read(identity: Identity, message: Uint8Array): Responder | undefined {
-    const { privateKey, peerPublicKey, staticSecret } = identity;
+  /** Reads an initiation (§5.4.2); `undefined` when it is not authentic, or another peer's. */
+  static read(staticKeys: StaticKeys, message: Uint8Array): Responder | undefined {
+    const { privateKey, peerPublicKey, staticSecret } = staticKeys;
     const theirs = message.subarray(Initiation.ephemeral, Initiation.ephemeral + KEY_SIZE);
     const secret = privateKey.sharedSecret(theirs);
     if (!secret) return undefined;
     const transcript = new Transcript(privateKey.publicKey);
+    // H := HASH(H ‖ msg.ephemeral)
     transcript.mixHash(theirs);
-    transcript.mix(theirs);
+    // C := KDF1(C, E_pub_i)
+    transcript.mixChainingKey(theirs);
+    // (C, κ) := KDF2(C, DH(S_priv_r, E_pub_i))
+    const staticKey = transcript.mixKey(secret);
+    // msg.static = AEAD(κ, 0, S_pub_i, H); H := HASH(H ‖ msg.static)
     const sealedStatic = message.subarray(Initiation.static, Initiation.timestamp);
-    const peer = transcript.open(transcript.mixKey(secret), sealedStatic);
+    const peer = transcript.decryptAndHash(staticKey, sealedStatic);
     if (!peer || !equalInConstantTime(peer, peerPublicKey)) {
       transcript.erase();
       return undefined;
     }
+    // (C, κ) := KDF2(C, DH(S_priv_r, S_pub_i))
+    const timestampKey = transcript.mixKey(staticSecret);
+    // msg.timestamp = AEAD(κ, 0, TIMESTAMP(), H); H := HASH(H ‖ msg.timestamp)
     const sealedTimestamp = message.subarray(Initiation.timestamp, Initiation.mac1);
-    const timestamp = transcript.open(transcript.mixKey(staticSecret), sealedTimestamp);
+    const timestamp = transcript.decryptAndHash(timestampKey, sealedTimestamp);
     if (!timestamp) {
       transcript.erase();
       return undefined;
     }
-    return new Responder(identity, transcript, message, timestamp);
+    return new Responder(staticKeys, transcript, message, timestamp);
   }
 
   /**
-   * The response, without its codes, and the keys; `undefined` when the peer's ephemeral key is of low
-   * order. Called once.
+   * The response without `mac1` and `mac2` (§5.4.3), and the keys; `undefined` when the peer's ephemeral key
+   * is of low order. Called once.
    *
-   * @param index that the peer is to name.
+   * @param index the peer puts it into the messages that it sends.
    * @param ephemeral 32 random bytes, which are overwritten.
    */
   respond(
     index: number,
     ephemeral: Uint8Array,
   ): { readonly message: Uint8Array; readonly keys: SessionKeys } | undefined {
-    const { peerPublicKey, presharedKey } = this.#identity;
+    const { peerPublicKey, presharedKey } = this.#staticKeys;
     const transcript = this.#transcript;
     const own = new X25519PrivateKey(ephemeral);
     ephemeral.fill(0);
@@ -307,22 +340,30 @@ export class Responder {
       transcript.erase();
       return undefined;
     }
-    const message = new Uint8Array(Response.size);
+    const message = new Uint8Array(HandshakeResponse.size);
     message[0] = MessageType.RESPONSE;
-    writeIndex(message, Response.sender, index);
-    writeIndex(message, Response.receiver, this.peerIndex);
-    message.set(own.publicKey, Response.ephemeral);
+    writeIndex(message, HandshakeResponse.sender, index);
+    writeIndex(message, HandshakeResponse.receiver, this.peerIndex);
+    // msg.ephemeral := E_pub_r
+    message.set(own.publicKey, HandshakeResponse.ephemeral);
+    // H := HASH(H ‖ msg.ephemeral)
     transcript.mixHash(own.publicKey);
-    transcript.mix(own.publicKey);
-    transcript.mix(ephemeralSecret);
-    transcript.mix(staticSecret);
-    const key = transcript.mixPresharedKey(presharedKey);
-    transcript.seal(key, EMPTY, message, Response.nothing);
+    // C := KDF1(C, E_pub_r)
+    transcript.mixChainingKey(own.publicKey);
+    // C := KDF1(C, DH(E_priv_r, E_pub_i))
+    transcript.mixChainingKey(ephemeralSecret);
+    // C := KDF1(C, DH(E_priv_r, S_pub_i))
+    transcript.mixChainingKey(staticSecret);
+    // (C, τ, κ) := KDF3(C, Q); H := HASH(H ‖ τ)
+    const key = transcript.mixKeyAndHash(presharedKey);
+    // msg.empty := AEAD(κ, 0, ε, H); H := HASH(H ‖ msg.empty)
+    transcript.encryptAndHash(key, EMPTY, message, HandshakeResponse.empty);
+    // (T_recv_r, T_send_r) := KDF2(C, ε)
     const [receiving, sending] = transcript.split();
     return { message, keys: { sending, receiving } };
   }
 
-  /** Overwrites what the keys could be computed from, where there is no response. */
+  /** Overwrites what the keys could be computed from, instead of `respond`. */
   erase(): void {
     this.#transcript.erase();
   }

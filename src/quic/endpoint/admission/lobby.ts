@@ -1,9 +1,9 @@
 import type { ReceivedDatagrams } from '../../../ip/datagram-socket.ts';
 import { copyEndpoint } from '../../../ip/ip-endpoint.ts';
 import { Fifo } from '../../../collections/fifo.ts';
-import { copyOf } from '../../wire/copy-of.ts';
+import { copyOf } from '../../../collections/copy-bytes.ts';
 import type { Clock } from '../../../net/time/clock.ts';
-import type { Soon } from '../driver.ts';
+import type { Defer } from '../../../net/time/turn-loop.ts';
 import {
   HANDSHAKE_DATAGRAMS_A_TURN,
   HANDSHAKE_MS_A_TURN,
@@ -22,7 +22,7 @@ export interface Waiting extends ReceivedDatagrams {
 
 export interface LobbyOptions {
   readonly clock: Clock;
-  readonly soon: Soon;
+  readonly soon: Defer;
   /** Whether nothing can be sent now: then nothing is served. */
   readonly isBlocked: () => boolean;
   readonly serve: (waiting: Waiting) => void;

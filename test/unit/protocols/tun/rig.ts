@@ -7,7 +7,7 @@ import { silentLogger } from '../../../../src/log/output.ts';
 import { systemClock } from '../../../../src/net/time/clock.ts';
 import { OwnListeners } from '../../../../src/net/loop-guard/own-listeners.ts';
 import type { TunPlan } from '../../../../src/net/sockets/sockets.ts';
-import { Netstack } from '../../../../src/netstack/driver.ts';
+import { Netstack } from '../../../../src/netstack/netstack.ts';
 import type {
   Dispatcher,
   PacketRequest,

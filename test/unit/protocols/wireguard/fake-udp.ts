@@ -1,4 +1,5 @@
 import type {
+  BindDatagrams,
   DatagramHandlers,
   DatagramSocket,
   DatagramSocketOptions,
@@ -7,7 +8,6 @@ import type {
   Transmit,
 } from '../../../../src/ip/datagram-socket.ts';
 import { copyEndpoint, isSameEndpoint, type IpEndpoint } from '../../../../src/ip/ip-endpoint.ts';
-import type { BindDatagrams } from '../../../../src/protocols/wireguard/driver.ts';
 import { endpoint } from './pair.ts';
 
 const FEATURES = {

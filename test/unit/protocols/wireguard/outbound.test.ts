@@ -7,16 +7,16 @@ import { systemClock, type Clock } from '../../../../src/net/time/clock.ts';
 import { DialError } from '../../../../src/net/errors.ts';
 import { OwnListeners } from '../../../../src/net/loop-guard/own-listeners.ts';
 import type { FamilyPolicy } from '../../../../src/net/addresses/resolver.ts';
-import { Netstack } from '../../../../src/netstack/driver.ts';
+import { Netstack } from '../../../../src/netstack/netstack.ts';
 import type { OutboundContext } from '../../../../src/protocols/contract.ts';
-import { TunnelDevice } from '../../../../src/protocols/wireguard/driver.ts';
+import { TunnelDevice } from '../../../../src/protocols/wireguard/tunnel-device.ts';
 import { REKEY_TIMEOUT } from '../../../../src/protocols/wireguard/deadlines.ts';
 import {
   INITIATION_INTERVAL,
   PATIENCE,
   SILENCE_LIMIT,
 } from '../../../../src/protocols/wireguard/limits.ts';
-import { createIdentity } from '../../../../src/protocols/wireguard/handshake/noise.ts';
+import { createStaticKeys } from '../../../../src/protocols/wireguard/handshake/noise.ts';
 import { WireGuardOutbound } from '../../../../src/protocols/wireguard/outbound.ts';
 import type { WireGuardSettings } from '../../../../src/protocols/wireguard/settings.ts';
 import { SharedTunnels } from '../../../../src/protocols/wireguard/shared-tunnels.ts';
@@ -73,11 +73,11 @@ class World {
 
   /** Starts the peer, which echoes TCP and UDP. */
   async startPeer(): Promise<void> {
-    const identity = createIdentity(PEER, publicOf(OWN));
-    assert.ok(identity);
+    const staticKeys = createStaticKeys(PEER, publicOf(OWN));
+    assert.ok(staticKeys);
     const device = await TunnelDevice.open({
       name: 'peer',
-      identity,
+      staticKeys,
       endpoint: endpoint('127.0.0.1', 9),
       settings: { mtu: 1420, keepalive: 0, reserved: undefined },
       clock: this.#clock,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { X25519PrivateKey } from '../../../../src/crypto/x25519.ts';
 import { copyEndpoint, toEndpoint, type IpEndpoint } from '../../../../src/ip/ip-endpoint.ts';
-import { createIdentity } from '../../../../src/protocols/wireguard/handshake/noise.ts';
+import { createStaticKeys } from '../../../../src/protocols/wireguard/handshake/noise.ts';
 import type { TraceEvent } from '../../../../src/protocols/wireguard/trace.ts';
 import {
   datagramSize,
@@ -174,13 +174,13 @@ export class TunnelPair {
   ): TunnelEnd {
     const key = (octet: number): Uint8Array => new Uint8Array(32).fill(octet);
     const psk = presharedKey === undefined ? undefined : key(presharedKey);
-    const identity = createIdentity(key(own), new X25519PrivateKey(key(peer)).publicKey, psk);
-    assert.ok(identity);
+    const staticKeys = createStaticKeys(key(own), new X25519PrivateKey(key(peer)).publicKey, psk);
+    assert.ok(staticKeys);
     let last: Uint8Array | undefined;
     return new TunnelEnd(
       (end) =>
         new Tunnel({
-          identity,
+          staticKeys,
           endpoint: to,
           settings: { ...SETTINGS, ...settings },
           random: new SeededRandom(this.#seed++),

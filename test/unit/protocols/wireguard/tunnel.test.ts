@@ -13,7 +13,7 @@ import {
 } from '../../../../src/protocols/wireguard/deadlines.ts';
 import {
   HANDSHAKES_A_SECOND,
-  MAX_WAITING_BYTES,
+  MAX_WAITING_PACKET_BYTES,
   MAX_WAITING_PACKETS,
 } from '../../../../src/protocols/wireguard/limits.ts';
 import { endpoint, TunnelPair, type SentDatagram, type TunnelEnd } from './pair.ts';
@@ -133,7 +133,7 @@ describe('a handshake', () => {
     const large = new TunnelPair({ left: { mtu: 65_000 } });
     for (let i = 0; i < 40; i++) large.send(large.left, 60_000);
     large.deliver();
-    assert.equal(large.right.received.length, Math.floor(MAX_WAITING_BYTES / 60_000));
+    assert.equal(large.right.received.length, Math.floor(MAX_WAITING_PACKET_BYTES / 60_000));
   });
 
   test('does not begin sooner than 5 s after the last one', () => {

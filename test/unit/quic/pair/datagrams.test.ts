@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { TransmitBatch } from '../../../../src/quic/endpoint/transmit-batch.ts';
+import { TransmitBatch } from '../../../../src/net/sockets/transmit-batch.ts';
 import type { Peer } from '../../../support/quic/peer.ts';
 import { Pair } from '../../../support/quic/pair.ts';
 

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { Activity } from '../../../../src/quic/connection/activity.ts';
-import { Deadlines } from '../../../../src/quic/connection/deadlines.ts';
+import { NamedDeadlines } from '../../../../src/collections/named-deadlines.ts';
+import { CONNECTION_DEADLINES } from '../../../../src/quic/connection/deadlines.ts';
 import {
   MAX_PACKETS,
   PINGLESS_PACKETS,
@@ -104,7 +105,7 @@ describe('the memory of what is remembered of sent packets', () => {
 
   test('a burst leaves none behind when the next packet of the peer comes after a pause', () => {
     const rig = new RecoveryRig();
-    const activity = new Activity(new Deadlines(), 30_000, 0);
+    const activity = new Activity(new NamedDeadlines(CONNECTION_DEADLINES), 30_000, 0);
     activity.onReceived(rig.loss, rig.now);
     rig.sendMany(500);
     rig.now += 50;

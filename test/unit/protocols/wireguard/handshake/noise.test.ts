@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
-  createIdentity,
+  createStaticKeys,
   derive,
   Initiator,
   Responder,
-  type Identity,
+  type StaticKeys,
 } from '../../../../../src/protocols/wireguard/handshake/noise.ts';
 import { X25519PrivateKey } from '../../../../../src/crypto/x25519.ts';
 import { Session } from '../../../../../src/protocols/wireguard/session.ts';
@@ -21,9 +21,9 @@ const bytes = (hex: string): Buffer => Buffer.from(hex, 'hex');
 const filled = (octet: number): Uint8Array => new Uint8Array(32).fill(octet);
 const publicOf = (octet: number): Uint8Array => new X25519PrivateKey(filled(octet)).publicKey;
 
-function identity(own: number, peer: number, presharedKey?: string): Identity {
+function staticKeys(own: number, peer: number, presharedKey?: string): StaticKeys {
   const psk = presharedKey === undefined ? undefined : bytes(presharedKey);
-  const made = createIdentity(filled(own), publicOf(peer), psk);
+  const made = createStaticKeys(filled(own), publicOf(peer), psk);
   assert.ok(made);
   return made;
 }
@@ -48,9 +48,9 @@ for (const vector of HANDSHAKES) {
   const { presharedKey, initiation, response } = vector;
   describe(`a handshake ${presharedKey === undefined ? 'without' : 'with'} a pre-shared key`, () => {
     const begin = (): Initiator =>
-      new Initiator(identity(0x11, 0x22, presharedKey), INITIATOR_INDEX, filled(0x33));
+      new Initiator(staticKeys(0x11, 0x22, presharedKey), INITIATOR_INDEX, filled(0x33));
     const read = (message: Uint8Array): Responder | undefined =>
-      Responder.read(identity(0x22, 0x11, presharedKey), message);
+      Responder.read(staticKeys(0x22, 0x11, presharedKey), message);
 
     test('begins as the whitepaper says', () => {
       const message = begin().initiation(bytes(TIMESTAMP));
@@ -130,20 +130,20 @@ for (const vector of HANDSHAKES) {
 
 describe('an initiation', () => {
   test('of another key than the peer’s is rejected', () => {
-    const other = new Initiator(identity(0x55, 0x22), 1, filled(0x33));
+    const other = new Initiator(staticKeys(0x55, 0x22), 1, filled(0x33));
     const message = other.initiation(bytes(TIMESTAMP));
-    assert.equal(Responder.read(identity(0x22, 0x11), message), undefined);
+    assert.equal(Responder.read(staticKeys(0x22, 0x11), message), undefined);
   });
 
   test('for another key is rejected', () => {
-    const other = new Initiator(identity(0x11, 0x55), 1, filled(0x33));
+    const other = new Initiator(staticKeys(0x11, 0x55), 1, filled(0x33));
     const message = other.initiation(bytes(TIMESTAMP));
-    assert.equal(Responder.read(identity(0x22, 0x11), message), undefined);
+    assert.equal(Responder.read(staticKeys(0x22, 0x11), message), undefined);
   });
 
   test('overwrites the bytes of its ephemeral key', () => {
     const ephemeral = filled(0x33);
-    const initiator = new Initiator(identity(0x11, 0x22), 1, ephemeral);
+    const initiator = new Initiator(staticKeys(0x11, 0x22), 1, ephemeral);
     assert.deepEqual(ephemeral, filled(0));
     initiator.erase();
   });
@@ -151,19 +151,19 @@ describe('an initiation', () => {
   test('with an ephemeral key of low order is rejected', () => {
     const message = bytes(HANDSHAKES[0]?.initiation ?? '');
     message.fill(0, 8, 40);
-    assert.equal(Responder.read(identity(0x22, 0x11), message), undefined);
+    assert.equal(Responder.read(staticKeys(0x22, 0x11), message), undefined);
   });
 });
 
 test('a response with another pre-shared key is rejected', () => {
-  const initiator = new Initiator(identity(0x11, 0x22, '01'.repeat(32)), 1, filled(0x33));
+  const initiator = new Initiator(staticKeys(0x11, 0x22, '01'.repeat(32)), 1, filled(0x33));
   const message = initiator.initiation(bytes(TIMESTAMP));
-  const responder = Responder.read(identity(0x22, 0x11, '02'.repeat(32)), message);
+  const responder = Responder.read(staticKeys(0x22, 0x11, '02'.repeat(32)), message);
   const responded = responder?.respond(2, filled(0x44));
   assert.ok(responded);
   assert.equal(initiator.accept(responded.message), undefined);
 });
 
-test('a public key of low order has no identity', () => {
-  assert.equal(createIdentity(filled(1), new Uint8Array(32)), undefined);
+test('a public key of low order is rejected', () => {
+  assert.equal(createStaticKeys(filled(1), new Uint8Array(32)), undefined);
 });

@@ -1,10 +1,20 @@
 import type { Ecn, Transmit } from '../../ip/datagram-socket.ts';
 import { assignEndpoint, blankEndpoint, type IpEndpoint } from '../../ip/ip-endpoint.ts';
-import { MAX_BATCH_BYTES } from '../limits.ts';
+
+/** Bytes of one batch, which is one system call: what UDP takes with its header. */
+export const MAX_BATCH_BYTES = 65_507;
+/** Datagrams of one batch: what Linux takes with UDP_SEGMENT. */
+export const MAX_BATCH_DATAGRAMS = 64;
+
+/** The sender of a batch: gets what the socket reports about it. */
+export interface BatchOwner {
+  /** The path does not take a datagram of this size, in bytes. */
+  onTooLarge(bytes: number): void;
+}
 
 /**
- * Datagrams for one send: of one path, one behind the other, all of one size but the last, which may be
- * shorter. One batch is used for all connections of a socket, over and over.
+ * Datagrams for one send: of one path, one after the other, all of one size but the last, which may be
+ * shorter. Batches are used again.
  */
 export class TransmitBatch implements Transmit {
   readonly buffer: Uint8Array;
@@ -13,6 +23,7 @@ export class TransmitBatch implements Transmit {
   /** Bytes of each datagram but the last; 0 for a single one. */
   segmentSize = 0;
   ecn: Ecn = 0;
+  owner: BatchOwner | undefined;
   readonly #destination = blankEndpoint();
   readonly #source = blankEndpoint();
   #hasSource = false;

@@ -3,8 +3,8 @@ import { afterEach, describe, mock, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { X25519PrivateKey } from '../../../../src/crypto/x25519.ts';
 import { REKEY_TIMEOUT, MAX_JITTER } from '../../../../src/protocols/wireguard/deadlines.ts';
-import { TunnelDevice } from '../../../../src/protocols/wireguard/driver.ts';
-import { createIdentity } from '../../../../src/protocols/wireguard/handshake/noise.ts';
+import { TunnelDevice } from '../../../../src/protocols/wireguard/tunnel-device.ts';
+import { createStaticKeys } from '../../../../src/protocols/wireguard/handshake/noise.ts';
 import type { TunnelEvent, TunnelSettings } from '../../../../src/protocols/wireguard/tunnel.ts';
 import { timestampAfter } from '../../../../src/protocols/wireguard/wire.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
@@ -29,13 +29,13 @@ class Devices {
 
   async open(own: number, peer: number, settings: Partial<TunnelSettings> = {}): Promise<End> {
     const key = (octet: number): Uint8Array => new Uint8Array(32).fill(octet);
-    const identity = createIdentity(key(own), new X25519PrivateKey(key(peer)).publicKey);
-    assert.ok(identity);
+    const staticKeys = createStaticKeys(key(own), new X25519PrivateKey(key(peer)).publicKey);
+    assert.ok(staticKeys);
     let last: Uint8Array | undefined;
     const events: TunnelEvent[] = [];
     const device = await TunnelDevice.open({
       name: `device ${own}`,
-      identity,
+      staticKeys,
       endpoint: endpoint('127.0.0.1', 999 + peer),
       settings: { mtu: 1420, keepalive: 0, reserved: undefined, ...settings },
       clock: this.clock,

@@ -1,10 +1,5 @@
 import type { RandomSource } from '../../crypto/random-source.ts';
-import type {
-  DatagramHandlers,
-  DatagramSocket,
-  DatagramSocketOptions,
-  ReceivedDatagrams,
-} from '../../ip/datagram-socket.ts';
+import type { BindDatagrams, DatagramSocket, ReceivedDatagrams } from '../../ip/datagram-socket.ts';
 import { blankEndpoint, isIPv4Endpoint, MAPPED, type IpEndpoint } from '../../ip/ip-endpoint.ts';
 import type {
   DeviceHandlers,
@@ -13,10 +8,11 @@ import type {
   PacketDevice,
   PacketOutput,
 } from '../../ip/packet-device.ts';
-import type { Clock, Timer } from '../../net/time/clock.ts';
+import type { Clock } from '../../net/time/clock.ts';
+import { TurnLoop } from '../../net/time/turn-loop.ts';
 import { LARGEST_PACKET, SMALLEST_MTU, SOCKET_BUFFER } from './limits.ts';
-import type { Identity } from './handshake/noise.ts';
-import { Outgoing } from './outgoing.ts';
+import type { StaticKeys } from './handshake/noise.ts';
+import { DatagramOutput } from './datagram-output.ts';
 import type { Trace } from './trace.ts';
 import {
   datagramSize,
@@ -27,16 +23,10 @@ import {
 } from './tunnel.ts';
 import { Data } from './wire.ts';
 
-/** How to open the socket: `systemSockets().bindDatagrams`. */
-export type BindDatagrams = (
-  options: DatagramSocketOptions,
-  handlers: DatagramHandlers,
-) => Promise<DatagramSocket>;
-
 export interface TunnelDeviceOptions {
   /** As people read it. */
   readonly name: string;
-  readonly identity: Identity;
+  readonly staticKeys: StaticKeys;
   /** The peer's. */
   readonly endpoint: IpEndpoint;
   readonly settings: TunnelSettings;
@@ -60,8 +50,9 @@ export class TunnelDevice implements PacketDevice, PacketOutput {
   readonly closed: Promise<Error | undefined>;
   readonly #socket: DatagramSocket;
   readonly #tunnel: Tunnel;
-  readonly #outgoing: Outgoing;
+  readonly #datagrams: DatagramOutput;
   readonly #clock: Clock;
+  readonly #turns: TurnLoop;
   readonly #onEvent: ((event: TunnelEvent) => void) | undefined;
   readonly #inbound: { -readonly [key in keyof InboundPacket]: InboundPacket[key] } = {
     buffer: new Uint8Array(0),
@@ -77,8 +68,6 @@ export class TunnelDevice implements PacketDevice, PacketOutput {
   /** Whether `reserve` had no room. */
   #isDenied = false;
   #isClosed = false;
-  #timer: Timer | undefined;
-  #armedFor = Infinity;
 
   /** Opens the socket. Nothing is sent before there is a packet, or a keep-alive. @throws the system's error. */
   static async open(options: TunnelDeviceOptions): Promise<TunnelDevice> {
@@ -112,18 +101,28 @@ export class TunnelDevice implements PacketDevice, PacketOutput {
     this.#socket = socket;
     this.#clock = clock;
     this.#onEvent = options.onEvent;
-    this.#outgoing = new Outgoing(socket);
+    this.#datagrams = new DatagramOutput(socket);
     this.#traits = traitsOf(settings);
     this.#tunnel = new Tunnel({
       ...options,
       settings: { ...settings, mtu: this.#traits.mtu },
       now: clock.now(),
     });
+    this.#turns = new TurnLoop({
+      clock,
+      handlers: {
+        turn: () => this.#turn(),
+        // A full socket calls back when it has room.
+        hasMore: () => false,
+        nextTimeout: () => this.#tunnel.nextTimeout(),
+        onTimeout: (now) => this.#tunnel.onTimeout(now),
+      },
+    });
     this.closed = socket.closed.then((cause) => {
       this.#release();
       return cause;
     });
-    this.#turn();
+    this.#turns.run();
   }
 
   get traits(): DeviceTraits {
@@ -148,7 +147,7 @@ export class TunnelDevice implements PacketDevice, PacketOutput {
     this.#traits = traitsOf(settings);
     this.#tunnel.setSettings({ ...settings, mtu: this.#traits.mtu }, this.#clock.now());
     this.#handlers?.onTraits();
-    this.#turn();
+    this.#turns.run();
   }
 
   start(handlers: DeviceHandlers): void {
@@ -158,16 +157,16 @@ export class TunnelDevice implements PacketDevice, PacketOutput {
   /** A flow waits in vain: begins a handshake, unless something authentic has come since then. */
   hasten(since: number): void {
     this.#tunnel.hasten(since, this.#clock.now());
-    this.#turn();
+    this.#turns.run();
   }
 
   get buffer(): Uint8Array {
-    return this.#outgoing.buffer;
+    return this.#datagrams.buffer;
   }
 
   reserve(bytes: number): number {
     if (this.#isClosed) return -1;
-    this.#at = this.#outgoing.reserve(datagramSize(bytes, this.#traits.mtu));
+    this.#at = this.#datagrams.reserve(datagramSize(bytes, this.#traits.mtu));
     if (this.#at >= 0) return this.#at + Data.packet;
     this.#isDenied = true;
     return -1;
@@ -175,17 +174,17 @@ export class TunnelDevice implements PacketDevice, PacketOutput {
 
   commit(length: number): void {
     const tunnel = this.#tunnel;
-    const size = tunnel.send(this.#outgoing.buffer, this.#at, length, this.#clock.now());
-    if (size > 0) this.#outgoing.commit(size, tunnel.endpoint);
+    const size = tunnel.send(this.#datagrams.buffer, this.#at, length, this.#clock.now());
+    if (size > 0) this.#datagrams.commit(size, tunnel.endpoint);
   }
 
   flush(): void {
-    this.#turn();
+    this.#turns.run();
   }
 
   close(cause?: Error): void {
     if (this.#isClosed) return;
-    this.#outgoing.flush();
+    this.#datagrams.flush();
     this.#release();
     this.#socket.close(cause);
   }
@@ -208,57 +207,34 @@ export class TunnelDevice implements PacketDevice, PacketOutput {
 
   #onDrained(): void {
     // What has waited for this handshake goes first.
-    this.#tunnel.transmit(this.#clock.now(), this.#outgoing);
+    this.#tunnel.transmit(this.#clock.now(), this.#datagrams);
     this.#handlers?.onDrained();
-    this.#turn();
+    this.#turns.run();
   }
 
   #onWritable(): void {
     if (this.#isClosed) return;
-    this.#outgoing.onWritable();
-    this.#turn();
+    this.#datagrams.onWritable();
+    this.#turns.run();
     if (!this.#isDenied) return;
     this.#isDenied = false;
     this.#handlers?.onWritable();
   }
 
-  /** Sends what is due, reports what has happened, and sets the timer. */
+  /** Sends what is due, and reports what has happened. */
   #turn(): void {
-    if (this.#isClosed) return;
-    try {
-      this.#tunnel.transmit(this.#clock.now(), this.#outgoing);
-      this.#outgoing.flush();
-      for (let event = this.#tunnel.nextEvent(); event; event = this.#tunnel.nextEvent()) {
-        if (event === 'restored') this.#handlers?.onPathRestored();
-        this.#onEvent?.(event);
-      }
-    } finally {
-      // Also after a turn that threw: without a timer nothing would be tried again.
-      if (!this.#isClosed) this.#arm();
+    this.#tunnel.transmit(this.#clock.now(), this.#datagrams);
+    this.#datagrams.flush();
+    for (let event = this.#tunnel.nextEvent(); event; event = this.#tunnel.nextEvent()) {
+      if (event === 'restored') this.#handlers?.onPathRestored();
+      this.#onEvent?.(event);
     }
   }
-
-  /** Sets the timer for the earliest deadline, unless it fires before it anyway. */
-  #arm(): void {
-    const at = this.#tunnel.nextTimeout();
-    if (at === Infinity || this.#armedFor <= at) return;
-    this.#timer?.cancel();
-    this.#armedFor = at;
-    // Timers have whole milliseconds, and one that is due already must not starve everything else.
-    const delay = Math.max(1, Math.ceil(at - this.#clock.now()));
-    this.#timer = this.#clock.after(delay, this.#onTimer);
-  }
-
-  readonly #onTimer = (): void => {
-    this.#armedFor = Infinity;
-    this.#tunnel.onTimeout(this.#clock.now());
-    this.#turn();
-  };
 
   #release(): void {
     this.#isClosed = true;
     this.#handlers = undefined;
-    this.#timer?.cancel();
+    this.#turns.stop();
     this.#tunnel.close();
   }
 }

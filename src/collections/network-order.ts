@@ -1,6 +1,6 @@
 /*
- * Numbers in network order at offsets that were checked before. The functions are small enough to be
- * inlined, and need no `DataView` of each packet.
+ * Numbers in network order (big-endian) at offsets that were checked before. The functions are small enough to
+ * be inlined, and need no `DataView` of each packet.
  */
 
 export const readUint16 = (bytes: Uint8Array, at: number): number =>
@@ -25,11 +25,4 @@ export function writeUint32(bytes: Uint8Array, at: number, value: number): void 
   bytes[at + 1] = value >>> 16;
   bytes[at + 2] = value >>> 8;
   bytes[at + 3] = value;
-}
-
-/** A copy of a range. `slice` of a `Buffer`, which some devices have, is none: it shares the memory. */
-export function copyOf(bytes: Uint8Array, start: number, end: number): Uint8Array {
-  const copy = new Uint8Array(end - start);
-  copy.set(bytes.subarray(start, end));
-  return copy;
 }

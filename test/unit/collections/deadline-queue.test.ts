@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DeadlineQueue, type Scheduled } from '../../../../src/quic/endpoint/deadline-queue.ts';
-import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
+import { DeadlineQueue, type Scheduled } from '../../../src/collections/deadline-queue.ts';
+import { SeededRandom } from '../../support/simnet/seeded-random.ts';
 
 interface Item extends Scheduled {
   deadline: number;

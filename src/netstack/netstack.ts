@@ -2,7 +2,8 @@ import type { RandomSource } from '../crypto/random-source.ts';
 import { addressText, type IpEndpoint } from '../ip/ip-endpoint.ts';
 import type { PacketDevice } from '../ip/packet-device.ts';
 import { formatEndpoint, type Endpoint } from '../net/addresses/address.ts';
-import type { Clock, Timer } from '../net/time/clock.ts';
+import type { Clock } from '../net/time/clock.ts';
+import { TurnLoop, type Defer } from '../net/time/turn-loop.ts';
 import { abortedDial, DialError, LinkClosedError } from '../net/errors.ts';
 import type { ByteLink, PacketLink } from '../net/links/link.ts';
 import { dialFailed, TcpFailedError } from './failures.ts';
@@ -12,19 +13,6 @@ import { TcpLink, type TcpHost } from './flows/tcp-link.ts';
 import type { Trace } from './trace.ts';
 import type { UdpFlow } from './flows/udp-flow.ts';
 import { UdpLink, type UdpHost } from './flows/udp-link.ts';
-
-/** Runs a task later: once for each call. */
-export type Soon = (task: () => void) => void;
-
-/** After everything that the present callback of the event loop has set off, promises included. */
-const afterPresent: Soon = (task) => {
-  process.nextTick(task);
-};
-
-/** When everything else had its turn. */
-const inNextTurn: Soon = (task) => {
-  setImmediate(task);
-};
 
 /** A client's request for a connection. */
 export interface ConnectionRequest {
@@ -83,7 +71,7 @@ export interface NetstackOptions {
   readonly settings: StackSettings;
   readonly trace?: Trace | undefined;
   /** Tests give their own turns of the event loop, for what was called and for what is left over. */
-  readonly soon?: Soon | undefined;
+  readonly soon?: Defer | undefined;
 }
 
 /**
@@ -100,22 +88,15 @@ export class Netstack {
   readonly #clock: Clock;
   readonly #stack: Stack;
   readonly #handlers: NetstackHandlers | undefined;
-  readonly #soon: Soon;
-  readonly #later: Soon;
+  readonly #turns: TurnLoop;
   readonly #host: TcpHost & UdpHost;
   #state: 'open' | 'closing' | 'closed' = 'open';
-  #isRunning = false;
-  #isScheduled = false;
-  #timer: Timer | undefined;
-  #armedFor = Infinity;
 
   constructor(options: NetstackOptions) {
     const { device, clock, handlers } = options;
     this.#device = device;
     this.#clock = clock;
     this.#handlers = handlers;
-    this.#soon = options.soon ?? afterPresent;
-    this.#later = options.soon ?? inNextTurn;
     const { random, addresses, broadcasts, maxBacklog, isPaced, settings, trace } = options;
     this.#stack = new Stack({
       output: device.output,
@@ -129,19 +110,32 @@ export class Netstack {
       settings,
       trace,
     });
+    this.#turns = new TurnLoop({
+      clock,
+      handlers: {
+        turn: () => this.#turn(),
+        // A full output calls back when it has room.
+        hasMore: () => this.#stack.isReady && !this.#stack.isFull,
+        nextTimeout: () => this.#stack.nextTimeout(),
+        onTimeout: (now) => this.#stack.onTimeout(now),
+      },
+      soon: options.soon,
+      later: options.soon,
+    });
+    const { run } = this.#turns;
     const { udp } = this.#stack;
     this.#host = {
       clock,
       udp,
       touch: (flow) => {
         this.#stack.touch(flow);
-        this.#schedule();
+        this.#turns.schedule();
       },
       refuseDatagrams: (flow, peer, reason) => {
         this.#stack.refuseDatagrams(flow, peer, reason, clock.now());
-        this.#schedule();
+        this.#turns.schedule();
       },
-      wake: () => this.#schedule(),
+      wake: () => this.#turns.schedule(),
     };
     this.closed = device.closed.then((cause) => {
       this.#onReleased(cause);
@@ -154,15 +148,15 @@ export class Netstack {
         // A burst of datagrams, before it fills its queue.
         if (this.#stack.udp.takeCrowded()) this.#passOn(now);
       },
-      onDrained: this.#run,
-      onWritable: this.#run,
+      onDrained: run,
+      onWritable: run,
       onTraits: () => {
         this.#stack.setTraits(device.traits, clock.now());
-        this.#run();
+        run();
       },
       onPathRestored: () => {
         this.#stack.onPathRestored(clock.now());
-        this.#arm();
+        this.#turns.arm();
       },
     });
   }
@@ -191,7 +185,7 @@ export class Netstack {
     const target = { host: addressText(destination), port: destination.port };
     if (signal.aborted) throw abortedDial(signal, target);
     const link = new TcpLink(this.#host, this.#open(destination, target));
-    this.#schedule();
+    this.#turns.schedule();
     const onAbort = (): void => link.destroy(abortedDial(signal, target));
     signal.addEventListener('abort', onAbort, { once: true });
     try {
@@ -215,7 +209,7 @@ export class Netstack {
     const now = this.#clock.now();
     const flow = this.#state === 'open' ? this.#stack.udp.bind(client, now) : undefined;
     // One that gave way hears of it.
-    this.#schedule();
+    this.#turns.schedule();
     if (flow === undefined) throw new DialError('failed', 'the stack has no room for another flow');
     return new UdpLink(this.#host, flow);
   }
@@ -224,6 +218,7 @@ export class Netstack {
   close(cause?: Error): void {
     if (this.#state !== 'open') return;
     this.#state = 'closing';
+    this.#turns.stop();
     const error = cause ?? new LinkClosedError('the stack is closed');
     for (const flow of this.#stack.udp) flow.owner?.close(cause);
     for (const flow of this.#stack.tcp) flow.owner?.fail(error);
@@ -247,26 +242,16 @@ export class Netstack {
   }
 
   /** Passes events on, and sends what may leave. */
-  readonly #run = (): void => {
-    if (this.#isRunning || this.#state !== 'open') return;
-    this.#isRunning = true;
+  #turn(): void {
     const stack = this.#stack;
     const now = this.#clock.now();
-    let hasMore = false;
-    try {
-      do {
-        this.#passOn(now);
-        hasMore = stack.transmit(now);
-      } while (!hasMore && stack.hasEvents);
-      this.#device.flush();
-    } finally {
-      // Also after a turn that threw: the next packet, call or timer begins another one.
-      this.#isRunning = false;
-      // A full output calls back when it has room.
-      if (hasMore && !stack.isFull) this.#schedule(this.#later);
-      this.#arm();
-    }
-  };
+    let hasMore: boolean;
+    do {
+      this.#passOn(now);
+      hasMore = stack.transmit(now);
+    } while (!hasMore && stack.hasEvents);
+    this.#device.flush();
+  }
 
   #passOn(now: number): void {
     const stack = this.#stack;
@@ -304,7 +289,7 @@ export class Netstack {
       accept: async () => {
         if (decide()) {
           this.#stack.accept(flow);
-          this.#schedule();
+          this.#turns.schedule();
         }
         await link.established;
         return link;
@@ -313,7 +298,7 @@ export class Netstack {
         if (!decide()) return;
         this.#stack.refuse(flow, reason, this.#clock.now());
         link.fail(new LinkClosedError('the request was refused'));
-        this.#schedule();
+        this.#turns.schedule();
       },
     });
   }
@@ -324,39 +309,10 @@ export class Netstack {
     else link.close();
   }
 
-  #schedule(when = this.#soon): void {
-    if (this.#isScheduled || this.#isRunning || this.#state !== 'open') return;
-    this.#isScheduled = true;
-    when(this.#onTurn);
-  }
-
-  readonly #onTurn = (): void => {
-    this.#isScheduled = false;
-    this.#run();
-  };
-
-  /** Sets the timer for the earliest deadline, unless it fires before it anyway. */
-  #arm(): void {
-    const at = this.#stack.nextTimeout();
-    if (at === Infinity || at < this.#armedFor) this.#timer?.cancel();
-    else return;
-    this.#armedFor = at;
-    // Timers have whole milliseconds, and one that is due already must not starve everything else.
-    const delay = Math.max(1, Math.ceil(at - this.#clock.now()));
-    this.#timer = at === Infinity ? undefined : this.#clock.after(delay, this.#onTimer);
-  }
-
-  readonly #onTimer = (): void => {
-    this.#timer = undefined;
-    this.#armedFor = Infinity;
-    this.#stack.onTimeout(this.#clock.now());
-    this.#run();
-  };
-
   /** The device is released: nothing can be sent or received any more. */
   #onReleased(cause: Error | undefined): void {
     this.#state = 'closed';
-    this.#timer?.cancel();
+    this.#turns.stop();
     const error = cause ?? new LinkClosedError('the device is closed');
     for (const flow of this.#stack.udp) flow.owner?.close(cause);
     for (const flow of this.#stack.tcp) flow.owner?.fail(error);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, mock, test } from 'node:test';
 import type { ByteLink } from '../../../src/net/links/link.ts';
 import { DialError } from '../../../src/net/errors.ts';
-import type { ConnectionRequest } from '../../../src/netstack/driver.ts';
+import type { ConnectionRequest } from '../../../src/netstack/netstack.ts';
 import { LINGER, RESTING_LINGER } from '../../../src/netstack/limits.ts';
 import { ICMP_ERRORS_A_SECOND } from '../../../src/netstack/ip/wire-limits.ts';
 import { FIRST_RECEIVE_WINDOW } from '../../../src/netstack/tcp/buffer-limits.ts';

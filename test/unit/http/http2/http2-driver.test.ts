@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Http2Driver, type DriverHandler } from '../../../../src/http/http2/driver.ts';
+import { Http2Driver, type DriverHandler } from '../../../../src/http/http2/http2-driver.ts';
 import { Http2ErrorCode } from '../../../../src/http/http2/errors.ts';
 import type { Field } from '../../../../src/http/http2/fields.ts';
 import { FrameType } from '../../../../src/http/http2/frames.ts';

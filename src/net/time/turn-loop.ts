@@ -1,0 +1,121 @@
+import type { Clock, Timer } from './clock.ts';
+
+/** Runs a task later, once for each call. */
+export type Defer = (task: () => void) => void;
+
+/** When the current callback of the event loop has returned, and the promises that it has settled ran. */
+export const afterCallback: Defer = (task) => {
+  process.nextTick(task);
+};
+
+/** In the next turn of the event loop, after its I/O. */
+export const inNextTurn: Defer = (task) => {
+  setImmediate(task);
+};
+
+/** What a `TurnLoop` runs. */
+export interface TurnHandlers {
+  /** Does what is to be done now, at most the share of one turn. */
+  turn(): void;
+  /** Whether the last turn has left something that another one could do. */
+  hasMore(): boolean;
+  /** The earliest deadline, in milliseconds of the clock, or a time before it; Infinity for none. */
+  nextTimeout(): number;
+  /** Handles deadlines that have come. A turn follows. */
+  onTimeout(now: number): void;
+}
+
+export interface TurnLoopOptions {
+  readonly clock: Clock;
+  readonly handlers: TurnHandlers;
+  /** When a scheduled turn runs; `afterCallback` by default. */
+  readonly soon?: Defer | undefined;
+  /** When the rest of a turn runs: `inNextTurn` by default, so that I/O of others comes in between. */
+  readonly later?: Defer | undefined;
+}
+
+/**
+ * Runs the turns of a core, such as a protocol's: at once, scheduled, or at its earliest deadline, with one
+ * timer for all deadlines. What a turn leaves runs in another one.
+ *
+ * A turn that throws leaves nothing stuck: the error goes to the caller, and the rest and the deadlines are
+ * scheduled all the same.
+ */
+export class TurnLoop {
+  readonly #clock: Clock;
+  readonly #handlers: TurnHandlers;
+  readonly #soon: Defer;
+  readonly #later: Defer;
+  #isRunning = false;
+  #isScheduled = false;
+  #isStopped = false;
+  #timer: Timer | undefined;
+  /** When the timer fires; Infinity without one. */
+  #armedFor = Infinity;
+
+  constructor({ clock, handlers, soon = afterCallback, later = inNextTurn }: TurnLoopOptions) {
+    this.#clock = clock;
+    this.#handlers = handlers;
+    this.#soon = soon;
+    this.#later = later;
+  }
+
+  /** Runs a turn now; without effect during a turn. */
+  readonly run = (): void => {
+    if (this.#isRunning || this.#isStopped) return;
+    this.#isRunning = true;
+    const handlers = this.#handlers;
+    try {
+      handlers.turn();
+    } finally {
+      this.#isRunning = false;
+      if (handlers.hasMore()) this.#defer(this.#later);
+      this.arm();
+    }
+  };
+
+  /** Runs a turn soon, one for any number of calls; without effect during a turn, which is to see the reason. */
+  schedule(): void {
+    if (!this.#isRunning) this.#defer(this.#soon);
+  }
+
+  /** Sets the timer for the earliest deadline, unless it fires before it anyway. Every turn ends with it. */
+  arm(): void {
+    if (this.#isStopped) return;
+    const at = this.#handlers.nextTimeout();
+    if (at === Infinity || at < this.#armedFor) this.#timer?.cancel();
+    else return;
+    this.#armedFor = at;
+    // Timers have whole milliseconds, and a deadline that has passed must not starve everything else.
+    const delay = Math.max(1, Math.ceil(at - this.#clock.now()));
+    this.#timer = at === Infinity ? undefined : this.#clock.after(delay, this.#onTimer);
+  }
+
+  /** No turn runs any more. Idempotent. */
+  stop(): void {
+    this.#isStopped = true;
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
+  #defer(defer: Defer): void {
+    if (this.#isScheduled || this.#isStopped) return;
+    this.#isScheduled = true;
+    defer(this.#onTurn);
+  }
+
+  readonly #onTurn = (): void => {
+    this.#isScheduled = false;
+    this.run();
+  };
+
+  readonly #onTimer = (): void => {
+    this.#timer = undefined;
+    this.#armedFor = Infinity;
+    try {
+      this.#handlers.onTimeout(this.#clock.now());
+    } finally {
+      this.run();
+    }
+  };
+}
