@@ -1,5 +1,5 @@
 import { printable } from '../../printable.ts';
-import type { Lifecycle } from './connection-state.ts';
+import type { Lifecycle } from './lifecycle.ts';
 import type { CloseReason } from '../contract.ts';
 import type { Deadlines } from './deadlines.ts';
 import { type QuicError, TransportErrorCode } from '../errors.ts';

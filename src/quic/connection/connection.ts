@@ -3,7 +3,7 @@ import type { Ecn } from '../../ip/datagram-socket.ts';
 import { CarriedRouter } from '../packets/carried-router.ts';
 import type { ConnectionEvent } from './connection-events.ts';
 import type { ClientOptions, ConnectionStatistics, ServerOptions } from './connection-options.ts';
-import type { ConnectionState } from './connection-state.ts';
+import type { LifecycleState } from './lifecycle.ts';
 import type { CloseReason } from '../contract.ts';
 import { createParts, type Identity } from './create-parts.ts';
 import { DatagramSize } from '../path/datagram-size.ts';
@@ -113,7 +113,7 @@ export class Connection {
     return this.#parts.role;
   }
 
-  get state(): ConnectionState {
+  get state(): LifecycleState {
     return this.#parts.lifecycle.state;
   }
 

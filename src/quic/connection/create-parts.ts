@@ -9,7 +9,7 @@ import type { CarriedRouter } from '../packets/carried-router.ts';
 import { Closing } from './closing.ts';
 import { ConnectionKeys } from './connection-keys.ts';
 import type { ClientOptions, IssuedId, ServerOptions } from './connection-options.ts';
-import { Lifecycle } from './connection-state.ts';
+import { Lifecycle } from './lifecycle.ts';
 import { Counters } from './counters.ts';
 import { CryptoStreams } from '../packets/crypto-streams.ts';
 import { Datagrams } from '../packets/datagrams.ts';
@@ -54,7 +54,12 @@ export function createParts(
 ): { readonly parts: ConnectionParts; readonly rates: SendRates } {
   const { settings, random, ids, trace, tls } = options;
   const { role, own } = identity;
-  const lifecycle = new Lifecycle(trace);
+  const lifecycle = new Lifecycle(
+    trace &&
+      ((from, to, now) => {
+        trace({ kind: 'state', from, to }, now);
+      }),
+  );
   const deadlines = new Deadlines();
   const closing = new Closing(lifecycle, deadlines);
   const keys = new ConnectionKeys(options.keyLimits);

@@ -1,6 +1,6 @@
 import type { Closing } from './closing.ts';
 import type { ConnectionEvent } from './connection-events.ts';
-import type { Lifecycle } from './connection-state.ts';
+import type { Lifecycle } from './lifecycle.ts';
 import type { Datagrams } from '../packets/datagrams.ts';
 import type { Streams } from '../streams/streams.ts';
 

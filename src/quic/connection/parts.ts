@@ -3,7 +3,7 @@ import type { Activity } from './activity.ts';
 import type { Closing } from './closing.ts';
 import type { ConnectionKeys } from './connection-keys.ts';
 import type { ConnectionSettings } from './connection-settings.ts';
-import type { Lifecycle } from './connection-state.ts';
+import type { Lifecycle } from './lifecycle.ts';
 import type { Counters } from './counters.ts';
 import type { CryptoStreams } from '../packets/crypto-streams.ts';
 import type { Datagrams } from '../packets/datagrams.ts';
