@@ -1,6 +1,5 @@
 import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
 import type { Ecn } from '../../ip/datagram-socket.ts';
-import { CarriedRouter } from '../packets/carried-router.ts';
 import type { ConnectionEvent } from './connection-events.ts';
 import type { ClientOptions, ConnectionStatistics, ServerOptions } from './connection-options.ts';
 import type { LifecycleState } from './lifecycle.ts';
@@ -13,6 +12,7 @@ import { Milestones } from './milestones.ts';
 import { ownParameters } from './own-parameters.ts';
 import { PacketAssembler } from '../packets/packet-assembler.ts';
 import { PacketBuilder } from '../packets/packet-builder.ts';
+import { PendingFrames } from '../packets/pending-frames.ts';
 import { PacketReceiver } from '../packets/packet-receiver.ts';
 import type { ConnectionParts } from './parts.ts';
 import { PathChanges } from '../path/path-changes.ts';
@@ -43,7 +43,7 @@ const ORIGINAL_ID_SIZE = 8;
  */
 export class Connection {
   readonly #parts: ConnectionParts;
-  readonly #router = new CarriedRouter();
+  readonly #pending: PendingFrames;
   readonly #rates: SendRates;
   readonly #size: DatagramSize;
   readonly #pathChanges: PathChanges;
@@ -89,12 +89,12 @@ export class Connection {
     token: Uint8Array | undefined,
     makeToken: ServerOptions['makeToken'],
   ) {
-    const { parts, rates } = createParts(options, identity, this.#router);
-    this.#router.connect(parts);
+    const { parts, rates } = createParts(options, identity);
     this.#parts = parts;
     this.#rates = rates;
     this.#size = new DatagramSize(parts);
-    const milestones = new Milestones(parts, this.#size, makeToken);
+    this.#pending = new PendingFrames(parts);
+    const milestones = new Milestones(parts, this.#size, this.#pending, makeToken);
     this.#pathChanges = new PathChanges(parts, this.#size);
     const builder = new PacketBuilder(parts, identity.own.id);
     if (token !== undefined) builder.token = token;
@@ -102,7 +102,7 @@ export class Connection {
       identity.role === 'client' ? new ServerStart(parts, builder, identity.own.id) : undefined;
     const handler = new FrameHandler(parts, milestones);
     this.#receiver = new PacketReceiver(parts, handler, milestones, this.#pathChanges, serverStart);
-    this.#assembler = new PacketAssembler(parts, milestones, builder);
+    this.#assembler = new PacketAssembler(parts, milestones, this.#pending, builder);
     const { now, settings } = options;
     parts.deadlines.set('handshake', now + settings.handshakeTimeout);
     parts.activity.onReceived(parts.loss, now);
@@ -165,7 +165,6 @@ export class Connection {
   ): void {
     const { lifecycle, counters, streams, loss } = this.#parts;
     counters.bytesReceived += length;
-    this.#router.now = now;
     streams.setPace(now, loss.control.rtt.smoothed);
     const end = offset + length;
     if (length > stride) this.#receiver.prepare(buffer, offset, stride, end);
@@ -229,20 +228,19 @@ export class Connection {
 
   /** Does what is due; before `nextTimeout()` it does nothing. */
   onTimeout(now: number): void {
-    const { lifecycle, deadlines, closing, loss, paths, keys, once, trace } = this.#parts;
+    const { lifecycle, deadlines, closing, loss, paths, keys, trace } = this.#parts;
     if (lifecycle.isOpen) {
       if (deadlines.take('idle', now)) this.#endIdle('the peer was silent for too long', now);
       else if (deadlines.take('handshake', now)) this.#endIdle('the handshake took too long', now);
     }
     if (lifecycle.isOpen) {
       deadlines.take('pacing', now);
-      if (deadlines.take('keepAlive', now)) once.isPingDue = true;
+      if (deadlines.take('keepAlive', now)) this.#pending.requestPing();
       keys.oneRtt.onTimeout(now);
       if (now >= paths.timeout) this.#pathChanges.onTimeout(now);
     }
     if (lifecycle.isOpen && now >= loss.timeout) {
       const { probeCount } = loss;
-      this.#router.now = now;
       loss.onTimeout(now);
       if (loss.probeCount > probeCount) {
         paths.active.mtu.onProbeTimeout(loss.probeCount, now);

@@ -5,7 +5,6 @@ import {
   type IpEndpoint,
 } from '../../ip/ip-endpoint.ts';
 import { Activity } from './activity.ts';
-import type { CarriedRouter } from '../packets/carried-router.ts';
 import { Closing } from './closing.ts';
 import { ConnectionKeys } from './connection-keys.ts';
 import type { ClientOptions, IssuedId, ServerOptions } from './connection-options.ts';
@@ -17,7 +16,6 @@ import { Deadlines } from './deadlines.ts';
 import { EventQueue } from './event-queue.ts';
 import { HandshakeIds } from './handshake-ids.ts';
 import { Handshake } from './handshake.ts';
-import { OnceFrames } from '../packets/once-frames.ts';
 import type { ConnectionParts } from './parts.ts';
 import { LocalConnectionIds, PeerConnectionIds } from '../path/connection-ids.ts';
 import { MtuSearch } from '../path/mtu-search.ts';
@@ -50,7 +48,6 @@ export interface Identity {
 export function createParts(
   options: ClientOptions | ServerOptions,
   identity: Identity,
-  router: CarriedRouter,
 ): { readonly parts: ConnectionParts; readonly rates: SendRates } {
   const { settings, random, ids, trace, tls } = options;
   const { role, own } = identity;
@@ -117,11 +114,10 @@ export function createParts(
     localIdSize: own.id.length,
     peerIds: new PeerConnectionIds(identity.destinationId),
     paths,
-    loss: new LossDetection({ role, random, control, owner: router, sizes: mtu }),
+    loss: new LossDetection({ role, random, control, sizes: mtu }),
     received: new ReceivedSpaces(),
     streams,
     datagrams,
-    once: new OnceFrames(),
     events: new EventQueue(streams, datagrams, closing, lifecycle),
     counters: new Counters(),
     work: new TurnWork(options.sharedWork ?? { frames: 0 }, !settings.authenticates),

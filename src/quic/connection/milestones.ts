@@ -1,5 +1,6 @@
 import type { DatagramSize } from '../path/datagram-size.ts';
 import type { ConnectionParts } from './parts.ts';
+import type { PendingFrames } from '../packets/pending-frames.ts';
 import { Space } from '../recovery/space.ts';
 import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
 import type { TransportParameters } from '../wire/transport-parameters.ts';
@@ -11,16 +12,19 @@ import type { TransportParameters } from '../wire/transport-parameters.ts';
 export class Milestones {
   readonly #parts: ConnectionParts;
   readonly #size: DatagramSize;
+  readonly #pending: PendingFrames;
   readonly #makeToken: ((remote: IpEndpoint, now: number) => Uint8Array) | undefined;
   #hasHandshakeKeys = false;
 
   constructor(
     parts: ConnectionParts,
     size: DatagramSize,
+    pending: PendingFrames,
     makeToken: ((remote: IpEndpoint, now: number) => Uint8Array) | undefined,
   ) {
     this.#parts = parts;
     this.#size = size;
+    this.#pending = pending;
     this.#makeToken = makeToken;
   }
 
@@ -59,7 +63,7 @@ export class Milestones {
 
   /** TLS is complete (§4.1.1). For a server that is the confirmation as well. */
   #complete(now: number): void {
-    const { role, handshake, lifecycle, deadlines, events, once, paths } = this.#parts;
+    const { role, handshake, lifecycle, deadlines, events, paths } = this.#parts;
     const peer = handshake.peerParameters;
     if (peer === undefined || !lifecycle.go('established', now)) return;
     this.#apply(peer, now);
@@ -69,9 +73,9 @@ export class Milestones {
       paths.active.validate();
       return;
     }
-    once.requestHandshakeDone();
+    this.#pending.requestHandshakeDone();
     const token = this.#makeToken?.(paths.active.remote, now);
-    if (token !== undefined) once.requestNewToken(token);
+    if (token !== undefined) this.#pending.requestNewToken(token);
     this.confirm(now);
   }
 

@@ -11,7 +11,6 @@ import type { Deadlines } from './deadlines.ts';
 import type { EventQueue } from './event-queue.ts';
 import type { Handshake } from './handshake.ts';
 import type { HandshakeIds } from './handshake-ids.ts';
-import type { OnceFrames } from '../packets/once-frames.ts';
 import type { LocalConnectionIds, PeerConnectionIds } from '../path/connection-ids.ts';
 import type { Paths } from '../path/paths.ts';
 import type { LossDetection } from '../recovery/loss-detection.ts';
@@ -41,7 +40,6 @@ export interface ConnectionParts {
   readonly received: ReceivedSpaces;
   readonly streams: Streams;
   readonly datagrams: Datagrams;
-  readonly once: OnceFrames;
   readonly events: EventQueue;
   readonly counters: Counters;
   readonly work: TurnWork;

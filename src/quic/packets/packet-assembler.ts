@@ -1,5 +1,5 @@
 import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
-import { LevelFrames } from './level-frames.ts';
+import type { PendingFrames } from './pending-frames.ts';
 import { MAX_BATCH_DATAGRAMS, MIN_DATAGRAM } from '../limits.ts';
 import type { Milestones } from '../connection/milestones.ts';
 import type { PacketBuilder } from './packet-builder.ts';
@@ -28,18 +28,23 @@ const ECT0 = 2;
 export class PacketAssembler {
   readonly #parts: ConnectionParts;
   readonly #milestones: Milestones;
-  readonly #frames: LevelFrames;
+  readonly #frames: PendingFrames;
   readonly #builder: PacketBuilder;
   /** Whether frames wait for the window or the pacer. */
   #isHeldBack = false;
   /** Whether no frames wait. */
   #isAppLimited = false;
 
-  constructor(parts: ConnectionParts, milestones: Milestones, builder: PacketBuilder) {
+  constructor(
+    parts: ConnectionParts,
+    milestones: Milestones,
+    frames: PendingFrames,
+    builder: PacketBuilder,
+  ) {
     this.#parts = parts;
     this.#milestones = milestones;
     this.#builder = builder;
-    this.#frames = new LevelFrames(parts);
+    this.#frames = frames;
   }
 
   /** Whether the amplification limit lets a datagram leave. */
@@ -151,7 +156,6 @@ export class PacketAssembler {
     builder.begin(out.buffer, 0, true);
     const at = builder.open(Space.APPLICATION, size);
     if (at < 0) return false;
-    loss.carried(Space.APPLICATION).mtuProbe(size);
     builder.close(writePing(out.buffer, at), true, now);
     builder.pad(size);
     path.mtu.onProbeSent(size);

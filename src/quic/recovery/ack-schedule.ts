@@ -1,4 +1,5 @@
 import type { EcnCounts } from '../wire/frame-writers.ts';
+import type { DeliveryListener, FrameLog } from './delivery.ts';
 import { AckRanges } from './ack-ranges.ts';
 import { Space } from './space.ts';
 
@@ -11,7 +12,7 @@ const ECT0 = 2;
 const CE = 3;
 
 /** When the received packets of one space are to be acknowledged, and how (RFC 9000 §13.2). */
-export class AckSchedule {
+export class AckSchedule implements DeliveryListener {
   readonly ranges = new AckRanges();
   readonly #isImmediate: boolean;
   readonly #maxAckDelay: number;
@@ -68,10 +69,20 @@ export class AckSchedule {
     return Math.floor((Math.max(0, now - this.#largestAt) * 1000) / 2 ** exponent);
   }
 
-  /** An ACK frame of `ranges` was written into a packet that leaves. */
-  onAckSent(): void {
+  /** An ACK frame of `ranges` was written into the packet of `log`. */
+  onAckSent(log: FrameLog): void {
     this.#eliciting = 0;
     this.#deadline = Infinity;
+    log.add(this, this.ranges.largest(0));
+  }
+
+  /** An ACK frame up to `largest` has arrived: its ranges need not be reported again (RFC 9000 §13.2.4). */
+  onAcknowledged(largest: number): void {
+    this.ranges.forget(largest);
+  }
+
+  onLost(): void {
+    // The next ACK frame reports the same ranges.
   }
 
   #count(ecn: number): void {

@@ -2,7 +2,8 @@ import type { SendCredit } from './flow-control.ts';
 import { Fifo } from '../../collections/fifo.ts';
 import { STREAM_TURN } from './limits.ts';
 import type { Stream } from './stream.ts';
-import { type StreamFrameNotes, writeStreamControl } from './control-frames.ts';
+import type { FrameLog } from '../recovery/delivery.ts';
+import { writeStreamControl } from './control-frames.ts';
 
 /**
  * Which stream writes next. Only streams that have something to send are in a queue, so idle ones cost
@@ -74,30 +75,30 @@ export class Scheduler {
   }
 
   /** Writes control frames of streams. Returns the offset behind them. */
-  writeControl(out: Uint8Array, at: number, limit: number, carried: StreamFrameNotes): number {
+  writeControl(out: Uint8Array, at: number, limit: number, log: FrameLog): number {
     let next = at;
     for (;;) {
       const stream = this.#nextControl();
-      if (!stream || carried.isPacketFull) return next;
-      next = writeStreamControl(stream, out, next, limit, carried);
+      if (!stream || log.isPacketFull) return next;
+      next = writeStreamControl(stream, out, next, limit, log);
       if (stream.hasControl) return next; // no room for the rest
     }
   }
 
   /** Writes STREAM frames. Returns the offset behind them. */
-  writeData(out: Uint8Array, at: number, limit: number, carried: StreamFrameNotes): number {
+  writeData(out: Uint8Array, at: number, limit: number, log: FrameLog): number {
     let next = at;
     for (let stream = this.#nextRepair(); stream; stream = this.#nextRepair()) {
-      if (carried.isPacketFull) return next;
-      const after = stream.send?.writeRepair(out, next, limit, carried) ?? next;
+      if (log.isPacketFull) return next;
+      const after = stream.send?.writeRepair(out, next, limit, log) ?? next;
       if (after === next) return next;
       next = after;
     }
     for (let stream = this.#nextFresh(); stream; stream = this.#nextFresh()) {
-      if (carried.isPacketFull || this.#credit.available === 0) return next;
+      if (log.isPacketFull || this.#credit.available === 0) return next;
       const { send } = stream;
       if (!send) return next;
-      const after = send.writeFresh(out, next, limit, this.#credit.available, carried);
+      const after = send.writeFresh(out, next, limit, this.#credit.available, log);
       if (after === next) return next;
       next = after;
       this.#credit.use(send.written);

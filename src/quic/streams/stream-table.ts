@@ -5,7 +5,7 @@ import type { PeerGrants, StreamGrants } from './grants.ts';
 import { ReceiveStream } from './receive-stream.ts';
 import type { Scheduler } from './scheduler.ts';
 import { SendStream, type QueuedBytes } from './send-stream.ts';
-import { Stream } from './stream.ts';
+import { Stream, type StreamOwner } from './stream.ts';
 import { StreamCounts } from './stream-counts.ts';
 import type { StreamEvent } from './stream-events.ts';
 import { indexOf, isOpenedBy, kindOf, type Side, streamId } from './stream-ids.ts';
@@ -23,7 +23,7 @@ export interface TableParts {
 }
 
 /** The streams of a connection by their ids, of which closed ones are known by their index alone. */
-export class StreamTable {
+export class StreamTable implements StreamOwner {
   readonly #parts: TableParts;
   readonly #peerSide: Side;
   readonly #streams = new Map<number, Stream>();
@@ -94,7 +94,6 @@ export class StreamTable {
     return this.#streams.get(id) ?? this.#openedBy(id, frameType);
   }
 
-  /** After a change of a stream: queues what is due, and forgets the stream when it is closed. */
   settle(stream: Stream): void {
     const { side, scheduler, events } = this.#parts;
     if (!stream.isDone) {
@@ -131,13 +130,14 @@ export class StreamTable {
     const { side, grants, receiveWindow, pace } = this.#parts;
     const isOwn = isOpenedBy(side, id);
     const isUnidirectional = kindOf(id) === 1;
-    const send =
-      isUnidirectional && !isOwn
-        ? undefined
-        : new SendStream(id, this.#initialLimit(id), this.#queued);
-    const receive =
-      isUnidirectional && isOwn ? undefined : new ReceiveStream(grants, receiveWindow, pace);
-    this.#streams.set(id, new Stream(id, send, receive));
+    const stream = new Stream(id, this);
+    if (!isUnidirectional || isOwn) {
+      stream.send = new SendStream(id, this.#initialLimit(id), this.#queued, stream);
+    }
+    if (!isUnidirectional || !isOwn) {
+      stream.receive = new ReceiveStream(grants, receiveWindow, pace, stream);
+    }
+    this.#streams.set(id, stream);
   }
 
   /** What the peer allows on a new stream. Its "local" streams are those that it opens. */

@@ -129,9 +129,9 @@ describe('the bounds of what is remembered of sent packets', () => {
     while (rig.loss.canSend(Space.APPLICATION)) rig.send();
     assert.equal(rig.loss.nextNumber(Space.APPLICATION), MAX_PACKETS - RESERVED_PACKETS);
     rig.sendMany(RESERVED_PACKETS);
-    assert.deepEqual(rig.owner.take(), []);
+    assert.deepEqual(rig.recorder.take(), []);
     rig.send();
-    assert.deepEqual(rig.owner.take(), ['lost max data 0']);
+    assert.deepEqual(rig.recorder.take(), ['lost 0']);
     assert.equal(rig.control.inFlight, MAX_PACKETS * 1000);
     rig.now += 100;
     assert.equal(rig.ack([[0, MAX_PACKETS]]).length, MAX_PACKETS);
@@ -147,7 +147,7 @@ describe('the bounds of what is remembered of sent packets', () => {
     const last = rig.loss.nextNumber(Space.APPLICATION) - 1;
     rig.now += 1;
     const events = rig.ack([[2, last]]);
-    assert.ok(events.includes('lost max data 0'));
+    assert.ok(events.includes('lost 0'));
     assert.equal(rig.loss.canSend(Space.APPLICATION), true);
   });
 
@@ -166,14 +166,14 @@ describe('the bounds of what is remembered of sent packets', () => {
     const rig = new RecoveryRig();
     let packets = 0;
     while (rig.loss.canSend(Space.APPLICATION)) {
-      const log = rig.loss.carried(Space.APPLICATION);
-      while (!log.isPacketFull) log.maxStreamData(4, 1);
+      const log = rig.loss.frames(Space.APPLICATION);
+      while (!log.isPacketFull) log.add(rig.recorder, 4, 1);
       rig.send();
       packets++;
     }
     assert.ok(packets < 1100, String(packets));
     rig.ack([[0, packets - 1]]);
     assert.equal(rig.loss.canSend(Space.APPLICATION), true);
-    assert.equal(rig.loss.carried(Space.APPLICATION).size, 0);
+    assert.equal(rig.loss.frames(Space.APPLICATION).size, 0);
   });
 });

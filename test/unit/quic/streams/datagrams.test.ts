@@ -2,19 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Datagrams } from '../../../../src/quic/packets/datagrams.ts';
 import { TransportErrorCode } from '../../../../src/quic/errors.ts';
-import { CarriedLog } from '../../../../src/quic/recovery/carried.ts';
-import { Space } from '../../../../src/quic/recovery/space.ts';
 import {
   MAX_QUEUED_DATAGRAM_BYTES,
   MAX_QUEUED_DATAGRAMS,
 } from '../../../../src/quic/streams/limits.ts';
 
-const log = new CarriedLog(Space.APPLICATION);
-
 function write(datagrams: Datagrams, size: number): Uint8Array {
   const out = new Uint8Array(size);
-  const end = datagrams.writeFrames(out, 0, size, log);
-  log.rollback();
+  const end = datagrams.writeFrames(out, 0, size);
   return out.subarray(0, end);
 }
 

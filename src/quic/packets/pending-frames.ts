@@ -1,6 +1,6 @@
 import { levelOf } from './levels.ts';
 import type { ConnectionParts } from '../connection/parts.ts';
-import type { CarriedLog } from '../recovery/carried.ts';
+import { DeliveryFlag, type FrameLog } from '../recovery/delivery.ts';
 import { Space } from '../recovery/space.ts';
 import {
   newConnectionIdSize,
@@ -18,15 +18,35 @@ import {
 /** The ack_delay_exponent that this side uses: the default, which is not announced. */
 const ACK_DELAY_EXPONENT = 3;
 
+const NO_TOKEN = new Uint8Array(0);
+
 /** The frames that are due in each packet number space, in the order in which they are written. */
-export class LevelFrames {
+export class PendingFrames {
   readonly #parts: ConnectionParts;
+  readonly #handshakeDone = new DeliveryFlag();
+  readonly #newToken = new DeliveryFlag();
+  #token: Uint8Array = NO_TOKEN;
+  /** Whether something ack-eliciting is to be sent; any other frame does as well as PING. */
+  #isPingDue = false;
   #isAckEliciting = false;
   /** Datagrams and streams are first in turns, so that neither keeps the other from being sent. */
   #areDatagramsFirst = true;
 
   constructor(parts: ConnectionParts) {
     this.#parts = parts;
+  }
+
+  requestHandshakeDone(): void {
+    this.#handshakeDone.request();
+  }
+
+  requestNewToken(token: Uint8Array): void {
+    this.#token = token;
+    this.#newToken.request();
+  }
+
+  requestPing(): void {
+    this.#isPingDue = true;
   }
 
   /** Whether what was written last has to be acknowledged. */
@@ -36,13 +56,15 @@ export class LevelFrames {
 
   /** Whether there are frames, other than ACK, for packets of a space. */
   isDue(space: Space): boolean {
-    const { crypto, streams, datagrams, once, localIds, peerIds, lifecycle } = this.#parts;
+    const { crypto, streams, datagrams, localIds, peerIds, lifecycle } = this.#parts;
     if (space !== Space.APPLICATION) return crypto.hasPending(levelOf(space));
     if (!lifecycle.isEstablished) return false;
     return (
       streams.hasFrames ||
       datagrams.hasFrames ||
-      once.isDue ||
+      this.#isPingDue ||
+      this.#handshakeDone.isDue ||
+      this.#newToken.isDue ||
       localIds.due !== undefined ||
       peerIds.retirementDue !== undefined ||
       crypto.hasPending('application')
@@ -71,25 +93,25 @@ export class LevelFrames {
     isProbe: boolean,
     now: number,
   ): number {
-    const { loss, once } = this.#parts;
-    const carried = loss.carried(space);
+    const { loss } = this.#parts;
+    const log = loss.frames(space);
     this.#isAckEliciting = false;
-    const start = this.#writeAck(space, out, at, limit, carried, now);
+    const start = this.#writeAck(space, out, at, limit, log, now);
     let next = start;
     if (mayElicit) {
       next =
         space === Space.APPLICATION
-          ? this.#writeApplication(out, next, limit, carried)
-          : this.#writeCrypto(space, out, next, limit, carried);
+          ? this.#writeApplication(out, next, limit, log)
+          : this.#writeCrypto(space, out, next, limit, log);
     }
     const wantsPing =
       isProbe ||
-      (mayElicit && once.isPingDue) ||
+      (mayElicit && this.#isPingDue) ||
       (start > at && loss.control.hasRoom && loss.wantsPing(space));
     if (next === start && wantsPing && next < limit) next = writePing(out, next);
     if (next > start) {
       this.#isAckEliciting = true;
-      if (space === Space.APPLICATION) once.isPingDue = false;
+      if (space === Space.APPLICATION) this.#isPingDue = false;
     }
     return next;
   }
@@ -99,7 +121,7 @@ export class LevelFrames {
     out: Uint8Array,
     at: number,
     limit: number,
-    carried: CarriedLog,
+    log: FrameLog,
     now: number,
   ): number {
     const schedule = this.#parts.received.of(space);
@@ -107,80 +129,69 @@ export class LevelFrames {
     const delay = schedule.delayField(ACK_DELAY_EXPONENT, now);
     const next = writeAck(out, at, limit, schedule.ranges, delay, schedule.ecn);
     if (next > at) {
-      carried.ack(schedule.ranges.largest(0));
-      schedule.onAckSent();
+      schedule.onAckSent(log);
     }
     return next;
   }
 
-  #writeCrypto(
-    space: Space,
-    out: Uint8Array,
-    at: number,
-    limit: number,
-    carried: CarriedLog,
-  ): number {
+  #writeCrypto(space: Space, out: Uint8Array, at: number, limit: number, log: FrameLog): number {
     const { crypto } = this.#parts;
     const level = levelOf(space);
     let next = at;
-    while (!carried.isPacketFull) {
-      const range = crypto.next(level, limit - next);
+    while (!log.isPacketFull) {
+      const range = crypto.next(level, limit - next, log);
       if (range === undefined) break;
       const { offset, bytes, at: from, size } = range;
       next = writeCryptoHeader(out, next, offset, size);
       out.set(bytes.subarray(from, from + size), next);
       next += size;
-      carried.crypto(offset, size);
     }
     return next;
   }
 
-  #writeApplication(out: Uint8Array, at: number, limit: number, carried: CarriedLog): number {
+  #writeApplication(out: Uint8Array, at: number, limit: number, log: FrameLog): number {
     const { streams, datagrams, crypto } = this.#parts;
-    let next = this.#writeConnection(out, at, limit, carried);
+    let next = this.#writeConnection(out, at, limit, log);
     if (crypto.hasPending('application')) {
-      next = this.#writeCrypto(Space.APPLICATION, out, next, limit, carried);
+      next = this.#writeCrypto(Space.APPLICATION, out, next, limit, log);
     }
-    if (!datagrams.hasFrames) return streams.writeFrames(out, next, limit, carried);
+    if (!datagrams.hasFrames) return streams.writeFrames(out, next, limit, log);
     this.#areDatagramsFirst = !this.#areDatagramsFirst;
     if (this.#areDatagramsFirst) {
-      next = datagrams.writeFrames(out, next, limit, carried);
-      return streams.writeFrames(out, next, limit, carried);
+      next = datagrams.writeFrames(out, next, limit);
+      return streams.writeFrames(out, next, limit, log);
     }
-    next = streams.writeFrames(out, next, limit, carried);
-    return datagrams.writeFrames(out, next, limit, carried);
+    next = streams.writeFrames(out, next, limit, log);
+    return datagrams.writeFrames(out, next, limit);
   }
 
   /** HANDSHAKE_DONE, NEW_TOKEN, NEW_CONNECTION_ID, RETIRE_CONNECTION_ID. */
-  #writeConnection(out: Uint8Array, at: number, limit: number, carried: CarriedLog): number {
-    const { once, localIds, peerIds } = this.#parts;
+  #writeConnection(out: Uint8Array, at: number, limit: number, log: FrameLog): number {
+    const { localIds, peerIds } = this.#parts;
     let next = at;
-    if (once.isHandshakeDoneDue && next < limit) {
+    if (this.#handshakeDone.isDue && next < limit) {
       next = writeHandshakeDone(out, next);
-      carried.handshakeDone();
-      once.onHandshakeDoneSent();
+      this.#handshakeDone.onSent(log);
     }
-    const token = once.tokenDue;
-    if (token !== undefined && next + newTokenSize(token.length) <= limit) {
-      next = writeNewToken(out, next, token);
-      carried.newToken();
-      once.onNewTokenSent();
+    if (this.#newToken.isDue && next + newTokenSize(this.#token.length) <= limit) {
+      next = writeNewToken(out, next, this.#token);
+      this.#newToken.onSent(log);
     }
     for (;;) {
       const issued = localIds.due;
-      if (issued === undefined || carried.isPacketFull) break;
+      if (issued === undefined || log.isPacketFull) break;
       const { sequence, id, resetToken } = issued;
       if (next + newConnectionIdSize(sequence, 0, id.length) > limit) break;
       next = writeNewConnectionId(out, next, sequence, 0, id, resetToken);
-      carried.newConnectionId(sequence);
+      log.add(localIds, sequence);
       localIds.onSent(sequence);
     }
     for (;;) {
       const sequence = peerIds.retirementDue;
-      if (sequence === undefined || carried.isPacketFull) break;
+      if (sequence === undefined || log.isPacketFull) break;
       if (next + retireConnectionIdSize(sequence) > limit) break;
       next = writeRetireConnectionId(out, next, sequence);
-      carried.retireConnectionId(sequence);
+      log.add(peerIds, sequence);
       peerIds.onRetirementSent(sequence);
     }
     return next;
