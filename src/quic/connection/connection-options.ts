@@ -2,12 +2,12 @@ import type { RandomSource } from '../../crypto/random-source.ts';
 import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
 import type { ConnectionSettings } from './connection-settings.ts';
 import type { KeyLimits } from '../protection/key-update.ts';
-import type { ClientTls, ServerTls } from './tls-port.ts';
+import type { ClientTls, ServerTls } from './tls-handshake.ts';
 import type { Trace } from '../trace.ts';
 import type { SharedWork } from '../endpoint/turn-work.ts';
 
 /** An id under which packets reach a connection, as its endpoint makes and registers it. */
-export interface IssuedId {
+export interface RegisteredId {
   readonly id: Uint8Array;
   /** 16 bytes; what the endpoint would send as a stateless reset for this id. */
   readonly resetToken: Uint8Array;
@@ -16,7 +16,7 @@ export interface IssuedId {
 /** The ids of one connection at its endpoint; all have the same number of bytes. */
 export interface IdIssuer {
   /** Makes a new id and routes its packets to the connection from now on. */
-  issue(): IssuedId;
+  issue(): RegisteredId;
   /** Routes the packets of this id to the connection no longer. */
   release(id: Uint8Array): void;
 }

@@ -4,18 +4,18 @@ import {
   isSameEndpoint,
   type IpEndpoint,
 } from '../../ip/ip-endpoint.ts';
-import { Activity } from './activity.ts';
+import { IdleTimeout } from './idle-timeout.ts';
 import { Closing } from './closing.ts';
 import { ConnectionKeys } from './connection-keys.ts';
-import type { ClientOptions, IssuedId, ServerOptions } from './connection-options.ts';
+import type { ClientOptions, RegisteredId, ServerOptions } from './connection-options.ts';
 import { Lifecycle } from './lifecycle.ts';
 import { Counters } from './counters.ts';
 import { CryptoStreams } from '../packets/crypto-streams.ts';
-import { Datagrams } from '../packets/datagrams.ts';
+import { DatagramFrames } from '../packets/datagram-frames.ts';
 import { Deadlines } from './deadlines.ts';
 import { EventQueue } from './event-queue.ts';
 import { HandshakeIds } from './handshake-ids.ts';
-import { Handshake } from './handshake.ts';
+import { ConnectionTls } from './connection-tls.ts';
 import type { ConnectionParts } from './parts.ts';
 import { LocalConnectionIds, PeerConnectionIds } from '../path/connection-ids.ts';
 import { MtuSearch } from '../path/mtu-search.ts';
@@ -28,9 +28,9 @@ import { DEFAULT_STREAM_GRANTS, Streams } from '../streams/streams.ts';
 import { TurnWork } from '../endpoint/turn-work.ts';
 
 /** The ids with which a connection starts. */
-export interface Identity {
+export interface ConnectionIdentity {
   readonly role: 'client' | 'server';
-  readonly own: IssuedId;
+  readonly own: RegisteredId;
   /** The destination id of the client's very first packet. */
   readonly originalId: Uint8Array;
   /** Where the first packets go. */
@@ -47,7 +47,7 @@ export interface Identity {
 /** Makes the parts of a connection and connects them. */
 export function createParts(
   options: ClientOptions | ServerOptions,
-  identity: Identity,
+  identity: ConnectionIdentity,
 ): { readonly parts: ConnectionParts; readonly rates: SendRates } {
   const { settings, random, ids, trace, tls } = options;
   const { role, own } = identity;
@@ -69,7 +69,7 @@ export function createParts(
     settings.grants ?? DEFAULT_STREAM_GRANTS,
     !settings.authenticates,
   );
-  const datagrams = new Datagrams(settings.maxDatagramFrameSize);
+  const datagrams = new DatagramFrames(settings.maxDatagramFrameSize);
   const rates = new SendRates(settings.congestion, random);
   const createPath = (
     remote: IpEndpoint,
@@ -98,11 +98,11 @@ export function createParts(
     settings,
     lifecycle,
     deadlines,
-    activity: new Activity(deadlines, settings.idleTimeout, settings.keepAlive),
+    activity: new IdleTimeout(deadlines, settings.idleTimeout, settings.keepAlive),
     closing,
     keys,
     crypto,
-    handshake: new Handshake(role, tls, keys, crypto, handshakeIds),
+    handshake: new ConnectionTls(role, tls, keys, crypto, handshakeIds),
     handshakeIds,
     localIds: new LocalConnectionIds(
       own.id,

@@ -1,7 +1,7 @@
 import type { Closing } from './closing.ts';
 import type { ConnectionEvent } from './connection-events.ts';
 import type { Lifecycle } from './lifecycle.ts';
-import type { Datagrams } from '../packets/datagrams.ts';
+import type { DatagramFrames } from '../packets/datagram-frames.ts';
 import type { Streams } from '../streams/streams.ts';
 
 /** Events of the connection itself, of which there is at most one of a kind: a later one replaces it. */
@@ -16,13 +16,13 @@ type OwnEvent = Extract<
  */
 export class EventQueue {
   readonly #streams: Streams;
-  readonly #datagrams: Datagrams;
+  readonly #datagrams: DatagramFrames;
   readonly #closing: Closing;
   readonly #lifecycle: Lifecycle;
   readonly #own: OwnEvent[] = [];
   #reported: 'nothing' | 'closed' | 'drained' = 'nothing';
 
-  constructor(streams: Streams, datagrams: Datagrams, closing: Closing, lifecycle: Lifecycle) {
+  constructor(streams: Streams, datagrams: DatagramFrames, closing: Closing, lifecycle: Lifecycle) {
     this.#streams = streams;
     this.#datagrams = datagrams;
     this.#closing = closing;

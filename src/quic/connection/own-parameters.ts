@@ -1,5 +1,5 @@
 import type { ConnectionSettings } from './connection-settings.ts';
-import type { Identity } from './create-parts.ts';
+import type { ConnectionIdentity } from './create-parts.ts';
 import { MAX_ACK_DELAY, MAX_RECEIVED_DATAGRAM } from '../limits.ts';
 import { ACTIVE_CONNECTION_ID_LIMIT } from '../path/limits.ts';
 import { receiveMemory } from '../streams/grants.ts';
@@ -7,7 +7,10 @@ import { DEFAULT_STREAM_GRANTS } from '../streams/streams.ts';
 import { encodeTransportParameters } from '../wire/transport-parameters.ts';
 
 /** The transport parameters that this side sends (RFC 9000 §18.2). */
-export function ownParameters(settings: ConnectionSettings, identity: Identity): Uint8Array {
+export function ownParameters(
+  settings: ConnectionSettings,
+  identity: ConnectionIdentity,
+): Uint8Array {
   const grants = settings.grants ?? DEFAULT_STREAM_GRANTS;
   const isServer = identity.role === 'server';
   return encodeTransportParameters({

@@ -1,15 +1,15 @@
 import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
-import type { Activity } from './activity.ts';
+import type { IdleTimeout } from './idle-timeout.ts';
 import type { Closing } from './closing.ts';
 import type { ConnectionKeys } from './connection-keys.ts';
 import type { ConnectionSettings } from './connection-settings.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { Counters } from './counters.ts';
 import type { CryptoStreams } from '../packets/crypto-streams.ts';
-import type { Datagrams } from '../packets/datagrams.ts';
+import type { DatagramFrames } from '../packets/datagram-frames.ts';
 import type { Deadlines } from './deadlines.ts';
 import type { EventQueue } from './event-queue.ts';
-import type { Handshake } from './handshake.ts';
+import type { ConnectionTls } from './connection-tls.ts';
 import type { HandshakeIds } from './handshake-ids.ts';
 import type { LocalConnectionIds, PeerConnectionIds } from '../path/connection-ids.ts';
 import type { Paths } from '../path/paths.ts';
@@ -25,11 +25,11 @@ export interface ConnectionParts {
   readonly settings: ConnectionSettings;
   readonly lifecycle: Lifecycle;
   readonly deadlines: Deadlines;
-  readonly activity: Activity;
+  readonly activity: IdleTimeout;
   readonly closing: Closing;
   readonly keys: ConnectionKeys;
   readonly crypto: CryptoStreams;
-  readonly handshake: Handshake;
+  readonly handshake: ConnectionTls;
   readonly handshakeIds: HandshakeIds;
   readonly localIds: LocalConnectionIds;
   /** Bytes of the ids that this side issues. */
@@ -39,7 +39,7 @@ export interface ConnectionParts {
   readonly loss: LossDetection;
   readonly received: ReceivedSpaces;
   readonly streams: Streams;
-  readonly datagrams: Datagrams;
+  readonly datagrams: DatagramFrames;
   readonly events: EventQueue;
   readonly counters: Counters;
   readonly work: TurnWork;

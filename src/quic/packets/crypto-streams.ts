@@ -1,6 +1,6 @@
 import { QuicError, TransportErrorCode } from '../errors.ts';
 import type { DeliveryListener, FrameLog } from '../recovery/delivery.ts';
-import type { TlsLevel } from '../connection/tls-port.ts';
+import type { TlsLevel } from '../connection/tls-handshake.ts';
 import { fittingSize } from '../wire/frame-writers.ts';
 import { FrameType } from '../wire/frame-types.ts';
 import { varintSize } from '../wire/varint.ts';

@@ -1,6 +1,6 @@
 import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
 import { MAX_TOKEN_BYTES } from '../limits.ts';
-import type { Milestones } from '../connection/milestones.ts';
+import type { HandshakeSteps } from '../connection/handshake-steps.ts';
 import type { ConnectionParts } from '../connection/parts.ts';
 import type { Path } from '../path/path.ts';
 import { Space } from '../recovery/space.ts';
@@ -11,7 +11,7 @@ import { copyOf } from '../wire/copy-of.ts';
 /** Takes the frames of a packet to the parts that they concern. */
 export class FrameHandler implements FrameVisitor {
   readonly #parts: ConnectionParts;
-  readonly #milestones: Milestones;
+  readonly #steps: HandshakeSteps;
   #space: Space = Space.INITIAL;
   #path: Path<IpEndpoint>;
   #now = 0;
@@ -20,9 +20,9 @@ export class FrameHandler implements FrameVisitor {
   #idAt = 0;
   #idSize = 0;
 
-  constructor(parts: ConnectionParts, milestones: Milestones) {
+  constructor(parts: ConnectionParts, steps: HandshakeSteps) {
     this.#parts = parts;
-    this.#milestones = milestones;
+    this.#steps = steps;
     this.#path = parts.paths.active;
   }
 
@@ -166,7 +166,7 @@ export class FrameHandler implements FrameVisitor {
   }
 
   handshakeDone(): Verdict {
-    this.#milestones.confirm(this.#now);
+    this.#steps.confirm(this.#now);
     return undefined;
   }
 

@@ -1,5 +1,5 @@
 import { Space } from '../recovery/space.ts';
-import type { TlsLevel } from '../connection/tls-port.ts';
+import type { TlsLevel } from '../connection/tls-handshake.ts';
 
 /** The level of TLS whose CRYPTO data the packets of a space carry. */
 export const levelOf = (space: Space): TlsLevel =>

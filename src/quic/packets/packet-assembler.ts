@@ -1,7 +1,7 @@
 import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
 import type { PendingFrames } from './pending-frames.ts';
 import { MAX_BATCH_DATAGRAMS, MIN_DATAGRAM } from '../limits.ts';
-import type { Milestones } from '../connection/milestones.ts';
+import type { HandshakeSteps } from '../connection/handshake-steps.ts';
 import type { PacketBuilder } from './packet-builder.ts';
 import type { ConnectionParts } from '../connection/parts.ts';
 import type { Path } from '../path/path.ts';
@@ -27,7 +27,7 @@ const ECT0 = 2;
 /** What goes into the next datagrams, and in which order. */
 export class PacketAssembler {
   readonly #parts: ConnectionParts;
-  readonly #milestones: Milestones;
+  readonly #steps: HandshakeSteps;
   readonly #frames: PendingFrames;
   readonly #builder: PacketBuilder;
   /** Whether frames wait for the window or the pacer. */
@@ -37,12 +37,12 @@ export class PacketAssembler {
 
   constructor(
     parts: ConnectionParts,
-    milestones: Milestones,
+    steps: HandshakeSteps,
     frames: PendingFrames,
     builder: PacketBuilder,
   ) {
     this.#parts = parts;
-    this.#milestones = milestones;
+    this.#steps = steps;
     this.#builder = builder;
     this.#frames = frames;
   }
@@ -219,7 +219,7 @@ export class PacketAssembler {
       builder.pad(limit);
     }
     const size = builder.finish(now) - at;
-    if (sendsHandshake) this.#milestones.onHandshakePacketSent(now);
+    if (sendsHandshake) this.#steps.onHandshakePacketSent(now);
     return size;
   }
 

@@ -4,14 +4,14 @@ import { EarlyPackets } from './early-packets.ts';
 import { QuicError, TransportErrorCode } from '../errors.ts';
 import type { FrameHandler } from './frame-handler.ts';
 import { MIN_DATAGRAM } from '../limits.ts';
-import type { Milestones } from '../connection/milestones.ts';
+import type { HandshakeSteps } from '../connection/handshake-steps.ts';
 import type { ConnectionParts } from '../connection/parts.ts';
 import type { PathChanges } from '../path/path-changes.ts';
 import type { Path } from '../path/path.ts';
 import type { OpenResult } from '../protection/key-update.ts';
 import { TAG_SIZE } from '../protection/packet-keys.ts';
 import { Space } from '../recovery/space.ts';
-import type { ServerStart } from '../connection/server-start.ts';
+import type { ClientNegotiation } from '../connection/client-negotiation.ts';
 import { endsWithResetTokenOf } from '../endpoint/stateless-reset.ts';
 import type { DropReason } from '../trace.ts';
 import { FrameReader } from '../wire/frame-reader.ts';
@@ -41,9 +41,9 @@ interface Arrival {
 export class PacketReceiver {
   readonly #parts: ConnectionParts;
   readonly #handler: FrameHandler;
-  readonly #milestones: Milestones;
+  readonly #steps: HandshakeSteps;
   readonly #pathChanges: PathChanges;
-  readonly #serverStart: ServerStart | undefined;
+  readonly #negotiation: ClientNegotiation | undefined;
   readonly #reader: FrameReader;
   readonly #header = new PacketHeader();
   readonly #early = new EarlyPackets();
@@ -53,19 +53,19 @@ export class PacketReceiver {
   #masksAt = 0;
   #masksStride = 0;
 
-  /** @param serverStart a client's: what the server answers before it has a connection. */
+  /** @param negotiation a client's: what the server answers before it has a connection. */
   constructor(
     parts: ConnectionParts,
     handler: FrameHandler,
-    milestones: Milestones,
+    steps: HandshakeSteps,
     pathChanges: PathChanges,
-    serverStart: ServerStart | undefined,
+    negotiation: ClientNegotiation | undefined,
   ) {
     this.#parts = parts;
     this.#handler = handler;
-    this.#milestones = milestones;
+    this.#steps = steps;
     this.#pathChanges = pathChanges;
-    this.#serverStart = serverStart;
+    this.#negotiation = negotiation;
     this.#reader = new FrameReader(parts.role);
     const { active } = parts.paths;
     this.#arrival = {
@@ -185,11 +185,11 @@ export class PacketReceiver {
       case PacketType.HANDSHAKE:
         return this.#long(buffer, Space.HANDSHAKE);
       case PacketType.RETRY:
-        return this.#serverStart?.onRetry(buffer, header, this.#arrival.now) === true
+        return this.#negotiation?.onRetry(buffer, header, this.#arrival.now) === true
           ? true
           : this.#drop('type');
       case PacketType.VERSION_NEGOTIATION:
-        this.#serverStart?.onVersionNegotiation(buffer, header, this.#arrival.now);
+        this.#negotiation?.onVersionNegotiation(buffer, header, this.#arrival.now);
         return this.#drop('version');
       case PacketType.ZERO_RTT:
         return this.#drop('type');
@@ -311,7 +311,7 @@ export class PacketReceiver {
     if (!lifecycle.isOpen) return;
     activity.onReceived(loss, now);
     if (space !== Space.APPLICATION || lifecycle.state === 'handshaking') {
-      this.#milestones.afterPacket(space, now);
+      this.#steps.afterPacket(space, now);
     } else if (path !== this.#parts.paths.active && isNewest && !reader.probing) {
       this.#pathChanges.moveTo(path, now);
     }

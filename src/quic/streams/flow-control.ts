@@ -36,7 +36,7 @@ const UPDATES_PER_WINDOW = 4;
  * A reader keeps up when it gets to the end of what it can read, however much that was: a gap that is
  * filled makes megabytes readable at once, and what waits behind a gap is not its delay.
  */
-export class ReceiveWindow extends GrantedLimit {
+export class FlowControlWindow extends GrantedLimit {
   #size: number;
   #max: number;
   readonly #proven: number;
@@ -156,7 +156,7 @@ const GROWTH_OF_ONE = 1 / 2;
  * bound nothing is credited any more.
  */
 export class ConnectionReceiveWindow {
-  readonly #window: ReceiveWindow;
+  readonly #window: FlowControlWindow;
   #memory: ReceiveMemory;
   #received = 0;
   #consumed = 0;
@@ -170,7 +170,7 @@ export class ConnectionReceiveWindow {
 
   constructor(memory: ReceiveMemory, pace: Pace) {
     this.#memory = memory;
-    this.#window = new ReceiveWindow(memory.window, memory.maxWindow, pace);
+    this.#window = new FlowControlWindow(memory.window, memory.maxWindow, pace);
   }
 
   /** There is more memory from now on. */

@@ -2,9 +2,9 @@ import { QuicError, TransportErrorCode } from '../errors.ts';
 import { type DeliveryOwner, DeliveryFlag, type FrameLog } from '../recovery/delivery.ts';
 import { FrameType } from '../wire/frame-types.ts';
 import type { Verdict } from '../wire/frame-visitor.ts';
-import { type ConnectionReceiveWindow, type Pace, ReceiveWindow } from './flow-control.ts';
+import { type ConnectionReceiveWindow, type Pace, FlowControlWindow } from './flow-control.ts';
 import type { StreamGrants } from './grants.ts';
-import { Reassembly } from './reassembly.ts';
+import { StreamReassembly } from './stream-reassembly.ts';
 
 const { FINAL_SIZE_ERROR, FLOW_CONTROL_ERROR } = TransportErrorCode;
 
@@ -23,8 +23,8 @@ export const END_OF_STREAM = 'end';
 /** The receiving part of a stream: order, final size, flow control. */
 export class ReceiveStream {
   readonly #connection: ConnectionReceiveWindow;
-  readonly #window: ReceiveWindow;
-  readonly #data = new Reassembly();
+  readonly #window: FlowControlWindow;
+  readonly #data = new StreamReassembly();
   readonly #firstWindow: number;
   /** By how much the window has grown, as the connection counts it. */
   #growth = 0;
@@ -51,7 +51,7 @@ export class ReceiveStream {
     owner: DeliveryOwner,
   ) {
     this.#owner = owner;
-    this.#window = new ReceiveWindow(
+    this.#window = new FlowControlWindow(
       streamWindow,
       maxStreamWindow,
       pace,

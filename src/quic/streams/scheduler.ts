@@ -19,7 +19,7 @@ import { writeStreamControl } from './control-frames.ts';
 export class Scheduler {
   readonly #control = new Fifo<Stream>();
   readonly #repair = new Fifo<Stream>();
-  readonly #newcomers = new Fifo<Stream>();
+  readonly #newlyActive = new Fifo<Stream>();
   readonly #fresh = new Fifo<Stream>();
   readonly #credit: SendCredit;
   readonly #onDrained: (stream: Stream) => void;
@@ -49,7 +49,7 @@ export class Scheduler {
     }
     if (!stream.isInFresh && send.hasFresh) {
       stream.isInFresh = true;
-      this.#newcomers.push(stream);
+      this.#newlyActive.push(stream);
     }
   }
 
@@ -133,9 +133,9 @@ export class Scheduler {
 
   #nextFresh(): Stream | undefined {
     // Those that drained or were reset before their first turn have none.
-    for (let stream = this.#newcomers.peek(); stream; stream = this.#newcomers.peek()) {
+    for (let stream = this.#newlyActive.peek(); stream; stream = this.#newlyActive.peek()) {
       if (stream.send?.hasFresh) return stream;
-      this.#newcomers.shift();
+      this.#newlyActive.shift();
       stream.isInFresh = false;
     }
     let stream = this.#fresh.peek();
@@ -150,7 +150,7 @@ export class Scheduler {
 
   /** The stream at the head, of newcomers or of the others, is the last one now. */
   #endTurn(stream: Stream): void {
-    if (this.#newcomers.peek() === stream) this.#newcomers.shift();
+    if (this.#newlyActive.peek() === stream) this.#newlyActive.shift();
     else this.#fresh.shift();
     stream.turnSent = 0;
     this.#fresh.push(stream);

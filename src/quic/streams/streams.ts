@@ -19,8 +19,8 @@ import {
 import type { END_OF_STREAM } from './receive-stream.ts';
 import { Scheduler } from './scheduler.ts';
 import type { StreamEvent } from './stream-events.ts';
-import type { Side } from './stream-ids.ts';
-import { StreamTable } from './stream-table.ts';
+import type { Role } from './stream-ids.ts';
+import { OpenStreams } from './open-streams.ts';
 
 export { DEFAULT_STREAM_GRANTS, type PeerGrants, type StreamGrants } from './grants.ts';
 export { END_OF_STREAM } from './receive-stream.ts';
@@ -38,17 +38,17 @@ export class Streams {
     this.#events.push({ kind: 'stream-writable', id: stream.id });
   });
   readonly #events = new Fifo<StreamEvent>();
-  readonly #table: StreamTable;
+  readonly #table: OpenStreams;
   readonly #grants: StreamGrants;
 
   /** @param isPeerKnown whether it need not authenticate itself: see `onAuthenticated`. */
-  constructor(side: Side, grants: StreamGrants = DEFAULT_STREAM_GRANTS, isPeerKnown = true) {
+  constructor(side: Role, grants: StreamGrants = DEFAULT_STREAM_GRANTS, isPeerKnown = true) {
     const pace = this.#pace;
     const scheduler = this.#scheduler;
     const receiveWindow = new ConnectionReceiveWindow(receiveMemory(grants, isPeerKnown), pace);
     this.#grants = grants;
     this.#receiveWindow = receiveWindow;
-    this.#table = new StreamTable({
+    this.#table = new OpenStreams({
       side,
       grants,
       pace,

@@ -4,7 +4,7 @@ import type {
   ClientOptions,
   ConnectionStatistics,
   ServerOptions,
-} from '../../../src/quic/connection/connection.ts';
+} from '../../../src/quic/connection/quic-core.ts';
 import type { CloseReason } from '../../../src/quic/contract.ts';
 import type { TransmitBatch } from '../../../src/quic/endpoint/transmit-batch.ts';
 import { copyEndpoint, type IpEndpoint } from '../../../src/ip/ip-endpoint.ts';

@@ -8,7 +8,7 @@ import {
 } from '../../../../src/quic/packets/crypto-streams.ts';
 import { TransportErrorCode } from '../../../../src/quic/errors.ts';
 import type { DeliveryListener, FrameLog } from '../../../../src/quic/recovery/delivery.ts';
-import type { TlsLevel } from '../../../../src/quic/connection/tls-port.ts';
+import type { TlsLevel } from '../../../../src/quic/connection/tls-handshake.ts';
 
 const { CRYPTO_BUFFER_EXCEEDED, PROTOCOL_VIOLATION } = TransportErrorCode;
 const LEVELS: readonly TlsLevel[] = ['initial', 'handshake', 'application'];

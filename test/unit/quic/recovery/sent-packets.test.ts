@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { Activity } from '../../../../src/quic/connection/activity.ts';
+import { IdleTimeout } from '../../../../src/quic/connection/idle-timeout.ts';
 import { Deadlines } from '../../../../src/quic/connection/deadlines.ts';
 import {
   MAX_PACKETS,
@@ -104,7 +104,7 @@ describe('the memory of what is remembered of sent packets', () => {
 
   test('a burst leaves none behind when the next packet of the peer comes after a pause', () => {
     const rig = new RecoveryRig();
-    const activity = new Activity(new Deadlines(), 30_000, 0);
+    const activity = new IdleTimeout(new Deadlines(), 30_000, 0);
     activity.onReceived(rig.loss, rig.now);
     rig.sendMany(500);
     rig.now += 50;

@@ -53,7 +53,7 @@ class DatagramQueue {
  * DATAGRAM frames of a connection (RFC 9221), bounded in both directions. They are never sent again,
  * and they are subject to congestion control but to no flow control (§5.3, §5.4).
  */
-export class Datagrams {
+export class DatagramFrames {
   readonly #outgoing = new DatagramQueue();
   readonly #incoming = new DatagramQueue();
   readonly #maxFrameSize: number;

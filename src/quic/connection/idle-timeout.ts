@@ -8,7 +8,7 @@ const LEAST_PROBE_TIMEOUTS = 3;
 const PAUSE = 5000;
 
 /** The idle timeout of a connection, and what is sent so that it does not expire (RFC 9000 §10.1). */
-export class Activity {
+export class IdleTimeout {
   readonly #deadlines: Deadlines;
   readonly #keepAlive: number;
   #timeout: number;

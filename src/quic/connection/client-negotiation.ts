@@ -6,7 +6,7 @@ import { offersVersion, VERSION_1, type PacketHeader } from '../wire/packet-head
 import { copyOf } from '../wire/copy-of.ts';
 
 /** What a client obeys before the server has a connection: Retry and version negotiation. */
-export class ServerStart {
+export class ClientNegotiation {
   readonly #parts: ConnectionParts;
   readonly #builder: PacketBuilder;
   readonly #localId: Uint8Array;

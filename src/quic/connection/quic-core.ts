@@ -4,11 +4,11 @@ import type { ConnectionEvent } from './connection-events.ts';
 import type { ClientOptions, ConnectionStatistics, ServerOptions } from './connection-options.ts';
 import type { LifecycleState } from './lifecycle.ts';
 import type { CloseReason } from '../contract.ts';
-import { createParts, type Identity } from './create-parts.ts';
+import { createParts, type ConnectionIdentity } from './create-parts.ts';
 import { DatagramSize } from '../path/datagram-size.ts';
 import { QuicError } from '../errors.ts';
 import { FrameHandler } from '../packets/frame-handler.ts';
-import { Milestones } from './milestones.ts';
+import { HandshakeSteps } from './handshake-steps.ts';
 import { ownParameters } from './own-parameters.ts';
 import { PacketAssembler } from '../packets/packet-assembler.ts';
 import { PacketBuilder } from '../packets/packet-builder.ts';
@@ -17,7 +17,7 @@ import { PacketReceiver } from '../packets/packet-receiver.ts';
 import type { ConnectionParts } from './parts.ts';
 import { PathChanges } from '../path/path-changes.ts';
 import type { SendRates } from './send-rates.ts';
-import { ServerStart } from './server-start.ts';
+import { ClientNegotiation } from './client-negotiation.ts';
 import { endsWithResetTokenOf } from '../endpoint/stateless-reset.ts';
 import { Space, SPACES } from '../recovery/space.ts';
 import type { END_OF_STREAM } from '../streams/streams.ts';
@@ -27,7 +27,7 @@ export type {
   ClientOptions,
   ConnectionStatistics,
   IdIssuer,
-  IssuedId,
+  RegisteredId,
   ServerOptions,
 } from './connection-options.ts';
 
@@ -41,7 +41,7 @@ const ORIGINAL_ID_SIZE = 8;
  * After every call but the pure queries: `transmit` until it returns false, events until there are none,
  * and `transmit` again if the handling of events has queued anything; then `nextTimeout`.
  */
-export class Connection {
+export class QuicCore {
   readonly #parts: ConnectionParts;
   readonly #pending: PendingFrames;
   readonly #rates: SendRates;
@@ -51,10 +51,10 @@ export class Connection {
   readonly #assembler: PacketAssembler;
   #isReleased = false;
 
-  static client(options: ClientOptions): Connection {
+  static client(options: ClientOptions): QuicCore {
     const originalId = options.random.bytes(ORIGINAL_ID_SIZE);
     const own = options.ids.issue();
-    const identity: Identity = {
+    const identity: ConnectionIdentity = {
       role: 'client',
       own,
       originalId,
@@ -64,13 +64,13 @@ export class Connection {
       retrySourceId: undefined,
       isValidated: true,
     };
-    return new Connection(options, identity, options.token, undefined);
+    return new QuicCore(options, identity, options.token, undefined);
   }
 
   /** For a client's first Initial packet, which is then passed to `receive`. */
-  static server(options: ServerOptions): Connection {
+  static server(options: ServerOptions): QuicCore {
     const { originalId, retrySourceId, clientId, isValidated } = options;
-    const identity: Identity = {
+    const identity: ConnectionIdentity = {
       role: 'server',
       own: options.ids.issue(),
       originalId,
@@ -80,12 +80,12 @@ export class Connection {
       retrySourceId,
       isValidated,
     };
-    return new Connection(options, identity, undefined, options.makeToken);
+    return new QuicCore(options, identity, undefined, options.makeToken);
   }
 
   private constructor(
     options: ClientOptions | ServerOptions,
-    identity: Identity,
+    identity: ConnectionIdentity,
     token: Uint8Array | undefined,
     makeToken: ServerOptions['makeToken'],
   ) {
@@ -94,15 +94,17 @@ export class Connection {
     this.#rates = rates;
     this.#size = new DatagramSize(parts);
     this.#pending = new PendingFrames(parts);
-    const milestones = new Milestones(parts, this.#size, this.#pending, makeToken);
+    const steps = new HandshakeSteps(parts, this.#size, this.#pending, makeToken);
     this.#pathChanges = new PathChanges(parts, this.#size);
     const builder = new PacketBuilder(parts, identity.own.id);
     if (token !== undefined) builder.token = token;
-    const serverStart =
-      identity.role === 'client' ? new ServerStart(parts, builder, identity.own.id) : undefined;
-    const handler = new FrameHandler(parts, milestones);
-    this.#receiver = new PacketReceiver(parts, handler, milestones, this.#pathChanges, serverStart);
-    this.#assembler = new PacketAssembler(parts, milestones, this.#pending, builder);
+    const negotiation =
+      identity.role === 'client'
+        ? new ClientNegotiation(parts, builder, identity.own.id)
+        : undefined;
+    const handler = new FrameHandler(parts, steps);
+    this.#receiver = new PacketReceiver(parts, handler, steps, this.#pathChanges, negotiation);
+    this.#assembler = new PacketAssembler(parts, steps, this.#pending, builder);
     const { now, settings } = options;
     parts.deadlines.set('handshake', now + settings.handshakeTimeout);
     parts.activity.onReceived(parts.loss, now);
@@ -278,7 +280,7 @@ export class Connection {
     this.#releaseWhenClosed();
   }
 
-  // ---- the application's calls; see `Streams` and `Datagrams` ----
+  // ---- the application's calls; see `Streams` and `DatagramFrames` ----
 
   /** Opens a stream; `undefined` while the peer allows no more, or before the handshake is complete. */
   openStream(bidirectional: boolean): number | undefined {

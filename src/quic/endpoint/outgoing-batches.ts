@@ -14,7 +14,7 @@ export interface BatchOwner {
  * Batches on their way to the socket: they are collected, obfuscated, and sent with few calls of the
  * system. At most `MAX_BATCHES` buffers exist, and they are used again.
  */
-export class Outgoing {
+export class OutgoingBatches {
   readonly #socket: DatagramSocket;
   readonly #obfuscation: PacketObfuscation | undefined;
   /** What connections fill when it is not sent as it is. */

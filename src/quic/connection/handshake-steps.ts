@@ -9,7 +9,7 @@ import type { TransportParameters } from '../wire/transport-parameters.ts';
  * The steps of a handshake (RFC 9001 §4.1, §4.9): what each level of keys, the end of TLS and the
  * confirmation mean to the parts of a connection.
  */
-export class Milestones {
+export class HandshakeSteps {
   readonly #parts: ConnectionParts;
   readonly #size: DatagramSize;
   readonly #pending: PendingFrames;

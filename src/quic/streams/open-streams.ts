@@ -8,13 +8,13 @@ import { SendStream, type QueuedBytes } from './send-stream.ts';
 import { Stream, type StreamOwner } from './stream.ts';
 import { StreamCounts } from './stream-counts.ts';
 import type { StreamEvent } from './stream-events.ts';
-import { indexOf, isOpenedBy, kindOf, type Side, streamId } from './stream-ids.ts';
+import { indexOf, isOpenedBy, kindOf, type Role, streamId } from './stream-ids.ts';
 
 const { STREAM_LIMIT_ERROR, STREAM_STATE_ERROR } = TransportErrorCode;
 
 /** What the streams of a table have in common. */
-export interface TableParts {
-  readonly side: Side;
+export interface OpenStreamsParts {
+  readonly side: Role;
   readonly grants: StreamGrants;
   readonly pace: Pace;
   readonly receiveWindow: ConnectionReceiveWindow;
@@ -23,16 +23,16 @@ export interface TableParts {
 }
 
 /** The streams of a connection by their ids, of which closed ones are known by their index alone. */
-export class StreamTable implements StreamOwner {
-  readonly #parts: TableParts;
-  readonly #peerSide: Side;
+export class OpenStreams implements StreamOwner {
+  readonly #parts: OpenStreamsParts;
+  readonly #peerSide: Role;
   readonly #streams = new Map<number, Stream>();
   readonly #queued: QueuedBytes = { total: 0 };
   /** Of bidirectional and of unidirectional streams. */
   readonly #counts: readonly [StreamCounts, StreamCounts];
   #peerGrants: PeerGrants | undefined;
 
-  constructor(parts: TableParts) {
+  constructor(parts: OpenStreamsParts) {
     const { side, grants } = parts;
     this.#parts = parts;
     this.#peerSide = side === 'client' ? 'server' : 'client';
