@@ -54,4 +54,4 @@ export type TraceEvent =
   | { readonly kind: 'path'; readonly change: 'moved' | 'validated' | 'failed' };
 
 /** Takes what happens, at a time in milliseconds. It must not throw. */
-export type Trace = (event: TraceEvent, now: number) => void;
+export type QuicTrace = (event: TraceEvent, now: number) => void;

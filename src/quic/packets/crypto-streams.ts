@@ -1,10 +1,15 @@
 import { QuicError, TransportErrorCode } from '../errors.ts';
 import type { DeliveryListener, FrameLog } from '../recovery/delivery.ts';
+import { Space } from '../recovery/space.ts';
 import type { TlsLevel } from '../connection/tls-handshake.ts';
 import { fittingSize } from '../wire/frame-writers.ts';
 import { FrameType } from '../wire/frame-types.ts';
 import { varintSize } from '../wire/varint.ts';
 import { RangeSet } from '../../collections/range-set.ts';
+
+/** The level of TLS whose CRYPTO data the packets of a space carry (RFC 9001 §4.1.3). */
+export const levelOf = (space: Space): TlsLevel =>
+  space === Space.APPLICATION ? 'application' : space === Space.HANDSHAKE ? 'handshake' : 'initial';
 
 /** A part of the CRYPTO data of one level: what a frame carries. Reused: valid until the next call. */
 export interface CryptoRange {

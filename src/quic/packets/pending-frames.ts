@@ -1,5 +1,11 @@
-import { levelOf } from './levels.ts';
-import type { ConnectionParts } from '../connection/parts.ts';
+import type { Lifecycle } from '../connection/lifecycle.ts';
+import { type CryptoStreams, levelOf } from './crypto-streams.ts';
+import type { LocalConnectionIds } from '../path/connection-ids.ts';
+import type { PeerConnectionIds } from '../path/connection-ids.ts';
+import type { LossDetection } from '../recovery/loss-detection.ts';
+import type { AckSchedules } from '../recovery/ack-schedule.ts';
+import type { Streams } from '../streams/streams.ts';
+import type { DatagramFrames } from './datagram-frames.ts';
 import { DeliveryFlag, type FrameLog } from '../recovery/delivery.ts';
 import { Space } from '../recovery/space.ts';
 import {
@@ -20,9 +26,28 @@ const ACK_DELAY_EXPONENT = 3;
 
 const NO_TOKEN = new Uint8Array(0);
 
+/** The parts of a connection that `PendingFrames` uses. */
+export interface PendingFramesParts {
+  readonly lifecycle: Lifecycle;
+  readonly crypto: CryptoStreams;
+  readonly localIds: LocalConnectionIds;
+  readonly peerIds: PeerConnectionIds;
+  readonly loss: LossDetection;
+  readonly acks: AckSchedules;
+  readonly streams: Streams;
+  readonly datagrams: DatagramFrames;
+}
+
 /** The frames that are due in each packet number space, in the order in which they are written. */
 export class PendingFrames {
-  readonly #parts: ConnectionParts;
+  readonly #lifecycle: Lifecycle;
+  readonly #crypto: CryptoStreams;
+  readonly #localIds: LocalConnectionIds;
+  readonly #peerIds: PeerConnectionIds;
+  readonly #loss: LossDetection;
+  readonly #acks: AckSchedules;
+  readonly #streams: Streams;
+  readonly #datagrams: DatagramFrames;
   readonly #handshakeDone = new DeliveryFlag();
   readonly #newToken = new DeliveryFlag();
   #token: Uint8Array = NO_TOKEN;
@@ -32,8 +57,15 @@ export class PendingFrames {
   /** Datagrams and streams are first in turns, so that neither keeps the other from being sent. */
   #areDatagramsFirst = true;
 
-  constructor(parts: ConnectionParts) {
-    this.#parts = parts;
+  constructor(parts: PendingFramesParts) {
+    this.#lifecycle = parts.lifecycle;
+    this.#crypto = parts.crypto;
+    this.#localIds = parts.localIds;
+    this.#peerIds = parts.peerIds;
+    this.#loss = parts.loss;
+    this.#acks = parts.acks;
+    this.#streams = parts.streams;
+    this.#datagrams = parts.datagrams;
   }
 
   requestHandshakeDone(): void {
@@ -56,25 +88,23 @@ export class PendingFrames {
 
   /** Whether there are frames, other than ACK, for packets of a space. */
   isDue(space: Space): boolean {
-    const { crypto, streams, datagrams, localIds, peerIds, lifecycle } = this.#parts;
-    if (space !== Space.APPLICATION) return crypto.hasPending(levelOf(space));
-    if (!lifecycle.isEstablished) return false;
+    if (space !== Space.APPLICATION) return this.#crypto.hasPending(levelOf(space));
+    if (!this.#lifecycle.isEstablished) return false;
     return (
-      streams.hasFrames ||
-      datagrams.hasFrames ||
+      this.#streams.hasFrames ||
+      this.#datagrams.hasFrames ||
       this.#isPingDue ||
       this.#handshakeDone.isDue ||
       this.#newToken.isDue ||
-      localIds.due !== undefined ||
-      peerIds.retirementDue !== undefined ||
-      crypto.hasPending('application')
+      this.#localIds.due !== undefined ||
+      this.#peerIds.retirementDue !== undefined ||
+      this.#crypto.hasPending('application')
     );
   }
 
   /** Whether DATAGRAM frames are due, and nothing that would fill the packets of a longer datagram. */
   get areAllDatagrams(): boolean {
-    const { streams, datagrams, lifecycle } = this.#parts;
-    return lifecycle.isConfirmed && datagrams.hasFrames && !streams.hasFrames;
+    return this.#lifecycle.isConfirmed && this.#datagrams.hasFrames && !this.#streams.hasFrames;
   }
 
   /**
@@ -93,8 +123,7 @@ export class PendingFrames {
     isProbe: boolean,
     now: number,
   ): number {
-    const { loss } = this.#parts;
-    const log = loss.frames(space);
+    const log = this.#loss.frames(space);
     this.#isAckEliciting = false;
     const start = this.#writeAck(space, out, at, limit, log, now);
     let next = start;
@@ -107,7 +136,7 @@ export class PendingFrames {
     const wantsPing =
       isProbe ||
       (mayElicit && this.#isPingDue) ||
-      (start > at && loss.control.hasRoom && loss.wantsPing(space));
+      (start > at && this.#loss.control.hasRoom && this.#loss.wantsPing(space));
     if (next === start && wantsPing && next < limit) next = writePing(out, next);
     if (next > start) {
       this.#isAckEliciting = true;
@@ -124,7 +153,7 @@ export class PendingFrames {
     log: FrameLog,
     now: number,
   ): number {
-    const schedule = this.#parts.received.of(space);
+    const schedule = this.#acks.of(space);
     if (schedule === undefined || !schedule.isPending) return at;
     const delay = schedule.delayField(ACK_DELAY_EXPONENT, now);
     const next = writeAck(out, at, limit, schedule.ranges, delay, schedule.ecn);
@@ -135,11 +164,10 @@ export class PendingFrames {
   }
 
   #writeCrypto(space: Space, out: Uint8Array, at: number, limit: number, log: FrameLog): number {
-    const { crypto } = this.#parts;
     const level = levelOf(space);
     let next = at;
     while (!log.isPacketFull) {
-      const range = crypto.next(level, limit - next, log);
+      const range = this.#crypto.next(level, limit - next, log);
       if (range === undefined) break;
       const { offset, bytes, at: from, size } = range;
       next = writeCryptoHeader(out, next, offset, size);
@@ -150,24 +178,22 @@ export class PendingFrames {
   }
 
   #writeApplication(out: Uint8Array, at: number, limit: number, log: FrameLog): number {
-    const { streams, datagrams, crypto } = this.#parts;
     let next = this.#writeConnection(out, at, limit, log);
-    if (crypto.hasPending('application')) {
+    if (this.#crypto.hasPending('application')) {
       next = this.#writeCrypto(Space.APPLICATION, out, next, limit, log);
     }
-    if (!datagrams.hasFrames) return streams.writeFrames(out, next, limit, log);
+    if (!this.#datagrams.hasFrames) return this.#streams.writeFrames(out, next, limit, log);
     this.#areDatagramsFirst = !this.#areDatagramsFirst;
     if (this.#areDatagramsFirst) {
-      next = datagrams.writeFrames(out, next, limit);
-      return streams.writeFrames(out, next, limit, log);
+      next = this.#datagrams.writeFrames(out, next, limit);
+      return this.#streams.writeFrames(out, next, limit, log);
     }
-    next = streams.writeFrames(out, next, limit, log);
-    return datagrams.writeFrames(out, next, limit);
+    next = this.#streams.writeFrames(out, next, limit, log);
+    return this.#datagrams.writeFrames(out, next, limit);
   }
 
   /** HANDSHAKE_DONE, NEW_TOKEN, NEW_CONNECTION_ID, RETIRE_CONNECTION_ID. */
   #writeConnection(out: Uint8Array, at: number, limit: number, log: FrameLog): number {
-    const { localIds, peerIds } = this.#parts;
     let next = at;
     if (this.#handshakeDone.isDue && next < limit) {
       next = writeHandshakeDone(out, next);
@@ -178,21 +204,21 @@ export class PendingFrames {
       this.#newToken.onSent(log);
     }
     for (;;) {
-      const issued = localIds.due;
+      const issued = this.#localIds.due;
       if (issued === undefined || log.isPacketFull) break;
       const { sequence, id, resetToken } = issued;
       if (next + newConnectionIdSize(sequence, 0, id.length) > limit) break;
       next = writeNewConnectionId(out, next, sequence, 0, id, resetToken);
-      log.add(localIds, sequence);
-      localIds.onSent(sequence);
+      log.add(this.#localIds, sequence);
+      this.#localIds.onSent(sequence);
     }
     for (;;) {
-      const sequence = peerIds.retirementDue;
+      const sequence = this.#peerIds.retirementDue;
       if (sequence === undefined || log.isPacketFull) break;
       if (next + retireConnectionIdSize(sequence) > limit) break;
       next = writeRetireConnectionId(out, next, sequence);
-      log.add(peerIds, sequence);
-      peerIds.onRetirementSent(sequence);
+      log.add(this.#peerIds, sequence);
+      this.#peerIds.onRetirementSent(sequence);
     }
     return next;
   }

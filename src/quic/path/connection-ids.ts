@@ -4,6 +4,7 @@ import type { DeliveryListener } from '../recovery/delivery.ts';
 import { copyOf } from '../wire/copy-of.ts';
 import { FrameType } from '../wire/frame-types.ts';
 import { RESET_TOKEN_SIZE } from '../wire/packet-header.ts';
+import { SHORTEST_RESET } from '../protection/tokens.ts';
 import { ACTIVE_CONNECTION_ID_LIMIT, MAX_LOCAL_IDS, MAX_RETIREMENTS } from './limits.ts';
 
 const { PROTOCOL_VIOLATION, FRAME_ENCODING_ERROR, CONNECTION_ID_LIMIT_ERROR } = TransportErrorCode;
@@ -270,6 +271,11 @@ export class PeerConnectionIds implements DeliveryListener {
   onAcknowledged(sequence: number): void {
     const index = this.#retirements.findIndex((retirement) => retirement.sequence === sequence);
     if (index >= 0) this.#retirements.splice(index, 1);
+  }
+
+  /** Whether a datagram is a stateless reset by the peer (§10.3.1): whether it ends with a token of it. */
+  isStatelessReset(bytes: Uint8Array, offset: number, length: number): boolean {
+    return length >= SHORTEST_RESET && this.isResetToken(bytes, offset + length - RESET_TOKEN_SIZE);
   }
 
   /**

@@ -1,7 +1,8 @@
 import type { EcnCounts } from '../wire/frame-writers.ts';
 import type { DeliveryListener, FrameLog } from './delivery.ts';
 import { AckRanges } from './ack-ranges.ts';
-import { Space } from './space.ts';
+import { MAX_ACK_DELAY } from '../limits.ts';
+import { Space, SPACES } from './space.ts';
 
 /** Ack-eliciting packets after which an acknowledgement leaves at once (RFC 9000 §13.2.2). */
 const ELICITING_PACKETS = 2;
@@ -91,5 +92,21 @@ export class AckSchedule implements DeliveryListener {
     if (ecn === ECT0) this.#counts.ect0++;
     else if (ecn === ECT1) this.#counts.ect1++;
     else this.#counts.ce++;
+  }
+}
+
+/** The acknowledgement schedules of a connection's packet number spaces, until their keys are discarded. */
+export class AckSchedules {
+  readonly #schedules: (AckSchedule | undefined)[] = SPACES.map(
+    (space) => new AckSchedule(space, MAX_ACK_DELAY),
+  );
+
+  /** `undefined` once the space was discarded. */
+  of(space: Space): AckSchedule | undefined {
+    return this.#schedules[space];
+  }
+
+  discard(space: Space): void {
+    this.#schedules[space] = undefined;
   }
 }

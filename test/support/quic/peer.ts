@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Ecn } from '../../../src/ip/datagram-socket.ts';
 import { copyEndpoint, type IpEndpoint } from '../../../src/ip/ip-endpoint.ts';
-import type { ConnectionEvent } from '../../../src/quic/connection/connection-events.ts';
+import type { ConnectionEvent } from '../../../src/quic/connection/event-queue.ts';
 import type { QuicCore, IdIssuer, RegisteredId } from '../../../src/quic/connection/quic-core.ts';
 import type { TraceEvent } from '../../../src/quic/trace.ts';
 import { TransmitBatch } from '../../../src/quic/endpoint/transmit-batch.ts';

@@ -5,7 +5,7 @@ import {
   type ConnectionSettings,
 } from '../../../src/quic/connection/connection-settings.ts';
 import { QuicCore } from '../../../src/quic/connection/quic-core.ts';
-import type { Trace } from '../../../src/quic/trace.ts';
+import type { QuicTrace } from '../../../src/quic/trace.ts';
 import { PacketHeader, readPacketHeader } from '../../../src/quic/wire/packet-header.ts';
 import { IDLE, send, wait, type Datagram, type Node, type Output } from '../simnet/node.ts';
 import { SeededRandom } from '../simnet/seeded-random.ts';
@@ -30,7 +30,7 @@ abstract class ConnectionNode implements Node {
   readonly address: IpEndpoint;
   protected readonly random: SeededRandom;
   #probedAt = -1;
-  protected readonly trace: Trace = (event, now) => {
+  protected readonly trace: QuicTrace = (event, now) => {
     if (event.kind === 'probe') this.#probedAt = now;
   };
   readonly #out: SentDatagram[] = [];

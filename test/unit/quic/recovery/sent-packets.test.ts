@@ -104,18 +104,18 @@ describe('the memory of what is remembered of sent packets', () => {
 
   test('a burst leaves none behind when the next packet of the peer comes after a pause', () => {
     const rig = new RecoveryRig();
-    const activity = new IdleTimeout(new Deadlines(), 30_000, 0);
-    activity.onReceived(rig.loss, rig.now);
+    const idle = new IdleTimeout(new Deadlines(), rig.loss, 30_000, 0);
+    idle.onReceived(rig.now);
     rig.sendMany(500);
     rig.now += 50;
     rig.ack([[0, 499]]);
     // Acknowledgements alone, as an idle server sends them, are not acknowledged for long.
     rig.sendMany(5, { ackEliciting: false });
-    activity.onReceived(rig.loss, rig.now);
+    idle.onReceived(rig.now);
     const { packets, frames } = rig.loss.capacity(Space.APPLICATION);
     assert.ok(packets >= 500 && frames >= 500);
     rig.now += 10_000;
-    activity.onReceived(rig.loss, rig.now);
+    idle.onReceived(rig.now);
     assert.deepEqual(rig.loss.capacity(Space.APPLICATION), { packets: 8, frames: 16 });
     rig.sendMany(3);
     rig.now += 50;
