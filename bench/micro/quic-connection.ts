@@ -9,7 +9,7 @@ import { parseCaBundle } from '../../src/crypto/ca-bundle.ts';
 import { SystemRandomSource } from '../../src/crypto/random-source.ts';
 import { toEndpoint, type IpEndpoint } from '../../src/ip/ip-endpoint.ts';
 import { DEFAULT_SETTINGS } from '../../src/quic/connection/connection-settings.ts';
-import { Connection, type IdIssuer } from '../../src/quic/connection/connection.ts';
+import { QuicCore, type IdIssuer } from '../../src/quic/connection/quic-core.ts';
 import { TransmitBatch } from '../../src/net/sockets/transmit-batch.ts';
 import { PacketHeader, readPacketHeader } from '../../src/quic/wire/packet-header.ts';
 import { QuicClientTls, QuicServerTls } from '../../src/transports/tls/quic.ts';
@@ -41,7 +41,7 @@ const serverAt = endpoint('192.0.2.2', 443);
 const settings = { ...DEFAULT_SETTINGS, maxDatagram, congestion: controller } as const;
 
 let now = 0;
-const client = Connection.client({
+const client = QuicCore.client({
   settings,
   random,
   ids,
@@ -53,14 +53,14 @@ const client = Connection.client({
     ca: { certificates: parseCaBundle(Buffer.from(authority.cert)), file: 'ca.pem' },
   }),
 });
-let server: Connection | undefined;
+let server: QuicCore | undefined;
 const tls = new QuicServerTls({ certificates: cert, key });
 
-function accept(bytes: Uint8Array): Connection {
+function accept(bytes: Uint8Array): QuicCore {
   const header = new PacketHeader();
   readPacketHeader(bytes, 0, bytes.length, 8, header);
   const { destinationIdOffset: to, sourceIdOffset: from } = header;
-  return Connection.server({
+  return QuicCore.server({
     settings,
     random,
     ids,
@@ -84,7 +84,7 @@ const toClient: Flight[] = [];
 let batches = 0;
 let datagrams = 0;
 
-function send(from: Connection, flights: Flight[]): void {
+function send(from: QuicCore, flights: Flight[]): void {
   for (;;) {
     const batch = free.pop() ?? new TransmitBatch();
     if (!from.transmit(now, batch)) {

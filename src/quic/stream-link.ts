@@ -1,20 +1,20 @@
 import { LinkClosedError } from '../net/errors.ts';
 import type { Clock, Timer } from '../net/time/clock.ts';
 import { PulledLink } from '../net/links/pulled-link.ts';
-import type { Connection } from './connection/connection.ts';
+import type { QuicCore } from './connection/quic-core.ts';
 import type { QuicStream } from './contract.ts';
 import { STREAM_LINGER } from './endpoint/limits.ts';
 import { StreamFailedError } from './connection/failures.ts';
 
 /** The calls of a connection that concern one stream. */
-export type StreamCalls = Pick<
-  Connection,
+export type StreamCore = Pick<
+  QuicCore,
   'read' | 'write' | 'queued' | 'finish' | 'reset' | 'stopSending'
 >;
 
 /** The connection of a stream, as the stream needs it. */
-export interface StreamHost {
-  readonly calls: StreamCalls;
+export interface StreamLinkHost {
+  readonly core: StreamCore;
   readonly clock: Clock;
   /** Something may be due to be sent. */
   touch(): void;
@@ -34,11 +34,11 @@ const DESTROYED = 0;
 export class StreamLink extends PulledLink implements QuicStream {
   readonly id: number;
   readonly bidirectional: boolean;
-  readonly #host: StreamHost;
+  readonly #host: StreamLinkHost;
   #isOver = false;
   #linger: Timer | undefined;
 
-  constructor(host: StreamHost, id: number, isOwn: boolean) {
+  constructor(host: StreamLinkHost, id: number, isOwn: boolean) {
     super();
     this.#host = host;
     this.id = id;
@@ -51,7 +51,7 @@ export class StreamLink extends PulledLink implements QuicStream {
     if (this.writeEnded) return Promise.resolve();
     if (this.writeError) return Promise.reject(this.writeError);
     this.writeEnded = true;
-    this.#host.calls.finish(this.id);
+    this.#host.core.finish(this.id);
     this.#host.touch();
     this.#settle();
     return Promise.resolve();
@@ -66,7 +66,7 @@ export class StreamLink extends PulledLink implements QuicStream {
 
   stopSending(code: number): void {
     if (this.readEnded || this.readError) return;
-    this.#host.calls.stopSending(this.id, code);
+    this.#host.core.stopSending(this.id, code);
     this.#host.touch();
     this.failReads(new LinkClosedError('the stream is not read any more'));
     this.#settle();
@@ -79,7 +79,7 @@ export class StreamLink extends PulledLink implements QuicStream {
       return;
     }
     if (!this.readEnded && !this.readError) {
-      this.#host.calls.stopSending(this.id, DESTROYED);
+      this.#host.core.stopSending(this.id, DESTROYED);
       this.#host.touch();
     }
     // What was written before a half-close still arrives, as over a socket.
@@ -114,7 +114,7 @@ export class StreamLink extends PulledLink implements QuicStream {
   }
 
   protected override pull(): Uint8Array | undefined {
-    const chunk = this.#host.calls.read(this.id);
+    const chunk = this.#host.core.read(this.id);
     if (chunk === undefined) return undefined;
     // Reading grants the peer more.
     this.#host.touch();
@@ -125,7 +125,7 @@ export class StreamLink extends PulledLink implements QuicStream {
   }
 
   protected override push(chunk: Uint8Array, isOwned: boolean): boolean | undefined {
-    const mayContinue = this.#host.calls.write(this.id, chunk, isOwned);
+    const mayContinue = this.#host.core.write(this.id, chunk, isOwned);
     this.#host.touch();
     return mayContinue;
   }
@@ -138,7 +138,7 @@ export class StreamLink extends PulledLink implements QuicStream {
 
   #resetNow(code: number): void {
     this.#stopLinger();
-    this.#host.calls.reset(this.id, code);
+    this.#host.core.reset(this.id, code);
     this.#host.touch();
   }
 
@@ -163,11 +163,11 @@ export class StreamLink extends PulledLink implements QuicStream {
 
   /** Watches what is left to be sent, of which the link's owner sees nothing any more. */
   #startLinger(): Timer | undefined {
-    const queued = this.#host.calls.queued(this.id);
+    const queued = this.#host.core.queued(this.id);
     if (queued === 0) return undefined;
     return this.#host.clock.after(STREAM_LINGER, () => {
       this.#linger = undefined;
-      if (this.#host.calls.queued(this.id) < queued) this.#linger = this.#startLinger();
+      if (this.#host.core.queued(this.id) < queued) this.#linger = this.#startLinger();
       else this.#resetNow(DESTROYED);
     });
   }

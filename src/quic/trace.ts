@@ -1,4 +1,4 @@
-import type { ConnectionState } from './connection/connection-state.ts';
+import type { LifecycleState } from './connection/lifecycle.ts';
 import type { Space } from './recovery/space.ts';
 
 /** Why a received packet, or the rest of a datagram, was not used. None of it ends a connection. */
@@ -31,7 +31,7 @@ export type DropReason =
 
 /** What a connection does, for tests and for qlog. */
 export type TraceEvent =
-  | { readonly kind: 'state'; readonly from: ConnectionState; readonly to: ConnectionState }
+  | { readonly kind: 'state'; readonly from: LifecycleState; readonly to: LifecycleState }
   | {
       readonly kind: 'packet-sent';
       readonly space: Space;
@@ -54,4 +54,4 @@ export type TraceEvent =
   | { readonly kind: 'path'; readonly change: 'moved' | 'validated' | 'failed' };
 
 /** Takes what happens, at a time in milliseconds. It must not throw. */
-export type Trace = (event: TraceEvent, now: number) => void;
+export type QuicTrace = (event: TraceEvent, now: number) => void;

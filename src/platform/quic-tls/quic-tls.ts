@@ -15,7 +15,7 @@ import type { NativeMemory } from '../native-memory.ts';
 import { setServerName } from '../tls/tls-server-name.ts';
 import { tlsReasonInWords } from '../tls/tls-reasons.ts';
 
-/** What a connection reports: `TlsEvents` of quic/tls-port.ts, which is a layer above this one. */
+/** What a connection reports: `TlsEvents` of quic/connection/tls-handshake.ts, which is a layer above this one. */
 export interface QuicTlsEvents {
   readonly onCryptoData: (level: QuicTlsLevel, bytes: Uint8Array) => void;
   readonly onSecret: (

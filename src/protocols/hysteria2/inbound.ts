@@ -5,7 +5,7 @@ import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
 import type { Steps } from '../../net/time/turns.ts';
 import type { QuicConnection, QuicHandlers } from '../../quic/contract.ts';
 import { ResetTokens } from '../../quic/protection/tokens.ts';
-import type { ServerTls } from '../../quic/connection/tls-port.ts';
+import type { ServerTls } from '../../quic/connection/tls-handshake.ts';
 import type { ListenSpec, TlsServerSpec } from '../../spec.ts';
 import { BindError } from '../../transports/bind-error.ts';
 import { bindFirst } from '../../transports/bind-first.ts';

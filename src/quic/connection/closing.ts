@@ -1,7 +1,8 @@
 import { printable } from '../../printable.ts';
-import type { Lifecycle } from './connection-state.ts';
+import type { Lifecycle } from './lifecycle.ts';
 import type { CloseReason } from '../contract.ts';
 import type { Deadlines } from './deadlines.ts';
+import type { LossDetection } from '../recovery/loss-detection.ts';
 import { type QuicError, TransportErrorCode } from '../errors.ts';
 import {
   CLOSE_PROBE_TIMEOUTS,
@@ -34,6 +35,7 @@ function encodeReason(reason: string): Uint8Array {
 export class Closing {
   readonly #lifecycle: Lifecycle;
   readonly #deadlines: Deadlines;
+  readonly #loss: LossDetection;
   #reason: CloseReason | undefined;
   #text: Uint8Array = NOTHING;
   #frameType = 0;
@@ -42,9 +44,10 @@ export class Closing {
   #interval = FIRST_CLOSE_INTERVAL;
   #received = 0;
 
-  constructor(lifecycle: Lifecycle, deadlines: Deadlines) {
+  constructor(lifecycle: Lifecycle, deadlines: Deadlines, loss: LossDetection) {
     this.#lifecycle = lifecycle;
     this.#deadlines = deadlines;
+    this.#loss = loss;
   }
 
   /** Why the connection has ended; `undefined` while it has not. */
@@ -58,28 +61,22 @@ export class Closing {
   }
 
   /** This side closes because of an error, the peer's or its own. */
-  fail(error: QuicError, probeTimeout: number, now: number): void {
+  fail(error: QuicError, now: number): void {
     this.#frameType = error.frameType;
-    this.#begin('transport', error.code, error.reason, probeTimeout, now);
+    this.#begin('transport', error.code, error.reason, now);
   }
 
   /** This side closes because the application wants it to. */
-  closeByApplication(code: number, reason: string, probeTimeout: number, now: number): void {
-    this.#begin('application', code, reason, probeTimeout, now);
+  closeByApplication(code: number, reason: string, now: number): void {
+    this.#begin('application', code, reason, now);
   }
 
-  #begin(
-    kind: 'application' | 'transport',
-    code: number,
-    reason: string,
-    probeTimeout: number,
-    now: number,
-  ): void {
+  #begin(kind: 'application' | 'transport', code: number, reason: string, now: number): void {
     if (!this.#lifecycle.isOpen) return;
     this.#text = encodeReason(reason);
     this.#reason = { kind, by: 'self', code, reason: textOf(this.#text) };
     this.#isFrameDue = true;
-    this.#wait('closing', probeTimeout, now);
+    this.#wait('closing', now);
   }
 
   /** The peer has closed (§10.2.2). */
@@ -87,12 +84,11 @@ export class Closing {
     kind: 'application' | 'transport',
     code: number,
     reason: Uint8Array,
-    probeTimeout: number,
     now: number,
   ): void {
     this.#reason ??= { kind, by: 'peer', code, reason: textOf(reason) };
     this.#isFrameDue = false;
-    this.#wait('draining', probeTimeout, now);
+    this.#wait('draining', now);
   }
 
   /** Ends at once, without a packet. */
@@ -143,9 +139,9 @@ export class Closing {
     return at + size > limit ? at : writeConnectionClose(out, at, code, this.#frameType, text);
   }
 
-  #wait(state: 'closing' | 'draining', probeTimeout: number, now: number): void {
+  #wait(state: 'closing' | 'draining', now: number): void {
     if (!this.#lifecycle.go(state, now)) return;
     this.#deadlines.clearAll();
-    this.#deadlines.set('close', now + CLOSE_PROBE_TIMEOUTS * probeTimeout);
+    this.#deadlines.set('close', now + CLOSE_PROBE_TIMEOUTS * this.#loss.probeTimeout());
   }
 }

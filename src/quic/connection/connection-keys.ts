@@ -2,7 +2,7 @@ import { initialKeys } from '../protection/initial-secrets.ts';
 import { type KeyLimits, OneRttKeys } from '../protection/key-update.ts';
 import { PacketOpener, PacketSealer, type CipherSuite } from '../protection/packet-keys.ts';
 import { Space } from '../recovery/space.ts';
-import type { SecretDirection, TlsLevel } from './tls-port.ts';
+import type { SecretDirection, TlsLevel } from './tls-handshake.ts';
 
 /** The keys of all levels: when they come, and that they never come back (RFC 9001 §4.9). */
 export class ConnectionKeys implements Disposable {

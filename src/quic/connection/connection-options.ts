@@ -2,12 +2,12 @@ import type { RandomSource } from '../../crypto/random-source.ts';
 import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
 import type { ConnectionSettings } from './connection-settings.ts';
 import type { KeyLimits } from '../protection/key-update.ts';
-import type { ClientTls, ServerTls } from './tls-port.ts';
-import type { Trace } from '../trace.ts';
+import type { ClientTls, ServerTls } from './tls-handshake.ts';
+import type { QuicTrace } from '../trace.ts';
 import type { SharedWork } from '../endpoint/turn-work.ts';
 
 /** An id under which packets reach a connection, as its endpoint makes and registers it. */
-export interface IssuedId {
+export interface RegisteredId {
   readonly id: Uint8Array;
   /** 16 bytes; what the endpoint would send as a stateless reset for this id. */
   readonly resetToken: Uint8Array;
@@ -16,7 +16,7 @@ export interface IssuedId {
 /** The ids of one connection at its endpoint; all have the same number of bytes. */
 export interface IdIssuer {
   /** Makes a new id and routes its packets to the connection from now on. */
-  issue(): IssuedId;
+  issue(): RegisteredId;
   /** Routes the packets of this id to the connection no longer. */
   release(id: Uint8Array): void;
 }
@@ -30,7 +30,7 @@ export interface CommonOptions {
   /** The own address that the peer sends to, where it is known. */
   readonly local?: IpEndpoint | undefined;
   readonly now: number;
-  readonly trace?: Trace | undefined;
+  readonly trace?: QuicTrace | undefined;
   /** Of all connections of the endpoint; left out for one that is alone. */
   readonly sharedWork?: SharedWork | undefined;
   /** Packets after which keys change, instead of those of the cipher suites, for tests. */
@@ -55,23 +55,4 @@ export interface ServerOptions extends CommonOptions {
   readonly isValidated: boolean;
   /** Makes a token for NEW_TOKEN (§8.1.3), once; without it none is sent. */
   readonly makeToken?: ((remote: IpEndpoint, now: number) => Uint8Array) | undefined;
-}
-
-/** Counts since the connection was made. Bytes are UDP payload. */
-export interface ConnectionStatistics {
-  readonly bytesSent: number;
-  readonly bytesReceived: number;
-  readonly datagramsSent: number;
-  readonly datagramsReceived: number;
-  readonly packetsSent: number;
-  readonly packetsReceived: number;
-  readonly packetsLost: number;
-  readonly packetsDropped: number;
-  readonly inFlight: number;
-  readonly window: number;
-  /** Bytes per millisecond. */
-  readonly pacingRate: number;
-  readonly smoothedRtt: number;
-  readonly minimumRtt: number;
-  readonly datagramSize: number;
 }

@@ -1,5 +1,90 @@
 import { QuicError, TransportErrorCode } from '../errors.ts';
-import type { TransportParameters } from '../wire/transport-parameters.ts';
+import { MAX_ACK_DELAY, MAX_RECEIVED_DATAGRAM } from '../limits.ts';
+import { ACTIVE_CONNECTION_ID_LIMIT } from '../path/limits.ts';
+import { receiveMemory } from '../streams/grants.ts';
+import { DEFAULT_STREAM_GRANTS } from '../streams/streams.ts';
+import {
+  encodeTransportParameters,
+  type TransportParameters,
+} from '../wire/transport-parameters.ts';
+import type { ClientOptions, RegisteredId, ServerOptions } from './connection-options.ts';
+import type { ConnectionSettings } from './connection-settings.ts';
+
+/** Bytes of the destination id of a client's first packet; at least 8 (RFC 9000 §7.2). */
+const ORIGINAL_ID_SIZE = 8;
+
+/** The ids with which a connection starts. */
+export interface ConnectionIdentity {
+  readonly role: 'client' | 'server';
+  readonly own: RegisteredId;
+  /** The destination id of the client's very first packet. */
+  readonly originalId: Uint8Array;
+  /** Where the first packets go. */
+  readonly destinationId: Uint8Array;
+  /** What the Initial keys are made of. */
+  readonly initialKeyId: Uint8Array;
+  /** The source id of the peer's packets, where it is known. */
+  readonly peerId: Uint8Array | undefined;
+  readonly retrySourceId: Uint8Array | undefined;
+  /** Whether the peer's address is. */
+  readonly isValidated: boolean;
+}
+
+/** The ids of a connection to a server. */
+export function clientIdentity({ random, ids }: ClientOptions): ConnectionIdentity {
+  const originalId = random.bytes(ORIGINAL_ID_SIZE);
+  return {
+    role: 'client',
+    own: ids.issue(),
+    originalId,
+    destinationId: originalId,
+    initialKeyId: originalId,
+    peerId: undefined,
+    retrySourceId: undefined,
+    isValidated: true,
+  };
+}
+
+/** The ids of a connection to the client whose first Initial packet has arrived. */
+export function serverIdentity(options: ServerOptions): ConnectionIdentity {
+  const { ids, originalId, retrySourceId, clientId, isValidated } = options;
+  return {
+    role: 'server',
+    own: ids.issue(),
+    originalId,
+    destinationId: clientId,
+    initialKeyId: retrySourceId ?? originalId,
+    peerId: clientId,
+    retrySourceId,
+    isValidated,
+  };
+}
+
+/** The transport parameters that this side sends (RFC 9000 §18.2). */
+export function ownParameters(
+  settings: ConnectionSettings,
+  identity: ConnectionIdentity,
+): Uint8Array {
+  const grants = settings.grants ?? DEFAULT_STREAM_GRANTS;
+  const isServer = identity.role === 'server';
+  return encodeTransportParameters({
+    originalDestinationConnectionId: isServer ? identity.originalId : undefined,
+    retrySourceConnectionId: isServer ? identity.retrySourceId : undefined,
+    statelessResetToken: isServer ? identity.own.resetToken : undefined,
+    initialSourceConnectionId: identity.own.id,
+    maxIdleTimeout: settings.idleTimeout,
+    maxUdpPayloadSize: MAX_RECEIVED_DATAGRAM,
+    maxAckDelay: MAX_ACK_DELAY,
+    activeConnectionIdLimit: ACTIVE_CONNECTION_ID_LIMIT,
+    initialMaxData: receiveMemory(grants, !settings.authenticates).window,
+    initialMaxStreamDataBidiLocal: grants.streamWindow,
+    initialMaxStreamDataBidiRemote: grants.streamWindow,
+    initialMaxStreamDataUni: grants.streamWindow,
+    initialMaxStreamsBidi: grants.bidirectionalStreams,
+    initialMaxStreamsUni: grants.unidirectionalStreams,
+    maxDatagramFrameSize: settings.maxDatagramFrameSize,
+  });
+}
 
 /** Whether two connection ids are the same. They are no secrets. */
 export const isSameId = (one: Uint8Array | undefined, other: Uint8Array | undefined): boolean =>
@@ -17,9 +102,10 @@ export class HandshakeIds {
   /** The source id of the peer's Initial packets; a client learns it from the first. */
   peerId: Uint8Array | undefined;
 
-  constructor(role: 'client' | 'server', originalId: Uint8Array) {
+  constructor({ role, originalId, peerId }: ConnectionIdentity) {
     this.#role = role;
     this.originalId = originalId;
+    this.peerId = peerId;
   }
 
   /** Checks the ids in the peer's transport parameters. */

@@ -9,17 +9,17 @@ import type { Endpoint } from '../../net/addresses/address.ts';
 import type { Clock } from '../../net/time/clock.ts';
 import type { WireCounter } from '../../net/links/link.ts';
 import { abortReason } from '../../net/links/read-queue.ts';
-import type { ConnectionEvent } from '../connection/connection-events.ts';
-import type { Connection } from '../connection/connection.ts';
+import type { ConnectionEvent } from '../connection/event-queue.ts';
+import type { QuicCore } from '../connection/quic-core.ts';
 import type { CloseReason, QuicConnection, QuicHandlers, QuicStream } from '../contract.ts';
 import type { Scheduled } from '../../collections/deadline-queue.ts';
 import type { BatchOwner } from '../../net/sockets/transmit-batch.ts';
 import type { HasPeer } from './peer-index.ts';
 import { ConnectionEndedError } from '../connection/failures.ts';
-import { StreamLink, type StreamHost } from '../stream-link.ts';
+import { StreamLink, type StreamLinkHost } from '../stream-link.ts';
 
 /** What a driver calls of a connection's core: a test gives a scripted one. */
-export type ConnectionCore = Pick<Connection, keyof Connection>;
+export type ConnectionCore = Pick<QuicCore, keyof QuicCore>;
 
 /** What a connection needs of its endpoint. */
 export interface ConnectionHost {
@@ -53,7 +53,7 @@ interface OpenWaiter {
 
 /** A connection as the protocols above use it, between its core and the driver of its socket. */
 export class ConnectionDriver
-  implements QuicConnection, Scheduled, HasPeer, BatchOwner, StreamHost
+  implements QuicConnection, Scheduled, HasPeer, BatchOwner, StreamLinkHost
 {
   // For the queues of the driver and the tables of the endpoint.
   place = -1;
@@ -61,7 +61,7 @@ export class ConnectionDriver
   peerKey = 0;
   isQueued = false;
 
-  readonly calls: ConnectionCore;
+  readonly core: ConnectionCore;
   readonly wire: { -readonly [key in keyof WireCounter]: number } = {
     bytesRead: 0,
     bytesWritten: 0,
@@ -87,7 +87,7 @@ export class ConnectionDriver
     this.closed = this.#closed.promise;
     // Nothing waits for that of a server, or of a dial that was given up.
     this.established.catch(() => undefined);
-    this.calls = create(this);
+    this.core = create(this);
   }
 
   get clock(): Clock {
@@ -95,7 +95,7 @@ export class ConnectionDriver
   }
 
   get remote(): Endpoint {
-    const numbers = this.calls.remote;
+    const numbers = this.core.remote;
     if (!this.#remote || !isSameEndpoint(this.#remote.numbers, numbers)) {
       this.#remote = { numbers: copyEndpoint(numbers), text: endpointText(numbers) };
     }
@@ -103,16 +103,16 @@ export class ConnectionDriver
   }
 
   get local(): Endpoint | undefined {
-    const { local } = this.calls;
+    const { local } = this.core;
     return local && endpointText(local);
   }
 
   get peer(): IpEndpoint {
-    return this.calls.remote;
+    return this.core.remote;
   }
 
   get maxDatagramSize(): number {
-    return this.calls.maxDatagramSize;
+    return this.core.maxDatagramSize;
   }
 
   get hasOpenStream(): boolean {
@@ -129,7 +129,7 @@ export class ConnectionDriver
     if (this.#ended) return Promise.reject(new ConnectionEndedError(this.#ended));
     if (signal?.aborted) return Promise.reject(abortReason(signal));
     const waiting = this.#waiting[kind];
-    const id = waiting.size === 0 ? this.calls.openStream(kind === 'bidirectional') : undefined;
+    const id = waiting.size === 0 ? this.core.openStream(kind === 'bidirectional') : undefined;
     if (id !== undefined) return Promise.resolve(this.#addStream(id, true));
     const { promise, resolve, reject } = Promise.withResolvers<QuicStream>();
     const onAbort = (): void => {
@@ -145,30 +145,30 @@ export class ConnectionDriver
   }
 
   authenticated(): void {
-    this.calls.authenticated();
+    this.core.authenticated();
     this.#host.onAuthenticated(this);
     this.touch();
   }
 
   allowStreams(atOnce: number): void {
-    this.calls.allowStreams(atOnce);
+    this.core.allowStreams(atOnce);
     this.touch();
   }
 
   sendDatagram(data: Uint8Array): boolean {
-    if (this.#ended || !this.calls.sendDatagram(data)) return false;
+    if (this.#ended || !this.core.sendDatagram(data)) return false;
     this.touch();
     return true;
   }
 
   useFixedRate(bytesPerSecond: number): void {
-    this.calls.useFixedRate(bytesPerSecond);
+    this.core.useFixedRate(bytesPerSecond);
     this.touch();
   }
 
   close(code: number, reason = ''): void {
     if (this.#ended) return;
-    this.calls.close(code, reason, this.clock.now());
+    this.core.close(code, reason, this.clock.now());
     this.touch();
   }
 
@@ -177,7 +177,7 @@ export class ConnectionDriver
   /** Ends the connection with a code of the transport, at once for all that count it. */
   closeTransport(code: number): void {
     try {
-      this.calls.closeTransport(code, '', this.clock.now());
+      this.core.closeTransport(code, '', this.clock.now());
       this.handleEvents();
       this.touch();
     } catch (error) {
@@ -208,7 +208,7 @@ export class ConnectionDriver
   ): void {
     this.wire.bytesRead += size;
     try {
-      this.calls.receiveBatch(buffer, offset, length, stride, peer, own, ecn, now);
+      this.core.receiveBatch(buffer, offset, length, stride, peer, own, ecn, now);
       this.#passDatagrams();
       this.touch();
     } catch (error) {
@@ -221,14 +221,14 @@ export class ConnectionDriver
     const handlers = this.#handlers;
     if (!handlers) return;
     for (;;) {
-      const data = this.calls.nextDatagram();
+      const data = this.core.nextDatagram();
       if (data === undefined) return;
       handlers.onDatagram(data);
     }
   }
 
   onTooLarge(bytes: number): void {
-    this.calls.onTooLarge(bytes, this.clock.now());
+    this.core.onTooLarge(bytes, this.clock.now());
     this.touch();
   }
 
@@ -236,7 +236,7 @@ export class ConnectionDriver
   handleEvents(): boolean {
     let any = false;
     for (;;) {
-      const event = this.calls.nextEvent();
+      const event = this.core.nextEvent();
       if (event === undefined) return any;
       any = true;
       this.#handle(event);
@@ -245,7 +245,7 @@ export class ConnectionDriver
 
   /** The socket is gone, or the connection is in the way: it ends, and nothing is sent. */
   abandon(): void {
-    this.calls.abandon(this.clock.now());
+    this.core.abandon(this.clock.now());
     this.handleEvents();
   }
 
@@ -321,7 +321,7 @@ export class ConnectionDriver
   #openWaiting(kind: StreamKind): void {
     const waiting = this.#waiting[kind];
     for (const waiter of waiting) {
-      const id = this.calls.openStream(kind === 'bidirectional');
+      const id = this.core.openStream(kind === 'bidirectional');
       if (id === undefined) return;
       waiting.delete(waiter);
       waiter.signal?.removeEventListener('abort', waiter.onAbort);

@@ -4,12 +4,12 @@ import { TurnLoop, type Defer } from '../../net/time/turn-loop.ts';
 import type { ConnectionDriver } from './connection-driver.ts';
 import { DeadlineQueue } from '../../collections/deadline-queue.ts';
 import { SENT_BYTES_A_TURN } from './limits.ts';
-import type { Outgoing } from './outgoing.ts';
+import type { OutgoingBatches } from './outgoing-batches.ts';
 import type { SharedWork } from './turn-work.ts';
 
 export interface DriverOptions {
   readonly clock: Clock;
-  readonly outgoing: Outgoing;
+  readonly outgoing: OutgoingBatches;
   /** Called at the end of each turn. */
   readonly onTurnEnd: () => void;
   readonly soon: Defer;
@@ -27,7 +27,7 @@ export interface DriverOptions {
  */
 export class Driver {
   readonly #clock: Clock;
-  readonly #outgoing: Outgoing;
+  readonly #outgoing: OutgoingBatches;
   readonly #onTurnEnd: () => void;
   readonly #soon: Defer;
   readonly #sharedWork: SharedWork;
@@ -131,7 +131,7 @@ export class Driver {
   /** Sends one batch, or finds that there is nothing. Returns its bytes. */
   #serve(connection: ConnectionDriver, now: number): number {
     const batch = this.#outgoing.next();
-    if (connection.calls.transmit(now, batch)) {
+    if (connection.core.transmit(now, batch)) {
       const bytes = this.#outgoing.push(connection);
       connection.wire.bytesWritten += bytes;
       this.#enqueue(connection);
@@ -140,7 +140,7 @@ export class Driver {
     // What was sent may have made room for a writer.
     if (connection.handleEvents()) this.#enqueue(connection);
     else if (!connection.isQueued) {
-      this.#deadlines.schedule(connection, connection.calls.nextTimeout());
+      this.#deadlines.schedule(connection, connection.core.nextTimeout());
     }
     return 0;
   }
@@ -155,12 +155,12 @@ export class Driver {
     for (;;) {
       const connection = this.#deadlines.take(now);
       if (connection === undefined) break;
-      const deadline = connection.calls.nextTimeout();
+      const deadline = connection.core.nextTimeout();
       if (deadline > now) {
         this.#deadlines.schedule(connection, deadline);
       } else {
         try {
-          connection.calls.onTimeout(now);
+          connection.core.onTimeout(now);
           this.#enqueue(connection);
         } catch (error) {
           this.fail(connection, error);

@@ -8,19 +8,19 @@ import { LinkClosedError } from '../../net/errors.ts';
 import type { ConnectionCore, ConnectionDriver } from './connection-driver.ts';
 import type { ConnectionSettings } from '../connection/connection-settings.ts';
 import type { CommonOptions } from '../connection/connection-options.ts';
-import { Connection, type ClientOptions, type ServerOptions } from '../connection/connection.ts';
+import { QuicCore, type ClientOptions, type ServerOptions } from '../connection/quic-core.ts';
 import type { QuicConnection, QuicHandlers } from '../contract.ts';
 import { inNextTurn, type Defer } from '../../net/time/turn-loop.ts';
 import { Driver } from './driver.ts';
-import { Admission, type Acceptance } from './admission/admission.ts';
+import { ClientAdmission, type Acceptance } from './admission/client-admission.ts';
 import { Incoming } from './incoming.ts';
-import { GOODBYE_TIMEOUT, SOCKET_BUFFER } from './limits.ts';
-import { Outgoing } from './outgoing.ts';
-import { Roster } from './roster.ts';
+import { CLOSE_TIMEOUT, SOCKET_BUFFER } from './limits.ts';
+import { OutgoingBatches } from './outgoing-batches.ts';
+import { Connections } from './connections.ts';
 import { MIN_DATAGRAM } from '../limits.ts';
 import type { PacketObfuscation } from './obfuscation.ts';
 import { ResetTokens } from '../protection/tokens.ts';
-import type { ClientTls, ServerTls } from '../connection/tls-port.ts';
+import type { ClientTls, ServerTls } from '../connection/tls-handshake.ts';
 import type { SharedWork } from './turn-work.ts';
 
 /** How connections are made; a test gives scripted ones. */
@@ -81,17 +81,17 @@ export class QuicEndpoint {
   readonly #clock: Clock;
   readonly #random: RandomSource;
   readonly #obfuscation: PacketObfuscation | undefined;
-  readonly #connections: ConnectionMaker;
-  readonly #outgoing: Outgoing;
+  readonly #maker: ConnectionMaker;
+  readonly #outgoing: OutgoingBatches;
   readonly #soon: Defer;
   readonly #sharedWork: SharedWork = { frames: 0 };
   readonly #driver: Driver;
-  readonly #admission: Admission;
-  readonly #roster: Roster;
+  readonly #admission: ClientAdmission;
+  readonly #connections: Connections;
   readonly #incoming: Incoming;
   #settings: ServerSettings | undefined;
   #state: 'open' | 'retired' | 'closing' | 'released' = 'open';
-  #goodbye: Timer | undefined;
+  #closeTimer: Timer | undefined;
 
   /**
    * Opens the socket. Until `serve` is called, a client that appears gets no response.
@@ -142,8 +142,8 @@ export class QuicEndpoint {
     this.#clock = clock;
     this.#random = random;
     this.#obfuscation = obfuscation;
-    this.#connections = options.connections ?? Connection;
-    const outgoing = new Outgoing(socket, obfuscation);
+    this.#maker = options.connections ?? QuicCore;
+    const outgoing = new OutgoingBatches(socket, obfuscation);
     const driver = new Driver({
       clock,
       outgoing,
@@ -151,7 +151,7 @@ export class QuicEndpoint {
       soon,
       sharedWork: this.#sharedWork,
     });
-    const roster = new Roster(
+    const connections = new Connections(
       {
         clock,
         touch: (connection) => driver.touch(connection),
@@ -164,13 +164,13 @@ export class QuicEndpoint {
     this.#outgoing = outgoing;
     this.#soon = soon;
     this.#driver = driver;
-    this.#roster = roster;
-    this.#admission = new Admission(random, obfuscation === undefined);
+    this.#connections = connections;
+    this.#admission = new ClientAdmission(random, obfuscation === undefined);
     this.#incoming = new Incoming({
       clock,
       soon,
       run: () => driver.run(),
-      roster,
+      connections,
       admission: this.#admission,
       outgoing,
       obfuscation,
@@ -187,12 +187,12 @@ export class QuicEndpoint {
 
   /** Connections that have not ended. */
   get connections(): number {
-    return this.#roster.live;
+    return this.#connections.live;
   }
 
   /** What is kept: connections, those that respond to stray packets included, and their ids. */
   get held(): { readonly connections: number; readonly ids: number } {
-    return { connections: this.#roster.size, ids: this.#roster.ids };
+    return { connections: this.#connections.size, ids: this.#connections.ids };
   }
 
   /** Bytes of handshakes that wait for their turn. */
@@ -217,8 +217,8 @@ export class QuicEndpoint {
   dial(remote: IpEndpoint, settings: DialSettings): QuicConnection {
     if (this.#state !== 'open') throw new LinkClosedError('the QUIC endpoint is closed');
     const { tls, connection, handlers, token, onToken } = settings;
-    const dialled = this.#roster.add({ onToken, start: () => handlers }, (ids) =>
-      this.#connections.client({
+    const dialled = this.#connections.add({ onToken, start: () => handlers }, (ids) =>
+      this.#maker.client({
         ...this.#common(connection),
         tls,
         ids,
@@ -250,8 +250,8 @@ export class QuicEndpoint {
     if (this.#state === 'closing' || this.#state === 'released') return;
     this.#state = 'closing';
     this.#settings = undefined;
-    for (const connection of this.#roster.all()) connection.close(code, reason);
-    this.#goodbye = this.#clock.after(GOODBYE_TIMEOUT, () => this.#socket.close());
+    for (const connection of this.#connections.all()) connection.close(code, reason);
+    this.#closeTimer = this.#clock.after(CLOSE_TIMEOUT, () => this.#socket.close());
     this.#driver.run();
   }
 
@@ -266,8 +266,8 @@ export class QuicEndpoint {
     try {
       const { authenticates } = settings.connection;
       const client = { isValidated, authenticates };
-      return this.#roster.add({ client, start: settings.onConnection }, (ids) =>
-        this.#connections.server({
+      return this.#connections.add({ client, start: settings.onConnection }, (ids) =>
+        this.#maker.server({
           ...this.#common(settings.connection),
           tls: settings.tls,
           ids,
@@ -320,15 +320,15 @@ export class QuicEndpoint {
   };
 
   #releaseIfDone(): void {
-    if (this.#state === 'retired' && this.#roster.size === 0) this.#socket.close();
+    if (this.#state === 'retired' && this.#connections.size === 0) this.#socket.close();
   }
 
   /** The socket is released: nothing can be sent or received any more. */
   #onReleased(): void {
     this.#state = 'released';
     this.#settings = undefined;
-    this.#goodbye?.cancel();
-    for (const connection of this.#roster.all()) connection.abandon();
+    this.#closeTimer?.cancel();
+    for (const connection of this.#connections.all()) connection.abandon();
     this.#driver.stop();
     this.#incoming.stop();
     this.#admission[Symbol.dispose]();

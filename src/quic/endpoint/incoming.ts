@@ -7,11 +7,11 @@ import type { ResetTokens } from '../protection/tokens.ts';
 import { MAX_CONNECTION_ID } from '../wire/packet-header.ts';
 import type { Clock } from '../../net/time/clock.ts';
 import type { Defer } from '../../net/time/turn-loop.ts';
-import type { Acceptance, Admission } from './admission/admission.ts';
+import type { Acceptance, ClientAdmission } from './admission/client-admission.ts';
 import { LOCAL_ID_SIZE, RESETS_A_SECOND } from './limits.ts';
-import { Lobby, type Waiting } from './admission/lobby.ts';
-import type { Outgoing } from './outgoing.ts';
-import type { Roster } from './roster.ts';
+import { HandshakeQueue, type Waiting } from './admission/handshake-queue.ts';
+import type { OutgoingBatches } from './outgoing-batches.ts';
+import type { Connections } from './connections.ts';
 import { reset } from './admission/stateless-packets.ts';
 
 const LONG_HEADER = 0x80;
@@ -24,9 +24,9 @@ export interface IncomingOptions {
   readonly soon: Defer;
   /** Serves all connections that have something to do. */
   readonly run: () => void;
-  readonly roster: Roster;
-  readonly admission: Admission;
-  readonly outgoing: Outgoing;
+  readonly connections: Connections;
+  readonly admission: ClientAdmission;
+  readonly outgoing: OutgoingBatches;
   readonly obfuscation: PacketObfuscation | undefined;
   readonly random: RandomSource;
   readonly resetTokens: ResetTokens;
@@ -48,12 +48,12 @@ export interface IncomingOptions {
 export class Incoming {
   readonly #options: IncomingOptions;
   readonly #resets = new RateLimit(RESETS_A_SECOND);
-  readonly #lobby: Lobby;
+  readonly #handshakes: HandshakeQueue;
 
   constructor(options: IncomingOptions) {
     this.#options = options;
     const { clock, soon, outgoing, run } = options;
-    this.#lobby = new Lobby({
+    this.#handshakes = new HandshakeQueue({
       clock,
       soon,
       isBlocked: () => outgoing.isBlocked,
@@ -64,17 +64,17 @@ export class Incoming {
 
   /** What waits for its share of a turn. */
   get waitingBytes(): number {
-    return this.#lobby.bytes;
+    return this.#handshakes.bytes;
   }
 
   /** The time to respond: live connections first, then handshakes. */
   respond(): void {
     this.#options.run();
-    this.#lobby.run();
+    this.#handshakes.run();
   }
 
   stop(): void {
-    this.#lobby.clear();
+    this.#handshakes.clear();
   }
 
   receive(received: ReceivedDatagrams, now: number): void {
@@ -104,7 +104,9 @@ export class Incoming {
   ): number {
     const { stride, peer, own, ecn } = received;
     const size = Math.min(stride, end - at);
-    const owner = isShort(buffer, at, size) ? this.#options.roster.find(buffer, at + 1) : undefined;
+    const owner = isShort(buffer, at, size)
+      ? this.#options.connections.find(buffer, at + 1)
+      : undefined;
     if (!owner) {
       this.#route(buffer, at, size, received, now, size);
       return at + stride;
@@ -133,16 +135,16 @@ export class Incoming {
     const owner = isLong
       ? this.#ownerOfLong(bytes, offset, length)
       : this.#ownerOfShort(bytes, offset, length, received);
-    if (owner && !(isLong && owner.calls.role === 'server')) {
+    if (owner && !(isLong && owner.core.role === 'server')) {
       owner.receive(bytes, offset, length, length, peer, own, ecn, now, size);
     } else if (owner) {
-      const isServed = this.#lobby.serveAtOnce(() =>
+      const isServed = this.#handshakes.serveAtOnce(() =>
         owner.receive(bytes, offset, length, length, peer, own, ecn, now, size),
       );
-      if (!isServed) this.#lobby.add(bytes, offset, length, received, size, true);
+      if (!isServed) this.#handshakes.add(bytes, offset, length, received, size, true);
     } else if (isLong) {
       if (this.#isPlausible(bytes, offset, length)) {
-        this.#lobby.add(bytes, offset, length, received, size, false);
+        this.#handshakes.add(bytes, offset, length, received, size, false);
       }
     } else {
       this.#reset(bytes, offset, length, received, now);
@@ -169,17 +171,19 @@ export class Incoming {
     length: number,
     { peer }: ReceivedDatagrams,
   ): ConnectionDriver | undefined {
-    const { roster } = this.#options;
-    return roster.find(bytes, offset + 1) ?? roster.findByReset(bytes, offset, length, peer);
+    const { connections } = this.#options;
+    return (
+      connections.find(bytes, offset + 1) ?? connections.findByReset(bytes, offset, length, peer)
+    );
   }
 
   #ownerOfLong(bytes: Uint8Array, offset: number, length: number): ConnectionDriver | undefined {
-    const { roster } = this.#options;
+    const { connections } = this.#options;
     const idAt = offset + LONG_ID_OFFSET;
     const idSize = bytes[idAt - 1] as number; // within: `length` is more than `LOCAL_ID_SIZE`
     if (idSize > MAX_CONNECTION_ID || LONG_ID_OFFSET + idSize > length) return undefined;
-    const owner = idSize === LOCAL_ID_SIZE ? roster.find(bytes, idAt) : undefined;
-    return owner ?? roster.findChosen(bytes, idAt, idSize);
+    const owner = idSize === LOCAL_ID_SIZE ? connections.find(bytes, idAt) : undefined;
+    return owner ?? connections.findChosen(bytes, idAt, idSize);
   }
 
   #admit(
@@ -190,7 +194,7 @@ export class Incoming {
     now: number,
     size: number,
   ): void {
-    const { outgoing, admission, roster, accept } = this.#options;
+    const { outgoing, admission, connections, accept } = this.#options;
     const maxConnections = this.#options.maxConnections();
     if (maxConnections === undefined || outgoing.isBlocked) return;
     const { peer, own, ecn } = received;
@@ -199,17 +203,17 @@ export class Incoming {
       offset,
       length,
       peer,
-      roster.occupancyFor(peer, now),
+      connections.occupancyFor(peer, now),
       maxConnections,
       now,
       outgoing.next().buffer,
     );
     if (verdict.kind === 'respond') this.#respond(received, verdict.length);
     if (verdict.kind !== 'accept') return;
-    roster.makeRoom(peer, maxConnections, now);
+    connections.makeRoom(peer, maxConnections, now);
     const client = accept(verdict, received, now);
     if (!client) return;
-    roster.addChosenId(client, bytes, verdict.chosenIdOffset, verdict.chosenIdSize);
+    connections.addChosenId(client, bytes, verdict.chosenIdOffset, verdict.chosenIdSize);
     client.receive(bytes, offset, length, length, peer, own, ecn, now, size);
   }
 

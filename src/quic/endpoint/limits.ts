@@ -32,14 +32,14 @@ export const MAX_USED_TOKENS = 16_384;
  * Of all of them, and of one source. Beyond it another one gives way, or the Initial packet is dropped; the
  * client sends it again.
  */
-export const MAX_NEWCOMERS = 1024;
-export const MAX_NEWCOMERS_OF_SOURCE = 256;
+export const MAX_UNAUTHENTICATED = 1024;
+export const MAX_UNAUTHENTICATED_OF_SOURCE = 256;
 
 /**
  * Milliseconds for which a client that is not known keeps its place against one of a source that has as
  * many: a handshake and an authentication over a slow path.
  */
-export const NEWCOMER_STAY = 2000;
+export const UNAUTHENTICATED_STAY = 2000;
 
 /**
  * Datagrams of clients' handshakes that are served in one turn of the event loop, and milliseconds after
@@ -81,7 +81,7 @@ export const SENT_BYTES_A_TURN = 512 * 1024;
 export const SOCKET_BUFFER = 4 * 1024 * 1024;
 
 /** Milliseconds for which a closed endpoint waits for room in its socket, to say goodbye to all peers. */
-export const GOODBYE_TIMEOUT = 1000;
+export const CLOSE_TIMEOUT = 1000;
 
 /**
  * Milliseconds for which a stream that was released after its half-close goes on sending what was

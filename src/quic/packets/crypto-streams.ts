@@ -1,9 +1,15 @@
 import { QuicError, TransportErrorCode } from '../errors.ts';
-import type { TlsLevel } from '../connection/tls-port.ts';
+import type { DeliveryListener, FrameLog } from '../recovery/delivery.ts';
+import { Space } from '../recovery/space.ts';
+import type { TlsLevel } from '../connection/tls-handshake.ts';
 import { fittingSize } from '../wire/frame-writers.ts';
 import { FrameType } from '../wire/frame-types.ts';
 import { varintSize } from '../wire/varint.ts';
 import { RangeSet } from '../../collections/range-set.ts';
+
+/** The level of TLS whose CRYPTO data the packets of a space carry (RFC 9001 §4.1.3). */
+export const levelOf = (space: Space): TlsLevel =>
+  space === Space.APPLICATION ? 'application' : space === Space.HANDSHAKE ? 'handshake' : 'initial';
 
 /** A part of the CRYPTO data of one level: what a frame carries. Reused: valid until the next call. */
 export interface CryptoRange {
@@ -61,20 +67,10 @@ export class CryptoStreams {
 
   /**
    * The next part to send, lost ones first, that fits into a frame of at most `room` bytes, header
-   * included; it counts as sent. `undefined` when there is nothing, or no room.
+   * included; it is recorded in `log` as sent. `undefined` when there is nothing, or no room.
    */
-  next(level: TlsLevel, room: number): CryptoRange | undefined {
-    return this.#levels[level].sending.next(room);
-  }
-
-  /** A packet with this part was acknowledged. */
-  acknowledged(level: TlsLevel, offset: number, size: number): void {
-    this.#levels[level].sending.acknowledged(offset, size);
-  }
-
-  /** A packet with this part was lost: what of it is not yet acknowledged is sent again. */
-  lost(level: TlsLevel, offset: number, size: number): void {
-    this.#levels[level].sending.lost(offset, offset + size);
+  next(level: TlsLevel, room: number, log: FrameLog): CryptoRange | undefined {
+    return this.#levels[level].sending.next(room, log);
   }
 
   /** Everything that is not yet acknowledged is sent again: for probes (RFC 9002 §6.2.4). */
@@ -133,7 +129,7 @@ class LevelStreams {
 }
 
 /** What TLS has made for one level, until it is acknowledged. */
-class CryptoSending {
+class CryptoSending implements DeliveryListener {
   #bytes: Uint8Array = NO_BYTES;
   /** Everything before it was sent. */
   #sent = 0;
@@ -158,7 +154,7 @@ class CryptoSending {
     this.#bytes = all;
   }
 
-  next(room: number): CryptoRange | undefined {
+  next(room: number, log: FrameLog): CryptoRange | undefined {
     const isLost = this.#lost.size > 0;
     const offset = isLost ? this.#lost.start(0) : this.#sent;
     const end = isLost ? this.#lost.end(0) : this.#bytes.length;
@@ -170,26 +166,28 @@ class CryptoSending {
     range.offset = range.at = offset;
     range.bytes = this.#bytes;
     range.size = size;
+    log.add(this, offset, size);
     return range;
   }
 
-  acknowledged(offset: number, size: number): void {
+  onAcknowledged(offset: number, size: number): void {
     this.#acknowledged.add(offset, offset + size);
     this.#lost.remove(offset, offset + size);
   }
 
-  lost(start: number, end: number): void {
+  /** What of it is not yet acknowledged is sent again. */
+  onLost(offset: number, size: number): void {
     // What was discarded is not sent again.
-    const last = Math.min(end, this.#sent);
-    if (start >= last) return;
-    this.#lost.add(start, last);
+    const end = Math.min(offset + size, this.#sent);
+    if (offset >= end) return;
+    this.#lost.add(offset, end);
     for (let i = 0; i < this.#acknowledged.size; i++) {
       this.#lost.remove(this.#acknowledged.start(i), this.#acknowledged.end(i));
     }
   }
 
   resend(): void {
-    this.lost(0, this.#sent);
+    this.onLost(0, this.#sent);
   }
 
   discard(): void {

@@ -1,17 +1,54 @@
+import type { Closing } from '../connection/closing.ts';
+import type { ConnectionKeys } from '../connection/connection-keys.ts';
+import { type CryptoStreams, levelOf } from './crypto-streams.ts';
+import type { ConnectionTls } from '../connection/connection-tls.ts';
+import type { LocalConnectionIds } from '../path/connection-ids.ts';
+import type { PeerConnectionIds } from '../path/connection-ids.ts';
+import type { Paths } from '../path/paths.ts';
+import type { LossDetection } from '../recovery/loss-detection.ts';
+import type { Streams } from '../streams/streams.ts';
+import type { DatagramFrames } from './datagram-frames.ts';
+import type { EventQueue } from '../connection/event-queue.ts';
+import type { Telemetry } from '../connection/telemetry.ts';
 import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
 import { MAX_TOKEN_BYTES } from '../limits.ts';
-import type { Milestones } from '../connection/milestones.ts';
-import type { ConnectionParts } from '../connection/parts.ts';
+import type { HandshakeSteps } from '../connection/handshake-steps.ts';
 import type { Path } from '../path/path.ts';
 import { Space } from '../recovery/space.ts';
-import { levelOf } from './levels.ts';
 import type { FrameVisitor, Verdict } from '../wire/frame-visitor.ts';
 import { copyOf } from '../../collections/copy-bytes.ts';
 
+/** The parts of a connection that `FrameHandler` uses. */
+export interface FrameHandlerParts {
+  readonly closing: Closing;
+  readonly keys: ConnectionKeys;
+  readonly crypto: CryptoStreams;
+  readonly tls: ConnectionTls;
+  readonly localIds: LocalConnectionIds;
+  readonly peerIds: PeerConnectionIds;
+  readonly paths: Paths<IpEndpoint>;
+  readonly loss: LossDetection;
+  readonly streams: Streams;
+  readonly datagrams: DatagramFrames;
+  readonly events: EventQueue;
+  readonly telemetry: Telemetry;
+}
+
 /** Takes the frames of a packet to the parts that they concern. */
 export class FrameHandler implements FrameVisitor {
-  readonly #parts: ConnectionParts;
-  readonly #milestones: Milestones;
+  readonly #closing: Closing;
+  readonly #keys: ConnectionKeys;
+  readonly #crypto: CryptoStreams;
+  readonly #tls: ConnectionTls;
+  readonly #localIds: LocalConnectionIds;
+  readonly #peerIds: PeerConnectionIds;
+  readonly #paths: Paths<IpEndpoint>;
+  readonly #loss: LossDetection;
+  readonly #streams: Streams;
+  readonly #datagrams: DatagramFrames;
+  readonly #events: EventQueue;
+  readonly #telemetry: Telemetry;
+  readonly #steps: HandshakeSteps;
   #space: Space = Space.INITIAL;
   #path: Path<IpEndpoint>;
   #now = 0;
@@ -20,9 +57,20 @@ export class FrameHandler implements FrameVisitor {
   #idAt = 0;
   #idSize = 0;
 
-  constructor(parts: ConnectionParts, milestones: Milestones) {
-    this.#parts = parts;
-    this.#milestones = milestones;
+  constructor(parts: FrameHandlerParts, steps: HandshakeSteps) {
+    this.#closing = parts.closing;
+    this.#keys = parts.keys;
+    this.#crypto = parts.crypto;
+    this.#tls = parts.tls;
+    this.#localIds = parts.localIds;
+    this.#peerIds = parts.peerIds;
+    this.#paths = parts.paths;
+    this.#loss = parts.loss;
+    this.#streams = parts.streams;
+    this.#datagrams = parts.datagrams;
+    this.#events = parts.events;
+    this.#telemetry = parts.telemetry;
+    this.#steps = steps;
     this.#path = parts.paths.active;
   }
 
@@ -48,38 +96,36 @@ export class FrameHandler implements FrameVisitor {
   }
 
   ackStart(largest: number, delay: number): Verdict {
-    const { loss, keys } = this.#parts;
-    const error = loss.ackStart(this.#space, largest, delay, this.#now);
+    const error = this.#loss.ackStart(this.#space, largest, delay, this.#now);
     if (error !== undefined) return error;
-    if (this.#space === Space.APPLICATION) keys.oneRtt.onAcknowledged(largest);
+    if (this.#space === Space.APPLICATION) this.#keys.oneRtt.onAcknowledged(largest);
     return undefined;
   }
 
   ackRange(smallest: number, largest: number): Verdict {
-    return this.#parts.loss.ackRange(smallest, largest);
+    return this.#loss.ackRange(smallest, largest);
   }
 
   ackEnd(hasEcn: boolean, ect0: number, ect1: number, ce: number): Verdict {
-    return this.#parts.loss.ackEnd(hasEcn, ect0, ect1, ce);
+    return this.#loss.ackEnd(hasEcn, ect0, ect1, ce);
   }
 
   resetStream(id: number, code: number, finalSize: number): Verdict {
-    return this.#parts.streams.resetStream(id, code, finalSize);
+    return this.#streams.resetStream(id, code, finalSize);
   }
 
   stopSending(id: number, code: number): Verdict {
-    return this.#parts.streams.stopSendingReceived(id, code);
+    return this.#streams.stopSendingReceived(id, code);
   }
 
   crypto(offset: number, bytes: Uint8Array, at: number, size: number): Verdict {
     const level = levelOf(this.#space);
-    const { crypto, handshake } = this.#parts;
-    return crypto.receive(level, offset, bytes, at, size) ?? handshake.advance(level);
+    return this.#crypto.receive(level, offset, bytes, at, size) ?? this.#tls.advance(level);
   }
 
   newToken(bytes: Uint8Array, at: number, size: number): Verdict {
     if (size <= MAX_TOKEN_BYTES) {
-      this.#parts.events.push({ kind: 'token', token: copyOf(bytes, at, at + size) });
+      this.#events.push({ kind: 'token', token: copyOf(bytes, at, at + size) });
     }
     return undefined;
   }
@@ -92,31 +138,31 @@ export class FrameHandler implements FrameVisitor {
     size: number,
     fin: boolean,
   ): Verdict {
-    return this.#parts.streams.stream(id, offset, bytes, at, size, fin);
+    return this.#streams.stream(id, offset, bytes, at, size, fin);
   }
 
   maxData(limit: number): Verdict {
-    return this.#parts.streams.maxData(limit);
+    return this.#streams.maxData(limit);
   }
 
   maxStreamData(id: number, limit: number): Verdict {
-    return this.#parts.streams.maxStreamData(id, limit);
+    return this.#streams.maxStreamData(id, limit);
   }
 
   maxStreams(bidirectional: boolean, limit: number): Verdict {
-    return this.#parts.streams.maxStreams(bidirectional, limit);
+    return this.#streams.maxStreams(bidirectional, limit);
   }
 
   dataBlocked(limit: number): Verdict {
-    return this.#parts.streams.dataBlocked(limit);
+    return this.#streams.dataBlocked(limit);
   }
 
   streamDataBlocked(id: number, limit: number): Verdict {
-    return this.#parts.streams.streamDataBlocked(id, limit);
+    return this.#streams.streamDataBlocked(id, limit);
   }
 
   streamsBlocked(bidirectional: boolean, limit: number): Verdict {
-    return this.#parts.streams.streamsBlocked(bidirectional, limit);
+    return this.#streams.streamsBlocked(bidirectional, limit);
   }
 
   newConnectionId(
@@ -127,12 +173,12 @@ export class FrameHandler implements FrameVisitor {
     idSize: number,
     resetTokenAt: number,
   ): Verdict {
-    return this.#parts.peerIds.add(sequence, retirePriorTo, bytes, idAt, idSize, resetTokenAt);
+    return this.#peerIds.add(sequence, retirePriorTo, bytes, idAt, idSize, resetTokenAt);
   }
 
   retireConnectionId(sequence: number): Verdict {
     const packetId = this.#bytes.subarray(this.#idAt, this.#idAt + this.#idSize);
-    return this.#parts.localIds.retire(sequence, packetId);
+    return this.#localIds.retire(sequence, packetId);
   }
 
   pathChallenge(bytes: Uint8Array, at: number): Verdict {
@@ -141,11 +187,11 @@ export class FrameHandler implements FrameVisitor {
   }
 
   pathResponse(bytes: Uint8Array, at: number): Verdict {
-    const { paths, events, trace } = this.#parts;
-    const validated = paths.onResponse(bytes, at, this.#now);
+    const validated = this.#paths.onResponse(bytes, at, this.#now);
     if (validated === undefined) return undefined;
-    if (trace !== undefined) trace({ kind: 'path', change: 'validated' }, this.#now);
-    if (validated === paths.active) events.push({ kind: 'migrated', remote: validated.remote });
+    this.#telemetry.trace({ kind: 'path', change: 'validated' }, this.#now);
+    if (validated === this.#paths.active)
+      this.#events.push({ kind: 'migrated', remote: validated.remote });
     return undefined;
   }
 
@@ -166,16 +212,15 @@ export class FrameHandler implements FrameVisitor {
   }
 
   handshakeDone(): Verdict {
-    this.#milestones.confirm(this.#now);
+    this.#steps.confirm(this.#now);
     return undefined;
   }
 
   datagram(bytes: Uint8Array, at: number, size: number): Verdict {
-    return this.#parts.datagrams.datagram(bytes, at, size);
+    return this.#datagrams.datagram(bytes, at, size);
   }
 
   #onClose(kind: 'application' | 'transport', code: number, reason: Uint8Array): void {
-    const { closing, loss } = this.#parts;
-    closing.onPeerClose(kind, code, reason, loss.probeTimeout(), this.#now);
+    this.#closing.onPeerClose(kind, code, reason, this.#now);
   }
 }

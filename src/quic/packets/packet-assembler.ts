@@ -1,9 +1,20 @@
+import type { ConnectionSettings } from '../connection/connection-settings.ts';
+import type { Lifecycle } from '../connection/lifecycle.ts';
+import type { Deadlines } from '../connection/deadlines.ts';
+import type { Closing } from '../connection/closing.ts';
+import type { ConnectionKeys } from '../connection/connection-keys.ts';
+import type { ConnectionTls } from '../connection/connection-tls.ts';
+import type { PeerConnectionIds } from '../path/connection-ids.ts';
+import type { Paths } from '../path/paths.ts';
+import type { LossDetection } from '../recovery/loss-detection.ts';
+import type { AckSchedules } from '../recovery/ack-schedule.ts';
+import type { Streams } from '../streams/streams.ts';
+import type { Telemetry } from '../connection/telemetry.ts';
 import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
-import { LevelFrames } from './level-frames.ts';
+import type { PendingFrames } from './pending-frames.ts';
 import { MIN_DATAGRAM } from '../limits.ts';
-import type { Milestones } from '../connection/milestones.ts';
+import type { HandshakeSteps } from '../connection/handshake-steps.ts';
 import type { PacketBuilder } from './packet-builder.ts';
-import type { ConnectionParts } from '../connection/parts.ts';
 import type { Path } from '../path/path.ts';
 import { TAG_SIZE } from '../protection/packet-keys.ts';
 import { Space, SPACES } from '../recovery/space.ts';
@@ -24,52 +35,96 @@ const MOST_FILLING = 48;
 /** ECT(0) (RFC 3168 §5). */
 const ECT0 = 2;
 
+/** The parts of a connection that `PacketAssembler` uses. */
+export interface PacketAssemblerParts {
+  readonly role: 'client' | 'server';
+  readonly settings: ConnectionSettings;
+  readonly lifecycle: Lifecycle;
+  readonly deadlines: Deadlines;
+  readonly closing: Closing;
+  readonly keys: ConnectionKeys;
+  readonly tls: ConnectionTls;
+  readonly peerIds: PeerConnectionIds;
+  readonly paths: Paths<IpEndpoint>;
+  readonly loss: LossDetection;
+  readonly acks: AckSchedules;
+  readonly streams: Streams;
+  readonly telemetry: Telemetry;
+}
+
 /** What goes into the next datagrams, and in which order. */
 export class PacketAssembler {
-  readonly #parts: ConnectionParts;
-  readonly #milestones: Milestones;
-  readonly #frames: LevelFrames;
+  readonly #role: 'client' | 'server';
+  readonly #settings: ConnectionSettings;
+  readonly #lifecycle: Lifecycle;
+  readonly #deadlines: Deadlines;
+  readonly #closing: Closing;
+  readonly #keys: ConnectionKeys;
+  readonly #tls: ConnectionTls;
+  readonly #peerIds: PeerConnectionIds;
+  readonly #paths: Paths<IpEndpoint>;
+  readonly #loss: LossDetection;
+  readonly #acks: AckSchedules;
+  readonly #streams: Streams;
+  readonly #telemetry: Telemetry;
+  readonly #steps: HandshakeSteps;
+  readonly #frames: PendingFrames;
   readonly #builder: PacketBuilder;
   /** Whether frames wait for the window or the pacer. */
   #isHeldBack = false;
   /** Whether no frames wait. */
   #isAppLimited = false;
 
-  constructor(parts: ConnectionParts, milestones: Milestones, builder: PacketBuilder) {
-    this.#parts = parts;
-    this.#milestones = milestones;
+  constructor(
+    parts: PacketAssemblerParts,
+    steps: HandshakeSteps,
+    frames: PendingFrames,
+    builder: PacketBuilder,
+  ) {
+    this.#role = parts.role;
+    this.#settings = parts.settings;
+    this.#lifecycle = parts.lifecycle;
+    this.#deadlines = parts.deadlines;
+    this.#closing = parts.closing;
+    this.#keys = parts.keys;
+    this.#tls = parts.tls;
+    this.#peerIds = parts.peerIds;
+    this.#paths = parts.paths;
+    this.#loss = parts.loss;
+    this.#acks = parts.acks;
+    this.#streams = parts.streams;
+    this.#telemetry = parts.telemetry;
+    this.#steps = steps;
     this.#builder = builder;
-    this.#frames = new LevelFrames(parts);
+    this.#frames = frames;
   }
 
   /** Whether the amplification limit lets a datagram leave. */
   get maySend(): boolean {
-    return this.#parts.paths.active.amplificationBudget >= this.#leastDatagram;
+    return this.#paths.active.amplificationBudget >= this.#leastDatagram;
   }
 
   /** Datagrams of a handshake are padded, so that less than that is no use. */
   get #leastDatagram(): number {
-    return this.#parts.keys.canSeal(Space.INITIAL) ? MIN_DATAGRAM : LEAST_DATAGRAM;
+    return this.#keys.canSeal(Space.INITIAL) ? MIN_DATAGRAM : LEAST_DATAGRAM;
   }
 
   /** Fills a batch. False when there is nothing that may leave. */
   assemble(out: TransmitBatch, now: number): boolean {
-    const { deadlines, loss, lifecycle, streams } = this.#parts;
     this.#isHeldBack = this.#isAppLimited = false;
     const isFilled = this.#pathProbe(out, now) || this.#mtuProbe(out, now) || this.#batch(out, now);
-    if (this.#isHeldBack) deadlines.set('pacing', loss.control.nextSendTime(now));
-    else deadlines.clear('pacing');
-    if (this.#isAppLimited && lifecycle.isEstablished) {
-      loss.control.onAppLimited(streams.isFlowLimited);
+    if (this.#isHeldBack) this.#deadlines.set('pacing', this.#loss.control.nextSendTime(now));
+    else this.#deadlines.clear('pacing');
+    if (this.#isAppLimited && this.#lifecycle.isEstablished) {
+      this.#loss.control.onAppLimited(this.#streams.isFlowLimited);
     }
     return isFilled;
   }
 
   /** One datagram with CONNECTION_CLOSE, at each level that the peer may have keys for (RFC 9000 §10.2.3). */
   close(out: TransmitBatch, now: number): boolean {
-    const { keys, paths, closing, role, handshake } = this.#parts;
-    const path = paths.active;
-    closing.onFrameSent();
+    const path = this.#paths.active;
+    this.#closing.onFrameSent();
     const room = Math.min(MIN_DATAGRAM, path.amplificationBudget);
     if (room < LEAST_DATAGRAM) return false;
     const builder = this.#builder;
@@ -79,13 +134,13 @@ export class PacketAssembler {
     let pads = false;
     for (const space of SPACES) {
       const isOneRtt = space === Space.APPLICATION;
-      if (!keys.canSeal(space) || (isOneRtt && !handshake.isComplete)) continue;
+      if (!this.#keys.canSeal(space) || (isOneRtt && !this.#tls.isComplete)) continue;
       const at = builder.open(space, room);
       if (at < 0) continue;
-      const end = closing.writeFrame(out.buffer, at, room - TAG_SIZE, isOneRtt);
+      const end = this.#closing.writeFrame(out.buffer, at, room - TAG_SIZE, isOneRtt);
       if (end === at) continue;
       builder.close(end, false, now);
-      if (space === Space.INITIAL) pads = role === 'client';
+      if (space === Space.INITIAL) pads = this.#role === 'client';
     }
     if (builder.isEmpty) return false;
     if (pads) builder.pad(room);
@@ -95,9 +150,8 @@ export class PacketAssembler {
 
   /** PATH_RESPONSE and PATH_CHALLENGE, in a datagram of their own on the path that they are for (§8.2). */
   #pathProbe(out: TransmitBatch, now: number): boolean {
-    const { paths, lifecycle } = this.#parts;
-    if (!lifecycle.isEstablished) return false;
-    for (const path of paths.all) {
+    if (!this.#lifecycle.isEstablished) return false;
+    for (const path of this.#paths.all) {
       if (path.responseDue === undefined && path.challengeDue === undefined) continue;
       if (this.#probePath(path, out, now)) return true;
     }
@@ -105,18 +159,17 @@ export class PacketAssembler {
   }
 
   #probePath(path: Path<IpEndpoint>, out: TransmitBatch, now: number): boolean {
-    const { paths, loss, peerIds } = this.#parts;
-    const isActive = path === paths.active;
+    const isActive = path === this.#paths.active;
     const room = Math.min(MIN_DATAGRAM, path.amplificationBudget);
     if (room < LEAST_DATAGRAM) return false;
-    if (isActive && loss.control.allowance(now) <= 0) {
+    if (isActive && this.#loss.control.allowance(now) <= 0) {
       this.#isHeldBack = true;
       return false;
     }
     const builder = this.#builder;
     out.begin(path.remote, path.local);
     builder.marks = false;
-    const id = isActive ? peerIds.current : peerIds.idFor(path);
+    const id = isActive ? this.#peerIds.current : this.#peerIds.idFor(path);
     builder.begin(out.buffer, 0, false, !isActive, id);
     let next = builder.open(Space.APPLICATION, room);
     if (next < 0) return false;
@@ -137,11 +190,10 @@ export class PacketAssembler {
 
   /** A datagram that is larger than those so far, to find out whether it arrives (RFC 9000 §14.4). */
   #mtuProbe(out: TransmitBatch, now: number): boolean {
-    const { paths, lifecycle, loss } = this.#parts;
-    const path = paths.active;
-    if (!lifecycle.isConfirmed || !path.isValidated) return false;
-    const { control } = loss;
-    if (control.allowance(now) <= 0 || !loss.canSend(Space.APPLICATION)) return false;
+    const path = this.#paths.active;
+    if (!this.#lifecycle.isConfirmed || !path.isValidated) return false;
+    const { control } = this.#loss;
+    if (control.allowance(now) <= 0 || !this.#loss.canSend(Space.APPLICATION)) return false;
     const size = path.mtu.probeSize(now);
     if (size === 0 || size > out.buffer.length) return false;
     if (control.inFlight + size > control.controller.window) return false;
@@ -151,7 +203,6 @@ export class PacketAssembler {
     builder.begin(out.buffer, 0, true);
     const at = builder.open(Space.APPLICATION, size);
     if (at < 0) return false;
-    loss.carried(Space.APPLICATION).mtuProbe(size);
     builder.close(writePing(out.buffer, at), true, now);
     builder.pad(size);
     path.mtu.onProbeSent(size);
@@ -165,13 +216,12 @@ export class PacketAssembler {
    * size, so that one send takes them all.
    */
   #batch(out: TransmitBatch, now: number): boolean {
-    const { paths, settings, loss, counters } = this.#parts;
-    const path = paths.active;
+    const path = this.#paths.active;
     const least = this.#leastDatagram;
-    loss.setAmplificationLimited(path.amplificationBudget < least, now);
+    this.#loss.setAmplificationLimited(path.amplificationBudget < least, now);
     out.begin(path.remote, path.local);
     const builder = this.#builder;
-    builder.marks = settings.ecn && loss.ecn.marks;
+    builder.marks = this.#settings.ecn && this.#loss.ecn.marks;
     let segment = path.mtu.current;
     let count = 0;
     while (count < MAX_BATCH_DATAGRAMS && out.length + segment <= out.buffer.length) {
@@ -187,27 +237,27 @@ export class PacketAssembler {
       segment = size;
     }
     builder.flush();
-    if (!path.isValidated) loss.setAmplificationLimited(path.amplificationBudget < least, now);
+    if (!path.isValidated)
+      this.#loss.setAmplificationLimited(path.amplificationBudget < least, now);
     if (count === 0) return false;
     if (count > 1) out.segmentSize = segment;
     out.ecn = builder.marks ? ECT0 : 0;
-    counters.datagramsSent += count;
-    counters.bytesSent += out.length;
+    this.#telemetry.datagramsSent += count;
+    this.#telemetry.bytesSent += out.length;
     return true;
   }
 
   /** Assembles one datagram. Returns its bytes, 0 for none. */
   #datagram(out: Uint8Array, at: number, room: number, now: number): number {
-    const { keys, role, lifecycle } = this.#parts;
     const builder = this.#builder;
     const limit = at + room;
     builder.begin(out, at);
-    if (keys.canSeal(Space.INITIAL)) this.#packet(Space.INITIAL, out, limit, now);
+    if (this.#keys.canSeal(Space.INITIAL)) this.#packet(Space.INITIAL, out, limit, now);
     // A client pads all of them, a server those that have to be acknowledged (RFC 9000 §14.1).
-    const pads = !builder.isEmpty && (role === 'client' || builder.isAckEliciting);
+    const pads = !builder.isEmpty && (this.#role === 'client' || builder.isAckEliciting);
     const sendsHandshake =
-      keys.canSeal(Space.HANDSHAKE) && this.#packet(Space.HANDSHAKE, out, limit, now);
-    if (lifecycle.isEstablished) this.#packet(Space.APPLICATION, out, limit, now);
+      this.#keys.canSeal(Space.HANDSHAKE) && this.#packet(Space.HANDSHAKE, out, limit, now);
+    if (this.#lifecycle.isEstablished) this.#packet(Space.APPLICATION, out, limit, now);
     if (builder.isEmpty) return 0;
     if (pads) builder.pad(at + MIN_DATAGRAM);
     // So that further datagrams may follow in the same send.
@@ -215,23 +265,22 @@ export class PacketAssembler {
       builder.pad(limit);
     }
     const size = builder.finish(now) - at;
-    if (sendsHandshake) this.#milestones.onHandshakePacketSent(now);
+    if (sendsHandshake) this.#steps.onHandshakePacketSent(now);
     return size;
   }
 
   /** Adds a packet to the datagram, if there is something for it. */
   #packet(space: Space, out: Uint8Array, limit: number, now: number): boolean {
-    const { loss, received } = this.#parts;
     const frames = this.#frames;
-    const schedule = received.of(space);
+    const schedule = this.#acks.of(space);
     const isAckDue = schedule !== undefined && schedule.deadline <= now;
-    const isProbe = loss.probesDue(space) > 0;
+    const isProbe = this.#loss.probesDue(space) > 0;
     let mayElicit = isProbe;
     if (!isProbe) {
       if (!frames.isDue(space)) {
         if (space === Space.APPLICATION) this.#isAppLimited = true;
-      } else if (loss.canSend(space)) {
-        mayElicit = loss.control.allowance(now) > 0;
+      } else if (this.#loss.canSend(space)) {
+        mayElicit = this.#loss.control.allowance(now) > 0;
         if (!mayElicit) this.#isHeldBack = true;
       }
     }
@@ -247,11 +296,10 @@ export class PacketAssembler {
 
   /** A single datagram from the start of the batch up to `end`. */
   #leave(path: Path<IpEndpoint>, out: TransmitBatch, end: number): void {
-    const { counters } = this.#parts;
     this.#builder.flush();
     out.length = end;
     path.onSent(end);
-    counters.datagramsSent++;
-    counters.bytesSent += end;
+    this.#telemetry.datagramsSent++;
+    this.#telemetry.bytesSent += end;
   }
 }

@@ -1,4 +1,8 @@
-import type { ConnectionParts } from '../connection/parts.ts';
+import type { IdleTimeout } from '../connection/idle-timeout.ts';
+import type { ConnectionKeys } from '../connection/connection-keys.ts';
+import type { PeerConnectionIds } from '../path/connection-ids.ts';
+import type { LossDetection } from '../recovery/loss-detection.ts';
+import type { Telemetry } from '../connection/telemetry.ts';
 import { TAG_SIZE } from '../protection/packet-keys.ts';
 import type { SentPacket } from '../recovery/loss-detection.ts';
 import { Space } from '../recovery/space.ts';
@@ -21,12 +25,25 @@ const LEAST_PROTECTED = 4;
 
 const NO_TOKEN = new Uint8Array(0);
 
+/** The parts of a connection that `PacketBuilder` uses. */
+export interface PacketBuilderParts {
+  readonly idle: IdleTimeout;
+  readonly keys: ConnectionKeys;
+  readonly peerIds: PeerConnectionIds;
+  readonly loss: LossDetection;
+  readonly telemetry: Telemetry;
+}
+
 /**
  * Builds the packets of one datagram after another (RFC 9000 §12.2): headers, padding, protection, and the
  * record for loss recovery. The last packet stays open until it is known whether it has to be padded.
  */
 export class PacketBuilder {
-  readonly #parts: ConnectionParts;
+  readonly #idle: IdleTimeout;
+  readonly #keys: ConnectionKeys;
+  readonly #peerIds: PeerConnectionIds;
+  readonly #loss: LossDetection;
+  readonly #telemetry: Telemetry;
   readonly #localId: Uint8Array;
   readonly #sent: SentPacket = {
     number: 0,
@@ -38,7 +55,7 @@ export class PacketBuilder {
     offPath: false,
   };
   /** The token of a client's Initial packets. */
-  token: Uint8Array = NO_TOKEN;
+  token: Uint8Array;
   /** Whether the datagrams will leave with ECT(0). */
   marks = false;
 
@@ -65,9 +82,14 @@ export class PacketBuilder {
   #datagramElicits = false;
 
   /** @param localId the source id of long headers. */
-  constructor(parts: ConnectionParts, localId: Uint8Array) {
-    this.#parts = parts;
+  constructor(parts: PacketBuilderParts, localId: Uint8Array, token: Uint8Array = NO_TOKEN) {
+    this.#idle = parts.idle;
+    this.#keys = parts.keys;
+    this.#peerIds = parts.peerIds;
+    this.#loss = parts.loss;
+    this.#telemetry = parts.telemetry;
     this.#localId = localId;
+    this.token = token;
   }
 
   /**
@@ -79,7 +101,7 @@ export class PacketBuilder {
     at: number,
     mtuProbe = false,
     offPath = false,
-    id = this.#parts.peerIds.current,
+    id = this.#peerIds.current,
   ): void {
     this.#destinationId = id;
     this.#out = out;
@@ -110,12 +132,11 @@ export class PacketBuilder {
    * @returns where its frames start; -1 when there is no room for any.
    */
   open(space: Space, limit: number): number {
-    const { loss, keys } = this.#parts;
     const out = this.#out;
     const at = this.end;
     const id = this.#destinationId;
-    const number = loss.nextNumber(space);
-    const numberSize = packetNumberSize(number, loss.largestAcknowledged(space));
+    const number = this.#loss.nextNumber(space);
+    const numberSize = packetNumberSize(number, this.#loss.largestAcknowledged(space));
     this.#nextSpace = space;
     this.#nextStart = at;
     this.#nextNumber = number;
@@ -123,7 +144,7 @@ export class PacketBuilder {
     if (space === Space.APPLICATION) {
       const header = 1 + id.length + MAX_PACKET_NUMBER_SIZE;
       if (at + header + LEAST_PROTECTED + TAG_SIZE > limit) return -1;
-      this.#nextNumberAt = writeShortHeader(out, at, numberSize, keys.oneRtt.writePhase, id);
+      this.#nextNumberAt = writeShortHeader(out, at, numberSize, this.#keys.oneRtt.writePhase, id);
     } else {
       const type = space === Space.INITIAL ? PacketType.INITIAL : PacketType.HANDSHAKE;
       const token = space === Space.INITIAL ? this.token : NO_TOKEN;
@@ -168,12 +189,11 @@ export class PacketBuilder {
 
   /** Protects the headers of the packets since the last call, before they are sent. */
   flush(): void {
-    this.#parts.keys.oneRtt.protectHeaders();
+    this.#keys.oneRtt.protectHeaders();
   }
 
   #finishPacket(now: number): void {
     if (!this.#hasPacket) return;
-    const { keys, loss, activity, counters, trace } = this.#parts;
     const space = this.#space;
     const out = this.#out;
     const start = this.#start;
@@ -181,9 +201,9 @@ export class PacketBuilder {
     const numberSize = this.#numberSize;
     const number = this.#number;
     if (space === Space.APPLICATION) {
-      keys.oneRtt.seal(out, start, numberAt, numberSize, this.#end, number);
+      this.#keys.oneRtt.seal(out, start, numberAt, numberSize, this.#end, number);
     } else {
-      const sealer = keys.sealer(space);
+      const sealer = this.#keys.sealer(space);
       writeLength(out, numberAt, this.#end + TAG_SIZE);
       sealer?.seal(out, start, numberAt, numberSize, this.#end, number);
       sealer?.protectHeaders();
@@ -194,12 +214,8 @@ export class PacketBuilder {
     sent.ackEliciting = this.#isEliciting;
     sent.inFlight = this.#isEliciting || this.#isPadded;
     sent.ect0 = this.marks;
-    loss.onSent(space, sent, now);
-    counters.packetsSent++;
-    if (this.#isEliciting) activity.onSent(loss, now);
-    if (trace !== undefined) {
-      const { bytes, ackEliciting } = sent;
-      trace({ kind: 'packet-sent', space, number, bytes, ackEliciting }, now);
-    }
+    this.#loss.onSent(space, sent, now);
+    if (this.#isEliciting) this.#idle.onSent(now);
+    this.#telemetry.onPacketSent(space, number, sent.bytes, sent.ackEliciting, now);
   }
 }

@@ -1,18 +1,29 @@
+import type { Lifecycle } from '../connection/lifecycle.ts';
+import type { IdleTimeout } from '../connection/idle-timeout.ts';
+import type { Closing } from '../connection/closing.ts';
+import type { ConnectionKeys } from '../connection/connection-keys.ts';
+import type { ConnectionTls } from '../connection/connection-tls.ts';
+import { type HandshakeIds, isSameId } from '../connection/handshake-ids.ts';
+import type { PeerConnectionIds } from '../path/connection-ids.ts';
+import type { Paths } from '../path/paths.ts';
+import type { LossDetection } from '../recovery/loss-detection.ts';
+import type { AckSchedules } from '../recovery/ack-schedule.ts';
+import type { Telemetry } from '../connection/telemetry.ts';
+import type { TurnWork } from '../endpoint/turn-work.ts';
 import type { Ecn } from '../../ip/datagram-socket.ts';
 import { isSameEndpoint, type IpEndpoint } from '../../ip/ip-endpoint.ts';
 import { EarlyPackets } from './early-packets.ts';
 import { QuicError, TransportErrorCode } from '../errors.ts';
 import type { FrameHandler } from './frame-handler.ts';
 import { MIN_DATAGRAM } from '../limits.ts';
-import type { Milestones } from '../connection/milestones.ts';
-import type { ConnectionParts } from '../connection/parts.ts';
+import type { HandshakeSteps } from '../connection/handshake-steps.ts';
 import type { PathChanges } from '../path/path-changes.ts';
 import type { Path } from '../path/path.ts';
 import type { OpenResult } from '../protection/key-update.ts';
+import { PreparedMasks } from './prepared-masks.ts';
 import { TAG_SIZE } from '../protection/packet-keys.ts';
 import { Space } from '../recovery/space.ts';
-import type { ServerStart } from '../connection/server-start.ts';
-import { endsWithResetTokenOf } from '../endpoint/stateless-reset.ts';
+import type { ClientNegotiation } from '../connection/client-negotiation.ts';
 import type { DropReason } from '../trace.ts';
 import { FrameReader } from '../wire/frame-reader.ts';
 import type { FramesPacketType } from '../wire/frame-types.ts';
@@ -37,35 +48,76 @@ interface Arrival {
   bytes: number;
 }
 
+/** The parts of a connection that `PacketReceiver` uses. */
+export interface PacketReceiverParts {
+  readonly role: 'client' | 'server';
+  readonly lifecycle: Lifecycle;
+  readonly idle: IdleTimeout;
+  readonly closing: Closing;
+  readonly keys: ConnectionKeys;
+  readonly tls: ConnectionTls;
+  readonly handshakeIds: HandshakeIds;
+  readonly localIdSize: number;
+  readonly peerIds: PeerConnectionIds;
+  readonly paths: Paths<IpEndpoint>;
+  readonly loss: LossDetection;
+  readonly acks: AckSchedules;
+  readonly telemetry: Telemetry;
+  readonly work: TurnWork;
+}
+
 /** What becomes of the packets of a datagram (RFC 9000 §12, §5.2): opened, read, or dropped. */
 export class PacketReceiver {
-  readonly #parts: ConnectionParts;
+  readonly #role: 'client' | 'server';
+  readonly #lifecycle: Lifecycle;
+  readonly #idle: IdleTimeout;
+  readonly #closing: Closing;
+  readonly #keys: ConnectionKeys;
+  readonly #tls: ConnectionTls;
+  readonly #handshakeIds: HandshakeIds;
+  readonly #localIdSize: number;
+  readonly #peerIds: PeerConnectionIds;
+  readonly #paths: Paths<IpEndpoint>;
+  readonly #loss: LossDetection;
+  readonly #acks: AckSchedules;
+  readonly #telemetry: Telemetry;
+  readonly #work: TurnWork;
   readonly #handler: FrameHandler;
-  readonly #milestones: Milestones;
+  readonly #steps: HandshakeSteps;
   readonly #pathChanges: PathChanges;
-  readonly #serverStart: ServerStart | undefined;
+  readonly #negotiation: ClientNegotiation | undefined;
   readonly #reader: FrameReader;
   readonly #header = new PacketHeader();
   readonly #early = new EarlyPackets();
   readonly #arrival: Arrival;
-  #masksOf: Uint8Array | undefined;
-  #masks = 0;
-  #masksAt = 0;
-  #masksStride = 0;
+  readonly #masks = new PreparedMasks();
 
-  /** @param serverStart a client's: what the server answers before it has a connection. */
+  /** @param negotiation a client's: what the server answers before it has a connection. */
   constructor(
-    parts: ConnectionParts,
+    parts: PacketReceiverParts,
     handler: FrameHandler,
-    milestones: Milestones,
+    steps: HandshakeSteps,
     pathChanges: PathChanges,
-    serverStart: ServerStart | undefined,
+    negotiation: ClientNegotiation | undefined,
   ) {
-    this.#parts = parts;
+    this.#role = parts.role;
+    this.#lifecycle = parts.lifecycle;
+    this.#idle = parts.idle;
+    this.#closing = parts.closing;
+    this.#keys = parts.keys;
+    this.#tls = parts.tls;
+    this.#handshakeIds = parts.handshakeIds;
+    this.#localIdSize = parts.localIdSize;
+    this.#peerIds = parts.peerIds;
+    this.#paths = parts.paths;
+    this.#loss = parts.loss;
+    this.#acks = parts.acks;
+    this.#telemetry = parts.telemetry;
+    this.#work = parts.work;
     this.#handler = handler;
-    this.#milestones = milestones;
+    this.#steps = steps;
     this.#pathChanges = pathChanges;
-    this.#serverStart = serverStart;
+    this.#negotiation = negotiation;
     this.#reader = new FrameReader(parts.role);
     const { active } = parts.paths;
     this.#arrival = {
@@ -78,29 +130,14 @@ export class PacketReceiver {
     };
   }
 
-  /**
-   * Computes the header protection masks of datagrams that are received next, all at once. They start
-   * at equal distances, and mostly are 1-RTT packets; for others the masks are not used.
-   */
+  /** Computes the header protection masks of datagrams that are received next; see `PreparedMasks`. */
   prepare(buffer: Uint8Array, offset: number, stride: number, end: number): void {
-    const { keys, localIdSize } = this.#parts;
-    this.#masksOf = buffer;
-    this.#masksAt = offset;
-    this.#masksStride = stride;
-    this.#masks = keys.oneRtt.prepareMasks(buffer, offset + 1 + localIdSize, stride, end);
+    this.#masks.prepare(this.#keys.oneRtt, buffer, offset, stride, end, this.#localIdSize);
   }
 
-  /** The masks of `prepare` are used no more: the buffer will hold other datagrams. */
+  /** The datagrams of `prepare` have been received. */
   forgetMasks(): void {
-    this.#masks = 0;
-    this.#masksOf = undefined;
-  }
-
-  /** The index of the mask of the packet at `start`; -1 when there is none. */
-  #maskOf(buffer: Uint8Array, start: number): number {
-    if (buffer !== this.#masksOf) return -1;
-    const index = (start - this.#masksAt) / this.#masksStride;
-    return Number.isInteger(index) && index < this.#masks ? index : -1;
+    this.#masks.forget();
   }
 
   /** Takes one datagram. */
@@ -113,9 +150,8 @@ export class PacketReceiver {
     ecn: Ecn,
     now: number,
   ): void {
-    const { paths, lifecycle, peerIds } = this.#parts;
     const arrival = this.#arrival;
-    const { active } = paths;
+    const { active } = this.#paths;
     arrival.peer = peer;
     arrival.own = own;
     arrival.ecn = ecn;
@@ -126,70 +162,64 @@ export class PacketReceiver {
     const end = offset + length;
     const used = this.#packets(buffer, offset, end);
     // Only a datagram that is nothing else may be a reset (RFC 9000 §10.3.1).
-    if (used === 0 && lifecycle.isOpen && endsWithResetTokenOf(peerIds, buffer, offset, length)) {
-      this.#onReset(now);
+    if (
+      used === 0 &&
+      this.#lifecycle.isOpen &&
+      this.#peerIds.isStatelessReset(buffer, offset, length)
+    ) {
+      this.#closing.end({ kind: 'stateless-reset', by: 'peer', code: 0, reason: '' }, now);
     }
     if (!this.#early.isEmpty) this.#retryEarly();
   }
 
   /** Takes the packets of a datagram. Returns how many were authentic. */
   #packets(buffer: Uint8Array, offset: number, end: number): number {
-    const { localIdSize, lifecycle } = this.#parts;
     const header = this.#header;
     let used = 0;
     let firstIdAt = -1;
-    let firstIdSize = 0;
+    let firstIdEnd = -1;
     for (let at = offset; at < end; at = header.end) {
-      const fault = readPacketHeader(buffer, at, end, localIdSize, header);
+      const fault = readPacketHeader(buffer, at, end, this.#localIdSize, header);
       if (fault !== undefined) {
         this.#drop('header', end - at);
         break;
       }
       if (firstIdAt < 0) {
         firstIdAt = header.destinationIdOffset;
-        firstIdSize = header.destinationIdSize;
-      } else if (!this.#hasId(buffer, firstIdAt, firstIdSize)) {
+        firstIdEnd = firstIdAt + header.destinationIdSize;
+      } else if (!isSameId(idOf(buffer, header), buffer.subarray(firstIdAt, firstIdEnd))) {
         // Packets of other connections do not belong here (§12.2).
         this.#drop('connection-id', header.end - at);
         continue;
       }
       if (this.#packet(buffer)) used++;
-      if (!lifecycle.isOpen) break;
+      if (!this.#lifecycle.isOpen) break;
     }
     return used;
   }
 
-  #hasId(buffer: Uint8Array, at: number, size: number): boolean {
-    const { destinationIdOffset, destinationIdSize } = this.#header;
-    if (destinationIdSize !== size) return false;
-    for (let i = 0; i < size; i++) {
-      if (buffer[at + i] !== buffer[destinationIdOffset + i]) return false;
-    }
-    return true;
-  }
-
   /** Takes the packet of `#header`. Whether it was authentic. */
   #packet(buffer: Uint8Array): boolean {
-    if (this.#parts.work.isExceeded) return this.#drop('work');
+    if (this.#work.isExceeded) return this.#drop('work');
     const header = this.#header;
     switch (header.type) {
       case PacketType.ONE_RTT:
         return this.#oneRtt(buffer);
       case PacketType.INITIAL:
-        if (this.#parts.role === 'server' && this.#arrival.bytes < MIN_DATAGRAM) {
+        if (this.#role === 'server' && this.#arrival.bytes < MIN_DATAGRAM) {
           return this.#drop('small-initial');
         }
         // Only clients send tokens in them (§17.2.2).
-        if (this.#parts.role === 'client' && header.tokenSize > 0) return this.#drop('token');
+        if (this.#role === 'client' && header.tokenSize > 0) return this.#drop('token');
         return this.#long(buffer, Space.INITIAL);
       case PacketType.HANDSHAKE:
         return this.#long(buffer, Space.HANDSHAKE);
       case PacketType.RETRY:
-        return this.#serverStart?.onRetry(buffer, header, this.#arrival.now) === true
+        return this.#negotiation?.onRetry(buffer, header, this.#arrival.now) === true
           ? true
           : this.#drop('type');
       case PacketType.VERSION_NEGOTIATION:
-        this.#serverStart?.onVersionNegotiation(buffer, header, this.#arrival.now);
+        this.#negotiation?.onVersionNegotiation(buffer, header, this.#arrival.now);
         return this.#drop('version');
       case PacketType.ZERO_RTT:
         return this.#drop('type');
@@ -202,17 +232,16 @@ export class PacketReceiver {
 
   /** An Initial or Handshake packet. */
   #long(buffer: Uint8Array, space: typeof Space.INITIAL | typeof Space.HANDSHAKE): boolean {
-    const { keys, handshakeIds, peerIds, received } = this.#parts;
     const header = this.#header;
     const { start, numberOffset, end } = header;
-    if (keys.isDiscarded(space)) return this.#drop('old-keys');
-    const opener = keys.opener(space);
-    const schedule = received.of(space);
+    if (this.#keys.isDiscarded(space)) return this.#drop('old-keys');
+    const opener = this.#keys.opener(space);
+    const schedule = this.#acks.of(space);
     if (opener === undefined || schedule === undefined) return this.#keep(buffer);
     const { sourceIdOffset: idAt, sourceIdSize: idSize } = header;
     // The peer does not change its first id during the handshake (§7.2).
-    const { peerId } = handshakeIds;
-    if (peerId !== undefined && !isId(buffer, idAt, idSize, peerId)) {
+    const { peerId } = this.#handshakeIds;
+    if (peerId !== undefined && !isSameId(buffer.subarray(idAt, idAt + idSize), peerId)) {
       return this.#drop('connection-id');
     }
     const number = opener.unprotect(
@@ -226,8 +255,8 @@ export class PacketReceiver {
       return this.#drop('authentication');
     }
     if (peerId === undefined) {
-      handshakeIds.peerId = copyOf(buffer, idAt, idAt + idSize);
-      peerIds.setFirst(handshakeIds.peerId, undefined);
+      this.#handshakeIds.peerId = copyOf(buffer, idAt, idAt + idSize);
+      this.#peerIds.setFirst(this.#handshakeIds.peerId, undefined);
     }
     const type = space === Space.INITIAL ? PacketType.INITIAL : PacketType.HANDSHAKE;
     this.#opened(buffer, space, type, number);
@@ -235,28 +264,27 @@ export class PacketReceiver {
   }
 
   #oneRtt(buffer: Uint8Array): boolean {
-    const { keys, handshake, received, loss } = this.#parts;
     const { start, numberOffset, end } = this.#header;
-    const schedule = received.of(Space.APPLICATION);
+    const schedule = this.#acks.of(Space.APPLICATION);
     if (schedule === undefined) return this.#drop('old-keys');
     // Not before the handshake is complete, even with keys (RFC 9001 §5.7).
-    if (!keys.oneRtt.canRead || !handshake.isComplete) return this.#keep(buffer);
-    const { oneRtt } = keys;
+    if (!this.#keys.oneRtt.canRead || !this.#tls.isComplete) return this.#keep(buffer);
+    const { oneRtt } = this.#keys;
     const { updates } = oneRtt;
     const { now } = this.#arrival;
     const { largestReceived } = schedule.ranges;
-    const mask = this.#maskOf(buffer, start);
+    const mask = this.#masks.indexOf(buffer, start);
     const number = oneRtt.unprotect(buffer, start, numberOffset, end, largestReceived, mask);
     if (number < 0) return this.#drop('authentication');
-    const timeout = loss.probeTimeout();
+    const timeout = this.#loss.probeTimeout();
     const result: OpenResult = oneRtt.open(buffer, start, numberOffset, end, number, now, timeout);
     if (result === 'dropped') return this.#drop('authentication');
     if (result !== 'opened') {
-      this.#fail(result);
+      this.#closing.fail(result, now);
       return true;
     }
     if (oneRtt.updates !== updates) {
-      this.#parts.trace?.({ kind: 'key-update', updates: oneRtt.updates }, now);
+      this.#telemetry.trace({ kind: 'key-update', updates: oneRtt.updates }, now);
     }
     this.#opened(buffer, Space.APPLICATION, PacketType.ONE_RTT, number);
     return true;
@@ -264,15 +292,14 @@ export class PacketReceiver {
 
   /** A packet of `#header` is authentic, and its plaintext in the buffer. */
   #opened(buffer: Uint8Array, space: Space, type: FramesPacketType, number: number): void {
-    const { closing, lifecycle, received, activity, loss, counters, trace, work } = this.#parts;
     const { start, numberOffset, end, destinationIdOffset, destinationIdSize } = this.#header;
     const arrival = this.#arrival;
     const { now } = arrival;
-    if (!lifecycle.isOpen) {
-      closing.onPacket();
+    if (!this.#lifecycle.isOpen) {
+      this.#closing.onPacket();
       return;
     }
-    const schedule = received.of(space);
+    const schedule = this.#acks.of(space);
     if (schedule === undefined) return;
     if (schedule.ranges.has(number)) {
       this.#drop('duplicate');
@@ -280,7 +307,10 @@ export class PacketReceiver {
     }
     const first = buffer[start] as number; // the header was read
     if (hasReservedBits(first)) {
-      this.#fail(new QuicError(TransportErrorCode.PROTOCOL_VIOLATION, 'reserved bits are set'));
+      this.#closing.fail(
+        new QuicError(TransportErrorCode.PROTOCOL_VIOLATION, 'reserved bits are set'),
+        now,
+      );
       return;
     }
     const path = arrival.path ?? this.#otherPath();
@@ -288,9 +318,7 @@ export class PacketReceiver {
       this.#drop('address');
       return;
     }
-    if (trace !== undefined) {
-      trace({ kind: 'packet-received', space, number, bytes: end - start }, now);
-    }
+    this.#telemetry.onPacketReceived(space, number, end - start, now);
     const reader = this.#reader;
     const isNewest = number > schedule.ranges.largestReceived;
     this.#handler.begin(space, path, buffer, destinationIdOffset, destinationIdSize, now);
@@ -301,18 +329,17 @@ export class PacketReceiver {
       type,
       this.#handler,
     );
-    counters.packetsReceived++;
-    work.add(reader.frames);
+    this.#work.add(reader.frames);
     if (error !== undefined) {
-      this.#fail(error);
+      this.#closing.fail(error, now);
       return;
     }
     schedule.onReceived(number, reader.ackEliciting, arrival.ecn, now);
-    if (!lifecycle.isOpen) return;
-    activity.onReceived(loss, now);
-    if (space !== Space.APPLICATION || lifecycle.state === 'handshaking') {
-      this.#milestones.afterPacket(space, now);
-    } else if (path !== this.#parts.paths.active && isNewest && !reader.probing) {
+    if (!this.#lifecycle.isOpen) return;
+    this.#idle.onReceived(now);
+    if (space !== Space.APPLICATION || this.#lifecycle.state === 'handshaking') {
+      this.#steps.afterPacket(space, now);
+    } else if (path !== this.#paths.active && isNewest && !reader.probing) {
       this.#pathChanges.moveTo(path, now);
     }
   }
@@ -320,8 +347,7 @@ export class PacketReceiver {
   /** The path of a datagram from another address than the one in use. */
   #otherPath(): Path<IpEndpoint> | undefined {
     const arrival = this.#arrival;
-    const { paths, lifecycle } = this.#parts;
-    const path = paths.of(arrival.peer, arrival.own, lifecycle.isConfirmed);
+    const path = this.#paths.of(arrival.peer, arrival.own, this.#lifecycle.isConfirmed);
     path?.onReceived(arrival.bytes);
     arrival.path = path;
     return path;
@@ -337,44 +363,30 @@ export class PacketReceiver {
 
   /** Takes the packets again whose keys may have come. */
   #retryEarly(): void {
-    const { keys, lifecycle } = this.#parts;
     const isReady =
-      keys.opener(Space.HANDSHAKE) !== undefined ||
-      keys.isDiscarded(Space.HANDSHAKE) ||
-      lifecycle.isEstablished ||
-      !lifecycle.isOpen;
+      this.#keys.opener(Space.HANDSHAKE) !== undefined ||
+      this.#keys.isDiscarded(Space.HANDSHAKE) ||
+      this.#lifecycle.isEstablished ||
+      !this.#lifecycle.isOpen;
     if (!isReady) return;
-    const { localIdSize } = this.#parts;
     const waiting = this.#early.take();
     for (const { bytes, ecn } of waiting) {
-      if (!lifecycle.isOpen) return;
-      if (readPacketHeader(bytes, 0, bytes.length, localIdSize, this.#header) !== undefined)
+      if (!this.#lifecycle.isOpen) return;
+      if (readPacketHeader(bytes, 0, bytes.length, this.#localIdSize, this.#header) !== undefined)
         continue;
       this.#arrival.ecn = ecn;
-      this.#arrival.path = this.#parts.paths.active;
+      this.#arrival.path = this.#paths.active;
       this.#packet(bytes);
     }
   }
 
   #drop(reason: DropReason, bytes = this.#header.end - this.#header.start): false {
-    const { counters, trace } = this.#parts;
-    counters.packetsDropped++;
-    if (trace !== undefined) trace({ kind: 'packet-dropped', reason, bytes }, this.#arrival.now);
+    this.#telemetry.onPacketDropped(reason, bytes, this.#arrival.now);
     return false;
-  }
-
-  #fail(error: QuicError): void {
-    const { closing, loss } = this.#parts;
-    closing.fail(error, loss.probeTimeout(), this.#arrival.now);
-  }
-
-  #onReset(now: number): void {
-    this.#parts.closing.end({ kind: 'stateless-reset', by: 'peer', code: 0, reason: '' }, now);
   }
 }
 
-const isId = (bytes: Uint8Array, at: number, size: number, id: Uint8Array): boolean => {
-  if (size !== id.length) return false;
-  for (let i = 0; i < size; i++) if (bytes[at + i] !== id[i]) return false;
-  return true;
-};
+const idOf = (
+  buffer: Uint8Array,
+  { destinationIdOffset: at, destinationIdSize: size }: PacketHeader,
+): Uint8Array => buffer.subarray(at, at + size);

@@ -1,8 +1,10 @@
 import { equalInConstantTime } from '../../crypto/hash/keyed-hash.ts';
 import { QuicError, TransportErrorCode } from '../errors.ts';
+import type { DeliveryListener } from '../recovery/delivery.ts';
 import { copyOf } from '../../collections/copy-bytes.ts';
 import { FrameType } from '../wire/frame-types.ts';
 import { RESET_TOKEN_SIZE } from '../wire/packet-header.ts';
+import { SHORTEST_RESET } from '../protection/tokens.ts';
 import { ACTIVE_CONNECTION_ID_LIMIT, MAX_LOCAL_IDS, MAX_RETIREMENTS } from './limits.ts';
 
 const { PROTOCOL_VIOLATION, FRAME_ENCODING_ERROR, CONNECTION_ID_LIMIT_ERROR } = TransportErrorCode;
@@ -33,7 +35,7 @@ const isSame = (a: Uint8Array, b: Uint8Array): boolean =>
   a.length === b.length && a.every((byte, index) => byte === b[index]);
 
 /** The ids that this side has issued, to which the peer addresses its packets (RFC 9000 §5.1.1). */
-export class LocalConnectionIds {
+export class LocalConnectionIds implements DeliveryListener {
   readonly #issue: (sequence: number) => {
     readonly id: Uint8Array;
     readonly resetToken: Uint8Array;
@@ -153,7 +155,7 @@ interface PathId {
  * They are used in the order of their sequence numbers: those before the last one used are in use, or
  * retired, or will be as soon as they arrive, so that nothing has to be remembered of them.
  */
-export class PeerConnectionIds {
+export class PeerConnectionIds implements DeliveryListener {
   #current: ConnectionId;
   /** As many as there are other paths, at most. */
   #others: PathId[] = [];
@@ -262,13 +264,18 @@ export class PeerConnectionIds {
     this.#setDue(sequence, false);
   }
 
-  onRetirementLost(sequence: number): void {
+  onLost(sequence: number): void {
     this.#setDue(sequence, true);
   }
 
-  onRetirementAcknowledged(sequence: number): void {
+  onAcknowledged(sequence: number): void {
     const index = this.#retirements.findIndex((retirement) => retirement.sequence === sequence);
     if (index >= 0) this.#retirements.splice(index, 1);
+  }
+
+  /** Whether a datagram is a stateless reset by the peer (§10.3.1): whether it ends with a token of it. */
+  isStatelessReset(bytes: Uint8Array, offset: number, length: number): boolean {
+    return length >= SHORTEST_RESET && this.isResetToken(bytes, offset + length - RESET_TOKEN_SIZE);
   }
 
   /**

@@ -1,17 +1,42 @@
+import type { PeerConnectionIds } from './connection-ids.ts';
+import type { Paths } from './paths.ts';
+import type { LossDetection } from '../recovery/loss-detection.ts';
+import type { DatagramFrames } from '../packets/datagram-frames.ts';
+import type { Telemetry } from '../connection/telemetry.ts';
+import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
 import { MIN_DATAGRAM, UNANNOUNCED_DATAGRAM_SIZE } from '../limits.ts';
-import type { ConnectionParts } from '../connection/parts.ts';
 import { TAG_SIZE } from '../protection/packet-keys.ts';
 import { MAX_PACKET_NUMBER_SIZE } from '../wire/packet-number.ts';
 import { datagramHeaderSize } from '../wire/frame-writers.ts';
 
+/** The parts of a connection that `DatagramSize` uses. */
+export interface DatagramSizeParts {
+  readonly acceptUnannouncedDatagrams: boolean;
+  readonly peerIds: PeerConnectionIds;
+  readonly paths: Paths<IpEndpoint>;
+  readonly loss: LossDetection;
+  readonly datagrams: DatagramFrames;
+  readonly telemetry: Telemetry;
+}
+
 /** Takes the size of datagrams that a path allows to all that depends on it. */
 export class DatagramSize {
-  readonly #parts: ConnectionParts;
+  readonly #acceptUnannounced: boolean;
+  readonly #peerIds: PeerConnectionIds;
+  readonly #paths: Paths<IpEndpoint>;
+  readonly #loss: LossDetection;
+  readonly #datagrams: DatagramFrames;
+  readonly #telemetry: Telemetry;
   #peerFrameSize = 0;
   #current = MIN_DATAGRAM;
 
-  constructor(parts: ConnectionParts) {
-    this.#parts = parts;
+  constructor(parts: DatagramSizeParts) {
+    this.#acceptUnannounced = parts.acceptUnannouncedDatagrams;
+    this.#peerIds = parts.peerIds;
+    this.#paths = parts.paths;
+    this.#loss = parts.loss;
+    this.#datagrams = parts.datagrams;
+    this.#telemetry = parts.telemetry;
   }
 
   /** Bytes of UDP payload. */
@@ -21,9 +46,8 @@ export class DatagramSize {
 
   /** The peer's transport parameters of these names. */
   setPeer(maxDatagramFrameSize: number): void {
-    const { acceptUnannouncedDatagrams } = this.#parts.settings;
     this.#peerFrameSize =
-      maxDatagramFrameSize === 0 && acceptUnannouncedDatagrams
+      maxDatagramFrameSize === 0 && this.#acceptUnannounced
         ? UNANNOUNCED_DATAGRAM_SIZE + datagramHeaderSize(UNANNOUNCED_DATAGRAM_SIZE)
         : maxDatagramFrameSize;
     this.#applyToDatagrams();
@@ -31,18 +55,16 @@ export class DatagramSize {
 
   /** To be called when the path in use, or what is known of it, may have changed. */
   update(now: number): void {
-    const { paths, loss, trace } = this.#parts;
-    const { current } = paths.active.mtu;
+    const { current } = this.#paths.active.mtu;
     if (current === this.#current) return;
     this.#current = current;
-    loss.control.onMtu(current);
+    this.#loss.control.onMtu(current);
     this.#applyToDatagrams();
-    if (trace !== undefined) trace({ kind: 'mtu', bytes: current }, now);
+    this.#telemetry.trace({ kind: 'mtu', bytes: current }, now);
   }
 
   #applyToDatagrams(): void {
-    const { datagrams, peerIds } = this.#parts;
-    const header = 1 + peerIds.current.length + MAX_PACKET_NUMBER_SIZE;
-    datagrams.setLimits(this.#peerFrameSize, this.#current - header - TAG_SIZE);
+    const header = 1 + this.#peerIds.current.length + MAX_PACKET_NUMBER_SIZE;
+    this.#datagrams.setLimits(this.#peerFrameSize, this.#current - header - TAG_SIZE);
   }
 }

@@ -1,6 +1,8 @@
 import type { EcnCounts } from '../wire/frame-writers.ts';
+import type { DeliveryListener, FrameLog } from './delivery.ts';
 import { AckRanges } from './ack-ranges.ts';
-import { Space } from './space.ts';
+import { MAX_ACK_DELAY } from '../limits.ts';
+import { Space, SPACES } from './space.ts';
 
 /** Ack-eliciting packets after which an acknowledgement leaves at once (RFC 9000 §13.2.2). */
 const ELICITING_PACKETS = 2;
@@ -11,7 +13,7 @@ const ECT0 = 2;
 const CE = 3;
 
 /** When the received packets of one space are to be acknowledged, and how (RFC 9000 §13.2). */
-export class AckSchedule {
+export class AckSchedule implements DeliveryListener {
   readonly ranges = new AckRanges();
   readonly #isImmediate: boolean;
   readonly #maxAckDelay: number;
@@ -68,10 +70,20 @@ export class AckSchedule {
     return Math.floor((Math.max(0, now - this.#largestAt) * 1000) / 2 ** exponent);
   }
 
-  /** An ACK frame of `ranges` was written into a packet that leaves. */
-  onAckSent(): void {
+  /** An ACK frame of `ranges` was written into the packet of `log`. */
+  onAckSent(log: FrameLog): void {
     this.#eliciting = 0;
     this.#deadline = Infinity;
+    log.add(this, this.ranges.largest(0));
+  }
+
+  /** An ACK frame up to `largest` has arrived: its ranges need not be reported again (RFC 9000 §13.2.4). */
+  onAcknowledged(largest: number): void {
+    this.ranges.forget(largest);
+  }
+
+  onLost(): void {
+    // The next ACK frame reports the same ranges.
   }
 
   #count(ecn: number): void {
@@ -80,5 +92,21 @@ export class AckSchedule {
     if (ecn === ECT0) this.#counts.ect0++;
     else if (ecn === ECT1) this.#counts.ect1++;
     else this.#counts.ce++;
+  }
+}
+
+/** The acknowledgement schedules of a connection's packet number spaces, until their keys are discarded. */
+export class AckSchedules {
+  readonly #schedules: (AckSchedule | undefined)[] = SPACES.map(
+    (space) => new AckSchedule(space, MAX_ACK_DELAY),
+  );
+
+  /** `undefined` once the space was discarded. */
+  of(space: Space): AckSchedule | undefined {
+    return this.#schedules[space];
+  }
+
+  discard(space: Space): void {
+    this.#schedules[space] = undefined;
   }
 }

@@ -19,7 +19,7 @@ export const MAX_PACKETS = 1 << 16;
 export const RESERVED_PACKETS = 64;
 
 /** Frames of one space that there is memory for with the first one. */
-export const FIRST_CARRIED_CAPACITY = 16;
+export const FIRST_FRAME_CAPACITY = 16;
 
 /** Frames and packets for which memory is not kept when there are none. */
 export const KEPT_CAPACITY = 1024;
@@ -28,10 +28,10 @@ export const KEPT_CAPACITY = 1024;
  * Frames of one space that are remembered at most, 8 MB: four for each packet. At the bound no further
  * packet may be sent (`LossDetection.canSend`).
  */
-export const MAX_CARRIED = 1 << 18;
+export const MAX_FRAMES = 1 << 18;
 
 /** Frames of one packet that are remembered at most; the writers of frames stop there. */
-export const MAX_CARRIED_PER_PACKET = 256;
+export const MAX_FRAMES_PER_PACKET = 256;
 
 /**
  * Ranges of received packets that are remembered, and reported in an ACK frame, at most. Beyond it the

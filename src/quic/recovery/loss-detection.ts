@@ -2,7 +2,6 @@ import type { SendControl } from '../../congestion/send-control.ts';
 import type { RandomSource } from '../../crypto/random-source.ts';
 import { QuicError, TransportErrorCode } from '../errors.ts';
 import { FrameType } from '../wire/frame-types.ts';
-import type { CarriedLog, CarriedOwner } from './carried.ts';
 import { EcnValidation } from './ecn-validation.ts';
 import { PINGLESS_PACKETS } from './limits.ts';
 import {
@@ -13,6 +12,7 @@ import {
 } from './packet-space.ts';
 import { probeInterval, ProbeTimeout } from './probe-timeout.ts';
 import { Reordering } from './reordering.ts';
+import type { SentFrames } from './sent-frames.ts';
 import { Space } from './space.ts';
 
 export type { PacketSizes, SentPacket };
@@ -27,10 +27,10 @@ const DEFAULT_ACK_DELAY_EXPONENT = 3;
 
 /**
  * Loss recovery of a connection (RFC 9002): the packets sent in its three spaces, which of them arrived,
- * which are lost, when to probe. What packets carried is reported to `owner`; window, round-trip time and
- * pacing are those of the path in use, in `control`.
+ * which are lost, when to probe. The listeners in `frames(space)` are notified of what packets carried; window,
+ * round-trip time and pacing are those of the path in use, in `control`.
  *
- * Sending a packet: `canSend`, `nextNumber`, record in `carried(space)` what it carries, `onSent`.
+ * Sending a packet: `canSend`, `nextNumber`, record in `frames(space)` what it carries, `onSent`.
  * Receiving an ACK frame: `ackStart`, `ackRange` for each range, `ackEnd`, as `FrameVisitor` gives them.
  */
 export class LossDetection {
@@ -58,14 +58,13 @@ export class LossDetection {
     readonly role: 'client' | 'server';
     readonly random: RandomSource;
     readonly control: SendControl;
-    readonly owner: CarriedOwner;
     /** The `MtuSearch` of the path in use. */
     readonly sizes?: PacketSizes | undefined;
   }) {
-    const { role, random, control, owner, sizes } = options;
+    const { role, random, control, sizes } = options;
     this.#isPeerSure = role === 'server';
     const reordering = new Reordering();
-    this.#shared = { control, sizes, owner, reordering, ecn: new EcnValidation() };
+    this.#shared = { control, sizes, reordering, ecn: new EcnValidation() };
     const create = (space: Space): PacketSpace => new PacketSpace(space, this.#shared, random);
     this.#spaces = [create(Space.INITIAL), create(Space.HANDSHAKE), create(Space.APPLICATION)];
     this.#acked = this.#spaces[Space.INITIAL];
@@ -104,13 +103,13 @@ export class LossDetection {
 
   /** Packets of this space, and frames of them, that there is memory for, for checks. */
   capacity(space: Space): { readonly packets: number; readonly frames: number } {
-    const { packets, carried } = this.#spaces[space];
-    return { packets: packets.capacity, frames: carried.capacity };
+    const { packets, frames } = this.#spaces[space];
+    return { packets: packets.capacity, frames: frames.capacity };
   }
 
   /** The frames of the packet of this space that is being assembled. */
-  carried(space: Space): CarriedLog {
-    return this.#spaces[space].carried;
+  frames(space: Space): SentFrames {
+    return this.#spaces[space].frames;
   }
 
   /**
@@ -128,14 +127,14 @@ export class LossDetection {
 
   /** Whether there is memory for another packet. Probes and acknowledgements need not ask. */
   canSend(space: Space): boolean {
-    const { packets, carried } = this.#spaces[space];
-    if (packets.hasRoom && !carried.isFull) return true;
+    const { packets, frames } = this.#spaces[space];
+    if (packets.hasRoom && !frames.isFull) return true;
     // Rather than to wait, late acknowledgements of lost packets are not recognized.
     this.#spaces[space].release(Infinity);
-    return packets.hasRoom && !carried.isFull;
+    return packets.hasRoom && !frames.isFull;
   }
 
-  /** A packet leaves, of the number `nextNumber`; it carries what `carried(space)` has recorded. */
+  /** A packet leaves, of the number `nextNumber`; it carries what `frames(space)` has recorded. */
   onSent(space: Space, packet: SentPacket, now: number): void {
     this.#spaces[space].onSent(packet, now);
     if (packet.inFlight) this.#sentAt = now;

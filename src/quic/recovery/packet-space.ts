@@ -1,18 +1,22 @@
 import type { SendControl } from '../../congestion/send-control.ts';
 import type { RandomSource } from '../../crypto/random-source.ts';
-import { CarriedLog, type CarriedOwner } from './carried.ts';
 import type { EcnValidation } from './ecn-validation.ts';
 import { NumberSkipping } from './number-skipping.ts';
 import { PersistentCongestion } from './persistent-congestion.ts';
 import type { ProbedSpace } from './probe-timeout.ts';
 import type { Reordering } from './reordering.ts';
 import { PacketFlag, SentPackets } from './sent-packets.ts';
+import { SentFrames } from './sent-frames.ts';
 import { Space } from './space.ts';
 
 const { ACK_ELICITING, COUNTED, ECT0, MTU_PROBE, OFF_PATH, LOST } = PacketFlag;
 
-/** Learns which sizes of packets pass (RFC 8899 §4.3): `MtuSearch`, which sees its own probes elsewhere. */
+/** Learns which sizes of packets pass (RFC 8899 §4.3): `MtuSearch`. */
 export interface PacketSizes {
+  /** DPLPMTUD probes (RFC 9000 §14.4). */
+  onProbeAcknowledged(bytes: number, now: number): void;
+  onProbeLost(bytes: number, now: number): void;
+  /** Other packets. */
   onAcknowledged(bytes: number): void;
   onLost(bytes: number, sentAt: number, now: number): void;
 }
@@ -22,7 +26,6 @@ export interface SharedRecovery {
   /** Of the path in use. */
   control: SendControl;
   sizes: PacketSizes | undefined;
-  readonly owner: CarriedOwner;
   readonly reordering: Reordering;
   readonly ecn: EcnValidation;
 }
@@ -46,7 +49,7 @@ export interface SentPacket {
 /** The sent packets of one packet number space, and what became of them (RFC 9002 §6.1). */
 export class PacketSpace implements ProbedSpace {
   readonly space: Space;
-  readonly carried: CarriedLog;
+  readonly frames = new SentFrames();
   readonly packets = new SentPackets();
   readonly #shared: SharedRecovery;
   readonly #skipping: NumberSkipping | undefined;
@@ -79,7 +82,6 @@ export class PacketSpace implements ProbedSpace {
 
   constructor(space: Space, shared: SharedRecovery, random: RandomSource) {
     this.space = space;
-    this.carried = new CarriedLog(space);
     this.#shared = shared;
     this.#skipping = space === Space.APPLICATION ? new NumberSkipping(random) : undefined;
   }
@@ -89,13 +91,13 @@ export class PacketSpace implements ProbedSpace {
     const { packets } = this;
     if (this.#skipping?.skips(packets.next) === true) {
       this.#makeRoom();
-      packets.add(0, 0, this.carried.start, 0, 0);
+      packets.add(0, 0, this.frames.start, 0, 0);
     }
     return packets.next;
   }
 
   onSent(packet: SentPacket, now: number): void {
-    const { packets, carried } = this;
+    const { packets, frames } = this;
     const { bytes } = packet;
     this.#makeRoom();
     const isOnPath = packet.inFlight && !packet.offPath;
@@ -105,8 +107,8 @@ export class PacketSpace implements ProbedSpace {
     if (packet.mtuProbe) flags |= MTU_PROBE;
     if (packet.ect0) flags |= ECT0;
     const { number } = packet;
-    packets.add(bytes, flags, carried.start, carried.count, now);
-    carried.take();
+    packets.add(bytes, flags, frames.start, frames.count, now);
+    frames.take();
     if (packet.ect0) this.#shared.ecn.onSent(this.space);
     if (isOnPath) this.#shared.control.onSent(packets.facts, packets.slot(number), bytes, now);
     if (!packet.ackEliciting) {
@@ -163,8 +165,11 @@ export class PacketSpace implements ProbedSpace {
       this.#settled(flags);
     }
     if (isOrdinary(flags)) sizes?.onAcknowledged(packets.bytes(number));
+    else if (this.#isProbeOfPath(number, flags)) {
+      sizes?.onProbeAcknowledged(packets.bytes(number), now);
+    }
     packets.markDone(number);
-    this.#settle('acknowledged', number);
+    this.frames.acknowledge(packets.framesStart(number), packets.framesCount(number));
   }
 
   /** Whether the round trip of a newly acknowledged packet is one of the path in use. */
@@ -217,7 +222,7 @@ export class PacketSpace implements ProbedSpace {
     ) {
       const flags = packets.flags(n);
       if ((flags & ACK_ELICITING) === 0 || (flags & (OFF_PATH | MTU_PROBE)) !== 0) continue;
-      this.#settle('lost', n);
+      this.#repeat(n);
       left--;
     }
   }
@@ -232,7 +237,7 @@ export class PacketSpace implements ProbedSpace {
       const flags = packets.flags(n);
       if ((flags & LOST) === 0) {
         this.#discount(n, flags);
-        if (report) this.#settle('lost', n);
+        if (report) this.#repeat(n);
       }
       packets.markDone(n);
     }
@@ -248,14 +253,14 @@ export class PacketSpace implements ProbedSpace {
     this.isDiscarded = true;
     this.giveUp(false);
     this.packets.free();
-    this.carried.free();
+    this.frames.free();
   }
 
   /** Returns the memory of a burst, as far as its packets are forgotten. */
   trim(lostBefore: number): void {
     this.release(lostBefore);
     this.packets.trim();
-    this.carried.trim();
+    this.frames.trim();
   }
 
   /** What is in flight does not count on the path that is used from now on. */
@@ -271,11 +276,9 @@ export class PacketSpace implements ProbedSpace {
 
   /** Forgets packets that are done, and those that were lost until `lostBefore`. */
   release(lostBefore: number): void {
-    const { packets, carried } = this;
+    const { packets, frames } = this;
     packets.advance(lostBefore);
-    carried.release(
-      packets.base < packets.next ? packets.carriedStart(packets.base) : carried.start,
-    );
+    frames.release(packets.base < packets.next ? packets.framesStart(packets.base) : frames.start);
   }
 
   #isOnPath(number: number): boolean {
@@ -297,7 +300,7 @@ export class PacketSpace implements ProbedSpace {
     this.#settled(flags);
     if ((flags & ECT0) !== 0) ecn.onLost();
     if ((flags & MTU_PROBE) !== 0) {
-      this.#discount(number, flags);
+      this.#loseProbe(number, flags, now);
     } else if ((flags & COUNTED) !== 0) {
       const sentAt = packets.sentAt(number);
       reordering.onLoss(now, sentAt);
@@ -307,7 +310,19 @@ export class PacketSpace implements ProbedSpace {
         this.#persistent.onLost(sentAt, control.rtt.firstSampleAt);
       }
     }
-    this.#settle('lost', number);
+    this.#repeat(number);
+  }
+
+  /** The loss of a DPLPMTUD probe says nothing of congestion (RFC 9000 §14.4). */
+  #loseProbe(number: number, flags: number, now: number): void {
+    this.#discount(number, flags);
+    if (!this.#isProbeOfPath(number, flags)) return;
+    this.#shared.sizes?.onProbeLost(this.packets.bytes(number), now);
+  }
+
+  /** Whether it is a DPLPMTUD probe of the path in use: what another path takes says nothing of this one. */
+  #isProbeOfPath(number: number, flags: number): boolean {
+    return (flags & MTU_PROBE) !== 0 && this.#isOnPath(number);
   }
 
   /** Without an acknowledgement and without a loss it counts in flight no more. */
@@ -323,13 +338,10 @@ export class PacketSpace implements ProbedSpace {
     if ((flags & ACK_ELICITING) !== 0 && (flags & OFF_PATH) === 0) this.elicitingInFlight--;
   }
 
-  #settle(outcome: 'acknowledged' | 'lost', number: number): void {
-    const { packets, carried } = this;
-    const count = packets.carriedCount(number);
-    // What another path takes says nothing of this one.
-    const isForeign = (packets.flags(number) & MTU_PROBE) !== 0 && !this.#isOnPath(number);
-    if (count === 0 || isForeign) return;
-    carried.settle(outcome, packets.carriedStart(number), count, this.#shared.owner);
+  /** What a packet carried is sent again. */
+  #repeat(number: number): void {
+    const { packets } = this;
+    this.frames.lose(packets.framesStart(number), packets.framesCount(number));
   }
 
   /** Gives up the oldest packet when the ring is full. */
@@ -340,10 +352,11 @@ export class PacketSpace implements ProbedSpace {
     if (!packets.isFull) return;
     const oldest = packets.base;
     const flags = packets.flags(oldest);
-    this.#discount(oldest, flags);
+    if ((flags & MTU_PROBE) !== 0) this.#loseProbe(oldest, flags, this.lastElicitingAt);
+    else this.#discount(oldest, flags);
     this.#settled(flags);
     packets.markDone(oldest);
-    this.#settle('lost', oldest);
+    this.#repeat(oldest);
     this.release(Infinity);
   }
 }

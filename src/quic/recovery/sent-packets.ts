@@ -36,9 +36,9 @@ export class SentPackets {
   #bytes = NO_COUNTS;
   #sentAt = NO_NUMBERS;
   #lostAt = NO_NUMBERS;
-  /** The first row of what it carried, and their number. */
-  #carriedStart = NO_NUMBERS;
-  #carriedCount = NO_COUNTS;
+  /** The position of its first frame in `SentFrames`, and their number. */
+  #framesStart = NO_NUMBERS;
+  #framesCount = NO_COUNTS;
   /** Of a packet that is done: a later one, with none between that is not done. */
   #skipTo = NO_NUMBERS;
   #base = 0;
@@ -91,16 +91,16 @@ export class SentPackets {
     return this.#sentAt[number % this.#capacity] as number;
   }
 
-  carriedStart(number: number): number {
-    return this.#carriedStart[number % this.#capacity] as number;
+  framesStart(number: number): number {
+    return this.#framesStart[number % this.#capacity] as number;
   }
 
-  carriedCount(number: number): number {
-    return this.#carriedCount[number % this.#capacity] as number;
+  framesCount(number: number): number {
+    return this.#framesCount[number % this.#capacity] as number;
   }
 
   /** Adds the packet `next`; the ring must not be full. */
-  add(bytes: number, flags: number, carriedStart: number, carriedCount: number, now: number): void {
+  add(bytes: number, flags: number, framesStart: number, framesCount: number, now: number): void {
     if (this.#next - this.#base === this.#capacity) {
       this.#resize(Math.max(FIRST_PACKET_CAPACITY, this.#capacity * 2));
     }
@@ -108,8 +108,8 @@ export class SentPackets {
     this.#flags[slot] = flags;
     this.#bytes[slot] = bytes;
     this.#sentAt[slot] = now;
-    this.#carriedStart[slot] = carriedStart;
-    this.#carriedCount[slot] = carriedCount;
+    this.#framesStart[slot] = framesStart;
+    this.#framesCount[slot] = framesCount;
   }
 
   clearFlag(number: number, flag: number): void {
@@ -182,8 +182,8 @@ export class SentPackets {
     const bytes = new Uint16Array(capacity);
     const sentAt = new Float64Array(capacity);
     const lostAt = new Float64Array(capacity);
-    const carriedStart = new Float64Array(capacity);
-    const carriedCount = new Uint16Array(capacity);
+    const framesStart = new Float64Array(capacity);
+    const framesCount = new Uint16Array(capacity);
     const skipTo = new Float64Array(capacity);
     for (let number = this.#base; number < this.#next; number++) {
       const from = number % this.#capacity;
@@ -193,8 +193,8 @@ export class SentPackets {
       bytes[to] = this.#bytes[from] as number;
       sentAt[to] = this.#sentAt[from] as number;
       lostAt[to] = this.#lostAt[from] as number;
-      carriedStart[to] = this.#carriedStart[from] as number;
-      carriedCount[to] = this.#carriedCount[from] as number;
+      framesStart[to] = this.#framesStart[from] as number;
+      framesCount[to] = this.#framesCount[from] as number;
       skipTo[to] = this.#skipTo[from] as number;
     }
     this.#facts = facts;
@@ -202,8 +202,8 @@ export class SentPackets {
     this.#bytes = bytes;
     this.#sentAt = sentAt;
     this.#lostAt = lostAt;
-    this.#carriedStart = carriedStart;
-    this.#carriedCount = carriedCount;
+    this.#framesStart = framesStart;
+    this.#framesCount = framesCount;
     this.#skipTo = skipTo;
     this.#capacity = capacity;
   }

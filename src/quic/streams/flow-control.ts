@@ -1,3 +1,6 @@
+import type { DeliveryListener, DeliveryOwner, FrameLog } from '../recovery/delivery.ts';
+import { GrantedLimit } from './granted-limit.ts';
+
 /** What growing windows know of time; shared by all windows of a connection. */
 export interface Pace {
   /** Milliseconds, as of the last call that brought the time along. */
@@ -33,37 +36,35 @@ const UPDATES_PER_WINDOW = 4;
  * A reader keeps up when it gets to the end of what it can read, however much that was: a gap that is
  * filled makes megabytes readable at once, and what waits behind a gap is not its delay.
  */
-export class ReceiveWindow {
+export class FlowControlWindow extends GrantedLimit {
   #size: number;
   #max: number;
   readonly #proven: number;
   readonly #pace: Pace;
   /** The end of what may be forgotten here: read, dropped, or credited back. */
   #released = 0;
-  #announced: number;
   /** Bytes consumed since `#measuredFrom`, which decide whether the window grows. */
   #measured = 0;
   #measuredFrom: number;
-  #isPending = false;
+  readonly #owner: DeliveryOwner | undefined;
 
-  /** @param proven what the window grows to at least, in its first step. */
-  constructor(size: number, max: number, pace: Pace, proven = size) {
+  /**
+   * @param proven what the window grows to at least, in its first step.
+   * @param owner of a stream's window: the stream.
+   */
+  constructor(size: number, max: number, pace: Pace, proven = size, owner?: DeliveryOwner) {
+    super(size);
+    this.#owner = owner;
     this.#size = size;
     this.#max = Math.max(size, max);
     this.#proven = proven;
     this.#pace = pace;
     this.#measuredFrom = pace.now;
-    this.#announced = size;
   }
 
   /** The window at present, in bytes. */
   get size(): number {
     return this.#size;
-  }
-
-  /** The last limit that was given to the peer. */
-  get announced(): number {
-    return this.#announced;
   }
 
   /**
@@ -73,19 +74,10 @@ export class ReceiveWindow {
    * @param low when it has no more left than that, it gets whatever there is; -1 for never.
    */
   isUpdateDue(used: number, low: number): boolean {
-    if (this.#isPending) return true;
-    if (this.#gain <= 0) return false;
-    return this.#gain >= this.#size / UPDATES_PER_WINDOW || this.#announced - used <= low;
-  }
-
-  /** The frame with a limit was lost: it is due again if that limit still holds (§13.3). */
-  lost(limit: number): void {
-    if (limit === this.#announced) this.#isPending = true;
-  }
-
-  /** The peer says that it is blocked: it gets what there is. */
-  request(): void {
-    if (this.#gain > 0) this.#isPending = true;
+    if (this.isPending) return true;
+    const gain = this.next - this.announced;
+    if (gain <= 0) return false;
+    return gain >= this.#size / UPDATES_PER_WINDOW || this.announced - used <= low;
   }
 
   /** As many bytes more may be forgotten, which the peer may then send anew. */
@@ -113,16 +105,13 @@ export class ReceiveWindow {
     this.#measuredFrom = this.#pace.now;
   }
 
-  /** The limit that `announce` would give. */
-  get next(): number {
+  override get next(): number {
     return this.#released + this.#size;
   }
 
-  /** The limit to give to the peer now. */
-  announce(): number {
-    this.#announced += this.#gain;
-    this.#isPending = false;
-    return this.#announced;
+  override onLost(limit: number): void {
+    super.onLost(limit);
+    this.#owner?.onDelivery();
   }
 
   #grow(room: number): void {
@@ -137,11 +126,6 @@ export class ReceiveWindow {
     const wanted = Math.max(twice, this.#proven);
     const next = Math.min(this.#max, wanted <= room ? wanted : twice);
     if (next <= room) this.#size = next;
-  }
-
-  /** What a new limit would allow beyond the last one. */
-  get #gain(): number {
-    return this.#released + this.#size - this.#announced;
   }
 }
 
@@ -172,7 +156,7 @@ const GROWTH_OF_ONE = 1 / 2;
  * bound nothing is credited any more.
  */
 export class ConnectionReceiveWindow {
-  readonly #window: ReceiveWindow;
+  readonly #window: FlowControlWindow;
   #memory: ReceiveMemory;
   #received = 0;
   #consumed = 0;
@@ -186,7 +170,7 @@ export class ConnectionReceiveWindow {
 
   constructor(memory: ReceiveMemory, pace: Pace) {
     this.#memory = memory;
-    this.#window = new ReceiveWindow(memory.window, memory.maxWindow, pace);
+    this.#window = new FlowControlWindow(memory.window, memory.maxWindow, pace);
   }
 
   /** There is more memory from now on. */
@@ -230,10 +214,6 @@ export class ConnectionReceiveWindow {
     return this.#window.isUpdateDue(this.#received, LOW_CREDIT);
   }
 
-  lost(limit: number): void {
-    this.#window.lost(limit);
-  }
-
   request(): void {
     this.#window.request();
   }
@@ -267,8 +247,8 @@ export class ConnectionReceiveWindow {
     return this.#window.next;
   }
 
-  announce(): number {
-    return this.#window.announce();
+  announce(log: FrameLog): number {
+    return this.#window.announce(log);
   }
 
   #settle(): void {
@@ -281,11 +261,17 @@ export class ConnectionReceiveWindow {
 }
 
 /** What the peer grants this side, in bytes or in streams. */
-export class SendCredit {
+export class SendCredit implements DeliveryListener {
+  readonly #owner: DeliveryOwner | undefined;
   #limit = 0;
   #used = 0;
   /** The limit that the peer was told to be too low. */
   #blockedAt = -1;
+
+  /** @param owner of a stream's credit: the stream. */
+  constructor(owner?: DeliveryOwner) {
+    this.#owner = owner;
+  }
 
   get limit(): number {
     return this.#limit;
@@ -315,14 +301,21 @@ export class SendCredit {
     return this.#used === this.#limit && this.#blockedAt !== this.#limit;
   }
 
-  /** The frame has been written. */
-  reportBlocked(): number {
+  /** Returns the limit to write into a frame of the packet of `log`. */
+  reportBlocked(log: FrameLog): number {
     this.#blockedAt = this.#limit;
+    log.add(this, this.#limit);
     return this.#limit;
   }
 
-  /** The frame that named a limit was lost: it is sent again if that limit still holds. */
-  blockedLost(limit: number): void {
-    if (limit === this.#blockedAt) this.#blockedAt = -1;
+  onAcknowledged(): void {
+    // Nothing was waiting for it.
+  }
+
+  /** The frame is sent again if its limit still holds (§13.3). */
+  onLost(limit: number): void {
+    if (limit !== this.#blockedAt) return;
+    this.#blockedAt = -1;
+    this.#owner?.onDelivery();
   }
 }

@@ -38,7 +38,7 @@ export const UNAUTHENTICATED_WINDOW = 64 * KIB;
 
 /*
  * Gaps in what was received have no bound of their own: what they cost follows the bytes that have come
- * (`Reassembly`).
+ * (`StreamReassembly`).
  */
 
 /**

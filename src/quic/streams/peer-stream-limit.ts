@@ -1,3 +1,4 @@
+import { GrantedLimit } from './granted-limit.ts';
 import { STREAMS_AHEAD } from './limits.ts';
 
 /** A new limit is given for every quarter of what the peer may open at a time: its loss is no stall. */
@@ -10,17 +11,15 @@ const LOW = 1 / 8;
  * How many streams of one kind the peer may open (RFC 9000 §4.6): so many at once, and never more than
  * `STREAMS_AHEAD` beyond those that it has opened, because one frame opens all streams up to its own.
  */
-export class PeerStreamLimit {
+export class PeerStreamLimit extends GrantedLimit {
   #atOnce: number;
-  #announced: number;
   #opened = 0;
   #closed = 0;
-  #isPending = false;
 
   /** @param atOnce is announced in the transport parameters. */
   constructor(atOnce: number) {
+    super(atOnce);
     this.#atOnce = atOnce;
-    this.#announced = atOnce;
   }
 
   /** Streams that the peer has opened so far: the index of the next one. */
@@ -28,24 +27,19 @@ export class PeerStreamLimit {
     return this.#opened;
   }
 
-  /** The last limit that the peer was given. */
-  get announced(): number {
-    return this.#announced;
-  }
-
-  /** The limit that `announce` would give. It never falls (§4.6). */
-  get next(): number {
+  /** It never falls (§4.6). */
+  override get next(): number {
     const next = Math.min(this.#closed + this.#atOnce, this.#opened + STREAMS_AHEAD);
-    return Math.max(next, this.#announced);
+    return Math.max(next, this.announced);
   }
 
   /** Whether the peer should get a new limit by now. */
   get isUpdateDue(): boolean {
-    if (this.#isPending) return true;
-    const gain = this.next - this.#announced;
+    if (this.isPending) return true;
+    const gain = this.next - this.announced;
     if (gain === 0) return false;
     const most = Math.min(this.#atOnce, STREAMS_AHEAD);
-    return gain >= most / UPDATES || this.#announced - this.#opened <= most * LOW;
+    return gain >= most / UPDATES || this.announced - this.#opened <= most * LOW;
   }
 
   /** So many may be open at once from now on. What was announced cannot be taken back. */
@@ -61,22 +55,5 @@ export class PeerStreamLimit {
   /** One that was open is closed. */
   close(): void {
     this.#closed++;
-  }
-
-  /** The peer says that it is blocked: it gets what there is. */
-  request(): void {
-    if (this.next > this.#announced) this.#isPending = true;
-  }
-
-  /** The frame with a limit was lost: it is due again if that limit still holds (§13.3). */
-  lost(limit: number): void {
-    if (limit === this.#announced) this.#isPending = true;
-  }
-
-  /** The limit to give to the peer now. */
-  announce(): number {
-    this.#announced = this.next;
-    this.#isPending = false;
-    return this.#announced;
   }
 }

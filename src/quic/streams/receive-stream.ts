@@ -1,9 +1,10 @@
 import { QuicError, TransportErrorCode } from '../errors.ts';
+import { type DeliveryOwner, DeliveryFlag, type FrameLog } from '../recovery/delivery.ts';
 import { FrameType } from '../wire/frame-types.ts';
 import type { Verdict } from '../wire/frame-visitor.ts';
-import { type ConnectionReceiveWindow, type Pace, ReceiveWindow } from './flow-control.ts';
+import { type ConnectionReceiveWindow, type Pace, FlowControlWindow } from './flow-control.ts';
 import type { StreamGrants } from './grants.ts';
-import { Reassembly } from './reassembly.ts';
+import { StreamReassembly } from './stream-reassembly.ts';
 
 const { FINAL_SIZE_ERROR, FLOW_CONTROL_ERROR } = TransportErrorCode;
 
@@ -22,8 +23,8 @@ export const END_OF_STREAM = 'end';
 /** The receiving part of a stream: order, final size, flow control. */
 export class ReceiveStream {
   readonly #connection: ConnectionReceiveWindow;
-  readonly #window: ReceiveWindow;
-  readonly #data = new Reassembly();
+  readonly #window: FlowControlWindow;
+  readonly #data = new StreamReassembly();
   readonly #firstWindow: number;
   /** By how much the window has grown, as the connection counts it. */
   #growth = 0;
@@ -35,7 +36,9 @@ export class ReceiveStream {
   #finalSize = -1;
   #resetCode = 0;
   #stopCode: number | undefined;
-  #stopPending = false;
+  /** The delivery of STOP_SENDING. */
+  #stop: DeliveryFlag | undefined;
+  readonly #owner: DeliveryOwner | undefined;
 
   constructor(
     {
@@ -45,8 +48,16 @@ export class ReceiveStream {
     }: Pick<StreamGrants, 'streamWindow' | 'provenStreamWindow' | 'maxStreamWindow'>,
     connection: ConnectionReceiveWindow,
     pace: Pace,
+    owner: DeliveryOwner,
   ) {
-    this.#window = new ReceiveWindow(streamWindow, maxStreamWindow, pace, provenStreamWindow);
+    this.#owner = owner;
+    this.#window = new FlowControlWindow(
+      streamWindow,
+      maxStreamWindow,
+      pace,
+      provenStreamWindow,
+      owner,
+    );
     this.#firstWindow = streamWindow;
     this.#connection = connection;
   }
@@ -149,22 +160,19 @@ export class ReceiveStream {
   stop(code: number): void {
     if (this.#stopCode !== undefined || this.isDone) return;
     this.#stopCode = code;
-    this.#stopPending = this.#finalSize < 0;
+    this.#stop = new DeliveryFlag(this.#owner);
+    this.#stop.request();
     this.#discard();
     this.#releaseGrowth();
   }
 
   /** The code of the STOP_SENDING that is due. */
   get stopDue(): number | undefined {
-    return this.#stopPending && this.#finalSize < 0 ? this.#stopCode : undefined;
+    return this.#stop?.isDue === true && this.#finalSize < 0 ? this.#stopCode : undefined;
   }
 
-  stopWritten(): void {
-    this.#stopPending = false;
-  }
-
-  stopLost(): void {
-    this.#stopPending = true;
+  onStopSent(log: FrameLog): void {
+    this.#stop?.onSent(log);
   }
 
   /** Whether MAX_STREAM_DATA is due; not for a stream whose size is known or that is not read. */
@@ -178,12 +186,8 @@ export class ReceiveStream {
   }
 
   /** The limit to write into MAX_STREAM_DATA. */
-  announceLimit(): number {
-    return this.#window.announce();
-  }
-
-  limitLost(limit: number): void {
-    this.#window.lost(limit);
+  announceLimit(log: FrameLog): number {
+    return this.#window.announce(log);
   }
 
   /** STREAM_DATA_BLOCKED (§19.13). */

@@ -2,7 +2,8 @@ import type { SendCredit } from './flow-control.ts';
 import { Fifo } from '../../collections/fifo.ts';
 import { STREAM_TURN } from './limits.ts';
 import type { Stream } from './stream.ts';
-import { type StreamFrameNotes, writeStreamControl } from './control-frames.ts';
+import type { FrameLog } from '../recovery/delivery.ts';
+import { writeStreamControl } from './control-frames.ts';
 
 /**
  * Which stream writes next. Only streams that have something to send are in a queue, so idle ones cost
@@ -18,7 +19,7 @@ import { type StreamFrameNotes, writeStreamControl } from './control-frames.ts';
 export class Scheduler {
   readonly #control = new Fifo<Stream>();
   readonly #repair = new Fifo<Stream>();
-  readonly #newcomers = new Fifo<Stream>();
+  readonly #newlyActive = new Fifo<Stream>();
   readonly #fresh = new Fifo<Stream>();
   readonly #credit: SendCredit;
   readonly #onDrained: (stream: Stream) => void;
@@ -48,7 +49,7 @@ export class Scheduler {
     }
     if (!stream.isInFresh && send.hasFresh) {
       stream.isInFresh = true;
-      this.#newcomers.push(stream);
+      this.#newlyActive.push(stream);
     }
   }
 
@@ -74,30 +75,30 @@ export class Scheduler {
   }
 
   /** Writes control frames of streams. Returns the offset behind them. */
-  writeControl(out: Uint8Array, at: number, limit: number, carried: StreamFrameNotes): number {
+  writeControl(out: Uint8Array, at: number, limit: number, log: FrameLog): number {
     let next = at;
     for (;;) {
       const stream = this.#nextControl();
-      if (!stream || carried.isPacketFull) return next;
-      next = writeStreamControl(stream, out, next, limit, carried);
+      if (!stream || log.isPacketFull) return next;
+      next = writeStreamControl(stream, out, next, limit, log);
       if (stream.hasControl) return next; // no room for the rest
     }
   }
 
   /** Writes STREAM frames. Returns the offset behind them. */
-  writeData(out: Uint8Array, at: number, limit: number, carried: StreamFrameNotes): number {
+  writeData(out: Uint8Array, at: number, limit: number, log: FrameLog): number {
     let next = at;
     for (let stream = this.#nextRepair(); stream; stream = this.#nextRepair()) {
-      if (carried.isPacketFull) return next;
-      const after = stream.send?.writeRepair(out, next, limit, carried) ?? next;
+      if (log.isPacketFull) return next;
+      const after = stream.send?.writeRepair(out, next, limit, log) ?? next;
       if (after === next) return next;
       next = after;
     }
     for (let stream = this.#nextFresh(); stream; stream = this.#nextFresh()) {
-      if (carried.isPacketFull || this.#credit.available === 0) return next;
+      if (log.isPacketFull || this.#credit.available === 0) return next;
       const { send } = stream;
       if (!send) return next;
-      const after = send.writeFresh(out, next, limit, this.#credit.available, carried);
+      const after = send.writeFresh(out, next, limit, this.#credit.available, log);
       if (after === next) return next;
       next = after;
       this.#credit.use(send.written);
@@ -132,9 +133,9 @@ export class Scheduler {
 
   #nextFresh(): Stream | undefined {
     // Those that drained or were reset before their first turn have none.
-    for (let stream = this.#newcomers.peek(); stream; stream = this.#newcomers.peek()) {
+    for (let stream = this.#newlyActive.peek(); stream; stream = this.#newlyActive.peek()) {
       if (stream.send?.hasFresh) return stream;
-      this.#newcomers.shift();
+      this.#newlyActive.shift();
       stream.isInFresh = false;
     }
     let stream = this.#fresh.peek();
@@ -149,7 +150,7 @@ export class Scheduler {
 
   /** The stream at the head, of newcomers or of the others, is the last one now. */
   #endTurn(stream: Stream): void {
-    if (this.#newcomers.peek() === stream) this.#newcomers.shift();
+    if (this.#newlyActive.peek() === stream) this.#newlyActive.shift();
     else this.#fresh.shift();
     stream.turnSent = 0;
     this.#fresh.push(stream);

@@ -1,5 +1,10 @@
 import { freeChunk } from '../../net/links/spent-chunk.ts';
-import type { CarriedLog } from '../recovery/carried.ts';
+import {
+  DeliveryFlag,
+  type DeliveryListener,
+  type DeliveryOwner,
+  type FrameLog,
+} from '../recovery/delivery.ts';
 import { fittingSize, streamHeaderSize, writeStreamHeader } from '../wire/frame-writers.ts';
 import { copyBytes } from '../../collections/copy-bytes.ts';
 import { Fifo } from '../../collections/fifo.ts';
@@ -33,9 +38,10 @@ export interface QueuedBytes {
 const MIN_PART = 32;
 
 /** The sending part of a stream: chunks until their acknowledgement, lost ranges, FIN, reset. */
-export class SendStream {
+export class SendStream implements DeliveryListener {
   readonly #id: number;
-  readonly #credit = new SendCredit();
+  readonly #owner: DeliveryOwner;
+  readonly #credit: SendCredit;
   readonly #shared: QueuedBytes;
   readonly #chunks = new Fifo<Chunk>();
   #state: SendState = 'ready';
@@ -52,18 +58,21 @@ export class SendStream {
   #finAcknowledged = false;
   #writerWaits = false;
   #resetCode = 0;
-  #resetPending = false;
+  /** The delivery of RESET_STREAM. */
+  #reset: DeliveryFlag | undefined;
   #written = 0;
 
   /** @param shared counts for all streams of the connection. */
-  constructor(id: number, limit: number, shared: QueuedBytes) {
+  constructor(id: number, limit: number, shared: QueuedBytes, owner: DeliveryOwner) {
     this.#id = id;
+    this.#owner = owner;
     this.#shared = shared;
+    this.#credit = new SendCredit(owner);
     this.#credit.raise(limit);
   }
 
   get state(): SendState {
-    return this.#state;
+    return this.#reset?.isDelivered === true ? 'reset-acknowledged' : this.#state;
   }
 
   /** Whether the application may still write. */
@@ -73,7 +82,7 @@ export class SendStream {
 
   /** Whether nothing is left to do here. */
   get isDone(): boolean {
-    return this.#state === 'data-acknowledged' || this.#state === 'reset-acknowledged';
+    return this.#state === 'data-acknowledged' || this.#reset?.isDelivered === true;
   }
 
   /** Bytes that were queued and not sent yet. */
@@ -140,7 +149,8 @@ export class SendStream {
     if (this.isDone || this.#state === 'reset-sent') return false;
     this.#state = 'reset-sent';
     this.#resetCode = code;
-    this.#resetPending = true;
+    this.#reset = new DeliveryFlag(this.#owner);
+    this.#reset.request();
     this.#shared.total -= this.queued;
     this.#end = this.#credit.used;
     while (this.#chunks.size > 0) this.#dropChunk();
@@ -153,20 +163,11 @@ export class SendStream {
 
   /** The code of the RESET_STREAM that is due. */
   get resetDue(): number | undefined {
-    return this.#resetPending ? this.#resetCode : undefined;
+    return this.#reset?.isDue === true ? this.#resetCode : undefined;
   }
 
-  resetWritten(): void {
-    this.#resetPending = false;
-  }
-
-  resetLost(): void {
-    if (this.#state === 'reset-sent') this.#resetPending = true;
-  }
-
-  resetAcknowledged(): void {
-    if (this.#state === 'reset-sent') this.#state = 'reset-acknowledged';
-    this.#resetPending = false;
+  onResetSent(log: FrameLog): void {
+    this.#reset?.onSent(log);
   }
 
   get limit(): number {
@@ -183,23 +184,19 @@ export class SendStream {
     return this.queued > 0 && this.#credit.isBlockedUnreported;
   }
 
-  reportBlocked(): number {
-    return this.#credit.reportBlocked();
-  }
-
-  blockedLost(limit: number): void {
-    this.#credit.blockedLost(limit);
+  reportBlocked(log: FrameLog): number {
+    return this.#credit.reportBlocked(log);
   }
 
   /** Writes the first lost range as far as it fits, or FIN alone. Returns `at` when nothing fits. */
-  writeRepair(out: Uint8Array, at: number, limit: number, carried: StreamNotes): number {
+  writeRepair(out: Uint8Array, at: number, limit: number, log: FrameLog): number {
     const lost = this.#lost;
     if (!lost || lost.size === 0) {
-      return this.#writeRange(out, at, limit, this.#end, 0, carried);
+      return this.#writeRange(out, at, limit, this.#end, 0, log);
     }
     const start = lost.start(0);
     const wanted = lost.end(0) - start;
-    const next = this.#writeRange(out, at, limit, start, wanted, carried);
+    const next = this.#writeRange(out, at, limit, start, wanted, log);
     if (next > at) lost.remove(start, start + this.#written);
     return next;
   }
@@ -210,15 +207,9 @@ export class SendStream {
    *
    * @param credit bytes that the connection's limit allows.
    */
-  writeFresh(
-    out: Uint8Array,
-    at: number,
-    limit: number,
-    credit: number,
-    carried: StreamNotes,
-  ): number {
+  writeFresh(out: Uint8Array, at: number, limit: number, credit: number, log: FrameLog): number {
     const wanted = Math.min(this.queued, this.#credit.available, credit);
-    const next = this.#writeRange(out, at, limit, this.#credit.used, wanted, carried);
+    const next = this.#writeRange(out, at, limit, this.#credit.used, wanted, log);
     if (next > at) {
       this.#credit.use(this.#written);
       this.#shared.total -= this.#written;
@@ -233,20 +224,24 @@ export class SendStream {
     return this.#written;
   }
 
-  acknowledged(offset: number, size: number, fin: boolean): void {
+  /** A STREAM frame. @param fin 1 with FIN, else 0. */
+  onAcknowledged(offset: number, size: number, fin: number): void {
     if (this.#state === 'reset-sent' || this.isDone) return;
     const end = offset + size;
     this.#lost?.remove(offset, end);
     if (offset <= this.#base) this.#advance(end);
     else (this.#acknowledged ??= new RangeSet()).add(offset, end);
-    if (fin) {
+    if (fin === 1) {
       this.#finAcknowledged = true;
       this.#finLost = false;
     }
-    if (this.#finAcknowledged && this.#base === this.#end) this.#state = 'data-acknowledged';
+    if (!this.#finAcknowledged || this.#base !== this.#end) return;
+    this.#state = 'data-acknowledged';
+    this.#owner.onDelivery();
   }
 
-  lost(offset: number, size: number, fin: boolean): void {
+  /** A STREAM frame: what of it is not acknowledged is sent again. @param fin 1 with FIN, else 0. */
+  onLost(offset: number, size: number, fin: number): void {
     if (this.#state === 'reset-sent' || this.isDone) return;
     const start = Math.max(offset, this.#base);
     const end = offset + size;
@@ -261,7 +256,8 @@ export class SendStream {
         }
       }
     }
-    if (fin && !this.#finAcknowledged) this.#finLost = true;
+    if (fin === 1 && !this.#finAcknowledged) this.#finLost = true;
+    this.#owner.onDelivery();
   }
 
   get #isFinAloneDue(): boolean {
@@ -302,7 +298,7 @@ export class SendStream {
     limit: number,
     start: number,
     wanted: number,
-    carried: StreamNotes,
+    log: FrameLog,
   ): number {
     const room = limit - at - streamHeaderSize(this.#id, start, -1);
     const size = fittingSize(room, wanted);
@@ -310,7 +306,7 @@ export class SendStream {
     const fin = this.#isFinished && start + size === this.#end;
     const dataAt = writeStreamHeader(out, at, this.#id, start, size, fin);
     this.#copy(start, size, out, dataAt);
-    carried.stream(this.#id, start, size, fin);
+    log.add(this, start, size, fin ? 1 : 0);
     this.#written = size;
     if (fin) {
       this.#finSent = true;
@@ -339,6 +335,3 @@ export class SendStream {
     }
   }
 }
-
-/** Where STREAM frames are noted. */
-export type StreamNotes = Pick<CarriedLog, 'stream'>;

@@ -4,7 +4,7 @@ import {
   writeMaxStreams,
   writeStreamsBlocked,
 } from '../wire/frame-writers.ts';
-import type { StreamFrameNotes } from './control-frames.ts';
+import type { FrameLog } from '../recovery/delivery.ts';
 import { SendCredit } from './flow-control.ts';
 import { PeerStreamLimit } from './peer-stream-limit.ts';
 
@@ -51,11 +51,6 @@ export class StreamCounts {
     return true;
   }
 
-  /** STREAMS_BLOCKED was lost. */
-  blockedLost(limit: number): void {
-    this.#credit.blockedLost(limit);
-  }
-
   // ---- streams of the peer ----
 
   /** How many the peer has opened: the index of its next one. */
@@ -88,11 +83,6 @@ export class StreamCounts {
     if (limit < this.#limit.next) this.#limit.request();
   }
 
-  /** MAX_STREAMS was lost. */
-  limitLost(limit: number): void {
-    this.#limit.lost(limit);
-  }
-
   // ---- frames ----
 
   get hasFrames(): boolean {
@@ -100,23 +90,19 @@ export class StreamCounts {
   }
 
   /** Writes what is due, as far as it fits. Returns the offset behind it. */
-  writeFrames(out: Uint8Array, at: number, limit: number, carried: StreamFrameNotes): number {
+  writeFrames(out: Uint8Array, at: number, limit: number, log: FrameLog): number {
     const credit = this.#credit;
     const own = this.#limit;
     let next = at;
-    if (own.isUpdateDue && next + maxStreamsSize(own.next) <= limit && !carried.isPacketFull) {
-      const granted = own.announce();
-      next = writeMaxStreams(out, next, this.#isBidirectional, granted);
-      carried.maxStreams(this.#isBidirectional, granted);
+    if (own.isUpdateDue && next + maxStreamsSize(own.next) <= limit && !log.isPacketFull) {
+      next = writeMaxStreams(out, next, this.#isBidirectional, own.announce(log));
     }
     if (
       this.#isBlockedDue &&
       next + streamsBlockedSize(credit.limit) <= limit &&
-      !carried.isPacketFull
+      !log.isPacketFull
     ) {
-      const blockedAt = credit.reportBlocked();
-      next = writeStreamsBlocked(out, next, this.#isBidirectional, blockedAt);
-      carried.streamsBlocked(this.#isBidirectional, blockedAt);
+      next = writeStreamsBlocked(out, next, this.#isBidirectional, credit.reportBlocked(log));
     }
     return next;
   }

@@ -1,13 +1,21 @@
+import type { DeliveryOwner } from '../recovery/delivery.ts';
 import type { ReceiveStream } from './receive-stream.ts';
 import type { SendStream } from './send-stream.ts';
 
+/** The table that a stream is in, as far as the stream uses it. */
+export interface StreamOwner {
+  /** After a change of a stream: queues what is due, and forgets the stream when it is closed. */
+  settle(stream: Stream): void;
+}
+
 /** A stream of the table: one part or both, and where it waits. */
-export class Stream {
+export class Stream implements DeliveryOwner {
   readonly id: number;
-  /** `undefined` for a unidirectional stream of the peer. */
-  readonly send: SendStream | undefined;
-  /** `undefined` for a unidirectional stream of this side. */
-  readonly receive: ReceiveStream | undefined;
+  readonly #table: StreamOwner;
+  /** Set once, by the table; `undefined` for a unidirectional stream of the peer. */
+  send: SendStream | undefined;
+  /** Set once, by the table; `undefined` for a unidirectional stream of this side. */
+  receive: ReceiveStream | undefined;
   /** Whether it waits in the scheduler's queues; each holds it once. */
   isInControl = false;
   isInRepair = false;
@@ -17,10 +25,13 @@ export class Stream {
   /** Whether the application has read everything, so that it is to be notified of more. */
   isReaderWaiting = true;
 
-  constructor(id: number, send: SendStream | undefined, receive: ReceiveStream | undefined) {
+  constructor(id: number, table: StreamOwner) {
     this.id = id;
-    this.send = send;
-    this.receive = receive;
+    this.#table = table;
+  }
+
+  onDelivery(): void {
+    this.#table.settle(this);
   }
 
   get isDone(): boolean {

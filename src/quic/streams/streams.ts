@@ -7,8 +7,7 @@ import {
   writeDataBlocked,
   writeMaxData,
 } from '../wire/frame-writers.ts';
-import { CarriedStreams } from './carried-streams.ts';
-import type { StreamFrameNotes } from './control-frames.ts';
+import type { FrameLog } from '../recovery/delivery.ts';
 import { Fifo } from '../../collections/fifo.ts';
 import { ConnectionReceiveWindow, type Pace, SendCredit } from './flow-control.ts';
 import {
@@ -20,12 +19,11 @@ import {
 import type { END_OF_STREAM } from './receive-stream.ts';
 import { Scheduler } from './scheduler.ts';
 import type { StreamEvent } from './stream-events.ts';
-import type { Side } from './stream-ids.ts';
-import { StreamTable } from './stream-table.ts';
+import type { Role } from './stream-ids.ts';
+import { OpenStreams } from './open-streams.ts';
 
 export { DEFAULT_STREAM_GRANTS, type PeerGrants, type StreamGrants } from './grants.ts';
 export { END_OF_STREAM } from './receive-stream.ts';
-export type { StreamFrameNotes } from './control-frames.ts';
 
 /**
  * The streams of a connection (RFC 9000 §2 to §4): ids, states, limits, flow control, and the frames
@@ -40,19 +38,17 @@ export class Streams {
     this.#events.push({ kind: 'stream-writable', id: stream.id });
   });
   readonly #events = new Fifo<StreamEvent>();
-  readonly #table: StreamTable;
+  readonly #table: OpenStreams;
   readonly #grants: StreamGrants;
-  /** Takes what became of the frames that packets carried. */
-  readonly carried: CarriedStreams;
 
   /** @param isPeerKnown whether it need not authenticate itself: see `onAuthenticated`. */
-  constructor(side: Side, grants: StreamGrants = DEFAULT_STREAM_GRANTS, isPeerKnown = true) {
+  constructor(side: Role, grants: StreamGrants = DEFAULT_STREAM_GRANTS, isPeerKnown = true) {
     const pace = this.#pace;
     const scheduler = this.#scheduler;
     const receiveWindow = new ConnectionReceiveWindow(receiveMemory(grants, isPeerKnown), pace);
     this.#grants = grants;
     this.#receiveWindow = receiveWindow;
-    this.#table = new StreamTable({
+    this.#table = new OpenStreams({
       side,
       grants,
       pace,
@@ -60,7 +56,6 @@ export class Streams {
       scheduler,
       events: this.#events,
     });
-    this.carried = new CarriedStreams(this.#table, scheduler, this.#credit, receiveWindow);
   }
 
   /** The peer's transport parameters have arrived. Before, nothing can be opened or sent. */
@@ -307,38 +302,29 @@ export class Streams {
    * Writes what is due between `at` and `limit`: control frames, lost ranges, new data of the stream
    * whose turn it is. Returns the offset behind it; `at` when nothing fitted.
    */
-  writeFrames(out: Uint8Array, at: number, limit: number, carried: StreamFrameNotes): number {
-    let next = this.#writeConnectionControl(out, at, limit, carried);
-    next = this.#scheduler.writeControl(out, next, limit, carried);
-    return this.#scheduler.writeData(out, next, limit, carried);
+  writeFrames(out: Uint8Array, at: number, limit: number, log: FrameLog): number {
+    let next = this.#writeConnectionControl(out, at, limit, log);
+    next = this.#scheduler.writeControl(out, next, limit, log);
+    return this.#scheduler.writeData(out, next, limit, log);
   }
 
   get #isBlockedDue(): boolean {
     return this.#credit.isBlockedUnreported && this.#scheduler.isBlocked;
   }
 
-  #writeConnectionControl(
-    out: Uint8Array,
-    at: number,
-    limit: number,
-    carried: StreamFrameNotes,
-  ): number {
+  #writeConnectionControl(out: Uint8Array, at: number, limit: number, log: FrameLog): number {
     let next = at;
     const window = this.#receiveWindow;
-    if (window.isUpdateDue && next + maxDataSize(window.next) <= limit && !carried.isPacketFull) {
-      const granted = window.announce();
-      next = writeMaxData(out, next, granted);
-      carried.maxData(granted);
+    if (window.isUpdateDue && next + maxDataSize(window.next) <= limit && !log.isPacketFull) {
+      next = writeMaxData(out, next, window.announce(log));
     }
-    for (const counts of this.#table.counts) next = counts.writeFrames(out, next, limit, carried);
+    for (const counts of this.#table.counts) next = counts.writeFrames(out, next, limit, log);
     if (
       this.#isBlockedDue &&
       next + dataBlockedSize(this.#credit.limit) <= limit &&
-      !carried.isPacketFull
+      !log.isPacketFull
     ) {
-      const blockedAt = this.#credit.reportBlocked();
-      next = writeDataBlocked(out, next, blockedAt);
-      carried.dataBlocked(blockedAt);
+      next = writeDataBlocked(out, next, this.#credit.reportBlocked(log));
     }
     return next;
   }

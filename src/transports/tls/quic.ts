@@ -10,7 +10,7 @@ import type {
   ServerTls,
   TlsEvents,
   TlsHandshake,
-} from '../../quic/connection/tls-port.ts';
+} from '../../quic/connection/tls-handshake.ts';
 import type { TlsClientSpec, TlsServerSpec } from '../../spec.ts';
 import { trustStore } from './trust-store.ts';
 

@@ -1,10 +1,7 @@
-import type { ConnectionEvent } from '../../../src/quic/connection/connection-events.ts';
+import type { ConnectionEvent } from '../../../src/quic/connection/event-queue.ts';
 import type { ConnectionCore } from '../../../src/quic/endpoint/connection-driver.ts';
-import type {
-  ClientOptions,
-  ConnectionStatistics,
-  ServerOptions,
-} from '../../../src/quic/connection/connection.ts';
+import type { ClientOptions, ServerOptions } from '../../../src/quic/connection/quic-core.ts';
+import type { ConnectionStatistics } from '../../../src/quic/connection/telemetry.ts';
 import type { CloseReason } from '../../../src/quic/contract.ts';
 import type { TransmitBatch } from '../../../src/net/sockets/transmit-batch.ts';
 import { copyEndpoint, type IpEndpoint } from '../../../src/ip/ip-endpoint.ts';

@@ -3,7 +3,7 @@ import type {
   ServerTls,
   TlsEvents,
   TlsHandshake,
-} from '../../../src/quic/connection/tls-port.ts';
+} from '../../../src/quic/connection/tls-handshake.ts';
 
 /** TLS that sends other transport parameters than its connection wants to. */
 export class OtherParameters implements ClientTls, ServerTls {

@@ -6,10 +6,10 @@ import {
 } from '../../../src/quic/connection/connection-settings.ts';
 import {
   type ClientOptions,
-  Connection,
+  QuicCore,
   type ServerOptions,
-} from '../../../src/quic/connection/connection.ts';
-import type { ClientTls, ServerTls } from '../../../src/quic/connection/tls-port.ts';
+} from '../../../src/quic/connection/quic-core.ts';
+import type { ClientTls, ServerTls } from '../../../src/quic/connection/tls-handshake.ts';
 import type { TraceEvent } from '../../../src/quic/trace.ts';
 import { PacketHeader, readPacketHeader } from '../../../src/quic/wire/packet-header.ts';
 import { SeededRandom } from '../simnet/seeded-random.ts';
@@ -87,7 +87,7 @@ export class Pair {
     this.serverIds = new TestIds(this.random);
     const trace: TraceEvent[] = [];
     this.client = new Peer(
-      Connection.client({
+      QuicCore.client({
         settings: { ...DEFAULT_SETTINGS, ...options.client },
         random: this.random,
         ids: this.clientIds,
@@ -224,7 +224,7 @@ export class Pair {
     }
     const { destinationIdOffset, destinationIdSize, sourceIdOffset, sourceIdSize } = header;
     const trace: TraceEvent[] = [];
-    const connection = Connection.server({
+    const connection = QuicCore.server({
       settings: { ...DEFAULT_SETTINGS, ...this.#options.server },
       random: this.random,
       ids: this.serverIds,

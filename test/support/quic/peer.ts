@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { Ecn } from '../../../src/ip/datagram-socket.ts';
 import { copyEndpoint, type IpEndpoint } from '../../../src/ip/ip-endpoint.ts';
-import type { ConnectionEvent } from '../../../src/quic/connection/connection-events.ts';
-import type { Connection, IdIssuer, IssuedId } from '../../../src/quic/connection/connection.ts';
+import type { ConnectionEvent } from '../../../src/quic/connection/event-queue.ts';
+import type { QuicCore, IdIssuer, RegisteredId } from '../../../src/quic/connection/quic-core.ts';
 import type { TraceEvent } from '../../../src/quic/trace.ts';
 import { TransmitBatch } from '../../../src/net/sockets/transmit-batch.ts';
 import type { SeededRandom } from '../simnet/seeded-random.ts';
@@ -26,7 +26,7 @@ export class TestIds implements IdIssuer {
     this.#size = size;
   }
 
-  issue(): IssuedId {
+  issue(): RegisteredId {
     const id = this.#random.bytes(this.#size);
     this.live.add(id.toString('hex'));
     return { id, resetToken: this.#random.bytes(16) };
@@ -51,7 +51,7 @@ const SPENT = 0xee;
 
 /** One connection with what a driver does for it: datagrams out, events, what streams have received. */
 export class Peer {
-  readonly connection: Connection;
+  readonly connection: QuicCore;
   readonly address: IpEndpoint;
   readonly events: ConnectionEvent[] = [];
   readonly trace: readonly TraceEvent[];
@@ -64,7 +64,7 @@ export class Peer {
   /** Bytes to write as the stream takes them, by id. */
   readonly #sources = new Map<number, { left: number; chunk: Uint8Array; finish: boolean }>();
 
-  constructor(connection: Connection, address: IpEndpoint, trace: readonly TraceEvent[]) {
+  constructor(connection: QuicCore, address: IpEndpoint, trace: readonly TraceEvent[]) {
     this.connection = connection;
     this.address = address;
     this.trace = trace;

@@ -1,6 +1,10 @@
 import type { CipherSuite } from '../../../src/quic/protection/packet-keys.ts';
 import { isCipherSuite } from '../../../src/quic/protection/packet-keys.ts';
-import type { ClientTls, TlsEvents, TlsHandshake } from '../../../src/quic/connection/tls-port.ts';
+import type {
+  ClientTls,
+  TlsEvents,
+  TlsHandshake,
+} from '../../../src/quic/connection/tls-handshake.ts';
 import { testClientTls } from './tls.ts';
 
 /** A secret of a level and direction, as one side has it. */

@@ -4,8 +4,8 @@ import {
   DEFAULT_SETTINGS,
   type ConnectionSettings,
 } from '../../../src/quic/connection/connection-settings.ts';
-import { Connection } from '../../../src/quic/connection/connection.ts';
-import type { Trace } from '../../../src/quic/trace.ts';
+import { QuicCore } from '../../../src/quic/connection/quic-core.ts';
+import type { QuicTrace } from '../../../src/quic/trace.ts';
 import { PacketHeader, readPacketHeader } from '../../../src/quic/wire/packet-header.ts';
 import { IDLE, send, wait, type Datagram, type Node, type Output } from '../simnet/node.ts';
 import { SeededRandom } from '../simnet/seeded-random.ts';
@@ -30,7 +30,7 @@ abstract class ConnectionNode implements Node {
   readonly address: IpEndpoint;
   protected readonly random: SeededRandom;
   #probedAt = -1;
-  protected readonly trace: Trace = (event, now) => {
+  protected readonly trace: QuicTrace = (event, now) => {
     if (event.kind === 'probe') this.#probedAt = now;
   };
   readonly #out: SentDatagram[] = [];
@@ -114,7 +114,7 @@ export class ClientNode extends ConnectionNode {
     super('client', address, new SeededRandom(seed));
     tls ??= makeTls();
     this.peer = new Peer(
-      Connection.client({
+      QuicCore.client({
         settings: { ...DEFAULT_SETTINGS, handshakeTimeout: 60_000, ...settings },
         random: this.random,
         ids: new TestIds(this.random),
@@ -161,7 +161,7 @@ export class ServerNode extends ConnectionNode {
     if (fault !== undefined || header.type !== 0 || data.length < 1200) return undefined;
     const { destinationIdOffset, destinationIdSize, sourceIdOffset, sourceIdSize } = header;
     tls ??= makeTls();
-    const connection = Connection.server({
+    const connection = QuicCore.server({
       settings: { ...DEFAULT_SETTINGS, handshakeTimeout: 60_000, ...this.#settings },
       random: this.random,
       ids: new TestIds(this.random),

@@ -10,11 +10,11 @@ import {
   DEFAULT_SETTINGS,
   type ConnectionSettings,
 } from '../../../quic/connection/connection-settings.ts';
-import { Connection } from '../../../quic/connection/connection.ts';
+import { QuicCore } from '../../../quic/connection/quic-core.ts';
 import type { QuicConnection, QuicHandlers } from '../../../quic/contract.ts';
 import { QuicEndpoint } from '../../../quic/endpoint/endpoint.ts';
 import type { ResetTokens } from '../../../quic/protection/tokens.ts';
-import type { ClientTls, ServerTls } from '../../../quic/connection/tls-port.ts';
+import type { ClientTls, ServerTls } from '../../../quic/connection/tls-handshake.ts';
 import { Salamander } from '../salamander.ts';
 import { IDLE_MS, KEEP_ALIVE_MS, LONGEST_DATAGRAM_FRAME } from '../service-limits.ts';
 
@@ -135,7 +135,7 @@ function bindEndpoint(
     local,
     {
       ...parts,
-      connections: Connection,
+      connections: QuicCore,
       obfuscation: obfuscation === undefined ? undefined : new Salamander(obfuscation, random),
     },
   );

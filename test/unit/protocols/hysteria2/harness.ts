@@ -17,7 +17,7 @@ import { InboundMemory } from '../../../../src/protocols/inbounds/inbound-memory
 import { accountsOf, NO_ACCOUNTS } from '../../../../src/protocols/users/standing.ts';
 import { Http3Client } from '../../../../src/http/http3/client.ts';
 import type { QuicConnection } from '../../../../src/quic/contract.ts';
-import type { ClientTls, ServerTls } from '../../../../src/quic/connection/tls-port.ts';
+import type { ClientTls, ServerTls } from '../../../../src/quic/connection/tls-handshake.ts';
 import { Tracker } from '../../../../src/tracker/tracker.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';

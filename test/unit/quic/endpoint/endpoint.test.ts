@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Salamander } from '../../../../src/protocols/hysteria2/salamander.ts';
 import {
-  GOODBYE_TIMEOUT,
+  CLOSE_TIMEOUT,
   HANDSHAKE_DATAGRAMS_A_TURN,
   HANDSHAKE_MS_A_TURN,
   MAX_CLOSING_CONNECTIONS,
@@ -493,7 +493,7 @@ test('a socket that stays full is released after a second', async () => {
   rig.socket.room = 0;
   rig.endpoint.close(0x100);
   await rig.network.settle();
-  rig.clock.advance(GOODBYE_TIMEOUT);
+  rig.clock.advance(CLOSE_TIMEOUT);
   await closesWith(rig);
   assert.equal(rig.network.sockets, 0);
   assert.equal(rig.clock.timers, 0);

@@ -7,7 +7,7 @@ import {
   type EndpointOptions,
   type ServerSettings,
 } from '../../../../src/quic/endpoint/endpoint.ts';
-import type { ClientTls, ServerTls } from '../../../../src/quic/connection/tls-port.ts';
+import type { ClientTls, ServerTls } from '../../../../src/quic/connection/tls-handshake.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import {
   MemoryNetwork,

@@ -7,7 +7,8 @@ import {
   MAX_CRYPTO_PIECES,
 } from '../../../../src/quic/packets/crypto-streams.ts';
 import { TransportErrorCode } from '../../../../src/quic/errors.ts';
-import type { TlsLevel } from '../../../../src/quic/connection/tls-port.ts';
+import type { DeliveryListener, FrameLog } from '../../../../src/quic/recovery/delivery.ts';
+import type { TlsLevel } from '../../../../src/quic/connection/tls-handshake.ts';
 
 const { CRYPTO_BUFFER_EXCEEDED, PROTOCOL_VIOLATION } = TransportErrorCode;
 const LEVELS: readonly TlsLevel[] = ['initial', 'handshake', 'application'];
@@ -28,10 +29,30 @@ function readAll(streams: CryptoStreams, level: TlsLevel): Buffer {
   return Buffer.concat(parts);
 }
 
+/** Has whom to notify of the parts that were written last. */
+class Log implements FrameLog {
+  readonly isPacketFull = false;
+  #listener: DeliveryListener | undefined;
+
+  add(listener: DeliveryListener): void {
+    this.#listener = listener;
+  }
+
+  acknowledge(offset: number, size: number): void {
+    this.#listener?.onAcknowledged(offset, size, 0);
+  }
+
+  lose(offset: number, size: number): void {
+    this.#listener?.onLost(offset, size, 0);
+  }
+}
+
+const log = new Log();
+
 /** The parts that are due, as [offset, size]. */
 function due(streams: CryptoStreams, level: TlsLevel, room = 1200): number[][] {
   const parts: number[][] = [];
-  for (let next = streams.next(level, room); next; next = streams.next(level, room)) {
+  for (let next = streams.next(level, room, log); next; next = streams.next(level, room, log)) {
     parts.push([next.offset, next.size]);
   }
   return parts;
@@ -42,7 +63,7 @@ test('what TLS has made is sent once, in frames that fit into the room', () => {
   streams.write('initial', stream(1000));
   streams.write('initial', stream(1000, 1000));
   assert.ok(streams.hasPending('initial') && !streams.hasPending('handshake'));
-  const part = streams.next('initial', 1004);
+  const part = streams.next('initial', 1004, log);
   assert.ok(part);
   // A type, an offset of one byte and a length of two.
   assert.deepEqual([part.offset, part.size], [0, 1000]);
@@ -54,17 +75,17 @@ test('what TLS has made is sent once, in frames that fit into the room', () => {
 test('nothing is sent where not even one byte fits', () => {
   const streams = new CryptoStreams();
   streams.write('initial', stream(100));
-  for (const room of [-5, 0, 1, 2, 3]) assert.equal(streams.next('initial', room), undefined);
-  assert.equal(streams.next('initial', 4)?.size, 1);
+  for (const room of [-5, 0, 1, 2, 3]) assert.equal(streams.next('initial', room, log), undefined);
+  assert.equal(streams.next('initial', 4, log)?.size, 1);
 });
 
 test('lost parts are sent again before new ones, but for what was acknowledged', () => {
   const streams = new CryptoStreams();
   streams.write('handshake', stream(3000));
-  assert.equal(streams.next('handshake', 1003)?.size, 999);
-  assert.equal(streams.next('handshake', 1003)?.size, 998);
-  streams.acknowledged('handshake', 500, 100);
-  streams.lost('handshake', 0, 999);
+  assert.equal(streams.next('handshake', 1003, log)?.size, 999);
+  assert.equal(streams.next('handshake', 1003, log)?.size, 998);
+  log.acknowledge(500, 100);
+  log.lose(0, 999);
   assert.deepEqual(due(streams, 'handshake'), [
     [0, 500],
     [600, 399],
@@ -76,8 +97,8 @@ test('a part that was declared lost and is acknowledged after all is not sent ag
   const streams = new CryptoStreams();
   streams.write('handshake', stream(1000));
   due(streams, 'handshake');
-  streams.lost('handshake', 0, 1000);
-  streams.acknowledged('handshake', 0, 1000);
+  log.lose(0, 1000);
+  log.acknowledge(0, 1000);
   assert.ok(!streams.hasPending('handshake'));
   assert.ok(streams.isAcknowledged('handshake'));
 });
@@ -86,7 +107,7 @@ test('a probe sends again what is not acknowledged', () => {
   const streams = new CryptoStreams();
   streams.write('initial', stream(1000));
   due(streams, 'initial');
-  streams.acknowledged('initial', 0, 400);
+  log.acknowledge(0, 400);
   assert.ok(!streams.isAcknowledged('initial'));
   streams.resend('initial');
   assert.deepEqual(due(streams, 'initial'), [[400, 600]]);
@@ -177,10 +198,10 @@ test('a discarded level sends nothing, and ignores what comes', () => {
   const streams = new CryptoStreams();
   streams.write('initial', stream(100));
   due(streams, 'initial');
-  streams.lost('initial', 0, 50);
+  log.lose(0, 50);
   receive(streams, 'initial', 10, 10);
   streams.discard('initial');
-  streams.lost('initial', 50, 50);
+  log.lose(50, 50);
   streams.resend('initial');
   assert.ok(!streams.hasPending('initial'));
   assert.equal(receive(streams, 'initial', 1e6, 10), undefined);
@@ -201,7 +222,7 @@ test('any order of frames, losses and acknowledgements delivers the stream', () 
     const flying: { offset: number; bytes: Uint8Array }[] = [];
     const got: Buffer[] = [];
     while (!from.isAcknowledged('handshake')) {
-      const part = from.next('handshake', 10 + below(1200));
+      const part = from.next('handshake', 10 + below(1200), log);
       if (part) {
         const bytes = part.bytes.slice(part.at, part.at + part.size);
         flying.push({ offset: part.offset, bytes });
@@ -211,10 +232,10 @@ test('any order of frames, losses and acknowledgements delivers the stream', () 
       if (!packet) continue;
       const { offset, bytes } = packet;
       if (below(4) === 0) {
-        from.lost('handshake', offset, bytes.length);
+        log.lose(offset, bytes.length);
       } else {
         assert.equal(to.receive('handshake', offset, bytes, 0, bytes.length), undefined);
-        from.acknowledged('handshake', offset, bytes.length);
+        log.acknowledge(offset, bytes.length);
         got.push(readAll(to, 'handshake'));
       }
     }

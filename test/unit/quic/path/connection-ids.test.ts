@@ -182,10 +182,10 @@ describe('ids issued by the peer (RFC 9000 §5.1.2)', () => {
     const ids = new PeerConnectionIds(idOf(0));
     add(ids, 1, 1);
     retire(ids);
-    ids.onRetirementLost(0);
+    ids.onLost(0);
     assert.deepEqual(retire(ids), [0]);
-    ids.onRetirementAcknowledged(0);
-    ids.onRetirementLost(0);
+    ids.onAcknowledged(0);
+    ids.onLost(0);
     assert.deepEqual(retire(ids), []);
   });
 
@@ -308,7 +308,7 @@ describe('ids issued by the peer (RFC 9000 §5.1.2)', () => {
     const ids = new PeerConnectionIds(idOf(0));
     for (let n = 1; n < 100; n++) {
       assert.equal(add(ids, n, n), undefined);
-      for (const sequence of retire(ids)) ids.onRetirementAcknowledged(sequence);
+      for (const sequence of retire(ids)) ids.onAcknowledged(sequence);
     }
     assert.deepEqual(ids.current, idOf(99));
   });
@@ -351,7 +351,7 @@ describe('ids issued by the peer (RFC 9000 §5.1.2)', () => {
           if (one === 'change') change(ids);
           else if ('add' in one) {
             if (add(ids, one.add, one.retirePriorTo) !== undefined) return;
-          } else ids.onRetirementAcknowledged(one.acknowledge);
+          } else ids.onAcknowledged(one.acknowledge);
           const sent = retire(ids);
           assert.ok(sent.length <= MAX_RETIREMENTS);
           for (const sequence of sent) retired.add(sequence);

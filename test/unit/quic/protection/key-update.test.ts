@@ -15,7 +15,7 @@ const NO_ID = new Uint8Array(0);
 const PTO = 100;
 
 /** One end: it numbers its packets, and knows the largest number received. */
-class Side {
+class Role {
   readonly keys: OneRttKeys;
   #next = 0;
   #largest = -1;
@@ -47,15 +47,15 @@ class Side {
   }
 }
 
-function pair(t: TestContext, limits?: KeyLimits): { client: Side; server: Side } {
-  const client = new Side(t, 1, 2, limits);
-  const server = new Side(t, 2, 1, limits);
+function pair(t: TestContext, limits?: KeyLimits): { client: Role; server: Role } {
+  const client = new Role(t, 1, 2, limits);
+  const server = new Role(t, 2, 1, limits);
   for (const { keys } of [client, server]) keys.onConfirmed();
   return { client, server };
 }
 
 /** Sends a packet each way, acknowledged, and lets the old keys expire. */
-function settle(client: Side, server: Side, first: number): void {
+function settle(client: Role, server: Role, first: number): void {
   assert.equal(server.open(client.seal()), 'opened');
   assert.equal(client.open(server.seal()), 'opened');
   for (const { keys } of [client, server]) {
@@ -110,8 +110,8 @@ test('the side that updates reads packets of the old phase until the other follo
 });
 
 test('an update waits for the handshake, for an acknowledgement and for the old keys to go (§6.1)', (t) => {
-  const client = new Side(t, 1, 2);
-  const server = new Side(t, 2, 1);
+  const client = new Role(t, 1, 2);
+  const server = new Role(t, 2, 1);
   server.keys.onConfirmed();
   settle(client, server, 0);
   assert.equal(client.keys.initiateUpdate(), false);
@@ -158,7 +158,7 @@ test('a hundred updates in turn', (t) => {
 
 test('a second update before the first was followed is a KEY_UPDATE_ERROR (§6.2)', (t) => {
   const { server } = pair(t);
-  const hasty = new Side(t, 1, 2);
+  const hasty = new Role(t, 1, 2);
   hasty.keys.onConfirmed();
   const updateAtOnce = (): void => {
     hasty.keys.onAcknowledged(Number.MAX_SAFE_INTEGER);
@@ -169,7 +169,7 @@ test('a second update before the first was followed is a KEY_UPDATE_ERROR (§6.2
   updateAtOnce();
   assert.equal(server.open(hasty.seal()), 'opened');
   // The server has not sent anything since; what the peer takes for its answer is another's.
-  const other = new Side(t, 2, 1);
+  const other = new Role(t, 2, 1);
   other.open(hasty.seal());
   hasty.open(other.seal());
   updateAtOnce();

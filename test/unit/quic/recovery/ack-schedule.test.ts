@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { AckSchedule } from '../../../../src/quic/recovery/ack-schedule.ts';
+import { SentFrames } from '../../../../src/quic/recovery/sent-frames.ts';
 import { Space } from '../../../../src/quic/recovery/space.ts';
 
 const DELAY = 25;
@@ -17,7 +18,7 @@ describe('when to acknowledge (RFC 9000 §13.2)', () => {
     assert.equal(acks.deadline, 100 + DELAY);
     acks.onReceived(1, true, 0, 110);
     assert.equal(acks.deadline, 110);
-    acks.onAckSent();
+    acks.onAckSent(new SentFrames());
     assert.equal(acks.deadline, Infinity);
     acks.onReceived(2, true, 0, 200);
     assert.equal(acks.deadline, 200 + DELAY);
@@ -45,7 +46,7 @@ describe('when to acknowledge (RFC 9000 §13.2)', () => {
     test(`${name} is acknowledged at once (§13.2.1)`, () => {
       const acks = schedule();
       for (const number of numbers) {
-        acks.onAckSent();
+        acks.onAckSent(new SentFrames());
         acks.onReceived(number, true, 0, 100);
       }
       assert.equal(acks.deadline, 100);
@@ -56,7 +57,7 @@ describe('when to acknowledge (RFC 9000 §13.2)', () => {
     const acks = schedule();
     acks.onReceived(0, true, 0, 0);
     acks.onReceived(2, true, 0, 0);
-    acks.onAckSent();
+    acks.onAckSent(new SentFrames());
     acks.onReceived(3, true, 0, 50);
     assert.equal(acks.deadline, 50 + DELAY);
   });

@@ -124,7 +124,7 @@ describe('probes (RFC 9002 §6.2.4)', () => {
   test('two packets may leave, and the oldest data is offered for them', () => {
     const rig = new RecoveryRig();
     rig.sendMany(3);
-    assert.deepEqual(rig.expire(), ['lost max data 0', 'lost max data 1']);
+    assert.deepEqual(rig.expire(), ['lost 0', 'lost 1']);
     assert.equal(rig.loss.probesDue(Space.APPLICATION), 2);
     rig.send();
     assert.equal(rig.loss.probesDue(Space.APPLICATION), 1);
@@ -141,10 +141,10 @@ describe('probes (RFC 9002 §6.2.4)', () => {
     rig.sendMany(4);
     rig.now += 10;
     assert.deepEqual(rig.ack([5, 0]).sort(), [
-      'acknowledged max data 0',
-      'acknowledged max data 5',
-      'lost max data 1',
-      'lost max data 2',
+      'acknowledged 0',
+      'acknowledged 5',
+      'lost 1',
+      'lost 2',
     ]);
   });
 
@@ -161,7 +161,7 @@ describe('probes (RFC 9002 §6.2.4)', () => {
     rig.send({ mtuProbe: true, bytes: 1400 });
     rig.send({ offPath: true });
     rig.send();
-    assert.deepEqual(rig.expire(), ['lost max data 2']);
+    assert.deepEqual(rig.expire(), ['lost 2']);
   });
 
   test('both spaces of the handshake are probed at once, in one datagram', () => {
@@ -262,6 +262,6 @@ test('a deadline that is not reached does nothing', () => {
   const rig = new RecoveryRig();
   rig.send();
   rig.loss.onTimeout(rig.loss.timeout - 1);
-  assert.deepEqual(rig.owner.take(), []);
+  assert.deepEqual(rig.recorder.take(), []);
   assert.equal(rig.loss.probeCount, 0);
 });

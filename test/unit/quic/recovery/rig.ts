@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { NewReno } from '../../../../src/congestion/new-reno.ts';
 import { SendControl } from '../../../../src/congestion/send-control.ts';
 import type { QuicError } from '../../../../src/quic/errors.ts';
-import type { CarriedOwner, Outcome } from '../../../../src/quic/recovery/carried.ts';
+import type { DeliveryListener } from '../../../../src/quic/recovery/delivery.ts';
 import { LossDetection, type PacketSizes } from '../../../../src/quic/recovery/loss-detection.ts';
 import { Space } from '../../../../src/quic/recovery/space.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
@@ -10,81 +10,27 @@ import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
 /** Bytes of every packet. */
 export const PACKET = 1000;
 
-/** Writes down what becomes of frames. */
-export class Recorder implements CarriedOwner {
+/** Writes down what becomes of frames, each recorded with the number of its packet, and of MTU probes. */
+export class Recorder implements DeliveryListener {
   readonly events: string[] = [];
+  readonly sizes: PacketSizes = {
+    onProbeAcknowledged: (bytes) => void this.events.push(`acknowledged probe of ${bytes}`),
+    onProbeLost: (bytes) => void this.events.push(`lost probe of ${bytes}`),
+    onAcknowledged: () => undefined,
+    onLost: () => undefined,
+  };
 
   /** What was written down since the last call. */
   take(): string[] {
     return this.events.splice(0);
   }
 
-  crypto(outcome: Outcome, space: Space, offset: number, length: number): void {
-    this.events.push(`${outcome} crypto in ${space}: ${offset}+${length}`);
+  onAcknowledged(a: number, b: number, c: number): void {
+    this.events.push(`acknowledged ${[a, b, c].join(' ').replace(/( 0)+$/, '')}`);
   }
 
-  stream(outcome: Outcome, id: number, offset: number, length: number, fin: boolean): void {
-    this.events.push(`${outcome} stream ${id}: ${offset}+${length}${fin ? ' fin' : ''}`);
-  }
-
-  resetStream(outcome: Outcome, id: number): void {
-    this.events.push(`${outcome} reset of ${id}`);
-  }
-
-  stopSending(outcome: Outcome, id: number): void {
-    this.events.push(`${outcome} stop of ${id}`);
-  }
-
-  maxData(outcome: Outcome, limit: number): void {
-    this.events.push(`${outcome} max data ${limit}`);
-  }
-
-  maxStreamData(outcome: Outcome, id: number, limit: number): void {
-    this.events.push(`${outcome} max data of ${id}: ${limit}`);
-  }
-
-  maxStreams(outcome: Outcome, bidirectional: boolean, limit: number): void {
-    this.events.push(`${outcome} max ${bidirectional ? 'bidi' : 'uni'} streams ${limit}`);
-  }
-
-  dataBlocked(outcome: Outcome, limit: number): void {
-    this.events.push(`${outcome} blocked at ${limit}`);
-  }
-
-  streamDataBlocked(outcome: Outcome, id: number, limit: number): void {
-    this.events.push(`${outcome} ${id} blocked at ${limit}`);
-  }
-
-  streamsBlocked(outcome: Outcome, bidirectional: boolean, limit: number): void {
-    this.events.push(`${outcome} ${bidirectional ? 'bidi' : 'uni'} streams blocked at ${limit}`);
-  }
-
-  newConnectionId(outcome: Outcome, sequence: number): void {
-    this.events.push(`${outcome} new id ${sequence}`);
-  }
-
-  retireConnectionId(outcome: Outcome, sequence: number): void {
-    this.events.push(`${outcome} retired id ${sequence}`);
-  }
-
-  newToken(outcome: Outcome): void {
-    this.events.push(`${outcome} token`);
-  }
-
-  handshakeDone(outcome: Outcome): void {
-    this.events.push(`${outcome} handshake done`);
-  }
-
-  ack(outcome: Outcome, space: Space, largest: number): void {
-    this.events.push(`${outcome} ack in ${space} up to ${largest}`);
-  }
-
-  datagram(outcome: Outcome, length: number): void {
-    this.events.push(`${outcome} datagram of ${length}`);
-  }
-
-  mtuProbe(outcome: Outcome, size: number): void {
-    this.events.push(`${outcome} probe of ${size}`);
+  onLost(a: number, b: number, c: number): void {
+    this.events.push(`lost ${[a, b, c].join(' ').replace(/( 0)+$/, '')}`);
   }
 }
 
@@ -105,9 +51,9 @@ class NoSkipping extends SeededRandom {
   }
 }
 
-/** Loss recovery driven by hand, in virtual time. Each ack-eliciting packet carries "max data" of its number. */
+/** Loss recovery driven by hand, in virtual time. Each ack-eliciting packet has a frame with its number. */
 export class RecoveryRig {
-  readonly owner = new Recorder();
+  readonly recorder = new Recorder();
   readonly control = newControl();
   readonly loss: LossDetection;
   now = 1000;
@@ -117,8 +63,8 @@ export class RecoveryRig {
     { confirmed = true, skips = false, sizes = undefined as PacketSizes | undefined } = {},
   ) {
     const random = skips ? new SeededRandom(1) : new NoSkipping(1);
-    const { control, owner } = this;
-    this.loss = new LossDetection({ role, random, control, owner, sizes });
+    const { control, recorder } = this;
+    this.loss = new LossDetection({ role, random, control, sizes: sizes ?? recorder.sizes });
     if (!confirmed) return;
     this.loss.onHandshakeKeys(this.now);
     this.loss.discard(Space.INITIAL, this.now);
@@ -131,8 +77,7 @@ export class RecoveryRig {
     const { space = Space.APPLICATION, ackEliciting = true, inFlight = ackEliciting } = options;
     const { ect0 = false, mtuProbe = false, offPath = false, bytes = PACKET } = options;
     const number = this.loss.nextNumber(space);
-    if (mtuProbe) this.loss.carried(space).mtuProbe(bytes);
-    else if (ackEliciting) this.loss.carried(space).maxData(number);
+    if (ackEliciting && !mtuProbe) this.loss.frames(space).add(this.recorder, number);
     const packet = { number, bytes, ackEliciting, inFlight, ect0, mtuProbe, offPath };
     this.loss.onSent(space, packet, this.now);
     return number;
@@ -167,7 +112,7 @@ export class RecoveryRig {
       typeof range === 'number' ? ([range, range] as const) : range,
     );
     assert.equal(this.tryAck(pairs, options), undefined);
-    return this.owner.take();
+    return this.recorder.take();
   }
 
   /** Lets time pass up to the deadline, and has it handled. */
@@ -175,7 +120,7 @@ export class RecoveryRig {
     assert.notEqual(this.loss.timeout, Infinity);
     this.now = Math.max(this.now, this.loss.timeout);
     this.loss.onTimeout(this.now);
-    return this.owner.take();
+    return this.recorder.take();
   }
 }
 

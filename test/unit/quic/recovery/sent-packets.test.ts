@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { Activity } from '../../../../src/quic/connection/activity.ts';
+import { IdleTimeout } from '../../../../src/quic/connection/idle-timeout.ts';
 import { NamedDeadlines } from '../../../../src/collections/named-deadlines.ts';
 import { CONNECTION_DEADLINES } from '../../../../src/quic/connection/deadlines.ts';
 import {
@@ -105,18 +105,18 @@ describe('the memory of what is remembered of sent packets', () => {
 
   test('a burst leaves none behind when the next packet of the peer comes after a pause', () => {
     const rig = new RecoveryRig();
-    const activity = new Activity(new NamedDeadlines(CONNECTION_DEADLINES), 30_000, 0);
-    activity.onReceived(rig.loss, rig.now);
+    const idle = new IdleTimeout(new NamedDeadlines(CONNECTION_DEADLINES), rig.loss, 30_000, 0);
+    idle.onReceived(rig.now);
     rig.sendMany(500);
     rig.now += 50;
     rig.ack([[0, 499]]);
     // Acknowledgements alone, as an idle server sends them, are not acknowledged for long.
     rig.sendMany(5, { ackEliciting: false });
-    activity.onReceived(rig.loss, rig.now);
+    idle.onReceived(rig.now);
     const { packets, frames } = rig.loss.capacity(Space.APPLICATION);
     assert.ok(packets >= 500 && frames >= 500);
     rig.now += 10_000;
-    activity.onReceived(rig.loss, rig.now);
+    idle.onReceived(rig.now);
     assert.deepEqual(rig.loss.capacity(Space.APPLICATION), { packets: 8, frames: 16 });
     rig.sendMany(3);
     rig.now += 50;
@@ -130,9 +130,9 @@ describe('the bounds of what is remembered of sent packets', () => {
     while (rig.loss.canSend(Space.APPLICATION)) rig.send();
     assert.equal(rig.loss.nextNumber(Space.APPLICATION), MAX_PACKETS - RESERVED_PACKETS);
     rig.sendMany(RESERVED_PACKETS);
-    assert.deepEqual(rig.owner.take(), []);
+    assert.deepEqual(rig.recorder.take(), []);
     rig.send();
-    assert.deepEqual(rig.owner.take(), ['lost max data 0']);
+    assert.deepEqual(rig.recorder.take(), ['lost 0']);
     assert.equal(rig.control.inFlight, MAX_PACKETS * 1000);
     rig.now += 100;
     assert.equal(rig.ack([[0, MAX_PACKETS]]).length, MAX_PACKETS);
@@ -148,7 +148,7 @@ describe('the bounds of what is remembered of sent packets', () => {
     const last = rig.loss.nextNumber(Space.APPLICATION) - 1;
     rig.now += 1;
     const events = rig.ack([[2, last]]);
-    assert.ok(events.includes('lost max data 0'));
+    assert.ok(events.includes('lost 0'));
     assert.equal(rig.loss.canSend(Space.APPLICATION), true);
   });
 
@@ -167,14 +167,14 @@ describe('the bounds of what is remembered of sent packets', () => {
     const rig = new RecoveryRig();
     let packets = 0;
     while (rig.loss.canSend(Space.APPLICATION)) {
-      const log = rig.loss.carried(Space.APPLICATION);
-      while (!log.isPacketFull) log.maxStreamData(4, 1);
+      const log = rig.loss.frames(Space.APPLICATION);
+      while (!log.isPacketFull) log.add(rig.recorder, 4, 1);
       rig.send();
       packets++;
     }
     assert.ok(packets < 1100, String(packets));
     rig.ack([[0, packets - 1]]);
     assert.equal(rig.loss.canSend(Space.APPLICATION), true);
-    assert.equal(rig.loss.carried(Space.APPLICATION).size, 0);
+    assert.equal(rig.loss.frames(Space.APPLICATION).size, 0);
   });
 });

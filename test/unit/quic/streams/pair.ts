@@ -1,11 +1,6 @@
 import assert from 'node:assert/strict';
 import type { QuicError } from '../../../../src/quic/errors.ts';
-import {
-  CarriedLog,
-  type CarriedOwner,
-  type Outcome,
-} from '../../../../src/quic/recovery/carried.ts';
-import { Space } from '../../../../src/quic/recovery/space.ts';
+import { SentFrames } from '../../../../src/quic/recovery/sent-frames.ts';
 import { receiveMemory } from '../../../../src/quic/streams/grants.ts';
 import type { StreamEvent } from '../../../../src/quic/streams/stream-events.ts';
 import {
@@ -27,12 +22,11 @@ export interface SentPacket {
 }
 
 const unexpected = (): Verdict => assert.fail('a frame that streams never send');
-const ignored = (): void => undefined;
 
 /** One side: its streams and what a connection does around them. */
 export class End {
   readonly streams: Streams;
-  readonly log = new CarriedLog(Space.APPLICATION);
+  readonly log = new SentFrames();
   /** The frames that have come, as text. */
   readonly received: string[] = [];
   readonly #reader: FrameReader;
@@ -61,8 +55,9 @@ export class End {
     return this.#reader.read(bytes, 0, bytes.length, PacketType.ONE_RTT, this.#visitor);
   }
 
-  settle(outcome: Outcome, packet: SentPacket): void {
-    this.log.settle(outcome, packet.start, packet.count, this.#owner);
+  settle(outcome: 'acknowledged' | 'lost', { start, count }: SentPacket): void {
+    if (outcome === 'lost') this.log.lose(start, count);
+    else this.log.acknowledge(start, count);
   }
 
   events(): StreamEvent[] {
@@ -144,44 +139,6 @@ export class End {
     streamsBlocked: (bidirectional, limit) => {
       this.#note('STREAMS_BLOCKED', bidirectional, limit);
       return this.streams.streamsBlocked(bidirectional, limit);
-    },
-  };
-
-  readonly #owner: CarriedOwner = {
-    crypto: ignored,
-    newConnectionId: ignored,
-    retireConnectionId: ignored,
-    newToken: ignored,
-    handshakeDone: ignored,
-    ack: ignored,
-    datagram: ignored,
-    mtuProbe: ignored,
-    stream: (outcome, id, offset, size, fin) => {
-      this.streams.carried.stream(outcome, id, offset, size, fin);
-    },
-    resetStream: (outcome, id) => {
-      this.streams.carried.resetStream(outcome, id);
-    },
-    stopSending: (outcome, id) => {
-      this.streams.carried.stopSending(outcome, id);
-    },
-    maxData: (outcome, limit) => {
-      this.streams.carried.maxData(outcome, limit);
-    },
-    maxStreamData: (outcome, id, limit) => {
-      this.streams.carried.maxStreamData(outcome, id, limit);
-    },
-    maxStreams: (outcome, bidirectional, limit) => {
-      this.streams.carried.maxStreams(outcome, bidirectional, limit);
-    },
-    dataBlocked: (outcome, limit) => {
-      this.streams.carried.dataBlocked(outcome, limit);
-    },
-    streamDataBlocked: (outcome, id, limit) => {
-      this.streams.carried.streamDataBlocked(outcome, id, limit);
-    },
-    streamsBlocked: (outcome, bidirectional, limit) => {
-      this.streams.carried.streamsBlocked(outcome, bidirectional, limit);
     },
   };
 }

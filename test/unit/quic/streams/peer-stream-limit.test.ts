@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { STREAMS_AHEAD } from '../../../../src/quic/streams/limits.ts';
+import { SentFrames } from '../../../../src/quic/recovery/sent-frames.ts';
 import { PeerStreamLimit } from '../../../../src/quic/streams/peer-stream-limit.ts';
+
+const log = new SentFrames();
 
 test('RFC 9000 §4.6: every stream that closes makes room for another', () => {
   const limit = new PeerStreamLimit(4);
@@ -9,7 +12,7 @@ test('RFC 9000 §4.6: every stream that closes makes room for another', () => {
   assert.equal(limit.isUpdateDue, false);
   limit.close();
   assert.equal(limit.isUpdateDue, true);
-  assert.equal(limit.announce(), 5);
+  assert.equal(limit.announce(log), 5);
   assert.equal(limit.isUpdateDue, false);
 });
 
@@ -20,7 +23,7 @@ test('a peer that may have more streams gets them step by step, as it opens them
   let updates = 0;
   while (limit.opened < limit.announced || limit.isUpdateDue) {
     if (limit.isUpdateDue) {
-      const granted = limit.announce();
+      const granted = limit.announce(log);
       assert.ok(granted <= limit.opened + STREAMS_AHEAD, `${granted} at ${limit.opened}`);
       updates++;
     }
@@ -45,13 +48,13 @@ test('RFC 9000 §13.3: a lost limit is repeated unless there is a newer one', ()
   const limit = new PeerStreamLimit(2);
   limit.open();
   limit.close();
-  const lost = limit.announce();
-  limit.lost(lost);
+  const lost = limit.announce(log);
+  limit.onLost(lost);
   assert.equal(limit.isUpdateDue, true);
-  assert.equal(limit.announce(), lost);
+  assert.equal(limit.announce(log), lost);
   limit.open();
   limit.close();
-  limit.announce();
-  limit.lost(lost);
+  limit.announce(log);
+  limit.onLost(lost);
   assert.equal(limit.isUpdateDue, false);
 });

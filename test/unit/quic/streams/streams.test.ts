@@ -508,6 +508,8 @@ test('frames for a stream that is forgotten do nothing', () => {
   const pair = new Pair();
   const { client, server } = pair;
   const id = client.streams.open(true) ?? -1;
+  client.streams.write(id, text('x'));
+  const late = sent(client.packet());
   client.streams.reset(id, 1);
   pair.run();
   server.happened();
@@ -516,14 +518,14 @@ test('frames for a stream that is forgotten do nothing', () => {
   client.happened();
   server.happened();
   assert.equal(client.streams.size + server.streams.size, 0);
+  client.settle('lost', late);
+  client.settle('acknowledged', late);
   for (const { streams } of [client, server]) {
     assert.equal(streams.stream(id, 0, text('x'), 0, 1, true), undefined);
     assert.equal(streams.resetStream(id, 0, 0), undefined);
     assert.equal(streams.stopSendingReceived(id, 0), undefined);
     assert.equal(streams.maxStreamData(id, 9), undefined);
     assert.equal(streams.streamDataBlocked(id, 9), undefined);
-    streams.carried.stream('lost', id, 0, 1, true);
-    streams.carried.stream('acknowledged', id, 0, 1, true);
     assert.equal(streams.write(id, text('x')), undefined);
     streams.finish(id);
     streams.reset(id, 0);

@@ -14,10 +14,10 @@ import {
   serverSide,
   serverTls,
   shake,
-  type Side,
+  type Role,
 } from './tls-peers.ts';
 
-function assertComplete(client: Side, server: Side): void {
+function assertComplete(client: Role, server: Role): void {
   assert.equal(client.tls.failure, undefined);
   assert.equal(server.tls.failure, undefined);
   assert.ok(client.tls.isComplete && server.tls.isComplete);

@@ -11,7 +11,7 @@ import {
   serverTls,
   shake,
   SILENT,
-  type Side,
+  type Role,
 } from './tls-peers.ts';
 
 const UNEXPECTED_MESSAGE = 10;
@@ -42,7 +42,7 @@ function libraryOfProcess(): QuicTlsLibrary {
 }
 
 /** A client that has sent its ClientHello, and the bytes of it. */
-function startedClient(): Side {
+function startedClient(): Role {
   const client = clientSide(clientTls());
   client.tls.start();
   return client;
@@ -187,7 +187,7 @@ test('changed CRYPTO data never completes a handshake, and never throws', () => 
     let messages = 0;
     const target = below(7);
     let isChanged = false;
-    const pass = (from: Side, to: Side): boolean => {
+    const pass = (from: Role, to: Role): boolean => {
       const out = from.out.splice(0);
       for (const { level, bytes } of out) {
         if (messages++ === target) {

@@ -6,7 +6,7 @@ import type {
   TlsEvents,
   TlsHandshake,
   TlsLevel,
-} from '../../../../src/quic/connection/tls-port.ts';
+} from '../../../../src/quic/connection/tls-handshake.ts';
 import { TestAuthority, type TestCertificate } from '../../../support/test-certificates.ts';
 
 export const authority = new TestAuthority();
@@ -29,7 +29,7 @@ export interface Message {
 }
 
 /** One side of a handshake that notes everything that is reported. */
-export class Side implements Disposable {
+export class Role implements Disposable {
   readonly tls: TlsHandshake;
   readonly events: string[] = [];
   readonly secrets = new Map<string, string>();
@@ -116,20 +116,20 @@ export function serverTls(
 export const CLIENT_PARAMETERS = '0104800075300f00';
 export const SERVER_PARAMETERS = '0f0401020304';
 
-export function clientSide(tls: QuicClientTls, before?: Partial<TlsEvents>): Side {
-  const side = new Side((events) => tls.createHandshake(events), before);
+export function clientSide(tls: QuicClientTls, before?: Partial<TlsEvents>): Role {
+  const side = new Role((events) => tls.createHandshake(events), before);
   side.tls.setTransportParameters(Buffer.from(CLIENT_PARAMETERS, 'hex'));
   return side;
 }
 
-export function serverSide(tls: QuicServerTls, before?: Partial<TlsEvents>): Side {
-  const side = new Side((events) => tls.createHandshake(events), before);
+export function serverSide(tls: QuicServerTls, before?: Partial<TlsEvents>): Role {
+  const side = new Role((events) => tls.createHandshake(events), before);
   side.tls.setTransportParameters(Buffer.from(SERVER_PARAMETERS, 'hex'));
   return side;
 }
 
 /** Carries what one side has made to the other, in pieces of at most `size` bytes. */
-export function carry(from: Side, to: Side, size = Infinity): boolean {
+export function carry(from: Role, to: Role, size = Infinity): boolean {
   const messages = from.out.splice(0);
   for (const { level, bytes } of messages) {
     for (let at = 0; at < bytes.length; at += size) {
@@ -140,7 +140,7 @@ export function carry(from: Side, to: Side, size = Infinity): boolean {
 }
 
 /** Starts the client, and carries until neither side has anything to say. */
-export function converse(client: Side, server: Side, size = Infinity): void {
+export function converse(client: Role, server: Role, size = Infinity): void {
   client.tls.start();
   let moved = true;
   while (moved) {
@@ -154,7 +154,7 @@ export function shake(
   client: ClientOptions,
   certificate: TestCertificate = named,
   choices: QuicTlsChoices = {},
-): { client: Side; server: Side } & Disposable {
+): { client: Role; server: Role } & Disposable {
   using ours = clientTls(client);
   using theirs = serverTls(certificate, choices);
   const sides = { client: clientSide(ours), server: serverSide(theirs) };

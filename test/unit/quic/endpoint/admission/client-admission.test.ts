@@ -3,10 +3,10 @@ import { test } from 'node:test';
 import { addressBytes } from '../../../../../src/ip/ip-endpoint.ts';
 import { TransportErrorCode } from '../../../../../src/quic/errors.ts';
 import {
-  Admission,
+  ClientAdmission,
   type Occupancy,
-  type Verdict,
-} from '../../../../../src/quic/endpoint/admission/admission.ts';
+  type AdmissionVerdict,
+} from '../../../../../src/quic/endpoint/admission/client-admission.ts';
 import {
   MAX_UNVALIDATED_HANDSHAKES,
   MAX_USED_TOKENS,
@@ -44,11 +44,11 @@ const MOST = 1000;
 
 /** An admission, and what it writes. */
 class Door implements Disposable {
-  readonly admission = new Admission(new SeededRandom(7));
+  readonly admission = new ClientAdmission(new SeededRandom(7));
   readonly out = Buffer.alloc(2000);
   now = 0;
 
-  judge(datagram: Uint8Array, occupancy = EMPTY, most = MOST, from = CLIENT): Verdict {
+  judge(datagram: Uint8Array, occupancy = EMPTY, most = MOST, from = CLIENT): AdmissionVerdict {
     return this.admission.judge(
       datagram,
       0,
@@ -62,7 +62,7 @@ class Door implements Disposable {
   }
 
   /** The response, with its header. */
-  response(verdict: Verdict): { packet: Buffer; header: PacketHeader } {
+  response(verdict: AdmissionVerdict): { packet: Buffer; header: PacketHeader } {
     assert.equal(verdict.kind, 'respond');
     assert.ok(verdict.kind === 'respond');
     const packet = Buffer.from(this.out.subarray(0, verdict.length));
@@ -198,7 +198,7 @@ test('a Retry token for another address, another id, or too old, is refused with
   const retryId = slice(response, header.sourceIdOffset, header.sourceIdSize);
   const token = slice(response, header.tokenOffset, header.tokenSize);
   const again = initial({ destinationId: retryId, token });
-  const refused = (verdict: Verdict, chosen: Uint8Array): void => {
+  const refused = (verdict: AdmissionVerdict, chosen: Uint8Array): void => {
     const refusal = door.response(verdict);
     const code = closeCode(refusal.packet, refusal.header, chosen);
     assert.equal(code, TransportErrorCode.INVALID_TOKEN);

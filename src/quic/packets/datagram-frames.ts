@@ -1,14 +1,10 @@
 import { QuicError, TransportErrorCode } from '../errors.ts';
-import type { CarriedLog } from '../recovery/carried.ts';
 import { copyBytes } from '../../collections/copy-bytes.ts';
 import { Fifo } from '../../collections/fifo.ts';
 import { MAX_QUEUED_DATAGRAM_BYTES, MAX_QUEUED_DATAGRAMS } from '../streams/limits.ts';
 import { datagramHeaderSize, fittingSize, writeDatagramHeader } from '../wire/frame-writers.ts';
 import { FrameType } from '../wire/frame-types.ts';
 import type { Verdict } from '../wire/frame-visitor.ts';
-
-/** Where DATAGRAM frames are noted; a `CarriedLog` is one. */
-export type DatagramNotes = Pick<CarriedLog, 'isPacketFull' | 'datagram'>;
 
 /** Payloads in their order, bounded in number and bytes; at the bound the newest is dropped. */
 class DatagramQueue {
@@ -57,7 +53,7 @@ class DatagramQueue {
  * DATAGRAM frames of a connection (RFC 9221), bounded in both directions. They are never sent again,
  * and they are subject to congestion control but to no flow control (§5.3, §5.4).
  */
-export class Datagrams {
+export class DatagramFrames {
   readonly #outgoing = new DatagramQueue();
   readonly #incoming = new DatagramQueue();
   readonly #maxFrameSize: number;
@@ -114,18 +110,17 @@ export class Datagrams {
   }
 
   /** Writes as many frames as fit. Returns the offset behind them. */
-  writeFrames(out: Uint8Array, at: number, limit: number, carried: DatagramNotes): number {
+  writeFrames(out: Uint8Array, at: number, limit: number): number {
     let next = at;
     for (;;) {
       this.#dropTooLarge();
       const payload = this.#outgoing.peek();
-      if (!payload || carried.isPacketFull) return next;
+      if (!payload) return next;
       const size = payload.length;
       if (next + datagramHeaderSize(size) + size > limit) return next;
       const dataAt = writeDatagramHeader(out, next, size);
       copyBytes(payload, 0, size, out, dataAt);
       next = dataAt + size;
-      carried.datagram(size);
       this.#outgoing.shift();
     }
   }

@@ -27,7 +27,7 @@ export interface Occupancy {
 }
 
 /** What becomes of a datagram for no known connection, with a long header. */
-export type Verdict =
+export type AdmissionVerdict =
   | { readonly kind: 'drop' }
   /** So many bytes were written to the given buffer: send them back. */
   | { readonly kind: 'respond'; readonly length: number }
@@ -45,7 +45,7 @@ export interface Acceptance {
   readonly isValidated: boolean;
 }
 
-const DROP: Verdict = { kind: 'drop' };
+const DROP: AdmissionVerdict = { kind: 'drop' };
 
 /**
  * Decides about clients that appear: whether they get a connection, a Retry packet, a refusal, version
@@ -53,7 +53,7 @@ const DROP: Verdict = { kind: 'drop' };
  *
  * It keeps nothing of any client but which tokens were used, and nothing responds to what is no Initial packet of 1,200 bytes.
  */
-export class Admission implements Disposable {
+export class ClientAdmission implements Disposable {
   readonly tokens: AddressTokens;
   readonly #random: RandomSource;
   readonly #negotiatesVersion: boolean;
@@ -97,7 +97,7 @@ export class Admission implements Disposable {
     maxConnections: number,
     now: number,
     out: Uint8Array,
-  ): Verdict {
+  ): AdmissionVerdict {
     if (!this.isPlausible(bytes, offset, length)) return DROP;
     const header = this.#header;
     if (header.type === PacketType.UNKNOWN_VERSION) {
@@ -113,7 +113,7 @@ export class Admission implements Disposable {
     maxConnections: number,
     now: number,
     out: Uint8Array,
-  ): Verdict {
+  ): AdmissionVerdict {
     const header = this.#header;
     const { destinationIdOffset: at, destinationIdSize: size, sourceIdOffset } = header;
     const accepted = {
@@ -127,7 +127,7 @@ export class Admission implements Disposable {
       ),
       isValidated: false,
     } as const;
-    const refusal = (code: number): Verdict =>
+    const refusal = (code: number): AdmissionVerdict =>
       isAuthentic(bytes, header)
         ? { kind: 'respond', length: refuse(out, bytes, header, code) }
         : DROP;

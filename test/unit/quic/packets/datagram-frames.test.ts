@@ -1,25 +1,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Datagrams } from '../../../../src/quic/packets/datagrams.ts';
+import { DatagramFrames } from '../../../../src/quic/packets/datagram-frames.ts';
 import { TransportErrorCode } from '../../../../src/quic/errors.ts';
-import { CarriedLog } from '../../../../src/quic/recovery/carried.ts';
-import { Space } from '../../../../src/quic/recovery/space.ts';
 import {
   MAX_QUEUED_DATAGRAM_BYTES,
   MAX_QUEUED_DATAGRAMS,
 } from '../../../../src/quic/streams/limits.ts';
 
-const log = new CarriedLog(Space.APPLICATION);
-
-function write(datagrams: Datagrams, size: number): Uint8Array {
+function write(datagrams: DatagramFrames, size: number): Uint8Array {
   const out = new Uint8Array(size);
-  const end = datagrams.writeFrames(out, 0, size, log);
-  log.rollback();
+  const end = datagrams.writeFrames(out, 0, size);
   return out.subarray(0, end);
 }
 
 test('RFC 9221 §3: nothing is sent to a peer that has not announced datagrams', () => {
-  const datagrams = new Datagrams(65_535);
+  const datagrams = new DatagramFrames(65_535);
   assert.equal(datagrams.send(Buffer.from('x')), false);
   datagrams.setLimits(0, 1200);
   assert.equal(datagrams.maxSize, 0);
@@ -27,7 +22,7 @@ test('RFC 9221 §3: nothing is sent to a peer that has not announced datagrams',
 });
 
 test('RFC 9221 §3: a payload is as large as the frame and the path allow, with type and length', () => {
-  const datagrams = new Datagrams(65_535);
+  const datagrams = new DatagramFrames(65_535);
   for (const [peer, room, expected] of [
     [65_536, 1200, 1197],
     [500, 1200, 497],
@@ -46,7 +41,7 @@ test('RFC 9221 §3: a payload is as large as the frame and the path allow, with 
 });
 
 test('RFC 9221 §4: frames carry their length, several to a packet', () => {
-  const datagrams = new Datagrams(65_535);
+  const datagrams = new DatagramFrames(65_535);
   datagrams.setLimits(65_536, 1200);
   datagrams.send(Buffer.from('ab'));
   datagrams.send(Buffer.from('c'));
@@ -55,7 +50,7 @@ test('RFC 9221 §4: frames carry their length, several to a packet', () => {
 });
 
 test('RFC 9221 §5: a payload that does not fit into the rest of a packet waits for the next', () => {
-  const datagrams = new Datagrams(65_535);
+  const datagrams = new DatagramFrames(65_535);
   datagrams.setLimits(65_536, 1200);
   datagrams.send(Buffer.alloc(700));
   datagrams.send(Buffer.alloc(700));
@@ -65,7 +60,7 @@ test('RFC 9221 §5: a payload that does not fit into the rest of a packet waits 
 });
 
 test('RFC 9221 §5: payloads that a smaller path does not take are dropped', () => {
-  const datagrams = new Datagrams(65_535);
+  const datagrams = new DatagramFrames(65_535);
   datagrams.setLimits(65_536, 1400);
   datagrams.send(Buffer.alloc(1300));
   datagrams.send(Buffer.from('x'));
@@ -76,15 +71,15 @@ test('RFC 9221 §5: payloads that a smaller path does not take are dropped', () 
 
 test('RFC 9221 §3: a frame that was not announced, or is larger, is a PROTOCOL_VIOLATION', () => {
   const bytes = Buffer.alloc(1000);
-  for (const datagrams of [new Datagrams(0), new Datagrams(1000)]) {
+  for (const datagrams of [new DatagramFrames(0), new DatagramFrames(1000)]) {
     const error = datagrams.datagram(bytes, 0, 1000);
     assert.equal(error?.code, TransportErrorCode.PROTOCOL_VIOLATION);
   }
-  assert.equal(new Datagrams(1000).datagram(bytes, 0, 999), undefined);
+  assert.equal(new DatagramFrames(1000).datagram(bytes, 0, 999), undefined);
 });
 
 test('received payloads are copies, in their order', () => {
-  const datagrams = new Datagrams(65_535);
+  const datagrams = new DatagramFrames(65_535);
   const packet = Buffer.from('..one.two');
   datagrams.datagram(packet, 2, 3);
   datagrams.datagram(packet, 6, 3);
@@ -95,7 +90,7 @@ test('received payloads are copies, in their order', () => {
 });
 
 test('both queues are bounded in number, and drop the newest', () => {
-  const datagrams = new Datagrams(65_535);
+  const datagrams = new DatagramFrames(65_535);
   datagrams.setLimits(65_536, 1200);
   for (let i = 0; i < MAX_QUEUED_DATAGRAMS; i++) {
     assert.equal(datagrams.send(Buffer.from('x')), true);
@@ -112,7 +107,7 @@ test('both queues are bounded in number, and drop the newest', () => {
 });
 
 test('both queues are bounded in bytes', () => {
-  const datagrams = new Datagrams(65_535);
+  const datagrams = new DatagramFrames(65_535);
   datagrams.setLimits(65_536, 60_000);
   const payload = Buffer.alloc(50_000);
   const most = Math.floor(MAX_QUEUED_DATAGRAM_BYTES / payload.length);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Lobby } from '../../../../../src/quic/endpoint/admission/lobby.ts';
+import { HandshakeQueue } from '../../../../../src/quic/endpoint/admission/handshake-queue.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
 import { CLIENT } from '../rig.ts';
 
@@ -8,7 +8,7 @@ test('a datagram whose handshake throws leaves the others their turn', () => {
   const tasks: (() => void)[] = [];
   const served: number[] = [];
   let turns = 0;
-  const lobby = new Lobby({
+  const queue = new HandshakeQueue({
     clock: new ManualClock(),
     soon: (task) => void tasks.push(task),
     isBlocked: () => false,
@@ -21,11 +21,11 @@ test('a datagram whose handshake throws leaves the others their turn', () => {
   for (let i = 0; i < 4; i++) {
     const bytes = Buffer.of(i);
     const at = { buffer: bytes, offset: 0, length: 1, stride: 1, peer: CLIENT } as const;
-    lobby.add(bytes, 0, 1, { ...at, own: undefined, ecn: 0 }, 1, false);
+    queue.add(bytes, 0, 1, { ...at, own: undefined, ecn: 0 }, 1, false);
   }
-  assert.throws(() => lobby.run(), /the fault/);
+  assert.throws(() => queue.run(), /the fault/);
   assert.equal(turns, 1, 'those that were served are answered');
   while (tasks.length > 0) tasks.shift()?.();
   assert.deepEqual(served, [0, 1, 2, 3]);
-  assert.deepEqual([turns, lobby.bytes], [2, 0]);
+  assert.deepEqual([turns, queue.bytes], [2, 0]);
 });

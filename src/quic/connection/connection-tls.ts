@@ -3,7 +3,13 @@ import { isCipherSuite } from '../protection/packet-keys.ts';
 import type { ConnectionKeys } from './connection-keys.ts';
 import type { CryptoStreams } from '../packets/crypto-streams.ts';
 import type { HandshakeIds } from './handshake-ids.ts';
-import type { ClientTls, SecretDirection, ServerTls, TlsHandshake, TlsLevel } from './tls-port.ts';
+import type {
+  ClientTls,
+  SecretDirection,
+  ServerTls,
+  TlsHandshake,
+  TlsLevel,
+} from './tls-handshake.ts';
 import { FrameType } from '../wire/frame-types.ts';
 import type { Verdict } from '../wire/frame-visitor.ts';
 import {
@@ -15,7 +21,7 @@ import {
  * The TLS handshake of a connection (RFC 9001 §4): takes CRYPTO data to TLS and back, its keys to
  * `ConnectionKeys`, and checks the peer's transport parameters.
  */
-export class Handshake implements Disposable {
+export class ConnectionTls implements Disposable {
   readonly #role: 'client' | 'server';
   readonly #tls: TlsHandshake;
   readonly #keys: ConnectionKeys;

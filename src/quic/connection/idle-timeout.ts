@@ -8,8 +8,9 @@ const LEAST_PROBE_TIMEOUTS = 3;
 const PAUSE = 5000;
 
 /** The idle timeout of a connection, and what is sent so that it does not expire (RFC 9000 §10.1). */
-export class Activity {
+export class IdleTimeout {
   readonly #deadlines: Deadlines;
+  readonly #loss: LossDetection;
   readonly #keepAlive: number;
   #timeout: number;
   /** Whether something was sent that the peer has to acknowledge, since the last packet came. */
@@ -17,8 +18,9 @@ export class Activity {
   #receivedAt = Infinity;
 
   /** @param timeout milliseconds; 0 for none. @param keepAlive milliseconds; 0 for none. */
-  constructor(deadlines: Deadlines, timeout: number, keepAlive: number) {
+  constructor(deadlines: Deadlines, loss: LossDetection, timeout: number, keepAlive: number) {
     this.#deadlines = deadlines;
+    this.#loss = loss;
     this.#timeout = timeout;
     this.#keepAlive = keepAlive;
   }
@@ -30,28 +32,28 @@ export class Activity {
   }
 
   /** A packet was processed. */
-  onReceived(loss: LossDetection, now: number): void {
+  onReceived(now: number): void {
     this.#hasSent = false;
-    if (now - this.#receivedAt >= PAUSE) loss.trim(now);
+    if (now - this.#receivedAt >= PAUSE) this.#loss.trim(now);
     this.#receivedAt = now;
-    this.#restart(loss.probeTimeout(), now);
+    this.#restart(now);
     if (this.#keepAlive > 0) this.#deadlines.set('keepAlive', now + this.#keepAliveInterval);
   }
 
   /** An ack-eliciting packet was sent. */
-  onSent(loss: LossDetection, now: number): void {
+  onSent(now: number): void {
     if (this.#hasSent) return;
     this.#hasSent = true;
-    this.#restart(loss.probeTimeout(), now);
+    this.#restart(now);
   }
 
   get #keepAliveInterval(): number {
     return this.#timeout === 0 ? this.#keepAlive : Math.min(this.#keepAlive, this.#timeout / 2);
   }
 
-  #restart(probeTimeout: number, now: number): void {
+  #restart(now: number): void {
     if (this.#timeout === 0) return;
-    const timeout = Math.max(this.#timeout, LEAST_PROBE_TIMEOUTS * probeTimeout);
+    const timeout = Math.max(this.#timeout, LEAST_PROBE_TIMEOUTS * this.#loss.probeTimeout());
     this.#deadlines.set('idle', now + timeout);
   }
 }

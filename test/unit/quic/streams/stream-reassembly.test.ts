@@ -2,16 +2,16 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { freeChunk } from '../../../../src/net/links/spent-chunk.ts';
-import { Reassembly } from '../../../../src/quic/streams/reassembly.ts';
+import { StreamReassembly } from '../../../../src/quic/streams/stream-reassembly.ts';
 
 /** A byte for every offset, so that a wrong place shows. */
 const source = Buffer.from(Array.from({ length: 300_000 }, (_, i) => (i * 7 + (i >> 8)) & 0xff));
 const EMPTY = Buffer.alloc(0);
 
-const put = (data: Reassembly, offset: number, size: number): void =>
+const put = (data: StreamReassembly, offset: number, size: number): void =>
   data.insert(offset, source, offset, size);
 
-function takeAll(data: Reassembly): Buffer {
+function takeAll(data: StreamReassembly): Buffer {
   const chunks: Uint8Array[] = [];
   for (let chunk = data.take(); chunk; chunk = data.take()) {
     chunks.push(Buffer.from(chunk));
@@ -21,7 +21,7 @@ function takeAll(data: Reassembly): Buffer {
 }
 
 test('bytes in order are readable at once, in chunks of consecutive frames', () => {
-  const data = new Reassembly();
+  const data = new StreamReassembly();
   put(data, 0, 600);
   put(data, 600, 600);
   const chunk = data.take();
@@ -30,7 +30,7 @@ test('bytes in order are readable at once, in chunks of consecutive frames', () 
 });
 
 test('a gap holds back what lies behind it, over the bounds of blocks', () => {
-  const data = new Reassembly();
+  const data = new StreamReassembly();
   put(data, 1, 150_000);
   assert.equal(data.take(), undefined);
   put(data, 0, 1);
@@ -38,7 +38,7 @@ test('a gap holds back what lies behind it, over the bounds of blocks', () => {
 });
 
 test('a chunk that was read is not written to by repetitions', () => {
-  const data = new Reassembly();
+  const data = new StreamReassembly();
   put(data, 0, 10);
   const chunk = data.take();
   data.insert(0, Buffer.alloc(20, 0xff), 0, 20);
@@ -47,7 +47,7 @@ test('a chunk that was read is not written to by repetitions', () => {
 });
 
 test('the memory of a large chunk can be freed, and what follows has its own', () => {
-  const data = new Reassembly();
+  const data = new StreamReassembly();
   put(data, 0, 131_072);
   takeAll(data);
   put(data, 131_072, 40_000);
@@ -62,7 +62,7 @@ test('the memory of a large chunk can be freed, and what follows has its own', (
 });
 
 test('what opens a stream is given away with its block: an idle one holds no memory', () => {
-  const data = new Reassembly();
+  const data = new StreamReassembly();
   put(data, 0, 10);
   assert.deepEqual(Buffer.from(data.take() ?? EMPTY), source.subarray(0, 10));
   assert.equal(data.memory, 0);
@@ -71,7 +71,7 @@ test('what opens a stream is given away with its block: an idle one holds no mem
 });
 
 test('a later small chunk is a copy, and its block stays for what follows', () => {
-  const data = new Reassembly();
+  const data = new StreamReassembly();
   put(data, 0, 10);
   data.take();
   put(data, 10, 100);
@@ -81,7 +81,7 @@ test('a later small chunk is a copy, and its block stays for what follows', () =
 });
 
 test('single bytes in reverse order cost no more memory than their window', () => {
-  const data = new Reassembly();
+  const data = new StreamReassembly();
   for (let offset = 262_143; offset >= 0; offset--) put(data, offset, 1);
   assert.equal(data.received, 262_144);
   assert.ok(data.memory <= (262_144 * 9) / 8, `${data.memory} bytes`);
@@ -90,7 +90,7 @@ test('single bytes in reverse order cost no more memory than their window', () =
 });
 
 test('every other byte in reverse order is no special case', () => {
-  const data = new Reassembly();
+  const data = new StreamReassembly();
   for (let offset = 99_999; offset >= 1; offset -= 2) put(data, offset, 1);
   assert.equal(data.received, 0);
   assert.ok(data.memory <= (131_072 * 9) / 8, `${data.memory} bytes`);
@@ -99,13 +99,13 @@ test('every other byte in reverse order is no special case', () => {
 });
 
 test('a byte in every block takes memory for what flow control allowed and no more', () => {
-  const data = new Reassembly();
+  const data = new StreamReassembly();
   for (let offset = 299_999; offset > 0; offset -= 1000) put(data, offset, 1);
   assert.ok(data.memory <= ((300_000 + 32_768) * 9) / 8, `${data.memory} bytes`);
 });
 
 test('one byte in every page behind a gap costs what bytes cost, and not pages', () => {
-  const data = new Reassembly();
+  const data = new StreamReassembly();
   let sent = 0;
   for (let offset = 4095; offset < 300_000; offset += 4096) {
     put(data, offset, 1);
@@ -119,7 +119,7 @@ test('memory follows what has come: nine times of it, and a little for each bloc
   const frame = fc.record({ offset: fc.integer({ min: 1, max: 290_000 }), size: fc.nat(1500) });
   fc.assert(
     fc.property(fc.array(frame, { maxLength: 300 }), (frames) => {
-      const data = new Reassembly();
+      const data = new StreamReassembly();
       const blocks = new Set<number>();
       let sent = 0;
       for (const { offset, size } of frames) {
@@ -135,7 +135,7 @@ test('memory follows what has come: nine times of it, and a little for each bloc
 });
 
 test('a short stream takes little memory', () => {
-  const data = new Reassembly();
+  const data = new StreamReassembly();
   put(data, 0, 1);
   assert.ok(data.memory <= 2048);
 });
@@ -146,7 +146,7 @@ test('frames in any order and of any size give the bytes that a naive model give
   const step = fc.oneof(frame, local, fc.constant('take' as const));
   fc.assert(
     fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
-      const data = new Reassembly();
+      const data = new StreamReassembly();
       const present = new Uint8Array(300_000);
       let highest = 0;
       let received = 0;

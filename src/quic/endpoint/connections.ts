@@ -2,18 +2,18 @@ import type { RandomSource } from '../../crypto/random-source.ts';
 import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
 import type { Clock } from '../../net/time/clock.ts';
 import { ConnectionDriver, type ConnectionCore, type ConnectionHost } from './connection-driver.ts';
-import type { IdIssuer } from '../connection/connection.ts';
+import type { IdIssuer } from '../connection/quic-core.ts';
 import type { QuicHandlers } from '../contract.ts';
 import type { ResetTokens } from '../protection/tokens.ts';
 import { TransportErrorCode } from '../errors.ts';
-import type { Occupancy } from './admission/admission.ts';
+import type { Occupancy } from './admission/client-admission.ts';
 import { ConnectionTable } from './connection-table.ts';
 import { MAX_CLOSING_CONNECTIONS, MAX_RESET_CANDIDATES } from './limits.ts';
-import { Newcomers } from './admission/newcomers.ts';
+import { UnauthenticatedClients } from './admission/unauthenticated-clients.ts';
 import { PeerIndex } from './peer-index.ts';
 
 /** Where a new connection comes from, and what is called for it. */
-export interface Origin {
+export interface ConnectionOrigin {
   /** Called when the handshake is complete. Must not throw. */
   readonly start: (connection: ConnectionDriver) => QuicHandlers;
   readonly onToken?: ((token: Uint8Array) => void) | undefined;
@@ -27,15 +27,15 @@ export interface Origin {
     | undefined;
 }
 
-interface Entry extends Origin {
+interface Entry extends ConnectionOrigin {
   readonly ids: Set<Uint8Array>;
   isHandshaking: boolean;
   /** The key of the id that the client has made up, while its packets may use it. */
   chosenKey: string | undefined;
 }
 
-/** What serves the connections, as their roster needs it. */
-export interface RosterOwner {
+/** What serves the connections, as `Connections` uses it. */
+export interface ConnectionsOwner {
   readonly clock: Clock;
   touch(connection: ConnectionDriver): void;
   onFault(connection: ConnectionDriver, error: unknown): void;
@@ -47,20 +47,20 @@ export interface RosterOwner {
  * The connections of an endpoint, from their first packet until nothing is left of them: what packets
  * find them by, and how many there are of which kind.
  */
-export class Roster implements ConnectionHost {
+export class Connections implements ConnectionHost {
   readonly clock: Clock;
-  readonly #owner: RosterOwner;
+  readonly #owner: ConnectionsOwner;
   readonly #resetTokens: ResetTokens;
   readonly #table: ConnectionTable<ConnectionDriver>;
   readonly #byPeer = new PeerIndex<ConnectionDriver>();
   readonly #entries = new Map<ConnectionDriver, Entry>();
   /** Those that have ended and respond to stray packets; the oldest first. */
   readonly #ended = new Set<ConnectionDriver>();
-  readonly #newcomers = new Newcomers<ConnectionDriver>();
+  readonly #unauthenticated = new UnauthenticatedClients<ConnectionDriver>();
   #clients = 0;
   #unvalidatedHandshakes = 0;
 
-  constructor(owner: RosterOwner, random: RandomSource, resetTokens: ResetTokens) {
+  constructor(owner: ConnectionsOwner, random: RandomSource, resetTokens: ResetTokens) {
     this.#owner = owner;
     this.clock = owner.clock;
     this.#resetTokens = resetTokens;
@@ -87,16 +87,16 @@ export class Roster implements ConnectionHost {
     return {
       connections: this.#clients,
       unvalidatedHandshakes: this.#unvalidatedHandshakes,
-      isCrowded: this.#newcomers.isFullFor(peer),
-      hasVictim: this.#newcomers.victimOf(peer, now) !== undefined,
+      isCrowded: this.#unauthenticated.isFullFor(peer),
+      hasVictim: this.#unauthenticated.victimOf(peer, now) !== undefined,
     };
   }
 
   /** Ends a client that is not known yet, for a new one from this address, where that needs its place. */
   makeRoom(peer: IpEndpoint, maxConnections: number, now: number): void {
-    const newcomers = this.#newcomers;
-    if (this.#clients < maxConnections && !newcomers.isFullFor(peer)) return;
-    const victim = newcomers.victimOf(peer, now);
+    const unauthenticated = this.#unauthenticated;
+    if (this.#clients < maxConnections && !unauthenticated.isFullFor(peer)) return;
+    const victim = unauthenticated.victimOf(peer, now);
     if (victim === undefined) return;
     const isHandshaking = this.#entries.get(victim)?.isHandshaking === true;
     const { CONNECTION_REFUSED, NO_ERROR } = TransportErrorCode;
@@ -111,7 +111,7 @@ export class Roster implements ConnectionHost {
    * Adds a connection.
    * @throws what `create` throws; nothing is left of the connection then.
    */
-  add(origin: Origin, create: (ids: IdIssuer) => ConnectionCore): ConnectionDriver {
+  add(origin: ConnectionOrigin, create: (ids: IdIssuer) => ConnectionCore): ConnectionDriver {
     const ids = new Set<Uint8Array>();
     const entry: Entry = { ...origin, ids, isHandshaking: true, chosenKey: undefined };
     try {
@@ -131,7 +131,7 @@ export class Roster implements ConnectionHost {
       this.#entries.set(connection, entry);
       this.#byPeer.add(connection);
       this.#count(entry, 1);
-      if (entry.client) this.#newcomers.add(connection, connection.peer, this.clock.now());
+      if (entry.client) this.#unauthenticated.add(connection, connection.peer, this.clock.now());
       return connection;
     } catch (error) {
       for (const id of ids) this.#table.release(id);
@@ -166,7 +166,7 @@ export class Roster implements ConnectionHost {
     const count = Math.min(candidates.length, MAX_RESET_CANDIDATES);
     for (let i = 0; i < count; i++) {
       const candidate = candidates[i];
-      if (candidate?.calls.isStatelessReset(bytes, offset, length) === true) return candidate;
+      if (candidate?.core.isStatelessReset(bytes, offset, length) === true) return candidate;
     }
     return undefined;
   }
@@ -187,12 +187,12 @@ export class Roster implements ConnectionHost {
     this.#count(entry, -1);
     entry.isHandshaking = false;
     this.#count(entry, 1);
-    if (entry.client?.authenticates !== true) this.#newcomers.delete(connection);
+    if (entry.client?.authenticates !== true) this.#unauthenticated.delete(connection);
     return entry.start(connection);
   }
 
   onAuthenticated(connection: ConnectionDriver): void {
-    this.#newcomers.delete(connection);
+    this.#unauthenticated.delete(connection);
   }
 
   onConfirmed(connection: ConnectionDriver): void {
@@ -212,7 +212,7 @@ export class Roster implements ConnectionHost {
     const entry = this.#entries.get(connection);
     if (!entry) return;
     this.#count(entry, -1);
-    this.#newcomers.delete(connection);
+    this.#unauthenticated.delete(connection);
     this.#ended.add(connection);
     if (this.#ended.size <= MAX_CLOSING_CONNECTIONS) return;
     for (const oldest of this.#ended) {

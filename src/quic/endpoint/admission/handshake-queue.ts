@@ -20,7 +20,7 @@ export interface Waiting extends ReceivedDatagrams {
   readonly size: number;
 }
 
-export interface LobbyOptions {
+export interface HandshakeQueueOptions {
   readonly clock: Clock;
   readonly soon: Defer;
   /** Whether nothing can be sent now: then nothing is served. */
@@ -36,10 +36,10 @@ export interface LobbyOptions {
  * more. Those of handshakes under way come before new clients, but for every fourth, and wait only for
  * want of time.
  */
-export class Lobby {
+export class HandshakeQueue {
   readonly #known = new Fifo<Waiting>();
   readonly #new = new Fifo<Waiting>();
-  readonly #options: LobbyOptions;
+  readonly #options: HandshakeQueueOptions;
   #count = 0;
   #bytes = 0;
   #taken = 0;
@@ -47,7 +47,7 @@ export class Lobby {
   /** Milliseconds of this turn that went into handshakes whose datagrams did not wait. */
   #spent = 0;
 
-  constructor(options: LobbyOptions) {
+  constructor(options: HandshakeQueueOptions) {
     this.#options = options;
   }
 

@@ -1,37 +1,23 @@
 import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
 import type { Ecn } from '../../ip/datagram-socket.ts';
-import { CarriedRouter } from '../packets/carried-router.ts';
-import type { ConnectionEvent } from './connection-events.ts';
-import type { ClientOptions, ConnectionStatistics, ServerOptions } from './connection-options.ts';
-import type { ConnectionState } from './connection-state.ts';
 import type { CloseReason } from '../contract.ts';
-import { createParts, type Identity } from './create-parts.ts';
-import { DatagramSize } from '../path/datagram-size.ts';
+import type { TransmitBatch } from '../../net/sockets/transmit-batch.ts';
 import { QuicError } from '../errors.ts';
-import { FrameHandler } from '../packets/frame-handler.ts';
-import { Milestones } from './milestones.ts';
-import { ownParameters } from './own-parameters.ts';
-import { PacketAssembler } from '../packets/packet-assembler.ts';
-import { PacketBuilder } from '../packets/packet-builder.ts';
-import { PacketReceiver } from '../packets/packet-receiver.ts';
-import type { ConnectionParts } from './parts.ts';
-import { PathChanges } from '../path/path-changes.ts';
-import type { SendRates } from './send-rates.ts';
-import { ServerStart } from './server-start.ts';
-import { endsWithResetTokenOf } from '../endpoint/stateless-reset.ts';
 import { Space, SPACES } from '../recovery/space.ts';
 import type { END_OF_STREAM } from '../streams/streams.ts';
-import type { TransmitBatch } from '../../net/sockets/transmit-batch.ts';
+import type { ClientOptions, ServerOptions } from './connection-options.ts';
+import { createParts, type ConnectionParts } from './create-parts.ts';
+import type { ConnectionEvent } from './event-queue.ts';
+import {
+  clientIdentity,
+  type ConnectionIdentity,
+  ownParameters,
+  serverIdentity,
+} from './handshake-ids.ts';
+import type { LifecycleState } from './lifecycle.ts';
+import type { ConnectionStatistics } from './telemetry.ts';
 
-export type {
-  ClientOptions,
-  ConnectionStatistics,
-  IdIssuer,
-  IssuedId,
-  ServerOptions,
-} from './connection-options.ts';
-
-const ORIGINAL_ID_SIZE = 8;
+export type { ClientOptions, IdIssuer, RegisteredId, ServerOptions } from './connection-options.ts';
 
 /**
  * A QUIC connection (RFC 9000), without a socket, a clock or a timer: a driver passes datagrams in,
@@ -41,79 +27,33 @@ const ORIGINAL_ID_SIZE = 8;
  * After every call but the pure queries: `transmit` until it returns false, events until there are none,
  * and `transmit` again if the handling of events has queued anything; then `nextTimeout`.
  */
-export class Connection {
+export class QuicCore {
   readonly #parts: ConnectionParts;
-  readonly #router = new CarriedRouter();
-  readonly #rates: SendRates;
-  readonly #size: DatagramSize;
-  readonly #pathChanges: PathChanges;
-  readonly #receiver: PacketReceiver;
-  readonly #assembler: PacketAssembler;
   #isReleased = false;
 
-  static client(options: ClientOptions): Connection {
-    const originalId = options.random.bytes(ORIGINAL_ID_SIZE);
-    const own = options.ids.issue();
-    const identity: Identity = {
-      role: 'client',
-      own,
-      originalId,
-      destinationId: originalId,
-      initialKeyId: originalId,
-      peerId: undefined,
-      retrySourceId: undefined,
-      isValidated: true,
-    };
-    return new Connection(options, identity, options.token, undefined);
+  static client(options: ClientOptions): QuicCore {
+    return new QuicCore(options, clientIdentity(options));
   }
 
   /** For a client's first Initial packet, which is then passed to `receive`. */
-  static server(options: ServerOptions): Connection {
-    const { originalId, retrySourceId, clientId, isValidated } = options;
-    const identity: Identity = {
-      role: 'server',
-      own: options.ids.issue(),
-      originalId,
-      destinationId: clientId,
-      initialKeyId: retrySourceId ?? originalId,
-      peerId: clientId,
-      retrySourceId,
-      isValidated,
-    };
-    return new Connection(options, identity, undefined, options.makeToken);
+  static server(options: ServerOptions): QuicCore {
+    return new QuicCore(options, serverIdentity(options));
   }
 
-  private constructor(
-    options: ClientOptions | ServerOptions,
-    identity: Identity,
-    token: Uint8Array | undefined,
-    makeToken: ServerOptions['makeToken'],
-  ) {
-    const { parts, rates } = createParts(options, identity, this.#router);
-    this.#router.connect(parts);
-    this.#parts = parts;
-    this.#rates = rates;
-    this.#size = new DatagramSize(parts);
-    const milestones = new Milestones(parts, this.#size, makeToken);
-    this.#pathChanges = new PathChanges(parts, this.#size);
-    const builder = new PacketBuilder(parts, identity.own.id);
-    if (token !== undefined) builder.token = token;
-    const serverStart =
-      identity.role === 'client' ? new ServerStart(parts, builder, identity.own.id) : undefined;
-    const handler = new FrameHandler(parts, milestones);
-    this.#receiver = new PacketReceiver(parts, handler, milestones, this.#pathChanges, serverStart);
-    this.#assembler = new PacketAssembler(parts, milestones, builder);
+  private constructor(options: ClientOptions | ServerOptions, identity: ConnectionIdentity) {
     const { now, settings } = options;
+    const parts = createParts(options, identity);
+    this.#parts = parts;
     parts.deadlines.set('handshake', now + settings.handshakeTimeout);
-    parts.activity.onReceived(parts.loss, now);
-    parts.handshake.start(ownParameters(settings, identity));
+    parts.idle.onReceived(now);
+    parts.tls.start(ownParameters(settings, identity));
   }
 
   get role(): 'client' | 'server' {
     return this.#parts.role;
   }
 
-  get state(): ConnectionState {
+  get state(): LifecycleState {
     return this.#parts.lifecycle.state;
   }
 
@@ -163,42 +103,41 @@ export class Connection {
     ecn: Ecn,
     now: number,
   ): void {
-    const { lifecycle, counters, streams, loss } = this.#parts;
-    counters.bytesReceived += length;
-    this.#router.now = now;
+    const { lifecycle, telemetry, streams, loss, receiver } = this.#parts;
+    telemetry.bytesReceived += length;
     streams.setPace(now, loss.control.rtt.smoothed);
     const end = offset + length;
-    if (length > stride) this.#receiver.prepare(buffer, offset, stride, end);
+    if (length > stride) receiver.prepare(buffer, offset, stride, end);
     for (let at = offset; at < end; at += stride) {
-      counters.datagramsReceived++;
+      telemetry.datagramsReceived++;
       if (!lifecycle.isOpen && lifecycle.state !== 'closing') continue;
       const size = Math.min(stride, end - at);
-      this.#receiver.receive(buffer, at, size, peer, own, ecn, now);
+      receiver.receive(buffer, at, size, peer, own, ecn, now);
     }
-    this.#receiver.forgetMasks();
-    this.#pathChanges.retireIds();
-    this.#size.update(now);
+    receiver.forgetMasks();
+    this.#parts.pathChanges.retireIds();
+    this.#parts.size.update(now);
     this.#releaseWhenClosed();
   }
 
   /** Whether a datagram for no known id is a stateless reset by this peer (§10.3.1); `receive` checks too. */
   isStatelessReset(buffer: Uint8Array, offset: number, length: number): boolean {
-    return endsWithResetTokenOf(this.#parts.peerIds, buffer, offset, length);
+    return this.#parts.peerIds.isStatelessReset(buffer, offset, length);
   }
 
   /** Fills `out` with what may leave now, for one send. False when there is nothing. */
   transmit(now: number, out: TransmitBatch): boolean {
-    const { lifecycle, closing, keys, trace, work } = this.#parts;
+    const { lifecycle, closing, keys, telemetry, work, assembler } = this.#parts;
     work.restart();
     if (lifecycle.isOpen) {
       const { exhausted } = keys.oneRtt;
       if (exhausted !== undefined) this.#fail(exhausted, now);
-      else if (keys.oneRtt.updateDue && keys.oneRtt.initiateUpdate() && trace !== undefined) {
-        trace({ kind: 'key-update', updates: keys.oneRtt.updates }, now);
+      else if (keys.oneRtt.updateDue && keys.oneRtt.initiateUpdate()) {
+        telemetry.trace({ kind: 'key-update', updates: keys.oneRtt.updates }, now);
       }
     }
-    if (lifecycle.isOpen) return this.#assembler.assemble(out, now);
-    return closing.isFrameDue && this.#assembler.close(out, now);
+    if (lifecycle.isOpen) return assembler.assemble(out, now);
+    return closing.isFrameDue && assembler.close(out, now);
   }
 
   /**
@@ -206,7 +145,7 @@ export class Connection {
    * past after `receive`, when a shorter round trip was measured: then it is due at once.
    */
   nextTimeout(): number {
-    const { lifecycle, deadlines, loss, paths, keys, received } = this.#parts;
+    const { lifecycle, deadlines, loss, paths, keys, acks } = this.#parts;
     if (!lifecycle.isOpen) return deadlines.next;
     const path = paths.active;
     const next = Math.min(
@@ -217,38 +156,37 @@ export class Connection {
       keys.oneRtt.nextTimeout() ?? Infinity,
     );
     // What cannot be sent is not waited for: a packet of the peer has to come first.
-    if (!this.#assembler.maySend) return next;
+    if (!this.#parts.assembler.maySend) return next;
     let acknowledgement = Infinity;
     for (const space of SPACES) {
       if (!keys.canSeal(space)) continue;
       if (space === Space.APPLICATION && !lifecycle.isEstablished) continue;
-      acknowledgement = Math.min(acknowledgement, received.of(space)?.deadline ?? Infinity);
+      acknowledgement = Math.min(acknowledgement, acks.of(space)?.deadline ?? Infinity);
     }
     return Math.min(next, acknowledgement);
   }
 
   /** Does what is due; before `nextTimeout()` it does nothing. */
   onTimeout(now: number): void {
-    const { lifecycle, deadlines, closing, loss, paths, keys, once, trace } = this.#parts;
+    const { lifecycle, deadlines, closing, loss, paths, keys, telemetry } = this.#parts;
     if (lifecycle.isOpen) {
       if (deadlines.take('idle', now)) this.#endIdle('the peer was silent for too long', now);
       else if (deadlines.take('handshake', now)) this.#endIdle('the handshake took too long', now);
     }
     if (lifecycle.isOpen) {
       deadlines.take('pacing', now);
-      if (deadlines.take('keepAlive', now)) once.isPingDue = true;
+      if (deadlines.take('keepAlive', now)) this.#parts.pending.requestPing();
       keys.oneRtt.onTimeout(now);
-      if (now >= paths.timeout) this.#pathChanges.onTimeout(now);
+      if (now >= paths.timeout) this.#parts.pathChanges.onTimeout(now);
     }
     if (lifecycle.isOpen && now >= loss.timeout) {
       const { probeCount } = loss;
-      this.#router.now = now;
       loss.onTimeout(now);
       if (loss.probeCount > probeCount) {
         paths.active.mtu.onProbeTimeout(loss.probeCount, now);
-        if (trace !== undefined) trace({ kind: 'probe', count: loss.probeCount }, now);
+        telemetry.trace({ kind: 'probe', count: loss.probeCount }, now);
       }
-      this.#size.update(now);
+      this.#parts.size.update(now);
     }
     if (deadlines.take('close', now)) closing.onTimeout(now);
     this.#releaseWhenClosed();
@@ -270,7 +208,7 @@ export class Connection {
   /** The system refused a datagram of this size (EMSGSIZE). */
   onTooLarge(bytes: number, now: number): void {
     this.#parts.paths.active.mtu.onTooLarge(bytes, now);
-    this.#size.update(now);
+    this.#parts.size.update(now);
   }
 
   /** Ends everything at once and sends nothing: the socket is gone. */
@@ -280,7 +218,7 @@ export class Connection {
     this.#releaseWhenClosed();
   }
 
-  // ---- the application's calls; see `Streams` and `Datagrams` ----
+  // ---- the application's calls; see `Streams` and `DatagramFrames` ----
 
   /** Opens a stream; `undefined` while the peer allows no more, or before the handshake is complete. */
   openStream(bidirectional: boolean): number | undefined {
@@ -337,13 +275,12 @@ export class Connection {
 
   /** Sends at this many bytes a second from now on, whatever is lost. */
   useFixedRate(bytesPerSecond: number): void {
-    this.#rates.useFixedRate(bytesPerSecond, this.#parts.paths.active);
+    this.#parts.pathFactory.useFixedRate(bytesPerSecond, this.#parts.paths.active);
   }
 
   /** Ends the connection with an error code of the application (§10.2). Idempotent. */
   close(code: number, reason: string, now: number): void {
-    const { closing, loss } = this.#parts;
-    closing.closeByApplication(code, reason, loss.probeTimeout(), now);
+    this.#parts.closing.closeByApplication(code, reason, now);
   }
 
   /** The same with a code of §20.1: NO_ERROR, or e.g. CONNECTION_REFUSED by a server. */
@@ -352,16 +289,16 @@ export class Connection {
   }
 
   statistics(): ConnectionStatistics {
-    const { counters, loss, paths } = this.#parts;
+    const { telemetry, loss, paths } = this.#parts;
     const { control } = loss;
     return {
-      bytesSent: counters.bytesSent,
-      bytesReceived: counters.bytesReceived,
-      datagramsSent: counters.datagramsSent,
-      datagramsReceived: counters.datagramsReceived,
-      packetsSent: counters.packetsSent,
-      packetsReceived: counters.packetsReceived,
-      packetsDropped: counters.packetsDropped,
+      bytesSent: telemetry.bytesSent,
+      bytesReceived: telemetry.bytesReceived,
+      datagramsSent: telemetry.datagramsSent,
+      datagramsReceived: telemetry.datagramsReceived,
+      packetsSent: telemetry.packetsSent,
+      packetsReceived: telemetry.packetsReceived,
+      packetsDropped: telemetry.packetsDropped,
       packetsLost: loss.lostPackets,
       inFlight: control.inFlight,
       window: control.controller.window,
@@ -373,8 +310,7 @@ export class Connection {
   }
 
   #fail(error: QuicError, now: number): void {
-    const { closing, loss } = this.#parts;
-    closing.fail(error, loss.probeTimeout(), now);
+    this.#parts.closing.fail(error, now);
   }
 
   #endIdle(reason: string, now: number): void {
@@ -383,11 +319,11 @@ export class Connection {
 
   /** Frees what is outside of the heap, and the ids at the endpoint. */
   #releaseWhenClosed(): void {
-    const { lifecycle, keys, handshake, localIds } = this.#parts;
+    const { lifecycle, keys, tls, localIds } = this.#parts;
     if (this.#isReleased || lifecycle.state !== 'closed') return;
     this.#isReleased = true;
     keys[Symbol.dispose]();
-    handshake[Symbol.dispose]();
+    tls[Symbol.dispose]();
     localIds.dispose();
   }
 }

@@ -1,6 +1,10 @@
 import { isIPv4Endpoint, type IpEndpoint } from '../../../ip/ip-endpoint.ts';
 import { Shares } from '../../../net/bounds/shares.ts';
-import { MAX_NEWCOMERS, MAX_NEWCOMERS_OF_SOURCE, NEWCOMER_STAY } from '../limits.ts';
+import {
+  MAX_UNAUTHENTICATED,
+  MAX_UNAUTHENTICATED_OF_SOURCE,
+  UNAUTHENTICATED_STAY,
+} from '../limits.ts';
 
 /**
  * The clients that are not known yet: their handshake is not complete, or the protocol above does not
@@ -8,7 +12,7 @@ import { MAX_NEWCOMERS, MAX_NEWCOMERS_OF_SOURCE, NEWCOMER_STAY } from '../limits
  * not keep out the others: the oldest one of the source that has the most, which has its time before one of
  * a source that has as many.
  */
-export class Newcomers<Client> {
+export class UnauthenticatedClients<Client> {
   readonly #shares = new Shares<Client, string>();
   /** When each has come. */
   readonly #since = new Map<Client, number>();
@@ -30,7 +34,8 @@ export class Newcomers<Client> {
   /** Whether another one has to give way to a newcomer from this address. */
   isFullFor(peer: IpEndpoint): boolean {
     return (
-      this.count >= MAX_NEWCOMERS || this.#shares.countOf(sourceOf(peer)) >= MAX_NEWCOMERS_OF_SOURCE
+      this.count >= MAX_UNAUTHENTICATED ||
+      this.#shares.countOf(sourceOf(peer)) >= MAX_UNAUTHENTICATED_OF_SOURCE
     );
   }
 
@@ -42,12 +47,12 @@ export class Newcomers<Client> {
     const source = sourceOf(peer);
     const own = this.#shares.countOf(source);
     const { most } = this.#shares;
-    const isHeaviest = own >= MAX_NEWCOMERS_OF_SOURCE || own >= most;
+    const isHeaviest = own >= MAX_UNAUTHENTICATED_OF_SOURCE || own >= most;
     const oldest = isHeaviest ? this.#shares.oldestOf(source) : this.#shares.heaviest?.oldest;
     if (oldest === undefined) return undefined;
     if (!isHeaviest && most > own + 1) return oldest;
     const since = this.#since.get(oldest) ?? now;
-    return now - since >= NEWCOMER_STAY ? oldest : undefined;
+    return now - since >= UNAUTHENTICATED_STAY ? oldest : undefined;
   }
 }
 

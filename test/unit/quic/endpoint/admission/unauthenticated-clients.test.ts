@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import type { IpEndpoint } from '../../../../../src/ip/ip-endpoint.ts';
 import { DEFAULT_SETTINGS } from '../../../../../src/quic/connection/connection-settings.ts';
 import {
-  MAX_NEWCOMERS,
-  MAX_NEWCOMERS_OF_SOURCE,
-  NEWCOMER_STAY,
+  MAX_UNAUTHENTICATED,
+  MAX_UNAUTHENTICATED_OF_SOURCE,
+  UNAUTHENTICATED_STAY,
 } from '../../../../../src/quic/endpoint/limits.ts';
 import { numeric } from '../../../../support/quic-endpoint/memory-network.ts';
 import { clientInitial, shortPacket } from '../../../../support/quic-endpoint/packets.ts';
@@ -75,22 +75,22 @@ class Server {
 
 test('half-open handshakes of one host, with valid tokens, do not lock others out', async () => {
   const server = await Server.open(4096);
-  for (let i = 0; i < MAX_NEWCOMERS + 100; i++) await server.enter(flooder);
-  assert.equal(server.rig.endpoint.connections, MAX_NEWCOMERS_OF_SOURCE);
+  for (let i = 0; i < MAX_UNAUTHENTICATED + 100; i++) await server.enter(flooder);
+  assert.equal(server.rig.endpoint.connections, MAX_UNAUTHENTICATED_OF_SOURCE);
   assert.ok(await server.enter(honest));
 });
 
 test('nor do those of several hosts that fill all places: the one with the most gives way', async () => {
   const server = await Server.open(4096);
   for (let host = 1; host <= 5; host++) {
-    for (let i = 0; i < MAX_NEWCOMERS_OF_SOURCE; i++) {
+    for (let i = 0; i < MAX_UNAUTHENTICATED_OF_SOURCE; i++) {
       await server.enter(numeric(`198.51.100.${host}`, 1000 + i));
     }
   }
-  assert.equal(server.rig.endpoint.connections, MAX_NEWCOMERS);
+  assert.equal(server.rig.endpoint.connections, MAX_UNAUTHENTICATED);
   const core = await server.enter(honest);
   assert.ok(core);
-  assert.equal(server.rig.endpoint.connections, MAX_NEWCOMERS);
+  assert.equal(server.rig.endpoint.connections, MAX_UNAUTHENTICATED);
   // The flood goes on, and takes the places of the flood.
   for (let i = 0; i < 500; i++) await server.enter(numeric(`198.51.100.${i % 100}`, 5000 + i));
   assert.equal(core.closeReason, undefined);
@@ -98,10 +98,10 @@ test('nor do those of several hosts that fill all places: the one with the most 
 
 test('the addresses of one /64 of IPv6 are one source', async () => {
   const server = await Server.open(4096);
-  for (let i = 0; i < MAX_NEWCOMERS_OF_SOURCE + 50; i++) {
+  for (let i = 0; i < MAX_UNAUTHENTICATED_OF_SOURCE + 50; i++) {
     await server.enter(numeric(`2001:db8::${i.toString(16)}`, 1000));
   }
-  assert.equal(server.rig.endpoint.connections, MAX_NEWCOMERS_OF_SOURCE);
+  assert.equal(server.rig.endpoint.connections, MAX_UNAUTHENTICATED_OF_SOURCE);
   assert.ok(await server.enter(numeric('2001:db8:0:1::1', 1000)));
 });
 
@@ -129,7 +129,7 @@ test('visitors that never authenticate stay for as long as there is room', async
     await server.establish(visitor);
     visitors.push(visitor);
   }
-  server.rig.clock.advance(100 * NEWCOMER_STAY);
+  server.rig.clock.advance(100 * UNAUTHENTICATED_STAY);
   for (const visitor of visitors) assert.equal(visitor?.closeReason, undefined);
   assert.equal(server.rig.endpoint.connections, 8);
 });
@@ -140,13 +140,16 @@ test('a visitor stays beside any crowd of another address that does not authenti
     const visitor = await server.enter(honest);
     assert.ok(visitor);
     await server.establish(visitor);
-    for (let i = 0; i < 2 * MAX_NEWCOMERS_OF_SOURCE; i++) {
-      server.rig.clock.advance(NEWCOMER_STAY / 4);
+    for (let i = 0; i < 2 * MAX_UNAUTHENTICATED_OF_SOURCE; i++) {
+      server.rig.clock.advance(UNAUTHENTICATED_STAY / 4);
       const one = await server.enter(flooder);
       if (one) await server.establish(one);
     }
     assert.equal(visitor.closeReason, undefined);
-    assert.equal(server.rig.endpoint.connections, Math.min(most, MAX_NEWCOMERS_OF_SOURCE + 1));
+    assert.equal(
+      server.rig.endpoint.connections,
+      Math.min(most, MAX_UNAUTHENTICATED_OF_SOURCE + 1),
+    );
     server.rig.accepted[0]?.authenticated();
     await server.enter(numeric('203.0.113.9', 1));
     assert.equal(visitor.closeReason, undefined, 'and can still authenticate');
@@ -158,7 +161,7 @@ test('a crowd that does not authenticate leaves all places to clients that do', 
   for (let i = 0; i < 8; i++) await server.establish(await server.enter(flooder));
   const known: (ScriptedCore | undefined)[] = [];
   for (let i = 0; i < 8; i++) {
-    server.rig.clock.advance(NEWCOMER_STAY);
+    server.rig.clock.advance(UNAUTHENTICATED_STAY);
     const core = await server.enter(honest);
     await server.establish(core);
     server.rig.accepted.at(-1)?.authenticated();
@@ -175,7 +178,7 @@ test('a client that is as alone as the newcomer keeps its place for its time', a
   assert.ok(first);
   assert.equal(await server.enter(honest), undefined);
   assert.equal(first.closeReason, undefined);
-  server.rig.clock.advance(NEWCOMER_STAY);
+  server.rig.clock.advance(UNAUTHENTICATED_STAY);
   assert.ok(await server.enter(honest));
   assert.ok(first.closeReason);
   assert.equal(server.rig.endpoint.connections, 1);
@@ -187,7 +190,7 @@ test('further clients are refused at once when all are authenticated', async () 
     await server.establish(await server.enter(flooder));
     server.rig.accepted.at(-1)?.authenticated();
   }
-  server.rig.clock.advance(10 * NEWCOMER_STAY);
+  server.rig.clock.advance(10 * UNAUTHENTICATED_STAY);
   server.rig.responses.length = 0;
   assert.equal(await server.enter(honest), undefined);
   assert.equal(server.rig.responses.length, 1, 'CONNECTION_REFUSED, at once');

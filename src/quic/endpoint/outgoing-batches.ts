@@ -9,7 +9,7 @@ import { TransmitQueue } from '../../net/sockets/transmit-queue.ts';
 import type { PacketObfuscation } from './obfuscation.ts';
 
 /** Batches of all connections on their way to the socket, obfuscated where that is configured. */
-export class Outgoing {
+export class OutgoingBatches {
   readonly #queue: TransmitQueue;
   readonly #obfuscation: PacketObfuscation | undefined;
   /** Filled by connections, then obfuscated into a batch of the queue; without obfuscation they fill that. */

@@ -1,5 +1,3 @@
-import type { Trace } from '../trace.ts';
-
 /**
  * The states of a connection, in their order.
  *
@@ -10,7 +8,7 @@ import type { Trace } from '../trace.ts';
  * - `draining`: the peer has closed; nothing is sent any more (§10.2.2).
  * - `closed`: nothing is left.
  */
-export type ConnectionState =
+export type LifecycleState =
   | 'handshaking'
   | 'established'
   | 'confirmed'
@@ -18,7 +16,7 @@ export type ConnectionState =
   | 'draining'
   | 'closed';
 
-const NEXT: Readonly<Record<ConnectionState, readonly ConnectionState[]>> = {
+const NEXT: Readonly<Record<LifecycleState, readonly LifecycleState[]>> = {
   handshaking: ['established', 'closing', 'draining', 'closed'],
   established: ['confirmed', 'closing', 'draining', 'closed'],
   confirmed: ['closing', 'draining', 'closed'],
@@ -27,16 +25,19 @@ const NEXT: Readonly<Record<ConnectionState, readonly ConnectionState[]>> = {
   closed: [],
 };
 
+type TransitionListener = (from: LifecycleState, to: LifecycleState, now: number) => void;
+
 /** The state of a connection, with the transitions that it may make. */
 export class Lifecycle {
-  readonly #trace: Trace | undefined;
-  #state: ConnectionState = 'handshaking';
+  readonly #onTransition: TransitionListener | undefined;
+  #state: LifecycleState = 'handshaking';
 
-  constructor(trace: Trace | undefined) {
-    this.#trace = trace;
+  /** @param onTransition called after each transition, for a trace. */
+  constructor(onTransition?: TransitionListener) {
+    this.#onTransition = onTransition;
   }
 
-  get state(): ConnectionState {
+  get state(): LifecycleState {
     return this.#state;
   }
 
@@ -56,12 +57,12 @@ export class Lifecycle {
     return this.#state === 'confirmed';
   }
 
-  /** Goes to another state; false when that is not possible from the present one. */
-  go(to: ConnectionState, now: number): boolean {
+  /** Changes to another state; false when the current one has no such transition. */
+  go(to: LifecycleState, now: number): boolean {
     const from = this.#state;
     if (!NEXT[from].includes(to)) return false;
     this.#state = to;
-    if (this.#trace !== undefined) this.#trace({ kind: 'state', from, to }, now);
+    this.#onTransition?.(from, to, now);
     return true;
   }
 }

@@ -5,16 +5,16 @@ import type { PeerGrants, StreamGrants } from './grants.ts';
 import { ReceiveStream } from './receive-stream.ts';
 import type { Scheduler } from './scheduler.ts';
 import { SendStream, type QueuedBytes } from './send-stream.ts';
-import { Stream } from './stream.ts';
+import { Stream, type StreamOwner } from './stream.ts';
 import { StreamCounts } from './stream-counts.ts';
 import type { StreamEvent } from './stream-events.ts';
-import { indexOf, isOpenedBy, kindOf, type Side, streamId } from './stream-ids.ts';
+import { indexOf, isOpenedBy, kindOf, type Role, streamId } from './stream-ids.ts';
 
 const { STREAM_LIMIT_ERROR, STREAM_STATE_ERROR } = TransportErrorCode;
 
 /** What the streams of a table have in common. */
-export interface TableParts {
-  readonly side: Side;
+export interface OpenStreamsParts {
+  readonly side: Role;
   readonly grants: StreamGrants;
   readonly pace: Pace;
   readonly receiveWindow: ConnectionReceiveWindow;
@@ -23,16 +23,16 @@ export interface TableParts {
 }
 
 /** The streams of a connection by their ids, of which closed ones are known by their index alone. */
-export class StreamTable {
-  readonly #parts: TableParts;
-  readonly #peerSide: Side;
+export class OpenStreams implements StreamOwner {
+  readonly #parts: OpenStreamsParts;
+  readonly #peerSide: Role;
   readonly #streams = new Map<number, Stream>();
   readonly #queued: QueuedBytes = { total: 0 };
   /** Of bidirectional and of unidirectional streams. */
   readonly #counts: readonly [StreamCounts, StreamCounts];
   #peerGrants: PeerGrants | undefined;
 
-  constructor(parts: TableParts) {
+  constructor(parts: OpenStreamsParts) {
     const { side, grants } = parts;
     this.#parts = parts;
     this.#peerSide = side === 'client' ? 'server' : 'client';
@@ -94,7 +94,6 @@ export class StreamTable {
     return this.#streams.get(id) ?? this.#openedBy(id, frameType);
   }
 
-  /** After a change of a stream: queues what is due, and forgets the stream when it is closed. */
   settle(stream: Stream): void {
     const { side, scheduler, events } = this.#parts;
     if (!stream.isDone) {
@@ -131,13 +130,14 @@ export class StreamTable {
     const { side, grants, receiveWindow, pace } = this.#parts;
     const isOwn = isOpenedBy(side, id);
     const isUnidirectional = kindOf(id) === 1;
-    const send =
-      isUnidirectional && !isOwn
-        ? undefined
-        : new SendStream(id, this.#initialLimit(id), this.#queued);
-    const receive =
-      isUnidirectional && isOwn ? undefined : new ReceiveStream(grants, receiveWindow, pace);
-    this.#streams.set(id, new Stream(id, send, receive));
+    const stream = new Stream(id, this);
+    if (!isUnidirectional || isOwn) {
+      stream.send = new SendStream(id, this.#initialLimit(id), this.#queued, stream);
+    }
+    if (!isUnidirectional || !isOwn) {
+      stream.receive = new ReceiveStream(grants, receiveWindow, pace, stream);
+    }
+    this.#streams.set(id, stream);
   }
 
   /** What the peer allows on a new stream. Its "local" streams are those that it opens. */

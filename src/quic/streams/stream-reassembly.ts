@@ -41,7 +41,7 @@ function blockSizeAt(offset: number): number {
  * for each block that anything came for; and at most 9/8 of what lies between the first unread byte and the
  * last that came, which flow control bounds, and one block.
  */
-export class Reassembly {
+export class StreamReassembly {
   /** The block with the first unread byte, and the others by their start. */
   #first: Block | undefined;
   #others: Map<number, Block> | undefined;

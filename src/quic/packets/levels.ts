@@ -1,6 +1,0 @@
-import { Space } from '../recovery/space.ts';
-import type { TlsLevel } from '../connection/tls-port.ts';
-
-/** The level of TLS whose CRYPTO data the packets of a space carry. */
-export const levelOf = (space: Space): TlsLevel =>
-  space === Space.APPLICATION ? 'application' : space === Space.HANDSHAKE ? 'handshake' : 'initial';

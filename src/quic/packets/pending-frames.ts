@@ -1,0 +1,225 @@
+import type { Lifecycle } from '../connection/lifecycle.ts';
+import { type CryptoStreams, levelOf } from './crypto-streams.ts';
+import type { LocalConnectionIds } from '../path/connection-ids.ts';
+import type { PeerConnectionIds } from '../path/connection-ids.ts';
+import type { LossDetection } from '../recovery/loss-detection.ts';
+import type { AckSchedules } from '../recovery/ack-schedule.ts';
+import type { Streams } from '../streams/streams.ts';
+import type { DatagramFrames } from './datagram-frames.ts';
+import { DeliveryFlag, type FrameLog } from '../recovery/delivery.ts';
+import { Space } from '../recovery/space.ts';
+import {
+  newConnectionIdSize,
+  newTokenSize,
+  retireConnectionIdSize,
+  writeAck,
+  writeCryptoHeader,
+  writeHandshakeDone,
+  writeNewConnectionId,
+  writeNewToken,
+  writePing,
+  writeRetireConnectionId,
+} from '../wire/frame-writers.ts';
+
+/** The ack_delay_exponent that this side uses: the default, which is not announced. */
+const ACK_DELAY_EXPONENT = 3;
+
+const NO_TOKEN = new Uint8Array(0);
+
+/** The parts of a connection that `PendingFrames` uses. */
+export interface PendingFramesParts {
+  readonly lifecycle: Lifecycle;
+  readonly crypto: CryptoStreams;
+  readonly localIds: LocalConnectionIds;
+  readonly peerIds: PeerConnectionIds;
+  readonly loss: LossDetection;
+  readonly acks: AckSchedules;
+  readonly streams: Streams;
+  readonly datagrams: DatagramFrames;
+}
+
+/** The frames that are due in each packet number space, in the order in which they are written. */
+export class PendingFrames {
+  readonly #lifecycle: Lifecycle;
+  readonly #crypto: CryptoStreams;
+  readonly #localIds: LocalConnectionIds;
+  readonly #peerIds: PeerConnectionIds;
+  readonly #loss: LossDetection;
+  readonly #acks: AckSchedules;
+  readonly #streams: Streams;
+  readonly #datagrams: DatagramFrames;
+  readonly #handshakeDone = new DeliveryFlag();
+  readonly #newToken = new DeliveryFlag();
+  #token: Uint8Array = NO_TOKEN;
+  /** Whether something ack-eliciting is to be sent; any other frame does as well as PING. */
+  #isPingDue = false;
+  #isAckEliciting = false;
+  /** Datagrams and streams are first in turns, so that neither keeps the other from being sent. */
+  #areDatagramsFirst = true;
+
+  constructor(parts: PendingFramesParts) {
+    this.#lifecycle = parts.lifecycle;
+    this.#crypto = parts.crypto;
+    this.#localIds = parts.localIds;
+    this.#peerIds = parts.peerIds;
+    this.#loss = parts.loss;
+    this.#acks = parts.acks;
+    this.#streams = parts.streams;
+    this.#datagrams = parts.datagrams;
+  }
+
+  requestHandshakeDone(): void {
+    this.#handshakeDone.request();
+  }
+
+  requestNewToken(token: Uint8Array): void {
+    this.#token = token;
+    this.#newToken.request();
+  }
+
+  requestPing(): void {
+    this.#isPingDue = true;
+  }
+
+  /** Whether what was written last has to be acknowledged. */
+  get isAckEliciting(): boolean {
+    return this.#isAckEliciting;
+  }
+
+  /** Whether there are frames, other than ACK, for packets of a space. */
+  isDue(space: Space): boolean {
+    if (space !== Space.APPLICATION) return this.#crypto.hasPending(levelOf(space));
+    if (!this.#lifecycle.isEstablished) return false;
+    return (
+      this.#streams.hasFrames ||
+      this.#datagrams.hasFrames ||
+      this.#isPingDue ||
+      this.#handshakeDone.isDue ||
+      this.#newToken.isDue ||
+      this.#localIds.due !== undefined ||
+      this.#peerIds.retirementDue !== undefined ||
+      this.#crypto.hasPending('application')
+    );
+  }
+
+  /** Whether DATAGRAM frames are due, and nothing that would fill the packets of a longer datagram. */
+  get areAllDatagrams(): boolean {
+    return this.#lifecycle.isConfirmed && this.#datagrams.hasFrames && !this.#streams.hasFrames;
+  }
+
+  /**
+   * Writes frames between `at` and `limit`.
+   *
+   * @param mayElicit whether frames other than ACK may be written.
+   * @param isProbe whether there has to be one that elicits an acknowledgement.
+   * @returns the offset behind them.
+   */
+  write(
+    space: Space,
+    out: Uint8Array,
+    at: number,
+    limit: number,
+    mayElicit: boolean,
+    isProbe: boolean,
+    now: number,
+  ): number {
+    const log = this.#loss.frames(space);
+    this.#isAckEliciting = false;
+    const start = this.#writeAck(space, out, at, limit, log, now);
+    let next = start;
+    if (mayElicit) {
+      next =
+        space === Space.APPLICATION
+          ? this.#writeApplication(out, next, limit, log)
+          : this.#writeCrypto(space, out, next, limit, log);
+    }
+    const wantsPing =
+      isProbe ||
+      (mayElicit && this.#isPingDue) ||
+      (start > at && this.#loss.control.hasRoom && this.#loss.wantsPing(space));
+    if (next === start && wantsPing && next < limit) next = writePing(out, next);
+    if (next > start) {
+      this.#isAckEliciting = true;
+      if (space === Space.APPLICATION) this.#isPingDue = false;
+    }
+    return next;
+  }
+
+  #writeAck(
+    space: Space,
+    out: Uint8Array,
+    at: number,
+    limit: number,
+    log: FrameLog,
+    now: number,
+  ): number {
+    const schedule = this.#acks.of(space);
+    if (schedule === undefined || !schedule.isPending) return at;
+    const delay = schedule.delayField(ACK_DELAY_EXPONENT, now);
+    const next = writeAck(out, at, limit, schedule.ranges, delay, schedule.ecn);
+    if (next > at) {
+      schedule.onAckSent(log);
+    }
+    return next;
+  }
+
+  #writeCrypto(space: Space, out: Uint8Array, at: number, limit: number, log: FrameLog): number {
+    const level = levelOf(space);
+    let next = at;
+    while (!log.isPacketFull) {
+      const range = this.#crypto.next(level, limit - next, log);
+      if (range === undefined) break;
+      const { offset, bytes, at: from, size } = range;
+      next = writeCryptoHeader(out, next, offset, size);
+      out.set(bytes.subarray(from, from + size), next);
+      next += size;
+    }
+    return next;
+  }
+
+  #writeApplication(out: Uint8Array, at: number, limit: number, log: FrameLog): number {
+    let next = this.#writeConnection(out, at, limit, log);
+    if (this.#crypto.hasPending('application')) {
+      next = this.#writeCrypto(Space.APPLICATION, out, next, limit, log);
+    }
+    if (!this.#datagrams.hasFrames) return this.#streams.writeFrames(out, next, limit, log);
+    this.#areDatagramsFirst = !this.#areDatagramsFirst;
+    if (this.#areDatagramsFirst) {
+      next = this.#datagrams.writeFrames(out, next, limit);
+      return this.#streams.writeFrames(out, next, limit, log);
+    }
+    next = this.#streams.writeFrames(out, next, limit, log);
+    return this.#datagrams.writeFrames(out, next, limit);
+  }
+
+  /** HANDSHAKE_DONE, NEW_TOKEN, NEW_CONNECTION_ID, RETIRE_CONNECTION_ID. */
+  #writeConnection(out: Uint8Array, at: number, limit: number, log: FrameLog): number {
+    let next = at;
+    if (this.#handshakeDone.isDue && next < limit) {
+      next = writeHandshakeDone(out, next);
+      this.#handshakeDone.onSent(log);
+    }
+    if (this.#newToken.isDue && next + newTokenSize(this.#token.length) <= limit) {
+      next = writeNewToken(out, next, this.#token);
+      this.#newToken.onSent(log);
+    }
+    for (;;) {
+      const issued = this.#localIds.due;
+      if (issued === undefined || log.isPacketFull) break;
+      const { sequence, id, resetToken } = issued;
+      if (next + newConnectionIdSize(sequence, 0, id.length) > limit) break;
+      next = writeNewConnectionId(out, next, sequence, 0, id, resetToken);
+      log.add(this.#localIds, sequence);
+      this.#localIds.onSent(sequence);
+    }
+    for (;;) {
+      const sequence = this.#peerIds.retirementDue;
+      if (sequence === undefined || log.isPacketFull) break;
+      if (next + retireConnectionIdSize(sequence) > limit) break;
+      next = writeRetireConnectionId(out, next, sequence);
+      log.add(this.#peerIds, sequence);
+      this.#peerIds.onRetirementSent(sequence);
+    }
+    return next;
+  }
+}

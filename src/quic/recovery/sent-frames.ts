@@ -1,0 +1,147 @@
+import type { DeliveryListener, FrameLog } from './delivery.ts';
+import {
+  FIRST_FRAME_CAPACITY,
+  KEPT_CAPACITY,
+  MAX_FRAMES,
+  MAX_FRAMES_PER_PACKET,
+} from './limits.ts';
+
+/** Numbers of a frame. */
+const ROW = 3;
+
+const NO_ROWS = new Float64Array(0);
+
+/**
+ * The frames of the packets that were sent in one packet number space, in the order of sending: whom to
+ * notify of their delivery, and three numbers each, in a ring. Nothing is allocated for a frame.
+ *
+ * While a packet is assembled, the writers of frames `add` each. `take` makes them the packet's, `rollback`
+ * forgets them when the packet is not sent. Frames that are never sent again (PADDING, PING, PATH_*,
+ * DATAGRAM) are not recorded.
+ */
+export class SentFrames implements FrameLog {
+  /** `undefined` for frames that were released, so that closed streams can be collected. */
+  #listeners: (DeliveryListener | undefined)[] = [];
+  #rows = NO_ROWS;
+  /** 0 before the first frame, and after `free`. */
+  #capacity = 0;
+  /** Positions only increase; the slot of a frame is its position modulo the capacity. */
+  #head = 0;
+  #open = 0;
+  #tail = 0;
+
+  /** The position of the first frame of the packet that is being assembled. */
+  get start(): number {
+    return this.#open;
+  }
+
+  /** Frames of the packet that is being assembled. */
+  get count(): number {
+    return this.#tail - this.#open;
+  }
+
+  get isPacketFull(): boolean {
+    return this.count >= MAX_FRAMES_PER_PACKET;
+  }
+
+  /** Whether packets have to be acknowledged or lost before another one may be assembled. */
+  get isFull(): boolean {
+    return this.#tail - this.#head + MAX_FRAMES_PER_PACKET > MAX_FRAMES;
+  }
+
+  /** Frames that there is memory for, for checks. */
+  get capacity(): number {
+    return this.#capacity;
+  }
+
+  /** Frames that are recorded. */
+  get size(): number {
+    return this.#tail - this.#head;
+  }
+
+  add(listener: DeliveryListener, a = 0, b = 0, c = 0): void {
+    if (this.#tail - this.#head === this.#capacity) {
+      this.#resize(Math.max(FIRST_FRAME_CAPACITY, this.#capacity * 2));
+    }
+    const slot = this.#tail++ % this.#capacity;
+    this.#listeners[slot] = listener;
+    const rows = this.#rows;
+    const at = slot * ROW;
+    rows[at] = a;
+    rows[at + 1] = b;
+    rows[at + 2] = c;
+  }
+
+  /** The packet that is being assembled is sent: what follows belongs to the next one. */
+  take(): void {
+    this.#open = this.#tail;
+  }
+
+  /** The packet that is being assembled is not sent. */
+  rollback(): void {
+    this.#tail = this.#open;
+  }
+
+  /** Reports the frames of a packet as acknowledged. */
+  acknowledge(start: number, count: number): void {
+    const rows = this.#rows;
+    for (let position = start; position < start + count; position++) {
+      const slot = position % this.#capacity;
+      const at = slot * ROW;
+      this.#listeners[slot]?.onAcknowledged(
+        rows[at] as number, // within the ring, here and below
+        rows[at + 1] as number,
+        rows[at + 2] as number,
+      );
+    }
+  }
+
+  /** Reports the frames of a packet as lost. */
+  lose(start: number, count: number): void {
+    const rows = this.#rows;
+    for (let position = start; position < start + count; position++) {
+      const slot = position % this.#capacity;
+      const at = slot * ROW;
+      this.#listeners[slot]?.onLost(
+        rows[at] as number,
+        rows[at + 1] as number,
+        rows[at + 2] as number,
+      );
+    }
+  }
+
+  /** Forgets the frames before a position. */
+  release(position: number): void {
+    for (let at = this.#head; at < position; at++) this.#listeners[at % this.#capacity] = undefined;
+    this.#head = position;
+    if (this.#head === this.#tail && this.#capacity > KEPT_CAPACITY) {
+      this.#resize(FIRST_FRAME_CAPACITY);
+    }
+  }
+
+  /** Keeps no more memory than its frames need, after a burst. */
+  trim(): void {
+    let capacity = FIRST_FRAME_CAPACITY;
+    while (capacity < this.size) capacity *= 2;
+    if (capacity < this.#capacity) this.#resize(capacity);
+  }
+
+  /** Frees the memory, once every frame was released; it is allocated anew with the next frame. */
+  free(): void {
+    if (this.size === 0) this.#resize(0);
+  }
+
+  #resize(capacity: number): void {
+    const listeners: (DeliveryListener | undefined)[] = Array.from({ length: capacity });
+    const rows = new Float64Array(capacity * ROW);
+    for (let position = this.#head; position < this.#tail; position++) {
+      const from = position % this.#capacity;
+      const to = position % capacity;
+      listeners[to] = this.#listeners[from];
+      rows.set(this.#rows.subarray(from * ROW, (from + 1) * ROW), to * ROW);
+    }
+    this.#listeners = listeners;
+    this.#rows = rows;
+    this.#capacity = capacity;
+  }
+}
