@@ -3,10 +3,11 @@ import type { SocketOwner, StreamSocket } from '../../../platform/sockets/stream
 import { LinkClosedError } from '../../errors.ts';
 import type { ByteLink, ReleasedSocket, WireCounter } from '../../links/link.ts';
 import { Linger } from './linger.ts';
-import { LinkReader, type HalfOwner } from './link-reader.ts';
+import type { HalfOwner } from './link-half.ts';
+import { LinkReader } from './link-reader.ts';
 import { LinkWriter } from './link-writer.ts';
-import { Transfer } from './transfer.ts';
-import type { LinkWatchdog } from './watchdog.ts';
+import { LinkTransfer } from './link-transfer.ts';
+import type { LinkWatchdog, WatchedLink } from './watchdog.ts';
 
 /** One for all links that were closed as usual: an error with its stack costs more than the close. */
 const CLOSED = new LinkClosedError();
@@ -15,7 +16,7 @@ const CLOSED = new LinkClosedError();
  * A kernel socket (TCP or unix) that Node knows nothing of, as a ByteLink: the life of the
  * connection, and the halves that receive and send.
  */
-export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner {
+export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner, WatchedLink {
   readonly #socket: StreamSocket;
   readonly #watchdog: LinkWatchdog | undefined;
   readonly #reader: LinkReader;
@@ -50,12 +51,10 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
     return this.#closed.promise;
   }
 
-  /** For the watchdog: what this link waits for. */
   get waitsFor(): { readonly input: boolean; readonly output: boolean } {
     return { input: this.#reader.isWaiting, output: this.#writer.isWaiting };
   }
 
-  /** For the watchdog, and for diagnostics. */
   get socket(): StreamSocket {
     return this.#socket;
   }
@@ -136,7 +135,7 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
     if (!(to instanceof KernelLink) || to === this) return undefined;
     const reader = this.#reader;
     if (reader.isInUse || reader.ended || reader.error || !to.#writer.mayWrite) return undefined;
-    return Transfer.run(reader, to.#writer, moved);
+    return LinkTransfer.run(reader, to.#writer, moved);
   }
 
   /** @internal of the poller: the socket may be read from or written to. */

@@ -4,7 +4,7 @@ import { AGAIN, type StreamSocket } from '../../../platform/sockets/streams/stre
 import { LinkClosedError } from '../../errors.ts';
 import { abortReason } from '../../links/read-queue.ts';
 import { ownChunk } from '../../links/spent-chunk.ts';
-import type { Transfer } from './transfer.ts';
+import type { HalfOwner, HalfPump } from './link-half.ts';
 
 /** Reads of one link in one turn of the loop; a reader that asks for more has them in the next. */
 const READS_A_TURN = 4;
@@ -12,20 +12,6 @@ const READS_A_TURN = 4;
 /** What receiving brought instead of a chunk. */
 const NOTHING_YET = Symbol('nothing to read yet');
 const FAILED = Symbol('the link failed');
-
-/** The link that a reader and a writer are the halves of. */
-export interface HalfOwner {
-  /** Resolves when the connection is over. */
-  readonly closed: Promise<unknown>;
-  /** Whether the end of the peer's stream has been met. */
-  readonly inputEnded: boolean;
-  /** The connection failed: both halves are over. */
-  fail(error: Error): void;
-  /** One half has come to its end. */
-  halfEnded(): void;
-  /** One half begins to wait for the kernel. */
-  waits(): void;
-}
 
 interface Waiter {
   readonly resolve: (chunk: Uint8Array | undefined) => void;
@@ -42,8 +28,8 @@ export class LinkReader implements Resumable {
   readonly socket: StreamSocket;
   readonly owner: HalfOwner;
   bytesRead = 0;
-  /** What moves bytes from here by itself. */
-  source: Transfer | undefined;
+  /** Moves bytes from this half while it is set. */
+  source: HalfPump | undefined;
   /** Chunks that were put back, the next one first. */
   #front: Uint8Array[] = [];
   #waiter: Waiter | undefined;

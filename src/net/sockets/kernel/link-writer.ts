@@ -2,8 +2,7 @@ import { SystemError } from '../../../platform/sockets/errno.ts';
 import { AGAIN, type StreamSocket } from '../../../platform/sockets/streams/stream-socket.ts';
 import { LinkClosedError } from '../../errors.ts';
 import { freeChunk } from '../../links/spent-chunk.ts';
-import type { HalfOwner } from './link-reader.ts';
-import type { Transfer } from './transfer.ts';
+import type { HalfOwner, HalfPump } from './link-half.ts';
 
 /** A frame up to this size is gathered by copying; a longer one is sent piece by piece. */
 const GATHERED_BYTES = 8 << 10;
@@ -24,8 +23,8 @@ export class LinkWriter {
   readonly socket: StreamSocket;
   readonly owner: HalfOwner;
   bytesWritten = 0;
-  /** What moves bytes here by itself. */
-  sink: Transfer | undefined;
+  /** Moves bytes to this half while it is set. */
+  sink: HalfPump | undefined;
   /** Chunks that the kernel has not taken yet. */
   #pending: Piece[] = [];
   #drain: PromiseWithResolvers<void> | undefined;
