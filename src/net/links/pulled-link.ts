@@ -66,20 +66,25 @@ export abstract class PulledLink {
     if (chunk.length > 0) (this.#unread ??= []).push(chunk);
   }
 
-  write(chunk: Uint8Array): Promise<void> | undefined {
-    return this.#write(chunk, false);
+  /** An owned chunk is freed when the peer has acknowledged it, not when the collector finds it. */
+  write(chunk: Uint8Array, isOwned = false): Promise<void> | undefined {
+    if (this.writeError) return Promise.reject(this.writeError);
+    if (this.writeEnded) return Promise.reject(new LinkClosedError());
+    if (chunk.length === 0) return this.#room?.promise;
+    const mayContinue = this.push(chunk, isOwned);
+    if (mayContinue === undefined) {
+      this.writeError = new LinkClosedError();
+      return Promise.reject(this.writeError);
+    }
+    if (!mayContinue) this.#room ??= Promise.withResolvers<void>();
+    return this.#room?.promise;
   }
 
-  /** What was given is freed when the peer has acknowledged it, not when the collector finds it. */
-  give(chunk: Uint8Array): Promise<void> | undefined {
-    return this.#write(chunk, true);
-  }
-
-  writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
+  writeAll(chunks: readonly Uint8Array[], isOwned = false): Promise<void> | undefined {
     let full: Promise<void> | undefined;
     for (const chunk of chunks) {
       // All but the last promise would be the same one, or would have rejected.
-      full = this.write(chunk);
+      full = this.write(chunk, isOwned);
       if (this.writeError || this.writeEnded) break;
     }
     return full;
@@ -109,19 +114,6 @@ export abstract class PulledLink {
     // A writer that does not wait has nothing to be rejected for.
     room?.promise.catch(() => undefined);
     room?.reject(this.writeError);
-  }
-
-  #write(chunk: Uint8Array, isOwned: boolean): Promise<void> | undefined {
-    if (this.writeError) return Promise.reject(this.writeError);
-    if (this.writeEnded) return Promise.reject(new LinkClosedError());
-    if (chunk.length === 0) return this.#room?.promise;
-    const mayContinue = this.push(chunk, isOwned);
-    if (mayContinue === undefined) {
-      this.writeError = new LinkClosedError();
-      return Promise.reject(this.writeError);
-    }
-    if (!mayContinue) this.#room ??= Promise.withResolvers<void>();
-    return this.#room?.promise;
   }
 
   /** What was put back, or what the core has. */

@@ -3,7 +3,6 @@ import { Deadline } from '../../net/time/deadline.ts';
 import { asError } from '../../errors.ts';
 import { LinkClosedError } from '../../net/errors.ts';
 import type { ByteLink, WireCounter } from '../../net/links/link.ts';
-import { giveOrWrite } from '../../net/links/spent-chunk.ts';
 import { unlessAborted } from '../../net/time/unless-aborted.ts';
 import { UPGRADE_MS } from '../limits.ts';
 
@@ -79,18 +78,16 @@ export class RepeatableLink implements ByteLink, WireCounter {
     this.#current.link.unread(chunk);
   }
 
-  write(chunk: Uint8Array): Promise<void> | undefined {
-    return this.writeAll([chunk]);
-  }
-
-  give(chunk: Uint8Array): Promise<void> | undefined {
+  write(chunk: Uint8Array, isOwned?: boolean): Promise<void> | undefined {
     // What may be sent again must stay.
-    return this.#kept || this.#ended ? this.write(chunk) : giveOrWrite(this.#current.link, chunk);
+    return this.#kept || this.#ended
+      ? this.writeAll([chunk])
+      : this.#current.link.write(chunk, isOwned);
   }
 
-  writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
+  writeAll(chunks: readonly Uint8Array[], isOwned?: boolean): Promise<void> | undefined {
     // After the end it rejects, and nothing of it is to be sent again.
-    if (!this.#kept || this.#ended) return this.#current.link.writeAll(chunks);
+    if (!this.#kept || this.#ended) return this.#current.link.writeAll(chunks, isOwned);
     for (const chunk of chunks) this.#keptBytes += chunk.length;
     // What is written while the call is repeated has not been sent, and its writers wait.
     if (this.#keptBytes <= KEPT_BYTES || this.#repeating) this.#kept.push(...chunks);

@@ -86,16 +86,12 @@ export class TlsLink implements ByteLink {
     if (chunk.length > 0) this.#items.unshift(chunk);
   }
 
-  write(chunk: Uint8Array): Promise<void> | undefined {
+  write(chunk: Uint8Array, isOwned = false): Promise<void> | undefined {
     if (!this.#writable) return Promise.reject(this.#closedError());
     if (chunk.length === 0) return undefined;
-    return this.#encrypt(chunk);
-  }
-
-  give(chunk: Uint8Array): Promise<void> | undefined {
-    const full = this.write(chunk);
+    const full = this.#encrypt(chunk);
     // It was encrypted, which makes a copy.
-    freeChunk(chunk);
+    if (isOwned) freeChunk(chunk);
     return full;
   }
 
@@ -104,23 +100,12 @@ export class TlsLink implements ByteLink {
     return this.write(chunk);
   }
 
-  writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
+  writeAll(chunks: readonly Uint8Array[], isOwned = false): Promise<void> | undefined {
     if (!this.#writable) return Promise.reject(this.#closedError());
     const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
     if (length === 0) return undefined;
-    const pieces = inFullRecords(chunks);
-    if (length <= WRITE_BYTES && pieces.length <= CALL_PIECES) return this.#encryptPieces(pieces);
-    let drained: Promise<void> | undefined;
-    for (const piece of pieces) {
-      drained = this.#encrypt(piece);
-      if (this.#error) break;
-    }
-    return drained;
-  }
-
-  giveAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
-    const full = this.writeAll(chunks);
-    for (const chunk of chunks) freeChunk(chunk);
+    const full = this.#encryptAll(inFullRecords(chunks), length);
+    if (isOwned) for (const chunk of chunks) freeChunk(chunk);
     return full;
   }
 
@@ -182,6 +167,16 @@ export class TlsLink implements ByteLink {
     for (let at = 0; at < chunk.length; at += WRITE_BYTES) {
       const piece = chunk.length <= WRITE_BYTES ? chunk : chunk.subarray(at, at + WRITE_BYTES);
       drained = this.#encryptPieces([piece]);
+      if (this.#error) break;
+    }
+    return drained;
+  }
+
+  #encryptAll(pieces: readonly Uint8Array[], length: number): Promise<void> | undefined {
+    if (length <= WRITE_BYTES && pieces.length <= CALL_PIECES) return this.#encryptPieces(pieces);
+    let drained: Promise<void> | undefined;
+    for (const piece of pieces) {
+      drained = this.#encrypt(piece);
       if (this.#error) break;
     }
     return drained;

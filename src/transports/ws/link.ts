@@ -1,8 +1,8 @@
 import type { RandomSource } from '../../crypto/random-source.ts';
 import type { Clock } from '../../net/time/clock.ts';
 import { LinkClosedError, ProtocolError } from '../../net/errors.ts';
-import type { ByteLink } from '../../net/links/link.ts';
-import { freeChunk, giveOrWrite, strip } from '../../net/links/spent-chunk.ts';
+import { OWNED, type ByteLink } from '../../net/links/link.ts';
+import { strip } from '../../net/links/spent-chunk.ts';
 import { LINGER_MS } from '../limits.ts';
 import {
   applyMask,
@@ -71,31 +71,17 @@ export class WsLink implements ByteLink {
     if (chunk.length > 0) this.#items.unshift(chunk);
   }
 
-  write(chunk: Uint8Array): Promise<void> | undefined {
-    if (chunk.length === 0 && this.#writable) return undefined;
-    return this.writeAll([chunk]);
-  }
-
-  writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
-    if (!this.#writable) return Promise.reject(this.#closedError());
-    if (this.#random) return this.#sendCopy(chunks);
-    const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
-    return this.#lower.writeAll([frameHeader(Opcode.binary, length), ...chunks]);
-  }
-
-  give(chunk: Uint8Array): Promise<void> | undefined {
+  write(chunk: Uint8Array, isOwned = false): Promise<void> | undefined {
     if (!this.#writable) return Promise.reject(this.#closedError());
     if (chunk.length === 0) return undefined;
-    const lower = this.#lower;
-    if (!lower.giveAll) {
-      // A copy, so that the chunk is freed at once; TLS by Node would make one to join both pieces.
-      const full = this.#sendCopy([chunk]);
-      freeChunk(chunk);
-      return full;
-    }
-    const key = this.#freshKey();
-    if (key) applyMask(chunk, key);
-    return lower.giveAll([frameHeader(Opcode.binary, chunk.length, key), chunk]);
+    return isOwned ? this.#sendOwned(chunk) : this.writeAll([chunk]);
+  }
+
+  writeAll(chunks: readonly Uint8Array[], isOwned = false): Promise<void> | undefined {
+    if (!this.#writable) return Promise.reject(this.#closedError());
+    if (this.#random) return this.#lower.write(this.#frame(Opcode.binary, chunks), OWNED);
+    const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+    return this.#lower.writeAll([frameHeader(Opcode.binary, length), ...chunks], isOwned);
   }
 
   closeWrite(): Promise<void> {
@@ -118,9 +104,11 @@ export class WsLink implements ByteLink {
     return !this.#closing && !this.#error;
   }
 
-  /** Sends one frame with a copy of `chunks`. */
-  #sendCopy(chunks: readonly Uint8Array[]): Promise<void> | undefined {
-    return giveOrWrite(this.#lower, this.#frame(Opcode.binary, chunks));
+  /** Masks the payload in its own memory, which saves a copy. */
+  #sendOwned(chunk: Uint8Array): Promise<void> | undefined {
+    const key = this.#freshKey();
+    if (key) applyMask(chunk, key);
+    return this.#lower.writeAll([frameHeader(Opcode.binary, chunk.length, key), chunk], OWNED);
   }
 
   /** One frame with a copy of `payload`, masked with a fresh key at a client (§5.3). */

@@ -1,7 +1,7 @@
 import { SystemError } from '../../../platform/sockets/errno.ts';
 import type { SocketOwner, StreamSocket } from '../../../platform/sockets/streams/stream-socket.ts';
 import { LinkClosedError } from '../../errors.ts';
-import type { ByteLink, ReleasedSocket, WireCounter } from '../../links/link.ts';
+import type { ByteLink, WireCounter } from '../../links/link.ts';
 import { Linger } from './linger.ts';
 import type { HalfOwner } from './link-half.ts';
 import { LinkReader } from './link-reader.ts';
@@ -71,24 +71,16 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
     return this.#reader.takeFront();
   }
 
-  write(chunk: Uint8Array): Promise<void> | undefined {
-    return this.#writer.write(chunk);
-  }
-
-  give(chunk: Uint8Array): Promise<void> | undefined {
-    return this.#writer.give(chunk);
+  write(chunk: Uint8Array, isOwned = false): Promise<void> | undefined {
+    return this.#writer.write(chunk, isOwned);
   }
 
   lend(chunk: Uint8Array): Promise<void> | undefined {
     return this.#writer.lend(chunk);
   }
 
-  writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
-    return this.#writer.writeAll(chunks, false);
-  }
-
-  giveAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
-    return this.#writer.writeAll(chunks, true);
+  writeAll(chunks: readonly Uint8Array[], isOwned = false): Promise<void> | undefined {
+    return this.#writer.writeAll(chunks, isOwned);
   }
 
   closeWrite(): Promise<void> {
@@ -112,23 +104,6 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
     // With a cause the stream is not complete, and a reset says so; a plain close would look like
     // a complete body to a protocol that ends at the end of the stream.
     else this.#close(cause);
-  }
-
-  /**
-   * Hands the descriptor over, for layers that need Node's own socket: only while nothing was put
-   * back, queued or is being waited for.
-   */
-  release(): ReleasedSocket | undefined {
-    const [reader, writer] = [this.#reader, this.#writer];
-    if (this.#destroyed || reader.hasFront || reader.isInUse || reader.ended) return undefined;
-    if (writer.isWaiting || !writer.mayWrite) return undefined;
-    const fd = this.#socket.release();
-    if (fd < 0) return undefined;
-    this.#destroyed = true;
-    this.#failHalves(new LinkClosedError('the link was released'));
-    this.#watchdog?.forget(this);
-    this.#closed?.resolve(undefined);
-    return { fd };
   }
 
   pourInto(to: ByteLink, moved: (bytes: number) => void): Promise<void> | undefined {

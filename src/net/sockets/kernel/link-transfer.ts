@@ -1,6 +1,7 @@
 import type { SystemError } from '../../../platform/sockets/errno.ts';
 import { StreamPump, type PumpEvents } from '../../../platform/sockets/streams/stream-pump.ts';
 import { LinkClosedError } from '../../errors.ts';
+import { OWNED } from '../../links/link.ts';
 import type { HalfPump } from './link-half.ts';
 import type { LinkReader } from './link-reader.ts';
 import type { LinkWriter } from './link-writer.ts';
@@ -89,7 +90,7 @@ async function runAfterFront(
     const chunk = from.takeFront();
     if (!chunk) break;
     const { length } = chunk;
-    const full = to.give(chunk);
+    const full = to.write(chunk, OWNED);
     if (full) await unlessFailed(from, full);
     moved(length);
   }
