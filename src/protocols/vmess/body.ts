@@ -2,7 +2,7 @@ import { LinkClosedError, TruncatedError } from '../../net/errors.ts';
 import { OWNED, type ByteLink } from '../../net/links/link.ts';
 import { freeChunk } from '../../net/links/spent-chunk.ts';
 import type { BodyDecoder, ChunkSealer } from './chunks.ts';
-import { abortReason } from '../../net/links/read-queue.ts';
+import { abortReason } from '../../net/time/unless-aborted.ts';
 
 /** A connection after its request was read or written: what carries both kinds of payload. */
 export interface BodyParts {
