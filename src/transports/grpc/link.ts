@@ -6,7 +6,7 @@ import { ownChunk } from '../../net/links/spent-chunk.ts';
 import { Http2Error, Http2ErrorCode, http2ErrorName } from '../../http/http2/errors.ts';
 import { valueOf, type Field } from '../../http/http2/fields.ts';
 import type { Http2Stream, StreamEnd, StreamHandler } from '../../http/http2/stream.ts';
-import { LINGER_MS } from '../limits.ts';
+import { CARRIER_LINGER_MS } from '../limits.ts';
 import { encodeHunks, HunkDecoder } from './hunks.ts';
 import type { TunnelMeter } from './wire-share.ts';
 
@@ -43,7 +43,7 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
 
   /** Takes an open stream over. */
   constructor(stream: Http2Stream, options: GrpcLinkOptions) {
-    super(options.clock, LINGER_MS);
+    super(options.clock, CARRIER_LINGER_MS);
     this.#stream = stream;
     this.#options = options;
     stream.handler = this;
@@ -171,7 +171,7 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
     return !this.#stream.localEnded;
   }
 
-  /** Constant, so that a link lingers for LINGER_MS and no longer. */
+  /** Constant, so that a link lingers for CARRIER_LINGER_MS and no longer. */
   protected override get untaken(): number {
     return 0;
   }

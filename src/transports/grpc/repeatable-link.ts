@@ -13,7 +13,7 @@ export const KEPT_BYTES = 64 << 10;
 const CALLS = 3;
 
 /** One call of a tunnel method. */
-export interface Call {
+export interface GrpcCall {
   readonly link: ByteLink;
   readonly wire: WireCounter;
   /**
@@ -31,9 +31,9 @@ export interface Call {
 export class RepeatableLink implements ByteLink, WireCounter {
   readonly closed: Promise<Error | undefined>;
   readonly #clock: Clock;
-  readonly #again: (signal: AbortSignal) => Promise<Call>;
+  readonly #again: (signal: AbortSignal) => Promise<GrpcCall>;
   readonly #resolveClosed: (cause: Error | undefined) => void;
-  #current: Call;
+  #current: GrpcCall;
   /** Resolves with whether another call has taken the place of the current one. */
   #replaced: Promise<boolean>;
   /** What was sent; `undefined` once it cannot be sent again. */
@@ -52,7 +52,7 @@ export class RepeatableLink implements ByteLink, WireCounter {
   #writtenBefore = 0;
 
   /** @param again makes another call; rejects with the reason of its signal. */
-  constructor(first: Call, again: (signal: AbortSignal) => Promise<Call>, clock: Clock) {
+  constructor(first: GrpcCall, again: (signal: AbortSignal) => Promise<GrpcCall>, clock: Clock) {
     this.#clock = clock;
     this.#again = again;
     const { promise, resolve } = Promise.withResolvers<Error | undefined>();
@@ -130,7 +130,7 @@ export class RepeatableLink implements ByteLink, WireCounter {
     if (this.#isDestroyed || !(await replaced)) throw this.#failure ?? error;
   }
 
-  async #replace(call: Call): Promise<boolean> {
+  async #replace(call: GrpcCall): Promise<boolean> {
     const refused = await call.refused;
     if (!refused || !this.#kept || this.#calls === CALLS) {
       this.#forget();
@@ -154,7 +154,7 @@ export class RepeatableLink implements ByteLink, WireCounter {
   }
 
   /** Sends again what was sent; it is little, so that no writer needs to be held back. */
-  #follow(old: Call, next: Call): void {
+  #follow(old: GrpcCall, next: GrpcCall): void {
     this.#readBefore += old.wire.bytesRead;
     this.#writtenBefore += old.wire.bytesWritten;
     this.#current = next;

@@ -4,12 +4,12 @@ import { LinkClosedError, ProtocolError } from '../../net/errors.ts';
 import { DecodedLink } from '../../net/links/decoded-link.ts';
 import { OWNED, type ByteLink } from '../../net/links/link.ts';
 import { strip } from '../../net/links/spent-chunk.ts';
-import { LINGER_MS } from '../limits.ts';
+import { CARRIER_LINGER_MS } from '../limits.ts';
 import {
   applyMask,
   CloseCode,
   closePayload,
-  FrameDecoder,
+  WsFrameDecoder,
   frameHeader,
   MASKING_KEY_BYTES,
   Opcode,
@@ -30,7 +30,7 @@ export class WsLink extends DecodedLink implements ByteLink {
   readonly #random: RandomSource | undefined;
   /** The masking key of one frame; `undefined` at a server, which does not mask. */
   readonly #maskingKey: Uint8Array | undefined;
-  readonly #decoder: FrameDecoder;
+  readonly #decoder: WsFrameDecoder;
   #hasEnded = false;
   #pongWaits = false;
 
@@ -40,7 +40,7 @@ export class WsLink extends DecodedLink implements ByteLink {
     this.#clock = clock;
     this.#random = random;
     this.#maskingKey = random && new Uint8Array(MASKING_KEY_BYTES);
-    this.#decoder = new FrameDecoder(random === undefined);
+    this.#decoder = new WsFrameDecoder(random === undefined);
     this.closed = lower.closed.then((cause) => {
       // After both Close frames it does not matter how the connection below ends.
       if (this.error) return this.cause;
@@ -159,7 +159,7 @@ export class WsLink extends DecodedLink implements ByteLink {
 
   /** Waits until a Close frame that is still queued (in TLS, say) is sent. */
   #linger(): void {
-    const timer = this.#clock.after(LINGER_MS, () => this.lower.destroy());
+    const timer = this.#clock.after(CARRIER_LINGER_MS, () => this.lower.destroy());
     const done = (): void => {
       timer.cancel();
       this.lower.destroy();

@@ -10,7 +10,7 @@ import {
   type IpEndpoint,
 } from '../../../ip/ip-endpoint.ts';
 import { splitZone } from '../../../ip/ip-text.ts';
-import { DatagramSocket } from '../../../platform/sockets/datagrams/datagram-socket.ts';
+import { KernelDatagramSocket } from '../../../platform/sockets/datagrams/kernel-datagram-socket.ts';
 import { SystemError } from '../../../platform/sockets/errno.ts';
 import type { KernelIo } from '../../../platform/sockets/kernel-io.ts';
 import { EINVAL } from '../../../platform/sockets/linux.ts';
@@ -47,7 +47,7 @@ export class KernelUdpLink extends ReceivedUdp implements UdpSocket, Ordered {
   activeAt = 0;
   readonly #associations: AssociationSockets | undefined;
   onUnreachable: PacketLink['onUnreachable'];
-  readonly #socket: DatagramSocket;
+  readonly #socket: KernelDatagramSocket;
   readonly #io: KernelIo;
   readonly #reach: UdpReach;
   readonly #resolveClosed: (cause: Error | undefined) => void;
@@ -100,7 +100,7 @@ export class KernelUdpLink extends ReceivedUdp implements UdpSocket, Ordered {
     if (options.respondsFromOwn && isWildcard(local)) this.#ownOf = new Map();
     const { association } = options;
     if (association !== undefined) associations?.makeRoom(association);
-    this.#socket = new DatagramSocket(
+    this.#socket = new KernelDatagramSocket(
       io,
       {
         local,

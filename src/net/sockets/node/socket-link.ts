@@ -4,7 +4,7 @@ import { systemClock } from '../../time/clock.ts';
 import { LinkClosedError } from '../../errors.ts';
 import { OWNED, type ByteLink, type WireCounter } from '../../links/link.ts';
 import { ReadQueue } from '../../links/read-queue.ts';
-import { LINGER_BYTES, LINGER_MS } from '../socket-limits.ts';
+import { SOCKET_LINGER_BYTES, SOCKET_LINGER_MS } from '../socket-limits.ts';
 import { freeChunk, joined } from '../../links/spent-chunk.ts';
 
 /** Payload of a full TLS record (RFC 8446 §5.1). */
@@ -154,8 +154,8 @@ export class SocketLink implements ByteLink, WireCounter {
       socket.destroy();
     };
     // The system's clock: this limit is not part of any protocol.
-    const timer = systemClock.after(LINGER_MS, over);
-    let left = LINGER_BYTES;
+    const timer = systemClock.after(SOCKET_LINGER_MS, over);
+    let left = SOCKET_LINGER_BYTES;
     socket.on('data', ({ length }: Uint8Array) => {
       left -= length;
       if (left < 0) over();
