@@ -21,6 +21,15 @@ export class WeirError extends Error {
   }
 }
 
+/** An error whose codes are a closed set, so that their handlers can be exhaustive. */
+export class CodedError<Code extends string> extends WeirError {
+  declare readonly code: Code;
+
+  constructor(code: Code, message: string, options?: WeirErrorOptions) {
+    super(code, message, options);
+  }
+}
+
 export interface WeirErrorOptions extends ErrorOptions {
   /** A function where it takes long to make: it is called for errors that are reported. */
   readonly hint?: string | (() => string | undefined) | undefined;

@@ -112,7 +112,7 @@ class ResolverLink implements PacketLink {
   }
 
   receive(): Promise<Packet | undefined> {
-    return this.#responses.take();
+    return this.#responses.receive();
   }
 
   send({ data, peer }: Packet): void {

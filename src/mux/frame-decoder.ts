@@ -3,7 +3,7 @@ import { ProtocolError } from '../net/errors.ts';
 import { decodeHeader, HEADER_LIMIT, type FrameHeader } from './frame.ts';
 
 /** A part of a stream of frames. */
-export type FrameEvent =
+export type MuxFrameEvent =
   /** The header of a frame; `length` bytes of data follow. */
   | { readonly kind: 'header'; readonly header: FrameHeader; readonly length: number }
   /** The next bytes of the frame's data; `last` when they complete it. */
@@ -15,7 +15,7 @@ const LENGTH_BYTES = 2;
  * Decodes frames incrementally. Data is passed on in the pieces in which it was received, so that only
  * headers are kept.
  */
-export class FrameDecoder {
+export class MuxFrameDecoder {
   readonly #queue = new ByteQueue();
   #header: FrameHeader | undefined;
   /** Bytes of data that remain. */
@@ -25,7 +25,7 @@ export class FrameDecoder {
    * Decodes a chunk. The generator must be exhausted before the next chunk.
    * @throws {ProtocolError} for an invalid frame.
    */
-  *decode(chunk: Uint8Array): Generator<FrameEvent, void, void> {
+  *decode(chunk: Uint8Array): Generator<MuxFrameEvent, void, void> {
     this.#queue.push(chunk);
     for (;;) {
       const event = this.#left > 0 ? this.#data() : this.#frame();
@@ -34,14 +34,14 @@ export class FrameDecoder {
     }
   }
 
-  #data(): FrameEvent | undefined {
+  #data(): MuxFrameEvent | undefined {
     const bytes = this.#queue.takeSome(this.#left);
     if (!bytes) return undefined;
     this.#left -= bytes.length;
     return { kind: 'data', bytes, last: this.#left === 0 };
   }
 
-  #frame(): FrameEvent | undefined {
+  #frame(): MuxFrameEvent | undefined {
     this.#header ??= this.#takeHeader();
     const header = this.#header;
     if (!header) return undefined;

@@ -6,9 +6,9 @@ import type { Clock, Timer } from '../net/time/clock.ts';
 import { DeadlineError, LinkClosedError } from '../net/errors.ts';
 import type { ByteLink } from '../net/links/link.ts';
 import { UDP_IDLE_MS } from '../net/time/time-limits.ts';
-import { Backlog } from './backlog.ts';
+import { CarrierPause } from './carrier-pause.ts';
 import { encodeEnd, Status, type FrameHeader } from './frame.ts';
-import { FrameDecoder, type FrameEvent } from './frame-decoder.ts';
+import { MuxFrameDecoder, type MuxFrameEvent } from './frame-decoder.ts';
 import { MuxPackets } from './mux-packets.ts';
 import { MuxStream } from './mux-stream.ts';
 import { Outlet } from './outlet.ts';
@@ -47,7 +47,7 @@ export class MuxCarrier {
   readonly #handlers: MuxHandlers;
   readonly #clock: Clock;
   readonly #outlet: Outlet;
-  readonly #backlog: Backlog;
+  readonly #pause: CarrierPause;
   readonly #flows = new Map<number, MuxStream | MuxPackets>();
   readonly #serving = new Set<Promise<void>>();
   /** The data of a datagram so far. */
@@ -64,7 +64,7 @@ export class MuxCarrier {
     this.#clock = clock;
     this.#lastHeader = clock.now();
     this.#outlet = new Outlet(link, (error) => link.destroy(error));
-    this.#backlog = new Backlog(clock, () => this.#streams());
+    this.#pause = new CarrierPause(clock, () => this.#streams());
   }
 
   /**
@@ -72,13 +72,13 @@ export class MuxCarrier {
    * @throws {ProtocolError} when the client violates Mux.Cool; or the failure of the link.
    */
   async run(): Promise<void> {
-    const decoder = new FrameDecoder();
+    const decoder = new MuxFrameDecoder();
     let failure: Error | undefined;
     this.#watch();
     // The loop below may be waiting for something other than the link.
     void this.#link.closed.then((cause) => {
       this.#outlet.end(cause ?? new LinkClosedError());
-      this.#backlog.release();
+      this.#pause.release();
     });
     try {
       for (;;) {
@@ -129,7 +129,7 @@ export class MuxCarrier {
   }
 
   /** Handles an event; returns a promise to wait for before the next, if any. */
-  #take(event: FrameEvent): Promise<void> | undefined {
+  #take(event: MuxFrameEvent): Promise<void> | undefined {
     if (event.kind === 'data') return this.#takeData(event.bytes, event.last);
     this.#lastHeader = this.#clock.now();
     this.#receiver = this.#takeHeader(event.header);
@@ -142,7 +142,7 @@ export class MuxCarrier {
     switch (receiver.kind) {
       case 'stream':
         if (bytes.length > 0) receiver.stream.deliver(bytes);
-        return this.#backlog.room(receiver.stream);
+        return this.#pause.room(receiver.stream);
       case 'packets': {
         this.#datagram.push(bytes);
         const data = last ? this.#datagram.take(this.#datagram.length) : undefined;
@@ -194,7 +194,7 @@ export class MuxCarrier {
     }
     if (network === 'tcp') {
       const stream: MuxStream = new MuxStream(id, this.#outlet, {
-        onQueued: (bytes) => this.#backlog.change(bytes),
+        onQueued: (bytes) => this.#pause.change(bytes),
         onClosed: () => this.#remove(id, stream),
       });
       this.#flows.set(id, stream);

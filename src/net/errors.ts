@@ -1,4 +1,4 @@
-import { WeirError, codeOf, messageOf } from '../errors.ts';
+import { CodedError, WeirError, codeOf, messageOf } from '../errors.ts';
 import { formatEndpoint, type Endpoint } from './addresses/address.ts';
 
 /**
@@ -33,13 +33,7 @@ export type DialErrorCode =
   | 'aborted'
   | 'failed';
 
-export class DialError extends WeirError {
-  declare readonly code: DialErrorCode;
-
-  constructor(code: DialErrorCode, message: string, options?: ErrorOptions) {
-    super(code, message, options);
-  }
-}
+export class DialError extends CodedError<DialErrorCode> {}
 
 const SYSTEM_CODES: Readonly<Record<string, DialErrorCode>> = {
   ECONNREFUSED: 'refused',

@@ -1,5 +1,5 @@
 import { LinkClosedError } from '../net/errors.ts';
-import type { Clock, Timer } from '../net/time/clock.ts';
+import type { Clock } from '../net/time/clock.ts';
 import { PulledLink } from '../net/links/pulled-link.ts';
 import type { QuicCore } from './connection/quic-core.ts';
 import type { QuicStream } from './contract.ts';
@@ -35,11 +35,9 @@ export class StreamLink extends PulledLink implements QuicStream {
   readonly id: number;
   readonly bidirectional: boolean;
   readonly #host: StreamLinkHost;
-  #isOver = false;
-  #linger: Timer | undefined;
 
   constructor(host: StreamLinkHost, id: number, isOwn: boolean) {
-    super();
+    super(host.clock, STREAM_LINGER);
     this.#host = host;
     this.id = id;
     this.bidirectional = (id & 0x02) === 0;
@@ -47,21 +45,11 @@ export class StreamLink extends PulledLink implements QuicStream {
     this.writeEnded = !this.bidirectional && !isOwn;
   }
 
-  closeWrite(): Promise<void> {
-    if (this.writeEnded) return Promise.resolve();
-    if (this.writeError) return Promise.reject(this.writeError);
-    this.writeEnded = true;
-    this.#host.core.finish(this.id);
-    this.#host.touch();
-    this.#settle();
-    return Promise.resolve();
-  }
-
   reset(code: number): void {
     if (this.writeError) return;
     this.#resetNow(code);
     this.#endWrites(new LinkClosedError('the stream was reset'));
-    this.#settle();
+    this.settle();
   }
 
   stopSending(code: number): void {
@@ -69,48 +57,32 @@ export class StreamLink extends PulledLink implements QuicStream {
     this.#host.core.stopSending(this.id, code);
     this.#host.touch();
     this.failReads(new LinkClosedError('the stream is not read any more'));
-    this.#settle();
-  }
-
-  destroy(cause?: Error): void {
-    const truncates = cause !== undefined || !this.writeEnded;
-    if (this.#isOver) {
-      if (truncates && this.#linger) this.#resetNow(DESTROYED);
-      return;
-    }
-    if (!this.readEnded && !this.readError) {
-      this.#host.core.stopSending(this.id, DESTROYED);
-      this.#host.touch();
-    }
-    // What was written before a half-close still arrives, as over a socket.
-    if (truncates) this.#resetNow(DESTROYED);
-    else this.#linger ??= this.#startLinger();
-    this.#fail(cause ?? new LinkClosedError(), cause);
+    this.settle();
   }
 
   // ---- what the connection reports ----
 
   onReset(code: number): void {
-    if (this.#isOver) return;
+    if (this.isOver) return;
     const failure = new StreamFailedError('reset', code);
     if (!this.writeEnded) this.#resetNow(DESTROYED);
-    this.#fail(failure, failure);
+    this.failAll(failure, failure);
   }
 
   onStopped(code: number): void {
     this.#endWrites(new StreamFailedError('stopped', code));
-    this.#settle();
+    this.settle();
   }
 
   /** Both directions have ended, and the peer knows it. */
   onClosed(): void {
-    this.#stopLinger();
+    this.stopLinger();
   }
 
   /** The connection has ended. */
   onConnectionEnd(error: Error): void {
-    this.#stopLinger();
-    this.#fail(error, error);
+    this.stopLinger();
+    this.failAll(error, error);
   }
 
   protected override pull(): Uint8Array | undefined {
@@ -120,7 +92,7 @@ export class StreamLink extends PulledLink implements QuicStream {
     this.#host.touch();
     if (typeof chunk !== 'string') return chunk;
     this.readEnded = true;
-    this.#settle();
+    this.settle();
     return undefined;
   }
 
@@ -130,50 +102,38 @@ export class StreamLink extends PulledLink implements QuicStream {
     return mayContinue;
   }
 
-  /** The same where the direction has ended without a failure of the link. */
+  protected override finish(): void {
+    this.#host.core.finish(this.id);
+    this.#host.touch();
+  }
+
+  protected override stopReading(): void {
+    if (this.readEnded || this.readError) return;
+    this.#host.core.stopSending(this.id, DESTROYED);
+    this.#host.touch();
+  }
+
+  protected override abandon(): void {
+    this.#resetNow(DESTROYED);
+  }
+
+  protected override get isUnfinished(): boolean {
+    return this.untaken > 0;
+  }
+
+  protected override get untaken(): number {
+    return this.#host.core.queued(this.id);
+  }
+
+  /** This direction has ended without a failure of the link. */
   #endWrites(error: Error): void {
     this.failWrites(error);
     this.writeEnded = true;
   }
 
   #resetNow(code: number): void {
-    this.#stopLinger();
+    this.stopLinger();
     this.#host.core.reset(this.id, code);
     this.#host.touch();
-  }
-
-  /** Ends both directions. */
-  #fail(error: Error, cause: Error | undefined): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.failReads(error);
-    this.failWrites(error);
-    this.resolveClosed(cause);
-  }
-
-  /** Resolves `closed` when both directions have ended without a failure of the whole. */
-  #settle(): void {
-    const readOver = this.readEnded || this.readError !== undefined;
-    const writeOver = this.writeEnded || this.writeError !== undefined;
-    if (this.#isOver || !readOver || !writeOver) return;
-    this.#isOver = true;
-    if (this.writeError === undefined) this.#linger = this.#startLinger();
-    this.resolveClosed(undefined);
-  }
-
-  /** Watches what is left to be sent, of which the link's owner sees nothing any more. */
-  #startLinger(): Timer | undefined {
-    const queued = this.#host.core.queued(this.id);
-    if (queued === 0) return undefined;
-    return this.#host.clock.after(STREAM_LINGER, () => {
-      this.#linger = undefined;
-      if (this.#host.core.queued(this.id) < queued) this.#linger = this.#startLinger();
-      else this.#resetNow(DESTROYED);
-    });
-  }
-
-  #stopLinger(): void {
-    this.#linger?.cancel();
-    this.#linger = undefined;
   }
 }

@@ -1,4 +1,4 @@
-import { WeirError } from '../errors.ts';
+import { CodedError } from '../errors.ts';
 
 /**
  * Why a configuration that is well-formed was not applied. `bind` and `stopped` are failures of the
@@ -14,10 +14,4 @@ export type ApplyErrorCode =
   | 'build_failed'
   | 'disruptive';
 
-export class ApplyError extends WeirError {
-  declare readonly code: ApplyErrorCode;
-
-  constructor(code: ApplyErrorCode, message: string, options?: ErrorOptions) {
-    super(code, message, options);
-  }
-}
+export class ApplyError extends CodedError<ApplyErrorCode> {}

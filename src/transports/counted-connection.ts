@@ -2,14 +2,14 @@ import type { Socket } from 'node:net';
 import type { Endpoint } from '../net/addresses/address.ts';
 import type { ByteLink, WireCounter } from '../net/links/link.ts';
 import type { AcceptedConnection } from '../net/sockets/sockets.ts';
-import type { Evictable, Place, UnauthenticatedClients } from './unauthenticated-clients.ts';
+import type { Evictable, ClientPlace, UnauthenticatedClients } from './unauthenticated-clients.ts';
 
 /** An accepted connection with its place among those whose clients have not authenticated. */
 export class CountedConnection implements AcceptedConnection, Evictable {
   readonly remote: Endpoint | undefined;
   readonly local: Endpoint | undefined;
   readonly #below: AcceptedConnection;
-  readonly #place: Place;
+  readonly #place: ClientPlace;
   #taken: ByteLink | Socket | undefined;
 
   constructor(below: AcceptedConnection, clients: UnauthenticatedClients) {

@@ -1,52 +1,15 @@
 import { SystemRandomSource, type RandomSource } from '../crypto/random-source.ts';
 import type { Endpoint } from '../net/addresses/address.ts';
 import type { Clock } from '../net/time/clock.ts';
-import { connectAny } from '../net/sockets/happy-eyeballs.ts';
 import type { ByteLink, Carrier } from '../net/links/link.ts';
 import type { FamilyPolicy, Resolver } from '../net/addresses/resolver.ts';
-import type { SocketObserver } from '../net/sockets/sockets.ts';
-import { systemSockets } from '../net/sockets/system-sockets.ts';
-import type { Socket } from 'node:net';
 import type { OutboundCarrierSpec, OutboundStreamSpec, TlsClientSpec } from '../spec.ts';
+import { dialSocket, dialTcp, type DialerOptions } from './dial-tcp.ts';
 import { GrpcClient } from './grpc/client.ts';
 import { endsOf, socketCarrier } from '../net/sockets/node/socket-carrier.ts';
 import { opensslClient } from './tls/openssl.ts';
 import { TlsClient } from './tls/client.ts';
 import { WsClient } from './ws/client.ts';
-
-export interface TcpDialOptions {
-  readonly resolver: Resolver;
-  readonly family: FamilyPolicy;
-  readonly clock: Clock;
-  readonly signal: AbortSignal;
-  /** Called with each address before it is tried. @throws {DialError} to reject it. */
-  readonly approach?: Approach | undefined;
-  /** The address of the client that requested it; left out for a server of the configuration. */
-  readonly client?: string | undefined;
-}
-
-/** Checks an IP address before a connection to it is made. @throws {DialError} to reject it. */
-export type Approach = (address: Endpoint) => SocketObserver | undefined;
-
-/**
- * Opens a TCP connection to a host by name or address: resolves it under the family policy and
- * races the addresses (RFC 8305).
- *
- * @throws {DialError} with the code of the reason.
- */
-export async function dialTcp(target: Endpoint, options: TcpDialOptions): Promise<Carrier> {
-  const { resolver, family, clock, signal, approach, client } = options;
-  const addresses = await resolver.resolve(target.host, family, signal, client);
-  return connectAny(
-    addresses,
-    (address, attempt) => {
-      const onSocket = approach?.({ host: address, port: target.port });
-      const where = { host: address, port: target.port };
-      return systemSockets().connect(where, { signal: attempt, onSocket });
-    },
-    { clock, signal, discard: (carrier) => carrier.link.destroy() },
-  );
-}
 
 export interface DialerDeps {
   readonly resolver: Resolver;
@@ -54,14 +17,6 @@ export interface DialerDeps {
   readonly clock: Clock;
   /** The system's when left out. */
   readonly random?: RandomSource | undefined;
-}
-
-export interface DialerOptions {
-  readonly signal: AbortSignal;
-  /** As for `dialTcp`; for a shared connection, that of its first tunnel. */
-  readonly approach?: Approach | undefined;
-  /** Dials share a connection only when they are of the same group; by default of one. */
-  readonly group?: string | undefined;
 }
 
 /** Opens carriers to one server, by the stream settings of one outbound. */
@@ -170,21 +125,4 @@ function alpnOf({ kind }: OutboundCarrierSpec): readonly string[] {
     default:
       return kind satisfies never;
   }
-}
-
-/** As `dialTcp`, for layers that need Node's own socket. */
-async function dialSocket(
-  target: Endpoint,
-  { resolver, family, clock, signal, approach }: DialerDeps & DialerOptions,
-): Promise<Socket> {
-  const addresses = await resolver.resolve(target.host, family, signal);
-  return connectAny(
-    addresses,
-    (address, attempt) => {
-      const onSocket = approach?.({ host: address, port: target.port });
-      const where = { host: address, port: target.port };
-      return systemSockets().connectSocket(where, { signal: attempt, onSocket });
-    },
-    { clock, signal, discard: (socket) => socket.destroy() },
-  );
 }

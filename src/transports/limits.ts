@@ -33,6 +33,6 @@ export const PROBE_INTERVAL_MS = 30_000;
 /** Without a response to that probe it is closed after this long. */
 export const PROBE_RESPONSE_MS = 10_000;
 /** The last frame of a closed link may take this long to be sent. */
-export const LINGER_MS = 5_000;
+export const CARRIER_LINGER_MS = 5_000;
 /** Shared connections to one server: more than the flows of a process need. */
 export const CONNECTION_LIMIT = 256;

@@ -33,7 +33,7 @@ class Chain<Item extends Linked<Item>> {
 /** One source with its clients, the oldest first. */
 class Source implements Linked<Source> {
   readonly key: string;
-  readonly places = new Chain<Place>();
+  readonly places = new Chain<ClientPlace>();
   count = 0;
   previous: Source | undefined;
   next: Source | undefined;
@@ -49,9 +49,9 @@ export interface Evictable {
 }
 
 /** The place of one client, which leaves when it has authenticated or is gone. */
-export class Place implements Linked<Place> {
-  previous: Place | undefined;
-  next: Place | undefined;
+export class ClientPlace implements Linked<ClientPlace> {
+  previous: ClientPlace | undefined;
+  next: ClientPlace | undefined;
   #source: Source | undefined;
   #client: Evictable | undefined;
   readonly #clients: UnauthenticatedClients;
@@ -123,7 +123,7 @@ export class UnauthenticatedClients {
    * @param address of the client; `undefined` on a unix socket.
    * @param client is disconnected when it has to make room, not once it has left.
    */
-  enter(address: string | undefined, client: Evictable): Place {
+  enter(address: string | undefined, client: Evictable): ClientPlace {
     const key = sourceGroup(address);
     let source = this.#sources.get(key);
     if (source && source.count >= this.#share) source.places.first?.evict();
@@ -134,15 +134,15 @@ export class UnauthenticatedClients {
       source = new Source(key);
       this.#sources.set(key, source);
     }
-    const place = new Place(this, source, client);
+    const place = new ClientPlace(this, source, client);
     source.places.append(place);
     this.#count++;
     this.#recount(source, 1);
     return place;
   }
 
-  /** @internal of Place */
-  left(place: Place, source: Source): void {
+  /** @internal of ClientPlace */
+  left(place: ClientPlace, source: Source): void {
     source.places.remove(place);
     this.#count--;
     this.#recount(source, -1);

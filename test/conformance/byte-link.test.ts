@@ -4,7 +4,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Status } from '../../src/mux/frame.ts';
-import { FrameDecoder } from '../../src/mux/frame-decoder.ts';
+import { MuxFrameDecoder } from '../../src/mux/frame-decoder.ts';
 import { MuxStream } from '../../src/mux/mux-stream.ts';
 import { Outlet } from '../../src/mux/outlet.ts';
 import { GreetingLink } from '../../src/net/links/greeting-link.ts';
@@ -39,7 +39,7 @@ function muxFlow(carrier: ByteLink): ByteLink {
     onQueued: () => room?.(),
     onClosed: () => undefined,
   });
-  const decoder = new FrameDecoder();
+  const decoder = new MuxFrameDecoder();
   const deliver = async (): Promise<void> => {
     for (;;) {
       const chunk = await carrier.read();

@@ -6,7 +6,7 @@ import { ClientDatagrams, ServerDatagrams } from '../../src/protocols/socks/asso
 import { UdpFraming } from '../../src/protocols/socks/udp-framing.ts';
 import { FramedPackets, type PacketFraming } from '../../src/net/links/framed-packets.ts';
 import type { ByteLink, PacketLink } from '../../src/net/links/link.ts';
-import { FrameDecoder } from '../../src/mux/frame-decoder.ts';
+import { MuxFrameDecoder } from '../../src/mux/frame-decoder.ts';
 import { MuxPackets } from '../../src/mux/mux-packets.ts';
 import { Outlet } from '../../src/mux/outlet.ts';
 import { TrojanFraming } from '../../src/protocols/trojan/packet-framing.ts';
@@ -170,14 +170,14 @@ for (const host of ['192.0.2.7', '2001:db8::7', 'dns.example']) {
         link.deliver(data, peer);
         return [];
       },
-      decode: muxPackets(new FrameDecoder()),
+      decode: muxPackets(new MuxFrameDecoder()),
     };
     return Promise.resolve({ ...overBytes(link, far, framing, peer), queue: 64 });
   });
 }
 
 /** The datagrams in a chunk of frames, each whole as the tests send them. */
-function muxPackets(decoder: FrameDecoder): PacketFraming['decode'] {
+function muxPackets(decoder: MuxFrameDecoder): PacketFraming['decode'] {
   return function* decode(chunk) {
     let data = Buffer.alloc(0);
     for (const event of decoder.decode(chunk)) {

@@ -67,7 +67,7 @@ function ofClient(peer: Endpoint): Promise<PacketLinkFixture> {
     queue: DEFAULT_QUEUE,
     peer,
     deliver,
-    arrived: async () => (await sent.take())?.data ?? new Uint8Array(0),
+    arrived: async () => (await sent.receive())?.data ?? new Uint8Array(0),
     dispose: () => undefined,
   }));
 }

@@ -1,6 +1,5 @@
-import type { ByteLink } from '../../src/net/links/link.ts';
+import { OWNED, type ByteLink } from '../../src/net/links/link.ts';
 import { KernelLink } from '../../src/net/sockets/kernel/kernel-link.ts';
-import { giveOrWrite } from '../../src/net/links/spent-chunk.ts';
 
 /**
  * The relay as it is to be with kernel links: a link that can move the rest by itself does so, and
@@ -38,7 +37,7 @@ async function move(from: ByteLink, to: ByteLink, moved: (bytes: number) => void
   else {
     for (let chunk = await from.read(); chunk; chunk = await from.read()) {
       const { length } = chunk;
-      const full = giveOrWrite(to, chunk);
+      const full = to.write(chunk, OWNED);
       if (full) await full;
       moved(length);
     }

@@ -2,7 +2,7 @@ import { encodeAddressField, V2RAY_ADDRESS } from '../../src/net/addresses/addre
 import type { Endpoint } from '../../src/net/addresses/address.ts';
 import type { ByteLink } from '../../src/net/links/link.ts';
 import type { FrameHeader } from '../../src/mux/frame.ts';
-import { FrameDecoder } from '../../src/mux/frame-decoder.ts';
+import { MuxFrameDecoder } from '../../src/mux/frame-decoder.ts';
 
 /** A frame from its parts, as a client of Mux.Cool writes it. */
 export function frame(
@@ -47,7 +47,7 @@ export interface Seen {
 /** The client's side of a carrier. */
 export class MuxClient {
   readonly link: ByteLink;
-  readonly #decoder = new FrameDecoder();
+  readonly #decoder = new MuxFrameDecoder();
   readonly #seen: Seen[] = [];
 
   constructor(link: ByteLink) {
@@ -90,7 +90,9 @@ export class MuxClient {
   #head: FrameHeader | undefined;
   #data = '';
 
-  #collect(event: ReturnType<FrameDecoder['decode']> extends Iterable<infer E> ? E : never): void {
+  #collect(
+    event: ReturnType<MuxFrameDecoder['decode']> extends Iterable<infer E> ? E : never,
+  ): void {
     if (event.kind === 'header') {
       this.#head = event.header;
       this.#data = '';

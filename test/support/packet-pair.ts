@@ -23,7 +23,7 @@ class MemoryPackets implements PacketLink {
   }
 
   receive(): Promise<Packet | undefined> {
-    return this.#queue.take();
+    return this.#queue.receive();
   }
 
   send(packet: Packet): void {

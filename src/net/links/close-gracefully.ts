@@ -1,7 +1,7 @@
 import type { Clock } from '../time/clock.ts';
 import { Deadline } from '../time/deadline.ts';
 import type { ByteLink } from './link.ts';
-import { abortReason } from './read-queue.ts';
+import { abortReason } from '../time/unless-aborted.ts';
 import { REJECTED_CLIENT_MS } from '../time/time-limits.ts';
 
 const MAX_DRAINED_BYTES = 64 * 1024;

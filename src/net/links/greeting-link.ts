@@ -1,7 +1,6 @@
 import type { Clock, Timer } from '../time/clock.ts';
 import type { ByteLink } from './link.ts';
 import { FIRST_PAYLOAD_MS } from '../time/time-limits.ts';
-import { giveOrWrite } from './spent-chunk.ts';
 
 /**
  * A link that sends `greeting` before the first payload, and in one write with it: a header on its
@@ -44,17 +43,18 @@ export class GreetingLink implements ByteLink {
     this.#inner.unread(chunk);
   }
 
-  write(chunk: Uint8Array): Promise<void> | undefined {
-    return this.#greeting === undefined ? this.#inner.write(chunk) : this.writeAll([chunk]);
+  write(chunk: Uint8Array, isOwned?: boolean): Promise<void> | undefined {
+    return this.#greeting === undefined
+      ? this.#inner.write(chunk, isOwned)
+      : this.writeAll([chunk]);
   }
 
-  writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
+  writeAll(chunks: readonly Uint8Array[], isOwned?: boolean): Promise<void> | undefined {
     const greeting = this.#takeGreeting();
-    return this.#inner.writeAll(greeting ? [greeting, ...chunks] : chunks);
-  }
-
-  give(chunk: Uint8Array): Promise<void> | undefined {
-    return this.#greeting === undefined ? giveOrWrite(this.#inner, chunk) : this.write(chunk);
+    // Not owned: the greeting may be in use elsewhere.
+    return greeting
+      ? this.#inner.writeAll([greeting, ...chunks])
+      : this.#inner.writeAll(chunks, isOwned);
   }
 
   async closeWrite(): Promise<void> {

@@ -18,16 +18,16 @@ import type { Endpoint } from '../addresses/address.ts';
  *   caller may continue at once, or a promise that resolves when the link has drained. It rejects or
  *   throws when the link is closed for writing or has failed. `writeAll` does the same for several
  *   chunks, with one system call where possible.
- * - `give`, which is optional, is a `write` that also transfers the memory of the chunk: the caller
- *   must no longer read it either. The chunk must be the result of a `read` and not be referenced
- *   elsewhere.
- * - `giveAll`, which is optional, is a `writeAll` that transfers the memory of the chunks as `give` does.
- * - `lend`, which is optional, is a `write` of memory that the caller may change as soon as the call
- *   returns.
+ * - With `OWNED` the memory of the chunks passes to the link, which may change it and free it once it
+ *   is sent (`freeChunk`): the caller must not read it either, and nothing else may refer to it. A link
+ *   that ignores this is correct.
+ * - `lend` is a `write` of memory that the caller may change as soon as the call returns: it saves TLS
+ *   and HTTP/2 a copy of all that they send. It is a method of its own, and optional, since a link that
+ *   ignored it would send other bytes.
  * - `closeWrite` half-closes the link: the peer receives everything written before, then the end of
  *   the stream, and this side may continue to read. Idempotent.
  * - `closeWith`, which is optional, is a `write` and a `closeWrite` whose bytes may travel with the
- *   end of the stream.
+ *   end of the stream, so that the peer wakes once and not twice.
  * - `destroy` ends both directions at once, discards queued data and rejects pending operations with
  *   `cause`. Idempotent; never throws.
  * - `closed` resolves, and never rejects, when both directions have ended or the link was destroyed:
@@ -37,10 +37,8 @@ export interface ByteLink {
   read(signal?: AbortSignal): Promise<Uint8Array | undefined>;
   unread(chunk: Uint8Array): void;
   takeAhead?(): Uint8Array | undefined;
-  write(chunk: Uint8Array): Promise<void> | undefined;
-  writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined;
-  give?(chunk: Uint8Array): Promise<void> | undefined;
-  giveAll?(chunks: readonly Uint8Array[]): Promise<void> | undefined;
+  write(chunk: Uint8Array, isOwned?: boolean): Promise<void> | undefined;
+  writeAll(chunks: readonly Uint8Array[], isOwned?: boolean): Promise<void> | undefined;
   lend?(chunk: Uint8Array): Promise<void> | undefined;
   closeWrite(): Promise<void>;
   closeWith?(last: Uint8Array): Promise<void>;
@@ -52,21 +50,14 @@ export interface ByteLink {
    * Nothing else may read here or write there meanwhile; the end is not passed on.
    *
    * @param moved is called with the number of bytes that were written since its last call.
-   * @returns a promise that rejects when either link fails; `undefined` where there is no such way
+   * @returns a promise that rejects when either link fails; `undefined` when there is no such way
    *   to `to`, and nothing has been moved.
    */
   pourInto?(to: ByteLink, moved: (bytes: number) => void): Promise<void> | undefined;
-  /**
-   * Passes the kernel socket of this link to the caller; the link must not be used afterwards.
-   * `undefined` while data is buffered. Links that are more than a kernel socket leave it out.
-   */
-  release?(): ReleasedSocket | undefined;
 }
 
-/** A kernel socket that no longer belongs to Node: its owner must close it. */
-export interface ReleasedSocket {
-  readonly fd: number;
-}
+/** For `write` and `writeAll`: the memory of the chunks passes to the link. */
+export const OWNED = true;
 
 /** Bytes moved on the wire below a link, including the overhead of upper layers. */
 export interface WireCounter {

@@ -1,117 +1,105 @@
 import { LinkClosedError } from '../errors.ts';
-import { abortReason } from './read-queue.ts';
-
-interface PendingRead {
-  readonly resolve: (chunk: Uint8Array | undefined) => void;
-  readonly reject: (error: Error) => void;
-  readonly signal: AbortSignal | undefined;
-  readonly onAbort: (() => void) | undefined;
-}
+import type { Clock, Timer } from '../time/clock.ts';
+import { abortReason } from '../time/unless-aborted.ts';
+import { PendingRead } from './pending-read.ts';
 
 /**
- * What ByteLinks over a protocol core have in common: what was received stays with the core until it is
- * read, so that a reader that rests closes the window; what is written is queued there. How a link ends
- * is for the protocol to say.
+ * What ByteLinks over a protocol core have in common. Received bytes stay with the core until they are
+ * read, so that a reader that pauses closes the window; written bytes are queued there.
+ *
+ * After its end a link lingers: what was written before a half-close still arrives, as over a socket,
+ * unless the peer takes none of it for `lingerMs`.
  */
 export abstract class PulledLink {
   readonly closed: Promise<Error | undefined>;
-  protected readonly resolveClosed: (cause: Error | undefined) => void;
   protected readEnded = false;
   protected writeEnded = false;
-  /** Why nothing can be read, or written, any more; of a link that failed as a whole, both. */
+  /** Why nothing can be read, or written, any more; both are set when the link has failed as a whole. */
   protected readError: Error | undefined;
   protected writeError: Error | undefined;
-  #pending: PendingRead | undefined;
+  readonly #clock: Clock;
+  readonly #lingerMs: number;
+  readonly #resolveClosed: (cause: Error | undefined) => void;
+  readonly #pending = new PendingRead<Uint8Array>();
   /** Put back by `unread`, the first at the end. */
   #unread: Uint8Array[] | undefined;
   #room: PromiseWithResolvers<void> | undefined;
+  #isOver = false;
+  #linger: Timer | undefined;
 
-  constructor() {
+  constructor(clock: Clock, lingerMs: number) {
+    this.#clock = clock;
+    this.#lingerMs = lingerMs;
     const { promise, resolve } = Promise.withResolvers<Error | undefined>();
     this.closed = promise;
-    this.resolveClosed = resolve;
+    this.#resolveClosed = resolve;
   }
 
-  /** What the core has; `undefined` for nothing at present, and at the end, when `readEnded` is set. */
+  /** Takes bytes from the core; `undefined` when it has none, and at the end, having set `readEnded`. */
   protected abstract pull(): Uint8Array | undefined;
 
   /**
    * Queues a chunk.
    *
    * @param isOwned whether its memory may be freed once it is sent.
-   * @returns whether the writer may continue at once; `undefined` when nothing is taken any more.
+   * @returns whether the writer may continue at once; `undefined` when the core accepts no more data.
    */
   protected abstract push(chunk: Uint8Array, isOwned: boolean): boolean | undefined;
 
+  /** Queues the end of the stream after what was written. */
+  protected abstract finish(): void;
+
+  /** Stops reading, since the link is destroyed. @param truncates whether `abandon` follows. */
+  protected abstract stopReading(truncates: boolean): void;
+
+  /** Resets what is left of the connection or stream. */
+  protected abstract abandon(): void;
+
+  /** Whether something of this side is left to be sent or acknowledged; else there is no linger. */
+  protected abstract get isUnfinished(): boolean;
+
+  /** Bytes that the peer has not taken: the link lingers on while their number falls. */
+  protected abstract get untaken(): number;
+
+  /** Whether the peer may pause `elapsed` milliseconds after it has taken something last. */
+  protected mayPause(_elapsed: number): boolean {
+    return false;
+  }
+
+  /** Whether writing has ended, for `settle`. */
+  protected get isWriteOver(): boolean {
+    return this.writeEnded || this.writeError !== undefined;
+  }
+
+  /** Both directions are over, and `closed` has resolved. */
+  protected get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  protected get isLingering(): boolean {
+    return this.#linger !== undefined;
+  }
+
   read(signal?: AbortSignal): Promise<Uint8Array | undefined> {
-    if (this.#pending) return Promise.reject(new LinkClosedError('a read is already pending'));
+    if (this.#pending.isPending) {
+      return Promise.reject(new LinkClosedError('a read is already pending'));
+    }
     if (this.readError) return Promise.reject(this.readError);
     if (signal?.aborted) return Promise.reject(abortReason(signal));
     const chunk = this.#take();
     if (chunk !== undefined) return Promise.resolve(chunk);
-    // What was pulled may have been invalid.
+    // The pulled bytes may have been invalid.
     if (this.readError) return Promise.reject(this.readError);
     if (this.readEnded) return Promise.resolve(undefined);
-    return new Promise((resolve, reject) => {
-      let onAbort: (() => void) | undefined;
-      if (signal) {
-        onAbort = () => this.#takePending()?.reject(abortReason(signal));
-        signal.addEventListener('abort', onAbort, { once: true });
-      }
-      this.#pending = { resolve, reject, signal, onAbort };
-    });
+    return this.#pending.wait(signal);
   }
 
   unread(chunk: Uint8Array): void {
     if (chunk.length > 0) (this.#unread ??= []).push(chunk);
   }
 
-  write(chunk: Uint8Array): Promise<void> | undefined {
-    return this.#write(chunk, false);
-  }
-
-  /** What was given is freed when the peer has acknowledged it, not when the collector finds it. */
-  give(chunk: Uint8Array): Promise<void> | undefined {
-    return this.#write(chunk, true);
-  }
-
-  writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
-    let full: Promise<void> | undefined;
-    for (const chunk of chunks) {
-      // All but the last promise would be the same one, or would have rejected.
-      full = this.write(chunk);
-      if (this.writeError || this.writeEnded) break;
-    }
-    return full;
-  }
-
-  /** The core has something to be read, or the end. */
-  onReadable(): void {
-    if (!this.#pending) return;
-    const chunk = this.#take();
-    if (chunk !== undefined || this.readEnded) this.#takePending()?.resolve(chunk);
-  }
-
-  /** The core has room again. */
-  onWritable(): void {
-    this.#takeRoom()?.resolve();
-  }
-
-  protected failReads(error: Error): void {
-    this.readError ??= error;
-    this.#unread = undefined;
-    this.#takePending()?.reject(this.readError);
-  }
-
-  protected failWrites(cause: Error): void {
-    this.writeError ??= cause;
-    const room = this.#takeRoom();
-    // A writer that does not wait has nothing to be rejected for.
-    room?.promise.catch(() => undefined);
-    room?.reject(this.writeError);
-  }
-
-  #write(chunk: Uint8Array, isOwned: boolean): Promise<void> | undefined {
+  /** An owned chunk is freed when the peer has acknowledged it, not when the collector finds it. */
+  write(chunk: Uint8Array, isOwned = false): Promise<void> | undefined {
     if (this.writeError) return Promise.reject(this.writeError);
     if (this.writeEnded) return Promise.reject(new LinkClosedError());
     if (chunk.length === 0) return this.#room?.promise;
@@ -124,23 +112,115 @@ export abstract class PulledLink {
     return this.#room?.promise;
   }
 
-  /** What was put back, or what the core has. */
+  writeAll(chunks: readonly Uint8Array[], isOwned = false): Promise<void> | undefined {
+    let full: Promise<void> | undefined;
+    for (const chunk of chunks) {
+      // All but the last promise would be the same one, or would have rejected.
+      full = this.write(chunk, isOwned);
+      if (this.writeError || this.writeEnded) break;
+    }
+    return full;
+  }
+
+  closeWrite(): Promise<void> {
+    if (this.writeEnded) return Promise.resolve();
+    if (this.writeError) return Promise.reject(this.writeError);
+    this.writeEnded = true;
+    this.finish();
+    this.settle();
+    return Promise.resolve();
+  }
+
+  destroy(cause?: Error): void {
+    const truncates = cause !== undefined || !this.writeEnded;
+    if (this.#isOver) {
+      if (truncates && this.#linger) this.abandon();
+      return;
+    }
+    this.stopReading(truncates);
+    if (truncates) this.abandon();
+    else this.linger();
+    this.failAll(cause ?? new LinkClosedError(), cause);
+  }
+
+  /** The core has bytes to be read, or the end of the stream. */
+  onReadable(): void {
+    if (!this.#pending.isPending) return;
+    const chunk = this.#take();
+    if (chunk !== undefined || this.readEnded) this.#pending.resolve(chunk);
+  }
+
+  /** The core has room again. */
+  onWritable(): void {
+    const room = this.#room;
+    this.#room = undefined;
+    room?.resolve();
+  }
+
+  protected failReads(error: Error): void {
+    this.readError ??= error;
+    this.#unread = undefined;
+    this.#pending.reject(this.readError);
+  }
+
+  protected failWrites(cause: Error): void {
+    this.writeError ??= cause;
+    const room = this.#room;
+    this.#room = undefined;
+    // No writer need be waiting for the room.
+    room?.promise.catch(() => undefined);
+    room?.reject(this.writeError);
+  }
+
+  /** Ends both directions. @param cause what `closed` resolves with. */
+  protected failAll(error: Error, cause: Error | undefined): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.failReads(error);
+    this.failWrites(error);
+    this.#resolveClosed(cause);
+  }
+
+  /**
+   * Resolves `closed` when both directions have ended without a failure of the whole, and lingers.
+   * @returns whether it was resolved by this call.
+   */
+  protected settle(cause?: Error): boolean {
+    const isReadOver = this.readEnded || this.readError !== undefined;
+    if (this.#isOver || !isReadOver || !this.isWriteOver) return false;
+    this.#isOver = true;
+    if (this.writeError === undefined) this.linger();
+    this.#resolveClosed(cause);
+    return true;
+  }
+
+  /** Watches what is left to be sent, which the owner of the link no longer sees. */
+  protected linger(): void {
+    if (!this.#linger) this.#watch(this.#clock.now());
+  }
+
+  protected stopLinger(): void {
+    this.#linger?.cancel();
+    this.#linger = undefined;
+  }
+
+  /** @param takenAt when the peer has taken something last, in milliseconds. */
+  #watch(takenAt: number): void {
+    if (!this.isUnfinished) return;
+    const { untaken } = this;
+    this.#linger = this.#clock.after(this.#lingerMs, () => {
+      this.#linger = undefined;
+      const now = this.#clock.now();
+      if (this.untaken < untaken) this.#watch(now);
+      else if (this.mayPause(now - takenAt)) this.#watch(takenAt);
+      else this.abandon();
+    });
+  }
+
+  /** Bytes that were put back, or those of the core. */
   #take(): Uint8Array | undefined {
     const back = this.#unread?.pop();
     if (back !== undefined) return back;
     return this.readEnded || this.readError ? undefined : this.pull();
-  }
-
-  #takePending(): PendingRead | undefined {
-    const pending = this.#pending;
-    this.#pending = undefined;
-    if (pending?.onAbort) pending.signal?.removeEventListener('abort', pending.onAbort);
-    return pending;
-  }
-
-  #takeRoom(): PromiseWithResolvers<void> | undefined {
-    const room = this.#room;
-    this.#room = undefined;
-    return room;
   }
 }

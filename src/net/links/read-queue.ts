@@ -1,12 +1,6 @@
-import { asError } from '../../errors.ts';
 import { LinkClosedError } from '../errors.ts';
-
-interface Waiter<T> {
-  readonly resolve: (item: T | undefined) => void;
-  readonly reject: (error: Error) => void;
-  readonly signal: AbortSignal | undefined;
-  readonly onAbort: (() => void) | undefined;
-}
+import { abortReason } from '../time/unless-aborted.ts';
+import { PendingRead } from './pending-read.ts';
 
 /**
  * The receiving half of a link: a queue of items with one consumer.
@@ -16,7 +10,7 @@ interface Waiter<T> {
  */
 export class ReadQueue<T> {
   readonly #items: T[] = [];
-  #waiter: Waiter<T> | undefined;
+  readonly #pending = new PendingRead<T>();
   #ended = false;
   #error: Error | undefined;
 
@@ -27,7 +21,7 @@ export class ReadQueue<T> {
 
   /** Whether a take is pending, so that the next item is passed on at once. */
   get wanted(): boolean {
-    return this.#waiter !== undefined;
+    return this.#pending.isPending;
   }
 
   /** Whether the queue has ended or failed. */
@@ -38,8 +32,7 @@ export class ReadQueue<T> {
   /** Appends an item; ignored after the end or a failure. */
   push(item: T): void {
     if (this.finished) return;
-    const waiter = this.#takeWaiter();
-    if (waiter) waiter.resolve(item);
+    if (this.#pending.isPending) this.#pending.resolve(item);
     else this.#items.push(item);
   }
 
@@ -52,7 +45,7 @@ export class ReadQueue<T> {
   end(): void {
     if (this.finished) return;
     this.#ended = true;
-    this.#takeWaiter()?.resolve(undefined);
+    this.#pending.resolve(undefined);
   }
 
   /** Drops queued items and rejects the pending take and every later one. */
@@ -60,33 +53,16 @@ export class ReadQueue<T> {
     if (this.#error) return;
     this.#error = error;
     this.#items.length = 0;
-    this.#takeWaiter()?.reject(error);
+    this.#pending.reject(error);
   }
 
   /** The next item, `undefined` at the end. An aborted take loses nothing. */
   take(signal?: AbortSignal): Promise<T | undefined> {
-    if (this.#waiter) return Promise.reject(new LinkClosedError('a read is already pending'));
+    if (this.wanted) return Promise.reject(new LinkClosedError('a read is already pending'));
     if (this.#error) return Promise.reject(this.#error);
     if (signal?.aborted) return Promise.reject(abortReason(signal));
     if (this.#items.length > 0) return Promise.resolve(this.#items.shift());
     if (this.#ended) return Promise.resolve(undefined);
-    return new Promise((resolve, reject) => {
-      let onAbort: (() => void) | undefined;
-      if (signal) {
-        onAbort = () => this.#takeWaiter()?.reject(abortReason(signal));
-        signal.addEventListener('abort', onAbort, { once: true });
-      }
-      this.#waiter = { resolve, reject, signal, onAbort };
-    });
-  }
-
-  #takeWaiter(): Waiter<T> | undefined {
-    const waiter = this.#waiter;
-    this.#waiter = undefined;
-    if (waiter?.onAbort) waiter.signal?.removeEventListener('abort', waiter.onAbort);
-    return waiter;
+    return this.#pending.wait(signal);
   }
 }
-
-/** The reason of an aborted signal, as an Error. */
-export const abortReason = (signal: AbortSignal): Error => asError(signal.reason);

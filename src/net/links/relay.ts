@@ -2,8 +2,7 @@ import { asError } from '../../errors.ts';
 import type { Clock } from '../time/clock.ts';
 import { DeadlineError } from '../errors.ts';
 import { IdleTimer } from '../time/idle-timer.ts';
-import type { ByteLink } from './link.ts';
-import { giveOrWrite } from './spent-chunk.ts';
+import { OWNED, type ByteLink } from './link.ts';
 import { HALF_CLOSED_IDLE_MS } from '../time/time-limits.ts';
 
 /** Counts the payload that a relay moves. */
@@ -179,7 +178,7 @@ async function copy(
     touch();
     const { length } = chunk;
     try {
-      const full = giveOrWrite(to, chunk);
+      const full = to.write(chunk, OWNED);
       if (full) {
         await full;
         // A peer that drains a chunk slowly is active until then.

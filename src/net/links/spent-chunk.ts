@@ -1,5 +1,3 @@
-import type { ByteLink } from './link.ts';
-
 /** Below this size the garbage collector is as good. */
 const FREED_AT_ONCE = 8 << 10;
 
@@ -48,17 +46,23 @@ export function strip(chunk: Uint8Array, parts: readonly Uint8Array[]): readonly
     asSole(first);
     return parts;
   }
-  const joined = joinedInPlace(chunk, parts);
-  if (joined) return [asSole(joined)];
+  const run = joinedInPlace(chunk, parts);
+  if (run) return [asSole(run)];
   // One copy, which also saves writes later, instead of memory that waits for the collector.
+  const whole = joined(parts);
+  freeChunk(chunk);
+  return [whole];
+}
+
+/** A copy of all parts as one chunk that `freeChunk` can free. */
+export function joined(parts: readonly Uint8Array[]): Uint8Array {
   const whole = ownChunk(parts.reduce((length, part) => length + part.length, 0));
   let at = 0;
   for (const part of parts) {
     whole.set(part, at);
     at += part.length;
   }
-  freeChunk(chunk);
-  return [whole];
+  return whole;
 }
 
 /** Moves parts of a chunk that are in their order up to the first; `undefined` for other parts. */
@@ -77,7 +81,3 @@ function joinedInPlace(chunk: Uint8Array, parts: readonly Uint8Array[]): Uint8Ar
   }
   return chunk.subarray(start, at);
 }
-
-/** Writes a chunk that is not referenced elsewhere, with its memory where the link takes that. */
-export const giveOrWrite = (link: ByteLink, chunk: Uint8Array): Promise<void> | undefined =>
-  link.give ? link.give(chunk) : link.write(chunk);

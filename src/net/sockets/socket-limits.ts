@@ -1,9 +1,9 @@
 /** Bounds that every kind of socket keeps, Node's and the kernel's alike. */
 
 /** How long a peer may take to end its side after this side has ended, in milliseconds, */
-export const LINGER_MS = 5_000;
+export const SOCKET_LINGER_MS = 5_000;
 /** and how many bytes it may send meanwhile. */
-export const LINGER_BYTES = 1 << 20;
+export const SOCKET_LINGER_BYTES = 1 << 20;
 
 /**
  * Bytes of datagrams that the kernel is asked to hold while the event loop is busy: a burst of

@@ -4,8 +4,8 @@ import type {
   DatagramSocket,
   DatagramSocketOptions,
 } from '../../ip/datagram-socket.ts';
-import type { Cidr } from '../../ip/cidr.ts';
 import type { PacketDevice } from '../../ip/packet-device.ts';
+import type { TunPlan } from '../../platform/tun/tun-device.ts';
 import type { Endpoint } from '../addresses/address.ts';
 import type { ByteLink, Carrier, Packet, PacketLink, WireCounter } from '../links/link.ts';
 
@@ -81,18 +81,6 @@ export interface TunEvents {
   readonly onManyRoutes: (most: number) => void;
   /** It was changed, and stays so for now. @param reason in words; reported once. */
   readonly onUnrestored: (device: string, reason: string) => void;
-}
-
-/** A TUN device as it is asked for. */
-export interface TunPlan {
-  /** `undefined` lets the kernel choose. */
-  readonly name: string | undefined;
-  /** Bytes of the largest packet. */
-  readonly mtu: number;
-  /** Of the interface; bits of a host may be set. */
-  readonly addresses: readonly Cidr[];
-  /** Networks that the main routing table sends by it. */
-  readonly routes: readonly Cidr[];
 }
 
 export interface UnixPath {

@@ -1,4 +1,7 @@
-import { abortReason } from '../links/read-queue.ts';
+import { asError } from '../../errors.ts';
+
+/** The reason of an aborted signal, as an Error. */
+export const abortReason = (signal: AbortSignal): Error => asError(signal.reason);
 
 /**
  * Waits for `promise` until `signal` aborts. The promise itself is not affected, since others may

@@ -1,5 +1,4 @@
-import type { Clock, Timer } from '../../net/time/clock.ts';
-import { LinkClosedError } from '../../net/errors.ts';
+import type { Clock } from '../../net/time/clock.ts';
 import type { ByteLink } from '../../net/links/link.ts';
 import { PulledLink } from '../../net/links/pulled-link.ts';
 import { TcpFailedError } from '../failures.ts';
@@ -26,15 +25,13 @@ export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
   readonly #host: TcpHost;
   readonly #flow: TcpFlow;
   readonly #established: PromiseWithResolvers<void>;
-  #isOver = false;
   /** Whether the peer's FIN was reached, so that what is left to be read is all. */
   #isWhole = false;
   /** Whether the link was released: what still comes is discarded. */
   #isReleased = false;
-  #linger: Timer | undefined;
 
   constructor(host: TcpHost, flow: TcpFlow) {
-    super();
+    super(host.clock, LINGER);
     this.#host = host;
     this.#flow = flow;
     this.#established = Promise.withResolvers<void>();
@@ -42,32 +39,6 @@ export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
     // Not every owner waits for it.
     this.established.catch(() => undefined);
     flow.owner = this;
-  }
-
-  closeWrite(): Promise<void> {
-    if (this.writeEnded) return Promise.resolve();
-    if (this.writeError) return Promise.reject(this.writeError);
-    this.writeEnded = true;
-    this.#flow.connection.closeWrite();
-    this.#host.touch(this.#flow);
-    this.#settle();
-    return Promise.resolve();
-  }
-
-  destroy(cause?: Error): void {
-    const truncates = cause !== undefined || !this.writeEnded;
-    if (this.#isOver) {
-      if (truncates && this.#linger) this.#abort();
-      return;
-    }
-    this.#isReleased = true;
-    // What was written before a half-close still arrives, as over a socket.
-    if (truncates) this.#abort();
-    else {
-      this.#discard();
-      this.#linger ??= this.#startLinger();
-    }
-    this.#fail(cause ?? new LinkClosedError(), cause);
   }
 
   onEvent(event: TcpEvent): void {
@@ -93,7 +64,7 @@ export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
         this.#onFailed();
         break;
       case 'closed':
-        this.#stopLinger();
+        this.stopLinger();
         break;
       default:
         event satisfies never;
@@ -107,9 +78,9 @@ export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
 
   /** The link has failed, without a call of the connection. */
   fail(error: Error): void {
-    this.#stopLinger();
+    this.stopLinger();
     this.#isReleased = true;
-    this.#fail(error, error);
+    this.failAll(error, error);
   }
 
   protected override pull(): Uint8Array | undefined {
@@ -122,7 +93,7 @@ export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
     }
     if (!connection.isEnded) return undefined;
     this.readEnded = true;
-    this.#settle();
+    this.settle();
     return undefined;
   }
 
@@ -133,10 +104,49 @@ export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
   }
 
   #onFailed(): void {
-    this.#stopLinger();
+    this.stopLinger();
     const error = new TcpFailedError(this.#flow.connection.failure ?? 'aborted');
+    this.failAll(error, error);
+  }
+
+  protected override finish(): void {
+    this.#flow.connection.closeWrite();
+    this.#host.touch(this.#flow);
+  }
+
+  protected override stopReading(truncates: boolean): void {
+    this.#isReleased = true;
+    if (!truncates) this.#discard();
+  }
+
+  protected override abandon(): void {
+    this.stopLinger();
+    this.#flow.connection.abort(this.#host.clock.now());
+    this.#host.touch(this.#flow);
+  }
+
+  /** The peer's FIN is awaited too: without it the connection stays in FIN-WAIT-2. */
+  protected override get isUnfinished(): boolean {
+    const { state } = this.#flow.connection;
+    return state !== 'CLOSED' && state !== 'TIME-WAIT';
+  }
+
+  protected override get untaken(): number {
+    return this.#flow.connection.unacknowledged;
+  }
+
+  protected override mayPause(elapsed: number): boolean {
+    return this.#flow.connection.isPeerResting && elapsed < RESTING_LINGER;
+  }
+
+  protected override failReads(error: Error): void {
+    // The peer had sent everything before it failed: that is not truncated.
+    if (this.#isReleased || !this.#isWhole) super.failReads(error);
+  }
+
+  protected override failAll(error: Error, cause: Error | undefined): void {
     this.#established.reject(error);
-    this.#fail(error, error);
+    super.failAll(error, cause);
   }
 
   /** A peer that sends to a released link is not stopped: it may read what was written before that. */
@@ -145,55 +155,5 @@ export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
     const now = this.#host.clock.now();
     while (connection.read(now) !== undefined);
     this.#host.touch(this.#flow);
-  }
-
-  #abort(): void {
-    this.#stopLinger();
-    this.#flow.connection.abort(this.#host.clock.now());
-    this.#host.touch(this.#flow);
-  }
-
-  /** Ends both directions. */
-  #fail(error: Error, cause: Error | undefined): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#established.reject(error);
-    // The peer had sent everything before it failed: that is not truncated.
-    if (this.#isReleased || !this.#isWhole) this.failReads(error);
-    this.failWrites(error);
-    this.resolveClosed(cause);
-  }
-
-  /** Resolves `closed` when both directions have ended without a failure of the whole. */
-  #settle(): void {
-    const readOver = this.readEnded || this.readError !== undefined;
-    if (this.#isOver || !readOver || !this.writeEnded) return;
-    this.#isOver = true;
-    this.#linger ??= this.#startLinger();
-    this.resolveClosed(undefined);
-  }
-
-  /**
-   * Watches what is left to be sent, and to be ended by the peer, of which the owner of the link sees
-   * nothing any more.
-   * @param progressAt when the peer has acknowledged something last, in milliseconds.
-   */
-  #startLinger(progressAt = this.#host.clock.now()): Timer | undefined {
-    const { clock } = this.#host;
-    const { connection } = this.#flow;
-    if (connection.state === 'CLOSED' || connection.state === 'TIME-WAIT') return undefined;
-    const { unacknowledged } = connection;
-    return clock.after(LINGER, () => {
-      this.#linger = undefined;
-      const rests = connection.isPeerResting && clock.now() < progressAt + RESTING_LINGER;
-      if (connection.unacknowledged < unacknowledged) this.#linger = this.#startLinger();
-      else if (rests) this.#linger = this.#startLinger(progressAt);
-      else this.#abort();
-    });
-  }
-
-  #stopLinger(): void {
-    this.#linger?.cancel();
-    this.#linger = undefined;
   }
 }

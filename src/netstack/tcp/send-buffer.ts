@@ -51,7 +51,7 @@ export class SendBuffer {
   /**
    * Takes a chunk, which must not be changed from now on. Returns whether more may be written now.
    * @param isShort whether there is memory for `LEAST_BUFFER` alone.
-   * @param isOwned whether its memory comes with it, as with `ByteLink.give`.
+   * @param isOwned whether its memory comes with it, as with `OWNED` of a `ByteLink`.
    */
   write(chunk: Uint8Array, isShort = false, isOwned = false): boolean {
     if (chunk.length > 0) {

@@ -34,7 +34,9 @@ const RTN_UNICAST = 1;
 
 /** What an interface is given. */
 export interface InterfacePlan {
+  /** Bytes of the largest packet. */
   readonly mtu: number;
+  /** Addresses of the interface with their prefix lengths; host bits may be set. */
   readonly addresses: readonly Cidr[];
   /** Networks that the main table sends through the interface. */
   readonly routes: readonly Cidr[];

@@ -72,7 +72,7 @@ export const takeError = (io: OptionSpace, fd: number): number =>
   getOption(io, fd, SOL_SOCKET, SO_ERROR) ?? 0;
 
 /** Makes the closing of a TCP connection a reset, whatever is still to be sent (socket(7)). */
-export function resetOnClose({ calls, option }: OptionSpace, fd: number): void {
+export function setZeroLinger({ calls, option }: OptionSpace, fd: number): void {
   // struct linger { int on; int seconds; }
   option.words[0] = 1;
   option.words[1] = 0;

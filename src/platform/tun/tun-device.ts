@@ -32,7 +32,7 @@ const BYTES_A_TURN = 1 << 20;
 /** Errors of a read that end the device: it was removed, or this is a defect. */
 const FATAL: ReadonlySet<number> = new Set([EBADF, EBADFD, EFAULT, EINVAL, EIO]);
 
-/** A device as it is asked for. */
+/** The TUN device to create. */
 export interface TunPlan extends InterfacePlan {
   /** `undefined` lets the kernel choose. */
   readonly name: string | undefined;

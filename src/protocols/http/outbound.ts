@@ -2,7 +2,7 @@ import { messageOf } from '../../errors.ts';
 import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
 import { DeadlineError, DialError, ProtocolError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/links/link.ts';
-import { abortReason } from '../../net/links/read-queue.ts';
+import { abortReason } from '../../net/time/unless-aborted.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
 import { basicCredentials } from './credentials.ts';
 import { field } from '../../http/http1/fields.ts';

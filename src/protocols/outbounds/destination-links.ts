@@ -54,11 +54,11 @@ export class DestinationLinks implements PacketLink {
   }
 
   receive(): Promise<Packet | undefined> {
-    return this.#queue.take();
+    return this.#queue.receive();
   }
 
   receiveAll(take: (packet: Packet) => void): Promise<void> {
-    return this.#queue.takeAll(take);
+    return this.#queue.receiveAll(take);
   }
 
   send(packet: Packet): void {

@@ -1,8 +1,8 @@
 import { asError } from '../../errors.ts';
 import type { Clock, Timer } from '../../net/time/clock.ts';
 import { LinkClosedError, ProtocolError } from '../../net/errors.ts';
-import type { ByteLink } from '../../net/links/link.ts';
-import { freeChunk, giveOrWrite } from '../../net/links/spent-chunk.ts';
+import { OWNED, type ByteLink } from '../../net/links/link.ts';
+import { freeChunk } from '../../net/links/spent-chunk.ts';
 import { FIRST_PAYLOAD_MS } from '../../net/time/time-limits.ts';
 
 /** The sending half of a stream: from payload to bytes of the carrier. */
@@ -78,19 +78,16 @@ export class ShadowsocksLink implements ByteLink {
     return this.#unread.pop();
   }
 
-  write(chunk: Uint8Array): Promise<void> | undefined {
-    return this.writeAll([chunk]);
+  write(chunk: Uint8Array, isOwned = false): Promise<void> | undefined {
+    return this.writeAll([chunk], isOwned);
   }
 
-  writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
+  writeAll(chunks: readonly Uint8Array[], isOwned = false): Promise<void> | undefined {
     if (this.#writeEnded) return Promise.reject(this.#failure ?? CLOSED);
     // An empty write would become an empty chunk, or headers without their payload.
-    return chunks.some(({ length }) => length > 0) ? this.#send(chunks) : undefined;
-  }
-
-  give(chunk: Uint8Array): Promise<void> | undefined {
-    const full = this.writeAll([chunk]);
-    freeChunk(chunk); // its sealed copy is sent
+    if (!chunks.some(({ length }) => length > 0)) return undefined;
+    const full = this.#send(chunks);
+    if (isOwned) for (const chunk of chunks) freeChunk(chunk); // their sealed copy is sent
     return full;
   }
 
@@ -112,7 +109,7 @@ export class ShadowsocksLink implements ByteLink {
     this.#headersPending = false;
     this.#timer?.cancel();
     const bytes = this.#sealer.seal(pieces);
-    return giveOrWrite(this.#inner, bytes);
+    return this.#inner.write(bytes, OWNED);
   }
 
   /** The payload of received bytes; `undefined` at the end of the stream. @throws {ProtocolError} */

@@ -3,7 +3,7 @@ import { BoundedReader } from '../../net/links/bounded-reader.ts';
 import type { Clock } from '../../net/time/clock.ts';
 import { Deadline } from '../../net/time/deadline.ts';
 import type { ByteLink } from '../../net/links/link.ts';
-import { abortReason } from '../../net/links/read-queue.ts';
+import { abortReason } from '../../net/time/unless-aborted.ts';
 import { HANDSHAKE_MS } from '../../net/time/time-limits.ts';
 
 /** The longest message is a user name and a password of 255 bytes each. */

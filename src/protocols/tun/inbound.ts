@@ -4,7 +4,8 @@ import type { RandomSource } from '../../crypto/random-source.ts';
 import type { SystemResolver } from '../../dns/system/system-resolvers.ts';
 import type { Endpoint } from '../../net/addresses/address.ts';
 import { DialError, type DialErrorCode } from '../../net/errors.ts';
-import type { Sockets, TunEvents, TunPlan } from '../../net/sockets/sockets.ts';
+import type { Sockets, TunEvents } from '../../net/sockets/sockets.ts';
+import type { TunPlan } from '../../platform/tun/tun-device.ts';
 import { UDP_IDLE_MS } from '../../net/time/time-limits.ts';
 import {
   Netstack,

@@ -4,7 +4,7 @@ import type { Clock } from '../../net/time/clock.ts';
 import { LinkClosedError, ProtocolError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/links/link.ts';
 import { onClosed } from '../../net/links/on-closed.ts';
-import { abortReason } from '../../net/links/read-queue.ts';
+import { abortReason } from '../../net/time/unless-aborted.ts';
 import type { InboundContext } from '../contract.ts';
 import { sourceGroup } from '../../net/bounds/source-group.ts';
 import type { KnownUsers } from './known-users.ts';

@@ -1,7 +1,6 @@
 import { ByteQueue } from '../../collections/byte-queue.ts';
 import { ProtocolError, TruncatedError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/links/link.ts';
-import { giveOrWrite } from '../../net/links/spent-chunk.ts';
 import { VERSION } from './wire.ts';
 
 /** Version and length of the addons. */
@@ -32,16 +31,12 @@ export class ResponseLink implements ByteLink {
     this.#inner.unread(chunk);
   }
 
-  write(chunk: Uint8Array): Promise<void> | undefined {
-    return this.#inner.write(chunk);
+  write(chunk: Uint8Array, isOwned?: boolean): Promise<void> | undefined {
+    return this.#inner.write(chunk, isOwned);
   }
 
-  writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
-    return this.#inner.writeAll(chunks);
-  }
-
-  give(chunk: Uint8Array): Promise<void> | undefined {
-    return giveOrWrite(this.#inner, chunk);
+  writeAll(chunks: readonly Uint8Array[], isOwned?: boolean): Promise<void> | undefined {
+    return this.#inner.writeAll(chunks, isOwned);
   }
 
   closeWrite(): Promise<void> {

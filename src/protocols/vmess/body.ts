@@ -1,8 +1,8 @@
 import { LinkClosedError, TruncatedError } from '../../net/errors.ts';
-import type { ByteLink } from '../../net/links/link.ts';
-import { freeChunk, giveOrWrite } from '../../net/links/spent-chunk.ts';
+import { OWNED, type ByteLink } from '../../net/links/link.ts';
+import { freeChunk } from '../../net/links/spent-chunk.ts';
 import type { BodyDecoder, ChunkSealer } from './chunks.ts';
-import { abortReason } from '../../net/links/read-queue.ts';
+import { abortReason } from '../../net/time/unless-aborted.ts';
 
 /** A connection after its request was read or written: what carries both kinds of payload. */
 export interface BodyParts {
@@ -158,7 +158,7 @@ export class Body {
 
   /** A sealed chunk has no other owner, so its memory goes with it. */
   #send(sealed: Uint8Array): Promise<void> | undefined {
-    return giveOrWrite(this.#carrier, sealed);
+    return this.#carrier.write(sealed, OWNED);
   }
 
   #takePreface(): Uint8Array | undefined {
@@ -200,20 +200,18 @@ export class BodyLink implements ByteLink {
     return this.#ahead.pop() ?? this.#body.takeAhead();
   }
 
-  write(chunk: Uint8Array): Promise<void> | undefined {
+  write(chunk: Uint8Array, isOwned = false): Promise<void> | undefined {
     if (!this.#body.isWritable) return Promise.reject(this.#closedError());
-    return chunk.length > 0 ? this.#body.sendStream(chunk) : undefined;
-  }
-
-  give(chunk: Uint8Array): Promise<void> | undefined {
-    const full = this.write(chunk);
-    freeChunk(chunk); // its sealed copy is what is sent
+    if (chunk.length === 0) return undefined;
+    const full = this.#body.sendStream(chunk);
+    if (isOwned) freeChunk(chunk); // its sealed copy is sent
     return full;
   }
 
-  writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
+  writeAll(chunks: readonly Uint8Array[], isOwned = false): Promise<void> | undefined {
     const [only] = chunks;
-    return this.write(chunks.length === 1 && only ? only : Buffer.concat(chunks));
+    if (chunks.length === 1 && only) return this.write(only, isOwned);
+    return this.write(Buffer.concat(chunks));
   }
 
   /** Sends the header when nothing was written so far, so that the server may speak first. */

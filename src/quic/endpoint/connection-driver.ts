@@ -8,7 +8,7 @@ import type { Ecn } from '../../ip/datagram-socket.ts';
 import type { Endpoint } from '../../net/addresses/address.ts';
 import type { Clock } from '../../net/time/clock.ts';
 import type { WireCounter } from '../../net/links/link.ts';
-import { abortReason } from '../../net/links/read-queue.ts';
+import { abortReason } from '../../net/time/unless-aborted.ts';
 import type { ConnectionEvent } from '../connection/event-queue.ts';
 import type { QuicCore } from '../connection/quic-core.ts';
 import type { CloseReason, QuicConnection, QuicHandlers, QuicStream } from '../contract.ts';

@@ -114,7 +114,7 @@ export class SendStream implements DeliveryListener {
   /**
    * Queues a chunk. Returns whether the writer may go on at once.
    *
-   * @param isOwned whether the memory of the chunk comes with it; see `give` of a `ByteLink`.
+   * @param isOwned whether the memory of the chunk comes with it; see `OWNED` of a `ByteLink`.
    */
   write(chunk: Uint8Array, isOwned: boolean): boolean {
     if (chunk.length > 0) {

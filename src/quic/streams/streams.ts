@@ -98,7 +98,7 @@ export class Streams {
    * `stream-writable`; the chunk is queued nevertheless. `undefined` when the stream takes nothing:
    * finished, reset, stopped or forgotten.
    *
-   * @param isOwned whether the memory of the chunk comes with it; see `give` of a `ByteLink`.
+   * @param isOwned whether the memory of the chunk comes with it; see `OWNED` of a `ByteLink`.
    */
   write(id: number, chunk: Uint8Array, isOwned = false): boolean | undefined {
     const stream = this.#table.get(id);

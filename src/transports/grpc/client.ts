@@ -1,4 +1,4 @@
-import type { Approach, DialerOptions } from '../dialer.ts';
+import type { Approach, DialerOptions } from '../dial-tcp.ts';
 import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
 import type { Clock, Timer } from '../../net/time/clock.ts';
 import { abortedDial, DeadlineError, DialError } from '../../net/errors.ts';
@@ -16,8 +16,8 @@ import {
   REUSE_PROBE_MS,
   REUSE_SILENCE_MS,
 } from '../limits.ts';
-import { RepeatableLink, type Call } from './repeatable-link.ts';
-import type { Tunnel } from './server.ts';
+import { RepeatableLink, type GrpcCall } from './repeatable-link.ts';
+import type { GrpcTunnel } from './server.ts';
 import { CONNECTION_WINDOW, CONTENT_TYPE, SETTINGS, tunnelPath } from './settings.ts';
 import { Tunnels } from './tunnels.ts';
 
@@ -27,11 +27,11 @@ const ATTEMPTS = 2;
 type GrpcSpec = Extract<OutboundCarrierSpec, { kind: 'grpc' }>;
 
 /** A tunnel with the connection that carries it. */
-export interface OpenedTunnel extends Tunnel {
+export interface OpenedTunnel extends GrpcTunnel {
   readonly below: Carrier;
 }
 
-interface OpenedCall extends Call {
+interface OpenedCall extends GrpcCall {
   readonly below: Carrier;
 }
 
@@ -86,7 +86,7 @@ export class GrpcClient {
    */
   async tunnel(options: DialerOptions): Promise<OpenedTunnel> {
     const call = await this.#call(options);
-    const again = (signal: AbortSignal): Promise<Call> => this.#call({ ...options, signal });
+    const again = (signal: AbortSignal): Promise<GrpcCall> => this.#call({ ...options, signal });
     const link = new RepeatableLink(call, again, this.#clock);
     return { link, wire: link, below: call.below };
   }

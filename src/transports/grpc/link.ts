@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../../net/time/clock.ts';
+import type { Clock } from '../../net/time/clock.ts';
 import { LinkClosedError, ProtocolError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/links/link.ts';
 import { PulledLink } from '../../net/links/pulled-link.ts';
@@ -6,7 +6,7 @@ import { ownChunk } from '../../net/links/spent-chunk.ts';
 import { Http2Error, Http2ErrorCode, http2ErrorName } from '../../http/http2/errors.ts';
 import { valueOf, type Field } from '../../http/http2/fields.ts';
 import type { Http2Stream, StreamEnd, StreamHandler } from '../../http/http2/stream.ts';
-import { LINGER_MS } from '../limits.ts';
+import { CARRIER_LINGER_MS } from '../limits.ts';
 import { encodeHunks, HunkDecoder } from './hunks.ts';
 import type { TunnelMeter } from './wire-share.ts';
 
@@ -40,39 +40,40 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
   /** Why writing failed after the peer had ended its side. */
   #cause: Error | undefined;
   #isSettled = false;
-  #isOver = false;
-  #linger: Timer | undefined;
 
   /** Takes an open stream over. */
   constructor(stream: Http2Stream, options: GrpcLinkOptions) {
-    super();
+    super(options.clock, CARRIER_LINGER_MS);
     this.#stream = stream;
     this.#options = options;
     stream.handler = this;
   }
 
-  closeWrite(): Promise<void> {
+  override closeWrite(): Promise<void> {
     if (this.#closing) return this.#closing.promise;
     if (this.writeError) return Promise.reject(this.writeError);
     if (this.writeEnded) return Promise.resolve();
     this.#closing = Promise.withResolvers();
     const { promise } = this.#closing;
     this.writeEnded = true;
-    this.#stream.end(this.#options.trailers);
+    this.finish();
     return promise;
   }
 
-  destroy(cause?: Error): void {
-    if (this.#isOver) {
-      if (cause && this.#linger) this.#stream.reset(Http2ErrorCode.CANCEL);
+  override destroy(cause?: Error): void {
+    if (this.isOver) {
+      if (cause && this.isLingering) this.#stream.reset(Http2ErrorCode.CANCEL);
       return;
     }
     const stream = this.#stream;
     const truncates = cause !== undefined || (!this.writeEnded && stream.queued > 0);
     if (truncates) stream.reset(Http2ErrorCode.CANCEL);
-    else stream.end(this.#options.trailers);
-    if (!stream.isClosed) this.#finishQuietly();
-    this.#fail(cause ?? new LinkClosedError(), cause);
+    else this.finish();
+    if (!stream.isClosed) {
+      if (stream.localEnded) stream.reset(Http2ErrorCode.NO_ERROR);
+      else this.linger();
+    }
+    this.failAll(cause ?? new LinkClosedError(), cause);
   }
 
   // ---- what the stream reports ----
@@ -89,29 +90,29 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
   }
 
   override onReadable(): void {
-    if (this.#isOver) this.#stream.received.clear();
+    if (this.isOver) this.#stream.received.clear();
     else super.onReadable();
   }
 
   onEndSent(): void {
     this.#isWriteOver = true;
     this.#closing?.resolve();
-    if (!this.#isOver) {
-      this.#settle();
+    if (!this.isOver) {
+      this.settle();
       return;
     }
-    this.#stopLinger();
+    this.stopLinger();
     // What the peer still sends would be read by nothing.
     this.#stream.reset(Http2ErrorCode.NO_ERROR);
   }
 
   onAbort(end: StreamEnd): void {
-    this.#stopLinger();
+    this.stopLinger();
     const { by, code } = end;
     this.#settleCall(by === 'peer' && code === Http2ErrorCode.REFUSED_STREAM);
     if (!this.#stream.remoteEnded || by === 'connection') {
       const error = errorOf(end);
-      this.#fail(error, error);
+      this.failAll(error, error);
       return;
     }
     // What the peer has ended is still to be read.
@@ -126,7 +127,7 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
       this.failWrites(this.#cause);
       this.#rejectClosing(this.#cause);
     }
-    this.#settle();
+    this.settle();
   }
 
   protected override pull(): Uint8Array | undefined {
@@ -138,7 +139,7 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
         return undefined;
       }
       const payload = this.#decode(pieces);
-      if (payload || this.#isOver) return payload;
+      if (payload || this.isOver) return payload;
     }
   }
 
@@ -151,6 +152,53 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
       stream.push(piece, isOwned && piece.length === chunk.length && pieces.length === 2);
     }
     return stream.flush();
+  }
+
+  protected override finish(): void {
+    this.#stream.end(this.#options.trailers);
+  }
+
+  protected override stopReading(): void {
+    this.#stream.received.clear();
+  }
+
+  protected override abandon(): void {
+    this.#stream.reset(Http2ErrorCode.CANCEL);
+    this.#rejectClosing(new LinkClosedError());
+  }
+
+  protected override get isUnfinished(): boolean {
+    return !this.#stream.localEnded;
+  }
+
+  /** Constant, so that a link lingers for CARRIER_LINGER_MS and no longer. */
+  protected override get untaken(): number {
+    return 0;
+  }
+
+  /** END_STREAM is sent after all that is queued. */
+  protected override get isWriteOver(): boolean {
+    return this.#isWriteOver || this.#cause !== undefined;
+  }
+
+  protected override failAll(error: Error, cause: Error | undefined): void {
+    if (this.isOver) return;
+    super.failAll(error, cause);
+    this.stopReading();
+    if (!this.isLingering) this.#rejectClosing(error);
+    this.#release();
+  }
+
+  /** Both sides have ended: the link closes by itself. */
+  protected override settle(): boolean {
+    const isSettled = super.settle(this.#cause);
+    if (isSettled) this.#release();
+    return isSettled;
+  }
+
+  #release(): void {
+    this.#settleCall(false);
+    this.#options.onReleased();
   }
 
   /** The payload in bytes of messages, in memory of its own; `undefined` when there is none. */
@@ -190,34 +238,12 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
       return;
     }
     this.readEnded = true;
-    this.#settle();
-  }
-
-  /** Both sides have ended: the link closes by itself. */
-  #settle(): void {
-    const writeOver = this.#isWriteOver || this.#cause !== undefined;
-    if (this.#isOver || !this.readEnded || !writeOver) return;
-    this.#isOver = true;
-    this.#settleCall(false);
-    this.resolveClosed(this.#cause);
-    this.#options.onReleased();
+    this.settle();
   }
 
   #abort(error: Error, code: number): void {
     this.#stream.reset(code);
-    this.#fail(error, error);
-  }
-
-  #fail(error: Error, cause: Error | undefined): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#stream.received.clear();
-    this.failReads(error);
-    this.failWrites(error);
-    if (!this.#linger) this.#rejectClosing(error);
-    this.#settleCall(false);
-    this.resolveClosed(cause);
-    this.#options.onReleased();
+    this.failAll(error, error);
   }
 
   #settleCall(wasRefused: boolean): void {
@@ -229,25 +255,6 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
   #rejectClosing(reason: Error): void {
     this.#closing?.promise.catch(() => undefined);
     this.#closing?.reject(reason);
-  }
-
-  /** Lets what was written before the end arrive, within a limit. */
-  #finishQuietly(): void {
-    const stream = this.#stream;
-    if (stream.localEnded) {
-      stream.reset(Http2ErrorCode.NO_ERROR);
-      return;
-    }
-    this.#linger = this.#options.clock.after(LINGER_MS, () => {
-      this.#linger = undefined;
-      stream.reset(Http2ErrorCode.CANCEL);
-      this.#rejectClosing(new LinkClosedError());
-    });
-  }
-
-  #stopLinger(): void {
-    this.#linger?.cancel();
-    this.#linger = undefined;
   }
 }
 

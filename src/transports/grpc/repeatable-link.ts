@@ -3,7 +3,6 @@ import { Deadline } from '../../net/time/deadline.ts';
 import { asError } from '../../errors.ts';
 import { LinkClosedError } from '../../net/errors.ts';
 import type { ByteLink, WireCounter } from '../../net/links/link.ts';
-import { giveOrWrite } from '../../net/links/spent-chunk.ts';
 import { unlessAborted } from '../../net/time/unless-aborted.ts';
 import { UPGRADE_MS } from '../limits.ts';
 
@@ -14,7 +13,7 @@ export const KEPT_BYTES = 64 << 10;
 const CALLS = 3;
 
 /** One call of a tunnel method. */
-export interface Call {
+export interface GrpcCall {
   readonly link: ByteLink;
   readonly wire: WireCounter;
   /**
@@ -32,9 +31,9 @@ export interface Call {
 export class RepeatableLink implements ByteLink, WireCounter {
   readonly closed: Promise<Error | undefined>;
   readonly #clock: Clock;
-  readonly #again: (signal: AbortSignal) => Promise<Call>;
+  readonly #again: (signal: AbortSignal) => Promise<GrpcCall>;
   readonly #resolveClosed: (cause: Error | undefined) => void;
-  #current: Call;
+  #current: GrpcCall;
   /** Resolves with whether another call has taken the place of the current one. */
   #replaced: Promise<boolean>;
   /** What was sent; `undefined` once it cannot be sent again. */
@@ -53,7 +52,7 @@ export class RepeatableLink implements ByteLink, WireCounter {
   #writtenBefore = 0;
 
   /** @param again makes another call; rejects with the reason of its signal. */
-  constructor(first: Call, again: (signal: AbortSignal) => Promise<Call>, clock: Clock) {
+  constructor(first: GrpcCall, again: (signal: AbortSignal) => Promise<GrpcCall>, clock: Clock) {
     this.#clock = clock;
     this.#again = again;
     const { promise, resolve } = Promise.withResolvers<Error | undefined>();
@@ -79,18 +78,16 @@ export class RepeatableLink implements ByteLink, WireCounter {
     this.#current.link.unread(chunk);
   }
 
-  write(chunk: Uint8Array): Promise<void> | undefined {
-    return this.writeAll([chunk]);
-  }
-
-  give(chunk: Uint8Array): Promise<void> | undefined {
+  write(chunk: Uint8Array, isOwned?: boolean): Promise<void> | undefined {
     // What may be sent again must stay.
-    return this.#kept || this.#ended ? this.write(chunk) : giveOrWrite(this.#current.link, chunk);
+    return this.#kept || this.#ended
+      ? this.writeAll([chunk])
+      : this.#current.link.write(chunk, isOwned);
   }
 
-  writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
+  writeAll(chunks: readonly Uint8Array[], isOwned?: boolean): Promise<void> | undefined {
     // After the end it rejects, and nothing of it is to be sent again.
-    if (!this.#kept || this.#ended) return this.#current.link.writeAll(chunks);
+    if (!this.#kept || this.#ended) return this.#current.link.writeAll(chunks, isOwned);
     for (const chunk of chunks) this.#keptBytes += chunk.length;
     // What is written while the call is repeated has not been sent, and its writers wait.
     if (this.#keptBytes <= KEPT_BYTES || this.#repeating) this.#kept.push(...chunks);
@@ -133,7 +130,7 @@ export class RepeatableLink implements ByteLink, WireCounter {
     if (this.#isDestroyed || !(await replaced)) throw this.#failure ?? error;
   }
 
-  async #replace(call: Call): Promise<boolean> {
+  async #replace(call: GrpcCall): Promise<boolean> {
     const refused = await call.refused;
     if (!refused || !this.#kept || this.#calls === CALLS) {
       this.#forget();
@@ -157,7 +154,7 @@ export class RepeatableLink implements ByteLink, WireCounter {
   }
 
   /** Sends again what was sent; it is little, so that no writer needs to be held back. */
-  #follow(old: Call, next: Call): void {
+  #follow(old: GrpcCall, next: GrpcCall): void {
     this.#readBefore += old.wire.bytesRead;
     this.#writtenBefore += old.wire.bytesWritten;
     this.#current = next;

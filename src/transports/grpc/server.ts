@@ -13,7 +13,7 @@ import { Tunnels } from './tunnels.ts';
 type GrpcSpec = Extract<InboundCarrierSpec, { kind: 'grpc' }>;
 
 /** A tunnel that a client opened, with its share of the connection's bytes. */
-export interface Tunnel {
+export interface GrpcTunnel {
   readonly link: ByteLink;
   readonly wire: WireCounter;
   /** On a server: see `Carrier`. */
@@ -58,7 +58,7 @@ export class GrpcServer {
    * Serves a connection that has its TLS, if any. Until a tunnel of it has authenticated it may have few
    * tunnels, and it is closed when none has in time, whatever it does meanwhile.
    */
-  serve(below: Carrier, onTunnel: (tunnel: Tunnel) => void): void {
+  serve(below: Carrier, onTunnel: (tunnel: GrpcTunnel) => void): void {
     let isProven = false;
     let timer: Timer | undefined;
     const waitFor = (milliseconds: number): void => {

@@ -4,7 +4,7 @@ import type { Clock } from '../../net/time/clock.ts';
 import { Deadline } from '../../net/time/deadline.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/links/link.ts';
-import { abortReason } from '../../net/links/read-queue.ts';
+import { abortReason } from '../../net/time/unless-aborted.ts';
 import { TLS_HANDSHAKE_MS } from '../../net/time/time-limits.ts';
 import type { AlpnChoice } from '../../platform/tls/alpn.ts';
 import { StreamTlsContext } from '../../platform/tls/stream-tls-context.ts';

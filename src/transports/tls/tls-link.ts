@@ -1,6 +1,7 @@
 import { CALL_BYTES, CALL_PIECES, WRITE_BYTES } from '../../platform/tls/stream-tls-library.ts';
 import type { StreamTls } from '../../platform/tls/stream-tls.ts';
 import { LinkClosedError, ProtocolError } from '../../net/errors.ts';
+import { DecodedLink } from '../../net/links/decoded-link.ts';
 import type { ByteLink } from '../../net/links/link.ts';
 import { freeChunk, ownChunk, strip } from '../../net/links/spent-chunk.ts';
 import { tlsReasonOf } from './tls-reason.ts';
@@ -15,35 +16,26 @@ const JOINED = Buffer.allocUnsafeSlow(FULL_RECORD);
  * TLS by OpenSSL itself over another link. close_notify is the half-close; an end of the link below
  * without it is a failure, since the stream may be truncated (RFC 8446 §6.1).
  */
-export class TlsLink implements ByteLink {
+export class TlsLink extends DecodedLink implements ByteLink {
   readonly closed: Promise<Error | undefined>;
-  readonly #lower: ByteLink;
   readonly #tls: StreamTls;
   readonly #resolveClosed: (cause: Error | undefined) => void;
-  readonly #items: Uint8Array[] = [];
-  #reading = false;
-  #closing: Promise<void> | undefined;
   /** Whether close_notify was sent, and the end of the link below asked for. */
-  #shut = false;
+  #isShut = false;
   /** Whether both sides have ended. */
   #isFinished = false;
   #isLowerClosed = false;
-  /** The error of later reads and writes, and the cause of the end, if any. */
-  #error: Error | undefined;
-  #cause: Error | undefined;
-  /** What TLS itself has sent, an answer to KeyUpdate for example, and the link below has queued. */
-  #responding: Promise<void> | undefined;
 
   /** Takes both over. */
   constructor(lower: ByteLink, tls: StreamTls) {
-    this.#lower = lower;
+    super(lower);
     this.#tls = tls;
     const { promise, resolve } = Promise.withResolvers<Error | undefined>();
     this.closed = promise;
     this.#resolveClosed = resolve;
     void lower.closed.then((cause) => {
       this.#isLowerClosed = true;
-      if (this.#error !== undefined || this.#isFinished) this.#settle(this.#cause);
+      if (this.error !== undefined || this.#isFinished) this.#settle(this.cause);
       // What was received before a clean end may still be read, and decides how this link ended.
       else if (cause) this.#settle(cause);
     });
@@ -61,41 +53,18 @@ export class TlsLink implements ByteLink {
       this.#flush()?.catch(() => undefined);
       if (tls.failure !== undefined) throw new ProtocolError(tlsReasonOf(tls.failure));
       if (tls.isOpen) return;
-      const chunk = await this.#lower.read(signal);
+      const chunk = await this.lower.read(signal);
       if (!chunk) throw new ProtocolError(`the ${peer} closed the connection during the handshake`);
       this.#receive(chunk);
     }
   }
 
-  async read(signal?: AbortSignal): Promise<Uint8Array | undefined> {
-    if (this.#reading) throw new LinkClosedError('a read is already pending');
-    this.#reading = true;
-    try {
-      while (this.#items.length === 0 && !this.#tls.hasEnded && !this.#error) {
-        await this.#fill(signal);
-      }
-    } finally {
-      this.#reading = false;
-    }
-    if (this.#error) throw this.#error;
-    signal?.throwIfAborted();
-    return this.#items.shift();
-  }
-
-  unread(chunk: Uint8Array): void {
-    if (chunk.length > 0) this.#items.unshift(chunk);
-  }
-
-  write(chunk: Uint8Array): Promise<void> | undefined {
-    if (!this.#writable) return Promise.reject(this.#closedError());
+  write(chunk: Uint8Array, isOwned = false): Promise<void> | undefined {
+    if (!this.isWritable) return Promise.reject(this.closedError);
     if (chunk.length === 0) return undefined;
-    return this.#encrypt(chunk);
-  }
-
-  give(chunk: Uint8Array): Promise<void> | undefined {
-    const full = this.write(chunk);
+    const full = this.#encrypt(chunk);
     // It was encrypted, which makes a copy.
-    freeChunk(chunk);
+    if (isOwned) freeChunk(chunk);
     return full;
   }
 
@@ -104,74 +73,53 @@ export class TlsLink implements ByteLink {
     return this.write(chunk);
   }
 
-  writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
-    if (!this.#writable) return Promise.reject(this.#closedError());
+  writeAll(chunks: readonly Uint8Array[], isOwned = false): Promise<void> | undefined {
+    if (!this.isWritable) return Promise.reject(this.closedError);
     const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
     if (length === 0) return undefined;
-    const pieces = inFullRecords(chunks);
-    if (length <= WRITE_BYTES && pieces.length <= CALL_PIECES) return this.#encryptPieces(pieces);
-    let drained: Promise<void> | undefined;
-    for (const piece of pieces) {
-      drained = this.#encrypt(piece);
-      if (this.#error) break;
-    }
-    return drained;
-  }
-
-  giveAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
-    const full = this.writeAll(chunks);
-    for (const chunk of chunks) freeChunk(chunk);
+    const full = this.#encryptAll(inFullRecords(chunks), length);
+    if (isOwned) for (const chunk of chunks) freeChunk(chunk);
     return full;
   }
 
-  closeWrite(): Promise<void> {
-    if (this.#closing) return this.#closing;
-    if (this.#error) return Promise.reject(this.#error);
-    this.#closing = this.#end();
-    return this.#closing;
-  }
-
   destroy(cause?: Error): void {
-    if (this.#error) {
+    if (this.error) {
       // While the link below lingers.
-      if (cause) this.#lower.destroy(cause);
+      if (cause) this.lower.destroy(cause);
       return;
     }
-    if (!cause && !this.#closing) {
+    if (!cause && !this.closing) {
       this.#tls.end();
       this.#flush()?.catch(() => undefined);
     }
-    this.#closing?.catch(() => undefined);
-    this.#fail(cause ?? new LinkClosedError(), cause);
+    this.closing?.catch(() => undefined);
+    this.fail(cause ?? new LinkClosedError(), cause);
   }
 
-  get #writable(): boolean {
-    return !this.#closing && !this.#error;
+  protected override get hasEnded(): boolean {
+    return this.#tls.hasEnded;
   }
 
-  async #fill(signal: AbortSignal | undefined): Promise<void> {
-    await this.#responding;
-    const chunk = await this.#lower.read(signal);
-    if (this.#error) return;
+  protected override decode(chunk: Uint8Array | undefined): void {
     if (!chunk) {
-      this.#break(new ProtocolError('TLS: the peer closed the connection without close_notify'));
+      this.break(new ProtocolError('TLS: the peer closed the connection without close_notify'));
       return;
     }
     this.#receive(chunk);
     this.#respond();
     const { failure, hasEnded } = this.#tls;
-    if (failure !== undefined) this.#break(new ProtocolError(`TLS: ${tlsReasonOf(failure)}`));
-    else if (hasEnded && this.#shut) this.#finish();
+    if (failure !== undefined) this.break(new ProtocolError(`TLS: ${tlsReasonOf(failure)}`));
+    else if (hasEnded && this.#isShut) this.#finish();
   }
 
   #receive(chunk: Uint8Array): void {
     if (chunk.length <= CALL_BYTES) {
       const payload = this.#tls.receive(chunk, ownChunk);
-      this.#items.push(...(payload.length === 1 ? strip(chunk, payload) : payload));
+      this.items.push(...(payload.length === 1 ? strip(chunk, payload) : payload));
       return;
     }
     for (let at = 0; at < chunk.length; at += CALL_BYTES) {
-      this.#items.push(...this.#tls.receive(chunk.subarray(at, at + CALL_BYTES), ownChunk));
+      this.items.push(...this.#tls.receive(chunk.subarray(at, at + CALL_BYTES), ownChunk));
       // What TLS has to say goes out before the next call.
       if (at + CALL_BYTES < chunk.length) this.#respond();
     }
@@ -182,7 +130,17 @@ export class TlsLink implements ByteLink {
     for (let at = 0; at < chunk.length; at += WRITE_BYTES) {
       const piece = chunk.length <= WRITE_BYTES ? chunk : chunk.subarray(at, at + WRITE_BYTES);
       drained = this.#encryptPieces([piece]);
-      if (this.#error) break;
+      if (this.error) break;
+    }
+    return drained;
+  }
+
+  #encryptAll(pieces: readonly Uint8Array[], length: number): Promise<void> | undefined {
+    if (length <= WRITE_BYTES && pieces.length <= CALL_PIECES) return this.#encryptPieces(pieces);
+    let drained: Promise<void> | undefined;
+    for (const piece of pieces) {
+      drained = this.#encrypt(piece);
+      if (this.error) break;
     }
     return drained;
   }
@@ -196,31 +154,31 @@ export class TlsLink implements ByteLink {
     const full = this.#flush();
     if (!full) return;
     const done = (): void => {
-      this.#responding = undefined;
+      this.responding = undefined;
     };
-    this.#responding = full.then(done, done);
+    this.responding = full.then(done, done);
   }
 
   /** Hands what OpenSSL has made to the link below. */
   #flush(): Promise<void> | undefined {
     const bytes = this.#tls.takeOutput();
     if (!bytes) return undefined;
-    const lower = this.#lower;
+    const lower = this.lower;
     return lower.lend ? lower.lend(bytes) : lower.write(Buffer.from(bytes));
   }
 
-  async #end(): Promise<void> {
+  protected override async end(): Promise<void> {
     this.#tls.end();
     this.#flush()?.catch(() => undefined);
-    this.#shut = true;
-    await this.#lower.closeWrite();
-    if (this.#tls.hasEnded && !this.#error) this.#finish();
+    this.#isShut = true;
+    await this.lower.closeWrite();
+    if (this.#tls.hasEnded && !this.error) this.#finish();
   }
 
   /** Both sides have ended: what is left of the connection below means nothing. */
   #finish(): void {
     this.#isFinished = true;
-    this.#lower.destroy();
+    this.lower.destroy();
     if (this.#isLowerClosed) this.#settle(undefined);
   }
 
@@ -231,25 +189,14 @@ export class TlsLink implements ByteLink {
 
   #failWrite(): Promise<void> {
     this.#flush()?.catch(() => undefined);
-    this.#break(new ProtocolError(`TLS: ${this.#tls.failure ?? 'the connection was closed'}`));
-    return Promise.reject(this.#closedError());
+    this.break(new ProtocolError(`TLS: ${this.#tls.failure ?? 'the connection was closed'}`));
+    return Promise.reject(this.closedError);
   }
 
-  #break(error: ProtocolError): void {
-    this.#fail(error, error);
-  }
-
-  #fail(error: Error, cause: Error | undefined): void {
-    this.#error = error;
-    this.#cause = cause;
-    this.#items.length = 0;
-    this.#lower.destroy(cause);
+  protected override shut(cause: Error | undefined): void {
+    this.lower.destroy(cause);
     this.#tls[Symbol.dispose]();
     if (this.#isLowerClosed) this.#settle(cause);
-  }
-
-  #closedError(): Error {
-    return this.#error ?? new LinkClosedError();
   }
 }
 

@@ -1,7 +1,6 @@
 import { LinkClosedError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/links/link.ts';
 import { unlessAborted } from '../../net/time/unless-aborted.ts';
-import { giveOrWrite } from '../../net/links/spent-chunk.ts';
 
 /** Opens the underlying link, with the first bytes in the opening request or without any. */
 type Open = (early: Uint8Array | undefined, signal: AbortSignal) => Promise<ByteLink>;
@@ -57,12 +56,14 @@ export class EarlyDataLink implements ByteLink {
     this.#inner.unread(chunk);
   }
 
-  write(chunk: Uint8Array): Promise<void> | undefined {
-    return this.writeAll([chunk]);
+  write(chunk: Uint8Array, isOwned?: boolean): Promise<void> | undefined {
+    return this.#inner && this.#caughtUp
+      ? this.#inner.write(chunk, isOwned)
+      : this.writeAll([chunk]);
   }
 
-  writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
-    if (this.#inner && this.#caughtUp) return this.#inner.writeAll(chunks);
+  writeAll(chunks: readonly Uint8Array[], isOwned?: boolean): Promise<void> | undefined {
+    if (this.#inner && this.#caughtUp) return this.#inner.writeAll(chunks, isOwned);
     if (this.#error) return Promise.reject(this.#error);
     if (this.#started) return this.#later((inner) => inner.writeAll(chunks));
     const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
@@ -73,10 +74,6 @@ export class EarlyDataLink implements ByteLink {
     }
     this.#start(Buffer.concat(chunks));
     return this.#later(() => undefined);
-  }
-
-  give(chunk: Uint8Array): Promise<void> | undefined {
-    return this.#inner && this.#caughtUp ? giveOrWrite(this.#inner, chunk) : this.write(chunk);
   }
 
   closeWrite(): Promise<void> {

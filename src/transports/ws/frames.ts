@@ -25,7 +25,7 @@ const CONTROL_LIMIT = 125;
 export const CloseCode = { normal: 1000, protocolError: 1002 } as const;
 
 /** A part of the content of frames. */
-export type FrameEvent =
+export type WsFrameEvent =
   | { readonly kind: 'data'; readonly data: Uint8Array }
   | { readonly kind: 'ping'; readonly data: Uint8Array }
   | { readonly kind: 'close' };
@@ -86,7 +86,7 @@ interface Frame {
  * Decodes frames incrementally: payload is unmasked in place and passed on at once; at most a header
  * and a control frame (139 bytes) are kept, however long a frame is.
  */
-export class FrameDecoder {
+export class WsFrameDecoder {
   readonly #masked: boolean;
   readonly #header = Buffer.alloc(14);
   #have = 0;
@@ -104,8 +104,8 @@ export class FrameDecoder {
    * Decodes the next bytes in place. Nothing is returned after a Close frame.
    * @throws {ProtocolError} for a frame that RFC 6455 does not allow.
    */
-  push(chunk: Uint8Array): FrameEvent[] {
-    const events: FrameEvent[] = [];
+  push(chunk: Uint8Array): WsFrameEvent[] {
+    const events: WsFrameEvent[] = [];
     let at = 0;
     while (!this.#closed) {
       if (!this.#frame) {
@@ -166,7 +166,7 @@ export class FrameDecoder {
     return { opcode, key, done: 0, length, control };
   }
 
-  #readPayload(frame: Frame, chunk: Uint8Array, from: number, events: FrameEvent[]): number {
+  #readPayload(frame: Frame, chunk: Uint8Array, from: number, events: WsFrameEvent[]): number {
     const take = Math.min(frame.length - frame.done, chunk.length - from);
     if (take === 0) return from;
     const data = chunk.subarray(from, from + take);
@@ -177,7 +177,7 @@ export class FrameDecoder {
     return from + take;
   }
 
-  #finish({ opcode, control }: Frame, events: FrameEvent[]): void {
+  #finish({ opcode, control }: Frame, events: WsFrameEvent[]): void {
     if (!control) return;
     if (opcode === Opcode.ping) events.push({ kind: 'ping', data: control });
     if (opcode !== Opcode.close) return;

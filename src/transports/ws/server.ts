@@ -8,7 +8,7 @@ import type { ByteLink } from '../../net/links/link.ts';
 import type { InboundCarrierSpec } from '../../spec.ts';
 import { UPGRADE_MS } from '../limits.ts';
 import { WsLink } from './link.ts';
-import { HEAD_BYTES, HEAD_FIELDS, judgeRequest, refusal, type Verdict } from './upgrade.ts';
+import { HEAD_BYTES, HEAD_FIELDS, judgeRequest, refusal, type UpgradeResponse } from './upgrade.ts';
 
 type WsSpec = Extract<InboundCarrierSpec, { kind: 'ws' }>;
 
@@ -49,7 +49,7 @@ export class WsServer {
   }
 
   /** `undefined` when no request arrives. */
-  async #verdict(lower: ByteLink): Promise<Verdict | undefined> {
+  async #verdict(lower: ByteLink): Promise<UpgradeResponse | undefined> {
     using deadline = new Deadline(this.#clock, UPGRADE_MS, 'the WebSocket upgrade');
     try {
       const head = await readHead(lower, startsRequest, deadline.signal, HEAD_BYTES);

@@ -26,7 +26,7 @@ type ServerSpec = Extract<InboundCarrierSpec, { kind: 'ws' }>;
 type ClientSpec = Extract<OutboundCarrierSpec, { kind: 'ws' }>;
 
 /** What a server responds with; after any other status than 101 it closes the connection. */
-export type Verdict =
+export type UpgradeResponse =
   | { readonly status: 101; readonly response: Buffer; readonly early: Buffer | undefined }
   | { readonly status: Refusal; readonly response: Buffer };
 
@@ -41,7 +41,7 @@ const REASONS = {
 const message = (lines: readonly string[]): Buffer =>
   Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
 
-export const refusal = (status: Refusal): Verdict => ({
+export const refusal = (status: Refusal): UpgradeResponse => ({
   status,
   response: message([
     `HTTP/1.1 ${status} ${REASONS[status]}`,
@@ -54,7 +54,7 @@ export const refusal = (status: Refusal): Verdict => ({
  * The response to a request. What is no upgrade gets that of a web server without pages.
  * @throws {MessageError} 400 when the length of the request's body is ambiguous.
  */
-export function judgeRequest(head: RequestHead, spec: ServerSpec): Verdict {
+export function judgeRequest(head: RequestHead, spec: ServerSpec): UpgradeResponse {
   const status = statusOf(head, spec);
   if (status !== 101) return refusal(status);
   const protocol = combinedOf(head.fields, 'sec-websocket-protocol');

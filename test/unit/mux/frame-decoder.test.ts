@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { FrameDecoder } from '../../../src/mux/frame-decoder.ts';
+import { MuxFrameDecoder } from '../../../src/mux/frame-decoder.ts';
 import { ProtocolError } from '../../../src/net/errors.ts';
 import { chunksOf, cuts, nearly } from '../../support/chunks.ts';
 import { addressed, END, FAILED, frame, KEEP, KEEP_ALIVE, NEW } from '../../support/mux-client.ts';
@@ -20,7 +20,7 @@ const SAMPLES = [
 
 /** The events of a decoder for these pieces, with data joined. */
 function outcome(chunks: readonly Uint8Array[]): unknown[] {
-  const decoder = new FrameDecoder();
+  const decoder = new MuxFrameDecoder();
   const seen: unknown[] = [];
   let data = '';
   try {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { HOLD_MS, STREAM_BYTES } from '../../../src/mux/backlog.ts';
+import { HOLD_MS, STREAM_BYTES } from '../../../src/mux/carrier-pause.ts';
 import {
   EVENTS_A_TURN,
   IDLE_CARRIER_MS,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, mock, test } from 'node:test';
-import type { ByteLink } from '../../../src/net/links/link.ts';
+import { OWNED, type ByteLink } from '../../../src/net/links/link.ts';
 import { DialError } from '../../../src/net/errors.ts';
 import type { ConnectionRequest } from '../../../src/netstack/netstack.ts';
 import { LINGER, RESTING_LINGER } from '../../../src/netstack/limits.ts';
@@ -204,12 +204,12 @@ describe('connections', () => {
     const { left, right } = await connected(pair);
     const chunk = (fill: number): Uint8Array => new Uint8Array(64 << 10).fill(fill);
     const first = chunk(1);
-    await left.give?.(first);
+    await left.write(first, OWNED);
     assert.equal(first.length, 64 << 10);
     await settle();
     assert.equal(first.length, 0, 'it was acknowledged');
     const more = Array.from({ length: 16 }, (_, index) => chunk(index));
-    for (const each of more) left.give?.(each)?.catch(() => undefined);
+    for (const each of more) left.write(each, OWNED)?.catch(() => undefined);
     await settle();
     // More than the window of a reader that rests.
     assert.equal(more.at(-1)?.length, 64 << 10);

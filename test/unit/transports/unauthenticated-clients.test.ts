@@ -6,13 +6,13 @@ import { CarrierPair, grpcPair, TLS_PAIR, wsPair } from '../../support/carriers.
 import { eventually } from '../../support/wait.ts';
 import {
   UnauthenticatedClients,
-  type Place,
+  type ClientPlace,
 } from '../../../src/transports/unauthenticated-clients.ts';
 
 test('a source that floods loses its own oldest clients, and those of other sources stay', () => {
   const clients = new UnauthenticatedClients(10, 8);
   const evicted: string[] = [];
-  const enter = (source: string, name: string): Place =>
+  const enter = (source: string, name: string): ClientPlace =>
     clients.enter(source, { evict: () => evicted.push(name) });
   enter('192.0.2.1', 'honest');
   for (let i = 0; i < 9; i++) enter('198.51.100.1', `flood ${i}`);
@@ -67,7 +67,7 @@ test('whatever comes and leaves, the bounds hold, and the oldest of a largest so
   const [LIMIT, SHARE] = [8, 5];
   interface Live {
     readonly source: number;
-    readonly place: Place;
+    readonly place: ClientPlace;
   }
   const step = fc.oneof(
     fc.nat(3).map((source) => ({ source, leaves: 0 })),

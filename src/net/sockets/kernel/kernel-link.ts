@@ -1,12 +1,13 @@
 import { SystemError } from '../../../platform/sockets/errno.ts';
 import type { SocketOwner, StreamSocket } from '../../../platform/sockets/streams/stream-socket.ts';
 import { LinkClosedError } from '../../errors.ts';
-import type { ByteLink, ReleasedSocket, WireCounter } from '../../links/link.ts';
+import type { ByteLink, WireCounter } from '../../links/link.ts';
 import { Linger } from './linger.ts';
-import { LinkReader, type HalfOwner } from './link-reader.ts';
+import type { HalfOwner } from './link-half.ts';
+import { LinkReader } from './link-reader.ts';
 import { LinkWriter } from './link-writer.ts';
-import { Transfer } from './transfer.ts';
-import type { LinkWatchdog } from './watchdog.ts';
+import { LinkTransfer } from './link-transfer.ts';
+import type { LinkWatchdog, WatchedLink } from './watchdog.ts';
 
 /** One for all links that were closed as usual: an error with its stack costs more than the close. */
 const CLOSED = new LinkClosedError();
@@ -15,7 +16,7 @@ const CLOSED = new LinkClosedError();
  * A kernel socket (TCP or unix) that Node knows nothing of, as a ByteLink: the life of the
  * connection, and the halves that receive and send.
  */
-export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner {
+export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner, WatchedLink {
   readonly #socket: StreamSocket;
   readonly #watchdog: LinkWatchdog | undefined;
   readonly #reader: LinkReader;
@@ -50,12 +51,10 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
     return this.#closed.promise;
   }
 
-  /** For the watchdog: what this link waits for. */
   get waitsFor(): { readonly input: boolean; readonly output: boolean } {
     return { input: this.#reader.isWaiting, output: this.#writer.isWaiting };
   }
 
-  /** For the watchdog, and for diagnostics. */
   get socket(): StreamSocket {
     return this.#socket;
   }
@@ -72,24 +71,16 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
     return this.#reader.takeFront();
   }
 
-  write(chunk: Uint8Array): Promise<void> | undefined {
-    return this.#writer.write(chunk);
-  }
-
-  give(chunk: Uint8Array): Promise<void> | undefined {
-    return this.#writer.give(chunk);
+  write(chunk: Uint8Array, isOwned = false): Promise<void> | undefined {
+    return this.#writer.write(chunk, isOwned);
   }
 
   lend(chunk: Uint8Array): Promise<void> | undefined {
     return this.#writer.lend(chunk);
   }
 
-  writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
-    return this.#writer.writeAll(chunks, false);
-  }
-
-  giveAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
-    return this.#writer.writeAll(chunks, true);
+  writeAll(chunks: readonly Uint8Array[], isOwned = false): Promise<void> | undefined {
+    return this.#writer.writeAll(chunks, isOwned);
   }
 
   closeWrite(): Promise<void> {
@@ -115,28 +106,11 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
     else this.#close(cause);
   }
 
-  /**
-   * Hands the descriptor over, for layers that need Node's own socket: only while nothing was put
-   * back, queued or is being waited for.
-   */
-  release(): ReleasedSocket | undefined {
-    const [reader, writer] = [this.#reader, this.#writer];
-    if (this.#destroyed || reader.hasFront || reader.isInUse || reader.ended) return undefined;
-    if (writer.isWaiting || !writer.mayWrite) return undefined;
-    const fd = this.#socket.release();
-    if (fd < 0) return undefined;
-    this.#destroyed = true;
-    this.#failHalves(new LinkClosedError('the link was released'));
-    this.#watchdog?.forget(this);
-    this.#closed?.resolve(undefined);
-    return { fd };
-  }
-
   pourInto(to: ByteLink, moved: (bytes: number) => void): Promise<void> | undefined {
     if (!(to instanceof KernelLink) || to === this) return undefined;
     const reader = this.#reader;
     if (reader.isInUse || reader.ended || reader.error || !to.#writer.mayWrite) return undefined;
-    return Transfer.run(reader, to.#writer, moved);
+    return LinkTransfer.run(reader, to.#writer, moved);
   }
 
   /** @internal of the poller: the socket may be read from or written to. */

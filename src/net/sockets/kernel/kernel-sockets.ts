@@ -1,4 +1,4 @@
-import { DatagramSocket } from '../../../platform/sockets/datagrams/datagram-socket.ts';
+import { KernelDatagramSocket } from '../../../platform/sockets/datagrams/kernel-datagram-socket.ts';
 import type { KernelIo } from '../../../platform/sockets/kernel-io.ts';
 import { systemClock } from '../../time/clock.ts';
 import type { Sockets } from '../sockets.ts';
@@ -6,7 +6,7 @@ import { AssociationSockets } from './association-sockets.ts';
 import { connectKernel, connectNodeSocket } from './kernel-dial.ts';
 import { listenKernel } from './kernel-listener.ts';
 import { openKernelTun, programRoute } from './kernel-tun.ts';
-import { ownAddresses } from './own-addresses.ts';
+import { ownAddressQuery } from './own-address-query.ts';
 import { KernelUdpLink } from './kernel-udp-link.ts';
 import type { LinkWatchdog } from './watchdog.ts';
 
@@ -26,8 +26,8 @@ export const kernelSockets = (
   connectSocket: (target, options) => connectNodeSocket(io, target, options),
   listen: async (where, options) => listenKernel(io, where, options, watchdog),
   bindUdp: async (options) => KernelUdpLink.bind(io, options, associations),
-  bindDatagrams: async (options, handlers) => new DatagramSocket(io, options, handlers),
+  bindDatagrams: async (options, handlers) => new KernelDatagramSocket(io, options, handlers),
   openTun: (plan, events) => openKernelTun(io, plan, events),
-  isOwnAddress: ownAddresses(io),
+  isOwnAddress: ownAddressQuery(io),
   programRoute: (host) => programRoute(io, host),
 });

@@ -10,7 +10,7 @@ import {
   type IpEndpoint,
 } from '../../../ip/ip-endpoint.ts';
 import { splitZone } from '../../../ip/ip-text.ts';
-import { DatagramSocket } from '../../../platform/sockets/datagrams/datagram-socket.ts';
+import { KernelDatagramSocket } from '../../../platform/sockets/datagrams/kernel-datagram-socket.ts';
 import { SystemError } from '../../../platform/sockets/errno.ts';
 import type { KernelIo } from '../../../platform/sockets/kernel-io.ts';
 import { EINVAL } from '../../../platform/sockets/linux.ts';
@@ -18,13 +18,13 @@ import type { Endpoint } from '../../addresses/address.ts';
 import { Stage, type Ordered } from '../../bounds/association-order.ts';
 import { costOfDatagram, keptData, UNSENT_ROOM } from '../../bounds/datagram-cost.ts';
 import type { Packet, PacketLink } from '../../links/link.ts';
-import { PacketQueue } from '../../links/packet-queue.ts';
 import {
   MAX_UDP_PAYLOAD,
   MAX_UNSENT,
   MAX_UNSENT_OF_SOCKET,
   UDP_RECEIVE_BUFFER,
 } from '../socket-limits.ts';
+import { ReceivedUdp } from '../received-udp.ts';
 import type { UdpBindOptions, UdpSocket } from '../sockets.ts';
 import { reachable, type UdpReach } from '../../addresses/udp-reach.ts';
 import type { AssociationSockets } from './association-sockets.ts';
@@ -38,7 +38,7 @@ const MOST_PEERS = 4096;
  * A UDP socket of the kernel layer as a PacketLink, with the promise of `UdpLink`: datagrams come
  * and go in batches, those that one turn sends with one call.
  */
-export class KernelUdpLink implements UdpSocket, Ordered {
+export class KernelUdpLink extends ReceivedUdp implements UdpSocket, Ordered {
   /** The bound address, the port that the kernel chose included. */
   readonly local: Endpoint;
   readonly closed: Promise<Error | undefined>;
@@ -47,11 +47,9 @@ export class KernelUdpLink implements UdpSocket, Ordered {
   activeAt = 0;
   readonly #associations: AssociationSockets | undefined;
   onUnreachable: PacketLink['onUnreachable'];
-  readonly #socket: DatagramSocket;
+  readonly #socket: KernelDatagramSocket;
   readonly #io: KernelIo;
   readonly #reach: UdpReach;
-  readonly #queue: PacketQueue;
-  readonly #incoming: UdpBindOptions['incoming'];
   readonly #resolveClosed: (cause: Error | undefined) => void;
   #outgoing: Transmit[] = [];
   #scheduled = false;
@@ -59,9 +57,6 @@ export class KernelUdpLink implements UdpSocket, Ordered {
   #full = false;
   /** What `#outgoing` costs while it waits for the kernel. */
   #unsent = 0;
-  #bytesRead = 0;
-  #bytesWritten = 0;
-  #refused = 0;
   #ended = false;
   // Most links exchange datagrams with one peer for long stretches: its last forms are kept.
   #lastTarget: Endpoint | undefined;
@@ -79,7 +74,7 @@ export class KernelUdpLink implements UdpSocket, Ordered {
    * @throws {SystemError} (`EADDRINUSE`, `EADDRNOTAVAIL`, `EAFNOSUPPORT` without IPv6; `EMFILE` where
    *   there is no room for another association).
    */
-  static bind(
+  static override bind(
     io: KernelIo,
     options: UdpBindOptions,
     associations?: AssociationSockets,
@@ -92,6 +87,7 @@ export class KernelUdpLink implements UdpSocket, Ordered {
     options: UdpBindOptions,
     associations: AssociationSockets | undefined,
   ) {
+    super(options);
     const { family, address = family === 4 ? '0.0.0.0' : '::', port = 0 } = options;
     this.#io = io;
     const local = this.#endpointOf({ host: address, port });
@@ -102,11 +98,9 @@ export class KernelUdpLink implements UdpSocket, Ordered {
       throw new SystemError('connect', EINVAL, { address: host, port });
     }
     if (options.respondsFromOwn && isWildcard(local)) this.#ownOf = new Map();
-    this.#queue = new PacketQueue(options.queue);
-    this.#incoming = options.incoming;
     const { association } = options;
     if (association !== undefined) associations?.makeRoom(association);
-    this.#socket = new DatagramSocket(
+    this.#socket = new KernelDatagramSocket(
       io,
       {
         local,
@@ -139,26 +133,6 @@ export class KernelUdpLink implements UdpSocket, Ordered {
     associations.add(this, association);
   }
 
-  get bytesRead(): number {
-    return this.#bytesRead;
-  }
-
-  get bytesWritten(): number {
-    return this.#bytesWritten;
-  }
-
-  get dropped(): number {
-    return this.#refused + this.#queue.dropped;
-  }
-
-  receive(): Promise<Packet | undefined> {
-    return this.#queue.take();
-  }
-
-  receiveAll(take: (packet: Packet) => void): Promise<void> {
-    return this.#queue.takeAll(take);
-  }
-
   send({ data, peer }: Packet): void {
     if (
       this.#ended ||
@@ -167,7 +141,7 @@ export class KernelUdpLink implements UdpSocket, Ordered {
       this.#outgoing.length >= MAX_UNSENT ||
       (this.#full && !this.#mayWait(data.length))
     ) {
-      this.#refused++;
+      this.refused++;
       return;
     }
     this.#outgoing.push({
@@ -179,7 +153,7 @@ export class KernelUdpLink implements UdpSocket, Ordered {
       source: this.#ownOf?.get(this.#lastKey),
       ecn: 0,
     });
-    this.#bytesWritten += data.length;
+    this.bytesWritten += data.length;
     if (this.stage === Stage.answered) this.#associations?.lasts(this);
     if (this.#full) return;
     if (this.#outgoing.length >= GATHERED) this.#flush();
@@ -200,7 +174,7 @@ export class KernelUdpLink implements UdpSocket, Ordered {
       this.#associations?.delete(this);
       this.#outgoing = [];
       this.#countUnsent();
-      this.#queue.end(cause);
+      this.endReceiving(cause);
       this.#socket.close();
       this.#resolveClosed(cause);
     }
@@ -305,22 +279,9 @@ export class KernelUdpLink implements UdpSocket, Ordered {
     let at = 0;
     do {
       const size = Math.min(stride, length - at);
-      this.#onDatagram(copyOf(buffer, offset + at, size));
+      this.deliver(copyOf(buffer, offset + at, size), this.#lastFrom);
       at += size;
     } while (at < length && !this.#ended);
-  }
-
-  #onDatagram(data: Uint8Array): void {
-    const from = this.#lastFrom;
-    const packet = this.#incoming
-      ? this.#incoming(data, from.host, from.port)
-      : { data, peer: from };
-    if (packet === undefined) {
-      this.#refused++;
-      return;
-    }
-    this.#bytesRead += data.length;
-    this.#queue.push(packet);
   }
 }
 

@@ -1,6 +1,6 @@
 import { AGAIN, type StreamSocket } from '../../../platform/sockets/streams/stream-socket.ts';
 import { systemClock, type Timer } from '../../time/clock.ts';
-import { LINGER_BYTES, LINGER_MS } from '../socket-limits.ts';
+import { SOCKET_LINGER_BYTES, SOCKET_LINGER_MS } from '../socket-limits.ts';
 
 /**
  * Reads on after both sides of a link are done with it, to drop what comes, until the peer has ended
@@ -12,7 +12,7 @@ export class Linger {
   readonly #over: () => void;
   /** Runs once the peer is waited for: most have ended by then, and take neither of these. */
   #timer: Timer | undefined;
-  #left = LINGER_BYTES;
+  #left = SOCKET_LINGER_BYTES;
 
   /** @param over is called when the socket can be closed; never within this call. */
   constructor(socket: StreamSocket, over: () => void) {
@@ -40,7 +40,7 @@ export class Linger {
   #wait(): void {
     if (this.#timer) return;
     // The system's clock: what a closed link leaves to the kernel is not a limit of any protocol.
-    this.#timer = systemClock.after(LINGER_MS, this.#over);
+    this.#timer = systemClock.after(SOCKET_LINGER_MS, this.#over);
     this.#socket.keepAlive(false);
   }
 }

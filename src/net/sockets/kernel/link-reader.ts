@@ -2,9 +2,10 @@ import { SystemError } from '../../../platform/sockets/errno.ts';
 import type { Resumable } from '../../../platform/sockets/poller.ts';
 import { AGAIN, type StreamSocket } from '../../../platform/sockets/streams/stream-socket.ts';
 import { LinkClosedError } from '../../errors.ts';
-import { abortReason } from '../../links/read-queue.ts';
+import { abortReason } from '../../time/unless-aborted.ts';
+import { PendingRead } from '../../links/pending-read.ts';
 import { ownChunk } from '../../links/spent-chunk.ts';
-import type { Transfer } from './transfer.ts';
+import type { HalfOwner, HalfPump } from './link-half.ts';
 
 /** Reads of one link in one turn of the loop; a reader that asks for more has them in the next. */
 const READS_A_TURN = 4;
@@ -12,27 +13,6 @@ const READS_A_TURN = 4;
 /** What receiving brought instead of a chunk. */
 const NOTHING_YET = Symbol('nothing to read yet');
 const FAILED = Symbol('the link failed');
-
-/** The link that a reader and a writer are the halves of. */
-export interface HalfOwner {
-  /** Resolves when the connection is over. */
-  readonly closed: Promise<unknown>;
-  /** Whether the end of the peer's stream has been met. */
-  readonly inputEnded: boolean;
-  /** The connection failed: both halves are over. */
-  fail(error: Error): void;
-  /** One half has come to its end. */
-  halfEnded(): void;
-  /** One half begins to wait for the kernel. */
-  waits(): void;
-}
-
-interface Waiter {
-  readonly resolve: (chunk: Uint8Array | undefined) => void;
-  readonly reject: (error: Error) => void;
-  readonly signal: AbortSignal | undefined;
-  readonly onAbort: (() => void) | undefined;
-}
 
 /**
  * The receiving half of a kernel link. Bytes are received when a reader asks, so that nothing is
@@ -42,11 +22,11 @@ export class LinkReader implements Resumable {
   readonly socket: StreamSocket;
   readonly owner: HalfOwner;
   bytesRead = 0;
-  /** What moves bytes from here by itself. */
-  source: Transfer | undefined;
+  /** Moves bytes from this half while it is set. */
+  source: HalfPump | undefined;
   /** Chunks that were put back, the next one first. */
   #front: Uint8Array[] = [];
-  #waiter: Waiter | undefined;
+  readonly #pending = new PendingRead<Uint8Array>();
   #ended = false;
   #error: Error | undefined;
   /** The turn in which this link read last, and how often. */
@@ -76,12 +56,12 @@ export class LinkReader implements Resumable {
 
   /** Whether a read or a transfer will meet what the socket brings next. */
   get isInUse(): boolean {
-    return this.#waiter !== undefined || this.source !== undefined;
+    return this.#pending.isPending || this.source !== undefined;
   }
 
   /** Whether an event is what it waits for. */
   get isWaiting(): boolean {
-    return (this.#waiter !== undefined && !this.#deferred) || (this.source?.isWaiting ?? false);
+    return (this.#pending.isPending && !this.#deferred) || (this.source?.isWaiting ?? false);
   }
 
   read(signal: AbortSignal | undefined): Promise<Uint8Array | undefined> {
@@ -98,16 +78,10 @@ export class LinkReader implements Resumable {
       if (chunk === FAILED) return Promise.reject(this.#error ?? new LinkClosedError());
       if (chunk !== NOTHING_YET) return Promise.resolve(chunk);
     }
-    return new Promise((resolve, reject) => {
-      let onAbort: (() => void) | undefined;
-      if (signal) {
-        onAbort = () => this.#takeWaiter()?.reject(abortReason(signal));
-        signal.addEventListener('abort', onAbort, { once: true });
-      }
-      this.#waiter = { resolve, reject, signal, onAbort };
-      if (mayRead) this.owner.waits();
-      else this.#defer();
-    });
+    const chunk = this.#pending.wait(signal);
+    if (mayRead) this.owner.waits();
+    else this.#defer();
+    return chunk;
   }
 
   unread(chunk: Uint8Array): void {
@@ -122,15 +96,15 @@ export class LinkReader implements Resumable {
   /** The socket may be read from. */
   onReadable(): void {
     if (this.source) this.source.pump();
-    else if (this.#waiter) this.#receiveForWaiter();
+    else if (this.#pending.isPending) this.#receiveForWaiter();
   }
 
   /** The turn has come that a read was put off to. */
   resume(): void {
     this.#deferred = false;
-    if (!this.#waiter) return;
+    if (!this.#pending.isPending) return;
     this.#receiveForWaiter();
-    if (this.#waiter) this.owner.waits();
+    if (this.#pending.isPending) this.owner.waits();
   }
 
   /** The end of the peer's stream has been met. */
@@ -143,7 +117,7 @@ export class LinkReader implements Resumable {
   fail(reason: Error): void {
     this.#error ??= reason;
     this.#front = [];
-    this.#takeWaiter()?.reject(reason);
+    this.#pending.reject(reason);
     this.source?.fail(reason);
   }
 
@@ -190,13 +164,6 @@ export class LinkReader implements Resumable {
     }
     const chunk = this.#receive();
     if (chunk === NOTHING_YET || chunk === FAILED) return;
-    this.#takeWaiter()?.resolve(chunk);
-  }
-
-  #takeWaiter(): Waiter | undefined {
-    const waiter = this.#waiter;
-    this.#waiter = undefined;
-    if (waiter?.onAbort) waiter.signal?.removeEventListener('abort', waiter.onAbort);
-    return waiter;
+    this.#pending.resolve(chunk);
   }
 }

@@ -2,21 +2,20 @@ import { SystemError } from '../../../platform/sockets/errno.ts';
 import { AGAIN, type StreamSocket } from '../../../platform/sockets/streams/stream-socket.ts';
 import { LinkClosedError } from '../../errors.ts';
 import { freeChunk } from '../../links/spent-chunk.ts';
-import type { HalfOwner } from './link-reader.ts';
-import type { Transfer } from './transfer.ts';
+import type { HalfOwner, HalfPump } from './link-half.ts';
 
 /** A frame up to this size is gathered by copying; a longer one is sent piece by piece. */
 const GATHERED_BYTES = 8 << 10;
 
-/** What sending brought instead of a number of bytes. */
+/** Returned instead of a number of bytes. */
 const FAILED = Symbol('the link failed');
 
-/** What waits for the kernel. */
+/** A chunk that waits for the kernel. */
 interface Piece {
-  /** What is left of the chunk. */
+  /** The part that has not been sent. */
   rest: Uint8Array;
-  /** The whole chunk, when its memory came with it. */
-  readonly given: Uint8Array | undefined;
+  /** The whole chunk, when its memory is the link's. */
+  readonly owned: Uint8Array | undefined;
 }
 
 /** The sending half of a kernel link: what the kernel does not take at once is queued. */
@@ -24,8 +23,8 @@ export class LinkWriter {
   readonly socket: StreamSocket;
   readonly owner: HalfOwner;
   bytesWritten = 0;
-  /** What moves bytes here by itself. */
-  sink: Transfer | undefined;
+  /** Moves bytes to this half while it is set. */
+  sink: HalfPump | undefined;
   /** Chunks that the kernel has not taken yet. */
   #pending: Piece[] = [];
   #drain: PromiseWithResolvers<void> | undefined;
@@ -57,14 +56,16 @@ export class LinkWriter {
     return this.#error ?? new LinkClosedError();
   }
 
-  write(chunk: Uint8Array): Promise<void> | undefined {
-    return this.#write(chunk, undefined);
-  }
-
-  give(chunk: Uint8Array): Promise<void> | undefined {
-    const drained = this.#write(chunk, chunk);
-    if (!drained) freeChunk(chunk);
-    return drained;
+  /** @param isOwned whether the memory of the chunk comes with it. */
+  write(chunk: Uint8Array, isOwned: boolean): Promise<void> | undefined {
+    if (!this.mayWrite) return Promise.reject(this.closedError);
+    const owned = isOwned ? chunk : undefined;
+    if (this.#pending.length > 0) return this.#queue(chunk, owned);
+    const sent = this.#send(chunk, false);
+    if (sent === FAILED) return Promise.reject(this.closedError);
+    if (sent < chunk.length) return this.#queue(chunk.subarray(sent), owned);
+    if (isOwned) freeChunk(chunk);
+    return undefined;
   }
 
   /** A write that copies what the kernel does not take at once. */
@@ -75,23 +76,23 @@ export class LinkWriter {
     return sent === chunk.length ? undefined : this.#queue(Uint8Array.from(chunk.subarray(sent)));
   }
 
-  /** @param areGiven whether the memory of the chunks comes with them. */
-  writeAll(chunks: readonly Uint8Array[], areGiven: boolean): Promise<void> | undefined {
+  /** @param isOwned whether the memory of the chunks comes with them. */
+  writeAll(chunks: readonly Uint8Array[], isOwned: boolean): Promise<void> | undefined {
     if (!this.mayWrite) return Promise.reject(this.closedError);
     let length = 0;
     for (const chunk of chunks) length += chunk.length;
     if (this.#pending.length === 0 && length <= GATHERED_BYTES) return this.#gather(chunks, length);
     let drained: Promise<void> | undefined;
     for (const [index, chunk] of chunks.entries()) {
-      const given = areGiven ? chunk : undefined;
+      const owned = isOwned ? chunk : undefined;
       if (this.#pending.length > 0) {
-        drained = this.#queue(chunk, given);
+        drained = this.#queue(chunk, owned);
         continue;
       }
       const sent = this.#send(chunk, index < chunks.length - 1);
       if (sent === FAILED) return Promise.reject(this.closedError);
-      if (sent < chunk.length) drained = this.#queue(chunk.subarray(sent), given);
-      else if (given) freeChunk(given);
+      if (sent < chunk.length) drained = this.#queue(chunk.subarray(sent), owned);
+      else if (owned) freeChunk(owned);
     }
     return drained;
   }
@@ -151,14 +152,6 @@ export class LinkWriter {
     this.sink?.fail(reason);
   }
 
-  #write(chunk: Uint8Array, given: Uint8Array | undefined): Promise<void> | undefined {
-    if (!this.mayWrite) return Promise.reject(this.closedError);
-    if (this.#pending.length > 0) return this.#queue(chunk, given);
-    const sent = this.#send(chunk, false);
-    if (sent === FAILED) return Promise.reject(this.closedError);
-    return sent === chunk.length ? undefined : this.#queue(chunk.subarray(sent), given);
-  }
-
   /** Bytes of a chunk that the kernel took, which may be none. After FAILED the link is closed. */
   #send(chunk: Uint8Array, more: boolean): number | typeof FAILED {
     let sent = 0;
@@ -186,7 +179,9 @@ export class LinkWriter {
       if (count === FAILED) return Promise.reject(this.closedError);
       sent = count;
     }
-    return sent === length ? undefined : this.write(Uint8Array.from(bytes.subarray(sent, length)));
+    return sent === length
+      ? undefined
+      : this.write(Uint8Array.from(bytes.subarray(sent, length)), true);
   }
 
   #book(result: number): number | typeof FAILED {
@@ -199,8 +194,8 @@ export class LinkWriter {
     return FAILED;
   }
 
-  #queue(rest: Uint8Array, given?: Uint8Array): Promise<void> {
-    if (rest.length > 0) this.#pending.push({ rest, given });
+  #queue(rest: Uint8Array, owned?: Uint8Array): Promise<void> {
+    if (rest.length > 0) this.#pending.push({ rest, owned });
     this.owner.waits();
     return this.drained();
   }
@@ -210,14 +205,14 @@ export class LinkWriter {
     let done = 0;
     while (done < pending.length) {
       const piece = pending[done] as Piece; // within
-      const { rest, given } = piece;
+      const { rest, owned } = piece;
       const sent = this.#send(rest, done < pending.length - 1);
       if (sent === FAILED) return;
       if (sent < rest.length) {
         piece.rest = rest.subarray(sent);
         break;
       }
-      if (given) freeChunk(given);
+      if (owned) freeChunk(owned);
       done++;
     }
     pending.splice(0, done);

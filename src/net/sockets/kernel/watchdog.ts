@@ -1,14 +1,20 @@
 import { pollEvents } from '../../../platform/sockets/poll-events.ts';
+import type { StreamSocket } from '../../../platform/sockets/streams/stream-socket.ts';
 import type { Clock, Timer } from '../../time/clock.ts';
-import type { KernelLink } from './kernel-link.ts';
 
-/** A link that has waited for so long while the kernel was ready has missed an event. */
+/** How long a link may wait while its socket is ready; after that, an event was lost. */
 const PATIENCE_MS = 1_000;
+
+/** A link, as the watchdog sees it. */
+export interface WatchedLink {
+  readonly socket: StreamSocket;
+  /** The events that it waits for. */
+  readonly waitsFor: { readonly input: boolean; readonly output: boolean };
+}
 
 /** A link that waits although its socket is ready: an event was lost. */
 export interface LostEvent {
   readonly fd: number;
-  /** What the link waits for. */
   readonly waitsFor: 'input' | 'output';
   readonly waitedMs: number;
   /** The bits that poll(2) reports. */
@@ -28,9 +34,9 @@ export class LinkWatchdog implements Disposable {
   readonly #clock: Clock;
   readonly #report: (lost: LostEvent) => void;
   /** When each waiting link was last seen to have no event outstanding. */
-  readonly #waiting = new Map<KernelLink, number>();
+  readonly #waiting = new Map<WatchedLink, number>();
   /** Links that the last look found ready: a process that was stopped has events outstanding. */
-  readonly #suspects = new Set<KernelLink>();
+  readonly #suspects = new Set<WatchedLink>();
   #timer: Timer | undefined;
 
   constructor(clock: Clock, report: (lost: LostEvent) => void) {
@@ -44,14 +50,14 @@ export class LinkWatchdog implements Disposable {
   }
 
   /** A link begins to wait. */
-  watch(link: KernelLink): void {
+  watch(link: WatchedLink): void {
     this.#waiting.set(link, this.#clock.now());
     this.#suspects.delete(link);
     this.#timer ??= this.#clock.after(PATIENCE_MS, this.#look);
   }
 
   /** A link is closed. */
-  forget(link: KernelLink): void {
+  forget(link: WatchedLink): void {
     this.#waiting.delete(link);
     this.#suspects.delete(link);
   }

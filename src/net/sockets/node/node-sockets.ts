@@ -10,9 +10,9 @@ import type {
   Sockets,
   UnixPath,
 } from '../sockets.ts';
-import { systemOwnAddresses } from '../../loop-guard/own-addresses.ts';
+import { isInterfaceAddress } from '../interface-addresses.ts';
 import { KEEP_ALIVE_DELAY_MS } from '../../time/time-limits.ts';
-import { NodeDatagramSocket } from './datagram-socket.ts';
+import { NodeDatagramSocket } from './node-datagram-socket.ts';
 import { endsOf } from './socket-carrier.ts';
 import { SocketLink } from './socket-link.ts';
 import { connectSocket, connectTcp } from './tcp-dial.ts';
@@ -32,9 +32,9 @@ export const nodeSockets = (reason: string): Sockets => ({
   listen,
   bindUdp: (options) => UdpLink.bind(options),
   bindDatagrams: (options, handlers) => NodeDatagramSocket.bind(options, handlers),
-  isOwnAddress: systemOwnAddresses,
+  isOwnAddress: isInterfaceAddress,
   // There is no device.
-  programRoute: (host) => (systemOwnAddresses(host) ? 'host' : 'uplink'),
+  programRoute: (host) => (isInterfaceAddress(host) ? 'host' : 'uplink'),
   openTun: () => {
     throw new WeirError('tun', `a TUN device needs the kernel's own sockets: ${reason}`);
   },

@@ -2,10 +2,10 @@ import type { Socket } from 'node:net';
 import { resetOnClose } from '../../../platform/sockets/reset-on-close.ts';
 import { systemClock } from '../../time/clock.ts';
 import { LinkClosedError } from '../../errors.ts';
-import type { ByteLink, WireCounter } from '../../links/link.ts';
+import { OWNED, type ByteLink, type WireCounter } from '../../links/link.ts';
 import { ReadQueue } from '../../links/read-queue.ts';
-import { LINGER_BYTES, LINGER_MS } from '../socket-limits.ts';
-import { freeChunk } from '../../links/spent-chunk.ts';
+import { SOCKET_LINGER_BYTES, SOCKET_LINGER_MS } from '../socket-limits.ts';
+import { freeChunk, joined } from '../../links/spent-chunk.ts';
 
 /** Payload of a full TLS record (RFC 8446 §5.1). */
 const FULL_RECORD = 16_384;
@@ -67,26 +67,29 @@ export class SocketLink implements ByteLink, WireCounter {
     if (chunk.length > 0) this.#queue.unshift(chunk);
   }
 
-  write(chunk: Uint8Array): Promise<void> | undefined {
+  write(chunk: Uint8Array, isOwned = false): Promise<void> | undefined {
     const socket = this.#socket;
     if (!this.#writable) return Promise.reject(this.#closedError());
-    // `write` returns false for a chunk of the high-water mark's size even if the kernel has taken it.
-    return socket.write(chunk) || socket.writableLength === 0 ? undefined : this.#drained();
-  }
-
-  give(chunk: Uint8Array): Promise<void> | undefined {
-    const socket = this.#socket;
+    const isTls = socket !== this.#raw;
     // With an empty queue TLS encrypts or copies the whole chunk before it returns; a kernel socket
     // keeps the chunk itself until it is sent.
-    const taken = socket !== this.#raw && this.#writable && socket.writableLength === 0;
-    const drained = this.write(chunk);
-    if (taken || (socket === this.#raw && socket.writableLength === 0)) freeChunk(chunk);
-    return drained;
+    const isCopied = isTls && socket.writableLength === 0;
+    const mayContinue = socket.write(chunk);
+    const isSent = socket.writableLength === 0;
+    if (isOwned && (isTls ? isCopied : isSent)) freeChunk(chunk);
+    // `write` returns false for a chunk of the high-water mark's size even if the kernel has taken it.
+    return mayContinue || isSent ? undefined : this.#drained();
   }
 
-  writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
+  writeAll(chunks: readonly Uint8Array[], isOwned = false): Promise<void> | undefined {
     const socket = this.#socket;
     if (!this.#writable) return Promise.reject(this.#closedError());
+    if (isOwned) {
+      // A copy, so that the chunks are freed at once; TLS would make one to join them.
+      const whole = joined(chunks);
+      for (const chunk of chunks) freeChunk(chunk);
+      return this.write(whole, OWNED);
+    }
     socket.cork();
     let ready = true;
     for (const chunk of chunks) ready = socket.write(chunk);
@@ -151,8 +154,8 @@ export class SocketLink implements ByteLink, WireCounter {
       socket.destroy();
     };
     // The system's clock: this limit is not part of any protocol.
-    const timer = systemClock.after(LINGER_MS, over);
-    let left = LINGER_BYTES;
+    const timer = systemClock.after(SOCKET_LINGER_MS, over);
+    let left = SOCKET_LINGER_BYTES;
     socket.on('data', ({ length }: Uint8Array) => {
       left -= length;
       if (left < 0) over();
@@ -194,7 +197,7 @@ export class SocketLink implements ByteLink, WireCounter {
 
   #onRecord = (record: Uint8Array): void => {
     const before = this.#records;
-    const records = before ? joined(before, record) : record;
+    const records = before ? joinedRecords(before, record) : record;
     if (before && !records) this.#flush();
     this.#records = records ?? record;
     // A short record is the last one of a write.
@@ -240,7 +243,7 @@ export class SocketLink implements ByteLink, WireCounter {
 }
 
 /** One view of two adjacent chunks; `undefined` when they are not adjacent. */
-function joined(first: Uint8Array, second: Uint8Array): Uint8Array | undefined {
+function joinedRecords(first: Uint8Array, second: Uint8Array): Uint8Array | undefined {
   const adjacent =
     first.buffer === second.buffer && first.byteOffset + first.length === second.byteOffset;
   if (!adjacent) return undefined;

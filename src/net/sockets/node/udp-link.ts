@@ -2,8 +2,8 @@ import type { Socket } from 'node:dgram';
 import { codeOf } from '../../../errors.ts';
 import { unmapIPv4, type Endpoint } from '../../addresses/address.ts';
 import type { Packet } from '../../links/link.ts';
+import { ReceivedUdp } from '../received-udp.ts';
 import type { UdpBindOptions, UdpSocket } from '../sockets.ts';
-import { PacketQueue } from '../../links/packet-queue.ts';
 import { MAX_UDP_PAYLOAD, MAX_UNSENT } from '../socket-limits.ts';
 import { reachable, type UdpReach } from '../../addresses/udp-reach.ts';
 import { bindUdpSocket, closeUdpSocket, connectUdpSocket, isTransient } from './udp-socket.ts';
@@ -15,18 +15,13 @@ import { bindUdpSocket, closeUdpSocket, connectUdpSocket, isTransient } from './
  * size of UDP is dropped and counted: callers resolve names first. `bytesRead` and
  * `bytesWritten` are UDP payload, of accepted datagrams only.
  */
-export class UdpLink implements UdpSocket {
+export class UdpLink extends ReceivedUdp implements UdpSocket {
   /** The bound address, the port that the kernel chose included. */
   readonly local: Endpoint;
   readonly closed: Promise<Error | undefined>;
   readonly #socket: Socket;
   readonly #isConnected: boolean;
   readonly #reach: UdpReach;
-  readonly #queue: PacketQueue;
-  readonly #incoming: UdpBindOptions['incoming'];
-  #bytesRead = 0;
-  #bytesWritten = 0;
-  #refused = 0;
   #ended = false;
   #cause: Error | undefined;
   // Successive datagrams mostly have one peer: its last form is kept, so that a datagram costs no
@@ -38,19 +33,18 @@ export class UdpLink implements UdpSocket {
 
   /**
    * Opens and binds a socket.
-   * @throws the system's error, as `bindUdpSocket` does.
+   * @throws the system's error, as `bindUdpSocket` does. (`override`: every function has a `bind`.)
    */
-  static async bind(options: UdpBindOptions): Promise<UdpLink> {
+  static override async bind(options: UdpBindOptions): Promise<UdpLink> {
     const socket = await bindUdpSocket(options);
     if (options.peer) await connectUdpSocket(socket, options.peer);
     return new UdpLink(socket, options);
   }
 
   private constructor(socket: Socket, options: UdpBindOptions) {
+    super(options);
     this.#socket = socket;
     this.#isConnected = options.peer !== undefined;
-    this.#queue = new PacketQueue(options.queue);
-    this.#incoming = options.incoming;
     const bound = socket.address();
     this.#reach = { family: options.family, dualStack: bound.address === '::' };
     this.local = { host: bound.address, port: bound.port };
@@ -65,26 +59,6 @@ export class UdpLink implements UdpSocket {
     socket.on('close', () => resolve(this.#cause));
   }
 
-  get bytesRead(): number {
-    return this.#bytesRead;
-  }
-
-  get bytesWritten(): number {
-    return this.#bytesWritten;
-  }
-
-  get dropped(): number {
-    return this.#refused + this.#queue.dropped;
-  }
-
-  receive(): Promise<Packet | undefined> {
-    return this.#queue.take();
-  }
-
-  receiveAll(take: (packet: Packet) => void): Promise<void> {
-    return this.#queue.takeAll(take);
-  }
-
   send({ data, peer }: Packet): void {
     if (
       this.#ended ||
@@ -92,20 +66,20 @@ export class UdpLink implements UdpSocket {
       data.length > MAX_UDP_PAYLOAD[this.#reach.family] ||
       this.#socket.getSendQueueCount() >= MAX_UNSENT
     ) {
-      this.#refused++;
+      this.refused++;
       return;
     }
     // Without a callback Node ignores the failure of one datagram, as a lost datagram should be.
     if (this.#isConnected) this.#socket.send(data);
     else this.#socket.send(data, peer.port, this.#lastTargetHost);
-    this.#bytesWritten += data.length;
+    this.bytesWritten += data.length;
   }
 
   close(cause?: Error): void {
     if (this.#ended) return;
     this.#ended = true;
     this.#cause = cause;
-    this.#queue.end(cause);
+    this.endReceiving(cause);
     closeUdpSocket(this.#socket);
   }
 
@@ -127,14 +101,6 @@ export class UdpLink implements UdpSocket {
       this.#lastSource = source;
       this.#lastSourceText = text;
     }
-    const packet = this.#incoming
-      ? this.#incoming(data, source.host, port)
-      : { data, peer: source };
-    if (packet === undefined) {
-      this.#refused++;
-      return;
-    }
-    this.#bytesRead += data.length;
-    this.#queue.push(packet);
+    this.deliver(data, source);
   }
 }

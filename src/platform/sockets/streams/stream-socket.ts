@@ -27,7 +27,7 @@ import type { Readiness } from '../poller.ts';
 import { familyOf, type SocketAddress } from '../sockaddr.ts';
 import {
   bindToDevice,
-  resetOnClose,
+  setZeroLinger,
   setTcpOptions,
   takeError,
   unreadBytes,
@@ -255,7 +255,7 @@ export class StreamSocket implements Readiness {
 
   /** Closes with a reset (RFC 9293 §3.5.3); a unix socket is closed as usual. */
   reset(): void {
-    if (this.isOpen && this.#isTcp) resetOnClose(this.io, this.fd);
+    if (this.isOpen && this.#isTcp) setZeroLinger(this.io, this.fd);
     this.close();
   }
 

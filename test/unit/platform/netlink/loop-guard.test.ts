@@ -9,7 +9,7 @@ import { toEndpoint, type IpEndpoint } from '../../../../src/ip/ip-endpoint.ts';
 import type { PacketDevice } from '../../../../src/ip/packet-device.ts';
 import { openKernelTun } from '../../../../src/net/sockets/kernel/kernel-tun.ts';
 import { connectKernel } from '../../../../src/net/sockets/kernel/kernel-dial.ts';
-import { ownAddresses } from '../../../../src/net/sockets/kernel/own-addresses.ts';
+import { ownAddressQuery } from '../../../../src/net/sockets/kernel/own-address-query.ts';
 import { ANY_DEVICE, NO_DEVICE } from '../../../../src/platform/sockets/device-choice.ts';
 import {
   ENOBUFS,
@@ -234,7 +234,7 @@ inOwnNetwork(import.meta.url, () => {
     });
 
     test('addresses of this host are found without a list of all', () => {
-      const isOwn = ownAddresses(io);
+      const isOwn = ownAddressQuery(io);
       const count = requests();
       for (const host of ['10.9.9.1', 'fd09::1', '10.50.39.1', '127.0.0.9', '::1', '172.19.0.1']) {
         assert.equal(isOwn(host), true, host);

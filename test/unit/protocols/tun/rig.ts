@@ -6,7 +6,7 @@ import type { Logger } from '../../../../src/log/logger.ts';
 import { silentLogger } from '../../../../src/log/output.ts';
 import { systemClock } from '../../../../src/net/time/clock.ts';
 import { OwnListeners } from '../../../../src/net/loop-guard/own-listeners.ts';
-import type { TunPlan } from '../../../../src/net/sockets/sockets.ts';
+import type { TunPlan } from '../../../../src/platform/tun/tun-device.ts';
 import { Netstack } from '../../../../src/netstack/netstack.ts';
 import type {
   Dispatcher,

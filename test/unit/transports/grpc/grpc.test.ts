@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import * as http2 from 'node:http2';
 import { test } from 'node:test';
-import type { Carrier } from '../../../../src/net/links/link.ts';
+import { OWNED, type Carrier } from '../../../../src/net/links/link.ts';
 import { encodeHunks } from '../../../../src/transports/grpc/hunks.ts';
 import { readAll } from '../../../conformance/byte-link.ts';
 import { UnauthenticatedClients } from '../../../../src/transports/unauthenticated-clients.ts';
@@ -544,7 +544,7 @@ test('a chunk that is given to a tunnel is freed once it was sent', async () => 
   const { client, server } = await carriers.connect();
   const SIZE = 64 << 10;
   const given = new Uint8Array(SIZE).fill(7);
-  await server.link.give?.(given);
+  await server.link.write(given, OWNED);
   assert.equal(given.buffer.byteLength, 0);
   let received = 0;
   while (received < SIZE) {

@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import * as tls from 'node:tls';
+import { OWNED } from '../../../../src/net/links/link.ts';
 import { DialError } from '../../../../src/net/errors.ts';
 import type { InboundStreamSpec, TlsClientSpec } from '../../../../src/spec.ts';
 import {
@@ -279,7 +280,7 @@ test('what is given to TLS can be freed at once', async () => {
   for (let i = 0; i < 32; i++) {
     const chunk = new Uint8Array(SIZE).fill(i);
     given.push(chunk);
-    waits.push(client.link.give?.(chunk));
+    waits.push(client.link.write(chunk, OWNED));
   }
   assert.equal(given[0]?.buffer.byteLength, 0);
   let received = 0;

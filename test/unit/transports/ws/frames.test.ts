@@ -4,11 +4,11 @@ import * as fc from 'fast-check';
 import { ProtocolError } from '../../../../src/net/errors.ts';
 import {
   closePayload,
-  FrameDecoder,
+  WsFrameDecoder,
   frameHeader,
   Opcode,
   wholeFrame,
-  type FrameEvent,
+  type WsFrameEvent,
   applyMask,
   copyMasked,
 } from '../../../../src/transports/ws/frames.ts';
@@ -18,14 +18,14 @@ const hex = (text: string): Buffer => Buffer.from(text.replaceAll(' ', ''), 'hex
 
 /** What comes out, with neighbouring data joined, or the message of the error. */
 function outcome(masked: boolean, chunks: readonly Uint8Array[]): unknown {
-  const decoder = new FrameDecoder(masked);
+  const decoder = new WsFrameDecoder(masked);
   const out: string[] = [];
   let data = '';
   const flush = (): void => {
     if (data !== '') out.push(`data ${data}`);
     data = '';
   };
-  const show = (event: FrameEvent): void => {
+  const show = (event: WsFrameEvent): void => {
     if (event.kind === 'data') {
       data += Buffer.from(event.data).toString('hex');
       return;
@@ -93,7 +93,7 @@ test('nothing is read after a Close frame', () => {
 });
 
 test('a frame of any length is handed on as it comes', () => {
-  const decoder = new FrameDecoder(false);
+  const decoder = new WsFrameDecoder(false);
   decoder.push(hex('82 7f 00 0f ff ff ff ff ff ff'));
   for (let i = 0; i < 10; i++) {
     const [event, ...more] = decoder.push(Buffer.alloc(1000, i));

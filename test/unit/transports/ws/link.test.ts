@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
-import { FrameDecoder, Opcode, wholeFrame } from '../../../../src/transports/ws/frames.ts';
+import { WsFrameDecoder, Opcode, wholeFrame } from '../../../../src/transports/ws/frames.ts';
 import { WsLink } from '../../../../src/transports/ws/link.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
@@ -22,7 +22,7 @@ test('the Pings of one read have one Pong, with the data of the last', async () 
   const rest: Uint8Array[] = [];
   for (let chunk = await far.read(); chunk; chunk = await far.read()) rest.push(chunk);
   assert.deepEqual(
-    new FrameDecoder(false).push(Buffer.concat(rest)).map(({ kind }) => kind),
+    new WsFrameDecoder(false).push(Buffer.concat(rest)).map(({ kind }) => kind),
     ['close'],
   );
 });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
+import { OWNED } from '../../../../../src/net/links/link.ts';
 import * as fc from 'fast-check';
 import { systemClock } from '../../../../../src/net/time/clock.ts';
 import { KernelLink } from '../../../../../src/net/sockets/kernel/kernel-link.ts';
@@ -139,7 +140,7 @@ async function run(
         const bytes = direction.next(one.size);
         const link = links[one.side];
         if (one.how === 0) quiet(link.write(bytes));
-        else if (one.how === 1) quiet(link.give(bytes));
+        else if (one.how === 1) quiet(link.write(bytes, OWNED));
         else {
           const third = Math.floor(one.size / 3);
           quiet(link.writeAll([bytes.subarray(0, third), bytes.subarray(third)]));

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { after, describe, test } from 'node:test';
+import { OWNED } from '../../../../../src/net/links/link.ts';
 import { codeOf } from '../../../../../src/errors.ts';
 import { systemClock } from '../../../../../src/net/time/clock.ts';
 import { DialError } from '../../../../../src/net/errors.ts';
@@ -11,7 +12,6 @@ import { KernelLink } from '../../../../../src/net/sockets/kernel/kernel-link.ts
 import { listenKernel } from '../../../../../src/net/sockets/kernel/kernel-listener.ts';
 import { LinkWatchdog, type LostEvent } from '../../../../../src/net/sockets/kernel/watchdog.ts';
 import type { AcceptedConnection } from '../../../../../src/net/sockets/sockets.ts';
-import { openSystemCalls } from '../../../../../src/platform/sockets/bindings.ts';
 import { checkedIo, noKernelSockets, socketPair } from '../../../../support/kernel-io.ts';
 import { kernelPair } from '../../../../support/kernel-links.ts';
 import { linkPair } from '../../../../../src/net/links/memory-link.ts';
@@ -78,12 +78,12 @@ describe('a kernel link', { skip: noKernelSockets }, () => {
     while (!full) {
       const chunk = Buffer.allocUnsafeSlow(65_536);
       given.push(chunk);
-      full = near.give(chunk);
+      full = near.write(chunk, OWNED);
     }
     const written = Buffer.alloc(65_536);
     const behind = Buffer.allocUnsafeSlow(65_536);
     void near.write(written);
-    void near.give(behind);
+    void near.write(behind, OWNED);
     given.push(behind);
     assert.ok(behind.length > 0, 'a chunk that was not sent must be kept');
     for (let left = given.length * 65_536 + written.length; left > 0;) {
@@ -109,26 +109,6 @@ describe('a kernel link', { skip: noKernelSockets }, () => {
     assert.equal(far.bytesRead, 21_010);
     near.destroy();
     far.destroy();
-  });
-
-  test('gives its descriptor away only while nothing is pending', async () => {
-    const [near, far] = await kernelPair(io);
-    const abort = new AbortController();
-    const reading = assert.rejects(near.read(abort.signal));
-    assert.equal(near.release(), undefined);
-    abort.abort();
-    await reading;
-    near.unread(Buffer.from('x'));
-    assert.equal(near.release(), undefined);
-    await near.read();
-    const released = near.release();
-    assert.ok(released && released.fd >= 0);
-    assert.equal(near.release(), undefined);
-    await assert.rejects(near.read(), /released/);
-    assert.equal(await near.closed, undefined);
-    near.destroy(new Error('no effect'));
-    far.destroy();
-    openSystemCalls().close(released.fd);
   });
 
   test('gives chunks that were put back in the order of the last one first', async () => {

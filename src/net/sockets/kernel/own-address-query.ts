@@ -2,13 +2,13 @@ import { toEndpoint } from '../../../ip/ip-endpoint.ts';
 import { NetlinkSocket } from '../../../platform/netlink/netlink-socket.ts';
 import { usualRoute } from '../../../platform/netlink/route-query.ts';
 import type { KernelIo } from '../../../platform/sockets/kernel-io.ts';
-import { systemOwnAddresses } from '../../loop-guard/own-addresses.ts';
+import { isInterfaceAddress } from '../interface-addresses.ts';
 
 /**
  * Whether an address is one of this host: a question to the kernel about that address alone, whatever
  * the number of interfaces. Without netlink all interfaces are looked at.
  */
-export function ownAddresses(io: KernelIo): (host: string) => boolean {
+export function ownAddressQuery(io: KernelIo): (host: string) => boolean {
   let netlink: NetlinkSocket | undefined;
   return (host) => {
     const endpoint = toEndpoint(host, 0);
@@ -17,7 +17,7 @@ export function ownAddresses(io: KernelIo): (host: string) => boolean {
       netlink ??= new NetlinkSocket(io.calls);
       return usualRoute(netlink, endpoint)?.isLocal ?? false;
     } catch {
-      return systemOwnAddresses(host);
+      return isInterfaceAddress(host);
     }
   };
 }

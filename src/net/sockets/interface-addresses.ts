@@ -12,7 +12,7 @@ let knownAt = -Infinity;
  * Whether an address in canonical text is one of this host's interfaces, by a list of all of them that
  * is at most a second old: the way where the kernel cannot be asked about one address.
  */
-export function systemOwnAddresses(host: string): boolean {
+export function isInterfaceAddress(host: string): boolean {
   const now = systemClock.now();
   if (now - knownAt >= FRESH_MS) {
     knownAt = now;

@@ -27,7 +27,7 @@ interface Hold {
  * then is ended, and the others continue. A stream that is alone on its carrier may be as slow as on
  * a connection of its own, but not stalled.
  */
-export class Backlog {
+export class CarrierPause {
   readonly #clock: Clock;
   readonly #streams: () => readonly MuxStream[];
   #bytes = 0;

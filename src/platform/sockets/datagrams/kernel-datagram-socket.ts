@@ -1,7 +1,7 @@
 import type {
   DatagramFeatures,
   DatagramHandlers,
-  DatagramSocket as DatagramSocketContract,
+  DatagramSocket,
   DatagramSocketOptions,
   SendResult,
   Transmit,
@@ -63,7 +63,7 @@ const RETRY_MS = 20;
 const FATAL: ReadonlySet<number> = new Set([EBADF, EFAULT, EINVAL, ENOTSOCK]);
 
 /** A UDP socket of the kernel: the contract of `src/ip/datagram-socket.ts` over batched calls. */
-export class DatagramSocket implements DatagramSocketContract, Readiness {
+export class KernelDatagramSocket implements DatagramSocket, Readiness {
   readonly local: IpEndpoint;
   readonly closed: Promise<Error | undefined>;
   readonly #io: KernelIo;

@@ -3,7 +3,7 @@ import { networkInterfaces } from 'node:os';
 import { test } from 'node:test';
 import type { Transmit } from '../../../../../src/ip/datagram-socket.ts';
 import { toEndpoint, type IpEndpoint } from '../../../../../src/ip/ip-endpoint.ts';
-import { NodeDatagramSocket } from '../../../../../src/net/sockets/node/datagram-socket.ts';
+import { NodeDatagramSocket } from '../../../../../src/net/sockets/node/node-datagram-socket.ts';
 import { bindUdpSocket } from '../../../../../src/net/sockets/node/udp-socket.ts';
 
 const RESULT = { done: 0, sentBytes: 0, full: false, tooLarge: 0, firstTooLarge: -1 };

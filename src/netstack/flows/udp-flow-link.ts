@@ -1,8 +1,8 @@
 import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
 import type { Endpoint } from '../../net/addresses/address.ts';
 import type { Clock } from '../../net/time/clock.ts';
-import { LinkClosedError } from '../../net/errors.ts';
 import type { Packet, PacketLink, Unreachable } from '../../net/links/link.ts';
+import { PacketReceiver } from '../../net/links/packet-receiver.ts';
 import type { UdpEvent, UdpFlow, UdpOwner } from './udp-flow.ts';
 import type { UdpFlows } from './udp-flows.ts';
 
@@ -16,24 +16,16 @@ export interface UdpHost {
   wake(): void;
 }
 
-interface Taker {
-  readonly take: (packet: Packet) => void;
-  readonly ended: PromiseWithResolvers<void>;
-}
-
 /** A UDP association as a PacketLink. What has been received stays with the association until it is taken. */
-export class UdpLink implements PacketLink, UdpOwner {
+export class UdpFlowLink extends PacketReceiver implements PacketLink, UdpOwner {
   readonly closed: Promise<Error | undefined>;
   readonly #host: UdpHost;
   readonly #flow: UdpFlow;
   readonly #resolveClosed: (cause: Error | undefined) => void;
-  #waiter: PromiseWithResolvers<Packet | undefined> | undefined;
-  /** Set while `receiveAll` is under way. */
-  #taker: Taker | undefined;
   #isClosed = false;
-  #cause: Error | undefined;
 
   constructor(host: UdpHost, flow: UdpFlow) {
+    super();
     this.#host = host;
     this.#flow = flow;
     const { promise, resolve } = Promise.withResolvers<Error | undefined>();
@@ -44,26 +36,6 @@ export class UdpLink implements PacketLink, UdpOwner {
 
   get dropped(): number {
     return this.#flow.dropped;
-  }
-
-  receive(): Promise<Packet | undefined> {
-    if (this.#isPending) return Promise.reject(new LinkClosedError('a receive is already pending'));
-    if (this.#cause) return Promise.reject(this.#cause);
-    if (this.#isClosed) return Promise.resolve(undefined);
-    const packet = this.#flow.take();
-    if (packet !== undefined) return Promise.resolve(packet);
-    this.#waiter = Promise.withResolvers();
-    return this.#waiter.promise;
-  }
-
-  receiveAll(take: (packet: Packet) => void): Promise<void> {
-    if (this.#isPending) return Promise.reject(new LinkClosedError('a receive is already pending'));
-    if (this.#cause) return Promise.reject(this.#cause);
-    if (this.#isClosed) return Promise.resolve();
-    const ended = Promise.withResolvers<void>();
-    this.#taker = { take, ended };
-    this.#onReadable();
-    return ended.promise;
   }
 
   send({ data, peer }: Packet): void {
@@ -85,19 +57,8 @@ export class UdpLink implements PacketLink, UdpOwner {
   close(cause?: Error): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#cause = cause;
     this.#host.udp.close(this.#flow);
-    const waiter = this.#waiter;
-    this.#waiter = undefined;
-    const ended = this.#taker?.ended;
-    this.#taker = undefined;
-    if (cause) {
-      waiter?.reject(cause);
-      ended?.reject(cause);
-    } else {
-      waiter?.resolve(undefined);
-      ended?.resolve();
-    }
+    this.endReceiving(cause);
     this.#resolveClosed(cause);
   }
 
@@ -106,7 +67,7 @@ export class UdpLink implements PacketLink, UdpOwner {
       case 'opened':
         break;
       case 'readable':
-        this.#onReadable();
+        this.passWaiting();
         break;
       case 'expired':
         this.close();
@@ -116,34 +77,7 @@ export class UdpLink implements PacketLink, UdpOwner {
     }
   }
 
-  get #isPending(): boolean {
-    return this.#waiter !== undefined || this.#taker !== undefined;
-  }
-
-  #onReadable(): void {
-    if (this.#taker) {
-      this.#passOn(this.#taker);
-      return;
-    }
-    const waiter = this.#waiter;
-    if (waiter === undefined) return;
-    const packet = this.#flow.take();
-    if (packet === undefined) return;
-    this.#waiter = undefined;
-    waiter.resolve(packet);
-  }
-
-  /** All that waits, unless the function closes the link or fails. */
-  #passOn(taker: Taker): void {
-    try {
-      while (this.#taker === taker) {
-        const packet = this.#flow.take();
-        if (packet === undefined) return;
-        taker.take(packet);
-      }
-    } catch (error) {
-      this.#taker = undefined;
-      taker.ended.reject(error);
-    }
+  protected override shift(): Packet | undefined {
+    return this.#flow.take();
   }
 }

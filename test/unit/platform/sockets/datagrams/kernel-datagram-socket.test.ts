@@ -8,7 +8,7 @@ import type {
 import { toEndpoint, type IpEndpoint } from '../../../../../src/ip/ip-endpoint.ts';
 import { systemClock } from '../../../../../src/net/time/clock.ts';
 import type { SystemCalls } from '../../../../../src/platform/sockets/bindings.ts';
-import { DatagramSocket } from '../../../../../src/platform/sockets/datagrams/datagram-socket.ts';
+import { KernelDatagramSocket } from '../../../../../src/platform/sockets/datagrams/kernel-datagram-socket.ts';
 import { KernelIo } from '../../../../../src/platform/sockets/kernel-io.ts';
 import * as linux from '../../../../../src/platform/sockets/linux.ts';
 import type { NativeMemory } from '../../../../../src/platform/native-memory.ts';
@@ -54,7 +54,7 @@ describe('a datagram socket of the kernel', { skip: noKernelSockets }, () => {
     use: KernelIo = io,
   ) => {
     const got: Buffer[] = [];
-    const socket = new DatagramSocket(
+    const socket = new KernelDatagramSocket(
       use,
       { local: LOOPBACK, receiveBuffer: 1 << 20, ...options },
       {

@@ -1,14 +1,13 @@
 import type { SystemError } from '../../../platform/sockets/errno.ts';
 import { StreamPump, type PumpEvents } from '../../../platform/sockets/streams/stream-pump.ts';
 import { LinkClosedError } from '../../errors.ts';
+import { OWNED } from '../../links/link.ts';
+import type { HalfPump } from './link-half.ts';
 import type { LinkReader } from './link-reader.ts';
 import type { LinkWriter } from './link-writer.ts';
 
-/**
- * Moves bytes from the reader of one link to the writer of another by itself. Both know it
- * meanwhile, as `source` and `sink`: events go to it, other reads and writes are refused.
- */
-export class Transfer implements PumpEvents {
+/** Moves bytes from the reader of one link to the writer of another, in the kernel where it can. */
+export class LinkTransfer implements HalfPump, PumpEvents {
   readonly #from: LinkReader;
   readonly #to: LinkWriter;
   readonly #moved: (bytes: number) => void;
@@ -31,7 +30,7 @@ export class Transfer implements PumpEvents {
    */
   static run(from: LinkReader, to: LinkWriter, moved: (bytes: number) => void): Promise<void> {
     if (from.hasFront || to.isWaiting) return runAfterFront(from, to, moved);
-    const transfer = new Transfer(from, to, moved);
+    const transfer = new LinkTransfer(from, to, moved);
     from.source = transfer;
     to.sink = transfer;
     from.owner.waits();
@@ -39,17 +38,14 @@ export class Transfer implements PumpEvents {
     return transfer.#done.promise;
   }
 
-  /** Whether it waits for an event of its source. */
   get isWaiting(): boolean {
     return this.#pump.isWaiting;
   }
 
-  /** One of the sockets is ready. */
   pump(): void {
     this.#pump.pump();
   }
 
-  /** One of the links has failed or was closed. */
   fail(error: Error): void {
     this.#detach();
     this.#pump.stop();
@@ -83,7 +79,7 @@ export class Transfer implements PumpEvents {
   }
 }
 
-/** What a handshake read too far, or a destination still has to take, goes first. */
+/** First writes what a handshake has read too far, and what waits for the destination. */
 async function runAfterFront(
   from: LinkReader,
   to: LinkWriter,
@@ -94,7 +90,7 @@ async function runAfterFront(
     const chunk = from.takeFront();
     if (!chunk) break;
     const { length } = chunk;
-    const full = to.give(chunk);
+    const full = to.write(chunk, OWNED);
     if (full) await unlessFailed(from, full);
     moved(length);
   }
@@ -103,7 +99,7 @@ async function runAfterFront(
   if (error) throw error;
   if (from.isInUse) throw new LinkClosedError('a read is already pending');
   // Not awaited: this frame would be kept for as long as the flow lives.
-  return Transfer.run(from, to, moved);
+  return LinkTransfer.run(from, to, moved);
 }
 
 /** Waits for the destination; the failure of the source, which nothing reads meanwhile, ends it. */

@@ -1,0 +1,84 @@
+import { LinkClosedError } from '../errors.ts';
+import type { ByteLink } from './link.ts';
+
+/** The reading half, and the failures, of ByteLinks that decode what a link below receives. */
+export abstract class DecodedLink {
+  protected readonly lower: ByteLink;
+  /** Decoded chunks, and those that were put back. */
+  protected readonly items: Uint8Array[] = [];
+  /** The half-close of this side, once it has begun. */
+  protected closing: Promise<void> | undefined;
+  /** The error of later reads and writes. */
+  protected error: Error | undefined;
+  /** What `closed` resolves with, when there is an error. */
+  protected cause: Error | undefined;
+  /** Pending while the link below queues responses of the decoder: no more is read, so that they are bounded. */
+  protected responding: Promise<void> | undefined;
+  #isReading = false;
+
+  constructor(lower: ByteLink) {
+    this.lower = lower;
+  }
+
+  /** Whether the peer has ended its side. */
+  protected abstract get hasEnded(): boolean;
+
+  /** Decodes a chunk into `items`. @param chunk `undefined` at the end of the link below. */
+  protected abstract decode(chunk: Uint8Array | undefined): void;
+
+  /** Sends the end of this side. */
+  protected abstract end(): Promise<void>;
+
+  /** Closes the link below, once `error` is set. */
+  protected abstract shut(cause: Error | undefined): void;
+
+  async read(signal?: AbortSignal): Promise<Uint8Array | undefined> {
+    if (this.#isReading) throw new LinkClosedError('a read is already pending');
+    this.#isReading = true;
+    try {
+      while (this.items.length === 0 && !this.hasEnded && !this.error) {
+        if (this.responding) await this.responding;
+        const chunk = await this.lower.read(signal);
+        if (!this.error) this.decode(chunk);
+      }
+    } finally {
+      this.#isReading = false;
+    }
+    if (this.error) throw this.error;
+    signal?.throwIfAborted();
+    return this.items.shift();
+  }
+
+  unread(chunk: Uint8Array): void {
+    if (chunk.length > 0) this.items.unshift(chunk);
+  }
+
+  closeWrite(): Promise<void> {
+    if (this.closing) return this.closing;
+    if (this.error) return Promise.reject(this.error);
+    this.closing = this.end();
+    return this.closing;
+  }
+
+  protected get isWritable(): boolean {
+    return !this.closing && !this.error;
+  }
+
+  /** What a write rejects with that is not `isWritable`. */
+  protected get closedError(): Error {
+    return this.error ?? new LinkClosedError();
+  }
+
+  /** The peer, or the link below, has failed. */
+  protected break(error: Error): void {
+    this.fail(error, error);
+  }
+
+  /** Ends both directions. @param cause what `closed` resolves with. */
+  protected fail(error: Error, cause: Error | undefined): void {
+    this.error = error;
+    this.cause = cause;
+    this.items.length = 0;
+    this.shut(cause);
+  }
+}
