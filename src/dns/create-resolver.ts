@@ -31,16 +31,10 @@ function createBackend(spec: DnsSpec, { clock, log }: ResolverDeps): DnsBackend 
       return new HostBackend({ clock });
     case 'udp':
       return new WireBackend(new UdpExchange([spec.server], clock), log);
-    case 'tls': {
-      const { server, serverName } = spec;
-      const trust = trustOf(spec.ca);
-      return new WireBackend(new TlsExchange({ server, serverName, trust, clock }), log);
-    }
-    case 'https': {
-      const { server, host, path } = spec;
-      const trust = trustOf(spec.ca);
-      return new WireBackend(new HttpsExchange({ server, host, path, trust, clock }), log);
-    }
+    case 'tls':
+      return new WireBackend(new TlsExchange({ ...spec, clock }), log);
+    case 'https':
+      return new WireBackend(new HttpsExchange({ ...spec, trust: trustOf(spec.ca), clock }), log);
     default:
       return spec satisfies never;
   }

@@ -2,16 +2,14 @@ import { SystemRandomSource, type RandomSource } from '../crypto/random-source.t
 import type { Endpoint } from '../net/addresses/address.ts';
 import type { Clock } from '../net/time/clock.ts';
 import { connectAny } from '../net/sockets/happy-eyeballs.ts';
-import type { ByteLink, Carrier } from '../net/links/link.ts';
+import type { Carrier } from '../net/links/link.ts';
 import type { FamilyPolicy, Resolver } from '../net/addresses/resolver.ts';
-import type { SocketObserver } from '../net/sockets/sockets.ts';
+import type { ConnectOptions, SocketObserver } from '../net/sockets/sockets.ts';
 import { systemSockets } from '../net/sockets/system-sockets.ts';
-import type { Socket } from 'node:net';
 import type { OutboundCarrierSpec, OutboundStreamSpec, TlsClientSpec } from '../spec.ts';
 import { GrpcClient } from './grpc/client.ts';
-import { endsOf, socketCarrier } from '../net/sockets/node/socket-carrier.ts';
-import { opensslClient } from './tls/openssl.ts';
-import { TlsClient } from './tls/client.ts';
+import { carrierOver } from './carrier-over.ts';
+import { secureClient, type TcpDial } from './tls/secure-client.ts';
 import { WsClient } from './ws/client.ts';
 
 export interface TcpDialOptions {
@@ -34,17 +32,29 @@ export type Approach = (address: Endpoint) => SocketObserver | undefined;
  *
  * @throws {DialError} with the code of the reason.
  */
-export async function dialTcp(target: Endpoint, options: TcpDialOptions): Promise<Carrier> {
-  const { resolver, family, clock, signal, approach, client } = options;
+export function dialTcp(target: Endpoint, options: TcpDialOptions): Promise<Carrier> {
+  return raceAddresses(
+    target,
+    options,
+    (address, attempt) => systemSockets().connect(address, attempt),
+    ({ link }) => link.destroy(),
+  );
+}
+
+async function raceAddresses<Made>(
+  target: Endpoint,
+  { resolver, family, clock, signal, approach, client }: TcpDialOptions,
+  connect: (address: Endpoint, options: ConnectOptions) => Promise<Made>,
+  discard: (made: Made) => void,
+): Promise<Made> {
   const addresses = await resolver.resolve(target.host, family, signal, client);
   return connectAny(
     addresses,
-    (address, attempt) => {
-      const onSocket = approach?.({ host: address, port: target.port });
-      const where = { host: address, port: target.port };
-      return systemSockets().connect(where, { signal: attempt, onSocket });
+    (host, attempt) => {
+      const address = { host, port: target.port };
+      return connect(address, { signal: attempt, onSocket: approach?.(address) });
     },
-    { clock, signal, discard: (carrier) => carrier.link.destroy() },
+    { clock, signal, discard },
   );
 }
 
@@ -116,44 +126,21 @@ export function createDialer(
   }
 }
 
-/**
- * Dials of connections with TLS, if any: by OpenSSL on links of the kernel's sockets, or by Node on its
- * own sockets where that is not available.
- */
+/** Dials of connections with TLS, if any. */
 function secureDial(
   server: Endpoint,
   tls: TlsClientSpec | undefined,
   alpn: readonly string[],
   deps: DialerDeps,
 ): (options: DialerOptions) => Promise<Carrier> {
-  const { clock } = deps;
-  const bare = ({ signal, approach }: DialerOptions): Promise<Carrier> =>
-    dialTcp(server, { ...deps, signal, approach });
-  if (!tls) return bare;
-  const direct = opensslClient(tls, alpn, clock);
-  if (direct) {
-    return async (options) => {
-      const below = await bare(options);
-      return carrierOver(below, await direct.connect(below.link, server, options.signal));
-    };
-  }
-  const node = new TlsClient(tls, alpn, clock);
+  if (!tls) return ({ signal, approach }) => dialTcp(server, { ...deps, signal, approach });
+  const client = secureClient(tls, alpn, deps.clock);
   return async ({ signal, approach }) => {
-    const raw = await dialSocket(server, { ...deps, signal, approach });
-    const socket = await node.connect(raw, server, signal);
-    return socketCarrier(socket, raw, endsOf(raw));
+    const dial: TcpDial = (connect, discard) =>
+      raceAddresses(server, { ...deps, signal, approach }, connect, discard);
+    return (await client.connect(server, dial, { signal })).carrier;
   };
 }
-
-/** A carrier by a link over that of another carrier. */
-const carrierOver = (below: Carrier, link: ByteLink, wire = below.wire): Carrier => ({
-  link,
-  wire,
-  remote: below.remote,
-  get local() {
-    return below.local;
-  },
-});
 
 /**
  * WebSocket is HTTP/1.1 and gRPC HTTP/2. Bare TLS offers nothing: an HTTPS proxy that chose `h2`
@@ -170,21 +157,4 @@ function alpnOf({ kind }: OutboundCarrierSpec): readonly string[] {
     default:
       return kind satisfies never;
   }
-}
-
-/** As `dialTcp`, for layers that need Node's own socket. */
-async function dialSocket(
-  target: Endpoint,
-  { resolver, family, clock, signal, approach }: DialerDeps & DialerOptions,
-): Promise<Socket> {
-  const addresses = await resolver.resolve(target.host, family, signal);
-  return connectAny(
-    addresses,
-    (address, attempt) => {
-      const onSocket = approach?.({ host: address, port: target.port });
-      const where = { host: address, port: target.port };
-      return systemSockets().connectSocket(where, { signal: attempt, onSocket });
-    },
-    { clock, signal, discard: (socket) => socket.destroy() },
-  );
 }

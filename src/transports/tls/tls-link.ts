@@ -67,6 +67,11 @@ export class TlsLink implements ByteLink {
     }
   }
 
+  /** The protocol that the handshake has chosen; `undefined` without one (RFC 7301). */
+  get alpn(): string | undefined {
+    return this.#tls.alpn;
+  }
+
   async read(signal?: AbortSignal): Promise<Uint8Array | undefined> {
     if (this.#reading) throw new LinkClosedError('a read is already pending');
     this.#reading = true;
