@@ -1,12 +1,10 @@
-import type { SecureContext } from 'node:tls';
-import { trustContext } from '../crypto/ca-bundle.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Clock } from '../net/time/clock.ts';
 import type { DnsBackend } from './backend.ts';
 import { CachedResolver, type OwnedResolver } from './cached-resolver.ts';
 import { HostBackend } from './system/host-backend.ts';
 import { HttpsExchange } from './exchanges/https-exchange.ts';
-import type { CaSpec, DnsSpec } from '../spec.ts';
+import type { DnsSpec } from '../spec.ts';
 import { TlsExchange } from './exchanges/tls-exchange.ts';
 import { UdpExchange } from './exchanges/udp-exchange.ts';
 import { WireBackend } from './wire-backend.ts';
@@ -31,23 +29,11 @@ function createBackend(spec: DnsSpec, { clock, log }: ResolverDeps): DnsBackend 
       return new HostBackend({ clock });
     case 'udp':
       return new WireBackend(new UdpExchange([spec.server], clock), log);
-    case 'tls': {
-      const { server, serverName } = spec;
-      const trust = trustOf(spec.ca);
-      return new WireBackend(new TlsExchange({ server, serverName, trust, clock }), log);
-    }
-    case 'https': {
-      const { server, host, path } = spec;
-      const trust = trustOf(spec.ca);
-      return new WireBackend(new HttpsExchange({ server, host, path, trust, clock }), log);
-    }
+    case 'tls':
+      return new WireBackend(new TlsExchange({ ...spec, clock }), log);
+    case 'https':
+      return new WireBackend(new HttpsExchange({ ...spec, clock }), log);
     default:
       return spec satisfies never;
   }
-}
-
-/** Loading the system's certificates takes long, so it waits for the first connection. */
-function trustOf(ca: CaSpec | undefined): () => SecureContext {
-  let context: SecureContext | undefined;
-  return () => (context ??= trustContext(ca?.certificates ?? []));
 }

@@ -1,9 +1,8 @@
-import type { Socket } from 'node:net';
 import type { Endpoint } from '../net/addresses/address.ts';
 import type { FamilyPolicy, Resolver } from '../net/addresses/resolver.ts';
 import type { Carrier } from '../net/links/link.ts';
 import { connectAny } from '../net/sockets/happy-eyeballs.ts';
-import type { SocketObserver } from '../net/sockets/sockets.ts';
+import type { ConnectOptions, SocketObserver } from '../net/sockets/sockets.ts';
 import { systemSockets } from '../net/sockets/system-sockets.ts';
 import type { Clock } from '../net/time/clock.ts';
 
@@ -36,33 +35,29 @@ export interface DialerOptions {
  *
  * @throws {DialError} with the code of the reason.
  */
-export async function dialTcp(target: Endpoint, options: TcpDialOptions): Promise<Carrier> {
-  const { resolver, family, clock, signal, approach, client } = options;
-  const addresses = await resolver.resolve(target.host, family, signal, client);
-  return connectAny(
-    addresses,
-    (address, attempt) => {
-      const onSocket = approach?.({ host: address, port: target.port });
-      const where = { host: address, port: target.port };
-      return systemSockets().connect(where, { signal: attempt, onSocket });
-    },
-    { clock, signal, discard: (carrier) => carrier.link.destroy() },
+export function dialTcp(target: Endpoint, options: TcpDialOptions): Promise<Carrier> {
+  return raceAddresses(
+    target,
+    options,
+    (address, attempt) => systemSockets().connect(address, attempt),
+    ({ link }) => link.destroy(),
   );
 }
 
-/** As `dialTcp`, for layers that need Node's own socket. */
-export async function dialSocket(
+/** As `dialTcp`, for layers that make more than a TCP connection of an address. */
+export async function raceAddresses<Made>(
   target: Endpoint,
-  { resolver, family, clock, signal, approach }: Omit<TcpDialOptions, 'client'>,
-): Promise<Socket> {
-  const addresses = await resolver.resolve(target.host, family, signal);
+  { resolver, family, clock, signal, approach, client }: TcpDialOptions,
+  connect: (address: Endpoint, options: ConnectOptions) => Promise<Made>,
+  discard: (made: Made) => void,
+): Promise<Made> {
+  const addresses = await resolver.resolve(target.host, family, signal, client);
   return connectAny(
     addresses,
-    (address, attempt) => {
-      const onSocket = approach?.({ host: address, port: target.port });
-      const where = { host: address, port: target.port };
-      return systemSockets().connectSocket(where, { signal: attempt, onSocket });
+    (host, attempt) => {
+      const address = { host, port: target.port };
+      return connect(address, { signal: attempt, onSocket: approach?.(address) });
     },
-    { clock, signal, discard: (socket) => socket.destroy() },
+    { clock, signal, discard },
   );
 }

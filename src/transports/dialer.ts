@@ -1,14 +1,13 @@
 import { SystemRandomSource, type RandomSource } from '../crypto/random-source.ts';
 import type { Endpoint } from '../net/addresses/address.ts';
 import type { Clock } from '../net/time/clock.ts';
-import type { ByteLink, Carrier } from '../net/links/link.ts';
+import type { Carrier } from '../net/links/link.ts';
 import type { FamilyPolicy, Resolver } from '../net/addresses/resolver.ts';
 import type { OutboundCarrierSpec, OutboundStreamSpec, TlsClientSpec } from '../spec.ts';
-import { dialSocket, dialTcp, type DialerOptions } from './dial-tcp.ts';
+import { dialTcp, raceAddresses, type DialerOptions } from './dial-tcp.ts';
 import { GrpcClient } from './grpc/client.ts';
-import { endsOf, socketCarrier } from '../net/sockets/node/socket-carrier.ts';
-import { opensslClient } from './tls/openssl.ts';
-import { TlsClient } from './tls/client.ts';
+import { carrierOver } from './carrier-over.ts';
+import { secureClient, type TcpDial } from './tls/secure-client.ts';
 import { WsClient } from './ws/client.ts';
 
 export interface DialerDeps {
@@ -71,44 +70,21 @@ export function createDialer(
   }
 }
 
-/**
- * Dials of connections with TLS, if any: by OpenSSL on links of the kernel's sockets, or by Node on its
- * own sockets where that is not available.
- */
+/** Dials of connections with TLS, if any. */
 function secureDial(
   server: Endpoint,
   tls: TlsClientSpec | undefined,
   alpn: readonly string[],
   deps: DialerDeps,
 ): (options: DialerOptions) => Promise<Carrier> {
-  const { clock } = deps;
-  const bare = ({ signal, approach }: DialerOptions): Promise<Carrier> =>
-    dialTcp(server, { ...deps, signal, approach });
-  if (!tls) return bare;
-  const direct = opensslClient(tls, alpn, clock);
-  if (direct) {
-    return async (options) => {
-      const below = await bare(options);
-      return carrierOver(below, await direct.connect(below.link, server, options.signal));
-    };
-  }
-  const node = new TlsClient(tls, alpn, clock);
+  if (!tls) return ({ signal, approach }) => dialTcp(server, { ...deps, signal, approach });
+  const client = secureClient(tls, alpn, deps.clock);
   return async ({ signal, approach }) => {
-    const raw = await dialSocket(server, { ...deps, signal, approach });
-    const socket = await node.connect(raw, server, signal);
-    return socketCarrier(socket, raw, endsOf(raw));
+    const dial: TcpDial = (connect, discard) =>
+      raceAddresses(server, { ...deps, signal, approach }, connect, discard);
+    return (await client.connect(server, dial, { signal })).carrier;
   };
 }
-
-/** A carrier by a link over that of another carrier. */
-const carrierOver = (below: Carrier, link: ByteLink, wire = below.wire): Carrier => ({
-  link,
-  wire,
-  remote: below.remote,
-  get local() {
-    return below.local;
-  },
-});
 
 /**
  * WebSocket is HTTP/1.1 and gRPC HTTP/2. Bare TLS offers nothing: an HTTPS proxy that chose `h2`

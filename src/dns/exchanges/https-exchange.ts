@@ -1,42 +1,47 @@
-import type { SecureContext } from 'node:tls';
 import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
 import type { Clock } from '../../net/time/clock.ts';
 import { ProtocolError } from '../../net/errors.ts';
-import { serverError, type Exchange } from './exchange.ts';
-import type { DohTarget, HttpConnection } from './http-connection.ts';
-import { Http1Connection } from './http1-connection.ts';
-import { Http2Connection } from './http2-connection.ts';
-import { KeptConnection } from './kept-connection.ts';
+import type { CaSpec } from '../../spec.ts';
 import { encodeQuery, readReply, type Question, type RawQuestion, type Reply } from '../message.ts';
-import { connectTls } from './tls-connect.ts';
+import { DohOverHttp1 } from './doh-over-http1.ts';
+import { DohOverHttp2 } from './doh-over-http2.ts';
+import type { DohConnection, DohTarget } from './doh-response.ts';
+import { ConnectionLostError, serverError, type Exchange } from './exchange.ts';
+import { KeptConnection } from './kept-connection.ts';
+import { TlsConnector } from './tls-connector.ts';
 
 export interface HttpsExchangeOptions extends DohTarget {
   /** What is dialled; `host` is only sent and verified. */
   readonly server: Endpoint;
-  /** Called once, when the first connection is opened. */
-  readonly trust: () => SecureContext;
+  /** Trusted beside the system's certificates. */
+  readonly ca: CaSpec | undefined;
   readonly clock: Clock;
 }
 
 /**
- * DNS over HTTPS (RFC 8484): posts questions over HTTP/2, or over HTTP/1.1 to servers without it.
+ * DNS over HTTPS (RFC 8484): posts questions over HTTP/2, or over HTTP/1.1 to servers that choose it
+ * in the handshake.
  */
 export class HttpsExchange implements Exchange {
   readonly server: string;
   readonly #server: Endpoint;
-  readonly #connection: KeptConnection<HttpConnection>;
+  readonly #connection: KeptConnection<DohConnection>;
 
-  constructor({ server, host, path, trust, clock }: HttpsExchangeOptions) {
+  constructor({ server, host, path, ca, clock }: HttpsExchangeOptions) {
     this.server = formatEndpoint(server);
     this.#server = server;
     const target = { host, path };
-    this.#connection = new KeptConnection<HttpConnection>(clock, async (signal, onEnd, onWire) => {
-      const tls = { server, name: host, trust: trust() };
-      const socket = await connectTls({ ...tls, alpn: ['h2', 'http/1.1'] }, signal, onWire);
-      if (socket.alpnProtocol === 'h2') return new Http2Connection(socket, target, clock, onEnd);
-      // This socket has served its purpose, the negotiation: Node's agent opens its own.
-      socket.destroy();
-      return new Http1Connection({ ...tls, alpn: ['http/1.1'] }, target, clock, onEnd);
+    const tls = new TlsConnector({ server, serverName: host, ca, clock }, ['h2', 'http/1.1']);
+    this.#connection = new KeptConnection<DohConnection>(clock, async (signal, onEnd, onWire) => {
+      const { carrier, alpn } = await tls.connect(signal, onWire);
+      if (alpn === 'h2') return new DohOverHttp2(carrier.link, target, clock, onEnd);
+      const another = async (closing: AbortSignal) => {
+        const made = await tls.connect(closing);
+        if (made.alpn !== 'h2') return made.carrier.link;
+        made.carrier.link.destroy();
+        throw new ConnectionLostError();
+      };
+      return new DohOverHttp1({ first: carrier.link, another, target, clock, onEnd });
     });
   }
 

@@ -10,7 +10,7 @@ import { unlessAborted } from '../../net/time/unless-aborted.ts';
 const CONNECT_MS = 5000;
 
 /** A connection to a server that answers questions until it ends. */
-export interface Connection {
+export interface KeepableConnection {
   /** Closes it; pending questions fail with ConnectionLostError. */
   end(cause?: unknown): void;
 }
@@ -31,7 +31,7 @@ export type OpenConnection<C> = (
  * it ends, and opened anew for the next question. Questions that come while it is being opened join the dial,
  * each with its own time: see `RepeatedDial`.
  */
-export class KeptConnection<C extends Connection> {
+export class KeptConnection<C extends KeepableConnection> {
   readonly #open: OpenConnection<C>;
   readonly #clock: Clock;
   /** Opens the connection, or has opened it. */

@@ -2,7 +2,7 @@ import type { Clock } from '../../net/time/clock.ts';
 import type { ByteLink } from '../../net/links/link.ts';
 import { ConnectionLostError } from './exchange.ts';
 import { frame, MessageReader } from './framing.ts';
-import type { Connection } from './kept-connection.ts';
+import type { KeepableConnection } from './kept-connection.ts';
 import { Liveness } from './liveness.ts';
 import {
   encodeQuery,
@@ -28,7 +28,7 @@ interface Waiting {
  * One stream to a DNS server that carries concurrent questions; replies come in any order
  * (RFC 7766 §6.2.1.1).
  */
-export class StreamConnection implements Connection {
+export class StreamConnection implements KeepableConnection {
   readonly #link: ByteLink;
   readonly #liveness: Liveness;
   readonly #onEnd: () => void;

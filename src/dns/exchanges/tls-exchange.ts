@@ -1,21 +1,9 @@
-import type { SecureContext } from 'node:tls';
 import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
-import type { Clock } from '../../net/time/clock.ts';
-import { SocketLink } from '../../net/sockets/node/socket-link.ts';
 import { serverError, type Exchange } from './exchange.ts';
 import { KeptConnection } from './kept-connection.ts';
 import type { Question, RawQuestion, Reply } from '../message.ts';
 import { StreamConnection } from './stream-connection.ts';
-import { connectTls } from './tls-connect.ts';
-
-export interface TlsExchangeOptions {
-  readonly server: Endpoint;
-  /** Sent as SNI and verified. */
-  readonly serverName: string;
-  /** Called once, when the first connection is opened. */
-  readonly trust: () => SecureContext;
-  readonly clock: Clock;
-}
+import { TlsConnector, type TlsConnectorOptions } from './tls-connector.ts';
 
 /** DNS over TLS (RFC 7858): one kept connection that all questions share. */
 export class TlsExchange implements Exchange {
@@ -23,13 +11,14 @@ export class TlsExchange implements Exchange {
   readonly #server: Endpoint;
   readonly #connection: KeptConnection<StreamConnection>;
 
-  constructor({ server, serverName, trust, clock }: TlsExchangeOptions) {
+  constructor(options: TlsConnectorOptions) {
+    const { server, clock } = options;
     this.server = formatEndpoint(server);
     this.#server = server;
+    const connector = new TlsConnector(options, []);
     this.#connection = new KeptConnection(clock, async (signal, onEnd, onWire) => {
-      const target = { server, name: serverName, trust: trust() };
-      const socket = await connectTls(target, signal, onWire);
-      return new StreamConnection(new SocketLink(socket), clock, onEnd);
+      const { carrier } = await connector.connect(signal, onWire);
+      return new StreamConnection(carrier.link, clock, onEnd);
     });
   }
 

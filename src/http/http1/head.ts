@@ -71,6 +71,12 @@ export function parseStrictResponseHead(bytes: Uint8Array, fieldLimit: number): 
   return responseOf(start, lines, fieldLimit);
 }
 
+/** A head as it is sent: its start line, its fields in their order, and the empty line at its end. */
+export function headBytes(start: string, fields: Fields): Buffer {
+  const lines = fields.map(({ name, value }) => `${name}: ${value}\r\n`).join('');
+  return Buffer.from(`${start}\r\n${lines}\r\n`, 'latin1');
+}
+
 function responseOf(start: string, lines: readonly string[], fieldLimit: number): ResponseHead {
   const match = /^(HTTP\/[0-9]\.[0-9]) ([1-9][0-9]{2})(?: (.*))?$/.exec(start);
   if (!match) throw new MessageError(502, 'the status line is malformed');

@@ -113,9 +113,9 @@ export class Http2Driver {
 
   /** Why the connection is lost: what the peer said before, the error, or `undefined` for its end. */
   #lossOf(error: Error | undefined): Error | undefined {
-    const { goodbye } = this.connection;
-    if (goodbye === undefined) return error;
-    return new ProtocolError(`HTTP/2: the peer closed the connection with ${goodbye}`, {
+    const { goAwayReason } = this.connection;
+    if (goAwayReason === undefined) return error;
+    return new ProtocolError(`HTTP/2: the peer closed the connection with ${goAwayReason}`, {
       cause: error,
     });
   }

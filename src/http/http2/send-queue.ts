@@ -1,4 +1,5 @@
 import { freeChunk } from '../../net/links/spent-chunk.ts';
+import type { Field } from './fields.ts';
 
 interface Piece {
   readonly bytes: Uint8Array;
@@ -6,15 +7,32 @@ interface Piece {
   readonly isOwned: boolean;
 }
 
-/** What a stream has to send, which waits for windows or for the link below. */
+/** What a stream has to send and waits for windows or for the link below: data, trailers, END_STREAM. */
 export class SendQueue {
   #pieces: Piece[] = [];
   /** Bytes of the first piece that were copied. */
   #offset = 0;
   #length = 0;
+  #isEnded = false;
+  #trailers: readonly Field[] | undefined;
 
   get length(): number {
     return this.#length;
+  }
+
+  /** Whether END_STREAM follows what is queued. */
+  get isEnded(): boolean {
+    return this.#isEnded;
+  }
+
+  /** What is sent before END_STREAM, if anything. */
+  get trailers(): readonly Field[] | undefined {
+    return this.#trailers;
+  }
+
+  end(trailers: readonly Field[] | undefined): void {
+    this.#isEnded = true;
+    this.#trailers = trailers;
   }
 
   push(bytes: Uint8Array, isOwned: boolean): void {
@@ -48,6 +66,7 @@ export class SendQueue {
     this.#length -= length - left;
   }
 
+  /** Drops the data. */
   clear(): void {
     for (const { bytes, isOwned } of this.#pieces) if (isOwned) freeChunk(bytes);
     this.#pieces = [];

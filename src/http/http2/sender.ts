@@ -131,13 +131,13 @@ export class Sender {
   offer(stream: Http2Stream): void {
     this.#schedule(stream);
     this.pump();
-    if (stream.queue.length >= SEND_QUEUE_BYTES) stream.isFull = true;
+    if (stream.queue.length >= SEND_QUEUE_BYTES) stream.isWriterWaiting = true;
   }
 
   /** Removes a stream that has ended. */
   forget(stream: Http2Stream): void {
     this.#ready.delete(stream);
-    if (stream.isStarved) this.#starved.delete(stream);
+    this.#starved.delete(stream);
     stream.queue.clear();
   }
 
@@ -218,15 +218,12 @@ export class Sender {
   }
 
   #schedule(stream: Http2Stream): void {
-    if (stream.isClosed || stream.localEnded) return;
+    if (stream.localEnded) return;
     const hasData = stream.queue.length > 0;
     const isStarved = hasData && this.#windowOf(stream) <= 0;
-    if (isStarved !== stream.isStarved) {
-      stream.isStarved = isStarved;
-      if (isStarved) this.#starved.add(stream);
-      else this.#starved.delete(stream);
-    }
-    if (hasData ? !isStarved : stream.isEnding) this.#ready.add(stream);
+    if (isStarved) this.#starved.add(stream);
+    else this.#starved.delete(stream);
+    if (hasData ? !isStarved : stream.queue.isEnded) this.#ready.add(stream);
     else this.#ready.delete(stream);
   }
 
@@ -235,7 +232,7 @@ export class Sender {
     const window = Math.min(this.#window, this.#windowOf(stream));
     const room = Math.max(SMALLEST_FRAME, this.output.room - FRAME_HEADER_BYTES);
     const length = Math.min(queue.length, window, FRAME_LIMIT, room);
-    const isLast = length === queue.length && stream.isEnding && !stream.trailers;
+    const isLast = length === queue.length && queue.isEnded && !queue.trailers;
     const at = this.#begin(FrameType.DATA, isLast ? Flag.END_STREAM : 0, stream.id, length);
     queue.copyTo(this.output.bytes, at, length);
     this.#window -= length;
@@ -243,14 +240,15 @@ export class Sender {
     this.#ready.delete(stream);
     if (isLast) this.#host.onEndSent(stream);
     else this.#schedule(stream);
-    if (stream.isFull && queue.length < SEND_QUEUE_BYTES) {
-      stream.isFull = false;
+    if (stream.isWriterWaiting && queue.length < SEND_QUEUE_BYTES) {
+      stream.isWriterWaiting = false;
       stream.handler?.onWritable();
     }
   }
 
   #end(stream: Http2Stream): void {
-    if (stream.trailers) this.headers(stream.id, stream.trailers, true);
+    const { trailers } = stream.queue;
+    if (trailers) this.headers(stream.id, trailers, true);
     else this.#begin(FrameType.DATA, Flag.END_STREAM, stream.id, 0);
     this.#host.onEndSent(stream);
   }

@@ -1,6 +1,7 @@
 import { Http2ErrorCode } from './errors.ts';
 import type { LocalSettings } from './local-settings.ts';
 import type { Sender } from './sender.ts';
+import { afterEndReceived, afterEndSent, afterReset } from './stream-state.ts';
 import type { Http2Stream, StreamEnd } from './stream.ts';
 
 /** The largest stream id (RFC 9113 §5.1.1); a connection that has used it up takes no more requests. */
@@ -73,24 +74,24 @@ export class StreamTable {
     return id;
   }
 
-  /** The end of this side was sent. */
+  /** END_STREAM was sent. */
   endLocal(stream: Http2Stream): void {
-    stream.localEnded = true;
-    if (stream.remoteEnded) this.#close(stream);
+    stream.state = afterEndSent(stream.state);
+    if (stream.isClosed) this.#close(stream);
     stream.handler?.onEndSent();
   }
 
-  /** The end of the peer's side was received. */
+  /** END_STREAM was received. */
   endRemote(stream: Http2Stream): void {
     if (stream.isClosed || stream.remoteEnded) return;
-    stream.remoteEnded = true;
-    if (stream.localEnded) this.#close(stream);
+    stream.state = afterEndReceived(stream.state);
+    if (stream.isClosed) this.#close(stream);
     this.touch(stream);
   }
 
   /** Ends both sides at once. */
   abort(stream: Http2Stream, end: StreamEnd, tellsUser: boolean): void {
-    stream.aborted = end;
+    stream.state = afterReset(stream.state);
     this.#close(stream);
     if (tellsUser) stream.handler?.onAbort(end);
   }

@@ -2,6 +2,7 @@ import type { Http2Error } from './errors.ts';
 import type { Field } from './fields.ts';
 import { Received } from './received.ts';
 import { SendQueue } from './send-queue.ts';
+import { INITIAL_STATE, type StreamState } from './stream-state.ts';
 
 /** How a stream ended without both sides having ended it. */
 export interface StreamEnd {
@@ -25,7 +26,7 @@ export interface StreamHandler {
   onReadable(): void;
   /** The queue has room again. */
   onWritable(): void;
-  /** The end of this side was sent, behind everything before it. */
+  /** END_STREAM was sent, after everything before it. */
   onEndSent(): void;
   /** The stream was ended by a reset, or with its connection; nothing follows. */
   onAbort(end: StreamEnd): void;
@@ -33,9 +34,9 @@ export interface StreamHandler {
 
 /** What a stream's connection does for it. */
 export interface StreamHost {
+  /** Data or the end of this side was queued. */
   write(stream: Http2Stream): void;
   respond(stream: Http2Stream, fields: readonly Field[], isLast: boolean): void;
-  end(stream: Http2Stream): void;
   reset(stream: Http2Stream, code: number): void;
   /** Bytes of it were taken. */
   consumed(stream: Http2Stream): void;
@@ -45,33 +46,24 @@ export interface StreamHost {
 
 const NO_PIECES: readonly Uint8Array[] = [];
 
-/** One request and its response: what a connection knows of it, and the calls of its user. */
+/** One request and its response: the state that its connection keeps, and the calls of its user. */
 export class Http2Stream {
   readonly id: number;
   handler: StreamHandler | undefined;
   /** @internal of the connection, as are all fields below. */
-  localEnded = false;
-  remoteEnded = false;
-  /** Why it was reset, or lost with its connection. */
-  aborted: StreamEnd | undefined;
+  state: StreamState = INITIAL_STATE;
   readonly received = new Received();
   readonly queue = new SendQueue();
   /** Windows, relative to INITIAL_WINDOW_SIZE of the side that receives. */
   receiveCredit = 0;
   sendCredit = 0;
-  /** Whether headers have come, of a request or the final response. */
-  hasHead = false;
+  /** Interim responses received. */
   interim = 0;
-  /** Whether a writer waits until there is room. */
-  isFull = false;
-  /** Whether data waits for a window. */
-  isStarved = false;
+  /** Whether a writer was told to wait for `onWritable`. */
+  isWriterWaiting = false;
   /** Whether the user serves it, see `serve`. */
   isServed = false;
-  /** Whether the end of this side is to follow what is queued, and the trailers before it. */
-  isEnding = false;
-  trailers: readonly Field[] | undefined;
-  /** Whether its reader has to be called at the end of this receive. */
+  /** Whether it is among the streams whose readers are called at the end of this receive. */
   isTouched = false;
   readonly #host: StreamHost;
 
@@ -80,9 +72,20 @@ export class Http2Stream {
     this.id = id;
   }
 
-  /** Whether it has ended, cleanly or not (RFC 9113 §5.1); streams that are idle do not exist here. */
+  /** Whether it has ended, cleanly or not. */
   get isClosed(): boolean {
-    return this.aborted !== undefined || (this.localEnded && this.remoteEnded);
+    return this.state.kind === 'closed';
+  }
+
+  /** Whether this side has sent END_STREAM, or the stream is closed. */
+  get localEnded(): boolean {
+    const { kind } = this.state;
+    return kind === 'half-closed (local)' || kind === 'closed';
+  }
+
+  /** Whether END_STREAM of the peer was received; false for a stream that was reset before that. */
+  get remoteEnded(): boolean {
+    return this.state.received === 'all';
   }
 
   /** Bytes that were received and not taken. */
@@ -95,10 +98,15 @@ export class Http2Stream {
     return this.queue.length;
   }
 
+  /** Whether more can be queued. */
+  get isWritable(): boolean {
+    return !this.localEnded && !this.queue.isEnded;
+  }
+
   /**
-   * The request of a client was found to be what a server is there for: its client has authenticated.
-   * From then on a reset does not count against the client, and its connection may have more streams
-   * that are reset before that.
+   * The request of a client was found to be legitimate: its client has authenticated. From then on a
+   * reset does not count against the client, and its connection may have more streams that are reset
+   * before that.
    */
   serve(): void {
     if (this.isServed) return;
@@ -108,7 +116,7 @@ export class Http2Stream {
 
   /** Sends the headers of a response; `isLast` also ends it. */
   respond(fields: readonly Field[], isLast: boolean): void {
-    if (!this.isClosed && !this.localEnded) this.#host.respond(this, fields, isLast);
+    if (!this.localEnded) this.#host.respond(this, fields, isLast);
   }
 
   /**
@@ -124,20 +132,19 @@ export class Http2Stream {
    * `onWritable`; `undefined` when the stream takes nothing any more.
    */
   flush(): boolean | undefined {
-    if (this.isClosed || this.localEnded || this.isEnding) {
+    if (!this.isWritable) {
       this.queue.clear();
       return undefined;
     }
     this.#host.write(this);
-    return !this.isFull;
+    return !this.isWriterWaiting;
   }
 
-  /** Ends this side behind what is queued, with trailers if there are any. */
+  /** Ends this side after what is queued, with trailers if there are any. */
   end(trailers?: readonly Field[]): void {
-    if (this.isClosed || this.localEnded || this.isEnding) return;
-    this.isEnding = true;
-    this.trailers = trailers;
-    this.#host.end(this);
+    if (!this.isWritable) return;
+    this.queue.end(trailers);
+    this.#host.write(this);
   }
 
   /** Resets the stream, unless it is closed; what is queued is dropped. */

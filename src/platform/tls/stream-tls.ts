@@ -1,3 +1,4 @@
+import { word64 } from '../native-memory.ts';
 import { NativeError } from '../native.ts';
 import type { Address } from '../quic-tls/quic-tls-functions.ts';
 import { verifyFailure } from '../quic-tls/quic-tls-verify.ts';
@@ -71,6 +72,19 @@ export class StreamTls implements Disposable {
   /** Whether the peer has ended its side with close_notify. */
   get hasEnded(): boolean {
     return this.#hasEnded;
+  }
+
+  /** The protocol chosen by ALPN (RFC 7301); `undefined` without one, and before the handshake is complete. */
+  get alpn(): string | undefined {
+    if (this.#tls === 0) return undefined;
+    const { functions, results } = this.#context.library.base;
+    results.words.fill(0);
+    functions.SSL_get0_alpn_selected(this.#tls, results.at, results.at + 8);
+    const length = results.words[2] ?? 0;
+    if (length === 0) return undefined;
+    const name = Buffer.alloc(length);
+    functions.copyOut(name, word64(results.words, 0), length);
+    return name.toString('latin1');
   }
 
   /** Why the connection has failed, in OpenSSL's words or Node's. */

@@ -11,7 +11,7 @@ import {
   plainEncoder,
   type BodyDecoder,
   type BodyEncoder,
-} from './body.ts';
+} from '../../http/http1/body.ts';
 import { type Framing } from '../../http/http1/framing.ts';
 import { MessageError } from '../../http/http1/message-error.ts';
 import { SideError, type Side } from './errors.ts';

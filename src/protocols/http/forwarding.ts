@@ -1,6 +1,6 @@
 import type { Framing } from '../../http/http1/framing.ts';
 import { field, listOf, valuesOf, type Field, type Fields } from '../../http/http1/fields.ts';
-import type { RequestHead, ResponseHead } from '../../http/http1/head.ts';
+import { headBytes, type RequestHead, type ResponseHead } from '../../http/http1/head.ts';
 
 /**
  * Fields of one connection, which are not forwarded (RFC 9110 §7.6.1), and the framing, which is
@@ -142,11 +142,6 @@ export function clientHead({ head, framing, keep }: ClientResponse): Buffer {
   if (!keep && head.status >= 200) options.push('close');
   if (options.length > 0) fields.push(field('Connection', options.join(', ')));
   return headBytes(`HTTP/1.1 ${head.status} ${head.reason}`, fields);
-}
-
-export function headBytes(start: string, fields: Fields): Buffer {
-  const lines = fields.map(({ name, value }) => `${name}: ${value}\r\n`).join('');
-  return Buffer.from(`${start}\r\n${lines}\r\n`, 'latin1');
 }
 
 function namedBy(fields: Fields): (entry: Field) => boolean {

@@ -3,12 +3,6 @@
  * milliseconds.
  */
 
-/** The line before a chunk: its size and extensions. */
-export const CHUNK_LINE_LIMIT = 4096;
-
-/** The trailer section of a chunked body. */
-export const TRAILER_LIMIT = 16 * 1024;
-
 /** How long a client connection may be idle between two requests. */
 export const KEEP_ALIVE_MS = 60_000;
 

@@ -2,7 +2,7 @@ import type { Clock } from '../../net/time/clock.ts';
 import { Deadline } from '../../net/time/deadline.ts';
 import { DeadlineError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/links/link.ts';
-import { createDecoder, type BodyDecoder, type BodyEncoder } from './body.ts';
+import { createDecoder, type BodyDecoder, type BodyEncoder } from '../../http/http1/body.ts';
 import { type Framing } from '../../http/http1/framing.ts';
 import { SideError, type Side } from './errors.ts';
 import { MessageError } from '../../http/http1/message-error.ts';

@@ -11,7 +11,7 @@ import { trustContext } from '../../crypto/ca-bundle.ts';
 import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
 import type { Clock } from '../../net/time/clock.ts';
 import { Deadline } from '../../net/time/deadline.ts';
-import { abortedDial, DialError } from '../../net/errors.ts';
+import { abortedDial, DialError, ProtocolError } from '../../net/errors.ts';
 import { TLS_HANDSHAKE_MS } from '../../net/time/time-limits.ts';
 import type { TlsClientSpec } from '../../spec.ts';
 import { withAdvice } from './tls-advice.ts';
@@ -54,7 +54,7 @@ export class TlsClient {
       this.#session = session;
     });
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const refuse = (reason: string, cause?: Error): void => {
+    const refuse = (reason: string, cause: Error): void => {
       const message = `${formatEndpoint(server)}: TLS: ${reason}`;
       reject(new DialError('upstream', message, { cause }));
     };
@@ -63,7 +63,10 @@ export class TlsClient {
       this.#session = undefined;
       refuse(withAdvice(tlsReason(error)), error);
     };
-    const onClose = (): void => refuse('the server closed the connection during the handshake');
+    const onClose = (): void => {
+      const closed = new ProtocolError('the server closed the connection during the handshake');
+      refuse(closed.message, closed);
+    };
     const onAbort = (): void => reject(abortedDial(signal, server));
     socket.on('secureConnect', resolve).on('error', onError).on('close', onClose);
     signal.addEventListener('abort', onAbort);

@@ -42,7 +42,7 @@ export class OpensslClient {
    * Does the handshake on a connected link, which is destroyed when it fails.
    * @throws {DialError} `upstream` when the server is not authenticated or the handshake fails.
    */
-  async connect(lower: ByteLink, server: Endpoint, parent: AbortSignal): Promise<ByteLink> {
+  async connect(lower: ByteLink, server: Endpoint, parent: AbortSignal): Promise<TlsLink> {
     using deadline = new Deadline(this.#clock, TLS_HANDSHAKE_MS, 'the TLS handshake', parent);
     const { signal } = deadline;
     let tls: StreamTls | undefined;

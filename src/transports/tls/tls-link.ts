@@ -59,6 +59,11 @@ export class TlsLink extends DecodedLink implements ByteLink {
     }
   }
 
+  /** The protocol that the handshake has chosen; `undefined` without one (RFC 7301). */
+  get alpn(): string | undefined {
+    return this.#tls.alpn;
+  }
+
   write(chunk: Uint8Array, isOwned = false): Promise<void> | undefined {
     if (!this.isWritable) return Promise.reject(this.closedError);
     if (chunk.length === 0) return undefined;

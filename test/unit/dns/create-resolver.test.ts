@@ -19,6 +19,7 @@ import {
 import { ManualClock } from '../../support/manual-clock.ts';
 import { silentLogger } from '../../../src/log/output.ts';
 import { TestAuthority } from '../../support/test-certificates.ts';
+import { eventually } from '../../support/wait.ts';
 
 const authority = new TestAuthority();
 const certificate = authority.issue({ dns: ['dns.test'] });
@@ -63,8 +64,6 @@ const BACKENDS: Readonly<Record<string, (t: TestContext, script: Script) => Prom
     return [server, { backend: 'https', server: at(server), host: 'dns.test', path: '/', ca }];
   },
 };
-
-const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 const at = ({ host, port }: TestDnsServer) => ({ host, port });
 
@@ -132,8 +131,7 @@ for (const [backend, start] of Object.entries(BACKENDS)) {
     await arrival.promise;
     resolver.destroy();
     await assert.rejects(found, { code: 'aborted', message: /the resolver was closed/ });
-    await settled();
-    assert.equal(clock.timers, 0);
+    await eventually('no timer is left', () => clock.timers === 0);
   });
 }
 
@@ -155,11 +153,9 @@ for (const [backend, start] of Object.entries(BACKENDS)) {
     hold.resolve();
     assert.deepEqual(await found, ['192.0.2.1']);
     assert.deepEqual(await late, ['2001:db8::1']);
-    await settled();
-    assert.equal(clock.timers, 0);
+    await eventually('no timer is left', () => clock.timers === 0);
     assert.deepEqual(await resolver.resolve('www.example', 'ipv4_only'), ['192.0.2.1']);
-    await settled();
-    assert.equal(clock.timers, 0);
+    await eventually('no timer is left', () => clock.timers === 0);
   });
 }
 

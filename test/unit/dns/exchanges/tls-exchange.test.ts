@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { createServer, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
-import { createSecureContext } from 'node:tls';
 import { test, type TestContext } from 'node:test';
 import { TlsExchange } from '../../../../src/dns/exchanges/tls-exchange.ts';
 import { a, reply, startTlsDns, type Asked, type Script } from '../../../support/dns-server.ts';
@@ -10,7 +9,7 @@ import { TestAuthority } from '../../../support/test-certificates.ts';
 
 const authority = new TestAuthority();
 const certificate = authority.issue({ dns: ['dns.test'], ip: ['192.0.2.53'] });
-const trust = () => createSecureContext({ ca: authority.cert });
+const ca = { file: 'ca.pem', certificates: [authority.cert] };
 const never = new AbortController().signal;
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const question = (name: string) => ({ name, type: 'A' }) as const;
@@ -19,7 +18,7 @@ const good = (asked: Asked): Buffer => reply(asked, { answers: [a(asked.name, '1
 async function harness(t: TestContext, script: Script, serverName = 'dns.test') {
   const server = await startTlsDns(t, certificate, script);
   const clock = new ManualClock();
-  const exchange = new TlsExchange({ server, serverName, trust, clock });
+  const exchange = new TlsExchange({ server, serverName, ca, clock });
   t.after(() => exchange.close());
   return { server, clock, exchange };
 }
@@ -195,7 +194,7 @@ test('a certificate of an unknown authority, and one that ran out, are refused',
   ] as const) {
     const server = await startTlsDns(t, each, good);
     const clock = new ManualClock();
-    const exchange = new TlsExchange({ server, serverName: 'dns.test', trust, clock });
+    const exchange = new TlsExchange({ server, serverName: 'dns.test', ca, clock });
     await assert.rejects(exchange.ask(question('a.example'), never), {
       code: 'upstream',
       message: reason,
@@ -231,7 +230,7 @@ test('a server that accepts and stays silent does not hold a question for ever',
   const exchange = new TlsExchange({
     server: { host: '127.0.0.1', port },
     serverName: 'dns.test',
-    trust,
+    ca,
     clock,
   });
   const failed = assert.rejects(exchange.ask(question('a.example'), never), { code: 'timed_out' });
@@ -246,7 +245,7 @@ test('a dead server is reported at once, and asked again by the next question', 
   const dead = new TlsExchange({
     server: { host: '127.0.0.2', port: server.port },
     serverName: 'dns.test',
-    trust,
+    ca,
     clock,
   });
   for (let i = 0; i < 2; i++) {

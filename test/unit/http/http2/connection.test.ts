@@ -203,7 +203,7 @@ test('whatever windows the peer gives and takes, data stays within them and arri
             core.receive(frame(FrameType.WINDOW_UPDATE, 0, 2 * each.at + 1, uint32(each.size)));
             break;
           case 'write':
-            if (core.requests[each.at]?.stream.isEnding !== false) break;
+            if (core.requests[each.at]?.stream.isWritable !== true) break;
             core.requests[each.at]?.write(Buffer.alloc(each.size));
             written[each.at] = (written[each.at] ?? 0) + each.size;
             break;
@@ -311,7 +311,7 @@ test('a GOAWAY with an error is kept as the reason, without what a log cannot sh
   client.receive(
     frame(FrameType.GOAWAY, 0, 0, Buffer.concat([uint32(0), uint32(11), Buffer.from('too\nmany')])),
   );
-  assert.equal(client.connection.goodbye, 'ENHANCE_YOUR_CALM: too?many');
+  assert.equal(client.connection.goAwayReason, 'ENHANCE_YOUR_CALM: too?many');
 });
 
 test('a PING is acknowledged with its data, and the acknowledgement of one is reported once', () => {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { chunkedEncoder, createDecoder } from '../../../../src/protocols/http/body.ts';
+import { chunkedEncoder, createDecoder } from '../../../../src/http/http1/body.ts';
 import { type Framing } from '../../../../src/http/http1/framing.ts';
 import { MessageError } from '../../../../src/http/http1/message-error.ts';
-import { CHUNK_LINE_LIMIT, TRAILER_LIMIT } from '../../../../src/protocols/http/limits.ts';
-import { chunksOf, outcomeOf } from '../../http/http1/fuzz.ts';
+import { CHUNK_LINE_LIMIT, TRAILER_LIMIT } from '../../../../src/http/http1/limits.ts';
+import { chunksOf, outcomeOf } from './fuzz.ts';
 
 const bytes = (text: string): Buffer => Buffer.from(text, 'latin1');
 

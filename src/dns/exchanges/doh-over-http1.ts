@@ -1,0 +1,143 @@
+import { asError } from '../../errors.ts';
+import { field } from '../../http/http1/fields.ts';
+import { headBytes } from '../../http/http1/head.ts';
+import { abortedDial } from '../../net/errors.ts';
+import type { ByteLink } from '../../net/links/link.ts';
+import type { Clock } from '../../net/time/clock.ts';
+import { unlessAborted } from '../../net/time/unless-aborted.ts';
+import { DNS_MESSAGE, type DohConnection, type DohReply, type DohTarget } from './doh-response.ts';
+import { ConnectionLostError } from './exchange.ts';
+import { Http1Link, type Http1LinkHandler } from './http1-link.ts';
+import { Liveness } from './liveness.ts';
+import { WaitingLine } from './waiting-line.ts';
+
+/** Concurrent questions, each on a connection of its own; further ones wait for a free one. */
+const MAX_LINKS = 6;
+/** Connections that are kept without a question. */
+const MAX_FREE = 2;
+
+export interface DohOverHttp1Options {
+  /** The first connection, which is taken over. */
+  readonly first: ByteLink;
+  /** Opens another one. @throws {DialError} when the server is not reached or chooses HTTP/2. */
+  readonly another: (signal: AbortSignal) => Promise<ByteLink>;
+  readonly target: DohTarget;
+  readonly clock: Clock;
+  /** Called once, when no more questions are taken. */
+  readonly onEnd: () => void;
+}
+
+/** DNS over HTTP/1.1, for servers without HTTP/2: as many connections as questions at once. */
+export class DohOverHttp1 implements DohConnection, Http1LinkHandler {
+  readonly #options: DohOverHttp1Options;
+  readonly #liveness: Liveness;
+  readonly #links = new Set<Http1Link>();
+  readonly #free: Http1Link[] = [];
+  readonly #line = new WaitingLine();
+  readonly #closing = new AbortController();
+  /** Connections that are being opened. */
+  #opening = 0;
+  #ended = false;
+  #lost: ConnectionLostError | undefined;
+
+  constructor(options: DohOverHttp1Options) {
+    this.#options = options;
+    this.#liveness = new Liveness(options.clock, (cause) => this.end(cause));
+    this.#add(options.first);
+  }
+
+  async post(message: Buffer, signal: AbortSignal): Promise<DohReply> {
+    if (this.#ended) throw new ConnectionLostError();
+    this.#liveness.asked();
+    let link: Http1Link | undefined;
+    try {
+      link = await this.#take(signal);
+      const reply = await unlessAborted(link.post(this.#request(message)), signal, abortedDial);
+      this.#release(link);
+      return reply;
+    } catch (error) {
+      // A response that is not read would occupy its connection.
+      link?.destroy();
+      throw error;
+    } finally {
+      this.#liveness.settled();
+      this.#line.next();
+    }
+  }
+
+  end(cause?: unknown): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#lost = new ConnectionLostError(cause);
+    this.#liveness.stop();
+    this.#closing.abort(this.#lost);
+    this.#line.fail(this.#lost);
+    for (const link of this.#links) link.destroy(cause);
+    this.#options.onEnd();
+  }
+
+  onHead(): void {
+    this.#liveness.heard();
+  }
+
+  onClosed(link: Http1Link, lost: ConnectionLostError | undefined): void {
+    this.#links.delete(link);
+    const at = this.#free.indexOf(link);
+    if (at >= 0) this.#free.splice(at, 1);
+    // Other kept connections are likely as dead as this one.
+    if (lost) this.end(lost.cause);
+    else if (this.#links.size + this.#opening + this.#line.length === 0) this.end();
+    else this.#line.next();
+  }
+
+  /** A connection that carries no question. */
+  async #take(signal: AbortSignal): Promise<Http1Link> {
+    for (;;) {
+      if (this.#lost) throw this.#lost;
+      const link = this.#free.pop();
+      if (link) return link;
+      const isExpected = this.#opening > this.#line.length;
+      if (!isExpected && this.#links.size + this.#opening < MAX_LINKS) void this.#open();
+      await this.#line.wait(signal);
+    }
+  }
+
+  #release(link: Http1Link): void {
+    if (!this.#links.has(link)) return;
+    if (this.#free.length >= MAX_FREE && this.#line.length === 0) link.destroy();
+    else this.#free.push(link);
+  }
+
+  async #open(): Promise<void> {
+    this.#opening++;
+    try {
+      this.#add(await this.#options.another(this.#closing.signal));
+    } catch (error) {
+      this.end(asError(error));
+    } finally {
+      this.#opening--;
+    }
+  }
+
+  #add(link: ByteLink): void {
+    if (this.#ended) {
+      link.destroy();
+      return;
+    }
+    const made = new Http1Link(link, this);
+    this.#links.add(made);
+    this.#free.push(made);
+    this.#line.next();
+  }
+
+  #request(message: Buffer): Buffer {
+    const { host, path } = this.#options.target;
+    const head = headBytes(`POST ${path} HTTP/1.1`, [
+      field('Host', host),
+      field('Content-Type', DNS_MESSAGE),
+      field('Accept', DNS_MESSAGE),
+      field('Content-Length', String(message.length)),
+    ]);
+    return Buffer.concat([head, message]);
+  }
+}

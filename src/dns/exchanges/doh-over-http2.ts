@@ -1,0 +1,188 @@
+import type { ConnectionOptions } from '../../http/http2/connection.ts';
+import { Http2Driver } from '../../http/http2/http2-driver.ts';
+import { Http2Error, Http2ErrorCode, http2ErrorName } from '../../http/http2/errors.ts';
+import { valueOf, type Field } from '../../http/http2/fields.ts';
+import { HEADER_LIST_LIMIT } from '../../http/http2/limits.ts';
+import type { Http2Stream, StreamEnd, StreamHandler } from '../../http/http2/stream.ts';
+import { asError } from '../../errors.ts';
+import { abortedDial, ProtocolError } from '../../net/errors.ts';
+import type { ByteLink } from '../../net/links/link.ts';
+import type { Clock } from '../../net/time/clock.ts';
+import { unlessAborted } from '../../net/time/unless-aborted.ts';
+import { MAX_MESSAGE_SIZE } from '../message.ts';
+import {
+  DNS_MESSAGE,
+  DohResponse,
+  type DohConnection,
+  type DohReply,
+  type DohTarget,
+} from './doh-response.ts';
+import { ConnectionLostError } from './exchange.ts';
+import { Liveness } from './liveness.ts';
+import { WaitingLine } from './waiting-line.ts';
+
+/** A stream's window is the initial one of RFC 9113 §6.9.2: as large as the longest message. */
+const OPTIONS: ConnectionOptions = {
+  role: 'client',
+  settings: { enablePush: false, maxHeaderListSize: HEADER_LIST_LIMIT },
+  connectionWindow: 1 << 20,
+};
+
+/** DNS over HTTP/2: each question is a stream of one connection. */
+export class DohOverHttp2 implements DohConnection {
+  readonly #driver: Http2Driver;
+  readonly #target: DohTarget;
+  readonly #liveness: Liveness;
+  readonly #onEnd: () => void;
+  /** Questions above the streams that the server allows. */
+  readonly #line = new WaitingLine();
+  #isRetired = false;
+
+  /**
+   * Takes the link over.
+   * @param onEnd called once, when the connection takes no more questions.
+   */
+  constructor(link: ByteLink, target: DohTarget, clock: Clock, onEnd: () => void) {
+    this.#target = target;
+    this.#onEnd = onEnd;
+    this.#liveness = new Liveness(clock, (cause) => this.end(cause));
+    this.#driver = new Http2Driver(link, clock, OPTIONS, {
+      onPeerSettings: () => this.#line.next(),
+      onGoAway: () => {
+        this.#retire();
+        // Ends with the last question.
+        this.#driver.close();
+      },
+      onEnd: () => this.#retire(),
+    });
+    this.#driver.start();
+  }
+
+  async post(message: Buffer, signal: AbortSignal): Promise<DohReply> {
+    if (this.#isRetired) throw new ConnectionLostError();
+    this.#liveness.asked();
+    let stream: Http2Stream | undefined;
+    try {
+      stream = await this.#open(message.length, signal);
+      const question = new QuestionStream(stream, () => this.#liveness.heard());
+      stream.push(message, false);
+      stream.end();
+      return await unlessAborted(question.reply, signal, abortedDial);
+    } finally {
+      this.#liveness.settled();
+      stream?.reset(Http2ErrorCode.CANCEL);
+      this.#line.next();
+    }
+  }
+
+  end(cause?: Error): void {
+    this.#retire();
+    if (cause) this.#driver.abandon(cause);
+    else this.#driver.destroy();
+  }
+
+  #retire(): void {
+    if (this.#isRetired) return;
+    this.#isRetired = true;
+    this.#liveness.stop();
+    this.#line.fail(new ConnectionLostError());
+    this.#onEnd();
+  }
+
+  async #open(length: number, signal: AbortSignal): Promise<Http2Stream> {
+    const request = this.#request(length);
+    for (;;) {
+      if (this.#isRetired) throw new ConnectionLostError();
+      const stream = this.#driver.connection.request(request);
+      if (stream) {
+        this.#line.next();
+        return stream;
+      }
+      await this.#line.wait(signal);
+    }
+  }
+
+  #request(length: number): readonly Field[] {
+    return [
+      { name: ':method', value: 'POST' },
+      { name: ':scheme', value: 'https' },
+      { name: ':authority', value: this.#target.host },
+      { name: ':path', value: this.#target.path },
+      { name: 'content-type', value: DNS_MESSAGE },
+      { name: 'accept', value: DNS_MESSAGE },
+      { name: 'content-length', value: String(length) },
+    ];
+  }
+}
+
+/** The stream of one question. */
+class QuestionStream implements StreamHandler {
+  readonly reply: Promise<DohReply>;
+  readonly #stream: Http2Stream;
+  readonly #onHead: () => void;
+  readonly #settle = Promise.withResolvers<DohReply>();
+  #response: DohResponse | undefined;
+
+  /** @param onHead called when the head of the response has come. */
+  constructor(stream: Http2Stream, onHead: () => void) {
+    this.reply = this.#settle.promise;
+    this.#stream = stream;
+    this.#onHead = onHead;
+    stream.handler = this;
+  }
+
+  onResponse(status: number, fields: readonly Field[]): void {
+    this.#onHead();
+    try {
+      const type = valueOf(fields, 'content-type');
+      this.#response = new DohResponse(status, type, valueOf(fields, 'age'));
+    } catch (error) {
+      this.#fail(asError(error));
+    }
+  }
+
+  onReadable(): void {
+    const pieces = this.#stream.take(MAX_MESSAGE_SIZE);
+    const response = this.#response;
+    if (!response) return;
+    try {
+      for (const piece of pieces) response.push(piece);
+    } catch (error) {
+      this.#fail(asError(error));
+      return;
+    }
+    if (this.#stream.remoteEnded) this.#settle.resolve(response.reply);
+  }
+
+  onAbort(end: StreamEnd): void {
+    this.#settle.reject(new ConnectionLostError(causeOf(end)));
+  }
+
+  onTrailers(): void {
+    // They say nothing about the message.
+  }
+
+  onWritable(): void {
+    // A question is shorter than the queue.
+  }
+
+  onEndSent(): void {
+    // The response decides.
+  }
+
+  /** Fails without waiting for the rest of the response. */
+  #fail(error: Error): void {
+    this.#response = undefined;
+    this.#settle.reject(error);
+    this.#stream.reset(Http2ErrorCode.CANCEL);
+  }
+}
+
+/** Why a stream ended before its response; `undefined` where the server just closed the connection. */
+function causeOf({ by, code, cause }: StreamEnd): Error | undefined {
+  if (cause instanceof Http2Error) {
+    return new ProtocolError(`HTTP/2: ${cause.reason} (${cause.name})`);
+  }
+  if (cause || by === 'connection') return cause;
+  return new ProtocolError(`HTTP/2: the server reset the stream with ${http2ErrorName(code)}`);
+}

@@ -1,0 +1,200 @@
+import { asError } from '../../errors.ts';
+import { createDecoder, type BodyDecoder } from '../../http/http1/body.ts';
+import { combinedOf, listOf } from '../../http/http1/fields.ts';
+import { responseFraming } from '../../http/http1/framing.ts';
+import { parseStrictResponseHead } from '../../http/http1/head.ts';
+import { FIELD_LIMIT, HEAD_LIMIT, INTERIM_LIMIT } from '../../http/http1/limits.ts';
+import { HeadScanner, startsResponse } from '../../http/http1/read-head.ts';
+import { ProtocolError } from '../../net/errors.ts';
+import type { ByteLink } from '../../net/links/link.ts';
+import { freeChunk } from '../../net/links/spent-chunk.ts';
+import { DohResponse, type DohReply } from './doh-response.ts';
+import { ConnectionLostError } from './exchange.ts';
+
+export interface Http1LinkHandler {
+  /** The head of a response has come. */
+  onHead(): void;
+  /**
+   * Called once, when the link takes no more questions.
+   * @param lost why a question has lost its response with it; `undefined` where none has, or the
+   *   link was destroyed on purpose.
+   */
+  onClosed(link: Http1Link, lost: ConnectionLostError | undefined): void;
+}
+
+interface Pending extends PromiseWithResolvers<DohReply> {
+  readonly response: ResponseReader;
+}
+
+/** One connection of HTTP/1.1 to a DNS server, which carries one question at a time (RFC 9112 §9). */
+export class Http1Link {
+  readonly #link: ByteLink;
+  readonly #handler: Http1LinkHandler;
+  #pending: Pending | undefined;
+  #isClosed = false;
+
+  /** Takes the link over. */
+  constructor(link: ByteLink, handler: Http1LinkHandler) {
+    this.#link = link;
+    this.#handler = handler;
+    void this.#read();
+  }
+
+  /**
+   * Sends a request and waits for its response; only while no other one is waited for.
+   *
+   * @throws {ConnectionLostError} when the connection ended before the whole response.
+   * @throws {ProtocolError} when the response is not a DNS message; the link is closed then.
+   */
+  post(request: Uint8Array): Promise<DohReply> {
+    if (this.#isClosed) return Promise.reject(new ConnectionLostError());
+    const response = new ResponseReader(() => this.#handler.onHead());
+    this.#pending = { ...Promise.withResolvers<DohReply>(), response };
+    const { promise } = this.#pending;
+    this.#link.write(request)?.catch((error: unknown) => this.#lose(error));
+    return promise;
+  }
+
+  /** Closes it, with the question that it carries. */
+  destroy(cause?: unknown): void {
+    this.#close(new ConnectionLostError(cause), undefined);
+  }
+
+  async #read(): Promise<void> {
+    try {
+      for (;;) {
+        const chunk = await this.#link.read();
+        if (this.#isClosed) return;
+        if (!chunk) {
+          this.#end();
+          return;
+        }
+        this.#receive(chunk);
+        // Whatever is kept of it was copied.
+        freeChunk(chunk);
+      }
+    } catch (error) {
+      this.#lose(error);
+    }
+  }
+
+  #receive(chunk: Uint8Array): void {
+    const pending = this.#pending;
+    let used = 0;
+    try {
+      used = pending?.response.push(chunk) ?? 0;
+    } catch (error) {
+      this.#close(asError(error), undefined);
+      return;
+    }
+    if (!pending) {
+      this.destroy();
+    } else if (pending.response.isComplete) {
+      this.#pending = undefined;
+      if (!pending.response.persists || used < chunk.length) this.destroy();
+      pending.resolve(pending.response.reply);
+    }
+  }
+
+  /** The server has closed the connection. */
+  #end(): void {
+    const pending = this.#pending;
+    if (pending?.response.endsWithConnection !== true) {
+      this.#lose(undefined);
+      return;
+    }
+    this.#pending = undefined;
+    this.destroy();
+    pending.resolve(pending.response.reply);
+  }
+
+  #lose(cause: unknown): void {
+    const lost = new ConnectionLostError(cause);
+    this.#close(lost, this.#pending && lost);
+  }
+
+  #close(error: Error, lost: ConnectionLostError | undefined): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#link.destroy();
+    const pending = this.#pending;
+    this.#pending = undefined;
+    this.#handler.onClosed(this, lost);
+    pending?.reject(error);
+  }
+}
+
+/** Reads one response, wherever it is split into chunks. */
+class ResponseReader {
+  readonly #onHead: () => void;
+  #scanner = new HeadScanner(HEAD_LIMIT, startsResponse);
+  #interim = 0;
+  #response: DohResponse | undefined;
+  #body: BodyDecoder | undefined;
+  #persists = false;
+  #endsWithConnection = false;
+
+  constructor(onHead: () => void) {
+    this.#onHead = onHead;
+  }
+
+  get isComplete(): boolean {
+    return this.#body?.done === true;
+  }
+
+  /** Whether the connection can be used again after this response. */
+  get persists(): boolean {
+    return this.#persists;
+  }
+
+  /** Whether the body ends with the connection (RFC 9112 §6.3). */
+  get endsWithConnection(): boolean {
+    return this.#endsWithConnection;
+  }
+
+  /** The response, once it is complete. */
+  get reply(): DohReply {
+    if (!this.#response) throw new Error('the response has not come');
+    return this.#response.reply;
+  }
+
+  /**
+   * Takes the next chunk, which is not used after the call.
+   * @returns the number of its bytes that belong to the response.
+   * @throws {ProtocolError} when it is malformed, or no DNS message.
+   */
+  push(chunk: Uint8Array): number {
+    let at = 0;
+    while (!this.#body) {
+      if (at === chunk.length) return at;
+      const used = this.#scanner.push(chunk.subarray(at));
+      if (used === undefined) return chunk.length;
+      at += used;
+      this.#takeHead();
+    }
+    const pieces: Uint8Array[] = [];
+    at += this.#body.push(chunk.subarray(at), pieces);
+    for (const piece of pieces) this.#response?.push(piece);
+    return at;
+  }
+
+  #takeHead(): void {
+    const head = parseStrictResponseHead(this.#scanner.head, FIELD_LIMIT);
+    const { status, version, fields } = head;
+    if (status < 200 && status !== 101) {
+      if (++this.#interim > INTERIM_LIMIT) {
+        throw new ProtocolError('responded with nothing but interim responses');
+      }
+      this.#scanner = new HeadScanner(HEAD_LIMIT, startsResponse);
+      return;
+    }
+    this.#onHead();
+    const type = combinedOf(fields, 'content-type');
+    this.#response = new DohResponse(status, type, combinedOf(fields, 'age'));
+    const { body, certain } = responseFraming(head, 'POST');
+    this.#endsWithConnection = body.kind === 'until-close';
+    this.#persists =
+      certain && version === '1.1' && !listOf(fields, 'connection').includes('close');
+    this.#body = createDecoder(body);
+  }
+}

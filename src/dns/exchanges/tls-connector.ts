@@ -1,0 +1,55 @@
+import type { Endpoint } from '../../net/addresses/address.ts';
+import { DialError, toDialError } from '../../net/errors.ts';
+import type { WireCounter } from '../../net/links/link.ts';
+import type { Clock } from '../../net/time/clock.ts';
+import type { CaSpec } from '../../spec.ts';
+import {
+  secureClient,
+  type SecureClient,
+  type SecureConnection,
+} from '../../transports/tls/secure-client.ts';
+
+export interface TlsConnectorOptions {
+  /** What is dialled. */
+  readonly server: Endpoint;
+  /** Sent as SNI unless it is an IP address (RFC 6066 §3), and always verified. */
+  readonly serverName: string;
+  /** Trusted beside the system's certificates. */
+  readonly ca: CaSpec | undefined;
+  readonly clock: Clock;
+}
+
+/** Opens TLS connections to one DNS server, which it verifies. */
+export class TlsConnector {
+  readonly #options: TlsConnectorOptions;
+  readonly #alpn: readonly string[];
+  #client: SecureClient | undefined;
+
+  /** @param alpn protocols offered; none for no ALPN at all. */
+  constructor(options: TlsConnectorOptions, alpn: readonly string[]) {
+    this.#options = options;
+    this.#alpn = alpn;
+  }
+
+  /**
+   * @param onWire called with the byte counter of the connection, before the handshake.
+   * @throws {DialError} when the server is not reached, or its certificate is invalid.
+   */
+  async connect(
+    signal: AbortSignal,
+    onWire?: (wire: WireCounter) => void,
+  ): Promise<SecureConnection> {
+    const { server, serverName, ca, clock } = this.#options;
+    const spec = { serverName, allowInsecure: false, ca };
+    this.#client ??= secureClient(spec, this.#alpn, clock);
+    try {
+      return await this.#client.connect(server, (connect) => connect(server, { signal }), {
+        signal,
+        onWire,
+      });
+    } catch (error) {
+      const isOfServer = error instanceof DialError && error.code === 'upstream';
+      throw isOfServer ? toDialError(error.cause, server) : error;
+    }
+  }
+}

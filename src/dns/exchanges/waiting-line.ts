@@ -1,0 +1,39 @@
+import { abortedDial } from '../../net/errors.ts';
+import { unlessAborted } from '../../net/time/unless-aborted.ts';
+
+/** Questions that wait until a connection can take another one, first come first served. */
+export class WaitingLine {
+  readonly #waiting = new Set<PromiseWithResolvers<void>>();
+
+  get length(): number {
+    return this.#waiting.size;
+  }
+
+  /**
+   * Waits until `next` or `fail` reaches this question.
+   * @throws {DialError} when `signal` aborts.
+   */
+  async wait(signal: AbortSignal): Promise<void> {
+    const place = Promise.withResolvers<void>();
+    this.#waiting.add(place);
+    try {
+      await unlessAborted(place.promise, signal, abortedDial);
+    } finally {
+      this.#waiting.delete(place);
+    }
+  }
+
+  /** Resumes the question that has waited longest. */
+  next(): void {
+    const [first] = this.#waiting;
+    if (!first) return;
+    this.#waiting.delete(first);
+    first.resolve();
+  }
+
+  /** Rejects all. */
+  fail(error: Error): void {
+    for (const { reject } of this.#waiting) reject(error);
+    this.#waiting.clear();
+  }
+}

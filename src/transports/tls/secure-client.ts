@@ -1,0 +1,84 @@
+import type { Socket } from 'node:net';
+import type { Endpoint } from '../../net/addresses/address.ts';
+import type { Carrier, WireCounter } from '../../net/links/link.ts';
+import { endsOf, socketCarrier } from '../../net/sockets/node/socket-carrier.ts';
+import type { ConnectOptions } from '../../net/sockets/sockets.ts';
+import { systemSockets } from '../../net/sockets/system-sockets.ts';
+import type { Clock } from '../../net/time/clock.ts';
+import type { TlsClientSpec } from '../../spec.ts';
+import { carrierOver } from '../carrier-over.ts';
+import { TlsClient } from './client.ts';
+import { opensslClient } from './openssl.ts';
+
+/**
+ * Opens the TCP connection below: runs `connect` for each address of the server that is to be tried,
+ * and `discard` for connections that are not needed.
+ */
+export type TcpDial = <Made extends Carrier | Socket>(
+  connect: (address: Endpoint, options: ConnectOptions) => Promise<Made>,
+  discard: (made: Made) => void,
+) => Promise<Made>;
+
+export interface SecureDialOptions {
+  readonly signal: AbortSignal;
+  /** Called with the byte counter of the TCP connection, before the handshake. */
+  readonly onWire?: ((wire: WireCounter) => void) | undefined;
+}
+
+/** A TLS connection on which the server was authenticated. */
+export interface SecureConnection {
+  readonly carrier: Carrier;
+  /** The protocol that the server has chosen (RFC 7301). */
+  readonly alpn: string | undefined;
+}
+
+/** The client side of TLS towards one server. */
+export interface SecureClient {
+  /**
+   * Dials `server` and does the handshake; the connection is closed when it fails.
+   * @throws {DialError} of `dial`, or `upstream` when the server is not authenticated or the
+   *   handshake fails, with the reason as its cause.
+   */
+  connect(server: Endpoint, dial: TcpDial, options: SecureDialOptions): Promise<SecureConnection>;
+}
+
+/**
+ * TLS by OpenSSL on links of the kernel's sockets, or by Node on its own sockets where that is not
+ * available. Resumes the last session.
+ *
+ * @param alpn protocols offered; none for no ALPN at all.
+ */
+export function secureClient(
+  spec: TlsClientSpec,
+  alpn: readonly string[],
+  clock: Clock,
+): SecureClient {
+  const sockets = systemSockets();
+  const openssl = opensslClient(spec, alpn, clock);
+  if (openssl) {
+    return {
+      async connect(server, dial, { signal, onWire }) {
+        const below = await dial(
+          (address, options) => sockets.connect(address, options),
+          ({ link }) => link.destroy(),
+        );
+        onWire?.(below.wire);
+        const link = await openssl.connect(below.link, server, signal);
+        return { carrier: carrierOver(below, link), alpn: link.alpn };
+      },
+    };
+  }
+  const node = new TlsClient(spec, alpn, clock);
+  return {
+    async connect(server, dial, { signal, onWire }) {
+      const raw = await dial(
+        (address, options) => sockets.connectSocket(address, options),
+        (socket) => void socket.destroy(),
+      );
+      onWire?.(raw);
+      const socket = await node.connect(raw, server, signal);
+      const carrier = socketCarrier(socket, raw, endsOf(raw));
+      return { carrier, alpn: socket.alpnProtocol || undefined };
+    },
+  };
+}
