@@ -1,11 +1,10 @@
 import { messageOf } from '../errors.ts';
 import { OutboundVersion } from '../engine/outbound-version.ts';
 import { BalancerGroup, type GroupMember } from '../engine/balancer/group.ts';
-import type { GeoData } from '../engine/geo/geo-data.ts';
 import type { Exit, Plane } from '../engine/plane.ts';
 import type { RegexCache } from '../engine/router/tables/regex-set.ts';
 import { Router } from '../engine/router/router.ts';
-import { buildRouterTables, type RouterTables } from '../engine/router/tables/router-tables.ts';
+import type { RouterTables } from '../engine/router/tables/router-tables.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Endpoint } from '../net/addresses/address.ts';
 import type { Clock } from '../net/time/clock.ts';
@@ -16,7 +15,7 @@ import type { Steps, Turns } from '../net/time/turns.ts';
 import type { Dispatcher, InboundContext, Outbound } from '../protocols/contract.ts';
 import type { InboundMemory } from '../protocols/inbounds/inbound-memory.ts';
 import { outboundProtocol } from '../protocols/registry.ts';
-import type { BalancerSpec, InboundSpec, OutboundSpec, RoutingSpec } from '../spec.ts';
+import type { BalancerSpec, InboundSpec, OutboundSpec } from '../spec.ts';
 import { Acceptor, type StreamDeps } from '../transports/acceptor.ts';
 import { dialTcp, createDialer } from '../transports/dialer.ts';
 import { ApplyError } from './apply-error.ts';
@@ -148,20 +147,13 @@ export function buildBalancer(
  * @throws {ApplyError} `build_failed`.
  */
 export async function buildPlane(
-  route: RoutingSpec,
+  tables: RouterTables,
   exits: ReadonlyMap<string, Exit>,
   epoch: number,
-  resources: {
-    readonly regexes: RegexCache;
-    readonly geo: GeoData;
-    /** Made of `route` already. */
-    readonly tables: RouterTables | undefined;
-  },
+  regexes: RegexCache,
   turns: Turns,
 ): Promise<Plane> {
-  const { regexes, geo } = resources;
   try {
-    const tables = resources.tables ?? buildRouterTables(route, geo);
     const compiled = await turns.run(regexes.compileInSteps(tables.domains.patterns));
     return { epoch, routes: new Router(tables, { regexes, compiled }), exits };
   } catch (error) {

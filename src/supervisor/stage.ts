@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { OwnedResolver } from '../dns/cached-resolver.ts';
 import type { BalancerGroup } from '../engine/balancer/group.ts';
-import type { GeoData } from '../engine/geo/geo-data.ts';
 import { InboundRuntime } from '../engine/inbound-runtime.ts';
 import { LiveSessions } from '../engine/live-sessions.ts';
 import type { Plane } from '../engine/plane.ts';
@@ -16,7 +15,7 @@ import type { Steps, Turns } from '../net/time/turns.ts';
 import type { Dispatcher, InboundHandler } from '../protocols/contract.ts';
 import { InboundMemory } from '../protocols/inbounds/inbound-memory.ts';
 import type { SessionProtocol } from '../protocols/protocol.ts';
-import type { InboundSpec, InboundStreamSpec, RoutingSpec } from '../spec.ts';
+import type { InboundSpec, InboundStreamSpec } from '../spec.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 import {
   buildAcceptor,
@@ -117,11 +116,7 @@ export interface StageDeps {
  */
 export async function stagePlan(
   plan: Plan,
-  routing: {
-    readonly route: RoutingSpec;
-    readonly geo: GeoData;
-    readonly tables: RouterTables | undefined;
-  },
+  tables: RouterTables,
   running: RunningResources,
   turns: Turns,
   deps: StageDeps,
@@ -141,14 +136,13 @@ export async function stagePlan(
     balancers.set(spec.tag, reused ?? buildBalancer(spec, outbounds, before, outboundDeps));
     if (turns.due) await turns.next();
   }
-  const { route, geo, tables } = routing;
   const plane =
     (plan.route === 'reuse' ? running.plane : undefined) ??
     (await buildPlane(
-      route,
+      tables,
       await turns.run(exitsOf(outbounds, balancers)),
       (running.plane?.epoch ?? 0) + 1,
-      { regexes, geo, tables },
+      regexes,
       turns,
     ));
   const inbounds = await stageInbounds(plan, running, turns, deps);

@@ -1,9 +1,7 @@
 import { Dispatcher } from '../engine/dispatcher.ts';
 import { DnsOutbound } from '../engine/dns-outbound.ts';
 import type { BalancerGroup } from '../engine/balancer/group.ts';
-import type { GeoData } from '../engine/geo/geo-data.ts';
 import type { Plane } from '../engine/plane.ts';
-import type { RouterTables } from '../engine/router/tables/router-tables.ts';
 import type { RegexCache } from '../engine/router/tables/regex-set.ts';
 import { createResolver } from '../dns/create-resolver.ts';
 import { messageOf } from '../errors.ts';
@@ -14,12 +12,11 @@ import type { OwnListeners } from '../net/loop-guard/own-listeners.ts';
 import { systemSockets } from '../net/sockets/system-sockets.ts';
 import { Turns, type Steps } from '../net/time/turns.ts';
 import type { OwnedResolver } from '../dns/cached-resolver.ts';
-import type { DnsSpec, Spec } from '../spec.ts';
+import type { DnsSpec } from '../spec.ts';
 import { accountsOf, NO_ACCOUNTS, type Accounts } from '../protocols/users/standing.ts';
 import { Tracker } from '../tracker/tracker.ts';
 import { UnauthenticatedClients } from '../transports/unauthenticated-clients.ts';
 import { ApplyError } from './apply-error.ts';
-import { compareSpecs } from './compare.ts';
 import type { BuiltOutbound } from './build.ts';
 import { Departures, type LiveSide } from './departures.ts';
 import { inboundFacts, type InboundFacts, type ProtocolOf } from './inbound-facts.ts';
@@ -38,6 +35,7 @@ import {
   type Staged,
 } from './stage.ts';
 import { runningInbound, wantedListeners } from './wanted-listeners.ts';
+import type { Wanted } from './wanted.ts';
 
 export interface SupervisorDeps {
   readonly clock: Clock;
@@ -48,14 +46,6 @@ export interface SupervisorDeps {
   readonly regexes: RegexCache;
   /** Finds the protocols of inbounds; in the registry when left out. */
   readonly protocolOf?: ProtocolOf | undefined;
-}
-
-/** What is to run: the configuration and the lists that its rules take from geo files. */
-export interface Wanted {
-  readonly spec: Spec;
-  readonly geo: GeoData;
-  /** The routes of `spec` as tables, where they have been built already. */
-  readonly tables?: RouterTables | undefined;
 }
 
 export interface ApplyOptions {
@@ -82,7 +72,8 @@ export class Supervisor {
   readonly #facts: InboundFacts;
   readonly #departures = new Departures();
   readonly #newcomers = UnauthenticatedClients.within(systemSockets().descriptorLimit);
-  #spec: Spec | undefined;
+  /** The configuration in force. */
+  #applied: Wanted | undefined;
   #outbounds: ReadonlyMap<string, BuiltOutbound> = new Map();
   #balancers: ReadonlyMap<string, BalancerGroup> = new Map();
   #inbounds: ReadonlyMap<string, RunningInbound> = new Map();
@@ -118,11 +109,13 @@ export class Supervisor {
    */
   async apply(wanted: Wanted, { leaving = [], bound }: ApplyOptions = {}): Promise<AppliedReport> {
     this.#refuseStopped();
-    const { spec } = wanted;
     const turns = new Turns(this.#deps.clock);
-    const same = await compareSpecs(this.#spec, spec, this.#facts.usersOf, turns);
-    const running = { spec: this.#spec, versions: this.#versions, failed: this.#failedInbounds() };
-    const plan = await turns.run(planReload(running, spec, this.#facts, same));
+    const running = {
+      applied: this.#applied,
+      versions: this.#versions,
+      failed: this.#failedInbounds(),
+    };
+    const plan = await turns.run(planReload(running, wanted, this.#facts));
     this.#refuseDisruption(plan);
     const staged = await this.#stage(wanted, plan, turns);
     const changes = await turns.run(this.#changesBy(staged));
@@ -141,7 +134,7 @@ export class Supervisor {
       await turns.run(disposeStaged(plan, staged));
       throw error;
     }
-    const accounts = this.#commit(spec, plan, staged, exchange);
+    const accounts = this.#commit(wanted, plan, staged, exchange);
     // Not awaited: there may be thousands of members.
     void startAll(changes.startedGroups, new Turns(this.#deps.clock));
     const onFailure = (error: unknown): void => {
@@ -160,8 +153,8 @@ export class Supervisor {
    */
   async check(wanted: Wanted): Promise<void> {
     const turns = new Turns(this.#deps.clock);
-    const nothing = { spec: undefined, versions: new Map<string, number>() };
-    const plan = await turns.run(planReload(nothing, wanted.spec, this.#facts));
+    const nothing = { applied: undefined, versions: new Map<string, number>() };
+    const plan = await turns.run(planReload(nothing, wanted, this.#facts));
     const staged = await this.#stage(wanted, plan, turns);
     await turns.run(disposeStaged(plan, staged));
   }
@@ -218,14 +211,14 @@ export class Supervisor {
     this.#stopping.signal.throwIfAborted();
   }
 
-  #stage({ spec, geo, tables }: Wanted, plan: Plan, turns: Turns): Promise<Staged> {
+  #stage({ spec, tables }: Wanted, plan: Plan, turns: Turns): Promise<Staged> {
     const running: RunningResources = {
       outbounds: this.#outbounds,
       balancers: this.#balancers,
       inbounds: this.#inbounds,
       plane: this.#plane,
     };
-    return stagePlan(plan, { route: spec.route, geo, tables }, running, turns, {
+    return stagePlan(plan, tables, running, turns, {
       ...this.#deps,
       tracker: this.tracker,
       dispatcher: this.#dispatcher,
@@ -277,14 +270,14 @@ export class Supervisor {
    * @returns the accounts that may have changed, whose sessions without a flow are to end.
    */
   #commit(
-    spec: Spec,
+    wanted: Wanted,
     plan: Plan,
     staged: Staged,
     exchange: ListenerExchange,
   ): ReadonlySet<Accounts> {
     const { resolver, outbounds, balancers, plane, handlers, streamChanges } = staged;
     if (resolver) this.#resolver.swap(resolver);
-    this.#spec = spec;
+    this.#applied = wanted;
     this.#outbounds = outbounds;
     this.#balancers = balancers;
     this.#plane = plane;
