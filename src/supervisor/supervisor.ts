@@ -10,22 +10,23 @@ import type { Clock } from '../net/time/clock.ts';
 import { LinkClosedError } from '../net/errors.ts';
 import type { OwnListeners } from '../net/loop-guard/own-listeners.ts';
 import { systemSockets } from '../net/sockets/system-sockets.ts';
-import { Turns, type Steps } from '../net/time/turns.ts';
+import { Turns } from '../net/time/turns.ts';
 import type { OwnedResolver } from '../dns/cached-resolver.ts';
 import type { DnsSpec } from '../spec.ts';
-import { accountsOf, NO_ACCOUNTS, type Accounts } from '../protocols/users/standing.ts';
+import type { Accounts } from '../protocols/users/standing.ts';
 import { Tracker } from '../tracker/tracker.ts';
 import { UnauthenticatedClients } from '../transports/unauthenticated-clients.ts';
 import { ApplyError } from './apply-error.ts';
 import type { BuiltOutbound } from './build.ts';
 import { Departures, type LiveSide } from './departures.ts';
 import { inboundFacts, type InboundFacts, type ProtocolOf } from './inbound-facts.ts';
-import type { InboundMemory } from '../protocols/inbounds/inbound-memory.ts';
 import { inboundProtocol } from '../protocols/registry.ts';
 import type { LeavingListener } from './inbound-listener.ts';
 import { disruptive, ListenerExchange, type FreedListener } from './listener-exchange.ts';
 import { planReload, reportOf, type InboundStep, type Plan } from './plan.ts';
 import type { AppliedReport } from './reload-report.ts';
+import { replaceAccounts } from './replace-accounts.ts';
+import { changesBetween, endReplaced, startGroups } from './replaced-resources.ts';
 import { ResolverHandle } from './resolver-handle.ts';
 import {
   disposeStaged,
@@ -118,7 +119,7 @@ export class Supervisor {
     const plan = await turns.run(planReload(running, wanted, this.#facts));
     this.#refuseDisruption(plan);
     const staged = await this.#stage(wanted, plan, turns);
-    const changes = await turns.run(this.#changesBy(staged));
+    const changes = await turns.run(changesBetween(this.#running, staged));
     const exchange = new ListenerExchange(this.#freedBy(plan), leaving, this.#deps.log);
     const { signal } = this.#stopping;
     try {
@@ -136,12 +137,12 @@ export class Supervisor {
     }
     const accounts = this.#commit(wanted, plan, staged, exchange);
     // Not awaited: there may be thousands of members.
-    void startAll(changes.startedGroups, new Turns(this.#deps.clock));
+    void startGroups(changes.startedGroups, new Turns(this.#deps.clock));
     const onFailure = (error: unknown): void => {
       this.#deps.log.error(`the session of a removed account goes on: ${messageOf(error)}`);
     };
     for (const changed of accounts) await changed.endRemoved(turns, onFailure);
-    await turns.run(endAll(changes));
+    await turns.run(endReplaced(changes));
     return turns.run(reportOf(plan));
   }
 
@@ -212,13 +213,7 @@ export class Supervisor {
   }
 
   #stage({ spec, tables }: Wanted, plan: Plan, turns: Turns): Promise<Staged> {
-    const running: RunningResources = {
-      outbounds: this.#outbounds,
-      balancers: this.#balancers,
-      inbounds: this.#inbounds,
-      plane: this.#plane,
-    };
-    return stagePlan(plan, tables, running, turns, {
+    return stagePlan(plan, tables, this.#running, turns, {
       ...this.#deps,
       tracker: this.tracker,
       dispatcher: this.#dispatcher,
@@ -228,6 +223,15 @@ export class Supervisor {
       resolver: this.#resolver,
       createResolver: () => this.#createResolver(spec.dns),
     });
+  }
+
+  get #running(): RunningResources {
+    return {
+      outbounds: this.#outbounds,
+      balancers: this.#balancers,
+      inbounds: this.#inbounds,
+      plane: this.#plane,
+    };
   }
 
   #failedInbounds(): Set<string> {
@@ -257,14 +261,6 @@ export class Supervisor {
     return [...left, ...this.#departures.freed];
   }
 
-  *#changesBy({ outbounds, balancers }: Staged): Steps<Changes> {
-    return {
-      retired: yield* notIn(this.#outbounds, outbounds),
-      stoppedGroups: yield* notIn(this.#balancers, balancers),
-      startedGroups: yield* notIn(balancers, this.#balancers),
-    };
-  }
-
   /**
    * Pointer swaps, in one turn of the event loop; then removed listeners close or drain.
    * @returns the accounts that may have changed, whose sessions without a flow are to end.
@@ -275,7 +271,7 @@ export class Supervisor {
     staged: Staged,
     exchange: ListenerExchange,
   ): ReadonlySet<Accounts> {
-    const { resolver, outbounds, balancers, plane, handlers, streamChanges } = staged;
+    const { resolver, outbounds, balancers, plane } = staged;
     if (resolver) this.#resolver.swap(resolver);
     this.#applied = wanted;
     this.#outbounds = outbounds;
@@ -285,21 +281,23 @@ export class Supervisor {
       this.#versions.set(outbound.tag, version);
     }
     const before = this.#inbounds;
-    for (const [tag, handler] of handlers) {
+    for (const [tag, next] of staged.inbounds) {
       const running = before.get(tag);
-      if (running?.kind === 'carriers') running.runtime.swap(handler);
+      if (next.kind === 'sessions' || running?.kind !== 'carriers') continue;
+      running.runtime.swap(next.handler);
+      if (next.kind === 'handler') next.changeStream?.();
     }
-    for (const change of streamChanges.values()) change();
     const { listeners, left } = exchange.commit();
     const inbounds = new Map<string, RunningInbound>();
     for (const { action, spec: inbound } of plan.inbounds) {
       const { tag } = inbound;
-      const old = before.get(tag);
-      const running = runningInbound(inbound, staged, old, listeners.get(tag));
+      const next = staged.inbounds.get(tag);
+      const running = runningInbound(inbound, next, before.get(tag), listeners.get(tag));
       if (!running) continue; // a step has either been staged or runs already
       inbounds.set(tag, running);
-      const ready = staged.sessions.get(tag)?.ready;
-      if (action === 'swap' && ready && running.kind === 'sessions') running.listener.swap(ready);
+      if (action === 'swap' && next?.kind === 'sessions' && running.kind === 'sessions') {
+        running.listener.swap(next.ready);
+      }
       if (action !== 'swap' && action !== 'reuse') {
         this.#deps.log.info(`inbound ${tag} listening on ${running.listener.address}`, {
           inbound: tag,
@@ -319,26 +317,7 @@ export class Supervisor {
         this.#departures.awaitSessions(running.runtime);
       }
     }
-    return this.#replaceAccounts(before, inbounds, staged);
-  }
-
-  /** Runtimes replace theirs as they get a new handler. */
-  #replaceAccounts(
-    before: ReadonlyMap<string, RunningInbound>,
-    inbounds: ReadonlyMap<string, RunningInbound>,
-    { handlers, sessions }: Staged,
-  ): ReadonlySet<Accounts> {
-    const changed = new Set<Accounts>();
-    for (const [tag, inbound] of before) {
-      const accounts = accountsOf(memoryOf(inbound));
-      const isGone = inbounds.get(tag)?.kind !== inbound.kind;
-      if (isGone) accounts.replace(NO_ACCOUNTS);
-      if (isGone || handlers.has(tag) || sessions.has(tag)) changed.add(accounts);
-    }
-    for (const { memory, ready } of sessions.values()) {
-      accountsOf(memory).replace(ready.server.accounts ?? NO_ACCOUNTS);
-    }
-    return changed;
+    return replaceAccounts(before, inbounds, staged.inbounds);
   }
 
   #createResolver(spec: DnsSpec): OwnedResolver {
@@ -349,51 +328,6 @@ export class Supervisor {
 
 const sideOf = (inbound: RunningInbound): LiveSide =>
   inbound.kind === 'carriers' ? inbound.runtime : inbound.listener;
-
-const memoryOf = (inbound: RunningInbound): InboundMemory =>
-  inbound.kind === 'carriers' ? inbound.runtime.memory : inbound.memory;
-
-/** What begins and ends with a reload. */
-interface Changes {
-  readonly retired: readonly BuiltOutbound[];
-  readonly stoppedGroups: readonly BalancerGroup[];
-  readonly startedGroups: readonly BalancerGroup[];
-}
-
-/** Members whose probes begin in one turn: each opens a connection, most of it after its start. */
-const PROBES_A_TURN = 16;
-
-async function startAll(groups: readonly BalancerGroup[], turns: Turns): Promise<void> {
-  let started = 0;
-  for (const group of groups) {
-    for (const _ of group.start()) {
-      started++;
-      if (started % PROBES_A_TURN === 0) await turns.next();
-    }
-  }
-}
-
-/** Stops and drains what was replaced. */
-function* endAll({ retired, stoppedGroups }: Changes): Steps<void> {
-  for (const group of stoppedGroups) {
-    group.stop();
-    yield;
-  }
-  for (const { version } of retired) {
-    version.retire();
-    yield;
-  }
-}
-
-/** The values of one map that another does not hold under the same key. */
-function* notIn<T>(items: ReadonlyMap<string, T>, others: ReadonlyMap<string, T>): Steps<T[]> {
-  const found: T[] = [];
-  for (const [tag, item] of items) {
-    if (others.get(tag) !== item) found.push(item);
-    yield;
-  }
-  return found;
-}
 
 const leavesListener = ({ action }: InboundStep): boolean =>
   action === 'rebind' || action === 'restart';
