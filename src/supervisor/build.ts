@@ -14,6 +14,7 @@ import type { Resolver } from '../net/addresses/resolver.ts';
 import type { Steps, Turns } from '../net/time/turns.ts';
 import type { Dispatcher, InboundContext, Outbound } from '../protocols/contract.ts';
 import type { InboundMemory } from '../protocols/inbounds/inbound-memory.ts';
+import { isSteps, type Built } from '../protocols/protocol.ts';
 import { outboundProtocol } from '../protocols/registry.ts';
 import type { BalancerSpec, InboundSpec, OutboundSpec } from '../spec.ts';
 import { Acceptor, type StreamDeps } from '../transports/acceptor.ts';
@@ -77,17 +78,18 @@ export function buildOutbound(
 }
 
 /** Builds the handler or the server of an inbound in turns. @throws {ApplyError} `build_failed`. */
-export async function buildInbound<Built>(
+export async function buildInbound<T extends object>(
   { tag, settings, sniffing, listen }: InboundSpec,
-  side: { create(settings: unknown, context: InboundContext): Steps<Built> },
+  side: { create(settings: unknown, context: InboundContext): Built<T> },
   deps: BuildDeps & { readonly dispatcher: Dispatcher; readonly memory: InboundMemory },
   turns: Turns,
-): Promise<Built> {
+): Promise<T> {
   const { dispatcher, memory, clock, log } = deps;
   const unixSocket = listen.kind === 'unix';
   try {
     const context = { tag, sniffing, unixSocket, dispatcher, memory, clock, log };
-    return await turns.run(side.create(settings, context));
+    const built = side.create(settings, context);
+    return isSteps(built) ? await turns.run(built) : built;
   } catch (error) {
     throw failedBuild(`inbound ${tag}`, error);
   }
