@@ -1,3 +1,4 @@
+import type { KeptObjects } from '../collections/kept-objects.ts';
 import { messageOf } from '../errors.ts';
 import { OutboundVersion } from '../engine/outbound-version.ts';
 import { BalancerGroup, type GroupMember } from '../engine/balancer/group.ts';
@@ -30,6 +31,8 @@ export interface BuiltOutbound {
 interface OutboundDeps extends BuildDeps {
   readonly resolver: Resolver;
   readonly ownListeners: OwnListeners;
+  /** What outbounds share across reloads. */
+  readonly shared: KeptObjects;
 }
 
 interface BuildDeps {
@@ -41,7 +44,7 @@ interface BuildDeps {
 export function buildOutbound(
   spec: OutboundSpec,
   version: number,
-  { clock, log, resolver, ownListeners }: OutboundDeps,
+  { clock, log, resolver, ownListeners, shared }: OutboundDeps,
 ): BuiltOutbound {
   const { tag, addressFamily: family } = spec;
   const upstream = upstreamOf(spec);
@@ -54,6 +57,7 @@ export function buildOutbound(
       clock,
       log,
       ownListeners,
+      shared,
       server: upstream,
       dial: async ({ signal, origin }) => {
         if (!dialer) throw new RangeError(`outbound ${tag} has no server to dial`);

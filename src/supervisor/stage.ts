@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { KeptObjects } from '../collections/kept-objects.ts';
 import type { OwnedResolver } from '../dns/cached-resolver.ts';
 import type { BalancerGroup } from '../engine/balancer/group.ts';
 import { InboundRuntime } from '../engine/inbound-runtime.ts';
@@ -111,6 +112,7 @@ export interface StageDeps {
   readonly protocolOf: ProtocolOf;
   readonly facts: InboundFacts;
   readonly newcomers: UnauthenticatedClients;
+  readonly shared: KeptObjects;
   /** What outbounds resolve with, whichever resolver is behind it. */
   readonly resolver: Resolver;
   /** Makes the resolver of the wanted configuration. */
@@ -130,8 +132,8 @@ export async function stagePlan(
   turns: Turns,
   deps: StageDeps,
 ): Promise<Staged> {
-  const { clock, log, ownListeners, regexes, resolver } = deps;
-  const outboundDeps = { clock, log, ownListeners, resolver };
+  const { clock, log, ownListeners, regexes, resolver, shared } = deps;
+  const outboundDeps = { clock, log, ownListeners, resolver, shared };
   const outbounds = new Map<string, BuiltOutbound>();
   for (const { action, spec, version } of plan.outbounds) {
     const reused = action === 'reuse' ? running.outbounds.get(spec.tag) : undefined;

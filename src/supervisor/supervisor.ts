@@ -1,3 +1,4 @@
+import { KeptObjects } from '../collections/kept-objects.ts';
 import { Dispatcher } from '../engine/dispatcher.ts';
 import { DnsOutbound } from '../engine/dns-outbound.ts';
 import type { BalancerGroup } from '../engine/balancer/group.ts';
@@ -72,6 +73,7 @@ export class Supervisor {
   readonly #protocolOf: ProtocolOf;
   readonly #facts: InboundFacts;
   readonly #departures = new Departures();
+  readonly #shared = new KeptObjects();
   readonly #newcomers = UnauthenticatedClients.within(systemSockets().descriptorLimit);
   /** The configuration in force. */
   #applied: Wanted | undefined;
@@ -220,6 +222,7 @@ export class Supervisor {
       protocolOf: this.#protocolOf,
       facts: this.#facts,
       newcomers: this.#newcomers,
+      shared: this.#shared,
       resolver: this.#resolver,
       createResolver: () => this.#createResolver(spec.dns),
     });
