@@ -1,5 +1,5 @@
 import { KeptObjects } from '../collections/kept-objects.ts';
-import { Dispatcher } from '../engine/dispatcher.ts';
+import { FlowDispatcher } from '../engine/flow-dispatcher.ts';
 import { DnsOutbound } from '../engine/dns-outbound.ts';
 import type { BalancerGroup } from '../engine/balancer/group.ts';
 import type { Plane } from '../engine/plane.ts';
@@ -67,7 +67,7 @@ export interface ApplyOptions {
 export class Supervisor {
   readonly tracker: Tracker;
   readonly #deps: SupervisorDeps;
-  readonly #dispatcher: Dispatcher;
+  readonly #dispatcher: FlowDispatcher;
   readonly #resolver: ResolverHandle;
   readonly #versions = new Map<string, number>();
   readonly #protocolOf: ProtocolOf;
@@ -90,7 +90,7 @@ export class Supervisor {
     this.#facts = inboundFacts(this.#protocolOf);
     this.tracker = new Tracker(deps.clock);
     this.#resolver = new ResolverHandle(this.#createResolver({ backend: 'system' }));
-    this.#dispatcher = new Dispatcher({
+    this.#dispatcher = new FlowDispatcher({
       tracker: this.tracker,
       clock: deps.clock,
       log: deps.log,

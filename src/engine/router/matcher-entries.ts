@@ -27,7 +27,7 @@ export const NO_MATCHERS: RuleSpec = {
 };
 
 /** The entries of one matcher of a rule, in the order of the configuration. */
-export const entriesOf = (rule: RuleSpec, key: MatcherKey): readonly MatcherEntry[] =>
+export const matcherEntries = (rule: RuleSpec, key: MatcherKey): readonly MatcherEntry[] =>
   ENTRIES[key](rule);
 
 const each = <T>(
