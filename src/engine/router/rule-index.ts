@@ -1,3 +1,4 @@
+import { packLists } from './tables/pack-lists.ts';
 import {
   QUERY_FIELDS,
   type Condition,
@@ -51,7 +52,10 @@ export function buildRuleIndex(rules: readonly IndexedRule[]): RuleIndexData {
   return {
     numbers,
     always: Uint32Array.from(always),
-    filed: Array.from(filed, ([field, lists]) => inOneRow(field, lists)),
+    filed: Array.from(filed, ([field, lists]) => {
+      const { items: rules, ends } = packLists(lists);
+      return { field, rules, ends };
+    }),
   };
 }
 
@@ -97,18 +101,4 @@ function anchorOf(conditions: readonly Condition[]): Condition | undefined {
     if (condition) return condition;
   }
   return undefined;
-}
-
-/** `lists` may have holes: lists under which nothing is filed. */
-function inOneRow(
-  field: QueryField,
-  lists: readonly (readonly number[] | undefined)[],
-): FiledRules {
-  const rules: number[] = [];
-  const ends = new Uint32Array(lists.length);
-  for (const [list, filed] of lists.entries()) {
-    for (const rule of filed ?? []) rules.push(rule);
-    ends[list] = rules.length;
-  }
-  return { field, ends, rules: Uint32Array.from(rules) };
 }
