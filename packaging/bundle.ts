@@ -12,7 +12,7 @@ const IN_PACKAGE: Substitutes = {
 
 const IN_EXECUTABLE: Substitutes = {
   'src/platform/addons.ts': 'packaging/substitutes/executable/addons.ts',
-  'src/app/aside/start-thread.ts': 'packaging/substitutes/executable/start-thread.ts',
+  'src/app/loading/start-thread.ts': 'packaging/substitutes/executable/start-thread.ts',
   'packaging/substitutes/package/assets.ts': 'packaging/substitutes/executable/assets.ts',
 };
 
@@ -26,7 +26,7 @@ const REQUIRE =
  */
 export const bundlePackage = (folder: string): Promise<Metafile> =>
   bundle(IN_PACKAGE, {
-    entryPoints: ['src/main.ts', 'src/index.ts', 'src/app/aside/thread-main.ts'],
+    entryPoints: ['src/main.ts', 'src/index.ts', 'src/app/loading/thread-main.ts'],
     entryNames: '[name]',
     outdir: folder,
     format: 'esm',
@@ -39,7 +39,7 @@ export const bundlePackage = (folder: string): Promise<Metafile> =>
 /** The two scripts of the executable: `executable-main.js` and `thread-main.js`. */
 export const bundleExecutable = (folder: string): Promise<Metafile> =>
   bundle(IN_EXECUTABLE, {
-    entryPoints: ['packaging/executable-main.ts', 'src/app/aside/thread-main.ts'],
+    entryPoints: ['packaging/executable-main.ts', 'src/app/loading/thread-main.ts'],
     entryNames: '[name]',
     outdir: folder,
     format: 'cjs',

@@ -183,16 +183,6 @@ export interface RoutingSpec {
    * among `rules`; a switch of a group without any is a change of the route all the same.
    */
   readonly groups?: readonly RouteGroupSpec[];
-  /** Of rules that have been made into tables elsewhere; `rules` is empty then. */
-  readonly elsewhere?: RulesElsewhere;
-}
-
-/** Identifies rules whose data is not here. */
-export interface RulesElsewhere {
-  /** Of the whole route, in hex. */
-  readonly sha256: string;
-  /** The tags that they name. */
-  readonly exits: readonly string[];
 }
 
 export interface RouteGroupSpec {

@@ -6,7 +6,6 @@ import {
 } from '../api/contract.ts';
 import type { IfMatch } from '../api/if-match.ts';
 import { ApiLifecycle } from '../api/http/lifecycle.ts';
-import type { LoadedConfig } from '../config/load-config.ts';
 import type { RegexCache } from '../engine/router/tables/regex-set.ts';
 import { linesOf } from '../log/output.ts';
 import type { Logger } from '../log/logger.ts';
@@ -17,14 +16,14 @@ import { ApplyError } from '../supervisor/apply-error.ts';
 import { Supervisor } from '../supervisor/supervisor.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 import { VERSION } from '../version.ts';
-import { attachConfig, detachConfig } from './aside/detached-config.ts';
 import { logHints } from './log/error-lines.ts';
 import { FileLog } from './log/file-log.ts';
-import { loadAside } from './aside/load-aside.ts';
+import { ConfigLoader } from './loading/config-loader.ts';
+import { ConfigThread } from './loading/config-thread.ts';
+import type { PreparedConfig } from './loading/prepared-config.ts';
 import { Picker } from './picker.ts';
 import { failedOutcome, outcomeOf, type ReloadOutcome } from './outcomes.ts';
 import { Reloader } from './reloader.ts';
-import { ConfigThread } from './aside/thread.ts';
 import { WarningLog } from './log/warning-log.ts';
 
 export interface InstanceOptions {
@@ -61,12 +60,14 @@ export class Instance implements ControlledApp {
   /** `[log].level` of the last configuration that was applied. */
   #logLevel: string | undefined;
   readonly #thread = new ConfigThread();
+  readonly #loader: ConfigLoader;
   /** The result of checking the current pick, and the files that it was read from. */
-  #checked: { readonly loaded: LoadedConfig; readonly files: FileLog } | undefined;
+  #checked: { readonly loaded: PreparedConfig; readonly files: FileLog } | undefined;
 
   constructor(options: InstanceOptions) {
     const { configPath, log, regexes } = options;
     this.#options = options;
+    this.#loader = ConfigLoader.beside(this.#thread, options);
     const ownListeners = new OwnListeners();
     this.#log = log.target('svc_app::instance');
     this.#warnings = new WarningLog(this.#log);
@@ -75,7 +76,7 @@ export class Instance implements ControlledApp {
     this.#picker = new Picker(configPath, {
       check: (bytes) => this.#check(bytes),
       reload: () => this.reload(),
-      thread: this.#thread,
+      loader: this.#loader,
     });
     this.#api = new ApiLifecycle(this, log, ownListeners);
   }
@@ -99,10 +100,10 @@ export class Instance implements ControlledApp {
    * @param files that `loaded` was read from
    * @throws {WeirError} when something cannot be built or bound; nothing runs then
    */
-  async start(loaded: LoadedConfig, files: FileLog): Promise<void> {
+  async start(loaded: PreparedConfig, files: FileLog): Promise<void> {
     this.#reloader = this.#createReloader(files);
     try {
-      await this.#supervisor.apply(lean(loaded), { bound: () => this.#api.start(loaded.api) });
+      await this.#supervisor.apply(loaded, { bound: () => this.#api.start(loaded.api) });
     } catch (error) {
       await this.#api.stop();
       await this.#supervisor.stop(0);
@@ -209,7 +210,7 @@ export class Instance implements ControlledApp {
   }
 
   /** Once for each other level that a reload finds: the one of the start stays in force. */
-  #logUnreadLevel({ spec: { log } }: LoadedConfig): void {
+  #logUnreadLevel({ spec: { log } }: PreparedConfig): void {
     if (log.level === this.#logLevel) return;
     this.#logLevel = log.level;
     this.#log.warn(
@@ -218,7 +219,7 @@ export class Instance implements ControlledApp {
   }
 
   /** Once for as long as the section exists. */
-  #logIgnoredApi({ apiIgnored }: LoadedConfig): void {
+  #logIgnoredApi({ apiIgnored }: PreparedConfig): void {
     if (apiIgnored && !this.#apiIgnored) {
       this.#log.info('[api] is not served here: calls are made directly');
     }
@@ -236,7 +237,7 @@ export class Instance implements ControlledApp {
   }
 
   /** A pick that has just been checked is not parsed again unless one of its files has changed. */
-  async #loadOnce(files: FileLog): Promise<LoadedConfig> {
+  async #loadOnce(files: FileLog): Promise<PreparedConfig> {
     const checked = this.#checked;
     this.#checked = undefined;
     if (!checked || !(await checked.files.unchanged())) return this.#load(files);
@@ -244,15 +245,8 @@ export class Instance implements ControlledApp {
     return checked.loaded;
   }
 
-  #load(files: FileLog, bytes?: Uint8Array): Promise<LoadedConfig> {
-    const { configPath, regexes, serveApi } = this.#options;
+  #load(files: FileLog, bytes?: Uint8Array): Promise<PreparedConfig> {
     const { signal } = this.#stopping;
-    return loadAside(configPath, { files, regexes, bytes, serveApi, thread: this.#thread, signal });
+    return this.#loader.load(this.#options.configPath, { files, bytes, signal });
   }
 }
-
-/** More rules than this are dropped once their tables are built: comparing them would delay a reload. */
-const MANY_RULES = 256;
-
-const lean = (loaded: LoadedConfig): LoadedConfig =>
-  loaded.spec.route.rules.length > MANY_RULES ? attachConfig(detachConfig(loaded)) : loaded;

@@ -41,7 +41,7 @@ export function summaryOf(report: AppliedReport): string {
 }
 
 /** The log line of a failed reload. `error` is what the reload rejected with. */
-export function failureLine(error: Error): string {
+export function reloadFailureLine(error: Error): string {
   const { cause } = error;
   if (cause instanceof ApplyError && cause.code === 'disruptive') {
     return `reload refused, ${KEEPING}: ${cause.message}`;
@@ -69,5 +69,5 @@ export const outcomeOf = (report: ReloadReport): ReloadOutcome =>
 /** @param error what the reload rejected with. */
 export const failedOutcome = (error: unknown): ReloadOutcome => ({
   kind: 'failed',
-  line: failureLine(error instanceof Error ? error : new Error(messageOf(error))),
+  line: reloadFailureLine(error instanceof Error ? error : new Error(messageOf(error))),
 });

@@ -15,16 +15,16 @@ import { toControlError, toReadError } from './outcomes.ts';
 import { FileLog } from './log/file-log.ts';
 import { Mutex } from './mutex.ts';
 import { replaceFile, systemFiles, type ReplaceFileSystem } from './replace-file.ts';
-import type { ConfigThread } from './aside/thread.ts';
-import { etagOf, editPickAside, readRoutesAside, type RoutesRead } from './aside/routes-aside.ts';
+import type { ConfigLoader } from './loading/config-loader.ts';
+import { etagOf } from './loading/inline-runner.ts';
+import type { RoutesRead } from './loading/tasks.ts';
 
 /** What editing the configuration file needs from its instance. */
 export interface PickerSteps {
   /** Checks edited bytes as `--test` would; rejects when they are invalid. */
   readonly check: (bytes: Uint8Array) => Promise<void>;
   readonly reload: () => Promise<ReloadReport>;
-  /** Reads and edits large files. */
-  readonly thread: ConfigThread;
+  readonly loader: ConfigLoader;
 }
 
 /** Shows the routes of the files as they are written, and writes picks into the configuration. */
@@ -92,8 +92,8 @@ export class Picker {
     }
     if (!targets.some(({ name }) => name === target)) throw unknownTarget(target);
 
-    const editing = editPickAside(read, group, target, this.#path, this.#steps.thread, signal);
-    const edited = await step(inControl(editing), signal);
+    const edit = { path: this.#path, bytes: before, subscribe: read.subscribe, group, target };
+    const edited = await step(inControl(this.#steps.loader.edit(edit, signal)), signal);
     if (Buffer.compare(edited, before) === 0) return etag;
     await step(this.#check(edited), signal);
     await this.#write(before, edited, signal);
@@ -124,7 +124,7 @@ export class Picker {
 
   async #read(signal?: AbortSignal): Promise<RoutesRead> {
     try {
-      return await readRoutesAside(this.#path, this.#steps.thread, signal);
+      return await this.#steps.loader.routes(this.#path, signal);
     } catch (error) {
       throw toReadError(error, this.#path);
     }

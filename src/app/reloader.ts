@@ -1,15 +1,15 @@
 import { ControlError } from '../api/contract.ts';
 import { ConfigError } from '../config/errors.ts';
-import type { LoadedConfig } from '../config/load-config.ts';
 import type { AppliedReport, ReloadReport } from '../supervisor/reload-report.ts';
 import { toControlError } from './outcomes.ts';
+import type { PreparedConfig } from './loading/prepared-config.ts';
 import { FileLog } from './log/file-log.ts';
 import { Mutex } from './mutex.ts';
 
 /** The steps of a reload; each may reject with a ConfigError or an ApplyError. */
 export interface ReloadSteps {
-  readonly load: (files: FileLog) => Promise<LoadedConfig>;
-  readonly apply: (loaded: LoadedConfig) => Promise<AppliedReport>;
+  readonly load: (files: FileLog) => Promise<PreparedConfig>;
+  readonly apply: (loaded: PreparedConfig) => Promise<AppliedReport>;
 }
 
 /**

@@ -1,5 +1,6 @@
 import { APP_TARGET } from '../app/log/process-log.ts';
-import type { LoadedConfig } from '../config/load-config.ts';
+import { loadAtStart } from '../app/loading/config-loader.ts';
+import type { PreparedConfig } from '../app/loading/prepared-config.ts';
 import { DEFAULT_LEVEL } from '../config/tables/log.ts';
 import { chooseFilter, passes } from '../log/filter.ts';
 import { printable } from '../printable.ts';
@@ -22,16 +23,21 @@ export async function check(
   importable?: Importable,
 ): Promise<number> {
   const regexes = new RegexCache();
-  const loaded = await loadOrReport(configPath, { regexes, importable }, async (loaded) => {
-    const supervisor = new Supervisor({
-      clock: systemClock,
-      log: silentLogger,
-      regexes,
-      ownListeners: new OwnListeners(),
-    });
-    await supervisor.check(loaded);
-    return loaded;
-  });
+  const loaded = await loadOrReport(
+    configPath,
+    { importable },
+    (path, input) => loadAtStart(path, { ...input, regexes, serveApi: true }),
+    async (config) => {
+      const supervisor = new Supervisor({
+        clock: systemClock,
+        log: silentLogger,
+        regexes,
+        ownListeners: new OwnListeners(),
+      });
+      await supervisor.check(config);
+      return config;
+    },
+  );
   if (!loaded) return 1;
   process.stdout.write('Configuration OK.\n');
   const lines = shownWarnings(loaded).map(
@@ -42,7 +48,7 @@ export async function check(
 }
 
 /** A mistake in `[log].level` itself, which may silence the log, is judged by the level that it replaces. */
-function shownWarnings({ spec, warnings }: LoadedConfig): readonly Warning[] {
+function shownWarnings({ spec, warnings }: PreparedConfig): readonly Warning[] {
   const own = process.env['RUST_LOG'];
   const isShown = (level: string): boolean => passes(chooseFilter(own, level), APP_TARGET, 'warn');
   const [log, others] = [isShown(DEFAULT_LEVEL), isShown(spec.log.level)];

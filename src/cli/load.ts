@@ -1,28 +1,37 @@
 import { linesOf } from '../log/output.ts';
 import { logHints, type Importable } from '../app/log/error-lines.ts';
 import { FileLog } from '../app/log/file-log.ts';
-import { loadAtStart, type LoadOptions } from '../app/aside/load-aside.ts';
 import { processLog } from '../app/log/process-log.ts';
 import { readStreamConfig } from '../app/stream-config.ts';
 import { ConfigError, renderConfigError } from '../config/errors.ts';
-import type { LoadedConfig } from '../config/load-config.ts';
 import { ApplyError } from '../supervisor/apply-error.ts';
 
+/** What a configuration is loaded with. */
+export interface LoadInput {
+  readonly files: FileLog;
+  /** The configuration, where it is not in a regular file. */
+  readonly bytes: Uint8Array | undefined;
+  readonly onLogLevel: (level: string) => void;
+}
+
 /**
- * Does `work` with the configuration of a command. An invalid one is logged, at the level that it sets
- * as far as it can be read, and `undefined` is returned.
+ * Loads the configuration of a command and works with it. An invalid one is logged, at the level that it
+ * sets as far as it can be read, and `undefined` is returned.
+ *
+ * @param load throws the errors of `loadConfig`; so may `work`, and an ApplyError
  */
-export async function loadOrReport<T>(
+export async function loadOrReport<Loaded, T>(
   configPath: string | undefined,
-  options: LoadOptions & { readonly importable?: Importable | undefined },
-  work: (loaded: LoadedConfig) => T | Promise<T>,
+  options: { readonly files?: FileLog; readonly importable?: Importable | undefined },
+  load: (path: string | undefined, input: LoadInput) => Promise<Loaded>,
+  work: (loaded: Loaded) => T | Promise<T>,
 ): Promise<T | undefined> {
   let level: string | undefined;
   const onLogLevel = (found: string): void => void (level = found);
   try {
     const { files = new FileLog() } = options;
     const bytes = configPath === undefined ? undefined : await readStreamConfig(configPath);
-    const loaded = await loadAtStart(configPath, { ...options, files, bytes, onLogLevel });
+    const loaded = await load(configPath, { files, bytes, onLogLevel });
     // What has been read once cannot be read again: a reload finds a change, and reports what it is.
     if (configPath !== undefined && bytes !== undefined) files.expect(configPath, bytes);
     return await work(loaded);

@@ -1,5 +1,4 @@
 import type { GeoData } from '../engine/geo/geo-data.ts';
-import type { RouterTables } from '../engine/router/tables/router-tables.ts';
 import type { RegexCache } from '../engine/router/tables/regex-set.ts';
 import type { Spec } from '../spec.ts';
 import { readApiTable, type ApiOptions } from './api.ts';
@@ -18,8 +17,6 @@ export interface LoadedConfig {
   readonly spec: Spec;
   /** The lists that rules of `spec` name. */
   readonly geo: GeoData;
-  /** Set where the routes have been compiled already; `spec` has no rules then. */
-  readonly tables?: RouterTables | undefined;
   /** The options of `[api]`; `undefined` without it, and where it is not served. */
   readonly api: ApiOptions | undefined;
   /** Whether there is an `[api]` that was ignored. */
@@ -28,17 +25,21 @@ export interface LoadedConfig {
   readonly warnings: readonly Warning[];
 }
 
-export interface LoadOptions {
-  /** Compiles patterns; pass the one that is kept across reloads, where there is one. */
-  readonly regexes: RegexCache;
-  /** Whether `[api]` will be served; where not, it is not even validated. */
-  readonly serveApi: boolean;
-  /** Unix milliseconds, for the validity of certificates; the present by default. */
-  readonly now?: number | undefined;
+/** Called while a configuration is loaded. */
+export interface LoadHooks {
   /** Gets `[log].level` as soon as it is known, also when the configuration is invalid. */
   readonly onLogLevel?: ((level: string) => void) | undefined;
   /** Gets the tables that a valid configuration consists of, and where they stand. */
   readonly onMerged?: ((merged: MergedConfig, places: Places) => void) | undefined;
+}
+
+export interface LoadConfigOptions extends LoadHooks {
+  /** Compiles patterns; pass the one that is kept across reloads, where there is one. */
+  readonly regexes: RegexCache;
+  /** Whether `[api]` will be served; where not, it is not even validated. */
+  readonly serveApi: boolean;
+  /** Unix milliseconds, for the validity of certificates; the current time by default. */
+  readonly now?: number | undefined;
 }
 
 /**
@@ -49,7 +50,7 @@ export interface LoadOptions {
 export async function loadConfig(
   config: ConfigSource,
   files: FileReader,
-  { regexes, serveApi, now = Date.now(), onLogLevel, onMerged }: LoadOptions,
+  { regexes, serveApi, now = Date.now(), onLogLevel, onMerged }: LoadConfigOptions,
 ): Promise<LoadedConfig> {
   const { source, file, subscribe, places } = await documentsOf(config, files, onLogLevel);
   const api = serveApi && file.api ? readApiTable(file.api, source) : undefined;
@@ -80,7 +81,7 @@ export async function loadConfig(
 async function documentsOf(
   config: ConfigSource,
   files: FileReader,
-  onLogLevel: LoadOptions['onLogLevel'],
+  onLogLevel: LoadHooks['onLogLevel'],
 ): Promise<Documents> {
   try {
     return await readDocuments(config, files, onLogLevel);

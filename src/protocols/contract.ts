@@ -1,3 +1,4 @@
+import type { KeptObjects } from '../collections/kept-objects.ts';
 import type { Endpoint } from '../net/addresses/address.ts';
 import type { Clock } from '../net/time/clock.ts';
 import type {
@@ -245,6 +246,8 @@ export interface OutboundContext {
   readonly log: Logger;
   /** Checked before a destination is dialled directly. */
   readonly ownListeners: OwnListeners;
+  /** What all outbounds of a running proxy share, across reloads, such as tunnels. */
+  readonly shared: KeptObjects;
   /** The outbound's own `server` and `port`; `undefined` where the protocol needs none. */
   readonly server: Endpoint | undefined;
   /**

@@ -50,6 +50,12 @@ export interface SettingsWarning {
   readonly message: string;
 }
 
+/** Built at once; or in steps, where there may be any number of users. */
+export type Built<T extends object> = T | Steps<T>;
+
+export const isSteps = <T extends object>(built: Built<T>): built is Steps<T> =>
+  Symbol.iterator in built;
+
 /** What both kinds of server sides have. `Settings` is plain data that survives `structuredClone`. */
 interface InboundSide<Settings> {
   /** Whether a `stream` may be set below it. */
@@ -79,8 +85,7 @@ export interface CarrierProtocol<Settings> extends InboundSide<Settings> {
   readonly kind: 'carriers';
   /** Whether its handlers serve datagrams on the listen address as well; not on a unix socket. */
   readonly datagrams?: boolean;
-  /** In steps, since there may be any number of users. */
-  create(settings: Settings, context: InboundContext): Steps<InboundHandler>;
+  create(settings: Settings, context: InboundContext): Built<InboundHandler>;
 }
 
 /** A server side that listens by itself, and holds the sessions: a UDP port, or a device. */
@@ -93,11 +98,8 @@ export interface SessionProtocol<Settings> extends InboundSide<Settings> {
    * "which would end its live connections". `undefined` when it can.
    */
   restartReason(before: Settings, after: Settings): string | undefined;
-  /**
-   * Builds all that can be built without binding, in steps. What these throw is the reason why it
-   * cannot.
-   */
-  create(settings: Settings, context: InboundContext): Steps<SessionServer>;
+  /** Builds all that can be built without binding. Throws the reason why it cannot. */
+  create(settings: Settings, context: InboundContext): Built<SessionServer>;
 }
 
 /** The server side of a protocol. */

@@ -1,11 +1,11 @@
+import type { KeptObjects } from '../collections/kept-objects.ts';
 import { messageOf } from '../errors.ts';
 import { OutboundVersion } from '../engine/outbound-version.ts';
 import { BalancerGroup, type GroupMember } from '../engine/balancer/group.ts';
-import type { GeoData } from '../engine/geo/geo-data.ts';
 import type { Exit, Plane } from '../engine/plane.ts';
 import type { RegexCache } from '../engine/router/tables/regex-set.ts';
 import { Router } from '../engine/router/router.ts';
-import { buildRouterTables, type RouterTables } from '../engine/router/tables/router-tables.ts';
+import type { RouterTables } from '../engine/router/tables/router-tables.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Endpoint } from '../net/addresses/address.ts';
 import type { Clock } from '../net/time/clock.ts';
@@ -15,8 +15,9 @@ import type { Resolver } from '../net/addresses/resolver.ts';
 import type { Steps, Turns } from '../net/time/turns.ts';
 import type { Dispatcher, InboundContext, Outbound } from '../protocols/contract.ts';
 import type { InboundMemory } from '../protocols/inbounds/inbound-memory.ts';
+import { isSteps, type Built } from '../protocols/protocol.ts';
 import { outboundProtocol } from '../protocols/registry.ts';
-import type { BalancerSpec, InboundSpec, OutboundSpec, RoutingSpec } from '../spec.ts';
+import type { BalancerSpec, InboundSpec, OutboundSpec } from '../spec.ts';
 import { Acceptor, type StreamDeps } from '../transports/acceptor.ts';
 import { dialTcp } from '../transports/dial-tcp.ts';
 import { createDialer } from '../transports/dialer.ts';
@@ -31,6 +32,8 @@ export interface BuiltOutbound {
 interface OutboundDeps extends BuildDeps {
   readonly resolver: Resolver;
   readonly ownListeners: OwnListeners;
+  /** What outbounds share across reloads. */
+  readonly shared: KeptObjects;
 }
 
 interface BuildDeps {
@@ -42,7 +45,7 @@ interface BuildDeps {
 export function buildOutbound(
   spec: OutboundSpec,
   version: number,
-  { clock, log, resolver, ownListeners }: OutboundDeps,
+  { clock, log, resolver, ownListeners, shared }: OutboundDeps,
 ): BuiltOutbound {
   const { tag, addressFamily: family } = spec;
   const upstream = upstreamOf(spec);
@@ -55,6 +58,7 @@ export function buildOutbound(
       clock,
       log,
       ownListeners,
+      shared,
       server: upstream,
       dial: async ({ signal, origin }) => {
         if (!dialer) throw new RangeError(`outbound ${tag} has no server to dial`);
@@ -79,17 +83,18 @@ export function buildOutbound(
 }
 
 /** Builds the handler or the server of an inbound in turns. @throws {ApplyError} `build_failed`. */
-export async function buildInbound<Built>(
+export async function buildInbound<T extends object>(
   { tag, settings, sniffing, listen }: InboundSpec,
-  side: { create(settings: unknown, context: InboundContext): Steps<Built> },
+  side: { create(settings: unknown, context: InboundContext): Built<T> },
   deps: BuildDeps & { readonly dispatcher: Dispatcher; readonly memory: InboundMemory },
   turns: Turns,
-): Promise<Built> {
+): Promise<T> {
   const { dispatcher, memory, clock, log } = deps;
   const unixSocket = listen.kind === 'unix';
   try {
     const context = { tag, sniffing, unixSocket, dispatcher, memory, clock, log };
-    return await turns.run(side.create(settings, context));
+    const built = side.create(settings, context);
+    return isSteps(built) ? await turns.run(built) : built;
   } catch (error) {
     throw failedBuild(`inbound ${tag}`, error);
   }
@@ -149,20 +154,13 @@ export function buildBalancer(
  * @throws {ApplyError} `build_failed`.
  */
 export async function buildPlane(
-  route: RoutingSpec,
+  tables: RouterTables,
   exits: ReadonlyMap<string, Exit>,
   epoch: number,
-  resources: {
-    readonly regexes: RegexCache;
-    readonly geo: GeoData;
-    /** Made of `route` already. */
-    readonly tables: RouterTables | undefined;
-  },
+  regexes: RegexCache,
   turns: Turns,
 ): Promise<Plane> {
-  const { regexes, geo } = resources;
   try {
-    const tables = resources.tables ?? buildRouterTables(route, geo);
     const compiled = await turns.run(regexes.compileInSteps(tables.domains.patterns));
     return { epoch, routes: new Router(tables, { regexes, compiled }), exits };
   } catch (error) {

@@ -9,7 +9,7 @@ export type ProtocolOf = (name: string) => InboundProtocol<unknown>;
 /** What a plan has to know of inbounds and only their protocols can say. Pure. */
 export interface InboundFacts {
   /** The accounts in its settings; `undefined` for an inbound without users. */
-  readonly usersOf: (inbound: InboundSpec) => unknown;
+  readonly usersOf: (inbound: InboundSpec) => readonly unknown[] | undefined;
   readonly meansOf: (inbound: InboundSpec) => ListenMeans;
   /**
    * Why an inbound cannot change while sessions are live, although it listens where it did;

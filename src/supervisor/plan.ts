@@ -1,14 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Steps } from '../net/time/turns.ts';
-import type { BalancerSpec, InboundSpec, OutboundSpec, Spec } from '../spec.ts';
-import { type Same, exitsNamedBy, isSameRoute } from './compare.ts';
+import type { BalancerSpec, InboundSpec, OutboundSpec } from '../spec.ts';
 import type { InboundFacts } from './inbound-facts.ts';
 import type { AppliedReport } from './reload-report.ts';
+import type { InboundDigests, Wanted } from './wanted.ts';
 
-/** What the plan needs to know of what runs. */
+/** What runs, as far as a plan depends on it. */
 export interface Running {
-  /** `undefined` before the first configuration was applied. */
-  readonly spec: Spec | undefined;
+  /** The configuration in force; `undefined` before the first was applied. */
+  readonly applied: Wanted | undefined;
   /** The newest version that each outbound tag has ever had, removed tags included. */
   readonly versions: ReadonlyMap<string, number>;
   /** Tags of inbounds whose listeners have failed; left out for none. */
@@ -57,21 +57,13 @@ export interface Plan {
   readonly removed: readonly string[];
 }
 
-/**
- * Compares what runs with what is wanted, resource by resource, each in a step. Pure.
- *
- * @param same compares; given where long lists have been compared already
- */
-export function* planReload(
-  running: Running,
-  wanted: Spec,
-  facts: InboundFacts,
-  same: Same = isDeepStrictEqual,
-): Steps<Plan> {
-  const old = running.spec;
-  const outbounds = yield* planOutbounds(running, wanted, same);
+/** Compares what runs with what is wanted, one resource a step. Pure. */
+export function* planReload(running: Running, wanted: Wanted, facts: InboundFacts): Steps<Plan> {
+  const { applied } = running;
+  const old = applied?.spec;
+  const outbounds = yield* planOutbounds(running, wanted);
   const keptOutbounds = yield* tagsReused(outbounds);
-  const balancers = yield* planBalancers(old, wanted, keptOutbounds);
+  const balancers = yield* planBalancers(old?.balancers ?? [], wanted, keptOutbounds);
   const kept = keptOutbounds.union(yield* tagsReused(balancers));
   yield;
   const drained: Plan['drained'][number][] = [];
@@ -79,29 +71,32 @@ export function* planReload(
     if (!keptOutbounds.has(tag)) drained.push({ tag, version: running.versions.get(tag) ?? 0 });
     yield;
   }
-  const route =
-    old &&
-    isSameRoute(old.route, wanted.route) &&
-    [...exitsNamedBy(wanted.route)].every((tag) => kept.has(tag))
-      ? 'reuse'
-      : 'build';
-  const oldInbounds = yield* byTag(old?.inbounds ?? []);
+  const { tables } = wanted;
+  const sameRoute =
+    applied?.digests.route === wanted.digests.route &&
+    [...tables.exits, tables.default].every((tag) => kept.has(tag));
+  const before = yield* inboundsByTag(applied);
+  const userSets: UserSetStep[] = [];
   const inbounds: InboundStep[] = [];
-  for (const spec of wanted.inbounds) {
-    const step = planInbound(oldInbounds.get(spec.tag), spec, facts, same);
-    inbounds.push(running.failed?.has(spec.tag) === true ? afterFailure(step) : step);
+  for (const [index, spec] of wanted.spec.inbounds.entries()) {
+    const after = { spec, digests: wanted.digests.inbounds[index] };
+    const { tag } = spec;
+    const step = planInbound(before.get(tag), after, facts);
+    inbounds.push(running.failed?.has(tag) === true ? afterFailure(step) : step);
+    const userSet = planUserSet(before.get(tag), after);
+    if (userSet) userSets.push(userSet);
     yield;
   }
-  const wantedTags = new Set(wanted.inbounds.map(({ tag }) => tag));
+  const wantedTags = new Set(inbounds.map(({ spec }) => spec.tag));
   return {
-    dns: old && isDeepStrictEqual(old.dns, wanted.dns) ? 'reuse' : 'build',
+    dns: old && isDeepStrictEqual(old.dns, wanted.spec.dns) ? 'reuse' : 'build',
     outbounds,
     drained,
     balancers,
-    route,
-    userSets: yield* planUserSets(oldInbounds, wanted.inbounds, facts, same),
+    route: sameRoute ? 'reuse' : 'build',
+    userSets,
     inbounds,
-    removed: [...oldInbounds.keys()].filter((tag) => !wantedTags.has(tag)),
+    removed: [...before.keys()].filter((tag) => !wantedTags.has(tag)),
   };
 }
 
@@ -163,28 +158,34 @@ function* tagsReused(steps: readonly (OutboundStep | BalancerStep)[]): Steps<Set
   return tags;
 }
 
-function* byTag<T extends { readonly tag: string }>(items: readonly T[]): Steps<Map<string, T>> {
-  const map = new Map<string, T>();
-  for (const item of items) {
-    map.set(item.tag, item);
-    yield;
-  }
-  return map;
+/** An inbound with its digests. */
+interface DigestedInbound {
+  readonly spec: InboundSpec;
+  readonly digests: InboundDigests | undefined;
 }
 
-function* planOutbounds(
-  { spec, versions }: Running,
-  wanted: Spec,
-  same: Same,
-): Steps<OutboundStep[]> {
-  const old = yield* byTag(spec?.outbounds ?? []);
+function* inboundsByTag(from: Wanted | undefined): Steps<Map<string, DigestedInbound>> {
+  const found = new Map<string, DigestedInbound>();
+  for (const [index, spec] of from?.spec.inbounds.entries() ?? []) {
+    found.set(spec.tag, { spec, digests: from?.digests.inbounds[index] });
+    yield;
+  }
+  return found;
+}
+
+function* planOutbounds({ applied, versions }: Running, wanted: Wanted): Steps<OutboundStep[]> {
+  const before = new Map<string, string | undefined>();
+  for (const [index, { tag }] of applied?.spec.outbounds.entries() ?? []) {
+    before.set(tag, applied?.digests.outbounds[index]);
+    yield;
+  }
   const steps: OutboundStep[] = [];
-  for (const outbound of wanted.outbounds) {
-    const version = versions.get(outbound.tag) ?? 0;
+  for (const [index, spec] of wanted.spec.outbounds.entries()) {
+    const version = versions.get(spec.tag) ?? 0;
     steps.push(
-      same(old.get(outbound.tag), outbound)
-        ? { action: 'reuse', spec: outbound, version }
-        : { action: 'build', spec: outbound, version: version + 1 },
+      before.has(spec.tag) && before.get(spec.tag) === wanted.digests.outbounds[index]
+        ? { action: 'reuse', spec, version }
+        : { action: 'build', spec, version: version + 1 },
     );
     yield;
   }
@@ -192,13 +193,17 @@ function* planOutbounds(
 }
 
 function* planBalancers(
-  old: Spec | undefined,
-  wanted: Spec,
+  old: readonly BalancerSpec[],
+  { spec: { balancers } }: Wanted,
   keptOutbounds: ReadonlySet<string>,
 ): Steps<BalancerStep[]> {
-  const before = yield* byTag(old?.balancers ?? []);
+  const before = new Map<string, BalancerSpec>();
+  for (const spec of old) {
+    before.set(spec.tag, spec);
+    yield;
+  }
   const steps: BalancerStep[] = [];
-  for (const spec of wanted.balancers) {
+  for (const spec of balancers) {
     const same =
       isDeepStrictEqual(before.get(spec.tag), spec) &&
       spec.outbounds.every((member) => keptOutbounds.has(member));
@@ -208,36 +213,27 @@ function* planBalancers(
   return steps;
 }
 
-function* planUserSets(
-  old: ReadonlyMap<string, InboundSpec>,
-  wanted: readonly InboundSpec[],
-  { usersOf }: InboundFacts,
-  same: Same,
-): Steps<UserSetStep[]> {
-  const steps: UserSetStep[] = [];
-  for (const spec of wanted) {
-    yield;
-    const users = usersOf(spec);
-    if (users === undefined) continue;
-    const before = old.get(spec.tag);
-    const kept =
-      before !== undefined && before.protocol === spec.protocol && same(usersOf(before), users);
-    steps.push({ action: kept ? 'reuse' : 'build', tag: spec.tag });
-  }
-  return steps;
+/** `undefined` for an inbound without users. */
+function planUserSet(
+  before: DigestedInbound | undefined,
+  { spec, digests }: DigestedInbound,
+): UserSetStep | undefined {
+  if (digests?.users === undefined) return undefined;
+  const kept = before?.spec.protocol === spec.protocol && before.digests?.users === digests.users;
+  return { action: kept ? 'reuse' : 'build', tag: spec.tag };
 }
 
 function planInbound(
-  old: InboundSpec | undefined,
-  spec: InboundSpec,
+  before: DigestedInbound | undefined,
+  { spec, digests }: DigestedInbound,
   facts: InboundFacts,
-  same: Same,
 ): InboundStep {
-  if (!old) return { action: 'build', spec };
+  if (!before) return { action: 'build', spec };
+  const { spec: old } = before;
   const samePlace =
     isDeepStrictEqual(old.listen, spec.listen) && facts.meansOf(old) === facts.meansOf(spec);
   if (!samePlace) return { action: 'rebind', spec };
-  if (same(old, spec)) return { action: 'reuse', spec };
+  if (before.digests?.whole === digests?.whole) return { action: 'reuse', spec };
   const reason = facts.restartReason(old, spec);
   return reason === undefined ? { action: 'swap', spec } : { action: 'restart', spec, reason };
 }

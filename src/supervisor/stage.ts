@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { KeptObjects } from '../collections/kept-objects.ts';
 import type { OwnedResolver } from '../dns/cached-resolver.ts';
 import type { BalancerGroup } from '../engine/balancer/group.ts';
-import type { GeoData } from '../engine/geo/geo-data.ts';
 import { InboundRuntime } from '../engine/inbound-runtime.ts';
 import { LiveSessions } from '../engine/live-sessions.ts';
 import type { Plane } from '../engine/plane.ts';
@@ -15,8 +15,8 @@ import type { AcceptedConnection } from '../net/sockets/sockets.ts';
 import type { Steps, Turns } from '../net/time/turns.ts';
 import type { Dispatcher, InboundHandler } from '../protocols/contract.ts';
 import { InboundMemory } from '../protocols/inbounds/inbound-memory.ts';
-import type { SessionProtocol } from '../protocols/protocol.ts';
-import type { InboundSpec, InboundStreamSpec, RoutingSpec } from '../spec.ts';
+import type { CarrierProtocol, SessionProtocol } from '../protocols/protocol.ts';
+import type { InboundStreamSpec } from '../spec.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 import {
   buildAcceptor,
@@ -64,12 +64,6 @@ export interface RunningResources {
   readonly plane: Plane | undefined;
 }
 
-/** What a new listener accepts for. */
-export interface Accepting {
-  readonly acceptor: Acceptor;
-  readonly target: ListenerTarget;
-}
-
 /** Everything that a reload has built and not yet put in force. */
 export interface Staged {
   /** `undefined` when the running one is reused. */
@@ -77,18 +71,33 @@ export interface Staged {
   readonly outbounds: ReadonlyMap<string, BuiltOutbound>;
   readonly balancers: ReadonlyMap<string, BalancerGroup>;
   readonly plane: Plane;
-  readonly handlers: ReadonlyMap<string, InboundHandler>;
-  /** Runtimes of new inbounds. */
-  readonly runtimes: ReadonlyMap<string, InboundRuntime>;
-  /** For new listeners. */
-  readonly accepting: ReadonlyMap<string, Accepting>;
-  /** Put new stream settings of inbounds in force that keep their listeners. */
-  readonly streamChanges: ReadonlyMap<string, () => void>;
-  /** For new listeners that own their sessions, and for those with new settings. */
-  readonly sessions: ReadonlyMap<string, StagedSessions>;
+  /** By tag; none for an inbound that stays as it is. */
+  readonly inbounds: ReadonlyMap<string, StagedInbound>;
 }
 
+export type StagedInbound = StagedHandler | StagedListening | StagedSessions;
+
+/** A handler for an inbound that keeps its listener. */
+export interface StagedHandler {
+  readonly kind: 'handler';
+  readonly handler: InboundHandler;
+  /** Puts new stream settings in force; `undefined` where they have not changed. */
+  readonly changeStream: (() => void) | undefined;
+}
+
+/** A handler, and what accepts carriers for it from a new listener. */
+export interface StagedListening {
+  readonly kind: 'listening';
+  readonly handler: InboundHandler;
+  /** The one that runs, where there is one. */
+  readonly runtime: InboundRuntime;
+  readonly acceptor: Acceptor;
+  readonly target: ListenerTarget;
+}
+
+/** A server for a listener that owns its sessions, a new one or the one that it has. */
 export interface StagedSessions {
+  readonly kind: 'sessions';
   readonly ready: ReadySessions;
   readonly memory: InboundMemory;
 }
@@ -103,6 +112,7 @@ export interface StageDeps {
   readonly protocolOf: ProtocolOf;
   readonly facts: InboundFacts;
   readonly newcomers: UnauthenticatedClients;
+  readonly shared: KeptObjects;
   /** What outbounds resolve with, whichever resolver is behind it. */
   readonly resolver: Resolver;
   /** Makes the resolver of the wanted configuration. */
@@ -117,17 +127,13 @@ export interface StageDeps {
  */
 export async function stagePlan(
   plan: Plan,
-  routing: {
-    readonly route: RoutingSpec;
-    readonly geo: GeoData;
-    readonly tables: RouterTables | undefined;
-  },
+  tables: RouterTables,
   running: RunningResources,
   turns: Turns,
   deps: StageDeps,
 ): Promise<Staged> {
-  const { clock, log, ownListeners, regexes, resolver } = deps;
-  const outboundDeps = { clock, log, ownListeners, resolver };
+  const { clock, log, ownListeners, regexes, resolver, shared } = deps;
+  const outboundDeps = { clock, log, ownListeners, resolver, shared };
   const outbounds = new Map<string, BuiltOutbound>();
   for (const { action, spec, version } of plan.outbounds) {
     const reused = action === 'reuse' ? running.outbounds.get(spec.tag) : undefined;
@@ -141,19 +147,18 @@ export async function stagePlan(
     balancers.set(spec.tag, reused ?? buildBalancer(spec, outbounds, before, outboundDeps));
     if (turns.due) await turns.next();
   }
-  const { route, geo, tables } = routing;
   const plane =
     (plan.route === 'reuse' ? running.plane : undefined) ??
     (await buildPlane(
-      route,
+      tables,
       await turns.run(exitsOf(outbounds, balancers)),
       (running.plane?.epoch ?? 0) + 1,
-      { regexes, geo, tables },
+      regexes,
       turns,
     ));
   const inbounds = await stageInbounds(plan, running, turns, deps);
   const next = plan.dns === 'build' ? deps.createResolver() : undefined;
-  return { resolver: next, outbounds, balancers, plane, ...inbounds };
+  return { resolver: next, outbounds, balancers, plane, inbounds };
 }
 
 async function stageInbounds(
@@ -161,53 +166,57 @@ async function stageInbounds(
   running: RunningResources,
   turns: Turns,
   deps: StageDeps,
-): Promise<Pick<Staged, 'handlers' | 'runtimes' | 'accepting' | 'streamChanges' | 'sessions'>> {
-  const { clock, log, newcomers, ownListeners, tracker, dispatcher, protocolOf } = deps;
-  const handlers = new Map<string, InboundHandler>();
-  const runtimes = new Map<string, InboundRuntime>();
-  const accepting = new Map<string, Accepting>();
-  const streamChanges = new Map<string, () => void>();
-  const sessions = new Map<string, StagedSessions>();
-  for (const { action, spec } of plan.inbounds) {
-    if (action === 'reuse') continue;
+): Promise<ReadonlyMap<string, StagedInbound>> {
+  const staged = new Map<string, StagedInbound>();
+  for (const step of plan.inbounds) {
+    if (step.action === 'reuse') continue;
     if (turns.due) await turns.next();
-    const { tag, stream } = spec;
-    const side = protocolOf(spec.protocol);
-    const before = action === 'build' ? undefined : running.inbounds.get(tag);
-    if (side.kind === 'sessions') {
-      const old = before?.kind === 'sessions' ? before : undefined;
-      sessions.set(tag, await stageSessions(spec, side, action, old, turns, deps));
-      continue;
-    }
-    const old = before?.kind === 'carriers' ? before : undefined;
-    const memory = old?.runtime.memory ?? new InboundMemory();
-    const handler = await buildInbound(spec, side, { clock, log, dispatcher, memory }, turns);
-    handlers.set(tag, handler);
-    const runtime =
-      old?.runtime ?? new InboundRuntime(tag, memory, handler, tracker, ownListeners, log);
-    if (!old) runtimes.set(tag, runtime);
-    if (action === 'swap' && old) {
-      if (!isDeepStrictEqual(old.stream, stream)) {
-        streamChanges.set(tag, prepareStream(spec, old.acceptor));
-      }
-      continue;
-    }
-    const acceptor = buildAcceptor(spec, runtime.accept, { clock, log, newcomers });
-    const target = {
-      accept: (connection: AcceptedConnection) => acceptor.accept(connection),
-      close: () => acceptor.close(),
-      receive: runtime.receive,
-      heldBack: heldBackLine(tag, { clock, log }),
-    };
-    accepting.set(tag, { acceptor, target });
+    const { tag, protocol } = step.spec;
+    const side = deps.protocolOf(protocol);
+    const old = step.action === 'build' ? undefined : running.inbounds.get(tag);
+    staged.set(
+      tag,
+      side.kind === 'sessions'
+        ? await stageSessions(step, side, old?.kind === 'sessions' ? old : undefined, turns, deps)
+        : await stageCarriers(step, side, old?.kind === 'carriers' ? old : undefined, turns, deps),
+    );
   }
-  return { handlers, runtimes, accepting, streamChanges, sessions };
+  return staged;
+}
+
+async function stageCarriers(
+  { action, spec }: InboundStep,
+  side: CarrierProtocol<unknown>,
+  old: RunningCarriers | undefined,
+  turns: Turns,
+  { clock, log, newcomers, ownListeners, tracker, dispatcher }: StageDeps,
+): Promise<StagedHandler | StagedListening> {
+  const { tag, stream } = spec;
+  const memory = old?.runtime.memory ?? new InboundMemory();
+  const handler = await buildInbound(spec, side, { clock, log, dispatcher, memory }, turns);
+  if (action === 'swap' && old) {
+    const same = isDeepStrictEqual(old.stream, stream);
+    return {
+      kind: 'handler',
+      handler,
+      changeStream: same ? undefined : prepareStream(spec, old.acceptor),
+    };
+  }
+  const runtime =
+    old?.runtime ?? new InboundRuntime(tag, memory, handler, tracker, ownListeners, log);
+  const acceptor = buildAcceptor(spec, runtime.accept, { clock, log, newcomers });
+  const target = {
+    accept: (connection: AcceptedConnection) => acceptor.accept(connection),
+    close: () => acceptor.close(),
+    receive: runtime.receive,
+    heldBack: heldBackLine(tag, { clock, log }),
+  };
+  return { kind: 'listening', handler, runtime, acceptor, target };
 }
 
 async function stageSessions(
-  spec: InboundSpec,
+  { action, spec }: InboundStep,
   side: SessionProtocol<unknown>,
-  action: InboundStep['action'],
   old: RunningSessions | undefined,
   turns: Turns,
   { clock, log, ownListeners, tracker, dispatcher, facts }: StageDeps,
@@ -216,17 +225,14 @@ async function stageSessions(
   const server = await buildInbound(spec, side, { clock, log, dispatcher, memory }, turns);
   const kept = action === 'swap' ? old?.listener.book : undefined;
   const book = kept ?? new LiveSessions(spec.tag, tracker, ownListeners);
-  return { ready: { spec, means: facts.meansOf(spec), server, book }, memory };
+  return { kind: 'sessions', ready: { spec, means: facts.meansOf(spec), server, book }, memory };
 }
 
 /** Releases what was built for a reload that failed or a check. */
-export function* disposeStaged(
-  plan: Plan,
-  { resolver, outbounds, accepting }: Staged,
-): Steps<void> {
+export function* disposeStaged(plan: Plan, { resolver, outbounds, inbounds }: Staged): Steps<void> {
   resolver?.destroy();
-  for (const { acceptor } of accepting.values()) {
-    acceptor.close();
+  for (const staged of inbounds.values()) {
+    if (staged.kind === 'listening') staged.acceptor.close();
     yield;
   }
   for (const { action, spec } of plan.outbounds) {

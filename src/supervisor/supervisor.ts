@@ -1,9 +1,8 @@
-import { Dispatcher } from '../engine/dispatcher.ts';
+import { KeptObjects } from '../collections/kept-objects.ts';
+import { FlowDispatcher } from '../engine/flow-dispatcher.ts';
 import { DnsOutbound } from '../engine/dns-outbound.ts';
 import type { BalancerGroup } from '../engine/balancer/group.ts';
-import type { GeoData } from '../engine/geo/geo-data.ts';
 import type { Plane } from '../engine/plane.ts';
-import type { RouterTables } from '../engine/router/tables/router-tables.ts';
 import type { RegexCache } from '../engine/router/tables/regex-set.ts';
 import { createResolver } from '../dns/create-resolver.ts';
 import { messageOf } from '../errors.ts';
@@ -12,23 +11,23 @@ import type { Clock } from '../net/time/clock.ts';
 import { LinkClosedError } from '../net/errors.ts';
 import type { OwnListeners } from '../net/loop-guard/own-listeners.ts';
 import { systemSockets } from '../net/sockets/system-sockets.ts';
-import { Turns, type Steps } from '../net/time/turns.ts';
+import { Turns } from '../net/time/turns.ts';
 import type { OwnedResolver } from '../dns/cached-resolver.ts';
-import type { DnsSpec, Spec } from '../spec.ts';
-import { accountsOf, NO_ACCOUNTS, type Accounts } from '../protocols/users/standing.ts';
+import type { DnsSpec } from '../spec.ts';
+import type { Accounts } from '../protocols/users/standing.ts';
 import { Tracker } from '../tracker/tracker.ts';
 import { UnauthenticatedClients } from '../transports/unauthenticated-clients.ts';
 import { ApplyError } from './apply-error.ts';
-import { compareSpecs } from './compare.ts';
 import type { BuiltOutbound } from './build.ts';
 import { Departures, type LiveSide } from './departures.ts';
 import { inboundFacts, type InboundFacts, type ProtocolOf } from './inbound-facts.ts';
-import type { InboundMemory } from '../protocols/inbounds/inbound-memory.ts';
 import { inboundProtocol } from '../protocols/registry.ts';
 import type { LeavingListener } from './inbound-listener.ts';
 import { disruptive, ListenerExchange, type FreedListener } from './listener-exchange.ts';
 import { planReload, reportOf, type InboundStep, type Plan } from './plan.ts';
 import type { AppliedReport } from './reload-report.ts';
+import { replaceAccounts } from './replace-accounts.ts';
+import { changesBetween, endReplaced, startGroups } from './replaced-resources.ts';
 import { ResolverHandle } from './resolver-handle.ts';
 import {
   disposeStaged,
@@ -38,6 +37,7 @@ import {
   type Staged,
 } from './stage.ts';
 import { runningInbound, wantedListeners } from './wanted-listeners.ts';
+import type { Wanted } from './wanted.ts';
 
 export interface SupervisorDeps {
   readonly clock: Clock;
@@ -48,14 +48,6 @@ export interface SupervisorDeps {
   readonly regexes: RegexCache;
   /** Finds the protocols of inbounds; in the registry when left out. */
   readonly protocolOf?: ProtocolOf | undefined;
-}
-
-/** What is to run: the configuration and the lists that its rules take from geo files. */
-export interface Wanted {
-  readonly spec: Spec;
-  readonly geo: GeoData;
-  /** The routes of `spec` as tables, where they have been built already. */
-  readonly tables?: RouterTables | undefined;
 }
 
 export interface ApplyOptions {
@@ -75,14 +67,16 @@ export interface ApplyOptions {
 export class Supervisor {
   readonly tracker: Tracker;
   readonly #deps: SupervisorDeps;
-  readonly #dispatcher: Dispatcher;
+  readonly #dispatcher: FlowDispatcher;
   readonly #resolver: ResolverHandle;
   readonly #versions = new Map<string, number>();
   readonly #protocolOf: ProtocolOf;
   readonly #facts: InboundFacts;
   readonly #departures = new Departures();
+  readonly #shared = new KeptObjects();
   readonly #newcomers = UnauthenticatedClients.within(systemSockets().descriptorLimit);
-  #spec: Spec | undefined;
+  /** The configuration in force. */
+  #applied: Wanted | undefined;
   #outbounds: ReadonlyMap<string, BuiltOutbound> = new Map();
   #balancers: ReadonlyMap<string, BalancerGroup> = new Map();
   #inbounds: ReadonlyMap<string, RunningInbound> = new Map();
@@ -96,7 +90,7 @@ export class Supervisor {
     this.#facts = inboundFacts(this.#protocolOf);
     this.tracker = new Tracker(deps.clock);
     this.#resolver = new ResolverHandle(this.#createResolver({ backend: 'system' }));
-    this.#dispatcher = new Dispatcher({
+    this.#dispatcher = new FlowDispatcher({
       tracker: this.tracker,
       clock: deps.clock,
       log: deps.log,
@@ -118,14 +112,16 @@ export class Supervisor {
    */
   async apply(wanted: Wanted, { leaving = [], bound }: ApplyOptions = {}): Promise<AppliedReport> {
     this.#refuseStopped();
-    const { spec } = wanted;
     const turns = new Turns(this.#deps.clock);
-    const same = await compareSpecs(this.#spec, spec, this.#facts.usersOf, turns);
-    const running = { spec: this.#spec, versions: this.#versions, failed: this.#failedInbounds() };
-    const plan = await turns.run(planReload(running, spec, this.#facts, same));
+    const running = {
+      applied: this.#applied,
+      versions: this.#versions,
+      failed: this.#failedInbounds(),
+    };
+    const plan = await turns.run(planReload(running, wanted, this.#facts));
     this.#refuseDisruption(plan);
     const staged = await this.#stage(wanted, plan, turns);
-    const changes = await turns.run(this.#changesBy(staged));
+    const changes = await turns.run(changesBetween(this.#running, staged));
     const exchange = new ListenerExchange(this.#freedBy(plan), leaving, this.#deps.log);
     const { signal } = this.#stopping;
     try {
@@ -141,14 +137,14 @@ export class Supervisor {
       await turns.run(disposeStaged(plan, staged));
       throw error;
     }
-    const accounts = this.#commit(spec, plan, staged, exchange);
+    const accounts = this.#commit(wanted, plan, staged, exchange);
     // Not awaited: there may be thousands of members.
-    void startAll(changes.startedGroups, new Turns(this.#deps.clock));
+    void startGroups(changes.startedGroups, new Turns(this.#deps.clock));
     const onFailure = (error: unknown): void => {
       this.#deps.log.error(`the session of a removed account goes on: ${messageOf(error)}`);
     };
     for (const changed of accounts) await changed.endRemoved(turns, onFailure);
-    await turns.run(endAll(changes));
+    await turns.run(endReplaced(changes));
     return turns.run(reportOf(plan));
   }
 
@@ -160,8 +156,8 @@ export class Supervisor {
    */
   async check(wanted: Wanted): Promise<void> {
     const turns = new Turns(this.#deps.clock);
-    const nothing = { spec: undefined, versions: new Map<string, number>() };
-    const plan = await turns.run(planReload(nothing, wanted.spec, this.#facts));
+    const nothing = { applied: undefined, versions: new Map<string, number>() };
+    const plan = await turns.run(planReload(nothing, wanted, this.#facts));
     const staged = await this.#stage(wanted, plan, turns);
     await turns.run(disposeStaged(plan, staged));
   }
@@ -218,23 +214,27 @@ export class Supervisor {
     this.#stopping.signal.throwIfAborted();
   }
 
-  #stage({ spec, geo, tables }: Wanted, plan: Plan, turns: Turns): Promise<Staged> {
-    const running: RunningResources = {
-      outbounds: this.#outbounds,
-      balancers: this.#balancers,
-      inbounds: this.#inbounds,
-      plane: this.#plane,
-    };
-    return stagePlan(plan, { route: spec.route, geo, tables }, running, turns, {
+  #stage({ spec, tables }: Wanted, plan: Plan, turns: Turns): Promise<Staged> {
+    return stagePlan(plan, tables, this.#running, turns, {
       ...this.#deps,
       tracker: this.tracker,
       dispatcher: this.#dispatcher,
       protocolOf: this.#protocolOf,
       facts: this.#facts,
       newcomers: this.#newcomers,
+      shared: this.#shared,
       resolver: this.#resolver,
       createResolver: () => this.#createResolver(spec.dns),
     });
+  }
+
+  get #running(): RunningResources {
+    return {
+      outbounds: this.#outbounds,
+      balancers: this.#balancers,
+      inbounds: this.#inbounds,
+      plane: this.#plane,
+    };
   }
 
   #failedInbounds(): Set<string> {
@@ -264,27 +264,19 @@ export class Supervisor {
     return [...left, ...this.#departures.freed];
   }
 
-  *#changesBy({ outbounds, balancers }: Staged): Steps<Changes> {
-    return {
-      retired: yield* notIn(this.#outbounds, outbounds),
-      stoppedGroups: yield* notIn(this.#balancers, balancers),
-      startedGroups: yield* notIn(balancers, this.#balancers),
-    };
-  }
-
   /**
    * Pointer swaps, in one turn of the event loop; then removed listeners close or drain.
    * @returns the accounts that may have changed, whose sessions without a flow are to end.
    */
   #commit(
-    spec: Spec,
+    wanted: Wanted,
     plan: Plan,
     staged: Staged,
     exchange: ListenerExchange,
   ): ReadonlySet<Accounts> {
-    const { resolver, outbounds, balancers, plane, handlers, streamChanges } = staged;
+    const { resolver, outbounds, balancers, plane } = staged;
     if (resolver) this.#resolver.swap(resolver);
-    this.#spec = spec;
+    this.#applied = wanted;
     this.#outbounds = outbounds;
     this.#balancers = balancers;
     this.#plane = plane;
@@ -292,21 +284,23 @@ export class Supervisor {
       this.#versions.set(outbound.tag, version);
     }
     const before = this.#inbounds;
-    for (const [tag, handler] of handlers) {
+    for (const [tag, next] of staged.inbounds) {
       const running = before.get(tag);
-      if (running?.kind === 'carriers') running.runtime.swap(handler);
+      if (next.kind === 'sessions' || running?.kind !== 'carriers') continue;
+      running.runtime.swap(next.handler);
+      if (next.kind === 'handler') next.changeStream?.();
     }
-    for (const change of streamChanges.values()) change();
     const { listeners, left } = exchange.commit();
     const inbounds = new Map<string, RunningInbound>();
     for (const { action, spec: inbound } of plan.inbounds) {
       const { tag } = inbound;
-      const old = before.get(tag);
-      const running = runningInbound(inbound, staged, old, listeners.get(tag));
+      const next = staged.inbounds.get(tag);
+      const running = runningInbound(inbound, next, before.get(tag), listeners.get(tag));
       if (!running) continue; // a step has either been staged or runs already
       inbounds.set(tag, running);
-      const ready = staged.sessions.get(tag)?.ready;
-      if (action === 'swap' && ready && running.kind === 'sessions') running.listener.swap(ready);
+      if (action === 'swap' && next?.kind === 'sessions' && running.kind === 'sessions') {
+        running.listener.swap(next.ready);
+      }
       if (action !== 'swap' && action !== 'reuse') {
         this.#deps.log.info(`inbound ${tag} listening on ${running.listener.address}`, {
           inbound: tag,
@@ -326,26 +320,7 @@ export class Supervisor {
         this.#departures.awaitSessions(running.runtime);
       }
     }
-    return this.#replaceAccounts(before, inbounds, staged);
-  }
-
-  /** Runtimes replace theirs as they get a new handler. */
-  #replaceAccounts(
-    before: ReadonlyMap<string, RunningInbound>,
-    inbounds: ReadonlyMap<string, RunningInbound>,
-    { handlers, sessions }: Staged,
-  ): ReadonlySet<Accounts> {
-    const changed = new Set<Accounts>();
-    for (const [tag, inbound] of before) {
-      const accounts = accountsOf(memoryOf(inbound));
-      const isGone = inbounds.get(tag)?.kind !== inbound.kind;
-      if (isGone) accounts.replace(NO_ACCOUNTS);
-      if (isGone || handlers.has(tag) || sessions.has(tag)) changed.add(accounts);
-    }
-    for (const { memory, ready } of sessions.values()) {
-      accountsOf(memory).replace(ready.server.accounts ?? NO_ACCOUNTS);
-    }
-    return changed;
+    return replaceAccounts(before, inbounds, staged.inbounds);
   }
 
   #createResolver(spec: DnsSpec): OwnedResolver {
@@ -356,51 +331,6 @@ export class Supervisor {
 
 const sideOf = (inbound: RunningInbound): LiveSide =>
   inbound.kind === 'carriers' ? inbound.runtime : inbound.listener;
-
-const memoryOf = (inbound: RunningInbound): InboundMemory =>
-  inbound.kind === 'carriers' ? inbound.runtime.memory : inbound.memory;
-
-/** What begins and ends with a reload. */
-interface Changes {
-  readonly retired: readonly BuiltOutbound[];
-  readonly stoppedGroups: readonly BalancerGroup[];
-  readonly startedGroups: readonly BalancerGroup[];
-}
-
-/** Members whose probes begin in one turn: each opens a connection, most of it after its start. */
-const PROBES_A_TURN = 16;
-
-async function startAll(groups: readonly BalancerGroup[], turns: Turns): Promise<void> {
-  let started = 0;
-  for (const group of groups) {
-    for (const _ of group.start()) {
-      started++;
-      if (started % PROBES_A_TURN === 0) await turns.next();
-    }
-  }
-}
-
-/** Stops and drains what was replaced. */
-function* endAll({ retired, stoppedGroups }: Changes): Steps<void> {
-  for (const group of stoppedGroups) {
-    group.stop();
-    yield;
-  }
-  for (const { version } of retired) {
-    version.retire();
-    yield;
-  }
-}
-
-/** The values of one map that another does not hold under the same key. */
-function* notIn<T>(items: ReadonlyMap<string, T>, others: ReadonlyMap<string, T>): Steps<T[]> {
-  const found: T[] = [];
-  for (const [tag, item] of items) {
-    if (others.get(tag) !== item) found.push(item);
-    yield;
-  }
-  return found;
-}
 
 const leavesListener = ({ action }: InboundStep): boolean =>
   action === 'rebind' || action === 'restart';

@@ -5,23 +5,22 @@ import type { InboundListener } from './inbound-listener.ts';
 import type { WantedListener } from './listener-exchange.ts';
 import type { InboundStep, Plan } from './plan.ts';
 import { SessionInbound } from './session-inbound.ts';
-import type { RunningInbound, Staged, StagedSessions } from './stage.ts';
+import type { RunningInbound, Staged, StagedInbound, StagedSessions } from './stage.ts';
 import { SwitchedListener, type ListenerTarget } from './switched-listener.ts';
 
 /** The listeners that a plan calls for, given what was built for it. */
 export const wantedListeners = (
-  { inbounds }: Plan,
-  { accepting, sessions }: Staged,
+  plan: Plan,
+  { inbounds }: Staged,
   running: ReadonlyMap<string, RunningInbound>,
   facts: InboundFacts,
 ): WantedListener[] =>
-  inbounds.flatMap((step) => {
+  plan.inbounds.flatMap((step) => {
     if (step.action === 'swap') return [];
     const { tag } = step.spec;
-    const { target } = accepting.get(tag) ?? {};
-    if (target) return [forCarriers(step.spec, target, facts)];
-    const staged = sessions.get(tag);
-    return staged ? [forSessions(step, staged, running.get(tag), facts)] : [];
+    const staged = inbounds.get(tag);
+    if (staged?.kind === 'listening') return [forCarriers(step.spec, staged.target, facts)];
+    return staged?.kind === 'sessions' ? [forSessions(step, staged, running.get(tag), facts)] : [];
   });
 
 function forCarriers(
@@ -78,26 +77,33 @@ const isAtPlace = (listener: Place, { spec, means }: Place): boolean =>
   listener.means === means && isDeepStrictEqual(listener.spec, spec);
 
 /**
- * An inbound as it runs from the commit of a reload on.
+ * An inbound as it runs after the commit of a reload.
  *
- * @param bound its listener, where the reload has given it one.
+ * @param staged `undefined` for an inbound that stays as it is
+ * @param bound its listener, where the reload has bound one or has taken one over
  */
 export function runningInbound(
-  { tag, stream }: InboundSpec,
-  { runtimes, accepting, sessions }: Staged,
+  { stream }: InboundSpec,
+  staged: StagedInbound | undefined,
   before: RunningInbound | undefined,
   bound: InboundListener | undefined,
 ): RunningInbound | undefined {
-  const carriers = before?.kind === 'carriers' ? before : undefined;
-  const runtime = runtimes.get(tag) ?? carriers?.runtime;
-  const old = before?.kind === 'sessions' ? before : undefined;
-  const memory = sessions.get(tag)?.memory ?? old?.memory;
-  const acceptor = accepting.get(tag)?.acceptor ?? carriers?.acceptor;
-  const listener = bound ?? before?.listener;
-  if (listener instanceof SwitchedListener && runtime && acceptor) {
-    return { kind: 'carriers', runtime, listener, acceptor, stream };
+  switch (staged?.kind) {
+    case undefined:
+      return before;
+    case 'handler':
+      return before?.kind === 'carriers' ? { ...before, stream } : undefined;
+    case 'listening': {
+      const { runtime, acceptor } = staged;
+      if (!(bound instanceof SwitchedListener)) return undefined;
+      return { kind: 'carriers', runtime, listener: bound, acceptor, stream };
+    }
+    case 'sessions': {
+      const listener = bound ?? before?.listener;
+      if (!(listener instanceof SessionInbound)) return undefined;
+      return { kind: 'sessions', listener, memory: staged.memory };
+    }
+    default:
+      return staged satisfies never;
   }
-  return listener instanceof SessionInbound && memory
-    ? { kind: 'sessions', listener, memory }
-    : undefined;
 }

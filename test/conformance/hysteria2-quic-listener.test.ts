@@ -1,5 +1,6 @@
 import { silentLogger } from '../../src/log/output.ts';
 import { systemClock } from '../../src/net/time/clock.ts';
+import { KeptObjects } from '../../src/collections/kept-objects.ts';
 import { OwnListeners } from '../../src/net/loop-guard/own-listeners.ts';
 import { atOnce } from '../../src/net/time/turns.ts';
 import type { SessionServer } from '../../src/protocols/contract.ts';
@@ -62,6 +63,7 @@ sessionListenerConformance('the listener of Hysteria 2, over QUIC', {
         clock: systemClock,
         log: silentLogger,
         ownListeners: new OwnListeners(),
+        shared: new KeptObjects(),
         server: { host: 'hy.example', port: endpoint?.port ?? 0 },
         dial: () => Promise.reject(new Error('QUIC is not dialled over TCP')),
       },

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { loadConfigFile } from '../../src/app/aside/load-aside.ts';
+import { loadConfigFile } from '../../src/app/loading/inline-runner.ts';
 import { Weir } from '../../src/library/weir.ts';
 import type { Endpoint } from '../../src/net/addresses/address.ts';
 import { findProtocol } from '../../src/protocols/registry.ts';

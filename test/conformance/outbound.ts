@@ -8,6 +8,7 @@ import type { Endpoint } from '../../src/net/addresses/address.ts';
 import { systemClock } from '../../src/net/time/clock.ts';
 import { abortedDial, DeadlineError, DialError, type DialErrorCode } from '../../src/net/errors.ts';
 import type { ByteLink, PacketLink } from '../../src/net/links/link.ts';
+import { KeptObjects } from '../../src/collections/kept-objects.ts';
 import { OwnListeners } from '../../src/net/loop-guard/own-listeners.ts';
 import type { Resolver } from '../../src/net/addresses/resolver.ts';
 import type { Outbound } from '../../src/protocols/contract.ts';
@@ -79,7 +80,11 @@ export function outboundConformance(name: string, harness: OutboundHarness): voi
     ): Promise<Outbound> => {
       const spec = { ...(await harness.spec(address)), ...changes };
       const deps = { clock: systemClock, log: silentLogger, resolver };
-      const { version } = buildOutbound(spec, 1, { ...deps, ownListeners: new OwnListeners() });
+      const { version } = buildOutbound(spec, 1, {
+        ...deps,
+        ownListeners: new OwnListeners(),
+        shared: new KeptObjects(),
+      });
       return version.outbound;
     };
 

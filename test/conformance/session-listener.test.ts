@@ -7,6 +7,7 @@ import { atOnce } from '../../src/net/time/turns.ts';
 import { InboundMemory } from '../../src/protocols/inbounds/inbound-memory.ts';
 import { lines } from '../support/own-session-protocol.ts';
 import { eventually } from '../support/wait.ts';
+import { isSteps } from '../../src/protocols/protocol.ts';
 import { sessionListenerConformance } from './session-listener.ts';
 
 const { inbound } = lines('lines');
@@ -15,21 +16,19 @@ if (inbound?.kind !== 'sessions') throw new TypeError('the fake owns its session
 /** The fake that tests of the supervisor use keeps the promises that they rely on. */
 sessionListenerConformance('the fake protocol', {
   listen: { kind: 'ip', host: '127.0.0.1', port: 0 },
-  server: (name) =>
-    atOnce(
-      inbound.create(
-        { name },
-        {
-          tag: 'in',
-          sniffing: false,
-          unixSocket: false,
-          dispatcher: { stream: () => Promise.resolve(), packets: () => Promise.resolve() },
-          memory: new InboundMemory(),
-          clock: systemClock,
-          log: silentLogger,
-        },
-      ),
-    ),
+  server(name) {
+    const context = {
+      tag: 'in',
+      sniffing: false,
+      unixSocket: false,
+      dispatcher: { stream: () => Promise.resolve(), packets: () => Promise.resolve() },
+      memory: new InboundMemory(),
+      clock: systemClock,
+      log: silentLogger,
+    };
+    const built = inbound.create({ name }, context);
+    return isSteps(built) ? atOnce(built) : built;
+  },
   async connect({ endpoint }, book) {
     const socket = createSocket('udp4');
     after(() => socket.close());

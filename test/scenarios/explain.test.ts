@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'node:test';
-import { loadConfigFile } from '../../src/app/aside/load-aside.ts';
+import { loadConfigFile } from '../../src/app/loading/inline-runner.ts';
 import { RouteExplainer } from '../../src/engine/router/explain.ts';
 import { RegexCache } from '../../src/engine/router/tables/regex-set.ts';
 import { blackhole, freedom, httpIn, proxyOut, rule, socksIn } from '../support/config.ts';

@@ -7,6 +7,7 @@ import { silentLogger } from '../../src/log/output.ts';
 import { systemClock } from '../../src/net/time/clock.ts';
 import { DialError } from '../../src/net/errors.ts';
 import type { ByteLink } from '../../src/net/links/link.ts';
+import { KeptObjects } from '../../src/collections/kept-objects.ts';
 import { OwnListeners } from '../../src/net/loop-guard/own-listeners.ts';
 import { Hysteria2Outbound } from '../../src/protocols/hysteria2/outbound.ts';
 import { dialServer } from '../../src/protocols/hysteria2/client/quic-endpoints.ts';
@@ -52,6 +53,7 @@ export class Hysteria2Clients implements Disposable {
         clock: systemClock,
         log: silentLogger,
         ownListeners: new OwnListeners(),
+        shared: new KeptObjects(),
         server: { host: '127.0.0.1', port: portOf(server) },
         dial: () => Promise.reject(new Error('QUIC is not dialled over TCP')),
       },

@@ -70,10 +70,7 @@ export const device = (): Protocol => {
       users: () => undefined,
       restartReason: (before, after) =>
         before.fixed === after.fixed ? undefined : 'fixed changed',
-      *create(settings): Steps<SessionServer> {
-        yield;
-        return new LineServer(settings, undefined, taken);
-      },
+      create: (settings) => new LineServer(settings, undefined, taken),
     },
   });
 };

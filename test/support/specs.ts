@@ -1,4 +1,6 @@
 import { NO_MATCHERS } from '../../src/engine/router/matcher-entries.ts';
+import { toWanted, type Wanted } from '../../src/supervisor/wanted.ts';
+import type { InboundFacts } from '../../src/supervisor/inbound-facts.ts';
 import type {
   BalancerSpec,
   InboundSpec,
@@ -70,3 +72,7 @@ export const spec = (over: Partial<Spec> = {}): Spec => ({
   route: routeSpec(),
   ...over,
 });
+
+/** The same for a supervisor; no rule of it may name a list of a geo file. */
+export const wantedOf = (from: Spec, facts?: InboundFacts): Wanted =>
+  toWanted(from, { geosite: new Map(), geoip: new Map() }, facts);

@@ -1,9 +1,9 @@
 import { Buffer } from 'node:buffer';
 import { Worker } from 'node:worker_threads';
-import { threadLimits } from '../../../src/app/aside/thread-limits.ts';
+import { threadLimits } from '../../../src/app/loading/thread-limits.ts';
 import { readAsset } from './assets.ts';
 
-/** Stands for src/app/aside/start-thread.ts in the single executable, which holds the code of the thread. */
+/** Stands for src/app/loading/start-thread.ts in the single executable, which holds the code of the thread. */
 export const startThread = (): Worker =>
   new Worker(Buffer.from(readAsset('thread-main.js')).toString(), {
     eval: true,

@@ -1,3 +1,4 @@
+import { loadConfigFile } from '../../app/loading/inline-runner.ts';
 import type { LoadedConfig } from '../../config/load-config.ts';
 import { RouteExplainer, type RouteExplanation } from '../../engine/router/explain.ts';
 import type { MatcherKey } from '../../engine/router/conditions.ts';
@@ -38,17 +39,19 @@ export async function explainCommand(argv: readonly string[], io: CommandIo): Pr
   }
   const regexes = new RegexCache();
   let places: RulePlaces | undefined;
-  const options = {
-    regexes,
-    onMerged: (...found: ConstructorParameters<typeof RulePlaces>): void => {
-      places = new RulePlaces(...found);
-    },
+  const onMerged = (...found: ConstructorParameters<typeof RulePlaces>): void => {
+    places = new RulePlaces(...found);
   };
-  const status = await loadOrReport(asked.config, options, async (loaded) => {
-    if (!places) throw new RangeError('a configuration that was loaded has its places');
-    await answer(asked, loaded, regexes, places, io);
-    return 0;
-  });
+  const status = await loadOrReport(
+    asked.config,
+    {},
+    (path, input) => loadConfigFile(path, { ...input, regexes, onMerged }),
+    async (loaded) => {
+      if (!places) throw new RangeError('a configuration that was loaded has its places');
+      await answer(asked, loaded, regexes, places, io);
+      return 0;
+    },
+  );
   return status ?? 1;
 }
 

@@ -1,5 +1,5 @@
 import type { RouteExplanation, PassedRule } from '../../engine/router/explain.ts';
-import { entriesOf } from '../../engine/router/matcher-entries.ts';
+import { matcherEntries } from '../../engine/router/matcher-entries.ts';
 import type { MatcherKey } from '../../engine/router/conditions.ts';
 import type { RouteQuery } from '../../engine/router/query.ts';
 import { ipVersion } from '../../net/addresses/address.ts';
@@ -75,7 +75,7 @@ function reasonOf(spec: Spec, query: RouteQuery, { rule, failing, reason }: Pass
   const [key] = failing;
   const written = spec.route.rules[rule];
   if (!key || !written) return '';
-  const texts = entriesOf(written, key).map(({ text }) => text);
+  const texts = matcherEntries(written, key).map(({ text }) => text);
   const listed = texts.slice(0, SHOWN_ENTRIES).join(', ');
   const list =
     texts.length > SHOWN_ENTRIES ? `${listed} and ${texts.length - SHOWN_ENTRIES} more` : listed;

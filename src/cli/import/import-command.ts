@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import type { Readable } from 'node:stream';
-import { loadConfigFile } from '../../app/aside/load-aside.ts';
+import { loadConfigFile } from '../../app/loading/inline-runner.ts';
 import { ConfigError } from '../../config/errors.ts';
 import { WeirError, messageOf } from '../../errors.ts';
 import { LARGEST_DOCUMENT, readForeign, type Imported } from '../../import/document.ts';

@@ -1,4 +1,5 @@
 import { FileLog } from '../../app/log/file-log.ts';
+import { loadAtStart } from '../../app/loading/config-loader.ts';
 import { FileWatcher } from '../../app/file-watcher.ts';
 import { Instance } from '../../app/instance.ts';
 import { processLog } from '../../app/log/process-log.ts';
@@ -48,7 +49,12 @@ export async function run({
   const service = takeServiceEnvironment(process.env, process.pid);
   const regexes = new RegexCache();
   const files = new FileLog();
-  const loaded = await loadOrReport(configPath, { files, regexes, importable }, (config) => config);
+  const loaded = await loadOrReport(
+    configPath,
+    { files, importable },
+    (path, input) => loadAtStart(path, { ...input, regexes, serveApi: true }),
+    (config) => config,
+  );
   if (!loaded) return service.notifySocket === undefined ? 1 : INVALID_CONFIGURATION;
   using stop = stopSignals();
   const { log, flush, setFilter } = processLog(loaded.spec.log.level);

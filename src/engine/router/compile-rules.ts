@@ -1,6 +1,6 @@
 import type { GeositeRef, RuleSpec } from '../../spec.ts';
 import { geositeKey, type GeoData } from '../geo/geo-data.ts';
-import type { Condition, IndexedRule, MatcherKey, Space } from './conditions.ts';
+import type { Condition, IndexedRule, MatcherKey, QueryField } from './conditions.ts';
 import { domainList, isEmptyDomainList, type DomainList, packNames } from './tables/domain-list.ts';
 import {
   packNetworks,
@@ -12,7 +12,7 @@ import {
 /** Longer lists are not compared with each other: the text of the comparison would cost more. */
 const MAX_SHARED_LENGTH = 64;
 
-/** Rules as conditions over numbered lists, and the lists of each space by number. */
+/** Rules as conditions over numbered lists, and the lists of each field by number. */
 export interface CompiledRules {
   readonly rules: readonly IndexedRule[];
   /** Rules that no name can match, by position, with the matcher that is the reason. */
@@ -52,11 +52,11 @@ export function compileRules(specs: readonly RuleSpec[], geo: GeoData | undefine
     const conditions: Condition[] = [];
     const add = (
       key: MatcherKey,
-      space: Space,
+      field: QueryField,
       lists: readonly number[],
       outside: readonly number[] = [],
     ): void => {
-      conditions.push({ key, space, lists, outside });
+      conditions.push({ key, field, lists, outside });
     };
     if (rule.domainFull.length > 0) add('domain_full', 'domain', [names('full', rule.domainFull)]);
     if (rule.domainSuffix.length > 0)
@@ -108,8 +108,8 @@ export function compileRules(specs: readonly RuleSpec[], geo: GeoData | undefine
   specs.forEach((spec, rule) => {
     const conditions = conditionsOf(spec);
     const empty = conditions.find(
-      ({ space, lists }) =>
-        space === 'domain' &&
+      ({ field, lists }) =>
+        field === 'domain' &&
         lists.every((list) => isEmptyDomainList(domains.lists[list] ?? domainList({}))),
     );
     if (empty) impossible.set(rule, empty.key);
@@ -127,7 +127,7 @@ export function compileRules(specs: readonly RuleSpec[], geo: GeoData | undefine
   };
 }
 
-/** Numbers the lists of a space. Rules with equal entries share a list, which is looked up once. */
+/** Numbers the lists of a field. Rules with equal entries share a list, which is looked up once. */
 class Numbering<T> {
   readonly lists: T[] = [];
   readonly #numbers = new Map<string, number>();

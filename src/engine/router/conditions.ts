@@ -1,8 +1,8 @@
 /** What a condition looks at. Each has its own numbering of lists. */
-export type Space = 'domain' | 'destination' | 'source' | 'port' | 'inbound' | 'network';
+export type QueryField = 'domain' | 'destination' | 'source' | 'port' | 'inbound' | 'network';
 
-/** Spaces in the order in which a rule is best found by them: the most selective first. */
-export const SPACES: readonly Space[] = [
+/** Fields in the order in which a rule is best found by them: the most selective first. */
+export const QUERY_FIELDS: readonly QueryField[] = [
   'domain',
   'destination',
   'source',
@@ -29,11 +29,11 @@ export type MatcherKey = (typeof MATCHERS)[number];
 
 /**
  * One matcher of a rule: the query's value is in any of `lists`, or outside any of `outside`. It
- * does not hold for a query that has no value in this space.
+ * does not hold for a query that has no value in this field.
  */
 export interface Condition {
   readonly key: MatcherKey;
-  readonly space: Space;
+  readonly field: QueryField;
   readonly lists: readonly number[];
   readonly outside: readonly number[];
 }
@@ -76,8 +76,8 @@ export class Hits {
   }
 }
 
-/** What is known about one query: in each space, the lists that its value is in. */
+/** What is known about one query: in each field, the lists that its value is in. */
 export interface Facts {
   /** `undefined` where the query has no value: an IP destination has no domain. */
-  hits(space: Space): Hits | undefined;
+  hits(field: QueryField): Hits | undefined;
 }

@@ -2,13 +2,13 @@ import type { RoutingSpec } from '../../spec.ts';
 import type { GeoData } from '../geo/geo-data.ts';
 import { compileRules } from './compile-rules.ts';
 import type { Facts, IndexedRule, MatcherKey } from './conditions.ts';
-import { entriesOf } from './matcher-entries.ts';
+import { matcherEntries } from './matcher-entries.ts';
 import { holdsAt, packRules } from './tables/pack-rules.ts';
 import { QueryFacts } from './query-facts.ts';
 import type { RouteDecision, RouteQuery } from './query.ts';
 import type { RegexCache } from './tables/regex-set.ts';
 import { Router } from './router.ts';
-import { tablesOf } from './tables/router-tables.ts';
+import { assembleTables } from './tables/router-tables.ts';
 
 /** A matcher of the rule that decided. */
 export interface MatchedEntry {
@@ -58,7 +58,7 @@ export class RouteExplainer {
     this.#regexes = regexes;
     this.#geo = geo;
     const compiled = compileRules(spec.rules, geo);
-    const tables = tablesOf(spec, compiled);
+    const tables = assembleTables(spec, compiled);
     const { patterns } = tables.domains;
     const matcher = patterns.length > 0 ? regexes.compile(patterns) : undefined;
     this.#facts = new QueryFacts(tables, matcher);
@@ -104,7 +104,7 @@ export class RouteExplainer {
     );
     const [first] = failing;
     if (!first) return undefined;
-    const reason = facts.hits(first.space) ? 'different' : 'no value';
+    const reason = facts.hits(first.field) ? 'different' : 'no value';
     return { rule, failing: failing.map(({ key }) => key), reason };
   }
 
@@ -114,7 +114,7 @@ export class RouteExplainer {
     const { conditions = [] } = this.#rules.get(rule) ?? {};
     if (!spec) return [];
     return conditions.map(({ key }) => {
-      const entries = entriesOf(spec, key);
+      const entries = matcherEntries(spec, key);
       const rules = entries.map((entry) => entry.rule);
       const regexes = this.#regexes;
       const router = new Router(

@@ -1,4 +1,5 @@
-import type { CidrSpec, PortRangeSpec, RuleSpec } from '../../spec.ts';
+import { formatCidr } from '../../ip/cidr.ts';
+import type { PortRangeSpec, RuleSpec } from '../../spec.ts';
 import { geositeKey } from '../geo/geo-data.ts';
 import type { MatcherKey } from './conditions.ts';
 
@@ -27,7 +28,7 @@ export const NO_MATCHERS: RuleSpec = {
 };
 
 /** The entries of one matcher of a rule, in the order of the configuration. */
-export const entriesOf = (rule: RuleSpec, key: MatcherKey): readonly MatcherEntry[] =>
+export const matcherEntries = (rule: RuleSpec, key: MatcherKey): readonly MatcherEntry[] =>
   ENTRIES[key](rule);
 
 const each = <T>(
@@ -39,8 +40,6 @@ const each = <T>(
 
 const asWritten = (text: string): string => text;
 
-const cidrText = ({ address, prefix }: CidrSpec): string => `${address}/${prefix}`;
-
 const portText = ({ low, high }: PortRangeSpec): string =>
   low === high ? String(low) : `${low}-${high}`;
 
@@ -51,14 +50,14 @@ const ENTRIES: Readonly<Record<MatcherKey, (rule: RuleSpec) => readonly MatcherE
     each(rule.domainKeyword, asWritten, (word) => ({ domainKeyword: [word] })),
   domain_regex: (rule) => each(rule.domainRegex, asWritten, (regex) => ({ domainRegex: [regex] })),
   geosite: (rule) => each(rule.geosite, geositeKey, (ref) => ({ geosite: [ref] })),
-  cidr: (rule) => each(rule.cidr, cidrText, (cidr) => ({ cidr: [cidr] })),
+  cidr: (rule) => each(rule.cidr, formatCidr, (cidr) => ({ cidr: [cidr] })),
   geoip: (rule) =>
     each(
       rule.geoip,
       ({ code, negate }) => `${negate ? '!' : ''}${code}`,
       (ref) => ({ geoip: [ref] }),
     ),
-  source_cidr: (rule) => each(rule.sourceCidr, cidrText, (cidr) => ({ sourceCidr: [cidr] })),
+  source_cidr: (rule) => each(rule.sourceCidr, formatCidr, (cidr) => ({ sourceCidr: [cidr] })),
   port: (rule) => each(rule.port, portText, (range) => ({ port: [range] })),
   inbound_tag: (rule) => each(rule.inboundTag, asWritten, (tag) => ({ inboundTag: [tag] })),
   network: ({ network }) =>

@@ -1,8 +1,8 @@
 import { ipVersion } from '../../net/addresses/address.ts';
 import { BlockTable } from './tables/block-table.ts';
-import { type Space, type Facts, Hits } from './conditions.ts';
+import { type QueryField, type Facts, Hits } from './conditions.ts';
 import { DomainTable } from './tables/domain-table.ts';
-import { parseAddress, portWords } from './tables/network-list.ts';
+import { parseAddressWords, portWords } from './tables/network-list.ts';
 import type { RegexSet } from './tables/regex-set.ts';
 import type { RouteQuery } from './query.ts';
 import type { NetworkTableData, RouterTables } from './tables/router-tables.ts';
@@ -13,8 +13,8 @@ import type { NetworkTableData, RouterTables } from './tables/router-tables.ts';
  * One object serves every query of a router: `reset` starts the next one.
  */
 export class QueryFacts implements Facts {
-  readonly #spaces: Readonly<Record<Space, SpaceFacts>>;
-  readonly #all: readonly SpaceFacts[];
+  readonly #fields: Readonly<Record<QueryField, FieldFacts>>;
+  readonly #all: readonly FieldFacts[];
 
   constructor(tables: RouterTables, patterns: RegexSet | undefined) {
     const domains = new DomainTable(tables.domains, patterns);
@@ -23,45 +23,45 @@ export class QueryFacts implements Facts {
     const ports = new BlockTable(1, tables.ports);
     const inbounds = new Map(tables.inbounds.map((tag, list) => [tag, list]));
     const networks = new Map(tables.networks.map((name, list) => [name, list]));
-    this.#spaces = {
-      domain: new SpaceFacts(tables.domains.lists, (query, hits) => {
+    this.#fields = {
+      domain: new FieldFacts(tables.domains.lists, (query, hits) => {
         const name = ipVersion(query.host) === 0 ? query.host : query.sniffed;
         if (name === undefined) return false;
         domains.match(name, hits);
         return true;
       }),
-      destination: new SpaceFacts(tables.destinations.lists, (query, hits) =>
+      destination: new FieldFacts(tables.destinations.lists, (query, hits) =>
         destinations.match(query.host, hits),
       ),
-      source: new SpaceFacts(
+      source: new FieldFacts(
         tables.sources.lists,
         (query, hits) => query.source !== undefined && sources.match(query.source, hits),
       ),
-      port: new SpaceFacts(tables.portLists, (query, hits) => {
+      port: new FieldFacts(tables.portLists, (query, hits) => {
         ports.match(portWords(query.port), hits);
         return true;
       }),
-      inbound: new SpaceFacts(tables.inbounds.length, (query, hits) =>
+      inbound: new FieldFacts(tables.inbounds.length, (query, hits) =>
         matchText(inbounds, query.inbound, hits),
       ),
-      network: new SpaceFacts(tables.networks.length, (query, hits) =>
+      network: new FieldFacts(tables.networks.length, (query, hits) =>
         matchText(networks, query.network, hits),
       ),
     };
-    this.#all = Object.values(this.#spaces);
+    this.#all = Object.values(this.#fields);
   }
 
   reset(query: RouteQuery): void {
-    for (const space of this.#all) space.reset(query);
+    for (const field of this.#all) field.reset(query);
   }
 
-  hits(space: Space): Hits | undefined {
-    return this.#spaces[space].hits();
+  hits(field: QueryField): Hits | undefined {
+    return this.#fields[field].hits();
   }
 }
 
-/** One space of one query. */
-class SpaceFacts {
+/** One field of one query. */
+class FieldFacts {
   readonly #hits: Hits;
   readonly #match: (query: RouteQuery, hits: Hits) => boolean;
   #query: RouteQuery | undefined;
@@ -99,7 +99,7 @@ class NetworkTable {
 
   /** Adds the lists that hold an address; returns whether the text is one. */
   match(text: string, hits: Hits): boolean {
-    const address = parseAddress(text);
+    const address = parseAddressWords(text);
     if (!address) return false;
     (address.length === 1 ? this.#v4 : this.#v6).match(address, hits);
     return true;

@@ -1,4 +1,11 @@
-import { SPACES, type Condition, type IndexedRule, type Space, type Facts } from './conditions.ts';
+import { packLists } from './tables/pack-lists.ts';
+import {
+  QUERY_FIELDS,
+  type Condition,
+  type IndexedRule,
+  type QueryField,
+  type Facts,
+} from './conditions.ts';
 import { holdsAt, packRules, positionOf } from './tables/pack-rules.ts';
 
 /** An index as plain data. A rule is referred to by its start in `numbers`: see PackedRules. */
@@ -9,9 +16,9 @@ export interface RuleIndexData {
   readonly filed: readonly FiledRules[];
 }
 
-/** The rules that are filed under the lists of one space. */
+/** The rules that are filed under the lists of one field. */
 export interface FiledRules {
-  readonly space: Space;
+  readonly field: QueryField;
   /** Per list: where its rules end in `rules`; they start where those of the list before end. */
   readonly ends: Uint32Array;
   /** Of each list in order. */
@@ -30,7 +37,7 @@ export interface FiledRules {
 export function buildRuleIndex(rules: readonly IndexedRule[]): RuleIndexData {
   const { numbers, starts } = packRules(rules);
   const always: number[] = [];
-  const filed = new Map<Space, number[][]>();
+  const filed = new Map<QueryField, number[][]>();
   rules.forEach(({ conditions }, index) => {
     const start = starts[index] ?? 0;
     const anchor = anchorOf(conditions);
@@ -38,14 +45,17 @@ export function buildRuleIndex(rules: readonly IndexedRule[]): RuleIndexData {
       always.push(start);
       return;
     }
-    let lists = filed.get(anchor.space);
-    if (!lists) filed.set(anchor.space, (lists = []));
+    let lists = filed.get(anchor.field);
+    if (!lists) filed.set(anchor.field, (lists = []));
     for (const list of new Set(anchor.lists)) (lists[list] ??= []).push(start);
   });
   return {
     numbers,
     always: Uint32Array.from(always),
-    filed: Array.from(filed, ([space, lists]) => inOneRow(space, lists)),
+    filed: Array.from(filed, ([field, lists]) => {
+      const { items: rules, ends } = packLists(lists);
+      return { field, rules, ends };
+    }),
   };
 }
 
@@ -61,8 +71,8 @@ export class RuleIndex {
   first(facts: Facts, limit = Infinity): number | undefined {
     const { always, filed } = this.#data;
     let best = this.#firstOf(always, 0, always.length, facts, limit);
-    for (const { space, ends, rules } of filed) {
-      for (const list of facts.hits(space)?.lists ?? []) {
+    for (const { field, ends, rules } of filed) {
+      for (const list of facts.hits(field)?.lists ?? []) {
         const from = list === 0 ? 0 : (ends[list - 1] ?? rules.length);
         best = this.#firstOf(rules, from, ends[list] ?? rules.length, facts, best);
       }
@@ -86,20 +96,9 @@ export class RuleIndex {
 /** The condition by which a rule is found; one that holds outside of a list finds nothing. */
 function anchorOf(conditions: readonly Condition[]): Condition | undefined {
   const usable = conditions.filter(({ outside }) => outside.length === 0);
-  for (const space of SPACES) {
-    const condition = usable.find((candidate) => candidate.space === space);
+  for (const field of QUERY_FIELDS) {
+    const condition = usable.find((candidate) => candidate.field === field);
     if (condition) return condition;
   }
   return undefined;
-}
-
-/** `lists` may have holes: lists under which nothing is filed. */
-function inOneRow(space: Space, lists: readonly (readonly number[] | undefined)[]): FiledRules {
-  const rules: number[] = [];
-  const ends = new Uint32Array(lists.length);
-  for (const [list, filed] of lists.entries()) {
-    for (const rule of filed ?? []) rules.push(rule);
-    ends[list] = rules.length;
-  }
-  return { space, ends, rules: Uint32Array.from(rules) };
 }

@@ -30,9 +30,6 @@ export const tun = defineProtocol({
     users: () => undefined,
     warnings: (table) => inboundWarnings(table, process.platform),
     restartReason,
-    *create(settings, context) {
-      yield; // nothing takes long
-      return new TunServer(settings, context, means);
-    },
+    create: (settings, context) => new TunServer(settings, context, means),
   },
 });

@@ -4,13 +4,13 @@ import { systemSockets } from '../../net/sockets/system-sockets.ts';
 import { defineProtocol } from '../protocol.ts';
 import { WireGuardOutbound } from './outbound.ts';
 import { outboundSettings, outboundWarnings, outboundTable } from './settings.ts';
-import { SharedTunnels } from './shared-tunnels.ts';
+import { SharedTunnels, type TunnelMeans } from './shared-tunnels.ts';
 
-const tunnels = new SharedTunnels({
+const means: TunnelMeans = {
   bind: (options, handlers) => systemSockets().bindDatagrams(options, handlers),
   resolve: async (name) => (await lookup(name, { order: 'verbatim' })).address,
   random: new SystemRandomSource(),
-});
+};
 
 export const wireguard = defineProtocol({
   name: 'wireguard',
@@ -20,6 +20,10 @@ export const wireguard = defineProtocol({
     upstream: false,
     settings: (table) => outboundSettings(table),
     warnings: outboundWarnings,
-    create: (settings, context) => new WireGuardOutbound(settings, context, tunnels),
+    create(settings, context) {
+      const make = (): SharedTunnels => new SharedTunnels(means);
+      const tunnels = context.shared.recall('wireguard tunnels', SharedTunnels, make);
+      return new WireGuardOutbound(settings, context, tunnels);
+    },
   },
 });

@@ -15,15 +15,13 @@ import { PATIENCE, SILENCE_LIMIT } from './limits.ts';
 import type { WireGuardSettings } from './settings.ts';
 import type { RunningTunnel, SharedTunnels, TunnelLease } from './shared-tunnels.ts';
 
-/** Outbounds that were created so far: what was created later is newer. */
-let created = 0;
-
 /** Connects to destinations through a WireGuard tunnel, which starts with the first of them. */
 export class WireGuardOutbound implements Outbound {
   readonly #settings: WireGuardSettings;
   readonly #context: OutboundContext;
   readonly #tunnels: SharedTunnels;
-  readonly #age = created++;
+  /** Greater than that of every outbound created before: a newer version takes a key over. */
+  readonly #generation: number;
   /** The policy for names, limited to the families of the own addresses; `undefined` where none is left. */
   readonly #family: FamilyPolicy | undefined;
   #lease: TunnelLease | undefined;
@@ -33,6 +31,7 @@ export class WireGuardOutbound implements Outbound {
     this.#settings = settings;
     this.#context = context;
     this.#tunnels = tunnels;
+    this.#generation = tunnels.nextGeneration();
     this.#family = limitedPolicy(context.family, settings.addresses);
   }
 
@@ -110,7 +109,7 @@ export class WireGuardOutbound implements Outbound {
     if (this.#lease === undefined || this.#lease.isOver) {
       this.#lease?.release();
       const { tag, clock, log } = this.#context;
-      this.#lease = this.#tunnels.lease(this.#settings, this.#age, { tag, clock, log });
+      this.#lease = this.#tunnels.lease(this.#settings, this.#generation, { tag, clock, log });
     }
     return this.#lease.running;
   }

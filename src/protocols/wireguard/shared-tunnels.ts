@@ -15,7 +15,7 @@ import { causesOfSilence } from './silence.ts';
 import type { TunnelEvent, TunnelSettings } from './tunnel.ts';
 import { timestampAfter } from './wire.ts';
 
-/** What tunnels use of their surroundings; tests give their own. */
+/** What tunnels need of the system; tests give their own. */
 export interface TunnelMeans {
   readonly bind: BindDatagrams;
   /** The first address of a name by the system's resolver. @throws the system's error. */
@@ -47,31 +47,38 @@ export interface TunnelLease {
 }
 
 /**
- * The tunnels of the process. A peer knows one session for a key: outbounds with the same keys, endpoint and
- * addresses share a tunnel, such as two versions of one of which the older carries its last flows.
+ * The tunnels of a running proxy. A peer keeps one session per public key, so outbounds with the same keys,
+ * endpoint and addresses share a tunnel: two versions of one outbound, for instance, while the older
+ * carries its last flows.
  *
- * A newer version of an outbound that has its keys but another endpoint or other addresses takes the key
- * over: two tunnels would take the peer's session from each other time and again.
+ * An outbound that is newer and has the same keys, but another endpoint or other addresses, takes the keys
+ * over: two tunnels would take the peer's session from each other over and over.
  */
 export class SharedTunnels {
   readonly #means: TunnelMeans;
   /** By their keys. */
   readonly #tunnels = new Map<string, SharedTunnel>();
-  /** That of the last initiation: a tunnel may begin in the same moment in which another one ended. */
+  #generations = 0;
+  /** Of the last initiation: a tunnel may start in the same moment in which another has ended. */
   #timestamp: Uint8Array | undefined;
 
   constructor(means: TunnelMeans) {
     this.#means = means;
   }
 
-  /** @param age of the outbound: a greater one is newer. */
-  lease(settings: WireGuardSettings, age: number, user: TunnelUser): TunnelLease {
+  /** A number for each outbound: of two, the newer has the greater. */
+  nextGeneration(): number {
+    return this.#generations++;
+  }
+
+  /** @param generation of the outbound */
+  lease(settings: WireGuardSettings, generation: number, user: TunnelUser): TunnelLease {
     const key = keysOf(settings);
-    const known = this.#tunnels.get(key);
-    if (known !== undefined && !known.isOver) {
-      if (known.fits(settings)) return known.lease(settings, age);
-      if (known.age > age) return refusedLease(user.tag);
-      known.end(new DialError('aborted', 'wireguard: a newer version has taken over the keys'));
+    const running = this.#tunnels.get(key);
+    if (running !== undefined && !running.isOver) {
+      if (running.fits(settings)) return running.lease(settings, generation);
+      if (running.generation > generation) return refusedLease(user.tag);
+      running.end(new DialError('aborted', 'wireguard: a newer version has taken over the keys'));
     }
     const tunnel = new SharedTunnel(settings, user, {
       ...this.#means,
@@ -81,7 +88,7 @@ export class SharedTunnels {
       },
     });
     this.#tunnels.set(key, tunnel);
-    return tunnel.lease(settings, age);
+    return tunnel.lease(settings, generation);
   }
 
   #nextTimestamp(clock: Clock): Uint8Array {
@@ -90,7 +97,6 @@ export class SharedTunnels {
   }
 }
 
-/** What one tunnel uses of its surroundings. */
 interface SharedTunnelMeans extends TunnelMeans {
   readonly timestamp: () => Uint8Array;
   readonly onOver: () => void;
@@ -111,7 +117,7 @@ class SharedTunnel {
   readonly #user: TunnelUser;
   readonly #means: SharedTunnelMeans;
   readonly #running: Promise<RunningTunnel>;
-  #age = -Infinity;
+  #generation = -Infinity;
   #current: TunnelSettings;
   #leases = 0;
   #started: RunningTunnel | undefined;
@@ -124,7 +130,7 @@ class SharedTunnel {
     this.#means = means;
     this.#current = tunnelSettings(settings);
     this.#running = this.#start();
-    // A user that has gone does not wait for it.
+    // Also where every user has released its lease and none awaits `running`.
     this.#running.catch(() => this.end());
   }
 
@@ -132,9 +138,9 @@ class SharedTunnel {
     return this.#isOver;
   }
 
-  /** That of its newest user. */
-  get age(): number {
-    return this.#age;
+  /** The generation of its newest user. */
+  get generation(): number {
+    return this.#generation;
   }
 
   /** Whether flows of these settings can use it. */
@@ -149,11 +155,11 @@ class SharedTunnel {
     );
   }
 
-  /** The MTU, the interval and the reserved bytes are those of its newest user. */
-  lease(settings: WireGuardSettings, age: number): TunnelLease {
+  /** The MTU, the keepalive interval and the reserved bytes are those of the newest user. */
+  lease(settings: WireGuardSettings, generation: number): TunnelLease {
     this.#leases++;
-    if (age > this.#age) {
-      this.#age = age;
+    if (generation > this.#generation) {
+      this.#generation = generation;
       this.#current = tunnelSettings(settings);
       if (this.#started) this.#started.device.settings = this.#current;
     }
@@ -222,7 +228,7 @@ class SharedTunnel {
     }
   }
 
-  /** The address of the peer, as the system resolves it at this moment. */
+  /** The address of the peer, as the system resolves it now. */
   async #resolve(): Promise<IpEndpoint> {
     const { host, port } = this.#settings.endpoint;
     const address = ipVersion(host) === 0 ? await this.#means.resolve(host) : host;
@@ -262,7 +268,7 @@ export function firstOfEachFamily(addresses: readonly string[]): readonly IpEndp
   });
 }
 
-/** @param isKnown whether there was a session with the peer. */
+/** @param isKnown whether there has been a session with the peer. */
 function logEvent(
   log: Logger,
   outbound: string,

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
-import { loadConfigFile } from '../../../src/app/aside/load-aside.ts';
+import { loadConfigFile } from '../../../src/app/loading/inline-runner.ts';
 import { FileLog } from '../../../src/app/log/file-log.ts';
 import { ConfigError, renderConfigError } from '../../../src/config/errors.ts';
 import { encodeGeoip } from '../../support/geo-fixture.ts';

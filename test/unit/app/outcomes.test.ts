@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ControlError } from '../../../src/api/contract.ts';
-import { toControlError, toReadError, failureLine, summaryOf } from '../../../src/app/outcomes.ts';
+import {
+  toControlError,
+  toReadError,
+  reloadFailureLine,
+  summaryOf,
+} from '../../../src/app/outcomes.ts';
 import { ConfigError, DocumentReadError } from '../../../src/config/errors.ts';
 import { ApplyError, type ApplyErrorCode } from '../../../src/supervisor/apply-error.ts';
 import type { AppliedReport } from '../../../src/supervisor/reload-report.ts';
@@ -88,7 +93,7 @@ const NOTHING: AppliedReport = {
   reused: [],
 };
 
-const lineOf = (error: unknown): string => failureLine(toControlError(error));
+const lineOf = (error: unknown): string => reloadFailureLine(toControlError(error));
 const applyLine = (code: ApplyErrorCode, message: string): string =>
   lineOf(new ApplyError(code, message));
 

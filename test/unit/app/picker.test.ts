@@ -5,10 +5,12 @@ import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { ControlError, type PickResult } from '../../../src/api/contract.ts';
 import type { IfMatch } from '../../../src/api/if-match.ts';
-import { etagOf } from '../../../src/app/aside/routes-aside.ts';
+import { etagOf } from '../../../src/app/loading/inline-runner.ts';
 import { Picker, type PickerSteps } from '../../../src/app/picker.ts';
 import { systemFiles, type ReplaceFileSystem } from '../../../src/app/replace-file.ts';
-import { ConfigThread } from '../../../src/app/aside/thread.ts';
+import { ConfigLoader } from '../../../src/app/loading/config-loader.ts';
+import { ConfigThread } from '../../../src/app/loading/config-thread.ts';
+import { RegexCache } from '../../../src/engine/router/tables/regex-set.ts';
 import { ConfigError } from '../../../src/config/errors.ts';
 import { ApplyError } from '../../../src/supervisor/apply-error.ts';
 import type { ReloadReport } from '../../../src/supervisor/reload-report.ts';
@@ -28,8 +30,11 @@ name = "Video Streaming"
 `;
 const UNCHANGED: ReloadReport = { status: 'unchanged' };
 
-/** The files here are small, so that none is started. */
-const thread = new ConfigThread();
+/** The files here are small, so that no thread is started. */
+const loader = ConfigLoader.beside(new ConfigThread(), {
+  regexes: new RegexCache(),
+  serveApi: true,
+});
 
 interface Options {
   readonly config?: string;
@@ -55,7 +60,7 @@ async function subject({ config = PLAIN, fs = systemFiles, check, reload }: Opti
       log.push('reload');
       return reload ? reload() : UNCHANGED;
     },
-    thread,
+    loader,
   };
   const picker = new Picker(path, steps, fs);
   const text = (): Promise<string> => readFile(path, 'utf8');
@@ -184,7 +189,7 @@ describe('a pick', () => {
     const picker = new Picker(link, {
       check: async () => undefined,
       reload: async () => UNCHANGED,
-      thread,
+      loader,
     });
     await picker.pick('default', 'b', { kind: 'any' }, new AbortController().signal);
     assert.match(await it.text(), /default = "b" # mine/);
@@ -196,7 +201,7 @@ describe('a pick', () => {
     const picker = new Picker(undefined, {
       check: async () => undefined,
       reload: async () => UNCHANGED,
-      thread,
+      loader,
     });
     const { view } = await picker.routes();
     await fails(

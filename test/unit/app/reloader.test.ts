@@ -5,8 +5,10 @@ import { test } from 'node:test';
 import { ControlError } from '../../../src/api/contract.ts';
 import { FileLog } from '../../../src/app/log/file-log.ts';
 import { Reloader } from '../../../src/app/reloader.ts';
-import { loadConfigFile } from '../../../src/app/aside/load-aside.ts';
-import type { LoadedConfig } from '../../../src/config/load-config.ts';
+import { ConfigLoader } from '../../../src/app/loading/config-loader.ts';
+import { ConfigThread } from '../../../src/app/loading/config-thread.ts';
+import type { PreparedConfig } from '../../../src/app/loading/prepared-config.ts';
+import { RegexCache } from '../../../src/engine/router/tables/regex-set.ts';
 import { ApplyError } from '../../../src/supervisor/apply-error.ts';
 import type { AppliedReport } from '../../../src/supervisor/reload-report.ts';
 import { scratch } from '../../support/weir.ts';
@@ -38,10 +40,14 @@ async function subject() {
   };
   await write(outbound('a'));
   const files = new FileLog();
-  await loadConfigFile(path, { files });
+  const loader = ConfigLoader.beside(new ConfigThread(), {
+    regexes: new RegexCache(),
+    serveApi: true,
+  });
+  await loader.load(path, { files });
   const reloader = new Reloader(
     {
-      load: (log): Promise<LoadedConfig> => loadConfigFile(path, { files: log }),
+      load: (log): Promise<PreparedConfig> => loader.load(path, { files: log }),
       apply: async () => {
         state.running++;
         state.most = Math.max(state.most, state.running);

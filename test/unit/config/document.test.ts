@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { isJsonData } from '../../support/json-data.ts';
 import { describe, test } from 'node:test';
 import {
   DIRECT,
@@ -251,7 +252,8 @@ describe('a log level', () => {
   });
 });
 
-test('what comes out survives a structured clone', () => {
+test('what comes out survives a structured clone, and JSON text identifies it', () => {
   const spec = specOf(`${DIRECT}[[route.rule]]\noutbound = "blackhole"\ncidr = ["::/0"]`);
   assert.deepEqual(structuredClone(spec), spec);
+  assert.ok(isJsonData(spec));
 });

@@ -3,6 +3,7 @@ import { rmSync } from 'node:fs';
 import { after, describe, test } from 'node:test';
 import { FileLog } from '../../../src/app/log/file-log.ts';
 import { DEFAULT_CONFIG } from '../../../src/config/sources/default-config.ts';
+import { isJsonData } from '../../support/json-data.ts';
 import { exampleFiles, load, makeGeoFiles, specOf } from './support.ts';
 
 const folder = makeGeoFiles();
@@ -14,6 +15,7 @@ describe('the example', () => {
     test(`${name} is valid and listens`, async () => {
       const { spec } = await load(text, new FileLog());
       assert.ok(spec.inbounds.length > 0);
+      assert.ok(isJsonData(spec));
     });
   }
 

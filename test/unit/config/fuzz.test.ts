@@ -7,6 +7,7 @@ import { ConfigError, renderConfigError } from '../../../src/config/errors.ts';
 import { loadConfig } from '../../../src/config/load-config.ts';
 import { RegexCache } from '../../../src/engine/router/tables/regex-set.ts';
 import { Router } from '../../../src/engine/router/router.ts';
+import { isJsonData } from '../../support/json-data.ts';
 import { TestAuthority } from '../../support/test-certificates.ts';
 import { exampleFiles, fakeFiles, makeGeoFiles } from './support.ts';
 
@@ -61,6 +62,7 @@ async function check(bytes: Uint8Array): Promise<void> {
     assert.ok(new Router(spec.route, { regexes, geo }));
     assert.ok([...spec.outbounds, ...spec.balancers].some(({ tag }) => tag === spec.route.default));
     assert.deepEqual(structuredClone(spec), spec);
+    assert.ok(isJsonData(spec));
   } catch (error) {
     assert.ok(error instanceof ConfigError, String(error));
     const { kind, location, message } = error;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { attachError, detachError } from '../../../src/app/aside/detached-error.ts';
+import { deserializeError, serializeError } from '../../../src/app/loading/serialized-error.ts';
 import { ConfigError, configHints } from '../../../src/config/errors.ts';
 import { foreignFormat, foreignFormatHint } from '../../../src/config/sources/foreign-format.ts';
 import { parseCertificateChain, parseServerKey } from '../../../src/crypto/server-certificate.ts';
@@ -286,7 +286,7 @@ describe('a hint leads on from', () => {
 test('an error keeps its hints and its place on the way from another thread', () => {
   const text = inbound('protocol = "vless"\nport = 1\nsettings.user = []');
   const error = errorOf(text, '/etc/weir.toml');
-  const arrived = attachError(structuredClone(detachError(error)));
+  const arrived = deserializeError(structuredClone(serializeError(error)));
   assert.ok(arrived instanceof ConfigError);
   assert.equal(arrived.tellsPlace, false);
   assert.deepEqual(configHints(arrived), configHints(error));

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { inspect } from 'node:util';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { toControlError, failureLine } from '../../../src/app/outcomes.ts';
+import { toControlError, reloadFailureLine } from '../../../src/app/outcomes.ts';
 import { ConfigError, renderConfigError } from '../../../src/config/errors.ts';
 import { parseConfig } from './documents.ts';
 import { DIRECT, errorOf } from './support.ts';
@@ -147,7 +147,7 @@ function allTexts(error: ConfigError): string {
   return [
     renderConfigError(error),
     reported.message,
-    failureLine(reported),
+    reloadFailureLine(reported),
     inspect(reported, { depth: 20 }),
   ].join('\n');
 }

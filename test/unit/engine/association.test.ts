@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Dispatcher } from '../../../src/engine/dispatcher.ts';
+import { FlowDispatcher } from '../../../src/engine/flow-dispatcher.ts';
 import { OutboundVersion } from '../../../src/engine/outbound-version.ts';
 import type { Plane } from '../../../src/engine/plane.ts';
 import { KEPT_ROOM } from '../../../src/net/bounds/datagram-cost.ts';
@@ -77,7 +77,7 @@ function start({
     return version;
   };
   const state = { plane: planeOf(1) };
-  const dispatcher = new Dispatcher({
+  const dispatcher = new FlowDispatcher({
     tracker,
     clock,
     log: silentLogger,

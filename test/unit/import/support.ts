@@ -1,4 +1,4 @@
-import { loadConfigFile } from '../../../src/app/aside/load-aside.ts';
+import { loadConfigFile } from '../../../src/app/loading/inline-runner.ts';
 import type { Entry } from '../../../src/import/draft.ts';
 import { outboundText } from '../../../src/import/write-config.ts';
 import type { OutboundSpec } from '../../../src/spec.ts';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Dispatcher } from '../../../src/protocols/contract.ts';
+import { isSteps } from '../../../src/protocols/protocol.ts';
 import {
   findProtocol,
   inboundProtocol,
@@ -68,6 +69,7 @@ test('a handler for many users is made in steps', () => {
     for (const variant of variants) {
       const context = inboundContext('in', { dispatcher, clock: new ManualClock() });
       const handler = inboundProtocol(protocol).create(variant, context);
+      assert.ok(isSteps(handler), protocol);
       let steps = 0;
       while (!handler.next().done) steps++;
       assert.ok(steps >= COUNT, `${protocol}: ${steps} steps`);

@@ -5,6 +5,7 @@ import type { InboundHandler } from '../../../src/protocols/contract.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { silentLogger } from '../../../src/log/output.ts';
 import { inboundContext } from './inbound-context.ts';
+import { KeptObjects } from '../../../src/collections/kept-objects.ts';
 import { OwnListeners } from '../../../src/net/loop-guard/own-listeners.ts';
 import { carrierOf, EchoDispatcher, type InboundFixture } from './socks/harness.ts';
 
@@ -48,6 +49,7 @@ export function clientOf(
     clock,
     log: silentLogger,
     ownListeners: new OwnListeners(),
+    shared: new KeptObjects(),
     server: { host: 'proxy.example', port: 443 },
     dial:
       dial ??

@@ -9,7 +9,8 @@ import { silentLogger } from '../../../src/log/output.ts';
 import { systemClock, type Clock } from '../../../src/net/time/clock.ts';
 import { OwnListeners } from '../../../src/net/loop-guard/own-listeners.ts';
 import { inboundProtocol } from '../../../src/protocols/registry.ts';
-import type { InboundSpec, ListenSpec, Spec } from '../../../src/spec.ts';
+import type { InboundSpec, ListenSpec } from '../../../src/spec.ts';
+import { inboundFacts, type ProtocolOf } from '../../../src/supervisor/inbound-facts.ts';
 import { Supervisor, type ApplyOptions } from '../../../src/supervisor/supervisor.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import {
@@ -19,10 +20,8 @@ import {
   type LineSettings,
 } from '../../support/own-session-protocol.ts';
 import { freePort } from '../../support/ports.ts';
-import { inboundSpec, spec } from '../../support/specs.ts';
+import { inboundSpec, spec, wantedOf } from '../../support/specs.ts';
 import { eventually } from '../../support/wait.ts';
-
-const NO_GEO = { geosite: new Map(), geoip: new Map() };
 
 /** @param beforeBind called before a server of the protocol `lines` binds. */
 function create(beforeBind?: BeforeBind, clock: Clock = systemClock) {
@@ -37,15 +36,12 @@ function create(beforeBind?: BeforeBind, clock: Clock = systemClock) {
     target: () => log,
   };
   const ownListeners = new OwnListeners();
-  const supervisor = new Supervisor({
-    clock,
-    log,
-    regexes: new RegexCache(),
-    ownListeners,
-    protocolOf: (name) => fakeOf.get(name) ?? inboundProtocol(name),
-  });
+  const protocolOf: ProtocolOf = (name) => fakeOf.get(name) ?? inboundProtocol(name);
+  const deps = { clock, log, regexes: new RegexCache(), ownListeners, protocolOf };
+  const supervisor = new Supervisor(deps);
+  const facts = inboundFacts(protocolOf);
   const apply = (inbounds: readonly InboundSpec[], options?: ApplyOptions) =>
-    supervisor.apply({ spec: spec({ inbounds }) satisfies Spec, geo: NO_GEO }, options);
+    supervisor.apply(wantedOf(spec({ inbounds }), facts), options);
   const liveOf = (tag: string): number =>
     supervisor.tracker.sessions().filter(({ inbound }) => inbound === tag).length;
   const portOf = (tag: string): number => {

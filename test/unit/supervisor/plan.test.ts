@@ -13,6 +13,7 @@ import {
   ruleSpec,
   spec,
   upstreamSpec,
+  wantedOf,
 } from '../../support/specs.ts';
 
 const withPassword = (pass: string) => ({
@@ -214,15 +215,17 @@ const NOTHING: Omit<AppliedReport, 'status'> = {
 const facts = inboundFacts();
 
 describe('a plan', () => {
+  const applied = wantedOf(base);
+
   test('from nothing builds everything, in the order of the report', () => {
-    const plan = atOnce(planReload({ spec: undefined, versions: new Map() }, base, facts));
+    const plan = atOnce(planReload({ applied: undefined, versions: new Map() }, applied, facts));
     assert.deepEqual(atOnce(reportOf(plan)), { status: 'applied', ...NOTHING, built: EVERYTHING });
   });
 
   const versions = new Map(base.outbounds.map(({ tag }) => [tag, 1]));
   for (const { change, wanted, report } of ROWS) {
     test(`for a change of ${change}`, () => {
-      const plan = atOnce(planReload({ spec: base, versions }, wanted, facts));
+      const plan = atOnce(planReload({ applied, versions }, wantedOf(wanted), facts));
       assert.deepEqual(atOnce(reportOf(plan)), { status: 'applied', ...NOTHING, ...report });
     });
   }
@@ -232,9 +235,9 @@ describe('a plan', () => {
     assert.ok(first);
     const wanted = { ...base, inbounds: [{ ...first, protocol: 'http' }, ...rest] };
     const meansOf = ({ protocol }: InboundSpec) => (protocol === 'http' ? 'tcp+udp' : 'tcp');
-    const plan = atOnce(planReload({ spec: base, versions }, wanted, { ...facts, meansOf }));
+    const plan = atOnce(planReload({ applied, versions }, wantedOf(wanted), { ...facts, meansOf }));
     assert.deepEqual(atOnce(reportOf(plan)).rebound, [first.tag]);
-    const without = atOnce(planReload({ spec: base, versions }, wanted, facts));
+    const without = atOnce(planReload({ applied, versions }, wantedOf(wanted), facts));
     assert.deepEqual(atOnce(reportOf(without)).swapped, [first.tag]);
   });
 
@@ -244,7 +247,10 @@ describe('a plan', () => {
     const restartReason = () => 'its device changes';
     const reportOn = (inbound: InboundSpec) => {
       const wanted = { ...base, inbounds: [inbound, ...rest] };
-      const steps = planReload({ spec: base, versions }, wanted, { ...facts, restartReason });
+      const steps = planReload({ applied, versions }, wantedOf(wanted, facts), {
+        ...facts,
+        restartReason,
+      });
       return atOnce(reportOf(atOnce(steps)));
     };
     const changed = { ...first, settings: 'other' };
@@ -256,13 +262,17 @@ describe('a plan', () => {
   test('a tag that comes back gets the next version', () => {
     const before = { ...base, outbounds: base.outbounds.filter(({ tag }) => tag !== 'b') };
     const plan = atOnce(
-      planReload({ spec: before, versions: new Map([...versions, ['b', 4]]) }, base, facts),
+      planReload(
+        { applied: wantedOf(before), versions: new Map([...versions, ['b', 4]]) },
+        applied,
+        facts,
+      ),
     );
     assert.deepEqual(atOnce(reportOf(plan)).built, ['outbound b@v5']);
   });
 
   test('the arrays of a report stand in the documented order', () => {
-    const plan = atOnce(planReload({ spec: base, versions }, base, facts));
+    const plan = atOnce(planReload({ applied, versions }, applied, facts));
     assert.deepEqual(Object.keys(atOnce(reportOf(plan))), [
       'status',
       'built',
@@ -277,14 +287,14 @@ describe('a plan', () => {
 
   test('thousands of resources are compared and reported one in each step', () => {
     const outbounds = Array.from({ length: 1000 }, (_, i) => upstreamSpec(`out${i}`));
-    const many = { ...base, outbounds: [...base.outbounds, ...outbounds] };
-    const running = { spec: many, versions };
+    const many = wantedOf({ ...base, outbounds: [...base.outbounds, ...outbounds] });
+    const running = { applied: many, versions };
     const count = <T>(steps: Steps<T>): number => {
       let taken = 0;
       while (!steps.next().done) taken++;
       return taken;
     };
     assert.ok(count(planReload(running, many, facts)) >= 1000);
-    assert.ok(count(reportOf(atOnce(planReload(running, base, facts)))) >= 1000);
+    assert.ok(count(reportOf(atOnce(planReload(running, applied, facts)))) >= 1000);
   });
 });

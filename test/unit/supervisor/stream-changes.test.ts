@@ -13,7 +13,7 @@ import { Supervisor } from '../../../src/supervisor/supervisor.ts';
 import { encodeHunks } from '../../../src/transports/grpc/hunks.ts';
 import { freePort } from '../../support/ports.ts';
 import { readExactly, readHead } from '../../support/read.ts';
-import { inboundSpec, spec } from '../../support/specs.ts';
+import { inboundSpec, spec, wantedOf } from '../../support/specs.ts';
 import { TestAuthority, type TestCertificate } from '../../support/test-certificates.ts';
 
 /** Stream settings of an inbound change by a reload while its address stays. */
@@ -61,10 +61,7 @@ class Inbound implements AsyncDisposable {
   async apply(stream: InboundStreamSpec, over: Partial<InboundSpec> = {}): Promise<void> {
     const listen = { kind: 'ip', host: '127.0.0.1', port: this.port } as const;
     const inbounds = [inboundSpec('in', { listen, stream, ...over })];
-    await this.#supervisor.apply({
-      spec: spec({ inbounds }),
-      geo: { geosite: new Map(), geoip: new Map() },
-    });
+    await this.#supervisor.apply(wantedOf(spec({ inbounds })));
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -9,9 +9,14 @@ import { Supervisor } from '../../../src/supervisor/supervisor.ts';
 import type { InboundSpec, ListenSpec, Spec } from '../../../src/spec.ts';
 import { silentLogger } from '../../../src/log/output.ts';
 import { OwnListeners } from '../../../src/net/loop-guard/own-listeners.ts';
-import { inboundSpec, outboundSpec, routeSpec, ruleSpec, spec } from '../../support/specs.ts';
-
-const NO_GEO = { geosite: new Map(), geoip: new Map() };
+import {
+  inboundSpec,
+  outboundSpec,
+  routeSpec,
+  ruleSpec,
+  spec,
+  wantedOf,
+} from '../../support/specs.ts';
 
 /** A supervisor that remembers where its inbounds listen. */
 function create(clock: Clock = systemClock) {
@@ -32,7 +37,7 @@ function create(clock: Clock = systemClock) {
     regexes: new RegexCache(),
     ownListeners: new OwnListeners(),
   });
-  const apply = (wanted: Spec) => supervisor.apply({ spec: wanted, geo: NO_GEO });
+  const apply = (wanted: Spec) => supervisor.apply(wantedOf(wanted));
   const portOf = (tag: string): number => {
     const port = addresses.get(tag);
     assert.ok(port, `${tag} never listened`);
@@ -318,7 +323,7 @@ describe('a start', () => {
       early = await earlyClient(port);
       assert.equal(early.readableLength, 0);
     };
-    await supervisor.apply({ spec: spec({ inbounds }), geo: NO_GEO }, { bound });
+    await supervisor.apply(wantedOf(spec({ inbounds })), { bound });
     assert.ok(early);
     assert.deepEqual([...(await readExactly(early, 2))], [5, 0]);
     assert.equal((await readExactly(early, 10))[1], 0);
@@ -336,7 +341,7 @@ describe('a start', () => {
       (await earlyClient(port)).once('close', () => resolve());
       throw new Error('the API cannot be bound');
     };
-    const start = supervisor.apply({ spec: spec({ inbounds }), geo: NO_GEO }, { bound });
+    const start = supervisor.apply(wantedOf(spec({ inbounds })), { bound });
     await assert.rejects(start, /the API cannot be bound/);
     await closed;
     const probe = createServer().listen(port, '127.0.0.1');
@@ -350,7 +355,7 @@ describe('a start', () => {
     const port = await freePort();
     const inbounds = [inboundSpec('in', { ...quiet, listen: at(port) })];
     const bound = (): Promise<void> => supervisor.stop(0);
-    const start = supervisor.apply({ spec: spec({ inbounds }), geo: NO_GEO }, { bound });
+    const start = supervisor.apply(wantedOf(spec({ inbounds })), { bound });
     await assert.rejects(start, /the proxy is stopping/);
     const probe = createServer().listen(port, '127.0.0.1');
     await once(probe, 'listening');
@@ -377,10 +382,9 @@ describe('a check', () => {
     const { supervisor, apply, portOf } = create();
     await apply(serving(inboundSpec('in', quiet)));
     const { port } = echo.address() as AddressInfo;
-    await supervisor.check({
-      spec: serving(inboundSpec('elsewhere', { ...quiet, listen: at(port) })),
-      geo: NO_GEO,
-    });
+    await supervisor.check(
+      wantedOf(serving(inboundSpec('elsewhere', { ...quiet, listen: at(port) }))),
+    );
     await echoes(await open(portOf('in')));
     await supervisor.stop(0);
   });

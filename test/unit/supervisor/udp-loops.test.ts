@@ -13,10 +13,16 @@ import { METHODS } from '../../../src/protocols/shadowsocks/methods.ts';
 import { UpstreamAssociation } from '../../../src/protocols/shadowsocks/upstream-association.ts';
 import type { OutboundSpec } from '../../../src/spec.ts';
 import { Supervisor } from '../../../src/supervisor/supervisor.ts';
-import { inboundSpec, outboundSpec, routeSpec, ruleSpec, spec } from '../../support/specs.ts';
+import {
+  inboundSpec,
+  outboundSpec,
+  routeSpec,
+  ruleSpec,
+  spec,
+  wantedOf,
+} from '../../support/specs.ts';
 import { eventually } from '../../support/wait.ts';
 
-const NO_GEO = { geosite: new Map(), geoip: new Map() };
 const KEY = Buffer.alloc(16, 7);
 
 /** A Shadowsocks inbound whose port is known, and a client of it. */
@@ -35,19 +41,20 @@ async function start(outbounds: (server: Endpoint) => readonly OutboundSpec[]) {
     protocol: 'shadowsocks',
     settings: { method: 'aes-128-gcm', key: KEY.toString('base64'), users: [] },
   });
-  await supervisor.apply({ spec: spec({ inbounds: [inbound] }), geo: NO_GEO });
+  await supervisor.apply(wantedOf(spec({ inbounds: [inbound] })));
   const port = Number(lines.at(-1)?.split(':').at(-1));
   const server = { host: '127.0.0.1', port };
   const [first, ...others] = outbounds(server);
   assert.ok(first);
-  await supervisor.apply({
-    spec: spec({
-      inbounds: [inbound],
-      outbounds: [first, ...others],
-      route: routeSpec({ default: first.tag, rules: [ruleSpec(first.tag)] }),
-    }),
-    geo: NO_GEO,
-  });
+  await supervisor.apply(
+    wantedOf(
+      spec({
+        inbounds: [inbound],
+        outbounds: [first, ...others],
+        route: routeSpec({ default: first.tag, rules: [ruleSpec(first.tag)] }),
+      }),
+    ),
+  );
   const codec = new LegacyDatagramCodec(METHODS['aes-128-gcm'], KEY, new SystemRandomSource());
   const client = await UpstreamAssociation.open(server, codec);
   after(() => client.close());

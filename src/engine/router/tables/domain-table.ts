@@ -1,3 +1,4 @@
+import { packLists } from './pack-lists.ts';
 import { unicodeName } from '../../../net/addresses/host-name.ts';
 import { type DomainList, normalizeName } from './domain-list.ts';
 import type { Hits } from '../conditions.ts';
@@ -40,6 +41,7 @@ export function collectDomains(lists: readonly DomainList[]): DomainTableData {
   });
   const always = keywords.get('') ?? [];
   keywords.delete('');
+  const { items: patternLists, ends: patternEnds } = packLists(patterns.values());
   const words = Array.from(keywords, ([text, lists]) => ({ bytes: Buffer.from(text), lists }));
   return {
     lists: lists.length,
@@ -47,7 +49,8 @@ export function collectDomains(lists: readonly DomainList[]): DomainTableData {
     keywords: words.length === 0 ? undefined : new KeywordTable(words).data,
     always,
     patterns: [...patterns.keys()],
-    ...inOneRow([...patterns.values()]),
+    patternEnds,
+    patternLists,
   };
 }
 
@@ -119,16 +122,6 @@ export class DomainTable {
     this.#keywords?.match(bytes, bytes.length, hits);
     this.#matchPatterns(letters, hits);
   }
-}
-
-function inOneRow(
-  lists: readonly (readonly number[])[],
-): Pick<DomainTableData, 'patternEnds' | 'patternLists'> {
-  const patternLists = Uint32Array.from(lists.flat());
-  const patternEnds = new Uint32Array(lists.length);
-  let end = 0;
-  for (const [index, { length }] of lists.entries()) patternEnds[index] = end += length;
-  return { patternEnds, patternLists };
 }
 
 function append(lists: Map<string, number[]>, key: string, list: number): void {

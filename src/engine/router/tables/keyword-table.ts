@@ -1,3 +1,4 @@
+import { packLists } from './pack-lists.ts';
 import type { Hits } from '../conditions.ts';
 
 /** A keyword and the lists that it is in. */
@@ -60,13 +61,9 @@ export class KeywordTable {
     const steps = new Int32Array((bytes + 1) * columns);
     const { states, listsOf } = this.#plant(keywords, steps);
     this.#steps = steps.slice(0, states * columns);
-    const lists: number[] = [];
-    this.#ends = new Uint32Array(states);
-    for (let state = 0; state < states; state++) {
-      for (const list of listsOf.get(state) ?? []) lists.push(list);
-      this.#ends[state] = lists.length;
-    }
-    this.#lists = Uint32Array.from(lists);
+    const packed = packLists(Array.from({ length: states }, (_, state) => listsOf.get(state)));
+    this.#ends = packed.ends;
+    this.#lists = packed.items;
     this.#shorter = new Int32Array(states);
     this.#link(states);
   }

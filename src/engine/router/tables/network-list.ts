@@ -34,7 +34,7 @@ export function addressWords(bytes: Uint8Array): Uint32Array {
 }
 
 /** The words of an IP address in text, `undefined` for a name. A zone id does not matter. */
-export function parseAddress(text: string): Uint32Array | undefined {
+export function parseAddressWords(text: string): Uint32Array | undefined {
   const quad = parseQuad(text);
   if (quad >= 0) return Uint32Array.of(quad);
   if (!text.includes(':')) return undefined;

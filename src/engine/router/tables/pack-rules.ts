@@ -1,11 +1,11 @@
-import { SPACES, type IndexedRule, type Facts } from '../conditions.ts';
+import { QUERY_FIELDS, type IndexedRule, type Facts } from '../conditions.ts';
 
 /**
  * Rules as numbers in one array, which is transferred between threads without a copy; ten thousand
  * of them as objects would hold up the thread that receives them.
  *
  * Of each rule its position in the configuration and the number of its conditions; of each condition
- * its space, how many lists and how many outside lists it has, and these.
+ * its field, how many lists and how many outside lists it has, and these.
  */
 export interface PackedRules {
   readonly numbers: Uint32Array;
@@ -19,8 +19,8 @@ export function packRules(rules: readonly IndexedRule[]): PackedRules {
   for (const { rule, conditions } of rules) {
     starts.push(numbers.length);
     numbers.push(rule, conditions.length);
-    for (const { space, lists, outside } of conditions) {
-      numbers.push(SPACES.indexOf(space), lists.length, outside.length);
+    for (const { field, lists, outside } of conditions) {
+      numbers.push(QUERY_FIELDS.indexOf(field), lists.length, outside.length);
       for (const list of lists) numbers.push(list);
       for (const list of outside) numbers.push(list);
     }
@@ -35,10 +35,10 @@ export const positionOf = (numbers: Uint32Array, at: number): number => numbers[
 export function holdsAt(numbers: Uint32Array, at: number, facts: Facts): boolean {
   let next = at + 2;
   for (let left = numbers[at + 1] ?? 0; left > 0; left--) {
-    const space = SPACES[numbers[next] ?? 0] ?? 'domain';
+    const field = QUERY_FIELDS[numbers[next] ?? 0] ?? 'domain';
     const outsideFrom = next + 3 + (numbers[next + 1] ?? 0);
     const end = outsideFrom + (numbers[next + 2] ?? 0);
-    const hits = facts.hits(space);
+    const hits = facts.hits(field);
     if (!hits) return false;
     let holds = false;
     for (let list = next + 3; list < end && !holds; list++) {

@@ -40,10 +40,10 @@ export interface NetworkTableData {
 
 /** Builds the tables; the spec and the geo data are not needed afterwards. */
 export const buildRouterTables = (spec: RoutingSpec, geo: GeoData | undefined): RouterTables =>
-  tablesOf(spec, compileRules(spec.rules, geo));
+  assembleTables(spec, compileRules(spec.rules, geo));
 
 /** @param compiled the rules of `spec` */
-export function tablesOf(spec: RoutingSpec, compiled: CompiledRules): RouterTables {
+export function assembleTables(spec: RoutingSpec, compiled: CompiledRules): RouterTables {
   const exits = new Map<string, number>();
   const ruleExits = Uint32Array.from(spec.rules, ({ outbound }) => {
     const known = exits.get(outbound) ?? exits.size;
@@ -58,7 +58,7 @@ export function tablesOf(spec: RoutingSpec, compiled: CompiledRules): RouterTabl
     domainRules: buildRuleIndex(
       compiled.rules.filter(looksAtDomain).map(({ rule, conditions }) => ({
         rule,
-        conditions: conditions.filter(({ space }) => space !== 'domain'),
+        conditions: conditions.filter(({ field }) => field !== 'domain'),
       })),
     ),
     domains: collectDomains(compiled.domains),
@@ -72,7 +72,7 @@ export function tablesOf(spec: RoutingSpec, compiled: CompiledRules): RouterTabl
 }
 
 const looksAtDomain = ({ conditions }: IndexedRule): boolean =>
-  conditions.some(({ space }) => space === 'domain');
+  conditions.some(({ field }) => field === 'domain');
 
 const networkTable = (lists: readonly NetworkList[]): NetworkTableData => ({
   lists: lists.length,

@@ -137,7 +137,7 @@ function compare(a: Uint32Array, at: number, b: Uint32Array, bt: number, width: 
   return 0;
 }
 
-/** Advances from the start of a block to the first number behind it; false at the end of the space. */
+/** Advances from the start of a block to the first number behind it; false at the end of the address space. */
 function addBlock(words: Uint32Array, at: number, prefix: number): boolean {
   if (prefix === 0) return false;
   let word = (prefix - 1) >> 5;

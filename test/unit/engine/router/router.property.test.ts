@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import type { GeoData } from '../../../../src/engine/geo/geo-data.ts';
 import { MATCHERS, type MatcherKey } from '../../../../src/engine/router/conditions.ts';
 import { RouteExplainer, type PassedRule } from '../../../../src/engine/router/explain.ts';
-import { entriesOf } from '../../../../src/engine/router/matcher-entries.ts';
+import { matcherEntries } from '../../../../src/engine/router/matcher-entries.ts';
 import { domainList, packNames } from '../../../../src/engine/router/tables/domain-list.ts';
 import { packNetworks } from '../../../../src/engine/router/tables/network-list.ts';
 import { RegexCache } from '../../../../src/engine/router/tables/regex-set.ts';
@@ -200,7 +200,7 @@ test('an explanation of 10,000 routes gives the answers of the router', () => {
         );
         for (const each of passed) assertFails(spec, geo, query, each);
         for (const { key, entry } of matched) {
-          const entries = entriesOf(spec.rules[decisive ?? 0] ?? rule({}), key);
+          const entries = matcherEntries(spec.rules[decisive ?? 0] ?? rule({}), key);
           const alone = entries.find(({ text }) => text === entry);
           assert.ok(alone, key);
           const only = { default: 'default', rules: [alone.rule] };

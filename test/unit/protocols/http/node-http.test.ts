@@ -26,6 +26,7 @@ import { createHttpInbound } from '../../../../src/protocols/http/inbound.ts';
 import { createHttpOutbound } from '../../../../src/protocols/http/outbound.ts';
 import { inboundContext } from '../inbound-context.ts';
 import { freePort } from '../../../support/ports.ts';
+import { KeptObjects } from '../../../../src/collections/kept-objects.ts';
 import { OwnListeners } from '../../../../src/net/loop-guard/own-listeners.ts';
 import { carrierOf, Peer, quietLog, session } from './support.ts';
 
@@ -270,6 +271,7 @@ describe('the HTTP inbound between node:http clients and origins', { timeout: 20
         clock: systemClock,
         log: quietLog,
         ownListeners: new OwnListeners(),
+        shared: new KeptObjects(),
         server: { host: '127.0.0.1', port: proxyPort },
         dial: async () => {
           const socket = connectTcp({ port: proxyPort, host: '127.0.0.1', allowHalfOpen: true });

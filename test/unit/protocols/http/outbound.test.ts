@@ -10,6 +10,7 @@ import { createHttpOutbound } from '../../../../src/protocols/http/outbound.ts';
 import { failureLine } from '../../../support/harmless-output.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { chunksOf } from '../../http/http1/fuzz.ts';
+import { KeptObjects } from '../../../../src/collections/kept-objects.ts';
 import { OwnListeners } from '../../../../src/net/loop-guard/own-listeners.ts';
 import { carrierOf, Peer, quietLog, settle } from './support.ts';
 
@@ -27,6 +28,7 @@ function start(account?: Account) {
       clock: new ManualClock(),
       log: quietLog,
       ownListeners: new OwnListeners(),
+      shared: new KeptObjects(),
       server: { host: 'proxy.example', port: 3128 },
       dial: () => Promise.resolve(carrierOf(ours)),
     },

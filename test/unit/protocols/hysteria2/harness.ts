@@ -1,5 +1,6 @@
 import { LiveSessions } from '../../../../src/engine/live-sessions.ts';
 import { silentLogger } from '../../../../src/log/output.ts';
+import { KeptObjects } from '../../../../src/collections/kept-objects.ts';
 import { OwnListeners } from '../../../../src/net/loop-guard/own-listeners.ts';
 import { atOnce } from '../../../../src/net/time/turns.ts';
 import type {
@@ -130,6 +131,7 @@ export class Bench {
         clock: this.clock,
         log: silentLogger,
         ownListeners: new OwnListeners(),
+        shared: new KeptObjects(),
         server: { host: 'hy.example', port },
         dial: () => Promise.reject(new Error('QUIC is not dialled over TCP')),
       },

@@ -8,6 +8,7 @@ import type { Endpoint } from '../../../../src/net/addresses/address.ts';
 import { DialError } from '../../../../src/net/errors.ts';
 import type { ByteLink, Carrier, WireCounter } from '../../../../src/net/links/link.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
+import { KeptObjects } from '../../../../src/collections/kept-objects.ts';
 import { OwnListeners } from '../../../../src/net/loop-guard/own-listeners.ts';
 import type {
   Dispatcher,
@@ -171,6 +172,7 @@ export function client(
       clock,
       log: silentLogger,
       ownListeners: new OwnListeners(),
+      shared: new KeptObjects(),
       server: { host: '192.0.2.1', port: 8388 },
       dial: () => {
         let link: ByteLink;

@@ -21,6 +21,7 @@ import type {
 import type { Session } from '../../../../src/tracker/session.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { silentLogger } from '../../../../src/log/output.ts';
+import { KeptObjects } from '../../../../src/collections/kept-objects.ts';
 import { OwnListeners } from '../../../../src/net/loop-guard/own-listeners.ts';
 import { inboundContext } from '../inbound-context.ts';
 
@@ -153,6 +154,7 @@ export function outbound(
     clock,
     log: silentLogger,
     ownListeners: new OwnListeners(),
+    shared: new KeptObjects(),
     server: { host: 'proxy.example', port: 1080 },
     dial: () => Promise.resolve(dial()),
     ...context,

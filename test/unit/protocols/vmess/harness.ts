@@ -18,6 +18,7 @@ import type { VmessSecurity } from '../../../../src/protocols/vmess/settings.ts'
 import type { Session } from '../../../../src/tracker/session.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { silentLogger } from '../../../../src/log/output.ts';
+import { KeptObjects } from '../../../../src/collections/kept-objects.ts';
 import { OwnListeners } from '../../../../src/net/loop-guard/own-listeners.ts';
 import { inboundContext } from '../inbound-context.ts';
 
@@ -172,6 +173,7 @@ export function outbound(
     clock,
     log: silentLogger,
     ownListeners: new OwnListeners(),
+    shared: new KeptObjects(),
     server: { host: 'vmess.example', port: 443 },
     dial: async () => carrierOf(await dial()),
   };

@@ -5,6 +5,7 @@ import { X25519PrivateKey } from '../../../../src/crypto/x25519.ts';
 import { silentLogger } from '../../../../src/log/output.ts';
 import { systemClock, type Clock } from '../../../../src/net/time/clock.ts';
 import { DialError } from '../../../../src/net/errors.ts';
+import { KeptObjects } from '../../../../src/collections/kept-objects.ts';
 import { OwnListeners } from '../../../../src/net/loop-guard/own-listeners.ts';
 import type { FamilyPolicy } from '../../../../src/net/addresses/resolver.ts';
 import { Netstack } from '../../../../src/netstack/netstack.ts';
@@ -140,6 +141,7 @@ class World {
       clock: this.#clock,
       log: silentLogger,
       ownListeners: new OwnListeners(),
+      shared: new KeptObjects(),
       server: undefined,
       dial: () => Promise.reject(new Error('nothing is dialled')),
     };

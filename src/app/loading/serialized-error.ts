@@ -7,11 +7,11 @@ import {
 import type { ForeignFormat } from '../../config/sources/foreign-format.ts';
 import { WeirError, codeOf, hintsOf, messageOf } from '../../errors.ts';
 
-/** An error in the form in which it is sent between threads, without its class. */
-export interface DetachedError {
+/** An error as plain data: `structuredClone` keeps neither its class nor its fields. */
+export interface SerializedError {
   readonly message: string;
   readonly code: string;
-  /** Of the error and its causes, which are not sent. */
+  /** Of the error and of its causes, which are not part of this. */
   readonly hint: string | undefined;
   /** Of a ConfigError. */
   readonly config:
@@ -27,7 +27,7 @@ export interface DetachedError {
     | undefined;
 }
 
-export function detachError(error: unknown): DetachedError {
+export function serializeError(error: unknown): SerializedError {
   const message = messageOf(error);
   const code = codeOf(error) ?? 'internal';
   const hint = hintsOf(error).join('\n') || undefined;
@@ -37,8 +37,8 @@ export function detachError(error: unknown): DetachedError {
   return { message, code, hint, config: { kind, location, subject, tellsPlace, format, unread } };
 }
 
-/** The error that was sent, without its cause. */
-export function attachError({ message, code, hint, config }: DetachedError): WeirError {
+/** The error without its cause. */
+export function deserializeError({ message, code, hint, config }: SerializedError): WeirError {
   if (!config) return new WeirError(code, message, { hint });
   const options = { ...config, hint };
   return new (config.unread ? DocumentReadError : ConfigError)(config.kind, message, options);

@@ -2,46 +2,30 @@ import { WeirError } from '../../errors.ts';
 import { systemClock, type Clock, type Timer } from '../../net/time/clock.ts';
 import { unlessAborted } from '../../net/time/unless-aborted.ts';
 import { threadHolds } from '../../platform/process/end-process.ts';
-import { attachError, type DetachedError } from './detached-error.ts';
-import type { FirstPiece, NextPiece } from './pieces.ts';
+import type { FileLog, FilesSeen } from '../log/file-log.ts';
+import { deserializeError, type SerializedError } from './serialized-error.ts';
 import { startThread } from './start-thread.ts';
+import type { ResultOf, RunOptions, Task, TaskRunner } from './tasks.ts';
+import { ValueJoiner, type FirstPiece, type NextPiece } from './value-pieces.ts';
 
-/** The tasks of the thread; `thread-main.ts` carries them out. */
-export type ThreadTask =
-  | {
-      readonly kind: 'load';
-      readonly path: string | undefined;
-      readonly bytes: Uint8Array | undefined;
-      readonly serveApi: boolean;
-    }
-  | { readonly kind: 'routes'; readonly path: string | undefined }
-  | {
-      readonly kind: 'edit';
-      readonly path: string | undefined;
-      readonly bytes: Uint8Array;
-      readonly subscribe: boolean;
-      readonly group: string;
-      readonly target: string;
-    };
-
-/** A message to the thread: a task, or a request for more of the outcome of the last. */
-export type ThreadRequest = ThreadTask | { readonly kind: 'more' };
+/** A message to the thread: a task, or a request for the next piece of the last result. */
+export type ThreadRequest = Task | { readonly kind: 'more' };
 
 /**
- * A message from the thread: the beginning of an outcome and the bytes of its heap, then a piece for
- * every request; `undefined` after the last.
+ * A message from the thread: the first piece of a result, or an error; then a piece for every request,
+ * `undefined` after the last.
  */
 export type ThreadMessage =
-  | { readonly kind: 'value'; readonly first: FirstPiece; readonly heap: number }
-  | { readonly kind: 'failure'; readonly failure: DetachedError }
+  | ({ readonly kind: 'value'; readonly first: FirstPiece } & AfterTask)
+  | ({ readonly kind: 'failure'; readonly failure: SerializedError } & AfterTask)
   | { readonly kind: 'piece'; readonly piece: NextPiece | undefined };
 
-/**
- * More than this, all files together, is read in a separate thread: parsing it would delay
- * traffic. The first file of this length that a process parses takes 25 ms, before the parser has
- * been compiled; a warm thread takes less, but one has to be started first, which takes 300.
- */
-export const SMALL = 10 * 1024;
+export interface AfterTask {
+  /** The files that the task has read. */
+  readonly files: FilesSeen;
+  /** The size of the thread's heap in bytes. */
+  readonly heap: number;
+}
 
 /** How long an idle thread is kept: it costs some 40 MB. */
 const IDLE_MS = 10_000;
@@ -69,37 +53,38 @@ export interface ThreadWorker {
 
 /** One task with all its callers. */
 class Job {
-  readonly task: ThreadTask;
+  readonly task: Task;
   readonly outcome = Promise.withResolvers<unknown>();
   callers = 0;
-  #value: unknown;
-  #lists: readonly unknown[][] = [];
+  readonly #files: FileLog | undefined;
+  #joiner: ValueJoiner | undefined;
 
-  constructor(task: ThreadTask) {
+  constructor(task: Task, files: FileLog | undefined) {
     this.task = task;
+    this.#files = files;
     // All callers may have left.
     this.outcome.promise.catch(() => undefined);
   }
 
-  /** Takes the outcome, or one piece of it; true when there is more to come. */
+  /** Takes a message about the outcome; returns whether another is to be requested. */
   take(message: ThreadMessage): boolean {
+    if (message.kind !== 'piece') this.#files?.adopt(message.files);
     switch (message.kind) {
       case 'failure':
-        this.outcome.reject(attachError(message.failure));
+        this.outcome.reject(deserializeError(message.failure));
         return false;
       case 'value':
-        this.#value = message.first.value;
-        this.#lists = message.first.lists;
-        if (this.#lists.length > 0) return true;
+        this.#joiner = new ValueJoiner(message.first);
+        if (!this.#joiner.isComplete) return true;
         break;
       case 'piece':
         if (message.piece) {
-          this.#lists[message.piece.list]?.push(...message.piece.items);
+          this.#joiner?.add(message.piece);
           return true;
         }
         break;
     }
-    this.outcome.resolve(this.#value);
+    this.outcome.resolve(this.#joiner?.value);
     return false;
   }
 }
@@ -109,7 +94,7 @@ class Job {
  * first task, ends when it has been idle for a while, and is replaced when it fails. It keeps the
  * process alive only while it has a task.
  */
-export class ConfigThread {
+export class ConfigThread implements TaskRunner {
   readonly #clock: Clock;
   readonly #start: () => ThreadWorker;
   readonly #queue: Job[] = [];
@@ -127,22 +112,23 @@ export class ConfigThread {
   }
 
   /**
-   * Has the thread carry out a task. A queued reading of routes is shared by all callers of the same
-   * path: it begins after each of them has called.
+   * Queues a task. Callers that read the routes of the same path share one task as long as it is queued:
+   * each gets what the files hold after its call.
    *
-   * @param signal ends the wait; a task that has not begun is dropped once it has no caller left
+   * @param options `signal` drops a queued task once no caller is left
    * @throws {WeirError} what the task failed with, without its cause; `busy` when too much waits
    * @throws the signal's reason
    */
-  async run(task: ThreadTask, signal?: AbortSignal): Promise<unknown> {
+  async run<T extends Task>(task: T, { files, signal }: RunOptions = {}): Promise<ResultOf<T>> {
     signal?.throwIfAborted();
     if (this.#stopped) throw this.#stopped;
-    const job = this.#jobFor(task);
+    const job = this.#jobFor(task, files);
     job.callers++;
     this.#callers++;
     this.#next();
     try {
-      return await unlessAborted(job.outcome.promise, signal);
+      const result = await unlessAborted(job.outcome.promise, signal);
+      return result as ResultOf<T>; // thread-main.ts runs the same tasks by an InlineRunner
     } finally {
       job.callers--;
       this.#callers--;
@@ -166,7 +152,7 @@ export class ConfigThread {
     if (outcome === 'late') threadHolds();
   }
 
-  #jobFor(task: ThreadTask): Job {
+  #jobFor(task: Task, files: FileLog | undefined): Job {
     const shared = this.#queue.find(
       ({ task: other }) =>
         task.kind === 'routes' && other.kind === 'routes' && task.path === other.path,
@@ -175,7 +161,7 @@ export class ConfigThread {
       throw new WeirError('busy', 'too many requests wait for the configuration to be read');
     }
     if (shared) return shared;
-    const job = new Job(task);
+    const job = new Job(task, files);
     this.#queue.push(job);
     return job;
   }
@@ -228,7 +214,7 @@ export class ConfigThread {
 
   #take(worker: ThreadWorker, message: ThreadMessage): void {
     if (worker !== this.#worker || !this.#job) return;
-    if (message.kind === 'value') this.#heap = message.heap;
+    if (message.kind !== 'piece') this.#heap = message.heap;
     if (this.#job.take(message)) {
       worker.postMessage({ kind: 'more' } satisfies ThreadRequest);
       return;

@@ -1,26 +1,26 @@
-/** Items of a list that are received in one turn: some thousand small objects take a millisecond. */
+/** Items of a list in one message: to deserialise a few thousand small objects takes a millisecond. */
 const PIECE = 256;
 
-/** The first of the messages that a value is sent in: all of it but its long lists. */
+/** The first message of a value: all of it but the items of its long lists. */
 export interface FirstPiece {
   readonly value: unknown;
   /** The long lists in `value`, still empty. */
   readonly lists: readonly unknown[][];
 }
 
-/** Some more items of one of the lists. */
+/** Further items of one of the lists. */
 export interface NextPiece {
   readonly list: number;
   readonly items: readonly unknown[];
 }
 
 /**
- * A value of plain data in pieces, each of which the receiver deserialises quickly: a message is
- * deserialised at once, so a configuration of some megabytes would block everything else.
+ * Splits a value of plain data into messages that the receiver deserialises quickly: a message is
+ * deserialised in one go, so a configuration of some megabytes would block everything else.
  *
  * The long lists are emptied for that, so the sender must not use the value afterwards.
  */
-export class Pieces {
+export class ValueSplitter {
   readonly first: FirstPiece;
   readonly #rest: { readonly list: number; readonly items: unknown[] }[];
   #at = 0;
@@ -49,10 +49,32 @@ export class Pieces {
     return piece;
   }
 
-  /** Buffers of the first piece that no other one holds: those that can be moved with it. */
-  movable(): ArrayBuffer[] {
+  /** Buffers of the first piece that no other piece refers to: they can be transferred with it. */
+  transferable(): ArrayBuffer[] {
     const held = buffersOf(this.#rest);
     return [...buffersOf(this.first)].filter((buffer) => !held.has(buffer));
+  }
+}
+
+/** Puts the value of a ValueSplitter together again. */
+export class ValueJoiner {
+  readonly #first: FirstPiece;
+
+  constructor(first: FirstPiece) {
+    this.#first = first;
+  }
+
+  /** Whether `value` is complete without any further piece. */
+  get isComplete(): boolean {
+    return this.#first.lists.length === 0;
+  }
+
+  add({ list, items }: NextPiece): void {
+    this.#first.lists[list]?.push(...items);
+  }
+
+  get value(): unknown {
+    return this.#first.value;
   }
 }
 

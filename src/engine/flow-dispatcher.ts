@@ -5,11 +5,7 @@ import { LinkClosedError } from '../net/errors.ts';
 import { normalizeHost } from '../net/addresses/host-name.ts';
 import type { ByteLink } from '../net/links/link.ts';
 import { relay, type RelayEnd } from '../net/links/relay.ts';
-import type {
-  Dispatcher as DispatcherContract,
-  PacketRequest,
-  StreamRequest,
-} from '../protocols/contract.ts';
+import type { Dispatcher, PacketRequest, StreamRequest } from '../protocols/contract.ts';
 import type { Flow } from '../tracker/flow.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 import { Association } from './association.ts';
@@ -35,7 +31,7 @@ export interface DispatcherDeps extends FlowDialerDeps {
  * Makes the flows of inbounds: sniffs when asked, routes, dials, registers, relays, and unregisters
  * with final counts.
  */
-export class Dispatcher implements DispatcherContract {
+export class FlowDispatcher implements Dispatcher {
   readonly #deps: DispatcherDeps;
   readonly #dialer: FlowDialer;
 

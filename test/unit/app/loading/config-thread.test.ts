@@ -2,13 +2,14 @@ import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { Pieces } from '../../../../src/app/aside/pieces.ts';
 import {
   ConfigThread,
   type ThreadMessage,
   type ThreadRequest,
   type ThreadWorker,
-} from '../../../../src/app/aside/thread.ts';
+} from '../../../../src/app/loading/config-thread.ts';
+import { FileLog } from '../../../../src/app/log/file-log.ts';
+import { ValueSplitter } from '../../../../src/app/loading/value-pieces.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 /** A worker that does nothing by itself. */
@@ -40,7 +41,8 @@ class FakeWorker extends EventEmitter implements ThreadWorker {
 
   answer(value: unknown): void {
     const first = { value, lists: [] };
-    this.emit('message', { kind: 'value', first, heap: this.heap } satisfies ThreadMessage);
+    const after = { files: new FileLog().seen, heap: this.heap };
+    this.emit('message', { kind: 'value', first, ...after } satisfies ThreadMessage);
   }
 }
 
@@ -153,7 +155,9 @@ describe('the configuration thread', () => {
     const { workers, thread } = subject();
     const first = thread.run(load('a'));
     const stop = new AbortController();
-    const waiting = Array.from({ length: 16 }, () => thread.run(load('b'), stop.signal));
+    const waiting = Array.from({ length: 16 }, () =>
+      thread.run(load('b'), { signal: stop.signal }),
+    );
     const left = Promise.all(waiting.map((task) => assert.rejects(task, /enough/)));
     await assert.rejects(thread.run(load('c')), { code: 'busy' });
     stop.abort(new Error('enough'));
@@ -181,11 +185,14 @@ describe('the configuration thread', () => {
     const { workers, thread } = subject();
     const items = Array.from({ length: 1000 }, (_, i) => ({ i }));
     const value = { items, short: [1, 2], same: items, bytes: new Uint8Array(3) };
-    const pieces = new Pieces(structuredClone(value));
-    assert.equal(pieces.movable().length, 1);
+    const pieces = new ValueSplitter(structuredClone(value));
+    assert.equal(pieces.transferable().length, 1);
     const task = thread.run(load('a'));
     const [worker] = workers;
-    worker?.emit('message', structuredClone({ kind: 'value', first: pieces.first, heap: 0 }));
+    worker?.emit(
+      'message',
+      structuredClone({ kind: 'value', first: pieces.first, files: new FileLog().seen, heap: 0 }),
+    );
     while (worker?.requests.at(-1)?.kind === 'more') {
       const piece = pieces.next();
       assert.ok((piece?.items.length ?? 0) <= 256);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Dispatcher } from '../../../src/engine/dispatcher.ts';
+import { FlowDispatcher } from '../../../src/engine/flow-dispatcher.ts';
 import { WATCH_AFTER_MS } from '../../../src/engine/flow-dialer.ts';
 import { OutboundVersion } from '../../../src/engine/outbound-version.ts';
 import type { Plane } from '../../../src/engine/plane.ts';
@@ -69,7 +69,7 @@ function start({ byName = false, log = silentLogger } = {}) {
     ]),
   };
   const resolver = new FakeOutbound();
-  const dispatcher = new Dispatcher({
+  const dispatcher = new FlowDispatcher({
     tracker,
     clock,
     log,

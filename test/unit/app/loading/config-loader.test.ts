@@ -3,15 +3,18 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test, type TestContext } from 'node:test';
-import { loadAside, loadAtStart, loadConfigFile } from '../../../../src/app/aside/load-aside.ts';
+import { ConfigLoader, loadAtStart } from '../../../../src/app/loading/config-loader.ts';
+import { loadConfigFile } from '../../../../src/app/loading/inline-runner.ts';
 import { FileLog } from '../../../../src/app/log/file-log.ts';
-import { ConfigThread } from '../../../../src/app/aside/thread.ts';
+import { ConfigThread } from '../../../../src/app/loading/config-thread.ts';
+import { toLoadResult } from '../../../../src/app/loading/prepared-config.ts';
 import { ConfigError, renderConfigError } from '../../../../src/config/errors.ts';
-import type { LoadedConfig } from '../../../../src/config/load-config.ts';
 import { RegexCache } from '../../../../src/engine/router/tables/regex-set.ts';
 import { Router } from '../../../../src/engine/router/router.ts';
 import { atOnce } from '../../../../src/net/time/turns.ts';
 import { planReload, reportOf } from '../../../../src/supervisor/plan.ts';
+import type { TaskRunner } from '../../../../src/app/loading/tasks.ts';
+import type { Wanted } from '../../../../src/supervisor/wanted.ts';
 import { inboundFacts } from '../../../../src/supervisor/inbound-facts.ts';
 import { encodeGeosite } from '../../../support/geo-fixture.ts';
 
@@ -37,17 +40,25 @@ async function scratch(context: TestContext): Promise<string> {
   return folder;
 }
 
-const never = new AbortController().signal;
+/** The tasks that a loader has passed to the thread. */
+let inThread = 0;
+const counted: TaskRunner = {
+  run(task, options) {
+    inThread++;
+    return thread.run(task, options);
+  },
+};
 
-async function aside(path: string, bytes?: Uint8Array) {
+const loader = ConfigLoader.beside(counted, { regexes: new RegexCache(), serveApi: true });
+
+async function load(path: string, bytes?: Uint8Array) {
   const files = new FileLog();
-  const options = { files, bytes, regexes: new RegexCache(), thread, signal: never };
-  const loaded = await loadAside(path, options);
+  inThread = 0;
+  const loaded = await loader.load(path, { files, bytes });
   return { loaded, files };
 }
 
-const routerOf = ({ spec, tables, geo }: LoadedConfig): Router =>
-  new Router(tables ?? spec.route, { regexes: new RegexCache(), geo });
+const routerOf = ({ tables }: Wanted): Router => new Router(tables, { regexes: new RegexCache() });
 
 test('a large configuration is loaded in a thread and decides as one that is loaded at once', async (context) => {
   const folder = await scratch(context);
@@ -61,13 +72,13 @@ test('a large configuration is loaded in a thread and decides as one that is loa
   const path = join(folder, 'weir.toml');
   await writeFile(path, config(geosite) + LONG);
 
-  const here = await loadConfigFile(path);
-  const { loaded, files } = await aside(path);
-  assert.equal(here.tables, undefined);
-  assert.ok(loaded.tables);
-  assert.deepEqual(loaded.spec.route.rules, []);
+  const inline = await loadConfigFile(path);
+  const here = toLoadResult(inline);
+  const { loaded, files } = await load(path);
+  assert.equal(inThread, 1);
   assert.equal(loaded.api?.secret, 'hidden');
-  assert.ok(loaded.api.equals(here.api));
+  assert.ok(loaded.api.equals(inline.api));
+  assert.deepEqual({ ...loaded, api: here.api }, here);
   assert.deepEqual(
     [...files.paths].toSorted((a, b) => a.localeCompare(b)),
     [geosite, path],
@@ -92,20 +103,20 @@ test('a large configuration is loaded in a thread and decides as one that is loa
     }
   }
 
-  // Where the rules are makes no difference to a plan; another rule does.
-  const plan = (from: LoadedConfig, to: LoadedConfig) =>
+  // Where a configuration was loaded makes no difference to a plan; another rule does.
+  const plan = (from: Wanted, to: Wanted) =>
     atOnce(
       reportOf(
         atOnce(
           planReload(
             {
-              spec: from.spec,
+              applied: from,
               versions: new Map([
                 ['direct', 1],
                 ['other', 1],
               ]),
             },
-            to.spec,
+            to,
             inboundFacts(),
           ),
         ),
@@ -114,7 +125,7 @@ test('a large configuration is loaded in a thread and decides as one that is loa
   assert.deepEqual(plan(here, loaded).built, []);
   assert.deepEqual(plan(loaded, here).built, []);
   const changed = Buffer.from(config(geosite).replace('"443"', '"444"') + LONG);
-  const { loaded: other } = await aside(path, changed);
+  const { loaded: other } = await load(path, changed);
   assert.deepEqual(plan(loaded, other).built, ['route']);
   assert.deepEqual(plan(other, here).built, ['route']);
 });
@@ -128,9 +139,9 @@ test('an error in a large configuration is reported in the same words, with its 
     ['file', `${LONG}[[outbound]]\ntag = "a"\nprotocol = "freedom"\n[dns]\nca_file = "/nowhere"\n`],
   ] as const) {
     await writeFile(path, text);
-    const failure = async (load: () => Promise<unknown>): Promise<ConfigError> => {
+    const failure = async (attempt: () => Promise<unknown>): Promise<ConfigError> => {
       try {
-        await load();
+        await attempt();
       } catch (error) {
         assert.ok(error instanceof ConfigError, String(error));
         return error;
@@ -138,7 +149,7 @@ test('an error in a large configuration is reported in the same words, with its 
       return assert.fail(`${name} was loaded`);
     };
     const here = await failure(() => loadConfigFile(path));
-    const there = await failure(() => aside(path));
+    const there = await failure(() => load(path));
     assert.equal(renderConfigError(there), renderConfigError(here));
     assert.deepEqual([there.kind, there.code], [here.kind, here.code]);
   }
@@ -148,23 +159,28 @@ test('at the start a very large configuration is loaded in a thread, and others 
   const folder = await scratch(context);
   const path = join(folder, 'weir.toml');
   const rules =
+    '[log]\nlevel = "warn"\n' +
     '[[outbound]]\ntag = "a"\nprotocol = "freedom"\n' +
     '[[route.rule]]\noutbound = "a"\nport = ["443"]\n';
+  const options = { regexes: new RegexCache(), serveApi: true };
   const loads = async (text: string, bytes?: Uint8Array) => {
     await writeFile(path, text);
     const files = new FileLog();
-    const { tables, spec } = await loadAtStart(path, { files, bytes });
-    return { inThread: tables !== undefined, rules: spec.route.rules.length, paths: files.paths };
+    // A thread does not call back.
+    let inline = false;
+    const onLogLevel = (): void => void (inline = true);
+    const { tables } = await loadAtStart(path, { ...options, files, bytes, onLogLevel });
+    return { inline, rules: tables.ruleExits.length, paths: files.paths };
   };
   const veryLong = rules + LONG.repeat(4);
-  assert.deepEqual(await loads(rules + LONG), { inThread: false, rules: 1, paths: [path] });
-  assert.deepEqual(await loads(veryLong), { inThread: true, rules: 0, paths: [path] });
-  assert.deepEqual(await loads('', Buffer.from(veryLong)), { inThread: true, rules: 0, paths: [] });
+  assert.deepEqual(await loads(rules + LONG), { inline: true, rules: 1, paths: [path] });
+  assert.deepEqual(await loads(veryLong), { inline: false, rules: 1, paths: [path] });
+  assert.deepEqual(await loads('', Buffer.from(veryLong)), { inline: false, rules: 1, paths: [] });
 
   let level: string | undefined;
-  await writeFile(path, `${veryLong}[log]\nlevel = "off"\n[[route.rule]]\noutbound = "b"\n`);
+  await writeFile(path, `${veryLong.replace('"warn"', '"off"')}[[route.rule]]\noutbound = "b"\n`);
   await assert.rejects(
-    loadAtStart(path, { onLogLevel: (found) => void (level = found) }),
+    loadAtStart(path, { ...options, onLogLevel: (found) => void (level = found) }),
     (error) => error instanceof ConfigError && error.cause !== undefined,
   );
   assert.equal(level, 'off', 'an error is judged by the level of its own file');
@@ -174,8 +190,8 @@ test('a small configuration is loaded at once, and what was read is remembered',
   const folder = await scratch(context);
   const path = join(folder, 'weir.toml');
   await writeFile(path, '[[outbound]]\ntag = "a"\nprotocol = "freedom"\n');
-  const { loaded, files } = await aside(path);
-  assert.equal(loaded.tables, undefined);
+  const { files } = await load(path);
+  assert.equal(inThread, 0);
   assert.deepEqual(files.paths, [path]);
   await writeFile(path, '[[outbound]]');
   assert.ok(!(await files.unchanged()));
@@ -187,7 +203,7 @@ test('a load in a thread is given up when the signal aborts', async (context) =>
   await writeFile(path, LONG);
   const stop = new AbortController();
   const reason = new Error('enough');
-  const load = loadAside(path, { files: new FileLog(), thread, signal: stop.signal });
+  const loading = loader.load(path, { signal: stop.signal });
   stop.abort(reason);
-  await assert.rejects(load, reason);
+  await assert.rejects(loading, reason);
 });

@@ -3,13 +3,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test, type TestContext } from 'node:test';
-import { FileLog } from '../../../../src/app/log/file-log.ts';
-import {
-  editPickAside,
-  readRoutes,
-  readRoutesAside,
-} from '../../../../src/app/aside/routes-aside.ts';
-import { ConfigThread } from '../../../../src/app/aside/thread.ts';
+import { ConfigLoader } from '../../../../src/app/loading/config-loader.ts';
+import { ConfigThread } from '../../../../src/app/loading/config-thread.ts';
+import { InlineRunner } from '../../../../src/app/loading/inline-runner.ts';
+import { RegexCache } from '../../../../src/engine/router/tables/regex-set.ts';
 import { ConfigError, DocumentReadError } from '../../../../src/config/errors.ts';
 
 /** Longer than what is read at once. */
@@ -20,6 +17,10 @@ const SUBSCRIBE = `[[proxy_server]]\nname = "node"\nprotocol = "freedom"\n[[rout
 
 const thread = new ConfigThread();
 after(() => thread.stop(new Error('the tests are over')));
+
+const regexes = new RegexCache();
+const loader = ConfigLoader.beside(thread, { regexes, serveApi: true });
+const inline = new InlineRunner({ limit: Infinity, regexes });
 
 async function files(context: TestContext, config: string, subscribe: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'weir-routes-'));
@@ -37,12 +38,14 @@ for (const [what, config, subscribe] of [
 ] as const) {
   test(`the routes of ${what} are read and edited as those of any other`, async (context) => {
     const path = await files(context, config, subscribe);
-    const here = await readRoutes(path, new FileLog());
-    const read = await readRoutesAside(path, thread);
+    const here = await inline.run({ kind: 'routes', path });
+    const read = await loader.routes(path);
     assert.deepEqual(read.view, here.view);
     assert.equal(read.subscribe, true);
     assert.equal(Buffer.from(read.bytes).toString(), config);
-    const edited = await editPickAside(read, 'Group', 'node', path, thread);
+    const { bytes, subscribe: subscribed } = read;
+    const pick = { group: 'Group', target: 'node' };
+    const edited = await loader.edit({ path, bytes, subscribe: subscribed, ...pick });
     const text = Buffer.from(edited).toString();
     assert.equal(text.replace(/\n?\[subscribe\.routes\]\nGroup = "node"\n/, ''), config);
     assert.notEqual(text, config);
@@ -51,20 +54,19 @@ for (const [what, config, subscribe] of [
 
 test('errors of large files are reported like those of small ones', async (context) => {
   const path = await files(context, `${LONG}[[`, '');
-  await assert.rejects(readRoutesAside(path, thread), (error) => {
+  await assert.rejects(loader.routes(path), (error) => {
     assert.ok(error instanceof ConfigError && !(error instanceof DocumentReadError));
     assert.match(error.message, /^TOML parse error at line 2, column /);
     assert.deepEqual(error.location?.line, 2);
     return true;
   });
   await writeFile(path, `${LONG}[subscribe]\npath = "gone.toml"\n`);
-  await assert.rejects(readRoutesAside(path, thread), (error) => {
+  await assert.rejects(loader.routes(path), (error) => {
     assert.ok(error instanceof DocumentReadError);
     assert.equal(error.kind, 'io');
     assert.match(error.message, /^subscribe file .*gone\.toml: no such file or directory$/);
     return true;
   });
-  const read = { bytes: Buffer.from(`${LONG}route = 1\n`), etag: '', subscribe: false };
-  const view = { default: { pick: null, target: null }, groups: [], targets: [] };
-  await assert.rejects(editPickAside({ ...read, view }, 'default', 'a', path, thread), ConfigError);
+  const edit = { bytes: Buffer.from(`${LONG}route = 1\n`), subscribe: false };
+  await assert.rejects(loader.edit({ path, ...edit, group: 'default', target: 'a' }), ConfigError);
 });

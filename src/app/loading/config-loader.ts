@@ -1,0 +1,119 @@
+import type { RegexCache } from '../../engine/router/tables/regex-set.ts';
+import type { LoadHooks } from '../../config/load-config.ts';
+import { WeirError } from '../../errors.ts';
+import { FileLog, TooMuchToReadError } from '../log/file-log.ts';
+import { ConfigThread } from './config-thread.ts';
+import { InlineRunner } from './inline-runner.ts';
+import { toPreparedConfig, type PreparedConfig } from './prepared-config.ts';
+import type { EditTask, ResultOf, RoutesRead, RunOptions, Task, TaskRunner } from './tasks.ts';
+
+/**
+ * More bytes than this, all files together, are read in the thread: parsing them would delay traffic. The
+ * first file of this length that a process parses takes 25 ms, before the parser has been compiled; a
+ * running thread takes less, but starting one takes 300.
+ */
+const INLINE_LIMIT = 10 * 1024;
+
+/** The same before there is any traffic, when only the 300 ms matter. */
+const INLINE_LIMIT_AT_START = 1024 * 1024;
+
+export interface LoaderOptions {
+  /** Compiles patterns; pass the one that is kept across reloads, where there is one. */
+  readonly regexes: RegexCache;
+  /** Whether `[api]` will be served; where not, it is not even validated. */
+  readonly serveApi: boolean;
+}
+
+/** Reads and edits configurations without delaying traffic: small files at once, large ones in a thread. */
+export class ConfigLoader {
+  readonly #inline: TaskRunner;
+  readonly #thread: TaskRunner;
+  readonly #serveApi: boolean;
+
+  /**
+   * @param inline rejects with TooMuchToReadError what is for the thread
+   * @param thread takes tasks of any length
+   */
+  constructor(inline: TaskRunner, thread: TaskRunner, serveApi: boolean) {
+    this.#inline = inline;
+    this.#thread = thread;
+    this.#serveApi = serveApi;
+  }
+
+  /** The loader of a running instance. */
+  static beside(thread: TaskRunner, { regexes, serveApi }: LoaderOptions): ConfigLoader {
+    return new ConfigLoader(new InlineRunner({ limit: INLINE_LIMIT, regexes }), thread, serveApi);
+  }
+
+  /**
+   * Reads a configuration file and the files that it names, or the built-in configuration when none is
+   * named, and prepares it for the supervisor.
+   *
+   * @param bytes used as the contents of the configuration file, which is then not read
+   * @throws {ConfigError} of kind `io` when a file cannot be read, `invalid` for an error in one
+   */
+  async load(
+    path: string | undefined,
+    { bytes, ...options }: RunOptions & { readonly bytes?: Uint8Array | undefined } = {},
+  ): Promise<PreparedConfig> {
+    const task = { kind: 'load', path, bytes, serveApi: this.#serveApi } as const;
+    return toPreparedConfig(await this.#run(task, options));
+  }
+
+  /** Reads the routes as the files have them. @throws {ConfigError} as `readDocuments` does. */
+  routes(path: string | undefined, signal?: AbortSignal): Promise<RoutesRead> {
+    return this.#run({ kind: 'routes', path }, { signal });
+  }
+
+  /** Writes a pick into bytes of a configuration file. @throws {ConfigError} as `editPick` does. */
+  edit(edit: Omit<EditTask, 'kind'>, signal?: AbortSignal): Promise<Uint8Array> {
+    return this.#run({ kind: 'edit', ...edit }, { signal });
+  }
+
+  async #run<T extends Task>(task: T, options: RunOptions): Promise<ResultOf<T>> {
+    try {
+      return await this.#inline.run(task, options);
+    } catch (error) {
+      if (!(error instanceof TooMuchToReadError)) throw error;
+    }
+    return this.#thread.run(task, options);
+  }
+}
+
+/**
+ * Loads before there is any traffic. Large files are read in a thread all the same: what that allocates
+ * is returned to the system when the thread ends, whereas the heap of this thread would stay as large.
+ *
+ * @throws {ConfigError} as `ConfigLoader.load` does, with its cause
+ */
+export async function loadAtStart(
+  path: string | undefined,
+  {
+    regexes,
+    serveApi,
+    files = new FileLog(),
+    bytes,
+    onLogLevel,
+  }: LoaderOptions & {
+    readonly files?: FileLog | undefined;
+    readonly bytes?: Uint8Array | undefined;
+    readonly onLogLevel?: LoadHooks['onLogLevel'];
+  },
+): Promise<PreparedConfig> {
+  const upTo = (limit: number): TaskRunner => new InlineRunner({ limit, regexes, onLogLevel });
+  const large: TaskRunner = {
+    async run(task, options) {
+      const thread = new ConfigThread();
+      try {
+        return await thread.run(task, options);
+      } catch {
+        // Errors lose their causes on the way from the thread: this finds the error again.
+        return await upTo(Infinity).run(task, options);
+      } finally {
+        void thread.stop(new WeirError('ended', 'the configuration has been read'));
+      }
+    },
+  };
+  const loader = new ConfigLoader(upTo(INLINE_LIMIT_AT_START), large, serveApi);
+  return loader.load(path, { files, bytes });
+}

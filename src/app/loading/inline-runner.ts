@@ -1,0 +1,80 @@
+import { hash } from 'node:crypto';
+import { editPick } from '../../config/edit/pick-editor.ts';
+import { loadConfig, type LoadedConfig, type LoadHooks } from '../../config/load-config.ts';
+import { routeView } from '../../config/route-view.ts';
+import { readDocuments } from '../../config/sources/documents.ts';
+import { RegexCache } from '../../engine/router/tables/regex-set.ts';
+import { FileLog, TooMuchToReadError } from '../log/file-log.ts';
+import { toLoadResult } from './prepared-config.ts';
+import type { LoadTask, ResultOf, RoutesRead, RunOptions, Task, TaskRunner } from './tasks.ts';
+
+export interface InlineRunnerOptions {
+  /** Bytes that a task may read or be given. */
+  readonly limit: number;
+  readonly regexes: RegexCache;
+  readonly onLogLevel?: LoadHooks['onLogLevel'];
+}
+
+/** Carries tasks out in the calling thread. A task of more than `limit` bytes rejects with TooMuchToReadError. */
+export class InlineRunner implements TaskRunner {
+  readonly #options: InlineRunnerOptions;
+
+  constructor(options: InlineRunnerOptions) {
+    this.#options = options;
+  }
+
+  async run<T extends Task>(task: T, { files }: RunOptions = {}): Promise<ResultOf<T>> {
+    const { limit } = this.#options;
+    if (task.kind !== 'routes' && (task.bytes?.length ?? 0) > limit) throw new TooMuchToReadError();
+    const read = new FileLog(limit);
+    try {
+      return (await this.#carryOut(task, read)) as ResultOf<T>;
+    } finally {
+      files?.adopt(read.seen);
+    }
+  }
+
+  async #carryOut(task: Task, files: FileLog): Promise<ResultOf<Task>> {
+    switch (task.kind) {
+      case 'load':
+        return toLoadResult(await loadConfigFile(task.path, { ...this.#options, ...task, files }));
+      case 'routes':
+        return readRoutes(task.path, files);
+      case 'edit':
+        return editPick(task.bytes, task, task.group, task.target, task.path);
+      default:
+        return task satisfies never;
+    }
+  }
+}
+
+export interface LoadFileOptions extends LoadHooks, Partial<Pick<LoadTask, 'bytes' | 'serveApi'>> {
+  /** Remembers the files that are read, also when loading fails; a new one for every load. */
+  readonly files?: FileLog | undefined;
+  /** Compiles patterns; pass the one that is kept across reloads, where there is one. */
+  readonly regexes?: RegexCache | undefined;
+}
+
+/**
+ * Reads a configuration file and the files that it names, or the built-in configuration when none is named.
+ *
+ * @throws {ConfigError} of kind `io` when a file cannot be read, `invalid` for an error in one.
+ */
+export const loadConfigFile = (
+  path: string | undefined,
+  options: LoadFileOptions = {},
+): Promise<LoadedConfig> => {
+  const { files = new FileLog(), regexes = new RegexCache(), bytes } = options;
+  const { serveApi = true, onLogLevel, onMerged } = options;
+  return loadConfig({ path, bytes }, files, { regexes, serveApi, onLogLevel, onMerged });
+};
+
+/** @throws {ConfigError} as `readDocuments` does. */
+async function readRoutes(path: string | undefined, files: FileLog): Promise<RoutesRead> {
+  const { bytes, file, subscribe } = await readDocuments({ path }, files);
+  const view = routeView(file, subscribe);
+  return { bytes, etag: etagOf(bytes), view, subscribe: file.subscribe !== undefined };
+}
+
+/** The strong entity tag of a configuration file (RFC 9110 §8.8.3): its SHA-256 in quotes. */
+export const etagOf = (bytes: Uint8Array): string => `"${hash('sha256', bytes)}"`;

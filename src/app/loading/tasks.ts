@@ -1,0 +1,62 @@
+import type { RouteView } from '../../config/route-view.ts';
+import type { FileLog } from '../log/file-log.ts';
+import type { LoadResult } from './prepared-config.ts';
+
+/** Work on the files of a configuration: plain data, which can be sent to another thread. */
+export type Task = LoadTask | RoutesTask | EditTask;
+
+export interface LoadTask {
+  readonly kind: 'load';
+  /** `undefined` for the built-in configuration. */
+  readonly path: string | undefined;
+  /** Used as the contents of the file, which is then not read. */
+  readonly bytes: Uint8Array | undefined;
+  readonly serveApi: boolean;
+}
+
+/** Reads the routes as the files have them. */
+export interface RoutesTask {
+  readonly kind: 'routes';
+  readonly path: string | undefined;
+}
+
+/** Writes a pick into `bytes`: see `editPick`. */
+export interface EditTask {
+  readonly kind: 'edit';
+  readonly path: string | undefined;
+  readonly bytes: Uint8Array;
+  /** Whether the file has a `[subscribe]` table. */
+  readonly subscribe: boolean;
+  readonly group: string;
+  readonly target: string;
+}
+
+export type ResultOf<T extends Task> = T extends LoadTask
+  ? LoadResult
+  : T extends RoutesTask
+    ? RoutesRead
+    : Uint8Array;
+
+/** The files as they are written. */
+export interface RoutesRead {
+  /** Of the configuration file. */
+  readonly bytes: Uint8Array;
+  /** Of these bytes; computed where they are read, since megabytes take milliseconds. */
+  readonly etag: string;
+  readonly view: RouteView;
+  /** Whether it has a `[subscribe]` table. */
+  readonly subscribe: boolean;
+}
+
+export interface RunOptions {
+  /** Remembers the files that are read, also when the task fails. */
+  readonly files?: FileLog | undefined;
+  /** Ends the wait for the result. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Carries out tasks: in the calling thread (`InlineRunner`) or in another (`ConfigThread`). */
+export interface TaskRunner {
+  /** @throws {WeirError} usually a ConfigError */
+  run<T extends Task>(task: T, options?: RunOptions): Promise<ResultOf<T>>;
+}

@@ -1,0 +1,50 @@
+import { setPriority } from 'node:os';
+import { getHeapStatistics } from 'node:v8';
+import { parentPort } from 'node:worker_threads';
+import { RegexCache } from '../../engine/router/tables/regex-set.ts';
+import { FileLog } from '../log/file-log.ts';
+import type { AfterTask, ThreadMessage, ThreadRequest } from './config-thread.ts';
+import { InlineRunner } from './inline-runner.ts';
+import { serializeError } from './serialized-error.ts';
+import { ValueSplitter } from './value-pieces.ts';
+
+// Runs in a separate thread: see config-thread.ts.
+
+/** Leaves the thread a tenth of the main thread's share of processor time when there is not enough for both. */
+const NICE = 10;
+
+// Traffic goes first. On Linux a priority is that of the calling thread, elsewhere of the process.
+if (process.platform === 'linux') yieldToTraffic();
+
+function yieldToTraffic(): void {
+  try {
+    setPriority(NICE);
+  } catch {
+    // A filter of system calls may forbid it, as systemd's `~@resources` does: both then have equal shares.
+  }
+}
+
+/** The result of the last task, of which pieces may still be requested. */
+let result: ValueSplitter | undefined;
+
+const send = (message: ThreadMessage, transfer: ArrayBuffer[] = []): void =>
+  parentPort?.postMessage(message, transfer);
+
+async function onRequest(request: ThreadRequest): Promise<void> {
+  if (request.kind === 'more') {
+    send({ kind: 'piece', piece: result?.next() });
+    return;
+  }
+  const files = new FileLog();
+  const after = (): AfterTask => ({ files: files.seen, heap: getHeapStatistics().total_heap_size });
+  const runner = new InlineRunner({ limit: Infinity, regexes: new RegexCache() });
+  try {
+    result = new ValueSplitter(await runner.run(request, { files }));
+    send({ kind: 'value', first: result.first, ...after() }, result.transferable());
+  } catch (error) {
+    send({ kind: 'failure', failure: serializeError(error), ...after() });
+  }
+}
+
+// A defect in there ends the thread, as an unhandled rejection does, and fails the task.
+parentPort?.on('message', (request: ThreadRequest) => void onRequest(request));

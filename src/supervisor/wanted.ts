@@ -1,0 +1,57 @@
+import { hash } from 'node:crypto';
+import type { GeoData } from '../engine/geo/geo-data.ts';
+import { buildRouterTables, type RouterTables } from '../engine/router/tables/router-tables.ts';
+import type { Spec } from '../spec.ts';
+import { inboundFacts, type InboundFacts } from './inbound-facts.ts';
+
+/**
+ * A configuration as the supervisor compares and builds it: plain data, which a worker thread can
+ * prepare and transfer. Its rules and geo data are no longer needed: `tables` was built from them.
+ */
+export interface Wanted {
+  readonly spec: Omit<Spec, 'route'>;
+  readonly tables: RouterTables;
+  readonly digests: SpecDigests;
+}
+
+/**
+ * Digests of those parts of a Spec that may be megabytes long. Two parts are equal if their digests
+ * are, so that a reload compares any number of users and rules without delaying traffic.
+ */
+export interface SpecDigests {
+  /** By position in `spec.outbounds`. */
+  readonly outbounds: readonly string[];
+  /** By position in `spec.inbounds`. */
+  readonly inbounds: readonly InboundDigests[];
+  /** Of the whole `[route]`, rules and digests of the geo files included. */
+  readonly route: string;
+}
+
+export interface InboundDigests {
+  readonly whole: string;
+  /** `undefined` for an inbound without users. */
+  readonly users: string | undefined;
+}
+
+/** Digests a configuration and compiles its rules. Takes a second for 100,000 rules. */
+export function toWanted(
+  { route, ...spec }: Spec,
+  geo: GeoData,
+  { usersOf }: Pick<InboundFacts, 'usersOf'> = inboundFacts(),
+): Wanted {
+  return {
+    spec,
+    tables: buildRouterTables(route, geo),
+    digests: {
+      outbounds: spec.outbounds.map(digestOf),
+      inbounds: spec.inbounds.map((inbound) => {
+        const users = usersOf(inbound);
+        return { whole: digestOf(inbound), users: users && digestOf(users) };
+      }),
+      route: digestOf(route),
+    },
+  };
+}
+
+/** SHA-256 of the JSON text: a Spec consists of strings, finite numbers, booleans, lists and tables. */
+const digestOf = (part: unknown): string => hash('sha256', JSON.stringify(part));

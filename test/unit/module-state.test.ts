@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { glob } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+
+const SRC = join(import.meta.dirname, '../../src');
+
+/** An instance and what surrounds it: state of theirs is that of one program. */
+const ABOVE = /^(app|cli|library)\/|^(main|index)\.ts$/;
+
+/**
+ * State of modules that every instance of the library in a process may share, by file and name, with the
+ * reason. Anything else belongs to the supervisor, which passes it on.
+ */
+const ALLOWED: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  'what the process or the machine has once': {
+    'net/loop-guard/own-addresses.ts': ['known', 'knownAt'],
+    'net/sockets/system-sockets.ts': ['chosen'],
+    'platform/native.ts': ['loaded'],
+    'platform/process/end-process.ts': ['isHeld'],
+    'platform/quic-tls/quic-tls-probe.ts': ['known'],
+    'platform/service/passed-sockets.ts': ['adopted'],
+    'platform/sockets/reset-on-close.ts': ['setSocketOption'],
+    'platform/tls/stream-tls-library.ts': ['known'],
+    'platform/xor.ts': ['loaded'],
+    'transports/tls/trust-store.ts': ['system'],
+  },
+  'bounds the memory of the process': {
+    'net/bounds/datagram-cost.ts': ['KEPT_ROOM', 'UNSENT_ROOM'],
+  },
+  'an implementation chosen by a measurement or by what Node offers, without state': {
+    'crypto/aead/aead.ts': ['chosen'],
+    'crypto/aead/packet-ciphers.ts': ['chosen'],
+    'crypto/hash/blake2b.ts': ['chosen'],
+    'crypto/hash/hkdf-sha1.ts': ['chosen'],
+    'crypto/hash/sha256-compression.ts': ['chosen'],
+    'crypto/hash/shake128.ts': ['chosen'],
+    'protocols/vmess/header-seal.ts': ['headerSealer', 'headerOpener'],
+    'protocols/vmess/kdf.ts': ['shared'],
+  },
+  'scratch space, written and read within one call': {
+    'crypto/hash/blake3-key.ts': ['bytes', 'view', 'message', 'state'],
+  },
+  'spare buffers without an owner': {
+    'http/http2/output.ts': ['kept'],
+    'netstack/tcp/recovery/sent-segments.ts': ['spare'],
+  },
+  'data about an object for as long as that object lives': {
+    'api/http/server.ts': ['claims'],
+    'net/links/on-closed.ts': ['listenersOf'],
+    'net/sockets/kernel/kernel-tun.ts': ['guards'],
+    'net/sockets/node/udp-socket.ts': ['claims'],
+    'netstack/wire/checksum.ts': ['views'],
+  },
+  'a table that is filled when the module is loaded': {
+    'http/fields/huffman.ts': ['TRANSITIONS', 'MAY_END'],
+    'http/http2/hpack/static-table.ts': ['BY_NAME'],
+    'quic/wire/frame-types.ts': ['RULES'],
+  },
+  'an object that never changes': {
+    'netstack/tcp/recovery/sent-segments.ts': ['NO_TABLE'],
+    'protocols/shadowsocks/edition-2022/identity.ts': ['identityKeys'],
+    'protocols/shadowsocks/keys.ts': ['sessionKeys'],
+    'quic/recovery/sent-packets.ts': ['NO_FACTS'],
+  },
+};
+
+const BY_FILE = new Map<string, Set<string>>();
+for (const files of Object.values(ALLOWED)) {
+  for (const [file, names] of Object.entries(files)) {
+    BY_FILE.set(file, (BY_FILE.get(file) ?? new Set<string>()).union(new Set(names)));
+  }
+}
+
+/** Classes whose instances change only by methods and assignments that `isChanged` finds. */
+const PLAIN = /^((Weak)?(Map|Set)|DataView|RegExp|URL|TextEncoder|TextDecoder|\w+Array|\w*Error)$/;
+
+/** Whether a file writes to a collection, a buffer or a list of this name. */
+const isChanged = (source: string, name: string): boolean =>
+  new RegExp(
+    `(?<![\\w.#])${name}(\\.((set|add|delete|clear|push|pop|shift|unshift|splice|fill|sort)\\w*\\(|length = )|\\[[^\\]]+\\] [-+|&^]?= )`,
+  ).test(source);
+
+function stateOf(source: string): string[] {
+  const found: string[] = [];
+  for (const [, keyword, name = '', value = ''] of source.matchAll(
+    /^(?:export )?(let|var|const) (\w+)(?:[^=\n]|=>)*(?:=\s*(?=([^]{0,60})))?/gm,
+  )) {
+    const made = /^new (\w+)/.exec(value)?.[1];
+    const isState =
+      keyword !== 'const' ||
+      (made !== undefined && !PLAIN.test(made)) ||
+      ((made !== undefined || /^[[{]/.test(value)) && isChanged(source, name));
+    if (isState) found.push(name);
+  }
+  return found;
+}
+
+test('modules below app have no state but what all instances in a process may share', async () => {
+  const found: string[] = [];
+  const listed = new Map([...BY_FILE].map(([file, names]) => [file, new Set(names)]));
+  for await (const file of glob('**/*.ts', { cwd: SRC })) {
+    if (ABOVE.test(file)) continue;
+    for (const name of stateOf(readFileSync(join(SRC, file), 'utf8'))) {
+      if (!listed.get(file)?.delete(name)) found.push(`${file}: ${name}`);
+    }
+  }
+  assert.deepEqual(found, []);
+  const unused = [...listed].flatMap(([file, names]) =>
+    [...names].map((name) => `${file}: ${name}`),
+  );
+  assert.deepEqual(unused, [], 'listed, but not there');
+});
+
+test('state is found in every form', () => {
+  for (const [source, names] of [
+    ['let a = 1;', ['a']],
+    ['export let a: number | undefined;', ['a']],
+    ['const a = new Map<string, number>();\nfunction f() { a.set("b", 1); }', ['a']],
+    ['const a: string[] = [];\nexport const f = () => a.push("b");', ['a']],
+    ['const a = new Tunnels({\n  bind,\n});', ['a']],
+    ['const a = new Uint8Array(4);\nfunction f() { a[0] = 1; }', ['a']],
+    ['const a: ReadonlySet<string> = new Set(["b"]);', []],
+    ['const a = new Uint8Array(0);\nconst b = a[0] === 1;', []],
+    ['function f() {\n  let a = 1;\n}', []],
+  ] as const) {
+    assert.deepEqual(stateOf(source), names, source);
+  }
+});
