@@ -10,7 +10,13 @@ import type { Session } from '../../tracker/session.ts';
 import { AccountTable } from '../users/account-table.ts';
 import type { InboundContext, Origin, StreamRequest } from '../contract.ts';
 import type { Framing } from '../../http/http1/framing.ts';
-import { accountsOf, OPEN_TO_ALL, type Accounts, type Standing } from '../users/standing.ts';
+import {
+  accountsOf,
+  OPEN_TO_ALL,
+  type Accounts,
+  type AuthenticatedUser,
+  type Standing,
+} from '../users/standing.ts';
 import { accountOf } from './credentials.ts';
 import { MessageError } from '../../http/http1/message-error.ts';
 import { Exchange } from './exchange.ts';
@@ -51,18 +57,11 @@ type Next =
   /** Nothing: its link became a tunnel, which has ended. */
   | 'spent';
 
-/** What a request is authenticated by. */
-interface Client {
-  /** `undefined` at an open proxy. */
-  readonly user?: string;
-  readonly credential: string;
-}
-
-/** A valid request with its authenticated client. */
+/** A valid request of an authenticated user. */
 interface Request {
   readonly head: RequestHead;
   readonly framing: Framing;
-  readonly client: Client;
+  readonly user: AuthenticatedUser;
   /** Whether bytes after its head arrived with it. */
   readonly followed: boolean;
 }
@@ -172,14 +171,14 @@ export class ClientConnection {
     const hosts = valuesOf(head.fields, 'host');
     if (hosts.length > 1) throw new MessageError(400, 'several Host headers');
     const { allowTransparent } = this.#shared;
-    const client = this.#authenticate(head.fields);
-    this.#standing = client && this.#accounts.standing(client.credential);
-    if (!client) {
+    const user = this.#authenticate(head.fields);
+    this.#standing = user && this.#accounts.standing(user.credential);
+    if (!user) {
       this.#retireIdle();
       const reason = 'this proxy requires a user name and password';
       return this.#reject({ head, framing, followed }, 407, reason, CHALLENGE);
     }
-    const request: Request = { head, framing, client, followed };
+    const request: Request = { head, framing, user, followed };
     const target = parseTarget(head.method, head.target);
     if (target.form === 'authority') return this.#connect(request, target.destination);
     if (target.form === 'absolute') return this.#forward(request, target, target.path);
@@ -194,7 +193,7 @@ export class ClientConnection {
    * @returns `undefined` for wrong credentials, or none.
    * @throws {MessageError} when the inbound is gone.
    */
-  #authenticate(fields: Fields): Client | undefined {
+  #authenticate(fields: Fields): AuthenticatedUser | undefined {
     const accepted = this.#accounts.accepted ?? this.#shared.accounts ?? OPEN_TO_ALL;
     if (accepted === OPEN_TO_ALL) return OPEN_TO_ALL;
     if (accepted instanceof AccountTable) return accountOf(fields, accepted);
@@ -228,7 +227,7 @@ export class ClientConnection {
   }
 
   async #forward(request: Request, { destination, authority }: Place, path: string): Promise<Next> {
-    const { framing, client } = request;
+    const { framing, user } = request;
     const { pseudonym } = this.#shared;
     // A request that has been forwarded here before is in a loop (RFC 9110 §7.6.3).
     if (hasPassed(request.head.fields, pseudonym)) {
@@ -247,11 +246,7 @@ export class ClientConnection {
       keep,
       pseudonym,
     };
-    const key = JSON.stringify([
-      client.credential,
-      destination.host.toLowerCase(),
-      destination.port,
-    ]);
+    const key = JSON.stringify([user.credential, destination.host.toLowerCase(), destination.port]);
     const repeatable = framing.kind === 'none' && IDEMPOTENT.has(head.method);
     for (;;) {
       const reused = await this.#takeIdle(key);
@@ -306,16 +301,16 @@ export class ClientConnection {
   }
 
   #streamRequest(
-    { client: { user } }: Request,
+    { user: { label } }: Request,
     destination: Endpoint,
   ): Omit<StreamRequest, 'accept' | 'sniff'> {
-    const origin = { ...this.#origin, user, standing: this.#standing };
+    const origin = { ...this.#origin, user: label, standing: this.#standing };
     return { origin, destination, client: this.#link };
   }
 
   /** Responds to a request that is not forwarded, and drains its body to keep the connection. */
   async #reject(
-    request: Omit<Request, 'client'>,
+    request: Omit<Request, 'user'>,
     status: number,
     reason: string,
     fields?: Fields,
@@ -398,7 +393,7 @@ export class ClientConnection {
 }
 
 /** Whether the next request can be read after one that is not forwarded, once its body is drained. */
-function canKeep({ head, framing, followed }: Omit<Request, 'client'>): boolean {
+function canKeep({ head, framing, followed }: Omit<Request, 'user'>): boolean {
   const readable = head.method === 'CONNECT' ? !followed : isDrainable(framing);
   // A client that expects 100 Continue may or may not send its body after a final response.
   return persists(head) && readable && !expectsContinue(head);

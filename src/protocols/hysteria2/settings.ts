@@ -26,20 +26,7 @@ import type {
   OutboundSettingsContext,
   SettingsFiles,
 } from '../protocol.ts';
-import { AUTHENTICATED } from './authentication.ts';
-
-/** A client's account; the credential that it sends is `user:pass`. */
-export interface Hysteria2User {
-  readonly user: string;
-  readonly pass: string;
-  /** The name that its flows carry. */
-  readonly label: string;
-}
-
-/** One password for all clients, or accounts. */
-export type Hysteria2Credentials =
-  | { readonly password: string }
-  | { readonly users: readonly Hysteria2User[] };
+import { AUTHENTICATED, type Hysteria2Credentials } from './authentication.ts';
 
 /** The response to everything that is no valid authentication. */
 export interface Masquerade {

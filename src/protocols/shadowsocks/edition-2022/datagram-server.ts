@@ -8,7 +8,7 @@ import {
   type DatagramServerDeps,
 } from '../association-table.ts';
 import type { ResponseSealer } from '../client-association.ts';
-import type { User } from '../user-table.ts';
+import type { KeyedUser } from '../shadowsocks-users.ts';
 import {
   DatagramSealer,
   hasSeparateHeader,
@@ -31,7 +31,7 @@ interface ClientSession {
 
 /** A datagram whose header has identified user and session; its body has not been opened. */
 interface IdentifiedDatagram {
-  readonly user: User;
+  readonly user: KeyedUser;
   /** Session and packet id. */
   readonly header: Buffer;
   /** Opens the body with the opener of its session; the message begins at `at`. */
@@ -114,7 +114,7 @@ export class DatagramServer2022 implements DatagramServer {
     return opened && readMessage(opened.body, opened.at, { wallMs, clientSession: undefined });
   }
 
-  #newSession({ key }: User, header: Buffer): ClientSession {
+  #newSession({ key }: KeyedUser, header: Buffer): ClientSession {
     const opener =
       this.#shared ?? sessionOpener(this.#deps.users.method, key, header.subarray(0, SESSION_ID));
     return { opener, window: new ReplayWindow(REPLAY_WINDOW) };

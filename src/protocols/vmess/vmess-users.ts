@@ -19,29 +19,32 @@ export const authIdFilter = (clock: Clock): ReplayFilter =>
   new ReplayFilter(clock, 2 * CLOCK_SKEW * 1000);
 
 /** A user, by the UUID and what is derived of it. */
-export interface User {
+export interface UserKeys {
   readonly id: string;
   readonly key: Uint8Array;
   readonly reader: AuthIdReader;
 }
 
 /** What ids stand for; ids are UUIDs as `parseUuid` gives them. */
-const vmessUsers = (memory: InboundMemory): DerivedUsers<User> =>
-  memory.recall('VMess users', DerivedUsers<User>, () => new DerivedUsers(deriveUser));
+const vmessUsers = (memory: InboundMemory): DerivedUsers<UserKeys> =>
+  memory.recall('VMess users', DerivedUsers<UserKeys>, () => new DerivedUsers(deriveUser));
 
-function deriveUser(id: string): User {
+function deriveUser(id: string): UserKeys {
   const key = userKey(id);
   return { id, key, reader: new AuthIdReader(key) };
 }
 
 /** Finds out who sent a request, once for each auth id and within the time that it counts. */
-export class UserTable implements AcceptedAccounts {
-  readonly #known: KnownUsers<User>;
-  readonly #search: UserSearch<User>;
+export class VmessUsers implements AcceptedAccounts {
+  readonly #known: KnownUsers<UserKeys>;
+  readonly #search: UserSearch<UserKeys>;
   readonly #clock: Clock;
   readonly #seen: ReplayFilter;
 
-  private constructor(known: KnownUsers<User>, context: Pick<InboundContext, 'clock' | 'memory'>) {
+  private constructor(
+    known: KnownUsers<UserKeys>,
+    context: Pick<InboundContext, 'clock' | 'memory'>,
+  ) {
     const { clock, memory } = context;
     this.#known = known;
     this.#search = new UserSearch(this.#known, context);
@@ -53,7 +56,7 @@ export class UserTable implements AcceptedAccounts {
   static *of(
     users: readonly { readonly id: string }[],
     context: Pick<InboundContext, 'clock' | 'memory'>,
-  ): Steps<UserTable> {
+  ): Steps<VmessUsers> {
     const ids = new Set<string>();
     for (const { id } of users) {
       ids.add(id);
@@ -61,7 +64,7 @@ export class UserTable implements AcceptedAccounts {
     }
     const derived = yield* vmessUsers(context.memory).take(ids);
     const known = yield* KnownUsers.of(derived, ({ id }) => id, context.memory);
-    return new UserTable(known, context);
+    return new VmessUsers(known, context);
   }
 
   accepts(id: string): boolean {
@@ -80,9 +83,9 @@ export class UserTable implements AcceptedAccounts {
     authId: Uint8Array,
     source: string | undefined,
     client: WaitingClient,
-  ): Promise<User> {
+  ): Promise<UserKeys> {
     let seconds: bigint | undefined;
-    const fits = ({ reader }: User): boolean => (seconds = reader.read(authId)) !== undefined;
+    const fits = ({ reader }: UserKeys): boolean => (seconds = reader.read(authId)) !== undefined;
     const user = await this.#search.find(source, fits, client);
     if (!user || seconds === undefined) {
       throw new RejectedClientError('no user here made this VMess request');

@@ -7,7 +7,7 @@ import { METHODS, type Method } from './methods.ts';
 import type { ShadowsocksInboundSettings } from './settings.ts';
 
 /** A user of an inbound. */
-export interface User {
+export interface KeyedUser {
   readonly index: number;
   readonly key: Uint8Array;
   /** The label of the user's flows; `undefined` without one. */
@@ -25,41 +25,46 @@ function* keysOf(users: ShadowsocksInboundSettings['users']): Iterable<string> {
 }
 
 /** The users of an inbound and how each is identified. */
-export class UserTable {
+export class ShadowsocksUsers {
   readonly method: Method;
   /** One at least: an inbound without `users` has a single user with its own key. */
-  readonly all: readonly User[];
+  readonly all: readonly KeyedUser[];
   /** The key of identity headers in streams (SIP023); `undefined` without such headers. */
   readonly identityKey: Uint8Array | undefined;
   /** The same for datagrams, which use that key without a salt. */
   readonly identityCipher: BlockCipher | undefined;
-  readonly #byIdentity = new Map<string, User>();
+  readonly #byIdentity = new Map<string, KeyedUser>();
 
-  private constructor(method: Method, all: readonly User[], identityKey: Uint8Array | undefined) {
+  private constructor(
+    method: Method,
+    all: readonly KeyedUser[],
+    identityKey: Uint8Array | undefined,
+  ) {
     this.method = method;
     this.all = all;
     this.identityKey = identityKey;
     this.identityCipher = identityKey && new BlockCipher(identityKey);
   }
 
-  static *of(settings: ShadowsocksInboundSettings, memory: InboundMemory): Steps<UserTable> {
+  static *of(settings: ShadowsocksInboundSettings, memory: InboundMemory): Steps<ShadowsocksUsers> {
     const { method, key, users } = settings;
     const single = Buffer.from(key, 'base64');
     if (users.length === 0) {
-      return new UserTable(
+      return new ShadowsocksUsers(
         METHODS[method],
         [{ index: 0, key: single, label: undefined }],
         undefined,
       );
     }
-    const all: User[] = [];
+    const all: KeyedUser[] = [];
     for (const [index, { key, email }] of users.entries()) {
       const label = email === '' ? undefined : email;
       all.push({ index, key: Buffer.from(key, 'base64'), label });
       yield;
     }
-    if (METHODS[method].edition === 'legacy') return new UserTable(METHODS[method], all, undefined);
-    const table = new UserTable(METHODS[method], all, single);
+    if (METHODS[method].edition === 'legacy')
+      return new ShadowsocksUsers(METHODS[method], all, undefined);
+    const table = new ShadowsocksUsers(METHODS[method], all, single);
     const identities = yield* identitiesOf(memory).take(keysOf(users));
     for (const [index, identity] of identities.entries()) {
       const user = all[index];
@@ -70,12 +75,12 @@ export class UserTable {
   }
 
   /** The user of a decrypted identity. */
-  identified(identity: Uint8Array): User | undefined {
+  identified(identity: Uint8Array): KeyedUser | undefined {
     return this.#byIdentity.get(textOf(identity));
   }
 
   /** The user of the identity header of a stream. */
-  identifiedBy(header: Uint8Array, salt: Uint8Array): User | undefined {
+  identifiedBy(header: Uint8Array, salt: Uint8Array): KeyedUser | undefined {
     if (!this.identityKey) return undefined;
     return this.identified(identityIn(header, this.identityKey, salt));
   }
@@ -85,8 +90,8 @@ export class UserTable {
  * What the credentials of clients have in common besides the users' own keys: the method, and the key
  * of identity headers. Of one inbound, before and after a reload.
  */
-export const scopeOf = ({ method, identityKey }: UserTable): string =>
+export const scopeOf = ({ method, identityKey }: ShadowsocksUsers): string =>
   `${method.name} ${identityKey ? textOf(identityKey) : ''} `;
 
 /** A text that identifies a user among those of its method, before and after a reload. */
-export const userIdOf = ({ key }: User): string => textOf(key);
+export const userIdOf = ({ key }: KeyedUser): string => textOf(key);
