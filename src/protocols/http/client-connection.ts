@@ -9,7 +9,7 @@ import { HANDSHAKE_MS } from '../../net/time/time-limits.ts';
 import type { Session } from '../../tracker/session.ts';
 import { AccountTable } from '../users/account-table.ts';
 import type { InboundContext, Origin, StreamRequest } from '../contract.ts';
-import type { Framing } from '../../http/http1/framing.ts';
+import { type Framing, requestFraming } from '../../http/http1/framing.ts';
 import {
   accountsOf,
   OPEN_TO_ALL,
@@ -28,7 +28,6 @@ import {
   upgradeOf,
   type OriginRequest,
 } from './forwarding.ts';
-import { requestFraming } from '../../http/http1/framing.ts';
 import { parseRequestHead, type RequestHead } from '../../http/http1/head.ts';
 import { KEEP_ALIVE_MS, LINGER_MS } from './limits.ts';
 import { finalResponse, hopsLeft, withOneHopLess } from './max-forwards.ts';

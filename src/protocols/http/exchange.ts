@@ -12,11 +12,10 @@ import {
   type BodyDecoder,
   type BodyEncoder,
 } from './body.ts';
-import { type Framing } from '../../http/http1/framing.ts';
+import { type Framing, responseFraming } from '../../http/http1/framing.ts';
 import { MessageError } from '../../http/http1/message-error.ts';
 import { SideError, type Side } from './errors.ts';
 import { clientHead, mayTrail, originHead, persists, type OriginRequest } from './forwarding.ts';
-import { responseFraming } from '../../http/http1/framing.ts';
 import { parseResponseHead, type ResponseHead, type Version } from '../../http/http1/head.ts';
 import { readHead, startsResponse } from '../../http/http1/read-head.ts';
 import { SourceWatch, transferBody } from './transfer-body.ts';

@@ -24,15 +24,7 @@ const SECURITIES = {
 } as const;
 
 /** A VMess client with AEAD headers; host names travel as names. */
-export function createVmessOutbound(
-  settings: VmessOutboundSettings,
-  context: OutboundContext,
-  random: RandomSource = new SystemRandomSource(),
-): Outbound {
-  return new VmessOutbound(settings, context, random);
-}
-
-class VmessOutbound implements Outbound {
+export class VmessOutbound implements Outbound {
   readonly suspect = 'an unknown id or a wrong clock';
   readonly #context: OutboundContext;
   readonly #random: RandomSource;
@@ -42,7 +34,7 @@ class VmessOutbound implements Outbound {
   constructor(
     { id, security }: VmessOutboundSettings,
     context: OutboundContext,
-    random: RandomSource,
+    random: RandomSource = new SystemRandomSource(),
   ) {
     this.#context = context;
     this.#random = random;
