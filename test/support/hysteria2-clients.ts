@@ -9,7 +9,7 @@ import { DialError } from '../../src/net/errors.ts';
 import type { ByteLink } from '../../src/net/links/link.ts';
 import { OwnListeners } from '../../src/net/loop-guard/own-listeners.ts';
 import { Hysteria2Outbound } from '../../src/protocols/hysteria2/outbound.ts';
-import { dialServer } from '../../src/protocols/hysteria2/client/quic-endpoints.ts';
+import { dialServer } from '../../src/protocols/hysteria2/quic-endpoints.ts';
 import type { ClientTls } from '../../src/quic/connection/tls-port.ts';
 import { QuicClientTls } from '../../src/transports/tls/quic.ts';
 import { portOf, type Address } from './address.ts';

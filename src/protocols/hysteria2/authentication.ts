@@ -3,7 +3,7 @@ import type { RandomSource } from '../../crypto/random-source.ts';
 import type { Field, RequestHead, ResponseHead } from '../../http/http3/message.ts';
 import type { Steps } from '../../net/time/turns.ts';
 import type { AcceptedAccounts } from '../users/standing.ts';
-import { padding, PADDING } from './padding.ts';
+import { padding, PADDING_RANGES } from './wire.ts';
 
 /** The status of a successful authentication. */
 export const AUTHENTICATED = 233;
@@ -74,7 +74,7 @@ export const readTerms = ({ fields }: ResponseHead): ServerTerms => ({
 
 const paddingField = (random: RandomSource): Field => ({
   name: 'hysteria-padding',
-  value: padding(PADDING.authentication, random).toString('latin1'),
+  value: padding(PADDING_RANGES.authentication, random).toString('latin1'),
 });
 
 const valueOf = (fields: readonly Field[], name: string): string | undefined =>

@@ -13,14 +13,18 @@ import type { InboundContext, SessionBook, SessionListener, SessionServer } from
 import { logAcceptFailure } from '../inbounds/rejected-client.ts';
 import { SessionListenerBase } from '../inbounds/session-listener-base.ts';
 import { accountsOf, type AcceptedAccounts } from '../users/standing.ts';
-import { AssociationPlaces } from './udp/association-places.ts';
+import { AssociationPlaces } from './server/association-places.ts';
 import { Authenticator } from './authentication.ts';
-import { Circuits } from './client/circuits.ts';
-import { MasqueradeSite } from './masquerade.ts';
-import type { BindServer, ServerEndpoint } from './client/quic-endpoints.ts';
-import { ServerConnection, type ConnectionOwner, type Service } from './server-connection.ts';
+import { Circuits } from './server/circuits.ts';
+import { MasqueradeSite } from './server/masquerade.ts';
+import type { BindServer, ServerEndpoint } from './quic-endpoints.ts';
+import {
+  ServerConnection,
+  type ConnectionOwner,
+  type Service,
+} from './server/server-connection.ts';
 import type { Hysteria2InboundSettings } from './settings.ts';
-import { WaitingRequests } from './waiting-requests.ts';
+import { WaitingRequests } from './server/waiting-requests.ts';
 
 /** What a server uses of its surroundings; tests give their own. */
 export interface ServerMeans {

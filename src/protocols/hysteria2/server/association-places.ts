@@ -1,5 +1,5 @@
 import { Shares } from '../../../net/bounds/shares.ts';
-import { ASSOCIATIONS_A_CONNECTION, MOST_ASSOCIATIONS } from '../service-limits.ts';
+import { ASSOCIATIONS_A_CONNECTION, MOST_ASSOCIATIONS } from '../limits.ts';
 
 /** An association that gives way to another one when it is closed. */
 export interface Placed {

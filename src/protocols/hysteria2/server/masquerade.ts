@@ -1,6 +1,6 @@
-import type { Response } from '../../http/http3/message.ts';
-import type { Clock } from '../../net/time/clock.ts';
-import type { Masquerade } from './settings.ts';
+import type { Response } from '../../../http/http3/message.ts';
+import type { Clock } from '../../../net/time/clock.ts';
+import type { Masquerade } from '../settings.ts';
 
 /**
  * The web server that every client without a valid authentication sees: one response to whatever it

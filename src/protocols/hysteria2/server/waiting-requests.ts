@@ -1,7 +1,7 @@
-import type { Clock, Timer } from '../../net/time/clock.ts';
-import { Shares } from '../../net/bounds/shares.ts';
-import { HANDSHAKE_MS } from '../../net/time/time-limits.ts';
-import { MOST_WAITING_REQUESTS, WAITING_REQUESTS_A_CONNECTION } from './service-limits.ts';
+import type { Clock, Timer } from '../../../net/time/clock.ts';
+import { Shares } from '../../../net/bounds/shares.ts';
+import { HANDSHAKE_MS } from '../../../net/time/time-limits.ts';
+import { MOST_WAITING_REQUESTS, WAITING_REQUESTS_A_CONNECTION } from '../limits.ts';
 
 interface Waiting {
   readonly since: number;

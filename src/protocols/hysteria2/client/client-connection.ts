@@ -12,23 +12,22 @@ import { unlessAborted } from '../../../net/time/unless-aborted.ts';
 import type { QuicConnection } from '../../../quic/contract.ts';
 import { ConnectionEndedError, StreamFailedError } from '../../../quic/connection/failures.ts';
 import { AUTHENTICATED, authenticationRequest, readTerms } from '../authentication.ts';
-import { READER_LIMIT } from '../limits.ts';
-import type { DialRequest, DialServer } from './quic-endpoints.ts';
-import { SILENCE_MS } from '../service-limits.ts';
+import { READER_LIMIT, SILENCE_MS } from '../limits.ts';
+import type { DialRequest, DialServer } from '../quic-endpoints.ts';
 import { SilenceWatch } from './silence-watch.ts';
 import { UdpSessions } from '../udp/udp-sessions.ts';
 import { encodeTcpRequest, readTcpResponse } from '../wire.ts';
 import { withAdvice } from '../../../transports/tls/tls-advice.ts';
 
 /** The connection ended before its server responded: the request may be repeated on another one. */
-export class ConnectionLostError extends WeirError {
+export class RetryableRequestError extends WeirError {
   constructor(message: string, options?: ErrorOptions) {
     super('connection_lost', message, options);
   }
 }
 
 /** A connection whose handshake is complete. */
-export interface Established {
+export interface EstablishedConnection {
   readonly connection: QuicConnection;
   readonly http: Http3Client;
   readonly udp: UdpSessions;
@@ -57,10 +56,10 @@ export async function establish(
     readonly onSocket?: SocketObserver | undefined;
     readonly onWire?: ((wire: WireCounter) => void) | undefined;
   },
-): Promise<Established> {
+): Promise<EstablishedConnection> {
   if (signal.aborted) throw abortedDial(signal, target);
   // Set below: nothing arrives before the turn of the event loop in which the connection was made is over.
-  const late: { made?: Established } = {};
+  const late: { made?: EstablishedConnection } = {};
   const dialled = await dial({
     ...request,
     handlers: {
@@ -125,7 +124,7 @@ export class ClientConnection {
   #isUsable = true;
 
   private constructor(
-    { connection, udp, close }: Established,
+    { connection, udp, close }: EstablishedConnection,
     relaysUdp: boolean,
     parts: ClientParts,
   ) {
@@ -138,7 +137,7 @@ export class ClientConnection {
       parts.clock,
       connection.wire,
       () => (this.#isUsable = false),
-      () => udp.close(new ConnectionLostError('the server is silent')),
+      () => udp.close(new RetryableRequestError('the server is silent')),
     );
     this.ended = connection.closed.then((reason) => {
       this.#isUsable = false;
@@ -152,7 +151,7 @@ export class ClientConnection {
    * @throws {DialError} `upstream` when the server does not accept the password.
    */
   static async authenticate(
-    established: Established,
+    established: EstablishedConnection,
     password: string,
     parts: ClientParts,
     signal: AbortSignal,
@@ -183,7 +182,7 @@ export class ClientConnection {
   /**
    * Opens a stream to a destination, and waits for the server's response.
    *
-   * @throws {ConnectionLostError} when the connection ends or has turned out to be dead.
+   * @throws {RetryableRequestError} when the connection ends or has turned out to be dead.
    * @throws {DialError} when the server does not reach the destination.
    */
   async connect(destination: Endpoint, signal: AbortSignal): Promise<ByteLink> {
@@ -198,7 +197,7 @@ export class ClientConnection {
       silenceTimer = clock.after(SILENCE_MS, () => {
         if (wire.bytesRead > received) return;
         this.#isUsable = false;
-        silence.abort(new ConnectionLostError('the server is silent'));
+        silence.abort(new RetryableRequestError('the server is silent'));
       });
       await stream.write(encodeTcpRequest(formatEndpoint(destination), random));
       const either = AbortSignal.any([signal, silence.signal]);
@@ -208,10 +207,10 @@ export class ClientConnection {
       throw new DialError('upstream', reasonOf(message, target));
     } catch (error) {
       stream?.destroy();
-      if (error instanceof DialError || error instanceof ConnectionLostError) throw error;
+      if (error instanceof DialError || error instanceof RetryableRequestError) throw error;
       if (signal.aborted) throw stream ? abortedDial(signal, target) : noStream(signal, target);
       if (error instanceof ConnectionEndedError) {
-        throw new ConnectionLostError(error.message, { cause: error });
+        throw new RetryableRequestError(error.message, { cause: error });
       }
       const what = error instanceof StreamFailedError ? 'the server rejected the stream: ' : '';
       const text = `${formatEndpoint(target)}: ${what}${messageOf(error)}`;

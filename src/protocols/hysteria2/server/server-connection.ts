@@ -1,32 +1,32 @@
-import type { RandomSource } from '../../crypto/random-source.ts';
-import { asError } from '../../errors.ts';
-import { Http3ErrorCode } from '../../http/http3/errors.ts';
-import type { RequestHead, Response } from '../../http/http3/message.ts';
-import { Http3Server } from '../../http/http3/server.ts';
-import { unmapIPv4, type Endpoint } from '../../net/addresses/address.ts';
-import { BoundedReader } from '../../net/links/bounded-reader.ts';
-import type { Timer } from '../../net/time/clock.ts';
-import { Deadline } from '../../net/time/deadline.ts';
-import { DialError } from '../../net/errors.ts';
-import { HANDSHAKE_MS } from '../../net/time/time-limits.ts';
-import type { QuicConnection, QuicHandlers, QuicStream } from '../../quic/contract.ts';
-import type { InboundContext, OpenSession, Origin, SessionBook } from '../contract.ts';
-import { sourceGroup } from '../../net/bounds/source-group.ts';
-import { logRejection, RejectedClientError } from '../inbounds/rejected-client.ts';
-import type { AssociationPlaces } from './udp/association-places.ts';
-import type { Standing } from '../users/standing.ts';
-import { authenticationResponse, isAuthentication, readAuthentication } from './authentication.ts';
-import type { Circuits } from './client/circuits.ts';
-import { READER_LIMIT } from './limits.ts';
-import type { MasqueradeSite } from './masquerade.ts';
+import type { RandomSource } from '../../../crypto/random-source.ts';
+import { asError } from '../../../errors.ts';
+import { Http3ErrorCode } from '../../../http/http3/errors.ts';
+import type { RequestHead, Response } from '../../../http/http3/message.ts';
+import { Http3Server } from '../../../http/http3/server.ts';
+import { unmapIPv4, type Endpoint } from '../../../net/addresses/address.ts';
+import { BoundedReader } from '../../../net/links/bounded-reader.ts';
+import type { Timer } from '../../../net/time/clock.ts';
+import { Deadline } from '../../../net/time/deadline.ts';
+import { DialError } from '../../../net/errors.ts';
+import { HANDSHAKE_MS } from '../../../net/time/time-limits.ts';
+import type { QuicConnection, QuicHandlers, QuicStream } from '../../../quic/contract.ts';
+import type { InboundContext, OpenSession, Origin, SessionBook } from '../../contract.ts';
+import { sourceGroup } from '../../../net/bounds/source-group.ts';
+import { logRejection, RejectedClientError } from '../../inbounds/rejected-client.ts';
+import type { AssociationPlaces } from './association-places.ts';
+import type { Standing } from '../../users/standing.ts';
+import { authenticationResponse, isAuthentication, readAuthentication } from '../authentication.ts';
+import type { Circuits } from './circuits.ts';
 import {
+  READER_LIMIT,
   STREAMS_AHEAD_OF_CIRCUITS,
   STREAMS_BESIDE_CIRCUITS,
   STREAMS_STEP,
-} from './service-limits.ts';
-import { UdpSessions, type UdpSession } from './udp/udp-sessions.ts';
+} from '../limits.ts';
+import type { MasqueradeSite } from './masquerade.ts';
+import { UdpSessions, type UdpSession } from '../udp/udp-sessions.ts';
 import type { WaitingRequests } from './waiting-requests.ts';
-import { encodeTcpResponse, parseAddress, readTcpRequest, TCP_REQUEST } from './wire.ts';
+import { encodeTcpResponse, parseHostPort, readTcpRequest, TCP_REQUEST } from '../wire.ts';
 
 /** What an inbound's settings make of its clients. */
 export interface Service {
@@ -245,7 +245,7 @@ export class ServerConnection {
         address = await readTcpRequest(reader);
         reader.release();
       }
-      const destination = parseAddress(address);
+      const destination = parseHostPort(address);
       if (!destination) {
         await this.#refuse(stream, 'the address is invalid');
         return;

@@ -1,22 +1,22 @@
-import type { RandomSource } from '../../../crypto/random-source.ts';
-import { WeirError } from '../../../errors.ts';
-import { ipVersion, type Endpoint } from '../../../net/addresses/address.ts';
-import type { Clock } from '../../../net/time/clock.ts';
-import { numericEndpoint } from '../../../net/addresses/numeric-endpoint.ts';
-import { dialledUdp } from '../../../net/loop-guard/own-peers.ts';
-import type { DialledSocket } from '../../../net/sockets/sockets.ts';
-import { systemSockets } from '../../../net/sockets/system-sockets.ts';
+import type { RandomSource } from '../../crypto/random-source.ts';
+import { WeirError } from '../../errors.ts';
+import { ipVersion, type Endpoint } from '../../net/addresses/address.ts';
+import type { Clock } from '../../net/time/clock.ts';
+import { numericEndpoint } from '../../net/addresses/numeric-endpoint.ts';
+import { dialledUdp } from '../../net/loop-guard/own-peers.ts';
+import type { DialledSocket } from '../../net/sockets/sockets.ts';
+import { systemSockets } from '../../net/sockets/system-sockets.ts';
 import {
   DEFAULT_SETTINGS,
   type ConnectionSettings,
-} from '../../../quic/connection/connection-settings.ts';
-import { Connection } from '../../../quic/connection/connection.ts';
-import type { QuicConnection, QuicHandlers } from '../../../quic/contract.ts';
-import { QuicEndpoint } from '../../../quic/endpoint/endpoint.ts';
-import type { ResetTokens } from '../../../quic/protection/tokens.ts';
-import type { ClientTls, ServerTls } from '../../../quic/connection/tls-port.ts';
-import { Salamander } from '../salamander.ts';
-import { IDLE_MS, KEEP_ALIVE_MS, LONGEST_DATAGRAM_FRAME } from '../service-limits.ts';
+} from '../../quic/connection/connection-settings.ts';
+import { Connection } from '../../quic/connection/connection.ts';
+import type { QuicConnection, QuicHandlers } from '../../quic/contract.ts';
+import { QuicEndpoint } from '../../quic/endpoint/endpoint.ts';
+import type { ResetTokens } from '../../quic/protection/tokens.ts';
+import type { ClientTls, ServerTls } from '../../quic/connection/tls-port.ts';
+import { Salamander } from './salamander.ts';
+import { IDLE_MS, KEEP_ALIVE_MS, LONGEST_DATAGRAM_FRAME } from './limits.ts';
 
 /** What both sides' endpoints are made of. */
 export interface EndpointParts {
