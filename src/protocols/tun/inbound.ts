@@ -25,9 +25,8 @@ import type {
 import { LogLimiter } from '../inbounds/log-limiter.ts';
 import { SessionListenerBase } from '../inbounds/session-listener-base.ts';
 import type { ByteLink, PacketLink } from '../../net/links/link.ts';
-import { broadcastAddresses } from './broadcast-addresses.ts';
 import { LocalResolver } from './local-resolver.ts';
-import { ResolverAddresses } from './resolver-addresses.ts';
+import { broadcastAddresses, ResolverAddresses } from './device-addresses.ts';
 import { coversDefaultRoute, resolverWarning } from './system-resolver.ts';
 import type { TunSettings } from './settings.ts';
 
