@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { MessageError } from '../../http/http1/message-error.ts';
 import { field, valuesOf, type Field, type Fields } from '../../http/http1/fields.ts';
-import { headBytes } from './forwarding.ts';
+import { headBytes } from './forwarding/forwarded-heads.ts';
 import type { RequestHead } from '../../http/http1/head.ts';
 
 const KEY = 'max-forwards';

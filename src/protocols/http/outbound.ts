@@ -6,12 +6,12 @@ import { abortReason } from '../../net/links/read-queue.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
 import { basicCredentials } from './credentials.ts';
 import { field } from '../../http/http1/fields.ts';
-import { headBytes } from './forwarding.ts';
+import { headBytes } from './forwarding/forwarded-heads.ts';
 import { parseResponseHead, type ResponseHead } from '../../http/http1/head.ts';
 import { INTERIM_LIMIT } from '../../http/http1/limits.ts';
 import { readHead, startsResponse } from '../../http/http1/read-head.ts';
 import type { HttpOutboundSettings } from './settings.ts';
-import { isHost } from './target.ts';
+import { isHost } from './request-target.ts';
 
 /** Reaches destinations by CONNECT through an HTTP proxy (RFC 9110 §9.3.6). TCP only. */
 export function createHttpOutbound(

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { DialErrorCode } from '../../net/errors.ts';
 import { field, type Fields } from '../../http/http1/fields.ts';
-import { headBytes } from './forwarding.ts';
+import { headBytes } from './forwarding/forwarded-heads.ts';
 
 /** The response to a CONNECT whose destination is connected (RFC 9110 §9.3.6). */
 export const CONNECTED = Buffer.from('HTTP/1.1 200 Connection established\r\n\r\n');

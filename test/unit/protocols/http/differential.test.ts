@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { duplexPair } from 'node:stream';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { createDecoder } from '../../../../src/protocols/http/body.ts';
+import { createDecoder } from '../../../../src/protocols/http/forwarding/body-coding.ts';
 import { MessageError } from '../../../../src/http/http1/message-error.ts';
 import { requestFraming } from '../../../../src/http/http1/framing.ts';
 import { HeadScanner, startsRequest } from '../../../../src/http/http1/read-head.ts';

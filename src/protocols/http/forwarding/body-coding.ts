@@ -1,8 +1,8 @@
-import type { Framing } from '../../http/http1/framing.ts';
-import { MessageError } from '../../http/http1/message-error.ts';
-import { parseField, type Field } from '../../http/http1/fields.ts';
-import { CHUNK_LINE_LIMIT, TRAILER_LIMIT } from './limits.ts';
-import { FIELD_LIMIT } from '../../http/http1/limits.ts';
+import type { Framing } from '../../../http/http1/framing.ts';
+import { MessageError } from '../../../http/http1/message-error.ts';
+import { parseField, type Field } from '../../../http/http1/fields.ts';
+import { CHUNK_LINE_LIMIT, TRAILER_LIMIT } from '../limits.ts';
+import { FIELD_LIMIT } from '../../../http/http1/limits.ts';
 
 /** Removes the framing of a body, chunk by chunk, without buffering. */
 export interface BodyDecoder {

@@ -3,15 +3,15 @@ import type { Endpoint } from '../../net/addresses/address.ts';
 import { MessageError } from '../../http/http1/message-error.ts';
 
 /** An authority as a destination, and as it was written, for `Host`. */
-export interface Place {
+export interface TargetAuthority {
   readonly destination: Endpoint;
   readonly authority: string;
 }
 
 /** A request target in one of its forms (RFC 9112 §3.2). */
-export type Target =
+export type RequestTarget =
   | { readonly form: 'authority'; readonly destination: Endpoint }
-  | ({ readonly form: 'absolute'; readonly path: string } & Place)
+  | ({ readonly form: 'absolute'; readonly path: string } & TargetAuthority)
   | { readonly form: 'origin'; readonly path: string };
 
 const DEFAULT_PORTS: Readonly<Record<string, number>> = { http: 80, https: 443 };
@@ -29,7 +29,7 @@ const NAME = /^[A-Za-z0-9._~-]+$/;
  *
  * @throws {MessageError} 400.
  */
-export function parseTarget(method: string, target: string): Target {
+export function parseRequestTarget(method: string, target: string): RequestTarget {
   if (method === 'CONNECT') {
     const { destination } = parseAuthority(target, undefined);
     return { form: 'authority', destination };
@@ -44,7 +44,7 @@ export function parseTarget(method: string, target: string): Target {
  *
  * @throws {MessageError} 400.
  */
-export function parseHost(value: string): Place {
+export function parseHost(value: string): TargetAuthority {
   return parseAuthority(value, DEFAULT_PORTS['http']);
 }
 
@@ -54,7 +54,7 @@ export function isHost(host: string): boolean {
   return host.length <= MAX_NAME && NAME.test(host);
 }
 
-function parseAbsolute(method: string, target: string): Target {
+function parseAbsolute(method: string, target: string): RequestTarget {
   const match = /^([A-Za-z][A-Za-z0-9+.-]*):\/\/([^/?#]*)(.*)$/s.exec(target);
   if (!match) throw new MessageError(400, 'the request target is neither absolute nor a path');
   const [, scheme = '', authority = '', rest = ''] = match;
@@ -70,7 +70,7 @@ function parseAbsolute(method: string, target: string): Target {
 }
 
 /** Without a default port the authority must have one. */
-function parseAuthority(authority: string, defaultPort: number | undefined): Place {
+function parseAuthority(authority: string, defaultPort: number | undefined): TargetAuthority {
   const match = /^(\[[^\]]*\]|[^:[\]]*)(?::([0-9]*))?$/.exec(authority);
   if (!match) throw new MessageError(400, 'the host of the request is malformed');
   const [, written = '', digits = ''] = match;

@@ -1,24 +1,29 @@
-import type { Clock } from '../../net/time/clock.ts';
-import { DeadlineError, LinkClosedError } from '../../net/errors.ts';
-import { IdleTimer } from '../../net/time/idle-timer.ts';
-import { LinkWatch } from '../../net/links/link-watch.ts';
-import type { ByteLink } from '../../net/links/link.ts';
-import { relay } from '../../net/links/relay.ts';
-import { HALF_CLOSED_IDLE_MS } from '../../net/time/time-limits.ts';
+import type { Clock } from '../../../net/time/clock.ts';
+import { DeadlineError, LinkClosedError } from '../../../net/errors.ts';
+import { IdleTimer } from '../../../net/time/idle-timer.ts';
+import { LinkWatch } from '../../../net/links/link-watch.ts';
+import type { ByteLink } from '../../../net/links/link.ts';
+import { relay } from '../../../net/links/relay.ts';
+import { HALF_CLOSED_IDLE_MS } from '../../../net/time/time-limits.ts';
 import {
   chunkedEncoder,
   createDecoder,
   plainEncoder,
   type BodyDecoder,
   type BodyEncoder,
-} from './body.ts';
-import { type Framing, responseFraming } from '../../http/http1/framing.ts';
-import { MessageError } from '../../http/http1/message-error.ts';
-import { SideError, type Side } from './errors.ts';
-import { clientHead, mayTrail, originHead, persists, type OriginRequest } from './forwarding.ts';
-import { parseResponseHead, type ResponseHead, type Version } from '../../http/http1/head.ts';
-import { readHead, startsResponse } from '../../http/http1/read-head.ts';
-import { SourceWatch, transferBody } from './transfer-body.ts';
+} from './body-coding.ts';
+import { type Framing, responseFraming } from '../../../http/http1/framing.ts';
+import { MessageError } from '../../../http/http1/message-error.ts';
+import {
+  clientHead,
+  mayTrail,
+  originHead,
+  persists,
+  type OriginRequest,
+} from './forwarded-heads.ts';
+import { parseResponseHead, type ResponseHead, type Version } from '../../../http/http1/head.ts';
+import { readHead, startsResponse } from '../../../http/http1/read-head.ts';
+import { SideError, SourceWatch, transferBody, type ExchangeSide } from './transfer-body.ts';
 
 /** The client has its response. */
 interface Responded {
@@ -28,7 +33,7 @@ interface Responded {
 }
 
 /** The end of an exchange after which the client's connection is usable. */
-export type Outcome =
+export type ExchangeOutcome =
   | Responded
   /** Both links became a tunnel, which has ended. */
   | { readonly kind: 'upgraded' }
@@ -50,7 +55,7 @@ const UNCOUNTED = { addUp: () => undefined, addDown: () => undefined };
  * Carries one request to an origin and its response back. Both directions run at once: an origin
  * may respond before it has the whole request, and a body may wait for `100 Continue`.
  */
-export class Exchange {
+export class ForwardedExchange {
   readonly #client: ByteLink;
   readonly #origin: ByteLink;
   readonly #request: OriginRequest;
@@ -88,7 +93,7 @@ export class Exchange {
    * @throws {SideError} when the client's connection failed or a response to it was truncated; the
    *   link is destroyed then.
    */
-  async run(): Promise<Outcome> {
+  async run(): Promise<ExchangeOutcome> {
     const sending = this.#send();
     try {
       const outcome = await this.#receive(sending);
@@ -144,7 +149,7 @@ export class Exchange {
   }
 
   /** The origin's side: forwards interim responses, then the final one with its body. */
-  async #receive(sending: Promise<void>): Promise<Outcome> {
+  async #receive(sending: Promise<void>): Promise<ExchangeOutcome> {
     for (;;) {
       const { head, followed } = await this.#readResponse();
       if (head.status === 101) return this.#upgrade(head, sending);
@@ -198,7 +203,7 @@ export class Exchange {
   }
 
   /** After the response: an origin that still reads the request gets the rest of it. */
-  async #settle(outcome: Responded, sending: Promise<void>): Promise<Outcome> {
+  async #settle(outcome: Responded, sending: Promise<void>): Promise<ExchangeOutcome> {
     this.#over = true;
     if (!this.#sent) {
       this.#idle.start();
@@ -208,7 +213,7 @@ export class Exchange {
     return { ...outcome, keepOrigin: outcome.keepOrigin && this.#sent };
   }
 
-  async #upgrade(head: ResponseHead, sending: Promise<void>): Promise<Outcome> {
+  async #upgrade(head: ResponseHead, sending: Promise<void>): Promise<ExchangeOutcome> {
     if (this.#request.upgrade === undefined) {
       throw new MessageError(502, 'the origin switched protocols without a request for it');
     }
@@ -224,7 +229,7 @@ export class Exchange {
   }
 
   /** Determines the response for a failure, or destroys the client's link when it is too late. */
-  #fail(side: Side, cause: Error): Outcome {
+  #fail(side: ExchangeSide, cause: Error): ExchangeOutcome {
     const error = this.#clientError ?? cause;
     const failedSide = this.#clientError ? 'client' : side;
     if (this.#responded || (failedSide === 'client' && !(error instanceof MessageError))) {

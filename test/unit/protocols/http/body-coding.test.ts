@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { chunkedEncoder, createDecoder } from '../../../../src/protocols/http/body.ts';
+import {
+  chunkedEncoder,
+  createDecoder,
+} from '../../../../src/protocols/http/forwarding/body-coding.ts';
 import { type Framing } from '../../../../src/http/http1/framing.ts';
 import { MessageError } from '../../../../src/http/http1/message-error.ts';
 import { CHUNK_LINE_LIMIT, TRAILER_LIMIT } from '../../../../src/protocols/http/limits.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MessageError } from '../../../../src/http/http1/message-error.ts';
-import { parseHost, parseTarget } from '../../../../src/protocols/http/target.ts';
+import { parseHost, parseRequestTarget } from '../../../../src/protocols/http/request-target.ts';
 
 describe('a request target', () => {
   const absolute: readonly (readonly [string, string, number, string, string])[] = [
@@ -20,7 +20,7 @@ describe('a request target', () => {
   ];
   for (const [text, host, port, authority, path] of absolute) {
     test(`${text} leads to ${host} ${port}`, () => {
-      assert.deepEqual(parseTarget('GET', text), {
+      assert.deepEqual(parseRequestTarget('GET', text), {
         form: 'absolute',
         destination: { host, port },
         authority,
@@ -30,24 +30,24 @@ describe('a request target', () => {
   }
 
   test('OPTIONS without a path concerns the whole server', () => {
-    const target = parseTarget('OPTIONS', 'http://a.example');
+    const target = parseRequestTarget('OPTIONS', 'http://a.example');
     assert.equal(target.form === 'absolute' && target.path, '*');
-    assert.deepEqual(parseTarget('OPTIONS', '*'), { form: 'origin', path: '*' });
+    assert.deepEqual(parseRequestTarget('OPTIONS', '*'), { form: 'origin', path: '*' });
   });
 
   test('of a CONNECT is a host and a port', () => {
-    assert.deepEqual(parseTarget('CONNECT', 'example.com:443'), {
+    assert.deepEqual(parseRequestTarget('CONNECT', 'example.com:443'), {
       form: 'authority',
       destination: { host: 'example.com', port: 443 },
     });
-    assert.deepEqual(parseTarget('CONNECT', '[::1]:22'), {
+    assert.deepEqual(parseRequestTarget('CONNECT', '[::1]:22'), {
       form: 'authority',
       destination: { host: '::1', port: 22 },
     });
   });
 
   test('that begins with a slash names no host', () => {
-    assert.deepEqual(parseTarget('GET', '//a/b'), { form: 'origin', path: '//a/b' });
+    assert.deepEqual(parseRequestTarget('GET', '//a/b'), { form: 'origin', path: '//a/b' });
   });
 
   const refused: readonly (readonly [string, string])[] = [
@@ -91,7 +91,7 @@ describe('a request target', () => {
   for (const [method, text] of refused) {
     test(`${method} ${text.slice(0, 60)} is rejected`, () => {
       assert.throws(
-        () => parseTarget(method, text),
+        () => parseRequestTarget(method, text),
         (error) => error instanceof MessageError && error.status === 400,
       );
     });

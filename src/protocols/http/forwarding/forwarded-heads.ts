@@ -1,6 +1,6 @@
-import type { Framing } from '../../http/http1/framing.ts';
-import { field, listOf, valuesOf, type Field, type Fields } from '../../http/http1/fields.ts';
-import type { RequestHead, ResponseHead } from '../../http/http1/head.ts';
+import type { Framing } from '../../../http/http1/framing.ts';
+import { field, listOf, valuesOf, type Field, type Fields } from '../../../http/http1/fields.ts';
+import type { RequestHead, ResponseHead } from '../../../http/http1/head.ts';
 
 /**
  * Fields of one connection, which are not forwarded (RFC 9110 §7.6.1), and the framing, which is

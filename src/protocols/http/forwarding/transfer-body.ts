@@ -1,22 +1,37 @@
-import type { Clock } from '../../net/time/clock.ts';
-import { Deadline } from '../../net/time/deadline.ts';
-import { DeadlineError } from '../../net/errors.ts';
-import type { ByteLink } from '../../net/links/link.ts';
-import { createDecoder, type BodyDecoder, type BodyEncoder } from './body.ts';
-import { type Framing } from '../../http/http1/framing.ts';
-import { SideError, type Side } from './errors.ts';
-import { MessageError } from '../../http/http1/message-error.ts';
-import { DRAIN_LIMIT, DRAIN_MS } from './limits.ts';
+import type { Clock } from '../../../net/time/clock.ts';
+import { Deadline } from '../../../net/time/deadline.ts';
+import { messageOf } from '../../../errors.ts';
+import { DeadlineError, ProtocolError } from '../../../net/errors.ts';
+import type { ByteLink } from '../../../net/links/link.ts';
+import { createDecoder, type BodyDecoder, type BodyEncoder } from './body-coding.ts';
+import { type Framing } from '../../../http/http1/framing.ts';
+import { MessageError } from '../../../http/http1/message-error.ts';
+import { DRAIN_LIMIT, DRAIN_MS } from '../limits.ts';
 
-/** One end of a transfer: a link, and the side that an error of it has. */
-export interface End {
-  readonly link: ByteLink;
-  readonly side: Side;
+/** The two connections that a forwarded exchange joins. */
+export type ExchangeSide = 'client' | 'origin';
+
+/** Adds the side of an exchange on which `cause` occurred. */
+export class SideError extends ProtocolError {
+  readonly side: ExchangeSide;
+  override readonly cause: Error;
+
+  constructor(side: ExchangeSide, cause: unknown) {
+    super(`${side}: ${messageOf(cause)}`);
+    this.side = side;
+    this.cause = cause instanceof Error ? cause : new ProtocolError(messageOf(cause));
+  }
 }
 
-export interface Transfer {
-  readonly from: End;
-  readonly to: End;
+/** One end of a transfer: a link, and the side that an error of it has. */
+export interface TransferEnd {
+  readonly link: ByteLink;
+  readonly side: ExchangeSide;
+}
+
+export interface BodyTransfer {
+  readonly from: TransferEnd;
+  readonly to: TransferEnd;
   readonly decoder: BodyDecoder;
   readonly encoder: BodyEncoder;
   /** The head before the body. */
@@ -36,7 +51,7 @@ export interface Transfer {
  *
  * @throws {SideError} with the side that failed or whose framing is invalid.
  */
-export async function transferBody(transfer: Transfer): Promise<void> {
+export async function transferBody(transfer: BodyTransfer): Promise<void> {
   const { from, to, decoder, encoder, touch, signal } = transfer;
   const source = SourceWatch.of(from);
   let waiting: Uint8Array[] = [transfer.head];
@@ -59,7 +74,7 @@ export async function transferBody(transfer: Transfer): Promise<void> {
 
 /** Reads one chunk of a body; what follows the body is put back into the link. */
 async function receive(
-  { link, side }: End,
+  { link, side }: TransferEnd,
   decoder: BodyDecoder,
   signal: AbortSignal | undefined,
 ): Promise<Uint8Array[]> {
@@ -80,7 +95,7 @@ async function receive(
 
 /** @param source of what follows; left out when nothing does. */
 async function send(
-  { link, side }: End,
+  { link, side }: TransferEnd,
   chunks: readonly Uint8Array[],
   source?: SourceWatch,
 ): Promise<void> {
@@ -102,7 +117,7 @@ export class SourceWatch {
   /** Each rejects a wait under way. */
   readonly #waits = new Set<(error: SideError) => void>();
 
-  static of(end: End): SourceWatch {
+  static of(end: TransferEnd): SourceWatch {
     let watch = SourceWatch.#all.get(end.link);
     if (watch === undefined) {
       watch = new SourceWatch(end);
@@ -111,7 +126,7 @@ export class SourceWatch {
     return watch;
   }
 
-  private constructor({ link, side }: End) {
+  private constructor({ link, side }: TransferEnd) {
     void link.closed.then((cause) => {
       if (!cause) return;
       this.#failure = new SideError(side, cause);

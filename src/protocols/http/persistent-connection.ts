@@ -19,7 +19,7 @@ import {
 } from '../users/standing.ts';
 import { accountOf } from './credentials.ts';
 import { MessageError } from '../../http/http1/message-error.ts';
-import { Exchange } from './exchange.ts';
+import { ForwardedExchange } from './forwarding/forwarded-exchange.ts';
 import { valuesOf, type Fields } from '../../http/http1/fields.ts';
 import {
   expectsContinue,
@@ -27,15 +27,15 @@ import {
   persists,
   upgradeOf,
   type OriginRequest,
-} from './forwarding.ts';
+} from './forwarding/forwarded-heads.ts';
 import { parseRequestHead, type RequestHead } from '../../http/http1/head.ts';
-import { KEEP_ALIVE_MS, LINGER_MS } from './limits.ts';
+import { CLIENT_IDLE_MS, RESPONSE_LINGER_MS } from './limits.ts';
 import { finalResponse, hopsLeft, withOneHopLess } from './max-forwards.ts';
-import { OriginFlow } from './origin-flow.ts';
+import { OriginFlow, OriginFlows } from './origin-flow.ts';
 import { CHALLENGE, CONNECTED, responseBytes, STATUS_OF } from './own-response.ts';
 import { readHead, startsRequest, type HeadBytes } from '../../http/http1/read-head.ts';
-import { parseHost, parseTarget, type Place } from './target.ts';
-import { drainBody, isDrainable } from './transfer-body.ts';
+import { parseHost, parseRequestTarget, type TargetAuthority } from './request-target.ts';
+import { drainBody, isDrainable } from './forwarding/transfer-body.ts';
 
 /** What all connections of one inbound share. */
 export interface HttpInboundShared {
@@ -78,7 +78,7 @@ const IDEMPOTENT: ReadonlySet<string> = new Set([
 ]);
 
 /** One client connection: reads and serves one request after the other. */
-export class ClientConnection {
+export class PersistentConnection {
   readonly #shared: HttpInboundShared;
   readonly #context: InboundContext;
   readonly #link: ByteLink;
@@ -86,14 +86,13 @@ export class ClientConnection {
   readonly #accounts: Accounts;
   /** Of the client of the last request, unless that was rejected. */
   #standing: Standing | undefined;
-  /** The flow of the last request, kept for the next one to the same authority. */
-  #idle: { readonly key: string; readonly flow: OriginFlow } | undefined;
-  readonly #retiring = new Set<Promise<void>>();
+  readonly #flows: OriginFlows;
 
   constructor(shared: HttpInboundShared, carrier: Carrier, session: Session) {
     this.#shared = shared;
     this.#context = shared.context;
     this.#link = carrier.link;
+    this.#flows = new OriginFlows(shared.context.clock);
     this.#accounts = accountsOf(shared.context.memory);
     this.#origin = { inbound: shared.context.tag, source: carrier.remote?.host, session };
   }
@@ -103,20 +102,19 @@ export class ClientConnection {
     try {
       let next = await this.#next(true);
       while (next === 'request') next = await this.#next(false);
-      this.#retireIdle();
+      this.#flows.retireIdle();
       if (next === 'close') {
-        const limits = { limitMs: LINGER_MS, limitBytes: Infinity };
+        const limits = { limitMs: RESPONSE_LINGER_MS, limitBytes: Infinity };
         await closeGracefully(this.#link, this.#context.clock, limits);
       }
     } catch (error) {
       const cause = asError(error);
       this.#link.destroy(cause);
-      // There is no client any more whose response an origin could still have to finish.
-      this.#idle?.flow.link.destroy(cause);
+      this.#flows.destroyIdle(cause);
       throw error;
     } finally {
-      this.#retireIdle();
-      await Promise.all(this.#retiring);
+      this.#flows.retireIdle();
+      await this.#flows.ended();
     }
   }
 
@@ -136,7 +134,7 @@ export class ClientConnection {
     const standing = this.#standing;
     if (standing?.stands === false) return undefined;
     // The first request is the handshake of this connection, under one limit from the start.
-    using opening = new Deadline(clock, first ? HANDSHAKE_MS : KEEP_ALIVE_MS, 'a request');
+    using opening = new Deadline(clock, first ? HANDSHAKE_MS : CLIENT_IDLE_MS, 'a request');
     const endWatch = standing?.watch(() => opening.abort(new LinkClosedError(REMOVED)));
     try {
       if (!(await this.#firstByte(opening.signal))) return undefined;
@@ -173,12 +171,12 @@ export class ClientConnection {
     const user = this.#authenticate(head.fields);
     this.#standing = user && this.#accounts.standing(user.credential);
     if (!user) {
-      this.#retireIdle();
+      this.#flows.retireIdle();
       const reason = 'this proxy requires a user name and password';
       return this.#reject({ head, framing, followed }, 407, reason, CHALLENGE);
     }
     const request: Request = { head, framing, user, followed };
-    const target = parseTarget(head.method, head.target);
+    const target = parseRequestTarget(head.method, head.target);
     if (target.form === 'authority') return this.#connect(request, target.destination);
     if (target.form === 'absolute') return this.#forward(request, target, target.path);
     if (!allowTransparent) throw new MessageError(400, 'this is a proxy: the request has no host');
@@ -225,7 +223,11 @@ export class ClientConnection {
     return 'spent';
   }
 
-  async #forward(request: Request, { destination, authority }: Place, path: string): Promise<Next> {
+  async #forward(
+    request: Request,
+    { destination, authority }: TargetAuthority,
+    path: string,
+  ): Promise<Next> {
     const { framing, user } = request;
     const { pseudonym } = this.#shared;
     // A request that has been forwarded here before is in a loop (RFC 9110 §7.6.3).
@@ -248,7 +250,7 @@ export class ClientConnection {
     const key = JSON.stringify([user.credential, destination.host.toLowerCase(), destination.port]);
     const repeatable = framing.kind === 'none' && IDEMPOTENT.has(head.method);
     for (;;) {
-      const reused = await this.#takeIdle(key);
+      const reused = await this.#flows.take(key);
       let flow = reused;
       if (!flow) {
         const opened = await this.#open(request, destination);
@@ -257,7 +259,7 @@ export class ClientConnection {
       }
       let parked = false;
       try {
-        const outcome = await new Exchange(
+        const outcome = await new ForwardedExchange(
           this.#link,
           flow.link,
           message,
@@ -268,7 +270,7 @@ export class ClientConnection {
             return 'spent';
           case 'responded':
             parked = outcome.keepOrigin && outcome.keepClient;
-            if (parked) this.#park(key, flow);
+            if (parked) this.#flows.park(key, flow);
             return outcome.keepClient ? 'request' : 'close';
           case 'failed':
             // RFC 9112 §9.3.1: an idle connection may close just as it is used again.
@@ -279,7 +281,7 @@ export class ClientConnection {
             });
         }
       } finally {
-        if (!parked) this.#retire(flow);
+        if (!parked) this.#flows.retire(flow);
       }
     }
   }
@@ -360,34 +362,6 @@ export class ClientConnection {
     const result = await new LinkWatch(this.#link).stop();
     if (result.kind === 'failure') throw result.error;
     return result;
-  }
-
-  #park(key: string, flow: OriginFlow): void {
-    this.#idle = { key, flow };
-    flow.park(() => {
-      if (this.#idle?.flow === flow) this.#retireIdle();
-    });
-  }
-
-  async #takeIdle(key: string): Promise<OriginFlow | undefined> {
-    const idle = this.#idle;
-    if (!idle) return undefined;
-    this.#idle = undefined;
-    if (idle.key === key && (await idle.flow.resume())) return idle.flow;
-    this.#retire(idle.flow);
-    return undefined;
-  }
-
-  #retireIdle(): void {
-    const idle = this.#idle;
-    this.#idle = undefined;
-    if (idle) this.#retire(idle.flow);
-  }
-
-  #retire(flow: OriginFlow): void {
-    const retiring = flow.retire(this.#context.clock);
-    this.#retiring.add(retiring);
-    void retiring.finally(() => this.#retiring.delete(retiring));
   }
 }
 
