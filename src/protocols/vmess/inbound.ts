@@ -6,14 +6,14 @@ import { carryStream, originOf, serveMux } from '../inbounds/serve-flows.ts';
 import type { InboundContext, InboundHandler } from '../contract.ts';
 import { logRejection } from '../inbounds/rejected-client.ts';
 import type { AcceptedAccounts } from '../users/standing.ts';
-import { type BodyParts, BodyLink } from './body.ts';
-import { requestKeys, responseKeys, responseSecrets } from './body-keys.ts';
-import { ChunkOpener, ChunkSealer } from './chunks.ts';
-import { Datagrams } from './datagrams.ts';
-import { receiveRequest } from './request.ts';
+import { type BodyParts, BodyLink } from './body/body.ts';
+import { requestKeys, responseKeys, responseSecrets } from './body/body-keys.ts';
+import { BodyOpener, BodySealer } from './body/body-chunks.ts';
+import { BodyDatagrams } from './body/body-datagrams.ts';
+import { receiveRequest } from './header/request.ts';
 import { SystemRandomSource, type RandomSource } from '../../crypto/random-source.ts';
 import { type RequestHeader, Command } from './wire.ts';
-import { sealResponse } from './response.ts';
+import { sealResponse } from './header/response.ts';
 import type { VmessInboundSettings } from './settings.ts';
 import { VmessUsers } from './vmess-users.ts';
 
@@ -62,7 +62,7 @@ class VmessInbound implements InboundHandler {
     const parts = this.#body(link, header);
     switch (request.command) {
       case Command.udp:
-        await dispatcher.packets({ origin, client: new Datagrams(parts, request.destination) });
+        await dispatcher.packets({ origin, client: new BodyDatagrams(parts, request.destination) });
         break;
       case Command.tcp:
         await carryStream(new BodyLink(parts), { ...request, origin }, this.#context);
@@ -79,8 +79,8 @@ class VmessInbound implements InboundHandler {
     const secrets = responseSecrets(header);
     return {
       carrier,
-      decoder: new ChunkOpener(requestKeys(header)),
-      sealer: new ChunkSealer(responseKeys(header, secrets), this.#random),
+      decoder: new BodyOpener(requestKeys(header)),
+      sealer: new BodySealer(responseKeys(header, secrets), this.#random),
       preface: sealResponse(header, secrets),
     };
   }

@@ -8,7 +8,7 @@ import { KnownUsers } from '../users/known-users.ts';
 import { RejectedClientError } from '../inbounds/rejected-client.ts';
 import type { AcceptedAccounts } from '../users/standing.ts';
 import { UserSearch, type WaitingClient } from '../users/user-search.ts';
-import { AuthIdReader, userKey } from './auth-id.ts';
+import { AuthIdReader, userKey } from './header/auth-id.ts';
 import { ReplayFilter } from '../../crypto/replay/replay-filter.ts';
 
 /** How far a client's clock may be off, in seconds. */

@@ -72,10 +72,10 @@ const SUM_LENGTH = 4;
 const NONE = 5;
 
 /** Padding has its length in four bits. */
-export const MAX_PADDING = 15;
+export const MAX_HEADER_PADDING = 15;
 
 /** The longest header: a name of 255 bytes and all padding there can be. */
-export const MAX_HEADER = DESTINATION_AT + 4 + 255 + MAX_PADDING + SUM_LENGTH;
+export const MAX_HEADER = DESTINATION_AT + 4 + 255 + MAX_HEADER_PADDING + SUM_LENGTH;
 
 /**
  * Writes a header with `padding`, at most 15 bytes of it.

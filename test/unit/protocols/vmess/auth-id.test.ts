@@ -5,7 +5,11 @@ import { atOnce } from '../../../../src/net/time/turns.ts';
 import { ProtocolError } from '../../../../src/net/errors.ts';
 import { InboundMemory } from '../../../../src/protocols/inbounds/inbound-memory.ts';
 import { RejectedClientError } from '../../../../src/protocols/inbounds/rejected-client.ts';
-import { AuthIdMaker, AuthIdReader, userKey } from '../../../../src/protocols/vmess/auth-id.ts';
+import {
+  AuthIdMaker,
+  AuthIdReader,
+  userKey,
+} from '../../../../src/protocols/vmess/header/auth-id.ts';
 import { ReplayFilter } from '../../../../src/crypto/replay/replay-filter.ts';
 import { VmessUsers } from '../../../../src/protocols/vmess/vmess-users.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';

@@ -1,14 +1,14 @@
-import { LinkClosedError, TruncatedError } from '../../net/errors.ts';
-import type { ByteLink } from '../../net/links/link.ts';
-import { freeChunk, giveOrWrite } from '../../net/links/spent-chunk.ts';
-import type { BodyDecoder, ChunkSealer } from './chunks.ts';
-import { abortReason } from '../../net/links/read-queue.ts';
+import { LinkClosedError, TruncatedError } from '../../../net/errors.ts';
+import type { ByteLink } from '../../../net/links/link.ts';
+import { freeChunk, giveOrWrite } from '../../../net/links/spent-chunk.ts';
+import type { PayloadDecoder, BodySealer } from './body-chunks.ts';
+import { abortReason } from '../../../net/links/read-queue.ts';
 
 /** A connection after its request was read or written: what carries both kinds of payload. */
 export interface BodyParts {
   readonly carrier: ByteLink;
-  readonly decoder: BodyDecoder;
-  readonly sealer: ChunkSealer;
+  readonly decoder: PayloadDecoder;
+  readonly sealer: BodySealer;
   /**
    * The header of this side, sealed. It goes out with the first payload in one write: some peers
    * expect the whole request in one read, and a header on its own stands out by its length.
@@ -24,8 +24,8 @@ export class Body {
   /** Resolves when both directions have ended, or with the cause when they were aborted. */
   readonly closed: Promise<Error | undefined>;
   readonly #carrier: ByteLink;
-  readonly #decoder: BodyDecoder;
-  readonly #sealer: ChunkSealer;
+  readonly #decoder: PayloadDecoder;
+  readonly #sealer: BodySealer;
   readonly #resolveClosed: (cause: Error | undefined) => void;
   #preface: Uint8Array | undefined;
   #ended = false;

@@ -4,9 +4,9 @@ import {
   TAG_LENGTH,
   type Opener,
   type Sealer,
-} from '../../crypto/aead/aead.ts';
-import { kdf, Purpose } from './kdf.ts';
-import { KEY_LENGTH, NONCE_LENGTH, SEALED_LENGTH } from './wire.ts';
+} from '../../../crypto/aead/aead.ts';
+import { kdf, Purpose } from '../kdf.ts';
+import { KEY_LENGTH, NONCE_LENGTH, SEALED_LENGTH } from '../wire.ts';
 
 /**
  * How headers are sealed, with AES-128-GCM whatever the body uses: their length and then themselves,

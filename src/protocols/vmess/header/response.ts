@@ -1,12 +1,12 @@
-import { ProtocolError } from '../../net/errors.ts';
-import { TAG_LENGTH } from '../../crypto/aead/aead.ts';
+import { ProtocolError } from '../../../net/errors.ts';
+import { TAG_LENGTH } from '../../../crypto/aead/aead.ts';
 import {
   responseKeys,
   responseSecrets,
   type BodyTerms,
   type ResponseSecrets,
-} from './body-keys.ts';
-import { ChunkOpener, type BodyDecoder } from './chunks.ts';
+} from '../body/body-keys.ts';
+import { BodyOpener, type PayloadDecoder } from '../body/body-chunks.ts';
 import {
   openHeader,
   openLength,
@@ -15,8 +15,8 @@ import {
   sealLength,
   type HeaderBox,
 } from './header-seal.ts';
-import { PieceReader } from '../../collections/piece-reader.ts';
-import { SEALED_LENGTH } from './wire.ts';
+import { PieceReader } from '../../../collections/piece-reader.ts';
+import { SEALED_LENGTH } from '../wire.ts';
 
 /** Response byte, options, command and its length; then at most 255 bytes of command. */
 const FIXED = 4;
@@ -35,20 +35,20 @@ export function sealResponse(
 }
 
 /** Reads a response: its header, however it is split into chunks, then its body. */
-export class ResponseDecoder implements BodyDecoder {
+export class ResponseDecoder implements PayloadDecoder {
   readonly #answer: number;
   readonly #secrets: ResponseSecrets;
   /** Made with the first bytes, and dropped once the header was read. */
   #box: HeaderBox | undefined;
   readonly #pieces = new PieceReader();
-  readonly #body: ChunkOpener;
+  readonly #body: BodyOpener;
   #wanted: 'length' | 'header' | 'body' = 'length';
   #length = SEALED_LENGTH;
 
   constructor(terms: BodyTerms & { readonly answer: number }) {
     this.#answer = terms.answer;
     this.#secrets = responseSecrets(terms);
-    this.#body = new ChunkOpener(responseKeys(terms, this.#secrets));
+    this.#body = new BodyOpener(responseKeys(terms, this.#secrets));
   }
 
   get ended(): boolean {

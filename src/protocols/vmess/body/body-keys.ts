@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
-import type { AeadName } from '../../crypto/aead/aead.ts';
-import { kdf, Purpose } from './kdf.ts';
-import { KEY_LENGTH, Option, Security } from './wire.ts';
+import type { AeadName } from '../../../crypto/aead/aead.ts';
+import { kdf, Purpose } from '../kdf.ts';
+import { KEY_LENGTH, Option, Security } from '../wire.ts';
 
 /** What one direction of a body is sealed with. */
 export interface BodyKeys {

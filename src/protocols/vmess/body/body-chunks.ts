@@ -1,25 +1,25 @@
-import { ProtocolError } from '../../net/errors.ts';
-import { ownChunk } from '../../net/links/spent-chunk.ts';
+import { ProtocolError } from '../../../net/errors.ts';
+import { ownChunk } from '../../../net/links/spent-chunk.ts';
 import {
   createOpener,
   TAG_LENGTH,
   type Opener,
   createSealer,
   type Sealer,
-} from '../../crypto/aead/aead.ts';
+} from '../../../crypto/aead/aead.ts';
 import { ChunkNonce, type BodyKeys } from './body-keys.ts';
 import {
   LengthReader,
   type ChunkLength,
   LengthWriter,
-  PADDING_LIMIT,
+  CHUNK_PADDING_LIMIT,
   type ChunkShape,
 } from './chunk-lengths.ts';
-import { PieceReader } from '../../collections/piece-reader.ts';
-import type { RandomSource } from '../../crypto/random-source.ts';
+import { PieceReader } from '../../../collections/piece-reader.ts';
+import type { RandomSource } from '../../../crypto/random-source.ts';
 
 /** The receiving half of a body. */
-export interface BodyDecoder extends Disposable {
+export interface PayloadDecoder extends Disposable {
   /**
    * Takes bytes of the carrier and returns the payload in them, which may be empty. The offset
    * after each chunk is added to `ends`, where it is given.
@@ -38,7 +38,7 @@ const NOTHING = new Uint8Array(0);
  * Turns the chunks of one direction of a body into payload, however they are split. Holds at most
  * one chunk, which is 64 KiB.
  */
-export class ChunkOpener implements BodyDecoder {
+export class BodyOpener implements PayloadDecoder {
   readonly #lengths: LengthReader;
   readonly #nonce: ChunkNonce;
   readonly #opener: Opener;
@@ -121,11 +121,11 @@ const STREAM_CHUNK = 16_384;
 const LONGEST_CHUNK = 0xffff;
 
 /** Payload of the longest chunks. */
-const STREAM_PIECE = STREAM_CHUNK - TAG_LENGTH - PADDING_LIMIT;
-export const LONGEST_DATAGRAM = LONGEST_CHUNK - TAG_LENGTH - PADDING_LIMIT;
+const STREAM_PIECE = STREAM_CHUNK - TAG_LENGTH - CHUNK_PADDING_LIMIT;
+export const LONGEST_DATAGRAM = LONGEST_CHUNK - TAG_LENGTH - CHUNK_PADDING_LIMIT;
 
 /** Turns payload into the chunks of one direction of a body. */
-export class ChunkSealer implements Disposable {
+export class BodySealer implements Disposable {
   readonly #lengths: LengthWriter;
   readonly #nonce: ChunkNonce;
   readonly #sealer: Sealer;

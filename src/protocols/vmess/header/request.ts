@@ -1,24 +1,24 @@
-import { HANDSHAKE_MS } from '../../net/time/time-limits.ts';
-import { BoundedReader } from '../../net/links/bounded-reader.ts';
-import { ProtocolError } from '../../net/errors.ts';
+import { HANDSHAKE_MS } from '../../../net/time/time-limits.ts';
+import { BoundedReader } from '../../../net/links/bounded-reader.ts';
+import { ProtocolError } from '../../../net/errors.ts';
 import { AuthIdMaker, AUTH_ID_RANDOM } from './auth-id.ts';
-import { TAG_LENGTH } from '../../crypto/aead/aead.ts';
+import { TAG_LENGTH } from '../../../crypto/aead/aead.ts';
 import { openHeader, openLength, requestBox, sealHeader, sealLength } from './header-seal.ts';
-import type { RandomSource } from '../../crypto/random-source.ts';
+import type { RandomSource } from '../../../crypto/random-source.ts';
 import {
   decodeRequest,
   encodeRequest,
   MAX_HEADER,
-  MAX_PADDING,
+  MAX_HEADER_PADDING,
   type RequestHeader,
   AUTH_ID_LENGTH,
   CONNECTION_NONCE_LENGTH,
   SEALED_LENGTH,
-} from './wire.ts';
-import type { Clock } from '../../net/time/clock.ts';
-import { Deadline } from '../../net/time/deadline.ts';
-import type { ByteLink } from '../../net/links/link.ts';
-import { drain } from '../inbounds/handshake.ts';
+} from '../wire.ts';
+import type { Clock } from '../../../net/time/clock.ts';
+import { Deadline } from '../../../net/time/deadline.ts';
+import type { ByteLink } from '../../../net/links/link.ts';
+import { drain } from '../../inbounds/handshake.ts';
 
 /** What `readRequest` may have to hold. */
 export const MAX_REQUEST =
@@ -42,7 +42,7 @@ export class RequestSealer {
    */
   seal(header: RequestHeader, seconds: number): Buffer | undefined {
     const random = this.#random;
-    const padding = random.bytes((random.bytes(1)[0] ?? 0) & MAX_PADDING);
+    const padding = random.bytes((random.bytes(1)[0] ?? 0) & MAX_HEADER_PADDING);
     const plain = encodeRequest(header, padding);
     if (!plain) return undefined;
     const authId = this.#authIds.make(seconds, random.bytes(AUTH_ID_RANDOM));

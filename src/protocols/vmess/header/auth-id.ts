@@ -1,8 +1,8 @@
 import { createHash, createCipheriv, createDecipheriv } from 'node:crypto';
-import { uuidBytes } from '../users/uuid.ts';
+import { uuidBytes } from '../../users/uuid.ts';
 import { crc32 } from 'node:zlib';
-import { kdf, Purpose } from './kdf.ts';
-import { AUTH_ID_LENGTH, KEY_LENGTH } from './wire.ts';
+import { kdf, Purpose } from '../kdf.ts';
+import { AUTH_ID_LENGTH, KEY_LENGTH } from '../wire.ts';
 
 const SALT = 'c48619fe-8f02-49e0-b9e9-edf763e17e21';
 

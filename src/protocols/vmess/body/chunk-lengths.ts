@@ -4,12 +4,12 @@ import {
   TAG_LENGTH,
   type Opener,
   type Sealer,
-} from '../../crypto/aead/aead.ts';
-import { Shake128Stream } from '../../crypto/hash/shake128.ts';
+} from '../../../crypto/aead/aead.ts';
+import { Shake128Stream } from '../../../crypto/hash/shake128.ts';
 import { ChunkNonce, type BodyKeys } from './body-keys.ts';
 
 /** Padding is shorter than this. */
-export const PADDING_LIMIT = 64;
+export const CHUNK_PADDING_LIMIT = 64;
 
 const NOTHING = new Uint8Array(0);
 
@@ -52,7 +52,7 @@ class ChunkShapes {
   next(): ChunkShape {
     if (!this.#masks) return PLAIN_SHAPE;
     // The order matters: both ends take these numbers from one stream.
-    const padding = this.#keys.padding ? this.#masks.next() % PADDING_LIMIT : 0;
+    const padding = this.#keys.padding ? this.#masks.next() % CHUNK_PADDING_LIMIT : 0;
     const mask = this.#keys.lengths ? 0 : this.#masks.next();
     return { padding, mask };
   }

@@ -1,18 +1,18 @@
-import { asError } from '../../errors.ts';
-import { UnsentDatagrams } from '../../net/bounds/datagram-cost.ts';
-import { type Endpoint, mayRespondFor } from '../../net/addresses/address.ts';
-import type { Packet, PacketLink } from '../../net/links/link.ts';
-import { PacketQueue } from '../../net/links/packet-queue.ts';
+import { asError } from '../../../errors.ts';
+import { UnsentDatagrams } from '../../../net/bounds/datagram-cost.ts';
+import { type Endpoint, mayRespondFor } from '../../../net/addresses/address.ts';
+import type { Packet, PacketLink } from '../../../net/links/link.ts';
+import { PacketQueue } from '../../../net/links/packet-queue.ts';
 import { Body, type BodyParts } from './body.ts';
-import { LONGEST_DATAGRAM } from './chunks.ts';
+import { LONGEST_DATAGRAM } from './body-chunks.ts';
 
 /**
- * Datagrams to and from one peer, a chunk each, over a VMess connection.
+ * BodyDatagrams to and from one peer, a chunk each, over a VMess connection.
  *
  * Dropped are empty datagrams, which would end the body, those of other peers, which the body
  * cannot name, and those for which a carrier that does not keep up has no room.
  */
-export class Datagrams implements PacketLink {
+export class BodyDatagrams implements PacketLink {
   readonly #body: Body;
   readonly #peer: Endpoint;
   readonly #queue = new PacketQueue();
@@ -73,7 +73,7 @@ export class Datagrams implements PacketLink {
     this.#body.destroy(cause);
   }
 
-  /** Datagrams queue here alone, so the carrier is read whether they are taken or not. */
+  /** BodyDatagrams queue here alone, so the carrier is read whether they are taken or not. */
   async #receive(): Promise<void> {
     try {
       for (;;) {
