@@ -8,11 +8,19 @@
 import { SystemRandomSource } from '../../src/crypto/random-source.ts';
 import { BoundedReader } from '../../src/net/links/bounded-reader.ts';
 import { linkPair } from '../../src/net/links/memory-link.ts';
-import { AuthIdReader, userKey } from '../../src/protocols/vmess/auth-id.ts';
-import { requestKeys, responseKeys } from '../../src/protocols/vmess/body-keys.ts';
-import { ChunkOpener, ChunkSealer, type BodyDecoder } from '../../src/protocols/vmess/chunks.ts';
-import { MAX_REQUEST, readRequest, RequestSealer } from '../../src/protocols/vmess/request.ts';
-import { ResponseDecoder, sealResponse } from '../../src/protocols/vmess/response.ts';
+import { AuthIdReader, userKey } from '../../src/protocols/vmess/header/auth-id.ts';
+import { requestKeys, responseKeys } from '../../src/protocols/vmess/body/body-keys.ts';
+import {
+  BodyOpener,
+  BodySealer,
+  type PayloadDecoder,
+} from '../../src/protocols/vmess/body/body-chunks.ts';
+import {
+  MAX_REQUEST,
+  readRequest,
+  RequestSealer,
+} from '../../src/protocols/vmess/header/request.ts';
+import { ResponseDecoder, sealResponse } from '../../src/protocols/vmess/header/response.ts';
 import { Command, KEY_LENGTH, Security } from '../../src/protocols/vmess/wire.ts';
 
 const ROUNDS = 20;
@@ -29,8 +37,8 @@ const payload = Buffer.from([1]);
 
 /** The ciphers of one side of a connection. */
 interface End {
-  readonly decoder: BodyDecoder;
-  readonly sealer: ChunkSealer;
+  readonly decoder: PayloadDecoder;
+  readonly sealer: BodySealer;
 }
 
 const best = new Map<string, number>();
@@ -69,7 +77,7 @@ async function round(): Promise<void> {
   });
   const clients = await part('client: make the ciphers', (i) => ({
     decoder: new ResponseDecoder(at(headers, i)),
-    sealer: new ChunkSealer(requestKeys(at(headers, i)), random),
+    sealer: new BodySealer(requestKeys(at(headers, i)), random),
   }));
   const up = await part('client: seal a chunk', (i) => at(clients, i).sealer.stream(payload));
   const links = await part('(a pair of links)', async (i) => {
@@ -84,8 +92,8 @@ async function round(): Promise<void> {
     }),
   );
   const servers = await part('server: make the ciphers', (i) => ({
-    decoder: new ChunkOpener(requestKeys(at(read, i))),
-    sealer: new ChunkSealer(responseKeys(at(read, i)), random),
+    decoder: new BodyOpener(requestKeys(at(read, i))),
+    sealer: new BodySealer(responseKeys(at(read, i)), random),
   }));
   await part('server: open a chunk', (i) => at(servers, i).decoder.push(at(up, i)));
   const responses = await part('server: seal the response', (i) => sealResponse(at(read, i)));

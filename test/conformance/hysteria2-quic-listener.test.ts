@@ -6,7 +6,7 @@ import { atOnce } from '../../src/net/time/turns.ts';
 import type { SessionServer } from '../../src/protocols/contract.ts';
 import { createHysteria2Inbound } from '../../src/protocols/hysteria2/inbound.ts';
 import { Hysteria2Outbound } from '../../src/protocols/hysteria2/outbound.ts';
-import { bindServer, dialServer } from '../../src/protocols/hysteria2/client/quic-endpoints.ts';
+import { bindServer, dialServer } from '../../src/protocols/hysteria2/quic-endpoints.ts';
 import { InboundMemory } from '../../src/protocols/inbounds/inbound-memory.ts';
 import { QuicClientTls, QuicServerTls } from '../../src/transports/tls/quic.ts';
 import { TestAuthority } from '../support/test-certificates.ts';

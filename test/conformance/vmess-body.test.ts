@@ -1,9 +1,13 @@
 import { linkPair } from '../../src/net/links/memory-link.ts';
-import { BodyLink } from '../../src/protocols/vmess/body.ts';
-import { requestKeys, responseKeys, type BodyTerms } from '../../src/protocols/vmess/body-keys.ts';
-import { ChunkOpener, ChunkSealer } from '../../src/protocols/vmess/chunks.ts';
+import { BodyLink } from '../../src/protocols/vmess/body/body.ts';
+import {
+  requestKeys,
+  responseKeys,
+  type BodyTerms,
+} from '../../src/protocols/vmess/body/body-keys.ts';
+import { BodyOpener, BodySealer } from '../../src/protocols/vmess/body/body-chunks.ts';
 import { SystemRandomSource } from '../../src/crypto/random-source.ts';
-import { ResponseDecoder, sealResponse } from '../../src/protocols/vmess/response.ts';
+import { ResponseDecoder, sealResponse } from '../../src/protocols/vmess/header/response.ts';
 import { byteLinkConformance, type LinkEnds } from './byte-link.ts';
 
 function bodies(options: number, security: 3 | 4): LinkEnds {
@@ -20,13 +24,13 @@ function bodies(options: number, security: 3 | 4): LinkEnds {
     left: new BodyLink({
       carrier: near,
       decoder: new ResponseDecoder(terms),
-      sealer: new ChunkSealer(requestKeys(terms), random),
+      sealer: new BodySealer(requestKeys(terms), random),
       preface: new Uint8Array(0),
     }),
     right: new BodyLink({
       carrier: far,
-      decoder: new ChunkOpener(requestKeys(terms)),
-      sealer: new ChunkSealer(responseKeys(terms), random),
+      decoder: new BodyOpener(requestKeys(terms)),
+      sealer: new BodySealer(responseKeys(terms), random),
       preface: sealResponse(terms),
     }),
   };

@@ -10,7 +10,7 @@ import type { ByteLink } from '../../src/net/links/link.ts';
 import { KeptObjects } from '../../src/collections/kept-objects.ts';
 import { OwnListeners } from '../../src/net/loop-guard/own-listeners.ts';
 import { Hysteria2Outbound } from '../../src/protocols/hysteria2/outbound.ts';
-import { dialServer } from '../../src/protocols/hysteria2/client/quic-endpoints.ts';
+import { dialServer } from '../../src/protocols/hysteria2/quic-endpoints.ts';
 import type { ClientTls } from '../../src/quic/connection/tls-handshake.ts';
 import { QuicClientTls } from '../../src/transports/tls/quic.ts';
 import { portOf, type Address } from './address.ts';

@@ -19,7 +19,7 @@ import { ChunkedDecoder } from '../../src/http/http1/body.ts';
 import { listOf, parseField } from '../../src/http/http1/fields.ts';
 import { HeadScanner } from '../../src/http/http1/read-head.ts';
 import { parseRequestHead, parseResponseHead } from '../../src/http/http1/head.ts';
-import { parseTarget } from '../../src/protocols/http/target.ts';
+import { parseRequestTarget } from '../../src/protocols/http/request-target.ts';
 import {
   decodeEarlyData,
   hostWithoutPort,
@@ -203,12 +203,12 @@ const PATTERNS: readonly Row[] = [
     worst: [run('', 'a'), run('a', ' '), run('', 'a '), run('', ' ')],
   },
   {
-    file: 'protocols/http/target.ts',
+    file: 'protocols/http/request-target.ts',
     pattern: /^([A-Za-z][A-Za-z0-9+.-]*):\/\/([^/?#]*)(.*)$/s,
     worst: [run('', 'a'), run('a://', 'a', '\n'), run('a://', '/', '\n'), run('', 'a://', '\n')],
   },
   {
-    file: 'protocols/http/target.ts',
+    file: 'protocols/http/request-target.ts',
     pattern: /^(\[[^\]]*\]|[^:[\]]*)(?::([0-9]*))?$/,
     worst: [run('', 'a'), run('[', 'a'), run('[]:', '1'), run('', ':'), run('', '[]')],
   },
@@ -384,8 +384,8 @@ const ofText: readonly [name: string, parse: (text: string) => unknown, worst: r
       [run('a', ' ', 'a'), run('', ','), run('', ' ,')],
     ],
     [
-      'parseTarget',
-      (target) => parseTarget('GET', target),
+      'parseRequestTarget',
+      (target) => parseRequestTarget('GET', target),
       [run('http://', 'a'), run('http://a/', '?'), run('a', '://')],
     ],
     [

@@ -1,5 +1,5 @@
 import { leafFacts } from '../../crypto/server-certificate.ts';
-import { textOf, valueOf } from '../../protocols/settings-warnings.ts';
+import { textAt, valueAt } from '../../schema/table-values.ts';
 import { inboundProtocol } from '../../protocols/registry.ts';
 import type { Span } from '../../schema/node.ts';
 import type { Examined } from './warnings.ts';
@@ -40,9 +40,9 @@ export function warnOfCertificates(examined: Examined, list: WarningList): void 
 /** A path, and where it stands. */
 type Place = { readonly value: string; readonly span: Span } | undefined;
 
-function placeOf(settings: Parameters<typeof valueOf>[0], key: string): Place {
-  const value = textOf(settings, key);
-  const span = valueOf(settings, key)?.span;
+function placeOf(settings: Parameters<typeof valueAt>[0], key: string): Place {
+  const value = textAt(settings, key);
+  const span = valueAt(settings, key)?.span;
   return value === undefined || span === undefined ? undefined : { value, span };
 }
 

@@ -1,4 +1,5 @@
-import type { Account, AccountTable, AuthenticatedAccount } from '../users/account-table.ts';
+import type { Account, AccountTable } from '../users/account-table.ts';
+import type { AuthenticatedUser } from '../users/standing.ts';
 import { valuesOf, type Fields } from '../../http/http1/fields.ts';
 
 /** The value of `Proxy-Authorization` for an account (RFC 7617 §2). */
@@ -6,10 +7,7 @@ export const basicCredentials = ({ user, pass }: Account): string =>
   `Basic ${Buffer.from(`${user}:${pass}`).toString('base64')}`;
 
 /** The account that a request authenticates; `undefined` without valid `Proxy-Authorization`. */
-export function accountOf(
-  fields: Fields,
-  accounts: AccountTable,
-): AuthenticatedAccount | undefined {
+export function accountOf(fields: Fields, accounts: AccountTable): AuthenticatedUser | undefined {
   const credentials = decode(fields);
   const colon = credentials?.indexOf(':') ?? -1;
   if (!credentials || colon < 0) return undefined;

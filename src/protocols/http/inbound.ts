@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Steps } from '../../net/time/turns.ts';
 import { AccountTable } from '../users/account-table.ts';
 import type { InboundContext, InboundHandler } from '../contract.ts';
-import { ClientConnection } from './client-connection.ts';
+import { PersistentConnection } from './persistent-connection.ts';
 import { OPEN_TO_ALL } from '../users/standing.ts';
 import type { HttpInboundSettings } from './settings.ts';
 
@@ -25,6 +25,6 @@ export function* createHttpInbound(
   const shared = { context, accounts, allowTransparent, pseudonym };
   return {
     accounts: accounts ?? OPEN_TO_ALL,
-    serve: (carrier, session) => new ClientConnection(shared, carrier, session).serve(),
+    serve: (carrier, session) => new PersistentConnection(shared, carrier, session).serve(),
   };
 }

@@ -1,14 +1,8 @@
 import { defineProtocol } from '../protocol.ts';
 import { createHttpInbound } from './inbound.ts';
 import { createHttpOutbound } from './outbound.ts';
-import {
-  inboundSettings,
-  outboundSettings,
-  inboundWarnings,
-  outboundWarnings,
-  inboundTable,
-  outboundTable,
-} from './settings.ts';
+import { inboundSettings, outboundSettings, inboundTable } from './settings.ts';
+import { loginTable, loginWarnings, repeatedAccounts } from '../users/account-settings.ts';
 
 export const http = defineProtocol({
   name: 'http',
@@ -19,15 +13,15 @@ export const http = defineProtocol({
     settings: inboundSettings,
     users: ({ accounts }) => (accounts.length > 0 ? accounts : undefined),
     open: ({ accounts }) => accounts.length === 0,
-    warnings: inboundWarnings,
+    warnings: repeatedAccounts,
     create: createHttpInbound,
   },
   outbound: {
     stream: true,
-    table: outboundTable,
+    table: loginTable,
     upstream: true,
     settings: outboundSettings,
-    warnings: outboundWarnings,
+    warnings: loginWarnings,
     create: createHttpOutbound,
   },
 });

@@ -4,7 +4,7 @@
  */
 
 /** How long a client connection may be idle between two requests. */
-export const KEEP_ALIVE_MS = 60_000;
+export const CLIENT_IDLE_MS = 60_000;
 
 /**
  * A body that is not forwarded is read and dropped up to this length, to keep the connection usable
@@ -14,7 +14,7 @@ export const DRAIN_LIMIT = 256 * 1024;
 export const DRAIN_MS = 10_000;
 
 /** A closing client connection is read this long, so that a reset does not overtake the response. */
-export const LINGER_MS = 5_000;
+export const RESPONSE_LINGER_MS = 5_000;
 
 /** How long an origin has to close its side of a link that is no longer needed. */
 export const RETIRE_MS = 2_000;

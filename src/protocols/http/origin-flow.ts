@@ -84,3 +84,58 @@ export class OriginFlow {
     timer.cancel();
   }
 }
+
+/**
+ * The flows of one client connection. At most one is idle: that of the last request, for the next one
+ * to the same authority.
+ */
+export class OriginFlows {
+  readonly #clock: Clock;
+  #idle: { readonly key: string; readonly flow: OriginFlow } | undefined;
+  readonly #retiring = new Set<Promise<void>>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Keeps a flow for the next request with that key. */
+  park(key: string, flow: OriginFlow): void {
+    this.#idle = { key, flow };
+    flow.park(() => {
+      if (this.#idle?.flow === flow) this.retireIdle();
+    });
+  }
+
+  /** The idle flow, if it has that key and is still usable; any other is retired. */
+  async take(key: string): Promise<OriginFlow | undefined> {
+    const idle = this.#idle;
+    if (!idle) return undefined;
+    this.#idle = undefined;
+    if (idle.key === key && (await idle.flow.resume())) return idle.flow;
+    this.retire(idle.flow);
+    return undefined;
+  }
+
+  /** Closes a flow after its last response. */
+  retire(flow: OriginFlow): void {
+    const retiring = flow.retire(this.#clock);
+    this.#retiring.add(retiring);
+    void retiring.finally(() => this.#retiring.delete(retiring));
+  }
+
+  retireIdle(): void {
+    const idle = this.#idle;
+    this.#idle = undefined;
+    if (idle) this.retire(idle.flow);
+  }
+
+  /** Closes the idle flow at once: no response is left that its origin could have to finish. */
+  destroyIdle(cause: Error): void {
+    this.#idle?.flow.link.destroy(cause);
+  }
+
+  /** Resolves, never rejects, when all retired flows have ended. */
+  async ended(): Promise<void> {
+    await Promise.all(this.#retiring);
+  }
+}

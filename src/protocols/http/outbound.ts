@@ -10,7 +10,7 @@ import { headBytes, parseResponseHead, type ResponseHead } from '../../http/http
 import { INTERIM_LIMIT } from '../../http/http1/limits.ts';
 import { readHead, startsResponse } from '../../http/http1/read-head.ts';
 import type { HttpOutboundSettings } from './settings.ts';
-import { isHost } from './target.ts';
+import { isHost } from './request-target.ts';
 
 /** Reaches destinations by CONNECT through an HTTP proxy (RFC 9110 §9.3.6). TCP only. */
 export function createHttpOutbound(

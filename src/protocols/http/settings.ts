@@ -1,9 +1,8 @@
 import { array, bool, converted, secret, str, type Decoder } from '../../schema/decoder.ts';
 import type { TableNode } from '../../schema/node.ts';
-import { fallback, optional, struct } from '../../schema/struct.ts';
+import { fallback, struct } from '../../schema/struct.ts';
 import type { Account } from '../users/account-table.ts';
-import type { SettingsWarning } from '../protocol.ts';
-import { passwordAlone, repeated, textOf } from '../settings-warnings.ts';
+import { loginTable } from '../users/account-settings.ts';
 
 export interface HttpInboundSettings {
   /** In file order; of a repeated user the last counts. Empty for an open proxy. */
@@ -35,28 +34,8 @@ export const inboundTable = struct(
 /** The `settings` of an HTTP inbound. @throws {DecodeError} */
 export const inboundSettings = (table: TableNode): HttpInboundSettings => inboundTable(table);
 
-export const outboundTable = struct(
-  { user: optional(str), pass: optional(secret) },
-  {
-    user: 'Without it no login is sent',
-    pass: 'Used with user only',
-  },
-);
-
 /** The `settings` of an HTTP outbound. @throws {DecodeError} */
 export function outboundSettings(table: TableNode): HttpOutboundSettings {
-  const { user, pass = '' } = outboundTable(table);
+  const { user, pass = '' } = loginTable(table);
   return { account: user === undefined ? undefined : { user, pass } };
 }
-
-/** Accounts that replace others. */
-export const inboundWarnings = (table: TableNode): Iterable<SettingsWarning> =>
-  repeated(
-    table,
-    'accounts',
-    (account) => textOf(account, 'user'),
-    'the user stands above already; this entry replaces the earlier one',
-  );
-
-/** A password without a user name. */
-export const outboundWarnings: (table: TableNode) => Iterable<SettingsWarning> = passwordAlone;

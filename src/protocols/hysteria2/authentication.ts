@@ -3,7 +3,7 @@ import type { RandomSource } from '../../crypto/random-source.ts';
 import type { Field, RequestHead, ResponseHead } from '../../http/http3/message.ts';
 import type { Steps } from '../../net/time/turns.ts';
 import type { AcceptedAccounts } from '../users/standing.ts';
-import { padding, PADDING } from './padding.ts';
+import { padding, PADDING_RANGES } from './wire.ts';
 
 /** The status of a successful authentication. */
 export const AUTHENTICATED = 233;
@@ -74,7 +74,7 @@ export const readTerms = ({ fields }: ResponseHead): ServerTerms => ({
 
 const paddingField = (random: RandomSource): Field => ({
   name: 'hysteria-padding',
-  value: padding(PADDING.authentication, random).toString('latin1'),
+  value: padding(PADDING_RANGES.authentication, random).toString('latin1'),
 });
 
 const valueOf = (fields: readonly Field[], name: string): string | undefined =>
@@ -86,16 +86,18 @@ function rateOf(fields: readonly Field[]): number {
   return /^[0-9]+$/.test(text) ? Math.min(Number(text), Number.MAX_SAFE_INTEGER) : 0;
 }
 
-/** A user of an inbound. */
-export interface User {
+/** A user of an inbound; the credential that its clients send is `user:pass`. */
+export interface Hysteria2User {
   readonly user: string;
   readonly pass: string;
-  /** What its flows are labelled with. */
+  /** The label of the user's flows. */
   readonly label: string;
 }
 
 /** The credentials of an inbound: one password for all clients, or users. */
-export type Credentials = { readonly password: string } | { readonly users: readonly User[] };
+export type Hysteria2Credentials =
+  | { readonly password: string }
+  | { readonly users: readonly Hysteria2User[] };
 
 interface Secret {
   readonly digest: Buffer;
@@ -120,7 +122,7 @@ export class Authenticator implements AcceptedAccounts {
   }
 
   /** In steps, since there may be any number of users. */
-  static *of(credentials: Credentials): Steps<Authenticator> {
+  static *of(credentials: Hysteria2Credentials): Steps<Authenticator> {
     if ('password' in credentials) return new Authenticator(credentials.password);
     const made = new Authenticator(undefined);
     for (const { user, pass, label } of credentials.users) {

@@ -11,15 +11,20 @@ import { BindError } from '../../transports/bind-error.ts';
 import { bindFirst } from '../../transports/bind-first.ts';
 import type { InboundContext, SessionBook, SessionListener, SessionServer } from '../contract.ts';
 import { logAcceptFailure } from '../inbounds/rejected-client.ts';
+import { SessionListenerBase } from '../inbounds/session-listener-base.ts';
 import { accountsOf, type AcceptedAccounts } from '../users/standing.ts';
-import { AssociationPlaces } from './udp/association-places.ts';
+import { AssociationPlaces } from './server/association-places.ts';
 import { Authenticator } from './authentication.ts';
-import { Circuits } from './client/circuits.ts';
-import { MasqueradeSite } from './masquerade.ts';
-import type { BindServer, ServerEndpoint } from './client/quic-endpoints.ts';
-import { ServerConnection, type ConnectionOwner, type Service } from './server-connection.ts';
+import { Circuits } from './server/circuits.ts';
+import { MasqueradeSite } from './server/masquerade.ts';
+import type { BindServer, ServerEndpoint } from './quic-endpoints.ts';
+import {
+  ServerConnection,
+  type ConnectionOwner,
+  type Service,
+} from './server/server-connection.ts';
 import type { Hysteria2InboundSettings } from './settings.ts';
-import { WaitingRequests } from './waiting-requests.ts';
+import { WaitingRequests } from './server/waiting-requests.ts';
 
 /** What a server uses of its surroundings; tests give their own. */
 export interface ServerMeans {
@@ -113,16 +118,13 @@ const resetTokens = (privateKey: string, where: Endpoint): ResetTokens =>
   );
 
 /** A bound UDP port and the connections of its clients. */
-class Hysteria2Listener implements SessionListener, ConnectionOwner {
+class Hysteria2Listener extends SessionListenerBase<Hysteria2Server> implements ConnectionOwner {
   readonly address: string;
   readonly endpoint: Endpoint;
   readonly closed: Promise<void>;
   readonly circuits: Circuits;
   readonly random: RandomSource;
   readonly #port: ServerEndpoint;
-  #server: Hysteria2Server;
-  #book: SessionBook;
-  #state: 'bound' | 'serving' | 'retired' | 'kept' | 'released' = 'bound';
   readonly waiting: WaitingRequests;
   readonly associations = new AssociationPlaces();
   /** The port bounds their number: see `Newcomers`. */
@@ -137,67 +139,51 @@ class Hysteria2Listener implements SessionListener, ConnectionOwner {
     book: SessionBook,
     random: RandomSource,
   ) {
+    super(Hysteria2Server, server, book);
     this.#port = port;
-    this.#server = server;
-    this.#book = book;
     this.random = random;
     this.circuits = new Circuits(server.settings.maxCircuits);
     this.waiting = new WaitingRequests(server.service.context.clock);
     this.endpoint = port.local;
     this.address = formatEndpoint(port.local);
     this.closed = port.closed.then(() => {
-      if (this.#state === 'released') return;
+      if (!this.markReleased()) return;
       const { log, tag } = this.service.context;
       log.error(`inbound ${tag}: its UDP port ${this.address} has failed`, { inbound: tag });
-      this.#release();
+      this.onRelease();
     });
   }
 
   get service(): Service {
-    return this.#server.service;
+    return this.server.service;
   }
 
-  get book(): SessionBook {
-    return this.#book;
+  protected get isIdle(): boolean {
+    return this.#live.size === 0;
   }
 
-  serve(): void {
-    if (this.#state !== 'bound') return;
-    this.#state = 'serving';
+  protected onServe(): void {
     this.#receive();
   }
 
-  swap(next: SessionServer, sessions: SessionBook): void {
-    if (!(next instanceof Hysteria2Server)) throw new TypeError('a server of another protocol');
-    this.#server = next;
-    this.#book = sessions;
-    this.circuits.limit = next.settings.maxCircuits;
+  protected onSwap(): void {
+    this.circuits.limit = this.server.settings.maxCircuits;
     for (const connection of this.#live) connection.allowStreams();
-    if (this.#state === 'kept' || this.#state === 'retired') this.#state = 'serving';
-    if (this.#state === 'serving') this.#receive();
+    if (this.isServing) this.#receive();
   }
 
-  retire(): void {
-    if (this.#state === 'released') return;
-    const wasServing = this.#state !== 'bound';
-    this.#state = 'retired';
-    if (wasServing) this.#receive();
+  protected override onRetire(): void {
+    this.#receive();
     for (const connection of this.#unauthenticated) connection.end();
-    this.#releaseIfIdle();
   }
 
-  keep(): boolean {
-    if (this.#state === 'released') return false;
-    if (this.#state === 'retired') this.#state = 'kept';
-    return true;
+  protected onRelease(): void {
+    for (const connection of [...this.#unauthenticated, ...this.#live]) connection.end();
+    this.#port.close(Http3ErrorCode.H3_NO_ERROR);
   }
 
   endIdle(): void {
     for (const connection of this.#live) connection.endIfIdle();
-  }
-
-  destroy(): void {
-    this.#release();
   }
 
   onAuthenticated(connection: ServerConnection): void {
@@ -208,15 +194,15 @@ class Hysteria2Listener implements SessionListener, ConnectionOwner {
   onEnded(connection: ServerConnection): void {
     this.#unauthenticated.delete(connection);
     this.#live.delete(connection);
-    this.#releaseIfIdle();
+    this.releaseIfIdle();
   }
 
   /** Tells the port how to receive clients from now on: not at all once this is retired. */
   #receive(): void {
-    const { settings, tls } = this.#server;
+    const { settings, tls } = this.server;
     this.#port.serve({
       tls,
-      maxConnections: this.#state === 'serving' ? settings.maxConnections : 0,
+      maxConnections: this.isServing ? settings.maxConnections : 0,
       onConnection: (connection) => this.#onConnection(connection),
       onFailure: (error) => logAcceptFailure(error, this.service.context),
     });
@@ -226,18 +212,7 @@ class Hysteria2Listener implements SessionListener, ConnectionOwner {
     const client = new ServerConnection(connection, this, this.#numbers++);
     this.#unauthenticated.add(client);
     // A handshake that was under way when this was retired.
-    if (this.#state !== 'serving') client.end();
+    if (!this.isServing) client.end();
     return client.handlers;
-  }
-
-  #releaseIfIdle(): void {
-    if (this.#state === 'retired' && this.#live.size === 0) this.#release();
-  }
-
-  #release(): void {
-    if (this.#state === 'released') return;
-    this.#state = 'released';
-    for (const connection of [...this.#unauthenticated, ...this.#live]) connection.end();
-    this.#port.close(Http3ErrorCode.H3_NO_ERROR);
   }
 }

@@ -2,9 +2,14 @@ import { QuicClientTls, QuicServerTls } from '../../transports/tls/quic.ts';
 import { defineProtocol } from '../protocol.ts';
 import { createHysteria2Inbound, type ServerMeans } from './inbound.ts';
 import { Hysteria2Outbound, type ClientMeans } from './outbound.ts';
-import { bindServer, dialServer } from './client/quic-endpoints.ts';
-import { restartReason } from './client/restart-reason.ts';
-import { inboundSettings, outboundSettings, inboundTable, outboundTable } from './settings.ts';
+import { bindServer, dialServer } from './quic-endpoints.ts';
+import {
+  inboundSettings,
+  outboundSettings,
+  inboundTable,
+  outboundTable,
+  restartReason,
+} from './settings.ts';
 
 const serverMeans: ServerMeans = {
   bind: bindServer,

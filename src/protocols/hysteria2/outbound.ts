@@ -12,12 +12,12 @@ import type { CaSpec, TlsClientSpec } from '../../spec.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
 import {
   ClientConnection,
-  ConnectionLostError,
+  RetryableRequestError,
   establish,
-  type Established,
-} from './client/client.ts';
-import type { DialServer } from './client/quic-endpoints.ts';
-import { MOST_CONNECTIONS } from './service-limits.ts';
+  type EstablishedConnection,
+} from './client/client-connection.ts';
+import type { DialServer } from './quic-endpoints.ts';
+import { MOST_CONNECTIONS } from './limits.ts';
 import type { Hysteria2OutboundSettings } from './settings.ts';
 
 /** What a client uses of its surroundings; tests give their own. */
@@ -96,7 +96,7 @@ export class Hysteria2Outbound implements Outbound {
       try {
         return await connection.connect(destination, options.signal);
       } catch (error) {
-        if (!(error instanceof ConnectionLostError)) throw error;
+        if (!(error instanceof RetryableRequestError)) throw error;
         if (attempt < ATTEMPTS) continue;
         throw this.#failure('upstream', error.message, error);
       }
@@ -176,7 +176,7 @@ export class Hysteria2Outbound implements Outbound {
     origin: DialOrigin | undefined,
     signal: AbortSignal,
     onWire: (wire: WireCounter) => void,
-  ): Promise<Established> {
+  ): Promise<EstablishedConnection> {
     const { clock, resolver, family, ownListeners } = this.#context;
     const { host, port } = this.#server;
     try {

@@ -26,20 +26,7 @@ import type {
   OutboundSettingsContext,
   SettingsFiles,
 } from '../protocol.ts';
-import { AUTHENTICATED } from './authentication.ts';
-
-/** A client's account; the credential that it sends is `user:pass`. */
-export interface Hysteria2User {
-  readonly user: string;
-  readonly pass: string;
-  /** The name that its flows carry. */
-  readonly label: string;
-}
-
-/** One password for all clients, or accounts. */
-export type Hysteria2Credentials =
-  | { readonly password: string }
-  | { readonly users: readonly Hysteria2User[] };
+import { AUTHENTICATED, type Hysteria2Credentials } from './authentication.ts';
 
 /** The response to everything that is no valid authentication. */
 export interface Masquerade {
@@ -211,6 +198,19 @@ function credentialsOf({ password, users }: InboundTable, span: Span): Hysteria2
       return { user: name, pass, label: email === '' ? name : email };
     }),
   };
+}
+
+/**
+ * Why a server's settings cannot be swapped under live clients: every datagram of the port passes
+ * through one obfuscation, which their clients would not follow.
+ */
+export function restartReason(
+  before: Hysteria2InboundSettings,
+  after: Hysteria2InboundSettings,
+): string | undefined {
+  if (before.obfuscation === after.obfuscation) return undefined;
+  const isSwitched = (before.obfuscation === undefined) !== (after.obfuscation === undefined);
+  return isSwitched ? 'obfs changed' : 'obfs_password changed';
 }
 
 interface CertificateFiles {

@@ -5,7 +5,30 @@ import { ProtocolError } from '../../net/errors.ts';
 import { decodeName } from '../../net/addresses/host-name.ts';
 import { readVarint, varintSize, varintSizeAt, writeVarint } from '../../quic/wire/varint.ts';
 import { ADDRESS_LIMIT, MESSAGE_LIMIT, PADDING_LIMIT } from './limits.ts';
-import { padding, PADDING } from './padding.ts';
+
+/** Lengths from `min` to `limit` - 1, evenly distributed. */
+export interface PaddingRange {
+  readonly min: number;
+  readonly limit: number;
+}
+
+/** The ranges of the reference (core/internal/protocol/padding.go), so that lengths are alike. */
+export const PADDING_RANGES = {
+  authentication: { min: 256, limit: 2048 },
+  tcpRequest: { min: 64, limit: 512 },
+  tcpResponse: { min: 128, limit: 1024 },
+} as const satisfies Record<string, PaddingRange>;
+
+const CHARACTERS = Buffer.from('abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789');
+
+/** Letters and digits, as the reference pads. */
+export function padding({ min, limit }: PaddingRange, random: RandomSource): Buffer {
+  const bytes = random.bytes(min + random.below(limit - min));
+  for (let at = 0; at < bytes.length; at++) {
+    bytes[at] = CHARACTERS[(bytes[at] as number) % CHARACTERS.length] as number; // in range
+  }
+  return bytes;
+}
 
 /** The frame type that begins a stream with a TCP request, in place of HTTP/3's. */
 export const TCP_REQUEST = 0x401;
@@ -39,7 +62,7 @@ export interface UdpMessage {
  * The host and the port in an address, with brackets around IPv6. `undefined` for an invalid one; a
  * name is checked as far as every protocol does it.
  */
-export function parseAddress(address: string): Endpoint | undefined {
+export function parseHostPort(address: string): Endpoint | undefined {
   const [, bracketed, plain, digits] =
     /^(?:\[([^[\]]+)\]|([^:[\]]+)):([0-9]{1,5})$/.exec(address) ?? [];
   const text = bracketed ?? plain;
@@ -53,7 +76,7 @@ export function parseAddress(address: string): Endpoint | undefined {
 /** A TCP request: frame type, address (`host:port`), and padding as long as the reference's. */
 export function encodeTcpRequest(address: string, random: RandomSource): Uint8Array {
   const text = Buffer.from(address);
-  const pad = padding(PADDING.tcpRequest, random);
+  const pad = padding(PADDING_RANGES.tcpRequest, random);
   const out = new Uint8Array(
     varintSize(TCP_REQUEST) + sizeOfText(text.length) + sizeOfText(pad.length),
   );
@@ -76,7 +99,7 @@ export async function readTcpRequest(reader: BoundedReader): Promise<string> {
 /** A TCP response: status, message, and padding as long as the reference's. */
 export function encodeTcpResponse({ ok, message }: TcpResponse, random: RandomSource): Uint8Array {
   const text = Buffer.from(message).subarray(0, MESSAGE_LIMIT);
-  const pad = padding(PADDING.tcpResponse, random);
+  const pad = padding(PADDING_RANGES.tcpResponse, random);
   const out = new Uint8Array(1 + sizeOfText(text.length) + sizeOfText(pad.length));
   out[0] = ok ? STATUS_OK : STATUS_ERROR;
   writeText(out, writeText(out, 1, text), pad);

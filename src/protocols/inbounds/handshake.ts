@@ -1,42 +1,54 @@
+import { unmapIPv4 } from '../../net/addresses/address.ts';
 import { BoundedReader } from '../../net/links/bounded-reader.ts';
-import type { Clock } from '../../net/time/clock.ts';
 import { closeGracefully } from '../../net/links/close-gracefully.ts';
 import { Deadline } from '../../net/time/deadline.ts';
-import type { ByteLink } from '../../net/links/link.ts';
+import type { ByteLink, Carrier } from '../../net/links/link.ts';
 import { HANDSHAKE_MS } from '../../net/time/time-limits.ts';
+import type { Session } from '../../tracker/session.ts';
+import type { InboundContext, Origin } from '../contract.ts';
+import type { AuthenticatedUser } from '../users/standing.ts';
+import { logRejection } from './rejected-client.ts';
+import { originOf } from './serve-flows.ts';
 
-export interface HandshakeOptions {
-  readonly clock: Clock;
-  /** Bytes of the longest first message. */
+/** A request, with the user who sent it. */
+export interface UserRequest {
+  readonly user: AuthenticatedUser;
+}
+
+export interface HandshakeOptions<Request extends UserRequest> {
+  /** Bytes of the longest request. */
   readonly limit: number;
   /** Name of the protocol, for the error of a deadline that passed. */
   readonly protocol: string;
-  /** Called with the reason as soon as a client is rejected. */
-  readonly onRejected: (error: unknown) => void;
+  readonly read: (reader: BoundedReader) => Promise<Request>;
 }
 
 /**
- * Reads a client's first message under one time limit. Bytes after it are put back into the link.
+ * Reads the request that a client begins with, under one time limit. Bytes after it are put back into
+ * the link. Returns it with the origin of its flows.
  *
- * A client whose message is invalid is rejected without a response, whatever the error, and in the
- * same way as one whose message is incomplete: its bytes are read and discarded until the time for
- * the handshake is over or it closes, and only then does the stream end. Whatever ended or was reset
- * earlier would show where the server stopped reading. Then this rejects with the error.
+ * A client whose request is invalid is rejected without a response, whatever the error, and in the
+ * same way as one whose request is incomplete: its bytes are read and discarded until the time limit
+ * or its close, and only then does the stream end. An end or a reset before that would reveal where
+ * the server stopped reading. Then this rejects with the error.
  */
-export async function readHandshake<T>(
-  link: ByteLink,
-  { clock, limit, protocol, onRejected }: HandshakeOptions,
-  read: (reader: BoundedReader) => Promise<T>,
-): Promise<T> {
+export async function readHandshake<Request extends UserRequest>(
+  { link, remote }: Carrier,
+  session: Session,
+  context: InboundContext,
+  { limit, protocol, read }: HandshakeOptions<Request>,
+): Promise<{ readonly request: Request; readonly origin: Origin }> {
+  const { clock } = context;
+  const source = remote && unmapIPv4(remote.host);
   using deadline = new Deadline(clock, HANDSHAKE_MS, `the ${protocol} handshake`);
   const { signal } = deadline;
   try {
     const reader = new BoundedReader(link, limit, signal);
-    const result = await read(reader);
+    const request = await read(reader);
     reader.release();
-    return result;
+    return { request, origin: originOf(context, source, session, request.user) };
   } catch (error) {
-    onRejected(error);
+    logRejection(error, context, source);
     await drain(link, signal);
     await closeGracefully(link, clock);
     throw error;
@@ -48,6 +60,6 @@ export async function drain(link: ByteLink, signal: AbortSignal): Promise<void> 
   try {
     while ((await link.read(signal)) !== undefined);
   } catch {
-    // The link failed, or the time is over: the caller closes the link.
+    // The link failed, or the signal has aborted: the caller closes the link.
   }
 }

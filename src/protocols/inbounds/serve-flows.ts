@@ -2,7 +2,27 @@ import { MuxCarrier } from '../../mux/mux-carrier.ts';
 import type { Endpoint } from '../../net/addresses/address.ts';
 import { DialError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/links/link.ts';
+import type { Session } from '../../tracker/session.ts';
 import type { InboundContext, Origin } from '../contract.ts';
+import { accountsOf, type AuthenticatedUser } from '../users/standing.ts';
+
+/**
+ * The origin of the flows of an authenticated client.
+ *
+ * @param source the client's IP address; `undefined` for a unix socket.
+ */
+export const originOf = (
+  { tag, memory }: Pick<InboundContext, 'tag' | 'memory'>,
+  source: string | undefined,
+  session: Session,
+  { label, credential }: AuthenticatedUser,
+): Origin => ({
+  inbound: tag,
+  source,
+  user: label,
+  session,
+  standing: accountsOf(memory).standing(credential),
+});
 
 /**
  * Serves one stream of a protocol without replies: the client may send at once, and its connection

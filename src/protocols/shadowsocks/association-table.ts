@@ -2,14 +2,15 @@ import { LRUCache } from 'lru-cache';
 import type { RandomSource } from '../../crypto/random-source.ts';
 import { unmapIPv4, type Endpoint } from '../../net/addresses/address.ts';
 import type { DatagramSessions, InboundContext } from '../contract.ts';
-import type { Standing } from '../users/standing.ts';
+import { originOf } from '../inbounds/serve-flows.ts';
 import { ClientAssociation, type ResponseSealer } from './client-association.ts';
-import type { User, UserTable } from './user-table.ts';
+import type { KeyedUser, ShadowsocksUsers } from './shadowsocks-users.ts';
 
 /** What the datagram server of either edition is made with. */
 export interface DatagramServerDeps {
-  readonly users: UserTable;
-  readonly standingOf: (user: User) => Standing;
+  readonly users: ShadowsocksUsers;
+  /** What the server keeps of the user's key. */
+  readonly credentialOf: (user: KeyedUser) => string;
   readonly context: InboundContext;
   readonly random: RandomSource;
 }
@@ -25,21 +26,21 @@ const MOST_OF_USER = 256;
 /** One association with the state that its edition keeps of it. */
 export interface AssociationEntry<State> {
   readonly association: ClientAssociation;
-  readonly user: User;
+  readonly user: KeyedUser;
   readonly state: State;
 }
 
 /** The live associations of an inbound by their edition's key, bounded in count and idle time. */
 export class AssociationTable<State> {
-  readonly #deps: Pick<DatagramServerDeps, 'context' | 'standingOf'>;
+  readonly #deps: Pick<DatagramServerDeps, 'context' | 'credentialOf'>;
   readonly #sessions: DatagramSessions;
   readonly #entries: LRUCache<string, AssociationEntry<State>>;
-  readonly #byUser = new Map<User, Set<ClientAssociation>>();
+  readonly #byUser = new Map<KeyedUser, Set<ClientAssociation>>();
   readonly #limitOfUser: number;
 
   /** @param users how many share the associations. */
   constructor(
-    deps: Pick<DatagramServerDeps, 'context' | 'standingOf'>,
+    deps: Pick<DatagramServerDeps, 'context' | 'credentialOf'>,
     sessions: DatagramSessions,
     users: number,
     limit = MOST_ASSOCIATIONS,
@@ -61,13 +62,13 @@ export class AssociationTable<State> {
   /** Opens an association and hands it to the dispatcher. */
   open(
     key: string,
-    user: User,
+    user: KeyedUser,
     client: Endpoint,
     sealer: ResponseSealer,
     state: State,
   ): AssociationEntry<State> {
-    const { context, standingOf } = this.#deps;
-    const { tag, clock, dispatcher } = context;
+    const { context, credentialOf } = this.#deps;
+    const { clock, dispatcher } = context;
     const remove = (): void => {
       own.delete(association);
       if (own.size === 0) this.#byUser.delete(user);
@@ -93,13 +94,9 @@ export class AssociationTable<State> {
     });
     const entry = { association, user, state };
     this.#entries.set(key, entry);
-    const origin = {
-      inbound: tag,
-      source,
-      user: user.label,
-      session: opened.session,
-      standing: standingOf(user),
-    };
+    const { label } = user;
+    const credential = credentialOf(user);
+    const origin = originOf(context, source, opened.session, { label, credential });
     void dispatcher.packets({ origin, client: association }).finally(() => {
       association.close();
       opened.close();
@@ -108,7 +105,7 @@ export class AssociationTable<State> {
   }
 
   /** The live associations of that user, with room for another. */
-  #makeRoom(user: User): Set<ClientAssociation> {
+  #makeRoom(user: KeyedUser): Set<ClientAssociation> {
     const before = this.#byUser.get(user);
     if (before && before.size >= this.#limitOfUser) longestIdle(before)?.close();
     const own = this.#byUser.get(user) ?? new Set();

@@ -7,7 +7,7 @@ import type { ByteLink, Carrier } from '../../net/links/link.ts';
 import { HANDSHAKE_MS } from '../../net/time/time-limits.ts';
 import type { Steps } from '../../net/time/turns.ts';
 import type { Session } from '../../tracker/session.ts';
-import { carryStream } from '../inbounds/serve-flows.ts';
+import { carryStream, originOf } from '../inbounds/serve-flows.ts';
 import type {
   DatagramServer,
   DatagramSessions,
@@ -16,7 +16,7 @@ import type {
 } from '../contract.ts';
 import { KnownUsers } from '../users/known-users.ts';
 import { logRejection } from '../inbounds/rejected-client.ts';
-import { accountsOf, type AcceptedAccounts, type Standing } from '../users/standing.ts';
+import type { AcceptedAccounts } from '../users/standing.ts';
 import { UserSearch } from '../users/user-search.ts';
 import { DatagramServer2022 } from './edition-2022/datagram-server.ts';
 import { ResponseStreamSealer, readRequest2022 } from './edition-2022/stream.ts';
@@ -26,7 +26,7 @@ import type { Request } from './request.ts';
 import { SaltPool, saltsOf, type SaltFilter } from './salts.ts';
 import type { ShadowsocksInboundSettings } from './settings.ts';
 import { ShadowsocksLink, type StreamSealer } from './stream-link.ts';
-import { scopeOf, userIdOf, UserTable, type User } from './user-table.ts';
+import { scopeOf, userIdOf, ShadowsocksUsers, type KeyedUser } from './shadowsocks-users.ts';
 
 /** How long a rejected client of the 2022 edition is read after our end of stream. */
 const REJECTED_2022_MS = 30_000;
@@ -37,7 +37,7 @@ export function* createShadowsocksInbound(
   context: InboundContext,
   random: RandomSource = new SystemRandomSource(),
 ): Steps<InboundHandler> {
-  const users = yield* UserTable.of(settings, context.memory);
+  const users = yield* ShadowsocksUsers.of(settings, context.memory);
   const known = yield* KnownUsers.of(users.all, userIdOf, context.memory);
   return new ShadowsocksInbound(users, known, context, random);
 }
@@ -45,16 +45,16 @@ export function* createShadowsocksInbound(
 class ShadowsocksInbound implements InboundHandler, AcceptedAccounts {
   readonly #context: InboundContext;
   readonly #random: RandomSource;
-  readonly #users: UserTable;
-  readonly #known: KnownUsers<User>;
-  readonly #search: UserSearch<User>;
+  readonly #users: ShadowsocksUsers;
+  readonly #known: KnownUsers<KeyedUser>;
+  readonly #search: UserSearch<KeyedUser>;
   readonly #salts: SaltFilter;
   readonly #pool: SaltPool;
   readonly #scope: string;
 
   constructor(
-    users: UserTable,
-    known: KnownUsers<User>,
+    users: ShadowsocksUsers,
+    known: KnownUsers<KeyedUser>,
     context: InboundContext,
     random: RandomSource,
   ) {
@@ -87,8 +87,10 @@ class ShadowsocksInbound implements InboundHandler, AcceptedAccounts {
     const { user, destination, payload, opener } = request;
     const stream = new ShadowsocksLink(link, this.#responseSealer(request), opener);
     stream.unread(payload);
-    const standing = this.#standingOf(user);
-    const origin = { inbound: this.#context.tag, source, user: user.label, session, standing };
+    const origin = originOf(this.#context, source, session, {
+      label: user.label,
+      credential: this.#credentialOf(user),
+    });
     try {
       await carryStream(stream, { origin, destination }, this.#context);
     } finally {
@@ -99,7 +101,7 @@ class ShadowsocksInbound implements InboundHandler, AcceptedAccounts {
   serveDatagrams(sessions: DatagramSessions): DatagramServer {
     const deps = {
       users: this.#users,
-      standingOf: (user: User) => this.#standingOf(user),
+      credentialOf: (user: KeyedUser) => this.#credentialOf(user),
       context: this.#context,
       random: this.#random,
     };
@@ -108,8 +110,8 @@ class ShadowsocksInbound implements InboundHandler, AcceptedAccounts {
       : new DatagramServer2022(deps, sessions);
   }
 
-  #standingOf(user: User): Standing {
-    return accountsOf(this.#context.memory).standing(this.#scope + userIdOf(user));
+  #credentialOf(user: KeyedUser): string {
+    return this.#scope + userIdOf(user);
   }
 
   async #readRequest(link: ByteLink, source: string | undefined): Promise<Request> {

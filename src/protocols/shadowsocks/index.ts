@@ -1,6 +1,6 @@
 import { defineProtocol } from '../protocol.ts';
 import { createShadowsocksInbound } from './inbound.ts';
-import { createShadowsocksOutbound } from './outbound.ts';
+import { ShadowsocksOutbound } from './outbound.ts';
 import { inboundSettings, outboundSettings, inboundTable, outboundTable } from './settings.ts';
 
 export const shadowsocks = defineProtocol({
@@ -19,6 +19,6 @@ export const shadowsocks = defineProtocol({
     table: outboundTable,
     upstream: true,
     settings: outboundSettings,
-    create: (settings, context) => createShadowsocksOutbound(settings, context),
+    create: (settings, context) => new ShadowsocksOutbound(settings, context),
   },
 });

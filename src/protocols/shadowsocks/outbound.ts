@@ -16,15 +16,7 @@ import { ShadowsocksLink } from './stream-link.ts';
 import { serverAddress, UpstreamAssociation } from './upstream-association.ts';
 
 /** A Shadowsocks client of either edition; host names are resolved by the server. */
-export function createShadowsocksOutbound(
-  settings: ShadowsocksOutboundSettings,
-  context: OutboundContext,
-  random: RandomSource = new SystemRandomSource(),
-): Outbound {
-  return new ShadowsocksOutbound(settings, context, random);
-}
-
-class ShadowsocksOutbound implements Outbound {
+export class ShadowsocksOutbound implements Outbound {
   readonly suspect = 'a wrong password or method';
   readonly #context: OutboundContext;
   readonly #random: RandomSource;
@@ -37,7 +29,7 @@ class ShadowsocksOutbound implements Outbound {
   constructor(
     { method, keys }: ShadowsocksOutboundSettings,
     context: OutboundContext,
-    random: RandomSource,
+    random: RandomSource = new SystemRandomSource(),
   ) {
     this.#context = context;
     this.#random = random;

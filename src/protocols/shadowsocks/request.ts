@@ -3,11 +3,11 @@ import { ProtocolError } from '../../net/errors.ts';
 import { GrowingBytes } from '../../collections/growing-bytes.ts';
 import type { ByteLink } from '../../net/links/link.ts';
 import type { ChunkOpener } from './chunks.ts';
-import type { User, UserTable } from './user-table.ts';
+import type { KeyedUser, ShadowsocksUsers } from './shadowsocks-users.ts';
 
 /** The request of an authenticated client, with the stream opened as far as it was read. */
 export interface Request {
-  readonly user: User;
+  readonly user: KeyedUser;
   /** Of the request stream. */
   readonly salt: Uint8Array;
   readonly destination: Endpoint;
@@ -21,7 +21,7 @@ export interface Request {
 export interface RequestReader {
   readonly link: ByteLink;
   readonly signal: AbortSignal;
-  readonly users: UserTable;
+  readonly users: ShadowsocksUsers;
 }
 
 /**

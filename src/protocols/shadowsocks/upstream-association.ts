@@ -3,8 +3,7 @@ import type { Packet, PacketLink } from '../../net/links/link.ts';
 import { bindToServer } from '../../net/sockets/node/server-socket.ts';
 import { dialledUdp } from '../../net/loop-guard/own-peers.ts';
 import type { SocketObserver, UdpSocket } from '../../net/sockets/sockets.ts';
-import { preferredAddress } from '../../net/addresses/resolver.ts';
-import type { FamilyPolicy } from '../../net/addresses/resolver.ts';
+import { preferredAddress, type FamilyPolicy } from '../../net/addresses/resolver.ts';
 import type { DatagramCodec } from './packets.ts';
 
 /** An association of an outbound with its server: one socket and one codec. */

@@ -6,7 +6,8 @@ import type { Steps } from '../../net/time/turns.ts';
 import type { Session } from '../../tracker/session.ts';
 import { AccountTable } from '../users/account-table.ts';
 import type { InboundContext, InboundHandler, Origin } from '../contract.ts';
-import { accountsOf, OPEN_TO_ALL, type AcceptedAccounts } from '../users/standing.ts';
+import { originOf } from '../inbounds/serve-flows.ts';
+import { OPEN_TO_ALL, type AcceptedAccounts } from '../users/standing.ts';
 import { serveAssociation } from './association.ts';
 import { runHandshake, SocksRejection } from './handshake.ts';
 import { planRelay } from './relay-plan.ts';
@@ -44,19 +45,14 @@ class SocksInbound implements InboundHandler {
   }
 
   async serve(carrier: Carrier, session: Session): Promise<void> {
-    const { clock, tag, memory } = this.#context;
-    const { link } = carrier;
+    const { clock } = this.#context;
+    const { link, remote } = carrier;
     try {
       const request = await runHandshake(link, clock, (handshake) =>
         readSocksRequest(handshake, this.#accounts),
       );
-      const origin: Origin = {
-        inbound: tag,
-        source: carrier.remote && unmapIPv4(carrier.remote.host),
-        user: request.account?.user,
-        session,
-        standing: accountsOf(memory).standing((request.account ?? OPEN_TO_ALL).credential),
-      };
+      const source = remote && unmapIPv4(remote.host);
+      const origin = originOf(this.#context, source, session, request.user);
       // Not awaited: this frame would be kept for as long as the flow lives.
       if (request.command === 'connect') return this.#connect(request, link, origin);
       await this.#associate(request, carrier, origin);

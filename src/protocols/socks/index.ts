@@ -1,14 +1,8 @@
 import { defineProtocol } from '../protocol.ts';
 import { createSocksInbound } from './inbound.ts';
-import { createSocksOutbound } from './outbound.ts';
-import {
-  inboundSettings,
-  outboundSettings,
-  inboundWarnings,
-  outboundWarnings,
-  inboundTable,
-  outboundTable,
-} from './settings.ts';
+import { SocksOutbound } from './outbound.ts';
+import { inboundSettings, outboundSettings, inboundWarnings, inboundTable } from './settings.ts';
+import { loginTable, loginWarnings } from '../users/account-settings.ts';
 
 export const socks = defineProtocol({
   name: 'socks',
@@ -24,10 +18,10 @@ export const socks = defineProtocol({
   },
   outbound: {
     stream: true,
-    table: outboundTable,
+    table: loginTable,
     upstream: true,
     settings: outboundSettings,
-    warnings: outboundWarnings,
-    create: createSocksOutbound,
+    warnings: loginWarnings,
+    create: (settings, context) => new SocksOutbound(settings, context),
   },
 });

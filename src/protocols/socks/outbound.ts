@@ -11,14 +11,7 @@ import type { SocksOutboundSettings } from './settings.ts';
 import { Command } from './wire.ts';
 
 /** A SOCKS5 client; the server resolves host names. */
-export function createSocksOutbound(
-  settings: SocksOutboundSettings,
-  context: OutboundContext,
-): Outbound {
-  return new SocksOutbound(settings, context);
-}
-
-class SocksOutbound implements Outbound {
+export class SocksOutbound implements Outbound {
   readonly #settings: SocksOutboundSettings;
   readonly #context: OutboundContext;
 

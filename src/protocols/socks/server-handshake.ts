@@ -2,7 +2,8 @@ import type { Endpoint } from '../../net/addresses/address.ts';
 import type { BoundedReader } from '../../net/links/bounded-reader.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import { decodeName } from '../../net/addresses/host-name.ts';
-import type { AccountTable, AuthenticatedAccount } from '../users/account-table.ts';
+import type { AccountTable } from '../users/account-table.ts';
+import { OPEN_TO_ALL, type AuthenticatedUser } from '../users/standing.ts';
 import { AddressType, decodeHost, readAddress } from './address.ts';
 import { SocksRejection, type Handshake } from './handshake.ts';
 import {
@@ -25,8 +26,7 @@ export interface SocksRequest {
   readonly command: 'connect' | 'associate';
   /** The destination, or for `associate` the address that the client will send datagrams from. */
   readonly address: Endpoint;
-  /** `undefined` without authentication. */
-  readonly account: AuthenticatedAccount | undefined;
+  readonly user: AuthenticatedUser;
 }
 
 /**
@@ -47,12 +47,12 @@ export async function readSocksRequest(
         throw rejection(SOCKS4, Reply.failure, 'SOCKS4 does not support password authentication');
       }
       const address = await readSocks4(handshake.reader);
-      return { version, command: 'connect', address, account: undefined };
+      return { version, command: 'connect', address, user: OPEN_TO_ALL };
     }
     case SOCKS5: {
       await chooseMethod(handshake, accounts ? Method.password : Method.none);
-      const account = accounts && (await authenticate(handshake, accounts));
-      return { version, ...(await readSocks5(handshake.reader)), account };
+      const user = accounts ? await authenticate(handshake, accounts) : OPEN_TO_ALL;
+      return { version, ...(await readSocks5(handshake.reader)), user };
     }
     default:
       throw new ProtocolError(`not a SOCKS client: its first octet is ${version}`);
@@ -111,7 +111,7 @@ async function chooseMethod({ reader, send }: Handshake, method: Method): Promis
 async function authenticate(
   { reader, send }: Handshake,
   accounts: AccountTable,
-): Promise<AuthenticatedAccount> {
+): Promise<AuthenticatedUser> {
   const version = await reader.byte();
   if (version !== AUTH_VERSION) {
     throw new ProtocolError(`unknown version ${version} of password authentication`);

@@ -12,10 +12,10 @@ import {
 import { DecodeError } from '../../schema/errors.ts';
 import type { TableNode } from '../../schema/node.ts';
 import { fallback, optional, struct } from '../../schema/struct.ts';
+import { textAt, valueAt } from '../../schema/table-values.ts';
 import type { Account } from '../users/account-table.ts';
-import type { InboundSettingsContext } from '../protocol.ts';
-import { passwordAlone, repeated, textOf, valueOf } from '../settings-warnings.ts';
-import type { SettingsWarning } from '../protocol.ts';
+import type { InboundSettingsContext, SettingsWarning } from '../protocol.ts';
+import { loginTable, repeatedAccounts } from '../users/account-settings.ts';
 
 /** An IP address without brackets, prefix length or zone; IPv6 comes out in the form of RFC 5952. */
 export const ipAddress: Decoder<string> = converted(str, (text, reject) => {
@@ -73,17 +73,9 @@ export function inboundSettings(
   return { auth, accounts: auth === 'password' ? accounts : [], udp, udpBind };
 }
 
-export const outboundTable = struct(
-  { user: optional(str), pass: optional(secret) },
-  {
-    user: 'Without it no login is sent',
-    pass: 'Used with user only',
-  },
-);
-
 /** The `settings` of a SOCKS outbound. @throws {DecodeError} */
 export function outboundSettings(table: TableNode): SocksOutboundSettings {
-  const { user, pass = '' } = outboundTable(table);
+  const { user, pass = '' } = loginTable(table);
   if (user === undefined) return { account: undefined };
   return { account: { user: truncateToField(user), pass: truncateToField(pass) } };
 }
@@ -97,13 +89,13 @@ function truncateToField(text: string): string {
   return text.slice(0, fits);
 }
 
-/** Accounts that are not asked for, and ones that replace others. */
+/** Warnings for accounts that are ignored, and for ones that replace others. */
 export function* inboundWarnings(table: TableNode): Generator<SettingsWarning> {
-  const accounts = valueOf(table, 'accounts');
+  const accounts = valueAt(table, 'accounts');
   if (
     accounts?.kind === 'array' &&
     accounts.items.length > 0 &&
-    textOf(table, 'auth') !== 'password'
+    textAt(table, 'auth') !== 'password'
   ) {
     yield {
       id: 'accounts-ignored',
@@ -111,13 +103,5 @@ export function* inboundWarnings(table: TableNode): Generator<SettingsWarning> {
       message: 'accounts are ignored without auth = "password", so no password is required',
     };
   }
-  yield* repeated(
-    table,
-    'accounts',
-    (account) => textOf(account, 'user'),
-    'the user stands above already; this entry replaces the earlier one',
-  );
+  yield* repeatedAccounts(table);
 }
-
-/** A password without a user name. */
-export const outboundWarnings: (table: TableNode) => Iterable<SettingsWarning> = passwordAlone;

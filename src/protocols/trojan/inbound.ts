@@ -1,25 +1,34 @@
-import { unmapIPv4 } from '../../net/addresses/address.ts';
 import type { BoundedReader } from '../../net/links/bounded-reader.ts';
 import { FramedPackets } from '../../net/links/framed-packets.ts';
 import type { Carrier } from '../../net/links/link.ts';
 import type { Steps } from '../../net/time/turns.ts';
 import type { Session } from '../../tracker/session.ts';
-import type { InboundContext, InboundHandler, Origin } from '../contract.ts';
+import type { InboundContext, InboundHandler } from '../contract.ts';
+import { readHandshake, type UserRequest } from '../inbounds/handshake.ts';
+import { RejectedClientError } from '../inbounds/rejected-client.ts';
 import { carryStream } from '../inbounds/serve-flows.ts';
-import { readHandshake } from '../inbounds/handshake.ts';
-import { RejectedClientError, logRejection } from '../inbounds/rejected-client.ts';
-import { accountsOf } from '../users/standing.ts';
+import { UsersByKey } from '../users/users-by-key.ts';
+import { trojanKey } from './key.ts';
 import { TrojanFraming } from './packet-framing.ts';
 import type { TrojanInboundSettings } from './settings.ts';
-import { UserTable, type AuthenticatedUser } from './users.ts';
-import { Command, KEY_BYTES, readRequestBody, REQUEST_LIMIT, type RequestBody } from './wire.ts';
+import {
+  Command,
+  KEY_BYTES,
+  readTrojanRequest,
+  MAX_TROJAN_REQUEST,
+  type TrojanRequest,
+} from './wire.ts';
 
 /** A Trojan server on accepted carriers. It has no fallback: unauthenticated clients are closed. */
 export function* createTrojanInbound(
   settings: TrojanInboundSettings,
   context: InboundContext,
 ): Steps<InboundHandler> {
-  const users = yield* UserTable.of(settings.users);
+  const users = yield* UsersByKey.of(
+    settings.users,
+    ({ password }) => trojanKey(password),
+    ({ email }) => (email === '' ? undefined : email),
+  );
   return {
     accounts: users,
     serve: (carrier, session) => serve(users, context, carrier, session),
@@ -27,46 +36,37 @@ export function* createTrojanInbound(
 }
 
 async function serve(
-  users: UserTable,
+  users: UsersByKey,
   context: InboundContext,
-  { link, remote }: Carrier,
+  carrier: Carrier,
   session: Session,
 ): Promise<void> {
-  const { tag, clock, dispatcher } = context;
-  const source = remote && unmapIPv4(remote.host);
-  const options = {
-    clock,
-    limit: REQUEST_LIMIT,
+  const { request, origin } = await readHandshake(carrier, session, context, {
+    limit: MAX_TROJAN_REQUEST,
     protocol: 'Trojan',
-    onRejected: (error: unknown) => logRejection(error, context, source),
-  };
-  const { user, command, destination } = await readHandshake(link, options, (reader) =>
-    readRequest(reader, users),
-  );
-  const origin: Origin = {
-    inbound: tag,
-    source,
-    user: user.label,
-    session,
-    standing: accountsOf(context.memory).standing(user.credential),
-  };
+    read: (reader) => authenticate(reader, users),
+  });
+  const { command, destination } = request;
+  const { link } = carrier;
   switch (command) {
     case Command.connect:
       await carryStream(link, { origin, destination }, context);
       break;
-    case Command.associate:
-      await dispatcher.packets({ origin, client: new FramedPackets(link, new TrojanFraming()) });
+    case Command.associate: {
+      const client = new FramedPackets(link, new TrojanFraming());
+      await context.dispatcher.packets({ origin, client });
       break;
+    }
     default:
       command satisfies never;
   }
 }
 
-async function readRequest(
+async function authenticate(
   reader: BoundedReader,
-  users: UserTable,
-): Promise<RequestBody & { readonly user: AuthenticatedUser }> {
+  users: UsersByKey,
+): Promise<TrojanRequest & UserRequest> {
   const user = users.find(await reader.bytes(KEY_BYTES));
   if (!user) throw new RejectedClientError('trojan: invalid user');
-  return { user, ...(await readRequestBody(reader)) };
+  return { user, ...(await readTrojanRequest(reader)) };
 }

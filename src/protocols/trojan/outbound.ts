@@ -6,7 +6,7 @@ import type { ByteLink, PacketLink } from '../../net/links/link.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
 import { ClientFraming } from './packet-framing.ts';
 import type { TrojanOutboundSettings } from './settings.ts';
-import { keyOf } from './users.ts';
+import { trojanKey } from './key.ts';
 import { Command, encodeRequest } from './wire.ts';
 
 /** A Trojan client; host names travel as names. */
@@ -14,7 +14,7 @@ export function createTrojanOutbound(
   { password }: TrojanOutboundSettings,
   context: OutboundContext,
 ): Outbound {
-  const key = keyOf(password);
+  const key = trojanKey(password);
   return {
     async connect(destination: Endpoint, options: DialOptions): Promise<ByteLink> {
       const request = encodeRequest(key, Command.connect, destination);

@@ -1,8 +1,9 @@
 import { array, secret, str } from '../../schema/decoder.ts';
 import type { TableNode } from '../../schema/node.ts';
 import { fallback, struct } from '../../schema/struct.ts';
+import { textAt } from '../../schema/table-values.ts';
 import type { SettingsWarning } from '../protocol.ts';
-import { repeated, textOf } from '../settings-warnings.ts';
+import { repeated } from '../users/account-settings.ts';
 
 export interface TrojanUser {
   readonly password: string;
@@ -49,6 +50,6 @@ export const inboundWarnings = (table: TableNode): Iterable<SettingsWarning> =>
   repeated(
     table,
     'users',
-    (user) => textOf(user, 'password'),
+    (user) => textAt(user, 'password'),
     'a user above has the same password; this entry replaces the earlier one',
   );

@@ -21,7 +21,7 @@ export const KEY_BYTES = 56;
 export const CRLF: Uint8Array = Uint8Array.of(0x0d, 0x0a);
 
 /** The longest request: a key, a name of 255 bytes, and the fields around them. */
-export const REQUEST_LIMIT = 512;
+export const MAX_TROJAN_REQUEST = 512;
 
 /** A request; `undefined` when the host does not fit into one. */
 export function encodeRequest(
@@ -34,7 +34,7 @@ export function encodeRequest(
 }
 
 /** What follows the key of a request. */
-export interface RequestBody {
+export interface TrojanRequest {
   readonly command: Command;
   readonly destination: Endpoint;
 }
@@ -43,7 +43,7 @@ export interface RequestBody {
  * Reads a request after its key.
  * @throws {ProtocolError} when it is malformed.
  */
-export async function readRequestBody(reader: BoundedReader): Promise<RequestBody> {
+export async function readTrojanRequest(reader: BoundedReader): Promise<TrojanRequest> {
   await readCrlf(reader);
   const command = await reader.byte();
   if (command !== Command.connect && command !== Command.associate) {

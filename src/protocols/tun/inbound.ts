@@ -24,10 +24,10 @@ import type {
   SessionServer,
 } from '../contract.ts';
 import { LogLimiter } from '../inbounds/log-limiter.ts';
+import { SessionListenerBase } from '../inbounds/session-listener-base.ts';
 import type { ByteLink, PacketLink } from '../../net/links/link.ts';
-import { broadcastAddresses } from './broadcast-addresses.ts';
 import { LocalResolver } from './local-resolver.ts';
-import { ResolverAddresses } from './resolver-addresses.ts';
+import { broadcastAddresses, ResolverAddresses } from './device-addresses.ts';
 import { coversDefaultRoute, resolverWarning } from './system-resolver.ts';
 import type { TunSettings } from './settings.ts';
 
@@ -132,7 +132,7 @@ export class TunServer implements SessionServer {
 }
 
 /** A device, and the flows of the programs whose packets come by it. */
-class TunListener implements SessionListener {
+class TunListener extends SessionListenerBase<TunServer> {
   readonly address: string;
   readonly endpoint = undefined;
   readonly closed: Promise<void>;
@@ -140,27 +140,23 @@ class TunListener implements SessionListener {
   readonly #random: RandomSource;
   readonly #limited: LogLimiter;
   readonly #resolver: LocalResolver;
-  #server: TunServer;
-  #book: SessionBook;
-  /** From `serve` on. */
+  /** `undefined` before `serve`. */
   #stack: Netstack | undefined;
-  #state: 'bound' | 'serving' | 'retired' | 'kept' | 'released' = 'bound';
   #flows = 0;
 
   constructor(device: PacketDevice, random: RandomSource, server: TunServer, book: SessionBook) {
+    super(TunServer, server, book);
     this.#device = device;
     this.#random = random;
-    this.#server = server;
-    this.#book = book;
     this.#limited = new LogLimiter(server.context.clock);
     this.address = device.name;
     this.#resolver = new LocalResolver({
       takes: (network) =>
-        this.#state === 'serving' && (network === 'tcp' || this.#server.settings.udp !== undefined),
+        this.isServing && (network === 'tcp' || this.server.settings.udp !== undefined),
       onConnection: (source, destination, link) => this.#serveQueries(source, destination, link),
       onAssociation: (source, link) => this.#serveAssociation(source, link),
       onUnbound: (where, reason) => {
-        const { log, tag } = this.#server.context;
+        const { log, tag } = this.server.context;
         log.warn(
           `inbound ${tag}: programs of this host are not answered at ${where}, only at the other addresses of its subnet: ${reason}`,
           { inbound: tag, error: reason },
@@ -168,10 +164,9 @@ class TunListener implements SessionListener {
       },
     });
     this.closed = device.closed.then((cause) => {
+      if (!this.markReleased()) return;
       this.#resolver.close();
-      if (this.#state === 'released') return;
-      this.#state = 'released';
-      const { log, tag } = this.#server.context;
+      const { log, tag } = this.server.context;
       log.error(`inbound ${tag}: the device ${this.address} has failed: ${cause?.message}`, {
         inbound: tag,
         error: cause?.message,
@@ -181,66 +176,54 @@ class TunListener implements SessionListener {
 
   /** Takes what programs of this host ask at the device's own addresses, from `serve` on. */
   bindResolver(sockets: Pick<Sockets, 'listen' | 'bindUdp'>): Promise<void> {
-    return this.#resolver.bind(sockets, this.#server.settings.addresses);
+    return this.#resolver.bind(sockets, this.server.settings.addresses);
   }
 
-  serve(): void {
-    if (this.#state !== 'bound') return;
-    this.#state = 'serving';
-    const { clock, log } = this.#server.context;
+  protected get isIdle(): boolean {
+    return this.#flows === 0;
+  }
+
+  protected onServe(): void {
+    const { clock, log } = this.server.context;
     this.#stack = new Netstack({
       device: this.#device,
       clock,
       random: this.#random,
       addresses: 'any',
-      maxBacklog: this.#server.maxBacklog,
-      broadcasts: broadcastAddresses(this.#server.settings.addresses),
+      maxBacklog: this.server.maxBacklog,
+      broadcasts: broadcastAddresses(this.server.settings.addresses),
       handlers: {
         onConnection: (request) => void this.#onConnection(request),
         onAssociation: (request) => void this.#onAssociation(request),
       },
       // The path to the device's programs is this machine, or its own network.
       isPaced: false,
-      settings: stackSettings(this.#server.settings),
+      settings: stackSettings(this.server.settings),
       trace: log.enabled('debug') ? this.#trace : undefined,
     });
     // Beside the start, and once for a device: the routes are those of all devices by now.
-    void this.#server.checkSystemResolver();
+    void this.server.checkSystemResolver();
   }
 
-  swap(next: SessionServer, sessions: SessionBook): void {
-    if (!(next instanceof TunServer)) throw new TypeError('a server of another protocol');
-    this.#server = next;
-    this.#book = sessions;
-    if (this.#stack) this.#stack.settings = stackSettings(next.settings);
-    if (this.#state === 'kept' || this.#state === 'retired') this.#state = 'serving';
+  protected onSwap(): void {
+    if (this.#stack) this.#stack.settings = stackSettings(this.server.settings);
   }
 
-  retire(): void {
-    if (this.#state === 'released') return;
-    this.#state = 'retired';
-    this.#releaseIfIdle();
-  }
-
-  keep(): boolean {
-    if (this.#state === 'released') return false;
-    if (this.#state === 'retired') this.#state = 'kept';
-    return true;
-  }
-
-  destroy(cause: Error): void {
-    this.#release(cause);
+  protected onRelease(cause?: Error): void {
+    this.#resolver.close();
+    if (this.#stack) this.#stack.close(cause);
+    else this.#device.close();
   }
 
   async #onConnection(request: ConnectionRequest): Promise<void> {
     const { source, destination, link } = request;
-    if (this.#state !== 'serving') {
+    if (!this.isServing) {
       request.refuse('refused');
       return;
     }
-    const { context, resolver } = this.#server;
+    const { context, resolver } = this.server;
     const toResolver = resolver.has(destination);
-    if (!toResolver && !this.#server.hasRoomForDial) {
+    if (!toResolver && !this.server.hasRoomForDial) {
       // Its SYN is a request again when it is repeated.
       request.refuse('timeout');
       this.#report('descriptors');
@@ -265,7 +248,7 @@ class TunListener implements SessionListener {
   }
 
   async #onAssociation({ source, link }: AssociationRequest): Promise<void> {
-    if (this.#state !== 'serving') {
+    if (!this.isServing) {
       link.close();
       return;
     }
@@ -273,7 +256,7 @@ class TunListener implements SessionListener {
   }
 
   async #serveAssociation(source: Endpoint, link: PacketLink): Promise<void> {
-    const { context, resolver } = this.#server;
+    const { context, resolver } = this.server;
     const end = this.#hold((cause) => link.close(cause));
     try {
       await context.dispatcher.packets({
@@ -289,7 +272,7 @@ class TunListener implements SessionListener {
 
   /** A connection of a program of this host to the DNS service. Never rejects. */
   async #serveQueries(source: Endpoint, destination: Endpoint, link: ByteLink): Promise<void> {
-    const { context } = this.#server;
+    const { context } = this.server;
     const end = this.#hold((cause) => link.destroy(cause));
     try {
       await context.dispatcher.stream({
@@ -309,31 +292,19 @@ class TunListener implements SessionListener {
   }
 
   #originOf({ host }: Endpoint): Origin {
-    const { tag } = this.#server.context;
+    const { tag } = this.server.context;
     return { inbound: tag, source: host, user: undefined, session: undefined };
   }
 
   /** Counts a flow until the returned function is called. */
   #hold(destroy: (cause: Error) => void): () => void {
-    const release = this.#book.hold(destroy);
+    const release = this.book.hold(destroy);
     this.#flows++;
     return () => {
       this.#flows--;
       release();
-      this.#releaseIfIdle();
+      this.releaseIfIdle();
     };
-  }
-
-  #releaseIfIdle(): void {
-    if (this.#state === 'retired' && this.#flows === 0) this.#release();
-  }
-
-  #release(cause?: Error): void {
-    if (this.#state === 'released') return;
-    this.#state = 'released';
-    this.#resolver.close();
-    if (this.#stack) this.#stack.close(cause);
-    else this.#device.close();
   }
 
   readonly #trace: Trace = (event) => {
@@ -344,7 +315,7 @@ class TunListener implements SessionListener {
   #report(reason: keyof typeof REPORTED): void {
     const note = this.#limited.note(reason);
     if (!note) return;
-    const { context, settings } = this.#server;
+    const { context, settings } = this.server;
     const line = REPORTED[reason](settings);
     const more = note.suppressed > 0 ? ` (${note.suppressed} more since the last such line)` : '';
     context.log.debug(`inbound ${context.tag}: ${line}${more}`);

@@ -6,8 +6,17 @@ import type { ByteLink, Packet, PacketLink } from '../../net/links/link.ts';
 import { PacketQueue } from '../../net/links/packet-queue.ts';
 import { receiveAll } from '../../net/links/receive-all.ts';
 import type { AcceptedConnection, Sockets } from '../../net/sockets/sockets.ts';
-import { MOST_LOCAL_CLIENTS, MOST_LOCAL_CONNECTIONS } from './limits.ts';
-import { DNS_PORT } from './resolver-addresses.ts';
+import { DNS_PORT } from './device-addresses.ts';
+
+/**
+ * Programs of this host, by address and port, whose datagrams to the DNS service at a device's own
+ * address are served at one time, about 2 KB each. At the limit the one that has asked least recently
+ * is dropped, and its program asks again.
+ */
+export const MOST_LOCAL_CLIENTS = 512;
+
+/** Connections of programs of this host to that service. At the limit the oldest one is closed. */
+export const MOST_LOCAL_CONNECTIONS = 128;
 
 /** Takes the clients of the sockets, as those whose packets come by the device. */
 export interface LocalClients {

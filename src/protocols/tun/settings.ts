@@ -20,7 +20,7 @@ import { DecodeError } from '../../schema/errors.ts';
 import type { TableNode } from '../../schema/node.ts';
 import { fallback, optional, struct } from '../../schema/struct.ts';
 import type { SettingsWarning } from '../protocol.ts';
-import { isZero, textOf, valueOf } from '../settings-warnings.ts';
+import { isZeroAt, textAt, valueAt } from '../../schema/table-values.ts';
 
 export interface TunSettings {
   /** `undefined` lets the kernel choose. Its length is checked when the device is created. */
@@ -131,18 +131,18 @@ export function* inboundWarnings(
 ): Generator<SettingsWarning> {
   const unusable = (key: string, message: string): SettingsWarning => ({
     id: 'setting-unusable',
-    span: valueOf(table, key)?.span ?? table.span,
+    span: valueAt(table, key)?.span ?? table.span,
     message,
   });
-  if (platform === 'linux' && Buffer.byteLength(textOf(table, 'name') ?? '') > LONGEST_NAME) {
+  if (platform === 'linux' && Buffer.byteLength(textAt(table, 'name') ?? '') > LONGEST_NAME) {
     yield unusable(
       'name',
       `name has more than ${LONGEST_NAME} bytes: the device cannot be created`,
     );
   }
-  if (isZero(table, 'max_flows'))
+  if (isZeroAt(table, 'max_flows'))
     yield unusable('max_flows', 'with max_flows = 0 every flow is dropped');
-  if (isZero(table, 'udp_idle_timeout')) {
+  if (isZeroAt(table, 'udp_idle_timeout')) {
     const message = 'with udp_idle_timeout = 0 a UDP flow ends with its first datagram';
     yield unusable('udp_idle_timeout', message);
   }

@@ -1,6 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { Steps } from '../../net/time/turns.ts';
-import type { AcceptedAccounts } from './standing.ts';
+import type { AcceptedAccounts, AuthenticatedUser } from './standing.ts';
 
 /** A user name with its password, as the `accounts` of several inbounds have it. */
 export interface Account {
@@ -14,13 +14,6 @@ const keyOf = (user: Buffer): string => user.toString('latin1');
 
 /** Compared against when the user is unknown, so that this takes the time of a wrong password. */
 const NO_PASSWORD = Buffer.alloc(DIGEST_BYTES);
-
-/** A client that has sent the password of an account. */
-export interface AuthenticatedAccount {
-  readonly user: string;
-  /** What the server keeps of user name and password. */
-  readonly credential: string;
-}
 
 /** The accounts of an inbound. Of a repeated user the last entry counts. */
 export class AccountTable implements AcceptedAccounts {
@@ -41,13 +34,13 @@ export class AccountTable implements AcceptedAccounts {
    * Compares byte for byte, the password in constant time.
    * @returns `undefined` when the user is unknown or the password is wrong.
    */
-  authenticate(user: Buffer, pass: Buffer): AuthenticatedAccount | undefined {
+  authenticate(user: Buffer, pass: Buffer): AuthenticatedUser | undefined {
     const key = keyOf(user);
     const account = this.#accounts.get(key);
     const sent = digest(pass);
     const matches = timingSafeEqual(sent, account?.pass ?? NO_PASSWORD);
     if (!matches || !account) return undefined;
-    return { user: account.user, credential: sent.toString('latin1') + key };
+    return { label: account.user, credential: sent.toString('latin1') + key };
   }
 
   accepts(credential: string): boolean {

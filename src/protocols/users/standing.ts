@@ -15,10 +15,19 @@ export interface AcceptedAccounts {
 /** The accounts of an inbound that is gone, or that has none. */
 export const NO_ACCOUNTS: AcceptedAccounts = { accepts: () => false };
 
+/** The user that a client's first message has authenticated. */
+export interface AuthenticatedUser {
+  /** Label of the user's flows; `undefined` for a user without a name. */
+  readonly label: string | undefined;
+  /** What the server keeps of what the client sent, as `AcceptedAccounts` takes it. */
+  readonly credential: string;
+}
+
 const OPEN = '';
 
-/** An inbound that authenticates no client: all of them have one account. */
-export const OPEN_TO_ALL: AcceptedAccounts & { readonly credential: string } = {
+/** The accounts, and the user of every client, of an inbound without authentication. */
+export const OPEN_TO_ALL: AcceptedAccounts & AuthenticatedUser = {
+  label: undefined,
   credential: OPEN,
   accepts: (credential) => credential === OPEN,
 };

@@ -1,4 +1,8 @@
 import { converted, secret, type Decoder } from '../../schema/decoder.ts';
+import type { TableNode } from '../../schema/node.ts';
+import { textAt } from '../../schema/table-values.ts';
+import type { SettingsWarning } from '../protocol.ts';
+import { repeated } from './account-settings.ts';
 
 const SIMPLE = /^[0-9a-f]{32}$/i;
 const HYPHENATED = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -28,3 +32,12 @@ export const uuid: Decoder<string> = converted(secret, (text, reject) => {
   if (digits === undefined) throw reject('invalid uuid', UUID_HINT);
   return digits;
 });
+
+/** Warnings for users that repeat the id of an earlier one of `users`. */
+export const repeatedIds = (table: TableNode): Iterable<SettingsWarning> =>
+  repeated(
+    table,
+    'users',
+    (user) => parseUuid(textAt(user, 'id') ?? ''),
+    'a user above has the same id',
+  );

@@ -1,4 +1,3 @@
-import { unmapIPv4 } from '../../net/addresses/address.ts';
 import type { BoundedReader } from '../../net/links/bounded-reader.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import { FramedPackets } from '../../net/links/framed-packets.ts';
@@ -6,22 +5,22 @@ import { GreetingLink } from '../../net/links/greeting-link.ts';
 import type { Carrier } from '../../net/links/link.ts';
 import type { Steps } from '../../net/time/turns.ts';
 import type { Session } from '../../tracker/session.ts';
+import type { InboundContext, InboundHandler } from '../contract.ts';
+import { readHandshake, type UserRequest } from '../inbounds/handshake.ts';
+import { RejectedClientError } from '../inbounds/rejected-client.ts';
 import { carryStream, serveMux } from '../inbounds/serve-flows.ts';
-import type { InboundContext, InboundHandler, Origin } from '../contract.ts';
-import { readHandshake } from '../inbounds/handshake.ts';
-import { RejectedClientError, logRejection } from '../inbounds/rejected-client.ts';
-import { accountsOf } from '../users/standing.ts';
+import { UsersByKey } from '../users/users-by-key.ts';
+import { uuidBytes } from '../users/uuid.ts';
 import { VlessFraming } from './packet-framing.ts';
 import type { VlessInboundSettings } from './settings.ts';
-import { UserTable } from './users.ts';
 import {
-  RESPONSE_HEADER,
   Command,
   ID_BYTES,
-  readRequestBody,
-  REQUEST_LIMIT,
-  VERSION,
-  type RequestBody,
+  MAX_VLESS_REQUEST,
+  readVlessRequest,
+  RESPONSE_HEADER,
+  VLESS_VERSION,
+  type VlessRequest,
 } from './wire.ts';
 
 /** A VLESS server without flow on accepted carriers. Rejected clients get no response. */
@@ -29,7 +28,7 @@ export function* createVlessInbound(
   settings: VlessInboundSettings,
   context: InboundContext,
 ): Steps<InboundHandler> {
-  const users = yield* UserTable.of(settings.users);
+  const users = yield* UsersByKey.of(settings.users, ({ id }) => uuidBytes(id));
   return {
     accounts: users,
     serve: (carrier, session) => serve(users, context, carrier, session),
@@ -37,36 +36,23 @@ export function* createVlessInbound(
 }
 
 async function serve(
-  users: UserTable,
+  users: UsersByKey,
   context: InboundContext,
   carrier: Carrier,
   session: Session,
 ): Promise<void> {
-  const { clock } = context;
-  const source = carrier.remote && unmapIPv4(carrier.remote.host);
-  const options = {
-    clock,
-    limit: REQUEST_LIMIT,
+  const { request, origin } = await readHandshake(carrier, session, context, {
+    limit: MAX_VLESS_REQUEST,
     protocol: 'VLESS',
-    onRejected: (error: unknown) => logRejection(error, context, source),
-  };
-  const request = await readHandshake(carrier.link, options, (reader) =>
-    readRequest(reader, users),
-  );
-  const origin: Origin = {
-    inbound: context.tag,
-    source,
-    user: undefined,
-    session,
-    standing: accountsOf(context.memory).standing(request.credential),
-  };
+    read: (reader) => authenticate(reader, users),
+  });
   const link = new GreetingLink(carrier.link, RESPONSE_HEADER);
   switch (request.command) {
     case Command.tcp:
-      // The header says that the destination was reached, so it does not wait long for one that
-      // sends nothing.
+      // The header reports that the destination was reached, so it is sent soon even if the
+      // destination sends nothing.
       await carryStream(link, { origin, destination: request.destination }, context, () =>
-        link.greetSoon(clock),
+        link.greetSoon(context.clock),
       );
       break;
     case Command.udp: {
@@ -82,12 +68,12 @@ async function serve(
   }
 }
 
-async function readRequest(
+async function authenticate(
   reader: BoundedReader,
-  users: UserTable,
-): Promise<RequestBody & { readonly credential: string }> {
-  if ((await reader.byte()) !== VERSION) throw new ProtocolError('vless: unknown version');
-  const credential = users.find(await reader.bytes(ID_BYTES));
-  if (credential === undefined) throw new RejectedClientError('vless: invalid user');
-  return { credential, ...(await readRequestBody(reader)) };
+  users: UsersByKey,
+): Promise<VlessRequest & UserRequest> {
+  if ((await reader.byte()) !== VLESS_VERSION) throw new ProtocolError('vless: unknown version');
+  const user = users.find(await reader.bytes(ID_BYTES));
+  if (!user) throw new RejectedClientError('vless: invalid user');
+  return { user, ...(await readVlessRequest(reader)) };
 }

@@ -1,13 +1,8 @@
 import { defineProtocol } from '../protocol.ts';
 import { createVlessInbound } from './inbound.ts';
 import { createVlessOutbound } from './outbound.ts';
-import {
-  inboundSettings,
-  outboundSettings,
-  inboundWarnings,
-  inboundTable,
-  outboundTable,
-} from './settings.ts';
+import { inboundSettings, outboundSettings, inboundTable, outboundTable } from './settings.ts';
+import { repeatedIds } from '../users/uuid.ts';
 
 export const vless = defineProtocol({
   name: 'vless',
@@ -17,7 +12,7 @@ export const vless = defineProtocol({
     table: inboundTable,
     settings: inboundSettings,
     users: ({ users }) => users,
-    warnings: inboundWarnings,
+    warnings: repeatedIds,
     create: createVlessInbound,
   },
   outbound: {

@@ -1,7 +1,7 @@
 import { ByteQueue } from '../../collections/byte-queue.ts';
 import { ProtocolError, TruncatedError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/links/link.ts';
-import { VERSION } from './wire.ts';
+import { VLESS_VERSION } from './wire.ts';
 
 /** Version and length of the addons. */
 const HEAD_BYTES = 2;
@@ -56,7 +56,8 @@ export class ResponseLink implements ByteLink {
       }
       header.push(chunk);
       const head = header.peek(HEAD_BYTES);
-      if (head && head[0] !== VERSION) throw new ProtocolError('the server does not speak VLESS');
+      if (head && head[0] !== VLESS_VERSION)
+        throw new ProtocolError('the server does not speak VLESS');
       if (!head || !header.take(HEAD_BYTES + (head[1] ?? 0))) continue;
       this.#header = undefined;
       const payload = header.take(header.length);

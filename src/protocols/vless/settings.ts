@@ -1,9 +1,7 @@
 import { array } from '../../schema/decoder.ts';
 import type { TableNode } from '../../schema/node.ts';
 import { fallback, struct } from '../../schema/struct.ts';
-import { parseUuid, uuid } from '../users/uuid.ts';
-import type { SettingsWarning } from '../protocol.ts';
-import { repeated, textOf } from '../settings-warnings.ts';
+import { uuid } from '../users/uuid.ts';
 
 export interface VlessUser {
   /** The 32 lower-case hex digits of a UUID. */
@@ -39,12 +37,3 @@ export const outboundTable = struct(
 
 /** The `settings` of a VLESS outbound. @throws {DecodeError} */
 export const outboundSettings = (table: TableNode): VlessOutboundSettings => outboundTable(table);
-
-/** Users that are there twice. */
-export const inboundWarnings = (table: TableNode): Iterable<SettingsWarning> =>
-  repeated(
-    table,
-    'users',
-    (user) => parseUuid(textOf(user, 'id') ?? ''),
-    'a user above has the same id',
-  );

@@ -13,17 +13,17 @@ import { RejectedClientError } from '../inbounds/rejected-client.ts';
  * command and address, then payload; a response is version and addons, then payload.
  */
 
-export const VERSION = 0;
+export const VLESS_VERSION = 0;
 export const ID_BYTES = 16;
 
 export const Command = { tcp: 1, udp: 2, mux: 3 } as const;
 export type Command = (typeof Command)[keyof typeof Command];
 
 /** The longest request: addons and a name of 255 bytes each. */
-export const REQUEST_LIMIT = 1024;
+export const MAX_VLESS_REQUEST = 1024;
 
 /** What a server sends before the first payload: its version, no addons. */
-export const RESPONSE_HEADER: Uint8Array = Uint8Array.of(VERSION, 0);
+export const RESPONSE_HEADER: Uint8Array = Uint8Array.of(VLESS_VERSION, 0);
 
 /** A request without addons; `undefined` when the host does not fit into one. */
 export function encodeRequest(
@@ -32,11 +32,13 @@ export function encodeRequest(
   destination: Endpoint,
 ): Buffer | undefined {
   const address = encodeAddressField(destination, V2RAY_ADDRESS);
-  return address && Buffer.concat([Uint8Array.of(VERSION), id, Uint8Array.of(0, command), address]);
+  return (
+    address && Buffer.concat([Uint8Array.of(VLESS_VERSION), id, Uint8Array.of(0, command), address])
+  );
 }
 
 /** What follows the id of a request. */
-export type RequestBody =
+export type VlessRequest =
   | { readonly command: typeof Command.tcp | typeof Command.udp; readonly destination: Endpoint }
   | { readonly command: typeof Command.mux };
 
@@ -44,7 +46,7 @@ export type RequestBody =
  * Reads a request after its id.
  * @throws {ProtocolError} when it is malformed or asks for an unsupported feature.
  */
-export async function readRequestBody(reader: BoundedReader): Promise<RequestBody> {
+export async function readVlessRequest(reader: BoundedReader): Promise<VlessRequest> {
   const addons = await reader.bytes(await reader.byte());
   if (namesFlow(addons))
     throw new RejectedClientError(

@@ -2,20 +2,20 @@ import { unmapIPv4 } from '../../net/addresses/address.ts';
 import type { ByteLink, Carrier } from '../../net/links/link.ts';
 import type { Steps } from '../../net/time/turns.ts';
 import type { Session } from '../../tracker/session.ts';
-import { carryStream, serveMux } from '../inbounds/serve-flows.ts';
-import type { InboundContext, InboundHandler, Origin } from '../contract.ts';
+import { carryStream, originOf, serveMux } from '../inbounds/serve-flows.ts';
+import type { InboundContext, InboundHandler } from '../contract.ts';
 import { logRejection } from '../inbounds/rejected-client.ts';
-import { accountsOf, type AcceptedAccounts } from '../users/standing.ts';
-import { type BodyParts, BodyLink } from './body.ts';
-import { requestKeys, responseKeys, responseSecrets } from './body-keys.ts';
-import { ChunkOpener, ChunkSealer } from './chunks.ts';
-import { Datagrams } from './datagrams.ts';
-import { receiveRequest } from './request.ts';
+import type { AcceptedAccounts } from '../users/standing.ts';
+import { type BodyParts, BodyLink } from './body/body.ts';
+import { requestKeys, responseKeys, responseSecrets } from './body/body-keys.ts';
+import { BodyOpener, BodySealer } from './body/body-chunks.ts';
+import { BodyDatagrams } from './body/body-datagrams.ts';
+import { receiveRequest } from './header/request.ts';
 import { SystemRandomSource, type RandomSource } from '../../crypto/random-source.ts';
 import { type RequestHeader, Command } from './wire.ts';
-import { sealResponse } from './response.ts';
+import { sealResponse } from './header/response.ts';
 import type { VmessInboundSettings } from './settings.ts';
-import { UserTable } from './user-table.ts';
+import { VmessUsers } from './vmess-users.ts';
 
 /** A VMess server with AEAD headers on accepted carriers. */
 export function* createVmessInbound(
@@ -23,16 +23,16 @@ export function* createVmessInbound(
   context: InboundContext,
   random: RandomSource = new SystemRandomSource(),
 ): Steps<InboundHandler> {
-  const users = yield* UserTable.of(settings.users, context);
+  const users = yield* VmessUsers.of(settings.users, context);
   return new VmessInbound(users, context, random);
 }
 
 class VmessInbound implements InboundHandler {
   readonly #context: InboundContext;
   readonly #random: RandomSource;
-  readonly #users: UserTable;
+  readonly #users: VmessUsers;
 
-  constructor(users: UserTable, context: InboundContext, random: RandomSource) {
+  constructor(users: VmessUsers, context: InboundContext, random: RandomSource) {
     this.#context = context;
     this.#random = random;
     this.#users = users;
@@ -43,7 +43,7 @@ class VmessInbound implements InboundHandler {
   }
 
   async serve({ link, remote }: Carrier, session: Session): Promise<void> {
-    const { tag: inbound, clock, dispatcher, memory } = this.#context;
+    const { clock, dispatcher } = this.#context;
     const source = remote && unmapIPv4(remote.host);
     let credential = '';
     const header = await receiveRequest(
@@ -57,17 +57,12 @@ class VmessInbound implements InboundHandler {
       (error) => logRejection(error, this.#context, source),
     );
     const { request } = header;
-    const origin: Origin = {
-      inbound,
-      source,
-      user: undefined, // an account has no name
-      session,
-      standing: accountsOf(memory).standing(credential),
-    };
+    const user = { label: undefined, credential }; // an account has no name
+    const origin = originOf(this.#context, source, session, user);
     const parts = this.#body(link, header);
     switch (request.command) {
       case Command.udp:
-        await dispatcher.packets({ origin, client: new Datagrams(parts, request.destination) });
+        await dispatcher.packets({ origin, client: new BodyDatagrams(parts, request.destination) });
         break;
       case Command.tcp:
         await carryStream(new BodyLink(parts), { ...request, origin }, this.#context);
@@ -84,8 +79,8 @@ class VmessInbound implements InboundHandler {
     const secrets = responseSecrets(header);
     return {
       carrier,
-      decoder: new ChunkOpener(requestKeys(header)),
-      sealer: new ChunkSealer(responseKeys(header, secrets), this.#random),
+      decoder: new BodyOpener(requestKeys(header)),
+      sealer: new BodySealer(responseKeys(header, secrets), this.#random),
       preface: sealResponse(header, secrets),
     };
   }

@@ -1,13 +1,8 @@
 import { defineProtocol } from '../protocol.ts';
 import { createVmessInbound } from './inbound.ts';
-import { createVmessOutbound } from './outbound.ts';
-import {
-  inboundSettings,
-  outboundSettings,
-  inboundWarnings,
-  inboundTable,
-  outboundTable,
-} from './settings.ts';
+import { VmessOutbound } from './outbound.ts';
+import { inboundSettings, outboundSettings, inboundTable, outboundTable } from './settings.ts';
+import { repeatedIds } from '../users/uuid.ts';
 
 export const vmess = defineProtocol({
   name: 'vmess',
@@ -17,7 +12,7 @@ export const vmess = defineProtocol({
     table: inboundTable,
     settings: inboundSettings,
     users: ({ users }) => users,
-    warnings: inboundWarnings,
+    warnings: repeatedIds,
     create: (settings, context) => createVmessInbound(settings, context),
   },
   outbound: {
@@ -25,6 +20,6 @@ export const vmess = defineProtocol({
     table: outboundTable,
     upstream: true,
     settings: outboundSettings,
-    create: (settings, context) => createVmessOutbound(settings, context),
+    create: (settings, context) => new VmessOutbound(settings, context),
   },
 });

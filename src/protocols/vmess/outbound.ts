@@ -4,16 +4,16 @@ import { FIRST_PAYLOAD_MS } from '../../net/time/time-limits.ts';
 import type { ByteLink, PacketLink } from '../../net/links/link.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
 import { DestinationLinks } from '../outbounds/destination-links.ts';
-import { type BodyParts, BodyLink } from './body.ts';
-import { requestKeys } from './body-keys.ts';
-import { ChunkSealer } from './chunks.ts';
-import { Datagrams } from './datagrams.ts';
+import { type BodyParts, BodyLink } from './body/body.ts';
+import { requestKeys } from './body/body-keys.ts';
+import { BodySealer } from './body/body-chunks.ts';
+import { BodyDatagrams } from './body/body-datagrams.ts';
 import { SystemRandomSource, type RandomSource } from '../../crypto/random-source.ts';
-import { RequestSealer } from './request.ts';
+import { RequestSealer } from './header/request.ts';
 import { type RequestHeader, Command, KEY_LENGTH, Option, Security } from './wire.ts';
-import { ResponseDecoder } from './response.ts';
+import { ResponseDecoder } from './header/response.ts';
 import type { VmessOutboundSettings } from './settings.ts';
-import { userKey } from './auth-id.ts';
+import { userKey } from './header/auth-id.ts';
 
 /** What v2ray and Xray ask for. Sealed lengths are an option that some servers lack. */
 const OPTIONS = Option.chunkStream | Option.masking | Option.padding;
@@ -24,15 +24,7 @@ const SECURITIES = {
 } as const;
 
 /** A VMess client with AEAD headers; host names travel as names. */
-export function createVmessOutbound(
-  settings: VmessOutboundSettings,
-  context: OutboundContext,
-  random: RandomSource = new SystemRandomSource(),
-): Outbound {
-  return new VmessOutbound(settings, context, random);
-}
-
-class VmessOutbound implements Outbound {
+export class VmessOutbound implements Outbound {
   readonly suspect = 'an unknown id or a wrong clock';
   readonly #context: OutboundContext;
   readonly #random: RandomSource;
@@ -42,7 +34,7 @@ class VmessOutbound implements Outbound {
   constructor(
     { id, security }: VmessOutboundSettings,
     context: OutboundContext,
-    random: RandomSource,
+    random: RandomSource = new SystemRandomSource(),
   ) {
     this.#context = context;
     this.#random = random;
@@ -62,7 +54,7 @@ class VmessOutbound implements Outbound {
   associate({ signal }: DialOptions): Promise<PacketLink> {
     if (signal.aborted) return Promise.reject(abortedDial(signal, this.#context.server));
     const open = async (peer: Endpoint, options: DialOptions): Promise<PacketLink> =>
-      new Datagrams(await this.#open(Command.udp, peer, options), peer);
+      new BodyDatagrams(await this.#open(Command.udp, peer, options), peer);
     return Promise.resolve(new DestinationLinks(open, this.#context));
   }
 
@@ -94,7 +86,7 @@ class VmessOutbound implements Outbound {
     return {
       carrier,
       decoder: new ResponseDecoder(header),
-      sealer: new ChunkSealer(requestKeys(header), this.#random),
+      sealer: new BodySealer(requestKeys(header), this.#random),
       preface,
     };
   }

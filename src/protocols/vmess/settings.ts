@@ -11,8 +11,6 @@ import { PlainDecodeError } from '../../schema/errors.ts';
 import type { TableNode } from '../../schema/node.ts';
 import { fallback, struct } from '../../schema/struct.ts';
 import { parseUuid, UUID_HINT } from '../users/uuid.ts';
-import type { SettingsWarning } from '../protocol.ts';
-import { repeated, textOf } from '../settings-warnings.ts';
 
 export interface VmessUser {
   /** A UUID as `parseUuid` gives it. */
@@ -78,12 +76,3 @@ export function outboundSettings(table: TableNode): VmessOutboundSettings {
   const settings = outboundTable(table);
   return { id: uuidOf(settings.id), security: settings.security };
 }
-
-/** Users that are there twice. */
-export const inboundWarnings = (table: TableNode): Iterable<SettingsWarning> =>
-  repeated(
-    table,
-    'users',
-    (user) => parseUuid(textOf(user, 'id') ?? ''),
-    'a user above has the same id',
-  );

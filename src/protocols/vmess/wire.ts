@@ -11,7 +11,7 @@ import { RejectedClientError } from '../inbounds/rejected-client.ts';
  * The numbers of VMess (v2fly developer/protocols/vmess, Xray-core common/protocol/headers.go).
  */
 
-export const VERSION = 1;
+export const VMESS_VERSION = 1;
 
 /** What a client asks for. */
 export const Command = { tcp: 1, udp: 2, mux: 3 } as const;
@@ -72,10 +72,10 @@ const SUM_LENGTH = 4;
 const NONE = 5;
 
 /** Padding has its length in four bits. */
-export const MAX_PADDING = 15;
+export const MAX_HEADER_PADDING = 15;
 
 /** The longest header: a name of 255 bytes and all padding there can be. */
-export const MAX_HEADER = DESTINATION_AT + 4 + 255 + MAX_PADDING + SUM_LENGTH;
+export const MAX_HEADER = DESTINATION_AT + 4 + 255 + MAX_HEADER_PADDING + SUM_LENGTH;
 
 /**
  * Writes a header with `padding`, at most 15 bytes of it.
@@ -89,7 +89,7 @@ export function encodeRequest(header: RequestHeader, padding: Uint8Array): Buffe
       : encodeAddressField(request.destination, V2RAY_ADDRESS);
   if (!destination) return undefined;
   const bytes = Buffer.concat([
-    Buffer.of(VERSION),
+    Buffer.of(VMESS_VERSION),
     iv,
     key,
     Buffer.of(answer, options, (padding.length << 4) | security, 0, request.command),
@@ -106,7 +106,8 @@ export function encodeRequest(header: RequestHeader, padding: Uint8Array): Buffe
 export function decodeRequest(bytes: Buffer): RequestHeader {
   const end = bytes.length - SUM_LENGTH;
   if (end < DESTINATION_AT) throw new ProtocolError('the header of the VMess request is too short');
-  if (bytes[0] !== VERSION) throw new ProtocolError(`VMess version ${bytes[0]} is not supported`);
+  if (bytes[0] !== VMESS_VERSION)
+    throw new ProtocolError(`VMess version ${bytes[0]} is not supported`);
   if (bytes.readUInt32BE(end) !== fnv1a(bytes.subarray(0, end))) {
     throw new ProtocolError('the checksum of the VMess request is wrong');
   }

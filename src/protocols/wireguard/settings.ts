@@ -5,7 +5,7 @@ import { DecodeError } from '../../schema/errors.ts';
 import type { TableNode } from '../../schema/node.ts';
 import { fallback, optional, struct } from '../../schema/struct.ts';
 import type { SettingsWarning } from '../protocol.ts';
-import { textOf, valueOf } from '../settings-warnings.ts';
+import { textAt, valueAt } from '../../schema/table-values.ts';
 
 /** The three bytes behind the type of a message. */
 export type Reserved = readonly [number, number, number];
@@ -103,7 +103,7 @@ export function outboundSettings(table: TableNode): WireGuardSettings {
 
 /** Values that pass the check, and then no connection can be made with them. */
 export function* outboundWarnings(table: TableNode): Generator<SettingsWarning> {
-  const address = valueOf(table, 'address');
+  const address = valueAt(table, 'address');
   if (address?.kind === 'array' && address.items.length === 0) {
     yield {
       id: 'setting-unusable',
@@ -111,8 +111,8 @@ export function* outboundWarnings(table: TableNode): Generator<SettingsWarning> 
       message: 'address is empty: every connection fails',
     };
   }
-  const endpoint = valueOf(table, 'endpoint');
-  if (endpoint && textOf(table, 'endpoint')?.startsWith('[')) {
+  const endpoint = valueAt(table, 'endpoint');
+  if (endpoint && textAt(table, 'endpoint')?.startsWith('[')) {
     yield {
       id: 'setting-unusable',
       span: endpoint.span,

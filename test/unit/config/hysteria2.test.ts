@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Hysteria2InboundSettings } from '../../../src/protocols/hysteria2/settings.ts';
-import { restartReason } from '../../../src/protocols/hysteria2/client/restart-reason.ts';
+import { restartReason } from '../../../src/protocols/hysteria2/settings.ts';
 import { inboundProtocol } from '../../../src/protocols/registry.ts';
 import { TestAuthority } from '../../support/test-certificates.ts';
 import { fakeFiles, inbound, load, loadErrorOf, outbound } from './support.ts';

@@ -10,9 +10,9 @@ import { DestinationLinks } from '../../../src/protocols/outbounds/destination-l
 import { ResolvedPackets } from '../../../src/protocols/outbounds/resolved-packets.ts';
 import { TrojanFraming } from '../../../src/protocols/trojan/packet-framing.ts';
 import { VlessFraming } from '../../../src/protocols/vless/packet-framing.ts';
-import type { BodyKeys } from '../../../src/protocols/vmess/body-keys.ts';
-import { ChunkOpener, ChunkSealer } from '../../../src/protocols/vmess/chunks.ts';
-import { Datagrams } from '../../../src/protocols/vmess/datagrams.ts';
+import type { BodyKeys } from '../../../src/protocols/vmess/body/body-keys.ts';
+import { BodyOpener, BodySealer } from '../../../src/protocols/vmess/body/body-chunks.ts';
+import { BodyDatagrams } from '../../../src/protocols/vmess/body/body-datagrams.ts';
 import { silentLogger } from '../../../src/log/output.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { packetPair } from '../../support/packet-pair.ts';
@@ -86,11 +86,11 @@ const KINDS: readonly {
     name: 'VMess',
     shortest: 1,
     over: (carrier) =>
-      new Datagrams(
+      new BodyDatagrams(
         {
           carrier,
-          decoder: new ChunkOpener(KEYS),
-          sealer: new ChunkSealer(KEYS, new SystemRandomSource()),
+          decoder: new BodyOpener(KEYS),
+          sealer: new BodySealer(KEYS, new SystemRandomSource()),
           preface: new Uint8Array(0),
         },
         PEER,

@@ -1,7 +1,11 @@
 import type { ByteLink } from '../../../src/net/links/link.ts';
 import { linkPair } from '../../../src/net/links/memory-link.ts';
-import type { Outbound, OutboundContext, InboundContext } from '../../../src/protocols/contract.ts';
-import type { InboundHandler } from '../../../src/protocols/contract.ts';
+import type {
+  Outbound,
+  OutboundContext,
+  InboundContext,
+  InboundHandler,
+} from '../../../src/protocols/contract.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { silentLogger } from '../../../src/log/output.ts';
 import { inboundContext } from './inbound-context.ts';

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../../../net/time/clock.ts';
 import type { WireCounter } from '../../../net/links/link.ts';
-import { ASSOCIATION_SILENCE_MS, SILENCE_MS } from '../service-limits.ts';
+import { ASSOCIATION_SILENCE_MS, SILENCE_MS } from '../limits.ts';
 
 /**
  * Notices by its silence that the server of a connection has gone. A QUIC endpoint acknowledges

@@ -48,7 +48,7 @@ export function datagramsOf(
  * Joins the fragments of one session. Only its newest message is kept, as in the reference: a
  * fragment of another one discards it. Holds at most UDP_PAYLOAD_LIMIT bytes.
  */
-export class Reassembly {
+export class MessageReassembly {
   #packetId = 0;
   #parts: (Uint8Array | undefined)[] = [];
   #received = 0;

@@ -5,9 +5,9 @@ import { IdleTimer } from '../../../net/time/idle-timer.ts';
 import type { Packet, PacketLink } from '../../../net/links/link.ts';
 import { PacketQueue } from '../../../net/links/packet-queue.ts';
 import type { QuicConnection } from '../../../quic/contract.ts';
-import { datagramsOf, Reassembly } from './fragments.ts';
-import { ASSOCIATION_QUEUE } from '../service-limits.ts';
-import { decodeUdpMessage, LastAddress, parseAddress, type UdpMessage } from '../wire.ts';
+import { datagramsOf, MessageReassembly } from './fragments.ts';
+import { ASSOCIATION_QUEUE } from '../limits.ts';
+import { decodeUdpMessage, LastAddress, parseHostPort, type UdpMessage } from '../wire.ts';
 
 /** The connection of UDP sessions, as they need it. */
 export type DatagramChannel = Pick<QuicConnection, 'sendDatagram' | 'maxDatagramSize'>;
@@ -25,7 +25,7 @@ export class UdpSession implements PacketLink {
   readonly #onSent: (() => void) | undefined;
   readonly #resolveClosed: (cause: Error | undefined) => void;
   readonly #queue = new PacketQueue(ASSOCIATION_QUEUE);
-  readonly #reassembly = new Reassembly();
+  readonly #reassembly = new MessageReassembly();
   #idle: IdleTimer | undefined;
   /** The last address that was received, and the last one that was sent. */
   #from: { readonly text: string; readonly peer: Endpoint } | undefined;
@@ -122,7 +122,7 @@ export class UdpSession implements PacketLink {
 
   #peerOf(text: string): Endpoint | undefined {
     if (this.#from?.text === text) return this.#from.peer;
-    const peer = parseAddress(text);
+    const peer = parseHostPort(text);
     this.#from = peer && { text, peer };
     return peer;
   }

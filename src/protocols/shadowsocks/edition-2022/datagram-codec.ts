@@ -1,27 +1,21 @@
 import type { Opener } from '../../../crypto/aead/aead.ts';
-import { ReplayWindow } from '../../../crypto/replay/replay-window.ts';
 import type { Packet } from '../../../net/links/link.ts';
 import type { DatagramCodec } from '../packets.ts';
 import {
   DatagramSealer,
   hasSeparateHeader,
-  LONG_NONCE,
-  openBody,
-  packetIdOf,
-  readMessage,
-  REPLAY_WINDOW,
   SESSION_HEADER,
   SESSION_ID,
-  sessionOpener,
+  type MessageContext,
 } from './datagrams.ts';
 import { BlockCipher } from './identity.ts';
+import { openMerged, ReceivingSession, sessionOpener } from './receiving-session.ts';
 import type { SealingDeps } from './stream.ts';
 
 /** A session of the server, in which it sends responses. */
 interface ServerSession {
   readonly id: Buffer;
-  readonly opener: Opener;
-  readonly window: ReplayWindow;
+  readonly receiving: ReceivingSession;
   lastSeen: number;
 }
 
@@ -34,7 +28,7 @@ export class DatagramCodec2022 implements DatagramCodec {
   readonly #key: Uint8Array;
   readonly #sealer: DatagramSealer;
   readonly #cipher: BlockCipher | undefined;
-  /** Where sessions have no key of their own, one opener serves them all. */
+  /** The opener of all sessions, where they have no key of their own. */
   readonly #shared: Opener | undefined;
   #current: ServerSession | undefined;
   #old: ServerSession | undefined;
@@ -42,7 +36,7 @@ export class DatagramCodec2022 implements DatagramCodec {
   constructor(deps: SealingDeps, keys: readonly Uint8Array[]) {
     const separate = hasSeparateHeader(deps.method);
     this.#deps = deps;
-    this.#key = keys.at(-1) ?? new Uint8Array(0); // there is one at least
+    this.#key = keys.at(-1) ?? new Uint8Array(0); // there is at least one
     this.#sealer = new DatagramSealer(deps, keys);
     this.#cipher = separate ? new BlockCipher(this.#key) : undefined;
     this.#shared = separate
@@ -63,56 +57,42 @@ export class DatagramCodec2022 implements DatagramCodec {
   [Symbol.dispose](): void {
     this.#sealer[Symbol.dispose]();
     this.#shared?.[Symbol.dispose]();
-    this.#release(this.#current);
-    this.#release(this.#old);
+    this.#current?.receiving[Symbol.dispose]();
+    this.#old?.receiving[Symbol.dispose]();
   }
 
   #decodeSeparate(cipher: BlockCipher, datagram: Uint8Array): Packet | undefined {
     if (datagram.length < SESSION_HEADER) return undefined;
     const header = cipher.decrypt(datagram.subarray(0, SESSION_HEADER));
-    const known = this.#find(header);
-    if (!known && !this.#acceptsNew()) return undefined;
-    const session = known ?? this.#newSession(header);
-    const packet = this.#accept(session, header, () => {
-      const body = openBody(session.opener, header.subarray(4), datagram.subarray(SESSION_HEADER));
-      return body && { body, at: 0 };
-    });
-    if (!known && !packet) this.#release(session);
-    return packet;
+    const session = this.#find(header) ?? this.#newSession(header);
+    if (!session) return undefined;
+    const sealed = datagram.subarray(SESSION_HEADER);
+    const packet = session.receiving.openSeparate(header, sealed, this.#context);
+    return this.#settled(session, packet);
   }
 
   #decodeMerged(datagram: Uint8Array): Packet | undefined {
-    const opener = this.#shared;
-    if (!opener || datagram.length < LONG_NONCE) return undefined;
-    const nonce = datagram.subarray(0, LONG_NONCE);
-    const body = openBody(opener, nonce, datagram.subarray(LONG_NONCE));
-    if (!body || body.length < SESSION_HEADER) return undefined;
-    const header = body.subarray(0, SESSION_HEADER);
-    const known = this.#find(header);
-    if (!known && !this.#acceptsNew()) return undefined;
-    return this.#accept(known ?? this.#newSession(header), header, () => ({
-      body,
-      at: SESSION_HEADER,
-    }));
+    const plain = this.#shared && openMerged(this.#shared, datagram);
+    if (!plain) return undefined;
+    const session = this.#find(plain) ?? this.#newSession(plain);
+    return session && this.#settled(session, session.receiving.readMerged(plain, this.#context));
   }
 
-  #accept(
-    session: ServerSession,
-    header: Buffer,
-    open: () => { readonly body: Buffer; readonly at: number } | undefined,
-  ): Packet | undefined {
-    const id = packetIdOf(header);
-    if (id === undefined || !session.window.isNew(id)) return undefined;
-    const opened = open();
-    if (!opened) return undefined;
-    const { clock } = this.#deps;
-    const context = { wallMs: clock.wall(), clientSession: this.#sealer.session.id };
-    const packet = readMessage(opened.body, opened.at, context);
-    if (!packet) return undefined;
-    session.window.mark(id);
-    session.lastSeen = clock.now();
-    if (session !== this.#current && session !== this.#old) {
-      this.#release(this.#old);
+  /** What responses to this client are checked with. */
+  get #context(): MessageContext {
+    return { wallMs: this.#deps.clock.wall(), clientSession: this.#sealer.session.id };
+  }
+
+  /** Keeps a new session only with its first packet; it then replaces the old one. */
+  #settled(session: ServerSession, packet: Packet | undefined): Packet | undefined {
+    const isKnown = session === this.#current || session === this.#old;
+    if (!packet) {
+      if (!isKnown) session.receiving[Symbol.dispose]();
+      return undefined;
+    }
+    session.lastSeen = this.#deps.clock.now();
+    if (!isKnown) {
+      this.#old?.receiving[Symbol.dispose]();
       this.#old = this.#current;
       this.#current = session;
     }
@@ -125,17 +105,15 @@ export class DatagramCodec2022 implements DatagramCodec {
     return this.#old?.id.equals(id) ? this.#old : undefined;
   }
 
-  #acceptsNew(): boolean {
-    return !this.#old || this.#deps.clock.now() - this.#old.lastSeen >= OLD_SESSION_MS;
-  }
-
-  #newSession(header: Buffer): ServerSession {
+  /** `undefined` while both sessions are in use. */
+  #newSession(header: Buffer): ServerSession | undefined {
+    const { method, clock } = this.#deps;
+    if (this.#old && clock.now() - this.#old.lastSeen < OLD_SESSION_MS) return undefined;
     const id = Buffer.from(header.subarray(0, SESSION_ID));
-    const opener = this.#shared ?? sessionOpener(this.#deps.method, this.#key, id);
-    return { id, opener, window: new ReplayWindow(REPLAY_WINDOW), lastSeen: 0 };
-  }
-
-  #release(session: ServerSession | undefined): void {
-    if (session && session.opener !== this.#shared) session.opener[Symbol.dispose]();
+    return {
+      id,
+      receiving: new ReceivingSession(method, this.#key, id, this.#shared),
+      lastSeen: 0,
+    };
   }
 }

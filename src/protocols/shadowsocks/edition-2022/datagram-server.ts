@@ -1,5 +1,4 @@
 import type { Opener } from '../../../crypto/aead/aead.ts';
-import { ReplayWindow } from '../../../crypto/replay/replay-window.ts';
 import type { Packet, ReplyPath } from '../../../net/links/link.ts';
 import type { DatagramServer, DatagramSessions } from '../../contract.ts';
 import {
@@ -8,42 +7,26 @@ import {
   type DatagramServerDeps,
 } from '../association-table.ts';
 import type { ResponseSealer } from '../client-association.ts';
-import type { User } from '../user-table.ts';
-import {
-  DatagramSealer,
-  hasSeparateHeader,
-  LONG_NONCE,
-  openBody,
-  packetIdOf,
-  readMessage,
-  REPLAY_WINDOW,
-  SESSION_HEADER,
-  SESSION_ID,
-  sessionOpener,
-} from './datagrams.ts';
+import type { KeyedUser } from '../shadowsocks-users.ts';
+import { DatagramSealer, hasSeparateHeader, SESSION_HEADER, SESSION_ID } from './datagrams.ts';
 import { BlockCipher, xor } from './identity.ts';
+import { openMerged, ReceivingSession, sessionOpener } from './receiving-session.ts';
 
-/** What is kept of a client's session. */
-interface ClientSession {
-  readonly opener: Opener;
-  readonly window: ReplayWindow;
-}
-
-/** A datagram whose header has identified user and session; its body has not been opened. */
+/** A datagram whose header has identified user and session. */
 interface IdentifiedDatagram {
-  readonly user: User;
-  /** Session and packet id. */
+  readonly user: KeyedUser;
+  /** Session id and packet id. */
   readonly header: Buffer;
-  /** Opens the body with the opener of its session; the message begins at `at`. */
-  readonly open: (opener: Opener) => { readonly body: Buffer; readonly at: number } | undefined;
+  /** The body, which has yet to be opened; `undefined` in the construction without a separate header. */
+  readonly sealed: Uint8Array | undefined;
 }
 
 /** The datagrams of a SIP022 inbound: one association for each session of a client. */
 export class DatagramServer2022 implements DatagramServer {
   readonly #deps: DatagramServerDeps;
-  readonly #associations: AssociationTable<ClientSession>;
+  readonly #associations: AssociationTable<ReceivingSession>;
   readonly #cipher: BlockCipher | undefined;
-  /** Where sessions have no key of their own, one opener serves them all. */
+  /** The opener of all sessions, where they have no key of their own. */
   readonly #shared: Opener | undefined;
 
   constructor(deps: DatagramServerDeps, sessions: DatagramSessions) {
@@ -51,7 +34,7 @@ export class DatagramServer2022 implements DatagramServer {
     this.#associations = new AssociationTable(deps, sessions, deps.users.all.length);
     const { method, all, identityCipher } = deps.users;
     const [single] = all;
-    if (!single) return; // an inbound has one user at least
+    if (!single) return; // an inbound has at least one user
     if (hasSeparateHeader(method)) this.#cipher = identityCipher ?? new BlockCipher(single.key);
     else this.#shared = sessionOpener(method, single.key, single.key);
   }
@@ -63,15 +46,12 @@ export class DatagramServer2022 implements DatagramServer {
     const key = `${user.index} ${header.toString('latin1', 0, SESSION_ID)}`;
     const entry = this.#associations.find(key);
     if (known && !entry) return false;
-    const id = packetIdOf(header);
     const session = entry?.state ?? this.#newSession(user, header);
-    const packet =
-      id !== undefined && session.window.isNew(id) ? this.#open(datagram, session) : undefined;
-    if (id === undefined || !packet) {
-      if (!entry) this.#release(session);
+    const packet = this.#open(datagram, session);
+    if (!packet) {
+      if (!entry) session[Symbol.dispose]();
       return entry !== undefined;
     }
-    session.window.mark(id);
     const { association } = entry ?? this.#associate(key, datagram, peer, session);
     association.deliver(packet, data.length, peer, replyPath);
     return true;
@@ -87,45 +67,33 @@ export class DatagramServer2022 implements DatagramServer {
           xor(users.identityCipher.decrypt(data.subarray(SESSION_HEADER, at)), header),
         )
       : users.all[0];
-    if (!user) return undefined;
-    const open = (opener: Opener) => {
-      const body = openBody(opener, header.subarray(4), data.subarray(at));
-      return body && { body, at: 0 };
-    };
-    return { user, header, open };
+    return user && { user, header, sealed: data.subarray(at) };
   }
 
   #readMerged(data: Uint8Array): IdentifiedDatagram | undefined {
     const [user] = this.#deps.users.all;
-    if (!user || !this.#shared || data.length < LONG_NONCE) return undefined;
-    const nonce = data.subarray(0, LONG_NONCE);
-    const body = openBody(this.#shared, nonce, data.subarray(LONG_NONCE));
-    if (!body || body.length < SESSION_HEADER) return undefined;
-    return {
-      user,
-      header: body.subarray(0, SESSION_HEADER),
-      open: () => ({ body, at: SESSION_HEADER }),
-    };
+    const plain = this.#shared && openMerged(this.#shared, data);
+    return user && plain && { user, header: plain, sealed: undefined };
   }
 
-  #open({ open }: IdentifiedDatagram, { opener }: ClientSession): Packet | undefined {
-    const opened = open(opener);
-    const wallMs = this.#deps.context.clock.wall();
-    return opened && readMessage(opened.body, opened.at, { wallMs, clientSession: undefined });
+  #open({ header, sealed }: IdentifiedDatagram, session: ReceivingSession): Packet | undefined {
+    const context = { wallMs: this.#deps.context.clock.wall(), clientSession: undefined };
+    return sealed
+      ? session.openSeparate(header, sealed, context)
+      : session.readMerged(header, context);
   }
 
-  #newSession({ key }: User, header: Buffer): ClientSession {
-    const opener =
-      this.#shared ?? sessionOpener(this.#deps.users.method, key, header.subarray(0, SESSION_ID));
-    return { opener, window: new ReplayWindow(REPLAY_WINDOW) };
+  #newSession({ key }: KeyedUser, header: Buffer): ReceivingSession {
+    const { method } = this.#deps.users;
+    return new ReceivingSession(method, key, header.subarray(0, SESSION_ID), this.#shared);
   }
 
   #associate(
     key: string,
     { user, header }: IdentifiedDatagram,
     peer: Packet['peer'],
-    session: ClientSession,
-  ): AssociationEntry<ClientSession> {
+    session: ReceivingSession,
+  ): AssociationEntry<ReceivingSession> {
     const { users, context, random } = this.#deps;
     const id = Buffer.from(header.subarray(0, SESSION_ID));
     const deps = { method: users.method, clock: context.clock, random };
@@ -134,13 +102,9 @@ export class DatagramServer2022 implements DatagramServer {
       seal: (packet) => sealer.seal(packet),
       [Symbol.dispose]: () => {
         sealer[Symbol.dispose]();
-        this.#release(session);
+        session[Symbol.dispose]();
       },
     };
     return this.#associations.open(key, user, peer, owned, session);
-  }
-
-  #release({ opener }: ClientSession): void {
-    if (opener !== this.#shared) opener[Symbol.dispose]();
   }
 }

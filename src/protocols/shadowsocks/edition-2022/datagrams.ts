@@ -1,10 +1,4 @@
-import {
-  createOpener,
-  createSealer,
-  TAG_LENGTH,
-  type Opener,
-  type Sealer,
-} from '../../../crypto/aead/aead.ts';
+import { createSealer, TAG_LENGTH, type Sealer } from '../../../crypto/aead/aead.ts';
 import type { RandomSource } from '../../../crypto/random-source.ts';
 import { ProtocolError } from '../../../net/errors.ts';
 import type { Packet } from '../../../net/links/link.ts';
@@ -25,17 +19,8 @@ export const SESSION_ID = 8;
 export const LONG_NONCE = 24;
 const STAMP = 1 + 8;
 const DNS_PORT = 53;
-/** Packets that may arrive late, counted back from the newest of their session. */
-export const REPLAY_WINDOW = 2048;
-
 /** Whether session id and packet id are a block of their own, encrypted with AES. */
 export const hasSeparateHeader = ({ aead }: Method): boolean => aead !== 'chacha20-poly1305';
-
-/** The id of a packet; `undefined` beyond the safe integers, which no session reaches. */
-export function packetIdOf(header: Buffer): number | undefined {
-  const high = header.readUInt32BE(SESSION_ID);
-  return high > 0x1f_ffff ? undefined : high * 2 ** 32 + header.readUInt32BE(SESSION_ID + 4);
-}
 
 /** The id of a session of our own and the numbering of its packets. */
 class SendingSession {
@@ -124,23 +109,6 @@ const sessionSealer = (method: Method, key: Uint8Array, session: Uint8Array): Se
   hasSeparateHeader(method)
     ? createSealer(method.aead, subkeyOf(method, key, session))
     : createSealer('xchacha20-poly1305', key);
-
-/** Opens the bodies of a session, which `sessionSealer` seals. */
-export const sessionOpener = (method: Method, key: Uint8Array, session: Uint8Array): Opener =>
-  hasSeparateHeader(method)
-    ? createOpener(method.aead, subkeyOf(method, key, session))
-    : createOpener('xchacha20-poly1305', key);
-
-/** Opens a body to a new buffer; `undefined` when it is not authentic. */
-export function openBody(
-  opener: Opener,
-  nonce: Uint8Array,
-  sealed: Uint8Array,
-): Buffer | undefined {
-  if (sealed.length < TAG_LENGTH) return undefined;
-  const plain = Buffer.allocUnsafe(sealed.length - TAG_LENGTH);
-  return opener.open(nonce, sealed, plain) ? plain : undefined;
-}
 
 /** Seals the datagrams of one session of our own. */
 export class DatagramSealer implements Disposable {

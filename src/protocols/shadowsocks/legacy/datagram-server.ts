@@ -8,7 +8,7 @@ import { AssociationTable, type DatagramServerDeps } from '../association-table.
 import type { ResponseSealer } from '../client-association.ts';
 import { AddressMemo, decodeAddressed } from '../packets.ts';
 import { saltsOf, type SaltFilter } from '../salts.ts';
-import type { User } from '../user-table.ts';
+import type { KeyedUser } from '../shadowsocks-users.ts';
 import { LegacyDatagrams } from './datagrams.ts';
 import { WaitingDatagrams, type Arrived } from './waiting-datagrams.ts';
 
@@ -19,8 +19,8 @@ const SEARCH_MS = 5_000;
 
 /** The datagrams of a SIP004 inbound: one association for each address and port of a client. */
 export class LegacyDatagramServer implements DatagramServer {
-  readonly #known: KnownUsers<User>;
-  readonly #search: UserSearch<User>;
+  readonly #known: KnownUsers<KeyedUser>;
+  readonly #search: UserSearch<KeyedUser>;
   readonly #clock: Clock;
   readonly #datagrams: LegacyDatagrams;
   readonly #salts: SaltFilter;
@@ -30,7 +30,7 @@ export class LegacyDatagramServer implements DatagramServer {
   readonly #waiting = new WaitingDatagrams();
   #retired = false;
 
-  constructor(deps: DatagramServerDeps, known: KnownUsers<User>, sessions: DatagramSessions) {
+  constructor(deps: DatagramServerDeps, known: KnownUsers<KeyedUser>, sessions: DatagramSessions) {
     const { users, context, random } = deps;
     const { clock, memory } = context;
     this.#known = known;
@@ -54,7 +54,7 @@ export class LegacyDatagramServer implements DatagramServer {
     // one that the user is known by.
     if (this.#isReplay(data)) return entry !== undefined;
     let plain: Uint8Array | undefined;
-    const fits = (user: User): boolean => {
+    const fits = (user: KeyedUser): boolean => {
       plain = this.#datagrams.open(user.key, data);
       return plain !== undefined;
     };
@@ -89,11 +89,11 @@ export class LegacyDatagramServer implements DatagramServer {
     if (!kept) return;
     const { data, peer } = kept.packet;
     let plain: Uint8Array | undefined;
-    const fits = (user: User): boolean => {
+    const fits = (user: KeyedUser): boolean => {
       plain = this.#datagrams.open(user.key, data);
       return plain !== undefined;
     };
-    let user: User | undefined;
+    let user: KeyedUser | undefined;
     using deadline = new Deadline(this.#clock, SEARCH_MS, 'the search for the user of a datagram');
     try {
       const waiting = { link: kept.replyPath, signal: deadline.signal };
@@ -108,7 +108,12 @@ export class LegacyDatagramServer implements DatagramServer {
   }
 
   /** Delivers the content of a datagram of that user; returns whether it has an association. */
-  #accept(client: string, user: User, plain: Uint8Array, { packet, replyPath }: Arrived): boolean {
+  #accept(
+    client: string,
+    user: KeyedUser,
+    plain: Uint8Array,
+    { packet, replyPath }: Arrived,
+  ): boolean {
     const { data, peer } = packet;
     let entry = this.#associations.find(client);
     const content = decodeAddressed(plain);
@@ -122,7 +127,7 @@ export class LegacyDatagramServer implements DatagramServer {
     return true;
   }
 
-  #sealerFor({ key }: User): ResponseSealer {
+  #sealerFor({ key }: KeyedUser): ResponseSealer {
     const memo = new AddressMemo();
     return {
       seal: ({ data, peer }) => {

@@ -10,12 +10,12 @@ import type { Method } from '../methods.ts';
 import { readAtLeast, type Request, type RequestReader } from '../request.ts';
 import type { SaltFilter } from '../salts.ts';
 import type { StreamOpener, StreamSealer } from '../stream-link.ts';
-import type { User } from '../user-table.ts';
+import type { KeyedUser } from '../shadowsocks-users.ts';
 
 /** How the user of a stream is found: by trial of the keys. */
 export interface UserTrial {
-  readonly known: KnownUsers<User>;
-  readonly search: UserSearch<User>;
+  readonly known: KnownUsers<KeyedUser>;
+  readonly search: UserSearch<KeyedUser>;
   /** The client's address. */
   readonly source: string | undefined;
 }
@@ -67,7 +67,7 @@ export async function readLegacyRequest(
 
 /** The user of a stream, and the key that the user's gives with the salt. */
 interface Found {
-  readonly user: User;
+  readonly user: KeyedUser;
   readonly subkey: Uint8Array;
 }
 
@@ -83,7 +83,7 @@ async function findUser(
   const out = Buffer.allocUnsafe(Math.max(0, sealed.length - TAG_LENGTH));
   using opener = createOpener(method.aead, new Uint8Array(method.keyLength));
   let subkey: Uint8Array = nonce;
-  const fits = (user: User): boolean => {
+  const fits = (user: KeyedUser): boolean => {
     subkey = subkeyOf(method, user.key, salt);
     opener.rekey(subkey);
     return opener.open(nonce, sealed, out);

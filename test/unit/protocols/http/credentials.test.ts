@@ -16,7 +16,7 @@ const accounts = atOnce(
 );
 
 const sent = (value: string): string | undefined =>
-  accountOf([field('Proxy-Authorization', value)], accounts)?.user;
+  accountOf([field('Proxy-Authorization', value)], accounts)?.label;
 const basic = (text: string): string => `Basic ${Buffer.from(text).toString('base64')}`;
 
 describe('proxy credentials', () => {

@@ -7,7 +7,7 @@ import type {
   DialledQuic,
   Reception,
   ServerEndpoint,
-} from '../../../../src/protocols/hysteria2/client/quic-endpoints.ts';
+} from '../../../../src/protocols/hysteria2/quic-endpoints.ts';
 import type {
   CloseReason,
   QuicConnection,

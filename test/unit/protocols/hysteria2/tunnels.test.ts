@@ -8,9 +8,8 @@ import { ATTEMPT_DELAY_MS } from '../../../../src/net/sockets/happy-eyeballs.ts'
 import { ATTEMPTS_AT_ONCE } from '../../../../src/net/sockets/repeated-dial.ts';
 import { DIAL_MS, HANDSHAKE_MS, SILENT_ATTEMPT_MS } from '../../../../src/net/time/time-limits.ts';
 import { AUTHENTICATED } from '../../../../src/protocols/hysteria2/authentication.ts';
-import { READER_LIMIT } from '../../../../src/protocols/hysteria2/limits.ts';
-import { MasqueradeSite } from '../../../../src/protocols/hysteria2/masquerade.ts';
 import {
+  READER_LIMIT,
   ASSOCIATION_QUEUE,
   ASSOCIATION_SILENCE_MS,
   SILENCE_MS,
@@ -21,7 +20,8 @@ import {
   MOST_WAITING_REQUESTS,
   ASSOCIATIONS_A_CONNECTION,
   MOST_ASSOCIATIONS,
-} from '../../../../src/protocols/hysteria2/service-limits.ts';
+} from '../../../../src/protocols/hysteria2/limits.ts';
+import { MasqueradeSite } from '../../../../src/protocols/hysteria2/server/masquerade.ts';
 import {
   encodeTcpRequest,
   encodeUdpMessage,

@@ -10,13 +10,14 @@ import {
   PADDING_LIMIT,
   READER_LIMIT,
 } from '../../../../src/protocols/hysteria2/limits.ts';
-import { padding, PADDING } from '../../../../src/protocols/hysteria2/padding.ts';
 import {
+  padding,
+  PADDING_RANGES,
   decodeUdpMessage,
   encodeTcpRequest,
   encodeTcpResponse,
   encodeUdpMessage,
-  parseAddress,
+  parseHostPort,
   readTcpRequest,
   readTcpResponse,
   udpHeaderSize,
@@ -256,18 +257,18 @@ for (const [address, endpoint] of [
   ['exa\ufffdmple.com:80', undefined],
 ] as const) {
   test(`the address ${JSON.stringify(address)} is ${endpoint ? 'read' : 'refused'}`, () => {
-    assert.deepEqual(parseAddress(address), endpoint);
+    assert.deepEqual(parseHostPort(address), endpoint);
   });
 }
 
 test('padding has letters and digits, and lengths over the whole range of the reference', () => {
-  const range = PADDING.tcpRequest;
+  const range = PADDING_RANGES.tcpRequest;
   const lengths = new Set<number>();
   for (let round = 0; round < 20_000; round++) lengths.add(padding(range, random).length);
   assert.equal(Math.min(...lengths), range.min);
   assert.equal(Math.max(...lengths), range.limit - 1);
-  assert.match(padding(PADDING.authentication, random).toString('latin1'), /^[A-Za-z0-9]+$/);
-  assert.deepEqual(PADDING, {
+  assert.match(padding(PADDING_RANGES.authentication, random).toString('latin1'), /^[A-Za-z0-9]+$/);
+  assert.deepEqual(PADDING_RANGES, {
     authentication: { min: 256, limit: 2048 },
     tcpRequest: { min: 64, limit: 512 },
     tcpResponse: { min: 128, limit: 1024 },

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AssociationTable } from '../../../../src/protocols/shadowsocks/association-table.ts';
 import type { DatagramCodec } from '../../../../src/protocols/shadowsocks/packets.ts';
-import type { User } from '../../../../src/protocols/shadowsocks/user-table.ts';
-import { Accounts } from '../../../../src/protocols/users/standing.ts';
+import type { KeyedUser } from '../../../../src/protocols/shadowsocks/shadowsocks-users.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { inboundContext } from '../inbound-context.ts';
 import { codec, FakeSessions, listening, text } from './datagram-harness.ts';
@@ -47,17 +46,22 @@ test('a user that opens more and more associations closes its own, not those of 
 
 function tableOf(users: number, limit: number) {
   const sessions = new FakeSessions();
-  const standingOf = () => new Accounts().standing('');
+  const credentialOf = () => '';
   const context = inboundContext('ss', {
     dispatcher: new EchoDispatcher(),
     clock: new ManualClock(),
   });
   return {
     sessions,
-    associations: new AssociationTable<undefined>({ context, standingOf }, sessions, users, limit),
+    associations: new AssociationTable<undefined>(
+      { context, credentialOf },
+      sessions,
+      users,
+      limit,
+    ),
   };
 }
-const userOf = (index: number): User => ({ index, key: Buffer.alloc(16), label: undefined });
+const userOf = (index: number): KeyedUser => ({ index, key: Buffer.alloc(16), label: undefined });
 
 test('few users have an equal share of the associations each', async () => {
   const { associations, sessions } = tableOf(2, 1024);

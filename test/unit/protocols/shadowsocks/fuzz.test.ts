@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { createSealer } from '../../../../src/crypto/aead/aead.ts';
-import { AEAD_SHAPES } from '../../../../src/crypto/aead/aead.ts';
+import { createSealer, AEAD_SHAPES } from '../../../../src/crypto/aead/aead.ts';
 import { ProtocolError } from '../../../../src/net/errors.ts';
 import { ChunkOpener, ChunkSealer } from '../../../../src/protocols/shadowsocks/chunks.ts';
 import { decodeAddressed } from '../../../../src/protocols/shadowsocks/packets.ts';

@@ -20,7 +20,7 @@ import type {
 } from '../../../../src/protocols/contract.ts';
 import { createShadowsocksInbound } from '../../../../src/protocols/shadowsocks/inbound.ts';
 import { METHODS, type MethodName } from '../../../../src/protocols/shadowsocks/methods.ts';
-import { createShadowsocksOutbound } from '../../../../src/protocols/shadowsocks/outbound.ts';
+import { ShadowsocksOutbound } from '../../../../src/protocols/shadowsocks/outbound.ts';
 import type { ShadowsocksInboundSettings } from '../../../../src/protocols/shadowsocks/settings.ts';
 import type { Session } from '../../../../src/tracker/session.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
@@ -163,7 +163,7 @@ export function client(
 ): Client {
   const clock = new ManualClock();
   const dialled: ByteLink[] = [];
-  const outbound = createShadowsocksOutbound(
+  const outbound = new ShadowsocksOutbound(
     { method, keys },
     {
       tag: 'out',

@@ -13,7 +13,7 @@ import type {
   StreamRequest,
 } from '../../../../src/protocols/contract.ts';
 import { createSocksInbound } from '../../../../src/protocols/socks/inbound.ts';
-import { createSocksOutbound } from '../../../../src/protocols/socks/outbound.ts';
+import { SocksOutbound } from '../../../../src/protocols/socks/outbound.ts';
 import type {
   SocksInboundSettings,
   SocksOutboundSettings,
@@ -145,7 +145,7 @@ export function outbound(
   context: Partial<OutboundContext> = {},
 ): { readonly outbound: Outbound; readonly clock: ManualClock } {
   const clock = new ManualClock();
-  const made = createSocksOutbound(settings, {
+  const made = new SocksOutbound(settings, {
     tag: 'socks-out',
     family: 'auto',
     resolver: {

@@ -4,13 +4,12 @@ import * as fc from 'fast-check';
 import { atOnce } from '../../../../src/net/time/turns.ts';
 import { WeirError } from '../../../../src/errors.ts';
 import { DialError } from '../../../../src/net/errors.ts';
-import { FIRST_PAYLOAD_MS } from '../../../../src/net/time/time-limits.ts';
-import { HANDSHAKE_MS } from '../../../../src/net/time/time-limits.ts';
+import { FIRST_PAYLOAD_MS, HANDSHAKE_MS } from '../../../../src/net/time/time-limits.ts';
 import { createTrojanInbound } from '../../../../src/protocols/trojan/inbound.ts';
 import { createTrojanOutbound } from '../../../../src/protocols/trojan/outbound.ts';
 import { MAX_DATA, TrojanFraming } from '../../../../src/protocols/trojan/packet-framing.ts';
 import type { TrojanUser } from '../../../../src/protocols/trojan/settings.ts';
-import { keyOf } from '../../../../src/protocols/trojan/users.ts';
+import { trojanKey } from '../../../../src/protocols/trojan/key.ts';
 import { until } from '../../../conformance/packet-link.ts';
 import { chunksOf, cuts, nearly } from '../../../support/chunks.ts';
 import {
@@ -77,7 +76,7 @@ describe('a Trojan server', () => {
     for (const password of ['', 'ü€', 'x'.repeat(1000)]) {
       const fixture = server([{ password, email: password.slice(0, 3) }]);
       const { client, served } = connectTo(fixture);
-      await client.write(Buffer.concat([keyOf(password), CONNECT.subarray(56)]));
+      await client.write(Buffer.concat([trojanKey(password), CONNECT.subarray(56)]));
       await client.closeWrite();
       assert.equal(await served, undefined);
     }

@@ -7,8 +7,8 @@ import type { ListenOptions, Sockets, UdpSocket } from '../../../../src/net/sock
 import {
   MOST_LOCAL_CLIENTS,
   MOST_LOCAL_CONNECTIONS,
-} from '../../../../src/protocols/tun/limits.ts';
-import { LocalResolver } from '../../../../src/protocols/tun/local-resolver.ts';
+  LocalResolver,
+} from '../../../../src/protocols/tun/local-resolver.ts';
 import { packetPair } from '../../../support/packet-pair.ts';
 
 const ADDRESSES = [{ address: '172.19.0.1', prefix: 30 }];

@@ -4,22 +4,26 @@ import { atOnce } from '../../../../src/net/time/turns.ts';
 import { AccountTable, type Account } from '../../../../src/protocols/users/account-table.ts';
 import {
   Authenticator,
-  type Credentials,
+  type Hysteria2Credentials,
 } from '../../../../src/protocols/hysteria2/authentication.ts';
 import { InboundMemory } from '../../../../src/protocols/inbounds/inbound-memory.ts';
 import { createShadowsocksInbound } from '../../../../src/protocols/shadowsocks/inbound.ts';
 import type { ShadowsocksInboundSettings } from '../../../../src/protocols/shadowsocks/settings.ts';
-import { scopeOf, userIdOf, UserTable } from '../../../../src/protocols/shadowsocks/user-table.ts';
+import {
+  scopeOf,
+  ShadowsocksUsers,
+  userIdOf,
+} from '../../../../src/protocols/shadowsocks/shadowsocks-users.ts';
 import {
   Accounts,
   NO_ACCOUNTS,
   OPEN_TO_ALL,
   type AcceptedAccounts,
 } from '../../../../src/protocols/users/standing.ts';
-import { keyOf, UserTable as TrojanUsers } from '../../../../src/protocols/trojan/users.ts';
+import { trojanKey } from '../../../../src/protocols/trojan/key.ts';
+import { UsersByKey } from '../../../../src/protocols/users/users-by-key.ts';
 import { uuidBytes } from '../../../../src/protocols/users/uuid.ts';
-import { UserTable as VlessUsers } from '../../../../src/protocols/vless/users.ts';
-import { UserTable as VmessUsers } from '../../../../src/protocols/vmess/user-table.ts';
+import { VmessUsers } from '../../../../src/protocols/vmess/vmess-users.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { inboundContext } from '../inbound-context.ts';
 import { EchoDispatcher } from '../socks/harness.ts';
@@ -49,13 +53,14 @@ function ofAccounts(accounts: readonly Account[]): Change['before'] {
 }
 
 function ofTrojan(users: readonly { readonly password: string; readonly email: string }[]) {
-  const accepted = atOnce(TrojanUsers.of(users));
-  return { accepted, credential: accepted.find(keyOf(users[0]?.password ?? ''))?.credential ?? '' };
+  const accepted = atOnce(UsersByKey.of(users, ({ password }) => trojanKey(password)));
+  const first = accepted.find(trojanKey(users[0]?.password ?? ''));
+  return { accepted, credential: first?.credential ?? '' };
 }
 
 function ofVless(ids: readonly string[]): Change['before'] {
-  const accepted = atOnce(VlessUsers.of(ids.map((id) => ({ id }))));
-  return { accepted, credential: accepted.find(uuidBytes(ids[0] ?? '')) ?? '' };
+  const accepted = atOnce(UsersByKey.of(ids, uuidBytes));
+  return { accepted, credential: accepted.find(uuidBytes(ids[0] ?? ''))?.credential ?? '' };
 }
 
 function ofVmess(ids: readonly string[]): Change['before'] {
@@ -74,7 +79,7 @@ function ofShadowsocks(settings: ShadowsocksInboundSettings): Change['before'] {
     dispatcher: new EchoDispatcher(),
     clock: new ManualClock(),
   });
-  const table = atOnce(UserTable.of(settings, context.memory));
+  const table = atOnce(ShadowsocksUsers.of(settings, context.memory));
   const [first] = table.all;
   assert.ok(first);
   const { accounts } = atOnce(createShadowsocksInbound(settings, context));
@@ -82,7 +87,7 @@ function ofShadowsocks(settings: ShadowsocksInboundSettings): Change['before'] {
   return { accepted: accounts, credential: scopeOf(table) + userIdOf(first) };
 }
 
-function ofHysteria2(credentials: Credentials): Change['before'] {
+function ofHysteria2(credentials: Hysteria2Credentials): Change['before'] {
   const accepted = atOnce(Authenticator.of(credentials));
   const [first] = 'users' in credentials ? credentials.users : [];
   const sent = 'password' in credentials ? credentials.password : `${first?.user}:${first?.pass}`;
@@ -185,36 +190,42 @@ const CHANGES: readonly Change[] = [
     modern,
     false,
   ),
-  change<Credentials>('hysteria2: another label', ofHysteria2, labelled('a'), labelled('b'), true),
-  change<Credentials>(
+  change<Hysteria2Credentials>(
+    'hysteria2: another label',
+    ofHysteria2,
+    labelled('a'),
+    labelled('b'),
+    true,
+  ),
+  change<Hysteria2Credentials>(
     'hysteria2: the user in other letters',
     ofHysteria2,
     labelled('a'),
     { users: [{ ...ann, user: 'Ann', label: 'a' }] },
     true,
   ),
-  change<Credentials>(
+  change<Hysteria2Credentials>(
     'hysteria2: another password of the user',
     ofHysteria2,
     labelled('a'),
     { users: [{ ...ann, pass: 'y', label: 'a' }] },
     false,
   ),
-  change<Credentials>(
+  change<Hysteria2Credentials>(
     'hysteria2: another password',
     ofHysteria2,
     { password: 'a' },
     { password: 'b' },
     false,
   ),
-  change<Credentials>(
+  change<Hysteria2Credentials>(
     'hysteria2: users in place of a password',
     ofHysteria2,
     { password: 'ann:x' },
     labelled('a'),
     false,
   ),
-  change<Credentials>(
+  change<Hysteria2Credentials>(
     'hysteria2: a password in place of users',
     ofHysteria2,
     labelled('a'),

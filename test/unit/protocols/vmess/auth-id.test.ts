@@ -5,9 +5,13 @@ import { atOnce } from '../../../../src/net/time/turns.ts';
 import { ProtocolError } from '../../../../src/net/errors.ts';
 import { InboundMemory } from '../../../../src/protocols/inbounds/inbound-memory.ts';
 import { RejectedClientError } from '../../../../src/protocols/inbounds/rejected-client.ts';
-import { AuthIdMaker, AuthIdReader, userKey } from '../../../../src/protocols/vmess/auth-id.ts';
+import {
+  AuthIdMaker,
+  AuthIdReader,
+  userKey,
+} from '../../../../src/protocols/vmess/header/auth-id.ts';
 import { ReplayFilter } from '../../../../src/crypto/replay/replay-filter.ts';
-import { UserTable } from '../../../../src/protocols/vmess/user-table.ts';
+import { VmessUsers } from '../../../../src/protocols/vmess/vmess-users.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { ID, OTHER_ID } from './harness.ts';
 
@@ -50,7 +54,7 @@ describe('the table of users', () => {
   function table(ids: readonly string[], now = clock()) {
     const context = { clock: now, memory: new InboundMemory() };
     const list = ids.map((id) => ({ id }));
-    const users = atOnce(UserTable.of(list, context));
+    const users = atOnce(VmessUsers.of(list, context));
     return async (authId: Uint8Array): Promise<Uint8Array> => {
       const { key } = await users.identify(authId, '192.0.2.1', {
         link: { closed: new Promise(() => undefined) },

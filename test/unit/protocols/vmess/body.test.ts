@@ -9,13 +9,13 @@ import {
   responseKeys,
   type BodyKeys,
   type BodyTerms,
-} from '../../../../src/protocols/vmess/body-keys.ts';
-import { LengthReader, LengthWriter } from '../../../../src/protocols/vmess/chunk-lengths.ts';
+} from '../../../../src/protocols/vmess/body/body-keys.ts';
+import { LengthReader, LengthWriter } from '../../../../src/protocols/vmess/body/chunk-lengths.ts';
 import {
-  ChunkOpener,
-  ChunkSealer,
+  BodyOpener,
+  BodySealer,
   LONGEST_DATAGRAM,
-} from '../../../../src/protocols/vmess/chunks.ts';
+} from '../../../../src/protocols/vmess/body/body-chunks.ts';
 import { KnownRandom } from './harness.ts';
 
 const IV = Buffer.from('0123456789abcdef');
@@ -40,7 +40,7 @@ const nameOf = ({ options, security }: BodyTerms): string =>
 
 /** A whole body: payloads, and the end. */
 function sealed(keys: BodyKeys, payloads: readonly Uint8Array[]): Buffer {
-  using sealer = new ChunkSealer(keys, new KnownRandom());
+  using sealer = new BodySealer(keys, new KnownRandom());
   const chunks = payloads.map((payload) => sealer.stream(payload));
   return Buffer.concat([...chunks, sealer.end()]);
 }
@@ -50,7 +50,7 @@ function opened(
   keys: BodyKeys,
   pieces: readonly Uint8Array[],
 ): { payload: Buffer; ended: boolean; mayEnd: boolean; error: unknown } {
-  using opener = new ChunkOpener(keys);
+  using opener = new BodyOpener(keys);
   const got: Uint8Array[] = [];
   let error: unknown;
   try {
@@ -192,8 +192,8 @@ describe('a body', () => {
   test('has as many ends as datagrams', () => {
     for (const each of ALL) {
       const keys = requestKeys(each);
-      using sealer = new ChunkSealer(keys, new KnownRandom());
-      using opener = new ChunkOpener(keys);
+      using sealer = new BodySealer(keys, new KnownRandom());
+      using opener = new BodyOpener(keys);
       const sizes = [1, 1400, LONGEST_DATAGRAM, 2];
       const run = Buffer.concat(sizes.map((size) => sealer.datagram(Buffer.alloc(size, 1))));
       const ends: number[] = [];
@@ -209,7 +209,7 @@ describe('a body', () => {
   test('may end with its carrier between chunks, and nowhere else', () => {
     for (const each of ALL) {
       const keys = requestKeys(each);
-      using sealer = new ChunkSealer(keys, new KnownRandom());
+      using sealer = new BodySealer(keys, new KnownRandom());
       const chunk = sealer.stream(Buffer.from('hello'));
       for (let end = 0; end <= chunk.length; end++) {
         const { mayEnd } = opened(keys, [chunk.subarray(0, end)]);
@@ -220,7 +220,7 @@ describe('a body', () => {
 
   test('without the option of an end has none', () => {
     const keys = requestKeys(terms(0x04));
-    using sealer = new ChunkSealer(keys, new KnownRandom());
+    using sealer = new BodySealer(keys, new KnownRandom());
     assert.equal(sealer.end().length, 0);
     assert.deepEqual([...sealer.end(Buffer.of(9))], [9]);
     assert.equal(opened(keys, [sealer.stream(Buffer.of(1))]).payload.length, 1);

@@ -12,7 +12,7 @@ import type {
   StreamRequest,
 } from '../../../../src/protocols/contract.ts';
 import { createVmessInbound } from '../../../../src/protocols/vmess/inbound.ts';
-import { createVmessOutbound } from '../../../../src/protocols/vmess/outbound.ts';
+import { VmessOutbound } from '../../../../src/protocols/vmess/outbound.ts';
 import type { RandomSource } from '../../../../src/crypto/random-source.ts';
 import type { VmessSecurity } from '../../../../src/protocols/vmess/settings.ts';
 import type { Session } from '../../../../src/tracker/session.ts';
@@ -178,7 +178,7 @@ export function outbound(
     dial: async () => carrierOf(await dial()),
   };
   return {
-    outbound: createVmessOutbound({ id, security }, context, new KnownRandom(seed)),
+    outbound: new VmessOutbound({ id, security }, context, new KnownRandom(seed)),
     clock,
   };
 }

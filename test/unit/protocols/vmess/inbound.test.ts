@@ -7,13 +7,13 @@ import { WeirError } from '../../../../src/errors.ts';
 import { DialError, LinkClosedError, ProtocolError } from '../../../../src/net/errors.ts';
 import type { ByteLink } from '../../../../src/net/links/link.ts';
 import { SocketLink } from '../../../../src/net/sockets/node/socket-link.ts';
-import { requestKeys, responseKeys } from '../../../../src/protocols/vmess/body-keys.ts';
-import { ChunkOpener, ChunkSealer } from '../../../../src/protocols/vmess/chunks.ts';
+import { requestKeys, responseKeys } from '../../../../src/protocols/vmess/body/body-keys.ts';
+import { BodyOpener, BodySealer } from '../../../../src/protocols/vmess/body/body-chunks.ts';
 import { HANDSHAKE_MS } from '../../../../src/net/time/time-limits.ts';
-import { RequestSealer } from '../../../../src/protocols/vmess/request.ts';
+import { RequestSealer } from '../../../../src/protocols/vmess/header/request.ts';
 import type { RequestHeader } from '../../../../src/protocols/vmess/wire.ts';
-import { ResponseDecoder } from '../../../../src/protocols/vmess/response.ts';
-import { userKey } from '../../../../src/protocols/vmess/auth-id.ts';
+import { ResponseDecoder } from '../../../../src/protocols/vmess/header/response.ts';
+import { userKey } from '../../../../src/protocols/vmess/header/auth-id.ts';
 import {
   connectTo,
   ID,
@@ -42,7 +42,7 @@ interface Asked {
 class Client {
   readonly header: RequestHeader;
   readonly request: Buffer;
-  readonly sealer: ChunkSealer;
+  readonly sealer: BodySealer;
   readonly decoder: ResponseDecoder;
 
   constructor({ options = 0x0d, security = 3, request, id = ID, ...rest }: Asked = {}) {
@@ -58,7 +58,7 @@ class Client {
     const sealed = new RequestSealer(userKey(id), random).seal(this.header, rest.seconds ?? NOW);
     assert.ok(sealed);
     this.request = sealed;
-    this.sealer = new ChunkSealer(requestKeys(this.header), random);
+    this.sealer = new BodySealer(requestKeys(this.header), random);
     this.decoder = new ResponseDecoder(this.header);
   }
 
@@ -374,6 +374,6 @@ test('the answer of an inbound is that of the protocol', async () => {
   const bytes = await readAll(client);
   await served;
   // 18 bytes of length, 20 of header, then the body.
-  using opener = new ChunkOpener(responseKeys(peer.header));
+  using opener = new BodyOpener(responseKeys(peer.header));
   assert.equal(Buffer.from(opener.push(bytes.subarray(38))).toString(), 'hello');
 });

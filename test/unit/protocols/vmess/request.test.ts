@@ -10,12 +10,12 @@ import {
   requestBox,
   sealHeader,
   sealLength,
-} from '../../../../src/protocols/vmess/header-seal.ts';
+} from '../../../../src/protocols/vmess/header/header-seal.ts';
 import {
   MAX_REQUEST,
   readRequest,
   RequestSealer,
-} from '../../../../src/protocols/vmess/request.ts';
+} from '../../../../src/protocols/vmess/header/request.ts';
 import {
   decodeRequest,
   encodeRequest,
@@ -23,7 +23,7 @@ import {
   MAX_HEADER,
   type RequestHeader,
 } from '../../../../src/protocols/vmess/wire.ts';
-import { userKey } from '../../../../src/protocols/vmess/auth-id.ts';
+import { userKey } from '../../../../src/protocols/vmess/header/auth-id.ts';
 import { ID, KnownRandom } from './harness.ts';
 
 const KEY = userKey(ID);

@@ -6,14 +6,14 @@ import {
   responseKeys,
   responseSecrets,
   type BodyTerms,
-} from '../../../../src/protocols/vmess/body-keys.ts';
-import { ChunkSealer } from '../../../../src/protocols/vmess/chunks.ts';
+} from '../../../../src/protocols/vmess/body/body-keys.ts';
+import { BodySealer } from '../../../../src/protocols/vmess/body/body-chunks.ts';
 import {
   responseBox,
   sealHeader,
   sealLength,
-} from '../../../../src/protocols/vmess/header-seal.ts';
-import { ResponseDecoder, sealResponse } from '../../../../src/protocols/vmess/response.ts';
+} from '../../../../src/protocols/vmess/header/header-seal.ts';
+import { ResponseDecoder, sealResponse } from '../../../../src/protocols/vmess/header/response.ts';
 import { KnownRandom } from './harness.ts';
 
 const TERMS: BodyTerms & { readonly answer: number } = {
@@ -25,7 +25,7 @@ const TERMS: BodyTerms & { readonly answer: number } = {
 };
 
 function body(text: string): Buffer {
-  using sealer = new ChunkSealer(responseKeys(TERMS), new KnownRandom());
+  using sealer = new BodySealer(responseKeys(TERMS), new KnownRandom());
   return Buffer.concat([sealer.stream(Buffer.from(text)), sealer.end()]);
 }
 

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { datagramsOf, Reassembly } from '../../../../../src/protocols/hysteria2/udp/fragments.ts';
+import {
+  datagramsOf,
+  MessageReassembly,
+} from '../../../../../src/protocols/hysteria2/udp/fragments.ts';
 import { UDP_PAYLOAD_LIMIT } from '../../../../../src/protocols/hysteria2/limits.ts';
 import {
   decodeUdpMessage,
@@ -77,7 +80,7 @@ test('what cannot be sent gives no datagrams', () => {
 
 /** TestDefragger: one after the other, into one reassembly. */
 test('fragments are joined as by the reference', () => {
-  const reassembly = new Reassembly();
+  const reassembly = new MessageReassembly();
   for (const [message, whole] of [
     [fragment(987, 0, 1, 'hello'), 'hello'],
     [fragment(987, 0, 2, 'hello '), undefined],
@@ -98,7 +101,7 @@ test('fragments are joined as by the reference', () => {
 });
 
 test('a message of the same packet id as the one before it is complete again', () => {
-  const reassembly = new Reassembly();
+  const reassembly = new MessageReassembly();
   for (let round = 0; round < 3; round++) {
     assert.equal(reassembly.add(fragment(5, 0, 2, 'a')), undefined);
     assert.equal(reassembly.add(fragment(5, 0, 2, 'x')), undefined);
@@ -107,7 +110,7 @@ test('a message of the same packet id as the one before it is complete again', (
 });
 
 test('a message beyond the limit is dropped, whole or in fragments', () => {
-  const reassembly = new Reassembly();
+  const reassembly = new MessageReassembly();
   const half = Buffer.alloc(UDP_PAYLOAD_LIMIT / 2);
   assert.equal(reassembly.add(fragment(0, 0, 1, Buffer.alloc(UDP_PAYLOAD_LIMIT + 1))), undefined);
   assert.equal(reassembly.add(fragment(5, 0, 3, half)), undefined);
@@ -129,7 +132,7 @@ test('a packet arrives whole, in whatever order its fragments do', () => {
         const shuffled = parts
           .map((part) => [order.next(), part] as const)
           .toSorted(([a], [b]) => a - b);
-        const reassembly = new Reassembly();
+        const reassembly = new MessageReassembly();
         const results = shuffled.map(([, part]) => reassembly.add(part)).filter(Boolean);
         assert.equal(results.length, parts.length > 0 ? 1 : 0);
         if (results[0]) assert.deepEqual(Buffer.from(results[0].data), Buffer.from(data));
@@ -153,7 +156,7 @@ test('any fragments give messages within the limit', () => {
   );
   fc.assert(
     fc.property(fc.array(anything, { maxLength: 40 }), (messages) => {
-      const reassembly = new Reassembly();
+      const reassembly = new MessageReassembly();
       for (const message of messages) {
         assert.ok((reassembly.add(message)?.data.length ?? 0) <= UDP_PAYLOAD_LIMIT);
       }

@@ -1,0 +1,262 @@
+import type { Clock } from '../../../net/time/clock.ts';
+import { DeadlineError, LinkClosedError } from '../../../net/errors.ts';
+import { IdleTimer } from '../../../net/time/idle-timer.ts';
+import { LinkWatch } from '../../../net/links/link-watch.ts';
+import type { ByteLink } from '../../../net/links/link.ts';
+import { relay } from '../../../net/links/relay.ts';
+import { HALF_CLOSED_IDLE_MS } from '../../../net/time/time-limits.ts';
+import {
+  chunkedEncoder,
+  createDecoder,
+  plainEncoder,
+  type BodyDecoder,
+  type BodyEncoder,
+} from '../../../http/http1/body.ts';
+import { type Framing, responseFraming } from '../../../http/http1/framing.ts';
+import { MessageError } from '../../../http/http1/message-error.ts';
+import {
+  clientHead,
+  mayTrail,
+  originHead,
+  persists,
+  type OriginRequest,
+} from './forwarded-heads.ts';
+import { parseResponseHead, type ResponseHead, type Version } from '../../../http/http1/head.ts';
+import { readHead, startsResponse } from '../../../http/http1/read-head.ts';
+import { SideError, SourceWatch, transferBody, type ExchangeSide } from './transfer-body.ts';
+
+/** The client has its response. */
+interface Responded {
+  readonly kind: 'responded';
+  readonly keepClient: boolean;
+  readonly keepOrigin: boolean;
+}
+
+/** The end of an exchange after which the client's connection is usable. */
+export type ExchangeOutcome =
+  | Responded
+  /** Both links became a tunnel, which has ended. */
+  | { readonly kind: 'upgraded' }
+  /** Nothing of a response was sent to the client. */
+  | {
+      readonly kind: 'failed';
+      readonly error: Error;
+      /** The status of the response to send. */
+      readonly status: number;
+      /** Whether the origin closed before its first byte, as it may with an idle connection. */
+      readonly stale: boolean;
+      /** Whether the whole request was read, so that the next one can be. */
+      readonly drained: boolean;
+    };
+
+const UNCOUNTED = { addUp: () => undefined, addDown: () => undefined };
+
+/**
+ * Carries one request to an origin and its response back. Both directions run at once: an origin
+ * may respond before it has the whole request, and a body may wait for `100 Continue`.
+ */
+export class ForwardedExchange {
+  readonly #client: ByteLink;
+  readonly #origin: ByteLink;
+  readonly #request: OriginRequest;
+  readonly #clock: Clock;
+  readonly #upload: BodyDecoder;
+  readonly #idle: IdleTimer;
+  readonly #stop = new AbortController();
+  #watch: LinkWatch | undefined;
+  /** The whole request was handed to the origin. */
+  #sent = false;
+  /** The final response is complete or has failed. */
+  #over = false;
+  /** Bytes of the final response were sent to the client. */
+  #responded = false;
+  /** The origin has sent at least one byte. */
+  #originResponded = false;
+  #clientError: Error | undefined;
+
+  constructor(client: ByteLink, origin: ByteLink, request: OriginRequest, clock: Clock) {
+    this.#client = client;
+    this.#origin = origin;
+    this.#request = request;
+    this.#clock = clock;
+    this.#upload = createDecoder(request.framing);
+    this.#idle = new IdleTimer(clock, HALF_CLOSED_IDLE_MS, () => {
+      const cause = new DeadlineError(IDLE);
+      origin.destroy(cause);
+      this.#stop.abort(cause);
+    });
+  }
+
+  /**
+   * Runs the exchange to its end. The origin's link is left open only when it can be kept.
+   *
+   * @throws {SideError} when the client's connection failed or a response to it was truncated; the
+   *   link is destroyed then.
+   */
+  async run(): Promise<ExchangeOutcome> {
+    const sending = this.#send();
+    try {
+      const outcome = await this.#receive(sending);
+      return outcome.kind === 'responded' ? await this.#settle(outcome, sending) : outcome;
+    } catch (error) {
+      const { side, cause } = error instanceof SideError ? error : new SideError('origin', error);
+      this.#origin.destroy(cause);
+      await this.#stopSending(sending);
+      return this.#fail(side, cause);
+    } finally {
+      this.#idle.stop();
+    }
+  }
+
+  /** The client's side: sends its request, then watches it until the response is complete. */
+  async #send(): Promise<void> {
+    try {
+      await transferBody({
+        from: { link: this.#client, side: 'client' },
+        to: { link: this.#origin, side: 'origin' },
+        decoder: this.#upload,
+        encoder: encoderFor(this.#request.framing),
+        head: originHead(this.#request),
+        ready: false,
+        touch: this.#idle.touch,
+        signal: this.#stop.signal,
+      });
+      this.#sent = true;
+    } catch (error) {
+      // An origin that reads no more of the request may still respond to it.
+      if (error instanceof SideError && error.side === 'client') this.#clientFailed(error.cause);
+      return;
+    }
+    if (this.#over) return;
+    this.#watch = new LinkWatch(this.#client);
+    const result = await this.#watch.result;
+    // Simple clients half-close before they read the response.
+    if (result.kind === 'end') this.#idle.start();
+    else if (result.kind === 'failure') this.#clientFailed(result.error);
+  }
+
+  #clientFailed(error: Error): void {
+    if (this.#stop.signal.aborted) return;
+    this.#clientError = error;
+    this.#origin.destroy(error);
+  }
+
+  async #stopSending(sending: Promise<void>): Promise<void> {
+    this.#over = true;
+    this.#stop.abort(new LinkClosedError('the exchange is over'));
+    await this.#watch?.stop();
+    await sending;
+  }
+
+  /** The origin's side: forwards interim responses, then the final one with its body. */
+  async #receive(sending: Promise<void>): Promise<ExchangeOutcome> {
+    for (;;) {
+      const { head, followed } = await this.#readResponse();
+      if (head.status === 101) return this.#upgrade(head, sending);
+      if (head.status >= 200) return this.#respond(head, followed);
+      // RFC 9110 §15.2: interim responses are not sent to an HTTP/1.0 client.
+      if (this.#request.head.version === '1.1') await this.#passOn(head);
+    }
+  }
+
+  async #readResponse(): Promise<{ head: ResponseHead; followed: boolean }> {
+    const first = await this.#origin.read();
+    if (first === undefined) throw new MessageError(502, 'the origin closed without a response');
+    this.#originResponded = true;
+    this.#idle.touch();
+    this.#origin.unread(first);
+    const read = await readHead(this.#origin, startsResponse);
+    if (!read) throw new MessageError(502, 'the origin closed without a response');
+    return { head: parseResponseHead(read.bytes), followed: read.followed };
+  }
+
+  /** Sends the client a head that has no body. */
+  async #passOn(head: ResponseHead): Promise<void> {
+    try {
+      const bytes = clientHead({ head, framing: { kind: 'none' }, keep: true });
+      const full = this.#client.write(bytes);
+      if (!full) return;
+      await SourceWatch.of({ link: this.#origin, side: 'origin' }).unlessFailed(full);
+    } catch (error) {
+      throw error instanceof SideError ? error : new SideError('client', error);
+    }
+  }
+
+  async #respond(head: ResponseHead, followed: boolean): Promise<Responded> {
+    const { head: request, keep } = this.#request;
+    const { body, certain } = responseFraming(head, request.method);
+    const framing = framingFor(request.version, body);
+    // After an early response the rest of the request may or may not arrive, so the start of the
+    // next one cannot be found.
+    const keepClient = keep && this.#upload.done;
+    this.#responded = true;
+    await transferBody({
+      from: { link: this.#origin, side: 'origin' },
+      to: { link: this.#client, side: 'client' },
+      decoder: createDecoder(body),
+      encoder: encoderFor(framing),
+      head: clientHead({ head, framing, keep: keepClient }),
+      ready: followed,
+      touch: this.#idle.touch,
+    });
+    return { kind: 'responded', keepClient, keepOrigin: keep && certain && persists(head) };
+  }
+
+  /** After the response: an origin that still reads the request gets the rest of it. */
+  async #settle(outcome: Responded, sending: Promise<void>): Promise<ExchangeOutcome> {
+    this.#over = true;
+    if (!this.#sent) {
+      this.#idle.start();
+      await sending;
+    }
+    await this.#stopSending(sending);
+    return { ...outcome, keepOrigin: outcome.keepOrigin && this.#sent };
+  }
+
+  async #upgrade(head: ResponseHead, sending: Promise<void>): Promise<ExchangeOutcome> {
+    if (this.#request.upgrade === undefined) {
+      throw new MessageError(502, 'the origin switched protocols without a request for it');
+    }
+    this.#responded = true;
+    await this.#passOn(head);
+    this.#over = true;
+    // The tunnel begins after the body of the request.
+    if (!this.#sent) await sending;
+    if (!this.#sent) throw new MessageError(502, 'the request was truncated before the switch');
+    await this.#stopSending(sending);
+    await relay(this.#client, this.#origin, UNCOUNTED, this.#clock);
+    return { kind: 'upgraded' };
+  }
+
+  /** Determines the response for a failure, or destroys the client's link when it is too late. */
+  #fail(side: ExchangeSide, cause: Error): ExchangeOutcome {
+    const error = this.#clientError ?? cause;
+    const failedSide = this.#clientError ? 'client' : side;
+    if (this.#responded || (failedSide === 'client' && !(error instanceof MessageError))) {
+      this.#client.destroy(error);
+      throw new SideError(failedSide, error);
+    }
+    if (failedSide === 'client') {
+      return { kind: 'failed', error, status: 400, stale: false, drained: false };
+    }
+    return {
+      kind: 'failed',
+      error,
+      status: error instanceof DeadlineError ? 504 : 502,
+      // A LinkClosedError is a flow that was closed on purpose; it must not be opened again.
+      stale: !this.#originResponded && !(error instanceof LinkClosedError),
+      drained: this.#upload.done,
+    };
+  }
+}
+
+const IDLE = `no data for ${HALF_CLOSED_IDLE_MS / 1000} s after a half-close`;
+
+const encoderFor = (framing: Framing): BodyEncoder =>
+  framing.kind === 'chunked' ? chunkedEncoder(mayTrail) : plainEncoder;
+
+/** The framing towards a client: HTTP/1.0 has no chunks, and chunks keep the connection usable. */
+function framingFor(version: Version, body: Framing): Framing {
+  if (body.kind !== 'chunked' && body.kind !== 'until-close') return body;
+  return { kind: version === '1.1' ? 'chunked' : 'until-close' };
+}

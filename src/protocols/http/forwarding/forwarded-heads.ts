@@ -1,0 +1,156 @@
+import type { Framing } from '../../../http/http1/framing.ts';
+import { field, listOf, valuesOf, type Field, type Fields } from '../../../http/http1/fields.ts';
+import { headBytes, type RequestHead, type ResponseHead } from '../../../http/http1/head.ts';
+
+/**
+ * Fields of one connection, which are not forwarded (RFC 9110 §7.6.1), and the framing, which is
+ * generated for each side. What `Connection` names is removed as well.
+ */
+const HOP_BY_HOP: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authentication-info',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/** Fields that are not allowed in trailers (RFC 9110 §6.5.1). */
+const NO_TRAILER: ReadonlySet<string> = new Set([
+  ...HOP_BY_HOP,
+  'authorization',
+  'content-encoding',
+  'content-range',
+  'content-type',
+  'cookie',
+  'expect',
+  'host',
+  'set-cookie',
+  'trailer',
+]);
+
+export const mayTrail = (trailer: Field): boolean => !NO_TRAILER.has(trailer.key);
+
+/** Whether the sender keeps the connection open after this exchange (RFC 9112 §9.3). */
+export function persists({ version, fields }: { version: string; fields: Fields }): boolean {
+  // A proxy does not keep connections of HTTP/1.0 clients (§9.3), nor request it of an origin.
+  if (version === '1.0') return false;
+  return (
+    !listOf(fields, 'connection').includes('close') &&
+    !listOf(fields, 'proxy-connection').includes('close')
+  );
+}
+
+/** Whether the client waits for 100 Continue before it sends its body (RFC 9110 §10.1.1). */
+export const expectsContinue = ({ version, fields }: RequestHead): boolean =>
+  version === '1.1' && listOf(fields, 'expect').includes('100-continue');
+
+/**
+ * The protocols that a request offers to switch to; `undefined` for none.
+ *
+ * `h2c` is omitted: its settings are hop-by-hop, and it would hide the requests that follow.
+ */
+export function upgradeOf({ version, fields }: RequestHead): string | undefined {
+  if (version === '1.0' || !listOf(fields, 'connection').includes('upgrade')) return undefined;
+  const offered = valuesOf(fields, 'upgrade')
+    .flatMap((value) => value.split(','))
+    .map((protocol) => protocol.trim())
+    .filter((protocol) => protocol !== '' && protocol.toLowerCase() !== 'h2c');
+  return offered.length > 0 ? offered.join(', ') : undefined;
+}
+
+export interface OriginRequest {
+  readonly head: RequestHead;
+  /** Replaces the `Host` of the client (RFC 9112 §3.2.2). */
+  readonly authority: string;
+  readonly path: string;
+  readonly framing: Framing;
+  readonly upgrade: string | undefined;
+  /** Whether the origin may keep the connection for another request. */
+  readonly keep: boolean;
+  /** The name of this proxy in `Via`. */
+  readonly pseudonym: string;
+}
+
+/** Whether a proxy of that name has forwarded the request before (RFC 9110 §7.6.3). */
+export const hasPassed = (fields: Fields, pseudonym: string): boolean =>
+  valuesOf(fields, 'via').some((value) => value.includes(pseudonym));
+
+/** The head of a client's request as it is sent to an origin. */
+export function originHead(request: OriginRequest): Buffer {
+  const { head, authority, path, framing, upgrade, keep, pseudonym } = request;
+  const isNamed = namedBy(head.fields);
+  const fields = [field('Host', authority)];
+  for (const entry of head.fields) {
+    if (entry.key === 'host' || isNamed(entry)) continue;
+    if (entry.key === 'expect' && head.version === '1.0') continue;
+    if (entry.key === 'trailer' && framing.kind !== 'chunked') continue;
+    fields.push(entry);
+  }
+  if (framing.kind === 'none' && valuesOf(head.fields, 'content-length').length > 0) {
+    fields.push(field('Content-Length', '0'));
+  }
+  fields.push(field('Via', `${head.version} ${pseudonym}`));
+  fields.push(...framingFields(framing));
+  const options: string[] = [];
+  if (head.version === '1.1' && listOf(head.fields, 'te').includes('trailers')) {
+    options.push('TE');
+    fields.push(field('TE', 'trailers'));
+  }
+  if (upgrade !== undefined) {
+    options.push('Upgrade');
+    fields.push(field('Upgrade', upgrade));
+  } else if (!keep) {
+    options.push('close');
+  }
+  if (options.length > 0) fields.push(field('Connection', options.join(', ')));
+  return headBytes(`${head.method} ${path} HTTP/1.1`, fields);
+}
+
+export interface ClientResponse {
+  readonly head: ResponseHead;
+  /** `until-close` for a client that cannot read chunks. */
+  readonly framing: Framing;
+  /** Whether the connection persists after this response. */
+  readonly keep: boolean;
+}
+
+/** The head of an origin's response, interim or final, as it is sent to a client. */
+export function clientHead({ head, framing, keep }: ClientResponse): Buffer {
+  const isNamed = namedBy(head.fields);
+  const fields: Field[] = [];
+  for (const entry of head.fields) {
+    if (isNamed(entry)) continue;
+    if (entry.key === 'trailer' && framing.kind !== 'chunked') continue;
+    fields.push(entry);
+  }
+  if (framing.kind === 'none' && head.status >= 200 && head.status !== 204) {
+    // The length of an empty body, or of the body that a response to HEAD or a 304 omits.
+    const length = /^[0-9]+/.exec(valuesOf(head.fields, 'content-length')[0] ?? '')?.[0];
+    if (length !== undefined) fields.push(field('Content-Length', length));
+  }
+  fields.push(...framingFields(framing));
+  const options: string[] = [];
+  if (head.status === 101 || head.status === 426) {
+    options.push('Upgrade');
+    for (const value of valuesOf(head.fields, 'upgrade')) fields.push(field('Upgrade', value));
+  }
+  if (!keep && head.status >= 200) options.push('close');
+  if (options.length > 0) fields.push(field('Connection', options.join(', ')));
+  return headBytes(`HTTP/1.1 ${head.status} ${head.reason}`, fields);
+}
+
+function namedBy(fields: Fields): (entry: Field) => boolean {
+  const named = new Set(listOf(fields, 'connection'));
+  return ({ key }) => HOP_BY_HOP.has(key) || named.has(key);
+}
+
+function framingFields(framing: Framing): Field[] {
+  if (framing.kind === 'length') return [field('Content-Length', String(framing.length))];
+  if (framing.kind === 'chunked') return [field('Transfer-Encoding', 'chunked')];
+  return [];
+}

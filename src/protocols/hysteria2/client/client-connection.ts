@@ -1,0 +1,257 @@
+import type { RandomSource } from '../../../crypto/random-source.ts';
+import { messageOf, WeirError } from '../../../errors.ts';
+import { Http3Client } from '../../../http/http3/client.ts';
+import { Http3ErrorCode } from '../../../http/http3/errors.ts';
+import { formatEndpoint, type Endpoint } from '../../../net/addresses/address.ts';
+import { BoundedReader } from '../../../net/links/bounded-reader.ts';
+import type { Clock } from '../../../net/time/clock.ts';
+import { abortedDial, DialError } from '../../../net/errors.ts';
+import type { ByteLink, PacketLink, WireCounter } from '../../../net/links/link.ts';
+import type { SocketObserver } from '../../../net/sockets/sockets.ts';
+import { unlessAborted } from '../../../net/time/unless-aborted.ts';
+import type { QuicConnection } from '../../../quic/contract.ts';
+import { ConnectionEndedError, StreamFailedError } from '../../../quic/connection/failures.ts';
+import { AUTHENTICATED, authenticationRequest, readTerms } from '../authentication.ts';
+import { READER_LIMIT, SILENCE_MS } from '../limits.ts';
+import type { DialRequest, DialServer } from '../quic-endpoints.ts';
+import { SilenceWatch } from './silence-watch.ts';
+import { UdpSessions } from '../udp/udp-sessions.ts';
+import { encodeTcpRequest, readTcpResponse } from '../wire.ts';
+import { withAdvice } from '../../../transports/tls/tls-advice.ts';
+
+/** The connection ended before its server responded: the request may be repeated on another one. */
+export class RetryableRequestError extends WeirError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('connection_lost', message, options);
+  }
+}
+
+/** A connection whose handshake is complete. */
+export interface EstablishedConnection {
+  readonly connection: QuicConnection;
+  readonly http: Http3Client;
+  readonly udp: UdpSessions;
+  /** Ends it, with a goodbye to the server. */
+  readonly close: () => void;
+}
+
+/**
+ * Connects to one address of a server.
+ *
+ * @param onSocket called with the socket before anything is sent.
+ * @param onWire called with what counts the connection's bytes.
+ * @param target the server as messages name it.
+ * @throws {DialError} when the server is not reached or not authenticated.
+ */
+export async function establish(
+  request: Omit<DialRequest, 'handlers'>,
+  dial: DialServer,
+  target: Endpoint,
+  {
+    signal,
+    onSocket,
+    onWire,
+  }: {
+    readonly signal: AbortSignal;
+    readonly onSocket?: SocketObserver | undefined;
+    readonly onWire?: ((wire: WireCounter) => void) | undefined;
+  },
+): Promise<EstablishedConnection> {
+  if (signal.aborted) throw abortedDial(signal, target);
+  // Set below: nothing arrives before the turn of the event loop in which the connection was made is over.
+  const late: { made?: EstablishedConnection } = {};
+  const dialled = await dial({
+    ...request,
+    handlers: {
+      onStream: (stream) => late.made?.http.accept(stream),
+      onDatagram: (data) => late.made?.udp.receive(data),
+    },
+  });
+  const { connection } = dialled;
+  onSocket?.(dialled.socket);
+  onWire?.(connection.wire);
+  const http = new Http3Client(connection);
+  const udp = new UdpSessions(connection, request.random);
+  const close = (): void => dialled.close(Http3ErrorCode.H3_NO_ERROR);
+  const made = { connection, http, udp, close };
+  late.made = made;
+  try {
+    await unlessAborted(connection.established, signal);
+    return made;
+  } catch (error) {
+    close();
+    if (signal.aborted) throw abortedDial(signal, target);
+    throw handshakeFailure(error, target);
+  }
+}
+
+/** The codes of TLS alerts among those of the transport (RFC 9001 §4.8). */
+const FIRST_CRYPTO_ERROR = 0x100;
+const LAST_CRYPTO_ERROR = 0x1ff;
+const CONNECTION_REFUSED = 0x02;
+
+function handshakeFailure(error: unknown, target: Endpoint): DialError {
+  const fail = (code: DialError['code'], what: string): DialError =>
+    new DialError(code, `${formatEndpoint(target)}: ${what}`, { cause: error });
+  if (!(error instanceof ConnectionEndedError))
+    return fail('upstream', `QUIC: ${messageOf(error)}`);
+  const { kind, code, reason } = error.closeReason;
+  if (kind === 'idle') return fail('timed_out', 'the server does not respond');
+  if (kind !== 'transport') return fail('upstream', `QUIC: ${error.message}`);
+  if (code === CONNECTION_REFUSED) return fail('refused', 'the server refused the connection');
+  const isTls = code >= FIRST_CRYPTO_ERROR && code <= LAST_CRYPTO_ERROR && reason !== '';
+  return fail('upstream', isTls ? `TLS: ${withAdvice(reason)}` : `QUIC: ${error.message}`);
+}
+
+/** What a connection is used with. */
+export interface ClientParts {
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  /** The server as messages name it. */
+  readonly target: Endpoint;
+}
+
+/** An authenticated connection to a server: TCP streams, and UDP sessions where the server has them. */
+export class ClientConnection {
+  /** Resolves when it has ended. */
+  readonly ended: Promise<void>;
+  readonly #connection: QuicConnection;
+  readonly #close: () => void;
+  readonly #udp: UdpSessions;
+  readonly #relaysUdp: boolean;
+  readonly #parts: ClientParts;
+  readonly #silence: SilenceWatch;
+  #isUsable = true;
+
+  private constructor(
+    { connection, udp, close }: EstablishedConnection,
+    relaysUdp: boolean,
+    parts: ClientParts,
+  ) {
+    this.#connection = connection;
+    this.#close = close;
+    this.#udp = udp;
+    this.#relaysUdp = relaysUdp;
+    this.#parts = parts;
+    this.#silence = new SilenceWatch(
+      parts.clock,
+      connection.wire,
+      () => (this.#isUsable = false),
+      () => udp.close(new RetryableRequestError('the server is silent')),
+    );
+    this.ended = connection.closed.then((reason) => {
+      this.#isUsable = false;
+      this.#silence.stop();
+      udp.close(new ConnectionEndedError(reason));
+    });
+  }
+
+  /**
+   * Authenticates. The connection is closed when that fails.
+   * @throws {DialError} `upstream` when the server does not accept the password.
+   */
+  static async authenticate(
+    established: EstablishedConnection,
+    password: string,
+    parts: ClientParts,
+    signal: AbortSignal,
+  ): Promise<ClientConnection> {
+    const { http, close } = established;
+    const { random, target } = parts;
+    try {
+      const response = await http.request(authenticationRequest(password, random), signal);
+      if (response.status !== AUTHENTICATED) {
+        const what = `the server rejected the password (HTTP status ${response.status})`;
+        throw new DialError('upstream', `${formatEndpoint(target)}: ${what}`);
+      }
+      return new ClientConnection(established, readTerms(response).udp, parts);
+    } catch (error) {
+      close();
+      if (error instanceof DialError) throw error;
+      if (signal.aborted) throw abortedDial(signal, target);
+      const what = `authentication: ${messageOf(error)}`;
+      throw new DialError('upstream', `${formatEndpoint(target)}: ${what}`, { cause: error });
+    }
+  }
+
+  /** Whether new flows may use it. */
+  get isUsable(): boolean {
+    return this.#isUsable;
+  }
+
+  /**
+   * Opens a stream to a destination, and waits for the server's response.
+   *
+   * @throws {RetryableRequestError} when the connection ends or has turned out to be dead.
+   * @throws {DialError} when the server does not reach the destination.
+   */
+  async connect(destination: Endpoint, signal: AbortSignal): Promise<ByteLink> {
+    const { clock, random, target } = this.#parts;
+    const { wire } = this.#connection;
+    let stream: ByteLink | undefined;
+    const silence = new AbortController();
+    let silenceTimer: ReturnType<Clock['after']> | undefined;
+    try {
+      stream = await this.#connection.openStream('bidirectional', signal);
+      const received = wire.bytesRead;
+      silenceTimer = clock.after(SILENCE_MS, () => {
+        if (wire.bytesRead > received) return;
+        this.#isUsable = false;
+        silence.abort(new RetryableRequestError('the server is silent'));
+      });
+      await stream.write(encodeTcpRequest(formatEndpoint(destination), random));
+      const either = AbortSignal.any([signal, silence.signal]);
+      const reader = new BoundedReader(stream, READER_LIMIT, either);
+      const { ok, message } = await readTcpResponse(reader);
+      if (ok) return reader.release();
+      throw new DialError('upstream', reasonOf(message, target));
+    } catch (error) {
+      stream?.destroy();
+      if (error instanceof DialError || error instanceof RetryableRequestError) throw error;
+      if (signal.aborted) throw stream ? abortedDial(signal, target) : noStream(signal, target);
+      if (error instanceof ConnectionEndedError) {
+        throw new RetryableRequestError(error.message, { cause: error });
+      }
+      const what = error instanceof StreamFailedError ? 'the server rejected the stream: ' : '';
+      const text = `${formatEndpoint(target)}: ${what}${messageOf(error)}`;
+      throw new DialError('upstream', text, { cause: error });
+    } finally {
+      silenceTimer?.cancel();
+    }
+  }
+
+  /** @throws {DialError} `unsupported` when the server relays no UDP. */
+  associate(): PacketLink {
+    if (this.#relaysUdp && this.#connection.maxDatagramSize > 0)
+      return this.#udp.open(this.#silence.onSent);
+    const text = `${formatEndpoint(this.#parts.target)}: the server relays no UDP`;
+    throw new DialError('unsupported', text);
+  }
+
+  /** Ends it with everything that it carries. */
+  close(): void {
+    this.#isUsable = false;
+    this.#close();
+  }
+}
+
+/** Why a stream was not opened in time: the server had allowed no more of them. */
+function noStream(signal: AbortSignal, target: Endpoint): DialError {
+  const aborted = abortedDial(signal, target);
+  if (aborted.code !== 'timed_out') return aborted;
+  const text = `${formatEndpoint(target)}: the server allows no more streams at once`;
+  return new DialError('timed_out', text, { cause: signal.reason });
+}
+
+const LONGEST_MESSAGE = 256;
+
+/** What a server says, and which: it may have dialled itself, and named itself already. */
+function reasonOf(message: string, target: Endpoint): string {
+  const server = `${formatEndpoint(target)}: `;
+  const reason = inOneLine(message);
+  return reason.startsWith(server) ? reason : server + reason;
+}
+
+/** What a server says, fit for a log line. */
+const inOneLine = (message: string): string =>
+  message.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ').slice(0, LONGEST_MESSAGE);

@@ -1,0 +1,142 @@
+import type { RandomSource } from '../../crypto/random-source.ts';
+import { WeirError } from '../../errors.ts';
+import { ipVersion, type Endpoint } from '../../net/addresses/address.ts';
+import type { Clock } from '../../net/time/clock.ts';
+import { numericEndpoint } from '../../net/addresses/numeric-endpoint.ts';
+import { dialledUdp } from '../../net/loop-guard/own-peers.ts';
+import type { DialledSocket } from '../../net/sockets/sockets.ts';
+import { systemSockets } from '../../net/sockets/system-sockets.ts';
+import {
+  DEFAULT_SETTINGS,
+  type ConnectionSettings,
+} from '../../quic/connection/connection-settings.ts';
+import { QuicCore } from '../../quic/connection/quic-core.ts';
+import type { QuicConnection, QuicHandlers } from '../../quic/contract.ts';
+import { QuicEndpoint } from '../../quic/endpoint/endpoint.ts';
+import type { ResetTokens } from '../../quic/protection/tokens.ts';
+import type { ClientTls, ServerTls } from '../../quic/connection/tls-handshake.ts';
+import { Salamander } from './salamander.ts';
+import { IDLE_MS, KEEP_ALIVE_MS, LONGEST_DATAGRAM_FRAME } from './limits.ts';
+
+/** What both sides' endpoints are made of. */
+export interface EndpointParts {
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  /** The password of Salamander; `undefined` without obfuscation. */
+  readonly obfuscation: string | undefined;
+}
+
+/** How a server takes clients; may be replaced for clients to come. */
+export interface Reception {
+  readonly tls: ServerTls;
+  /** Beyond it handshakes are refused at once; with 0 no client is accepted. */
+  readonly maxConnections: number;
+  readonly onConnection: (connection: QuicConnection) => QuicHandlers;
+  /** A client got no connection, because TLS has refused to make its state. */
+  readonly onFailure: (error: Error) => void;
+}
+
+/** The UDP port of a server. */
+export interface ServerEndpoint {
+  readonly local: Endpoint;
+  /** Takes clients from now on; until then none gets a response. */
+  serve(reception: Reception): void;
+  /** Closes all connections with a code of HTTP/3, then the port. Idempotent. */
+  close(code: number): void;
+  /** Resolves, never rejects, when the port is free. */
+  readonly closed: Promise<unknown>;
+}
+
+/** Binds a UDP port. @throws the system's error. */
+export type BindServer = (
+  where: Endpoint,
+  parts: EndpointParts & { readonly resetTokens: (local: Endpoint) => ResetTokens },
+) => Promise<ServerEndpoint>;
+
+/** A connection that is being made, and the socket that it has for itself. */
+export interface DialledQuic {
+  readonly connection: QuicConnection;
+  readonly socket: DialledSocket;
+  /**
+   * Closes the connection with a code of HTTP/3, and its socket. The goodbye has been sent when this
+   * returns: the process may be about to end.
+   */
+  close(code: number): void;
+}
+
+/** What is dialled. */
+export interface DialRequest extends EndpointParts {
+  /** An IP address and a port. */
+  readonly server: Endpoint;
+  readonly tls: ClientTls;
+  readonly handlers: QuicHandlers;
+}
+
+/** Starts a connection from a socket of its own, which is released with it. @throws the system's error. */
+export type DialServer = (request: DialRequest) => Promise<DialledQuic>;
+
+const CONNECTION: ConnectionSettings = {
+  ...DEFAULT_SETTINGS,
+  idleTimeout: IDLE_MS,
+  maxDatagramFrameSize: LONGEST_DATAGRAM_FRAME,
+  // The reference's client leaves the transport parameter out where it does not imitate a browser.
+  acceptUnannouncedDatagrams: true,
+};
+
+export const bindServer: BindServer = async (where, { obfuscation, ...parts }) => {
+  const endpoint = await bindEndpoint(where, { ...parts, obfuscation });
+  return {
+    local: endpoint.local,
+    closed: endpoint.closed,
+    serve: (reception) =>
+      endpoint.serve({ ...reception, connection: { ...CONNECTION, authenticates: true } }),
+    close: (code) => endpoint.close(code),
+  };
+};
+
+export const dialServer: DialServer = async ({ server, tls, handlers, ...parts }) => {
+  const remote = numericEndpoint(server.host, server.port);
+  if (!remote) throw new NoSuchAddressError(server.host);
+  const wildcard = ipVersion(server.host) === 4 ? '0.0.0.0' : '::';
+  const endpoint = await bindEndpoint({ host: wildcard, port: 0 }, parts);
+  try {
+    const connection = endpoint.dial(remote, {
+      tls,
+      handlers,
+      connection: { ...CONNECTION, keepAlive: KEEP_ALIVE_MS },
+    });
+    const close = (code: number): void => endpoint.close(code);
+    return { connection, socket: dialledUdp(endpoint), close };
+  } finally {
+    // It is released with the connection, or at once if there is none.
+    endpoint.retire();
+  }
+};
+
+/** An address whose zone this host does not have. */
+class NoSuchAddressError extends WeirError {
+  constructor(host: string) {
+    super('EADDRNOTAVAIL', `this host has no such address: ${host}`);
+  }
+}
+
+function bindEndpoint(
+  { host, port }: Endpoint,
+  {
+    obfuscation,
+    ...parts
+  }: EndpointParts & { readonly resetTokens?: (local: Endpoint) => ResetTokens },
+): Promise<QuicEndpoint> {
+  const local = numericEndpoint(host, port);
+  if (!local) return Promise.reject(new NoSuchAddressError(host));
+  const { random } = parts;
+  return QuicEndpoint.bind(
+    (options, handlers) => systemSockets().bindDatagrams(options, handlers),
+    local,
+    {
+      ...parts,
+      connections: QuicCore,
+      obfuscation: obfuscation === undefined ? undefined : new Salamander(obfuscation, random),
+    },
+  );
+}

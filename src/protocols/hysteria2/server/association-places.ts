@@ -1,0 +1,71 @@
+import { Shares } from '../../../net/bounds/shares.ts';
+import { ASSOCIATIONS_A_CONNECTION, MOST_ASSOCIATIONS } from '../limits.ts';
+
+/** An association that gives way to another one when it is closed. */
+export interface Placed {
+  /** When a datagram passed last. */
+  readonly lastActive: number;
+  close(): void;
+}
+
+/** Associations that are looked at for one that is idle. */
+const LOOKS = 8;
+
+/**
+ * The associations of all clients of a listener, each of which costs a descriptor. Beyond the bounds one
+ * gives way to the newest: of the same connection, or of the account that has the most. It is the oldest of
+ * them that was not used since it was looked at before; among LOOKS that were, the oldest.
+ */
+export class AssociationPlaces {
+  readonly #byConnection = new Shares<Placed, number>();
+  readonly #byAccount = new Shares<Placed, string>();
+  /** `lastActive` of each when it was looked at last. */
+  readonly #seen = new Map<Placed, number>();
+
+  get count(): number {
+    return this.#seen.size;
+  }
+
+  /**
+   * Makes a place for an association.
+   *
+   * @param connection a number of its own.
+   * @param account whose share of all places it counts for.
+   */
+  take(association: Placed, connection: number, account: string): void {
+    const { size } = this.#byAccount;
+    if (this.#byConnection.countOf(connection) >= ASSOCIATIONS_A_CONNECTION) {
+      this.#close(this.#byConnection, () => this.#byConnection.oldestOf(connection));
+    } else if (size >= MOST_ASSOCIATIONS) {
+      this.#close(this.#byAccount, () => this.#byAccount.heaviest?.oldest);
+    }
+    this.#seen.set(association, association.lastActive);
+    this.#byConnection.add(association, connection);
+    this.#byAccount.add(association, account);
+  }
+
+  /** Idempotent. */
+  release(association: Placed): void {
+    if (!this.#seen.delete(association)) return;
+    this.#byConnection.delete(association);
+    this.#byAccount.delete(association);
+  }
+
+  #close<Holder>(shares: Shares<Placed, Holder>, oldest: () => Placed | undefined): void {
+    let victim = oldest();
+    for (let look = 0; look < LOOKS && victim && this.#wasUsed(victim); look++) {
+      shares.renew(victim);
+      victim = oldest();
+    }
+    if (!victim) return;
+    this.release(victim);
+    victim.close();
+  }
+
+  #wasUsed(association: Placed): boolean {
+    const { lastActive } = association;
+    if (lastActive === this.#seen.get(association)) return false;
+    this.#seen.set(association, lastActive);
+    return true;
+  }
+}

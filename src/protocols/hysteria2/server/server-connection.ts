@@ -1,0 +1,315 @@
+import type { RandomSource } from '../../../crypto/random-source.ts';
+import { asError } from '../../../errors.ts';
+import { Http3ErrorCode } from '../../../http/http3/errors.ts';
+import type { RequestHead, Response } from '../../../http/http3/message.ts';
+import { Http3Server } from '../../../http/http3/server.ts';
+import { unmapIPv4, type Endpoint } from '../../../net/addresses/address.ts';
+import { BoundedReader } from '../../../net/links/bounded-reader.ts';
+import type { Timer } from '../../../net/time/clock.ts';
+import { Deadline } from '../../../net/time/deadline.ts';
+import { DialError } from '../../../net/errors.ts';
+import { HANDSHAKE_MS } from '../../../net/time/time-limits.ts';
+import type { QuicConnection, QuicHandlers, QuicStream } from '../../../quic/contract.ts';
+import type { InboundContext, OpenSession, Origin, SessionBook } from '../../contract.ts';
+import { sourceGroup } from '../../../net/bounds/source-group.ts';
+import { logRejection, RejectedClientError } from '../../inbounds/rejected-client.ts';
+import type { AssociationPlaces } from './association-places.ts';
+import type { Standing } from '../../users/standing.ts';
+import { authenticationResponse, isAuthentication, readAuthentication } from '../authentication.ts';
+import type { Circuits } from './circuits.ts';
+import {
+  READER_LIMIT,
+  STREAMS_AHEAD_OF_CIRCUITS,
+  STREAMS_BESIDE_CIRCUITS,
+  STREAMS_STEP,
+} from '../limits.ts';
+import type { MasqueradeSite } from './masquerade.ts';
+import { UdpSessions, type UdpSession } from '../udp/udp-sessions.ts';
+import type { WaitingRequests } from './waiting-requests.ts';
+import { encodeTcpResponse, parseHostPort, readTcpRequest, TCP_REQUEST } from '../wire.ts';
+
+/** What an inbound's settings make of its clients. */
+export interface Service {
+  readonly context: InboundContext;
+  /** The label of a credential's user, empty for none; `undefined` for a wrong credential. */
+  readonly authenticate: (credential: string) => string | undefined;
+  /** What a client that was authenticated by this credential asks before each flow. */
+  readonly standingOf: (credential: string) => Standing;
+  readonly site: MasqueradeSite;
+  /** Milliseconds after which an idle association is closed; `undefined` when UDP is not relayed. */
+  readonly udpIdleMs: number | undefined;
+}
+
+/** The listener of a connection, as the connection needs it. */
+export interface ConnectionOwner {
+  /** For clients that authenticate now. */
+  readonly service: Service;
+  readonly book: SessionBook;
+  readonly circuits: Circuits;
+  readonly waiting: WaitingRequests;
+  readonly associations: AssociationPlaces;
+  readonly random: RandomSource;
+  /** The client has authenticated: from now on its session is live. */
+  onAuthenticated(connection: ServerConnection): void;
+  onEnded(connection: ServerConnection): void;
+}
+
+/** An authenticated client. It keeps the service that it started with, as long as its account stands. */
+interface Client {
+  readonly service: Service;
+  readonly open: OpenSession;
+  readonly user: string | undefined;
+  readonly standing: Standing;
+  readonly endWatch: () => void;
+  readonly udp: UdpSessions | undefined;
+}
+
+/**
+ * One client's QUIC connection: a web server until the client has authenticated, and beside the web
+ * server a proxy from then on.
+ */
+export class ServerConnection {
+  readonly handlers: QuicHandlers;
+  /** Which one of its listener it is. */
+  readonly number: number;
+  readonly #connection: QuicConnection;
+  readonly #owner: ConnectionOwner;
+  readonly #http: Http3Server;
+  #remote: Endpoint;
+  #client: Client | undefined;
+  #ended = false;
+  #associations = 0;
+  /** Streams that the engine has: flows, and those that it opens. */
+  #flows = 0;
+  /** Runs while a removed client has no flow. */
+  #farewell: Timer | undefined;
+  /** Circuits that are streams, and how many streams the client may have open. */
+  #streams = 0;
+  #allowed = 0;
+
+  constructor(connection: QuicConnection, owner: ConnectionOwner, number: number) {
+    this.number = number;
+    this.#connection = connection;
+    this.#owner = owner;
+    this.#remote = connection.remote;
+    this.#http = new Http3Server(connection, {
+      respond: (request) => this.#respond(request),
+      takeStream: (type, stream) => this.#takeStream(type, stream),
+      onWaiting: (giveUp) => owner.waiting.add(number, giveUp),
+    });
+    this.handlers = {
+      onStream: (stream) => this.#http.accept(stream),
+      onDatagram: (data) => this.#client?.udp?.receive(data),
+      onStreamClosed: () => this.#endIfRemoved(),
+      onMigrated: (remote) => this.#onMigrated(remote),
+    };
+    void connection.closed.then(() => this.#onEnded());
+  }
+
+  get isAuthenticated(): boolean {
+    return this.#client !== undefined;
+  }
+
+  /** Ends the connection in a way that lets its client connect again at once. Idempotent. */
+  end(): void {
+    this.#connection.close(Http3ErrorCode.H3_NO_ERROR);
+    this.#onEnded();
+  }
+
+  /** The same when it carries nothing. */
+  endIfIdle(): void {
+    if (this.#associations === 0 && !this.#connection.hasOpenStream) this.end();
+  }
+
+  /**
+   * A client whose account was removed stays until its last flow has ended. It gets some time for what is
+   * on its way, refusals among it: its own end of a stream is not waited for, which may never come.
+   */
+  #endIfRemoved(): void {
+    const client = this.#client;
+    if (client?.standing.stands !== false) return;
+    this.endIfIdle();
+    if (this.#ended || this.#farewell || this.#flows > 0 || this.#associations > 0) return;
+    this.#farewell = client.service.context.clock.after(HANDSHAKE_MS, () => {
+      this.#farewell = undefined;
+      const isOver = this.#flows === 0 && this.#associations === 0;
+      if (isOver && !client.standing.stands) this.end();
+    });
+  }
+
+  /**
+   * Allows an authenticated client so many streams beyond those that are circuits, and as many as the
+   * listener has circuits at most, which may have changed.
+   */
+  allowStreams(): void {
+    const steps = Math.ceil(this.#streams / STREAMS_STEP);
+    const allowed = Math.min(
+      steps * STREAMS_STEP + STREAMS_AHEAD_OF_CIRCUITS,
+      this.#owner.circuits.limit + STREAMS_BESIDE_CIRCUITS,
+    );
+    if (allowed === this.#allowed) return;
+    this.#allowed = allowed;
+    this.#connection.allowStreams(allowed);
+  }
+
+  #respond(request: RequestHead): Response {
+    const response = isAuthentication(request) ? this.#authenticate(request) : undefined;
+    return response ?? this.#owner.service.site.respond();
+  }
+
+  /** `undefined` for a wrong credential, which looks like any other request. */
+  #authenticate(request: RequestHead): Response | undefined {
+    if (this.#ended) return undefined;
+    const { auth, receiveRate } = readAuthentication(request);
+    const service = this.#client?.service ?? this.#owner.service;
+    const isRemoved = this.#client?.standing.stands === false;
+    const user = isRemoved ? undefined : service.authenticate(auth);
+    if (user === undefined) {
+      const error = new RejectedClientError('its credential is wrong');
+      logRejection(error, service.context, unmapIPv4(this.#remote.host));
+      return undefined;
+    }
+    this.#client ??= this.#begin(service, user, auth);
+    // A client that states no rate is sent to at the rate that the path allows.
+    if (receiveRate > 0) this.#connection.useFixedRate(receiveRate);
+    // A rate of 0: the client may send as fast as it can.
+    const terms = { udp: service.udpIdleMs !== undefined, receiveRate: 0 };
+    return { ...authenticationResponse(terms, this.#owner.random), body: new Uint8Array() };
+  }
+
+  #begin(service: Service, user: string, auth: string): Client {
+    const { book, random } = this.#owner;
+    const { local, wire } = this.#connection;
+    const open = book.open({ remote: this.#remote, local, wire, destroy: () => this.end() });
+    this.#owner.onAuthenticated(this);
+    this.#connection.authenticated();
+    this.allowStreams();
+    const standing = service.standingOf(auth);
+    return {
+      service,
+      open,
+      user: user === '' ? undefined : user,
+      standing,
+      endWatch: standing.watch(() => this.#endIfRemoved()),
+      udp:
+        service.udpIdleMs === undefined
+          ? undefined
+          : new UdpSessions(this.#connection, random, (session) => this.#takeSession(session)),
+    };
+  }
+
+  #onMigrated(remote: Endpoint): void {
+    this.#remote = remote;
+    this.#client?.open.moved(remote);
+  }
+
+  #onEnded(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#farewell?.cancel();
+    this.#client?.endWatch();
+    this.#client?.udp?.close();
+    this.#client?.open.close();
+    this.#owner.onEnded(this);
+  }
+
+  /** A stream that begins with a proxy request; to a client that is not authenticated an unknown frame. */
+  #takeStream(type: number, stream: QuicStream): boolean {
+    if (type !== TCP_REQUEST || !this.#client) return false;
+    const { circuits } = this.#owner;
+    if (circuits.open()) {
+      this.#streams++;
+      this.allowStreams();
+      void this.#serve(stream, this.#client).finally(() => {
+        circuits.close();
+        this.#streams--;
+        if (this.#ended) return;
+        this.allowStreams();
+        this.#endIfRemoved();
+      });
+    } else {
+      stream.reset(Http3ErrorCode.H3_REQUEST_REJECTED);
+      stream.stopSending(Http3ErrorCode.H3_REQUEST_REJECTED);
+    }
+    return true;
+  }
+
+  /** Serves one TCP stream until it ends. Never rejects. */
+  async #serve(stream: QuicStream, client: Client): Promise<void> {
+    const { dispatcher, sniffing: sniff, clock, log, tag } = client.service.context;
+    try {
+      let address: string;
+      {
+        using deadline = new Deadline(clock, HANDSHAKE_MS, 'the request');
+        const reader = new BoundedReader(stream, READER_LIMIT, deadline.signal);
+        address = await readTcpRequest(reader);
+        reader.release();
+      }
+      const destination = parseHostPort(address);
+      if (!destination) {
+        await this.#refuse(stream, 'the address is invalid');
+        return;
+      }
+      const origin = this.#originOf(client);
+      this.#flows++;
+      try {
+        await dispatcher.stream({
+          origin,
+          destination,
+          sniff,
+          client: stream,
+          accept: async () => {
+            const response = { ok: true, message: 'Connected' };
+            await stream.write(encodeTcpResponse(response, this.#owner.random));
+            return stream;
+          },
+        });
+      } finally {
+        this.#flows--;
+      }
+    } catch (error) {
+      if (error instanceof DialError) {
+        await this.#refuse(stream, error.message);
+        return;
+      }
+      log.debug(`inbound ${tag}: a stream ended: ${asError(error).message}`);
+      stream.destroy(asError(error));
+    }
+  }
+
+  /** Sends the reason for which a request fails, and reads no more of the client. */
+  async #refuse(stream: QuicStream, message: string): Promise<void> {
+    try {
+      await stream.write(encodeTcpResponse({ ok: false, message }, this.#owner.random));
+      await stream.closeWrite();
+      stream.stopSending(Http3ErrorCode.H3_NO_ERROR);
+    } catch (error) {
+      stream.destroy(asError(error));
+    }
+  }
+
+  #takeSession(session: UdpSession): boolean {
+    const { circuits, associations } = this.#owner;
+    const client = this.#client;
+    if (client?.standing.stands !== true) return false;
+    if (client.service.udpIdleMs === undefined || !circuits.open()) return false;
+    const { dispatcher, clock } = client.service.context;
+    session.closeWhenIdle(clock, client.service.udpIdleMs);
+    const origin = this.#originOf(client);
+    associations.take(session, this.number, client.user ?? sourceGroup(this.#remote.host));
+    this.#associations++;
+    void dispatcher.packets({ origin, client: session }).finally(() => {
+      associations.release(session);
+      session.close();
+      circuits.close();
+      this.#associations--;
+      this.#endIfRemoved();
+    });
+    return true;
+  }
+
+  #originOf({ service, open, user, standing }: Client): Origin {
+    const source = unmapIPv4(this.#remote.host);
+    return { inbound: service.context.tag, source, user, session: open.session, standing };
+  }
+}

@@ -1,0 +1,78 @@
+import type { Clock, Timer } from '../../../net/time/clock.ts';
+import { Shares } from '../../../net/bounds/shares.ts';
+import { HANDSHAKE_MS } from '../../../net/time/time-limits.ts';
+import { MOST_WAITING_REQUESTS, WAITING_REQUESTS_A_CONNECTION } from '../limits.ts';
+
+interface Waiting {
+  readonly since: number;
+  readonly giveUp: () => void;
+}
+
+/**
+ * Streams of all clients of a listener whose request has not arrived whole. Each has HANDSHAKE_MS. Beyond the
+ * bounds the oldest one gives way: of the same connection, or of the connection that has the most.
+ *
+ * All wait for the same time, so that one timer serves them, for the oldest.
+ */
+export class WaitingRequests {
+  readonly #clock: Clock;
+  /** In the order in which they came. */
+  readonly #all = new Set<Waiting>();
+  readonly #shares = new Shares<Waiting, number>();
+  #timer: Timer | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  get count(): number {
+    return this.#all.size;
+  }
+
+  /**
+   * @param connection a number of its own.
+   * @param giveUp called when it is waited for no more; it may end the wait itself.
+   * @returns what ends the wait. Idempotent.
+   */
+  add(connection: number, giveUp: () => void): () => void {
+    if (this.#shares.countOf(connection) >= WAITING_REQUESTS_A_CONNECTION) {
+      this.#giveUp(this.#shares.oldestOf(connection));
+    } else if (this.#all.size >= MOST_WAITING_REQUESTS) {
+      this.#giveUp(this.#shares.heaviest?.oldest);
+    }
+    const waiting = { since: this.#clock.now(), giveUp };
+    this.#all.add(waiting);
+    this.#shares.add(waiting, connection);
+    this.#timer ??= this.#arm(HANDSHAKE_MS);
+    return () => this.#end(waiting);
+  }
+
+  #giveUp(waiting: Waiting | undefined): void {
+    if (waiting === undefined) return;
+    this.#end(waiting);
+    waiting.giveUp();
+  }
+
+  #end(waiting: Waiting): void {
+    if (!this.#all.delete(waiting)) return;
+    this.#shares.delete(waiting);
+    if (this.#all.size > 0) return;
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
+  #arm(milliseconds: number): Timer {
+    return this.#clock.after(milliseconds, () => {
+      this.#timer = undefined;
+      const now = this.#clock.now();
+      for (const waiting of this.#all) {
+        const left = waiting.since + HANDSHAKE_MS - now;
+        if (left > 0) {
+          this.#timer ??= this.#arm(left);
+          return;
+        }
+        this.#giveUp(waiting);
+      }
+    });
+  }
+}

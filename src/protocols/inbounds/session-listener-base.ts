@@ -1,0 +1,113 @@
+import type { Endpoint } from '../../net/addresses/address.ts';
+import type { SessionBook, SessionListener, SessionServer } from '../contract.ts';
+
+/**
+ * - `bound`: `serve` has not been called, so there are no sessions.
+ * - `serving`: accepts clients.
+ * - `retired`: accepts none; released when the last session ends.
+ * - `kept`: accepts none; not released before a `swap`, `retire` or `destroy`.
+ * - `released`: final.
+ */
+type ListenerState = 'bound' | 'serving' | 'retired' | 'kept' | 'released';
+
+/**
+ * The states of a listener that owns its sessions, and the server and the book for clients that come
+ * from now on. A subclass accepts the clients and calls `releaseIfIdle` after each session's end.
+ */
+export abstract class SessionListenerBase<Server extends SessionServer> implements SessionListener {
+  abstract readonly address: string;
+  abstract readonly endpoint: Endpoint | undefined;
+  abstract readonly closed: Promise<void>;
+  readonly #serverClass: abstract new (...args: never[]) => Server;
+  #server: Server;
+  #book: SessionBook;
+  #state: ListenerState = 'bound';
+
+  /** @param serverClass the class of every server that `swap` accepts. */
+  protected constructor(
+    serverClass: abstract new (...args: never[]) => Server,
+    server: Server,
+    book: SessionBook,
+  ) {
+    this.#serverClass = serverClass;
+    this.#server = server;
+    this.#book = book;
+  }
+
+  get server(): Server {
+    return this.#server;
+  }
+
+  get book(): SessionBook {
+    return this.#book;
+  }
+
+  protected get isServing(): boolean {
+    return this.#state === 'serving';
+  }
+
+  /** Whether no session is live. */
+  protected abstract get isIdle(): boolean;
+
+  /** Begins to accept clients; called once. */
+  protected abstract onServe(): void;
+
+  /** `server` and `book` are new. Clients are accepted from now on if `isServing`. */
+  protected abstract onSwap(): void;
+
+  /** Accepts no new client from now on. Not called for a listener that was never served. */
+  protected onRetire(): void {
+    // A subclass that checks `isServing` for each client has nothing to do.
+  }
+
+  /** Ends all sessions and releases everything; called at most once. */
+  protected abstract onRelease(cause?: Error): void;
+
+  serve(): void {
+    if (this.#state !== 'bound') return;
+    this.#state = 'serving';
+    this.onServe();
+  }
+
+  swap(next: SessionServer, sessions: SessionBook): void {
+    if (!(next instanceof this.#serverClass)) throw new TypeError('a server of another protocol');
+    this.#server = next;
+    this.#book = sessions;
+    if (this.#state === 'kept' || this.#state === 'retired') this.#state = 'serving';
+    this.onSwap();
+  }
+
+  retire(): void {
+    if (this.#state === 'released') return;
+    const wasServed = this.#state !== 'bound';
+    this.#state = 'retired';
+    if (wasServed) this.onRetire();
+    this.releaseIfIdle();
+  }
+
+  keep(): boolean {
+    if (this.#state === 'released') return false;
+    if (this.#state === 'retired') this.#state = 'kept';
+    return true;
+  }
+
+  destroy(cause: Error): void {
+    if (this.markReleased()) this.onRelease(cause);
+  }
+
+  /** Releases a retired listener without sessions. */
+  protected releaseIfIdle(): void {
+    if (this.#state === 'retired' && this.isIdle && this.markReleased()) this.onRelease();
+  }
+
+  /**
+   * To be called also when what was bound has failed.
+   *
+   * @returns false when the release had begun before.
+   */
+  protected markReleased(): boolean {
+    if (this.#state === 'released') return false;
+    this.#state = 'released';
+    return true;
+  }
+}

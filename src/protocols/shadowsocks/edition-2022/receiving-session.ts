@@ -1,0 +1,97 @@
+import { createOpener, TAG_LENGTH, type Opener } from '../../../crypto/aead/aead.ts';
+import { ReplayWindow } from '../../../crypto/replay/replay-window.ts';
+import type { Packet } from '../../../net/links/link.ts';
+import { subkeyOf } from '../keys.ts';
+import type { Method } from '../methods.ts';
+import {
+  hasSeparateHeader,
+  LONG_NONCE,
+  readMessage,
+  SESSION_HEADER,
+  SESSION_ID,
+  type MessageContext,
+} from './datagrams.ts';
+
+/** Packets that may arrive late, counted back from the newest of their session. */
+export const REPLAY_WINDOW = 2048;
+
+/** Opens the bodies of a session; the construction with XChaCha20 uses the key itself. */
+export const sessionOpener = (method: Method, key: Uint8Array, session: Uint8Array): Opener =>
+  hasSeparateHeader(method)
+    ? createOpener(method.aead, subkeyOf(method, key, session))
+    : createOpener('xchacha20-poly1305', key);
+
+/**
+ * Opens a datagram without a separate header to a new buffer: session header, then message.
+ * `undefined` when it is not authentic.
+ */
+export function openMerged(opener: Opener, datagram: Uint8Array): Buffer | undefined {
+  if (datagram.length < LONG_NONCE) return undefined;
+  const nonce = datagram.subarray(0, LONG_NONCE);
+  const plain = openBody(opener, nonce, datagram.subarray(LONG_NONCE));
+  return plain && plain.length >= SESSION_HEADER ? plain : undefined;
+}
+
+/** Opens a body to a new buffer; `undefined` when it is not authentic. */
+function openBody(opener: Opener, nonce: Uint8Array, sealed: Uint8Array): Buffer | undefined {
+  if (sealed.length < TAG_LENGTH) return undefined;
+  const plain = Buffer.allocUnsafe(sealed.length - TAG_LENGTH);
+  return opener.open(nonce, sealed, plain) ? plain : undefined;
+}
+
+/** The id of a packet; `undefined` beyond the safe integers, which no session reaches. */
+function packetIdOf(header: Buffer): number | undefined {
+  const high = header.readUInt32BE(SESSION_ID);
+  return high > 0x1f_ffff ? undefined : high * 2 ** 32 + header.readUInt32BE(SESSION_ID + 4);
+}
+
+/** A session of the peer: accepts each of its packets once (SIP022 §3.2.4). */
+export class ReceivingSession implements Disposable {
+  readonly #opener: Opener;
+  readonly #ownsOpener: boolean;
+  readonly #window = new ReplayWindow(REPLAY_WINDOW);
+
+  /**
+   * @param id the session's id.
+   * @param shared the opener of all sessions, where they have no key of their own.
+   */
+  constructor(method: Method, key: Uint8Array, id: Uint8Array, shared: Opener | undefined) {
+    this.#opener = shared ?? sessionOpener(method, key, id);
+    this.#ownsOpener = shared === undefined;
+  }
+
+  /**
+   * The packet of a datagram with a separate header; `undefined` for one that is not authentic,
+   * invalid or a replay.
+   *
+   * @param header session id and packet id, decrypted.
+   */
+  openSeparate(header: Buffer, sealed: Uint8Array, context: MessageContext): Packet | undefined {
+    const id = this.#newPacketId(header);
+    if (id === undefined) return undefined;
+    const body = openBody(this.#opener, header.subarray(4), sealed);
+    return body && this.#accept(id, body, 0, context);
+  }
+
+  /** The packet of a datagram that `openMerged` has opened; `undefined` as for `openSeparate`. */
+  readMerged(plain: Buffer, context: MessageContext): Packet | undefined {
+    const id = this.#newPacketId(plain);
+    return id === undefined ? undefined : this.#accept(id, plain, SESSION_HEADER, context);
+  }
+
+  /** The id of a packet that was not received before. */
+  #newPacketId(header: Buffer): number | undefined {
+    const id = packetIdOf(header);
+    return id !== undefined && this.#window.isNew(id) ? id : undefined;
+  }
+
+  #accept(id: number, body: Buffer, at: number, context: MessageContext): Packet | undefined {
+    const packet = readMessage(body, at, context);
+    if (packet) this.#window.mark(id);
+    return packet;
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#ownsOpener) this.#opener[Symbol.dispose]();
+  }
+}

@@ -1,0 +1,92 @@
+import { hash } from 'node:crypto';
+import type { AeadName } from '../../../crypto/aead/aead.ts';
+import { kdf, Purpose } from '../kdf.ts';
+import { KEY_LENGTH, Option, Security } from '../wire.ts';
+
+/** What one direction of a body is sealed with. */
+export interface BodyKeys {
+  readonly cipher: AeadName;
+  readonly key: Uint8Array;
+  readonly iv: Uint8Array;
+  readonly masking: boolean;
+  readonly padding: boolean;
+  /** Key and IV of the lengths of chunks, when these are sealed. */
+  readonly lengths: { readonly key: Uint8Array; readonly iv: Uint8Array } | undefined;
+  /** Whether an empty chunk is the end. Without it only the end of the carrier is. */
+  readonly terminated: boolean;
+}
+
+/** What a request says about the bodies of both directions. */
+export interface BodyTerms {
+  readonly iv: Uint8Array;
+  readonly key: Uint8Array;
+  readonly options: number;
+  readonly security: Security;
+}
+
+/** The keys of the client's direction. */
+export function requestKeys({ iv, key, options, security }: BodyTerms): BodyKeys {
+  const has = (option: number): boolean => (options & option) !== 0;
+  // Both directions seal their lengths under the client's key and IV, as Xray does; nothing but
+  // lengths is exposed by that.
+  const lengths = has(Option.authenticatedLength)
+    ? { key: cipherKey(security, kdf().derive(Purpose.chunkLength, key, KEY_LENGTH)), iv }
+    : undefined;
+  return {
+    cipher: security === Security.aes128Gcm ? 'aes-128-gcm' : 'chacha20-poly1305',
+    key: cipherKey(security, key),
+    iv,
+    masking: has(Option.masking),
+    padding: has(Option.padding),
+    lengths,
+    terminated: has(Option.chunkStream),
+  };
+}
+
+/** Key and IV of the server's direction, before they are made the cipher's. */
+export interface ResponseSecrets {
+  readonly key: Uint8Array;
+  readonly iv: Uint8Array;
+}
+
+export const responseSecrets = ({ iv, key }: Pick<BodyTerms, 'iv' | 'key'>): ResponseSecrets => ({
+  key: kdf().hash(key, KEY_LENGTH),
+  iv: kdf().hash(iv, KEY_LENGTH),
+});
+
+/** The keys of the server's direction. */
+export function responseKeys(terms: BodyTerms, { key, iv } = responseSecrets(terms)): BodyKeys {
+  return { ...requestKeys(terms), key: cipherKey(terms.security, key), iv };
+}
+
+/** ChaCha20 wants 32 bytes: MD5 of the key, and MD5 of that. */
+function cipherKey(security: Security, key: Uint8Array): Uint8Array {
+  if (security === Security.aes128Gcm) return key;
+  const first = md5(key);
+  return Buffer.concat([first, md5(first)]);
+}
+
+const md5 = (bytes: Uint8Array): Buffer => hash('md5', bytes, 'buffer');
+
+/**
+ * The nonces of one direction: the number of the chunk in 16 bits, then bytes 2 to 11 of the IV.
+ *
+ * The number wraps after 65,536 chunks, as it does in every implementation: to stop there would
+ * abort every long stream.
+ */
+export class ChunkNonce {
+  readonly #bytes: Uint8Array;
+  #count = 0;
+
+  constructor(iv: Uint8Array) {
+    this.#bytes = new Uint8Array(iv.subarray(0, 12));
+  }
+
+  /** The next nonce, valid until the next call. */
+  next(): Uint8Array {
+    this.#bytes[0] = this.#count >> 8;
+    this.#bytes[1] = this.#count & 0xff;
+    this.#count = (this.#count + 1) & 0xffff;
+    return this.#bytes;
+  }
+}

@@ -1,0 +1,234 @@
+import { LinkClosedError, TruncatedError } from '../../../net/errors.ts';
+import { OWNED, type ByteLink } from '../../../net/links/link.ts';
+import { freeChunk } from '../../../net/links/spent-chunk.ts';
+import type { PayloadDecoder, BodySealer } from './body-chunks.ts';
+import { abortReason } from '../../../net/time/unless-aborted.ts';
+
+/** A connection after its request was read or written: what carries both kinds of payload. */
+export interface BodyParts {
+  readonly carrier: ByteLink;
+  readonly decoder: PayloadDecoder;
+  readonly sealer: BodySealer;
+  /**
+   * The header of this side, sealed. It goes out with the first payload in one write: some peers
+   * expect the whole request in one read, and a header on its own stands out by its length.
+   */
+  readonly preface: Uint8Array;
+}
+
+/**
+ * The two directions of a body over their carrier, and the lifetime of their ciphers: each is
+ * disposed of as soon as its direction has ended.
+ */
+export class Body {
+  /** Resolves when both directions have ended, or with the cause when they were aborted. */
+  readonly closed: Promise<Error | undefined>;
+  readonly #carrier: ByteLink;
+  readonly #decoder: PayloadDecoder;
+  readonly #sealer: BodySealer;
+  readonly #resolveClosed: (cause: Error | undefined) => void;
+  #preface: Uint8Array | undefined;
+  #ended = false;
+  #closing: Promise<void> | undefined;
+  #destroyed = false;
+  #cause: Error | undefined;
+
+  constructor({ carrier, decoder, sealer, preface }: BodyParts) {
+    this.#carrier = carrier;
+    this.#decoder = decoder;
+    this.#sealer = sealer;
+    this.#preface = preface;
+    const { promise, resolve } = Promise.withResolvers<Error | undefined>();
+    this.closed = promise;
+    this.#resolveClosed = resolve;
+    // After a clean end there may be bytes left to read: the ciphers stay until these were read.
+    void carrier.closed.then((cause) => (cause ? this.destroy(cause) : resolve(this.#cause)));
+  }
+
+  /** Why nothing can be read or written any more. */
+  get cause(): Error | undefined {
+    return this.#cause;
+  }
+
+  /** Whether `closeWrite` or `destroy` was called. */
+  get isWritable(): boolean {
+    return this.#closing === undefined && !this.#destroyed;
+  }
+
+  /**
+   * The payload of the next bytes of the carrier, which may be empty; `undefined` once it has ended.
+   * With `ends` as for a decoder. What is not authentic destroys the carrier.
+   */
+  async read(signal?: AbortSignal, ends?: number[]): Promise<Uint8Array | undefined> {
+    if (this.#ended) return undefined;
+    const bytes = await this.#carrier.read(signal);
+    if (bytes) return this.#open(bytes, ends);
+    if (!this.#decoder.mayEnd) {
+      const error = new TruncatedError('the VMess peer closed in the middle of a message');
+      this.destroy(error);
+      throw error;
+    }
+    this.#end();
+    return undefined;
+  }
+
+  /** The payload of bytes that the carrier holds already, if there is any. */
+  takeAhead(): Uint8Array | undefined {
+    const bytes = this.#ended ? undefined : this.#carrier.takeAhead?.();
+    if (!bytes) return undefined;
+    try {
+      const payload = this.#open(bytes);
+      return payload.length > 0 ? payload : undefined;
+    } catch {
+      return undefined; // the carrier is destroyed, which the next read reports
+    }
+  }
+
+  /** Sends payload of a stream, not empty. */
+  sendStream(payload: Uint8Array): Promise<void> | undefined {
+    return this.#send(this.#sealer.stream(payload, this.#takePreface()));
+  }
+
+  /** Sends a datagram, not empty and not longer than a chunk can be. */
+  sendDatagram(payload: Uint8Array): Promise<void> | undefined {
+    return this.#send(this.#sealer.datagram(payload, this.#takePreface()));
+  }
+
+  /** Sends the header alone when there has been no payload to go with it. */
+  sendPreface(): void {
+    if (!this.isWritable || this.#preface === undefined) return;
+    // A failure ends the carrier, which `closed` reports.
+    this.#carrier.write(this.#preface)?.catch(() => undefined);
+    this.#preface = undefined;
+  }
+
+  closeWrite(): Promise<void> {
+    this.#closing ??= this.#closeWrite();
+    return this.#closing;
+  }
+
+  destroy(cause?: Error): void {
+    if (this.#destroyed) return;
+    this.#destroyed = true;
+    this.#cause = cause;
+    this.#carrier.destroy(cause);
+    this.#decoder[Symbol.dispose]();
+    this.#sealer[Symbol.dispose]();
+    this.#resolveClosed(cause);
+  }
+
+  async #closeWrite(): Promise<void> {
+    if (this.#destroyed) throw this.#cause ?? new LinkClosedError();
+    const last = this.#sealer.end(this.#takePreface());
+    this.#sealer[Symbol.dispose]();
+    // Peers that send no empty chunk wait for the end of the carrier.
+    if (last.length > 0 && this.#carrier.closeWith) await this.#carrier.closeWith(last);
+    else {
+      if (last.length > 0) await this.#carrier.write(last);
+      await this.#carrier.closeWrite();
+    }
+    if (this.#ended) this.#settle();
+  }
+
+  /** The payload of bytes of the carrier. What is not authentic destroys it. */
+  #open(bytes: Uint8Array, ends?: number[]): Uint8Array {
+    try {
+      const payload = this.#decoder.push(bytes, ends);
+      freeChunk(bytes);
+      if (this.#decoder.ended) this.#end();
+      return payload;
+    } catch (error) {
+      this.destroy(error instanceof Error ? error : undefined);
+      throw error;
+    }
+  }
+
+  /** The peer's payload has ended. */
+  #end(): void {
+    this.#ended = true;
+    this.#decoder[Symbol.dispose]();
+    if (this.#closing) void this.#closing.then(() => this.#settle()).catch(() => undefined);
+  }
+
+  /** Both directions are over: nothing remains to be sent on the carrier. */
+  #settle(): void {
+    this.#carrier.destroy();
+    this.#resolveClosed(undefined);
+  }
+
+  /** A sealed chunk has no other owner, so its memory goes with it. */
+  #send(sealed: Uint8Array): Promise<void> | undefined {
+    return this.#carrier.write(sealed, OWNED);
+  }
+
+  #takePreface(): Uint8Array | undefined {
+    const preface = this.#preface;
+    this.#preface = undefined;
+    return preface;
+  }
+}
+
+/** The stream inside a VMess connection. */
+export class BodyLink implements ByteLink {
+  readonly #body: Body;
+  /** Chunks that were given back, the next one last. */
+  readonly #ahead: Uint8Array[] = [];
+
+  constructor(parts: BodyParts) {
+    this.#body = new Body(parts);
+  }
+
+  get closed(): Promise<Error | undefined> {
+    return this.#body.closed;
+  }
+
+  async read(signal?: AbortSignal): Promise<Uint8Array | undefined> {
+    if (signal?.aborted) throw abortReason(signal);
+    const given = this.#ahead.pop();
+    if (given) return given;
+    for (;;) {
+      const payload = await this.#body.read(signal);
+      if (payload === undefined || payload.length > 0) return payload;
+    }
+  }
+
+  unread(chunk: Uint8Array): void {
+    if (chunk.length > 0) this.#ahead.push(chunk);
+  }
+
+  takeAhead(): Uint8Array | undefined {
+    return this.#ahead.pop() ?? this.#body.takeAhead();
+  }
+
+  write(chunk: Uint8Array, isOwned = false): Promise<void> | undefined {
+    if (!this.#body.isWritable) return Promise.reject(this.#closedError());
+    if (chunk.length === 0) return undefined;
+    const full = this.#body.sendStream(chunk);
+    if (isOwned) freeChunk(chunk); // its sealed copy is sent
+    return full;
+  }
+
+  writeAll(chunks: readonly Uint8Array[], isOwned = false): Promise<void> | undefined {
+    const [only] = chunks;
+    if (chunks.length === 1 && only) return this.write(only, isOwned);
+    return this.write(Buffer.concat(chunks));
+  }
+
+  /** Sends the header when nothing was written so far, so that the server may speak first. */
+  sendPreface(): void {
+    this.#body.sendPreface();
+  }
+
+  closeWrite(): Promise<void> {
+    return this.#body.closeWrite();
+  }
+
+  destroy(cause?: Error): void {
+    this.#ahead.length = 0;
+    this.#body.destroy(cause);
+  }
+
+  #closedError(): Error {
+    return this.#body.cause ?? new LinkClosedError();
+  }
+}

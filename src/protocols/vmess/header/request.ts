@@ -1,0 +1,107 @@
+import { HANDSHAKE_MS } from '../../../net/time/time-limits.ts';
+import { BoundedReader } from '../../../net/links/bounded-reader.ts';
+import { ProtocolError } from '../../../net/errors.ts';
+import { AuthIdMaker, AUTH_ID_RANDOM } from './auth-id.ts';
+import { TAG_LENGTH } from '../../../crypto/aead/aead.ts';
+import { openHeader, openLength, requestBox, sealHeader, sealLength } from './header-seal.ts';
+import type { RandomSource } from '../../../crypto/random-source.ts';
+import {
+  decodeRequest,
+  encodeRequest,
+  MAX_HEADER,
+  MAX_HEADER_PADDING,
+  type RequestHeader,
+  AUTH_ID_LENGTH,
+  CONNECTION_NONCE_LENGTH,
+  SEALED_LENGTH,
+} from '../wire.ts';
+import type { Clock } from '../../../net/time/clock.ts';
+import { Deadline } from '../../../net/time/deadline.ts';
+import type { ByteLink } from '../../../net/links/link.ts';
+import { drain } from '../../inbounds/handshake.ts';
+
+/** What `readRequest` may have to hold. */
+export const MAX_REQUEST =
+  AUTH_ID_LENGTH + SEALED_LENGTH + CONNECTION_NONCE_LENGTH + MAX_HEADER + TAG_LENGTH;
+
+/** Seals what the connections of one user begin with. */
+export class RequestSealer {
+  readonly #key: Uint8Array;
+  readonly #authIds: AuthIdMaker;
+  readonly #random: RandomSource;
+
+  constructor(userKey: Uint8Array, random: RandomSource) {
+    this.#key = userKey;
+    this.#authIds = new AuthIdMaker(userKey);
+    this.#random = random;
+  }
+
+  /**
+   * What a connection begins with: auth id, sealed length, nonce, sealed header.
+   * `seconds` are Unix time. `undefined` when the destination does not fit.
+   */
+  seal(header: RequestHeader, seconds: number): Buffer | undefined {
+    const random = this.#random;
+    const padding = random.bytes((random.bytes(1)[0] ?? 0) & MAX_HEADER_PADDING);
+    const plain = encodeRequest(header, padding);
+    if (!plain) return undefined;
+    const authId = this.#authIds.make(seconds, random.bytes(AUTH_ID_RANDOM));
+    const nonce = random.bytes(CONNECTION_NONCE_LENGTH);
+    const box = requestBox(this.#key, authId, nonce);
+    return Buffer.concat([authId, sealLength(box, plain.length), nonce, sealHeader(box, plain)]);
+  }
+}
+
+/** Gives the key of the user whose auth id it is. @throws {ProtocolError} */
+export type Identify = (authId: Uint8Array) => Promise<Uint8Array>;
+
+/**
+ * Reads what a connection begins with. `identify` returns the key of the user who made the auth id.
+ * @throws {ProtocolError} when it is not an authentic request.
+ */
+export async function readRequest(
+  reader: BoundedReader,
+  identify: Identify,
+): Promise<RequestHeader> {
+  const authId = await reader.bytes(AUTH_ID_LENGTH);
+  const userKey = await identify(authId);
+  const sealedLength = await reader.bytes(SEALED_LENGTH);
+  const box = requestBox(userKey, authId, await reader.bytes(CONNECTION_NONCE_LENGTH));
+  const length = openLength(box, sealedLength);
+  if (length === undefined || length > MAX_HEADER) {
+    throw new ProtocolError('the length of the VMess request is not authentic, or too long');
+  }
+  const header = openHeader(box, await reader.bytes(length + TAG_LENGTH));
+  if (!header) throw new ProtocolError('the header of the VMess request is not authentic');
+  return decodeRequest(header);
+}
+
+/**
+ * Reads the request of a connection. Bytes after it are the link's again.
+ *
+ * A rejected client cannot find out at which byte or for what reason it failed: its bytes are read
+ * and discarded until the time for the request has passed, as if the request were incomplete, or
+ * until the client closes. Then this rejects with the reason, which `onRefusal` gets at once.
+ *
+ * @throws {ProtocolError} when it is not an authentic request.
+ * @throws {DeadlineError} when it is not complete in time.
+ */
+export async function receiveRequest(
+  link: ByteLink,
+  clock: Clock,
+  identify: (authId: Uint8Array, signal: AbortSignal) => ReturnType<Identify>,
+  onRefusal: (error: unknown) => void,
+): Promise<RequestHeader> {
+  using deadline = new Deadline(clock, HANDSHAKE_MS, 'the VMess request');
+  const { signal } = deadline;
+  const reader = new BoundedReader(link, MAX_REQUEST, signal);
+  try {
+    const request = await readRequest(reader, (authId) => identify(authId, signal));
+    reader.release();
+    return request;
+  } catch (error) {
+    onRefusal(error);
+    await drain(link, signal);
+    throw error;
+  }
+}

@@ -1,0 +1,108 @@
+import type { Clock } from '../../net/time/clock.ts';
+import { ProtocolError } from '../../net/errors.ts';
+import type { Steps } from '../../net/time/turns.ts';
+import type { InboundContext } from '../contract.ts';
+import { DerivedUsers } from '../users/derived-users.ts';
+import type { InboundMemory } from '../inbounds/inbound-memory.ts';
+import { KnownUsers } from '../users/known-users.ts';
+import { RejectedClientError } from '../inbounds/rejected-client.ts';
+import type { AcceptedAccounts } from '../users/standing.ts';
+import { UserSearch, type WaitingClient } from '../users/user-search.ts';
+import { AuthIdReader, userKey } from './header/auth-id.ts';
+import { ReplayFilter } from '../../crypto/replay/replay-filter.ts';
+
+/** How far a client's clock may be off, in seconds. */
+export const CLOCK_SKEW = 120;
+
+/** Remembers auth ids: one of the future counts for as long as the window is wide. */
+export const authIdFilter = (clock: Clock): ReplayFilter =>
+  new ReplayFilter(clock, 2 * CLOCK_SKEW * 1000);
+
+/** A user, by the UUID and what is derived of it. */
+export interface UserKeys {
+  readonly id: string;
+  readonly key: Uint8Array;
+  readonly reader: AuthIdReader;
+}
+
+/** What ids stand for; ids are UUIDs as `parseUuid` gives them. */
+const vmessUsers = (memory: InboundMemory): DerivedUsers<UserKeys> =>
+  memory.recall('VMess users', DerivedUsers<UserKeys>, () => new DerivedUsers(deriveUser));
+
+function deriveUser(id: string): UserKeys {
+  const key = userKey(id);
+  return { id, key, reader: new AuthIdReader(key) };
+}
+
+/** Finds out who sent a request, once for each auth id and within the time that it counts. */
+export class VmessUsers implements AcceptedAccounts {
+  readonly #known: KnownUsers<UserKeys>;
+  readonly #search: UserSearch<UserKeys>;
+  readonly #clock: Clock;
+  readonly #seen: ReplayFilter;
+
+  private constructor(
+    known: KnownUsers<UserKeys>,
+    context: Pick<InboundContext, 'clock' | 'memory'>,
+  ) {
+    const { clock, memory } = context;
+    this.#known = known;
+    this.#search = new UserSearch(this.#known, context);
+    this.#clock = clock;
+    this.#seen = memory.recall('VMess auth ids', ReplayFilter, () => authIdFilter(clock));
+  }
+
+  /** @param users with UUIDs as `parseUuid` gives them; repeated ones count once. */
+  static *of(
+    users: readonly { readonly id: string }[],
+    context: Pick<InboundContext, 'clock' | 'memory'>,
+  ): Steps<VmessUsers> {
+    const ids = new Set<string>();
+    for (const { id } of users) {
+      ids.add(id);
+      yield;
+    }
+    const derived = yield* vmessUsers(context.memory).take(ids);
+    const known = yield* KnownUsers.of(derived, ({ id }) => id, context.memory);
+    return new VmessUsers(known, context);
+  }
+
+  accepts(id: string): boolean {
+    return this.#known.has(id);
+  }
+
+  /**
+   * The user that made an auth id. How long the search takes shows in no failure: each
+   * ends with the time for a request.
+   *
+   * @param source the client's address; `undefined` for a unix socket.
+   * @throws {ProtocolError} when it is no user's, its time is off or it was used before.
+   * @throws when the client has left or its time is over.
+   */
+  async identify(
+    authId: Uint8Array,
+    source: string | undefined,
+    client: WaitingClient,
+  ): Promise<UserKeys> {
+    let seconds: bigint | undefined;
+    const fits = ({ reader }: UserKeys): boolean => (seconds = reader.read(authId)) !== undefined;
+    const user = await this.#search.find(source, fits, client);
+    if (!user || seconds === undefined) {
+      throw new RejectedClientError('no user here made this VMess request');
+    }
+    const skew = seconds - BigInt(Math.floor(this.#clock.wall() / 1000));
+    if (skew > CLOCK_SKEW || skew < -CLOCK_SKEW) {
+      throw new ProtocolError(`the clock of the VMess client is off by ${skew} s`);
+    }
+    const verdict = this.#seen.check(authId);
+    if (verdict === 'new') {
+      this.#known.remember(source, user);
+      return user;
+    }
+    throw new ProtocolError(
+      verdict === 'seen'
+        ? 'the VMess request was sent before'
+        : 'too many VMess requests to remember',
+    );
+  }
+}
