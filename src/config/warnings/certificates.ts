@@ -2,7 +2,7 @@ import { leafFacts } from '../../crypto/server-certificate.ts';
 import { textOf, valueOf } from '../../protocols/settings-warnings.ts';
 import { inboundProtocol } from '../../protocols/registry.ts';
 import type { Span } from '../../schema/node.ts';
-import type { Examined } from './warnings.ts';
+import type { Examined } from './examined.ts';
 import { quoted, type WarningList } from './warning.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;

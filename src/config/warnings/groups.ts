@@ -1,7 +1,7 @@
 import { suggestion } from '../../schema/suggestion.ts';
 import { DEFAULT_GROUP, picksOf } from '../route-targets.ts';
 import { inheritOf } from '../sources/subscribe-file.ts';
-import type { Examined } from './warnings.ts';
+import type { Examined } from './examined.ts';
 import { quoted, type WarningList } from './warning.ts';
 
 /** Route groups without effect, and picks for groups that do not exist. */

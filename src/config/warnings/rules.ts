@@ -4,8 +4,8 @@ import { isEmptyDomainList, normalizeName } from '../../engine/router/tables/dom
 import type { Located } from '../../schema/decoder.ts';
 import { suggestion } from '../../schema/suggestion.ts';
 import { entriesOf, ruleSubject, type MatcherList, type RuleTable } from '../tables/rule.ts';
-import { parseGeositeRef } from '../values/matchers.ts';
-import type { Examined } from './warnings.ts';
+import { parseGeositeRef, suffixesOf } from '../values/matchers.ts';
+import type { Examined } from './examined.ts';
 import { quoted, type WarningList } from './warning.ts';
 
 /** The keys that hold lists, as a file writes them. */
@@ -142,18 +142,4 @@ function noneUnderSuffixes({ domainFull, domainSuffix }: RuleTable): MatcherList
     return false;
   });
   return under ? undefined : domainFull;
-}
-
-/** A host name has at most 127 labels. */
-const MOST_LABELS = 128;
-
-/** A name and all domains that it is in: `a.b.c`, `b.c`, `c`. */
-export function* suffixesOf(name: string): Generator<string> {
-  let at = 0;
-  for (let label = 0; label < MOST_LABELS; label++) {
-    yield name.slice(at);
-    const dot = name.indexOf('.', at);
-    if (dot < 0) return;
-    at = dot + 1;
-  }
 }

@@ -2,7 +2,7 @@ import { normalizeName } from '../../engine/router/tables/domain-list.ts';
 import { parseCidr } from '../../ip/cidr.ts';
 import { entriesOf, ruleSubject, type RuleTable } from '../tables/rule.ts';
 import { parsePortRange } from '../values/matchers.ts';
-import type { Examined } from './warnings.ts';
+import type { Examined } from './examined.ts';
 import { TakenNames, TakenNetworks, TakenPorts, TakenWords } from './taken.ts';
 import type { WarningList } from './warning.ts';
 
