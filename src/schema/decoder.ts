@@ -1,6 +1,6 @@
 import { DecodeError, FirstError } from './errors.ts';
 import type { Node, Span, TableNode } from './node.ts';
-import { shaped, type Shape } from './shape.ts';
+import { DISCLOSURE, shaped, type Shape } from './shape.ts';
 import { describe, describeKind, expectedOneOf } from './words.ts';
 
 /**
@@ -42,7 +42,7 @@ export const secret: Decoder<string> = shaped(
     if (node.kind === 'string') return node.value;
     throw withoutValue(node, 'a string');
   },
-  { type: 'string' },
+  { type: 'string', [DISCLOSURE]: 'secret' },
 );
 
 export const bool: Decoder<boolean> = shaped(
@@ -171,3 +171,7 @@ export const converted = <T, U>(
 /** The same decoder with more in its shape: what is checked elsewhere, such as the words of a text. */
 export const narrowed = <T>(decoder: Decoder<T>, shape: Shape): Decoder<T> =>
   shaped<Decoder<T>>((node) => decoder(node), { ...decoder.shape, ...shape });
+
+/** The same decoder for values that are never confidential, so that errors may quote their lines. */
+export const disclosed = <T>(decoder: Decoder<T>): Decoder<T> =>
+  narrowed(decoder, { [DISCLOSURE]: 'public' });

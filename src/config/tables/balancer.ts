@@ -1,5 +1,13 @@
 import { findProtocol } from '../../protocols/registry.ts';
-import { array, located, narrowed, str, u64, type Located } from '../../schema/decoder.ts';
+import {
+  array,
+  disclosed,
+  located,
+  narrowed,
+  str,
+  u64,
+  type Located,
+} from '../../schema/decoder.ts';
 import { fallback, optional, struct, type Output } from '../../schema/struct.ts';
 import type { BalancerSpec } from '../../spec.ts';
 import { Finding, type Findings } from '../findings.ts';
@@ -9,7 +17,7 @@ import type { OutboundTable } from './outbound.ts';
 /** `[[balancer]]` as written. */
 export const balancerTable = struct(
   {
-    tag: located(str),
+    tag: located(disclosed(str)),
     outbounds: located(array(located(str))),
     strategy: optional(
       narrowed(located(str), { enum: ['failover', 'round_robin'], default: 'failover' }),

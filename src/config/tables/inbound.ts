@@ -1,4 +1,13 @@
-import { bool, located, narrowed, str, table, u16, type Located } from '../../schema/decoder.ts';
+import {
+  bool,
+  disclosed,
+  located,
+  narrowed,
+  str,
+  table,
+  u16,
+  type Located,
+} from '../../schema/decoder.ts';
 import { emptyTable } from '../../schema/node.ts';
 import { optional, struct, type Output } from '../../schema/struct.ts';
 import { findProtocol, protocolNames } from '../../protocols/registry.ts';
@@ -14,13 +23,13 @@ import { lowerInboundStream, streamTable } from './stream.ts';
 export const inboundTable = located(
   struct(
     {
-      tag: located(str),
+      tag: located(disclosed(str)),
       protocol: narrowed(located(str), { enum: protocolNames('inbound') }),
-      listen: optional(narrowed(located(str), { default: '127.0.0.1' })),
+      listen: optional(narrowed(located(disclosed(str)), { default: '127.0.0.1' })),
       port: optional(located(u16)),
       stream: optional(streamTable),
       // Accepted only because outbounds have it.
-      addressFamily: optional(str),
+      addressFamily: optional(disclosed(str)),
       sniffing: optional(narrowed(bool, { default: true })),
       settings: optional(table),
     },

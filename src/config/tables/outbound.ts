@@ -1,4 +1,12 @@
-import { located, narrowed, str, table, u16, type Located } from '../../schema/decoder.ts';
+import {
+  disclosed,
+  located,
+  narrowed,
+  str,
+  table,
+  u16,
+  type Located,
+} from '../../schema/decoder.ts';
 import { emptyTable } from '../../schema/node.ts';
 import { optional, struct, type Output } from '../../schema/struct.ts';
 import type { FamilyPolicy } from '../../net/addresses/resolver.ts';
@@ -14,15 +22,15 @@ import { lowerOutboundStream, streamTable } from './stream.ts';
 /** What an outbound is but for its tag, which a subscribe file calls a name. */
 export const outboundShape = {
   protocol: narrowed(located(str), { enum: protocolNames('outbound') }),
-  server: optional(located(str)),
+  server: optional(located(disclosed(str))),
   port: optional(u16),
   stream: optional(streamTable),
-  addressFamily: optional(located(str)),
+  addressFamily: optional(located(disclosed(str))),
   settings: optional(table),
 };
 
 /** `[[outbound]]` as written. */
-export const outboundTable = located(struct({ tag: located(str), ...outboundShape }));
+export const outboundTable = located(struct({ tag: located(disclosed(str)), ...outboundShape }));
 export type OutboundTable = Output<typeof outboundTable>;
 
 /** Lowers one outbound; `undefined` when something is wrong with it. */

@@ -1,7 +1,7 @@
 import { RegexError, type RegexCache } from '../../engine/router/tables/regex-set.ts';
 import type { GeoKind } from '../../engine/geo/geo-data.ts';
 import { WeirError } from '../../errors.ts';
-import { array, located, str, type Located } from '../../schema/decoder.ts';
+import { array, disclosed, located, str, type Located } from '../../schema/decoder.ts';
 import { fallback, optional, struct, type Output } from '../../schema/struct.ts';
 import type { GeoFileSpec, RuleSpec } from '../../spec.ts';
 import { Finding, type Findings } from '../findings.ts';
@@ -11,7 +11,7 @@ import { entriesOf, lowerRule, ruleSubject, ruleTable } from './rule.ts';
 /** `[route]` as written. */
 export const routeTable = struct(
   {
-    default: optional(located(str)),
+    default: optional(located(disclosed(str))),
     geoip: optional(located(str)),
     geosite: optional(located(str)),
     rule: fallback(array(ruleTable), []),

@@ -1,5 +1,13 @@
 import { GeoCodeError, type GeoKind } from '../../engine/geo/geo-data.ts';
-import { array, located, narrowed, spanned, str, type Located } from '../../schema/decoder.ts';
+import {
+  array,
+  disclosed,
+  located,
+  narrowed,
+  spanned,
+  str,
+  type Located,
+} from '../../schema/decoder.ts';
 import type { Span } from '../../schema/node.ts';
 import { optional, struct, type Output } from '../../schema/struct.ts';
 import { parseCidr } from '../../ip/cidr.ts';
@@ -36,7 +44,7 @@ export const matcherShape = {
 };
 
 /** `[[route.rule]]` as written. */
-export const ruleTable = spanned(struct({ outbound: located(str), ...matcherShape }));
+export const ruleTable = spanned(struct({ outbound: located(disclosed(str)), ...matcherShape }));
 export type RuleTable = Output<typeof ruleTable>;
 
 /** How errors name a rule: by the index that the API shows too. */

@@ -2,7 +2,7 @@ import { parseCaBundle } from '../../crypto/ca-bundle.ts';
 import { parseCertificateChain, parseServerKey } from '../../crypto/server-certificate.ts';
 import { WeirError } from '../../errors.ts';
 import { ipVersion } from '../../net/addresses/address.ts';
-import { bool, located, narrowed, str, type Located } from '../../schema/decoder.ts';
+import { bool, disclosed, located, narrowed, str, type Located } from '../../schema/decoder.ts';
 import type { Span } from '../../schema/node.ts';
 import { optional, struct, type Output } from '../../schema/struct.ts';
 import type {
@@ -26,7 +26,7 @@ const NETWORKS = ['tcp', 'tls', 'ws', 'grpc'] as const;
 
 const tlsTable = struct(
   {
-    serverName: text,
+    serverName: optional(located(disclosed(str))),
     allowInsecure: optional(located(bool)),
     caFile: text,
     certFile: text,

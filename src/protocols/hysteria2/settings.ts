@@ -8,6 +8,7 @@ import {
   array,
   bool,
   converted,
+  disclosed,
   located,
   secret,
   str,
@@ -248,7 +249,7 @@ function parsed(key: string, { value: path, span }: Located<string>, parse: () =
 export const outboundTable = struct(
   {
     password: located(secret),
-    serverName: text,
+    serverName: optional(located(disclosed(str))),
     allowInsecure: fallback(bool, false),
     caFile: text,
     obfs: text,
