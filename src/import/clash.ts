@@ -19,17 +19,13 @@ import {
   vmessDraft,
 } from './protocols.ts';
 import { nameOf, readEntry, type EntryReader } from './read-entry.ts';
-import { limitNotes, wireguardDraft } from './wireguard.ts';
+import { wireguardDraft } from './wireguard.ts';
 
 const READER: EntryReader = {
   name: 'name',
   verdicts: CLASH_KEYS,
   read: readProxy,
   family: familyOf,
-  notes: (fields) =>
-    fields.text('type') === 'wireguard'
-      ? limitNotes(peerOf(fields).list('allowed-ips'), 'allowed-ips')
-      : [],
 };
 
 /** The `proxies` of a configuration of Clash or mihomo. */
@@ -212,5 +208,6 @@ function readWireGuard(name: string, fields: Fields): Draft {
     endpoint: `${server}:${toPort(peer.text('port'))}`,
     keepalive: fields.number('persistent-keepalive'),
     reserved: peer.list('reserved'),
+    allowed: { key: 'allowed-ips', networks: peer.list('allowed-ips') },
   });
 }

@@ -25,6 +25,8 @@ export interface Draft {
   readonly family?: string | undefined;
   readonly stream?: StreamDraft | undefined;
   readonly settings: Settings;
+  /** What the outbound cannot express. */
+  readonly notes?: readonly string[];
 }
 
 /** A server that cannot be imported; the message says why, without secrets. */
@@ -49,7 +51,8 @@ export interface Reading {
 export function entryOf(name: string, work: () => Reading): Entry {
   try {
     const { draft, notes } = work();
-    return { draft, notes: isInsecure(draft) ? [...notes, ANY_CERTIFICATE] : notes };
+    const own = [...(draft.notes ?? []), ...notes];
+    return { draft, notes: isInsecure(draft) ? [...own, ANY_CERTIFICATE] : own };
   } catch (error) {
     if (!(error instanceof ImportError)) throw error;
     return { name, skipped: error.message };

@@ -12,8 +12,6 @@ export interface EntryReader {
   read(fields: Fields): Draft;
   /** Its `address_family`. @throws {ImportError} */
   family(fields: Fields): string | undefined;
-  /** More notes on the entry that was read, of keys that are carried over in part. */
-  notes?(fields: Fields): readonly string[];
 }
 
 /** One entry of a list; whatever is wrong with it ends the entry and not the document. */
@@ -22,8 +20,7 @@ export function readEntry(value: unknown, reader: EntryReader): Entry {
     const fields = new Fields(value);
     const family = reader.family(fields);
     const draft = { ...reader.read(fields), ...(family === undefined ? {} : { family }) };
-    const notes = reader.notes?.(fields) ?? [];
-    return { draft, notes: [...notes, ...notesOn(fields, reader.verdicts)] };
+    return { draft, notes: notesOn(fields, reader.verdicts) };
   });
 }
 

@@ -19,7 +19,7 @@ import {
   vmessDraft,
 } from './protocols.ts';
 import { nameOf, readEntry, type EntryReader } from './read-entry.ts';
-import { limitNotes, wireguardDraft } from './wireguard.ts';
+import { wireguardDraft } from './wireguard.ts';
 
 /** Outbounds inside of the program. */
 const INTERNAL: ReadonlySet<string> = new Set(['dns']);
@@ -29,10 +29,6 @@ const READER: EntryReader = {
   verdicts: SING_BOX_KEYS,
   read: readOutbound,
   family: familyOf,
-  notes: (fields) =>
-    fields.text('type') === 'wireguard'
-      ? limitNotes(peerOf(fields).fields.list('allowed_ips'), 'allowed_ips')
-      : [],
 };
 
 /** The `outbounds` and `endpoints` of a sing-box configuration. */
@@ -204,5 +200,6 @@ function readWireGuard(name: string, fields: Fields): Draft {
     endpoint: `${bareHost(server)}:${port}`,
     keepalive: peer.number('persistent_keepalive_interval'),
     reserved: peer.list('reserved'),
+    allowed: { key: 'allowed_ips', networks: peer.list('allowed_ips') },
   });
 }

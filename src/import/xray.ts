@@ -19,7 +19,7 @@ import {
   type Place,
 } from './protocols.ts';
 import { nameOf, readEntry, type EntryReader } from './read-entry.ts';
-import { limitNotes, wireguardDraft } from './wireguard.ts';
+import { wireguardDraft } from './wireguard.ts';
 
 /** Outbounds inside of the program. */
 const INTERNAL: ReadonlySet<string> = new Set(['dns', 'loopback']);
@@ -29,10 +29,6 @@ const READER: EntryReader = {
   verdicts: XRAY_KEYS,
   read: readOutbound,
   family: familyOf,
-  notes: (fields) =>
-    fields.text('protocol') === 'wireguard'
-      ? limitNotes(fields.fields('settings').only('peers').list('allowedIPs'), 'allowedIPs')
-      : [],
 };
 
 /** The `outbounds` of a configuration of Xray or v2ray; the first takes what no rule matches. */
@@ -225,6 +221,7 @@ function readWireGuard(name: string, settings: Fields): Draft {
     presharedKey: peer.text('preSharedKey'),
     endpoint: peer.needText('endpoint'),
     keepalive: peer.number('keepAlive'),
+    allowed: { key: 'allowedIPs', networks: peer.list('allowedIPs') },
     reserved: settings.list('reserved'),
   });
 }

@@ -10,13 +10,12 @@ import {
 } from '../../schema/decoder.ts';
 import { emptyTable } from '../../schema/node.ts';
 import { optional, struct, type Output } from '../../schema/struct.ts';
-import { findProtocol, protocolNames } from '../../protocols/registry.ts';
-import type { InboundProtocol } from '../../protocols/protocol.ts';
+import { protocolNames } from '../../protocols/registry.ts';
 import type { InboundSpec } from '../../spec.ts';
-import { Finding, type Findings, lowerSettings } from '../findings.ts';
+import { Finding, type Findings } from '../findings.ts';
 import type { InputFiles } from '../sources/input-files.ts';
-import { protocolHint } from '../word-hints.ts';
 import { lowerListen } from './listen.ts';
+import { lowerSettings, protocolSide } from './protocol-side.ts';
 import { lowerInboundStream, streamTable } from './stream.ts';
 
 /** `[[inbound]]` as written. */
@@ -58,7 +57,7 @@ export function lowerInbound(
   const subject = `inbound ${tag}`;
   const part = findings.about(subject);
 
-  const protocol = part.attempt(() => protocolOf(inbound.protocol));
+  const protocol = part.attempt(() => inboundSide(inbound.protocol));
   if (!protocol) return undefined;
   const { name, side } = protocol;
   const listener = { subject, protocol: inbound.protocol.value, side };
@@ -74,14 +73,8 @@ export function lowerInbound(
   return { tag, protocol: name, listen, stream, sniffing: inbound.sniffing ?? true, settings };
 }
 
-function protocolOf({ value: name, span }: Located<string>): {
-  readonly name: string;
-  readonly side: InboundProtocol<unknown>;
-} {
-  if (name === 'wireguard') {
-    throw new Finding('wireguard cannot be used as an inbound (no server implementation)', span);
-  }
-  const protocol = findProtocol(name);
-  if (protocol?.inbound) return { name: protocol.name, side: protocol.inbound };
-  throw new Finding('unknown protocol', span, { hint: protocolHint(name, 'inbound') });
+function inboundSide(written: Located<string>) {
+  if (written.value !== 'wireguard') return protocolSide(written, 'inbound');
+  const message = 'wireguard cannot be used as an inbound (no server implementation)';
+  throw new Finding(message, written.span);
 }

@@ -29,7 +29,8 @@ const NLM_F_ACK_TLVS = 0x200;
 /** The kernel's description of an error. */
 const NLMSGERR_ATTR_MSG = 1;
 
-const aligned = (length: number): number => (length + 3) & ~3;
+/** Messages, their bodies and attributes begin at multiples of four bytes. */
+export const aligned = (length: number): number => (length + 3) & ~3;
 
 /** One attribute of a request. */
 export interface Attribute {
