@@ -2,7 +2,7 @@ import { isIPv4, isIPv6 } from 'node:net';
 import { inspect } from 'node:util';
 import { parseIPv6 } from '../net/addresses/address.ts';
 import { disclosed, located, narrowed, secret, str, type Located } from '../schema/decoder.ts';
-import { optional, struct, type Output } from '../schema/struct.ts';
+import { optional, struct, type Decoded } from '../schema/struct.ts';
 import { Finding } from './findings.ts';
 
 /** Where the API listens by default. */
@@ -24,7 +24,7 @@ export const apiTable = struct(
     secret: 'Bearer token of every request; required unless only this host can connect',
   },
 );
-export type ApiTable = Output<typeof apiTable>;
+export type ApiTable = Decoded<typeof apiTable>;
 
 /** The options of `[api]`. Printing or serialising them in any way does not reveal the secret. */
 export class ApiOptions {

@@ -1,7 +1,7 @@
 import { DISCLOSED_KEYS, KNOWN_KEYS } from './shown-keys.ts';
 
 /** What a line begins in the middle of. `lost`: something before it is not TOML. */
-type Standing = 'statement' | 'brackets' | 'text' | 'lost';
+type LineStart = 'statement' | 'brackets' | 'text' | 'lost';
 
 const HEADER = /^[ \t]*(?:\[[ \t\w.-]+\]|\[\[[ \t\w.-]+\]\])(?=[ \t]*(?:#|$))/;
 const STATEMENT = /^[ \t]*(?:[\w-]+\.)*([\w-]+)[ \t]*=[ \t]*/;
@@ -98,7 +98,7 @@ const COMMENT = /#[^\n]*/y;
 const PLAIN = /[^"'#[\]{}\s]+/y;
 
 /** Reads the document up to `end`, where a line begins, and returns what is open there. */
-function standingAt(text: string, end: number): Standing {
+function standingAt(text: string, end: number): LineStart {
   let depth = 0;
   /** The last token of a header or a `key = value` that is not over yet. */
   let last: string | undefined;

@@ -37,7 +37,7 @@ export class ImportError extends WeirError {
 }
 
 /** An entry of a document: a draft and what it does without, or why there is no draft. */
-export type Entry =
+export type ImportedEntry =
   | { readonly draft: Draft; readonly notes: readonly string[]; readonly skipped?: undefined }
   | { readonly draft?: undefined; readonly name: string; readonly skipped: string };
 
@@ -48,7 +48,7 @@ export interface Reading {
 }
 
 /** Does `work` for an entry with this name. */
-export function entryOf(name: string, work: () => Reading): Entry {
+export function entryOf(name: string, work: () => Reading): ImportedEntry {
   try {
     const { draft, notes } = work();
     const own = [...(draft.notes ?? []), ...notes];
@@ -144,5 +144,5 @@ export function toPort(value: string | number | undefined): number {
 }
 
 /** The lines of a document, without the blanks around them. */
-export const linesOf = (text: string): readonly string[] =>
+export const trimmedLines = (text: string): readonly string[] =>
   text.split('\n').map((line) => line.trim());

@@ -1,6 +1,6 @@
 import { printable, quoted } from '../printable.ts';
 import type { Servers } from './default-route.ts';
-import { bareHost, entryOf, ImportError, linesOf, type Draft } from './draft.ts';
+import { bareHost, entryOf, ImportError, trimmedLines, type Draft } from './draft.ts';
 
 /** A tunnel as other programs describe it. */
 export interface WireGuardTunnel {
@@ -71,7 +71,7 @@ function reservedOf(given: readonly unknown[]): readonly number[] | undefined {
 }
 
 export function isWireGuardConf(text: string): boolean {
-  const lines = linesOf(text).map((line) => line.toLowerCase());
+  const lines = trimmedLines(text).map((line) => line.toLowerCase());
   return lines.includes('[interface]') && lines.some((line) => /^privatekey[ \t]*=/.test(line));
 }
 
@@ -92,7 +92,7 @@ type Section = ReadonlyMap<string, string>;
 function sectionsOf(text: string): ReadonlyMap<string, readonly Section[]> {
   const sections = new Map<string, Map<string, string>[]>();
   let section: Map<string, string> | undefined;
-  for (const each of linesOf(text)) {
+  for (const each of trimmedLines(text)) {
     const line = (each.split('#', 1)[0] ?? '').trim();
     const header = /^\[(\w+)\]$/.exec(line)?.[1]?.toLowerCase();
     if (header !== undefined) {

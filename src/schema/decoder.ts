@@ -1,7 +1,7 @@
 import { DecodeError, FirstError } from './errors.ts';
 import type { Node, Span, TableNode } from './node.ts';
 import { DISCLOSURE, shaped, type Shape } from './shape.ts';
-import { describe, describeKind, expectedOneOf } from './words.ts';
+import { describeNode, describeKind, expectedOneOf } from './words.ts';
 
 /**
  * Turns a node into a value.
@@ -26,7 +26,7 @@ const withoutValue = (node: Node, wanted: string, hint?: string): DecodeError =>
   new DecodeError(`invalid type: ${describeKind(node)}, expected ${wanted}`, node.span, { hint });
 
 const wrongType = (node: Node, wanted: string): DecodeError =>
-  new DecodeError(`invalid type: ${describe(node)}, expected ${wanted}`, node.span);
+  new DecodeError(`invalid type: ${describeNode(node)}, expected ${wanted}`, node.span);
 
 export const str: Decoder<string> = shaped(
   (node) => {

@@ -1,5 +1,5 @@
 import { anything, array, narrowed } from '../../schema/decoder.ts';
-import { fallback, optional, struct, type Output } from '../../schema/struct.ts';
+import { fallback, optional, struct, type Decoded } from '../../schema/struct.ts';
 import { apiTable } from '../api.ts';
 import { balancerTable } from '../tables/balancer.ts';
 import { dnsTable } from '../tables/dns.ts';
@@ -34,7 +34,7 @@ export const configFile = struct(
 );
 
 /** The contents of a file with their places; `lowerConfig` interprets them. */
-export type ConfigFile = Output<typeof configFile>;
+export type ConfigFile = Decoded<typeof configFile>;
 
 /** The tags of the balancers of a file, in file order. */
 export function balancerTags({ balancer }: ConfigFile): readonly string[] {

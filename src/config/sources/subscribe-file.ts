@@ -2,8 +2,8 @@ import { array, disclosed, located, spanned, str, type Decoder } from '../../sch
 import { DecodeError } from '../../schema/errors.ts';
 import type { Span } from '../../schema/node.ts';
 import { shaped } from '../../schema/shape.ts';
-import { fallback, optional, struct, type Output } from '../../schema/struct.ts';
-import { describe, expectedOneOf } from '../../schema/words.ts';
+import { fallback, optional, struct, type Decoded } from '../../schema/struct.ts';
+import { describeNode, expectedOneOf } from '../../schema/words.ts';
 import { outboundShape } from '../tables/outbound.ts';
 import { matcherShape } from '../tables/rule.ts';
 
@@ -18,7 +18,7 @@ const inherit = shaped<Decoder<Inherit>>(
   (node) => {
     if (node.kind === 'table') return inheritTable(node);
     if (node.kind !== 'string') {
-      const message = `invalid type: ${describe(node)}, expected a string or a table`;
+      const message = `invalid type: ${describeNode(node)}, expected a string or a table`;
       throw new DecodeError(message, node.span);
     }
     const word = INHERIT_WORDS.find((known) => known === node.value);
@@ -46,8 +46,8 @@ export const subscribeFile = struct({
 });
 
 /** The contents of a subscribe file with their places. */
-export type SubscribeFile = Output<typeof subscribeFile>;
-export type RouteGroup = Output<typeof groupTable>;
+export type SubscribeFile = Decoded<typeof subscribeFile>;
+export type RouteGroup = Decoded<typeof groupTable>;
 
 /** What a group inherits; by default the default route. */
 export const inheritOf = ({ inherit }: RouteGroup): Inherit => inherit?.value ?? 'default';

@@ -5,7 +5,7 @@ import {
 } from '../../dns/settings.ts';
 import { disclosed, located, narrowed, str } from '../../schema/decoder.ts';
 import type { Span } from '../../schema/node.ts';
-import { optional, struct, type Output } from '../../schema/struct.ts';
+import { optional, struct, type Decoded } from '../../schema/struct.ts';
 import type { DnsSpec } from '../../spec.ts';
 import { Finding, type Findings } from '../findings.ts';
 import type { InputFiles } from '../sources/input-files.ts';
@@ -34,10 +34,10 @@ export const dnsTable = located(
     },
   ),
 );
-export type DnsTable = Output<typeof dnsTable>;
+export type DnsTable = Decoded<typeof dnsTable>;
 
 /** Lowers `[dns]`; `undefined` when it is invalid. */
-export function lowerDns(
+export function lowerDnsTable(
   table: DnsTable | undefined,
   files: InputFiles,
   findings: Findings,

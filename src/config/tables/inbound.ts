@@ -9,7 +9,7 @@ import {
   type Located,
 } from '../../schema/decoder.ts';
 import { emptyTable } from '../../schema/node.ts';
-import { optional, struct, type Output } from '../../schema/struct.ts';
+import { optional, struct, type Decoded } from '../../schema/struct.ts';
 import { protocolNames } from '../../protocols/registry.ts';
 import type { InboundSpec } from '../../spec.ts';
 import { Finding, type Findings } from '../findings.ts';
@@ -44,7 +44,7 @@ export const inboundTable = located(
     },
   ),
 );
-export type InboundTable = Output<typeof inboundTable>;
+export type InboundTable = Decoded<typeof inboundTable>;
 
 /** Lowers one inbound; `undefined` when it is invalid. */
 export function lowerInbound(

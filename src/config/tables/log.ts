@@ -1,5 +1,5 @@
 import { disclosed, located, narrowed, str } from '../../schema/decoder.ts';
-import { optional, struct, type Output } from '../../schema/struct.ts';
+import { optional, struct, type Decoded } from '../../schema/struct.ts';
 import type { LogSpec } from '../../spec.ts';
 import { DecodeError } from '../../schema/errors.ts';
 import type { Node } from '../../schema/node.ts';
@@ -12,7 +12,7 @@ export const logTable = struct(
       'A filter in the syntax of RUST_LOG: off, error, warn, info, debug, trace, and target=level',
   },
 );
-export type LogTable = Output<typeof logTable>;
+export type LogTable = Decoded<typeof logTable>;
 
 /** The default of `[log].level`. */
 export const DEFAULT_LEVEL = 'info';

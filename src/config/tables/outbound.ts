@@ -8,7 +8,7 @@ import {
   type Located,
 } from '../../schema/decoder.ts';
 import { emptyTable } from '../../schema/node.ts';
-import { optional, struct, type Output } from '../../schema/struct.ts';
+import { optional, struct, type Decoded } from '../../schema/struct.ts';
 import type { FamilyPolicy } from '../../net/addresses/resolver.ts';
 import { protocolNames } from '../../protocols/registry.ts';
 import type { OutboundSpec } from '../../spec.ts';
@@ -30,7 +30,7 @@ export const outboundShape = {
 
 /** `[[outbound]]` as written. */
 export const outboundTable = located(struct({ tag: located(disclosed(str)), ...outboundShape }));
-export type OutboundTable = Output<typeof outboundTable>;
+export type OutboundTable = Decoded<typeof outboundTable>;
 
 /** Lowers one outbound; `undefined` when something is wrong with it. */
 export function lowerOutbound(

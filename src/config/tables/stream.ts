@@ -4,7 +4,7 @@ import { WeirError } from '../../errors.ts';
 import { ipVersion } from '../../net/addresses/address.ts';
 import { bool, disclosed, located, narrowed, str, type Located } from '../../schema/decoder.ts';
 import type { Span } from '../../schema/node.ts';
-import { optional, struct, type Output } from '../../schema/struct.ts';
+import { optional, struct, type Decoded } from '../../schema/struct.ts';
 import type {
   CaSpec,
   InboundCarrierSpec,
@@ -40,7 +40,7 @@ const tlsTable = struct(
     keyFile: 'Inbounds: PEM file of the private key',
   },
 );
-type TlsTable = Partial<Output<typeof tlsTable>>;
+type TlsTable = Partial<Decoded<typeof tlsTable>>;
 
 const wsTable = struct(
   { path: text, host: text },
@@ -75,7 +75,7 @@ export const streamTable = struct(
     grpc: 'For network = "grpc"',
   },
 );
-export type StreamTable = Output<typeof streamTable>;
+export type StreamTable = Decoded<typeof streamTable>;
 
 /** The owner of a stream table, as far as the rules of streams depend on it. */
 export interface StreamOwner {

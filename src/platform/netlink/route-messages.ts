@@ -1,7 +1,7 @@
 import { blankEndpoint, MAPPED, type IpEndpoint } from '../../ip/ip-endpoint.ts';
 import { AF_INET, AF_INET6 } from '../sockets/linux.ts';
 import { aligned, readAttributes, type NetlinkMessage } from './message.ts';
-import type { Route } from './route-table.ts';
+import type { KernelRoute } from './kernel-routes.ts';
 import type { RoutingRule } from './routing-rules.ts';
 
 // Numbers of include/uapi/linux/{rtnetlink,if_link,if_addr,fib_rules}.h.
@@ -51,7 +51,7 @@ const FR_ACT_GOTO = 2;
 const FR_ACT_BLACKHOLE = 6;
 const FR_ACT_PROHIBIT = 8;
 
-const KINDS: ReadonlyMap<number, Route['kind']> = new Map([
+const KINDS: ReadonlyMap<number, KernelRoute['kind']> = new Map([
   [RTN_UNICAST, 'unicast'],
   [RTN_LOCAL, 'local'],
   [RTN_BROADCAST, 'local'],
@@ -63,7 +63,7 @@ const KINDS: ReadonlyMap<number, Route['kind']> = new Map([
 ]);
 
 /** A route in a message (RTM_NEWROUTE, RTM_DELROUTE); `undefined` for one that no socket here uses. */
-export function readRouteEntry({ body }: NetlinkMessage): Route | undefined {
+export function readRouteEntry({ body }: NetlinkMessage): KernelRoute | undefined {
   if (body.length < RTMSG_LENGTH) return undefined;
   const family = familyOf(body[0]);
   const kind = KINDS.get(body[7] ?? 0);

@@ -33,7 +33,7 @@ const BYTES_A_TURN = 1 << 20;
 const FATAL: ReadonlySet<number> = new Set([EBADF, EBADFD, EFAULT, EINVAL, EIO]);
 
 /** A device as it is asked for. */
-export interface TunPlan extends InterfacePlan {
+export interface TunDevicePlan extends InterfacePlan {
   /** `undefined` lets the kernel choose. */
   readonly name: string | undefined;
 }
@@ -52,7 +52,7 @@ export class TunDevice implements PacketDevice, Readiness {
   readonly traits: DeviceTraits;
   readonly output: PacketOutput;
   readonly closed: Promise<Error | undefined>;
-  readonly #plan: TunPlan;
+  readonly #plan: TunDevicePlan;
   readonly #io: KernelIo;
   readonly #descriptor: Descriptor;
   readonly #input: NativeMemory;
@@ -67,7 +67,7 @@ export class TunDevice implements PacketDevice, Readiness {
    *
    * @throws {TunError} with the reason in words; nothing is left of the device.
    */
-  static open(io: KernelIo, plan: TunPlan): TunDevice {
+  static open(io: KernelIo, plan: TunDevicePlan): TunDevice {
     const opened = openTun(io.calls, plan.name);
     try {
       const index = io.calls.ifNameToIndex(opened.name);
@@ -78,7 +78,7 @@ export class TunDevice implements PacketDevice, Readiness {
     }
   }
 
-  private constructor(io: KernelIo, opened: OpenedTun, index: number, plan: TunPlan) {
+  private constructor(io: KernelIo, opened: OpenedTun, index: number, plan: TunDevicePlan) {
     const { mtu } = plan;
     this.#plan = plan;
     this.#io = io;
@@ -208,7 +208,7 @@ class Output implements PacketOutput {
   }
 }
 
-function configure(io: KernelIo, name: string, index: number, plan: TunPlan): void {
+function configure(io: KernelIo, name: string, index: number, plan: TunDevicePlan): void {
   try {
     using netlink = new NetlinkSocket(io.calls);
     configureInterface(netlink, index, plan);

@@ -19,7 +19,7 @@ import {
 } from '../../schema/decoder.ts';
 import { DecodeError } from '../../schema/errors.ts';
 import type { Span, TableNode } from '../../schema/node.ts';
-import { fallback, optional, struct, type Output } from '../../schema/struct.ts';
+import { fallback, optional, struct, type Decoded } from '../../schema/struct.ts';
 import type { TlsServerSpec } from '../../spec.ts';
 import { quicTlsUnavailable } from '../../transports/tls/quic.ts';
 import type {
@@ -165,7 +165,7 @@ export const inboundTable = struct(
     masquerade: 'The response to everything but valid clients',
   },
 );
-type InboundTable = Output<typeof inboundTable>;
+type InboundTable = Decoded<typeof inboundTable>;
 
 /** The `settings` of a Hysteria 2 inbound. @throws {DecodeError} */
 export function inboundSettings(

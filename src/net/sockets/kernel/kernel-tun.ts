@@ -3,7 +3,7 @@ import type { PacketDevice } from '../../../ip/packet-device.ts';
 import { MOST_ROUTES, RESTORE_INTERVAL_MS } from '../../../platform/netlink/limits.ts';
 import { LoopGuard } from '../../../platform/netlink/loop-guard.ts';
 import type { KernelIo } from '../../../platform/sockets/kernel-io.ts';
-import { TunDevice, type TunPlan } from '../../../platform/tun/tun-device.ts';
+import { TunDevice, type TunDevicePlan } from '../../../platform/tun/tun-device.ts';
 import { toEndpoint } from '../../../ip/ip-endpoint.ts';
 import type { ProgramRoute, TunEvents } from '../sockets.ts';
 
@@ -14,7 +14,7 @@ import type { ProgramRoute, TunEvents } from '../sockets.ts';
  * @throws {TunError} with the reason in words.
  * @throws {SystemError} without netlink.
  */
-export function openKernelTun(io: KernelIo, plan: TunPlan, events?: TunEvents): PacketDevice {
+export function openKernelTun(io: KernelIo, plan: TunDevicePlan, events?: TunEvents): PacketDevice {
   const device = TunDevice.open(io, plan);
   try {
     new GuardedTun(io, device, plan, events).start();
@@ -38,7 +38,7 @@ export function programRoute(io: KernelIo, host: string): ProgramRoute {
 class GuardedTun {
   readonly #io: KernelIo;
   readonly #device: TunDevice;
-  readonly #plan: TunPlan;
+  readonly #plan: TunDevicePlan;
   readonly #events: TunEvents | undefined;
   #guard: LoopGuard | undefined;
   /** Set while the state is to be looked at, or was a moment ago. */
@@ -47,7 +47,7 @@ class GuardedTun {
   /** What could not be restored, so that it is reported once. */
   #failures = '';
 
-  constructor(io: KernelIo, device: TunDevice, plan: TunPlan, events: TunEvents | undefined) {
+  constructor(io: KernelIo, device: TunDevice, plan: TunDevicePlan, events: TunEvents | undefined) {
     this.#io = io;
     this.#device = device;
     this.#plan = plan;
