@@ -12,8 +12,7 @@ import {
 } from './quic-tls-reports.ts';
 import { verifyFailure } from './quic-tls-verify.ts';
 import type { NativeMemory } from '../native-memory.ts';
-import { verifiableName } from '../tls/tls-context.ts';
-import { setServerName } from '../tls/tls-server-name.ts';
+import { setServerName, verifiableName } from '../tls/tls-server-name.ts';
 import { tlsReasonInWords } from '../tls/tls-reasons.ts';
 
 /** What a connection reports: `TlsEvents` of quic/tls-port.ts, which is a layer above this one. */

@@ -35,8 +35,8 @@ export class StreamTlsLibrary {
   readonly chooseProtocol: Address;
   /** Frees the session of a client that was not disposed of. */
   readonly forgottenSessions: FinalizationRegistry<{ address: Address }>;
-  /** What is written here is read by OpenSSL from the other one, and the other way around. */
   readonly #alpnChoices: AlpnChoice[] = [];
+  /** A pair of BIOs: what is written to one is read from the other, which OpenSSL has. */
   readonly #own: Address;
   readonly #other: Address;
   /** Where what OpenSSL writes is; known after it has written something. */

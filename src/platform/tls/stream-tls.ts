@@ -1,8 +1,7 @@
 import { NativeError } from '../native.ts';
 import type { Address } from '../quic-tls/quic-tls-functions.ts';
 import { verifyFailure } from '../quic-tls/quic-tls-verify.ts';
-import { verifiableName } from './tls-context.ts';
-import { setServerName } from './tls-server-name.ts';
+import { setServerName, verifiableName } from './tls-server-name.ts';
 import { tlsReasonInWords } from './tls-reasons.ts';
 import type { StreamTlsContext } from './stream-tls-context.ts';
 

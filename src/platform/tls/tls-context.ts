@@ -50,20 +50,6 @@ export function verifyBy(
   functions.SSL_CTX_set_verify(context, trust ? VERIFY_PEER : VERIFY_NONE, 0);
 }
 
-/**
- * The name by which a client verifies a server, without a dot at its end; `undefined` without one.
- * OpenSSL takes an empty name for none, reads only up to a zero byte, and would verify less.
- * @throws {NativeError} when there is none to verify by.
- */
-export function verifiableName(
-  serverName: string | undefined,
-  verifies: boolean,
-): string | undefined {
-  const name = serverName?.replace(/\.$/, '');
-  if (!verifies || (name !== undefined && name !== '' && !name.includes('\0'))) return name;
-  throw new NativeError('TLS cannot verify a server without a valid name');
-}
-
 /** A step of OpenSSL that failed, with its reason. */
 export const tlsFailure = (library: QuicTlsLibrary, what: string): NativeError =>
   new NativeError(`TLS: ${what}: ${library.takeError() ?? 'OpenSSL failed'}`);
