@@ -12,13 +12,13 @@ import {
 import { requireJson } from './http/body.ts';
 import type { ControlledApp } from './contract.ts';
 import type { FlowFeed } from './feeds/flow-feed.ts';
-import { parseIfMatch } from './if-match.ts';
-import { textParameter, u64Parameter } from './path-parameter.ts';
-import { parsePickBody } from './pick-body.ts';
+import { parseIfMatch } from './requests/if-match.ts';
+import { textParameter, u64Parameter } from './requests/path-parameter.ts';
+import { parsePickBody } from './requests/pick-body.ts';
 import { NotFound } from './http/rejections.ts';
-import type { RouteKey } from './request-router.ts';
-import { parseSelector } from './selector.ts';
-import type { StartTimes } from './http/start-times.ts';
+import type { RouteKey } from './http/api-router.ts';
+import { parseSelector } from './requests/selector.ts';
+import type { StartTimes } from './start-times.ts';
 import type { TrafficFeed } from './feeds/traffic-feed.ts';
 import { writeList } from './feeds/slices.ts';
 import {
@@ -40,7 +40,7 @@ export interface Services {
 }
 
 /** One request whose method and path have a handler. */
-export interface Call {
+export interface ApiCall {
   /** The last segment of the path, as it was sent. */
   readonly parameter: string;
   readonly query: string;
@@ -55,18 +55,18 @@ export interface Call {
 }
 
 export type Handler = (
-  call: Call,
+  call: ApiCall,
   services: Services,
 ) => ApiResponse | Streaming | Promise<ApiResponse>;
 
-export interface Route extends RouteKey {
+export interface ApiRoute extends RouteKey {
   readonly handler: Handler;
   /** Ends when the client disconnects: an edit that has not begun, a stream of events. */
   readonly abandonable?: true;
 }
 
 /** Every route of the API. */
-export const ROUTES: readonly Route[] = [
+export const ROUTES: readonly ApiRoute[] = [
   { method: 'GET', path: '/v1/routes', handler: getRoutes },
   { method: 'PUT', path: '/v1/routes/{group}', handler: putRoute, abandonable: true },
   { method: 'POST', path: '/v1/reload', handler: reload },
@@ -93,12 +93,12 @@ export const ROUTES: readonly Route[] = [
   { method: 'GET', path: '/v1/health', handler: () => json(200, { status: 'ok' }) },
 ];
 
-async function getRoutes(_: Call, { app, clock }: Services): Promise<ApiResponse> {
+async function getRoutes(_: ApiCall, { app, clock }: Services): Promise<ApiResponse> {
   const { view, etag } = await app.routes();
   return jsonText(200, await routesBody(view, clock), withEtag(etag));
 }
 
-async function putRoute(call: Call, { app, clock }: Services): Promise<ApiResponse> {
+async function putRoute(call: ApiCall, { app, clock }: Services): Promise<ApiResponse> {
   const group = textParameter('group', call.parameter);
   requireJson(call.headers.contentType);
   const target = parsePickBody(await call.readBody());
@@ -107,7 +107,7 @@ async function putRoute(call: Call, { app, clock }: Services): Promise<ApiRespon
   return jsonText(200, await reportBody(report, clock), withEtag(etag));
 }
 
-async function reload(_: Call, { app, clock }: Services): Promise<ApiResponse> {
+async function reload(_: ApiCall, { app, clock }: Services): Promise<ApiResponse> {
   return jsonText(200, await reportBody(await app.reload(), clock));
 }
 
@@ -136,7 +136,7 @@ async function reportBody(report: ReloadReport, clock: Clock): Promise<Buffer> {
 }
 
 /** Flows first, then sessions: a flow whose session has ended in between is still a flow. */
-async function getConnections(_: Call, { app, clock, times }: Services): Promise<ApiResponse> {
+async function getConnections(_: ApiCall, { app, clock, times }: Services): Promise<ApiResponse> {
   const offset = times.read();
   const flows = await writeList(app.tracker.flows(), (flow) => flowJson(flow, offset), clock);
   const live = app.tracker.sessions();
@@ -145,11 +145,11 @@ async function getConnections(_: Call, { app, clock, times }: Services): Promise
   return jsonText(200, Buffer.concat([...parts, Buffer.from(']}')]));
 }
 
-function closeConnections({ query }: Call, { app: { tracker } }: Services): ApiResponse {
+function closeConnections({ query }: ApiCall, { app: { tracker } }: Services): ApiResponse {
   return json(200, { closed: tracker.killMatching(parseSelector(query)) });
 }
 
-function closeConnection({ parameter }: Call, { app: { tracker } }: Services): ApiResponse {
+function closeConnection({ parameter }: ApiCall, { app: { tracker } }: Services): ApiResponse {
   const id = u64Parameter('flow', parameter);
   // Ids beyond 2^53 are never given out, and what they round to is not, either.
   const flow = tracker.flow(Number(id));

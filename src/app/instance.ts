@@ -4,10 +4,10 @@ import {
   type PickResult,
   type RoutesResult,
 } from '../api/contract.ts';
-import type { IfMatch } from '../api/if-match.ts';
-import { ApiLifecycle } from '../api/http/lifecycle.ts';
+import type { IfMatch } from '../api/requests/if-match.ts';
+import { ApiLifecycle } from '../api/lifecycle.ts';
 import type { RegexCache } from '../engine/router/tables/regex-set.ts';
-import { linesOf } from '../log/output.ts';
+import { recordLines } from '../log/output.ts';
 import type { Logger } from '../log/logger.ts';
 import { systemClock, type Clock } from '../net/time/clock.ts';
 import { OwnListeners } from '../net/loop-guard/own-listeners.ts';
@@ -182,7 +182,7 @@ export class Instance implements ControlledApp {
         this.#log.debug('reload: the files have not changed');
         break;
       case 'failed':
-        this.#log.error(linesOf(outcome.line), { error: outcome.line });
+        this.#log.error(recordLines(outcome.line), { error: outcome.line });
         break;
       default:
         outcome satisfies never;

@@ -1,11 +1,11 @@
 import { HELP_OPTION, unknownCommand, type Command } from './command.ts';
-import { COMPLETION } from './completion/completion-arguments.ts';
-import { CTL } from './ctl/ctl-arguments.ts';
-import { EXPLAIN } from './explain/explain-arguments.ts';
-import { IMPORT } from './import/import-arguments.ts';
+import { COMPLETION } from './completion/arguments.ts';
+import { CTL } from './ctl/arguments.ts';
+import { EXPLAIN } from './explain/arguments.ts';
+import { IMPORT } from './import/arguments.ts';
 import { LOG_LEVEL } from './control/log-level-arguments.ts';
 import { RELOAD } from './control/reload-arguments.ts';
-import { CONFIG_OPTION, RUN_OPTIONS } from './run/run-arguments.ts';
+import { CONFIG_OPTION, RUN_OPTIONS } from './run/arguments.ts';
 
 /** What runs when the first argument names no command. Each command loads its own parts. */
 const RUN: Command = {
@@ -13,7 +13,7 @@ const RUN: Command = {
   operands: '',
   summary: 'serve until a signal stops it (the default)',
   options: RUN_OPTIONS,
-  run: async (argv) => (await import('./run/run-command.ts')).runCommand(argv, COMMANDS),
+  run: async (argv) => (await import('./run/command.ts')).runCommand(argv, COMMANDS),
 };
 
 /** What other programs have as commands, beside the option of the same meaning. */
@@ -62,12 +62,11 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     ...EXPLAIN,
-    run: async (argv, io) =>
-      (await import('./explain/explain-command.ts')).explainCommand(argv, io),
+    run: async (argv, io) => (await import('./explain/command.ts')).explainCommand(argv, io),
   },
   {
     ...IMPORT,
-    run: async (argv, io) => (await import('./import/import-command.ts')).importCommand(argv, io),
+    run: async (argv, io) => (await import('./import/command.ts')).importCommand(argv, io),
   },
   {
     name: 'schema',
@@ -79,7 +78,7 @@ export const COMMANDS: readonly Command[] = [
   {
     ...COMPLETION,
     run: async (argv, io) =>
-      (await import('./completion/completion-command.ts')).completionCommand(argv, io, COMMANDS),
+      (await import('./completion/command.ts')).completionCommand(argv, io, COMMANDS),
   },
   ...ALIASES,
 ];

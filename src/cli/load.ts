@@ -1,4 +1,4 @@
-import { linesOf } from '../log/output.ts';
+import { recordLines } from '../log/output.ts';
 import { logHints, type Importable } from '../app/log/error-lines.ts';
 import { FileLog } from '../app/log/file-log.ts';
 import { processLog } from '../app/log/process-log.ts';
@@ -37,7 +37,7 @@ export async function loadOrReport<Loaded, T>(
     return await work(loaded);
   } catch (error) {
     const { log, flush } = processLog(level);
-    log.error(linesOf(`configuration invalid: ${describe(error)}`));
+    log.error(recordLines(`configuration invalid: ${describe(error)}`));
     logHints(error, log, options.importable);
     await flush();
     return undefined;

@@ -1,12 +1,9 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import { inspect } from 'node:util';
 import { parseIPv6 } from '../net/addresses/address.ts';
-import { located, narrowed, secret, str, type Located } from '../schema/decoder.ts';
-import { DecodeError } from '../schema/errors.ts';
-import type { Node } from '../schema/node.ts';
-import { optional, struct, type Output } from '../schema/struct.ts';
+import { disclosed, located, narrowed, secret, str, type Located } from '../schema/decoder.ts';
+import { optional, struct, type Decoded } from '../schema/struct.ts';
 import { Finding } from './findings.ts';
-import type { SourceText } from './sources/source-text.ts';
 
 /** Where the API listens by default. */
 export const DEFAULT_API_LISTEN = '127.0.0.1:9090';
@@ -19,7 +16,7 @@ export type ApiListen =
 /** `[api]` as written. */
 export const apiTable = struct(
   {
-    listen: optional(narrowed(located(str), { default: DEFAULT_API_LISTEN })),
+    listen: optional(narrowed(located(disclosed(str)), { default: DEFAULT_API_LISTEN })),
     secret: optional(located(secret)),
   },
   {
@@ -27,20 +24,7 @@ export const apiTable = struct(
     secret: 'Bearer token of every request; required unless only this host can connect',
   },
 );
-export type ApiTable = Output<typeof apiTable>;
-
-/**
- * Reads the shape of `[api]`, which is ignored by a program that does not serve it.
- * @throws {ConfigError} in the form of a TOML error.
- */
-export function readApiTable(node: Node, source: SourceText): ApiTable {
-  try {
-    return apiTable(node);
-  } catch (error) {
-    if (!(error instanceof DecodeError)) throw error;
-    throw source.tomlError(error.message, error.span, { cause: error });
-  }
-}
+export type ApiTable = Decoded<typeof apiTable>;
 
 /** The options of `[api]`. Printing or serialising them in any way does not reveal the secret. */
 export class ApiOptions {

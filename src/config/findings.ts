@@ -1,4 +1,3 @@
-import { DecodeError, PlainDecodeError } from '../schema/errors.ts';
 import { WeirError, type WeirErrorOptions } from '../errors.ts';
 import type { Span } from '../schema/node.ts';
 import type { ConfigError, ConfigErrorKind } from './errors.ts';
@@ -25,23 +24,6 @@ export class Finding extends WeirError {
 
 /** An error within `settings`: its place orders it among others and is not shown. */
 export class SettingsFinding extends Finding {}
-
-/** Runs a protocol's decoder; its errors are reported without a line, as `settings` errors are. */
-export function lowerSettings<T>(subject: string, decode: () => T): T {
-  try {
-    return decode();
-  } catch (error) {
-    if (error instanceof Finding) {
-      // A file of the settings.
-      const { kind, message, span } = error;
-      throw new SettingsFinding(`${subject}: ${message}`, span, { kind, cause: error });
-    }
-    if (!(error instanceof DecodeError)) throw error;
-    const what = error instanceof PlainDecodeError ? '' : 'invalid settings: ';
-    const message = `${subject}: ${what}${error.message}`;
-    throw new SettingsFinding(message, error.span, { cause: error });
-  }
-}
 
 /** Collects errors, so that the first in document order is reported. */
 export class Findings {

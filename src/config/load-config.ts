@@ -1,10 +1,11 @@
 import type { GeoData } from '../engine/geo/geo-data.ts';
 import type { RegexCache } from '../engine/router/tables/regex-set.ts';
 import type { Spec } from '../spec.ts';
-import { readApiTable, type ApiOptions } from './api.ts';
+import type { ApiOptions } from './api.ts';
 import { readDocuments, type ConfigSource, type Documents } from './sources/documents.ts';
 import { ConfigError, DocumentReadError } from './errors.ts';
 import { type FileReader, InputFiles } from './sources/input-files.ts';
+import { readApiTable } from './sources/read-tables.ts';
 import { loadGeo } from './sources/load-geo.ts';
 import type { MergedConfig } from './merge.ts';
 import type { Places } from './places.ts';

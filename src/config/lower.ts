@@ -10,7 +10,7 @@ import { mergeSubscribe, type MergedGroup } from './merge.ts';
 import type { Places } from './places.ts';
 import type { SubscribeFile } from './sources/subscribe-file.ts';
 import { lowerBalancers } from './tables/balancer.ts';
-import { lowerDns } from './tables/dns.ts';
+import { lowerDnsTable } from './tables/dns.ts';
 import { lowerInbound } from './tables/inbound.ts';
 import { lowerLog } from './tables/log.ts';
 import { lowerOutbound } from './tables/outbound.ts';
@@ -53,7 +53,7 @@ export function lowerConfig(task: Lowering): Lowered {
   const api = apiTable && findings.about('api').attempt(() => lowerApi(apiTable));
   const { file, groups } = mergeSubscribe(task.file, task.subscribe, findings);
 
-  const dns = lowerDns(file.dns, files, findings);
+  const dns = lowerDnsTable(file.dns, files, findings);
   refuseDuplicates(file.inbound, 'inbound', () => 'duplicate inbound tag', findings);
   refuseDuplicates(file.outbound, 'outbound', (tag) => `duplicate outbound tag: ${tag}`, findings);
   const inbounds = file.inbound.map((inbound) => lowerInbound(inbound, files, findings));

@@ -3,7 +3,7 @@ import { isBuiltinTag } from './builtin-outbounds.ts';
 import { balancerTags, type ConfigFile } from './sources/config-file.ts';
 import { Finding, type Findings } from './findings.ts';
 import { DEFAULT_GROUP, defaultPick, groupTargets } from './route-targets.ts';
-import type { DeadEnd, Target } from './route-targets.ts';
+import type { DeadEnd, RouteTarget } from './route-targets.ts';
 import { placeOfInherit, type RouteGroup, type SubscribeFile } from './sources/subscribe-file.ts';
 import { routeTable } from './tables/route.ts';
 
@@ -12,7 +12,7 @@ export interface MergedGroup {
   readonly name: string;
   /** How errors name it. */
   readonly subject: string;
-  readonly outbound: Target;
+  readonly outbound: RouteTarget;
   /** How many of the last rules of the merged file are its own. */
   readonly rules: number;
 }
@@ -25,7 +25,7 @@ export interface MergedConfig {
 
 interface ResolvedGroup {
   readonly group: RouteGroup;
-  readonly target: Target;
+  readonly target: RouteTarget;
 }
 
 /**
@@ -121,7 +121,7 @@ function refuseBalancers(
   const balancers = new Set(balancerTags(config).filter(isBuiltinTag));
   for (const { value } of config.outbound) balancers.delete(value.tag.value);
   for (const { value } of subscribe?.proxyServer ?? []) balancers.delete(value.name.value);
-  const refuse = (subject: string, target: Target | undefined): void => {
+  const refuse = (subject: string, target: RouteTarget | undefined): void => {
     if (!target || !balancers.has(target.value)) return;
     const named = JSON.stringify(target.value);
     const message = `${subject}: ${named} names a balancer, not the built-in outbound; rename the balancer`;

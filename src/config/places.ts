@@ -1,4 +1,4 @@
-import type { Entry, Node, Span } from '../schema/node.ts';
+import type { TableEntry, Node, Span } from '../schema/node.ts';
 import type { ConfigError, ConfigErrorKind, ConfigErrorOptions, ConfigLocation } from './errors.ts';
 import type { SourceText } from './sources/source-text.ts';
 
@@ -14,10 +14,10 @@ export function shiftNode(node: Node, by: number): Node {
     case 'array':
       return { ...node, span, items: node.items.map((item) => shiftNode(item, by)) };
     case 'table': {
-      const shifted = ([name, { key, value }]: readonly [string, Entry]): [string, Entry] => [
-        name,
-        { key: shiftSpan(key, by), value: shiftNode(value, by) },
-      ];
+      const shifted = ([name, { key, value }]: readonly [string, TableEntry]): [
+        string,
+        TableEntry,
+      ] => [name, { key: shiftSpan(key, by), value: shiftNode(value, by) }];
       return { ...node, span, entries: new Map(Array.from(node.entries, shifted)) };
     }
     case 'string':

@@ -8,7 +8,7 @@ import {
 } from './sources/subscribe-file.ts';
 
 /** A name of an outbound, node, balancer or built-in, with its place. */
-export type Target = Located<string>;
+export type RouteTarget = Located<string>;
 
 /** Why a group has no target: no default target, a cycle, or no group of that name. */
 export type DeadEnd =
@@ -19,21 +19,21 @@ export type DeadEnd =
 /** The key of the default route among the picks; no group may have that name. */
 export const DEFAULT_GROUP = 'default';
 
-const NO_PICKS: ReadonlyMap<string, Target> = new Map();
+const NO_PICKS: ReadonlyMap<string, RouteTarget> = new Map();
 
 /** The picks of the route groups, the default route's among them. */
-export const picksOf = (config: ConfigFile): ReadonlyMap<string, Target> =>
+export const picksOf = (config: ConfigFile): ReadonlyMap<string, RouteTarget> =>
   config.subscribe?.value.routes ?? NO_PICKS;
 
 /** The name of the default route in the files; a pick of `[subscribe.routes]` takes precedence. */
-export const defaultPick = (config: ConfigFile): Target | undefined =>
+export const defaultPick = (config: ConfigFile): RouteTarget | undefined =>
   picksOf(config).get(DEFAULT_GROUP) ?? config.route?.default;
 
 /** The target of flows that no rule and no group matches; `undefined` without any outbound. */
 export const defaultTarget = (
   config: ConfigFile,
   subscribe: SubscribeFile | undefined,
-): Target | undefined =>
+): RouteTarget | undefined =>
   defaultPick(config) ?? config.outbound[0]?.value.tag ?? subscribe?.proxyServer[0]?.value.name;
 
 /**
@@ -44,15 +44,15 @@ export const defaultTarget = (
 export function groupTargets(
   config: ConfigFile,
   subscribe: SubscribeFile,
-): readonly (Target | DeadEnd)[] {
+): readonly (RouteTarget | DeadEnd)[] {
   const picks = picksOf(config);
   const fallback = defaultTarget(config, subscribe);
   const byName = new Map<string, RouteGroup>();
   for (const group of subscribe.routeGroup.toReversed()) byName.set(group.name.value, group);
-  const known = new Map<RouteGroup, Target | DeadEnd>();
+  const known = new Map<RouteGroup, RouteTarget | DeadEnd>();
 
   /** One step of inheritance: a target, a dead end, or another group. */
-  const step = (group: RouteGroup): Target | DeadEnd | RouteGroup => {
+  const step = (group: RouteGroup): RouteTarget | DeadEnd | RouteGroup => {
     const pick = picks.get(group.name.value);
     if (pick) return pick;
     const inherit = inheritOf(group);
@@ -61,18 +61,18 @@ export function groupTargets(
     return byName.get(inherit.group) ?? { problem: 'no_group', group: inherit.group };
   };
 
-  const follow = (from: RouteGroup): Target | DeadEnd => {
+  const follow = (from: RouteGroup): RouteTarget | DeadEnd => {
     const way = new Set<RouteGroup>();
-    let at: Target | DeadEnd | RouteGroup = from;
+    let at: RouteTarget | DeadEnd | RouteGroup = from;
     while (isGroup(at) && !known.has(at) && !way.has(at)) {
       way.add(at);
       at = step(at);
     }
-    const end: Target | DeadEnd = isGroup(at) ? (known.get(at) ?? { problem: 'cycle' }) : at;
+    const end: RouteTarget | DeadEnd = isGroup(at) ? (known.get(at) ?? { problem: 'cycle' }) : at;
     for (const passed of way) known.set(passed, end);
     return end;
   };
   return subscribe.routeGroup.map(follow);
 }
 
-const isGroup = (at: Target | DeadEnd | RouteGroup): at is RouteGroup => 'name' in at;
+const isGroup = (at: RouteTarget | DeadEnd | RouteGroup): at is RouteGroup => 'name' in at;

@@ -1,28 +1,7 @@
-/**
- * Every key that a file may have. Inside brackets only these are shown: other text that looks like a
- * key there may be part of a value that has lost its quotes.
- */
-const KEYS: ReadonlySet<string> = new Set(
-  `accounts address_family allow_insecure allow_transparent api auth authority backend balancer
-  ca_file cert_file cidr clients default direct dns domain_full domain_keyword domain_regex
-  domain_suffix early_data email geoip geosite group grpc host id inbound inbound_tag inherit
-  key_file level listen log method name network obfs obfs_password outbound outbounds pass password
-  path peer_public_key port preshared_key private_key probe_interval probe_timeout protocol
-  proxy_server route route_group routes rule secret security server server_name service_name settings
-  sniffing source_cidr strategy stream subscribe tag tls udp udp_bind url user users uuid ws`.split(
-    /\s+/,
-  ),
-);
-
-/** Keys whose values are known not to be secret; values of all others are not shown. */
-const HARMLESS: ReadonlySet<string> = new Set(
-  `address_family allow_insecure allow_transparent auth backend default inherit level listen method
-  name network outbound port probe_interval probe_timeout protocol security server server_name
-  sniffing strategy tag udp udp_bind`.split(/\s+/),
-);
+import { DISCLOSED_KEYS, KNOWN_KEYS } from './shown-keys.ts';
 
 /** What a line begins in the middle of. `lost`: something before it is not TOML. */
-type Standing = 'statement' | 'brackets' | 'text' | 'lost';
+type LineStart = 'statement' | 'brackets' | 'text' | 'lost';
 
 const HEADER = /^[ \t]*(?:\[[ \t\w.-]+\]|\[\[[ \t\w.-]+\]\])(?=[ \t]*(?:#|$))/;
 const STATEMENT = /^[ \t]*(?:[\w-]+\.)*([\w-]+)[ \t]*=[ \t]*/;
@@ -62,13 +41,13 @@ function shownStatement(line: string): string {
   const [key, last = ''] = STATEMENT.exec(line) ?? [];
   if (key !== undefined) {
     PLAIN_VALUE.lastIndex = key.length;
-    const plain = HARMLESS.has(last) ? PLAIN_VALUE.exec(line)?.[0] : undefined;
+    const plain = DISCLOSED_KEYS.has(last) ? PLAIN_VALUE.exec(line)?.[0] : undefined;
     if (plain === undefined) return key + shownParts(line, key.length);
     const shown = key + plain;
     return shown + shownTail(line.slice(shown.length));
   }
   const [word = '', bare = ''] = FIRST_WORD.exec(line) ?? [];
-  if (!KEYS.has(bare)) return shownParts(line, 0);
+  if (!KNOWN_KEYS.has(bare)) return shownParts(line, 0);
   return word + starred(line.slice(word.length));
 }
 
@@ -96,7 +75,7 @@ function shownParts(line: string, from: number): string {
     }
     const before = at;
     const key = take(INNER_KEY);
-    if (key && KEYS.has(key[2] ?? '')) {
+    if (key && KNOWN_KEYS.has(key[2] ?? '')) {
       shown += key[0];
       continue;
     }
@@ -119,7 +98,7 @@ const COMMENT = /#[^\n]*/y;
 const PLAIN = /[^"'#[\]{}\s]+/y;
 
 /** Reads the document up to `end`, where a line begins, and returns what is open there. */
-function standingAt(text: string, end: number): Standing {
+function standingAt(text: string, end: number): LineStart {
   let depth = 0;
   /** The last token of a header or a `key = value` that is not over yet. */
   let last: string | undefined;

@@ -8,7 +8,7 @@ import {
   type Tls,
 } from './draft.ts';
 import { followGroups, type DefaultRoute, type Group, type Servers } from './default-route.ts';
-import { Fields } from './fields.ts';
+import { ForeignObject } from './foreign-object.ts';
 import { CLASH_KEYS } from './keys/clash.ts';
 import {
   hysteria2Draft,
@@ -17,23 +17,19 @@ import {
   trojanDraft,
   vlessDraft,
   vmessDraft,
-} from './protocols.ts';
+} from './protocol-drafts.ts';
 import { nameOf, readEntry, type EntryReader } from './read-entry.ts';
-import { limitNotes, wireguardDraft } from './wireguard.ts';
+import { wireguardDraft } from './wireguard.ts';
 
 const READER: EntryReader = {
   name: 'name',
   verdicts: CLASH_KEYS,
   read: readProxy,
   family: familyOf,
-  notes: (fields) =>
-    fields.text('type') === 'wireguard'
-      ? limitNotes(peerOf(fields).list('allowed-ips'), 'allowed-ips')
-      : [],
 };
 
 /** The `proxies` of a configuration of Clash or mihomo. */
-export function readClash(document: Fields): Servers {
+export function readClash(document: ForeignObject): Servers {
   const proxies = document.list('proxies');
   const rules = document.list('rules');
   const groups = groupsOf(document);
@@ -50,12 +46,12 @@ export function readClash(document: Fields): Servers {
   };
 }
 
-function groupsOf(document: Fields): ReadonlyMap<string, Group> {
+function groupsOf(document: ForeignObject): ReadonlyMap<string, Group> {
   const groups = new Map<string, Group>();
   for (const each of document.list('proxy-groups')) {
     const name = nameOf(each, 'name');
     if (name === '') continue;
-    const fields = new Fields(each);
+    const fields = new ForeignObject(each);
     const members = fields.list('proxies').filter((member) => typeof member === 'string');
     groups.set(name, { members, choosesOne: fields.text('type') === 'select' });
   }
@@ -74,7 +70,7 @@ function catchAllTarget(rule: unknown): string | undefined {
 
 /** The target of the rule that matches everything; Clash goes directly where none does. */
 function defaultOf(
-  document: Fields,
+  document: ForeignObject,
   rules: readonly unknown[],
   groups: ReadonlyMap<string, Group>,
   names: readonly string[],
@@ -104,13 +100,13 @@ const FAMILIES: ReadonlyMap<string, string | undefined> = new Map([
 ]);
 
 /** @throws {ImportError} for a version that Clash does not have. */
-function familyOf(fields: Fields): string | undefined {
+function familyOf(fields: ForeignObject): string | undefined {
   const version = fields.text('ip-version') ?? '';
   if (FAMILIES.has(version)) return FAMILIES.get(version);
   throw new ImportError(`the ip-version ${JSON.stringify(version)} is unknown`);
 }
 
-function readProxy(fields: Fields): Draft {
+function readProxy(fields: ForeignObject): Draft {
   const type = fields.text('type') ?? '';
   const name = fields.text('name') ?? '';
   switch (type) {
@@ -168,12 +164,12 @@ function readProxy(fields: Fields): Draft {
   }
 }
 
-function portOf(fields: Fields): number {
+function portOf(fields: ForeignObject): number {
   if (fields.has('ports')) throw new ImportError('several ports (port hopping) are not supported');
   return toPort(fields.text('port'));
 }
 
-function tlsOf(fields: Fields): Tls {
+function tlsOf(fields: ForeignObject): Tls {
   if (fields.has('reality-opts')) throw new ImportError('REALITY is not supported');
   if (fields.has('fingerprint')) throw new ImportError('a pinned certificate is not supported');
   return {
@@ -182,7 +178,7 @@ function tlsOf(fields: Fields): Tls {
   };
 }
 
-function streamFor(fields: Fields, isTls: boolean): StreamDraft | undefined {
+function streamFor(fields: ForeignObject, isTls: boolean): StreamDraft | undefined {
   const ws = fields.fields('ws-opts');
   if (ws.flag('v2ray-http-upgrade')) throw new ImportError('HTTP upgrade is not supported');
   return streamOf(
@@ -198,9 +194,10 @@ function streamFor(fields: Fields, isTls: boolean): StreamDraft | undefined {
 }
 
 /** mihomo has a list of peers too, whose keys are those that otherwise stand beside the others. */
-const peerOf = (fields: Fields): Fields => (fields.has('peers') ? fields.only('peers') : fields);
+const peerOf = (fields: ForeignObject): ForeignObject =>
+  fields.has('peers') ? fields.only('peers') : fields;
 
-function readWireGuard(name: string, fields: Fields): Draft {
+function readWireGuard(name: string, fields: ForeignObject): Draft {
   const peer = peerOf(fields);
   const server = bareHost(peer.needText('server'));
   return wireguardDraft(name, {
@@ -212,5 +209,6 @@ function readWireGuard(name: string, fields: Fields): Draft {
     endpoint: `${server}:${toPort(peer.text('port'))}`,
     keepalive: fields.number('persistent-keepalive'),
     reserved: peer.list('reserved'),
+    allowed: { key: 'allowed-ips', networks: peer.list('allowed-ips') },
   });
 }

@@ -1,5 +1,5 @@
 import { quoted } from '../printable.ts';
-import type { Entry } from './draft.ts';
+import type { ImportedEntry } from './draft.ts';
 import type { DefaultTag } from './write-config.ts';
 
 /** Where a document sends what none of its rules matches. */
@@ -15,7 +15,7 @@ export type DefaultRoute =
 
 /** The servers of a document. */
 export interface Servers {
-  readonly entries: readonly Entry[];
+  readonly entries: readonly ImportedEntry[];
   readonly standard: DefaultRoute;
   /** Groups and rules, which are not imported. */
   readonly groups: number;

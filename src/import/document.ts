@@ -1,8 +1,8 @@
 import { parseDocument } from 'yaml';
 import { readClash } from './clash.ts';
 import type { Servers } from './default-route.ts';
-import { ImportError, linesOf } from './draft.ts';
-import { Fields } from './fields.ts';
+import { ImportError, trimmedLines } from './draft.ts';
+import { ForeignObject } from './foreign-object.ts';
 import { nameOf } from './read-entry.ts';
 import { fromBase64, isShareLink, readShareLinks } from './share-links.ts';
 import { readSingBox } from './sing-box.ts';
@@ -48,7 +48,7 @@ const links = (text: string): Imported => ({
 
 /** The first that is neither empty nor a comment. */
 const firstLine = (text: string): string =>
-  linesOf(text).find((line) => line !== '' && !/^(?:#|\/\/)/.test(line)) ?? '';
+  trimmedLines(text).find((line) => line !== '' && !/^(?:#|\/\/)/.test(line)) ?? '';
 
 function readJson(text: string): Imported {
   let value: unknown;
@@ -57,7 +57,7 @@ function readJson(text: string): Imported {
   } catch {
     throw new ImportError('invalid JSON');
   }
-  const document = new Fields(value, 'the document');
+  const document = new ForeignObject(value, 'the document');
   const outbounds = [...document.list('outbounds'), ...document.list('endpoints')];
   if (outbounds.length === 0) throw new ImportError('JSON without "outbounds"');
   return outbounds.some((each) => nameOf(each, 'protocol') !== '')
@@ -74,7 +74,7 @@ function readJson(text: string): Imported {
 }
 
 /** The keys of a document but for those that are read, as far as a line has room for them. */
-function othersOf(document: Fields, read: readonly string[]): readonly string[] {
+function othersOf(document: ForeignObject, read: readonly string[]): readonly string[] {
   const others = document.keys.filter((key) => !read.includes(key));
   return others.length > MAX_OTHERS ? [...others.slice(0, MAX_OTHERS), '…'] : others;
 }
@@ -103,7 +103,7 @@ function readYaml(text: string): Imported {
     if (error instanceof ReferenceError) throw new ImportError('YAML with too many aliases');
     throw error;
   }
-  const fields = new Fields(value, 'the document');
+  const fields = new ForeignObject(value, 'the document');
   return {
     kind: 'a configuration of Clash or mihomo',
     others: othersOf(fields, ['proxies', 'proxy-groups', 'rules', 'mode']),

@@ -25,6 +25,8 @@ export interface Draft {
   readonly family?: string | undefined;
   readonly stream?: StreamDraft | undefined;
   readonly settings: Settings;
+  /** What the outbound cannot express. */
+  readonly notes?: readonly string[];
 }
 
 /** A server that cannot be imported; the message says why, without secrets. */
@@ -35,7 +37,7 @@ export class ImportError extends WeirError {
 }
 
 /** An entry of a document: a draft and what it does without, or why there is no draft. */
-export type Entry =
+export type ImportedEntry =
   | { readonly draft: Draft; readonly notes: readonly string[]; readonly skipped?: undefined }
   | { readonly draft?: undefined; readonly name: string; readonly skipped: string };
 
@@ -46,10 +48,11 @@ export interface Reading {
 }
 
 /** Does `work` for an entry with this name. */
-export function entryOf(name: string, work: () => Reading): Entry {
+export function entryOf(name: string, work: () => Reading): ImportedEntry {
   try {
     const { draft, notes } = work();
-    return { draft, notes: isInsecure(draft) ? [...notes, ANY_CERTIFICATE] : notes };
+    const own = [...(draft.notes ?? []), ...notes];
+    return { draft, notes: isInsecure(draft) ? [...own, ANY_CERTIFICATE] : own };
   } catch (error) {
     if (!(error instanceof ImportError)) throw error;
     return { name, skipped: error.message };
@@ -141,5 +144,5 @@ export function toPort(value: string | number | undefined): number {
 }
 
 /** The lines of a document, without the blanks around them. */
-export const linesOf = (text: string): readonly string[] =>
+export const trimmedLines = (text: string): readonly string[] =>
   text.split('\n').map((line) => line.trim());

@@ -1,5 +1,5 @@
-import { entryOf, ImportError, type Draft, type Entry } from './draft.ts';
-import { Fields } from './fields.ts';
+import { entryOf, ImportError, type Draft, type ImportedEntry } from './draft.ts';
+import { ForeignObject } from './foreign-object.ts';
 import { notesOn, type KeyTable } from './verdicts.ts';
 
 /** What an entry is made of beside the draft itself. */
@@ -9,28 +9,25 @@ export interface EntryReader {
   /** What becomes of the keys that `read` does not read. */
   readonly verdicts: KeyTable;
   /** @throws {ImportError} */
-  read(fields: Fields): Draft;
+  read(fields: ForeignObject): Draft;
   /** Its `address_family`. @throws {ImportError} */
-  family(fields: Fields): string | undefined;
-  /** More notes on the entry that was read, of keys that are carried over in part. */
-  notes?(fields: Fields): readonly string[];
+  family(fields: ForeignObject): string | undefined;
 }
 
 /** One entry of a list; whatever is wrong with it ends the entry and not the document. */
-export function readEntry(value: unknown, reader: EntryReader): Entry {
+export function readEntry(value: unknown, reader: EntryReader): ImportedEntry {
   return entryOf(nameOf(value, reader.name), () => {
-    const fields = new Fields(value);
+    const fields = new ForeignObject(value);
     const family = reader.family(fields);
     const draft = { ...reader.read(fields), ...(family === undefined ? {} : { family }) };
-    const notes = reader.notes?.(fields) ?? [];
-    return { draft, notes: [...notes, ...notesOn(fields, reader.verdicts)] };
+    return { draft, notes: notesOn(fields, reader.verdicts) };
   });
 }
 
 /** The name of an entry of any type; empty for one without a name. */
 export function nameOf(value: unknown, key: string): string {
   try {
-    return new Fields(value).text(key) ?? '';
+    return new ForeignObject(value).text(key) ?? '';
   } catch (error) {
     if (error instanceof ImportError) return '';
     throw error;

@@ -4,7 +4,7 @@ import {
   bareHost,
   entryOf,
   ImportError,
-  linesOf,
+  trimmedLines,
   streamOf,
   toPort,
   type Draft,
@@ -12,7 +12,7 @@ import {
   type StreamDraft,
   type Tls,
 } from './draft.ts';
-import { Fields } from './fields.ts';
+import { ForeignObject } from './foreign-object.ts';
 import { LINK_KEYS } from './keys/share-links.ts';
 import {
   hysteria2Draft,
@@ -21,8 +21,8 @@ import {
   trojanDraft,
   vlessDraft,
   vmessDraft,
-  type Place,
-} from './protocols.ts';
+  type NamedServer,
+} from './protocol-drafts.ts';
 import { notesOn } from './verdicts.ts';
 
 const LINK = /^(?:vless|vmess|trojan|ss|hysteria2|hy2|socks|socks5):\/\//i;
@@ -31,7 +31,7 @@ export const isShareLink = (line: string): boolean => LINK.test(line);
 
 /** A line for each server; empty ones and comments are passed over. */
 export function readShareLinks(text: string): Servers {
-  const entries = linesOf(text)
+  const entries = trimmedLines(text)
     .filter((line) => line !== '' && !line.startsWith('#') && !line.startsWith('//'))
     .map((line) => entryOf(nameOf(line), () => readShareLink(line)));
   return { entries, groups: 0, rules: 0, standard: { kind: 'unstated' } };
@@ -79,7 +79,7 @@ class Link {
   readonly name: string;
   readonly user: string;
   readonly server: string;
-  readonly query: Fields;
+  readonly query: ForeignObject;
   readonly #port: string | undefined;
 
   constructor(link: string) {
@@ -87,7 +87,7 @@ class Link {
     const [before = '', ...name] = body.split('#');
     this.name = decoded(name.join('#'));
     const [place = '', ...query] = before.split('?');
-    this.query = new Fields(parameters(query.join('?')));
+    this.query = new ForeignObject(parameters(query.join('?')));
     const at = place.lastIndexOf('@');
     this.user = at < 0 ? '' : decoded(place.slice(0, at));
     const hostPort = (place.slice(at + 1).split('/', 1)[0] ?? '').trim();
@@ -117,7 +117,7 @@ class Link {
     return value === '1' || value?.toLowerCase() === 'true';
   }
 
-  get place(): Place {
+  get place(): NamedServer {
     return { name: this.name, server: this.server, port: this.port };
   }
 
@@ -186,12 +186,12 @@ function readVmess(text: string): Reading {
       }),
     );
   }
-  const fields = new Fields(parsed(json));
+  const fields = new ForeignObject(parsed(json));
   const draft = readVmessJson(fields);
   return { draft, notes: notesOn(fields, LINK_KEYS) };
 }
 
-function readVmessJson(fields: Fields): Draft {
+function readVmessJson(fields: ForeignObject): Draft {
   const net = fields.text('net') ?? '';
   const header = fields.text('type') ?? '';
   if (net !== 'grpc' && header !== '' && header !== 'none') {

@@ -8,7 +8,7 @@ import {
   type Tls,
 } from './draft.ts';
 import { followGroups, type Group, type Servers } from './default-route.ts';
-import { Fields } from './fields.ts';
+import { ForeignObject } from './foreign-object.ts';
 import { SING_BOX_KEYS } from './keys/sing-box.ts';
 import {
   hysteria2Draft,
@@ -17,9 +17,9 @@ import {
   trojanDraft,
   vlessDraft,
   vmessDraft,
-} from './protocols.ts';
+} from './protocol-drafts.ts';
 import { nameOf, readEntry, type EntryReader } from './read-entry.ts';
-import { limitNotes, wireguardDraft } from './wireguard.ts';
+import { wireguardDraft } from './wireguard.ts';
 
 /** Outbounds inside of the program. */
 const INTERNAL: ReadonlySet<string> = new Set(['dns']);
@@ -29,14 +29,10 @@ const READER: EntryReader = {
   verdicts: SING_BOX_KEYS,
   read: readOutbound,
   family: familyOf,
-  notes: (fields) =>
-    fields.text('type') === 'wireguard'
-      ? limitNotes(peerOf(fields).fields.list('allowed_ips'), 'allowed_ips')
-      : [],
 };
 
 /** The `outbounds` and `endpoints` of a sing-box configuration. */
-export function readSingBox(document: Fields): Servers {
+export function readSingBox(document: ForeignObject): Servers {
   const all = [...document.list('outbounds'), ...document.list('endpoints')];
   const typeOf = (value: unknown): string => nameOf(value, 'type');
   const groups = new Map<string, Group>();
@@ -44,7 +40,7 @@ export function readSingBox(document: Fields): Servers {
   for (const each of all) {
     const type = typeOf(each);
     if (type === 'selector' || type === 'urltest') {
-      groups.set(nameOf(each, 'tag'), groupOf(new Fields(each), type));
+      groups.set(nameOf(each, 'tag'), groupOf(new ForeignObject(each), type));
     } else if (!INTERNAL.has(type)) servers.push(each);
   }
   const [first] = all;
@@ -64,7 +60,7 @@ export function readSingBox(document: Fields): Servers {
 }
 
 /** A selector stands for the one that it starts with. */
-function groupOf(fields: Fields, type: string): Group {
+function groupOf(fields: ForeignObject, type: string): Group {
   const members = fields.list('outbounds').filter((each) => typeof each === 'string');
   const chosen = fields.text('default') ?? '';
   if (type === 'urltest') return { members, choosesOne: false };
@@ -72,7 +68,7 @@ function groupOf(fields: Fields, type: string): Group {
 }
 
 /** `domain_strategy`, or that of the resolver, in words that Weir has too. */
-function familyOf(fields: Fields): string | undefined {
+function familyOf(fields: ForeignObject): string | undefined {
   const own = fields.text('domain_strategy') ?? '';
   const resolver = fields.list('domain_resolver')[0];
   const strategy =
@@ -82,7 +78,7 @@ function familyOf(fields: Fields): string | undefined {
   return strategy === '' ? undefined : strategy;
 }
 
-function readOutbound(fields: Fields): Draft {
+function readOutbound(fields: ForeignObject): Draft {
   const type = fields.text('type') ?? '';
   const name = fields.text('tag') ?? '';
   switch (type) {
@@ -142,14 +138,14 @@ function readOutbound(fields: Fields): Draft {
   }
 }
 
-function portOf(fields: Fields): number {
+function portOf(fields: ForeignObject): number {
   if (fields.has('server_ports')) {
     throw new ImportError('several ports (port hopping) are not supported');
   }
   return toPort(fields.number('server_port'));
 }
 
-function tlsOf(fields: Fields): Tls | undefined {
+function tlsOf(fields: ForeignObject): Tls | undefined {
   const tls = fields.fields('tls');
   if (!tls.flag('enabled')) return undefined;
   if (tls.fields('reality').flag('enabled')) throw new ImportError('REALITY is not supported');
@@ -165,7 +161,7 @@ function tlsOf(fields: Fields): Tls | undefined {
   };
 }
 
-function streamFor(fields: Fields): StreamDraft | undefined {
+function streamFor(fields: ForeignObject): StreamDraft | undefined {
   const transport = fields.fields('transport');
   return streamOf(
     {
@@ -180,18 +176,20 @@ function streamFor(fields: Fields): StreamDraft | undefined {
 }
 
 /** Headers have one value or a list. */
-function firstText(headers: Fields, names: readonly string[]): string | undefined {
+function firstText(headers: ForeignObject, names: readonly string[]): string | undefined {
   const values = names.flatMap((name) => headers.list(name));
   return values.find((value) => typeof value === 'string');
 }
 
 /** The peer of an endpoint, or of the older outbound whose settings are the peer's too. */
-const peerOf = (fields: Fields): { readonly fields: Fields; readonly isEndpoint: boolean } =>
+const peerOf = (
+  fields: ForeignObject,
+): { readonly fields: ForeignObject; readonly isEndpoint: boolean } =>
   fields.has('peers')
     ? { fields: fields.only('peers'), isEndpoint: true }
     : { fields, isEndpoint: false };
 
-function readWireGuard(name: string, fields: Fields): Draft {
+function readWireGuard(name: string, fields: ForeignObject): Draft {
   const { fields: peer, isEndpoint } = peerOf(fields);
   const server = peer.needText(isEndpoint ? 'address' : 'server');
   const port = toPort(peer.number(isEndpoint ? 'port' : 'server_port'));
@@ -204,5 +202,6 @@ function readWireGuard(name: string, fields: Fields): Draft {
     endpoint: `${bareHost(server)}:${port}`,
     keepalive: peer.number('persistent_keepalive_interval'),
     reserved: peer.list('reserved'),
+    allowed: { key: 'allowed_ips', networks: peer.list('allowed_ips') },
   });
 }

@@ -1,9 +1,9 @@
 import { quoted } from '../printable.ts';
 import { ImportError } from './draft.ts';
-import type { Fields } from './fields.ts';
+import type { ForeignObject } from './foreign-object.ts';
 
 /** What becomes of a key of another program that has no counterpart in an outbound of Weir. */
-export type Verdict =
+export type KeyVerdict =
   /** Weir behaves as it says, or it changes nothing between client and server. */
   | { readonly kind: 'same'; readonly when?: ((value: unknown) => boolean) | undefined }
   /** The outbound does without it; `reason` says what is different then. */
@@ -12,13 +12,13 @@ export type Verdict =
   | { readonly kind: 'refused'; readonly reason: string };
 
 /** By the path of the key inside its entry: `tls.utls`, or `headers.*` for every key of an object. Keys that a reader carries over are not among them. */
-export type KeyTable = Readonly<Record<string, Verdict>>;
+export type KeyTable = Readonly<Record<string, KeyVerdict>>;
 
-export const dropped = (reason: string): Verdict => ({ kind: 'dropped', reason });
-export const refused = (reason: string): Verdict => ({ kind: 'refused', reason });
+export const dropped = (reason: string): KeyVerdict => ({ kind: 'dropped', reason });
+export const refused = (reason: string): KeyVerdict => ({ kind: 'refused', reason });
 
 /** @param when the values for which it is true; for others the key is dropped with a note. */
-export const same = (when?: (value: unknown) => boolean): Verdict => ({ kind: 'same', when });
+export const same = (when?: (value: unknown) => boolean): KeyVerdict => ({ kind: 'same', when });
 
 /** Notes of one entry; a document may have any number of keys. */
 const MAX_NOTES = 20;
@@ -27,7 +27,7 @@ const MAX_NOTES = 20;
  * A note for each key that has not been read and is not carried over.
  * @throws {ImportError} for a key without which the entry must not be used.
  */
-export function notesOn(fields: Fields, verdicts: KeyTable): readonly string[] {
+export function notesOn(fields: ForeignObject, verdicts: KeyTable): readonly string[] {
   const notes: string[] = [];
   let more = 0;
   for (const { path, value } of fields.unread()) {
@@ -48,7 +48,7 @@ export function notesOn(fields: Fields, verdicts: KeyTable): readonly string[] {
 }
 
 /** The verdict on a path, or on all keys of the object around it: `headers.*`. */
-function verdictOn(path: string, verdicts: KeyTable): Verdict | undefined {
+function verdictOn(path: string, verdicts: KeyTable): KeyVerdict | undefined {
   if (Object.hasOwn(verdicts, path)) return verdicts[path];
   const every = `${path.slice(0, path.lastIndexOf('.') + 1)}*`;
   return Object.hasOwn(verdicts, every) ? verdicts[every] : undefined;

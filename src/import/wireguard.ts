@@ -1,6 +1,6 @@
 import { printable, quoted } from '../printable.ts';
 import type { Servers } from './default-route.ts';
-import { bareHost, entryOf, ImportError, linesOf, type Draft } from './draft.ts';
+import { bareHost, entryOf, ImportError, trimmedLines, type Draft } from './draft.ts';
 
 /** A tunnel as other programs describe it. */
 export interface WireGuardTunnel {
@@ -15,6 +15,8 @@ export interface WireGuardTunnel {
   readonly keepalive?: number | undefined;
   /** Three bytes, or none. */
   readonly reserved?: readonly unknown[] | undefined;
+  /** The networks that are sent into the tunnel, and the key that lists them. */
+  readonly allowed: { readonly key: string; readonly networks: readonly unknown[] };
 }
 
 /** @throws {ImportError} */
@@ -36,6 +38,7 @@ export function wireguardDraft(name: string, tunnel: WireGuardTunnel): Draft {
       keepalive: tunnel.keepalive,
       reserved: reservedOf(tunnel.reserved ?? []),
     },
+    notes: limitNotes(tunnel.allowed),
   };
 }
 
@@ -43,7 +46,7 @@ export function wireguardDraft(name: string, tunnel: WireGuardTunnel): Draft {
 const EVERYTHING = [['0.0.0.0/0'], ['0.0.0.0/1', '128.0.0.0/1'], ['::/0'], ['::/1', '8000::/1']];
 
 /** A note on the networks that a tunnel is limited to, where those are not all of a family. */
-export function limitNotes(networks: readonly unknown[], key: string): readonly string[] {
+function limitNotes({ key, networks }: WireGuardTunnel['allowed']): readonly string[] {
   const given = new Set(networks.map((each) => String(each).trim()));
   if (given.size === 0 || EVERYTHING.some((all) => all.every((each) => given.has(each)))) return [];
   const shown = [...given].slice(0, 8).join(', ') + (given.size > 8 ? ', …' : '');
@@ -68,7 +71,7 @@ function reservedOf(given: readonly unknown[]): readonly number[] | undefined {
 }
 
 export function isWireGuardConf(text: string): boolean {
-  const lines = linesOf(text).map((line) => line.toLowerCase());
+  const lines = trimmedLines(text).map((line) => line.toLowerCase());
   return lines.includes('[interface]') && lines.some((line) => /^privatekey[ \t]*=/.test(line));
 }
 
@@ -89,7 +92,7 @@ type Section = ReadonlyMap<string, string>;
 function sectionsOf(text: string): ReadonlyMap<string, readonly Section[]> {
   const sections = new Map<string, Map<string, string>[]>();
   let section: Map<string, string> | undefined;
-  for (const each of linesOf(text)) {
+  for (const each of trimmedLines(text)) {
     const line = (each.split('#', 1)[0] ?? '').trim();
     const header = /^\[(\w+)\]$/.exec(line)?.[1]?.toLowerCase();
     if (header !== undefined) {
@@ -111,15 +114,10 @@ function sectionsOf(text: string): ReadonlyMap<string, readonly Section[]> {
 
 /** Notes on the keys of wg-quick that are not carried over. */
 function confNotes(own: Section | undefined, peer: Section | undefined): readonly string[] {
-  const limits = limitNotes(
-    (peer?.get('allowedips') ?? '').split(',').filter(Boolean),
-    'AllowedIPs',
-  );
   const read = new Set(READ_BY_CONF);
-  const others = [...(own ?? []), ...(peer ?? [])].flatMap(([key]) =>
+  return [...(own ?? []), ...(peer ?? [])].flatMap(([key]) =>
     read.has(key) ? [] : [CONF_KEYS.get(key) ?? unknownKey(key)],
   );
-  return [...limits, ...others];
 }
 
 const READ_BY_CONF: readonly string[] = [
@@ -173,5 +171,9 @@ function readConf(own: Section | undefined, [peer, ...others]: readonly Section[
     presharedKey: peer?.get('presharedkey'),
     endpoint: need(peer, 'Endpoint'),
     keepalive: optional(peer, 'persistentkeepalive'),
+    allowed: {
+      key: 'AllowedIPs',
+      networks: (peer?.get('allowedips') ?? '').split(',').filter(Boolean),
+    },
   });
 }

@@ -8,7 +8,7 @@ import {
   type Tls,
 } from './draft.ts';
 import type { Servers } from './default-route.ts';
-import { Fields } from './fields.ts';
+import { ForeignObject } from './foreign-object.ts';
 import { XRAY_KEYS } from './keys/xray.ts';
 import {
   proxyDraft,
@@ -16,10 +16,10 @@ import {
   trojanDraft,
   vlessDraft,
   vmessDraft,
-  type Place,
-} from './protocols.ts';
+  type NamedServer,
+} from './protocol-drafts.ts';
 import { nameOf, readEntry, type EntryReader } from './read-entry.ts';
-import { limitNotes, wireguardDraft } from './wireguard.ts';
+import { wireguardDraft } from './wireguard.ts';
 
 /** Outbounds inside of the program. */
 const INTERNAL: ReadonlySet<string> = new Set(['dns', 'loopback']);
@@ -29,14 +29,10 @@ const READER: EntryReader = {
   verdicts: XRAY_KEYS,
   read: readOutbound,
   family: familyOf,
-  notes: (fields) =>
-    fields.text('protocol') === 'wireguard'
-      ? limitNotes(fields.fields('settings').only('peers').list('allowedIPs'), 'allowedIPs')
-      : [],
 };
 
 /** The `outbounds` of a configuration of Xray or v2ray; the first takes what no rule matches. */
-export function readXray(document: Fields): Servers {
+export function readXray(document: ForeignObject): Servers {
   const all = document.list('outbounds');
   const servers = all.filter((each) => !INTERNAL.has(nameOf(each, 'protocol')));
   const routing = document.fields('routing');
@@ -74,7 +70,7 @@ const FAMILIES: ReadonlyMap<string, string | undefined> = new Map([
 ]);
 
 /** @throws {ImportError} for a strategy that Xray does not have. */
-function familyOf(fields: Fields): string | undefined {
+function familyOf(fields: ForeignObject): string | undefined {
   const settings = fields.fields('settings');
   const socket = fields.fields('streamSettings').fields('sockopt');
   const strategies = [
@@ -94,7 +90,7 @@ function familyOf(fields: Fields): string | undefined {
   return family;
 }
 
-function readOutbound(fields: Fields): Draft {
+function readOutbound(fields: ForeignObject): Draft {
   const name = fields.text('tag') ?? '';
   const protocol = fields.text('protocol') ?? '';
   const settings = fields.fields('settings');
@@ -149,18 +145,19 @@ function readOutbound(fields: Fields): Draft {
 }
 
 /** Newer configurations write the one server into the settings themselves. */
-const serverOf = (settings: Fields, list: string): Fields =>
+const serverOf = (settings: ForeignObject, list: string): ForeignObject =>
   settings.has(list) ? settings.only(list) : settings;
 
-const userOf = (server: Fields): Fields => (server.has('users') ? server.only('users') : server);
+const userOf = (server: ForeignObject): ForeignObject =>
+  server.has('users') ? server.only('users') : server;
 
-const placeOf = (name: string, server: Fields): Place => ({
+const placeOf = (name: string, server: ForeignObject): NamedServer => ({
   name,
   server: bareHost(server.needText('address')),
   port: toPort(server.text('port')),
 });
 
-function streamFor(outbound: Fields): StreamDraft | undefined {
+function streamFor(outbound: ForeignObject): StreamDraft | undefined {
   const stream = outbound.fields('streamSettings');
   const ws = stream.fields('wsSettings');
   const grpc = stream.fields('grpcSettings');
@@ -183,7 +180,7 @@ function streamFor(outbound: Fields): StreamDraft | undefined {
   );
 }
 
-function tlsOf(stream: Fields): Tls | undefined {
+function tlsOf(stream: ForeignObject): Tls | undefined {
   const security = stream.text('security') ?? '';
   if (security === '' || security === 'none') return undefined;
   if (security === 'reality') throw new ImportError('REALITY is not supported');
@@ -201,8 +198,8 @@ function tlsOf(stream: Fields): Tls | undefined {
 }
 
 /** Certificates of other uses than `verify` are the client's own, or of a server. */
-function caFileOf(tls: Fields): string | undefined {
-  const certificates = tls.list('certificates').map((each) => new Fields(each));
+function caFileOf(tls: ForeignObject): string | undefined {
+  const certificates = tls.list('certificates').map((each) => new ForeignObject(each));
   const [first, ...others] = certificates;
   if (!first) return undefined;
   const file = first.text('certificateFile');
@@ -215,7 +212,7 @@ function caFileOf(tls: Fields): string | undefined {
   return file;
 }
 
-function readWireGuard(name: string, settings: Fields): Draft {
+function readWireGuard(name: string, settings: ForeignObject): Draft {
   const peer = settings.only('peers');
   return wireguardDraft(name, {
     privateKey: settings.needText('secretKey'),
@@ -225,6 +222,7 @@ function readWireGuard(name: string, settings: Fields): Draft {
     presharedKey: peer.text('preSharedKey'),
     endpoint: peer.needText('endpoint'),
     keepalive: peer.number('keepAlive'),
+    allowed: { key: 'allowedIPs', networks: peer.list('allowedIPs') },
     reserved: settings.list('reserved'),
   });
 }

@@ -1,4 +1,4 @@
-import type { StartTimes } from '../api/http/start-times.ts';
+import type { StartTimes } from '../api/start-times.ts';
 import type { FlowNotice, FlowSubscription } from '../tracker/flow-events.ts';
 import type { TrafficSampler } from '../tracker/traffic.ts';
 import { flowView, trafficView, type FlowEventView, type TrafficView } from './views.ts';

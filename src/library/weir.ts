@@ -1,6 +1,6 @@
 import { ControlError, type PickResult, type RoutesResult } from '../api/contract.ts';
-import { ANY_FILE } from '../api/if-match.ts';
-import { StartTimes } from '../api/http/start-times.ts';
+import { ANY_FILE } from '../api/requests/if-match.ts';
+import { StartTimes } from '../api/start-times.ts';
 import { loadAtStart } from '../app/loading/config-loader.ts';
 import { toControlError } from '../app/outcomes.ts';
 import { FileLog } from '../app/log/file-log.ts';

@@ -50,7 +50,7 @@ const recordText = (lines: readonly string[]): string =>
 const printableText = (line: string): string => line.split('\t').map(printable).join('\t');
 
 /** The lines of a text, as one record. */
-export const linesOf = (text: string): readonly string[] => text.split('\n');
+export const recordLines = (text: string): readonly string[] => text.split('\n');
 
 /** A logger of one target over a sink; the filter is asked once per target and exchange. */
 export function createLogger(

@@ -1,7 +1,7 @@
 import { DecodeError, FirstError } from './errors.ts';
 import type { Node, Span, TableNode } from './node.ts';
-import { shaped, type Shape } from './shape.ts';
-import { describe, describeKind, expectedOneOf } from './words.ts';
+import { DISCLOSURE, shaped, type Shape } from './shape.ts';
+import { describeNode, describeKind, expectedOneOf } from './words.ts';
 
 /**
  * Turns a node into a value.
@@ -26,7 +26,7 @@ const withoutValue = (node: Node, wanted: string, hint?: string): DecodeError =>
   new DecodeError(`invalid type: ${describeKind(node)}, expected ${wanted}`, node.span, { hint });
 
 const wrongType = (node: Node, wanted: string): DecodeError =>
-  new DecodeError(`invalid type: ${describe(node)}, expected ${wanted}`, node.span);
+  new DecodeError(`invalid type: ${describeNode(node)}, expected ${wanted}`, node.span);
 
 export const str: Decoder<string> = shaped(
   (node) => {
@@ -42,7 +42,7 @@ export const secret: Decoder<string> = shaped(
     if (node.kind === 'string') return node.value;
     throw withoutValue(node, 'a string');
   },
-  { type: 'string' },
+  { type: 'string', [DISCLOSURE]: 'secret' },
 );
 
 export const bool: Decoder<boolean> = shaped(
@@ -171,3 +171,7 @@ export const converted = <T, U>(
 /** The same decoder with more in its shape: what is checked elsewhere, such as the words of a text. */
 export const narrowed = <T>(decoder: Decoder<T>, shape: Shape): Decoder<T> =>
   shaped<Decoder<T>>((node) => decoder(node), { ...decoder.shape, ...shape });
+
+/** The same decoder for values that are never confidential, so that errors may quote their lines. */
+export const disclosed = <T>(decoder: Decoder<T>): Decoder<T> =>
+  narrowed(decoder, { [DISCLOSURE]: 'public' });

@@ -51,11 +51,11 @@ export interface TableNode {
   /** The header of a table, the braces of an inline table, the key of one that is only implied. */
   readonly span: Span;
   /** In the order in which the keys first appear. */
-  readonly entries: ReadonlyMap<string, Entry>;
+  readonly entries: ReadonlyMap<string, TableEntry>;
 }
 
 /** One key of a table: where the key stands and what it holds. */
-export interface Entry {
+export interface TableEntry {
   readonly key: Span;
   readonly value: Node;
 }

@@ -1,3 +1,9 @@
+/**
+ * The key of a shape that says whether errors may quote its values. A symbol, so that it is not part of
+ * the schema as JSON.
+ */
+export const DISCLOSURE = Symbol('disclosure');
+
 /** What a decoder accepts, in the terms of JSON Schema: for editors, which know less than the decoder. */
 export interface Shape {
   readonly type?: 'string' | 'boolean' | 'integer' | 'array' | 'object';
@@ -15,6 +21,7 @@ export interface Shape {
   readonly const?: string;
   readonly description?: string;
   readonly default?: string | number | boolean | readonly never[];
+  readonly [DISCLOSURE]?: 'public' | 'secret';
 }
 
 /** Gives a decoder its shape. */

@@ -1,50 +1,50 @@
 import { table, type Decoder } from './decoder.ts';
 import { DecodeError, FirstError } from './errors.ts';
 import { foreignKeyHint } from './foreign-keys.ts';
-import { plainDefault, shaped, type Shape as ValueShape } from './shape.ts';
+import { plainDefault, shaped, type Shape } from './shape.ts';
 import { suggestion } from './suggestion.ts';
 import { expectedOneOf } from './words.ts';
 
 /** A key of a table that may be left out, or has aliases. */
-export interface Field<T> {
+export interface KeyDecoder<T> {
   readonly decode: Decoder<T>;
   /** The value of an absent key; `undefined` for a required one. */
   readonly absent: (() => T) | undefined;
   readonly aliases: readonly string[];
   /** The value of an absent key as a document would have it, if any. */
-  readonly shownDefault?: ValueShape['default'];
+  readonly shownDefault?: Shape['default'];
 }
 
 /** The keys of a table: a bare decoder is a required key. */
-export type Shape = Readonly<Record<string, Decoder<unknown> | Field<unknown>>>;
+export type KeyDecoders = Readonly<Record<string, Decoder<unknown> | KeyDecoder<unknown>>>;
 
 /** What each key is for, in a few words; shown by editors. */
-export type Descriptions<S extends Shape> = { readonly [Property in keyof S]?: string };
+export type Descriptions<S extends KeyDecoders> = { readonly [Property in keyof S]?: string };
 
 /** The type of a decoded table. */
-export type Decoded<S extends Shape> = {
+export type DecodedKeys<S extends KeyDecoders> = {
   readonly [Property in keyof S]: S[Property] extends Decoder<infer T>
     ? T
-    : S[Property] extends Field<infer T>
+    : S[Property] extends KeyDecoder<infer T>
       ? T
       : never;
 };
 
 /** The type that a decoder returns. */
-export type Output<D> = D extends Decoder<infer T> ? T : never;
+export type Decoded<D> = D extends Decoder<infer T> ? T : never;
 
-const toField = <T>(part: Decoder<T> | Field<T>): Field<T> =>
+const toField = <T>(part: Decoder<T> | KeyDecoder<T>): KeyDecoder<T> =>
   typeof part === 'function' ? { decode: part, absent: undefined, aliases: [] } : part;
 
 /** A key that may be left out. */
-export const optional = <T>(decode: Decoder<T>): Field<T | undefined> => ({
+export const optional = <T>(decode: Decoder<T>): KeyDecoder<T | undefined> => ({
   decode,
   absent: () => undefined,
   aliases: [],
 });
 
 /** A key that stands for `value` when it is left out. */
-export const fallback = <T>(decode: Decoder<T>, value: T): Field<T> => ({
+export const fallback = <T>(decode: Decoder<T>, value: T): KeyDecoder<T> => ({
   decode,
   absent: () => value,
   aliases: [],
@@ -52,7 +52,10 @@ export const fallback = <T>(decode: Decoder<T>, value: T): Field<T> => ({
 });
 
 /** Other names of a key; writing two of them is an error. */
-export const alias = <T>(part: Decoder<T> | Field<T>, ...aliases: readonly string[]): Field<T> => ({
+export const alias = <T>(
+  part: Decoder<T> | KeyDecoder<T>,
+  ...aliases: readonly string[]
+): KeyDecoder<T> => ({
   ...toField(part),
   aliases,
 });
@@ -67,10 +70,10 @@ const keyOf = (property: string): string =>
  * A missing key is reported only when all present ones are valid, since a misspelt key
  * is the more useful error.
  */
-export function struct<S extends Shape>(
+export function struct<S extends KeyDecoders>(
   shape: S,
   descriptions: Descriptions<S> = {},
-): Decoder<Decoded<S>> {
+): Decoder<DecodedKeys<S>> {
   const fields = Object.entries(shape).map(([property, part]) => ({
     property,
     key: keyOf(property),
@@ -81,7 +84,7 @@ export function struct<S extends Shape>(
   );
   const expected = expectedOneOf([...byName.keys()]);
 
-  const decode: Decoder<Decoded<S>> = (node) => {
+  const decode: Decoder<DecodedKeys<S>> = (node) => {
     const { entries, span } = table(node);
     const seen = new Set<string>();
     const decoded: Record<string, unknown> = {};
@@ -112,7 +115,7 @@ export function struct<S extends Shape>(
       decoded[property] = field.absent();
     }
     // Every property of the shape has been set by its own decoder just now.
-    return decoded as Decoded<S>;
+    return decoded as DecodedKeys<S>;
   };
   return shaped(decode, {
     type: 'object',
@@ -120,7 +123,7 @@ export function struct<S extends Shape>(
       fields.flatMap(({ property, key, field }) => {
         const { shownDefault } = field;
         const description = descriptions[property];
-        const value: ValueShape = {
+        const value: Shape = {
           ...field.decode.shape,
           ...(description !== undefined && { description }),
           ...(shownDefault !== undefined && { default: shownDefault }),

@@ -1,7 +1,7 @@
 import type { Node } from './node.ts';
 
 /** A value as an error names it, in the words of serde: ``integer `5` ``, `string "x"`, `sequence`. */
-export function describe(node: Node): string {
+export function describeNode(node: Node): string {
   switch (node.kind) {
     case 'string':
       return `string ${JSON.stringify(node.value)}`;
@@ -24,7 +24,7 @@ export function describe(node: Node): string {
 
 /** The same without the value, for what may be a secret. */
 export function describeKind(node: Node): string {
-  return node.kind === 'array' || node.kind === 'table' ? describe(node) : node.kind;
+  return node.kind === 'array' || node.kind === 'table' ? describeNode(node) : node.kind;
 }
 
 /** What may stand in a place: ``expected `a` or `b` ``, ``expected one of `a`, `b`, `c` ``. */

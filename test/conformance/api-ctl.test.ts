@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { describe, test } from 'node:test';
 import { UsageError, type CommandIo } from '../../src/cli/command.ts';
-import { CTL_HELP } from '../../src/cli/ctl/ctl-arguments.ts';
-import { parsePlace } from '../../src/cli/ctl/ctl-client.ts';
-import { age, bytes, table } from '../../src/cli/ctl/ctl-table.ts';
+import { CTL_HELP } from '../../src/cli/ctl/arguments.ts';
+import { parsePlace } from '../../src/cli/ctl/client.ts';
+import { age, bytes, textTable } from '../../src/cli/ctl/text-table.ts';
 import { ControlError } from '../../src/api/contract.ts';
 import { printable } from '../../src/printable.ts';
-import { eventLine } from '../../src/cli/ctl/ctl-views.ts';
+import { eventLine } from '../../src/cli/ctl/views.ts';
 import { ctl } from '../../src/cli/ctl/ctl.ts';
 import { tcpServer } from '../support/servers.ts';
 import { eventually } from '../support/wait.ts';
@@ -392,7 +392,7 @@ describe('the command line of weir ctl', () => {
 describe('tables', () => {
   test('have columns as wide as they need to be, numbers to the right', () => {
     assert.equal(
-      table(
+      textTable(
         ['A', 'LONG', 'N'],
         [
           ['x', null, 5],
@@ -401,7 +401,7 @@ describe('tables', () => {
       ),
       'A    LONG   N\nx    -      5\nyyy  -     12\n',
     );
-    assert.equal(table(['A', 'B'], []), 'A  B\n');
+    assert.equal(textTable(['A', 'B'], []), 'A  B\n');
   });
 
   test('round bytes and times for display', () => {

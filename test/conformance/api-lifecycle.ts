@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { spawnSync } from 'node:child_process';
 import { describe, test } from 'node:test';
-import { ApiLifecycle } from '../../src/api/http/lifecycle.ts';
+import { ApiLifecycle } from '../../src/api/lifecycle.ts';
 import { ApiBindError } from '../../src/api/http/server.ts';
 import { parseAddress } from '../support/address.ts';
 import { eventually } from '../support/wait.ts';

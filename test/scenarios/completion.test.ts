@@ -5,7 +5,7 @@ import { delimiter, join } from 'node:path';
 import { suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { COMMANDS } from '../../src/cli/commands.ts';
-import { CTL } from '../../src/cli/ctl/ctl-arguments.ts';
+import { CTL } from '../../src/cli/ctl/arguments.ts';
 import { freedom, socksIn } from '../support/config.ts';
 import { API } from '../support/control.ts';
 import { runWeir, scratch, Weir } from '../support/weir.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { parseReload } from '../../src/cli/control/reload-arguments.ts';
-import { parseRun } from '../../src/cli/run/run-arguments.ts';
+import { parseRun } from '../../src/cli/run/arguments.ts';
 import { freedom, socksIn } from '../support/config.ts';
 import { open } from '../support/address.ts';
 import { NotifySocket } from '../support/notify-socket.ts';

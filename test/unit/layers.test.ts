@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { dirname } from 'node:path';
 import { test } from 'node:test';
+import { circlesIn } from '../../tools/architecture/circles.ts';
 import { readImports, roomOf, sourceFiles, sourceText } from '../../tools/architecture/imports.ts';
 import { floorOf } from '../../tools/architecture/layers.ts';
 
@@ -34,6 +35,10 @@ test('imports point down', async () => {
     ({ from, to }) => roomOf(from) !== roomOf(to) && floorOf(to) >= floorOf(from),
   );
   assert.deepEqual(upward, []);
+});
+
+test('no files import each other in a circle, not even for types', async () => {
+  assert.deepEqual(circlesIn(await readImports()), []);
 });
 
 /** Files that a reader still takes in at a glance. */

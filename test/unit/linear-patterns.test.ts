@@ -4,10 +4,10 @@ import { glob } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { isOwnOrigin } from '../../src/api/http/access.ts';
-import { percentDecode } from '../../src/api/path-parameter.ts';
+import { percentDecode } from '../../src/api/requests/path-parameter.ts';
 import { parseHead } from '../../src/api/http/raw-http.ts';
-import { parseSelector } from '../../src/api/selector.ts';
-import { parsePickBody } from '../../src/api/pick-body.ts';
+import { parseSelector } from '../../src/api/requests/selector.ts';
+import { parsePickBody } from '../../src/api/requests/pick-body.ts';
 import { EventReader } from '../../src/cli/ctl/event-reader.ts';
 import { shownLine } from '../../src/config/shown-line.ts';
 import { parseToml } from '../../src/config/toml/parse.ts';
@@ -76,7 +76,7 @@ const PATTERNS: readonly Row[] = [
     ],
   },
   {
-    file: 'api/json-scanner.ts',
+    file: 'api/requests/json-scanner.ts',
     pattern: /-?(?:0|[1-9]\d*)(?<rest>\.\d+(?:[eE][+-]?\d+)?|[eE][+-]?\d+)?/y,
     worst: [run('', '1'), runs('1.', '1', '1', 'e'), runs('1.1e', '1', '1', 'e')],
   },
@@ -91,12 +91,12 @@ const PATTERNS: readonly Row[] = [
     worst: [run('a:', ' '), runs('a:', ' ', 'b'), run('a:b', ' '), run('', 'a'), run('a', ':')],
   },
   {
-    file: 'api/request-router.ts',
+    file: 'api/http/api-router.ts',
     pattern: /^[a-z][a-z0-9+.-]*:\/\/(?<authority>[^/?#]*)/i,
     worst: [run('', 'a'), run('a:/', 'a'), run('a', '://')],
   },
   {
-    file: 'api/request-router.ts',
+    file: 'api/http/api-router.ts',
     pattern: /\{\w+\}$/,
     worst: [run('', '{'), run('{', 'a'), run('', '{a'), run('', '{a}')],
   },

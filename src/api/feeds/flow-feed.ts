@@ -4,7 +4,7 @@ import type { FlowEvent } from '../../tracker/flow-events.ts';
 import type { Tracker } from '../../tracker/tracker.ts';
 import { eventText, type SseStream } from './sse-stream.ts';
 import { Rounds } from './slices.ts';
-import type { StartTimes } from '../http/start-times.ts';
+import type { StartTimes } from '../start-times.ts';
 import { flowJson } from '../views.ts';
 
 /** One client and the number of the event that it gets next. */

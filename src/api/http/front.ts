@@ -1,11 +1,11 @@
 import type { ApiOptions } from '../../config/api.ts';
 import { empty, foreignOrigin, misdirected, unauthorized, type ApiResponse } from './response.ts';
 import { bearerCheck, type BearerCheck, isOwnOrigin, namesThisHost } from './access.ts';
-import { parseTarget, RequestRouter } from '../request-router.ts';
-import { ROUTES, type Route } from '../routes.ts';
+import { splitRequestTarget, ApiRouter } from './api-router.ts';
+import { ROUTES, type ApiRoute } from '../routes.ts';
 
 /** The parts of a request that are judged before any handler runs. */
-export interface RequestHead {
+export interface ApiRequestHead {
   readonly method: string;
   /** As sent. */
   readonly target: string;
@@ -14,11 +14,11 @@ export interface RequestHead {
   readonly authorization: string | undefined;
 }
 
-export type Verdict =
+export type FrontDecision =
   | { readonly kind: 'response'; readonly response: ApiResponse }
   | {
       readonly kind: 'call';
-      readonly route: Route;
+      readonly route: ApiRoute;
       readonly parameter: string;
       readonly query: string;
     };
@@ -28,7 +28,7 @@ export type Verdict =
  * token, whether it may come from a web page; then the route.
  */
 export class Front {
-  readonly #router = new RequestRouter(ROUTES);
+  readonly #router = new ApiRouter(ROUTES);
   readonly #isAuthorized: BearerCheck | undefined;
   /** The port of a listener that is open to every program of this host, but not to web pages. */
   readonly #guardedPort: number | undefined;
@@ -39,11 +39,11 @@ export class Front {
     this.#guardedPort = secret === undefined ? port : undefined;
   }
 
-  judge(head: RequestHead): Verdict {
+  judge(head: ApiRequestHead): FrontDecision {
     if (this.#isAuthorized && !this.#isAuthorized(head.authorization)) {
       return { kind: 'response', response: unauthorized() };
     }
-    const target = parseTarget(head.target);
+    const target = splitRequestTarget(head.target);
     const rejection = this.#rejectWebPage(head, target.authority ?? head.host);
     if (rejection) return { kind: 'response', response: rejection };
     const routed = this.#router.find(head.method, target.path);
@@ -59,7 +59,10 @@ export class Front {
     }
   }
 
-  #rejectWebPage({ origin }: RequestHead, authority: string | undefined): ApiResponse | undefined {
+  #rejectWebPage(
+    { origin }: ApiRequestHead,
+    authority: string | undefined,
+  ): ApiResponse | undefined {
     if (this.#guardedPort === undefined) return undefined;
     if (!namesThisHost(authority)) return misdirected();
     if (!isOwnOrigin({ authority, origin }, this.#guardedPort)) return foreignOrigin();

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { trimBlanks } from '../../http/fields/trim-blanks.ts';
 import { type ApiResponse, json } from './response.ts';
-import type { RequestHead, Front } from './front.ts';
+import type { ApiRequestHead, Front } from './front.ts';
 import { codeOf } from '../../errors.ts';
 
 /*
@@ -29,7 +29,7 @@ const FIELD = /^(?<name>[\w!#$%&'*+.^`|~-]+):(?<value>[^\r\n\0]*)$/;
  * Reads the header section of the request around `offset`, where the parser rejected the first line.
  * `undefined` when it is incomplete or invalid here as well.
  */
-export function parseHead(received: Buffer, offset: number): RequestHead | undefined {
+export function parseHead(received: Buffer, offset: number): ApiRequestHead | undefined {
   const start = offset === 0 ? 0 : received.lastIndexOf('\n', offset - 1) + 1;
   const end = received.indexOf(HEAD_END, start);
   if (end < 0) return undefined;

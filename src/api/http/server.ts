@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { dirname, resolve as resolvePath } from 'node:path';
 import type { ApiListen, ApiOptions } from '../../config/api.ts';
 import { WeirError, codeOf, messageOf } from '../../errors.ts';
-import { linesOf } from '../../log/output.ts';
+import { recordLines } from '../../log/output.ts';
 import type { Logger } from '../../log/logger.ts';
 import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
 import { claimPassed, type Claim } from '../../platform/service/passed-sockets.ts';
@@ -13,14 +13,14 @@ import { bindReason } from '../../transports/bind-error.ts';
 import { bindUnixSocket } from '../../transports/unix-socket.ts';
 import { responseTo, internalError, type ApiResponse } from './response.ts';
 import { MAX_DISCARDED, readBody } from './body.ts';
-import { Connection } from './connection.ts';
+import { ApiConnection } from './connection.ts';
 import type { ControlledApp } from '../contract.ts';
 import { EVENT_STREAM_HEADERS, SseStream } from '../feeds/sse-stream.ts';
 import { FlowFeed } from '../feeds/flow-feed.ts';
-import { Front, type RequestHead, type Verdict } from './front.ts';
+import { Front, type ApiRequestHead, type FrontDecision } from './front.ts';
 import { parserRejection, rawResponse } from './raw-http.ts';
 import type { Services } from '../routes.ts';
-import { StartTimes } from './start-times.ts';
+import { StartTimes } from '../start-times.ts';
 import { TrafficFeed } from '../feeds/traffic-feed.ts';
 
 /** How long responses under way may take once the API stops, in milliseconds. */
@@ -51,7 +51,7 @@ export class ApiServer {
   readonly #front: Front;
   readonly #services: Services;
   readonly #log: Logger;
-  readonly #connections = new Map<Socket, Connection>();
+  readonly #connections = new Map<Socket, ApiConnection>();
   #stopping: Promise<void> | undefined;
   #onEmpty: (() => void) | undefined;
 
@@ -68,7 +68,7 @@ export class ApiServer {
       requestTimeout: REQUEST_TIMEOUT_MS,
       keepAliveTimeout: IDLE_TIMEOUT_MS,
     });
-    // A client that half-closes after its request still gets the response; `Connection` decides for
+    // A client that half-closes after its request still gets the response; `ApiConnection` decides for
     // which requests the end of stream means that the client has disconnected.
     Object.assign(server, { httpAllowHalfOpen: true });
     try {
@@ -179,7 +179,7 @@ export class ApiServer {
   }
 
   #accept(socket: Socket): void {
-    this.#connections.set(socket, new Connection(socket, this.#services.clock));
+    this.#connections.set(socket, new ApiConnection(socket, this.#services.clock));
     socket.on('error', () => undefined); // every error is followed by the close
     socket.once('close', () => {
       this.#connections.delete(socket);
@@ -209,7 +209,7 @@ export class ApiServer {
   async #serve(
     request: IncomingMessage,
     response: ServerResponse,
-    { route, parameter, query }: Verdict & { kind: 'call' },
+    { route, parameter, query }: FrontDecision & { kind: 'call' },
     invite: (() => void) | undefined,
   ): Promise<void> {
     const gone = new AbortController();
@@ -256,12 +256,12 @@ export class ApiServer {
 
   #defect(error: unknown): ApiResponse {
     const detail = error instanceof Error ? error.stack : String(error);
-    this.#log.error(linesOf(`API task failed: ${detail}`));
+    this.#log.error(recordLines(`API task failed: ${detail}`));
     return internalError(messageOf(error));
   }
 }
 
-const headOf = ({ method = '', url = '', headers }: IncomingMessage): RequestHead => ({
+const headOf = ({ method = '', url = '', headers }: IncomingMessage): ApiRequestHead => ({
   method,
   target: url,
   host: headers.host,

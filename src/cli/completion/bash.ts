@@ -1,7 +1,9 @@
-import { NAMES, type Completed, type Place } from './places.ts';
+import { NAMES, type Completed, type CommandPosition } from './positions.ts';
 
 /** A script for bash, which is to be sourced. */
-export const bashScript = (places: readonly Place[]): string => `# bash completion for weir
+export const bashScript = (
+  positions: readonly CommandPosition[],
+): string => `# bash completion for weir
 ${namesFunction}_weir() {
   local cur place= option= word i glue= rest operands=0
   local -a line=() api=()
@@ -30,15 +32,15 @@ ${namesFunction}_weir() {
       continue
     fi
     case "$place:$word" in
-${places.flatMap(steps).join('\n')}
+${positions.flatMap(steps).join('\n')}
     *:-*) ;;
     *) ((++operands)) ;;
     esac
   done
   case "$place:$option" in
-${places.flatMap(values).join('\n')}
+${positions.flatMap(values).join('\n')}
   *:?*) ;;
-${places.map(words).join('\n')}
+${positions.map(words).join('\n')}
   esac
   # What precedes the last of them stays on the line.
   if [[ $cur == *[:=]* && $cur != [\\'\\"]* ]]; then
@@ -77,7 +79,7 @@ const namesFunction = `_weir_names() {
 `;
 
 /** Which words lead from a place to another, and which take the next word as their value. */
-function steps({ name, commands, options }: Place): string[] {
+function steps({ name, commands, options }: CommandPosition): string[] {
   const into = commands.map(({ name: word }) => {
     const next = name === '' ? word : `${name}.${word}`;
     return `    ${name}:${word}) place=${next} ;;`;
@@ -88,14 +90,14 @@ function steps({ name, commands, options }: Place): string[] {
 }
 
 /** What completes the values of options. */
-const values = ({ name, options }: Place): string[] =>
+const values = ({ name, options }: CommandPosition): string[] =>
   options.flatMap(({ value, forms }) =>
     value && value.kind !== 'other'
       ? [`  ${forms.map((form) => `${name}:${form}`).join(' | ')}) ${reply(value)} ;;`]
       : [],
   );
 
-function words({ name, commands, options, operand }: Place): string {
+function words({ name, commands, options, operand }: CommandPosition): string {
   const all = options.flatMap(({ forms }) => forms).join(' ');
   const names = commands.map((command) => command.name);
   const rest: Completed = names.length > 0 ? { kind: 'choices', choices: names } : operand;

@@ -1,7 +1,9 @@
-import { NAMES, type Completed, type Place, type PlaceOption } from './places.ts';
+import { NAMES, type Completed, type CommandPosition, type PositionOption } from './positions.ts';
 
 /** A script for fish, which is to be sourced or put into its folder of completions. */
-export const fishScript = (places: readonly Place[]): string => `# fish completion for weir
+export const fishScript = (
+  positions: readonly CommandPosition[],
+): string => `# fish completion for weir
 function __weir_place
     set -l place ''
     set -l option ''
@@ -12,7 +14,7 @@ function __weir_place
             continue
         end
         switch "$place:$word"
-${places.flatMap(steps).join('\n')}
+${positions.flatMap(steps).join('\n')}
             case '*:-*'
             case '*'
                 set operands (math $operands + 1)
@@ -43,10 +45,10 @@ function __weir_names
     command weir ctl $api routes --names $argv[1] 2>/dev/null </dev/null
 end
 complete -c weir -f
-${places.flatMap(lines).join('\n')}
+${positions.flatMap(lines).join('\n')}
 `;
 
-function steps({ name, commands, options }: Place): string[] {
+function steps({ name, commands, options }: CommandPosition): string[] {
   const into = commands.map(({ name: word }) => {
     const next = name === '' ? word : `${name}.${word}`;
     return `            case '${name}:${word}'\n                set place ${next}`;
@@ -57,16 +59,16 @@ function steps({ name, commands, options }: Place): string[] {
   return [...into, `            case ${cases}\n                set option $word`];
 }
 
-function lines(place: Place): string[] {
-  const at = `complete -c weir -n 'test (__weir_place) = at:${place.name}'`;
-  const commands = place.commands.map(
+function lines(position: CommandPosition): string[] {
+  const at = `complete -c weir -n 'test (__weir_place) = at:${position.name}'`;
+  const commands = position.commands.map(
     ({ name, summary }) => `${at} -a ${name} -d ${quoted(summary)}`,
   );
-  const options = place.options.map((option) => `${at} ${optionLine(option)}`);
-  return [...commands, ...operandLines(at, place), ...options];
+  const options = position.options.map((option) => `${at} ${optionLine(option)}`);
+  return [...commands, ...operandLines(at, position), ...options];
 }
 
-function operandLines(at: string, { name, operand }: Place): string[] {
+function operandLines(at: string, { name, operand }: CommandPosition): string[] {
   if (operand.kind === 'files') return [`${at} -F`];
   if (operand.kind === 'names') {
     return NAMES.map(
@@ -77,7 +79,7 @@ function operandLines(at: string, { name, operand }: Place): string[] {
   return operand.kind === 'choices' ? [`${at} -a ${quoted(operand.choices.join(' '))}`] : [];
 }
 
-function optionLine({ name, short, value, summary }: PlaceOption): string {
+function optionLine({ name, short, value, summary }: PositionOption): string {
   const forms = short === undefined ? `-l ${name}` : `-s ${short} -l ${name}`;
   return `${forms}${value ? ` ${requirement(value)}` : ''} -d ${quoted(summary)}`;
 }

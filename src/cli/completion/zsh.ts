@@ -1,7 +1,7 @@
-import { NAMES, type Completed, type Place } from './places.ts';
+import { NAMES, type Completed, type CommandPosition } from './positions.ts';
 
 /** A script for zsh: to be sourced after `compinit`, or `_weir` in a folder of `fpath`. */
-export const zshScript = (places: readonly Place[]): string => `#compdef weir
+export const zshScript = (positions: readonly CommandPosition[]): string => `#compdef weir
 _weir() {
   local place= option= word i operands=0
   local -a found api
@@ -13,16 +13,16 @@ _weir() {
       continue
     fi
     case "$place:$word" in
-${places.flatMap(steps).join('\n')}
+${positions.flatMap(steps).join('\n')}
       (*:(--api|--secret-file)=*) api+=(\${word%%=*} "\${(Q)word#*=}") ;;
       (*:-*) ;;
       (*) (( ++operands )) ;;
     esac
   done
   case "$place:$option" in
-${places.flatMap(values).join('\n')}
+${positions.flatMap(values).join('\n')}
     (*:?*) ;;
-${places.map(words).join('\n')}
+${positions.map(words).join('\n')}
   esac
 }
 if [[ $funcstack[1] == _weir ]]; then
@@ -32,7 +32,7 @@ else
 fi
 `;
 
-function steps({ name, commands, options }: Place): string[] {
+function steps({ name, commands, options }: CommandPosition): string[] {
   const into = commands.map(({ name: word }) => {
     const next = name === '' ? word : `${name}.${word}`;
     return `      (${name}:${word}) place=${next} ;;`;
@@ -42,14 +42,14 @@ function steps({ name, commands, options }: Place): string[] {
   return [...into, `      (${taking.map((form) => `${name}:${form}`).join('|')}) option=$word ;;`];
 }
 
-const values = ({ name, options }: Place): string[] =>
+const values = ({ name, options }: CommandPosition): string[] =>
   options.flatMap(({ value, forms }) =>
     value && value.kind !== 'other'
       ? [`    (${forms.map((form) => `${name}:${form}`).join('|')}) ${reply(value)} ;;`]
       : [],
   );
 
-function words({ name, commands, options, operand }: Place): string {
+function words({ name, commands, options, operand }: CommandPosition): string {
   const all = options.flatMap(({ forms, summary }) => forms.map((form) => item(form, summary)));
   const names = commands.map((command) => item(command.name, command.summary));
   const rest = names.length > 0 ? described('command', names) : reply(operand);

@@ -11,8 +11,8 @@ import {
   type CtlArguments,
   type CtlCommand,
   type RouteNames,
-} from './ctl-arguments.ts';
-import { CtlClient, CtlError, parsePlace } from './ctl-client.ts';
+} from './arguments.ts';
+import { CtlClient, CtlError, parsePlace } from './client.ts';
 import {
   TRAFFIC_HEAD,
   eventLine,
@@ -24,7 +24,7 @@ import {
   type FlowJson,
   type SessionJson,
   type TrafficJson,
-} from './ctl-views.ts';
+} from './views.ts';
 
 /** How long the names may take for which a shell waits while a word is completed. */
 const NAMES_MS = 1000;
@@ -40,7 +40,7 @@ export async function ctl(argv: readonly string[], io: CommandIo): Promise<numbe
     io.stdout.write(CTL_HELP);
     return 0;
   }
-  const output = new Output(io.stdout, json || io.stdout.isTTY !== true);
+  const output = new CtlOutput(io.stdout, json || io.stdout.isTTY !== true);
   const place = parsePlace(api ?? io.env['WEIR_API']);
   try {
     await carryOut(command, new CtlClient(place, await readSecret(secretFile)), output);
@@ -65,7 +65,7 @@ async function readSecret(file: CtlArguments['secretFile']): Promise<string | un
 }
 
 /** Where results go: a table for people, or a line of JSON for each thing. */
-class Output {
+class CtlOutput {
   readonly #stream: NodeJS.WritableStream;
   readonly #json: boolean;
   #closed = false;
@@ -105,7 +105,7 @@ class Output {
   }
 }
 
-async function carryOut(command: CtlCommand, client: CtlClient, output: Output): Promise<void> {
+async function carryOut(command: CtlCommand, client: CtlClient, output: CtlOutput): Promise<void> {
   switch (command.kind) {
     case 'help':
       return;
@@ -144,7 +144,7 @@ async function carryOut(command: CtlCommand, client: CtlClient, output: Output):
   }
 }
 
-async function routeNames(names: RouteNames, client: CtlClient, output: Output): Promise<void> {
+async function routeNames(names: RouteNames, client: CtlClient, output: CtlOutput): Promise<void> {
   const signal = AbortSignal.timeout(NAMES_MS);
   const { groups, targets } = (await client.ask('GET', '/v1/routes', { signal })) as RouteView;
   const all = (names === 'groups' ? groups : targets).map(({ name }) => name);
@@ -154,14 +154,18 @@ async function routeNames(names: RouteNames, client: CtlClient, output: Output):
 async function pick(
   { group, target, ifMatch }: CtlCommand & { kind: 'pick' },
   client: CtlClient,
-  output: Output,
+  output: CtlOutput,
 ): Promise<void> {
   const path = `/v1/routes/${encodeURIComponent(group)}`;
   const report = (await client.ask('PUT', path, { body: { target }, ifMatch })) as ReloadReport;
   await output.write([report], () => reportTable(report));
 }
 
-async function connections(ofSessions: boolean, client: CtlClient, output: Output): Promise<void> {
+async function connections(
+  ofSessions: boolean,
+  client: CtlClient,
+  output: CtlOutput,
+): Promise<void> {
   const { sessions, flows } = (await client.ask('GET', '/v1/connections')) as {
     sessions: readonly SessionJson[];
     flows: readonly FlowJson[];
@@ -175,7 +179,7 @@ async function connections(ofSessions: boolean, client: CtlClient, output: Outpu
 async function close(
   { flows, selector }: CtlCommand & { kind: 'close' },
   client: CtlClient,
-  output: Output,
+  output: CtlOutput,
 ): Promise<void> {
   let closed = flows.length;
   for (const flow of flows) {

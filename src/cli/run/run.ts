@@ -12,7 +12,7 @@ import { statusOf } from '../../app/service/status.ts';
 import { failedOutcome, outcomeOf, type ReloadOutcome } from '../../app/outcomes.ts';
 import { RegexCache } from '../../engine/router/tables/regex-set.ts';
 import { messageOf, WeirError } from '../../errors.ts';
-import { linesOf } from '../../log/output.ts';
+import { recordLines } from '../../log/output.ts';
 import type { Logger } from '../../log/logger.ts';
 import { systemClock } from '../../net/time/clock.ts';
 import { endProcessAtOnce } from '../../platform/process/end-process.ts';
@@ -20,7 +20,7 @@ import { boundYoungHeap, YOUNG_HEAP_LOOK_MS } from '../../platform/process/young
 import { logHints, type Importable } from '../../app/log/error-lines.ts';
 import { renderWarning } from '../../config/warnings/warning.ts';
 import { loadOrReport } from '../load.ts';
-import type { RunOptions } from './run-arguments.ts';
+import type { RunOptions } from './arguments.ts';
 import { socketsInUse } from '../surroundings.ts';
 
 /** How long live connections may go on after the first stop signal. */
@@ -190,8 +190,8 @@ function stopSignals(): StopSignals {
  * can be fixed, and the process continues.
  */
 export function surviveDefects(log: Logger): void {
-  process.on('uncaughtException', (error) => log.error(linesOf(describeDefect(error))));
-  process.on('unhandledRejection', (reason) => log.error(linesOf(describeDefect(reason))));
+  process.on('uncaughtException', (error) => log.error(recordLines(describeDefect(error))));
+  process.on('unhandledRejection', (reason) => log.error(recordLines(describeDefect(reason))));
 }
 
 /** The details that a bug report needs. */

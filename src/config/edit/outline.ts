@@ -88,7 +88,7 @@ export function outlineOf(text: string, sought: KeyPath, sliceLength?: number): 
 
   for (const slice of parseSyntax(text, sliceLength)) {
     slice.checkElements();
-    const places = new Places(slice);
+    const places = new SpanReader(slice);
     for (const node of slice.program.body[0].body) {
       sections.push(places.spanOf(node));
       if (node.type === 'TOMLKeyValue') {
@@ -117,7 +117,7 @@ const namesOf = (key: AST.TOMLKey): string[] =>
   key.keys.map((part) => (part.type === 'TOMLBare' ? part.name : part.value));
 
 /** Takes places out of the tree of a slice, so that the tree can be forgotten. */
-class Places {
+class SpanReader {
   readonly #slice: SyntaxSlice;
 
   constructor(slice: SyntaxSlice) {

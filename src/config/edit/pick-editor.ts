@@ -1,5 +1,5 @@
 import { ConfigError } from '../errors.ts';
-import { decodeSource } from '../sources/source-text.ts';
+import { decodeSource } from '../sources/decode-source.ts';
 import { setString } from './set-string.ts';
 
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);

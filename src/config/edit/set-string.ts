@@ -1,5 +1,6 @@
 import { WeirError } from '../../errors.ts';
 import type { Span } from '../../schema/node.ts';
+import { documentError } from '../sources/document-error.ts';
 import type { SourceText } from '../sources/source-text.ts';
 import { TomlError } from '../toml/error.ts';
 import {
@@ -58,7 +59,7 @@ export function setString(
     return apply(source.text, plan(outline, table, key, basicString(value)));
   } catch (error) {
     if (error instanceof TomlError)
-      throw source.tomlError(error.message, error.span, { cause: error });
+      throw documentError(source, error.message, error.span, { cause: error });
     if (error instanceof Occupied) throw source.error('invalid', error.message, error.span);
     throw error;
   }

@@ -1,10 +1,12 @@
-import { readConfigFile, type ConfigFile } from './config-file.ts';
+import type { ConfigFile } from './config-file.ts';
+import { decodeSource } from './decode-source.ts';
 import { DEFAULT_CONFIG } from './default-config.ts';
 import { DocumentReadError } from '../errors.ts';
 import { FileReadError, type FileReader } from './input-files.ts';
 import { JoinedPlaces, type Places } from '../places.ts';
-import { type SourceText, decodeSource } from './source-text.ts';
-import { readSubscribeFile, type SubscribeFile } from './subscribe-file.ts';
+import { readConfigFile, readSubscribeFile } from './read-tables.ts';
+import type { SourceText } from './source-text.ts';
+import type { SubscribeFile } from './subscribe-file.ts';
 import { subscribePath } from '../tables/subscribe.ts';
 
 /** The source of a configuration. */

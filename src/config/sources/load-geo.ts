@@ -12,7 +12,7 @@ import type { RouteSpec, RuleSpec } from '../../spec.ts';
 import type { ConfigFile } from './config-file.ts';
 import { Finding, Findings } from '../findings.ts';
 import type { Places } from '../places.ts';
-import { entriesOf, ruleSubject } from '../tables/rule.ts';
+import { listEntries, ruleSubject } from '../tables/rule.ts';
 import { parseGeoipRef, parseGeositeRef } from '../values/matchers.ts';
 
 /** What the lists are loaded for. */
@@ -111,7 +111,7 @@ function useOf(kind: GeoKind, file: ConfigFile, wanted: (use: Use) => boolean): 
   const rules = file.route?.rule ?? [];
   return rules
     .flatMap((rule, index) =>
-      entriesOf(rule[kind]).map((written) => {
+      listEntries(rule[kind]).map((written) => {
         const { code } = parse(written.value);
         return { code, written, subject: ruleSubject(index) };
       }),

@@ -1,6 +1,14 @@
 import { findProtocol } from '../../protocols/registry.ts';
-import { array, located, narrowed, str, u64, type Located } from '../../schema/decoder.ts';
-import { fallback, optional, struct, type Output } from '../../schema/struct.ts';
+import {
+  array,
+  disclosed,
+  located,
+  narrowed,
+  str,
+  u64,
+  type Located,
+} from '../../schema/decoder.ts';
+import { fallback, optional, struct, type Decoded } from '../../schema/struct.ts';
 import type { BalancerSpec } from '../../spec.ts';
 import { Finding, type Findings } from '../findings.ts';
 import { memberHint } from '../word-hints.ts';
@@ -9,7 +17,7 @@ import type { OutboundTable } from './outbound.ts';
 /** `[[balancer]]` as written. */
 export const balancerTable = struct(
   {
-    tag: located(str),
+    tag: located(disclosed(str)),
     outbounds: located(array(located(str))),
     strategy: optional(
       narrowed(located(str), { enum: ['failover', 'round_robin'], default: 'failover' }),
@@ -25,7 +33,7 @@ export const balancerTable = struct(
     probeTimeout: 'Seconds that a probe may take',
   },
 );
-export type BalancerTable = Output<typeof balancerTable>;
+export type BalancerTable = Decoded<typeof balancerTable>;
 
 type Strategy = BalancerSpec['strategy'];
 const STRATEGIES: readonly Strategy[] = ['failover', 'round_robin'];
@@ -55,11 +63,11 @@ export function lowerBalancers(
   return lowered;
 }
 
-type Outbound = OutboundTable['value'];
+type Member = OutboundTable['value'];
 
 /** What a member may be, and what it may be taken for. */
 interface KnownTags {
-  readonly members: ReadonlyMap<string, Outbound>;
+  readonly members: ReadonlyMap<string, Member>;
   readonly balancers: ReadonlySet<string>;
 }
 
@@ -113,7 +121,7 @@ export function canBeProbed({
   protocol,
   server,
   port,
-}: Pick<Outbound, 'protocol' | 'server' | 'port'>): boolean {
+}: Pick<Member, 'protocol' | 'server' | 'port'>): boolean {
   const known = findProtocol(protocol.value);
   if (UDP_ONLY.has(known?.name ?? protocol.value)) return false;
   // For a protocol that requires an upstream, a missing key is reported elsewhere.

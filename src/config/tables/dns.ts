@@ -3,14 +3,15 @@ import {
   lowerDns as lowerSettings,
   type DnsSettings,
 } from '../../dns/settings.ts';
-import { located, narrowed, str } from '../../schema/decoder.ts';
+import { disclosed, located, narrowed, str } from '../../schema/decoder.ts';
 import type { Span } from '../../schema/node.ts';
-import { optional, struct, type Output } from '../../schema/struct.ts';
+import { optional, struct, type Decoded } from '../../schema/struct.ts';
 import type { DnsSpec } from '../../spec.ts';
 import { Finding, type Findings } from '../findings.ts';
 import type { InputFiles } from '../sources/input-files.ts';
 
 const text = optional(located(str));
+const publicText = optional(located(disclosed(str)));
 
 /** `[dns]` as written. */
 export const dnsTable = located(
@@ -19,8 +20,8 @@ export const dnsTable = located(
       backend: optional(
         narrowed(located(str), { enum: ['system', 'udp', 'tls', 'https'], default: 'system' }),
       ),
-      server: text,
-      serverName: text,
+      server: publicText,
+      serverName: publicText,
       url: text,
       caFile: text,
     },
@@ -33,10 +34,10 @@ export const dnsTable = located(
     },
   ),
 );
-export type DnsTable = Output<typeof dnsTable>;
+export type DnsTable = Decoded<typeof dnsTable>;
 
 /** Lowers `[dns]`; `undefined` when it is invalid. */
-export function lowerDns(
+export function lowerDnsTable(
   table: DnsTable | undefined,
   files: InputFiles,
   findings: Findings,

@@ -1,26 +1,34 @@
-import { bool, located, narrowed, str, table, u16, type Located } from '../../schema/decoder.ts';
+import {
+  bool,
+  disclosed,
+  located,
+  narrowed,
+  str,
+  table,
+  u16,
+  type Located,
+} from '../../schema/decoder.ts';
 import { emptyTable } from '../../schema/node.ts';
-import { optional, struct, type Output } from '../../schema/struct.ts';
-import { findProtocol, protocolNames } from '../../protocols/registry.ts';
-import type { InboundProtocol } from '../../protocols/protocol.ts';
+import { optional, struct, type Decoded } from '../../schema/struct.ts';
+import { protocolNames } from '../../protocols/registry.ts';
 import type { InboundSpec } from '../../spec.ts';
-import { Finding, type Findings, lowerSettings } from '../findings.ts';
+import { Finding, type Findings } from '../findings.ts';
 import type { InputFiles } from '../sources/input-files.ts';
-import { protocolHint } from '../word-hints.ts';
 import { lowerListen } from './listen.ts';
+import { lowerSettings, protocolSide } from './protocol-side.ts';
 import { lowerInboundStream, streamTable } from './stream.ts';
 
 /** `[[inbound]]` as written. */
 export const inboundTable = located(
   struct(
     {
-      tag: located(str),
+      tag: located(disclosed(str)),
       protocol: narrowed(located(str), { enum: protocolNames('inbound') }),
-      listen: optional(narrowed(located(str), { default: '127.0.0.1' })),
+      listen: optional(narrowed(located(disclosed(str)), { default: '127.0.0.1' })),
       port: optional(located(u16)),
       stream: optional(streamTable),
       // Accepted only because outbounds have it.
-      addressFamily: optional(str),
+      addressFamily: optional(disclosed(str)),
       sniffing: optional(narrowed(bool, { default: true })),
       settings: optional(table),
     },
@@ -36,7 +44,7 @@ export const inboundTable = located(
     },
   ),
 );
-export type InboundTable = Output<typeof inboundTable>;
+export type InboundTable = Decoded<typeof inboundTable>;
 
 /** Lowers one inbound; `undefined` when it is invalid. */
 export function lowerInbound(
@@ -49,7 +57,7 @@ export function lowerInbound(
   const subject = `inbound ${tag}`;
   const part = findings.about(subject);
 
-  const protocol = part.attempt(() => protocolOf(inbound.protocol));
+  const protocol = part.attempt(() => inboundSide(inbound.protocol));
   if (!protocol) return undefined;
   const { name, side } = protocol;
   const listener = { subject, protocol: inbound.protocol.value, side };
@@ -65,14 +73,8 @@ export function lowerInbound(
   return { tag, protocol: name, listen, stream, sniffing: inbound.sniffing ?? true, settings };
 }
 
-function protocolOf({ value: name, span }: Located<string>): {
-  readonly name: string;
-  readonly side: InboundProtocol<unknown>;
-} {
-  if (name === 'wireguard') {
-    throw new Finding('wireguard cannot be used as an inbound (no server implementation)', span);
-  }
-  const protocol = findProtocol(name);
-  if (protocol?.inbound) return { name: protocol.name, side: protocol.inbound };
-  throw new Finding('unknown protocol', span, { hint: protocolHint(name, 'inbound') });
+function inboundSide(written: Located<string>) {
+  if (written.value !== 'wireguard') return protocolSide(written, 'inbound');
+  const message = 'wireguard cannot be used as an inbound (no server implementation)';
+  throw new Finding(message, written.span);
 }

@@ -1,18 +1,18 @@
-import { located, narrowed, str } from '../../schema/decoder.ts';
-import { optional, struct, type Output } from '../../schema/struct.ts';
+import { disclosed, located, narrowed, str } from '../../schema/decoder.ts';
+import { optional, struct, type Decoded } from '../../schema/struct.ts';
 import type { LogSpec } from '../../spec.ts';
 import { DecodeError } from '../../schema/errors.ts';
 import type { Node } from '../../schema/node.ts';
 
 /** `[log]` as written. Any level is accepted: see `chooseFilter`. */
 export const logTable = struct(
-  { level: optional(narrowed(located(str), { default: 'info' })) },
+  { level: optional(narrowed(located(disclosed(str)), { default: 'info' })) },
   {
     level:
       'A filter in the syntax of RUST_LOG: off, error, warn, info, debug, trace, and target=level',
   },
 );
-export type LogTable = Output<typeof logTable>;
+export type LogTable = Decoded<typeof logTable>;
 
 /** The default of `[log].level`. */
 export const DEFAULT_LEVEL = 'info';

@@ -1,29 +1,36 @@
-import { located, narrowed, str, table, u16, type Located } from '../../schema/decoder.ts';
+import {
+  disclosed,
+  located,
+  narrowed,
+  str,
+  table,
+  u16,
+  type Located,
+} from '../../schema/decoder.ts';
 import { emptyTable } from '../../schema/node.ts';
-import { optional, struct, type Output } from '../../schema/struct.ts';
+import { optional, struct, type Decoded } from '../../schema/struct.ts';
 import type { FamilyPolicy } from '../../net/addresses/resolver.ts';
-import { findProtocol, protocolNames } from '../../protocols/registry.ts';
-import type { OutboundProtocol } from '../../protocols/protocol.ts';
+import { protocolNames } from '../../protocols/registry.ts';
 import type { OutboundSpec } from '../../spec.ts';
-import { Finding, type Findings, lowerSettings } from '../findings.ts';
+import { Finding, type Findings } from '../findings.ts';
 import type { InputFiles } from '../sources/input-files.ts';
 import { parseFamilyPolicy, hostProblem } from '../values/addresses.ts';
-import { protocolHint } from '../word-hints.ts';
+import { lowerSettings, protocolSide } from './protocol-side.ts';
 import { lowerOutboundStream, streamTable } from './stream.ts';
 
 /** What an outbound is but for its tag, which a subscribe file calls a name. */
 export const outboundShape = {
   protocol: narrowed(located(str), { enum: protocolNames('outbound') }),
-  server: optional(located(str)),
+  server: optional(located(disclosed(str))),
   port: optional(u16),
   stream: optional(streamTable),
-  addressFamily: optional(located(str)),
+  addressFamily: optional(located(disclosed(str))),
   settings: optional(table),
 };
 
 /** `[[outbound]]` as written. */
-export const outboundTable = located(struct({ tag: located(str), ...outboundShape }));
-export type OutboundTable = Output<typeof outboundTable>;
+export const outboundTable = located(struct({ tag: located(disclosed(str)), ...outboundShape }));
+export type OutboundTable = Decoded<typeof outboundTable>;
 
 /** Lowers one outbound; `undefined` when something is wrong with it. */
 export function lowerOutbound(
@@ -36,7 +43,7 @@ export function lowerOutbound(
   const subject = `outbound ${tag}`;
   const part = findings.about(subject);
 
-  const protocol = part.attempt(() => protocolOf(outbound.protocol));
+  const protocol = part.attempt(() => protocolSide(outbound.protocol, 'outbound'));
   if (!protocol) return undefined;
   const { name, side } = protocol;
   if (side.upstream) part.attempt(() => checkUpstream(written, subject));
@@ -50,15 +57,6 @@ export function lowerOutbound(
   );
   if (part.failed || !addressFamily) return undefined;
   return { tag, protocol: name, server, port, stream, addressFamily, settings };
-}
-
-function protocolOf({ value: name, span }: Located<string>): {
-  readonly name: string;
-  readonly side: OutboundProtocol<unknown>;
-} {
-  const protocol = findProtocol(name);
-  if (protocol?.outbound) return { name: protocol.name, side: protocol.outbound };
-  throw new Finding('unknown protocol', span, { hint: protocolHint(name, 'outbound') });
 }
 
 /** `server` and `port` of a protocol that cannot do without. */

@@ -1,17 +1,17 @@
 import { RegexError, type RegexCache } from '../../engine/router/tables/regex-set.ts';
 import type { GeoKind } from '../../engine/geo/geo-data.ts';
 import { WeirError } from '../../errors.ts';
-import { array, located, str, type Located } from '../../schema/decoder.ts';
-import { fallback, optional, struct, type Output } from '../../schema/struct.ts';
+import { array, disclosed, located, str, type Located } from '../../schema/decoder.ts';
+import { fallback, optional, struct, type Decoded } from '../../schema/struct.ts';
 import type { GeoFileSpec, RuleSpec } from '../../spec.ts';
 import { Finding, type Findings } from '../findings.ts';
 import type { InputFiles } from '../sources/input-files.ts';
-import { entriesOf, lowerRule, ruleSubject, ruleTable } from './rule.ts';
+import { listEntries, lowerRule, ruleSubject, ruleTable } from './rule.ts';
 
 /** `[route]` as written. */
 export const routeTable = struct(
   {
-    default: optional(located(str)),
+    default: optional(located(disclosed(str))),
     geoip: optional(located(str)),
     geosite: optional(located(str)),
     rule: fallback(array(ruleTable), []),
@@ -23,7 +23,7 @@ export const routeTable = struct(
     rule: 'Tried from the top until one matches',
   },
 );
-export type RouteTable = Output<typeof routeTable>;
+export type RouteTable = Decoded<typeof routeTable>;
 
 /** An outbound tag that a route names, with the part of the route that names it. */
 export interface Reference {
@@ -63,7 +63,7 @@ export function lowerGeoFile(
   if (!route) return undefined;
   const path = route[kind];
   const users = route.rule.flatMap((rule, index) =>
-    entriesOf(rule[kind])
+    listEntries(rule[kind])
       .slice(0, 1)
       .map(({ span }) => ({ span, index })),
   );
@@ -97,7 +97,11 @@ function withGeoHint<T>(kind: GeoKind, work: () => T): T {
 /** Compiles the patterns of all rules together: one by one it would cost time and memory. */
 function checkPatterns({ rule: rules }: RouteTable, regexes: RegexCache, findings: Findings): void {
   const patterns = rules.flatMap(({ domainRegex }, index) =>
-    entriesOf(domainRegex).map(({ value, span }) => ({ value, span, subject: ruleSubject(index) })),
+    listEntries(domainRegex).map(({ value, span }) => ({
+      value,
+      span,
+      subject: ruleSubject(index),
+    })),
   );
   try {
     regexes.compile([...new Set(patterns.map(({ value }) => value))]);

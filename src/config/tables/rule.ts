@@ -1,7 +1,15 @@
 import { GeoCodeError, type GeoKind } from '../../engine/geo/geo-data.ts';
-import { array, located, narrowed, spanned, str, type Located } from '../../schema/decoder.ts';
+import {
+  array,
+  disclosed,
+  located,
+  narrowed,
+  spanned,
+  str,
+  type Located,
+} from '../../schema/decoder.ts';
 import type { Span } from '../../schema/node.ts';
-import { optional, struct, type Output } from '../../schema/struct.ts';
+import { optional, struct, type Decoded } from '../../schema/struct.ts';
 import { parseCidr } from '../../ip/cidr.ts';
 import type { CidrSpec, GeoipRef, GeositeRef, PortRangeSpec, RuleSpec } from '../../spec.ts';
 import { Finding, type Findings } from '../findings.ts';
@@ -9,7 +17,7 @@ import { parseGeoipRef, parseGeositeRef, parsePortRange } from '../values/matche
 
 /** The list of a matcher with its place, and each entry with its own. */
 const list = located(array(located(str)));
-export type MatcherList = Output<typeof list>;
+export type MatcherList = Decoded<typeof list>;
 
 const texts = optional(list);
 
@@ -17,7 +25,7 @@ const texts = optional(list);
 const NONE: readonly never[] = [];
 
 /** The entries of a matcher; none when its key is left out. */
-export const entriesOf = (matcher: MatcherList | undefined): readonly Located<string>[] =>
+export const listEntries = (matcher: MatcherList | undefined): readonly Located<string>[] =>
   matcher?.value ?? NONE;
 
 /** The matchers of a rule. */
@@ -36,8 +44,8 @@ export const matcherShape = {
 };
 
 /** `[[route.rule]]` as written. */
-export const ruleTable = spanned(struct({ outbound: located(str), ...matcherShape }));
-export type RuleTable = Output<typeof ruleTable>;
+export const ruleTable = spanned(struct({ outbound: located(disclosed(str)), ...matcherShape }));
+export type RuleTable = Decoded<typeof ruleTable>;
 
 /** How errors name a rule: by the index that the API shows too. */
 export const ruleSubject = (index: number): string => `route.rule[${index}]`;

@@ -2,9 +2,9 @@ import { parseCaBundle } from '../../crypto/ca-bundle.ts';
 import { parseCertificateChain, parseServerKey } from '../../crypto/server-certificate.ts';
 import { WeirError } from '../../errors.ts';
 import { ipVersion } from '../../net/addresses/address.ts';
-import { bool, located, narrowed, str, type Located } from '../../schema/decoder.ts';
+import { bool, disclosed, located, narrowed, str, type Located } from '../../schema/decoder.ts';
 import type { Span } from '../../schema/node.ts';
-import { optional, struct, type Output } from '../../schema/struct.ts';
+import { optional, struct, type Decoded } from '../../schema/struct.ts';
 import type {
   CaSpec,
   InboundCarrierSpec,
@@ -26,7 +26,7 @@ const NETWORKS = ['tcp', 'tls', 'ws', 'grpc'] as const;
 
 const tlsTable = struct(
   {
-    serverName: text,
+    serverName: optional(located(disclosed(str))),
     allowInsecure: optional(located(bool)),
     caFile: text,
     certFile: text,
@@ -40,7 +40,7 @@ const tlsTable = struct(
     keyFile: 'Inbounds: PEM file of the private key',
   },
 );
-type TlsTable = Partial<Output<typeof tlsTable>>;
+type TlsTable = Partial<Decoded<typeof tlsTable>>;
 
 const wsTable = struct(
   { path: text, host: text },
@@ -75,7 +75,7 @@ export const streamTable = struct(
     grpc: 'For network = "grpc"',
   },
 );
-export type StreamTable = Output<typeof streamTable>;
+export type StreamTable = Decoded<typeof streamTable>;
 
 /** The owner of a stream table, as far as the rules of streams depend on it. */
 export interface StreamOwner {

@@ -2,7 +2,7 @@ import { dirname, isAbsolute, join } from 'node:path';
 import { DocumentReadError } from '../errors.ts';
 import type { SourceText } from '../sources/source-text.ts';
 import { located, record, str } from '../../schema/decoder.ts';
-import { fallback, optional, struct, type Output } from '../../schema/struct.ts';
+import { fallback, optional, struct, type Decoded } from '../../schema/struct.ts';
 
 /** `[subscribe]` as written. */
 export const subscribeTable = located(
@@ -19,7 +19,7 @@ export const subscribeTable = located(
     },
   ),
 );
-export type SubscribeTable = Output<typeof subscribeTable>;
+export type SubscribeTable = Decoded<typeof subscribeTable>;
 
 /** The error of a `[subscribe]` without the path of the file. */
 const NEEDS_PATH = '[subscribe] needs a path naming the subscribe file';

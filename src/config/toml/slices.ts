@@ -19,34 +19,12 @@ export function* slicesOf(text: string, length = SLICE): Generator<Slice> {
   let start = 0;
   let depth = 0;
   for (let at = 0; at < text.length;) {
-    switch (text.charCodeAt(at)) {
-      case LINE_FEED:
-        at++;
-        if (depth <= 0 && at - start >= length && isHeader(text, at)) {
-          yield { start, end: at };
-          start = at;
-        }
-        break;
-      case HASH:
-        at = endOfLine(text, at);
-        break;
-      case QUOTE:
-      case APOSTROPHE:
-        at = endOfString(text, at);
-        break;
-      case LEFT_BRACKET:
-      case LEFT_BRACE:
-        depth++;
-        at++;
-        break;
-      case RIGHT_BRACKET:
-      case RIGHT_BRACE:
-        depth--;
-        at++;
-        break;
-      default:
-        at++;
-    }
+    const char = text.charCodeAt(at);
+    at = endOfToken(text, at, char);
+    depth += nestingOf(char);
+    if (char !== LINE_FEED || depth > 0 || at - start < length || !isHeader(text, at)) continue;
+    yield { start, end: at };
+    start = at;
   }
   yield { start, end: text.length };
 }
@@ -72,36 +50,19 @@ export function longArraysOf(text: string, { start, end }: Slice, length = SLICE
   let open = start;
   let pieces: number[] = [];
   for (let at = start; at < end;) {
-    switch (text.charCodeAt(at)) {
-      case HASH:
-        at = endOfLine(text, at);
-        break;
-      case QUOTE:
-      case APOSTROPHE:
-        at = endOfString(text, at);
-        break;
-      case LEFT_BRACKET:
-      case LEFT_BRACE:
-        if (depth === 0) {
-          open = at;
-          pieces = text.charCodeAt(at) === LEFT_BRACKET ? [at + 1] : [];
-        }
-        depth++;
-        at++;
-        break;
-      case RIGHT_BRACKET:
-      case RIGHT_BRACE:
-        depth--;
-        if (depth === 0 && pieces.length > 1) arrays.push({ open, close: at, pieces });
-        at++;
-        break;
-      case COMMA:
-        at++;
-        if (depth === 1 && at - (pieces.at(-1) ?? Infinity) >= length) pieces.push(at);
-        break;
-      default:
-        at++;
+    const char = text.charCodeAt(at);
+    const next = endOfToken(text, at, char);
+    const nesting = nestingOf(char);
+    if (nesting > 0 && depth === 0) {
+      open = at;
+      pieces = char === LEFT_BRACKET ? [next] : [];
     }
+    depth += nesting;
+    if (nesting < 0 && depth === 0 && pieces.length > 1) arrays.push({ open, close: at, pieces });
+    if (char === COMMA && depth === 1 && next - (pieces.at(-1) ?? Infinity) >= length) {
+      pieces.push(next);
+    }
+    at = next;
   }
   return arrays;
 }
@@ -118,6 +79,18 @@ const BACKSLASH = 0x5c;
 const RIGHT_BRACKET = 0x5d;
 const LEFT_BRACE = 0x7b;
 const RIGHT_BRACE = 0x7d;
+
+/** What a bracket or brace adds to the depth of nesting. */
+function nestingOf(char: number): -1 | 0 | 1 {
+  if (char === LEFT_BRACKET || char === LEFT_BRACE) return 1;
+  return char === RIGHT_BRACKET || char === RIGHT_BRACE ? -1 : 0;
+}
+
+/** The end of the comment or string that begins with `char` at `at`; of any other, the next character. */
+function endOfToken(text: string, at: number, char: number): number {
+  if (char === HASH) return endOfLine(text, at);
+  return char === QUOTE || char === APOSTROPHE ? endOfString(text, at) : at + 1;
+}
 
 /** Whether the line that starts at `at` is the header of a table, outside of any value. */
 function isHeader(text: string, at: number): boolean {

@@ -29,3 +29,17 @@ export function parseGeositeRef(text: string): GeositeRef {
 /** Reads `<code>` or `!<code>`. */
 export const parseGeoipRef = (text: string): GeoipRef =>
   text.startsWith('!') ? { code: text.slice(1), negate: true } : { code: text, negate: false };
+
+/** A host name has at most 127 labels. */
+const MOST_LABELS = 128;
+
+/** A name and all domains that it is in: `a.b.c`, `b.c`, `c`. */
+export function* suffixesOf(name: string): Generator<string> {
+  let at = 0;
+  for (let label = 0; label < MOST_LABELS; label++) {
+    yield name.slice(at);
+    const dot = name.indexOf('.', at);
+    if (dot < 0) return;
+    at = dot + 1;
+  }
+}

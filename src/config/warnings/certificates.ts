@@ -2,8 +2,8 @@ import { leafFacts } from '../../crypto/server-certificate.ts';
 import { textAt, valueAt } from '../../schema/table-values.ts';
 import { inboundProtocol } from '../../protocols/registry.ts';
 import type { Span } from '../../schema/node.ts';
-import type { Examined } from './warnings.ts';
-import { quoted, type WarningList } from './warning.ts';
+import type { Examined } from './examined.ts';
+import { quotedShort, type WarningList } from './warning.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** Automatic renewal happens at least this long before the end, so that it has failed by then. */
@@ -16,7 +16,7 @@ export function warnOfCertificates(examined: Examined, list: WarningList): void 
     const inbound = spec.inbounds[index];
     if (!inbound) return;
     const subject = `inbound ${tag.value}`;
-    const check = (certificates: string, certFile: Place, keyFile: Place): void => {
+    const check = (certificates: string, certFile: WrittenPath, keyFile: WrittenPath): void => {
       const problem = problemWith(certificates, now);
       const place = certFile?.span ?? tag.span;
       if (problem !== undefined) list.add('certificate', place, () => `${subject}: ${problem}`);
@@ -26,7 +26,7 @@ export function warnOfCertificates(examined: Examined, list: WarningList): void 
         'key-readable',
         span,
         () =>
-          `${subject}: every user of this machine can read the private key ${quoted(value)}: chmod o-r`,
+          `${subject}: every user of this machine can read the private key ${quotedShort(value)}: chmod o-r`,
       );
     };
     const tls = inbound.stream?.tls;
@@ -38,9 +38,9 @@ export function warnOfCertificates(examined: Examined, list: WarningList): void 
 }
 
 /** A path, and where it stands. */
-type Place = { readonly value: string; readonly span: Span } | undefined;
+type WrittenPath = { readonly value: string; readonly span: Span } | undefined;
 
-function placeOf(settings: Parameters<typeof valueAt>[0], key: string): Place {
+function placeOf(settings: Parameters<typeof valueAt>[0], key: string): WrittenPath {
   const value = textAt(settings, key);
   const span = valueAt(settings, key)?.span;
   return value === undefined || span === undefined ? undefined : { value, span };

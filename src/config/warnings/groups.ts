@@ -1,8 +1,8 @@
 import { suggestion } from '../../schema/suggestion.ts';
 import { DEFAULT_GROUP, picksOf } from '../route-targets.ts';
 import { inheritOf } from '../sources/subscribe-file.ts';
-import type { Examined } from './warnings.ts';
-import { quoted, type WarningList } from './warning.ts';
+import type { Examined } from './examined.ts';
+import { quotedShort, type WarningList } from './warning.ts';
 
 /** Route groups without effect, and picks for groups that do not exist. */
 export function warnOfGroups({ own, subscribe }: Examined, list: WarningList): void {
@@ -12,8 +12,8 @@ export function warnOfGroups({ own, subscribe }: Examined, list: WarningList): v
     if (group === DEFAULT_GROUP || names.has(group)) continue;
     list.add('pick-without-group', span, () => {
       const meant = suggestion(group, names);
-      const hint = meant === undefined ? '' : `; did you mean ${quoted(meant)}?`;
-      return `[subscribe.routes]: the subscribe file has no route group ${quoted(group)}${hint}`;
+      const hint = meant === undefined ? '' : `; did you mean ${quotedShort(meant)}?`;
+      return `[subscribe.routes]: the subscribe file has no route group ${quotedShort(group)}${hint}`;
     });
   }
   const inherited = new Set<string>();
@@ -26,7 +26,7 @@ export function warnOfGroups({ own, subscribe }: Examined, list: WarningList): v
     list.add(
       'unused-group',
       name.span,
-      () => `route group ${quoted(name.value)} has no rule, so nothing goes through it`,
+      () => `route group ${quotedShort(name.value)} has no rule, so nothing goes through it`,
     );
   }
 }

@@ -10,7 +10,7 @@ import { inboundProtocol } from '../../protocols/registry.ts';
 import type { Span } from '../../schema/node.ts';
 import type { InboundSpec, SocketListenSpec } from '../../spec.ts';
 import type { InboundTable } from '../tables/inbound.ts';
-import type { Examined } from './warnings.ts';
+import type { Examined } from './examined.ts';
 import type { WarningList } from './warning.ts';
 
 /** Inbounds that cannot be bound beside each other, and proxies that anyone can use. */

@@ -1,7 +1,7 @@
 import { suggestion } from '../../schema/suggestion.ts';
 import { readsAsTarget, unreadDirectives } from '../../log/filter.ts';
 import type { LogTable } from '../tables/log.ts';
-import { quoted, type WarningList } from './warning.ts';
+import { quotedShort, type WarningList } from './warning.ts';
 
 const LEVELS = ['off', 'error', 'warn', 'info', 'debug', 'trace'];
 
@@ -35,10 +35,10 @@ export function warnOfLog(table: LogTable | undefined, list: WarningList): void 
   if (parts.length === 0) warn('level is empty: only errors are logged');
   for (const part of parts) {
     if (unreadDirectives(part).length > 0) {
-      warn(`level: ${quoted(part)} is not a directive and is ignored`);
+      warn(`level: ${quotedShort(part)} is not a directive and is ignored`);
     } else if (readsAsTarget(part) && !part.startsWith(OWN_TARGETS)) {
       warn(
-        `level: ${quoted(part)} is not a level but the name of a target, which Weir does not have${silence(parts)}${meant(part)}`,
+        `level: ${quotedShort(part)} is not a level but the name of a target, which Weir does not have${silence(parts)}${meant(part)}`,
       );
     }
   }
@@ -49,5 +49,5 @@ const silence = (parts: readonly string[]): string =>
 
 function meant(word: string): string {
   const level = ELSEWHERE[word.toLowerCase()] ?? suggestion(word, LEVELS);
-  return level === undefined ? '' : `; did you mean ${quoted(level)}?`;
+  return level === undefined ? '' : `; did you mean ${quotedShort(level)}?`;
 }

@@ -3,10 +3,10 @@ import { geositeKey } from '../../engine/geo/geo-data.ts';
 import { isEmptyDomainList, normalizeName } from '../../engine/router/tables/domain-list.ts';
 import type { Located } from '../../schema/decoder.ts';
 import { suggestion } from '../../schema/suggestion.ts';
-import { entriesOf, ruleSubject, type MatcherList, type RuleTable } from '../tables/rule.ts';
-import { parseGeositeRef } from '../values/matchers.ts';
-import type { Examined } from './warnings.ts';
-import { quoted, type WarningList } from './warning.ts';
+import { listEntries, ruleSubject, type MatcherList, type RuleTable } from '../tables/rule.ts';
+import { parseGeositeRef, suffixesOf } from '../values/matchers.ts';
+import type { Examined } from './examined.ts';
+import { quotedShort, type WarningList } from './warning.ts';
 
 /** The keys that hold lists, as a file writes them. */
 const LISTS = [
@@ -29,22 +29,23 @@ export function warnOfRules({ merged, geo }: Examined, list: WarningList): void 
     const subject = ruleSubject(index);
     warnOfEmptyLists(rule, subject, list);
     warnOfDomains(rule, subject, list);
-    for (const { value: tag, span } of entriesOf(rule.inboundTag)) {
+    for (const { value: tag, span } of listEntries(rule.inboundTag)) {
       if (inbounds.has(tag)) continue;
       list.add('unknown-inbound', span, () => {
         const meant = suggestion(tag, inbounds);
-        const hint = meant === undefined ? '' : `; did you mean ${quoted(meant)}?`;
-        return `${subject}: there is no inbound ${quoted(tag)}${hint}`;
+        const hint = meant === undefined ? '' : `; did you mean ${quotedShort(meant)}?`;
+        return `${subject}: there is no inbound ${quotedShort(tag)}${hint}`;
       });
     }
-    for (const { value, span } of entriesOf(rule.geosite)) {
+    for (const { value, span } of listEntries(rule.geosite)) {
       const ref = parseGeositeRef(value);
       const found = ref.attribute === undefined ? undefined : geo.geosite.get(geositeKey(ref));
       if (!found || !isEmptyDomainList(found)) continue;
       list.add(
         'unmatched-entry',
         span,
-        () => `${subject}: geosite ${quoted(value)} has no entries, since none has that attribute`,
+        () =>
+          `${subject}: geosite ${quotedShort(value)} has no entries, since none has that attribute`,
       );
     }
   });
@@ -52,7 +53,7 @@ export function warnOfRules({ merged, geo }: Examined, list: WarningList): void 
 
 function warnOfEmptyLists(rule: RuleTable, subject: string, list: WarningList): void {
   const conditions =
-    LISTS.filter(([, property]) => entriesOf(rule[property]).length > 0).length +
+    LISTS.filter(([, property]) => listEntries(rule[property]).length > 0).length +
     (rule.network ? 1 : 0);
   for (const [key, property] of LISTS) {
     const matcher: MatcherList | undefined = rule[property];
@@ -68,19 +69,19 @@ function warnOfEmptyLists(rule: RuleTable, subject: string, list: WarningList): 
 
 function warnOfDomains(rule: RuleTable, subject: string, list: WarningList): void {
   const warn = (key: string, { value, span }: Located<string>, why: string): void =>
-    list.add('unmatched-entry', span, () => `${subject}: ${key} ${quoted(value)} ${why}`);
-  for (const entry of entriesOf(rule.domainSuffix)) {
+    list.add('unmatched-entry', span, () => `${subject}: ${key} ${quotedShort(value)} ${why}`);
+  for (const entry of listEntries(rule.domainSuffix)) {
     const why = noName(entry.value, 'a suffix stands for its subdomains as it is');
     if (why !== undefined) warn('domain_suffix', entry, why);
   }
-  for (const entry of entriesOf(rule.domainFull)) {
+  for (const entry of listEntries(rule.domainFull)) {
     const why = noName(entry.value, 'for subdomains use domain_suffix');
     if (why !== undefined) warn('domain_full', entry, why);
   }
-  for (const entry of entriesOf(rule.domainKeyword)) {
+  for (const entry of listEntries(rule.domainKeyword)) {
     if (entry.value === '') warn('domain_keyword', entry, 'occurs in every domain');
   }
-  for (const entry of entriesOf(rule.domainRegex)) {
+  for (const entry of listEntries(rule.domainRegex)) {
     if (!hasUpperCase(entry.value)) continue;
     warn('domain_regex', entry, 'has capital letters: it is matched against lower-case names');
   }
@@ -142,18 +143,4 @@ function noneUnderSuffixes({ domainFull, domainSuffix }: RuleTable): MatcherList
     return false;
   });
   return under ? undefined : domainFull;
-}
-
-/** A host name has at most 127 labels. */
-const MOST_LABELS = 128;
-
-/** A name and all domains that it is in: `a.b.c`, `b.c`, `c`. */
-export function* suffixesOf(name: string): Generator<string> {
-  let at = 0;
-  for (let label = 0; label < MOST_LABELS; label++) {
-    yield name.slice(at);
-    const dot = name.indexOf('.', at);
-    if (dot < 0) return;
-    at = dot + 1;
-  }
 }

@@ -1,6 +1,6 @@
 import { inboundProtocol, outboundProtocol } from '../../protocols/registry.ts';
 import { emptyTable } from '../../schema/node.ts';
-import type { Examined } from './warnings.ts';
+import type { Examined } from './examined.ts';
 import type { WarningList } from './warning.ts';
 
 /** What the protocols find in their own settings, and inbounds that reject every client. */

@@ -1,8 +1,8 @@
 import { normalizeName } from '../../engine/router/tables/domain-list.ts';
 import { parseCidr } from '../../ip/cidr.ts';
-import { entriesOf, ruleSubject, type RuleTable } from '../tables/rule.ts';
+import { listEntries, ruleSubject, type RuleTable } from '../tables/rule.ts';
 import { parsePortRange } from '../values/matchers.ts';
-import type { Examined } from './warnings.ts';
+import type { Examined } from './examined.ts';
 import { TakenNames, TakenNetworks, TakenPorts, TakenWords } from './taken.ts';
 import type { WarningList } from './warning.ts';
 
@@ -67,15 +67,15 @@ const KEYS = [
 type Key = (typeof KEYS)[number] | 'network';
 
 /** One key of a rule with its alternatives. */
-interface Condition {
+interface RuleCondition {
   readonly key: Key;
   readonly entries: readonly string[];
 }
 
-function conditionsOf(rule: RuleTable): readonly Condition[] {
-  const conditions: Condition[] = [];
+function conditionsOf(rule: RuleTable): readonly RuleCondition[] {
+  const conditions: RuleCondition[] = [];
   for (const key of KEYS) {
-    const entries = entriesOf(rule[key]);
+    const entries = listEntries(rule[key]);
     if (entries.length > 0) {
       conditions.push({ key, entries: entries.map(({ value }) => comparable(key, value)) });
     }
@@ -118,7 +118,7 @@ class TakenFlows {
   readonly #ports = new TakenPorts();
   readonly #words = new TakenWords();
 
-  add(conditions: readonly Condition[], rule: number): void {
+  add(conditions: readonly RuleCondition[], rule: number): void {
     const [only, ...more] = conditions;
     if (!only) this.everythingBy = rule;
     else if (more.length > 0) this.#whole.set(textOf(conditions), rule);
@@ -131,7 +131,7 @@ class TakenFlows {
   }
 
   /** The last of the earlier rules that take all flows with these conditions. */
-  coverOf(conditions: readonly Condition[]): number | undefined {
+  coverOf(conditions: readonly RuleCondition[]): number | undefined {
     const same = conditions.length > 1 ? this.#whole.get(textOf(conditions)) : undefined;
     if (same !== undefined) return same;
     for (const { key, entries } of conditions) {
@@ -208,5 +208,5 @@ class TakenFlows {
 }
 
 /** Conditions with their alternatives in one order. */
-const textOf = (conditions: readonly Condition[]): string =>
+const textOf = (conditions: readonly RuleCondition[]): string =>
   JSON.stringify(conditions.map(({ key, entries }) => [key, ...new Set(entries.toSorted())]));

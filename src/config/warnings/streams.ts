@@ -2,7 +2,7 @@ import { inboundProtocol, outboundProtocol } from '../../protocols/registry.ts';
 import type { Span } from '../../schema/node.ts';
 import type { InboundStreamSpec, OutboundStreamSpec } from '../../spec.ts';
 import type { StreamTable } from '../tables/stream.ts';
-import type { Examined } from './warnings.ts';
+import type { Examined } from './examined.ts';
 import type { WarningList } from './warning.ts';
 
 /** Tables of a stream that are not read: the connection lacks the layer that they describe. */

@@ -1,7 +1,7 @@
 import type { Cidr } from '../../ip/cidr.ts';
 import { formatIP, parseIP } from '../../net/addresses/address.ts';
 import type { PortRangeSpec } from '../../spec.ts';
-import { suffixesOf } from './rules.ts';
+import { suffixesOf } from '../values/matchers.ts';
 
 /** Single words, each with the first rule that takes it. */
 export class TakenWords {

@@ -1,6 +1,6 @@
 import type { Located } from '../../schema/decoder.ts';
 import { defaultTarget, groupTargets, picksOf } from '../route-targets.ts';
-import type { Examined } from './warnings.ts';
+import type { Examined } from './examined.ts';
 import type { WarningList } from './warning.ts';
 
 /**

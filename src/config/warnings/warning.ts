@@ -1,4 +1,4 @@
-import { printable, quoted as quotedText } from '../../printable.ts';
+import { printable, quoted } from '../../printable.ts';
 import type { Span } from '../../schema/node.ts';
 import type { ConfigLocation } from '../errors.ts';
 import type { Places } from '../places.ts';
@@ -91,7 +91,7 @@ export function renderWarning({ message, location }: Warning): string {
 const LONGEST_QUOTE = 100;
 
 /** A text of the document as a message shows it. */
-export function quoted(text: string): string {
+export function quotedShort(text: string): string {
   const shown = text.length > LONGEST_QUOTE ? `${text.slice(0, LONGEST_QUOTE)}…` : text;
-  return quotedText(shown);
+  return quoted(shown);
 }

@@ -44,5 +44,6 @@ function cipherAgrees(name: AeadName, candidate: AeadBackend, truth: AeadBackend
   });
 }
 
-const pattern = (length: number, seed: number): Uint8Array =>
+/** Bytes that differ from their neighbours, and with each seed. */
+export const pattern = (length: number, seed: number): Uint8Array =>
   Uint8Array.from({ length }, (_, index) => (index * 31 + seed * 17 + (index >> 8)) & 0xff);

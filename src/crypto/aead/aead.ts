@@ -2,6 +2,7 @@ import { agrees } from './aead-self-test.ts';
 import type { AeadBackend, AeadName, Opener, Sealer } from './aead-contract.ts';
 import { baselineAead } from './baseline-aead.ts';
 import { checkedAead } from './checked-aead.ts';
+import { chooseBackend } from './choose-backend.ts';
 import { openOpensslAead } from './openssl-aead.ts';
 
 export {
@@ -14,27 +15,12 @@ export {
   type Sealer,
 } from './aead-contract.ts';
 
-/**
- * The fastest implementation that passes its self-test on this machine, else the baseline.
- *
- * The environment variable WEIR_CRYPTO asks for another: `baseline` never calls native code,
- * `checked` (for tests) compares every message with the baseline and reports ciphers that were not
- * disposed of.
- */
-export function chooseAead(wish = process.env['WEIR_CRYPTO']): AeadBackend {
-  if (wish === 'baseline') return baselineAead;
-  const fast = fastAead();
-  return wish === 'checked' ? checkedAead(fast, baselineAead) : fast;
-}
-
-function fastAead(): AeadBackend {
-  try {
-    const candidate = openOpensslAead();
-    return agrees(candidate, baselineAead) ? candidate : baselineAead;
-  } catch {
-    return baselineAead; // No native functions on this machine.
-  }
-}
+/** See `chooseBackend`. */
+export const chooseAead = (wish = process.env['WEIR_CRYPTO']): AeadBackend =>
+  chooseBackend(
+    { baseline: baselineAead, open: openOpensslAead, agrees, checked: checkedAead },
+    wish,
+  );
 
 /** Chosen with the first cipher: commands that need none do not wait for it. */
 let chosen: AeadBackend | undefined;

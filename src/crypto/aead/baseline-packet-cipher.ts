@@ -5,6 +5,7 @@ import {
   MASK_BATCH,
   MASK_LENGTH,
   type HeaderMasks,
+  type PacketCipher,
   type PacketCipherBackend,
   type PacketCipherName,
   type PacketOpening,
@@ -18,48 +19,38 @@ function checkRange(bytes: Uint8Array, start: number, middle: number, end: numbe
   }
 }
 
-class BaselineSealing implements PacketSealing {
+/** An AEAD on views of the packet. */
+class BaselinePacketCipher<Cipher extends Sealer | Opener> implements PacketCipher {
   readonly name: PacketCipherName;
   readonly nonce = new Uint8Array(12);
-  readonly #sealer: Sealer;
+  protected readonly cipher: Cipher;
 
-  constructor(name: PacketCipherName, key: Uint8Array) {
+  constructor(name: PacketCipherName, cipher: Cipher) {
     this.name = name;
-    this.#sealer = baselineAead.sealer(name, key);
+    this.cipher = cipher;
   }
 
+  [Symbol.dispose](): void {
+    this.cipher[Symbol.dispose]();
+  }
+}
+
+class BaselineSealing extends BaselinePacketCipher<Sealer> implements PacketSealing {
   seal(bytes: Uint8Array, start: number, middle: number, end: number): void {
     checkRange(bytes, start, middle, end);
     if (end + TAG_LENGTH > bytes.length)
       throw new RangeError('the packet is not within its buffer');
     const associated = bytes.subarray(start, middle);
     const out = bytes.subarray(middle, end + TAG_LENGTH);
-    this.#sealer.seal(this.nonce, bytes.subarray(middle, end), out, associated);
-  }
-
-  [Symbol.dispose](): void {
-    this.#sealer[Symbol.dispose]();
+    this.cipher.seal(this.nonce, bytes.subarray(middle, end), out, associated);
   }
 }
 
-class BaselineOpening implements PacketOpening {
-  readonly name: PacketCipherName;
-  readonly nonce = new Uint8Array(12);
-  readonly #opener: Opener;
-
-  constructor(name: PacketCipherName, key: Uint8Array) {
-    this.name = name;
-    this.#opener = baselineAead.opener(name, key);
-  }
-
+class BaselineOpening extends BaselinePacketCipher<Opener> implements PacketOpening {
   open(bytes: Uint8Array, start: number, middle: number, end: number): boolean {
     checkRange(bytes, start, middle, end);
     const sealed = bytes.subarray(middle, end);
-    return this.#opener.open(this.nonce, sealed, sealed, bytes.subarray(start, middle));
-  }
-
-  [Symbol.dispose](): void {
-    this.#opener[Symbol.dispose]();
+    return this.cipher.open(this.nonce, sealed, sealed, bytes.subarray(start, middle));
   }
 }
 
@@ -122,8 +113,8 @@ class ChaChaMasks extends BaselineMasks {
 /** Works on every Node: the reference that other implementations are compared with. */
 export const baselinePacketCiphers: PacketCipherBackend = {
   name: 'baseline',
-  sealing: (name, key) => new BaselineSealing(name, key),
-  opening: (name, key) => new BaselineOpening(name, key),
+  sealing: (name, key) => new BaselineSealing(name, baselineAead.sealer(name, key)),
+  opening: (name, key) => new BaselineOpening(name, baselineAead.opener(name, key)),
   headerMasks(name, key) {
     checkKey(name, key);
     if (name === 'chacha20-poly1305') return new ChaChaMasks(key);

@@ -65,15 +65,15 @@ class ExtendedNonce {
 }
 
 /** XChaCha20-Poly1305 on top of a ChaCha20-Poly1305. */
-class ExtendedSealer implements Sealer {
+class ExtendedCipher<Inner extends Sealer | Opener> implements Disposable {
   readonly name: AeadName = 'xchacha20-poly1305';
+  protected readonly inner: Inner;
   readonly #nonce = new ExtendedNonce();
-  readonly #inner: Sealer;
-  readonly #rekey: (key: Uint8Array) => void;
+  readonly #rekeyInner: (key: Uint8Array) => void;
 
-  constructor(inner: Sealer, key: Uint8Array) {
-    this.#inner = inner;
-    this.#rekey = (inner) => this.#inner.rekey(inner);
+  constructor(inner: Inner, key: Uint8Array) {
+    this.inner = inner;
+    this.#rekeyInner = (derived) => inner.rekey(derived);
     this.#nonce.setKey(key);
   }
 
@@ -81,37 +81,25 @@ class ExtendedSealer implements Sealer {
     this.#nonce.setKey(key);
   }
 
-  seal(nonce: Uint8Array, plain: Uint8Array, out: Uint8Array, associated?: Uint8Array): void {
-    this.#inner.seal(this.#nonce.split(nonce, this.#rekey), plain, out, associated);
+  /** The nonce of the inner cipher, which then has the key that `nonce` selects. */
+  protected innerNonce(nonce: Uint8Array): Uint8Array {
+    return this.#nonce.split(nonce, this.#rekeyInner);
   }
 
   [Symbol.dispose](): void {
-    this.#inner[Symbol.dispose]();
+    this.inner[Symbol.dispose]();
   }
 }
 
-class ExtendedOpener implements Opener {
-  readonly name: AeadName = 'xchacha20-poly1305';
-  readonly #nonce = new ExtendedNonce();
-  readonly #inner: Opener;
-  readonly #rekey: (key: Uint8Array) => void;
-
-  constructor(inner: Opener, key: Uint8Array) {
-    this.#inner = inner;
-    this.#rekey = (inner) => this.#inner.rekey(inner);
-    this.#nonce.setKey(key);
+class ExtendedSealer extends ExtendedCipher<Sealer> implements Sealer {
+  seal(nonce: Uint8Array, plain: Uint8Array, out: Uint8Array, associated?: Uint8Array): void {
+    this.inner.seal(this.innerNonce(nonce), plain, out, associated);
   }
+}
 
-  rekey(key: Uint8Array): void {
-    this.#nonce.setKey(key);
-  }
-
+class ExtendedOpener extends ExtendedCipher<Opener> implements Opener {
   open(nonce: Uint8Array, sealed: Uint8Array, out: Uint8Array, associated?: Uint8Array): boolean {
-    return this.#inner.open(this.#nonce.split(nonce, this.#rekey), sealed, out, associated);
-  }
-
-  [Symbol.dispose](): void {
-    this.#inner[Symbol.dispose]();
+    return this.inner.open(this.innerNonce(nonce), sealed, out, associated);
   }
 }
 

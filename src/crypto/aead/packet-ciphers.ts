@@ -1,13 +1,9 @@
-import { AEAD_SHAPES, TAG_LENGTH } from './aead-contract.ts';
 import { baselinePacketCiphers } from './baseline-packet-cipher.ts';
 import { checkedPacketCiphers } from './checked-packet-cipher.ts';
+import { chooseBackend } from './choose-backend.ts';
 import { openOpensslPacketCiphers } from './openssl-packet-cipher.ts';
-import {
-  MASK_BATCH,
-  MASK_LENGTH,
-  type PacketCipherBackend,
-  type PacketCipherName,
-} from './packet-cipher-contract.ts';
+import type { PacketCipherBackend } from './packet-cipher-contract.ts';
+import { packetCiphersAgree } from './packet-cipher-self-test.ts';
 
 export {
   MASK_BATCH,
@@ -18,97 +14,20 @@ export {
   type PacketSealing,
 } from './packet-cipher-contract.ts';
 
-const NAMES: readonly PacketCipherName[] = ['aes-128-gcm', 'aes-256-gcm', 'chacha20-poly1305'];
-
-/**
- * The fastest implementation that passes its self-test on this machine, else the baseline.
- * WEIR_CRYPTO chooses as for the other ciphers: see `chooseAead`.
- */
-export function choosePacketCiphers(wish = process.env['WEIR_CRYPTO']): PacketCipherBackend {
-  if (wish === 'baseline') return baselinePacketCiphers;
-  const fast = fastPacketCiphers();
-  return wish === 'checked' ? checkedPacketCiphers(fast, baselinePacketCiphers) : fast;
-}
-
-function fastPacketCiphers(): PacketCipherBackend {
-  try {
-    const candidate = openOpensslPacketCiphers();
-    return packetCiphersAgree(candidate, baselinePacketCiphers) ? candidate : baselinePacketCiphers;
-  } catch {
-    return baselinePacketCiphers; // No native functions on this machine.
-  }
-}
+/** See `chooseBackend`. */
+export const choosePacketCiphers = (wish = process.env['WEIR_CRYPTO']): PacketCipherBackend =>
+  chooseBackend(
+    {
+      baseline: baselinePacketCiphers,
+      open: openOpensslPacketCiphers,
+      agrees: packetCiphersAgree,
+      checked: checkedPacketCiphers,
+    },
+    wish,
+  );
 
 /** Chosen with the first packet: commands that need none do not wait for it. */
 let chosen: PacketCipherBackend | undefined;
 
 /** The implementation in use in this process. */
 export const packetCiphers = (): PacketCipherBackend => (chosen ??= choosePacketCiphers());
-
-/** Around the block lengths of the ciphers, and a full packet. */
-const LENGTHS = [0, 1, 16, 63, 64, 65, 1_337];
-
-/**
- * Whether `candidate` agrees with `truth`: packets, rejection of changed ones, masks. Takes about a
- * millisecond. False for anything unexpected, including an exception.
- */
-export function packetCiphersAgree(
-  candidate: PacketCipherBackend,
-  truth: PacketCipherBackend,
-): boolean {
-  try {
-    return NAMES.every(
-      (name) => sealAlike(name, candidate, truth) && maskAlike(name, candidate, truth),
-    );
-  } catch {
-    return false;
-  }
-}
-
-function sealAlike(
-  name: PacketCipherName,
-  candidate: PacketCipherBackend,
-  truth: PacketCipherBackend,
-): boolean {
-  const key = pattern(AEAD_SHAPES[name].keyLength, 1);
-  using sealing = candidate.sealing(name, key);
-  using opening = candidate.opening(name, key);
-  using reference = truth.sealing(name, key);
-  return LENGTHS.every((length, round) => {
-    for (const { nonce } of [sealing, opening, reference]) nonce.set(pattern(12, round));
-    const middle = 5 + round;
-    const end = middle + length;
-    const plain = pattern(end + TAG_LENGTH + 3, round);
-    const expected = Uint8Array.from(plain);
-    const packet = Uint8Array.from(plain);
-    reference.seal(expected, 3, middle, end);
-    sealing.seal(packet, 3, middle, end);
-    if (Buffer.compare(packet, expected) !== 0) return false;
-    const forged = Uint8Array.from(packet);
-    forged[3 + round] = (forged[3 + round] ?? 0) ^ 0x40;
-    if (opening.open(forged, 3, middle, end + TAG_LENGTH)) return false;
-    if (!opening.open(packet, 3, middle, end + TAG_LENGTH)) return false;
-    return Buffer.compare(packet.subarray(0, end), plain.subarray(0, end)) === 0;
-  });
-}
-
-function maskAlike(
-  name: PacketCipherName,
-  candidate: PacketCipherBackend,
-  truth: PacketCipherBackend,
-): boolean {
-  const key = pattern(AEAD_SHAPES[name].keyLength, 2);
-  using masks = candidate.headerMasks(name, key);
-  using reference = truth.headerMasks(name, key);
-  return [1, 3, MASK_BATCH].every((count) => {
-    const used = count * MASK_LENGTH;
-    masks.samples.set(pattern(used, count));
-    reference.samples.set(pattern(used, count));
-    masks.compute(count);
-    reference.compute(count);
-    return Buffer.compare(masks.masks.subarray(0, used), reference.masks.subarray(0, used)) === 0;
-  });
-}
-
-const pattern = (length: number, seed: number): Uint8Array =>
-  Uint8Array.from({ length }, (_, index) => (index * 31 + seed * 17 + (index >> 8)) & 0xff);

@@ -5,7 +5,7 @@ import type { Clock } from '../../net/time/clock.ts';
 const FIRST_SLOTS = 1024;
 const LAST_SLOTS = 2 ** 21;
 
-export type Verdict = 'new' | 'seen' | 'full';
+export type ReplayVerdict = 'new' | 'seen' | 'full';
 
 /**
  * Remembers entries for at least a given time, in two tables that alternate: one is filled during
@@ -40,7 +40,7 @@ export class ReplayFilter {
   }
 
   /** Whether an entry of at least 8 bytes is new; it is remembered from now on. */
-  check(entry: Uint8Array): Verdict {
+  check(entry: Uint8Array): ReplayVerdict {
     this.#turn();
     const view = new DataView(entry.buffer, entry.byteOffset, entry.byteLength);
     const mixed = ((view.getBigUint64(0) ^ this.#key) * MULTIPLIER) & MASK64;

@@ -14,7 +14,7 @@ import { FORGET_INTERVAL_MS, FORGOTTEN_AT_ONCE, MOST_REMEMBERED } from './limits
 import { NetlinkSocket } from './netlink-socket.ts';
 import { RouteMirror } from './route-mirror.ts';
 import { usualRoute, type UsualRoute } from './route-query.ts';
-import { networkKey, type Found } from './route-table.ts';
+import { networkKey, type RouteLookup } from './kernel-routes.ts';
 import { RT_TABLE_MAIN } from './routing-rules.ts';
 
 /** A device of this process, as the guard has to know it. */
@@ -28,7 +28,7 @@ export interface AvoidedDevice {
 }
 
 /** An address and the length of a prefix of it, in numbers. */
-interface Network {
+interface Subnet {
   readonly address: IpEndpoint;
   readonly prefix: number;
 }
@@ -36,8 +36,8 @@ interface Network {
 interface Avoided {
   readonly device: AvoidedDevice;
   /** The subnets of its addresses, as far as the kernel makes a route for them. */
-  readonly subnets: readonly Network[];
-  readonly addresses: readonly Network[];
+  readonly subnets: readonly Subnet[];
+  readonly addresses: readonly Subnet[];
 }
 
 /** Where a device answers queries of local programs. */
@@ -204,7 +204,7 @@ export class LoopGuard implements DeviceChoice {
   }
 
   /** The device by which a connected socket sends now, if one of `networks` would change that. */
-  #present(peer: IpEndpoint, networks: readonly Network[]): number {
+  #present(peer: IpEndpoint, networks: readonly Subnet[]): number {
     const covering = networks.filter((network) => isWithin(peer, network));
     if (covering.length === 0) return ANY_DEVICE;
     const usual = this.#usual(peer);
@@ -228,7 +228,7 @@ export class LoopGuard implements DeviceChoice {
     }
   }
 
-  #other(destination: IpEndpoint): Found {
+  #other(destination: IpEndpoint): RouteLookup {
     return this.#mirror.find(destination, (device) => !this.#avoided.has(device));
   }
 
@@ -268,12 +268,12 @@ export class LoopGuard implements DeviceChoice {
 
 const keyOf = ({ a, b, c, d }: IpEndpoint): string => `${a},${b},${c},${d}`;
 
-function toNetwork({ address, prefix }: Cidr): Network[] {
+function toNetwork({ address, prefix }: Cidr): Subnet[] {
   const endpoint = toEndpoint(address, 0);
   return endpoint ? [{ address: endpoint, prefix }] : [];
 }
 
-function isWithin(address: IpEndpoint, { address: network, prefix }: Network): boolean {
+function isWithin(address: IpEndpoint, { address: network, prefix }: Subnet): boolean {
   const isIPv4 = isIPv4Endpoint(network);
   return (
     isIPv4Endpoint(address) === isIPv4 &&

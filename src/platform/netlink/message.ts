@@ -29,7 +29,8 @@ const NLM_F_ACK_TLVS = 0x200;
 /** The kernel's description of an error. */
 const NLMSGERR_ATTR_MSG = 1;
 
-const aligned = (length: number): number => (length + 3) & ~3;
+/** Messages, their bodies and attributes begin at multiples of four bytes. */
+export const aligned = (length: number): number => (length + 3) & ~3;
 
 /** One attribute of a request. */
 export interface Attribute {
@@ -128,7 +129,7 @@ export function readAttributes(body: Buffer, skip: number): Map<number, Buffer> 
 }
 
 /** What an NLMSG_ERROR says. */
-export interface Acknowledgement {
+export interface NetlinkAcknowledgement {
   /** As `errno` holds it; 0 for success. */
   readonly errno: number;
   /** The kernel's own description, where it has one. */
@@ -136,7 +137,7 @@ export interface Acknowledgement {
 }
 
 /** Reads the body of an NLMSG_ERROR (`struct nlmsgerr`, then attributes). */
-export function readAcknowledgement({ body, flags }: NetlinkMessage): Acknowledgement {
+export function readAcknowledgement({ body, flags }: NetlinkMessage): NetlinkAcknowledgement {
   if (body.length < 4) return { errno: 0, text: undefined };
   const errno = 0 - body.readInt32LE(0);
   const hasText = (flags & NLM_F_ACK_TLVS) !== 0 && body.length >= 4 + HEADER;

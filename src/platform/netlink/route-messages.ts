@@ -1,7 +1,7 @@
 import { blankEndpoint, MAPPED, type IpEndpoint } from '../../ip/ip-endpoint.ts';
 import { AF_INET, AF_INET6 } from '../sockets/linux.ts';
-import { readAttributes, type NetlinkMessage } from './message.ts';
-import type { Route } from './route-table.ts';
+import { aligned, readAttributes, type NetlinkMessage } from './message.ts';
+import type { KernelRoute } from './kernel-routes.ts';
 import type { RoutingRule } from './routing-rules.ts';
 
 // Numbers of include/uapi/linux/{rtnetlink,if_link,if_addr,fib_rules}.h.
@@ -15,14 +15,15 @@ export const RTM_GETROUTE = 26;
 export const RTM_NEWRULE = 32;
 export const RTM_DELRULE = 33;
 export const RTM_GETRULE = 34;
-const RTA_DST = 1;
-const RTA_OIF = 4;
+export const RTA_DST = 1;
+export const RTA_OIF = 4;
 const RTA_GATEWAY = 5;
 const RTA_PRIORITY = 6;
 const RTA_MULTIPATH = 9;
 const RTA_TABLE = 15;
 const RTM_F_CLONED = 0x200;
-const RTMSG_LENGTH = 12;
+/** `struct rtmsg`. */
+export const RTMSG_LENGTH = 12;
 const NEXT_HOP_LENGTH = 8;
 const RTN_UNICAST = 1;
 export const RTN_LOCAL = 2;
@@ -50,7 +51,7 @@ const FR_ACT_GOTO = 2;
 const FR_ACT_BLACKHOLE = 6;
 const FR_ACT_PROHIBIT = 8;
 
-const KINDS: ReadonlyMap<number, Route['kind']> = new Map([
+const KINDS: ReadonlyMap<number, KernelRoute['kind']> = new Map([
   [RTN_UNICAST, 'unicast'],
   [RTN_LOCAL, 'local'],
   [RTN_BROADCAST, 'local'],
@@ -62,7 +63,7 @@ const KINDS: ReadonlyMap<number, Route['kind']> = new Map([
 ]);
 
 /** A route in a message (RTM_NEWROUTE, RTM_DELROUTE); `undefined` for one that no socket here uses. */
-export function readRouteEntry({ body }: NetlinkMessage): Route | undefined {
+export function readRouteEntry({ body }: NetlinkMessage): KernelRoute | undefined {
   if (body.length < RTMSG_LENGTH) return undefined;
   const family = familyOf(body[0]);
   const kind = KINDS.get(body[7] ?? 0);
@@ -182,7 +183,7 @@ function devicesOf(hops: Buffer): number[] {
     const length = hops.readUInt16LE(at);
     if (length < NEXT_HOP_LENGTH) break;
     devices.push(hops.readInt32LE(at + 4));
-    at += (length + 3) & ~3;
+    at += aligned(length);
   }
   return devices;
 }

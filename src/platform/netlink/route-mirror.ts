@@ -43,7 +43,7 @@ import {
   RTM_NEWROUTE,
   RTM_NEWRULE,
 } from './route-messages.ts';
-import { RouteTable, type Found, type Route } from './route-table.ts';
+import { KernelRoutes, type RouteLookup, type KernelRoute } from './kernel-routes.ts';
 import { RoutingRules } from './routing-rules.ts';
 
 /**
@@ -90,7 +90,7 @@ export interface MirrorHandlers {
 export class RouteMirror implements Readiness, Disposable {
   readonly #io: KernelIo;
   readonly #handlers: MirrorHandlers;
-  readonly #table = new RouteTable();
+  readonly #table = new KernelRoutes();
   readonly #rules = new RoutingRules();
   readonly #request: NativeMemory;
   #socket: Descriptor;
@@ -124,7 +124,7 @@ export class RouteMirror implements Readiness, Disposable {
   }
 
   /** The best route to a destination by an interface that may be used. */
-  find(destination: IpEndpoint, mayUse: (device: number) => boolean): Found {
+  find(destination: IpEndpoint, mayUse: (device: number) => boolean): RouteLookup {
     return this.#rules.find(this.#table, destination, mayUse);
   }
 
@@ -336,4 +336,5 @@ export class RouteMirror implements Readiness, Disposable {
 }
 
 /** Whether it would have been kept, rather than one of a broadcast or multicast address. */
-const isKept = ({ kind, network }: Route): boolean => kind !== 'local' || isIPv4Endpoint(network);
+const isKept = ({ kind, network }: KernelRoute): boolean =>
+  kind !== 'local' || isIPv4Endpoint(network);

@@ -2,12 +2,7 @@ import { addressBytes, type IpEndpoint } from '../../ip/ip-endpoint.ts';
 import { AF_INET, AF_INET6 } from '../sockets/linux.ts';
 import { readAttributes, wordAttribute } from './message.ts';
 import { NetlinkError, type NetlinkSocket } from './netlink-socket.ts';
-import { RTM_GETROUTE, RTN_LOCAL } from './route-messages.ts';
-
-// Numbers of include/uapi/linux/rtnetlink.h.
-const RTA_DST = 1;
-const RTA_OIF = 4;
-const RTMSG_LENGTH = 12;
+import { RTA_DST, RTA_OIF, RTM_GETROUTE, RTMSG_LENGTH, RTN_LOCAL } from './route-messages.ts';
 
 /** What the kernel does with packets to one destination. */
 export interface UsualRoute {

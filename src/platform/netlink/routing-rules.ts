@@ -1,6 +1,6 @@
 import { isIPv4Endpoint, type IpEndpoint } from '../../ip/ip-endpoint.ts';
 import { MOST_RULES } from './limits.ts';
-import { networkKey, type Found, type RouteTable } from './route-table.ts';
+import { networkKey, type RouteLookup, type KernelRoutes } from './kernel-routes.ts';
 
 export const RT_TABLE_DEFAULT = 253;
 export const RT_TABLE_MAIN = 254;
@@ -60,7 +60,11 @@ export class RoutingRules {
   }
 
   /** The route to a destination by an interface that may be used, for packets of this process. */
-  find(table: RouteTable, destination: IpEndpoint, mayUse: (device: number) => boolean): Found {
+  find(
+    table: KernelRoutes,
+    destination: IpEndpoint,
+    mayUse: (device: number) => boolean,
+  ): RouteLookup {
     const family = isIPv4Endpoint(destination) ? 4 : 6;
     let from = 0;
     for (const rule of this.#rules) {

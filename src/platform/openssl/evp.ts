@@ -1,23 +1,17 @@
-import { EvpContextPool } from './evp-context-pool.ts';
-import { addressOf, exportsOfSelf, NativeError } from '../native.ts';
+import { addressOf, NativeError } from '../native.ts';
 import { nativeMemory, type NativeMemory } from '../native-memory.ts';
-
-/** OpenSSL's names of the ciphers that are used through EVP. */
-export type EvpCipherName = 'AES-128-GCM' | 'AES-256-GCM' | 'ChaCha20-Poly1305';
-
-export const EVP_NONCE_LENGTH = 12;
-export const EVP_TAG_LENGTH = 16;
-
-/** Bytes of a key. */
-export const EVP_KEY_LENGTHS: Readonly<Record<EvpCipherName, number>> = {
-  'AES-128-GCM': 16,
-  'AES-256-GCM': 32,
-  'ChaCha20-Poly1305': 32,
-};
-
-/** `EVP_CTRL_AEAD_GET_TAG` and `EVP_CTRL_AEAD_SET_TAG` of openssl/evp.h. */
-export const GET_TAG = 0x10;
-export const SET_TAG = 0x11;
+import { EvpContextPool } from './evp-context-pool.ts';
+import {
+  checkKeyLength,
+  EVP_NONCE_LENGTH,
+  EVP_TAG_LENGTH,
+  EvpFunctions,
+  GET_TAG,
+  must,
+  SET_TAG,
+  type EvpAeadName,
+  type EvpDirection,
+} from './evp-functions.ts';
 
 /** OpenSSL counts in `int`. */
 const LONGEST = 0x7fff_ffff;
@@ -25,30 +19,8 @@ const LONGEST = 0x7fff_ffff;
 /** Up to this length bytes are copied to native memory: cheaper than an address of their own. */
 const SHORT = 64;
 
-export type EvpInit = (
-  context: number,
-  cipher: number,
-  engine: number,
-  key: number,
-  nonce: number,
-) => number;
-type Update = (context: number, out: number, written: number, input: number, n: number) => number;
-/** The same for memory of JavaScript. */
-type UpdateBytes = (
-  context: number,
-  out: Uint8Array | null,
-  written: number,
-  input: Uint8Array,
-  length: number,
-) => number;
-type Final = (context: number, out: number, written: number) => number;
-
-/** The functions of one direction. */
-interface EvpDirection {
-  readonly init: EvpInit;
-  readonly update: Update;
-  readonly updateBytes: UpdateBytes;
-  readonly final: Final;
+/** One direction, with the contexts that nothing uses. */
+interface PooledDirection extends EvpDirection {
   readonly contexts: EvpContextPool;
 }
 
@@ -65,46 +37,29 @@ const DATA_AT = 104;
  * each message: three to five times as fast (docs/performance.md).
  *
  * Lengths are checked here before any call, and a freed context is never used again, so that no
- * input can reach memory of others. Addresses are numbers, the cheapest arguments of a native call.
+ * input can reach memory of others.
  */
 export class Evp {
-  readonly encrypt: EvpDirection;
-  readonly decrypt: EvpDirection;
-  readonly control: (context: number, command: number, length: number, data: number) => number;
+  readonly functions = new EvpFunctions();
+  readonly encrypt: PooledDirection;
+  readonly decrypt: PooledDirection;
   /** Keys, nonces, tags and short messages on their way; secrets do not stay. */
   readonly memory: NativeMemory;
-  readonly #fetchCipher: (library: null, name: string, properties: null) => number;
-  readonly #ciphers = new Map<EvpCipherName, number>();
-  /** Only for contexts that were not disposed of. */
-  readonly forgotten: FinalizationRegistry<number>;
 
   /** @throws {NativeError} where the functions are not available. */
   constructor() {
-    const bind = exportsOfSelf();
-    const address = 'uintptr_t';
-    const newContext: () => number = bind(address, 'EVP_CIPHER_CTX_new');
-    const freeContext: (context: number) => void = bind('void', 'EVP_CIPHER_CTX_free', address);
-    const direction = (name: string): EvpDirection => ({
-      init: bind('int', `EVP_${name}Init_ex`, address, address, address, address, address),
-      update: bind('int', `EVP_${name}Update`, address, address, address, address, 'int'),
-      updateBytes: bind('int', `EVP_${name}Update`, address, 'void *', address, 'void *', 'int'),
-      final: bind('int', `EVP_${name}Final_ex`, address, address, address),
-      contexts: new EvpContextPool(newContext, freeContext),
-    });
-    this.encrypt = direction('Encrypt');
-    this.decrypt = direction('Decrypt');
-    this.control = bind('int', 'EVP_CIPHER_CTX_ctrl', address, 'int', 'int', address);
-    this.#fetchCipher = bind(address, 'EVP_CIPHER_fetch', 'void *', 'const char *', 'const char *');
+    const { encrypt, decrypt, newContext, freeContext } = this.functions;
+    this.encrypt = { ...encrypt, contexts: new EvpContextPool(newContext, freeContext) };
+    this.decrypt = { ...decrypt, contexts: new EvpContextPool(newContext, freeContext) };
     this.memory = nativeMemory(DATA_AT + SHORT, ({ buffer }) => addressOf(buffer));
-    this.forgotten = new FinalizationRegistry((context) => freeContext(context));
   }
 
   /** A context for one direction of a cipher, under a key of the cipher's length. */
-  open(name: EvpCipherName, { init, contexts }: EvpDirection, key: Uint8Array): number {
+  open(name: EvpAeadName, { init, contexts }: PooledDirection, key: Uint8Array): number {
     const pooled = contexts.take(name);
     const context = pooled ?? contexts.create();
     try {
-      this.rekey(context, pooled === undefined ? this.#cipher(name) : 0, init, key);
+      this.rekey(context, pooled === undefined ? this.functions.cipher(name) : 0, init, key);
     } catch (error) {
       contexts.give(name, context, false);
       throw error;
@@ -113,35 +68,19 @@ export class Evp {
   }
 
   /** Gives a context back, without its key. */
-  close(name: EvpCipherName, { init, contexts }: EvpDirection, context: number): void {
+  close(name: EvpAeadName, { init, contexts }: PooledDirection, context: number): void {
     const zeros = this.memory.at + NO_KEY_AT;
     contexts.give(name, context, init(context, 0, 0, zeros, zeros) === 1);
   }
 
   /** Puts a key in place, which OpenSSL copies. @param cipher 0 for the one of the context. */
-  rekey(context: number, cipher: number, init: EvpInit, key: Uint8Array): void {
+  rekey(context: number, cipher: number, init: EvpDirection['init'], key: Uint8Array): void {
     const { bytes, at } = this.memory;
     copy(key, bytes, KEY_AT, key.length);
     const result = init(context, cipher, 0, at + KEY_AT, 0);
     bytes.fill(0, KEY_AT, KEY_AT + key.length);
     must(result);
   }
-
-  /** A cipher's description, fetched once: a fetch for each context costs a lock. */
-  #cipher(name: EvpCipherName): number {
-    let cipher = this.#ciphers.get(name);
-    if (cipher === undefined) {
-      cipher = this.#fetchCipher(null, name, null);
-      if (cipher === 0) throw new NativeError(`OpenSSL has no ${name}`);
-      this.#ciphers.set(name, cipher);
-    }
-    return cipher;
-  }
-}
-
-/** Every function of EVP returns 1 on success. */
-function must(result: number): void {
-  if (result !== 1) throw new NativeError('OpenSSL reported a failure');
 }
 
 /** Copies the first bytes; for few of them a loop is cheaper than a view and a call. */
@@ -153,27 +92,24 @@ const NOTHING = new Uint8Array(0);
 
 /** One `EVP_CIPHER_CTX`, owned by one object until that is disposed of. */
 class EvpContext implements Disposable {
+  readonly name: EvpAeadName;
   protected readonly evp: Evp;
-  protected readonly direction: EvpDirection;
-  readonly #name: EvpCipherName;
+  protected readonly direction: PooledDirection;
   #context: number;
 
-  constructor(evp: Evp, direction: EvpDirection, name: EvpCipherName, key: Uint8Array) {
-    // OpenSSL reads as many bytes as the cipher needs.
-    if (key.length !== EVP_KEY_LENGTHS[name]) throw new RangeError('the key has another length');
+  constructor(evp: Evp, direction: PooledDirection, name: EvpAeadName, key: Uint8Array) {
+    checkKeyLength(name, key);
+    this.name = name;
     this.evp = evp;
     this.direction = direction;
-    this.#name = name;
     this.#context = evp.open(name, direction, key);
-    evp.forgotten.register(this, this.#context, this);
+    evp.functions.forgotten.register(this, this.#context, this);
   }
 
   /** Puts another key in place. The bytes are copied. */
   rekey(key: Uint8Array): void {
     const context = this.live();
-    if (key.length !== EVP_KEY_LENGTHS[this.#name]) {
-      throw new RangeError('the key has another length');
-    }
+    checkKeyLength(this.name, key);
     this.evp.rekey(context, 0, this.direction.init, key);
   }
 
@@ -181,8 +117,8 @@ class EvpContext implements Disposable {
     const context = this.#context;
     if (context === 0) return;
     this.#context = 0;
-    this.evp.forgotten.unregister(this);
-    this.evp.close(this.#name, this.direction, context);
+    this.evp.functions.forgotten.unregister(this);
+    this.evp.close(this.name, this.direction, context);
   }
 
   /** The context, for calls made before anything else can run. */
@@ -231,7 +167,7 @@ class EvpContext implements Disposable {
 /** Seals messages under one key. */
 export class EvpSealer extends EvpContext {
   /** @throws {RangeError} for a key of another length than the cipher's. */
-  constructor(evp: Evp, name: EvpCipherName, key: Uint8Array) {
+  constructor(evp: Evp, name: EvpAeadName, key: Uint8Array) {
     super(evp, evp.encrypt, name, key);
   }
 
@@ -252,7 +188,7 @@ export class EvpSealer extends EvpContext {
     this.update(context, out, plain, length);
     const { bytes, at } = this.evp.memory;
     must(this.direction.final(context, at + TAG_AT, at + WRITTEN_AT));
-    must(this.evp.control(context, GET_TAG, EVP_TAG_LENGTH, at + TAG_AT));
+    must(this.evp.functions.control(context, GET_TAG, EVP_TAG_LENGTH, at + TAG_AT));
     for (let i = 0; i < EVP_TAG_LENGTH; i++) out[length + i] = bytes[TAG_AT + i] as number; // within
   }
 }
@@ -260,7 +196,7 @@ export class EvpSealer extends EvpContext {
 /** Opens messages under one key. */
 export class EvpOpener extends EvpContext {
   /** @throws {RangeError} for a key of another length than the cipher's. */
-  constructor(evp: Evp, name: EvpCipherName, key: Uint8Array) {
+  constructor(evp: Evp, name: EvpAeadName, key: Uint8Array) {
     super(evp, evp.decrypt, name, key);
   }
 
@@ -283,7 +219,7 @@ export class EvpOpener extends EvpContext {
     const { bytes, at } = this.evp.memory;
     for (let i = 0; i < EVP_TAG_LENGTH; i++) bytes[TAG_AT + i] = sealed[length + i] as number; // within
     this.begin(context, nonce);
-    must(this.evp.control(context, SET_TAG, EVP_TAG_LENGTH, at + TAG_AT));
+    must(this.evp.functions.control(context, SET_TAG, EVP_TAG_LENGTH, at + TAG_AT));
     this.associate(context, associated);
     this.update(context, out, sealed, length);
     if (this.direction.final(context, at + TAG_AT, at + WRITTEN_AT) === 1) return true;

@@ -1,8 +1,8 @@
-import { encodeProtocols } from '../tls/alpn.ts';
 import { NativeError } from '../native.ts';
 import type { Address } from './quic-tls-functions.ts';
 import type { QuicTlsLibrary } from './quic-tls-library.ts';
 import type { TrustStore } from './quic-tls-trust.ts';
+import { newTlsContext, offerProtocols, tlsFailure, verifyBy } from '../tls/tls-context.ts';
 import { useCredentials, type TlsCredentials } from '../tls/tls-credentials.ts';
 
 /** What tests narrow down; the platform's defaults otherwise. */
@@ -23,14 +23,9 @@ export interface QuicTlsClientOptions extends QuicTlsChoices {
 }
 
 /** Of openssl/ssl.h. */
-const SET_SESSION_CACHE_MODE = 44;
 const SET_MAX_CERT_LIST = 51;
 const SET_GROUPS_LIST = 92;
-const SET_MIN_PROTOCOL = 123;
 const SET_MAX_PROTOCOL = 124;
-const VERIFY_NONE = 0;
-const VERIFY_PEER = 1;
-const CACHE_OFF = 0;
 const TLS1_3 = 0x0304;
 
 /**
@@ -51,17 +46,13 @@ export class QuicTlsContext implements Disposable {
   #context: Address;
 
   private constructor(library: QuicTlsLibrary, isServer: boolean, verifies: boolean) {
-    const { functions } = library;
     this.library = library;
     this.isServer = isServer;
     this.verifies = verifies;
-    this.#context = functions.SSL_CTX_new(functions.TLS_method());
-    if (this.#context === 0) throw this.#failure('no context');
+    this.#context = newTlsContext(library, TLS1_3);
     library.forgottenContexts.register(this, this.#context, this);
-    this.#control(SET_MIN_PROTOCOL, TLS1_3);
     this.#control(SET_MAX_PROTOCOL, TLS1_3);
     this.#control(SET_MAX_CERT_LIST, MAX_CERTIFICATE_CHAIN);
-    this.#control(SET_SESSION_CACHE_MODE, CACHE_OFF);
   }
 
   /**
@@ -88,10 +79,8 @@ export class QuicTlsContext implements Disposable {
     const context = new QuicTlsContext(library, false, trust !== undefined);
     try {
       context.#choose(options);
-      context.#offer(protocols);
-      const { SSL_CTX_set_verify, SSL_CTX_set1_cert_store } = library.functions;
-      if (trust) SSL_CTX_set1_cert_store(context.#context, trust.address);
-      SSL_CTX_set_verify(context.#context, trust ? VERIFY_PEER : VERIFY_NONE, 0);
+      offerProtocols(library, context.#context, protocols);
+      verifyBy(library, context.#context, trust);
       return context;
     } catch (error) {
       context[Symbol.dispose]();
@@ -120,29 +109,17 @@ export class QuicTlsContext implements Disposable {
   #choose({ cipherSuites = CIPHER_SUITES, groups }: QuicTlsChoices): void {
     const { functions } = this.library;
     if (functions.SSL_CTX_set_ciphersuites(this.#context, cipherSuites) !== 1) {
-      throw this.#failure(`no cipher suites "${cipherSuites}"`);
+      throw tlsFailure(this.library, `no cipher suites "${cipherSuites}"`);
     }
     if (groups === undefined) return;
     const setGroups = (text: Address): number =>
       functions.SSL_CTX_ctrl(this.#context, SET_GROUPS_LIST, 0, text);
     if (this.library.withText(groups, setGroups) !== 1) {
-      throw this.#failure(`no key exchange "${groups}"`);
-    }
-  }
-
-  #offer(protocols: readonly string[]): void {
-    const list = encodeProtocols(protocols);
-    const { SSL_CTX_set_alpn_protos } = this.library.functions;
-    if (SSL_CTX_set_alpn_protos(this.#context, list, list.length) !== 0) {
-      throw this.#failure('no protocols to offer');
+      throw tlsFailure(this.library, `no key exchange "${groups}"`);
     }
   }
 
   #control(command: number, value: number): void {
     this.library.functions.SSL_CTX_ctrl(this.#context, command, value, 0);
-  }
-
-  #failure(what: string): NativeError {
-    return new NativeError(`TLS: ${what}: ${this.library.takeError() ?? 'OpenSSL failed'}`);
   }
 }

@@ -1,4 +1,5 @@
 import { asError } from '../../errors.ts';
+import { decodeProtocols, type AlpnChoice } from '../tls/alpn.ts';
 import { NativeError, addressOf, registerCallback } from '../native.ts';
 import { openQuicTlsFunctions, type Address, type QuicTlsFunctions } from './quic-tls-functions.ts';
 import { nativeMemory, putWord64, type NativeMemory } from '../native-memory.ts';
@@ -32,14 +33,23 @@ const ALERT = 2006;
 
 /** `SSL_TLSEXT_ERR_OK` and `SSL_TLSEXT_ERR_ALERT_FATAL` of openssl/tls1.h. */
 const ALPN_CHOSEN = 0;
-const ALPN_REFUSED = 2;
+export const ALPN_REFUSED = 2;
 
 const POINTER = 'uintptr_t';
 
-const H3 = Buffer.from('h3');
+/** `h3` and nothing else (RFC 9114 §3.1). */
+const chooseH3: AlpnChoice = (offered) => (offered.includes('h3') ? 'h3' : undefined);
 
 /** `OSSL_DISPATCH`: a number and the address of a function. */
 const ENTRY_SIZE = 16;
+
+/** Addresses that OpenSSL gives to its callback for ALPN; `length` is that of `offered`, in bytes. */
+export interface AlpnCallback {
+  readonly out: Address;
+  readonly outLength: Address;
+  readonly offered: Address;
+  readonly length: number;
+}
 
 /** OpenSSL's TLS for QUIC in this process: functions, callbacks and what all connections share. */
 export class QuicTlsLibrary {
@@ -83,9 +93,9 @@ export class QuicTlsLibrary {
     this.chooseH3 = registerCallback(
       'int',
       [POINTER, POINTER, POINTER, POINTER, 'unsigned int', POINTER],
-      (_tls, out, outLength, offered, length) => {
+      (_tls, out = 0, outLength = 0, offered = 0, length = 0) => {
         try {
-          return this.#chooseH3(out ?? 0, outLength ?? 0, offered ?? 0, length ?? 0);
+          return this.selectProtocol({ out, outLength, offered, length }, chooseH3);
         } catch (error) {
           this.#thrown ??= { error };
           return ALPN_REFUSED;
@@ -276,22 +286,27 @@ export class QuicTlsLibrary {
     });
   }
 
-  /** Looks for `h3` in the list of names, each with its length in front, that a client offers. */
-  #chooseH3(out: Address, outLength: Address, offered: Address, length: number): number {
-    const list = this.#copy(offered, length);
-    for (let at = 0; at < length; at += 1 + (list[at] ?? 0)) {
-      if (list[at] !== H3.length || !H3.equals(list.subarray(at + 1, at + 1 + H3.length))) continue;
-      const { words, at: results } = this.results;
-      putWord64(words, 0, offered + at + 1);
-      putWord64(words, 2, H3.length);
-      this.functions.memcpy(out, results, 8);
-      this.functions.memcpy(outLength, results + 8, 1);
-      return ALPN_CHOSEN;
-    }
-    return ALPN_REFUSED;
+  /**
+   * Carries out `SSL_CTX_alpn_select_cb_func`: puts one of the offered protocols into the results of the
+   * callback, or rejects the client. @returns the result of the callback.
+   */
+  selectProtocol(
+    { out, outLength, offered, length }: AlpnCallback,
+    choose: AlpnChoice | undefined,
+  ): number {
+    const { names, positions } = decodeProtocols(Buffer.from(this.#copy(offered, length).buffer));
+    const chosen = choose?.(names);
+    const position = chosen === undefined ? undefined : positions[names.indexOf(chosen)];
+    if (chosen === undefined || position === undefined) return ALPN_REFUSED;
+    const { words, at: results } = this.results;
+    putWord64(words, 0, offered + position);
+    putWord64(words, 2, chosen.length);
+    this.functions.memcpy(out, results, 8);
+    this.functions.memcpy(outLength, results + 8, 1);
+    return ALPN_CHOSEN;
   }
 
-  #copy(from: Address, length: number): Uint8Array {
+  #copy(from: Address, length: number): Uint8Array<ArrayBuffer> {
     const copy = new Uint8Array(length);
     if (length > 0) this.functions.copyOut(copy, from, length);
     return copy;

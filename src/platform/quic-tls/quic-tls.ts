@@ -12,7 +12,7 @@ import {
 } from './quic-tls-reports.ts';
 import { verifyFailure } from './quic-tls-verify.ts';
 import type { NativeMemory } from '../native-memory.ts';
-import { setServerName } from '../tls/tls-server-name.ts';
+import { setServerName, verifiableName } from '../tls/tls-server-name.ts';
 import { tlsReasonInWords } from '../tls/tls-reasons.ts';
 
 /** What a connection reports: `TlsEvents` of quic/connection/tls-handshake.ts, which is a layer above this one. */
@@ -68,11 +68,7 @@ export class QuicTls implements Disposable {
   constructor(context: QuicTlsContext, serverName: string | undefined, events: QuicTlsEvents) {
     const { library } = context;
     const { functions } = library;
-    const name = serverName?.replace(/\.$/, '');
-    // OpenSSL takes an empty name for none, reads only up to a zero byte, and would verify less.
-    if (context.verifies && (name === undefined || name === '' || name.includes('\0'))) {
-      throw new NativeError('TLS cannot verify a server without a valid name');
-    }
+    const name = verifiableName(serverName, context.verifies);
     this.#library = library;
     this.#isServer = context.isServer;
     this.#expectedName = context.verifies ? name : undefined;

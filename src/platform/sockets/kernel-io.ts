@@ -4,14 +4,9 @@ import { DatagramSender } from './datagrams/datagram-sender.ts';
 import type { DeviceChoice } from './device-choice.ts';
 import { DescriptorRoom } from './descriptor-room.ts';
 import type { NativeMemory } from '../native-memory.ts';
-import { PipePool } from './streams/pipe-pool.ts';
+import { PipePool, type Timers } from './streams/pipe-pool.ts';
 import { Poller } from './poller.ts';
 import { SocketAddresses } from './sockaddr.ts';
-
-/** Starts timers that do not keep the process alive. */
-export interface Timers {
-  after(milliseconds: number, callback: () => void): { cancel(): void };
-}
 
 /** Bytes that one call receives at most. */
 export const RECEIVE_SIZE = 128 << 10;

@@ -1,19 +1,14 @@
 import { DEFAULT_CIPHERS } from 'node:tls';
-import { encodeProtocols, type AlpnChoice } from './alpn.ts';
-import { NativeError } from '../native.ts';
+import type { AlpnChoice } from './alpn.ts';
 import type { Address } from '../quic-tls/quic-tls-functions.ts';
 import type { TrustStore } from '../quic-tls/quic-tls-trust.ts';
+import { newTlsContext, offerProtocols, tlsFailure, verifyBy } from './tls-context.ts';
 import { useCredentials, type TlsCredentials } from './tls-credentials.ts';
 import type { StreamTlsLibrary } from './stream-tls-library.ts';
 
 /** Of openssl/ssl.h. */
 const SET_MODE = 33;
-const SET_SESSION_CACHE_MODE = 44;
-const SET_MIN_PROTOCOL = 123;
 const RELEASE_BUFFERS = 0x10;
-const CACHE_OFF = 0;
-const VERIFY_NONE = 0;
-const VERIFY_PEER = 1;
 const TLS1_2 = 0x0303;
 /** `SSL_OP_NO_RENEGOTIATION`, which TLS 1.2 has, and `SSL_OP_CIPHER_SERVER_PREFERENCE`. */
 const NO_RENEGOTIATION = 0x40000000;
@@ -34,13 +29,9 @@ export class StreamTlsContext {
     this.library = library;
     this.isServer = isServer;
     this.verifies = verifies;
-    functions.ERR_clear_error();
-    this.#context = functions.SSL_CTX_new(functions.TLS_method());
-    if (this.#context === 0) throw this.#failure('no context');
+    this.#context = newTlsContext(library.base, TLS1_2);
     library.base.forgottenContexts.register(this, this.#context);
     library.forgottenSessions.register(this, this.#session);
-    functions.SSL_CTX_ctrl(this.#context, SET_MIN_PROTOCOL, TLS1_2, 0);
-    functions.SSL_CTX_ctrl(this.#context, SET_SESSION_CACHE_MODE, CACHE_OFF, 0);
     functions.SSL_CTX_ctrl(this.#context, SET_MODE, RELEASE_BUFFERS, 0);
     library.functions.SSL_CTX_set_options(this.#context, NO_RENEGOTIATION);
     this.#useDefaultCiphers();
@@ -75,10 +66,8 @@ export class StreamTlsContext {
     offered: readonly string[] = [],
   ): StreamTlsContext {
     const context = new StreamTlsContext(library, false, trust !== undefined);
-    if (offered.length > 0) context.#offer(offered);
-    const { SSL_CTX_set_verify, SSL_CTX_set1_cert_store } = library.base.functions;
-    if (trust) SSL_CTX_set1_cert_store(context.#context, trust.address);
-    SSL_CTX_set_verify(context.#context, trust ? VERIFY_PEER : VERIFY_NONE, 0);
+    if (offered.length > 0) offerProtocols(library.base, context.#context, offered);
+    verifyBy(library.base, context.#context, trust);
     return context;
   }
 
@@ -114,14 +103,6 @@ export class StreamTlsContext {
     if (address !== 0) this.library.functions.SSL_SESSION_free(address);
   }
 
-  #offer(protocols: readonly string[]): void {
-    const list = encodeProtocols(protocols);
-    const { SSL_CTX_set_alpn_protos } = this.library.base.functions;
-    if (SSL_CTX_set_alpn_protos(this.#context, list, list.length) !== 0) {
-      throw this.#failure('no protocols to offer');
-    }
-  }
-
   /** The ciphers of Node's own TLS, which its command line may have changed. */
   #useDefaultCiphers(): void {
     const names = DEFAULT_CIPHERS.split(':');
@@ -131,10 +112,6 @@ export class StreamTlsContext {
     const taken =
       (suites === '' || base.functions.SSL_CTX_set_ciphersuites(this.#context, suites) === 1) &&
       (list === '' || functions.SSL_CTX_set_cipher_list(this.#context, list) === 1);
-    if (!taken) throw this.#failure('no ciphers');
-  }
-
-  #failure(what: string): NativeError {
-    return new NativeError(`TLS: ${what}: ${this.library.base.takeError() ?? 'OpenSSL failed'}`);
+    if (!taken) throw tlsFailure(base, 'no ciphers');
   }
 }

@@ -1,9 +1,9 @@
 import { messageOf } from '../../errors.ts';
-import { decodeProtocols, type AlpnChoice } from './alpn.ts';
-import { putWord64, word64 } from '../native-memory.ts';
+import type { AlpnChoice } from './alpn.ts';
+import { word64 } from '../native-memory.ts';
 import { nativeView, NativeError, registerCallback } from '../native.ts';
 import type { Address } from '../quic-tls/quic-tls-functions.ts';
-import type { QuicTlsLibrary } from '../quic-tls/quic-tls-library.ts';
+import { ALPN_REFUSED, type QuicTlsLibrary } from '../quic-tls/quic-tls-library.ts';
 import { quicTls } from '../quic-tls/quic-tls-probe.ts';
 import { openStreamTlsFunctions, type StreamTlsFunctions } from './stream-tls-functions.ts';
 
@@ -18,10 +18,6 @@ export const WRITE_BYTES = 144 << 10;
 export const CALL_PIECES = 64;
 /** With the overhead of their records, and a handshake with a long chain of certificates. */
 const BUFFER_BYTES = 256 << 10;
-
-/** `SSL_TLSEXT_ERR_OK` and `SSL_TLSEXT_ERR_ALERT_FATAL` of openssl/tls1.h. */
-const ALPN_CHOSEN = 0;
-const ALPN_REFUSED = 2;
 
 const POINTER = 'uintptr_t';
 
@@ -39,8 +35,8 @@ export class StreamTlsLibrary {
   readonly chooseProtocol: Address;
   /** Frees the session of a client that was not disposed of. */
   readonly forgottenSessions: FinalizationRegistry<{ address: Address }>;
-  /** What is written here is read by OpenSSL from the other one, and the other way around. */
   readonly #alpnChoices: AlpnChoice[] = [];
+  /** A pair of BIOs: what is written to one is read from the other, which OpenSSL has. */
   readonly #own: Address;
   readonly #other: Address;
   /** Where what OpenSSL writes is; known after it has written something. */
@@ -65,7 +61,10 @@ export class StreamTlsLibrary {
       [POINTER, POINTER, POINTER, POINTER, 'unsigned int', POINTER],
       (_tls, out = 0, outLength = 0, offered = 0, length = 0, choice = 0) => {
         try {
-          return this.#choose(out, outLength, this.#read(offered, length), offered, choice);
+          return base.selectProtocol(
+            { out, outLength, offered, length },
+            this.#alpnChoices[choice],
+          );
         } catch {
           return ALPN_REFUSED;
         }
@@ -111,31 +110,6 @@ export class StreamTlsLibrary {
   alpnArgument(choice: AlpnChoice): Address {
     const known = this.#alpnChoices.indexOf(choice);
     return known >= 0 ? known : this.#alpnChoices.push(choice) - 1;
-  }
-
-  #read(at: Address, length: number): Buffer {
-    const bytes = Buffer.alloc(length);
-    if (length > 0) this.base.functions.copyOut(bytes, at, length);
-    return bytes;
-  }
-
-  #choose(
-    out: Address,
-    outLength: Address,
-    list: Buffer,
-    listAt: Address,
-    choice: Address,
-  ): number {
-    const { functions, results } = this.base;
-    const { names, positions } = decodeProtocols(list);
-    const chosen = this.#alpnChoices[choice]?.(names);
-    const position = chosen === undefined ? undefined : positions[names.indexOf(chosen)];
-    if (chosen === undefined || position === undefined) return ALPN_REFUSED;
-    putWord64(results.words, 0, listAt + position);
-    putWord64(results.words, 2, chosen.length);
-    functions.memcpy(out, results.at, 8);
-    functions.memcpy(outLength, results.at + 8, 1);
-    return ALPN_CHOSEN;
   }
 }
 

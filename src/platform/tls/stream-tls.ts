@@ -2,7 +2,7 @@ import { word64 } from '../native-memory.ts';
 import { NativeError } from '../native.ts';
 import type { Address } from '../quic-tls/quic-tls-functions.ts';
 import { verifyFailure } from '../quic-tls/quic-tls-verify.ts';
-import { setServerName } from './tls-server-name.ts';
+import { setServerName, verifiableName } from './tls-server-name.ts';
 import { tlsReasonInWords } from './tls-reasons.ts';
 import type { StreamTlsContext } from './stream-tls-context.ts';
 
@@ -39,11 +39,7 @@ export class StreamTls implements Disposable {
   constructor(context: StreamTlsContext, serverName: string | undefined) {
     const { library, isServer, verifies } = context;
     const { functions } = library.base;
-    const name = serverName?.replace(/\.$/, '');
-    // OpenSSL takes an empty name for none, reads only up to a zero byte, and would verify less.
-    if (verifies && (name === undefined || name === '' || name.includes('\0'))) {
-      throw new NativeError('TLS cannot verify a server without a valid name');
-    }
+    const name = verifiableName(serverName, verifies);
     this.#context = context;
     this.#expectedName = verifies ? name : undefined;
     this.#ticketReads = isServer ? 0 : TICKET_READS;

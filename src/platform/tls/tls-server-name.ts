@@ -1,10 +1,25 @@
 import { isIP } from 'node:net';
+import { NativeError } from '../native.ts';
 import type { Address } from '../quic-tls/quic-tls-functions.ts';
 import type { QuicTlsLibrary } from '../quic-tls/quic-tls-library.ts';
 
 /** Of openssl/ssl.h and openssl/tls1.h. */
 const SET_SERVER_NAME = 55;
 const HOST_NAME = 0;
+
+/**
+ * The name by which a client verifies a server, without a dot at its end; `undefined` without one.
+ * OpenSSL takes an empty name for none, reads only up to a zero byte, and would verify less.
+ * @throws {NativeError} when there is none to verify by.
+ */
+export function verifiableName(
+  serverName: string | undefined,
+  verifies: boolean,
+): string | undefined {
+  const name = serverName?.replace(/\.$/, '');
+  if (!verifies || (name !== undefined && name !== '' && !name.includes('\0'))) return name;
+  throw new NativeError('TLS cannot verify a server without a valid name');
+}
 
 /**
  * Sets the name of the server that a client wants: for SNI (RFC 6066 §3: DNS names only), and to

@@ -8,6 +8,7 @@ import {
   array,
   bool,
   converted,
+  disclosed,
   located,
   secret,
   str,
@@ -18,7 +19,7 @@ import {
 } from '../../schema/decoder.ts';
 import { DecodeError } from '../../schema/errors.ts';
 import type { Span, TableNode } from '../../schema/node.ts';
-import { fallback, optional, struct, type Output } from '../../schema/struct.ts';
+import { fallback, optional, struct, type Decoded } from '../../schema/struct.ts';
 import type { TlsServerSpec } from '../../spec.ts';
 import { quicTlsUnavailable } from '../../transports/tls/quic.ts';
 import type {
@@ -151,7 +152,7 @@ export const inboundTable = struct(
     masquerade: 'The response to everything but valid clients',
   },
 );
-type InboundTable = Output<typeof inboundTable>;
+type InboundTable = Decoded<typeof inboundTable>;
 
 /** The `settings` of a Hysteria 2 inbound. @throws {DecodeError} */
 export function inboundSettings(
@@ -248,7 +249,7 @@ function parsed(key: string, { value: path, span }: Located<string>, parse: () =
 export const outboundTable = struct(
   {
     password: located(secret),
-    serverName: text,
+    serverName: optional(located(disclosed(str))),
     allowInsecure: fallback(bool, false),
     caFile: text,
     obfs: text,

@@ -1,6 +1,7 @@
 import {
   array,
   converted,
+  disclosed,
   located,
   secret,
   str,
@@ -34,7 +35,7 @@ export interface ShadowsocksOutboundSettings {
   readonly keys: readonly string[];
 }
 
-const method: Decoder<MethodName> = converted(str, (text, reject) => {
+const method: Decoder<MethodName> = converted(disclosed(str), (text, reject) => {
   const name = findMethod(text);
   if (name !== undefined) return name;
   const is2022 = claims2022(text);

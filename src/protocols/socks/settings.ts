@@ -4,6 +4,7 @@ import {
   array,
   bool,
   converted,
+  disclosed,
   narrowed,
   secret,
   str,
@@ -18,7 +19,7 @@ import type { InboundSettingsContext, SettingsWarning } from '../protocol.ts';
 import { loginTable, repeatedAccounts } from '../users/account-settings.ts';
 
 /** An IP address without brackets, prefix length or zone; IPv6 comes out in the form of RFC 5952. */
-export const ipAddress: Decoder<string> = converted(str, (text, reject) => {
+export const ipAddress: Decoder<string> = converted(disclosed(str), (text, reject) => {
   const bytes = parseIP(text);
   if (!bytes) throw reject('invalid IP address syntax', addressHint(text));
   return formatIP(bytes);

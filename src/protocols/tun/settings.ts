@@ -10,6 +10,7 @@ import {
   array,
   bool,
   converted,
+  disclosed,
   located,
   str,
   u16,
@@ -53,7 +54,7 @@ const network = (what: string, parse: (text: string) => Cidr | CidrProblem): Dec
 
 export const tunTable = struct(
   {
-    name: optional(str),
+    name: optional(disclosed(str)),
     mtu: fallback(mtu, 1500),
     address: fallback(array(network('address', parseInterfaceAddress)), []),
     routes: optional(located(array(network('route', parseCidr)))),

@@ -1,6 +1,7 @@
 import {
   array,
   converted,
+  disclosed,
   located,
   secret,
   str,
@@ -51,7 +52,7 @@ export function inboundSettings(table: TableNode): VmessInboundSettings {
   return { users: users.map((user) => ({ id: uuidOf(user.id) })) };
 }
 
-const security: Decoder<VmessSecurity> = converted(str, (text, reject) => {
+const security: Decoder<VmessSecurity> = converted(disclosed(str), (text, reject) => {
   switch (text.toLowerCase()) {
     case 'aes-128-gcm':
     case 'auto':

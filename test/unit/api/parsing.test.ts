@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { bearerCheck, isOwnOrigin, namesThisHost } from '../../../src/api/http/access.ts';
-import { parseIfMatch } from '../../../src/api/if-match.ts';
-import { textParameter, u64Parameter } from '../../../src/api/path-parameter.ts';
+import { parseIfMatch } from '../../../src/api/requests/if-match.ts';
+import { textParameter, u64Parameter } from '../../../src/api/requests/path-parameter.ts';
 import { parseHead } from '../../../src/api/http/raw-http.ts';
 import { BadPath, BadRequest } from '../../../src/api/http/rejections.ts';
-import { parseTarget } from '../../../src/api/request-router.ts';
-import { parseSelector } from '../../../src/api/selector.ts';
+import { splitRequestTarget } from '../../../src/api/http/api-router.ts';
+import { parseSelector } from '../../../src/api/requests/selector.ts';
 import { parseU64, u64Text } from '../../../src/api/u64.ts';
 
 describe('unsigned 64-bit numbers', () => {
@@ -149,7 +149,7 @@ describe('request targets', () => {
       ['//h/a', '//h/a', '', undefined],
       ['', '', '', undefined],
     ] as const) {
-      assert.deepEqual(parseTarget(target), { path, query, authority }, target);
+      assert.deepEqual(splitRequestTarget(target), { path, query, authority }, target);
     }
   });
 });

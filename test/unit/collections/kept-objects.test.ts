@@ -2,8 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { KeptObjects } from '../../../src/collections/kept-objects.ts';
 
-class Filter {}
-class Table {}
+class Filter {
+  readonly kind = 'filter';
+}
+class Table {
+  readonly kind = 'table';
+}
 
 test('an object is made once for its name, and again for another class', () => {
   const kept = new KeptObjects();

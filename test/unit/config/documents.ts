@@ -1,13 +1,15 @@
-import { readApiTable } from '../../../src/config/api.ts';
-import { readConfigFile, type ConfigFile } from '../../../src/config/sources/config-file.ts';
+import type { ConfigFile } from '../../../src/config/sources/config-file.ts';
+import {
+  readApiTable,
+  readConfigFile,
+  readSubscribeFile,
+} from '../../../src/config/sources/read-tables.ts';
 import { InputFiles } from '../../../src/config/sources/input-files.ts';
 import { lowerConfig } from '../../../src/config/lower.ts';
 import { JoinedPlaces } from '../../../src/config/places.ts';
-import { type SourceText, decodeSource } from '../../../src/config/sources/source-text.ts';
-import {
-  readSubscribeFile,
-  type SubscribeFile,
-} from '../../../src/config/sources/subscribe-file.ts';
+import { decodeSource } from '../../../src/config/sources/decode-source.ts';
+import type { SourceText } from '../../../src/config/sources/source-text.ts';
+import type { SubscribeFile } from '../../../src/config/sources/subscribe-file.ts';
 import { RegexCache } from '../../../src/engine/router/tables/regex-set.ts';
 import type { Spec } from '../../../src/spec.ts';
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Finding, lowerSettings, SettingsFinding } from '../../../src/config/findings.ts';
+import { Finding, SettingsFinding } from '../../../src/config/findings.ts';
+import { lowerSettings } from '../../../src/config/tables/protocol-side.ts';
 import { InputFiles } from '../../../src/config/sources/input-files.ts';
 import { lowerListen } from '../../../src/config/tables/listen.ts';
 import type { Protocol } from '../../../src/protocols/protocol.ts';

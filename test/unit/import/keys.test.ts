@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { readForeign } from '../../../src/import/document.ts';
-import type { Entry } from '../../../src/import/draft.ts';
+import type { ImportedEntry } from '../../../src/import/draft.ts';
 import { outboundText } from '../../../src/import/write-config.ts';
 import { CLASH, SING_BOX, XRAY, type ProgramKeys } from './key-lists.ts';
 
@@ -37,10 +37,11 @@ const READERS: readonly {
   },
 ];
 
-const textOf = (entry: Entry): string => (entry.draft ? outboundText('x', entry.draft) : '');
+const textOf = (entry: ImportedEntry): string =>
+  entry.draft ? outboundText('x', entry.draft) : '';
 
 for (const { program, lists, documentOf } of READERS) {
-  const read = (entry: object): Entry => {
+  const read = (entry: object): ImportedEntry => {
     const [first] = readForeign(documentOf(entry)).entries;
     assert.ok(first);
     return first;

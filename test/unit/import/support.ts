@@ -1,5 +1,5 @@
 import { loadConfigFile } from '../../../src/app/loading/inline-runner.ts';
-import type { Entry } from '../../../src/import/draft.ts';
+import type { ImportedEntry } from '../../../src/import/draft.ts';
 import { outboundText } from '../../../src/import/write-config.ts';
 import type { OutboundSpec } from '../../../src/spec.ts';
 
@@ -10,14 +10,14 @@ export async function specOf(text: string): Promise<OutboundSpec | undefined> {
 }
 
 /** The TOML of the only entry, or why there is none. */
-export function textOf(entries: readonly Entry[]): string {
+export function textOf(entries: readonly ImportedEntry[]): string {
   const [entry, ...others] = entries;
   if (!entry || others.length > 0) return `${entries.length} entries`;
   return entry.draft ? outboundText('out', entry.draft) : `left out: ${entry.skipped}`;
 }
 
 /** The lines of the only entry without its header and tag. */
-export const linesOf = (entries: readonly Entry[]): string[] =>
+export const linesOf = (entries: readonly ImportedEntry[]): string[] =>
   textOf(entries)
     .split('\n')
     .filter((line) => line !== '' && line !== '[[outbound]]' && line !== 'tag = "out"');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { StartTimes } from '../../../src/api/http/start-times.ts';
+import { StartTimes } from '../../../src/api/start-times.ts';
 import { flowJson, sessionJson, trafficJson } from '../../../src/api/views.ts';
 import { callbackLogger, type LogLine } from '../../../src/library/callback-logger.ts';
 import { flowEvents, trafficSamples } from '../../../src/library/streams.ts';

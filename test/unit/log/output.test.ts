@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { chooseFilter, parseFilter } from '../../../src/log/filter.ts';
 import { jsonFormat, withPriority, type LineFormat } from '../../../src/log/line-format.ts';
-import { createLogger, FilterSwitch, linesOf } from '../../../src/log/output.ts';
+import { createLogger, FilterSwitch, recordLines } from '../../../src/log/output.ts';
 
 const bare: LineFormat = (level, target, message) => `${level} ${target}: ${message}\n`;
 
@@ -31,7 +31,7 @@ describe('a logger', () => {
       'INFO x',
       '<6>y',
     ];
-    log.error(linesOf(`TOML parse error\n  |\n\tkey\u001b\n${forged.join('\n')}`));
+    log.error(recordLines(`TOML parse error\n  |\n\tkey\u001b\n${forged.join('\n')}`));
     assert.deepEqual(lines.join('').trimEnd().split('\n'), [
       'error app: TOML parse error',
       '  |',

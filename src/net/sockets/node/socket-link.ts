@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { resetOnClose } from '../../../platform/sockets/reset-on-close.ts';
+import { resetNodeSocketOnClose } from '../../../platform/sockets/reset-node-socket.ts';
 import { systemClock } from '../../time/clock.ts';
 import { LinkClosedError } from '../../errors.ts';
 import { OWNED, type ByteLink, type WireCounter } from '../../links/link.ts';
@@ -168,7 +168,7 @@ export class SocketLink implements ByteLink, WireCounter {
   #reset(): void {
     const [socket, raw] = [this.#socket, this.#raw];
     const isTcp = raw.remoteFamily !== undefined;
-    if (isTcp && !resetOnClose(raw) && this.#mayReset) raw.resetAndDestroy();
+    if (isTcp && !resetNodeSocketOnClose(raw) && this.#mayReset) raw.resetAndDestroy();
     else socket.destroy();
   }
 

@@ -2,7 +2,11 @@ import type { SystemCalls } from '../bindings.ts';
 import { F_GETPIPE_SZ, F_SETPIPE_SZ, NONBLOCK_CLOEXEC } from '../linux.ts';
 import type { NativeMemory } from '../../native-memory.ts';
 import { Descriptor } from '../descriptor.ts';
-import type { Timers } from '../kernel-io.ts';
+
+/** Starts timers that do not keep the process alive. */
+export interface Timers {
+  after(milliseconds: number, callback: () => void): { cancel(): void };
+}
 
 /** Pipes at most, in use and idle. */
 const MAX_PIPES = 128;

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import type { SseStream } from '../../../../src/api/feeds/sse-stream.ts';
 import { FlowFeed } from '../../../../src/api/feeds/flow-feed.ts';
-import { StartTimes } from '../../../../src/api/http/start-times.ts';
+import { StartTimes } from '../../../../src/api/start-times.ts';
 import { KEPT_EVENTS } from '../../../../src/tracker/flow-events.ts';
 import { Tracker } from '../../../../src/tracker/tracker.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';

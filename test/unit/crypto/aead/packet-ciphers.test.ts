@@ -7,10 +7,8 @@ import type {
   PacketCipherBackend,
   PacketSealing,
 } from '../../../../src/crypto/aead/packet-cipher-contract.ts';
-import {
-  choosePacketCiphers,
-  packetCiphersAgree,
-} from '../../../../src/crypto/aead/packet-ciphers.ts';
+import { packetCiphersAgree } from '../../../../src/crypto/aead/packet-cipher-self-test.ts';
+import { choosePacketCiphers } from '../../../../src/crypto/aead/packet-ciphers.ts';
 
 test('the environment chooses: the fast way by default, the baseline on request', () => {
   assert.equal(choosePacketCiphers('').name, 'openssl');

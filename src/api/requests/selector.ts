@@ -1,7 +1,7 @@
-import type { FlowSelector } from '../tracker/tracker.ts';
+import type { FlowSelector } from '../../tracker/tracker.ts';
 import { percentDecode } from './path-parameter.ts';
-import { BadRequest } from './http/rejections.ts';
-import { parseU64 } from './u64.ts';
+import { BadRequest } from '../http/rejections.ts';
+import { parseU64 } from '../u64.ts';
 
 const FIELDS = ['outbound', 'inbound', 'session', 'user'] as const;
 type Field = (typeof FIELDS)[number];

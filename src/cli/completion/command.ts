@@ -1,11 +1,11 @@
 import type { CommandIo, CommandSpec } from '../command.ts';
-import { COMPLETION_HELP, parseCompletion, type Shell } from './completion-arguments.ts';
+import { COMPLETION_HELP, parseCompletion, type Shell } from './arguments.ts';
 import { bashScript } from './bash.ts';
 import { fishScript } from './fish.ts';
-import { placesOf, type Place } from './places.ts';
+import { positionsOf, type CommandPosition } from './positions.ts';
 import { zshScript } from './zsh.ts';
 
-const SCRIPTS: Readonly<Record<Shell, (places: readonly Place[]) => string>> = {
+const SCRIPTS: Readonly<Record<Shell, (positions: readonly CommandPosition[]) => string>> = {
   bash: bashScript,
   zsh: zshScript,
   fish: fishScript,
@@ -21,6 +21,6 @@ export function completionCommand(
   commands: readonly CommandSpec[],
 ): number {
   const shell = parseCompletion(argv);
-  io.stdout.write(shell === undefined ? COMPLETION_HELP : SCRIPTS[shell](placesOf(commands)));
+  io.stdout.write(shell === undefined ? COMPLETION_HELP : SCRIPTS[shell](positionsOf(commands)));
   return 0;
 }

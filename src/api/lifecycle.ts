@@ -1,10 +1,10 @@
-import type { ApiOptions } from '../../config/api.ts';
-import { messageOf } from '../../errors.ts';
-import type { Logger } from '../../log/logger.ts';
-import type { OwnListeners } from '../../net/loop-guard/own-listeners.ts';
-import type { ControlledApp } from '../contract.ts';
-import type { LeavingListener } from '../../supervisor/inbound-listener.ts';
-import { ApiServer } from './server.ts';
+import type { ApiOptions } from '../config/api.ts';
+import { messageOf } from '../errors.ts';
+import type { Logger } from '../log/logger.ts';
+import type { OwnListeners } from '../net/loop-guard/own-listeners.ts';
+import type { ControlledApp } from './contract.ts';
+import type { LeavingListener } from '../supervisor/inbound-listener.ts';
+import { ApiServer } from './http/server.ts';
 
 /**
  * - `off`: nothing is bound

@@ -9,7 +9,7 @@ import { chooseDefault } from '../../import/default-route.ts';
 import { configHead, outboundText, Tags, type Form } from '../../import/write-config.ts';
 import { printable, quoted } from '../../printable.ts';
 import type { CommandIo } from '../command.ts';
-import { IMPORT_HELP, parseImport } from './import-arguments.ts';
+import { IMPORT_HELP, parseImport } from './arguments.ts';
 
 /**
  * `weir import`. Resolves with the exit status: 1 when nothing could be imported, or the default of the

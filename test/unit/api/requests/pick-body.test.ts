@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { parsePickBody } from '../../../src/api/pick-body.ts';
-import { BadRequest } from '../../../src/api/http/rejections.ts';
+import { parsePickBody } from '../../../../src/api/requests/pick-body.ts';
+import { BadRequest } from '../../../../src/api/http/rejections.ts';
 
 const NO_JSON = 'Failed to parse the request body as JSON: ';
 const WRONG_SHAPE = 'Failed to deserialize the JSON body into the target type: ';

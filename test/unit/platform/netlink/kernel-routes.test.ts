@@ -5,10 +5,10 @@ import { toEndpoint, type IpEndpoint } from '../../../../src/ip/ip-endpoint.ts';
 import { addressInNetwork } from '../../../../src/ip/cidr.ts';
 import { MOST_ROUTES } from '../../../../src/platform/netlink/limits.ts';
 import {
-  RouteTable,
-  type Found,
-  type Route,
-} from '../../../../src/platform/netlink/route-table.ts';
+  KernelRoutes,
+  type RouteLookup,
+  type KernelRoute,
+} from '../../../../src/platform/netlink/kernel-routes.ts';
 import { RoutingRules, type RoutingRule } from '../../../../src/platform/netlink/routing-rules.ts';
 
 const MAIN = 254;
@@ -19,7 +19,7 @@ function endpoint(host: string): IpEndpoint {
   return found;
 }
 
-function route(network: string, device: number, more: Partial<Route> = {}): Route {
+function route(network: string, device: number, more: Partial<KernelRoute> = {}): KernelRoute {
   const [host = '', prefix = ''] = network.split('/');
   return {
     family: host.includes(':') ? 6 : 4,
@@ -34,14 +34,14 @@ function route(network: string, device: number, more: Partial<Route> = {}): Rout
   };
 }
 
-function tableOf(...routes: readonly Route[]): RouteTable {
-  const table = new RouteTable();
+function tableOf(...routes: readonly KernelRoute[]): KernelRoutes {
+  const table = new KernelRoutes();
   for (const each of routes) table.add(each);
   return table;
 }
 
 const any = (): boolean => true;
-const by = (device: number, prefix: number): Found => ({ kind: 'device', device, prefix });
+const by = (device: number, prefix: number): RouteLookup => ({ kind: 'device', device, prefix });
 
 describe('a table of routes', () => {
   test('finds the longest prefix, then the least metric, by an interface that may be used', () => {
@@ -53,7 +53,7 @@ describe('a table of routes', () => {
       route('::/0', 5),
       route('2001:db8::/33', 6),
     );
-    const find = (host: string, ...avoided: number[]): Found =>
+    const find = (host: string, ...avoided: number[]): RouteLookup =>
       table.find(MAIN, endpoint(host), (device) => !avoided.includes(device));
     assert.deepEqual(find('10.1.2.3'), by(4, 16));
     assert.deepEqual(find('10.1.2.3', 4), by(3, 8));
@@ -114,7 +114,7 @@ describe('a table of routes', () => {
   });
 
   test('is bounded, and says when that counts', () => {
-    const table = new RouteTable();
+    const table = new KernelRoutes();
     for (let i = 0; i < MOST_ROUTES + 5; i++) {
       table.add(route(`10.${i >> 16}.${(i >> 8) & 255}.${i & 255}/32`, 1));
     }
@@ -147,7 +147,7 @@ describe('a table of routes', () => {
     const change = fc.record({ isAdded: fc.boolean(), network: networks });
     fc.assert(
       fc.property(fc.array(change, { maxLength: 40 }), octet, octet, (changes, a, b) => {
-        const table = new RouteTable();
+        const table = new KernelRoutes();
         const model = new Map<string, (typeof changes)[number]['network']>();
         for (const { isAdded, network } of changes) {
           const key = JSON.stringify(network);

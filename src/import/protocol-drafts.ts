@@ -6,7 +6,7 @@ import { ImportError, tlsSettings, type Draft, type StreamDraft, type Tls } from
  */
 
 /** Where the server is, and how the document names it. */
-export type Place = Pick<Draft, 'name' | 'server' | 'port'>;
+export type NamedServer = Pick<Draft, 'name' | 'server' | 'port'>;
 
 export interface VlessAccount {
   readonly id: string;
@@ -16,7 +16,7 @@ export interface VlessAccount {
 
 /** @throws {ImportError} for a flow, or encryption. */
 export function vlessDraft(
-  place: Place,
+  place: NamedServer,
   stream: StreamDraft | undefined,
   { id, flow = '', encryption = '' }: VlessAccount,
 ): Draft {
@@ -37,7 +37,7 @@ export interface VmessAccount {
 
 /** @throws {ImportError} for an account of the time before AEAD headers, or another cipher. */
 export function vmessDraft(
-  place: Place,
+  place: NamedServer,
   stream: StreamDraft | undefined,
   { id, security, alterId = '' }: VmessAccount,
 ): Draft {
@@ -56,7 +56,7 @@ function cipherOf(security = ''): string | undefined {
 }
 
 export const trojanDraft = (
-  place: Place,
+  place: NamedServer,
   stream: StreamDraft | undefined,
   password: string,
 ): Draft => ({ ...place, protocol: 'trojan', stream, settings: { password } });
@@ -69,7 +69,7 @@ export interface ShadowsocksAccount {
 
 /** @throws {ImportError} for a plugin. */
 export function shadowsocksDraft(
-  place: Place,
+  place: NamedServer,
   stream: StreamDraft | undefined,
   { method, password, plugin = '' }: ShadowsocksAccount,
 ): Draft {
@@ -88,7 +88,7 @@ export interface Hysteria2Account {
 }
 
 export const hysteria2Draft = (
-  place: Place,
+  place: NamedServer,
   { password, tls, obfs, obfsPassword }: Hysteria2Account,
 ): Draft => ({
   ...place,
@@ -99,7 +99,7 @@ export const hysteria2Draft = (
 /** A SOCKS or HTTP proxy. */
 export const proxyDraft = (
   protocol: 'socks' | 'http',
-  place: Place,
+  place: NamedServer,
   stream: StreamDraft | undefined,
   login: { readonly user?: string | undefined; readonly pass?: string | undefined },
 ): Draft => ({ ...place, protocol, stream, settings: login });

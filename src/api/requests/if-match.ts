@@ -1,4 +1,4 @@
-import { BadRequest } from './http/rejections.ts';
+import { BadRequest } from '../http/rejections.ts';
 
 /** The condition that a client puts on the configuration file it edits. */
 export type IfMatch =

@@ -1,7 +1,7 @@
 import { VERSION } from '../../version.ts';
 import type { Importable } from '../../app/log/error-lines.ts';
 import type { CommandSpec } from '../command.ts';
-import { helpWith, parseRun } from './run-arguments.ts';
+import { helpWith, parseRun } from './arguments.ts';
 
 /** `weir run`, and the options of `weir` that end at once. Each loads its own parts. */
 export async function runCommand(

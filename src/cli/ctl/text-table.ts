@@ -9,7 +9,7 @@ const cellText = (cell: Cell): string =>
   cell === null || cell === undefined || cell === '' ? NOTHING : printable(String(cell));
 
 /** The lines of a table; columns are as wide as their longest cell, numbers are aligned to the right. */
-export function table(heads: readonly string[], rows: readonly (readonly Cell[])[]): string {
+export function textTable(heads: readonly string[], rows: readonly (readonly Cell[])[]): string {
   const texts = rows.map((row) => row.map(cellText));
   const widths = heads.map((head, column) =>
     Math.max(head.length, ...texts.map((row) => row[column]?.length ?? 0)),

@@ -8,10 +8,10 @@ export interface UnreadKey {
 }
 
 /** An object of a document of another program, read key by key; it knows which keys have not been read. */
-export class Fields {
+export class ForeignObject {
   readonly #value: Readonly<Record<string, unknown>>;
   readonly #read = new Set<string>();
-  readonly #nested = new Map<string, Fields>();
+  readonly #nested = new Map<string, ForeignObject>();
 
   /** @throws {ImportError} for anything but an object; nothing at all is one without keys. */
   constructor(value: unknown, name = 'it') {
@@ -61,7 +61,7 @@ export class Fields {
   }
 
   /** The object of a key; one without keys where there is none. */
-  fields(key: string): Fields {
+  fields(key: string): ForeignObject {
     return this.#nest(key, () => this.#own(key));
   }
 
@@ -73,7 +73,7 @@ export class Fields {
   }
 
   /** The first of a list of objects. @throws {ImportError} for more than one, which Weir has outbounds for. */
-  only(key: string): Fields {
+  only(key: string): ForeignObject {
     return this.#nest(key, () => {
       const list = this.list(key);
       if (list.length > 1) throw new ImportError(`${JSON.stringify(key)} has more than one entry`);
@@ -90,10 +90,10 @@ export class Fields {
     }
   }
 
-  #nest(key: string, value: () => unknown): Fields {
+  #nest(key: string, value: () => unknown): ForeignObject {
     let nested = this.#nested.get(key);
     if (!nested) {
-      nested = new Fields(value(), JSON.stringify(key));
+      nested = new ForeignObject(value(), JSON.stringify(key));
       this.#nested.set(key, nested);
     }
     return nested;

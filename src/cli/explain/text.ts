@@ -4,7 +4,7 @@ import type { RouteQuery } from '../../engine/router/query.ts';
 import { formatEndpoint } from '../../net/addresses/address.ts';
 import type { Spec } from '../../spec.ts';
 import { printable } from '../../printable.ts';
-import { table } from '../ctl/ctl-table.ts';
+import { textTable } from '../ctl/text-table.ts';
 import type { RouteAnswer } from './route-answer.ts';
 import type { RulePlaces } from './rule-places.ts';
 
@@ -46,7 +46,7 @@ function passedText(passed: RouteAnswer['passed_over'], places: RulePlaces): str
   });
   const more = passed.length - rows.length;
   const rest = more > 0 ? `and ${more} more, which --json shows\n` : '';
-  return `\npassed over:\n${table(['RULE', 'LINE', 'OUTBOUND', 'WHY NOT'], rows)}${rest}`;
+  return `\npassed over:\n${textTable(['RULE', 'LINE', 'OUTBOUND', 'WHY NOT'], rows)}${rest}`;
 }
 
 function outboundText(spec: Spec, outbound: RouteAnswer['outbound']): string {

@@ -1,7 +1,7 @@
 import type { RouteView } from '../../config/route-view.ts';
 import type { ReloadReport } from '../../supervisor/reload-report.ts';
 import { printable } from '../../printable.ts';
-import { age, bytes, table } from './ctl-table.ts';
+import { age, bytes, textTable } from './text-table.ts';
 
 /*
  * Responses of the API as tables. Their shapes are those of docs/openapi.yaml and are not checked; their
@@ -47,7 +47,7 @@ export interface TrafficJson {
 export function routesTable({ default: main, groups, targets }: RouteView): string {
   const inheritText = (inherit: RouteView['groups'][number]['inherit']): string =>
     typeof inherit === 'string' ? inherit : `group ${inherit.group}`;
-  const routes = table(
+  const routes = textTable(
     ['ROUTE', 'TARGET', 'PICK', 'INHERITS'],
     [
       ...groups.map(({ name, target, pick, inherit }) => [
@@ -59,7 +59,7 @@ export function routesTable({ default: main, groups, targets }: RouteView): stri
       ['default', main.target, main.pick, null],
     ],
   );
-  return `${routes}\n${table(
+  return `${routes}\n${textTable(
     ['CAN BE PICKED', 'KIND'],
     targets.map(({ name, kind }) => [name, kind]),
   )}`;
@@ -71,7 +71,7 @@ export function reportTable(report: ReloadReport): string {
   const rows = Object.entries(lists)
     .filter(([, items]) => items.length > 0)
     .map(([name, items]) => [name, items.join(', ')]);
-  return `${status}\n${rows.length > 0 ? table(['', ''], rows).split('\n').slice(1).join('\n') : ''}`;
+  return `${status}\n${rows.length > 0 ? textTable(['', ''], rows).split('\n').slice(1).join('\n') : ''}`;
 }
 
 const endpoint = (host: string, port: number): string =>
@@ -82,7 +82,7 @@ const outboundText = (tag: string): string => (tag === '' ? 'dns' : tag);
 
 /** @param now Unix milliseconds. */
 export const flowsTable = (flows: readonly FlowJson[], now: number): string =>
-  table(
+  textTable(
     [
       'ID',
       'AGE',
@@ -115,7 +115,7 @@ export const flowsTable = (flows: readonly FlowJson[], now: number): string =>
 
 /** @param now Unix milliseconds. */
 export const sessionsTable = (sessions: readonly SessionJson[], now: number): string =>
-  table(
+  textTable(
     ['ID', 'AGE', 'INBOUND', 'USER', 'SOURCE', 'UP', 'DOWN'],
     sessions.map((session) => [
       session.id,

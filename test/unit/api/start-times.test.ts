@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { StartTimes } from '../../../../src/api/http/start-times.ts';
-import type { Clock } from '../../../../src/net/time/clock.ts';
+import { StartTimes } from '../../../src/api/start-times.ts';
+import type { Clock } from '../../../src/net/time/clock.ts';
 
 /** A clock as the system's: whole milliseconds on the wall, fractions on the monotonic side. */
 const ticking = (step: number) => {

@@ -1,4 +1,4 @@
-import { WeirError } from '../errors.ts';
+import { WeirError } from '../../errors.ts';
 
 /** JSON that is malformed; the message ends with the place. */
 export class JsonSyntaxError extends WeirError {

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { JsonScanner, JsonSyntaxError } from './json-scanner.ts';
-import { BadRequest } from './http/rejections.ts';
+import { BadRequest } from '../http/rejections.ts';
 
 const KEY = 'target';
 

@@ -9,7 +9,7 @@ export type Completed =
   /** Nothing that the shell could know. */
   | { readonly kind: 'other' };
 
-export interface PlaceOption {
+export interface PositionOption {
   /** `--config`, and `-c` where there is one. */
   readonly forms: readonly string[];
   readonly name: string;
@@ -19,42 +19,47 @@ export interface PlaceOption {
   readonly summary: string;
 }
 
-/** A place in a command line: behind the words of a command, or behind none. */
-export interface Place {
+/** A position in a command line: after the words of a command, or before any. */
+export interface CommandPosition {
   /** The words of its command joined by a dot; empty for none. */
   readonly name: string;
   readonly commands: readonly { readonly name: string; readonly summary: string }[];
-  readonly options: readonly PlaceOption[];
+  readonly options: readonly PositionOption[];
   readonly operand: Completed;
 }
 
-/** All places of a command line. Behind no command the options are those of the default one, `commands[0]`. */
-export function placesOf(commands: readonly CommandSpec[]): Place[] {
+/** All positions of a command line. Before any command the options are those of the default one, `commands[0]`. */
+export function positionsOf(commands: readonly CommandSpec[]): CommandPosition[] {
   const [first] = commands;
-  const top = placeOf('', first?.options ?? {}, '', commands);
-  return [top, ...commands.flatMap(placesOfCommand)];
+  const top = positionOf('', first?.options ?? {}, '', commands);
+  return [top, ...commands.flatMap(positionsOfCommand)];
 }
 
-function placesOfCommand({ name, options, operands, commands = [] }: CommandSpec): Place[] {
+function positionsOfCommand({
+  name,
+  options,
+  operands,
+  commands = [],
+}: CommandSpec): CommandPosition[] {
   const below = commands.map((command) =>
-    placeOf(`${name}.${command.name}`, { ...options, ...command.options }, command.operands, []),
+    positionOf(`${name}.${command.name}`, { ...options, ...command.options }, command.operands, []),
   );
-  return [placeOf(name, options, commands.length > 0 ? '' : operands, commands), ...below];
+  return [positionOf(name, options, commands.length > 0 ? '' : operands, commands), ...below];
 }
 
-const placeOf = (
+const positionOf = (
   name: string,
   options: OptionTable,
   operands: string,
   commands: readonly Pick<CommandSpec, 'name' | 'summary'>[],
-): Place => ({
+): CommandPosition => ({
   name,
   commands: commands.map((command) => ({ name: command.name, summary: oneLine(command.summary) })),
   options: Object.entries(options).map(optionOf),
   operand: completedBy(operands),
 });
 
-const optionOf = ([name, option]: [string, OptionSpec]): PlaceOption => ({
+const optionOf = ([name, option]: [string, OptionSpec]): PositionOption => ({
   forms: option.short === undefined ? [`--${name}`] : [`--${name}`, `-${option.short}`],
   name,
   short: option.short,

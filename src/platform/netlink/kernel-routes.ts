@@ -2,7 +2,7 @@ import { isIPv4Endpoint, type IpEndpoint } from '../../ip/ip-endpoint.ts';
 import { MOST_ROUTES } from './limits.ts';
 
 /** A route of the system. */
-export interface Route {
+export interface KernelRoute {
   readonly family: 4 | 6;
   /** The number of the routing table that it is in. */
   readonly table: number;
@@ -21,16 +21,16 @@ export interface Route {
 }
 
 /** What a table says of a destination. */
-export type Found =
+export type RouteLookup =
   | { readonly kind: 'device'; readonly device: number; readonly prefix: number }
   | { readonly kind: 'local' | 'refused' | 'none' };
 
-const NONE: Found = { kind: 'none' };
-const LOCAL: Found = { kind: 'local' };
-const REFUSED: Found = { kind: 'refused' };
+const NONE: RouteLookup = { kind: 'none' };
+const LOCAL: RouteLookup = { kind: 'local' };
+const REFUSED: RouteLookup = { kind: 'refused' };
 
 interface Kept {
-  readonly route: Route;
+  readonly route: KernelRoute;
   /** The list or notification that it was last part of. */
   generation: number;
 }
@@ -39,14 +39,14 @@ interface Kept {
 class PrefixTable {
   /** In use, the longest first. */
   lengths: readonly number[] = [];
-  readonly byLength = new Map<number, Map<string, Route[]>>();
+  readonly byLength = new Map<number, Map<string, KernelRoute[]>>();
 }
 
 /**
  * The routes of the system as a search structure: the longest prefix is found with one look-up for each
  * length in use, whatever the number of interfaces and routes. Nothing here calls the kernel.
  */
-export class RouteTable {
+export class KernelRoutes {
   readonly #tables = new Map<string, PrefixTable>();
   readonly #kept = new Map<string, Kept>();
   readonly #byDevice = new Map<number, Set<string>>();
@@ -94,7 +94,7 @@ export class RouteTable {
    * @param replaces whether it takes the place of the routes to the same network with its metric.
    * @returns whether anything has changed.
    */
-  add(route: Route, replaces = false): boolean {
+  add(route: KernelRoute, replaces = false): boolean {
     const id = idOf(route);
     const known = this.#kept.get(id);
     if (known) {
@@ -121,7 +121,7 @@ export class RouteTable {
   }
 
   /** @returns whether the route was there. */
-  delete(route: Route): boolean {
+  delete(route: KernelRoute): boolean {
     const id = idOf(route);
     const known = this.#kept.get(id);
     if (!known) return false;
@@ -168,7 +168,7 @@ export class RouteTable {
     destination: IpEndpoint,
     mayUse: (device: number) => boolean,
     leastPrefix = 0,
-  ): Found {
+  ): RouteLookup {
     const isIPv4 = isIPv4Endpoint(destination);
     const routes = this.#tables.get(tableKey(isIPv4 ? 4 : 6, table));
     if (!routes) return NONE;
@@ -192,20 +192,20 @@ export class RouteTable {
     table,
     network,
     prefix,
-  }: Pick<Route, 'family' | 'table' | 'network' | 'prefix'>): readonly Route[] {
+  }: Pick<KernelRoute, 'family' | 'table' | 'network' | 'prefix'>): readonly KernelRoute[] {
     const key = networkKey(network, prefix, family === 4);
     // A copy: routes are removed while it is read.
     return [...(this.#tables.get(tableKey(family, table))?.byLength.get(prefix)?.get(key) ?? [])];
   }
 
-  #insert(route: Route): void {
+  #insert(route: KernelRoute): void {
     const { family, table, network, prefix, metric } = route;
     const key = tableKey(family, table);
     let routes = this.#tables.get(key);
     if (!routes) this.#tables.set(key, (routes = new PrefixTable()));
     let ofLength = routes.byLength.get(prefix);
     if (!ofLength) {
-      routes.byLength.set(prefix, (ofLength = new Map<string, Route[]>()));
+      routes.byLength.set(prefix, (ofLength = new Map<string, KernelRoute[]>()));
       routes.lengths = [...routes.byLength.keys()].sort((one, other) => other - one);
     }
     const to = networkKey(network, prefix, family === 4);
@@ -218,7 +218,7 @@ export class RouteTable {
     known.splice(before < 0 ? known.length : before, 0, route);
   }
 
-  #remove(id: string, route: Route): void {
+  #remove(id: string, route: KernelRoute): void {
     this.#kept.delete(id);
     for (const device of route.devices) {
       const ids = this.#byDevice.get(device);
@@ -260,7 +260,7 @@ function masked(word: number, bits: number): number {
   return bits >= 32 ? word : word & (-1 << (32 - bits));
 }
 
-const idOf = (route: Route): string => {
+const idOf = (route: KernelRoute): string => {
   const { family, table, network, prefix, metric, kind, devices, gateway } = route;
   const key = networkKey(network, prefix, family === 4);
   return `${family} ${table} ${prefix} ${key} ${metric} ${kind} ${devices.join()} ${gateway}`;

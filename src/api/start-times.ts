@@ -1,4 +1,4 @@
-import type { Clock } from '../../net/time/clock.ts';
+import type { Clock } from '../net/time/clock.ts';
 
 /** About as many readings as fit into the one millisecond that the wall clock stands still. */
 const FIRST_READINGS = 10_000;

@@ -9,7 +9,7 @@ export interface RequestTarget {
 
 const ABSOLUTE = /^[a-z][a-z0-9+.-]*:\/\/(?<authority>[^/?#]*)/i;
 
-export function parseTarget(target: string): RequestTarget {
+export function splitRequestTarget(target: string): RequestTarget {
   const match = ABSOLUTE.exec(target);
   const authority = match?.groups?.['authority'];
   const [local = ''] = target.slice(match?.[0].length ?? 0).split('#', 1);
@@ -42,7 +42,7 @@ const PARAMETER = /\{\w+\}$/;
  * Finds routes. Paths are compared as they are sent: nothing is decoded, folded or shortened. A path
  * that is written out wins over one with a parameter, whatever the method.
  */
-export class RequestRouter<Route extends RouteKey> {
+export class ApiRouter<Route extends RouteKey> {
   readonly #literal = new Map<string, Methods<Route>>();
   /** By the path before the parameter. */
   readonly #open = new Map<string, Methods<Route>>();

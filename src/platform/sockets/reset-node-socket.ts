@@ -1,9 +1,8 @@
 import type { Socket } from 'node:net';
 import { openSelf } from '../native.ts';
+import { SOL_SOCKET, SO_LINGER } from './linux.ts';
 
-/** Numbers and the layout of `struct linger { int on; int seconds; }` of Linux (socket(7)). */
-const SOL_SOCKET = 1;
-const SO_LINGER = 13;
+/** `struct linger { int on; int seconds; }` of Linux (socket(7)). */
 const AT_ONCE = new Uint8Array(new Int32Array([1, 0]).buffer);
 
 type SetSocketOption = (
@@ -23,7 +22,7 @@ let setSocketOption: SetSocketOption | false | undefined;
  *
  * @returns false where the option could not be set: closing then is an ordinary one.
  */
-export function resetOnClose(socket: Socket): boolean {
+export function resetNodeSocketOnClose(socket: Socket): boolean {
   setSocketOption ??= bind();
   const fd = setSocketOption === false ? undefined : descriptorOf(socket);
   if (setSocketOption === false || fd === undefined) return false;

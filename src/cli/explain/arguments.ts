@@ -9,7 +9,7 @@ import {
   type OptionTable,
 } from '../command.ts';
 import { optionLines } from '../help.ts';
-import { CONFIG_OPTION } from '../run/run-arguments.ts';
+import { CONFIG_OPTION } from '../run/arguments.ts';
 
 const OPTIONS = {
   ...CONFIG_OPTION,

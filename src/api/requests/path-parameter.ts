@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import { BadPath } from './http/rejections.ts';
-import { parseU64 } from './u64.ts';
+import { BadPath } from '../http/rejections.ts';
+import { parseU64 } from '../u64.ts';
 
 const ESCAPE = /%([0-9a-f]{2})/gi;
 

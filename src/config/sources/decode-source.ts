@@ -1,0 +1,33 @@
+import { isUtf8 } from 'node:buffer';
+import { documentError } from './document-error.ts';
+import { SourceText } from './source-text.ts';
+
+const BYTE_ORDER_MARK = '\u{FEFF}';
+
+/**
+ * The text of a configuration file, without the byte order mark that some editors write.
+ * @throws {ConfigError} at the first byte that is not UTF-8.
+ */
+export function decodeSource(bytes: Uint8Array, file: string | undefined): SourceText {
+  const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
+  const bom = text.startsWith(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.length : 0;
+  const source = new SourceText(text.slice(bom), file);
+  if (isUtf8(bytes)) return source;
+  const start = firstReplaced(text, bytes) - bom;
+  throw documentError(source, 'invalid UTF-8', { start, end: start + 1 });
+}
+
+/** The offset of the first character of `text` that replaces invalid UTF-8. */
+function firstReplaced(text: string, bytes: Uint8Array): number {
+  const encoded = Buffer.from(text);
+  let wrong = 0;
+  while (encoded[wrong] === bytes[wrong]) wrong++;
+  let offset = 0;
+  let length = 0;
+  for (const character of text) {
+    length += Buffer.byteLength(character);
+    if (length > wrong) break;
+    offset += character.length;
+  }
+  return offset;
+}

@@ -1,0 +1,48 @@
+import { replaceUnprintable } from '../../printable.ts';
+import type { Span } from '../../schema/node.ts';
+import { ConfigError, type ConfigErrorOptions } from '../errors.ts';
+import { shownLine } from '../shown-line.ts';
+import { characters, type SourceText } from './source-text.ts';
+
+/**
+ * An error of the document itself, in the format of Rust's toml crate: the line with its values masked,
+ * and marks below the place.
+ */
+export function documentError(
+  source: SourceText,
+  message: string,
+  span: Span,
+  options?: ConfigErrorOptions,
+): ConfigError {
+  const { text } = source;
+  const location = source.locate(span.start);
+  const { line, column } = location;
+  const lineStart = text.lastIndexOf('\n', span.start - 1) + 1;
+  const lineEnd = endOfLine(text, span.start);
+  const shown = shownLine(text, lineStart, lineEnd);
+  const marked = text.slice(span.start, Math.min(span.end, lineEnd));
+  const gutter = ' '.repeat(String(line).length);
+  // Tabs are kept, so that the marks are aligned with the line above.
+  const indent = text.slice(lineStart, span.start).replaceAll(/[^\t]/gu, ' ');
+  const marks = '^'.repeat(Math.max(1, characters(marked)));
+  const report = [
+    `TOML parse error at line ${line}, column ${column}`,
+    `${gutter} |`,
+    `${line} | ${visible(shown)}`,
+    `${gutter} | ${indent}${marks}`,
+    message,
+  ].join('\n');
+  return new ConfigError('invalid', report, { location, ...options });
+}
+
+function endOfLine(text: string, offset: number): number {
+  const newline = text.indexOf('\n', offset);
+  const end = newline < 0 ? text.length : newline;
+  return end > offset && text[end - 1] === '\r' ? end - 1 : end;
+}
+
+/** One character for each unprintable one, so that the marks below stay aligned. */
+const visible = (text: string): string =>
+  replaceUnprintable(text, (codePoint) => (codePoint === TAB ? '\t' : '\u{FFFD}'));
+
+const TAB = 9;

@@ -1,0 +1,37 @@
+import type { Protocol } from '../../protocols/protocol.ts';
+import { findProtocol } from '../../protocols/registry.ts';
+import type { Located } from '../../schema/decoder.ts';
+import { DecodeError, PlainDecodeError } from '../../schema/errors.ts';
+import { Finding, SettingsFinding } from '../findings.ts';
+import { protocolHint } from '../word-hints.ts';
+
+/**
+ * The client or server side of the protocol that a table names, with its canonical name.
+ * @throws {Finding} when there is no such protocol, or it lacks that side.
+ */
+export function protocolSide<Side extends 'inbound' | 'outbound'>(
+  { value: written, span }: Located<string>,
+  side: Side,
+): { readonly name: string; readonly side: NonNullable<Protocol[Side]> } {
+  const protocol = findProtocol(written);
+  const found = protocol?.[side];
+  if (protocol && found) return { name: protocol.name, side: found };
+  throw new Finding('unknown protocol', span, { hint: protocolHint(written, side) });
+}
+
+/** Runs a protocol's decoder; its errors are reported without a line, as `settings` errors are. */
+export function lowerSettings<T>(subject: string, decode: () => T): T {
+  try {
+    return decode();
+  } catch (error) {
+    if (error instanceof Finding) {
+      // A file of the settings.
+      const { kind, message, span } = error;
+      throw new SettingsFinding(`${subject}: ${message}`, span, { kind, cause: error });
+    }
+    if (!(error instanceof DecodeError)) throw error;
+    const what = error instanceof PlainDecodeError ? '' : 'invalid settings: ';
+    const message = `${subject}: ${what}${error.message}`;
+    throw new SettingsFinding(message, error.span, { cause: error });
+  }
+}

@@ -1,0 +1,25 @@
+import type { GeoData } from '../../engine/geo/geo-data.ts';
+import type { Spec } from '../../spec.ts';
+import type { ApiOptions } from '../api.ts';
+import type { Places } from '../places.ts';
+import type { ConfigFile } from '../sources/config-file.ts';
+import type { SubscribeFile } from '../sources/subscribe-file.ts';
+
+/** A valid configuration, and the documents that it was lowered from. */
+export interface Examined {
+  /** The configuration file alone. */
+  readonly own: ConfigFile;
+  readonly subscribe: SubscribeFile | undefined;
+  /** Both files together. */
+  readonly merged: ConfigFile;
+  readonly spec: Spec;
+  readonly geo: GeoData;
+  readonly api: ApiOptions | undefined;
+  /** Whether routes can be switched while it runs: each outbound and balancer is a choice then. */
+  readonly canPick: boolean;
+  readonly places: Places;
+  /** The files that it names and that every user may read. */
+  readonly publicFiles: ReadonlySet<string>;
+  /** Unix milliseconds. */
+  readonly now: number;
+}

@@ -1,0 +1,75 @@
+import { AEAD_SHAPES, TAG_LENGTH } from './aead-contract.ts';
+import { pattern } from './aead-self-test.ts';
+import {
+  MASK_BATCH,
+  MASK_LENGTH,
+  type PacketCipherBackend,
+  type PacketCipherName,
+} from './packet-cipher-contract.ts';
+
+const NAMES: readonly PacketCipherName[] = ['aes-128-gcm', 'aes-256-gcm', 'chacha20-poly1305'];
+
+/** Around the block lengths of the ciphers, and a full packet. */
+const LENGTHS = [0, 1, 16, 63, 64, 65, 1_337];
+
+/**
+ * Whether `candidate` agrees with `truth`: packets, rejection of changed ones, masks. Takes about a
+ * millisecond. False for anything unexpected, including an exception.
+ */
+export function packetCiphersAgree(
+  candidate: PacketCipherBackend,
+  truth: PacketCipherBackend,
+): boolean {
+  try {
+    return NAMES.every(
+      (name) => sealAlike(name, candidate, truth) && maskAlike(name, candidate, truth),
+    );
+  } catch {
+    return false;
+  }
+}
+
+function sealAlike(
+  name: PacketCipherName,
+  candidate: PacketCipherBackend,
+  truth: PacketCipherBackend,
+): boolean {
+  const key = pattern(AEAD_SHAPES[name].keyLength, 1);
+  using sealing = candidate.sealing(name, key);
+  using opening = candidate.opening(name, key);
+  using reference = truth.sealing(name, key);
+  return LENGTHS.every((length, round) => {
+    for (const { nonce } of [sealing, opening, reference]) nonce.set(pattern(12, round));
+    const middle = 5 + round;
+    const end = middle + length;
+    const plain = pattern(end + TAG_LENGTH + 3, round);
+    const expected = Uint8Array.from(plain);
+    const packet = Uint8Array.from(plain);
+    reference.seal(expected, 3, middle, end);
+    sealing.seal(packet, 3, middle, end);
+    if (Buffer.compare(packet, expected) !== 0) return false;
+    const forged = Uint8Array.from(packet);
+    forged[3 + round] = (forged[3 + round] ?? 0) ^ 0x40;
+    if (opening.open(forged, 3, middle, end + TAG_LENGTH)) return false;
+    if (!opening.open(packet, 3, middle, end + TAG_LENGTH)) return false;
+    return Buffer.compare(packet.subarray(0, end), plain.subarray(0, end)) === 0;
+  });
+}
+
+function maskAlike(
+  name: PacketCipherName,
+  candidate: PacketCipherBackend,
+  truth: PacketCipherBackend,
+): boolean {
+  const key = pattern(AEAD_SHAPES[name].keyLength, 2);
+  using masks = candidate.headerMasks(name, key);
+  using reference = truth.headerMasks(name, key);
+  return [1, 3, MASK_BATCH].every((count) => {
+    const used = count * MASK_LENGTH;
+    masks.samples.set(pattern(used, count));
+    reference.samples.set(pattern(used, count));
+    masks.compute(count);
+    reference.compute(count);
+    return Buffer.compare(masks.masks.subarray(0, used), reference.masks.subarray(0, used)) === 0;
+  });
+}

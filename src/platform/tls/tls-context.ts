@@ -1,0 +1,55 @@
+import { NativeError } from '../native.ts';
+import type { Address } from '../quic-tls/quic-tls-functions.ts';
+import type { QuicTlsLibrary } from '../quic-tls/quic-tls-library.ts';
+import type { TrustStore } from '../quic-tls/quic-tls-trust.ts';
+import { encodeProtocols } from './alpn.ts';
+
+/* What every `SSL_CTX` needs, for streams and for QUIC. Commands and values are of openssl/ssl.h. */
+
+const SET_SESSION_CACHE_MODE = 44;
+const SET_MIN_PROTOCOL = 123;
+const CACHE_OFF = 0;
+const VERIFY_NONE = 0;
+const VERIFY_PEER = 1;
+
+/**
+ * A new `SSL_CTX`, whose owner frees it. Sessions are not cached in it.
+ * @param lowestVersion of TLS, as on the wire: `0x0303` is TLS 1.2.
+ * @throws {NativeError}
+ */
+export function newTlsContext(library: QuicTlsLibrary, lowestVersion: number): Address {
+  const { functions } = library;
+  functions.ERR_clear_error();
+  const context = functions.SSL_CTX_new(functions.TLS_method());
+  if (context === 0) throw tlsFailure(library, 'no context');
+  functions.SSL_CTX_ctrl(context, SET_MIN_PROTOCOL, lowestVersion, 0);
+  functions.SSL_CTX_ctrl(context, SET_SESSION_CACHE_MODE, CACHE_OFF, 0);
+  return context;
+}
+
+/** The protocols that a client offers (RFC 7301). @throws {NativeError} */
+export function offerProtocols(
+  library: QuicTlsLibrary,
+  context: Address,
+  protocols: readonly string[],
+): void {
+  const list = encodeProtocols(protocols);
+  if (library.functions.SSL_CTX_set_alpn_protos(context, list, list.length) !== 0) {
+    throw tlsFailure(library, 'no protocols to offer');
+  }
+}
+
+/** Whether and by what a client verifies the server; without `trust` it takes any certificate. */
+export function verifyBy(
+  library: QuicTlsLibrary,
+  context: Address,
+  trust: TrustStore | undefined,
+): void {
+  const { functions } = library;
+  if (trust) functions.SSL_CTX_set1_cert_store(context, trust.address);
+  functions.SSL_CTX_set_verify(context, trust ? VERIFY_PEER : VERIFY_NONE, 0);
+}
+
+/** A step of OpenSSL that failed, with its reason. */
+export const tlsFailure = (library: QuicTlsLibrary, what: string): NativeError =>
+  new NativeError(`TLS: ${what}: ${library.takeError() ?? 'OpenSSL failed'}`);
