@@ -5,7 +5,7 @@ import type { CryptoStreams } from '../packets/crypto-streams.ts';
 import type { HandshakeIds } from './handshake-ids.ts';
 import type { ClientTls, SecretDirection, ServerTls, TlsHandshake, TlsLevel } from './tls-port.ts';
 import { FrameType } from '../wire/frame-types.ts';
-import type { Verdict } from '../wire/frame-visitor.ts';
+import type { FrameError } from '../wire/frame-visitor.ts';
 import {
   decodeTransportParameters,
   type TransportParameters,
@@ -77,7 +77,7 @@ export class Handshake implements Disposable {
   }
 
   /** Gives TLS what has arrived of a level, in order. */
-  advance(level: TlsLevel): Verdict {
+  advance(level: TlsLevel): FrameError {
     while (this.#error === undefined) {
       const bytes = this.#crypto.read(level);
       if (bytes === undefined) return undefined;

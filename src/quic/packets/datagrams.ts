@@ -5,7 +5,7 @@ import { Fifo } from '../../collections/fifo.ts';
 import { MAX_QUEUED_DATAGRAM_BYTES, MAX_QUEUED_DATAGRAMS } from '../streams/limits.ts';
 import { datagramHeaderSize, fittingSize, writeDatagramHeader } from '../wire/frame-writers.ts';
 import { FrameType } from '../wire/frame-types.ts';
-import type { Verdict } from '../wire/frame-visitor.ts';
+import type { FrameError } from '../wire/frame-visitor.ts';
 
 /** Where DATAGRAM frames are noted; a `CarriedLog` is one. */
 export type DatagramNotes = Pick<CarriedLog, 'isPacketFull' | 'datagram'>;
@@ -131,7 +131,7 @@ export class Datagrams {
   }
 
   /** A frame of the peer; its bytes are copied. Larger ones than announced are an error (§3). */
-  datagram(bytes: Uint8Array, at: number, size: number): Verdict {
+  datagram(bytes: Uint8Array, at: number, size: number): FrameError {
     // A frame without a length field is smaller; the difference is not worth a parameter.
     if (this.#maxFrameSize === 0 || size + 1 > this.#maxFrameSize) {
       return new QuicError(
