@@ -11,7 +11,7 @@ import type { TimeWait } from './lifecycle/time-wait.ts';
 import { SYN_ACK_RETRIES, SYN_RETRIES } from './limits.ts';
 import { NegotiatedOptions } from './options.ts';
 import { PendingReset } from './pending-reset.ts';
-import { AckSchedule } from './receive/ack-schedule.ts';
+import { DelayedAcks } from './receive/delayed-acks.ts';
 import { ReceiveBuffer } from './receive/receive-buffer.ts';
 import { Recovery } from './recovery/recovery.ts';
 import { SegmentArrives } from './segment-arrives/segment-arrives.ts';
@@ -67,7 +67,7 @@ export class TcpConnection {
   readonly #syn: SynRetransmission;
   readonly #probes: PeerProbes;
   readonly #deadlines = new Deadlines();
-  readonly #acks = new AckSchedule(this.#deadlines);
+  readonly #acks = new DelayedAcks(this.#deadlines);
   readonly #reset = new PendingReset();
   readonly #events = new EventFlags();
   readonly #arrives: SegmentArrives;

@@ -69,7 +69,7 @@ export const MAX_TIME_WAIT = 32_768;
  * Challenge ACKs of one connection within `CHALLENGE_INTERVAL` (RFC 5961 §7): the connection's own count,
  * so that it says nothing about others (CVE-2016-5696). Beyond, segments that would cause one are dropped.
  */
-export const MAX_CHALLENGES = 10;
+export const MAX_CHALLENGE_ACKS = 10;
 /** Milliseconds for which challenge ACKs are counted. */
 export const CHALLENGE_INTERVAL = 1000;
 /** Milliseconds between two ACKs of segments outside of the window, or of stray ones in TIME-WAIT. */

@@ -1,11 +1,11 @@
-import { CHALLENGE_INTERVAL, MAX_CHALLENGES, STRAY_ACK_INTERVAL } from '../limits.ts';
+import { CHALLENGE_INTERVAL, MAX_CHALLENGE_ACKS, STRAY_ACK_INTERVAL } from '../limits.ts';
 
 /**
  * How often segments that are not acceptable are answered with an ACK. Without a limit two ends that
  * disagree could keep each other busy for ever, and a forger learns from the count (RFC 5961 §7).
  */
 export class ChallengeLimit {
-  #left = MAX_CHALLENGES;
+  #left = MAX_CHALLENGE_ACKS;
   #since = -Infinity;
   #strayAt = -Infinity;
 
@@ -13,7 +13,7 @@ export class ChallengeLimit {
   take(now: number): boolean {
     if (now - this.#since >= CHALLENGE_INTERVAL) {
       this.#since = now;
-      this.#left = MAX_CHALLENGES;
+      this.#left = MAX_CHALLENGE_ACKS;
     }
     if (this.#left === 0) return false;
     this.#left--;

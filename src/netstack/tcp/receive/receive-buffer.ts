@@ -2,7 +2,7 @@ import { copyBytes } from '../../../collections/copy-bytes.ts';
 import { Fifo } from '../../../collections/fifo.ts';
 import { asSole } from '../../../net/links/spent-chunk.ts';
 import { OutOfOrder } from './out-of-order.ts';
-import { ReceiveWindow } from './receive-window.ts';
+import { AdvertisedWindow } from './advertised-window.ts';
 import {
   LEAST_BUFFER,
   LEAST_BLOCK,
@@ -33,7 +33,7 @@ export type Arrival =
  * the reader owns then, with many small segments in one chunk. Offset 0 is the byte behind the SYN.
  */
 export class ReceiveBuffer {
-  readonly window: ReceiveWindow;
+  readonly window: AdvertisedWindow;
   /** Set while there is something that came out of order. */
   #ahead: OutOfOrder | undefined;
   /** In order and complete, before what is in the present block. */
@@ -53,7 +53,7 @@ export class ReceiveBuffer {
   #duplicateEnd = 0;
 
   constructor(now: number, max = MAX_RECEIVE_WINDOW) {
-    this.window = new ReceiveWindow(now, max);
+    this.window = new AdvertisedWindow(now, max);
   }
 
   /** RCV.NXT, as far as data goes. */
@@ -122,7 +122,7 @@ export class ReceiveBuffer {
     return chunk;
   }
 
-  /** See `ReceiveWindow.announce`. */
+  /** See `AdvertisedWindow.announce`. */
   announce(mss: number, scale: number): number {
     return this.window.announce(this.#read, this.#received, mss, scale);
   }

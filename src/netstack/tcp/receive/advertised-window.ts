@@ -14,7 +14,7 @@ const MOST_DRIFT = 1 / 8;
  * its right edge never moves back. It grows when a reader that keeps up takes more than half of it in a
  * round trip: so a connection that is not read holds no more than the first window.
  */
-export class ReceiveWindow {
+export class AdvertisedWindow {
   #size = FIRST_RECEIVE_WINDOW;
   readonly #max: number;
   #edge: number;

@@ -6,7 +6,7 @@ import { MAX_ACK_DELAY, MAX_DUPLICATE_ACKS, MIN_MSS, QUICK_ACKS } from '../limit
  * segment, for what fills or leaves a gap, and for the first segments of a connection, whose sender is in
  * slow start; later for the rest.
  */
-export class AckSchedule {
+export class DelayedAcks {
   readonly #deadlines: Deadlines;
   /** Bytes of a full segment of the peer, as far as seen. */
   #fullSegment = MIN_MSS;
