@@ -35,7 +35,7 @@ export class ReceiveBuffer {
   #ahead: OutOfOrder | undefined;
   /** Chunks in order, before the data in the current block. */
   readonly #chunks = new Fifo<Uint8Array>();
-  /** Bytes of memory behind the chunks. */
+  /** Bytes of memory that the chunks keep alive. */
   #chunkMemory = 0;
   #block: Uint8Array | undefined;
   /** How much of the current block was taken by the reader, and how much is filled. */
