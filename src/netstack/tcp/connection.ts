@@ -12,7 +12,7 @@ import type { TimeWait } from './lifecycle/time-wait.ts';
 import { SYN_ACK_RETRIES, SYN_RETRIES } from './limits.ts';
 import { NegotiatedOptions } from './options.ts';
 import { PendingReset } from './pending-reset.ts';
-import { AckSchedule } from './receive/ack-schedule.ts';
+import { DelayedAcks } from './receive/delayed-acks.ts';
 import { ReceiveBuffer } from './receive/receive-buffer.ts';
 import { Recovery } from './recovery/recovery.ts';
 import { SegmentArrives } from './segment-arrives/segment-arrives.ts';
@@ -27,13 +27,13 @@ import { Transmitter } from './transmitter.ts';
 const ENOUGH_MEMORY: SharedMemory = { mayGrow: true, isShort: false };
 
 export interface TcpSettings {
-  /** Milliseconds of silence of the peer after which it is probed; 0 for never. */
+  /** Milliseconds without a segment of the peer until the first keep-alive probe; 0 for no probes. */
   readonly keepAlive: number;
-  /** Bytes that the receive window grows to at most. */
+  /** The largest receive window in bytes. */
   readonly receiveBuffer: number;
-  /** Whether segments are spread over the round trip: not towards a local device. */
+  /** Whether segments are spread over the round trip. Not useful towards a local device. */
   readonly isPaced: boolean;
-  /** Left out, there is enough. */
+  /** By default there is enough. */
   readonly memory?: SharedMemory | undefined;
 }
 
@@ -46,21 +46,21 @@ export interface TcpConnectionOptions {
   readonly timestampOffset: number;
   readonly path: TcpPath;
   readonly settings: TcpSettings;
-  /** The connection's own. */
+  /** Used by this connection only. */
   readonly control: SendControl;
   readonly trace: Trace | undefined;
   readonly now: number;
 }
 
 /**
- * A TCP connection (RFC 9293) as a function of segments and time, in milliseconds. Nothing that a peer
- * sends makes a method throw.
+ * A TCP connection (RFC 9293) as a function of segments and time, in milliseconds. No method throws, whatever
+ * the peer sends.
  *
- * After every call but the pure queries: `transmit` until it returns false or the output is full, events
- * until there are none, `transmit` again where handling them has called anything, then `nextTimeout`.
+ * After each call that is not a pure query: `transmit` until it returns false or the output is full,
+ * `nextEvent` until there is none, `transmit` again if an event handler made a call, then `nextTimeout`.
  *
- * An active connection sends its SYN with the first `transmit`. A passive one is in LISTEN until it is given
- * its SYN; the SYN-ACK leaves after `accept`, which may be called before.
+ * An active connection sends its SYN with the first `transmit`. A passive one is in LISTEN until its SYN
+ * arrives; the SYN-ACK is sent after `accept`, which may be called before.
  */
 export class TcpConnection {
   readonly #tcb: Tcb;
@@ -68,7 +68,7 @@ export class TcpConnection {
   readonly #syn: SynRetransmission;
   readonly #probes: PeerProbes;
   readonly #deadlines: Deadlines = new NamedDeadlines(TCP_DEADLINES);
-  readonly #acks = new AckSchedule(this.#deadlines);
+  readonly #acks = new DelayedAcks(this.#deadlines);
   readonly #reset = new PendingReset();
   readonly #events = new EventFlags();
   readonly #arrives: SegmentArrives;
@@ -110,22 +110,22 @@ export class TcpConnection {
     return this.#machine.state;
   }
 
-  /** Why it ended early. */
+  /** Why the connection ended early. */
   get failure(): TcpFailure | undefined {
     return this.#machine.failure;
   }
 
-  /** Set when it is in TIME-WAIT: to be kept in its place. */
+  /** Set in TIME-WAIT: replaces the connection. */
   get timeWait(): TimeWait | undefined {
     return this.#machine.timeWait;
   }
 
-  /** Bytes that were written and are not acknowledged yet. */
+  /** Bytes that were written and are not acknowledged. */
   get unacknowledged(): number {
     return this.#tcb.sendBuffer.size;
   }
 
-  /** When a segment of the peer came last, in milliseconds. */
+  /** When the last acceptable segment of the peer arrived, in milliseconds. */
   get heardAt(): number {
     return this.#probes.heardAt;
   }
@@ -137,26 +137,26 @@ export class TcpConnection {
 
   // ---- the stack's calls ----
 
-  /** @param segment reused by the caller: valid during the call only. */
+  /** SEGMENT ARRIVES (§3.10.7). @param segment reused by the caller, so valid during the call only. */
   segmentArrives(segment: TcpSegment, now: number): void {
     this.#arrives.arrives(segment, now);
   }
 
   /**
-   * Writes what may leave now: some `budget` bytes of payload and what belongs to them.
-   * @returns whether there is more: to be called again when the output has room and others had their turn.
+   * Writes the segments that may be sent now, up to about `budget` bytes of payload.
+   * @returns whether there are more: call again when the output has room and other connections had their turn.
    */
   transmit(now: number, out: SegmentOutput, budget: number): boolean {
     return this.#transmitter.transmit(now, out, budget);
   }
 
-  /** When `onTimeout` is to be called, and `transmit` after it; Infinity for not at all. */
+  /** When to call `onTimeout`, and `transmit` after it; Infinity for never. */
   nextTimeout(): number {
     if (this.#machine.state === 'CLOSED') return Infinity;
     return Math.min(this.#deadlines.next, this.#tcb.recovery.timeout);
   }
 
-  /** Does what is due; before `nextTimeout()` it does nothing. */
+  /** Handles the deadlines that have passed; before `nextTimeout()` it does nothing. */
   onTimeout(now: number): void {
     const deadlines = this.#deadlines;
     const machine = this.#machine;
@@ -176,15 +176,15 @@ export class TcpConnection {
   }
 
   /**
-   * The next event; `undefined` when there is none. 'closed' is held back until the RST that is due, or the
-   * last ACK in TIME-WAIT, was written.
+   * The next event; `undefined` if there is none. 'closed' is held back until the pending RST, or the last ACK
+   * in TIME-WAIT, was written.
    */
   nextEvent(): TcpEvent | undefined {
     const isAckDue = this.#machine.state === 'TIME-WAIT' && this.#acks.due > 0;
     return this.#events.next(!this.#reset.isDue && !isAckDue);
   }
 
-  /** Whether this sequence number is in flight: ICMP errors about others are ignored (RFC 5927 §4.1). */
+  /** Whether SND.UNA =< SEG.SEQ < SND.NXT: other ICMP errors are ignored (RFC 5927 §4.1). */
   isInFlight(sequence: number): boolean {
     const { sendSpace, recovery } = this.#tcb;
     const { state } = this.#machine;
@@ -196,7 +196,7 @@ export class TcpConnection {
     return offset >= sndUna && offset < sndNxt;
   }
 
-  /** The path takes packets of another size: a verified ICMP message says so, or the MTU has changed. */
+  /** The path MTU has changed, by a verified ICMP message or with the MTU of the device. */
   onPathMtu(segmentBytes: number, now: number): void {
     const { options, recovery } = this.#tcb;
     if (!options.setSegmentBytes(segmentBytes)) return;
@@ -208,8 +208,9 @@ export class TcpConnection {
   }
 
   /**
-   * ICMP reports that a packet with this sequence number cannot be delivered. That ends an attempt to
-   * connect; for others it may pass, and retransmission goes on (RFC 1122 §4.2.3.9, RFC 5927 §5.2).
+   * ICMP reports that a packet with this sequence number cannot be delivered. That ends an attempt to connect.
+   * For an established connection it may be transient, and retransmission goes on (RFC 1122 §4.2.3.9,
+   * RFC 5927 §5.2).
    */
   onUnreachable(sequence: number, now: number): void {
     const machine = this.#machine;
@@ -217,14 +218,14 @@ export class TcpConnection {
   }
 
   /**
-   * Whether the peer keeps its window closed and lives: it has responded to all probes of the window but
-   * the one that may be on its way. Such a reader rests, and may go on (RFC 9293 §3.8.6.1).
+   * Whether the peer keeps its window closed but answers: it has responded to all window probes except the one
+   * that may be in flight. It may do so indefinitely (RFC 9293 §3.8.6.1).
    */
   get isPeerResting(): boolean {
     return this.#tcb.recovery.isWindowBlocked && this.#probes.isAnswered;
   }
 
-  /** Whether something was sent that had no answer, and is sent again after ever longer waits. */
+  /** Whether something was sent without an answer, and is retransmitted with exponential backoff. */
   get isBackedOff(): boolean {
     const { state } = this.#machine;
     switch (state) {
@@ -248,9 +249,8 @@ export class TcpConnection {
   }
 
   /**
-   * The path delivers again after a time in which it did not: what had no answer is sent again with the next
-   * `transmit` instead of at the end of its wait, and the waits begin anew. For connections that are
-   * `isBackedOff`; others do nothing.
+   * The path delivers packets again after an outage: what had no answer is sent with the next `transmit`, and
+   * backoff starts again. Does nothing unless `isBackedOff`.
    */
   onPathRestored(now: number): void {
     if (!this.isBackedOff) return;
@@ -265,7 +265,7 @@ export class TcpConnection {
 
   // ---- the application's calls ----
 
-  /** Passive: the SYN-ACK leaves with the next `transmit`. */
+  /** Passive: the SYN-ACK is sent with the next `transmit`. */
   accept(): void {
     const syn = this.#syn;
     if (syn.isAccepted) return;
@@ -274,8 +274,8 @@ export class TcpConnection {
   }
 
   /**
-   * Passive, instead of `accept`: with a RST, or in silence. Then the client sends its SYN again, and that
-   * is a new request.
+   * Passive, instead of `accept`: answers with a RST, or not at all. In the latter case the client sends its SYN
+   * again, which is a new request.
    */
   refuse(how: 'reset' | 'silent', now: number): void {
     const machine = this.#machine;
@@ -285,10 +285,10 @@ export class TcpConnection {
   }
 
   /**
-   * Queues a chunk, which belongs to the connection from now on. After `closeWrite` and the end it is
+   * Queues a chunk, which the caller must not change afterwards. After `closeWrite`, and in CLOSED, it is
    * discarded.
-   * @param isOwned whether its memory comes with it: nothing else refers to it.
-   * @returns whether more may be written now; otherwise 'writable' follows.
+   * @param isOwned whether the caller gives up the memory: nothing else refers to it.
+   * @returns whether more may be written now; if not, 'writable' follows.
    */
   write(chunk: Uint8Array, isOwned = false): boolean {
     const { isFinQueued, sendBuffer } = this.#tcb;
@@ -296,25 +296,23 @@ export class TcpConnection {
     return sendBuffer.write(chunk, this.#memory.isShort, isOwned);
   }
 
-  /** Half-closes: a FIN follows what was written. Idempotent. */
+  /** Half-closes: a FIN follows the data that was written. Idempotent. */
   closeWrite(): void {
     this.#tcb.isFinQueued = true;
   }
 
-  /**
-   * The next chunk, which belongs to the caller; the window opens by it. `undefined`: none for now.
-   */
+  /** The next chunk, which the caller owns; `undefined` if there is none. Opens the receive window. */
   read(now: number): Uint8Array | undefined {
     return this.#tcb.receiveBuffer.take(now, this.#memory.mayGrow);
   }
 
-  /** Whether there is nothing to read any more: everything up to the peer's FIN was read. */
+  /** Whether everything up to the peer's FIN was read. */
   get isEnded(): boolean {
     const { isFinReceived, receiveBuffer } = this.#tcb;
     return isFinReceived && receiveBuffer.readable === 0;
   }
 
-  /** Ends it now (RFC 9293 §3.10.5): with a RST, if the peer knows of it. Idempotent. */
+  /** ABORT (RFC 9293 §3.10.5): sends a RST if the peer has a connection. Idempotent. */
   abort(now: number): void {
     const { recovery, sendBuffer, receiveBuffer } = this.#tcb;
     const machine = this.#machine;
@@ -331,7 +329,7 @@ export class TcpConnection {
         break;
       case 'CLOSING':
       case 'LAST-ACK':
-        // Data may still wait for its ACK: the peer must not take what it has for all of it.
+        // With data unacknowledged the peer must not take a clean end for the end of the stream.
         if (recovery.sndUna < sendBuffer.end) this.#resetPeer();
         break;
       case 'TIME-WAIT':

@@ -1,35 +1,35 @@
 /** Why a connection ended before both directions were closed. */
 export type TcpFailure =
-  /** A RST of the peer before the connection was established: it refuses, or takes back, the connection. */
+  /** A RST of the peer before the connection was established: it refuses the connection, or withdraws its SYN. */
   | 'refused'
-  /** A valid RST of the peer afterwards. */
+  /** A valid RST of the peer after that. */
   | 'reset'
-  /** The peer did not answer for as long as a handshake, data or keep-alive probes wait. */
+  /** The peer did not answer a handshake, data or keep-alive probes within their time limits. */
   | 'timeout'
   /** ICMP reported the destination unreachable while connecting. */
   | 'unreachable'
   /** This side ended it: `abort`, or `refuse`. */
   | 'aborted';
 
-/** What happened on a connection: reported once, however often it happened since the last time. */
+/** An event of a connection. Reported once, however often it was raised since the last report. */
 export type TcpEvent =
-  /** Passive: a SYN arrived, and `accept` or `refuse` is awaited. */
+  /** Passive: a SYN has arrived. `accept` or `refuse` must follow. */
   | 'requested'
   /** The handshake is complete. */
   | 'established'
   /** `read` returns something. */
   | 'readable'
-  /** The peer's FIN was reached: after the last chunk of `read` there is the end of stream. */
+  /** Everything up to the peer's FIN has arrived: the end of stream follows the last chunk of `read`. */
   | 'end'
-  /** `write` takes more, after it had returned false. */
+  /** `write` may be called again after it returned false. */
   | 'writable'
-  /** The peer has acknowledged everything, the FIN of this side included. */
+  /** The peer has acknowledged everything, including the FIN of this side. */
   | 'finished'
-  /** The connection has failed: `failure` has the reason. `closed` follows. */
+  /** The connection has failed: see `failure`. `closed` follows. */
   | 'failed'
   /**
-   * The last event: nothing leaves any more, but for a RST that `transmit` has yet to write. What was
-   * received may still be read. A connection in TIME-WAIT has left `timeWait`, to be kept in its place.
+   * The last event: nothing more is sent. Received data may still be read. A connection in TIME-WAIT is
+   * replaced by its `timeWait`.
    */
   | 'closed';
 
@@ -58,7 +58,7 @@ const BITS: Readonly<Record<TcpEvent, number>> = {
   closed: bitOf('closed'),
 };
 
-/** Events that happened and were not reported yet. */
+/** Events that were raised and not reported yet. */
 export class EventFlags {
   #bits = 0;
 
@@ -66,7 +66,7 @@ export class EventFlags {
     this.#bits |= BITS[event];
   }
 
-  /** @param withClosed false: 'closed' has to wait. */
+  /** @param withClosed false holds 'closed' back. */
   next(withClosed: boolean): TcpEvent | undefined {
     const bits = withClosed ? this.#bits : this.#bits & ~BITS.closed;
     if (bits === 0) return undefined;

@@ -6,8 +6,8 @@ import type { TcpPath } from './segment-output.ts';
 const TIMESTAMPS_BYTES = 12;
 
 /**
- * What the two SYNs have agreed on (RFC 9293 §3.7.1, RFC 7323, RFC 2018). The active side offers
- * everything, the passive side what the client has offered.
+ * The options negotiated by the two SYNs (RFC 9293 §3.7.1, RFC 7323, RFC 2018). An active connection offers
+ * all of them, a passive one those that the client has offered.
  */
 export class NegotiatedOptions {
   readonly #path: TcpPath;
@@ -16,7 +16,7 @@ export class NegotiatedOptions {
   timestamps = true;
   sack = true;
   isScaled = true;
-  /** The shift of windows that the peer sends; SYNs are never scaled. */
+  /** Snd.Wind.Shift (RFC 7323 §2.3), for the windows that the peer announces, except in a SYN. */
   sendScale = 0;
 
   constructor(path: TcpPath) {
@@ -24,36 +24,36 @@ export class NegotiatedOptions {
     this.#segmentBytes = path.segmentBytes;
   }
 
-  /** The shift of windows that this side sends. */
+  /** Rcv.Wind.Shift (RFC 7323 §2.3), for the windows that this side announces. */
   get receiveScale(): number {
     return this.isScaled ? OWN_WINDOW_SCALE : 0;
   }
 
-  /** Bytes of the largest segment that the peer may send: it knows this number. */
+  /** The MSS option of this side: payload bytes of the largest segment that the peer may send. */
   get announcedMss(): number {
     return Math.min(this.#path.announcedMss, MAX_UNSCALED_WINDOW);
   }
 
-  /** Bytes of payload of a full segment: Eff.snd.MSS of RFC 9293 §3.7.1. */
+  /** Eff.snd.MSS (RFC 9293 §3.7.1): payload bytes of a full segment. */
   get mss(): number {
     const most = Math.min(this.#peerMss, this.#segmentBytes);
     return Math.max(MIN_MSS, most - (this.timestamps ? TIMESTAMPS_BYTES : 0));
   }
 
-  /** Bytes of payload of the largest segment: several full ones with segmentation offload. */
+  /** Payload bytes of the largest segment: several full ones with segmentation offload. */
   get largest(): number {
     const { mss } = this;
     return Math.max(mss, this.#path.largestPayload - (this.#path.largestPayload % mss));
   }
 
-  /** The packets of the path have another size now. @returns whether it is another one. */
+  /** Sets the size of the path's packets. @returns whether it has changed. */
   setSegmentBytes(bytes: number): boolean {
     if (bytes === this.#segmentBytes) return false;
     this.#segmentBytes = bytes;
     return true;
   }
 
-  /** Takes the options of the peer's SYN or SYN-ACK. */
+  /** Reads the options of the peer's SYN or SYN-ACK. */
   onSyn(segment: TcpSegment): void {
     this.#peerMss = segment.mss === 0 ? DEFAULT_MSS : segment.mss;
     this.timestamps = segment.hasTimestamps;
@@ -62,7 +62,7 @@ export class NegotiatedOptions {
     this.sendScale = Math.max(0, segment.windowScale);
   }
 
-  /** Writes what this side's SYN offers, and its SYN-ACK accepts. */
+  /** Writes the options of this side's SYN or SYN-ACK. */
   writeSyn(segment: TcpSegment): void {
     segment.mss = this.announcedMss;
     segment.windowScale = this.isScaled ? OWN_WINDOW_SCALE : -1;

@@ -12,13 +12,13 @@ interface Chunk {
   /** Its offset in the stream. */
   readonly start: number;
   readonly bytes: Uint8Array;
-  /** Whether nothing else refers to the memory: it is freed as soon as it is acknowledged. */
+  /** Whether nothing else refers to the memory, which is then freed on acknowledgement. */
   readonly isOwned: boolean;
 }
 
 /**
- * What the application has written and the peer has not acknowledged: chunks as they were given, by
- * stream offset. Its limit follows the congestion window, within bounds.
+ * Data that the application has written and the peer has not acknowledged: the chunks as they were written,
+ * by stream offset. Its limit grows with the congestion window, up to `MAX_SEND_BUFFER`.
  */
 export class SendBuffer {
   readonly #chunks = new Fifo<Chunk>();
@@ -26,10 +26,10 @@ export class SendBuffer {
   #end = 0;
   #limit = FIRST_SEND_BUFFER;
   #writerWaits = false;
-  /** Index of the chunk that was copied from last: the next copy usually goes on there. */
+  /** Index of the last chunk copied from, where the next copy usually starts. */
   #hint = 0;
 
-  /** The end of what was written. */
+  /** The offset after the last byte written. */
   get end(): number {
     return this.#end;
   }
@@ -39,7 +39,7 @@ export class SendBuffer {
     return this.#end - this.#acknowledged;
   }
 
-  /** The same with what the chunks cost beside their bytes. */
+  /** `size` plus the overhead of the chunks. */
   get charge(): number {
     return this.size + this.#chunks.size * CHUNK_OVERHEAD;
   }
@@ -49,9 +49,9 @@ export class SendBuffer {
   }
 
   /**
-   * Takes a chunk, which must not be changed from now on. Returns whether more may be written now.
-   * @param isShort whether there is memory for `LEAST_BUFFER` alone.
-   * @param isOwned whether its memory comes with it, as with `OWNED` of a `ByteLink`.
+   * Appends a chunk, which the caller must not change afterwards. Returns whether more may be written now.
+   * @param isShort see `SharedMemory`: the limit is then `LEAST_BUFFER`.
+   * @param isOwned whether the caller gives up the memory, as with `OWNED` of a `ByteLink`.
    */
   write(chunk: Uint8Array, isShort = false, isOwned = false): boolean {
     if (chunk.length > 0) {
@@ -63,7 +63,7 @@ export class SendBuffer {
   }
 
   /**
-   * Whether a writer that was asked to wait may write again: with half of the limit free. Says so once.
+   * Whether a writer for which `write` returned false may write again: half of the limit is free. True once.
    * @param isShort see `write`.
    */
   takeWritable(isShort = false): boolean {
@@ -72,12 +72,12 @@ export class SendBuffer {
     return true;
   }
 
-  /** The congestion window is so large; the limit never shrinks. */
+  /** Raises the limit to twice the congestion window; it never shrinks. */
   follow(window: number): void {
     this.#limit = Math.max(this.#limit, Math.min(2 * window, MAX_SEND_BUFFER));
   }
 
-  /** Copies bytes that were written and are not acknowledged. */
+  /** Copies bytes that are not acknowledged. */
   copy(offset: number, length: number, into: Uint8Array, at: number): void {
     let index = this.#find(offset);
     for (let done = 0; done < length; index++) {
@@ -90,7 +90,7 @@ export class SendBuffer {
     }
   }
 
-  /** Forgets what lies below an offset. */
+  /** Releases the chunks below an offset. */
   acknowledge(upTo: number): void {
     this.#acknowledged = Math.min(Math.max(upTo, this.#acknowledged), this.#end);
     let chunk = this.#chunks.peek();
@@ -102,7 +102,7 @@ export class SendBuffer {
     }
   }
 
-  /** Forgets everything: the connection was reset. */
+  /** Releases everything: the connection has failed. */
   clear(): void {
     this.acknowledge(this.#end);
     this.#hint = 0;
@@ -113,7 +113,7 @@ export class SendBuffer {
     return isShort ? LEAST_BUFFER : this.#limit;
   }
 
-  /** The index of the chunk with this offset: at the hint, behind it, or by search. */
+  /** The index of the chunk with this offset: at the hint, after it, or by binary search. */
   #find(offset: number): number {
     const chunks = this.#chunks;
     for (let index = this.#hint; index < Math.min(this.#hint + 2, chunks.size); index++) {

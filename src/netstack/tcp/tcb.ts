@@ -29,7 +29,7 @@ export class Tcb {
   /** SND.WL1 and SND.WL2: SEG.SEQ and SEG.ACK of the last window update. */
   sndWl1 = -1;
   sndWl2 = -1;
-  /** The application has called CLOSE: the FIN follows the data in the send buffer. */
+  /** CLOSE was called (§3.10.4): the FIN follows the data in the send buffer. */
   isFinQueued = false;
 
   /** Sequence numbers of the peer, from IRS; not valid before its SYN. */

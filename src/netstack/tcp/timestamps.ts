@@ -1,16 +1,16 @@
 import { TIMESTAMP_LIFETIME } from './limits.ts';
 import { distance } from './sequence.ts';
 
-/** What is sent as TSval: the clock in milliseconds, from a start of each connection's own. */
+/** TSval: the clock in milliseconds plus the connection's random offset (RFC 7323 §5.4). */
 export const timestampAt = (now: number, offset: number): number =>
   (Math.floor(now) + offset) >>> 0;
 
 /** The timestamps of one connection (RFC 7323 §3 to §5). */
 export class Timestamps {
   readonly offset: number;
-  /** Whether both SYNs had the option. */
+  /** Snd.TS.OK: whether both SYNs had the option. */
   enabled = false;
-  /** TS.Recent: what is echoed. */
+  /** TS.Recent, which is echoed, and when it was set. */
   recent = 0;
   recentAt = -Infinity;
 
@@ -18,23 +18,23 @@ export class Timestamps {
     this.offset = offset >>> 0;
   }
 
-  /** TSval. */
+  /** TSval of a segment sent now. */
   at(now: number): number {
     return timestampAt(now, this.offset);
   }
 
-  /** When the segment was sent whose timestamp is echoed; -1 for one that was never sent. */
+  /** When the segment with this TSval was sent; -1 for a value that was never sent. */
   sentAt(echo: number, now: number): number {
     const age = distance(echo, this.at(now));
     return age < 0 ? -1 : Math.floor(now) - age;
   }
 
-  /** Whether a segment is an old duplicate (PAWS, §5.3 R1). */
+  /** PAWS (§5.3 R1): whether a segment is an old duplicate. */
   isOld(timestamp: number, now: number): boolean {
     return distance(this.recent, timestamp) < 0 && now - this.recentAt < TIMESTAMP_LIFETIME;
   }
 
-  /** A segment that covers the last acknowledged byte, or lies before it, has this timestamp (§4.3). */
+  /** Sets TS.Recent from a segment with SEG.SEQ <= Last.ACK.sent (§4.3). */
   update(timestamp: number, now: number): void {
     if (this.isOld(timestamp, now)) return;
     this.recent = timestamp;

@@ -4,7 +4,7 @@ import type { PeerProbes } from './lifecycle/peer-probes.ts';
 import type { StateMachine } from './lifecycle/state-machine.ts';
 import type { SynRetransmission } from './lifecycle/syn-retransmission.ts';
 import type { PendingReset } from './pending-reset.ts';
-import type { AckSchedule } from './receive/ack-schedule.ts';
+import type { DelayedAcks } from './receive/delayed-acks.ts';
 import type { SegmentOutput } from './segment-output.ts';
 import type { Tcb } from './tcb.ts';
 
@@ -20,7 +20,7 @@ export interface TransmitterParts {
   readonly machine: StateMachine;
   readonly syn: SynRetransmission;
   readonly probes: PeerProbes;
-  readonly acks: AckSchedule;
+  readonly acks: DelayedAcks;
   readonly reset: PendingReset;
 }
 
@@ -30,7 +30,7 @@ export class Transmitter {
   readonly #machine: StateMachine;
   readonly #syn: SynRetransmission;
   readonly #probes: PeerProbes;
-  readonly #acks: AckSchedule;
+  readonly #acks: DelayedAcks;
   readonly #reset: PendingReset;
   readonly #trace: Trace | undefined;
 

@@ -11,7 +11,7 @@ import type {
   TlsLevel,
 } from './tls-handshake.ts';
 import { FrameType } from '../wire/frame-types.ts';
-import type { Verdict } from '../wire/frame-visitor.ts';
+import type { FrameError } from '../wire/frame-visitor.ts';
 import {
   decodeTransportParameters,
   type TransportParameters,
@@ -83,7 +83,7 @@ export class ConnectionTls implements Disposable {
   }
 
   /** Gives TLS what has arrived of a level, in order. */
-  advance(level: TlsLevel): Verdict {
+  advance(level: TlsLevel): FrameError {
     while (this.#error === undefined) {
       const bytes = this.#crypto.read(level);
       if (bytes === undefined) return undefined;

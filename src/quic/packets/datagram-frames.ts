@@ -4,7 +4,7 @@ import { Fifo } from '../../collections/fifo.ts';
 import { MAX_QUEUED_DATAGRAM_BYTES, MAX_QUEUED_DATAGRAMS } from '../streams/limits.ts';
 import { datagramHeaderSize, fittingSize, writeDatagramHeader } from '../wire/frame-writers.ts';
 import { FrameType } from '../wire/frame-types.ts';
-import type { Verdict } from '../wire/frame-visitor.ts';
+import type { FrameError } from '../wire/frame-visitor.ts';
 
 /** Payloads in their order, bounded in number and bytes; at the bound the newest is dropped. */
 class DatagramQueue {
@@ -126,7 +126,7 @@ export class DatagramFrames {
   }
 
   /** A frame of the peer; its bytes are copied. Larger ones than announced are an error (§3). */
-  datagram(bytes: Uint8Array, at: number, size: number): Verdict {
+  datagram(bytes: Uint8Array, at: number, size: number): FrameError {
     // A frame without a length field is smaller; the difference is not worth a parameter.
     if (this.#maxFrameSize === 0 || size + 1 > this.#maxFrameSize) {
       return new QuicError(

@@ -15,7 +15,7 @@ import { MAX_TOKEN_BYTES } from '../limits.ts';
 import type { HandshakeSteps } from '../connection/handshake-steps.ts';
 import type { Path } from '../path/path.ts';
 import { Space } from '../recovery/space.ts';
-import type { FrameVisitor, Verdict } from '../wire/frame-visitor.ts';
+import type { FrameVisitor, FrameError } from '../wire/frame-visitor.ts';
 import { copyOf } from '../../collections/copy-bytes.ts';
 
 /** The parts of a connection that `FrameHandler` uses. */
@@ -91,39 +91,39 @@ export class FrameHandler implements FrameVisitor {
     this.#now = now;
   }
 
-  ping(): Verdict {
+  ping(): FrameError {
     return undefined;
   }
 
-  ackStart(largest: number, delay: number): Verdict {
+  ackStart(largest: number, delay: number): FrameError {
     const error = this.#loss.ackStart(this.#space, largest, delay, this.#now);
     if (error !== undefined) return error;
     if (this.#space === Space.APPLICATION) this.#keys.oneRtt.onAcknowledged(largest);
     return undefined;
   }
 
-  ackRange(smallest: number, largest: number): Verdict {
+  ackRange(smallest: number, largest: number): FrameError {
     return this.#loss.ackRange(smallest, largest);
   }
 
-  ackEnd(hasEcn: boolean, ect0: number, ect1: number, ce: number): Verdict {
+  ackEnd(hasEcn: boolean, ect0: number, ect1: number, ce: number): FrameError {
     return this.#loss.ackEnd(hasEcn, ect0, ect1, ce);
   }
 
-  resetStream(id: number, code: number, finalSize: number): Verdict {
+  resetStream(id: number, code: number, finalSize: number): FrameError {
     return this.#streams.resetStream(id, code, finalSize);
   }
 
-  stopSending(id: number, code: number): Verdict {
+  stopSending(id: number, code: number): FrameError {
     return this.#streams.stopSendingReceived(id, code);
   }
 
-  crypto(offset: number, bytes: Uint8Array, at: number, size: number): Verdict {
+  crypto(offset: number, bytes: Uint8Array, at: number, size: number): FrameError {
     const level = levelOf(this.#space);
     return this.#crypto.receive(level, offset, bytes, at, size) ?? this.#tls.advance(level);
   }
 
-  newToken(bytes: Uint8Array, at: number, size: number): Verdict {
+  newToken(bytes: Uint8Array, at: number, size: number): FrameError {
     if (size <= MAX_TOKEN_BYTES) {
       this.#events.push({ kind: 'token', token: copyOf(bytes, at, at + size) });
     }
@@ -137,31 +137,31 @@ export class FrameHandler implements FrameVisitor {
     at: number,
     size: number,
     fin: boolean,
-  ): Verdict {
+  ): FrameError {
     return this.#streams.stream(id, offset, bytes, at, size, fin);
   }
 
-  maxData(limit: number): Verdict {
+  maxData(limit: number): FrameError {
     return this.#streams.maxData(limit);
   }
 
-  maxStreamData(id: number, limit: number): Verdict {
+  maxStreamData(id: number, limit: number): FrameError {
     return this.#streams.maxStreamData(id, limit);
   }
 
-  maxStreams(bidirectional: boolean, limit: number): Verdict {
+  maxStreams(bidirectional: boolean, limit: number): FrameError {
     return this.#streams.maxStreams(bidirectional, limit);
   }
 
-  dataBlocked(limit: number): Verdict {
+  dataBlocked(limit: number): FrameError {
     return this.#streams.dataBlocked(limit);
   }
 
-  streamDataBlocked(id: number, limit: number): Verdict {
+  streamDataBlocked(id: number, limit: number): FrameError {
     return this.#streams.streamDataBlocked(id, limit);
   }
 
-  streamsBlocked(bidirectional: boolean, limit: number): Verdict {
+  streamsBlocked(bidirectional: boolean, limit: number): FrameError {
     return this.#streams.streamsBlocked(bidirectional, limit);
   }
 
@@ -172,21 +172,21 @@ export class FrameHandler implements FrameVisitor {
     idAt: number,
     idSize: number,
     resetTokenAt: number,
-  ): Verdict {
+  ): FrameError {
     return this.#peerIds.add(sequence, retirePriorTo, bytes, idAt, idSize, resetTokenAt);
   }
 
-  retireConnectionId(sequence: number): Verdict {
+  retireConnectionId(sequence: number): FrameError {
     const packetId = this.#bytes.subarray(this.#idAt, this.#idAt + this.#idSize);
     return this.#localIds.retire(sequence, packetId);
   }
 
-  pathChallenge(bytes: Uint8Array, at: number): Verdict {
+  pathChallenge(bytes: Uint8Array, at: number): FrameError {
     this.#path.onChallenge(bytes, at);
     return undefined;
   }
 
-  pathResponse(bytes: Uint8Array, at: number): Verdict {
+  pathResponse(bytes: Uint8Array, at: number): FrameError {
     const validated = this.#paths.onResponse(bytes, at, this.#now);
     if (validated === undefined) return undefined;
     this.#telemetry.trace({ kind: 'path', change: 'validated' }, this.#now);
@@ -201,22 +201,27 @@ export class FrameHandler implements FrameVisitor {
     bytes: Uint8Array,
     reasonAt: number,
     reasonSize: number,
-  ): Verdict {
+  ): FrameError {
     this.#onClose('transport', code, bytes.subarray(reasonAt, reasonAt + reasonSize));
     return undefined;
   }
 
-  applicationClose(code: number, bytes: Uint8Array, reasonAt: number, reasonSize: number): Verdict {
+  applicationClose(
+    code: number,
+    bytes: Uint8Array,
+    reasonAt: number,
+    reasonSize: number,
+  ): FrameError {
     this.#onClose('application', code, bytes.subarray(reasonAt, reasonAt + reasonSize));
     return undefined;
   }
 
-  handshakeDone(): Verdict {
+  handshakeDone(): FrameError {
     this.#steps.confirm(this.#now);
     return undefined;
   }
 
-  datagram(bytes: Uint8Array, at: number, size: number): Verdict {
+  datagram(bytes: Uint8Array, at: number, size: number): FrameError {
     return this.#datagrams.datagram(bytes, at, size);
   }
 

@@ -18,7 +18,7 @@ export interface ConnectionId {
 }
 
 /** An id that NEW_CONNECTION_ID announces. */
-export interface IssuedId extends ConnectionId {
+export interface AnnouncedId extends ConnectionId {
   readonly resetToken: Uint8Array;
 }
 
@@ -26,7 +26,7 @@ interface LocalId {
   readonly sequence: number;
   readonly id: Uint8Array;
   /** The frame that announces it; the id of the handshake needs none. */
-  readonly frame: IssuedId | undefined;
+  readonly frame: AnnouncedId | undefined;
   isDue: boolean;
   isKnown: boolean;
 }
@@ -69,7 +69,7 @@ export class LocalConnectionIds implements DeliveryListener {
   }
 
   /** The next id to announce with NEW_CONNECTION_ID; the same until `onSent`. Its Retire Prior To is 0. */
-  get due(): IssuedId | undefined {
+  get due(): AnnouncedId | undefined {
     // A loop without a closure: asked for every packet.
     for (const entry of this.#ids) if (entry.isDue) return entry.frame;
     return undefined;

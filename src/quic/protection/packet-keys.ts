@@ -141,39 +141,68 @@ class PacketNonce {
 const LONG_HEADER = 0x80;
 const coveredBits = (firstByte: number): number => ((firstByte & LONG_HEADER) === 0 ? 0x1f : 0x0f);
 
+/** The keys of one direction at one level, which TLS has made the secret of (RFC 9001 §5.1). */
+abstract class PacketKeys<Cipher extends PacketSealing | PacketOpening> implements Disposable {
+  readonly suite: CipherSuite;
+  protected readonly cipher: Cipher;
+  protected readonly nonce: PacketNonce;
+  protected readonly protection: HeaderProtection;
+  readonly #secret: Uint8Array;
+  #disposed = false;
+
+  /**
+   * @param secret the traffic secret of TLS; copied.
+   * @param createCipher makes the cipher of the key.
+   */
+  constructor(
+    suite: CipherSuite,
+    secret: Uint8Array,
+    createCipher: (name: PacketCipherName, key: Uint8Array) => Cipher,
+    protection?: HeaderProtection,
+  ) {
+    const parts = SUITES[suite];
+    this.suite = suite;
+    this.#secret = Uint8Array.from(secret);
+    const key = hkdfExpandLabel(parts.hash, secret, 'quic key', parts.keySize);
+    this.cipher = createCipher(parts.cipher, key);
+    const iv = hkdfExpandLabel(parts.hash, secret, 'quic iv', NONCE_SIZE);
+    this.nonce = new PacketNonce(iv);
+    this.protection = protection ?? new HeaderProtection(parts, secret);
+  }
+
+  /** The secret after a key update (§6.1). */
+  protected nextSecret(): Uint8Array {
+    return hkdfExpandLabel(SUITES[this.suite].hash, this.#secret, 'quic ku', this.#secret.length);
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#disposed) return;
+    this.#disposed = true;
+    this.cipher[Symbol.dispose]();
+    this.protection.release();
+  }
+}
+
 /**
  * Seals the packets of one direction at one level, in place.
  *
  * A packet has at least 4 bytes of packet number and plaintext together (§5.4.2). Dispose of it when
  * its keys are discarded.
  */
-export class PacketSealer implements Disposable {
-  readonly suite: CipherSuite;
+export class PacketSealer extends PacketKeys<PacketSealing> {
   /** How many packets these keys may seal (§6.6). */
   readonly confidentialityLimit: number;
-  readonly #secret: Uint8Array;
-  readonly #cipher: PacketSealing;
-  readonly #nonce: PacketNonce;
-  readonly #protection: HeaderProtection;
   #sealed = 0;
   /** Packets whose headers are not yet protected: they are all in one buffer. */
   #pendingBytes: Uint8Array | undefined;
   readonly #pendingStarts: number[] = [];
   readonly #pendingNumbers: number[] = [];
   #pending = 0;
-  #disposed = false;
 
   /** @param secret the traffic secret of TLS; copied. */
   constructor(suite: CipherSuite, secret: Uint8Array, protection?: HeaderProtection) {
-    const parts = SUITES[suite];
-    this.suite = suite;
-    this.confidentialityLimit = parts.confidentialityLimit;
-    this.#secret = Uint8Array.from(secret);
-    const key = hkdfExpandLabel(parts.hash, secret, 'quic key', parts.keySize);
-    this.#cipher = packetCiphers().sealing(parts.cipher, key);
-    const iv = hkdfExpandLabel(parts.hash, secret, 'quic iv', NONCE_SIZE);
-    this.#nonce = new PacketNonce(iv);
-    this.#protection = protection ?? new HeaderProtection(parts, secret);
+    super(suite, secret, (name, key) => packetCiphers().sealing(name, key), protection);
+    this.confidentialityLimit = SUITES[suite].confidentialityLimit;
   }
 
   /** Packets sealed with these keys. */
@@ -203,8 +232,8 @@ export class PacketSealer implements Disposable {
       throw new RangeError('a packet is too short for header protection');
     }
     if (this.#pending === MASK_BATCH || this.#pendingBytes !== bytes) this.protectHeaders();
-    this.#nonce.set(this.#cipher.nonce, packetNumber);
-    this.#cipher.seal(bytes, start, numberOffset + numberSize, end);
+    this.nonce.set(this.cipher.nonce, packetNumber);
+    this.cipher.seal(bytes, start, numberOffset + numberSize, end);
     this.#sealed++;
     this.#pendingBytes = bytes;
     this.#pendingStarts[this.#pending] = start;
@@ -218,11 +247,11 @@ export class PacketSealer implements Disposable {
     const bytes = this.#pendingBytes;
     const count = this.#pending;
     if (bytes === undefined) return;
-    const { masks } = this.#protection.masks;
+    const { masks } = this.protection.masks;
     for (let i = 0; i < count; i++) {
-      this.#protection.sample(bytes, this.#pendingNumbers[i] as number, i);
+      this.protection.sample(bytes, this.#pendingNumbers[i] as number, i);
     }
-    this.#protection.masks.compute(count);
+    this.protection.masks.compute(count);
     for (let i = 0; i < count; i++) {
       const start = this.#pendingStarts[i] as number; // as many as are pending
       const numberOffset = this.#pendingNumbers[i] as number;
@@ -240,43 +269,26 @@ export class PacketSealer implements Disposable {
 
   /** The keys after a key update, with the same header protection (§6.1). */
   next(): PacketSealer {
-    const secret = nextSecret(this.suite, this.#secret);
-    return new PacketSealer(this.suite, secret, this.#protection.share());
+    return new PacketSealer(this.suite, this.nextSecret(), this.protection.share());
   }
 
-  [Symbol.dispose](): void {
-    if (this.#disposed) return;
-    this.#disposed = true;
+  override [Symbol.dispose](): void {
     this.#pendingBytes = undefined;
     this.#pending = 0;
-    this.#cipher[Symbol.dispose]();
-    this.#protection.release();
+    super[Symbol.dispose]();
   }
 }
 
 /** Opens the packets of one direction at one level, in place. */
-export class PacketOpener implements Disposable {
-  readonly suite: CipherSuite;
+export class PacketOpener extends PacketKeys<PacketOpening> {
   /** How many packets may fail before the connection closes with AEAD_LIMIT_REACHED (§6.6). */
   readonly integrityLimit: number;
-  readonly #secret: Uint8Array;
-  readonly #cipher: PacketOpening;
-  readonly #nonce: PacketNonce;
-  readonly #protection: HeaderProtection;
   #rejected = 0;
-  #disposed = false;
 
   /** @param secret the traffic secret of TLS; copied. */
   constructor(suite: CipherSuite, secret: Uint8Array, protection?: HeaderProtection) {
-    const parts = SUITES[suite];
-    this.suite = suite;
-    this.integrityLimit = parts.integrityLimit;
-    this.#secret = Uint8Array.from(secret);
-    const key = hkdfExpandLabel(parts.hash, secret, 'quic key', parts.keySize);
-    this.#cipher = packetCiphers().opening(parts.cipher, key);
-    const iv = hkdfExpandLabel(parts.hash, secret, 'quic iv', NONCE_SIZE);
-    this.#nonce = new PacketNonce(iv);
-    this.#protection = protection ?? new HeaderProtection(parts, secret);
+    super(suite, secret, (name, key) => packetCiphers().opening(name, key), protection);
+    this.integrityLimit = SUITES[suite].integrityLimit;
   }
 
   /** Packets that these keys have not found authentic. */
@@ -295,7 +307,7 @@ export class PacketOpener implements Disposable {
    * @returns how many masks are ready, 64 at most.
    */
   prepareMasks(bytes: Uint8Array, numberOffset: number, stride: number, end: number): number {
-    const protection = this.#protection;
+    const protection = this.protection;
     let count = 0;
     for (let at = numberOffset; at + MIN_PROTECTED_SIZE <= end; at += stride) {
       if (count === MASK_BATCH) break;
@@ -326,7 +338,7 @@ export class PacketOpener implements Disposable {
     mask = -1,
   ): number {
     if (end - numberOffset < MIN_PROTECTED_SIZE) return -1;
-    const protection = this.#protection;
+    const protection = this.protection;
     let { masks } = protection.masks;
     let from = 0;
     if (mask >= 0 && mask < ahead.count && ahead.of === protection) {
@@ -363,26 +375,14 @@ export class PacketOpener implements Disposable {
     packetNumber: number,
   ): boolean {
     const size = numberSizeOf(bytes[start] as number);
-    this.#nonce.set(this.#cipher.nonce, packetNumber);
-    if (this.#cipher.open(bytes, start, numberOffset + size, end)) return true;
+    this.nonce.set(this.cipher.nonce, packetNumber);
+    if (this.cipher.open(bytes, start, numberOffset + size, end)) return true;
     this.#rejected++;
     return false;
   }
 
   /** The keys after a key update, with the same header protection (§6.1). */
   next(): PacketOpener {
-    const secret = nextSecret(this.suite, this.#secret);
-    return new PacketOpener(this.suite, secret, this.#protection.share());
-  }
-
-  [Symbol.dispose](): void {
-    if (this.#disposed) return;
-    this.#disposed = true;
-    this.#cipher[Symbol.dispose]();
-    this.#protection.release();
+    return new PacketOpener(this.suite, this.nextSecret(), this.protection.share());
   }
 }
-
-/** The secret after a key update (§6.1). */
-const nextSecret = (suite: CipherSuite, secret: Uint8Array): Uint8Array =>
-  hkdfExpandLabel(SUITES[suite].hash, secret, 'quic ku', secret.length);

@@ -1,7 +1,7 @@
 import { QuicError, TransportErrorCode } from '../errors.ts';
 import { type DeliveryOwner, DeliveryFlag, type FrameLog } from '../recovery/delivery.ts';
 import { FrameType } from '../wire/frame-types.ts';
-import type { Verdict } from '../wire/frame-visitor.ts';
+import type { FrameError } from '../wire/frame-visitor.ts';
 import { type ConnectionReceiveWindow, type Pace, FlowControlWindow } from './flow-control.ts';
 import type { StreamGrants } from './grants.ts';
 import { StreamReassembly } from './stream-reassembly.ts';
@@ -90,7 +90,7 @@ export class ReceiveStream {
   }
 
   /** A STREAM frame (§19.8). */
-  receive(offset: number, bytes: Uint8Array, at: number, size: number, fin: boolean): Verdict {
+  receive(offset: number, bytes: Uint8Array, at: number, size: number, fin: boolean): FrameError {
     const error = this.#extend(offset + size, fin, FrameType.STREAM);
     if (error) return error;
     if (this.#stopCode !== undefined) {
@@ -115,7 +115,7 @@ export class ReceiveStream {
   }
 
   /** A RESET_STREAM frame (§19.4). */
-  reset(code: number, finalSize: number): Verdict {
+  reset(code: number, finalSize: number): FrameError {
     const error = this.#extend(finalSize, true, FrameType.RESET_STREAM);
     if (error) return error;
     switch (this.#state) {
@@ -204,7 +204,7 @@ export class ReceiveStream {
   }
 
   /** Checks a frame that ends at `end` against the final size (§4.5) and the limits (§4.1). */
-  #extend(end: number, final: boolean, type: number): Verdict {
+  #extend(end: number, final: boolean, type: number): FrameError {
     if (this.#finalSize >= 0 && (end > this.#finalSize || (final && end < this.#finalSize))) {
       return new QuicError(FINAL_SIZE_ERROR, 'the final size of a stream has changed', type);
     }

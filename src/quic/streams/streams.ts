@@ -1,6 +1,6 @@
 import { QuicError } from '../errors.ts';
 import { FrameType } from '../wire/frame-types.ts';
-import type { Verdict } from '../wire/frame-visitor.ts';
+import type { FrameError } from '../wire/frame-visitor.ts';
 import {
   dataBlockedSize,
   maxDataSize,
@@ -195,7 +195,7 @@ export class Streams {
     at: number,
     size: number,
     fin: boolean,
-  ): Verdict {
+  ): FrameError {
     const stream = this.#table.receiving(id, FrameType.STREAM);
     if (stream instanceof QuicError) return stream;
     if (!stream?.receive) return undefined;
@@ -210,7 +210,7 @@ export class Streams {
   }
 
   /** RESET_STREAM (§19.4). */
-  resetStream(id: number, code: number, finalSize: number): Verdict {
+  resetStream(id: number, code: number, finalSize: number): FrameError {
     const stream = this.#table.receiving(id, FrameType.RESET_STREAM);
     if (stream instanceof QuicError) return stream;
     if (!stream?.receive) return undefined;
@@ -226,7 +226,7 @@ export class Streams {
   }
 
   /** STOP_SENDING (§19.5), which is answered with RESET_STREAM (§3.5). */
-  stopSendingReceived(id: number, code: number): Verdict {
+  stopSendingReceived(id: number, code: number): FrameError {
     const stream = this.#table.sending(id, FrameType.STOP_SENDING);
     if (stream instanceof QuicError) return stream;
     if (!stream?.send?.reset(code)) return undefined;
@@ -236,13 +236,13 @@ export class Streams {
   }
 
   /** MAX_DATA (§19.9). */
-  maxData(limit: number): Verdict {
+  maxData(limit: number): FrameError {
     this.#credit.raise(limit);
     return undefined;
   }
 
   /** MAX_STREAM_DATA (§19.10). */
-  maxStreamData(id: number, limit: number): Verdict {
+  maxStreamData(id: number, limit: number): FrameError {
     const stream = this.#table.sending(id, FrameType.MAX_STREAM_DATA);
     if (stream instanceof QuicError) return stream;
     if (stream?.send?.raiseLimit(limit)) this.#scheduler.update(stream);
@@ -250,7 +250,7 @@ export class Streams {
   }
 
   /** MAX_STREAMS (§19.11). */
-  maxStreams(bidirectional: boolean, limit: number): Verdict {
+  maxStreams(bidirectional: boolean, limit: number): FrameError {
     if (this.#table.countsOf(bidirectional).raise(limit)) {
       this.#events.push({ kind: 'streams-available', bidirectional });
     }
@@ -258,13 +258,13 @@ export class Streams {
   }
 
   /** DATA_BLOCKED (§19.12). */
-  dataBlocked(limit: number): Verdict {
+  dataBlocked(limit: number): FrameError {
     if (limit < this.#receiveWindow.next) this.#receiveWindow.request();
     return undefined;
   }
 
   /** STREAM_DATA_BLOCKED (§19.13). */
-  streamDataBlocked(id: number, limit: number): Verdict {
+  streamDataBlocked(id: number, limit: number): FrameError {
     const stream = this.#table.receiving(id, FrameType.STREAM_DATA_BLOCKED);
     if (stream instanceof QuicError) return stream;
     if (!stream?.receive || limit >= stream.receive.nextLimit) return undefined;
@@ -274,7 +274,7 @@ export class Streams {
   }
 
   /** STREAMS_BLOCKED (§19.14). */
-  streamsBlocked(bidirectional: boolean, limit: number): Verdict {
+  streamsBlocked(bidirectional: boolean, limit: number): FrameError {
     this.#table.countsOf(bidirectional).onPeerBlocked(limit);
     return undefined;
   }

@@ -8,7 +8,7 @@ import {
   rulesOf,
   type FramesPacketType,
 } from './frame-types.ts';
-import type { FrameVisitor, Verdict } from './frame-visitor.ts';
+import type { FrameVisitor, FrameError } from './frame-visitor.ts';
 import { MAX_CONNECTION_ID, RESET_TOKEN_SIZE } from './packet-header.ts';
 import { exceedsStreamCount } from './stream-count.ts';
 import { readVarint, TOO_LARGE, TRUNCATED } from './varint.ts';
@@ -100,7 +100,7 @@ export class FrameReader {
     return undefined;
   }
 
-  #readFrame(visitor: FrameVisitor): Verdict {
+  #readFrame(visitor: FrameVisitor): FrameError {
     const fields = this.#fields;
     const type = this.#type;
     if ((type & 0xf8) === FrameType.STREAM) return this.#readStream(visitor);
@@ -184,7 +184,7 @@ export class FrameReader {
     }
   }
 
-  #readStream(visitor: FrameVisitor): Verdict {
+  #readStream(visitor: FrameVisitor): FrameError {
     const fields = this.#fields;
     const type = this.#type;
     const id = fields.number();
@@ -200,7 +200,7 @@ export class FrameReader {
     return visitor.stream(id, offset, fields.bytes, at, size, (type & FIN) !== 0);
   }
 
-  #readAck(visitor: FrameVisitor): Verdict {
+  #readAck(visitor: FrameVisitor): FrameError {
     const fields = this.#fields;
     const largest = fields.number();
     const delay = fields.clamped();
@@ -234,7 +234,7 @@ export class FrameReader {
     return visitor.ackEnd(true, ect0, ect1, ce);
   }
 
-  #readResetStream(visitor: FrameVisitor): Verdict {
+  #readResetStream(visitor: FrameVisitor): FrameError {
     const fields = this.#fields;
     const id = fields.number();
     const code = fields.clamped();
@@ -247,7 +247,7 @@ export class FrameReader {
     return visitor.resetStream(id, code, finalSize);
   }
 
-  #readCrypto(visitor: FrameVisitor): Verdict {
+  #readCrypto(visitor: FrameVisitor): FrameError {
     const fields = this.#fields;
     const offset = fields.number();
     const size = fields.number();
@@ -262,7 +262,7 @@ export class FrameReader {
     return visitor.crypto(offset, fields.bytes, at, size);
   }
 
-  #readNewToken(visitor: FrameVisitor): Verdict {
+  #readNewToken(visitor: FrameVisitor): FrameError {
     const fields = this.#fields;
     if (this.#receiver === 'server') {
       return this.#fault(PROTOCOL_VIOLATION, 'only servers send this frame');
@@ -274,7 +274,7 @@ export class FrameReader {
     return visitor.newToken(fields.bytes, at, size);
   }
 
-  #readStreamCount(visitor: FrameVisitor): Verdict {
+  #readStreamCount(visitor: FrameVisitor): FrameError {
     const fields = this.#fields;
     const start = fields.at;
     const limit = fields.clamped();
@@ -294,7 +294,7 @@ export class FrameReader {
     }
   }
 
-  #readNewConnectionId(visitor: FrameVisitor): Verdict {
+  #readNewConnectionId(visitor: FrameVisitor): FrameError {
     const fields = this.#fields;
     const sequence = fields.number();
     const retirePriorTo = fields.number();
@@ -316,7 +316,7 @@ export class FrameReader {
     return visitor.newConnectionId(sequence, retirePriorTo, fields.bytes, idAt, size, tokenAt);
   }
 
-  #readClose(visitor: FrameVisitor): Verdict {
+  #readClose(visitor: FrameVisitor): FrameError {
     const fields = this.#fields;
     const isTransport = this.#type === FrameType.CONNECTION_CLOSE;
     const code = fields.clamped();
@@ -330,7 +330,7 @@ export class FrameReader {
   }
 
   /** The error for bytes that ended early, or for the id of a stream that no limit allows. */
-  #truncatedOr(id: number): Verdict {
+  #truncatedOr(id: number): FrameError {
     if (this.#fields.isTruncated) return this.#truncation();
     if (id === TOO_LARGE) return this.#fault(STREAM_LIMIT_ERROR, 'a stream beyond every limit');
     return undefined;

@@ -4,26 +4,26 @@ import type { IpEndpoint } from '../../../ip/ip-endpoint.ts';
 import { readUint32 } from '../../../collections/network-order.ts';
 
 const SECRET_BYTES = 32;
-/** The clock of initial sequence numbers: one step in 4 microseconds (RFC 6528 §3). */
+/** M, the clock of initial sequence numbers: one step every 4 microseconds (RFC 6528 §3). */
 const STEPS_PER_MILLISECOND = 250;
 const SEQUENCE_NUMBERS = 2 ** 32;
 
 const PURPOSE_SEQUENCE = 0;
 const PURPOSE_TIMESTAMP = 1;
 
-/** Where the parts of the message stand: the secret, a purpose, two addresses, two ports. */
+/** Offsets in the message: the secret, a purpose, two addresses, two ports. */
 const PURPOSE = SECRET_BYTES;
 const LOCAL = PURPOSE + 1;
 const REMOTE = LOCAL + 16;
 const PORTS = REMOTE + 16;
 
 /**
- * First sequence numbers and timestamps that others cannot guess, and that go on where an earlier
- * connection between the same ends stopped (RFC 6528 §3, RFC 7323 §5.4).
+ * Initial sequence numbers and timestamp offsets that an attacker cannot guess, and that increase from one
+ * connection between the same endpoints to the next (RFC 6528 §3, RFC 7323 §5.4).
  *
- * F is SHA-256 over the secret and a message of fixed length: a SYN of a flood costs two of them, and
- * HMAC would cost four beside its setup. No more than 32 bits of it are ever seen, and nothing can be
- * appended to the message, which is what HMAC protects from.
+ * F is SHA-256 over the secret and a message of fixed length: two hashes for each SYN of a flood, where HMAC
+ * would take four and its setup. The length extension that HMAC prevents is not possible: the length is fixed,
+ * and only 32 bits of the hash are visible.
  */
 export class InitialSequences {
   readonly #message = new Uint8Array(PORTS + 4);
@@ -40,8 +40,8 @@ export class InitialSequences {
   }
 
   /**
-   * What is added to the clock in timestamps. It depends on the addresses alone, so that timestamps grow
-   * from one connection to the next: a peer in TIME-WAIT may then reuse its ports (RFC 6191).
+   * The offset of timestamps to the clock. It depends on the addresses only, so that timestamps increase from
+   * one connection to the next, and a peer in TIME-WAIT accepts the reuse of its ports (RFC 6191).
    */
   timestampOffset(local: IpEndpoint, remote: IpEndpoint): number {
     return this.#hash(PURPOSE_TIMESTAMP, local, 0, remote, 0);

@@ -7,7 +7,7 @@ import {
   MAX_BACKLOG_PER_ADDRESS,
 } from '../limits.ts';
 
-/** Where a connection comes from and where it goes, as primitive values. */
+/** Client and destination of a connection, as primitive values. */
 export interface Ends<Address, Network> {
   /** The client. */
   readonly address: Address;
@@ -21,22 +21,20 @@ interface Waiting<Address> {
 }
 
 /**
- * Connections that clients have requested and that are not established yet: first each waits for the dial
- * that decides about it, then, with its SYN-ACK sent, for the client's ACK. Bounded in total and for each
- * address, so that a flood of SYNs fills no memory.
+ * Requested connections that are not established yet. Each waits first for the dial to its destination, then,
+ * with its SYN-ACK sent, for the client's ACK. Bounded in total and for each client address, so that a flood of
+ * SYNs does not exhaust memory.
  *
- * Where it is full the client that has the most gives way to others, with the oldest of what it has more of:
- * dials, of the network that most of them go to, or connections that wait for an ACK. A server that responds,
- * and a client that does, leave the backlog within a round trip.
- *
- * @typeParam Connection what waits.
+ * When it is full, the client with the most connections loses one: of its dials and its connections that wait
+ * for an ACK, the oldest of the larger group, among dials of the network with the most. Connections between
+ * clients and servers that respond leave the backlog within a round trip.
  */
 export class ListenBacklog<Connection, Address, Network> {
   readonly #waiting = new Map<Connection, Waiting<Address>>();
   readonly #all = new Shares<Connection, Address>();
-  /** Those that wait for their dials: of each client, by destination. */
+  /** Connections that wait for their dials: for each client, by network. */
   readonly #dials = new Map<Address, Shares<Connection, Network>>();
-  /** Those that wait for an ACK. */
+  /** Connections that wait for an ACK. */
   readonly #answered = new Shares<Connection, Address>();
   readonly #displaced = new RateLimit(DISPLACED_A_SECOND);
   readonly #most: number;
@@ -54,19 +52,19 @@ export class ListenBacklog<Connection, Address, Network> {
     return this.#all.size;
   }
 
-  /** Whether `add` has room for another connection of this address. */
+  /** Whether there is room for another connection of this address. */
   hasRoom(address: Address): boolean {
     return this.#all.size < this.#most && this.#all.countOf(address) < this.#mostPerAddress;
   }
 
-  /** Whether a connection waits for its dial. */
+  /** Whether a connection is waiting for its dial. */
   isDialling(connection: Connection): boolean {
     return this.#waiting.get(connection)?.isAnswered === false;
   }
 
   /**
-   * The connection that gives way to a new one when there is no room; the caller ends and removes it.
-   * `undefined` where the new one has no better claim, and too many gave way lately: drop its SYN.
+   * The connection to be displaced by a new one when there is no room; the caller ends and removes it.
+   * `undefined` if the new one has no priority and `DISPLACED_A_SECOND` is used up: drop its SYN.
    */
   victim({ address, network }: Ends<Address, Network>, now: number): Connection | undefined {
     return (
@@ -76,8 +74,8 @@ export class ListenBacklog<Connection, Address, Network> {
   }
 
   /**
-   * The connection that gives way to a new one because its client has far more of them, or because far more
-   * dials of the same client go to its network. `undefined` where there is no such client or network.
+   * The connection to be displaced by a new one that has priority: its client has far more connections, or its
+   * network far more dials of the same client. `undefined` if there is no such client or network.
    */
   heavier({ address, network }: Ends<Address, Network>): Connection | undefined {
     const heaviest = this.#heaviestBeside(address);
@@ -92,7 +90,7 @@ export class ListenBacklog<Connection, Address, Network> {
     return isFarHeavier ? dials.heaviest?.oldest : undefined;
   }
 
-  /** A connection was requested. Only after `hasRoom`. */
+  /** Adds a requested connection. Only if `hasRoom`. */
   add(connection: Connection, { address, network }: Ends<Address, Network>): void {
     this.#waiting.set(connection, { address, isAnswered: false });
     this.#all.add(connection, address);
@@ -104,7 +102,7 @@ export class ListenBacklog<Connection, Address, Network> {
     dials.add(connection, network);
   }
 
-  /** Its SYN-ACK was sent, or it was refused in silence: it does not wait for a dial any more. */
+  /** The dial has ended: the SYN-ACK was sent, or the connection was refused silently. */
   answered(connection: Connection): void {
     const waiting = this.#waiting.get(connection);
     if (waiting === undefined || waiting.isAnswered) return;
@@ -113,7 +111,7 @@ export class ListenBacklog<Connection, Address, Network> {
     this.#answered.add(connection, waiting.address);
   }
 
-  /** It is established, or has ended. Idempotent. */
+  /** The connection is established, or has ended. Idempotent. */
   remove(connection: Connection): void {
     const waiting = this.#waiting.get(connection);
     if (waiting === undefined) return;
@@ -129,7 +127,7 @@ export class ListenBacklog<Connection, Address, Network> {
     if (dials?.size === 0) this.#dials.delete(address);
   }
 
-  /** The client that is to give way to one of this address: itself, where it has as many as any other. */
+  /** The client that loses a connection to one of this address: the same, if it has as many as any other. */
   #heaviestBeside(address: Address): Address | undefined {
     const count = this.#all.countOf(address);
     if (count > 0 && (count >= this.#mostPerAddress || count === this.#all.most)) return address;

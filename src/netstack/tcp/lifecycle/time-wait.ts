@@ -5,11 +5,11 @@ import type { SegmentOutput } from '../segment-output.ts';
 import { advance, distance } from '../sequence.ts';
 import { timestampAt } from '../timestamps.ts';
 
-/** What TIME-WAIT needs to know of a connection; numbers as on the wire. */
+/** The variables of a connection that TIME-WAIT keeps; numbers as on the wire. */
 export interface TimeWaitFacts {
-  /** SND.NXT: behind this side's FIN. */
+  /** SND.NXT: after this side's FIN. */
   readonly sendNext: number;
-  /** RCV.NXT: behind the peer's FIN. */
+  /** RCV.NXT: after the peer's FIN. */
   readonly receiveNext: number;
   /** The window field of the last ACK. */
   readonly window: number;
@@ -19,20 +19,20 @@ export interface TimeWaitFacts {
   readonly recentTimestampAt: number;
 }
 
-/** What a segment does to a connection in TIME-WAIT. */
+/** The effect of a segment on a connection in TIME-WAIT. */
 export type TimeWaitVerdict =
-  /** Nothing. */
+  /** None. */
   | 'ignored'
-  /** An ACK is to be sent: `acknowledge`. */
+  /** An ACK must be sent: `acknowledge`. */
   | 'acknowledge'
-  /** As before, and TIME-WAIT begins anew: the peer has sent its FIN again. */
+  /** The peer has sent its FIN again: an ACK must be sent, and the 2 MSL timeout was restarted. */
   | 'restart'
-  /** A RST ended it. */
+  /** By a RST. */
   | 'closed'
-  /** It is the SYN of a new connection, which takes its place; see `nextInitialSequence`. */
+  /** By the SYN of a new connection, which replaces this one; see `nextInitialSequence`. */
   | 'reopen';
 
-/** Beyond what the last connection used: what is still on its way cannot fit into the new one's window. */
+/** Added to SND.NXT, so that old segments in flight are outside the window of the new connection. */
 const REOPEN_DISTANCE = 65_537;
 
 /** A connection in TIME-WAIT (RFC 9293 §3.10.7.4), without its buffers. */
@@ -46,20 +46,20 @@ export class TimeWait {
     this.#expiresAt = now + TIME_WAIT;
   }
 
-  /** In milliseconds. */
+  /** The end of the 2 MSL timeout, in milliseconds. */
   get expiresAt(): number {
     return this.#expiresAt;
   }
 
-  /** An initial sequence number for the connection that takes this one's place (RFC 1122 §4.2.2.13). */
+  /** The ISS of the connection that replaces this one (RFC 1122 §4.2.2.13). */
   get nextInitialSequence(): number {
     return advance(this.#facts.sendNext, REOPEN_DISTANCE);
   }
 
   /**
-   * Whether a connection that begins on this side may take its place before its time is over: with
-   * timestamps, when those of both sides have moved on, what is left of the last one is told apart as old
-   * (RFC 6191, RFC 7323 §5.5). Where it may not, only `nextInitialSequence` keeps them apart.
+   * Whether an active connection of this side may replace this one before the timeout: with timestamps, once
+   * the clocks of both sides have ticked, segments of the old connection are recognised as old (RFC 6191,
+   * RFC 7323 §5.5). Without, only `nextInitialSequence` keeps the two apart.
    */
   mayFollow(now: number): boolean {
     return this.#facts.timestamps && now - (this.#expiresAt - TIME_WAIT) >= REUSE_DELAY;
@@ -69,7 +69,7 @@ export class TimeWait {
     const { receiveNext } = this.#facts;
     const { flags } = segment;
     if ((flags & TcpFlag.RST) !== 0) {
-      // RFC 5961 §3.2: only the exact number. There is no window in which a challenge would help.
+      // RFC 5961 §3.2: only SEG.SEQ = RCV.NXT is valid. RCV.WND is 0, so there is nothing to challenge.
       return segment.sequence === receiveNext ? 'closed' : 'ignored';
     }
     if ((flags & TcpFlag.SYN) !== 0) {
@@ -83,13 +83,13 @@ export class TimeWait {
         return 'restart';
       }
     }
-    // An ACK of our last ACK (simultaneous close) needs no response; what lies outside of the window does.
+    // An ACK of our last ACK (simultaneous close) needs no response; a segment outside the window does.
     if (segment.sequence === receiveNext && segment.payload === segment.payloadEnd)
       return 'ignored';
     return this.#challenges.takeStray(now) ? 'acknowledge' : 'ignored';
   }
 
-  /** Writes the ACK of everything. @returns false when the output has no room: it is not sent later. */
+  /** Writes an ACK of everything received. @returns false if the output has no room; it is not sent later. */
   acknowledge(out: SegmentOutput, now: number): boolean {
     const { sendNext, receiveNext, window, timestamps, timestampOffset, recentTimestamp } =
       this.#facts;
@@ -107,7 +107,7 @@ export class TimeWait {
     return true;
   }
 
-  /** RFC 6191 §2: a later timestamp, or the same and a later sequence number; without, the latter alone. */
+  /** RFC 6191 §2: a later timestamp, or the same and a later SEG.SEQ. Without timestamps, a later SEG.SEQ. */
   #isNewer(segment: TcpSegment, now: number): boolean {
     const { receiveNext, timestamps, recentTimestamp, recentTimestampAt } = this.#facts;
     const isLater = distance(receiveNext, segment.sequence) > 0;

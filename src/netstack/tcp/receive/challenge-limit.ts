@@ -1,26 +1,26 @@
-import { CHALLENGE_INTERVAL, MAX_CHALLENGES, STRAY_ACK_INTERVAL } from '../limits.ts';
+import { CHALLENGE_INTERVAL, MAX_CHALLENGE_ACKS, STRAY_ACK_INTERVAL } from '../limits.ts';
 
 /**
- * How often segments that are not acceptable are answered with an ACK. Without a limit two ends that
- * disagree could keep each other busy for ever, and a forger learns from the count (RFC 5961 §7).
+ * Limits the ACKs in reply to unacceptable segments. Without a limit two ends that disagree would exchange
+ * them endlessly, and an attacker could make a host send them (RFC 5961 §7).
  */
 export class ChallengeLimit {
-  #left = MAX_CHALLENGES;
+  #left = MAX_CHALLENGE_ACKS;
   #since = -Infinity;
   #strayAt = -Infinity;
 
-  /** Whether a RST, a SYN or an ACK that may be forged gets a challenge ACK. */
+  /** Whether a challenge ACK may be sent for a RST, SYN or ACK that may be forged. */
   take(now: number): boolean {
     if (now - this.#since >= CHALLENGE_INTERVAL) {
       this.#since = now;
-      this.#left = MAX_CHALLENGES;
+      this.#left = MAX_CHALLENGE_ACKS;
     }
     if (this.#left === 0) return false;
     this.#left--;
     return true;
   }
 
-  /** Whether a segment without data outside of the window gets an ACK; it may be the answer to our own. */
+  /** Whether an ACK may be sent for a segment without text outside the window: it may reply to one of ours. */
   takeStray(now: number): boolean {
     if (now - this.#strayAt < STRAY_ACK_INTERVAL) return false;
     this.#strayAt = now;

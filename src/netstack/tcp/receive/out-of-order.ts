@@ -4,21 +4,21 @@ import { MAX_RANGES, OUT_OF_ORDER_BLOCK } from '../buffer-limits.ts';
 import { MAX_SACK_BLOCKS } from '../../wire/tcp.ts';
 
 /**
- * What came out of order. Every byte is copied once, to its place in a block by stream offset, so there
- * are no fragments to keep: the memory is what lies between the ends of the window, and the ranges are
- * bounded. A segment costs a search, and moving the bounds of ranges behind it.
+ * Data received out of order. Each byte is copied once, to its place in a block by stream offset, so no
+ * fragments are kept: memory is bounded by the window, and the number of ranges by `MAX_RANGES`. A segment
+ * costs a binary search, and moving the bounds of the ranges after it.
  */
 export class OutOfOrder {
   readonly #blocks = new Map<number, Uint8Array>();
   readonly #ranges = new RangeSet();
-  /** Offsets that lie in the ranges which changed last, the newest first (RFC 2018 §4). */
+  /** An offset in each of the ranges that changed last, the most recent first (RFC 2018 §4). */
   readonly #recent = new Float64Array(MAX_SACK_BLOCKS).fill(-1);
 
   get isEmpty(): boolean {
     return this.#ranges.size === 0;
   }
 
-  /** Ranges, for checks of their bound. */
+  /** The number of ranges, for tests of its bound. */
   get ranges(): number {
     return this.#ranges.size;
   }
@@ -28,7 +28,7 @@ export class OutOfOrder {
     return this.#blocks.size * OUT_OF_ORDER_BLOCK;
   }
 
-  /** Where the first range begins, and ends; there is one. */
+  /** Start and end of the first range; only if there is one. */
   get firstStart(): number {
     return this.#ranges.start(0);
   }
@@ -37,17 +37,17 @@ export class OutOfOrder {
     return this.#ranges.end(0);
   }
 
-  /** Whether all of this has come. */
+  /** Whether all of this range has arrived. */
   has(start: number, end: number): boolean {
     return this.#ranges.has(start, end);
   }
 
-  /** Takes bytes that belong at `start`. Returns false, and takes none, when there are too many ranges. */
+  /** Copies the bytes from `at` on to the offsets `start` to `end`. Returns false if there are too many ranges. */
   insert(start: number, end: number, bytes: Uint8Array, at: number): boolean {
     const ranges = this.#ranges;
     if (ranges.size >= MAX_RANGES) {
       const next = ranges.find(start - 1);
-      // Only what extends a range that is there.
+      // Only data that extends an existing range is accepted.
       if (next === ranges.size || ranges.start(next) > end) return false;
     }
     for (let from = start; from < end;) {
@@ -62,8 +62,8 @@ export class OutOfOrder {
   }
 
   /**
-   * Takes out bytes of the first range, which the stream has reached: from `offset` up to the end of
-   * their block or of the range. The block is not used for anything else any more.
+   * Removes bytes from the first range, which is in order now: from `offset` to the end of their block or of the
+   * range. The caller owns them: nothing else is written to that block.
    */
   take(offset: number): Uint8Array {
     const blockStart = offset - (offset % OUT_OF_ORDER_BLOCK);
@@ -73,7 +73,7 @@ export class OutOfOrder {
     return chunk;
   }
 
-  /** The stream has come this far. */
+  /** Everything below `offset` is in order: removes it. */
   forget(offset: number): void {
     const ranges = this.#ranges;
     const blockStart = offset - (offset % OUT_OF_ORDER_BLOCK);
@@ -100,9 +100,9 @@ export class OutOfOrder {
   }
 
   /**
-   * Writes ranges to report: the one that changed last first, no range twice (RFC 2018 §4).
-   * @param blocks start and end by turns, from pair `count` on up to pair `limit`.
-   * @returns the number of pairs that there are then.
+   * Writes ranges for a SACK option: the most recently changed one first, no range twice (RFC 2018 §4).
+   * @param blocks start and end by turns; filled from pair `count` up to pair `limit`.
+   * @returns the number of pairs in `blocks`.
    */
   report(blocks: Float64Array, count: number, limit: number): number {
     const ranges = this.#ranges;
@@ -126,7 +126,7 @@ export class OutOfOrder {
     const ranges = this.#ranges;
     const recent = this.#recent;
     const index = ranges.find(offset);
-    // The place of an older offset of the same range, or the last one, becomes free.
+    // Replaces an older offset of the same range, or else the last one.
     let free = MAX_SACK_BLOCKS - 1;
     for (let i = 0; i < MAX_SACK_BLOCKS; i++) {
       const other = recent[i] as number; // within, here and below

@@ -2,7 +2,7 @@ import { copyBytes } from '../../../collections/copy-bytes.ts';
 import { Fifo } from '../../../collections/fifo.ts';
 import { asSole } from '../../../net/links/spent-chunk.ts';
 import { OutOfOrder } from './out-of-order.ts';
-import { ReceiveWindow } from './receive-window.ts';
+import { AdvertisedWindow } from './advertised-window.ts';
 import {
   LEAST_BUFFER,
   LEAST_BLOCK,
@@ -11,75 +11,72 @@ import {
   OUT_OF_ORDER_BLOCK,
 } from '../buffer-limits.ts';
 
-/** Memory that unread chunks keep at most, as a multiple of their bytes. */
+/** Maximum memory of unread chunks, as a multiple of their bytes. */
 const WASTE = 4;
 
-/**
- * What a segment's data did: the acknowledgement of `in-order` may be delayed, all others call for one
- * at once (RFC 5681 §4.2).
- */
+/** How a segment's data arrived. The ACK of `in-order` may be delayed, all others are due at once (RFC 5681 §4.2). */
 export type Arrival =
   | 'in-order'
-  /** In order, while some had come before its turn. */
+  /** In order, with out-of-order data waiting. */
   | 'filled'
   | 'out-of-order'
-  /** Nothing new; reported by SACK (RFC 2883). */
+  /** Nothing new; reported by DSACK (RFC 2883). */
   | 'duplicate'
-  /** Outside of the window, or one range too many. */
+  /** Outside the window, or beyond `MAX_RANGES`. */
   | 'dropped';
 
 /**
- * Data of the peer by stream offset, in order for the reader: one copy from the packet into a chunk that
- * the reader owns then, with many small segments in one chunk. Offset 0 is the byte behind the SYN.
+ * Puts the peer's data in order for the reader. Data is copied once, from the packet into a chunk that the
+ * reader then owns; many small segments share a chunk. Offset 0 is the byte after the SYN.
  */
 export class ReceiveBuffer {
-  readonly window: ReceiveWindow;
-  /** Set while there is something that came out of order. */
+  readonly window: AdvertisedWindow;
+  /** Set while there is out-of-order data. */
   #ahead: OutOfOrder | undefined;
-  /** In order and complete, before what is in the present block. */
+  /** Chunks in order, before the data in the current block. */
   readonly #chunks = new Fifo<Uint8Array>();
-  /** Bytes that the chunks keep in memory. */
+  /** Bytes of memory that the chunks keep alive. */
   #chunkMemory = 0;
   #block: Uint8Array | undefined;
-  /** What of the block was taken, and what is filled. */
+  /** How much of the current block was taken by the reader, and how much is filled. */
   #blockRead = 0;
   #blockEnd = 0;
   #read = 0;
   #received = 0;
-  /** Bytes received since the reader last had everything: as much is expected again. */
+  /** Bytes received since the reader had last taken everything, and in the period before that. */
   #burst = 0;
   #lastBurst = 0;
   #duplicateStart = 0;
   #duplicateEnd = 0;
 
   constructor(now: number, max = MAX_RECEIVE_WINDOW) {
-    this.window = new ReceiveWindow(now, max);
+    this.window = new AdvertisedWindow(now, max);
   }
 
-  /** RCV.NXT, as far as data goes. */
+  /** RCV.NXT, without the FIN. */
   get received(): number {
     return this.#received;
   }
 
-  /** Bytes that `take` can return by now. */
+  /** Bytes that the reader can take now. */
   get readable(): number {
     return this.#received - this.#read;
   }
 
-  /** Whether there is data behind a gap: each segment is to be acknowledged at once. */
+  /** Whether there is data after a gap: each segment must then be acknowledged at once. */
   get hasGap(): boolean {
     return this.#ahead !== undefined;
   }
 
-  /** Bytes of memory with data that is not the reader's yet. */
+  /** Bytes of memory that hold data not yet taken by the reader. */
   get memory(): number {
     const inBlock = this.#blockEnd > this.#blockRead ? (this.#block?.length ?? 0) : 0;
     return (this.#ahead?.memory ?? 0) + this.#chunkMemory + inBlock;
   }
 
   /**
-   * Takes `size` bytes, above 0, from `at` on, which belong at `offset`.
-   * @param isShort whether there is memory for the least window alone.
+   * Inserts `size` bytes (at least 1) at `offset`; they start at `at` in `bytes`.
+   * @param isShort see `SharedMemory`: the window is then `LEAST_BUFFER`, and nothing is kept out of order.
    */
   insert(offset: number, bytes: Uint8Array, at: number, size: number, isShort = false): Arrival {
     if (isShort) this.window.shrink();
@@ -103,8 +100,8 @@ export class ReceiveBuffer {
   }
 
   /**
-   * The next bytes in order, which are the caller's then; `undefined` when there are none.
-   * @param mayGrow whether there is memory for a larger window.
+   * The next bytes in order, which the caller then owns; `undefined` if there are none.
+   * @param mayGrow see `SharedMemory`.
    */
   take(now: number, mayGrow = true): Uint8Array | undefined {
     const chunk = this.#takeChunk() ?? this.#takeBlock();
@@ -113,7 +110,7 @@ export class ReceiveBuffer {
     if (this.#read === this.#received) {
       this.#lastBurst = this.#burst;
       this.#burst = 0;
-      // An idle connection keeps no block, and a reader of all of it may free it.
+      // An idle connection keeps no block, and a reader that has taken all of one may free it.
       const isWhole = this.#block?.buffer === chunk.buffer && chunk.length === this.#blockEnd;
       if (isWhole) asSole(chunk);
       this.#block = undefined;
@@ -122,20 +119,21 @@ export class ReceiveBuffer {
     return chunk;
   }
 
-  /** See `ReceiveWindow.announce`. */
+  /** See `AdvertisedWindow.announce`. */
   announce(mss: number, scale: number): number {
     return this.window.announce(this.#read, this.#received, mss, scale);
   }
 
-  /** Whether the reader has made room that the peer should hear of. */
+  /** See `AdvertisedWindow.isUpdateDue`. */
   isUpdateDue(mss: number): boolean {
     return this.window.isUpdateDue(this.#read, this.#received, mss);
   }
 
   /**
-   * Writes the SACK blocks of the next segment: a duplicate first (once), then what changed last.
+   * Writes the SACK blocks of the next segment: a duplicate first (once, RFC 2883), then the ranges that
+   * changed last.
    * @param blocks start and end by turns.
-   * @param limit pairs that there is room for.
+   * @param limit the maximum number of pairs.
    * @returns the number of pairs.
    */
   report(blocks: Float64Array, limit: number): number {
@@ -149,7 +147,7 @@ export class ReceiveBuffer {
     return this.#ahead?.report(blocks, count, limit) ?? count;
   }
 
-  /** Drops everything: the connection was reset, or the application reads no more. */
+  /** Discards everything: the connection was aborted. */
   clear(): void {
     this.#read = this.#received;
     this.#chunks.clear();
@@ -158,14 +156,14 @@ export class ReceiveBuffer {
     this.#ahead = undefined;
   }
 
-  /** Data in order while some has come before its turn. `base + offset` is the place of an offset. */
+  /** In-order data with out-of-order data waiting. The byte of an offset is at `base + offset` in `bytes`. */
   #fill(ahead: OutOfOrder, start: number, end: number, bytes: Uint8Array, base: number): void {
     for (let from = start; from < end; from = this.#received) {
       const until = ahead.isEmpty ? end : Math.min(end, ahead.firstStart);
       this.#append(bytes, base + from, until - from);
       while (!ahead.isEmpty && ahead.firstStart === this.#received) {
         const chunk = ahead.take(this.#received);
-        // A view keeps its whole block in memory: small ones are not worth that.
+        // A view keeps its whole block in memory, so small ones are copied.
         if (chunk.length * WASTE < OUT_OF_ORDER_BLOCK) this.#append(chunk, 0, chunk.length);
         else {
           this.#seal();
@@ -178,7 +176,7 @@ export class ReceiveBuffer {
     if (ahead.isEmpty) this.#ahead = undefined;
   }
 
-  /** How far data is taken where memory is short. */
+  /** The right edge when memory is short. */
   #leastEdge(): number {
     return Math.min(this.window.edge, this.#read + LEAST_BUFFER);
   }
@@ -202,19 +200,19 @@ export class ReceiveBuffer {
     }
   }
 
-  /** As large as what may still come before the reader has its turn, by what came the last time. */
+  /** Sized by the previous period, to hold what may arrive before the reader runs. */
   #newBlock(size: number): Uint8Array {
     const expected = Math.max(size, this.#lastBurst - this.#burst + size, this.#burst);
     let length = LEAST_BLOCK;
     while (length < expected && length < MOST_BLOCK) length *= 2;
-    // Not from the pool that small ones share: one that is not read would keep all of it.
+    // Not from Node's pool: an unread block would keep the whole pool in memory.
     this.#block = Buffer.allocUnsafeSlow(length);
     this.#blockRead = 0;
     this.#blockEnd = 0;
     return this.#block;
   }
 
-  /** Nothing is added to the block any more. */
+  /** Closes the current block: what is unread of it becomes a chunk. */
   #seal(): void {
     const length = this.#block?.length ?? 0;
     const chunk = this.#takeBlock();

@@ -11,15 +11,15 @@ import { SegmentFlag, SentSegments } from './sent-segments.ts';
 const { IN_FLIGHT, SACKED, LOST, RETRANSMITTED, REPORTED } = SegmentFlag;
 
 /**
- * What lies between SND.UNA and SND.NXT, and what became of it: delivered, in flight or lost. Congestion
- * control counts in step. Decides by RACK what is lost, but not when anything is sent.
+ * The data between SND.UNA and SND.NXT, and its state: delivered, in flight or lost. Keeps `SendControl`'s count
+ * of bytes in flight in step. Detects losses by RACK; it does not decide when anything is sent.
  */
 export class Outstanding implements SackOwner {
   readonly segments = new SentSegments();
   readonly scoreboard = new SackScoreboard();
   readonly rack = new Rack();
   readonly episode = new RecoveryEpisode();
-  /** What is to be sent again; it begins and ends where segments do. */
+  /** Ranges to be retransmitted; they start and end where segments do. */
   readonly lost = new RangeSet();
   readonly #control: SendControl;
   readonly #trace: Trace | undefined;
@@ -30,7 +30,7 @@ export class Outstanding implements SackOwner {
   #transmission = 0;
   #lossTime = Infinity;
 
-  /** Of the present acknowledgement. */
+  /** About the current acknowledgement. */
   #now = 0;
   #echo = -1;
   #advances = false;
@@ -59,12 +59,12 @@ export class Outstanding implements SackOwner {
     return this.#sackedBytes;
   }
 
-  /** When the next segment is lost that was overtaken; `Infinity` for none. */
+  /** When the next overtaken segment is lost; `Infinity` if there is none. */
   get lossTime(): number {
     return this.#lossTime;
   }
 
-  /** Bytes newly delivered by the present acknowledgement that were sent only once. */
+  /** Bytes newly delivered by the current acknowledgement that were sent only once. */
   get originalBytes(): number {
     return this.#originalBytes;
   }
@@ -73,7 +73,7 @@ export class Outstanding implements SackOwner {
     this.#mss = mss;
   }
 
-  /** A segment with data that was never sent before has left. */
+  /** A segment with new data was sent. */
   onSent(end: number, now: number): void {
     const { segments } = this;
     const start = this.#sndNxt;
@@ -83,7 +83,7 @@ export class Outstanding implements SackOwner {
     segments.enlist(slot, this.#transmission++);
   }
 
-  /** A segment with all of these bytes, which begin where a segment does, has left again. */
+  /** These bytes, which start where a segment does, were retransmitted. */
   onResent(start: number, end: number, now: number): void {
     const { segments } = this;
     const control = this.#control;
@@ -97,7 +97,7 @@ export class Outstanding implements SackOwner {
       const flags = segments.flags(slot);
       if ((flags & SACKED) !== 0) continue;
       if ((flags & IN_FLIGHT) !== 0) {
-        // A probe: the congestion window is to know of one of the two.
+        // A probe of a segment in flight: only one of the two counts in cwnd.
         control.onDiscarded(segments.facts, slot);
         segments.delist(slot);
       }
@@ -108,8 +108,8 @@ export class Outstanding implements SackOwner {
   }
 
   /**
-   * The end of a segment to be sent again that begins at `start`, with `size` bytes at most: whole
-   * segments as they were sent, or some packets of the first one.
+   * The end of a retransmission that starts at `start`, with at most `size` bytes: whole segments as they were
+   * sent, or some packets of the first one.
    */
   resentEnd(start: number, end: number, size: number): number {
     const { segments } = this;
@@ -125,7 +125,7 @@ export class Outstanding implements SackOwner {
     return last;
   }
 
-  /** Begins an acknowledgement, of which the parts follow. */
+  /** Begins an acknowledgement; its parts follow. */
   beginAck(offset: number, echo: number, now: number): void {
     this.#now = now;
     this.#echo = echo;
@@ -135,7 +135,7 @@ export class Outstanding implements SackOwner {
     this.rack.beginAck();
   }
 
-  /** The cumulative acknowledgement, of no more than was sent. */
+  /** SEG.ACK, at most SND.NXT. */
   acknowledge(offset: number): void {
     const { segments } = this;
     while (segments.count > 0) {
@@ -153,8 +153,8 @@ export class Outstanding implements SackOwner {
   }
 
   /**
-   * A part of a SACK block, for `SackScoreboard`. The peer has whole packets; parts of one are ignored, so
-   * that no acknowledgement divides what was sent into more than packets.
+   * Part of a SACK block, from `SackScoreboard`. A peer receives whole packets. Parts of one are ignored, so that
+   * no acknowledgement can divide segments into more than packets.
    */
   sacked(start: number, end: number): void {
     const { segments } = this;
@@ -176,23 +176,23 @@ export class Outstanding implements SackOwner {
     }
   }
 
-  /** The round trip that the present acknowledgement measured (RFC 6298 §3, RFC 7323 §4.1); -1 for none. */
+  /** The round trip measured by the current acknowledgement (RFC 6298 §3, RFC 7323 §4.1); -1 for none. */
   roundTrip(): number {
     if (this.#newest < 0) return -1;
     if (this.#newestIsOriginal) return this.#newestRoundTrip;
     return this.#advances && this.#echo >= 0 ? this.#now - this.#echo : -1;
   }
 
-  /** Takes for lost what was overtaken long enough ago (RFC 8985 §6.2). */
+  /** RACK_detect_loss: marks segments that were overtaken long enough ago as lost (RFC 8985 §6.2). */
   detectLost(recovers: boolean, now: number): void {
     const { segments, rack } = this;
     const { rtt } = this.#control;
-    const patience = rack.patience(recovers, this.#sackedBytes, this.#mss, rtt);
+    const lossDelay = rack.lossDelay(recovers, this.#sackedBytes, this.#mss, rtt);
     this.#lossTime = Infinity;
     for (let slot = segments.oldest; slot >= 0; slot = segments.oldest) {
       if (!rack.isOvertaken(segments.transmission(slot), segments.end(slot))) return;
-      const dueAt = segments.facts.sentAt(slot) + patience;
-      // The sum may miss `now` by a rounding.
+      const dueAt = segments.facts.sentAt(slot) + lossDelay;
+      // The sum may differ from `now` by rounding.
       if (dueAt > now + LEAST_TIME) {
         this.#lossTime = dueAt;
         return;
@@ -201,7 +201,7 @@ export class Outstanding implements SackOwner {
     }
   }
 
-  /** The first packet is lost, as three duplicate acknowledgements say where there is no SACK. */
+  /** Without SACK: three duplicate ACKs show that the first packet is lost. */
   loseFirst(now: number): void {
     const { segments } = this;
     if (segments.count === 0) return;
@@ -212,14 +212,14 @@ export class Outstanding implements SackOwner {
     this.#lose(slot, now);
   }
 
-  /** Everything in flight is lost. */
+  /** Marks everything in flight as lost. */
   loseAll(now: number): void {
     const { segments } = this;
     for (let slot = segments.oldest; slot >= 0; slot = segments.oldest) this.#lose(slot, now);
     this.#lossTime = Infinity;
   }
 
-  /** Packets above this size did not pass: what is in flight of them is sent again, and that is no congestion. */
+  /** The path MTU has decreased: larger segments in flight are retransmitted, which is no sign of congestion. */
   resize(largest: number): void {
     const { segments } = this;
     for (let index = 0; index < segments.count; index++) {
@@ -232,13 +232,13 @@ export class Outstanding implements SackOwner {
     }
   }
 
-  /** Whether the peer dropped what it had reported: it acknowledges no further than there. */
+  /** Whether the peer has reneged (RFC 2018 §8): it had reported the first segment, and does not acknowledge it. */
   get isReneged(): boolean {
     const { segments } = this;
     return segments.count > 0 && (segments.flags(segments.at(0)) & SACKED) !== 0;
   }
 
-  /** Counts on nothing that was reported, and sends it again (RFC 2018 §8). */
+  /** Discards all SACK reports; that data is retransmitted (RFC 2018 §8). */
   forgetSacked(): void {
     const { segments } = this;
     for (let index = 0; index < segments.count; index++) {
@@ -271,7 +271,7 @@ export class Outstanding implements SackOwner {
     }
   }
 
-  /** A segment has arrived that was not known to have. */
+  /** A segment is newly acknowledged or reported. */
   #deliver(slot: number): void {
     const { segments } = this;
     const flags = segments.flags(slot);
@@ -307,9 +307,9 @@ export class Outstanding implements SackOwner {
   }
 
   /**
-   * Whether the echoed timestamp shows that not the retransmission has arrived but what was sent before
-   * (RFC 3522). It is that of the segment which moved the cumulative acknowledgement: for what lies behind
-   * the first segment it must be older than everything that was sent again.
+   * Whether the echoed timestamp shows that the original has arrived, not the retransmission (Eifel, RFC 3522).
+   * The timestamp is that of the segment that moved SND.UNA. For segments after the first one it must be older
+   * than every retransmission.
    */
   #isOriginal(slot: number): boolean {
     if (!this.#advances || this.#echo < 0) return false;

@@ -1,41 +1,42 @@
 import type { RttEstimator } from '../../../congestion/rtt.ts';
 import { DUPLICATE_THRESHOLD, TIMESTAMP_TICK } from './recovery-limits.ts';
 
-/** Recoveries after which reordering that was allowed for is taken to be over (RFC 8985 §6.2). */
+/** RACK.reo_wnd_persist: recoveries after which the reordering window is reset (RFC 8985 §6.2). */
 const PERSISTENCE = 16;
-/** The reordering window, in quarters of the least round trip: no more than the smoothed one anyway. */
+/** Maximum of RACK.reo_wnd_mult, in quarters of the minimum RTT. The window is at most the smoothed RTT anyway. */
 const MOST_MULTIPLE = 64;
 
 /**
- * What RACK knows of the path (RFC 8985 §6): the newest transmission that has arrived, and how long
- * after it an earlier one may still arrive. A segment is lost when it was sent before the newest one,
- * and longer ago than a round trip and the reordering window.
+ * RACK (RFC 8985 §6): the most recently sent segment that was delivered, and the reordering window. A segment
+ * is lost if it was sent before that one, and longer ago than a round trip and the reordering window.
  */
 export class Rack {
   #transmission = -1;
   #end = 0;
   #roundTrip = 0;
-  /** The highest offset that was acknowledged in any way, RACK.fack. */
+  /** RACK.fack: the highest offset acknowledged, cumulatively or by SACK. */
   #highest = 0;
-  /** What it was before the present acknowledgement, whose blocks come in any order. */
+  /** RACK.fack before the current acknowledgement, whose blocks come in any order. */
   #priorHighest = 0;
+  /** RACK.reordering_seen. */
   #reorders = false;
+  /** RACK.reo_wnd_mult. */
   #multiple = 1;
   #persistence = PERSISTENCE;
-  /** Duplicates count again when what was sent by now is acknowledged. */
+  /** RACK.dsack_round: a DSACK counts again when this offset is acknowledged. */
   #roundEnd = -1;
 
-  /** Whether an original segment has arrived behind one that was sent later. */
+  /** RACK.reordering_seen: whether an original segment arrived after one that was sent later. */
   get reorders(): boolean {
     return this.#reorders;
   }
 
-  /** RACK.rtt: the round trip of the newest transmission that has arrived; 0 before there is one. */
+  /** RACK.rtt: the round trip of the most recently sent segment that was delivered; 0 before the first. */
   get roundTrip(): number {
     return this.#roundTrip;
   }
 
-  /** An acknowledgement begins. */
+  /** Begins an acknowledgement. */
   beginAck(): void {
     this.#priorHighest = this.#highest;
   }
@@ -56,7 +57,7 @@ export class Rack {
     if (end > this.#highest) this.#highest = end;
     else if (end < this.#priorHighest && !isRetransmitted) this.#reorders = true;
     const roundTrip = now - sentAt;
-    // It may be the original that has arrived.
+    // The original may have been delivered, not the retransmission.
     if (isRetransmitted) {
       if (echo >= 0 && echo + TIMESTAMP_TICK <= sentAt) return;
       if (roundTrip < minRtt) return;
@@ -67,17 +68,18 @@ export class Rack {
     this.#roundTrip = roundTrip;
   }
 
-  /** Whether a segment was sent before the newest transmission that has arrived. */
+  /** RACK_sent_after: whether a segment was sent before the most recent one that was delivered. */
   isOvertaken(transmission: number, end: number): boolean {
     if (transmission !== this.#transmission) return transmission < this.#transmission;
     return end < this.#end;
   }
 
   /**
-   * Milliseconds after its transmission when an overtaken segment is lost (steps 4 and 5).
-   * @param sackedBytes bytes that SACK reports beyond the cumulative acknowledgement.
+   * Milliseconds after its transmission at which an overtaken segment is lost: RACK.rtt + RACK.reo_wnd (steps 4
+   * and 5).
+   * @param sackedBytes bytes reported by SACK beyond SND.UNA.
    */
-  patience(recovers: boolean, sackedBytes: number, mss: number, rtt: RttEstimator): number {
+  lossDelay(recovers: boolean, sackedBytes: number, mss: number, rtt: RttEstimator): number {
     if (!this.#reorders && (recovers || sackedBytes >= DUPLICATE_THRESHOLD * mss)) {
       return this.#roundTrip;
     }
@@ -85,7 +87,7 @@ export class Rack {
     return this.#roundTrip + window;
   }
 
-  /** A segment was sent again in vain: the window was too small. Once in a round trip. */
+  /** A retransmission was unnecessary, so the reordering window was too small. Counts once per round trip. */
   onSpurious(sndUna: number, sndNxt: number): void {
     if (sndUna < this.#roundEnd) return;
     this.#roundEnd = sndNxt;
@@ -94,7 +96,7 @@ export class Rack {
     this.#persistence = PERSISTENCE;
   }
 
-  /** A recovery is over. */
+  /** A recovery has ended. */
   onRecovered(): void {
     if (this.#multiple > 1 && --this.#persistence <= 0) this.#multiple = 1;
   }

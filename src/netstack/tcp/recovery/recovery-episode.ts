@@ -1,18 +1,18 @@
 import type { SendControl } from '../../../congestion/send-control.ts';
 
 /**
- * The losses that congestion control heard of since a recovery began, and what was sent again. When all
- * of it proves to have arrived twice, there was no loss (RFC 3708, RFC 4653): the reduction is taken back.
+ * Losses reported to congestion control, and the bytes retransmitted. If DSACK shows that all retransmissions
+ * were unnecessary, there was no loss (RFC 3708, RFC 4653), and the reduction is undone.
  */
 export class RecoveryEpisode {
-  /** Losses reported and not yet found to be spurious. */
+  /** Losses reported and not found to be spurious. */
   #losses = 0;
   #sentAt = 0;
-  /** Bytes sent again that were not reported as duplicates. */
+  /** Bytes retransmitted and not reported as duplicates. */
   #resent = 0;
   #firstResentAt = Infinity;
 
-  /** When something was first sent again; `Infinity` before. */
+  /** When something was first retransmitted; `Infinity` before. */
   get firstResentAt(): number {
     return this.#firstResentAt;
   }
@@ -21,7 +21,7 @@ export class RecoveryEpisode {
     if (this.#losses++ === 0) this.#sentAt = sentAt;
   }
 
-  /** A loss was reported as spurious on its own. */
+  /** One loss was reported as spurious by itself. */
   onSpurious(): void {
     if (this.#losses > 0) this.#losses--;
   }
@@ -32,8 +32,8 @@ export class RecoveryEpisode {
   }
 
   /**
-   * Bytes arrived twice (DSACK, RFC 2883). Returns whether that is explained by what was sent again; if
-   * it was the last of it, congestion control hears that each loss was spurious.
+   * Bytes arrived twice (DSACK, RFC 2883). Returns whether a retransmission explains that. With the last
+   * retransmitted byte, each loss is reported to congestion control as spurious.
    */
   onDuplicate(bytes: number, control: SendControl, now: number): boolean {
     if (this.#resent === 0) return false;

@@ -91,7 +91,7 @@ export class Recovery {
     return this.#plan.planned;
   }
 
-  /** Segments that are remembered, for checks of their bound. */
+  /** The number of segments in the retransmission queue, for tests of its bound. */
   get segments(): number {
     return this.#outstanding.segments.count;
   }
@@ -201,7 +201,7 @@ export class Recovery {
     this.#arm(now);
   }
 
-  /** Without SACK. */
+  /** Counts duplicate ACKs, without SACK. */
   #countDuplicates(ack: ReceivedAck, newly: number): void {
     const { sndUna, sndNxt } = this.#outstanding;
     if (newly > 0) {
@@ -211,7 +211,7 @@ export class Recovery {
     } else if (ack.isDuplicate && sndNxt > sndUna) this.#duplicates.onDuplicate();
   }
 
-  /** What arrived twice, by SACK (RFC 2883). */
+  /** DSACK (RFC 2883): data that arrived twice. */
   #takeDuplicates(now: number): void {
     const outstanding = this.#outstanding;
     const { scoreboard, episode } = outstanding;
@@ -249,11 +249,11 @@ export class Recovery {
     this.#tail.cancel();
   }
 
-  /** Without SACK: three duplicate acknowledgements, or a partial one in a recovery (RFC 6582 §3.2). */
+  /** Without SACK: three duplicate ACKs, or a partial one in a recovery (RFC 6582 §3.2). */
   #isFirstLost(advances: boolean): boolean {
     if (this.#phase === 'recovery') return advances;
     if (this.#phase !== 'open') return false;
-    // Duplicates of what was sent again would begin another recovery.
+    // Otherwise duplicates of retransmitted segments would start another recovery.
     const isNew = this.#outstanding.sndUna > this.#point;
     return isNew && this.#duplicates.count >= DUPLICATE_THRESHOLD;
   }
@@ -261,7 +261,7 @@ export class Recovery {
   #onRetransmissionTimeout(now: number): void {
     const outstanding = this.#outstanding;
     if (this.#plan.probe === 'first') {
-      // The last one has not left yet: the output is full, and the peer was not asked.
+      // The previous retransmission was not sent yet because the output is full: the peer did not time out.
       this.#timer.restart(now);
       return;
     }
@@ -280,7 +280,7 @@ export class Recovery {
     this.#plan.probe = 'first';
   }
 
-  /** Whether the timeout was spurious: the peer had received what was taken for lost. */
+  /** Ends the phase `timeout` with an acknowledgement that shows whether the timeout was spurious. */
   #judgeTimeout(ack: ReceivedAck, advances: boolean, now: number): void {
     const outstanding = this.#outstanding;
     const isSpurious = this.#spuriousTimeout.isSpurious(outstanding, advances, ack.echo);

@@ -208,7 +208,7 @@ export class SendPlan {
     const isDeferred =
       largest > mss &&
       isOpen &&
-      // Limited transmit (RFC 3042): the acknowledgement of a segment sent now tells loss from reordering.
+      // Limited transmit (RFC 3042): the ACK of a segment sent now distinguishes loss from reordering.
       this.#duplicates.count === 0 &&
       scoreboard.ranges === 0 &&
       size < Math.min(wanted, largest) &&

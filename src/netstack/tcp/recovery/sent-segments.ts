@@ -1,26 +1,26 @@
 import { SentFacts } from '../../../congestion/delivery-rate.ts';
 import { FIRST_SEGMENT_CAPACITY, KEPT_SEGMENT_CAPACITY } from './recovery-limits.ts';
 
-/** What is known of a sent segment, as bits. */
+/** The state of a sent segment, as bits. */
 export const SegmentFlag = {
-  /** Its bytes count in flight: it is neither acknowledged nor lost. */
+  /** It counts as in flight: neither acknowledged nor lost. */
   IN_FLIGHT: 1,
   SACKED: 2,
-  /** To be sent again. */
+  /** To be retransmitted. */
   LOST: 4,
   /** Sent more than once. */
   RETRANSMITTED: 8,
-  /** Congestion control has heard of the loss of an earlier transmission. */
+  /** The loss of an earlier transmission was reported to congestion control. */
   REPORTED: 16,
 } as const;
 
 const { IN_FLIGHT } = SegmentFlag;
 const NONE = -1;
 
-/** Connections with something in flight come and go: this many tables wait for the next ones. */
+/** Tables kept for reuse, since connections often have nothing in flight and then something again. */
 const SPARE_TABLES = 64;
 
-/** Memory for segments, by slot: plain numbers in columns. */
+/** Memory for segments: plain numbers in columns, indexed by slot. */
 class SegmentTable {
   readonly capacity: number;
   readonly facts: SentFacts;
@@ -30,9 +30,9 @@ class SegmentTable {
   readonly lostSentAt: Float64Array;
   readonly flags: Uint8Array;
   readonly older: Int32Array;
-  /** Of a free slot: the next free one. */
+  /** In a free slot: the next free one. */
   readonly newer: Int32Array;
-  /** Slots by offset; twice as long as there are slots, so that it is seldom moved. */
+  /** Slots in the order of offsets. Twice the capacity, so that it is seldom moved. */
   readonly order: Int32Array;
 
   constructor(capacity: number) {
@@ -48,7 +48,7 @@ class SegmentTable {
     this.order = new Int32Array(capacity * 2);
   }
 
-  /** One that is `capacity` large, with the first `slots` of this one. */
+  /** A table of another capacity, with the first `slots` of this one. */
   grown(capacity: number, slots: number): SegmentTable {
     const table = new SegmentTable(capacity);
     table.facts.rows.set(this.facts.rows);
@@ -59,21 +59,21 @@ class SegmentTable {
 
 const COLUMNS = ['start', 'end', 'transmission', 'lostSentAt', 'flags', 'older', 'newer'] as const;
 
-/** Of every connection with nothing in flight: most of them, most of the time. */
+/** Used by every connection with nothing in flight: most of them, most of the time. */
 const NO_TABLE = new SegmentTable(0);
 const spare: SegmentTable[] = [];
 
 /**
- * The segments between SND.UNA and SND.NXT. They lie in two orders: by offset, without gaps, in an array
- * that is searched by halves; and, those in flight, by the time of their last transmission in a list, as
- * RACK needs them (RFC 8985 §6.1). Nothing is allocated for a segment, and where there is none no memory is held.
+ * The segments between SND.UNA and SND.NXT, in two orders: by offset, without gaps, in an array with binary
+ * search; and those in flight by the time of their last transmission, in a linked list, as RACK needs them
+ * (RFC 8985 §6.1). Nothing is allocated per segment, and an empty queue holds no memory.
  */
 export class SentSegments {
   #table = NO_TABLE;
   #free = NONE;
-  /** Slots that were never used begin here. */
+  /** The first slot that was never used. */
   #unused = 0;
-  /** Where the order of offsets begins in its column. */
+  /** The index of the first segment in `order`. */
   #first = 0;
   #count = 0;
   #oldest = NONE;
@@ -84,12 +84,12 @@ export class SentSegments {
     return this.#count;
   }
 
-  /** Segments that there is memory for, for checks of the bound. */
+  /** The number of segments that there is memory for, for tests of the bound. */
   get capacity(): number {
     return this.#table.capacity;
   }
 
-  /** The facts of transmissions, by slot. It changes as segments are added. */
+  /** The facts of transmissions, by slot. Replaced as the table grows. */
   get facts(): SentFacts {
     return this.#table.facts;
   }
@@ -99,9 +99,9 @@ export class SentSegments {
     return this.#oldest;
   }
 
-  /** The slot of a segment by its place in the order of offsets. */
+  /** The slot of a segment by its index in the order of offsets. */
   at(index: number): number {
-    return this.#table.order[this.#first + index] as number; // below `count`, as the caller knows; here and below
+    return this.#table.order[this.#first + index] as number; // callers keep below `count`; here and below
   }
 
   start(slot: number): number {
@@ -120,12 +120,12 @@ export class SentSegments {
     this.#table.flags[slot] = flags;
   }
 
-  /** Numbers transmissions: of two segments the one with the greater number was sent later. */
+  /** The number of its last transmission: transmissions are numbered in their order. */
   transmission(slot: number): number {
     return this.#table.transmission[slot] as number;
   }
 
-  /** When the transmission was sent whose loss was reported last. */
+  /** When the transmission was sent whose loss was last reported. */
   lostSentAt(slot: number): number {
     return this.#table.lostSentAt[slot] as number;
   }
@@ -134,7 +134,7 @@ export class SentSegments {
     this.#table.lostSentAt[slot] = sentAt;
   }
 
-  /** The place of the first segment that ends behind `offset`; `count` when there is none. */
+  /** The index of the first segment that ends after `offset`; `count` if there is none. */
   find(offset: number): number {
     let low = 0;
     let high = this.#count;
@@ -146,7 +146,7 @@ export class SentSegments {
     return low;
   }
 
-  /** Adds a segment behind all others. Returns its slot; `enlist` when it has left. */
+  /** Appends a segment. Returns its slot; `enlist` follows when it was sent. */
   append(start: number, end: number): number {
     const slot = this.#take();
     this.#table.start[slot] = start;
@@ -156,7 +156,7 @@ export class SentSegments {
     return slot;
   }
 
-  /** Divides the segment at a place in two, the first of which ends at `offset`. */
+  /** Divides the segment at an index in two; the first one ends at `offset`. */
   divide(index: number, offset: number): void {
     const rest = this.#take();
     const slot = this.at(index);
@@ -171,7 +171,7 @@ export class SentSegments {
     if ((this.flags(slot) & IN_FLIGHT) !== 0) this.#link(rest, slot);
   }
 
-  /** Removes the first segment, which is not in flight any more. */
+  /** Removes the first segment, which is no longer in flight. */
   removeFirst(): void {
     const slot = this.at(0);
     this.#table.newer[slot] = this.#free;
@@ -181,14 +181,14 @@ export class SentSegments {
     this.#release();
   }
 
-  /** A segment has left: it is in flight, and the newest transmission. */
+  /** A segment was sent: it is in flight, and the newest transmission. */
   enlist(slot: number, transmission: number): void {
     this.#table.transmission[slot] = transmission;
     this.#table.flags[slot] = this.flags(slot) | IN_FLIGHT;
     this.#link(slot, this.#newest);
   }
 
-  /** A segment is in flight no more. */
+  /** A segment is no longer in flight. */
   delist(slot: number): void {
     const older = this.#table.older[slot] as number;
     const newer = this.#table.newer[slot] as number;
@@ -242,7 +242,7 @@ export class SentSegments {
     this.#first = 0;
   }
 
-  /** There is no segment any more. The table of a long burst is not kept. */
+  /** The queue is empty. The table of a long burst is not kept. */
   #release(): void {
     const table = this.#table;
     this.#table = NO_TABLE;

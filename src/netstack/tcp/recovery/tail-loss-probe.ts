@@ -6,25 +6,25 @@ import {
   WORST_ACK_DELAY,
 } from './recovery-limits.ts';
 
-/** The wait for acknowledgements after which the tail of a flight is probed (RFC 8985 §7.2). */
+/** PTO: the time without an acknowledgement after which a tail loss probe is sent (RFC 8985 §7.2). */
 export function probeWait(rtt: RttEstimator, inFlight: number, mss: number): number {
   if (rtt.firstSampleAt === undefined) return FIRST_PROBE_WAIT;
   const wait = Math.max(2 * rtt.smoothed, LEAST_PROBE_WAIT);
   return inFlight <= mss ? wait + WORST_ACK_DELAY : wait;
 }
 
-/** A tail loss probe on its way: whether it hid a loss from congestion control (RFC 8985 §7.4). */
+/** The tail loss probe in flight, and whether it repaired a loss (RFC 8985 §7.4). */
 export class TailLossProbe {
   #end = -1;
   #sentAt = 0;
   #isRetransmission = false;
 
-  /** Whether one is unanswered: there is only one at a time. */
+  /** Whether a probe is unanswered. There is only one at a time. */
   get isOutstanding(): boolean {
     return this.#end >= 0;
   }
 
-  /** When the last one was sent. */
+  /** When the last probe was sent. */
   get sentAt(): number {
     return this.#sentAt;
   }
@@ -35,16 +35,16 @@ export class TailLossProbe {
     this.#isRetransmission = isRetransmission;
   }
 
-  /** A timeout takes its place. */
+  /** A retransmission timeout or a recovery supersedes it. */
   cancel(): void {
     this.#end = -1;
   }
 
   /**
-   * Takes an acknowledgement. Returns whether it shows that the probe repaired a loss: its original was
-   * never reported as a duplicate.
+   * Returns whether an acknowledgement shows that the probe repaired a loss: the peer received the data only
+   * once. Congestion control must be notified.
    *
-   * @param duplicateEnd the end of what arrived twice; 0 when nothing is reported.
+   * @param duplicateEnd the end of the DSACK block; 0 without one.
    */
   onAck(acknowledged: number, duplicateEnd: number, echo: number): boolean {
     if (this.#end < 0 || acknowledged < this.#end) return false;
@@ -57,7 +57,7 @@ export class TailLossProbe {
       this.#end = -1;
       return false;
     }
-    // With timestamps the answer is certain; else a report of the duplicate may still come.
+    // With timestamps this is certain. Without, the DSACK may still follow.
     if (echo < 0 && acknowledged === this.#end) return false;
     this.#end = -1;
     return true;

@@ -1,15 +1,15 @@
 import type { SegmentDropReason, Trace } from '../../trace.ts';
 import { TcpFlag, type TcpSegment } from '../../wire/tcp.ts';
-import type { AckSchedule } from '../receive/ack-schedule.ts';
+import type { DelayedAcks } from '../receive/delayed-acks.ts';
 import { ChallengeLimit } from '../receive/challenge-limit.ts';
 
 /** What happens to segments that SEGMENT ARRIVES rejects, in part or as a whole. */
 export class RejectedSegments {
-  readonly #acks: AckSchedule;
+  readonly #acks: DelayedAcks;
   readonly #trace: Trace | undefined;
   readonly #limit = new ChallengeLimit();
 
-  constructor(acks: AckSchedule, trace: Trace | undefined) {
+  constructor(acks: DelayedAcks, trace: Trace | undefined) {
     this.#acks = acks;
     this.#trace = trace;
   }

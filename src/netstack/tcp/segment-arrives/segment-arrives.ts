@@ -6,7 +6,7 @@ import type { PeerProbes } from '../lifecycle/peer-probes.ts';
 import type { StateMachine } from '../lifecycle/state-machine.ts';
 import type { SynRetransmission } from '../lifecycle/syn-retransmission.ts';
 import type { PendingReset } from '../pending-reset.ts';
-import type { AckSchedule } from '../receive/ack-schedule.ts';
+import type { DelayedAcks } from '../receive/delayed-acks.ts';
 import type { Tcb } from '../tcb.ts';
 import { AckProcessing } from './ack-processing.ts';
 import { RejectedSegments } from './rejected-segments.ts';
@@ -19,7 +19,7 @@ export interface SegmentEffects {
   readonly machine: StateMachine;
   readonly syn: SynRetransmission;
   readonly probes: PeerProbes;
-  readonly acks: AckSchedule;
+  readonly acks: DelayedAcks;
   readonly reset: PendingReset;
   readonly events: EventFlags;
 }
@@ -36,7 +36,7 @@ export class SegmentArrives {
   readonly #machine: StateMachine;
   readonly #syn: SynRetransmission;
   readonly #probes: PeerProbes;
-  readonly #acks: AckSchedule;
+  readonly #acks: DelayedAcks;
   readonly #reset: PendingReset;
   readonly #events: EventFlags;
   readonly #rejected: RejectedSegments;

@@ -2,7 +2,7 @@ import { TcpFlag, type TcpSegment } from '../../wire/tcp.ts';
 import type { SharedMemory } from '../buffer-limits.ts';
 import type { EventFlags } from '../events.ts';
 import type { StateMachine } from '../lifecycle/state-machine.ts';
-import type { AckSchedule } from '../receive/ack-schedule.ts';
+import type { DelayedAcks } from '../receive/delayed-acks.ts';
 import type { Tcb } from '../tcb.ts';
 import type { RejectedSegments } from './rejected-segments.ts';
 
@@ -10,7 +10,7 @@ import type { RejectedSegments } from './rejected-segments.ts';
 export class TextProcessing {
   readonly #tcb: Tcb;
   readonly #machine: StateMachine;
-  readonly #acks: AckSchedule;
+  readonly #acks: DelayedAcks;
   readonly #events: EventFlags;
   readonly #rejected: RejectedSegments;
   readonly #memory: SharedMemory;
@@ -18,7 +18,7 @@ export class TextProcessing {
   constructor(
     tcb: Tcb,
     machine: StateMachine,
-    acks: AckSchedule,
+    acks: DelayedAcks,
     events: EventFlags,
     rejected: RejectedSegments,
     memory: SharedMemory,

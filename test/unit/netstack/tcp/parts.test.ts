@@ -6,7 +6,7 @@ import { EventFlags } from '../../../../src/netstack/tcp/events.ts';
 import { InitialSequences } from '../../../../src/netstack/tcp/lifecycle/initial-sequences.ts';
 import {
   DISPLACED_A_SECOND,
-  MAX_CHALLENGES,
+  MAX_CHALLENGE_ACKS,
   TIME_WAIT,
 } from '../../../../src/netstack/tcp/limits.ts';
 import { advance, distance, SequenceSpace } from '../../../../src/netstack/tcp/sequence.ts';
@@ -109,7 +109,7 @@ describe('timestamps (RFC 7323)', () => {
 describe('challenge ACKs (RFC 5961 §7)', () => {
   test('so many in a second', () => {
     const limit = new ChallengeLimit();
-    for (let count = 0; count < MAX_CHALLENGES; count++) assert.ok(limit.take(0));
+    for (let count = 0; count < MAX_CHALLENGE_ACKS; count++) assert.ok(limit.take(0));
     assert.ok(!limit.take(999));
     assert.ok(limit.take(1000));
   });
@@ -310,6 +310,6 @@ describe('TIME-WAIT without its connection (RFC 9293 §3.10.7.4, RFC 6191)', () 
       const segment = arriving({ flags: 'S', sequence: receiveNext - 1 });
       if (timeWait.segmentArrives(segment, 0) === 'acknowledge') responses++;
     }
-    assert.equal(responses, MAX_CHALLENGES);
+    assert.equal(responses, MAX_CHALLENGE_ACKS);
   });
 });

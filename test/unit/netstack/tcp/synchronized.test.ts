@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MAX_CHALLENGES } from '../../../../src/netstack/tcp/limits.ts';
+import { MAX_CHALLENGE_ACKS } from '../../../../src/netstack/tcp/limits.ts';
 import { AT, established, inState, SYNCHRONIZED } from './script.ts';
 
 const WINDOW = 65_535;
@@ -88,7 +88,7 @@ for (const state of SYNCHRONIZED) {
 
     test('challenge ACKs are limited (RFC 5961 §7)', () => {
       const script = inState(state);
-      for (let count = 0; count < MAX_CHALLENGES; count++) {
+      for (let count = 0; count < MAX_CHALLENGE_ACKS; count++) {
         script.run(`
           < S ${received}:${received}(0)
           ${ack}

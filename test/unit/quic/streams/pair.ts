@@ -11,7 +11,7 @@ import {
   Streams,
 } from '../../../../src/quic/streams/streams.ts';
 import { FrameReader } from '../../../../src/quic/wire/frame-reader.ts';
-import type { FrameVisitor, Verdict } from '../../../../src/quic/wire/frame-visitor.ts';
+import type { FrameVisitor, FrameError } from '../../../../src/quic/wire/frame-visitor.ts';
 import { PacketType } from '../../../../src/quic/wire/packet-header.ts';
 
 /** The frames of a packet on its way, and where its sender has noted them. */
@@ -21,7 +21,7 @@ export interface SentPacket {
   readonly count: number;
 }
 
-const unexpected = (): Verdict => assert.fail('a frame that streams never send');
+const unexpected = (): FrameError => assert.fail('a frame that streams never send');
 
 /** One side: its streams and what a connection does around them. */
 export class End {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TransportErrorCode } from '../../../../src/quic/errors.ts';
-import type { Verdict } from '../../../../src/quic/wire/frame-visitor.ts';
+import type { FrameError } from '../../../../src/quic/wire/frame-visitor.ts';
 import { Pair, type SentPacket } from './pair.ts';
 
 const text = (value: string): Buffer => Buffer.from(value);
 const EMPTY = Buffer.alloc(0);
 
-const codeOf = (verdict: Verdict): string | undefined =>
+const codeOf = (verdict: FrameError): string | undefined =>
   Object.entries(TransportErrorCode).find(([, code]) => code === verdict?.code)?.[0];
 
 /** The next packet, which there must be. */

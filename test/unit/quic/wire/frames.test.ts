@@ -9,7 +9,7 @@ import {
   isFrameAllowed,
   type FramesPacketType,
 } from '../../../../src/quic/wire/frame-types.ts';
-import type { FrameVisitor, Verdict } from '../../../../src/quic/wire/frame-visitor.ts';
+import type { FrameVisitor, FrameError } from '../../../../src/quic/wire/frame-visitor.ts';
 import { PacketType } from '../../../../src/quic/wire/packet-header.ts';
 
 type Call = readonly [name: string, ...parts: (number | boolean | string)[]];
@@ -43,8 +43,8 @@ const METHODS = [
 const RANGES: Readonly<Record<string, number>> = { pathChallenge: 8, pathResponse: 8 };
 
 /** Records every call; byte ranges as hexadecimal text in the place of their buffer. */
-function recorder(calls: Call[], verdict: (name: string) => Verdict = () => undefined) {
-  const record = (name: string, parts: readonly (number | boolean | Uint8Array)[]): Verdict => {
+function recorder(calls: Call[], verdict: (name: string) => FrameError = () => undefined) {
+  const record = (name: string, parts: readonly (number | boolean | Uint8Array)[]): FrameError => {
     const at = parts.findIndex((part) => part instanceof Uint8Array);
     if (at < 0) {
       calls.push([name, ...(parts as (number | boolean)[])]);

@@ -2,13 +2,13 @@ import type { Deadlines } from '../deadlines.ts';
 import { MAX_ACK_DELAY, MAX_DUPLICATE_ACKS, MIN_MSS, QUICK_ACKS } from '../limits.ts';
 
 /**
- * When received data is acknowledged (RFC 9293 §3.8.6.3, RFC 5681 §4.2): at once for every second full
- * segment, for what fills or leaves a gap, and for the first segments of a connection, whose sender is in
- * slow start; later for the rest.
+ * Decides when received data is acknowledged (RFC 9293 §3.8.6.3, RFC 5681 §4.2): at once for every second full
+ * segment, for data out of order or filling a gap, and for the first segments of a connection, whose sender
+ * is in slow start. Other ACKs are delayed.
  */
-export class AckSchedule {
+export class DelayedAcks {
   readonly #deadlines: Deadlines;
-  /** Bytes of a full segment of the peer, as far as seen. */
+  /** Bytes of the peer's largest segment so far. */
   #fullSegment = MIN_MSS;
   #bytes = 0;
   #quick = QUICK_ACKS;
@@ -19,7 +19,7 @@ export class AckSchedule {
     this.#deadlines = deadlines;
   }
 
-  /** ACKs that are to leave now; more than one only for peers that count duplicates. */
+  /** ACKs to be sent now; more than one only for peers that count duplicate ACKs. */
   get due(): number {
     return this.#count;
   }
@@ -29,7 +29,7 @@ export class AckSchedule {
     return this.#isReportDue;
   }
 
-  /** Data arrived in order. @param mss the largest segment that the peer may send. */
+  /** Data arrived in order. @param mss payload bytes of the largest segment that the peer may send. */
   onInOrder(bytes: number, mss: number, now: number): void {
     this.#bytes += bytes;
     if (bytes > this.#fullSegment) this.#fullSegment = Math.min(bytes, mss);
@@ -43,8 +43,8 @@ export class AckSchedule {
   }
 
   /**
-   * Data arrived out of order: each such segment gets an ACK of its own where the peer counts them to
-   * detect a loss; with SACK the newest says everything.
+   * Data arrived out of order. Each such segment gets an ACK of its own if the peer detects losses by duplicate
+   * ACKs; with SACK one ACK reports them all.
    */
   onOutOfOrder(sack: boolean): void {
     this.#isReportDue = true;
@@ -52,7 +52,7 @@ export class AckSchedule {
     else this.#count = Math.min(this.#count + 1, MAX_DUPLICATE_ACKS);
   }
 
-  /** An ACK is to leave with the next `transmit`, with data or alone. */
+  /** An ACK is sent with the next `transmit`, with data or alone. */
   require(): void {
     if (this.#count === 0) this.#count = 1;
   }
@@ -66,7 +66,7 @@ export class AckSchedule {
     this.#isReportDue = false;
   }
 
-  /** A segment has left that acknowledges everything. */
+  /** A segment was sent, with SEG.ACK = RCV.NXT. */
   onSent(): void {
     this.#bytes = 0;
     if (this.#count > 0) this.#count--;

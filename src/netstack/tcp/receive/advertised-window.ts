@@ -6,20 +6,20 @@ import {
 } from '../buffer-limits.ts';
 
 const MAX_FIELD = 65_535;
-/** The share of the window by which rounding may move its edge. */
+/** The share of the window by which rounding may move its right edge. */
 const MOST_DRIFT = 1 / 8;
 
 /**
- * The window that is announced (RFC 9293 §3.8.6). It follows what the reader takes and not what arrives;
- * its right edge never moves back. It grows when a reader that keeps up takes more than half of it in a
- * round trip: so a connection that is not read holds no more than the first window.
+ * RCV.WND (RFC 9293 §3.8.6). It opens as the reader takes data, not as data arrives, and its right edge never
+ * moves back. Its size doubles when a reader that keeps up takes at least half of it in a round trip, so a
+ * connection that is not read holds no more than the first window.
  */
-export class ReceiveWindow {
+export class AdvertisedWindow {
   #size = FIRST_RECEIVE_WINDOW;
   readonly #max: number;
   #edge: number;
   #roundTrip = Infinity;
-  /** Bytes that the reader took since `#measuredFrom`. */
+  /** Bytes that the reader has taken since `#measuredFrom`. */
   #taken = 0;
   #measuredFrom: number;
 
@@ -30,36 +30,36 @@ export class ReceiveWindow {
     this.#measuredFrom = now;
   }
 
-  /** Bytes that may be unread. */
+  /** The size in bytes: how much may be unread. */
   get size(): number {
     return this.#size;
   }
 
-  /** The right edge that the peer knows of. */
+  /** RCV.NXT + RCV.WND: the right edge, as announced to the peer. */
   get edge(): number {
     return this.#edge;
   }
 
-  /** The least round trip as this side sees it, from echoed timestamps or the handshake, in ms. */
+  /** A round trip in milliseconds, from echoed timestamps or the handshake; the minimum is used. */
   onRoundTrip(sample: number): void {
     this.#roundTrip = Math.min(this.#roundTrip, sample);
   }
 
-  /** There is no memory for more than the least window; it grows again as the first one does. */
+  /** The shared memory is used up: shrinks to `LEAST_BUFFER`, from where the window may grow again. */
   shrink(): void {
     this.#size = Math.min(this.#size, LEAST_BUFFER);
   }
 
   /**
    * The reader has taken bytes.
-   * @param unread bytes that it could take and has not taken yet.
-   * @param mayGrow whether there is memory for a larger window.
+   * @param unread bytes that it has not taken yet, without those after a gap.
+   * @param mayGrow see `SharedMemory`.
    */
   onTaken(bytes: number, unread: number, mayGrow: boolean, now: number): void {
     this.#taken += bytes;
     const interval = Math.max(this.#roundTrip, LEAST_GROWTH_INTERVAL);
     const elapsed = now - this.#measuredFrom;
-    // What was taken in a round trip, or in more of them in proportion.
+    // Half of the window per round trip, over one round trip or more.
     const rounds = Math.max(1, elapsed / interval);
     const isFast = this.#taken * 2 >= this.#size * rounds;
     if (isFast && mayGrow && unread * 4 <= this.#size) {
@@ -70,8 +70,8 @@ export class ReceiveWindow {
   }
 
   /**
-   * Whether a window update is worth a segment (RFC 9293 §3.8.6.2.2): the edge would move by two full
-   * segments, and a quarter of the window; or it is nearly closed.
+   * Whether a window update is sent (receiver's silly window syndrome avoidance, RFC 9293 §3.8.6.2.2): the right
+   * edge moves by at least two full segments and a quarter of the window, or the window is nearly closed.
    */
   isUpdateDue(read: number, received: number, mss: number): boolean {
     const gain = read + this.#size - this.#edge;
@@ -81,13 +81,13 @@ export class ReceiveWindow {
   }
 
   /**
-   * The field of the next segment, which announces it; the edge moves as far as is said.
-   * @param scale the shift of RFC 7323 §2; 0 without the option and in a SYN.
+   * The window field of the next segment. Moves the right edge to what the field announces.
+   * @param scale Rcv.Wind.Shift (RFC 7323 §2.3); 0 without the option and in a SYN.
    */
   announce(read: number, received: number, mss: number, scale: number): number {
     const unit = 2 ** scale;
     const wanted = read + this.#size;
-    // Too little for a segment stays unsaid (RFC 9293 §3.8.6.2.2).
+    // Less than a segment is not announced (RFC 9293 §3.8.6.2.2).
     const isWorth = wanted - this.#edge >= Math.min(mss, this.#size / 2);
     const fresh = isWorth ? Math.floor((wanted - received) / unit) : 0;
     const field = Math.min(Math.max(fresh, this.#repeat(read, received, unit)), MAX_FIELD);
@@ -95,10 +95,11 @@ export class ReceiveWindow {
     return field;
   }
 
-  /** The edge that the peer knows of, in units from what is received: rounded up, so that it stays. */
+  /** The field that keeps the right edge where it is: rounded up, because the window must not shrink. */
   #repeat(read: number, received: number, unit: number): number {
     const units = (this.#edge - received) / unit;
-    // Segments smaller than the unit would so move it for ever; what was announced is accepted anyway.
+    // Rounding up moves the edge with each segment smaller than the unit. Beyond a limit it is rounded down;
+    // data up to the announced edge is accepted all the same.
     const isDrifting = this.#edge - read > this.#size * (1 + MOST_DRIFT);
     return Math.max(isDrifting ? Math.floor(units) : Math.ceil(units), 0);
   }
