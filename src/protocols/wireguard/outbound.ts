@@ -143,7 +143,7 @@ export class WireGuardOutbound implements Outbound {
   #hastenLater({ device }: RunningTunnel): Timer {
     const { clock } = this.#context;
     const since = clock.now();
-    return clock.after(PATIENCE, () => device.hasten(since));
+    return clock.after(PATIENCE, () => device.retryHandshake(since));
   }
 
   /** The failure of a dial that has waited for the tunnel alone: it says nothing about the destination. */

@@ -12,7 +12,7 @@ import { MAX_FLOWS } from './limits.ts';
 import { createStaticKeys } from './handshake/noise.ts';
 import type { WireGuardSettings } from './settings.ts';
 import { causesOfSilence } from './silence.ts';
-import type { TunnelEvent, TunnelSettings } from './tunnel.ts';
+import type { TunnelEvent, TunnelSettings } from './contract.ts';
 import { timestampAfter } from './wire.ts';
 
 /** What tunnels use of their surroundings; tests give their own. */

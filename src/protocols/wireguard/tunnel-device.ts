@@ -14,14 +14,9 @@ import { LARGEST_PACKET, SMALLEST_MTU, SOCKET_BUFFER } from './limits.ts';
 import type { StaticKeys } from './handshake/noise.ts';
 import { DatagramOutput } from './datagram-output.ts';
 import type { Trace } from './trace.ts';
-import {
-  datagramSize,
-  Tunnel,
-  type TunnelEvent,
-  type TunnelSettings,
-  type TunnelState,
-} from './tunnel.ts';
-import { Data } from './wire.ts';
+import type { TunnelEvent, TunnelSettings, TunnelState } from './contract.ts';
+import { Tunnel } from './tunnel.ts';
+import { Data, datagramSize } from './wire.ts';
 
 export interface TunnelDeviceOptions {
   /** As people read it. */
@@ -155,8 +150,8 @@ export class TunnelDevice implements PacketDevice, PacketOutput {
   }
 
   /** A flow waits in vain: begins a handshake, unless something authentic has come since then. */
-  hasten(since: number): void {
-    this.#tunnel.hasten(since, this.#clock.now());
+  retryHandshake(since: number): void {
+    this.#tunnel.retryHandshake(since, this.#clock.now());
     this.#turns.run();
   }
 

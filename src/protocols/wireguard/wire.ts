@@ -47,8 +47,16 @@ export const Data = { receiver: 4, counter: 8, packet: 16 } as const;
 /** Bytes that a packet grows by: the header and the tag. */
 export const DATA_OVERHEAD = Data.packet + TAG_SIZE;
 
-/** The plaintext is filled up with zeros to a multiple of it. */
-export const PADDING = 16;
+/** The plaintext is padded with zeros to a multiple of it. */
+const PADDING = 16;
+
+/** Bytes of a packet with its padding (whitepaper §5.4.6), which does not exceed the MTU. */
+export const paddedLength = (length: number, mtu: number): number =>
+  Math.max(length, Math.min(Math.ceil(length / PADDING) * PADDING, mtu));
+
+/** Bytes of the datagram that carries a packet of `length` bytes. */
+export const datagramSize = (length: number, mtu: number): number =>
+  paddedLength(length, mtu) + DATA_OVERHEAD;
 
 /**
  * What a datagram is, by its first four bytes and its length; `undefined` for no message.
