@@ -3,25 +3,20 @@ import { isIPv4Endpoint, isSameAddress, type IpEndpoint } from '../ip/ip-endpoin
 import type { DeviceTraits, InboundPacket, PacketOutput } from '../ip/packet-device.ts';
 import type { Unreachable } from '../net/links/link.ts';
 import { Activity } from './flows/activity.ts';
+import { FlowLimit } from './flows/flow-limit.ts';
 import { Drops } from './drops.ts';
 import { IcmpMessages } from './ip/icmp-messages.ts';
 import type { IcmpError } from './ip/icmp-replies.ts';
 import { IpOutput } from './ip/ip-output.ts';
-import {
-  LEAST_SHARED_FLOWS,
-  LEFT_TO_UDP,
-  MAX_BUFFERED_BYTES,
-  SENT_BYTES_A_TURN,
-  TIMEOUTS_A_TURN,
-} from './limits.ts';
+import { MAX_BUFFERED_BYTES, SENT_BYTES_A_TURN, TIMEOUTS_A_TURN } from './limits.ts';
 import { Reassembly } from './ip/reassembly.ts';
 import { KEEP_ALIVE_IDLE, MAX_BACKLOG } from './tcp/limits.ts';
-import type { TcpEvent } from './tcp/events.ts';
 import { MAX_RECEIVE_WINDOW } from './tcp/recovery/recovery-limits.ts';
 import type { TcpFlow } from './flows/tcp-flow.ts';
 import { TcpFlows } from './flows/tcp-flows.ts';
 import type { Trace } from './trace.ts';
-import type { UdpEvent, UdpFlow } from './flows/udp-flow.ts';
+import { StackEventRecords, type StackEvent } from './flows/stack-event.ts';
+import type { UdpFlow } from './flows/udp-flow.ts';
 import { UdpFlows } from './flows/udp-flows.ts';
 import { IpPacket, Protocol } from './wire/ip-packet.ts';
 import { emptyDatagram } from './wire/empty-datagram.ts';
@@ -65,13 +60,6 @@ export interface StackOptions {
   readonly trace?: Trace | undefined;
 }
 
-/** An event with what it happened to. The record is used again for the next one. */
-export type StackEvent =
-  | { readonly network: 'tcp'; readonly flow: TcpFlow; readonly event: TcpEvent }
-  | { readonly network: 'udp'; readonly flow: UdpFlow; readonly event: UdpEvent };
-
-type Mutable<Record> = { -readonly [key in keyof Record]: Record[key] };
-
 /** Why a request is refused, and how its client learns that. */
 export type RefusalReason =
   /** A RST. */
@@ -98,10 +86,14 @@ export class Stack {
   readonly #activity: Activity;
   readonly #drops: Drops;
   readonly #icmp: IcmpMessages;
+  readonly #limit = new FlowLimit({
+    tcp: () => this.tcp.size,
+    udp: () => this.udp.size,
+    maxFlows: () => this.#settings.maxFlows,
+  });
   readonly #reassembly = new Reassembly();
   readonly #packet = new IpPacket();
-  #tcpEvent: Mutable<StackEvent & { network: 'tcp' }> | undefined;
-  #udpEvent: Mutable<StackEvent & { network: 'udp' }> | undefined;
+  readonly #records = new StackEventRecords();
   #settings: StackSettings;
 
   constructor(options: StackOptions) {
@@ -126,9 +118,9 @@ export class Stack {
     this.#drops = drops;
     this.tcp = new TcpFlows({
       ...shared,
-      hasRoom: () => this.#hasRoomForTcp,
-      isFull: () => this.#isWithinLimit,
-      makeRoom: (client, at) => this.#makeRoomForTcp(client, at),
+      hasRoom: () => this.#limit.hasRoomForTcp,
+      isFull: () => this.#limit.isWithin,
+      makeRoom: (client, at) => this.#limit.isUdpCrowding && this.udp.giveWay(client, at),
       maxHeld: options.maxHeld ?? MAX_BUFFERED_BYTES,
       maxBacklog: Math.min(options.maxBacklog ?? MAX_BACKLOG, MAX_BACKLOG),
       settings: {
@@ -139,8 +131,8 @@ export class Stack {
     });
     this.udp = new UdpFlows({
       ...shared,
-      hasRoom: () => this.flows < this.#settings.maxFlows,
-      isFull: () => this.#isFull,
+      hasRoom: () => this.#limit.hasRoomForUdp,
+      isFull: () => this.#limit.isFull,
       sourceFor: (remote) => this.sourceFor(remote),
       idle: () => this.#settings.udpIdle,
     });
@@ -274,10 +266,13 @@ export class Stack {
       if (flow === undefined) return undefined;
       if (flow.network === 'tcp') {
         const event = flow.connection.nextEvent();
-        if (event !== undefined) return this.#tcpEventOf(flow, event, now);
+        if (event !== undefined) {
+          this.tcp.onEvent(flow, event, now);
+          return this.#records.tcp(flow, event);
+        }
       } else {
         const event = flow.nextEvent();
-        if (event !== undefined) return this.#udpEventOf(flow, event);
+        if (event !== undefined) return this.#records.udp(flow, event);
       }
       activity.done();
     }
@@ -321,28 +316,6 @@ export class Stack {
       this.#activity.touch(flow);
     }
     for (const flow of this.udp) this.udp.close(flow);
-  }
-
-  /** Whether there is room for another connection, beside the part that is left to associations. */
-  get #hasRoomForTcp(): boolean {
-    const { maxFlows } = this.#settings;
-    const others = Math.max(this.udp.size, Math.floor(maxFlows * LEFT_TO_UDP));
-    return this.tcp.size + others < maxFlows;
-  }
-
-  #makeRoomForTcp(client: IpEndpoint, now: number): boolean {
-    const left = Math.floor(this.#settings.maxFlows * LEFT_TO_UDP);
-    return this.#isFull && this.udp.size > left && this.udp.giveWay(client, now);
-  }
-
-  get #isFull(): boolean {
-    return this.#isWithinLimit && this.flows === this.#settings.maxFlows;
-  }
-
-  /** Whether a flow that ends makes room: after a change of the settings there may be more than fit. */
-  get #isWithinLimit(): boolean {
-    const { maxFlows } = this.#settings;
-    return maxFlows >= LEAST_SHARED_FLOWS && this.flows <= maxFlows;
   }
 
   /**
@@ -397,21 +370,6 @@ export class Stack {
     } else if (this.udp.receive(packet, vouched, segmentSize, now) === 'no socket') {
       this.#icmp.report('port unreachable', packet, now);
     }
-  }
-
-  #tcpEventOf(flow: TcpFlow, event: TcpEvent, now: number): StackEvent {
-    this.tcp.onEvent(flow, event, now);
-    const record = (this.#tcpEvent ??= { network: 'tcp', flow, event });
-    record.flow = flow;
-    record.event = event;
-    return record;
-  }
-
-  #udpEventOf(flow: UdpFlow, event: UdpEvent): StackEvent {
-    const record = (this.#udpEvent ??= { network: 'udp', flow, event });
-    record.flow = flow;
-    record.event = event;
-    return record;
   }
 }
 

@@ -2,23 +2,16 @@ import { Cubic } from '../../congestion/cubic.ts';
 import { SendControl } from '../../congestion/send-control.ts';
 import type { RandomSource } from '../../crypto/random-source.ts';
 import { assignEndpoint, blankEndpoint, type IpEndpoint } from '../../ip/ip-endpoint.ts';
-import { RateLimit } from '../../net/time/rate-limit.ts';
 import type { Activity } from './activity.ts';
-import { addressNumber, networkNumber } from '../ip/address-hash.ts';
 import type { Drops } from '../drops.ts';
 import { FlowTable } from './flow-table.ts';
 import { ipHeaderSize, type IpOutput } from '../ip/ip-output.ts';
-import { Established } from './established.ts';
-import {
-  BYTES_A_TURN,
-  MAX_QUOTED_SYN,
-  PENDING_BESIDE_ESTABLISHED,
-  STRAY_RESPONSES_A_SECOND,
-} from '../limits.ts';
+import { ConnectionPlaces, type ConnectionPlacesOptions } from './connection-places.ts';
+import { FlowMemory } from './flow-memory.ts';
+import { BYTES_A_TURN, MAX_QUOTED_SYN } from '../limits.ts';
 import { chooseLocalPort, type PortState } from './local-ports.ts';
 import { RestoredFlows } from './restored-flows.ts';
 import { SegmentWriter } from './segment-writer.ts';
-import { Backlog } from '../tcp/lifecycle/backlog.ts';
 import { TcpConnection, type TcpSettings } from '../tcp/connection.ts';
 import type { TcpEvent } from '../tcp/events.ts';
 import { InitialSequences } from '../tcp/lifecycle/initial-sequence.ts';
@@ -27,33 +20,19 @@ import { TcpFlow } from './tcp-flow.ts';
 import { TimeWaitFlow, TimeWaitFlows } from './time-wait-flows.ts';
 import { copyOf } from '../../collections/copy-bytes.ts';
 import type { IpPacket } from '../wire/ip-packet.ts';
-import {
-  readTcpSegment,
-  sequenceLength,
-  TCP_HEADER_SIZE,
-  TcpFlag,
-  TcpSegment,
-} from '../wire/tcp.ts';
+import { StraySegments } from './stray-segments.ts';
+import { readTcpSegment, TCP_HEADER_SIZE, TcpFlag, TcpSegment } from '../wire/tcp.ts';
 
 /** What the connections of a stack share. */
-export interface TcpFlowsOptions {
+export interface TcpFlowsOptions extends Omit<ConnectionPlacesOptions, 'connections' | 'end'> {
   readonly random: RandomSource;
   readonly output: IpOutput;
   readonly activity: Activity;
-  readonly drops: Drops;
   /** Whether a SYN for no connection is a request. */
   readonly listens: boolean;
   readonly settings: Omit<TcpSettings, 'memory'>;
   /** See `MAX_BUFFERED_BYTES`. */
   readonly maxHeld: number;
-  /** See `MAX_BACKLOG`. */
-  readonly maxBacklog: number;
-  /** Whether there is room for another connection. */
-  readonly hasRoom: () => boolean;
-  /** Whether there is room as soon as another flow ends. */
-  readonly isFull: () => boolean;
-  /** Ends an association in favour of a connection of a client. @returns whether one gave way. */
-  readonly makeRoom: (client: IpEndpoint, now: number) => boolean;
   /** Bytes of the largest packet to an address. */
   readonly pathMtu: (remote: IpEndpoint, now: number) => number;
 }
@@ -70,25 +49,17 @@ export class TcpFlows {
   readonly #drops: Drops;
   readonly #listens: boolean;
   readonly #settings: TcpSettings;
-  readonly #maxHeld: number;
   readonly #hasRoom: () => boolean;
-  readonly #isFull: () => boolean;
-  readonly #makeFlowRoom: (client: IpEndpoint, now: number) => boolean;
   readonly #pathMtu: (remote: IpEndpoint, now: number) => number;
   readonly #flows: FlowTable<TcpFlow>;
   readonly #waiting: TimeWaitFlows;
   readonly #restored = new RestoredFlows();
-  readonly #backlog: Backlog<TcpFlow, number, number>;
-  /** Of clients. */
-  readonly #established = new Established<TcpFlow, number>();
+  readonly #places: ConnectionPlaces;
+  readonly #memory: FlowMemory;
+  readonly #strays: StraySegments;
   readonly #sequences: InitialSequences;
-  readonly #responses = new RateLimit(STRAY_RESPONSES_A_SECOND);
   readonly #segment = new TcpSegment();
   readonly #candidate = blankEndpoint();
-  /** Of the request at hand. */
-  readonly #ends = { address: 0, network: 0 };
-  /** Bytes that all connections hold. */
-  #held = 0;
   /** Counts what was learned of paths. */
   #pathVersion = 0;
 
@@ -100,12 +71,15 @@ export class TcpFlows {
     this.#activity = options.activity;
     this.#drops = options.drops;
     this.#listens = options.listens;
-    this.#settings = { ...options.settings, memory: this };
-    this.#maxHeld = options.maxHeld;
-    this.#backlog = new Backlog(options.maxBacklog);
+    this.#memory = new FlowMemory(options.maxHeld);
+    this.#settings = { ...options.settings, memory: this.#memory };
+    this.#strays = new StraySegments(this.#writer, options.drops);
+    this.#places = new ConnectionPlaces({
+      ...options,
+      connections: () => this.size,
+      end: (flow, now) => this.#end(flow, now),
+    });
     this.#hasRoom = options.hasRoom;
-    this.#isFull = options.isFull;
-    this.#makeFlowRoom = options.makeRoom;
     this.#pathMtu = options.pathMtu;
     this.#flows = new FlowTable(random);
     this.#waiting = new TimeWaitFlows(new FlowTable(random));
@@ -123,17 +97,7 @@ export class TcpFlows {
 
   /** Bytes of memory that all connections hold: unread, and unacknowledged. */
   get held(): number {
-    return this.#held;
-  }
-
-  /** Whether there is memory for larger buffers. */
-  get mayGrow(): boolean {
-    return this.#held * 2 < this.#maxHeld;
-  }
-
-  /** Whether all of the memory is used. */
-  get isShort(): boolean {
-    return this.#held >= this.#maxHeld;
+    return this.#memory.held;
   }
 
   [Symbol.iterator](): Iterator<TcpFlow> {
@@ -160,7 +124,7 @@ export class TcpFlows {
     if (waiting !== undefined && !reopens) return;
     if (this.#listens && (segment.flags & CONTROL) === TcpFlag.SYN) {
       this.#request(packet, waiting?.timeWait.nextInitialSequence, now);
-    } else this.#onStray(packet, now);
+    } else this.#strays.receive(packet, segment, now);
   }
 
   /**
@@ -190,7 +154,7 @@ export class TcpFlows {
     const out = this.#writer.between(flow.local, flow.remote);
     const { connection } = flow;
     const hasMore = connection.transmit(now, out, BYTES_A_TURN);
-    this.#account(flow, connection.held);
+    this.#memory.account(flow, connection.held);
     if (hasMore) return true;
     this.#activity.wheel.schedule(flow, connection.nextTimeout());
     // 'closed' waits for the last segment.
@@ -202,14 +166,11 @@ export class TcpFlows {
   onEvent(flow: TcpFlow, event: TcpEvent, now: number): void {
     switch (event) {
       case 'established':
-        this.#backlog.remove(flow);
+        this.#places.onEstablished(flow, this.#listens && !flow.isForgotten);
         flow.syn = undefined;
-        if (this.#listens && !flow.isForgotten) {
-          this.#established.add(flow, addressNumber(flow.remote));
-        }
         break;
       case 'failed':
-        this.#backlog.remove(flow);
+        this.#places.onFailed(flow);
         flow.syn = undefined;
         break;
       case 'closed':
@@ -230,7 +191,7 @@ export class TcpFlows {
   accept(flow: TcpFlow): void {
     flow.syn = undefined;
     flow.connection.accept();
-    this.#backlog.answered(flow);
+    this.#places.onAccepted(flow);
     this.#activity.touch(flow);
   }
 
@@ -344,54 +305,24 @@ export class TcpFlows {
   #request(packet: IpPacket, initialSequence: number | undefined, now: number): void {
     const size = packet.end - packet.start;
     const { destination, source } = packet;
-    const ends = this.#ends;
-    ends.address = addressNumber(source);
-    ends.network = networkNumber(destination);
-    if (!this.#hasRoom() && !this.#makeRoom(source, now)) {
-      this.#drops.add('flow limit', size, now);
-      return;
-    }
-    const hasPlace =
-      this.#backlog.hasRoom(ends.address) || this.#displace(this.#backlog.victim(ends, now), now);
-    if (!hasPlace) {
-      this.#drops.add('backlog', size, now);
+    const refusal = this.#places.find(source, destination, now);
+    if (refusal !== undefined) {
+      this.#drops.add(refusal, size, now);
       return;
     }
     const flow = this.#open('passive', destination, source, initialSequence, now);
     if (size <= MAX_QUOTED_SYN) flow.syn = copyOf(packet.bytes, packet.start, packet.end);
-    this.#backlog.add(flow, ends);
+    this.#places.add(flow);
     flow.connection.segmentArrives(this.#segment, now);
   }
 
-  /** Whether another flow gives way to the request at hand, where there are too many. */
-  #makeRoom(client: IpEndpoint, now: number): boolean {
-    if (!this.#isFull()) return false;
-    if (this.#makeFlowRoom(client, now)) return true;
-    const victim = this.#backlog.heavier(this.#ends) ?? this.#crowding();
-    return this.#displace(victim, now) && this.#hasRoom();
-  }
-
-  /**
-   * The established connection that gives way to the request at hand. A request may have a forged source, so
-   * that few of those which are still to prove themselves may end any.
-   */
-  #crowding(): TcpFlow | undefined {
-    const mayEnd = this.#backlog.size < this.#flows.size * PENDING_BESIDE_ESTABLISHED;
-    return mayEnd ? this.#established.victim(this.#ends.address) : undefined;
-  }
-
-  /** Ends a connection of the backlog in favour of another one. */
-  #displace(victim: TcpFlow | undefined, now: number): boolean {
-    if (victim === undefined) return false;
-    this.#drops.add(this.#established.has(victim) ? 'gave way' : 'backlog', 0, now);
-    // To a client that waits for its dial it is as if its SYN had been lost.
-    if (this.#backlog.isDialling(victim)) victim.connection.refuse('silent', now);
-    victim.connection.abort(now);
+  /** Ends a connection that gives way to another one. */
+  #end(flow: TcpFlow, now: number): void {
+    flow.connection.abort(now);
     // Its RST, before its place is another one's.
-    this.transmit(victim, now);
-    this.#activity.report(victim);
-    this.#forget(victim, now);
-    return true;
+    this.transmit(flow, now);
+    this.#activity.report(flow);
+    this.#forget(flow, now);
   }
 
   #open(
@@ -419,47 +350,16 @@ export class TcpFlows {
     return flow;
   }
 
-  #account(flow: TcpFlow, held: number): void {
-    this.#held += held - flow.held;
-    flow.held = held;
-  }
-
   #forget(flow: TcpFlow, now: number): void {
     if (flow.isForgotten) return;
     flow.isForgotten = true;
-    this.#account(flow, 0);
+    this.#memory.account(flow, 0);
     this.#flows.remove(flow);
-    this.#backlog.remove(flow);
-    this.#established.delete(flow);
+    this.#places.delete(flow);
     this.#activity.wheel.remove(flow);
     const { timeWait } = flow.connection;
     if (timeWait !== undefined && timeWait.expiresAt > now) {
       this.#waiting.add(new TimeWaitFlow(flow.local, flow.remote, timeWait));
     }
-  }
-
-  /** RFC 9293 §3.10.7.1: what is for no connection gets a reset. */
-  #onStray(packet: IpPacket, now: number): void {
-    this.#drops.add('no connection', packet.end - packet.start, now);
-    const { flags, sequence, acknowledgment, payload, payloadEnd } = this.#segment;
-    if ((flags & TcpFlag.RST) !== 0) return;
-    const { trace } = this.#drops;
-    if (!this.#responses.take(now)) {
-      if (trace !== undefined) trace({ kind: 'response-limited' }, now);
-      return;
-    }
-    const out = this.#writer.between(packet.destination, packet.source);
-    const { segment } = out;
-    segment.clear();
-    if ((flags & TcpFlag.ACK) !== 0) {
-      segment.sequence = acknowledgment;
-      segment.flags = TcpFlag.RST;
-    } else {
-      segment.acknowledgment = (sequence + sequenceLength(flags, payloadEnd - payload)) >>> 0;
-      segment.flags = TcpFlag.RST | TcpFlag.ACK;
-    }
-    if (out.begin(0) < 0) return;
-    out.end(0);
-    if (trace !== undefined) trace({ kind: 'reset-sent' }, now);
   }
 }
