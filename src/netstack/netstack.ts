@@ -13,7 +13,7 @@ import type { TcpFlow } from './flows/tcp-flow.ts';
 import { TcpLink, type TcpHost } from './flows/tcp-link.ts';
 import type { Trace } from './trace.ts';
 import type { UdpFlow } from './flows/udp-flow.ts';
-import { UdpLink, type UdpHost } from './flows/udp-link.ts';
+import { UdpFlowLink, type UdpHost } from './flows/udp-flow-link.ts';
 
 /** A client's request for a connection. */
 export interface ConnectionRequest {
@@ -212,7 +212,7 @@ export class Netstack {
     // One that gave way hears of it.
     this.#turns.schedule();
     if (flow === undefined) throw new DialError('failed', 'the stack has no room for another flow');
-    return new UdpLink(this.#host, flow);
+    return new UdpFlowLink(this.#host, flow);
   }
 
   /** Resets all connections, ends all associations, and releases the device. Idempotent. */
@@ -305,7 +305,7 @@ export class Netstack {
   }
 
   #onOpened(flow: UdpFlow): void {
-    const link = new UdpLink(this.#host, flow);
+    const link = new UdpFlowLink(this.#host, flow);
     if (this.#handlers) this.#handlers.onAssociation({ source: textOf(flow.remote), link });
     else link.close();
   }

@@ -2,14 +2,14 @@ import type { RandomSource } from '../crypto/random-source.ts';
 import { isIPv4Endpoint, isSameAddress, type IpEndpoint } from '../ip/ip-endpoint.ts';
 import type { DeviceTraits, InboundPacket, PacketOutput } from '../ip/packet-device.ts';
 import type { Unreachable } from '../net/links/link.ts';
-import { Activity } from './flows/activity.ts';
+import { FlowQueues } from './flows/flow-queues.ts';
 import { FlowLimit } from './flows/flow-limit.ts';
 import { Drops } from './drops.ts';
 import { IcmpMessages } from './ip/icmp-messages.ts';
 import type { IcmpError } from './ip/icmp-replies.ts';
 import { IpOutput } from './ip/ip-output.ts';
 import { MAX_BUFFERED_BYTES, SENT_BYTES_A_TURN, TIMEOUTS_A_TURN } from './limits.ts';
-import { Reassembly } from './ip/reassembly.ts';
+import { FragmentReassembly } from './ip/fragment-reassembly.ts';
 import { KEEP_ALIVE_IDLE, MAX_BACKLOG } from './tcp/limits.ts';
 import { MAX_RECEIVE_WINDOW } from './tcp/recovery/recovery-limits.ts';
 import type { TcpFlow } from './flows/tcp-flow.ts';
@@ -18,7 +18,7 @@ import type { Trace } from './trace.ts';
 import { StackEventRecords, type StackEvent } from './flows/stack-event.ts';
 import type { UdpFlow } from './flows/udp-flow.ts';
 import { UdpFlows } from './flows/udp-flows.ts';
-import { IpPacket, Protocol } from './wire/ip-packet.ts';
+import { IpPacket, IpProtocol } from './wire/ip-packet.ts';
 import { emptyDatagram } from './wire/empty-datagram.ts';
 import { readIpPacket } from './wire/ip.ts';
 
@@ -83,7 +83,7 @@ export class Stack {
   readonly #addresses: 'any' | readonly IpEndpoint[];
   readonly #broadcasts: readonly IpEndpoint[];
   readonly #output: IpOutput;
-  readonly #activity: Activity;
+  readonly #queues: FlowQueues;
   readonly #drops: Drops;
   readonly #icmp: IcmpMessages;
   readonly #limit = new FlowLimit({
@@ -91,7 +91,7 @@ export class Stack {
     udp: () => this.udp.size,
     maxFlows: () => this.#settings.maxFlows,
   });
-  readonly #reassembly = new Reassembly();
+  readonly #reassembly = new FragmentReassembly();
   readonly #packet = new IpPacket();
   readonly #records = new StackEventRecords();
   #settings: StackSettings;
@@ -103,18 +103,18 @@ export class Stack {
     this.#settings = options.settings;
     const identification = random.bytes(4).readUInt32LE(0);
     const output = new IpOutput(options.output, options.traits, identification);
-    const activity = new Activity(now);
+    const queues = new FlowQueues(now);
     const drops = new Drops(trace);
     const shared = {
       random,
       output,
-      activity,
+      queues,
       drops,
       listens: addresses === 'any',
       pathMtu: (remote: IpEndpoint, at: number) => this.#icmp.pathMtu(remote, at),
     };
     this.#output = output;
-    this.#activity = activity;
+    this.#queues = queues;
     this.#drops = drops;
     this.tcp = new TcpFlows({
       ...shared,
@@ -162,12 +162,12 @@ export class Stack {
 
   /** Whether `transmit` may have something. */
   get isReady(): boolean {
-    return this.#activity.isReady;
+    return this.#queues.isReady;
   }
 
   /** Whether `nextEvent` may have something. */
   get hasEvents(): boolean {
-    return this.#activity.eventful !== undefined;
+    return this.#queues.eventful !== undefined;
   }
 
   set settings(settings: StackSettings) {
@@ -237,7 +237,7 @@ export class Stack {
 
   /** The application has called something of the connection. */
   touch(flow: TcpFlow): void {
-    this.#activity.touch(flow);
+    this.#queues.touch(flow);
   }
 
   /**
@@ -246,23 +246,23 @@ export class Stack {
    * @returns whether there is more.
    */
   transmit(now: number): boolean {
-    const activity = this.#activity;
+    const queues = this.#queues;
     const until = this.#output.bytes + SENT_BYTES_A_TURN;
     while (this.#output.bytes < until) {
-      const flow = activity.nextReady();
+      const flow = queues.nextReady();
       if (flow === undefined) return false;
       if (!this.tcp.transmit(flow, now)) continue;
-      activity.queue(flow);
+      queues.queue(flow);
       if (this.#output.isFull) return true;
     }
-    return activity.isReady;
+    return queues.isReady;
   }
 
   /** The next event, or undefined when there is none: of the flows that have some, in order. */
   nextEvent(now: number): StackEvent | undefined {
-    const activity = this.#activity;
+    const queues = this.#queues;
     for (;;) {
-      const flow = activity.eventful;
+      const flow = queues.eventful;
       if (flow === undefined) return undefined;
       if (flow.network === 'tcp') {
         const event = flow.connection.nextEvent();
@@ -274,14 +274,14 @@ export class Stack {
         const event = flow.nextEvent();
         if (event !== undefined) return this.#records.udp(flow, event);
       }
-      activity.done();
+      queues.done();
     }
   }
 
   /** When `onTimeout` is due, in milliseconds; Infinity for not at all. */
   nextTimeout(): number {
     return Math.min(
-      this.#activity.wheel.earliest,
+      this.#queues.wheel.earliest,
       this.#reassembly.nextTimeout(),
       this.tcp.nextTimeout(),
     );
@@ -289,7 +289,7 @@ export class Stack {
 
   /** Handles deadlines that have come, `TIMEOUTS_A_TURN` at most; `nextTimeout` has what is left. */
   onTimeout(now: number): void {
-    const { wheel } = this.#activity;
+    const { wheel } = this.#queues;
     for (let count = 0; count < TIMEOUTS_A_TURN; count++) {
       const flow = wheel.take(now);
       if (flow === undefined) break;
@@ -299,7 +299,7 @@ export class Stack {
         if (deadline > now) wheel.schedule(flow, deadline);
         else {
           flow.connection.onTimeout(now);
-          this.#activity.touch(flow);
+          this.#queues.touch(flow);
         }
       }
     }
@@ -313,7 +313,7 @@ export class Stack {
   abort(now: number): void {
     for (const flow of this.tcp) {
       flow.connection.abort(now);
-      this.#activity.touch(flow);
+      this.#queues.touch(flow);
     }
     for (const flow of this.udp) this.udp.close(flow);
   }
@@ -347,14 +347,14 @@ export class Stack {
   #onPacket(vouched: boolean, segmentSize: number, now: number): void {
     const packet = this.#packet;
     switch (packet.protocol) {
-      case Protocol.TCP:
+      case IpProtocol.TCP:
         this.tcp.receive(packet, vouched, now);
         break;
-      case Protocol.UDP:
+      case IpProtocol.UDP:
         this.#onUdp(vouched, segmentSize, now);
         break;
-      case Protocol.ICMP:
-      case Protocol.ICMPV6:
+      case IpProtocol.ICMP:
+      case IpProtocol.ICMPV6:
         this.#icmp.receive(packet, vouched, now);
         break;
       default:

@@ -1,5 +1,5 @@
 import type { IcmpError } from './ip/icmp-replies.ts';
-import type { FragmentFault } from './ip/reassembly.ts';
+import type { FragmentFault } from './ip/fragment-reassembly.ts';
 import type { TcpState } from './tcp/state.ts';
 import type { IcmpFault } from './wire/icmp.ts';
 import type { IpFault } from './wire/ip.ts';

@@ -2,7 +2,7 @@ import { Cubic } from '../../congestion/cubic.ts';
 import { SendControl } from '../../congestion/send-control.ts';
 import type { RandomSource } from '../../crypto/random-source.ts';
 import { assignEndpoint, blankEndpoint, type IpEndpoint } from '../../ip/ip-endpoint.ts';
-import type { Activity } from './activity.ts';
+import type { FlowQueues } from './flow-queues.ts';
 import type { Drops } from '../drops.ts';
 import { FlowTable } from './flow-table.ts';
 import { ipHeaderSize, type IpOutput } from '../ip/ip-output.ts';
@@ -27,7 +27,7 @@ import { readTcpSegment, TCP_HEADER_SIZE, TcpFlag, TcpSegment } from '../wire/tc
 export interface TcpFlowsOptions extends Omit<ConnectionPlacesOptions, 'connections' | 'end'> {
   readonly random: RandomSource;
   readonly output: IpOutput;
-  readonly activity: Activity;
+  readonly queues: FlowQueues;
   /** Whether a SYN for no connection is a request. */
   readonly listens: boolean;
   readonly settings: Omit<TcpSettings, 'memory'>;
@@ -45,7 +45,7 @@ export class TcpFlows {
   readonly #random: RandomSource;
   readonly #output: IpOutput;
   readonly #writer: SegmentWriter;
-  readonly #activity: Activity;
+  readonly #queues: FlowQueues;
   readonly #drops: Drops;
   readonly #listens: boolean;
   readonly #settings: TcpSettings;
@@ -68,7 +68,7 @@ export class TcpFlows {
     this.#random = random;
     this.#output = options.output;
     this.#writer = new SegmentWriter(options.output);
-    this.#activity = options.activity;
+    this.#queues = options.queues;
     this.#drops = options.drops;
     this.#listens = options.listens;
     this.#memory = new FlowMemory(options.maxHeld);
@@ -116,7 +116,7 @@ export class TcpFlows {
     const flow = this.#flows.find(destination, source);
     if (flow !== undefined) {
       flow.connection.segmentArrives(segment, now);
-      this.#activity.touch(flow);
+      this.#queues.touch(flow);
       return;
     }
     const waiting = this.#waiting.find(destination, source);
@@ -156,9 +156,9 @@ export class TcpFlows {
     const hasMore = connection.transmit(now, out, BYTES_A_TURN);
     this.#memory.account(flow, connection.held);
     if (hasMore) return true;
-    this.#activity.wheel.schedule(flow, connection.nextTimeout());
+    this.#queues.wheel.schedule(flow, connection.nextTimeout());
     // 'closed' waits for the last segment.
-    this.#activity.report(flow);
+    this.#queues.report(flow);
     return false;
   }
 
@@ -192,7 +192,7 @@ export class TcpFlows {
     flow.syn = undefined;
     flow.connection.accept();
     this.#places.onAccepted(flow);
-    this.#activity.touch(flow);
+    this.#queues.touch(flow);
   }
 
   /**
@@ -202,14 +202,14 @@ export class TcpFlows {
   refuse(flow: TcpFlow, how: 'reset' | 'silent', now: number): void {
     flow.syn = undefined;
     flow.connection.refuse(how, now);
-    this.#activity.touch(flow);
+    this.#queues.touch(flow);
   }
 
   /** The MTU of the device has changed. */
   onMtu(now: number): void {
     for (const flow of this.#flows) {
       this.#setPath(flow, now);
-      this.#activity.touch(flow);
+      this.#queues.touch(flow);
     }
   }
 
@@ -222,7 +222,7 @@ export class TcpFlows {
     const flow = this.#flows.find(local, remote);
     if (flow === undefined) return;
     this.#setPath(flow, now);
-    this.#activity.touch(flow);
+    this.#queues.touch(flow);
   }
 
   /** ICMP reports that a segment between these endpoints did not arrive. */
@@ -230,7 +230,7 @@ export class TcpFlows {
     const flow = this.#flows.find(local, remote);
     if (flow === undefined) return;
     flow.connection.onUnreachable(sequence, now);
-    this.#activity.touch(flow);
+    this.#queues.touch(flow);
   }
 
   /** The connection between these endpoints. */
@@ -251,7 +251,7 @@ export class TcpFlows {
     this.#waiting.onTimeout(now);
     this.#restored.onTimeout(now, (flow) => {
       flow.connection.onPathRestored(now);
-      this.#activity.touch(flow);
+      this.#queues.touch(flow);
     });
   }
 
@@ -321,7 +321,7 @@ export class TcpFlows {
     flow.connection.abort(now);
     // Its RST, before its place is another one's.
     this.transmit(flow, now);
-    this.#activity.report(flow);
+    this.#queues.report(flow);
     this.#forget(flow, now);
   }
 
@@ -346,7 +346,7 @@ export class TcpFlows {
     const flow = new TcpFlow(local, remote, connection);
     flow.pathVersion = this.#pathVersion;
     this.#flows.add(flow);
-    this.#activity.touch(flow);
+    this.#queues.touch(flow);
     return flow;
   }
 
@@ -356,7 +356,7 @@ export class TcpFlows {
     this.#memory.account(flow, 0);
     this.#flows.remove(flow);
     this.#places.delete(flow);
-    this.#activity.wheel.remove(flow);
+    this.#queues.wheel.remove(flow);
     const { timeWait } = flow.connection;
     if (timeWait !== undefined && timeWait.expiresAt > now) {
       this.#waiting.add(new TimeWaitFlow(flow.local, flow.remote, timeWait));

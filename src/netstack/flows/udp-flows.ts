@@ -7,7 +7,7 @@ import {
 } from '../../ip/ip-endpoint.ts';
 import { AssociationOrder, Stage } from '../../net/bounds/association-order.ts';
 import { RateLimit } from '../../net/time/rate-limit.ts';
-import type { Activity } from './activity.ts';
+import type { FlowQueues } from './flow-queues.ts';
 import { addressNumber } from '../ip/address-hash.ts';
 import type { Drops } from '../drops.ts';
 import { FlowTable } from './flow-table.ts';
@@ -17,7 +17,7 @@ import { chooseLocalPort } from './local-ports.ts';
 import { UdpBatch } from './udp-batch.ts';
 import { UdpFlow, type QueuedDatagrams } from './udp-flow.ts';
 import { copyOf } from '../../collections/copy-bytes.ts';
-import { Protocol, type IpPacket } from '../wire/ip-packet.ts';
+import { IpProtocol, type IpPacket } from '../wire/ip-packet.ts';
 import {
   readUdpDatagram,
   UDP_CHECKSUM_OFFSET,
@@ -30,7 +30,7 @@ import {
 export interface UdpFlowsOptions {
   readonly random: RandomSource;
   readonly output: IpOutput;
-  readonly activity: Activity;
+  readonly queues: FlowQueues;
   readonly drops: Drops;
   /** Whether a datagram of a new client makes an association; else they are for own ports. */
   readonly listens: boolean;
@@ -93,7 +93,7 @@ export class UdpFlows {
    */
   receive(packet: IpPacket, vouched: boolean, segmentSize: number, now: number): UdpOutcome {
     const datagram = this.#datagram;
-    const { drops, activity } = this.#options;
+    const { drops, queues } = this.#options;
     const size = packet.end - packet.start;
     const fault = readUdpDatagram(packet, vouched, datagram);
     if (fault !== undefined) {
@@ -122,7 +122,7 @@ export class UdpFlows {
       if (!flow.push({ data, peer })) drops.add('queue', data.length, now);
     }
     if (flow.isCrowded) this.#isCrowded = true;
-    activity.report(flow);
+    queues.report(flow);
     return 'taken';
   }
 
@@ -174,7 +174,7 @@ export class UdpFlows {
     const { buffer } = output;
     writeUdpHeader(buffer, at, from.port, to.port, data.length);
     buffer.set(data, at + UDP_HEADER_SIZE);
-    output.end(from, to, Protocol.UDP, UDP_CHECKSUM_OFFSET, 0, false);
+    output.end(from, to, IpProtocol.UDP, UDP_CHECKSUM_OFFSET, 0, false);
     flow.activeAt = now;
     if (!flow.isClient) {
       if (flow.stage === Stage.answered) this.#order.lasts(flow);
@@ -206,16 +206,16 @@ export class UdpFlows {
     flow.clear();
     this.#order.delete(flow);
     this.#flows.remove(flow);
-    this.#options.activity.wheel.remove(flow);
+    this.#options.queues.wheel.remove(flow);
   }
 
   /** Its deadline may have come. */
   onTimeout(flow: UdpFlow, now: number): void {
-    const { activity } = this.#options;
-    if (flow.deadline > now) activity.wheel.schedule(flow, flow.deadline);
+    const { queues } = this.#options;
+    if (flow.deadline > now) queues.wheel.schedule(flow, flow.deadline);
     else {
       flow.expire();
-      activity.report(flow);
+      queues.report(flow);
     }
   }
 
@@ -223,11 +223,11 @@ export class UdpFlows {
   #giveWay(client: number | string, now: number): UdpFlow | undefined {
     const victim = this.#order.victim(client, now);
     if (victim === undefined) return undefined;
-    const { drops, activity } = this.#options;
+    const { drops, queues } = this.#options;
     drops.add('gave way', 0, now);
     this.close(victim);
     victim.giveWay();
-    activity.report(victim);
+    queues.report(victim);
     return victim;
   }
 
@@ -242,7 +242,7 @@ export class UdpFlows {
   }
 
   #flowOf(packet: IpPacket, size: number, now: number): UdpFlow | UdpOutcome {
-    const { listens, hasRoom, drops, idle, activity } = this.#options;
+    const { listens, hasRoom, drops, idle, queues } = this.#options;
     const { source, destination } = packet;
     const key = this.#key;
     key.port = destination.port;
@@ -264,7 +264,7 @@ export class UdpFlows {
     const flow = new UdpFlow(ANY, source, true, idle(), this.#queued, now);
     this.#flows.add(flow);
     this.#order.add(flow, addressNumber(source));
-    activity.wheel.schedule(flow, flow.deadline);
+    queues.wheel.schedule(flow, flow.deadline);
     return flow;
   }
 

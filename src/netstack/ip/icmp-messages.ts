@@ -15,7 +15,7 @@ import { LARGEST_PACKET } from '../limits.ts';
 import { PathMtus } from './path-mtu.ts';
 import type { TcpFlows } from '../flows/tcp-flows.ts';
 import { IcmpMessage, IcmpQuote, readIcmp, readQuote } from '../wire/icmp.ts';
-import { IpPacket, Protocol } from '../wire/ip-packet.ts';
+import { IpPacket, IpProtocol } from '../wire/ip-packet.ts';
 import { readIpPacket } from '../wire/ip.ts';
 
 /** What ICMP shares with the rest of a stack. */
@@ -47,9 +47,9 @@ export class IcmpMessages {
     this.#limit = new IcmpErrorLimit(salts.readUInt32LE(0));
     // What the device takes is not known here, and may change: both bounds apply.
     this.#paths = new PathMtus(LARGEST_PACKET, salts.readUInt32LE(4), (quote) =>
-      quote.protocol === Protocol.TCP
+      quote.protocol === IpProtocol.TCP
         ? this.#isInFlight(quote)
-        : quote.protocol === Protocol.UDP && hasUdp(quote.source, quote.destination),
+        : quote.protocol === IpProtocol.UDP && hasUdp(quote.source, quote.destination),
     );
   }
 
@@ -128,7 +128,7 @@ export class IcmpMessages {
 
   #onUnreachable(now: number): void {
     const quote = this.#quote;
-    if (!readQuote(this.#message, quote) || quote.protocol !== Protocol.TCP) return;
+    if (!readQuote(this.#message, quote) || quote.protocol !== IpProtocol.TCP) return;
     this.#tcp.onUnreachable(quote.source, quote.destination, quote.sequence, now);
   }
 

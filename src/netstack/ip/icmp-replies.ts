@@ -15,7 +15,7 @@ import {
   IcmpV6Type,
   type IcmpMessage,
 } from '../wire/icmp.ts';
-import { Protocol, writeTransportChecksum, type IpPacket } from '../wire/ip-packet.ts';
+import { IpProtocol, writeTransportChecksum, type IpPacket } from '../wire/ip-packet.ts';
 import { IPV4_HEADER_SIZE, writeIPv4Header } from '../wire/ipv4.ts';
 import { IPV6_HEADER_SIZE, MIN_IPV6_MTU, writeIPv6Header } from '../wire/ipv6.ts';
 
@@ -61,8 +61,8 @@ const V4_QUERIES = new Set([0, 8, 9, 10, 13, 14, 15, 16, 17, 18]);
 export function mayCauseError(packet: IpPacket): boolean {
   if (packet.toGroup || packet.fragmentOffset > 0) return false;
   const type = packet.payload < packet.end ? (packet.bytes[packet.payload] as number) : -1;
-  if (packet.protocol === Protocol.ICMP) return V4_QUERIES.has(type);
-  if (packet.protocol === Protocol.ICMPV6) return type >= FIRST_V6_QUERY;
+  if (packet.protocol === IpProtocol.ICMP) return V4_QUERIES.has(type);
+  if (packet.protocol === IpProtocol.ICMPV6) return type >= FIRST_V6_QUERY;
   return true;
 }
 
@@ -189,10 +189,10 @@ function writeIpHeader(
   trafficClass: number,
 ): void {
   if (version === 4) {
-    writeIPv4Header(bytes, at, from, to, Protocol.ICMP, size, HOP_LIMIT, trafficClass, 0, false);
+    writeIPv4Header(bytes, at, from, to, IpProtocol.ICMP, size, HOP_LIMIT, trafficClass, 0, false);
   } else {
     const payload = size - IPV6_HEADER_SIZE;
-    writeIPv6Header(bytes, at, from, to, Protocol.ICMPV6, payload, HOP_LIMIT, trafficClass);
+    writeIPv6Header(bytes, at, from, to, IpProtocol.ICMPV6, payload, HOP_LIMIT, trafficClass);
   }
 }
 
@@ -205,6 +205,6 @@ function writeIcmpChecksum(
   end: number,
 ): void {
   const pseudoSum =
-    version === 4 ? 0 : pseudoHeaderSum(bytes, packet + 8, 16, Protocol.ICMPV6, end - message);
+    version === 4 ? 0 : pseudoHeaderSum(bytes, packet + 8, 16, IpProtocol.ICMPV6, end - message);
   writeTransportChecksum(bytes, message, end, message + ICMP_CHECKSUM_OFFSET, pseudoSum);
 }

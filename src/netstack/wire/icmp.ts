@@ -1,7 +1,7 @@
 import { blankEndpoint } from '../../ip/ip-endpoint.ts';
 import { readUint16, readUint32 } from '../../collections/network-order.ts';
 import { sumOf } from './checksum.ts';
-import { isTransportSumValid, Protocol, type IpPacket } from './ip-packet.ts';
+import { isTransportSumValid, IpProtocol, type IpPacket } from './ip-packet.ts';
 import { fillIPv4Endpoint, IPV4_HEADER_SIZE } from './ipv4.ts';
 import { fillIPv6Endpoint, FRAGMENT_HEADER_SIZE, IPV6_HEADER_SIZE, NextHeader } from './ipv6.ts';
 
@@ -77,7 +77,8 @@ export function readIcmp(
   message: IcmpMessage,
 ): IcmpFault | undefined {
   const { bytes, payload: at, end, version } = packet;
-  if (packet.protocol !== (version === 4 ? Protocol.ICMP : Protocol.ICMPV6)) return 'icmp version';
+  if (packet.protocol !== (version === 4 ? IpProtocol.ICMP : IpProtocol.ICMPV6))
+    return 'icmp version';
   if (at + ICMP_HEADER_SIZE > end) return 'icmp truncated';
   const isValid =
     vouched ||
@@ -171,8 +172,8 @@ export function readQuote(message: IcmpMessage, quote: IcmpQuote): boolean {
       : readQuotedIPv6(bytes, at, end, quote);
   if (transport < 0 || transport + QUOTED_TRANSPORT > end) return false;
   const { protocol } = quote;
-  quote.sequence = protocol === Protocol.TCP ? readUint32(bytes, transport + 4) : 0;
-  if (protocol === Protocol.TCP || protocol === Protocol.UDP) {
+  quote.sequence = protocol === IpProtocol.TCP ? readUint32(bytes, transport + 4) : 0;
+  if (protocol === IpProtocol.TCP || protocol === IpProtocol.UDP) {
     quote.source.port = readUint16(bytes, transport);
     quote.destination.port = readUint16(bytes, transport + 2);
   }

@@ -3,7 +3,7 @@ import { writeUint16 } from '../../collections/network-order.ts';
 import { complement, pseudoHeaderSum, sumOf } from './checksum.ts';
 
 /** Protocol numbers (IANA), which are the next-header values of IPv6 too. */
-export const Protocol = {
+export const IpProtocol = {
   ICMP: 1,
   TCP: 6,
   UDP: 17,
@@ -44,7 +44,7 @@ export class IpPacket {
   toGroup = false;
   /** IPv4's DF; true for IPv6, which routers never fragment. */
   dontFragment = false;
-  /** A piece of a datagram: it goes to `Reassembly`. */
+  /** A piece of a datagram: it goes to `FragmentReassembly`. */
   isFragment = false;
   /** 16 bits in IPv4, 32 in IPv6; 0 where there is no fragment header. */
   identification = 0;

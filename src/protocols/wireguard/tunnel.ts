@@ -17,10 +17,10 @@ import {
   TUNNEL_DEADLINES,
 } from './deadlines.ts';
 import { Handshakes } from './handshake/handshakes.ts';
-import { KeyPairs } from './key-pairs.ts';
-import { Liveness } from './liveness.ts';
+import { TransportSessions } from './transport-sessions.ts';
+import { PeerLiveness } from './peer-liveness.ts';
 import { HandshakeAttempts } from './handshake/handshake-attempts.ts';
-import { Session } from './session.ts';
+import { TransportSession } from './transport-session.ts';
 import type {
   TunnelEvent,
   TunnelOptions,
@@ -53,9 +53,9 @@ export class Tunnel {
   readonly #trace: Trace | undefined;
   readonly #endpoint: MutableIpEndpoint;
   readonly #handshakes: Handshakes;
-  readonly #keyPairs = new KeyPairs();
+  readonly #sessions = new TransportSessions();
   readonly #deadlines = new NamedDeadlines(TUNNEL_DEADLINES);
-  readonly #liveness = new Liveness(this.#deadlines);
+  readonly #liveness = new PeerLiveness(this.#deadlines);
   readonly #attempts = new HandshakeAttempts(this.#deadlines);
   readonly #waiting = new WaitingPackets();
   readonly #status = new TunnelStatus();
@@ -71,7 +71,7 @@ export class Tunnel {
     this.#endpoint = copyEndpoint(options.endpoint);
     this.#handshakes = new Handshakes({
       ...options,
-      isTaken: (index) => this.#keyPairs.find(index) !== undefined,
+      isTaken: (index) => this.#sessions.find(index) !== undefined,
     });
     this.#settings = options.settings;
     // A peer that reaches this side only through the tunnel can do so from the start.
@@ -169,7 +169,7 @@ export class Tunnel {
   close(): void {
     this.#status.enter('closed');
     this.#deadlines.clearAll();
-    this.#keyPairs.clear();
+    this.#sessions.clear();
     this.#handshakes.close();
     this.#waiting.clear();
   }
@@ -196,20 +196,20 @@ export class Tunnel {
 
   #onInitiation(message: Uint8Array, from: IpEndpoint, now: number): DropReason | undefined {
     const session = this.#handshakes.onInitiation(message, from, now);
-    if (!(session instanceof Session)) return session;
+    if (!(session instanceof TransportSession)) return session;
     this.#trace?.({ kind: 'received', what: 'initiation' }, now);
     this.#onAuthentic(from, now);
-    this.#keyPairs.addResponded(session);
+    this.#sessions.addResponded(session);
     this.#onSession(session, now);
     return undefined;
   }
 
   #onResponse(message: Uint8Array, from: IpEndpoint, now: number): DropReason | undefined {
     const session = this.#handshakes.onResponse(message, from, now);
-    if (!(session instanceof Session)) return session;
+    if (!(session instanceof TransportSession)) return session;
     this.#trace?.({ kind: 'received', what: 'response' }, now);
     this.#onAuthentic(from, now);
-    this.#keyPairs.addInitiated(session);
+    this.#sessions.addInitiated(session);
     this.#onSession(session, now);
     this.#onUsable(now);
     // A responder sends no data before it has received some (§5.4.4): this confirms the keys to it.
@@ -218,22 +218,22 @@ export class Tunnel {
   }
 
   #onCookieReply(message: Uint8Array, now: number): DropReason | undefined {
-    const failure = this.#handshakes.onCookieReply(message, this.#keyPairs.next?.index, now);
+    const failure = this.#handshakes.onCookieReply(message, this.#sessions.next?.index, now);
     if (failure === undefined) this.#trace?.({ kind: 'received', what: 'cookie reply' }, now);
     return failure;
   }
 
   #onData(bytes: Uint8Array, start: number, end: number, from: IpEndpoint, now: number): number {
-    const session = this.#keyPairs.find(readIndex(bytes, start + Data.receiver));
+    const session = this.#sessions.find(readIndex(bytes, start + Data.receiver));
     if (session === undefined) return this.#drop('index', end - start, now);
     const age = now - session.createdAt;
     if (age >= REJECT_AFTER_TIME) return this.#drop('expired', end - start, now);
     const failure = session.open(bytes, start, end);
     if (failure !== undefined) return this.#drop(failure, end - start, now);
     this.#onAuthentic(from, now);
-    if (this.#keyPairs.confirm(session)) this.#onUsable(now);
+    if (this.#sessions.confirm(session)) this.#onUsable(now);
     const isLate = session.isInitiator && age >= REKEY_ON_RECEIPT_TIME;
-    if (isLate && session === this.#keyPairs.current && !this.#isReplacedOnReceipt) {
+    if (isLate && session === this.#sessions.current && !this.#isReplacedOnReceipt) {
       this.#isReplacedOnReceipt = true;
       this.#wantHandshake(now);
     }
@@ -253,7 +253,7 @@ export class Tunnel {
   }
 
   /** A handshake has succeeded; only the initiator can send with its keys yet. */
-  #onSession({ isInitiator }: Session, now: number): void {
+  #onSession({ isInitiator }: TransportSession, now: number): void {
     this.#deadlines.set('erase', now + ERASE_AFTER_TIME);
     this.#trace?.({ kind: 'session', role: isInitiator ? 'initiator' : 'responder' }, now);
   }
@@ -271,13 +271,19 @@ export class Tunnel {
   // Sending.
 
   /** The session to send with; `undefined` when there is none, or it is too old or worn out. */
-  #usable(now: number): Session | undefined {
-    const { current } = this.#keyPairs;
+  #usable(now: number): TransportSession | undefined {
+    const { current } = this.#sessions;
     if (current === undefined || current.isSpent) return undefined;
     return now - current.createdAt < REJECT_AFTER_TIME ? current : undefined;
   }
 
-  #seal(session: Session, bytes: Uint8Array, at: number, length: number, now: number): number {
+  #seal(
+    session: TransportSession,
+    bytes: Uint8Array,
+    at: number,
+    length: number,
+    now: number,
+  ): number {
     const padded = paddedLength(length, this.#settings.mtu);
     const end = at + Data.packet + length;
     if (padded > length) bytes.fill(0, end, end + padded - length);
@@ -291,7 +297,12 @@ export class Tunnel {
   }
 
   /** @returns false when there is no room. */
-  #sendCopy(session: Session, packet: Uint8Array, now: number, out: TunnelOutput): boolean {
+  #sendCopy(
+    session: TransportSession,
+    packet: Uint8Array,
+    now: number,
+    out: TunnelOutput,
+  ): boolean {
     const at = out.reserve(datagramSize(packet.length, this.#settings.mtu));
     if (at < 0) return false;
     const { buffer } = out;
@@ -387,7 +398,7 @@ export class Tunnel {
 
   /** Erases the keys of all sessions and handshakes (§6.3). */
   #erase(now: number): void {
-    this.#keyPairs.clear();
+    this.#sessions.clear();
     this.#handshakes.abandon();
     this.#trace?.({ kind: 'erased' }, now);
   }

@@ -1,11 +1,11 @@
 import type { RandomSource } from '../../../crypto/random-source.ts';
 import { copyEndpoint, type IpEndpoint } from '../../../ip/ip-endpoint.ts';
 import { Fifo } from '../../../collections/fifo.ts';
-import { Admission } from './admission.ts';
+import { HandshakeLimiter } from './handshake-limiter.ts';
 import { MacWriter } from './cookies.ts';
 import { INITIATION_INTERVAL, MAX_PENDING_MESSAGES } from '../limits.ts';
 import { Initiator, Responder, type StaticKeys } from './noise.ts';
-import { Session } from '../session.ts';
+import { TransportSession } from '../transport-session.ts';
 import type { DropReason } from '../trace.ts';
 import { CookieReply, KEY_SIZE, readIndex, HandshakeResponse } from '../wire.ts';
 
@@ -35,7 +35,7 @@ export class Handshakes {
   readonly #timestamp: () => Uint8Array;
   readonly #isTaken: (index: number) => boolean;
   readonly #macs: MacWriter;
-  readonly #admission: Admission;
+  readonly #limiter: HandshakeLimiter;
   readonly #pending = new Fifo<PendingMessage>();
   /** The handshake of this side that is under way. */
   #initiator: Initiator | undefined;
@@ -49,7 +49,7 @@ export class Handshakes {
     this.#timestamp = timestamp;
     this.#isTaken = isTaken;
     this.#macs = new MacWriter(staticKeys.peerPublicKey);
-    this.#admission = new Admission(staticKeys.privateKey.publicKey, random);
+    this.#limiter = new HandshakeLimiter(staticKeys.privateKey.publicKey, random);
   }
 
   /** The next message to be sent in response; it stays the next one until `shift`. */
@@ -82,8 +82,8 @@ export class Handshakes {
   }
 
   /** @returns the session of which the response, which is pending then, informs the peer. */
-  onInitiation(message: Uint8Array, from: IpEndpoint, now: number): Session | DropReason {
-    const admitted = this.#admission.decide(message, from, now);
+  onInitiation(message: Uint8Array, from: IpEndpoint, now: number): TransportSession | DropReason {
+    const admitted = this.#limiter.decide(message, from, now);
     if (admitted === 'invalid') return 'mac';
     if (admitted === 'limit') return 'limit';
     if (admitted !== 'read') {
@@ -106,20 +106,25 @@ export class Handshakes {
     this.#receivedAt = now;
     this.#macs.write(responded.message, now);
     this.#push(responded.message, from, 'response');
-    return new Session(responded.keys, { index, peerIndex, isInitiator: false, createdAt: now });
+    return new TransportSession(responded.keys, {
+      index,
+      peerIndex,
+      isInitiator: false,
+      createdAt: now,
+    });
   }
 
   /** @returns the session of the handshake of this side. */
-  onResponse(message: Uint8Array, from: IpEndpoint, now: number): Session | DropReason {
+  onResponse(message: Uint8Array, from: IpEndpoint, now: number): TransportSession | DropReason {
     const initiator = this.#initiator;
     if (initiator?.index !== readIndex(message, HandshakeResponse.receiver)) return 'index';
-    if (!this.#admission.isValid(message, from, now)) return 'mac';
+    if (!this.#limiter.isValid(message, from, now)) return 'mac';
     const accepted = initiator.accept(message);
     if (accepted === undefined) return 'authentication';
     this.#initiator = undefined;
     const { index } = initiator;
     const { keys, peerIndex } = accepted;
-    return new Session(keys, { index, peerIndex, isInitiator: true, createdAt: now });
+    return new TransportSession(keys, { index, peerIndex, isInitiator: true, createdAt: now });
   }
 
   /** @param responded the index of the session that the peer has yet to use. */

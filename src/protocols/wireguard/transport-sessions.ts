@@ -1,27 +1,27 @@
-import type { Session } from './session.ts';
+import type { TransportSession } from './transport-session.ts';
 
 /**
  * The sessions of a tunnel (whitepaper §5.4.6 and §6.1): one is replaced while packets of the one before it
  * are still on their way.
  */
-export class KeyPairs {
+export class TransportSessions {
   /** What packets are sent with. */
-  #current: Session | undefined;
+  #current: TransportSession | undefined;
   /** What it took the place of: still received with. */
-  #previous: Session | undefined;
+  #previous: TransportSession | undefined;
   /** The responder's newest, until the initiator has used it: only then it is known to have the keys. */
-  #next: Session | undefined;
+  #next: TransportSession | undefined;
 
-  get current(): Session | undefined {
+  get current(): TransportSession | undefined {
     return this.#current;
   }
 
-  get next(): Session | undefined {
+  get next(): TransportSession | undefined {
     return this.#next;
   }
 
   /** The session of that own index. */
-  find(index: number): Session | undefined {
+  find(index: number): TransportSession | undefined {
     if (this.#current?.index === index) return this.#current;
     if (this.#next?.index === index) return this.#next;
     if (this.#previous?.index === index) return this.#previous;
@@ -29,7 +29,7 @@ export class KeyPairs {
   }
 
   /** A handshake of this side is complete: its session is used at once. */
-  addInitiated(session: Session): void {
+  addInitiated(session: TransportSession): void {
     this.#previous?.[Symbol.dispose]();
     if (this.#next) this.#current?.[Symbol.dispose]();
     this.#previous = this.#next ?? this.#current;
@@ -38,7 +38,7 @@ export class KeyPairs {
   }
 
   /** A handshake of the peer has had its response. */
-  addResponded(session: Session): void {
+  addResponded(session: TransportSession): void {
     this.#next?.[Symbol.dispose]();
     this.#previous?.[Symbol.dispose]();
     this.#previous = undefined;
@@ -46,7 +46,7 @@ export class KeyPairs {
   }
 
   /** A packet has come with a session. @returns whether that confirms the newest. */
-  confirm(session: Session): boolean {
+  confirm(session: TransportSession): boolean {
     if (session !== this.#next) return false;
     this.#previous?.[Symbol.dispose]();
     this.#previous = this.#current;

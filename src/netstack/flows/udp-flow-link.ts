@@ -22,7 +22,7 @@ interface Taker {
 }
 
 /** A UDP association as a PacketLink. What has been received stays with the association until it is taken. */
-export class UdpLink implements PacketLink, UdpOwner {
+export class UdpFlowLink implements PacketLink, UdpOwner {
   readonly closed: Promise<Error | undefined>;
   readonly #host: UdpHost;
   readonly #flow: UdpFlow;

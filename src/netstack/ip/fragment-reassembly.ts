@@ -85,7 +85,7 @@ const CONGESTION_EXPERIENCED = 3;
  * Memory is bounded, in total and for each source, and a fragment costs at most a comparison with each
  * incomplete datagram and with each fragment of its own.
  */
-export class Reassembly {
+export class FragmentReassembly {
   /** In the order of their deadlines. */
   readonly #datagrams: Datagram[] = [];
   #bytes = 0;

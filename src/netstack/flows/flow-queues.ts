@@ -4,12 +4,12 @@ import { TimerWheel } from '../../collections/timer-wheel.ts';
 import type { UdpFlow } from './udp-flow.ts';
 
 /** A TCP connection or a UDP association of the stack. */
-export type Flow = TcpFlow | UdpFlow;
+export type StackFlow = TcpFlow | UdpFlow;
 
 /** Which flows have something to do: events for their owners, segments to send, or a deadline. */
-export class Activity {
-  readonly wheel: TimerWheel<Flow>;
-  readonly #eventful = new Fifo<Flow>();
+export class FlowQueues {
+  readonly wheel: TimerWheel<StackFlow>;
+  readonly #eventful = new Fifo<StackFlow>();
   readonly #ready = new Fifo<TcpFlow>();
 
   constructor(now: number) {
@@ -22,7 +22,7 @@ export class Activity {
   }
 
   /** The flow may have events. */
-  report(flow: Flow): void {
+  report(flow: StackFlow): void {
     if (flow.isEventful) return;
     flow.isEventful = true;
     this.#eventful.push(flow);
@@ -43,7 +43,7 @@ export class Activity {
   }
 
   /** The first that may have events; it stays the first until `done`. */
-  get eventful(): Flow | undefined {
+  get eventful(): StackFlow | undefined {
     return this.#eventful.peek();
   }
 

@@ -5,7 +5,7 @@ import { UNANSWERED_TIME } from './limits.ts';
  * Whether the two ends know of each other that they are there (whitepaper §6.5): when a keep-alive is due, and
  * for how long the peer has not responded. Sets the deadlines `keepalive`, `silence` and `persistent`.
  */
-export class Liveness {
+export class PeerLiveness {
   readonly #deadlines: TunnelDeadlines;
   /** Milliseconds between packets for those that keep track of the path; 0 for none. */
   #interval = 0;

@@ -11,13 +11,13 @@ import {
 } from '../limits.ts';
 
 /** What to do with an initiation; bytes are the cookie reply to send instead of reading it. */
-export type Admitted = 'read' | 'invalid' | 'limit' | Uint8Array;
+export type InitiationDecision = 'read' | 'invalid' | 'limit' | Uint8Array;
 
 /**
  * Decides which initiations are worth the work of reading them (whitepaper §5.3): all that are made for this
  * key, as long as they are few; then those of senders that have shown their address, each up to a limit.
  */
-export class Admission {
+export class HandshakeLimiter {
   readonly #macs: MacReader;
   readonly #all = new RateLimit(HANDSHAKES_A_SECOND);
   readonly #checks = new RateLimit(MACS_A_SECOND);
@@ -30,7 +30,7 @@ export class Admission {
     this.#macs = new MacReader(publicKey, random);
   }
 
-  decide(initiation: Uint8Array, from: IpEndpoint, now: number): Admitted {
+  decide(initiation: Uint8Array, from: IpEndpoint, now: number): InitiationDecision {
     if (!this.#checks.take(now)) return 'limit';
     const verdict = this.#macs.check(initiation, from, now);
     if (verdict === 'invalid') return 'invalid';

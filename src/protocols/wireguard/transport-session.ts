@@ -33,7 +33,7 @@ export interface SessionOrigin {
 export type OpenFailure = 'counter' | 'replay' | 'authentication';
 
 /** The keys of both directions, with their counters. Dispose of it when it is replaced. */
-export class Session implements Disposable {
+export class TransportSession implements Disposable {
   readonly index: number;
   readonly peerIndex: number;
   readonly isInitiator: boolean;
