@@ -33,7 +33,7 @@ const SIBLINGS = new Set(['config', 'supervisor']);
 const PURE = [
   /^(quic|http\/(http2|http3|fields)|netstack|congestion)\//,
   /^protocols\/.+\/wire\.ts$/,
-  /^protocols\/wireguard\/(handshake\/.*|contract|deadlines|peer-liveness|transport-sessions?|tunnel|tunnel-status|waiting-packets)\.ts$/,
+  /^protocols\/wireguard\/(handshake\/.*|contract|deadlines|message-writer|peer-liveness|transport-sessions?|tunnel|tunnel-status|waiting-packets)\.ts$/,
   /^mux\/frame(-decoder)?\.ts$/,
   /^engine\/router\//,
 ];

@@ -28,19 +28,11 @@ import type {
   TunnelSettings,
   TunnelState,
 } from './contract.ts';
+import { MessageWriter } from './message-writer.ts';
 import { TunnelStatus } from './tunnel-status.ts';
 import type { DropReason, Trace } from './trace.ts';
 import { WaitingPackets } from './waiting-packets.ts';
-import {
-  Data,
-  DATA_OVERHEAD,
-  Initiation,
-  MessageType,
-  messageType,
-  datagramSize,
-  paddedLength,
-  readIndex,
-} from './wire.ts';
+import { Data, DATA_OVERHEAD, Initiation, MessageType, messageType, readIndex } from './wire.ts';
 
 /**
  * A WireGuard tunnel to one peer (whitepaper §5 and §6), as initiator and as responder: datagrams and packets
@@ -59,7 +51,7 @@ export class Tunnel {
   readonly #attempts = new HandshakeAttempts(this.#deadlines);
   readonly #waiting = new WaitingPackets();
   readonly #status = new TunnelStatus();
-  #settings: TunnelSettings;
+  readonly #writer: MessageWriter;
   /** `dropped` when the last session began. */
   #droppedBefore = 0;
   /** Whether a received packet has caused a handshake to replace the current session: one does. */
@@ -73,7 +65,7 @@ export class Tunnel {
       ...options,
       isTaken: (index) => this.#sessions.find(index) !== undefined,
     });
-    this.#settings = options.settings;
+    this.#writer = new MessageWriter(options.settings);
     // A peer that reaches this side only through the tunnel can do so from the start.
     this.#liveness.setPersistent(options.settings.keepalive, options.now);
   }
@@ -98,7 +90,7 @@ export class Tunnel {
   }
 
   setSettings(settings: TunnelSettings, now: number): void {
-    this.#settings = settings;
+    this.#writer.settings = settings;
     this.#liveness.setPersistent(settings.keepalive, now);
   }
 
@@ -284,11 +276,7 @@ export class Tunnel {
     length: number,
     now: number,
   ): number {
-    const padded = paddedLength(length, this.#settings.mtu);
-    const end = at + Data.packet + length;
-    if (padded > length) bytes.fill(0, end, end + padded - length);
-    const size = session.seal(bytes, at, padded);
-    this.#stamp(bytes, at);
+    const size = this.#writer.seal(session, bytes, at, length);
     this.#liveness.onSent(now);
     if (length > 0) this.#liveness.onPacketSent(now, this.#jitter);
     const isOld = session.isInitiator && now - session.createdAt >= REKEY_AFTER_TIME;
@@ -303,11 +291,9 @@ export class Tunnel {
     now: number,
     out: TunnelOutput,
   ): boolean {
-    const at = out.reserve(datagramSize(packet.length, this.#settings.mtu));
+    const at = this.#writer.place(packet, out);
     if (at < 0) return false;
-    const { buffer } = out;
-    buffer.set(packet, at + Data.packet);
-    out.commit(this.#seal(session, buffer, at, packet.length, now), this.#endpoint);
+    out.commit(this.#seal(session, out.buffer, at, packet.length, now), this.#endpoint);
     return true;
   }
 
@@ -338,29 +324,12 @@ export class Tunnel {
     const handshakes = this.#handshakes;
     for (let next = handshakes.peek(); next; next = handshakes.peek()) {
       const { message, destination, what } = next;
-      if (!this.#sendMessage(message, destination, out)) return false;
+      if (!this.#writer.write(message, destination, out)) return false;
       handshakes.shift();
       if (what === 'response') this.#liveness.onSent(now);
       this.#trace?.({ kind: 'sent', what }, now);
     }
     return true;
-  }
-
-  #sendMessage(message: Uint8Array, destination: IpEndpoint, out: TunnelOutput): boolean {
-    const at = out.reserve(message.length);
-    if (at < 0) return false;
-    out.buffer.set(message, at);
-    this.#stamp(out.buffer, at);
-    out.commit(message.length, destination);
-    return true;
-  }
-
-  #stamp(bytes: Uint8Array, at: number): void {
-    const { reserved } = this.#settings;
-    if (reserved === undefined) return;
-    bytes[at + 1] = reserved[0];
-    bytes[at + 2] = reserved[1];
-    bytes[at + 3] = reserved[2];
   }
 
   // Handshakes of this side.
@@ -380,7 +349,7 @@ export class Tunnel {
     }
     // Each initiation replaces the handshake of the one before it: none is made without room for it.
     if (out.reserve(Initiation.size) < 0) return;
-    this.#sendMessage(this.#handshakes.initiation(now), this.#endpoint, out);
+    this.#writer.write(this.#handshakes.initiation(now), this.#endpoint, out);
     this.#attempts.onSent(now, this.#jitter());
     this.#liveness.onSent(now);
     this.#trace?.({ kind: 'sent', what: 'initiation' }, now);
