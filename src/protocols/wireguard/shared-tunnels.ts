@@ -10,12 +10,11 @@ import type { BindDatagrams } from '../../ip/datagram-socket.ts';
 import { TunnelDevice } from './tunnel-device.ts';
 import { MAX_FLOWS } from './limits.ts';
 import { createStaticKeys } from './handshake/noise.ts';
-import type { WireGuardSettings } from './settings.ts';
-import { causesOfSilence } from './silence.ts';
+import { causesOfSilence, type WireGuardSettings } from './settings.ts';
 import type { TunnelEvent, TunnelSettings } from './contract.ts';
 import { timestampAfter } from './wire.ts';
 
-/** What tunnels use of their surroundings; tests give their own. */
+/** Dependencies of tunnels; tests give their own. */
 export interface TunnelMeans {
   readonly bind: BindDatagrams;
   /** The first address of a name by the system's resolver. @throws the system's error. */
@@ -47,17 +46,17 @@ export interface TunnelLease {
 }
 
 /**
- * The tunnels of the process. A peer knows one session for a key: outbounds with the same keys, endpoint and
- * addresses share a tunnel, such as two versions of one of which the older carries its last flows.
+ * The tunnels of the process. A peer has one session for a key: outbounds with the same keys, endpoint and
+ * addresses share a tunnel, such as two versions of an outbound while flows of the older one are left.
  *
- * A newer version of an outbound that has its keys but another endpoint or other addresses takes the key
- * over: two tunnels would take the peer's session from each other time and again.
+ * A newer version with the same keys but another endpoint or other addresses takes the keys over: two tunnels
+ * would replace each other's session with the peer again and again.
  */
 export class SharedTunnels {
   readonly #means: TunnelMeans;
-  /** By their keys. */
+  /** By `keysOf`. */
   readonly #tunnels = new Map<string, SharedTunnel>();
-  /** That of the last initiation: a tunnel may begin in the same moment in which another one ended. */
+  /** The last timestamp of an initiation: a tunnel may begin in the millisecond in which another one ended. */
   #timestamp: Uint8Array | undefined;
 
   constructor(means: TunnelMeans) {
@@ -90,7 +89,7 @@ export class SharedTunnels {
   }
 }
 
-/** What one tunnel uses of its surroundings. */
+/** Dependencies of one tunnel. */
 interface SharedTunnelMeans extends TunnelMeans {
   readonly timestamp: () => Uint8Array;
   readonly onOver: () => void;
@@ -124,7 +123,7 @@ class SharedTunnel {
     this.#means = means;
     this.#current = tunnelSettings(settings);
     this.#running = this.#start();
-    // A user that has gone does not wait for it.
+    // Its users may have been released before they waited for it.
     this.#running.catch(() => this.end());
   }
 
@@ -132,12 +131,12 @@ class SharedTunnel {
     return this.#isOver;
   }
 
-  /** That of its newest user. */
+  /** The age of its newest user. */
   get age(): number {
     return this.#age;
   }
 
-  /** Whether flows of these settings can use it. */
+  /** Whether flows with these settings can use it. */
   fits({ presharedKey, endpoint, addresses }: WireGuardSettings): boolean {
     const own = this.#settings;
     return (
@@ -149,7 +148,7 @@ class SharedTunnel {
     );
   }
 
-  /** The MTU, the interval and the reserved bytes are those of its newest user. */
+  /** The MTU, the keep-alive interval and the reserved bytes of the newest user apply. */
   lease(settings: WireGuardSettings, age: number): TunnelLease {
     this.#leases++;
     if (age > this.#age) {
@@ -222,7 +221,7 @@ class SharedTunnel {
     }
   }
 
-  /** The address of the peer, as the system resolves it at this moment. */
+  /** The address of the peer by the system's resolver. */
   async #resolve(): Promise<IpEndpoint> {
     const { host, port } = this.#settings.endpoint;
     const address = ipVersion(host) === 0 ? await this.#means.resolve(host) : host;
@@ -233,7 +232,7 @@ class SharedTunnel {
   }
 }
 
-/** @throws {DialError} for a public key with which no handshake can succeed. */
+/** @throws {DialError} for a public key of low order. */
 function staticKeysOf(settings: WireGuardSettings) {
   const { privateKey, peerPublicKey, presharedKey } = settings;
   const key = Buffer.from(privateKey, 'hex');
@@ -253,7 +252,7 @@ const tunnelSettings = ({ mtu, keepalive, reserved }: WireGuardSettings): Tunnel
   reserved,
 });
 
-/** What the stack connects from. */
+/** The own addresses that the stack connects from. */
 export function firstOfEachFamily(addresses: readonly string[]): readonly IpEndpoint[] {
   return ([4, 6] as const).flatMap((family) => {
     const first = addresses.find((address) => ipVersion(address) === family);

@@ -1,15 +1,15 @@
 import type { TransportSession } from './transport-session.ts';
 
 /**
- * The sessions of a tunnel (whitepaper §5.4.6 and §6.1): one is replaced while packets of the one before it
- * are still on their way.
+ * The sessions of a tunnel (whitepaper §5.4.6 and §6.1): a session is replaced while packets of the previous one
+ * are still in flight.
  */
 export class TransportSessions {
-  /** What packets are sent with. */
+  /** The session that packets are sent with. */
   #current: TransportSession | undefined;
-  /** What it took the place of: still received with. */
+  /** The one before it: packets of it are still accepted. */
   #previous: TransportSession | undefined;
-  /** The responder's newest, until the initiator has used it: only then it is known to have the keys. */
+  /** The responder's newest, until a packet of the initiator confirms that it has the keys. */
   #next: TransportSession | undefined;
 
   get current(): TransportSession | undefined {
@@ -20,7 +20,7 @@ export class TransportSessions {
     return this.#next;
   }
 
-  /** The session of that own index. */
+  /** The session with this own index. */
   find(index: number): TransportSession | undefined {
     if (this.#current?.index === index) return this.#current;
     if (this.#next?.index === index) return this.#next;
@@ -37,7 +37,7 @@ export class TransportSessions {
     this.#current = session;
   }
 
-  /** A handshake of the peer has had its response. */
+  /** A handshake of the peer was responded to. */
   addResponded(session: TransportSession): void {
     this.#next?.[Symbol.dispose]();
     this.#previous?.[Symbol.dispose]();
@@ -45,7 +45,7 @@ export class TransportSessions {
     this.#next = session;
   }
 
-  /** A packet has come with a session. @returns whether that confirms the newest. */
+  /** A packet was received with a session. @returns whether that confirms the newest. */
   confirm(session: TransportSession): boolean {
     if (session !== this.#next) return false;
     this.#previous?.[Symbol.dispose]();

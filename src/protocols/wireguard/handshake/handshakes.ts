@@ -9,7 +9,7 @@ import { TransportSession } from '../transport-session.ts';
 import type { DropReason } from '../trace.ts';
 import { CookieReply, KEY_SIZE, readIndex, HandshakeResponse } from '../wire.ts';
 
-/** A response to a handshake message that came. */
+/** A message that answers a handshake message. */
 export interface PendingMessage {
   readonly message: Uint8Array;
   readonly destination: IpEndpoint;
@@ -26,8 +26,8 @@ export interface HandshakesOptions {
 }
 
 /**
- * The handshakes of a tunnel in both roles (whitepaper §5.4): what their messages contain, which of them are
- * taken, and the sessions that come of it. When to begin one is the tunnel's matter.
+ * The handshakes of a tunnel as initiator and responder (whitepaper §5.4): writes messages, validates received
+ * ones, and returns the sessions. The tunnel decides when one begins.
  */
 export class Handshakes {
   readonly #staticKeys: StaticKeys;
@@ -37,9 +37,9 @@ export class Handshakes {
   readonly #macs: MacWriter;
   readonly #limiter: HandshakeLimiter;
   readonly #pending = new Fifo<PendingMessage>();
-  /** The handshake of this side that is under way. */
+  /** The handshake that this side has initiated and that is under way. */
   #initiator: Initiator | undefined;
-  /** That of the last initiation that came, and when it came. */
+  /** The timestamp of the last accepted initiation, and when it was received. */
   #receivedTimestamp: Uint8Array | undefined;
   #receivedAt = -Infinity;
 
@@ -52,7 +52,7 @@ export class Handshakes {
     this.#limiter = new HandshakeLimiter(staticKeys.privateKey.publicKey, random);
   }
 
-  /** The next message to be sent in response; it stays the next one until `shift`. */
+  /** The next message to be sent; it stays the next one until `shift`. */
   peek(): PendingMessage | undefined {
     return this.#pending.peek();
   }
@@ -62,7 +62,7 @@ export class Handshakes {
     this.#pending.shift();
   }
 
-  /** Makes an initiation, which takes the place of one that had no response. */
+  /** Makes an initiation, which replaces one without a response. */
   initiation(now: number): Uint8Array {
     this.abandon();
     this.#initiator = new Initiator(
@@ -75,13 +75,13 @@ export class Handshakes {
     return message;
   }
 
-  /** Takes no response any more. */
+  /** Ends the handshake that is under way: no response is accepted any more. */
   abandon(): void {
     this.#initiator?.erase();
     this.#initiator = undefined;
   }
 
-  /** @returns the session of which the response, which is pending then, informs the peer. */
+  /** @returns the session; the response is then pending. */
   onInitiation(message: Uint8Array, from: IpEndpoint, now: number): TransportSession | DropReason {
     const admitted = this.#limiter.decide(message, from, now);
     if (admitted === 'invalid') return 'mac';
@@ -114,7 +114,7 @@ export class Handshakes {
     });
   }
 
-  /** @returns the session of the handshake of this side. */
+  /** @returns the session of the handshake that this side has initiated. */
   onResponse(message: Uint8Array, from: IpEndpoint, now: number): TransportSession | DropReason {
     const initiator = this.#initiator;
     if (initiator?.index !== readIndex(message, HandshakeResponse.receiver)) return 'index';
@@ -127,7 +127,7 @@ export class Handshakes {
     return new TransportSession(keys, { index, peerIndex, isInitiator: true, createdAt: now });
   }
 
-  /** @param responded the index of the session that the peer has yet to use. */
+  /** @param responded the index of the session that the peer has not used yet. */
   onCookieReply(
     message: Uint8Array,
     responded: number | undefined,
@@ -151,7 +151,7 @@ export class Handshakes {
     this.#pending.push({ message, destination: copyEndpoint(to), what });
   }
 
-  /** An index that is not in use: random, so that it says nothing about this side. */
+  /** An unused index, random so that it discloses nothing about this side. */
   #newIndex(): number {
     for (;;) {
       const index = readIndex(this.#random.bytes(4), 0);
