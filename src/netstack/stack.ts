@@ -22,15 +22,15 @@ import { IpPacket, IpProtocol } from './wire/ip-packet.ts';
 import { emptyDatagram } from './wire/empty-datagram.ts';
 import { readIpPacket } from './wire/ip.ts';
 
-/** What may change while a stack runs. */
+/** Settings that may change while a stack runs. */
 export interface StackSettings {
   /**
-   * TCP connections and UDP associations together; those in TIME-WAIT do not count. Beyond it the least
-   * alive associations give way, and connections of a client that has far more than another; with none of
-   * those, SYNs and datagrams of new clients are dropped; a client sends its SYN again.
+   * Bound of TCP connections, without those in TIME-WAIT, and UDP associations together. At the bound the
+   * least active association gives way, or a connection of a client that has far more than another. Otherwise
+   * SYNs and datagrams of new clients are dropped; a client repeats its SYN.
    */
   readonly maxFlows: number;
-  /** Whether datagrams are taken; without, they are dropped in silence. */
+  /** Whether datagrams are accepted; if not they are dropped without an ICMP error. */
   readonly udp: boolean;
   /** Milliseconds without datagrams after which the association of a client ends. */
   readonly udpIdle: number;
@@ -43,24 +43,24 @@ export interface StackOptions {
   readonly random: RandomSource;
   readonly now: number;
   /**
-   * 'any': the stack stands for every destination, and its peers' connections and datagrams are requests.
-   * A list, of at most one address of each family: connections begin here, from these addresses; what
-   * comes unasked is refused.
+   * 'any': the stack acts as every destination, and connections and datagrams of its peers are requests.
+   * A list, of at most one address of each family: connections begin here, from these addresses; requests of
+   * peers are refused.
    */
   readonly addresses: 'any' | readonly IpEndpoint[];
-  /** Addresses of all hosts of a network (RFC 922); those of groups are known. */
+  /** Broadcast addresses of networks (RFC 922). */
   readonly broadcasts?: readonly IpEndpoint[] | undefined;
-  /** Whether segments are spread over the round trip: not where the path is this machine. */
+  /** Whether segments are paced over the round trip; not where the path stays on this machine. */
   readonly isPaced: boolean;
   readonly settings: StackSettings;
-  /** Instead of `MAX_BACKLOG`, where that is more. */
+  /** Bound of connections that are not established yet, if below `MAX_BACKLOG`. */
   readonly maxBacklog?: number | undefined;
   /** Instead of `MAX_BUFFERED_BYTES`. */
   readonly maxHeld?: number | undefined;
   readonly trace?: Trace | undefined;
 }
 
-/** Why a request is refused, and how its client learns that. */
+/** Why a request is refused, and what its client gets. */
 export type RefusalReason =
   /** A RST. */
   | 'refused'
@@ -68,14 +68,14 @@ export type RefusalReason =
   | 'host unreachable'
   | 'network unreachable'
   | 'prohibited'
-  /** Nothing: the client gives up by itself, and each SYN that it repeats until then is a new request. */
+  /** Nothing: each SYN that the client repeats is a new request, until it gives up. */
   | 'timeout';
 
 /**
- * A TCP/IP stack: packets in, packets out. Nothing that a packet contains makes it throw.
+ * A TCP/IP stack: packets in, packets out. No packet makes it throw.
  *
- * After every call: `nextEvent` until there is none, `transmit` until it returns false, both again where
- * handling the events called something; then `nextTimeout`.
+ * After every call: `nextEvent` until there is none, then `transmit` until it returns false; both again if
+ * handling events made further calls; then `nextTimeout`.
  */
 export class Stack {
   readonly tcp: TcpFlows;
@@ -150,12 +150,12 @@ export class Stack {
     return this.tcp.size + this.udp.size;
   }
 
-  /** Packets that were not used. */
+  /** Received packets that were dropped. */
   get dropped(): number {
     return this.#drops.count;
   }
 
-  /** Whether the output had no room: `transmit` again when it has. */
+  /** Whether the output had no room; `transmit` again when it has. */
   get isFull(): boolean {
     return this.#output.isFull;
   }
@@ -174,21 +174,21 @@ export class Stack {
     this.#settings = settings;
   }
 
-  /** What the device does has changed. */
+  /** The traits of the device have changed. */
   setTraits(traits: DeviceTraits, now: number): void {
     this.#output.traits = traits;
     this.tcp.onMtu(now);
   }
 
   /**
-   * The device delivers again after a time in which what was sent had no answer. Connections do not wait for
-   * the end of their backoff: their next segments are due with `onTimeout`, at once and spread over time.
+   * The device delivers again after a time in which segments were unanswered. Connections do not wait for the
+   * end of their backoff: they retransmit with the next calls of `onTimeout`, a few at a time.
    */
   onPathRestored(now: number): void {
     this.tcp.onPathRestored(now);
   }
 
-  /** The own address to reach such a destination from; `undefined` where there is none of its family. */
+  /** The own address of the destination's family; `undefined` where there is none. */
   sourceFor(remote: IpEndpoint): IpEndpoint | undefined {
     if (this.#addresses === 'any') return undefined;
     const isIPv4 = isIPv4Endpoint(remote);
@@ -235,14 +235,14 @@ export class Stack {
     this.#icmp.reportCopy(error, emptyDatagram(flow.remote, peer), now);
   }
 
-  /** The application has called something of the connection. */
+  /** The application has called a method of the connection. */
   touch(flow: TcpFlow): void {
     this.#queues.touch(flow);
   }
 
   /**
-   * Sends what may leave now: connections take turns of `BYTES_A_TURN`, until none has more, the output is
-   * full, or `SENT_BYTES_A_TURN` are sent.
+   * Sends segments that may leave now: connections take turns of `BYTES_A_TURN`, until none has more, the
+   * output is full, or `SENT_BYTES_A_TURN` are sent.
    * @returns whether there is more.
    */
   transmit(now: number): boolean {
@@ -258,7 +258,7 @@ export class Stack {
     return queues.isReady;
   }
 
-  /** The next event, or undefined when there is none: of the flows that have some, in order. */
+  /** The next event; undefined when there is none. Flows with events take turns in the order of their first. */
   nextEvent(now: number): StackEvent | undefined {
     const queues = this.#queues;
     for (;;) {
@@ -287,7 +287,7 @@ export class Stack {
     );
   }
 
-  /** Handles deadlines that have come, `TIMEOUTS_A_TURN` at most; `nextTimeout` has what is left. */
+  /** Handles deadlines that have passed, at most `TIMEOUTS_A_TURN`; `nextTimeout` returns the next one. */
   onTimeout(now: number): void {
     const { wheel } = this.#queues;
     for (let count = 0; count < TIMEOUTS_A_TURN; count++) {
@@ -319,8 +319,8 @@ export class Stack {
   }
 
   /**
-   * What neighbours say to each other (mDNS, SSDP, NetBIOS; MLD and router solicitations) does not
-   * concern a stack that has none.
+   * Multicast and broadcast packets between neighbours (mDNS, SSDP, NetBIOS; MLD and router solicitations) do
+   * not concern this stack, which has none.
    */
   #isToGroup({ destination, toGroup }: IpPacket): boolean {
     return toGroup || isAmong(this.#broadcasts, destination);
