@@ -5,7 +5,7 @@ import type { SegmentOutput } from '../tcp/segment-output.ts';
 import { IpProtocol } from '../wire/ip-packet.ts';
 import { TCP_CHECKSUM_OFFSET, TcpSegment, tcpHeaderSize, writeTcpHeader } from '../wire/tcp.ts';
 
-/** Writes the segments of whatever connection has its turn: one for all connections. */
+/** Writes TCP segments into IP packets. One writer serves all connections in turn. */
 export class SegmentWriter implements SegmentOutput {
   readonly segment = new TcpSegment();
   readonly #output: IpOutput;

@@ -23,7 +23,7 @@ import type { IpPacket } from '../wire/ip-packet.ts';
 import { StraySegments } from './stray-segments.ts';
 import { readTcpSegment, TCP_HEADER_SIZE, TcpFlag, TcpSegment } from '../wire/tcp.ts';
 
-/** What the connections of a stack share. */
+/** Dependencies of all connections of a stack. */
 export interface TcpFlowsOptions extends Omit<ConnectionPlacesOptions, 'connections' | 'end'> {
   readonly random: RandomSource;
   readonly output: IpOutput;
@@ -40,7 +40,7 @@ export interface TcpFlowsOptions extends Omit<ConnectionPlacesOptions, 'connecti
 const CONTROL = TcpFlag.SYN | TcpFlag.ACK | TcpFlag.RST | TcpFlag.FIN;
 const LARGEST_TCP_HEADER = 60;
 
-/** The TCP connections of a stack: which one a segment is for, and what a segment for none does. */
+/** The TCP connections of a stack: delivers segments to them, and opens, accepts and removes them. */
 export class TcpFlows {
   readonly #random: RandomSource;
   readonly #output: IpOutput;
@@ -60,7 +60,7 @@ export class TcpFlows {
   readonly #sequences: InitialSequences;
   readonly #segment = new TcpSegment();
   readonly #candidate = blankEndpoint();
-  /** Counts what was learned of paths. */
+  /** Incremented with each change of a path MTU. */
   #pathVersion = 0;
 
   constructor(options: TcpFlowsOptions) {
@@ -95,7 +95,7 @@ export class TcpFlows {
     return this.#waiting.size;
   }
 
-  /** Bytes of memory that all connections hold: unread, and unacknowledged. */
+  /** Bytes that all connections hold: unread and unacknowledged. */
   get held(): number {
     return this.#memory.held;
   }
@@ -104,7 +104,7 @@ export class TcpFlows {
     return this.#flows[Symbol.iterator]();
   }
 
-  /** Takes the TCP segment in `packet`. */
+  /** Handles the TCP segment in `packet`. */
   receive(packet: IpPacket, vouched: boolean, now: number): void {
     const segment = this.#segment;
     const fault = readTcpSegment(packet, vouched, segment);
@@ -129,7 +129,7 @@ export class TcpFlows {
 
   /**
    * Begins a connection.
-   * @param from the own address; its port is chosen here.
+   * @param from the own address; the port is chosen here.
    * @returns undefined when there is no room for it, or all ports have live connections to `to`.
    */
   connect(from: IpEndpoint, to: IpEndpoint, now: number): TcpFlow | undefined {
@@ -147,7 +147,7 @@ export class TcpFlows {
     return this.#open('active', local, to, previous?.timeWait.nextInitialSequence, now);
   }
 
-  /** The next segments of a connection, as far as there is room. @returns whether it has more. */
+  /** Sends the next segments of a connection, as far as there is room. @returns whether it has more. */
   transmit(flow: TcpFlow, now: number): boolean {
     if (flow.isForgotten) return false;
     if (flow.pathVersion !== this.#pathVersion) this.#setPath(flow, now);
@@ -157,12 +157,12 @@ export class TcpFlows {
     this.#memory.account(flow, connection.held);
     if (hasMore) return true;
     this.#queues.wheel.schedule(flow, connection.nextTimeout());
-    // 'closed' waits for the last segment.
+    // The event `closed` follows the last segment.
     this.#queues.report(flow);
     return false;
   }
 
-  /** What an event of a connection means to the stack; its owner gets it afterwards. */
+  /** Handles an event of a connection before its owner gets it. */
   onEvent(flow: TcpFlow, event: TcpEvent, now: number): void {
     switch (event) {
       case 'established':
@@ -187,7 +187,7 @@ export class TcpFlows {
     }
   }
 
-  /** The owner of a request has decided for it. */
+  /** Accepts a request. */
   accept(flow: TcpFlow): void {
     flow.syn = undefined;
     flow.connection.accept();
@@ -196,8 +196,8 @@ export class TcpFlows {
   }
 
   /**
-   * The owner of a request has decided against it.
-   * @param how silence, also where an ICMP message is sent instead. The client's next SYN is a new request.
+   * Refuses a request.
+   * @param how `silent` also if an ICMP message is sent instead. The client's next SYN is a new request.
    */
   refuse(flow: TcpFlow, how: 'reset' | 'silent', now: number): void {
     flow.syn = undefined;
@@ -214,8 +214,8 @@ export class TcpFlows {
   }
 
   /**
-   * The path to an address takes smaller packets, as was reported to a connection of it. All others see that
-   * at their next turn to send, so that a report costs the same however many there are.
+   * The path MTU of an address was lowered, by a report to one of its connections. The others update theirs when
+   * they send next, so that the cost of a report does not grow with their number.
    */
   onPathMtu(local: IpEndpoint, remote: IpEndpoint, now: number): void {
     this.#pathVersion++;
@@ -225,7 +225,7 @@ export class TcpFlows {
     this.#queues.touch(flow);
   }
 
-  /** ICMP reports that a segment between these endpoints did not arrive. */
+  /** An ICMP message reports that a segment between these endpoints was not delivered. */
   onUnreachable(local: IpEndpoint, remote: IpEndpoint, sequence: number, now: number): void {
     const flow = this.#flows.find(local, remote);
     if (flow === undefined) return;
@@ -238,7 +238,7 @@ export class TcpFlows {
     return this.#flows.find(local, remote);
   }
 
-  /** See `TcpConnection.onPathRestored`: all of them, a few at a time. */
+  /** See `TcpConnection.onPathRestored`: called for all connections, a few at a time. */
   onPathRestored(now: number): void {
     this.#restored.begin(this.#flows.toArray(), now);
   }
@@ -278,7 +278,7 @@ export class TcpFlows {
     };
   }
 
-  /** @returns whether the segment opens another connection in its place. */
+  /** Handles a segment for a connection in TIME-WAIT. @returns whether it opens another connection. */
   #meetsTimeWait(flow: TimeWaitFlow, now: number): boolean {
     const { timeWait } = flow;
     const verdict = timeWait.segmentArrives(this.#segment, now);
@@ -319,7 +319,7 @@ export class TcpFlows {
   /** Ends a connection that gives way to another one. */
   #end(flow: TcpFlow, now: number): void {
     flow.connection.abort(now);
-    // Its RST, before its place is another one's.
+    // Sends its RST before its place is reused.
     this.transmit(flow, now);
     this.#queues.report(flow);
     this.#forget(flow, now);

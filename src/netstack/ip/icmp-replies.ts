@@ -20,7 +20,7 @@ import { IpProtocol, writeTransportChecksum, type IpPacket } from '../wire/ip-pa
 import { IPV4_HEADER_SIZE, writeIPv4Header } from '../wire/ipv4.ts';
 import { IPV6_HEADER_SIZE, MIN_IPV6_MTU, writeIPv6Header } from '../wire/ipv6.ts';
 
-/** Why a packet was not delivered, as its source is told. */
+/** Why a packet was not delivered: what an ICMP message reports to its source. */
 export type IcmpError =
   | 'no route'
   | 'host unreachable'
@@ -77,7 +77,7 @@ export class IcmpErrorLimit {
     () => new RateLimit(ICMP_ERRORS_TO_ADDRESS_A_SECOND),
   );
 
-  /** @param salt 32 random bits, so that nobody can choose addresses that share a limit. */
+  /** @param salt 32 random bits, so that a peer cannot choose addresses that share a limit. */
   constructor(salt: number) {
     this.#salt = salt;
   }

@@ -9,7 +9,7 @@ export const ICMP_HEADER_SIZE = 8;
 /** The offset of the checksum in the header. */
 export const ICMP_CHECKSUM_OFFSET = 2;
 
-/** What a message of either version is about. */
+/** The kinds of messages, for both versions. */
 export type IcmpKind =
   | 'echo request'
   | 'echo reply'
@@ -41,7 +41,7 @@ export const IcmpV6Type = {
   ECHO_REPLY: 129,
 } as const;
 
-/** Type 3 of ICMP with this code is what "too big" is in ICMPv6 (RFC 1191 §4). */
+/** The code of type 3 of ICMP that corresponds to "too big" of ICMPv6 (RFC 1191 §4). */
 export const FRAGMENTATION_NEEDED = 4;
 
 const NO_BYTES = new Uint8Array(0);
@@ -55,18 +55,18 @@ export class IcmpMessage {
   bytes: Uint8Array = NO_BYTES;
   /** The offset of the message. */
   start = 0;
-  /** Behind its header of 8 bytes: the data of an echo, the quoted packet of an error. */
+  /** The offset after its header of 8 bytes: the data of an echo, the quoted packet of an error. */
   payload = 0;
   end = 0;
   /** Of echo messages. */
   identifier = 0;
   sequence = 0;
-  /** Of "too big" messages: the MTU of the next hop; 0 when a router of the time before RFC 1191 sent it. */
+  /** Of "too big" messages: the MTU of the next hop; 0 from a router older than RFC 1191. */
   mtu = 0;
 }
 
 /**
- * Reads the ICMP message in `packet`. ICMPv6 in IPv4 packets and the reverse are refused.
+ * Reads the ICMP message in `packet`. ICMPv6 in IPv4 packets and the reverse are rejected.
  *
  * @param vouched the device has verified the checksum, or it is partial.
  * @returns undefined when `message` is filled, or why it has to be dropped.
@@ -141,24 +141,24 @@ function kindOfV6(type: number): IcmpKind {
   }
 }
 
-/** What an ICMP error says of the packet that caused it: a packet of this stack's, if it is not forged. */
+/** The packet that an ICMP error quotes: a packet of this stack, unless it is forged. */
 export class IcmpQuote {
   version: 4 | 6 = 4;
   protocol = 0;
-  /** As in the packet that was sent: `source` is this end. Ports are 0 but for TCP and UDP. */
+  /** As in the packet: `source` is this end. Ports are 0 for protocols other than TCP and UDP. */
   readonly source = blankEndpoint();
   readonly destination = blankEndpoint();
   /** Of TCP; 0 otherwise. */
   sequence = 0;
-  /** Bytes of the packet that was sent, by its own header. */
+  /** Bytes of the packet by its header. */
   size = 0;
 }
 
-/** RFC 792: at least so many bytes behind the quoted IP header. */
+/** The least number of bytes after the quoted IP header (RFC 792). */
 const QUOTED_TRANSPORT = 8;
 
 /**
- * Reads the packet that an error message quotes, as far as it is there.
+ * Reads the part of a packet that an error message quotes.
  *
  * @returns whether `quote` is filled: not for a quote too short, of a fragment other than the first, or of
  *   another IP version.
@@ -195,7 +195,7 @@ function readQuotedIPv4(bytes: Uint8Array, at: number, end: number, quote: IcmpQ
   return at + headerSize;
 }
 
-/** The offset of the transport header, or -1. This stack sends no extension header but that of fragments. */
+/** The offset of the transport header, or -1. The only extension header that this stack sends is that of fragments. */
 function readQuotedIPv6(bytes: Uint8Array, at: number, end: number, quote: IcmpQuote): number {
   const transport = at + IPV6_HEADER_SIZE;
   if (transport > end) return -1;
