@@ -1,17 +1,16 @@
-/** Something with a deadline. Only a `DeadlineQueue` changes the two numbers. */
+/** An element with a deadline. Only a `DeadlineQueue` changes these fields. */
 export interface Scheduled {
-  /** Where it stands in the queue; -1 for not at all. */
+  /** Its index in the heap; -1 when it is not queued. */
   place: number;
-  /** The time under which it stands there: never later than its deadline. */
+  /** The time that it is queued for: never later than its deadline. */
   placedAt: number;
 }
 
 /**
  * The earliest deadline of many: a binary heap.
  *
- * Most deadlines are moved to a later time before they are reached (an idle limit by every packet):
- * then the element stays where it is, comes up early, and is placed anew. Its size is the number of
- * its elements.
+ * Most deadlines are postponed before they are reached (an idle limit, by every packet): then the element keeps
+ * its place, comes up early, and its owner schedules it again.
  */
 export class DeadlineQueue<Item extends Scheduled> {
   readonly #heap: Item[] = [];
@@ -38,7 +37,7 @@ export class DeadlineQueue<Item extends Scheduled> {
     }
   }
 
-  /** Takes an element out whose time has come: its deadline may be later, and is to be set again. */
+  /** Removes and returns an element that has come up. If its deadline is later, it has to be scheduled again. */
   take(now: number): Item | undefined {
     const [first] = this.#heap;
     if (first === undefined || first.placedAt > now) return undefined;

@@ -1,8 +1,8 @@
-/** Something with a deadline. Only a `TimerWheel` changes these fields. */
+/** An element with a deadline. Only a `TimerWheel` changes these fields. */
 export interface Timed {
   /** The list that it is in: a slot of the wheel, `DUE`, or -1 for none. */
   slot: number;
-  /** The tick under which it is kept: never later than its deadline. */
+  /** The tick that it is kept for: never later than its deadline. */
   tick: number;
   nextTimed: Timed | undefined;
   previousTimed: Timed | undefined;
@@ -13,23 +13,23 @@ const SLOTS = 64;
 const LEVELS = 4;
 /** Milliseconds of a slot, by level: 1 ms, 64 ms, 4 s, 4.4 min. */
 const SPANS = [1, SLOTS, SLOTS ** 2, SLOTS ** 3] as const;
-/** Later deadlines (beyond 4.6 hours) come up early, and are placed anew. */
+/** Later deadlines (beyond 4.6 hours) come up early, and are scheduled again. */
 const HORIZON = SLOTS ** LEVELS - SLOTS ** (LEVELS - 1);
-/** The list of those whose time has come. */
+/** The list of elements that have come up. */
 const DUE = SLOTS * LEVELS;
 
 /**
  * The deadlines of many connections: setting one takes constant time, however many there are (a
  * hierarchical timing wheel, Varghese and Lauck 1987). Its resolution is 1 ms, and nothing is ever early.
  *
- * Most deadlines are moved to a later time before they are reached (an idle limit, by every packet): then
- * the element stays where it is, comes up early, and is placed anew by its owner.
+ * Most deadlines are postponed before they are reached (an idle limit, by every packet): then the element keeps
+ * its place, comes up early, and its owner schedules it again.
  */
 export class TimerWheel<Item extends Timed> {
   readonly #heads: (Timed | undefined)[] = Array.from({ length: DUE + 1 }, () => undefined);
   /** A bit for each slot that is not empty: two words a level. */
   readonly #taken = new Int32Array(2 * LEVELS);
-  /** The tick up to which everything has been taken out. */
+  /** The tick up to which all elements have come up. */
   #position: number;
   #size = 0;
 
@@ -46,7 +46,7 @@ export class TimerWheel<Item extends Timed> {
     return this.#heads[DUE] === undefined ? this.#nextStop() : this.#position;
   }
 
-  /** Sets the deadline of an element; Infinity for none, which leaves an earlier one to come up. */
+  /** Sets the deadline of an element. With Infinity it keeps its place, if it has one. */
   schedule(item: Item, deadline: number): void {
     if (deadline === Infinity) return;
     const tick = Math.max(this.#position, Math.ceil(deadline));
@@ -57,7 +57,7 @@ export class TimerWheel<Item extends Timed> {
     this.#place(item, tick);
   }
 
-  /** Takes an element out whose time has come: its deadline may be later, and is to be set again. */
+  /** Removes and returns an element that has come up. If its deadline is later, it has to be scheduled again. */
   take(now: number): Item | undefined {
     const tick = Math.floor(now);
     for (;;) {
@@ -72,7 +72,7 @@ export class TimerWheel<Item extends Timed> {
         return undefined;
       }
       this.#position = stop;
-      // From above: what a higher slot holds may belong to the slots below that begin here too.
+      // From above: elements of a higher slot may belong to a lower one that begins at this tick too.
       for (let level = LEVELS - 1; level >= 0; level--) this.#open(level);
     }
   }
@@ -81,7 +81,7 @@ export class TimerWheel<Item extends Timed> {
     if (item.slot >= 0) this.#unlink(item);
   }
 
-  /** The start of the next slot that holds something. */
+  /** The start of the next slot that is not empty. */
   #nextStop(): number {
     let earliest = Infinity;
     for (let level = 0; level < LEVELS; level++) {
@@ -93,7 +93,7 @@ export class TimerWheel<Item extends Timed> {
     return earliest;
   }
 
-  /** How many slots from `from` on, around the wheel, the next one is that holds something; or -1. */
+  /** The distance from `from`, around the wheel, to the next slot that is not empty; -1 for none. */
   #slotsAhead(level: number, from: number): number {
     const low = this.#taken[2 * level] as number;
     const high = this.#taken[2 * level + 1] as number;
@@ -102,7 +102,7 @@ export class TimerWheel<Item extends Timed> {
     return found >= 0 ? found - from : lowestFrom(low, high, 0) + SLOTS - from;
   }
 
-  /** Places the elements of the slot that begins at the present position. */
+  /** Distributes the elements of the slot that begins at the current position. */
   #open(level: number): void {
     const span = SPANS[level] as number;
     if (this.#position % span !== 0) return;

@@ -1,6 +1,6 @@
 import type { DropReason, Trace } from './trace.ts';
 
-/** Counts the packets that were not used, and reports them where that is asked for. */
+/** Counts dropped packets, and reports them to the trace. */
 export class Drops {
   readonly trace: Trace | undefined;
   #count = 0;

@@ -19,7 +19,7 @@ const CODES: Readonly<Record<TcpFailure, DialErrorCode>> = {
   aborted: 'aborted',
 };
 
-/** A TCP connection of the stack that has failed. */
+/** The failure of a TCP connection of the stack. */
 export class TcpFailedError extends WeirError {
   readonly failure: TcpFailure;
 
@@ -29,6 +29,6 @@ export class TcpFailedError extends WeirError {
   }
 }
 
-/** The same for a connection that was never established. */
+/** The error of a dial whose connection failed before it was established. */
 export const dialFailed = (failure: TcpFailure, target: Endpoint, cause?: unknown): DialError =>
   new DialError(CODES[failure], `${formatEndpoint(target)}: ${TEXTS[failure]}`, { cause });

@@ -7,7 +7,8 @@ import { TurnLoop, type Defer } from '../net/time/turn-loop.ts';
 import { abortedDial, DialError, LinkClosedError } from '../net/errors.ts';
 import type { ByteLink, PacketLink } from '../net/links/link.ts';
 import { dialFailed, TcpFailedError } from './failures.ts';
-import { Stack, type RefusalReason, type StackEvent, type StackSettings } from './stack.ts';
+import { Stack, type RefusalReason, type StackSettings } from './stack.ts';
+import type { StackEvent } from './flows/stack-event.ts';
 import type { TcpFlow } from './flows/tcp-flow.ts';
 import { TcpLink, type TcpHost } from './flows/tcp-link.ts';
 import type { Trace } from './trace.ts';
@@ -18,19 +19,19 @@ import { UdpFlowLink, type UdpHost } from './flows/udp-flow-link.ts';
 export interface ConnectionRequest {
   /** The client. */
   readonly source: Endpoint;
-  /** Where it wants to connect to. */
+  /** The requested destination. */
   readonly destination: Endpoint;
   /**
-   * Its connection, which exists before it is accepted: nothing can be read or written yet, but it fails
-   * when the client takes its request back.
+   * Its connection. Nothing can be read or written before it is accepted, but it fails when the client resets
+   * it.
    */
   readonly link: ByteLink;
   /**
    * Completes the handshake.
-   * @returns `link`, when the client has responded. Rejects when the connection fails before that.
+   * @returns `link`, after the client's ACK; rejects when the connection fails before.
    */
   accept(): Promise<ByteLink>;
-  /** Instead of `accept`: the link fails. Without effect after either of the two. */
+  /** Instead of `accept`: the link fails. Without effect after `accept` or `refuse`. */
   refuse(reason: RefusalReason): void;
 }
 
@@ -39,13 +40,13 @@ export interface AssociationRequest {
   /** The client. */
   readonly source: Endpoint;
   /**
-   * Its datagrams, the first one included, each with its destination as `peer`; what is sent comes from
-   * `peer` to the client. It ends when it was idle for `udpIdle`.
+   * Its datagrams, the first one included, each with its destination as `peer`; the client gets what is sent
+   * as if from `peer`. It ends after `udpIdle` without datagrams.
    */
   readonly link: PacketLink;
 }
 
-/** What a driver reports to its owner. The functions must not throw. */
+/** The requests of clients. The functions must not throw. */
 export interface NetstackHandlers {
   readonly onConnection: (request: ConnectionRequest) => void;
   readonly onAssociation: (request: AssociationRequest) => void;
@@ -56,30 +57,30 @@ export interface NetstackOptions {
   readonly clock: Clock;
   readonly random: RandomSource;
   /**
-   * 'any': the stack stands for every destination, and passes requests to the handlers. A list, of at most
-   * one address of each family: connections begin here.
+   * 'any': the stack acts as every destination, and passes requests to the handlers. A list, of at most one
+   * address of each family: the own addresses, from which connections begin.
    */
   readonly addresses: 'any' | readonly IpEndpoint[];
-  /** Addresses of all hosts of a network: what is sent there is dropped, as what is sent to groups. */
+  /** Broadcast addresses of networks: packets to them are dropped, as those to groups. */
   readonly broadcasts?: readonly IpEndpoint[] | undefined;
-  /** Instead of `MAX_BACKLOG`, where that is more: connections that are not established yet. */
+  /** Bound of connections that are not established yet, if below `MAX_BACKLOG`. */
   readonly maxBacklog?: number | undefined;
-  /** Without, requests are refused. */
+  /** Without them, requests are refused. */
   readonly handlers?: NetstackHandlers | undefined;
-  /** Whether segments are spread over the round trip: not where the path is this machine. */
+  /** Whether segments are paced over the round trip; not where the path stays on this machine. */
   readonly isPaced: boolean;
   readonly settings: StackSettings;
   readonly trace?: Trace | undefined;
-  /** Tests give their own turns of the event loop, for what was called and for what is left over. */
+  /** See `TurnLoopOptions.soon` and `later`: tests run turns themselves. */
   readonly soon?: Defer | undefined;
 }
 
 /**
  * A TCP/IP stack on a device: links above, packets below. It owns the device.
  *
- * Packets that the device has read are handled as they come; after each batch the events are passed to the
- * links, what may leave is sent, and the timer is set. What the application calls is done together, when
- * it has returned; what exceeds the share of a turn of the event loop, in the next one.
+ * Packets from the device are handled as they arrive; after each batch the links get their events, segments
+ * that may leave are sent, and the timer is set. Calls of the application take effect together, after the
+ * current callback; work that exceeds the share of a turn continues in the next one.
  */
 export class Netstack {
   /** Resolves, never rejects, when the device is released: with the error that closed it, if there was one. */
@@ -145,8 +146,8 @@ export class Netstack {
       onPacket: (packet) => {
         const now = clock.now();
         this.#stack.receive(packet, now);
-        // A burst of datagrams, before it fills its queue.
-        if (this.#stack.udp.takeCrowded()) this.#passOn(now);
+        // Datagrams of a burst, before they fill the queue.
+        if (this.#stack.udp.takeCrowded()) this.#deliverAll(now);
       },
       onDrained: run,
       onWritable: run,
@@ -166,7 +167,7 @@ export class Netstack {
     return this.#stack.flows;
   }
 
-  /** Packets that were not used, and those that the device did not send. */
+  /** Received packets that were dropped, and packets that the device did not send. */
   get dropped(): { readonly received: number; readonly sent: number } {
     return { received: this.#stack.dropped, sent: this.#device.dropped };
   }
@@ -199,16 +200,16 @@ export class Netstack {
   }
 
   /**
-   * Opens an association of an own port, with any peers. Where all ports are in use, one that is less alive is
-   * closed for it: see `AssociationOrder`.
+   * Opens an association of an own port, with any peers. When all ports are in use, the least active one is
+   * closed: see `AssociationOrder`.
    *
-   * @param client whom it is for, by its address; '' where it has none.
+   * @param client the address of the client that it is for; '' where there is none.
    * @throws {DialError} `failed` where there is no room, or the stack is closed.
    */
   bindUdp(client = ''): PacketLink {
     const now = this.#clock.now();
     const flow = this.#state === 'open' ? this.#stack.udp.bind(client, now) : undefined;
-    // One that gave way hears of it.
+    // The owner of one that gave way gets its event.
     this.#turns.schedule();
     if (flow === undefined) throw new DialError('failed', 'the stack has no room for another flow');
     return new UdpFlowLink(this.#host, flow);
@@ -224,7 +225,7 @@ export class Netstack {
     for (const flow of this.#stack.tcp) flow.owner?.fail(error);
     const now = this.#clock.now();
     this.#stack.abort(now);
-    // What finds no room is lost: nothing is left that could send it again.
+    // Resets that find no room are lost: they cannot be sent later.
     while (this.#stack.transmit(now) && !this.#stack.isFull);
     this.#device.flush();
     this.#device.close(cause);
@@ -241,19 +242,19 @@ export class Netstack {
     return flow;
   }
 
-  /** Passes events on, and sends what may leave. */
+  /** Delivers events, and sends segments that may leave. */
   #turn(): void {
     const stack = this.#stack;
     const now = this.#clock.now();
     let hasMore: boolean;
     do {
-      this.#passOn(now);
+      this.#deliverAll(now);
       hasMore = stack.transmit(now);
     } while (!hasMore && stack.hasEvents);
     this.#device.flush();
   }
 
-  #passOn(now: number): void {
+  #deliverAll(now: number): void {
     const stack = this.#stack;
     for (let event = stack.nextEvent(now); event !== undefined; event = stack.nextEvent(now)) {
       this.#deliver(event);
@@ -262,7 +263,7 @@ export class Netstack {
 
   #deliver({ network, flow, event }: StackEvent): void {
     if (flow.owner === undefined) {
-      // A request may have given way to another one before it was passed on.
+      // A request may have given way to another one before its event was delivered.
       if (event === 'requested' && network === 'tcp' && !flow.isForgotten) this.#onRequested(flow);
       else if (event === 'opened' && network === 'udp') this.#onOpened(flow);
     } else if (network === 'tcp') flow.owner.onEvent(event);
@@ -309,7 +310,7 @@ export class Netstack {
     else link.close();
   }
 
-  /** The device is released: nothing can be sent or received any more. */
+  /** The device is released. */
   #onReleased(cause: Error | undefined): void {
     this.#state = 'closed';
     this.#turns.stop();

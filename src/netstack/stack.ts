@@ -2,40 +2,35 @@ import type { RandomSource } from '../crypto/random-source.ts';
 import { isIPv4Endpoint, isSameAddress, type IpEndpoint } from '../ip/ip-endpoint.ts';
 import type { DeviceTraits, InboundPacket, PacketOutput } from '../ip/packet-device.ts';
 import type { Unreachable } from '../net/links/link.ts';
-import { Activity } from './flows/activity.ts';
+import { FlowQueues } from './flows/flow-queues.ts';
+import { FlowLimit } from './flows/flow-limit.ts';
 import { Drops } from './drops.ts';
 import { IcmpMessages } from './ip/icmp-messages.ts';
 import type { IcmpError } from './ip/icmp-replies.ts';
 import { IpOutput } from './ip/ip-output.ts';
-import {
-  LEAST_SHARED_FLOWS,
-  LEFT_TO_UDP,
-  MAX_BUFFERED_BYTES,
-  SENT_BYTES_A_TURN,
-  TIMEOUTS_A_TURN,
-} from './limits.ts';
-import { Reassembly } from './ip/reassembly.ts';
+import { MAX_BUFFERED_BYTES, SENT_BYTES_A_TURN, TIMEOUTS_A_TURN } from './limits.ts';
+import { FragmentReassembly } from './ip/fragment-reassembly.ts';
 import { KEEP_ALIVE_IDLE, MAX_BACKLOG } from './tcp/limits.ts';
-import type { TcpEvent } from './tcp/events.ts';
 import { MAX_RECEIVE_WINDOW } from './tcp/buffer-limits.ts';
 import type { TcpFlow } from './flows/tcp-flow.ts';
 import { TcpFlows } from './flows/tcp-flows.ts';
 import type { Trace } from './trace.ts';
-import type { UdpEvent, UdpFlow } from './flows/udp-flow.ts';
+import { StackEventRecords, type StackEvent } from './flows/stack-event.ts';
+import type { UdpFlow } from './flows/udp-flow.ts';
 import { UdpFlows } from './flows/udp-flows.ts';
-import { IpPacket, Protocol } from './wire/ip-packet.ts';
+import { IpPacket, IpProtocol } from './wire/ip-packet.ts';
 import { emptyDatagram } from './wire/empty-datagram.ts';
 import { readIpPacket } from './wire/ip.ts';
 
-/** What may change while a stack runs. */
+/** Settings that may change while a stack runs. */
 export interface StackSettings {
   /**
-   * TCP connections and UDP associations together; those in TIME-WAIT do not count. Beyond it the least
-   * alive associations give way, and connections of a client that has far more than another; with none of
-   * those, SYNs and datagrams of new clients are dropped; a client sends its SYN again.
+   * Bound of TCP connections, without those in TIME-WAIT, and UDP associations together. At the bound the
+   * least active association gives way, or a connection of a client that has far more than another. Otherwise
+   * SYNs and datagrams of new clients are dropped; a client repeats its SYN.
    */
   readonly maxFlows: number;
-  /** Whether datagrams are taken; without, they are dropped in silence. */
+  /** Whether datagrams are accepted; if not they are dropped without an ICMP error. */
   readonly udp: boolean;
   /** Milliseconds without datagrams after which the association of a client ends. */
   readonly udpIdle: number;
@@ -48,31 +43,24 @@ export interface StackOptions {
   readonly random: RandomSource;
   readonly now: number;
   /**
-   * 'any': the stack stands for every destination, and its peers' connections and datagrams are requests.
-   * A list, of at most one address of each family: connections begin here, from these addresses; what
-   * comes unasked is refused.
+   * 'any': the stack acts as every destination, and connections and datagrams of its peers are requests.
+   * A list, of at most one address of each family: connections begin here, from these addresses; requests of
+   * peers are refused.
    */
   readonly addresses: 'any' | readonly IpEndpoint[];
-  /** Addresses of all hosts of a network (RFC 922); those of groups are known. */
+  /** Broadcast addresses of networks (RFC 922). */
   readonly broadcasts?: readonly IpEndpoint[] | undefined;
-  /** Whether segments are spread over the round trip: not where the path is this machine. */
+  /** Whether segments are paced over the round trip; not where the path stays on this machine. */
   readonly isPaced: boolean;
   readonly settings: StackSettings;
-  /** Instead of `MAX_BACKLOG`, where that is more. */
+  /** Bound of connections that are not established yet, if below `MAX_BACKLOG`. */
   readonly maxBacklog?: number | undefined;
   /** Instead of `MAX_BUFFERED_BYTES`. */
   readonly maxHeld?: number | undefined;
   readonly trace?: Trace | undefined;
 }
 
-/** An event with what it happened to. The record is used again for the next one. */
-export type StackEvent =
-  | { readonly network: 'tcp'; readonly flow: TcpFlow; readonly event: TcpEvent }
-  | { readonly network: 'udp'; readonly flow: UdpFlow; readonly event: UdpEvent };
-
-type Mutable<Record> = { -readonly [key in keyof Record]: Record[key] };
-
-/** Why a request is refused, and how its client learns that. */
+/** Why a request is refused, and what its client gets. */
 export type RefusalReason =
   /** A RST. */
   | 'refused'
@@ -80,14 +68,14 @@ export type RefusalReason =
   | 'host unreachable'
   | 'network unreachable'
   | 'prohibited'
-  /** Nothing: the client gives up by itself, and each SYN that it repeats until then is a new request. */
+  /** Nothing: each SYN that the client repeats is a new request, until it gives up. */
   | 'timeout';
 
 /**
- * A TCP/IP stack: packets in, packets out. Nothing that a packet contains makes it throw.
+ * A TCP/IP stack: packets in, packets out. No packet makes it throw.
  *
- * After every call: `nextEvent` until there is none, `transmit` until it returns false, both again where
- * handling the events called something; then `nextTimeout`.
+ * After every call: `nextEvent` until there is none, then `transmit` until it returns false; both again if
+ * handling events made further calls; then `nextTimeout`.
  */
 export class Stack {
   readonly tcp: TcpFlows;
@@ -95,13 +83,17 @@ export class Stack {
   readonly #addresses: 'any' | readonly IpEndpoint[];
   readonly #broadcasts: readonly IpEndpoint[];
   readonly #output: IpOutput;
-  readonly #activity: Activity;
+  readonly #queues: FlowQueues;
   readonly #drops: Drops;
   readonly #icmp: IcmpMessages;
-  readonly #reassembly = new Reassembly();
+  readonly #limit = new FlowLimit({
+    tcp: () => this.tcp.size,
+    udp: () => this.udp.size,
+    maxFlows: () => this.#settings.maxFlows,
+  });
+  readonly #reassembly = new FragmentReassembly();
   readonly #packet = new IpPacket();
-  #tcpEvent: Mutable<StackEvent & { network: 'tcp' }> | undefined;
-  #udpEvent: Mutable<StackEvent & { network: 'udp' }> | undefined;
+  readonly #records = new StackEventRecords();
   #settings: StackSettings;
 
   constructor(options: StackOptions) {
@@ -111,24 +103,24 @@ export class Stack {
     this.#settings = options.settings;
     const identification = random.bytes(4).readUInt32LE(0);
     const output = new IpOutput(options.output, options.traits, identification);
-    const activity = new Activity(now);
+    const queues = new FlowQueues(now);
     const drops = new Drops(trace);
     const shared = {
       random,
       output,
-      activity,
+      queues,
       drops,
       listens: addresses === 'any',
       pathMtu: (remote: IpEndpoint, at: number) => this.#icmp.pathMtu(remote, at),
     };
     this.#output = output;
-    this.#activity = activity;
+    this.#queues = queues;
     this.#drops = drops;
     this.tcp = new TcpFlows({
       ...shared,
-      hasRoom: () => this.#hasRoomForTcp,
-      isFull: () => this.#isWithinLimit,
-      makeRoom: (client, at) => this.#makeRoomForTcp(client, at),
+      hasRoom: () => this.#limit.hasRoomForTcp,
+      isFull: () => this.#limit.isWithin,
+      makeRoom: (client, at) => this.#limit.isUdpCrowding && this.udp.giveWay(client, at),
       maxHeld: options.maxHeld ?? MAX_BUFFERED_BYTES,
       maxBacklog: Math.min(options.maxBacklog ?? MAX_BACKLOG, MAX_BACKLOG),
       settings: {
@@ -139,8 +131,8 @@ export class Stack {
     });
     this.udp = new UdpFlows({
       ...shared,
-      hasRoom: () => this.flows < this.#settings.maxFlows,
-      isFull: () => this.#isFull,
+      hasRoom: () => this.#limit.hasRoomForUdp,
+      isFull: () => this.#limit.isFull,
       sourceFor: (remote) => this.sourceFor(remote),
       idle: () => this.#settings.udpIdle,
     });
@@ -158,45 +150,45 @@ export class Stack {
     return this.tcp.size + this.udp.size;
   }
 
-  /** Packets that were not used. */
+  /** Received packets that were dropped. */
   get dropped(): number {
     return this.#drops.count;
   }
 
-  /** Whether the output had no room: `transmit` again when it has. */
+  /** Whether the output had no room; `transmit` again when it has. */
   get isFull(): boolean {
     return this.#output.isFull;
   }
 
   /** Whether `transmit` may have something. */
   get isReady(): boolean {
-    return this.#activity.isReady;
+    return this.#queues.isReady;
   }
 
   /** Whether `nextEvent` may have something. */
   get hasEvents(): boolean {
-    return this.#activity.eventful !== undefined;
+    return this.#queues.eventful !== undefined;
   }
 
   set settings(settings: StackSettings) {
     this.#settings = settings;
   }
 
-  /** What the device does has changed. */
+  /** The traits of the device have changed. */
   setTraits(traits: DeviceTraits, now: number): void {
     this.#output.traits = traits;
     this.tcp.onMtu(now);
   }
 
   /**
-   * The device delivers again after a time in which what was sent had no answer. Connections do not wait for
-   * the end of their backoff: their next segments are due with `onTimeout`, at once and spread over time.
+   * The device delivers again after a time in which segments were unanswered. Connections do not wait for the
+   * end of their backoff: they retransmit with the next calls of `onTimeout`, a few at a time.
    */
   onPathRestored(now: number): void {
     this.tcp.onPathRestored(now);
   }
 
-  /** The own address to reach such a destination from; `undefined` where there is none of its family. */
+  /** The own address of the destination's family; `undefined` where there is none. */
   sourceFor(remote: IpEndpoint): IpEndpoint | undefined {
     if (this.#addresses === 'any') return undefined;
     const isIPv4 = isIPv4Endpoint(remote);
@@ -243,58 +235,61 @@ export class Stack {
     this.#icmp.reportCopy(error, emptyDatagram(flow.remote, peer), now);
   }
 
-  /** The application has called something of the connection. */
+  /** The application has called a method of the connection. */
   touch(flow: TcpFlow): void {
-    this.#activity.touch(flow);
+    this.#queues.touch(flow);
   }
 
   /**
-   * Sends what may leave now: connections take turns of `BYTES_A_TURN`, until none has more, the output is
-   * full, or `SENT_BYTES_A_TURN` are sent.
+   * Sends segments that may leave now: connections take turns of `BYTES_A_TURN`, until none has more, the
+   * output is full, or `SENT_BYTES_A_TURN` are sent.
    * @returns whether there is more.
    */
   transmit(now: number): boolean {
-    const activity = this.#activity;
+    const queues = this.#queues;
     const until = this.#output.bytes + SENT_BYTES_A_TURN;
     while (this.#output.bytes < until) {
-      const flow = activity.nextReady();
+      const flow = queues.nextReady();
       if (flow === undefined) return false;
       if (!this.tcp.transmit(flow, now)) continue;
-      activity.queue(flow);
+      queues.queue(flow);
       if (this.#output.isFull) return true;
     }
-    return activity.isReady;
+    return queues.isReady;
   }
 
-  /** The next event, or undefined when there is none: of the flows that have some, in order. */
+  /** The next event; undefined when there is none. Flows with events take turns in the order of their first. */
   nextEvent(now: number): StackEvent | undefined {
-    const activity = this.#activity;
+    const queues = this.#queues;
     for (;;) {
-      const flow = activity.eventful;
+      const flow = queues.eventful;
       if (flow === undefined) return undefined;
       if (flow.network === 'tcp') {
         const event = flow.connection.nextEvent();
-        if (event !== undefined) return this.#tcpEventOf(flow, event, now);
+        if (event !== undefined) {
+          this.tcp.onEvent(flow, event, now);
+          return this.#records.tcp(flow, event);
+        }
       } else {
         const event = flow.nextEvent();
-        if (event !== undefined) return this.#udpEventOf(flow, event);
+        if (event !== undefined) return this.#records.udp(flow, event);
       }
-      activity.done();
+      queues.done();
     }
   }
 
   /** When `onTimeout` is due, in milliseconds; Infinity for not at all. */
   nextTimeout(): number {
     return Math.min(
-      this.#activity.wheel.earliest,
+      this.#queues.wheel.earliest,
       this.#reassembly.nextTimeout(),
       this.tcp.nextTimeout(),
     );
   }
 
-  /** Handles deadlines that have come, `TIMEOUTS_A_TURN` at most; `nextTimeout` has what is left. */
+  /** Handles deadlines that have passed, at most `TIMEOUTS_A_TURN`; `nextTimeout` returns the next one. */
   onTimeout(now: number): void {
-    const { wheel } = this.#activity;
+    const { wheel } = this.#queues;
     for (let count = 0; count < TIMEOUTS_A_TURN; count++) {
       const flow = wheel.take(now);
       if (flow === undefined) break;
@@ -304,7 +299,7 @@ export class Stack {
         if (deadline > now) wheel.schedule(flow, deadline);
         else {
           flow.connection.onTimeout(now);
-          this.#activity.touch(flow);
+          this.#queues.touch(flow);
         }
       }
     }
@@ -318,36 +313,14 @@ export class Stack {
   abort(now: number): void {
     for (const flow of this.tcp) {
       flow.connection.abort(now);
-      this.#activity.touch(flow);
+      this.#queues.touch(flow);
     }
     for (const flow of this.udp) this.udp.close(flow);
   }
 
-  /** Whether there is room for another connection, beside the part that is left to associations. */
-  get #hasRoomForTcp(): boolean {
-    const { maxFlows } = this.#settings;
-    const others = Math.max(this.udp.size, Math.floor(maxFlows * LEFT_TO_UDP));
-    return this.tcp.size + others < maxFlows;
-  }
-
-  #makeRoomForTcp(client: IpEndpoint, now: number): boolean {
-    const left = Math.floor(this.#settings.maxFlows * LEFT_TO_UDP);
-    return this.#isFull && this.udp.size > left && this.udp.giveWay(client, now);
-  }
-
-  get #isFull(): boolean {
-    return this.#isWithinLimit && this.flows === this.#settings.maxFlows;
-  }
-
-  /** Whether a flow that ends makes room: after a change of the settings there may be more than fit. */
-  get #isWithinLimit(): boolean {
-    const { maxFlows } = this.#settings;
-    return maxFlows >= LEAST_SHARED_FLOWS && this.flows <= maxFlows;
-  }
-
   /**
-   * What neighbours say to each other (mDNS, SSDP, NetBIOS; MLD and router solicitations) does not
-   * concern a stack that has none.
+   * Multicast and broadcast packets between neighbours (mDNS, SSDP, NetBIOS; MLD and router solicitations) do
+   * not concern this stack, which has none.
    */
   #isToGroup({ destination, toGroup }: IpPacket): boolean {
     return toGroup || isAmong(this.#broadcasts, destination);
@@ -374,14 +347,14 @@ export class Stack {
   #onPacket(vouched: boolean, segmentSize: number, now: number): void {
     const packet = this.#packet;
     switch (packet.protocol) {
-      case Protocol.TCP:
+      case IpProtocol.TCP:
         this.tcp.receive(packet, vouched, now);
         break;
-      case Protocol.UDP:
+      case IpProtocol.UDP:
         this.#onUdp(vouched, segmentSize, now);
         break;
-      case Protocol.ICMP:
-      case Protocol.ICMPV6:
+      case IpProtocol.ICMP:
+      case IpProtocol.ICMPV6:
         this.#icmp.receive(packet, vouched, now);
         break;
       default:
@@ -397,21 +370,6 @@ export class Stack {
     } else if (this.udp.receive(packet, vouched, segmentSize, now) === 'no socket') {
       this.#icmp.report('port unreachable', packet, now);
     }
-  }
-
-  #tcpEventOf(flow: TcpFlow, event: TcpEvent, now: number): StackEvent {
-    this.tcp.onEvent(flow, event, now);
-    const record = (this.#tcpEvent ??= { network: 'tcp', flow, event });
-    record.flow = flow;
-    record.event = event;
-    return record;
-  }
-
-  #udpEventOf(flow: UdpFlow, event: UdpEvent): StackEvent {
-    const record = (this.#udpEvent ??= { network: 'udp', flow, event });
-    record.flow = flow;
-    record.event = event;
-    return record;
   }
 }
 

@@ -1,23 +1,23 @@
 import type { IcmpError } from './ip/icmp-replies.ts';
-import type { FragmentFault } from './ip/reassembly.ts';
+import type { FragmentFault } from './ip/fragment-reassembly.ts';
 import type { TcpState } from './tcp/state.ts';
 import type { IcmpFault } from './wire/icmp.ts';
 import type { IpFault } from './wire/ip.ts';
 import type { TcpFault } from './wire/tcp.ts';
 import type { UdpFault } from './wire/udp.ts';
 
-/** Why a packet was not used. None of it ends a connection, and most of it gets no response. */
+/** Why a packet was dropped. It does not end a connection, and mostly gets no response. */
 export type DropReason =
   | IpFault
   | TcpFault
   | UdpFault
   | IcmpFault
   | FragmentFault
-  /** Not for an address of this stack. */
+  /** To an address that this stack does not have. */
   | 'not local'
-  /** For a group or all hosts of a network: multicast and broadcast. */
+  /** To a multicast or broadcast address. */
   | 'group'
-  /** A protocol that the stack does not speak. */
+  /** Of an unsupported protocol. */
   | 'protocol'
   /** A segment for no connection. It gets a reset, within a limit. */
   | 'no connection'
@@ -25,9 +25,9 @@ export type DropReason =
   | 'no socket'
   /** No room for another flow: `maxFlows` of the settings. */
   | 'flow limit'
-  /** The datagrams of an association that ended for want of room, so that another flow could begin. */
+  /** A flow ended at the limit so that another one could begin. */
   | 'gave way'
-  /** Connections that wait for their dial, or for their client's ACK, are too many. */
+  /** Too many connections wait for their dial or for their client's ACK. */
   | 'backlog'
   /** A datagram that this stack has sent itself, and that was routed back to it. */
   | 'returned'
@@ -36,11 +36,11 @@ export type DropReason =
   /** The reader of an association is too slow. */
   | 'queue';
 
-/** Why a segment did not do what it was sent for, at the connection that it belongs to. */
+/** Why the connection of a segment has ignored it, or a part of it. */
 export type SegmentDropReason =
   /** Outside of the window (RFC 9293 §3.10.7.4). */
   | 'sequence'
-  /** Its acknowledgment is of data never sent, or too old (RFC 5961 §5). */
+  /** It acknowledges data that was never sent, or is too old (RFC 5961 §5). */
   | 'acknowledgment'
   /** Its timestamp is older than the last one (PAWS, RFC 7323 §5.3), or missing. */
   | 'timestamp'
@@ -50,14 +50,14 @@ export type SegmentDropReason =
   | 'syn'
   /** It has no acknowledgment. */
   | 'no-acknowledgment'
-  /** Nothing can be done with it in this state. */
+  /** Not acceptable in this state. */
   | 'state'
-  /** Data beyond what the out-of-order queue keeps. */
+  /** Data above the bound of the out-of-order queue. */
   | 'out-of-order-limit'
-  /** Data after the receiver of the application has ended. */
+  /** Data after the application has stopped reading. */
   | 'unread';
 
-/** What the stack and its connections do, for tests and diagnostics. */
+/** Events of the stack and its connections, for tests and diagnostics. */
 export type TraceEvent =
   | { readonly kind: 'packet-dropped'; readonly reason: DropReason; readonly bytes: number }
   | { readonly kind: 'reset-sent' }
@@ -76,7 +76,7 @@ export type TraceEvent =
   | { readonly kind: 'mtu'; readonly bytes: number };
 
 /**
- * Takes what happens, at a time in milliseconds. It must not throw. `undefined` where nothing is traced,
- * so that it costs one comparison: `if (trace !== undefined) trace({ … }, now)`.
+ * Receives each event and its time in milliseconds. It must not throw. It is `undefined` where nothing is traced,
+ * which costs one comparison: `if (trace !== undefined) trace({ … }, now)`.
  */
 export type Trace = (event: TraceEvent, now: number) => void;

@@ -7,12 +7,15 @@ import {
   mayCauseError,
   writeIcmpError,
 } from '../../src/netstack/ip/icmp-replies.ts';
-import { Reassembly, type FragmentOutcome } from '../../src/netstack/ip/reassembly.ts';
+import {
+  FragmentReassembly,
+  type FragmentOutcome,
+} from '../../src/netstack/ip/fragment-reassembly.ts';
 import { UdpBatch } from '../../src/netstack/flows/udp-batch.ts';
 import { MAX_FRAGMENT_BYTES, MAX_INCOMPLETE_DATAGRAMS } from '../../src/netstack/ip/wire-limits.ts';
 import { IcmpMessage, IcmpQuote, readIcmp, readQuote } from '../../src/netstack/wire/icmp.ts';
 import { readIpPacket } from '../../src/netstack/wire/ip.ts';
-import { IpPacket, Protocol } from '../../src/netstack/wire/ip-packet.ts';
+import { IpPacket, IpProtocol } from '../../src/netstack/wire/ip-packet.ts';
 import { readTcpSegment, TcpFlag, TcpSegment, tcpHeaderSize } from '../../src/netstack/wire/tcp.ts';
 import { readUdpDatagram, UdpDatagram } from '../../src/netstack/wire/udp.ts';
 import {
@@ -50,9 +53,9 @@ function handle(bytes: Uint8Array, start: number, vouched: boolean, segmentSize:
   }
   if (packet.isFragment) return 'fragment';
   switch (packet.protocol) {
-    case Protocol.TCP:
+    case IpProtocol.TCP:
       return handleTcp(vouched);
-    case Protocol.UDP:
+    case IpProtocol.UDP:
       return handleUdp(vouched, segmentSize);
     default: {
       const icmpFault = readIcmp(packet, vouched, icmp);
@@ -100,9 +103,9 @@ const bases = [
   tcpPacket(segment({ flags: TcpFlag.ACK }), pattern(90), IPV6),
   udpPacket(pattern(90)),
   udpPacket(pattern(90), IPV6),
-  ipPacket(Protocol.ICMP, Uint8Array.of(3, 3, 0, 0, 0, 0, 0, 0, ...udpPacket(pattern(9)))),
+  ipPacket(IpProtocol.ICMP, Uint8Array.of(3, 3, 0, 0, 0, 0, 0, 0, ...udpPacket(pattern(9)))),
   ipPacket(
-    Protocol.ICMPV6,
+    IpProtocol.ICMPV6,
     Uint8Array.of(2, 0, 0, 0, 0, 0, 5, 0, ...tcpPacket(segment({ flags: 16 }), pattern(9), IPV6)),
     IPV6,
   ),
@@ -261,7 +264,9 @@ function fragmentOf(
   seed: number,
 ): IpPacket {
   const whole = pattern(256, seed);
-  const bytes = ipPacket(Protocol.UDP, whole.subarray(start, start + size), { identification: id });
+  const bytes = ipPacket(IpProtocol.UDP, whole.subarray(start, start + size), {
+    identification: id,
+  });
   bytes[6] = (more ? 0x20 : 0) | (start >> 11);
   bytes[7] = start >> 3;
   return parsed(repairIPv4Checksum(bytes));
@@ -282,7 +287,7 @@ test('fragments in any order come to what a naive implementation makes of them',
   const seen = { complete: 0, held: 0, duplicate: 0, invalid: 0 };
   fc.assert(
     fc.property(fragments, (pieces) => {
-      const reassembly = new Reassembly();
+      const reassembly = new FragmentReassembly();
       const models = new Map<number, Model>();
       for (const { id, place, units, more, seed } of pieces) {
         const model = models.get(id) ?? { ranges: [], total: -1, isInvalid: false };
@@ -312,13 +317,13 @@ test('fragments in any order come to what a naive implementation makes of them',
 test('any fragments keep within the bounds, and are gone in time', () => {
   fc.assert(
     fc.property(fc.nat(), fc.nat(), (seed, stride) => {
-      const reassembly = new Reassembly();
+      const reassembly = new FragmentReassembly();
       const time = { now: 0 };
       for (let index = 0; index < 2000; index++) {
         const id = (seed + index * stride) & 0xffff;
         const size = 8 + ((id * 8) % 240);
         const source = { a: 0, b: 0, c: 0xffff, d: (203 << 24) | (id % 7), port: 0, scope: 0 };
-        const bytes = ipPacket(Protocol.UDP, pattern(size), { source, identification: id });
+        const bytes = ipPacket(IpProtocol.UDP, pattern(size), { source, identification: id });
         bytes[6] = 0x20;
         bytes[7] = index & 0x0f;
         reassembly.receive(parsed(repairIPv4Checksum(bytes)), time.now);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { toEndpoint, type IpEndpoint } from '../../src/ip/ip-endpoint.ts';
 import { pseudoHeaderSum, sumOf, complement } from '../../src/netstack/wire/checksum.ts';
 import { readIpPacket, type IpFault } from '../../src/netstack/wire/ip.ts';
-import { IpPacket, Protocol, writeTransportChecksum } from '../../src/netstack/wire/ip-packet.ts';
+import { IpPacket, IpProtocol, writeTransportChecksum } from '../../src/netstack/wire/ip-packet.ts';
 import { writeIPv4Header } from '../../src/netstack/wire/ipv4.ts';
 import { writeIPv6Header } from '../../src/netstack/wire/ipv6.ts';
 import { TcpSegment, tcpHeaderSize, writeTcpHeader } from '../../src/netstack/wire/tcp.ts';
@@ -77,7 +77,7 @@ export function transportPacket(
   const at = bytes.length - header.length;
   const isV4 = at === 20;
   const [addresses, size] = isV4 ? [12, 4] : [8, 16];
-  const hasPseudoHeader = protocol !== Protocol.ICMP;
+  const hasPseudoHeader = protocol !== IpProtocol.ICMP;
   const pseudoSum = hasPseudoHeader
     ? pseudoHeaderSum(bytes, addresses, size, protocol, header.length)
     : 0;
@@ -96,7 +96,7 @@ export function tcpPacket(
 ): Uint8Array {
   const bytes = new Uint8Array(tcpHeaderSize(header) + payload.length);
   bytes.set(payload, writeTcpHeader(header, bytes, 0));
-  return transportPacket(Protocol.TCP, bytes, 16, parts);
+  return transportPacket(IpProtocol.TCP, bytes, 16, parts);
 }
 
 export function udpPacket(payload: Uint8Array, parts: PacketParts = {}): Uint8Array {
@@ -104,7 +104,7 @@ export function udpPacket(payload: Uint8Array, parts: PacketParts = {}): Uint8Ar
   const { source = CLIENT4, destination = SERVER4 } = parts;
   writeUdpHeader(bytes, 0, source.port, destination.port, payload.length);
   bytes.set(payload, 8);
-  return transportPacket(Protocol.UDP, bytes, 6, parts);
+  return transportPacket(IpProtocol.UDP, bytes, 6, parts);
 }
 
 export const IPV6: PacketParts = { source: CLIENT6, destination: SERVER6 };

@@ -10,7 +10,7 @@ import type { Field } from './fields.ts';
 import { recycleBatch } from './output.ts';
 import type { Http2Stream } from './stream.ts';
 
-/** The last frames of a connection may take this long to be sent, in milliseconds. */
+/** Time limit for sending the last frames of a connection, in milliseconds. */
 const LINGER_MS = 5_000;
 
 /** The user of a driven connection. */
@@ -22,10 +22,10 @@ export interface DriverHandler {
   onEnd(cause: Error | undefined): void;
 }
 
-/** Runs a connection on a link, which it owns: reads, and writes what gathers in a turn together. */
+/** Runs a connection on a link, which it owns: reads, and writes the output of a turn together. */
 export class Http2Driver {
   readonly connection: Http2Connection;
-  /** Bytes received, and when the last ones were. */
+  /** Bytes received, and when the last ones were received, in milliseconds. */
   bytesReceived = 0;
   heardAt: number;
   readonly #link: ByteLink;
@@ -79,7 +79,7 @@ export class Http2Driver {
     this.connection.fail(cause);
   }
 
-  /** Ends the connection with a peer that does not read any more, without a word. */
+  /** Ends the connection with a peer that does not read any more, without a GOAWAY. */
   abandon(cause: Error): void {
     this.connection.lost(cause);
     this.#link.destroy(cause);
@@ -97,12 +97,12 @@ export class Http2Driver {
         this.bytesReceived += chunk.length;
         this.heardAt = this.#clock.now();
         let taken = connection.receive(chunk, this.heardAt);
-        // Frames of many streams: what else the event loop has to do comes between.
+        // Frames of many streams: the event loop runs other work in between.
         while (taken < chunk.length) {
           await turn();
           taken += connection.receive(chunk.subarray(taken), this.#clock.now());
         }
-        // Its readers have copied what they took, the connection what they left.
+        // Readers have copied what they have read, and the connection the rest.
         freeChunk(chunk);
         if (connection.state === 'closed') return;
       }
@@ -111,7 +111,7 @@ export class Http2Driver {
     }
   }
 
-  /** Why the connection is lost: what the peer said before, the error, or `undefined` for its end. */
+  /** Why the connection is lost: the peer's GOAWAY, the error, or `undefined` for the end of the link. */
   #lossOf(error: Error | undefined): Error | undefined {
     const { goAwayReason } = this.connection;
     if (goAwayReason === undefined) return error;
@@ -123,7 +123,7 @@ export class Http2Driver {
   #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
-    // Behind the promises of this turn, which may have more to send.
+    // After the promises of this callback, which may cause more output.
     process.nextTick(this.#onTurn);
   }
 
@@ -161,7 +161,7 @@ export class Http2Driver {
   };
 
   readonly #onWriteError = (error: unknown): void => {
-    // What was received before it is still read, and the failure met there.
+    // Data received before is still read; the read then reports the error.
     if (this.isClosed) return;
     this.connection.lost(this.#lossOf(asError(error)));
   };
@@ -176,7 +176,7 @@ export class Http2Driver {
     );
   }
 
-  /** Sends what is left, then ends the link; a peer that does not read has its time. */
+  /** Sends the remaining output, then ends the link: within `LINGER_MS` if the peer does not read. */
   #shut(): void {
     this.#flush();
     const link = this.#link;

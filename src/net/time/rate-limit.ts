@@ -1,11 +1,11 @@
-/** A token bucket: so many events a second, in bursts up to its size. Full at first. */
+/** A token bucket: limits events to a rate, with bursts up to its size. It is full at first. */
 export class RateLimit {
   readonly #perSecond: number;
   readonly #burst: number;
   #left: number;
   #filledAt: number | undefined;
 
-  /** @param burst the size of the bucket; what it gains in a second, by default. */
+  /** @param burst the size of the bucket; the events of one second by default. */
   constructor(perSecond: number, burst = perSecond) {
     this.#perSecond = perSecond;
     this.#burst = burst;

@@ -1,7 +1,7 @@
 import type { RandomSource } from '../../crypto/random-source.ts';
 import { isSameEndpoint, type IpEndpoint } from '../../ip/ip-endpoint.ts';
 
-/** Something that packets are for. Only a `FlowTable` changes the two last fields. */
+/** An element that is found by its endpoints. Only a `FlowTable` changes the last two fields. */
 export interface Keyed {
   readonly local: IpEndpoint;
   readonly remote: IpEndpoint;
@@ -12,9 +12,9 @@ export interface Keyed {
 const FEWEST_BUCKETS = 64;
 
 /**
- * What a packet is for, by both of its endpoints: a hash table with chains through its elements, which
- * neither allocates nor makes text for a packet. The hash has a secret, so that a peer cannot choose
- * ports that all meet in one chain. Its size is bounded by its owner; it does not shrink.
+ * Finds the flow of a packet by both endpoints: a hash table with chains through its elements, which allocates
+ * nothing per packet. The hash has a secret, so that a peer cannot choose ports that all fall into one chain.
+ * The owner bounds the number of elements; the table does not shrink.
  */
 export class FlowTable<Item extends Keyed> {
   readonly #secret: number;
@@ -72,7 +72,7 @@ export class FlowTable<Item extends Keyed> {
     }
   }
 
-  /** All elements, of which the present one may be removed meanwhile. */
+  /** All elements. The current one may be removed during the iteration. */
   *[Symbol.iterator](): Generator<Item> {
     for (const head of this.#buckets) {
       let item = head;
@@ -84,7 +84,7 @@ export class FlowTable<Item extends Keyed> {
     }
   }
 
-  /** All elements at this moment. */
+  /** A snapshot of all elements. */
   toArray(): Item[] {
     const items: Item[] = [];
     for (const head of this.#buckets) {
@@ -99,7 +99,7 @@ export class FlowTable<Item extends Keyed> {
     this.#buckets[at] = item;
   }
 
-  /** Doubles the chains: each element costs a few of these, however many there are. */
+  /** Doubles the number of chains, so that adding an element takes constant time on average. */
   #grow(): void {
     const before = this.#buckets;
     this.#buckets = emptyBuckets(before.length * 2);
@@ -142,7 +142,7 @@ function mixed(hash: number, word: number): number {
   return Math.imul((h << 13) | (h >>> 19), 5) + 0xe6546b64;
 }
 
-/** Its end, by which each bit has an influence on all others. */
+/** The finishing steps of MurmurHash3, by which each bit affects all others. */
 function finished(hash: number): number {
   let h = hash;
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);

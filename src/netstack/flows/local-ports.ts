@@ -2,20 +2,19 @@ import type { RandomSource } from '../../crypto/random-source.ts';
 import { FIRST_LOCAL_PORT, LAST_LOCAL_PORT, PORT_ATTEMPTS, UNUSED_ATTEMPTS } from '../limits.ts';
 
 /**
- * What is known of a port, for connections to one destination.
+ * The state of a port, for connections to one destination.
  *
- * - `free`: nothing uses it.
- * - `reusable`: a connection of it is in TIME-WAIT, which a new one may follow safely.
- * - `last resort`: the same, where old segments are told apart by sequence numbers alone.
- * - `used`: by a live connection.
+ * - `free`: it is unused.
+ * - `reusable`: it has a connection in TIME-WAIT, which a new one may follow safely (RFC 6191).
+ * - `last resort`: the same, but only sequence numbers distinguish old segments.
+ * - `used`: it has a live connection.
  */
 export type PortState = 'free' | 'reusable' | 'last resort' | 'used';
 
 /**
- * A dynamic port, beginning the search at a random one each time, so that others cannot predict it (RFC 6056
- * §3.3.1): a free one where there is one nearby, otherwise the best of those in TIME-WAIT.
+ * Chooses a dynamic port, searching from a random one on, so that it is not predictable (RFC 6056 §3.3.1): a free
+ * one if there is one nearby, otherwise the best of those in TIME-WAIT.
  *
- * @param stateOf what is known of a port.
  * @returns undefined when `PORT_ATTEMPTS` ports are used.
  */
 export function chooseLocalPort(

@@ -2,22 +2,22 @@ import { RESTORED_A_TURN, RESTORED_INTERVAL, SCANNED_A_TURN } from '../limits.ts
 import type { TcpFlow } from './tcp-flow.ts';
 
 /**
- * Connections that send again what had no answer, now that their path is restored: a few at a time, since
- * all of them may have waited for it.
+ * Connections that retransmit unacknowledged data after their path was restored: a few at a time, since all may
+ * have waited for it.
  */
 export class RestoredFlows {
   #flows: readonly TcpFlow[] = [];
   #next = 0;
   #at = Infinity;
 
-  /** Begins with the first of `flows`, of which those that wait are restored. Ends an earlier round. */
+  /** Starts a round through `flows`: those in backoff are restored. Replaces an earlier round. */
   begin(flows: readonly TcpFlow[], now: number): void {
     this.#flows = flows;
     this.#next = 0;
     this.#at = now;
   }
 
-  /** When the next ones are due, in milliseconds; Infinity for none. */
+  /** When the next ones are due, in milliseconds; Infinity when none are left. */
   nextTimeout(): number {
     return this.#at;
   }

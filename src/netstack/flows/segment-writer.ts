@@ -2,10 +2,10 @@ import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
 import { blankEndpoint } from '../../ip/ip-endpoint.ts';
 import type { IpOutput } from '../ip/ip-output.ts';
 import type { SegmentOutput } from '../tcp/segment-output.ts';
-import { Protocol } from '../wire/ip-packet.ts';
+import { IpProtocol } from '../wire/ip-packet.ts';
 import { TCP_CHECKSUM_OFFSET, TcpSegment, tcpHeaderSize, writeTcpHeader } from '../wire/tcp.ts';
 
-/** Writes the segments of whatever connection has its turn: one for all connections. */
+/** Writes TCP segments into IP packets. One writer serves all connections in turn. */
 export class SegmentWriter implements SegmentOutput {
   readonly segment = new TcpSegment();
   readonly #output: IpOutput;
@@ -43,7 +43,7 @@ export class SegmentWriter implements SegmentOutput {
     this.#output.end(
       this.#local,
       this.#remote,
-      Protocol.TCP,
+      IpProtocol.TCP,
       TCP_CHECKSUM_OFFSET,
       segmentSize,
       true,

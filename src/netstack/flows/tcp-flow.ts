@@ -4,36 +4,35 @@ import type { TcpConnection } from '../tcp/connection.ts';
 import type { TcpEvent } from '../tcp/events.ts';
 import type { Timed } from '../../collections/timer-wheel.ts';
 
-/** What a connection is for: gets its events. */
+/** The user of a connection, which gets its events. */
 export interface TcpOwner {
   onEvent(event: TcpEvent): void;
-  /** The stack has ended, or gave the connection up. Idempotent. */
+  /** The stack was closed. Idempotent. */
   fail(error: Error): void;
 }
 
 /**
- * A TCP connection with its place in the stack.
- *
- * The application's calls are those of `connection`; each is followed by `touch` of the stack.
+ * A TCP connection with its place in the stack. The application calls methods of `connection`, each followed by
+ * `touch` of the stack.
  */
 export class TcpFlow implements Keyed, Timed {
   readonly network = 'tcp';
-  /** This end: of an accepted connection the destination that the client asked for. */
+  /** This end; for an accepted connection the destination that the client has requested. */
   readonly local: IpEndpoint;
   readonly remote: IpEndpoint;
   readonly connection: TcpConnection;
   owner: TcpOwner | undefined;
-  /** The packet of the SYN, as long as its request is not decided: what an ICMP message quotes. */
+  /** The packet with the SYN, until the request is decided: an ICMP message quotes it. */
   syn: Uint8Array | undefined;
 
-  /** Bytes that it held when it was looked at last. */
+  /** Bytes that it held when `FlowMemory` counted them last. */
   held = 0;
-  /** What its path was looked up for last; of `TcpFlows`. */
+  /** The version of the path MTUs that it uses; of `TcpFlows`. */
   pathVersion = 0;
-  /** Whether it has left the stack; what was received may still be read. */
+  /** Whether it has left the stack; received data may still be read. */
   isForgotten = false;
 
-  // Its places in the queues, the table and the wheel; theirs alone.
+  // Fields of the queues, the table and the wheel.
   isEventful = false;
   isReady = false;
   hash = 0;

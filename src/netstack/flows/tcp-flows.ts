@@ -2,23 +2,16 @@ import { Cubic } from '../../congestion/cubic.ts';
 import { SendControl } from '../../congestion/send-control.ts';
 import type { RandomSource } from '../../crypto/random-source.ts';
 import { assignEndpoint, blankEndpoint, type IpEndpoint } from '../../ip/ip-endpoint.ts';
-import { RateLimit } from '../../net/time/rate-limit.ts';
-import type { Activity } from './activity.ts';
-import { addressNumber, networkNumber } from '../ip/address-hash.ts';
+import type { FlowQueues } from './flow-queues.ts';
 import type { Drops } from '../drops.ts';
 import { FlowTable } from './flow-table.ts';
 import { ipHeaderSize, type IpOutput } from '../ip/ip-output.ts';
-import { Established } from './established.ts';
-import {
-  BYTES_A_TURN,
-  MAX_QUOTED_SYN,
-  PENDING_BESIDE_ESTABLISHED,
-  STRAY_RESPONSES_A_SECOND,
-} from '../limits.ts';
+import { ConnectionPlaces, type ConnectionPlacesOptions } from './connection-places.ts';
+import { FlowMemory } from './flow-memory.ts';
+import { BYTES_A_TURN, MAX_QUOTED_SYN } from '../limits.ts';
 import { chooseLocalPort, type PortState } from './local-ports.ts';
 import { RestoredFlows } from './restored-flows.ts';
 import { SegmentWriter } from './segment-writer.ts';
-import { ListenBacklog } from '../tcp/lifecycle/listen-backlog.ts';
 import { TcpConnection, type TcpSettings } from '../tcp/connection.ts';
 import type { TcpEvent } from '../tcp/events.ts';
 import { InitialSequences } from '../tcp/lifecycle/initial-sequences.ts';
@@ -27,33 +20,19 @@ import { TcpFlow } from './tcp-flow.ts';
 import { TimeWaitFlow, TimeWaitFlows } from './time-wait-flows.ts';
 import { copyOf } from '../../collections/copy-bytes.ts';
 import type { IpPacket } from '../wire/ip-packet.ts';
-import {
-  readTcpSegment,
-  sequenceLength,
-  TCP_HEADER_SIZE,
-  TcpFlag,
-  TcpSegment,
-} from '../wire/tcp.ts';
+import { StraySegments } from './stray-segments.ts';
+import { readTcpSegment, TCP_HEADER_SIZE, TcpFlag, TcpSegment } from '../wire/tcp.ts';
 
-/** What the connections of a stack share. */
-export interface TcpFlowsOptions {
+/** Dependencies of all connections of a stack. */
+export interface TcpFlowsOptions extends Omit<ConnectionPlacesOptions, 'connections' | 'end'> {
   readonly random: RandomSource;
   readonly output: IpOutput;
-  readonly activity: Activity;
-  readonly drops: Drops;
+  readonly queues: FlowQueues;
   /** Whether a SYN for no connection is a request. */
   readonly listens: boolean;
   readonly settings: Omit<TcpSettings, 'memory'>;
   /** See `MAX_BUFFERED_BYTES`. */
   readonly maxHeld: number;
-  /** See `MAX_BACKLOG`. */
-  readonly maxBacklog: number;
-  /** Whether there is room for another connection. */
-  readonly hasRoom: () => boolean;
-  /** Whether there is room as soon as another flow ends. */
-  readonly isFull: () => boolean;
-  /** Ends an association in favour of a connection of a client. @returns whether one gave way. */
-  readonly makeRoom: (client: IpEndpoint, now: number) => boolean;
   /** Bytes of the largest packet to an address. */
   readonly pathMtu: (remote: IpEndpoint, now: number) => number;
 }
@@ -61,35 +40,27 @@ export interface TcpFlowsOptions {
 const CONTROL = TcpFlag.SYN | TcpFlag.ACK | TcpFlag.RST | TcpFlag.FIN;
 const LARGEST_TCP_HEADER = 60;
 
-/** The TCP connections of a stack: which one a segment is for, and what a segment for none does. */
+/** The TCP connections of a stack: delivers segments to them, and opens, accepts and removes them. */
 export class TcpFlows {
   readonly #random: RandomSource;
   readonly #output: IpOutput;
   readonly #writer: SegmentWriter;
-  readonly #activity: Activity;
+  readonly #queues: FlowQueues;
   readonly #drops: Drops;
   readonly #listens: boolean;
   readonly #settings: TcpSettings;
-  readonly #maxHeld: number;
   readonly #hasRoom: () => boolean;
-  readonly #isFull: () => boolean;
-  readonly #makeFlowRoom: (client: IpEndpoint, now: number) => boolean;
   readonly #pathMtu: (remote: IpEndpoint, now: number) => number;
   readonly #flows: FlowTable<TcpFlow>;
   readonly #waiting: TimeWaitFlows;
   readonly #restored = new RestoredFlows();
-  readonly #backlog: ListenBacklog<TcpFlow, number, number>;
-  /** Of clients. */
-  readonly #established = new Established<TcpFlow, number>();
+  readonly #places: ConnectionPlaces;
+  readonly #memory: FlowMemory;
+  readonly #strays: StraySegments;
   readonly #sequences: InitialSequences;
-  readonly #responses = new RateLimit(STRAY_RESPONSES_A_SECOND);
   readonly #segment = new TcpSegment();
   readonly #candidate = blankEndpoint();
-  /** Of the request at hand. */
-  readonly #ends = { address: 0, network: 0 };
-  /** Bytes that all connections hold. */
-  #held = 0;
-  /** Counts what was learned of paths. */
+  /** Incremented with each change of a path MTU. */
   #pathVersion = 0;
 
   constructor(options: TcpFlowsOptions) {
@@ -97,15 +68,18 @@ export class TcpFlows {
     this.#random = random;
     this.#output = options.output;
     this.#writer = new SegmentWriter(options.output);
-    this.#activity = options.activity;
+    this.#queues = options.queues;
     this.#drops = options.drops;
     this.#listens = options.listens;
-    this.#settings = { ...options.settings, memory: this };
-    this.#maxHeld = options.maxHeld;
-    this.#backlog = new ListenBacklog(options.maxBacklog);
+    this.#memory = new FlowMemory(options.maxHeld);
+    this.#settings = { ...options.settings, memory: this.#memory };
+    this.#strays = new StraySegments(this.#writer, options.drops);
+    this.#places = new ConnectionPlaces({
+      ...options,
+      connections: () => this.size,
+      end: (flow, now) => this.#end(flow, now),
+    });
     this.#hasRoom = options.hasRoom;
-    this.#isFull = options.isFull;
-    this.#makeFlowRoom = options.makeRoom;
     this.#pathMtu = options.pathMtu;
     this.#flows = new FlowTable(random);
     this.#waiting = new TimeWaitFlows(new FlowTable(random));
@@ -121,26 +95,16 @@ export class TcpFlows {
     return this.#waiting.size;
   }
 
-  /** Bytes of memory that all connections hold: unread, and unacknowledged. */
+  /** Bytes that all connections hold: unread and unacknowledged. */
   get held(): number {
-    return this.#held;
-  }
-
-  /** Whether there is memory for larger buffers. */
-  get mayGrow(): boolean {
-    return this.#held * 2 < this.#maxHeld;
-  }
-
-  /** Whether all of the memory is used. */
-  get isShort(): boolean {
-    return this.#held >= this.#maxHeld;
+    return this.#memory.held;
   }
 
   [Symbol.iterator](): Iterator<TcpFlow> {
     return this.#flows[Symbol.iterator]();
   }
 
-  /** Takes the TCP segment in `packet`. */
+  /** Handles the TCP segment in `packet`. */
   receive(packet: IpPacket, vouched: boolean, now: number): void {
     const segment = this.#segment;
     const fault = readTcpSegment(packet, vouched, segment);
@@ -152,7 +116,7 @@ export class TcpFlows {
     const flow = this.#flows.find(destination, source);
     if (flow !== undefined) {
       flow.connection.segmentArrives(segment, now);
-      this.#activity.touch(flow);
+      this.#queues.touch(flow);
       return;
     }
     const waiting = this.#waiting.find(destination, source);
@@ -160,12 +124,12 @@ export class TcpFlows {
     if (waiting !== undefined && !reopens) return;
     if (this.#listens && (segment.flags & CONTROL) === TcpFlag.SYN) {
       this.#request(packet, waiting?.timeWait.nextInitialSequence, now);
-    } else this.#onStray(packet, now);
+    } else this.#strays.receive(packet, segment, now);
   }
 
   /**
    * Begins a connection.
-   * @param from the own address; its port is chosen here.
+   * @param from the own address; the port is chosen here.
    * @returns undefined when there is no room for it, or all ports have live connections to `to`.
    */
   connect(from: IpEndpoint, to: IpEndpoint, now: number): TcpFlow | undefined {
@@ -183,33 +147,30 @@ export class TcpFlows {
     return this.#open('active', local, to, previous?.timeWait.nextInitialSequence, now);
   }
 
-  /** The next segments of a connection, as far as there is room. @returns whether it has more. */
+  /** Sends the next segments of a connection, as far as there is room. @returns whether it has more. */
   transmit(flow: TcpFlow, now: number): boolean {
     if (flow.isForgotten) return false;
     if (flow.pathVersion !== this.#pathVersion) this.#setPath(flow, now);
     const out = this.#writer.between(flow.local, flow.remote);
     const { connection } = flow;
     const hasMore = connection.transmit(now, out, BYTES_A_TURN);
-    this.#account(flow, connection.held);
+    this.#memory.account(flow, connection.held);
     if (hasMore) return true;
-    this.#activity.wheel.schedule(flow, connection.nextTimeout());
-    // 'closed' waits for the last segment.
-    this.#activity.report(flow);
+    this.#queues.wheel.schedule(flow, connection.nextTimeout());
+    // The event `closed` follows the last segment.
+    this.#queues.report(flow);
     return false;
   }
 
-  /** What an event of a connection means to the stack; its owner gets it afterwards. */
+  /** Handles an event of a connection before its owner gets it. */
   onEvent(flow: TcpFlow, event: TcpEvent, now: number): void {
     switch (event) {
       case 'established':
-        this.#backlog.remove(flow);
+        this.#places.onEstablished(flow, this.#listens && !flow.isForgotten);
         flow.syn = undefined;
-        if (this.#listens && !flow.isForgotten) {
-          this.#established.add(flow, addressNumber(flow.remote));
-        }
         break;
       case 'failed':
-        this.#backlog.remove(flow);
+        this.#places.onFailed(flow);
         flow.syn = undefined;
         break;
       case 'closed':
@@ -226,50 +187,50 @@ export class TcpFlows {
     }
   }
 
-  /** The owner of a request has decided for it. */
+  /** Accepts a request. */
   accept(flow: TcpFlow): void {
     flow.syn = undefined;
     flow.connection.accept();
-    this.#backlog.answered(flow);
-    this.#activity.touch(flow);
+    this.#places.onAccepted(flow);
+    this.#queues.touch(flow);
   }
 
   /**
-   * The owner of a request has decided against it.
-   * @param how silence, also where an ICMP message is sent instead. The client's next SYN is a new request.
+   * Refuses a request.
+   * @param how `silent` also if an ICMP message is sent instead. The client's next SYN is a new request.
    */
   refuse(flow: TcpFlow, how: 'reset' | 'silent', now: number): void {
     flow.syn = undefined;
     flow.connection.refuse(how, now);
-    this.#activity.touch(flow);
+    this.#queues.touch(flow);
   }
 
   /** The MTU of the device has changed. */
   onMtu(now: number): void {
     for (const flow of this.#flows) {
       this.#setPath(flow, now);
-      this.#activity.touch(flow);
+      this.#queues.touch(flow);
     }
   }
 
   /**
-   * The path to an address takes smaller packets, as was reported to a connection of it. All others see that
-   * at their next turn to send, so that a report costs the same however many there are.
+   * The path MTU of an address was lowered, by a report to one of its connections. The others update theirs when
+   * they send next, so that the cost of a report does not grow with their number.
    */
   onPathMtu(local: IpEndpoint, remote: IpEndpoint, now: number): void {
     this.#pathVersion++;
     const flow = this.#flows.find(local, remote);
     if (flow === undefined) return;
     this.#setPath(flow, now);
-    this.#activity.touch(flow);
+    this.#queues.touch(flow);
   }
 
-  /** ICMP reports that a segment between these endpoints did not arrive. */
+  /** An ICMP message reports that a segment between these endpoints was not delivered. */
   onUnreachable(local: IpEndpoint, remote: IpEndpoint, sequence: number, now: number): void {
     const flow = this.#flows.find(local, remote);
     if (flow === undefined) return;
     flow.connection.onUnreachable(sequence, now);
-    this.#activity.touch(flow);
+    this.#queues.touch(flow);
   }
 
   /** The connection between these endpoints. */
@@ -277,7 +238,7 @@ export class TcpFlows {
     return this.#flows.find(local, remote);
   }
 
-  /** See `TcpConnection.onPathRestored`: all of them, a few at a time. */
+  /** See `TcpConnection.onPathRestored`: called for all connections, a few at a time. */
   onPathRestored(now: number): void {
     this.#restored.begin(this.#flows.toArray(), now);
   }
@@ -290,7 +251,7 @@ export class TcpFlows {
     this.#waiting.onTimeout(now);
     this.#restored.onTimeout(now, (flow) => {
       flow.connection.onPathRestored(now);
-      this.#activity.touch(flow);
+      this.#queues.touch(flow);
     });
   }
 
@@ -317,7 +278,7 @@ export class TcpFlows {
     };
   }
 
-  /** @returns whether the segment opens another connection in its place. */
+  /** Handles a segment for a connection in TIME-WAIT. @returns whether it opens another connection. */
   #meetsTimeWait(flow: TimeWaitFlow, now: number): boolean {
     const { timeWait } = flow;
     const verdict = timeWait.segmentArrives(this.#segment, now);
@@ -344,54 +305,24 @@ export class TcpFlows {
   #request(packet: IpPacket, initialSequence: number | undefined, now: number): void {
     const size = packet.end - packet.start;
     const { destination, source } = packet;
-    const ends = this.#ends;
-    ends.address = addressNumber(source);
-    ends.network = networkNumber(destination);
-    if (!this.#hasRoom() && !this.#makeRoom(source, now)) {
-      this.#drops.add('flow limit', size, now);
-      return;
-    }
-    const hasPlace =
-      this.#backlog.hasRoom(ends.address) || this.#displace(this.#backlog.victim(ends, now), now);
-    if (!hasPlace) {
-      this.#drops.add('backlog', size, now);
+    const refusal = this.#places.find(source, destination, now);
+    if (refusal !== undefined) {
+      this.#drops.add(refusal, size, now);
       return;
     }
     const flow = this.#open('passive', destination, source, initialSequence, now);
     if (size <= MAX_QUOTED_SYN) flow.syn = copyOf(packet.bytes, packet.start, packet.end);
-    this.#backlog.add(flow, ends);
+    this.#places.add(flow);
     flow.connection.segmentArrives(this.#segment, now);
   }
 
-  /** Whether another flow gives way to the request at hand, where there are too many. */
-  #makeRoom(client: IpEndpoint, now: number): boolean {
-    if (!this.#isFull()) return false;
-    if (this.#makeFlowRoom(client, now)) return true;
-    const victim = this.#backlog.heavier(this.#ends) ?? this.#crowding();
-    return this.#displace(victim, now) && this.#hasRoom();
-  }
-
-  /**
-   * The established connection that gives way to the request at hand. A request may have a forged source, so
-   * that few of those which are still to prove themselves may end any.
-   */
-  #crowding(): TcpFlow | undefined {
-    const mayEnd = this.#backlog.size < this.#flows.size * PENDING_BESIDE_ESTABLISHED;
-    return mayEnd ? this.#established.victim(this.#ends.address) : undefined;
-  }
-
-  /** Ends a connection of the backlog in favour of another one. */
-  #displace(victim: TcpFlow | undefined, now: number): boolean {
-    if (victim === undefined) return false;
-    this.#drops.add(this.#established.has(victim) ? 'gave way' : 'backlog', 0, now);
-    // To a client that waits for its dial it is as if its SYN had been lost.
-    if (this.#backlog.isDialling(victim)) victim.connection.refuse('silent', now);
-    victim.connection.abort(now);
-    // Its RST, before its place is another one's.
-    this.transmit(victim, now);
-    this.#activity.report(victim);
-    this.#forget(victim, now);
-    return true;
+  /** Ends a connection that gives way to another one. */
+  #end(flow: TcpFlow, now: number): void {
+    flow.connection.abort(now);
+    // Sends its RST before its place is reused.
+    this.transmit(flow, now);
+    this.#queues.report(flow);
+    this.#forget(flow, now);
   }
 
   #open(
@@ -415,51 +346,20 @@ export class TcpFlows {
     const flow = new TcpFlow(local, remote, connection);
     flow.pathVersion = this.#pathVersion;
     this.#flows.add(flow);
-    this.#activity.touch(flow);
+    this.#queues.touch(flow);
     return flow;
-  }
-
-  #account(flow: TcpFlow, held: number): void {
-    this.#held += held - flow.held;
-    flow.held = held;
   }
 
   #forget(flow: TcpFlow, now: number): void {
     if (flow.isForgotten) return;
     flow.isForgotten = true;
-    this.#account(flow, 0);
+    this.#memory.account(flow, 0);
     this.#flows.remove(flow);
-    this.#backlog.remove(flow);
-    this.#established.delete(flow);
-    this.#activity.wheel.remove(flow);
+    this.#places.delete(flow);
+    this.#queues.wheel.remove(flow);
     const { timeWait } = flow.connection;
     if (timeWait !== undefined && timeWait.expiresAt > now) {
       this.#waiting.add(new TimeWaitFlow(flow.local, flow.remote, timeWait));
     }
-  }
-
-  /** RFC 9293 §3.10.7.1: what is for no connection gets a reset. */
-  #onStray(packet: IpPacket, now: number): void {
-    this.#drops.add('no connection', packet.end - packet.start, now);
-    const { flags, sequence, acknowledgment, payload, payloadEnd } = this.#segment;
-    if ((flags & TcpFlag.RST) !== 0) return;
-    const { trace } = this.#drops;
-    if (!this.#responses.take(now)) {
-      if (trace !== undefined) trace({ kind: 'response-limited' }, now);
-      return;
-    }
-    const out = this.#writer.between(packet.destination, packet.source);
-    const { segment } = out;
-    segment.clear();
-    if ((flags & TcpFlag.ACK) !== 0) {
-      segment.sequence = acknowledgment;
-      segment.flags = TcpFlag.RST;
-    } else {
-      segment.acknowledgment = (sequence + sequenceLength(flags, payloadEnd - payload)) >>> 0;
-      segment.flags = TcpFlag.RST | TcpFlag.ACK;
-    }
-    if (out.begin(0) < 0) return;
-    out.end(0);
-    if (trace !== undefined) trace({ kind: 'reset-sent' }, now);
   }
 }

@@ -6,18 +6,18 @@ import { LINGER, RESTING_LINGER } from '../limits.ts';
 import type { TcpEvent } from '../tcp/events.ts';
 import type { TcpFlow, TcpOwner } from './tcp-flow.ts';
 
-/** The stack of a link, as the link needs it. */
+/** What a link needs of its stack. */
 export interface TcpHost {
   readonly clock: Clock;
-  /** Something of the connection was called. */
+  /** A method of the connection was called. */
   touch(flow: TcpFlow): void;
 }
 
 /**
- * A TCP connection as a ByteLink. What has been received stays with the connection until it is read, so
- * that a reader that rests closes the window; what is written is queued there.
+ * A TCP connection as a ByteLink. Received data stays in the connection's buffer until it is read, so that a
+ * reader that pauses closes the window; written data is queued there.
  *
- * A connection that the peer resets has failed as a whole, but for what it had sent before its FIN.
+ * A reset by the peer fails both directions, except for data that was received before its FIN.
  */
 export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
   /** Resolves when the connection is established; rejects when it has failed before. */
@@ -25,9 +25,9 @@ export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
   readonly #host: TcpHost;
   readonly #flow: TcpFlow;
   readonly #established: PromiseWithResolvers<void>;
-  /** Whether the peer's FIN was reached, so that what is left to be read is all. */
+  /** Whether everything up to the peer's FIN was received. */
   #isWhole = false;
-  /** Whether the link was released: what still comes is discarded. */
+  /** Whether the link was released: what is received then is discarded. */
   #isReleased = false;
 
   constructor(host: TcpHost, flow: TcpFlow) {
@@ -36,7 +36,7 @@ export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
     this.#flow = flow;
     this.#established = Promise.withResolvers<void>();
     this.established = this.#established.promise;
-    // Not every owner waits for it.
+    // An owner that does not wait for it must not cause an unhandled rejection.
     this.established.catch(() => undefined);
     flow.owner = this;
   }
@@ -76,7 +76,7 @@ export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
     super.onReadable();
   }
 
-  /** The link has failed, without a call of the connection. */
+  /** The stack was closed: the link fails without calls of the connection. */
   fail(error: Error): void {
     this.stopLinger();
     this.#isReleased = true;
@@ -149,7 +149,7 @@ export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
     super.failAll(error, cause);
   }
 
-  /** A peer that sends to a released link is not stopped: it may read what was written before that. */
+  /** A released link goes on discarding data: its peer may still read what was written before. */
   #discard(): void {
     const { connection } = this.#flow;
     const now = this.#host.clock.now();

@@ -4,7 +4,7 @@ import type { FlowTable, Keyed } from './flow-table.ts';
 import { MAX_TIME_WAIT } from '../tcp/limits.ts';
 import type { TimeWait } from '../tcp/lifecycle/time-wait.ts';
 
-/** A connection in TIME-WAIT: what its packets are found by, and what responds to them. */
+/** A connection in TIME-WAIT: its endpoints, and the state that responds to segments. */
 export class TimeWaitFlow implements Keyed {
   readonly local: IpEndpoint;
   readonly remote: IpEndpoint;
@@ -20,13 +20,12 @@ export class TimeWaitFlow implements Keyed {
 }
 
 /**
- * The connections in TIME-WAIT, found by their endpoints. All wait for the same time, so that the first
- * of a list is always the next to be forgotten, and nothing is sorted. When there are `MAX_TIME_WAIT`,
- * the oldest is forgotten early.
+ * The connections in TIME-WAIT, found by their endpoints. All wait equally long, so that a list in the order of
+ * arrival is in the order of expiry. At `MAX_TIME_WAIT` the oldest is removed early.
  */
 export class TimeWaitFlows {
   readonly #table: FlowTable<TimeWaitFlow>;
-  /** In the order in which their time is over. */
+  /** In the order in which they expire. */
   readonly #waiting = new AgedSet<TimeWaitFlow>();
   readonly #most: number;
 
@@ -52,7 +51,7 @@ export class TimeWaitFlows {
     this.#waiting.add(flow);
   }
 
-  /** Its time has begun anew. */
+  /** Its wait begins again. */
   restart(flow: TimeWaitFlow): void {
     if (this.#waiting.delete(flow)) this.#waiting.add(flow);
   }

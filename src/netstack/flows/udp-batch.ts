@@ -8,7 +8,7 @@ import type { UdpDatagram } from '../wire/udp.ts';
  *     while (batch.next()) use(datagram.bytes, batch.start, batch.end);
  */
 export class UdpBatch {
-  /** Where the payload of the present datagram lies. */
+  /** The payload of the current datagram. */
   start = 0;
   end = 0;
   #next = 0;
@@ -21,12 +21,12 @@ export class UdpBatch {
     this.#next = datagram.payload;
     this.#batchEnd = datagram.payloadEnd;
     this.#size = segmentSize === 0 ? Infinity : segmentSize;
-    // An empty datagram is one too.
+    // An empty payload is a datagram as well.
     this.#isEmpty = datagram.payload === datagram.payloadEnd;
     this.start = this.end = datagram.payload;
   }
 
-  /** Moves to the next datagram. @returns false behind the last one. */
+  /** Moves to the next datagram. @returns false after the last one. */
   next(): boolean {
     if (this.#isEmpty) {
       this.#isEmpty = false;

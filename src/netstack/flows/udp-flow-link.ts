@@ -6,17 +6,17 @@ import { PacketReceiver } from '../../net/links/packet-receiver.ts';
 import type { UdpEvent, UdpFlow, UdpOwner } from './udp-flow.ts';
 import type { UdpFlows } from './udp-flows.ts';
 
-/** The stack of a link, as the link needs it. */
+/** What a link needs of its stack. */
 export interface UdpHost {
   readonly clock: Clock;
   readonly udp: Pick<UdpFlows, 'send' | 'close'>;
   /** Reports to the client of an association that its datagrams to `peer` go nowhere. */
   refuseDatagrams(flow: UdpFlow, peer: IpEndpoint, reason: Unreachable): void;
-  /** A datagram was written: it is to leave with the next turn. */
+  /** A datagram was written, to be sent in the next turn. */
   wake(): void;
 }
 
-/** A UDP association as a PacketLink. What has been received stays with the association until it is taken. */
+/** A UDP association as a PacketLink. Received datagrams stay in the association's queue until they are taken. */
 export class UdpFlowLink extends PacketReceiver implements PacketLink, UdpOwner {
   readonly closed: Promise<Error | undefined>;
   readonly #host: UdpHost;

@@ -13,24 +13,24 @@ import {
 } from '../limits.ts';
 import type { Timed } from '../../collections/timer-wheel.ts';
 
-/** What happened to an association. */
+/** Events of an association. */
 export type UdpEvent =
-  /** A client's first datagram made it. */
+  /** The first datagram of a client has created it. */
   | 'opened'
   /** `take` returns something after it had returned nothing. */
   | 'readable'
-  /** It was idle for too long: the last event. */
+  /** It was idle for too long, or gave way to another flow: the last event. */
   | 'expired';
 
-/** What waits in the queues of all associations. */
+/** The queues of all associations together. */
 export interface QueuedDatagrams {
   bytes: number;
 }
 
-/** What an association is for: gets its events. */
+/** The user of an association, which gets its events. */
 export interface UdpOwner {
   onEvent(event: UdpEvent): void;
-  /** The stack has ended. Idempotent. */
+  /** The stack was closed. Idempotent. */
   close(cause?: Error): void;
 }
 
@@ -43,30 +43,30 @@ export class UdpFlow implements Keyed, Timed, Ordered {
   /** Either `local` is a port of this stack, or `remote` is a client: the other one is the wildcard. */
   readonly local: IpEndpoint;
   readonly remote: IpEndpoint;
-  /** Whether it is a client's, so that its peers are the destinations of what is received. */
+  /** Whether it is of a client: the destinations of its datagrams are the peers. */
   readonly isClient: boolean;
   readonly peers = new KnownPeers();
   owner: UdpOwner | undefined;
-  /** When a datagram passed last, in milliseconds. */
+  /** When the last datagram was sent or received, in milliseconds. */
   activeAt: number;
   /** Milliseconds without datagrams after which it ends; Infinity for never. */
   idle: number;
   isClosed = false;
-  /** How far it has come, which decides what gives way where there is no room. */
+  /** Its stage, which decides what gives way at the limit of flows. */
   stage: Stage = Stage.unanswered;
-  /** The peer that its client was sent the last datagram from. */
+  /** The source of the last datagram to its client. */
   lastSender: IpEndpoint | undefined;
-  /** Datagrams that were not delivered, or not sent. */
+  /** Datagrams that were dropped in either direction. */
   dropped = 0;
   readonly #shared: QueuedDatagrams;
   readonly #queue = new Fifo<Packet>();
   #queuedBytes = 0;
-  /** Events that were not taken, each once. */
+  // Pending events.
   #isOpened: boolean;
   #isReadable = false;
   #isExpired = false;
 
-  // Its places in the queue, the table and the wheel; theirs alone.
+  // Fields of the queue, the table and the wheel.
   isEventful = false;
   hash = 0;
   nextKeyed: Keyed | undefined = undefined;
@@ -106,7 +106,7 @@ export class UdpFlow implements Keyed, Timed, Ordered {
     return 'expired';
   }
 
-  /** A datagram came. @returns false when it was dropped because the queue is full. */
+  /** Queues a received datagram. @returns false when it was dropped because the queue is full. */
   push(packet: Packet): boolean {
     const cost = costOf(packet);
     const after = this.#queuedBytes + cost;
@@ -124,19 +124,19 @@ export class UdpFlow implements Keyed, Timed, Ordered {
     return true;
   }
 
-  /** The next datagram, or undefined when there is none. */
+  /** Removes and returns the next datagram; undefined when there is none. */
   take(): Packet | undefined {
     const packet = this.#queue.shift();
     if (packet !== undefined) this.#count(-costOf(packet));
     return packet;
   }
 
-  /** Whether what waits should be taken soon: a merged packet may fill the rest of the queue. */
+  /** Whether the queue should be emptied soon: one merged packet may fill the rest of it. */
   get isCrowded(): boolean {
     return this.#queue.size * 2 >= MAX_QUEUED_DATAGRAMS;
   }
 
-  /** When it ends, unless there is another datagram. */
+  /** When it expires without another datagram. */
   get deadline(): number {
     return this.activeAt + this.idle;
   }
@@ -145,13 +145,13 @@ export class UdpFlow implements Keyed, Timed, Ordered {
     this.#isExpired = true;
   }
 
-  /** It has ended in favour of another flow. An owner hears of it; without one there is nothing to end. */
+  /** It was ended in favour of another flow: only an owner gets an event. */
   giveWay(): void {
     this.#isOpened = this.#isReadable = false;
     this.#isExpired = this.owner !== undefined;
   }
 
-  /** Drops what waits. */
+  /** Drops all queued datagrams. */
   clear(): void {
     this.#queue.clear();
     this.#count(-this.#queuedBytes);

@@ -7,7 +7,7 @@ import {
 } from '../../ip/ip-endpoint.ts';
 import { AssociationOrder, Stage } from '../../net/bounds/association-order.ts';
 import { RateLimit } from '../../net/time/rate-limit.ts';
-import type { Activity } from './activity.ts';
+import type { FlowQueues } from './flow-queues.ts';
 import { addressNumber } from '../ip/address-hash.ts';
 import type { Drops } from '../drops.ts';
 import { FlowTable } from './flow-table.ts';
@@ -17,7 +17,7 @@ import { chooseLocalPort } from './local-ports.ts';
 import { UdpBatch } from './udp-batch.ts';
 import { UdpFlow, type QueuedDatagrams } from './udp-flow.ts';
 import { copyOf } from '../../collections/copy-bytes.ts';
-import { Protocol, type IpPacket } from '../wire/ip-packet.ts';
+import { IpProtocol, type IpPacket } from '../wire/ip-packet.ts';
 import {
   readUdpDatagram,
   UDP_CHECKSUM_OFFSET,
@@ -26,15 +26,15 @@ import {
   writeUdpHeader,
 } from '../wire/udp.ts';
 
-/** What the associations of a stack share. */
+/** Dependencies of all associations of a stack. */
 export interface UdpFlowsOptions {
   readonly random: RandomSource;
   readonly output: IpOutput;
-  readonly activity: Activity;
+  readonly queues: FlowQueues;
   readonly drops: Drops;
-  /** Whether a datagram of a new client makes an association; else they are for own ports. */
+  /** Whether a datagram of a new client creates an association; otherwise associations have own ports. */
   readonly listens: boolean;
-  /** The own address to send from to such a destination; `undefined` where there is none. */
+  /** The own address of the destination's family; `undefined` where there is none. */
   readonly sourceFor: (remote: IpEndpoint) => IpEndpoint | undefined;
   /** Whether there is room for another association. */
   readonly hasRoom: () => boolean;
@@ -51,14 +51,14 @@ const ANY: IpEndpoint = blankEndpoint();
 
 const DNS_PORT = 53;
 
-/** What became of a datagram that came. */
+/** The result of receiving a datagram. */
 export type UdpOutcome = 'taken' | 'dropped' | 'no socket';
 
 /** The UDP associations of a stack. */
 export class UdpFlows {
   readonly #options: UdpFlowsOptions;
   readonly #flows: FlowTable<UdpFlow>;
-  /** What gives way: of clients by their addresses, of own ports by whom they were opened for. */
+  /** Which one gives way; by the client's address, for own ports by the client that they were opened for. */
   readonly #order = new AssociationOrder<UdpFlow, number | string>();
   readonly #replaced = new RateLimit(REPLACED_A_SECOND);
   readonly #replacedByQuestions = new RateLimit(REPLACED_A_SECOND);
@@ -78,7 +78,7 @@ export class UdpFlows {
     return this.#flows.size;
   }
 
-  /** Bytes of memory of the datagrams that were not taken yet. */
+  /** Bytes of memory of all queued datagrams. */
   get queued(): number {
     return this.#queued.bytes;
   }
@@ -88,12 +88,12 @@ export class UdpFlows {
   }
 
   /**
-   * Takes the datagram in `packet`, or several that the device has merged.
+   * Receives the datagram in `packet`, or several that the device has merged.
    * @param segmentSize bytes of payload of each of them; 0 for one.
    */
   receive(packet: IpPacket, vouched: boolean, segmentSize: number, now: number): UdpOutcome {
     const datagram = this.#datagram;
-    const { drops, activity } = this.#options;
+    const { drops, queues } = this.#options;
     const size = packet.end - packet.start;
     const fault = readUdpDatagram(packet, vouched, datagram);
     if (fault !== undefined) {
@@ -122,11 +122,11 @@ export class UdpFlows {
       if (!flow.push({ data, peer })) drops.add('queue', data.length, now);
     }
     if (flow.isCrowded) this.#isCrowded = true;
-    activity.report(flow);
+    queues.report(flow);
     return 'taken';
   }
 
-  /** Whether datagrams should be taken before more come; says so once. */
+  /** Whether queues should be emptied before more is received. Resets itself. */
   takeCrowded(): boolean {
     const isCrowded = this.#isCrowded;
     this.#isCrowded = false;
@@ -134,10 +134,10 @@ export class UdpFlows {
   }
 
   /**
-   * An association of an own port. Where there is none left, one that is less alive gives way.
+   * Opens an association of an own port. When there is no port or no room left, the least active one gives way.
    *
-   * @param client whom it is for, by its address; '' where it has none.
-   * @returns undefined when there is no room for it.
+   * @param client the address of the client that it is for; '' where there is none.
+   * @returns undefined when no association gives way.
    */
   bind(client: string, now: number): UdpFlow | undefined {
     const local = blankEndpoint();
@@ -151,8 +151,7 @@ export class UdpFlows {
   }
 
   /**
-   * Sends one datagram: of a client's association from `peer` to the client, else from the own port to
-   * `peer`. It does not wait.
+   * Sends one datagram: from `peer` to the client, or from the own port to `peer`.
    *
    * @returns false when it was dropped: too large, of another family, or no room.
    */
@@ -174,7 +173,7 @@ export class UdpFlows {
     const { buffer } = output;
     writeUdpHeader(buffer, at, from.port, to.port, data.length);
     buffer.set(data, at + UDP_HEADER_SIZE);
-    output.end(from, to, Protocol.UDP, UDP_CHECKSUM_OFFSET, 0, false);
+    output.end(from, to, IpProtocol.UDP, UDP_CHECKSUM_OFFSET, 0, false);
     flow.activeAt = now;
     if (!flow.isClient) {
       if (flow.stage === Stage.answered) this.#order.lasts(flow);
@@ -187,7 +186,7 @@ export class UdpFlows {
 
   /**
    * Ends an association so that another flow of a client can begin: see `AssociationOrder`.
-   * @returns false when all are more alive than a new one.
+   * @returns false when none gives way.
    */
   giveWay(client: IpEndpoint, now: number): boolean {
     return this.#giveWay(addressNumber(client), now) !== undefined;
@@ -206,16 +205,16 @@ export class UdpFlows {
     flow.clear();
     this.#order.delete(flow);
     this.#flows.remove(flow);
-    this.#options.activity.wheel.remove(flow);
+    this.#options.queues.wheel.remove(flow);
   }
 
-  /** Its deadline may have come. */
+  /** Expires an association, unless its deadline has moved. */
   onTimeout(flow: UdpFlow, now: number): void {
-    const { activity } = this.#options;
-    if (flow.deadline > now) activity.wheel.schedule(flow, flow.deadline);
+    const { queues } = this.#options;
+    if (flow.deadline > now) queues.wheel.schedule(flow, flow.deadline);
     else {
       flow.expire();
-      activity.report(flow);
+      queues.report(flow);
     }
   }
 
@@ -223,15 +222,15 @@ export class UdpFlows {
   #giveWay(client: number | string, now: number): UdpFlow | undefined {
     const victim = this.#order.victim(client, now);
     if (victim === undefined) return undefined;
-    const { drops, activity } = this.#options;
+    const { drops, queues } = this.#options;
     drops.add('gave way', 0, now);
     this.close(victim);
     victim.giveWay();
-    activity.report(victim);
+    queues.report(victim);
     return victim;
   }
 
-  /** @param local of which the port is changed. */
+  /** @param local its port is changed. */
   #freePort(local: MutableIpEndpoint): number | undefined {
     const { random, hasRoom } = this.#options;
     if (!hasRoom()) return undefined;
@@ -242,7 +241,7 @@ export class UdpFlows {
   }
 
   #flowOf(packet: IpPacket, size: number, now: number): UdpFlow | UdpOutcome {
-    const { listens, hasRoom, drops, idle, activity } = this.#options;
+    const { listens, hasRoom, drops, idle, queues } = this.#options;
     const { source, destination } = packet;
     const key = this.#key;
     key.port = destination.port;
@@ -256,7 +255,7 @@ export class UdpFlows {
       drops.add('returned', size, now);
       return 'dropped';
     }
-    // Without a port there is no way back.
+    // There is no reply to port 0.
     if (source.port === 0 || !(hasRoom() || this.#replace(source, destination.port, now))) {
       drops.add(source.port === 0 ? 'udp port zero' : 'flow limit', size, now);
       return 'dropped';
@@ -264,27 +263,27 @@ export class UdpFlows {
     const flow = new UdpFlow(ANY, source, true, idle(), this.#queued, now);
     this.#flows.add(flow);
     this.#order.add(flow, addressNumber(source));
-    activity.wheel.schedule(flow, flow.deadline);
+    queues.wheel.schedule(flow, flow.deadline);
     return flow;
   }
 
-  /** Whether an association gives way to a new one. */
+  /** Ends an association in favour of a new one. @returns false when none gives way. */
   #replace(client: IpEndpoint, port: number, now: number): boolean {
     const limit = port === DNS_PORT ? this.#replacedByQuestions : this.#replaced;
     return this.#options.isFull() && limit.take(now) && this.giveWay(client, now);
   }
 
   /**
-   * Whether this stack has sent the datagram: its source, standing for a peer, to a client that it is for.
-   * Where such a client's address is routed to the device, by a forged datagram for example, what it is sent
-   * comes back, and two services that respond to each other would go on for ever.
+   * Whether this stack has sent the datagram itself, as a peer to a client. If the client's address is routed to
+   * the device, for example because it was forged, what is sent to it comes back, and two services that respond
+   * to each other would do so for ever.
    */
   #isReturned({ source, destination }: IpPacket): boolean {
     const client = this.#flows.find(ANY, destination);
     return client?.peers.find(source)?.isSent === true;
   }
 
-  /** A client is sent datagrams from another peer: what that peer sends to it as a client may be those. */
+  /** A client got a datagram from another peer: a datagram between these two may be that one, returned. */
   #onSender(flow: UdpFlow, peer: IpEndpoint): void {
     flow.lastSender = peer;
     const sender = flow.peers.find(peer);
@@ -302,7 +301,7 @@ export class UdpFlows {
     return this.#from;
   }
 
-  /** The MTU of the path is asked for only where it matters. */
+  /** The path MTU matters only above the least MTU of IPv6. */
   #mtuFor(
     to: IpEndpoint,
     size: number,

@@ -9,8 +9,8 @@ import {
 import { writeUint16 } from '../../collections/network-order.ts';
 
 /**
- * Takes a packet of this stack's apart into fragments for an MTU (RFC 791, RFC 8200 §4.5). One object is
- * reused for all packets:
+ * Splits an outgoing packet into fragments for an MTU (RFC 791, RFC 8200 §4.5). One object is reused for all
+ * packets:
  *
  *     if (!fragmentation.begin(packet, mtu, identification)) return;
  *     for (let size; (size = fragmentation.nextSize()) > 0; ) fragmentation.write(into, at);
@@ -21,17 +21,17 @@ export class Fragmentation {
   #headerSize = 0;
   /** Bytes of data in each fragment but the last: a multiple of 8. */
   #dataSize = 0;
-  /** Bytes of the data that are written. */
+  /** Bytes of data in the fragments written so far. */
   #offset = 0;
   #total = 0;
 
   /**
-   * Starts with the fragments of `packet`, which has its checksums, and whose record and bytes must stay as
-   * they are until the last fragment is written.
+   * Starts with `packet`, whose checksums are complete. Its record and bytes must not change until the last
+   * fragment is written.
    *
    * @param mtu bytes of the largest fragment with its IP header.
-   * @param identification 16 bits in IPv4, 32 in IPv6; not used again for this pair of addresses while
-   *   fragments of an earlier packet may be under way.
+   * @param identification 16 bits in IPv4, 32 in IPv6; not reused for this pair of addresses while fragments
+   *   of an earlier packet may be in flight.
    * @returns false when the MTU has no room for data, or the packet has extension headers or options, which
    *   this stack does not send.
    */
@@ -49,7 +49,7 @@ export class Fragmentation {
     return false;
   }
 
-  /** Bytes of the fragment that `write` would write; 0 behind the last one. */
+  /** Bytes of the fragment that `write` writes next; 0 after the last one. */
   nextSize(): number {
     const left = this.#total - this.#offset;
     return left === 0 ? 0 : this.#headerSize + Math.min(left, this.#dataSize);

@@ -4,18 +4,18 @@ import { IpPacket } from '../wire/ip-packet.ts';
 import { IPV6_HEADER_SIZE, MAX_IPV6_PAYLOAD } from '../wire/ipv6.ts';
 import { readIpPacket } from '../wire/ip.ts';
 
-/** A packet that is too large for its path: it is written here first, and leaves in fragments. */
+/** A buffer for packets larger than their path MTU: they are written here, and sent in fragments. */
 export class FragmentedPacket {
   readonly buffer = new Uint8Array(IPV6_HEADER_SIZE + MAX_IPV6_PAYLOAD);
   readonly #fragmentation = new Fragmentation();
   readonly #packet = new IpPacket();
 
   /**
-   * Sends the packet that begins at offset 0 of `buffer`; its checksums are complete.
+   * Sends the packet at offset 0 of `buffer`, whose checksums are complete.
    *
    * @param mtu bytes of a fragment.
-   * @returns false when the packet is invalid, or the output had no room for all fragments: the packet is
-   *   lost as a whole then.
+   * @returns false when the packet is invalid, or the output had no room for all fragments: then the packet is
+   *   lost.
    */
   send(length: number, mtu: number, identification: number, output: PacketOutput): boolean {
     const fragmentation = this.#fragmentation;

@@ -15,10 +15,10 @@ import { LARGEST_PACKET } from '../limits.ts';
 import { PathMtus } from './path-mtu.ts';
 import type { TcpFlows } from '../flows/tcp-flows.ts';
 import { IcmpMessage, IcmpQuote, readIcmp, readQuote } from '../wire/icmp.ts';
-import { IpPacket, Protocol } from '../wire/ip-packet.ts';
+import { IpPacket, IpProtocol } from '../wire/ip-packet.ts';
 import { readIpPacket } from '../wire/ip.ts';
 
-/** What ICMP shares with the rest of a stack. */
+/** Dependencies of ICMP in a stack. */
 export interface IcmpOptions {
   readonly random: RandomSource;
   readonly output: IpOutput;
@@ -28,7 +28,7 @@ export interface IcmpOptions {
   readonly hasUdp: (local: IpEndpoint, remote: IpEndpoint) => boolean;
 }
 
-/** ICMP and ICMPv6 of a stack: echo replies, what errors of the path mean, and errors of its own. */
+/** ICMP and ICMPv6 of a stack: replies to echo requests, handles received errors, and sends errors. */
 export class IcmpMessages {
   readonly #output: IpOutput;
   readonly #drops: Drops;
@@ -45,20 +45,20 @@ export class IcmpMessages {
     this.#tcp = tcp;
     const salts = random.bytes(8);
     this.#limit = new IcmpErrorLimit(salts.readUInt32LE(0));
-    // What the device takes is not known here, and may change: both bounds apply.
+    // The MTU of the device may change; its users apply it beside the path MTU.
     this.#paths = new PathMtus(LARGEST_PACKET, salts.readUInt32LE(4), (quote) =>
-      quote.protocol === Protocol.TCP
+      quote.protocol === IpProtocol.TCP
         ? this.#isInFlight(quote)
-        : quote.protocol === Protocol.UDP && hasUdp(quote.source, quote.destination),
+        : quote.protocol === IpProtocol.UDP && hasUdp(quote.source, quote.destination),
     );
   }
 
-  /** Bytes of the largest packet that the path to an address is known to take. */
+  /** The path MTU to an address, in bytes. */
   pathMtu(remote: IpEndpoint, now: number): number {
     return this.#paths.get(remote, now);
   }
 
-  /** Takes the ICMP message in `packet`. */
+  /** Handles the ICMP message in `packet`. */
   receive(packet: IpPacket, vouched: boolean, now: number): void {
     const message = this.#message;
     const fault = readIcmp(packet, vouched, message);
@@ -87,8 +87,8 @@ export class IcmpMessages {
   }
 
   /**
-   * Reports to the source of a packet why it goes no further, where that is permitted. The report comes
-   * from the address that the packet was for.
+   * Reports to the source of a packet why it was not delivered, if that is permitted. The source of the report is
+   * the destination of the packet.
    * @returns whether it was sent.
    */
   report(error: IcmpError, cause: IpPacket, now: number): boolean {
@@ -106,7 +106,7 @@ export class IcmpMessages {
     return true;
   }
 
-  /** The same for a packet of which a copy was kept. */
+  /** The same for a copy of a packet. */
   reportCopy(error: IcmpError, copy: Uint8Array, now: number): boolean {
     if (readIpPacket(copy, 0, copy.length, this.#cause) !== undefined) return false;
     return this.report(error, this.#cause, now);
@@ -128,7 +128,7 @@ export class IcmpMessages {
 
   #onUnreachable(now: number): void {
     const quote = this.#quote;
-    if (!readQuote(this.#message, quote) || quote.protocol !== Protocol.TCP) return;
+    if (!readQuote(this.#message, quote) || quote.protocol !== IpProtocol.TCP) return;
     this.#tcp.onUnreachable(quote.source, quote.destination, quote.sequence, now);
   }
 

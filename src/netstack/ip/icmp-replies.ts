@@ -5,6 +5,7 @@ import {
   ICMP_ERRORS_A_SECOND,
   ICMP_ERRORS_TO_ADDRESS_A_SECOND,
 } from './wire-limits.ts';
+import { RateLimit } from '../../net/time/rate-limit.ts';
 import { writeUint32 } from '../../collections/network-order.ts';
 import { pseudoHeaderSum } from '../wire/checksum.ts';
 import {
@@ -15,11 +16,11 @@ import {
   IcmpV6Type,
   type IcmpMessage,
 } from '../wire/icmp.ts';
-import { Protocol, writeTransportChecksum, type IpPacket } from '../wire/ip-packet.ts';
+import { IpProtocol, writeTransportChecksum, type IpPacket } from '../wire/ip-packet.ts';
 import { IPV4_HEADER_SIZE, writeIPv4Header } from '../wire/ipv4.ts';
 import { IPV6_HEADER_SIZE, MIN_IPV6_MTU, writeIPv6Header } from '../wire/ipv6.ts';
 
-/** What is reported of a packet that goes no further. */
+/** Why a packet was not delivered: what an ICMP message reports to its source. */
 export type IcmpError =
   | 'no route'
   | 'host unreachable'
@@ -42,7 +43,7 @@ const CODES: Record<IcmpError, readonly [number, number, number, number]> = {
   reassembly: [IcmpV4Type.TIME_EXCEEDED, 1, IcmpV6Type.TIME_EXCEEDED, 1],
 };
 
-/** What an error message must not exceed (RFC 1812 §4.3.2.3, RFC 4443 §2.4 (c)). */
+/** Bytes of the largest error message (RFC 1812 §4.3.2.3; of ICMPv6 see RFC 4443 §2.4 (c)). */
 const MAX_IPV4_ERROR = 576;
 /** Internetwork control (RFC 1812 §4.3.2.5). */
 const ERROR_TRAFFIC_CLASS = 0xc0;
@@ -55,61 +56,49 @@ const V4_QUERIES = new Set([0, 8, 9, 10, 13, 14, 15, 16, 17, 18]);
 
 /**
  * Whether a packet may be answered with an ICMP error at all (RFC 1122 §3.2.2, RFC 4443 §2.4 (e)): not if
- * it is an error message itself, was sent to a group, or is a fragment other than the first. Sources that
- * are no single host do not come so far.
+ * it is an error message itself, was sent to a group, or is a fragment other than the first. Packets whose
+ * source is not a single host were dropped before.
  */
 export function mayCauseError(packet: IpPacket): boolean {
   if (packet.toGroup || packet.fragmentOffset > 0) return false;
   const type = packet.payload < packet.end ? (packet.bytes[packet.payload] as number) : -1;
-  if (packet.protocol === Protocol.ICMP) return V4_QUERIES.has(type);
-  if (packet.protocol === Protocol.ICMPV6) return type >= FIRST_V6_QUERY;
+  if (packet.protocol === IpProtocol.ICMP) return V4_QUERIES.has(type);
+  if (packet.protocol === IpProtocol.ICMPV6) return type >= FIRST_V6_QUERY;
   return true;
 }
 
-/** Limits ICMP errors in total and to each address (RFC 1812 §4.3.2.8, RFC 4443 §2.4 (f)): token buckets. */
+/** Limits ICMP errors in total and to each address (RFC 1812 §4.3.2.8, RFC 4443 §2.4 (f)). */
 export class IcmpErrorLimit {
   readonly #salt: number;
-  readonly #left = new Float64Array(ICMP_ADDRESS_BUCKETS + 1);
-  readonly #filledAt = new Float64Array(ICMP_ADDRESS_BUCKETS + 1);
+  readonly #total = new RateLimit(ICMP_ERRORS_A_SECOND);
+  /** By the hash of the address. */
+  readonly #ofAddresses = Array.from(
+    { length: ICMP_ADDRESS_BUCKETS },
+    () => new RateLimit(ICMP_ERRORS_TO_ADDRESS_A_SECOND),
+  );
 
-  /** @param salt 32 random bits, so that addresses of one bucket cannot be chosen. */
+  /** @param salt 32 random bits, so that a peer cannot choose addresses that share a limit. */
   constructor(salt: number) {
     this.#salt = salt;
-    this.#left.fill(ICMP_ERRORS_TO_ADDRESS_A_SECOND);
-    this.#left[TOTAL] = ICMP_ERRORS_A_SECOND;
-    this.#filledAt.fill(-Infinity);
   }
 
   /** Whether one more error may be sent to `to`. @param now milliseconds. */
   take(to: IpEndpoint, now: number): boolean {
-    const bucket = hashAddress(to, this.#salt) % ICMP_ADDRESS_BUCKETS;
-    this.#fill(bucket, ICMP_ERRORS_TO_ADDRESS_A_SECOND, now);
-    this.#fill(TOTAL, ICMP_ERRORS_A_SECOND, now);
-    const own = this.#left[bucket] as number;
-    const total = this.#left[TOTAL] as number;
-    if (own < 1 || total < 1) return false;
-    this.#left[bucket] = own - 1;
-    this.#left[TOTAL] = total - 1;
-    return true;
-  }
-
-  #fill(bucket: number, perSecond: number, now: number): void {
-    const filled = ((now - (this.#filledAt[bucket] as number)) / 1000) * perSecond;
-    this.#left[bucket] = Math.min(perSecond, (this.#left[bucket] as number) + filled);
-    this.#filledAt[bucket] = now;
+    const ofAddress = this.#ofAddresses[hashAddress(to, this.#salt) % ICMP_ADDRESS_BUCKETS];
+    if (ofAddress === undefined || !ofAddress.take(now)) return false;
+    const isWithin = this.#total.take(now);
+    if (!isWithin) ofAddress.giveBack();
+    return isWithin;
   }
 }
 
-/** The bucket of all addresses together, behind those of single ones. */
-const TOTAL = ICMP_ADDRESS_BUCKETS;
-
-/** Bytes of the packet that `writeEchoReply` writes; it may exceed the MTU as the request's fragments did. */
+/** Bytes of the packet that `writeEchoReply` writes; it may exceed the MTU if the request was fragmented. */
 export const echoReplySize = (request: IcmpMessage): number =>
   ipHeaderSize(request.version) + request.end - request.start;
 
 /**
  * Writes the reply to an echo request, an IP packet with its addresses exchanged (RFC 792, RFC 4443 §4.2).
- * The caller has made sure that the destination is an address of its own, and no group.
+ * The destination must be an own address, not a group.
  *
  * @returns the size of the packet.
  */
@@ -129,7 +118,7 @@ export function writeEchoReply(
   return size;
 }
 
-/** Bytes of the packet that `writeIcmpError` writes: the error quotes as much as it may. */
+/** Bytes of the packet that `writeIcmpError` writes, which quotes as much of the cause as it may. */
 export function icmpErrorSize(cause: IpPacket): number {
   const most = cause.version === 4 ? MAX_IPV4_ERROR : MIN_IPV6_MTU;
   const headers = ipHeaderSize(cause.version) + ICMP_HEADER_SIZE;
@@ -137,12 +126,12 @@ export function icmpErrorSize(cause: IpPacket): number {
 }
 
 /**
- * Writes an ICMP error about `cause` to its source, an IP packet. Call it where `mayCauseError` and
- * `IcmpErrorLimit.take` allow it.
+ * Writes an ICMP error about `cause` to its source, as an IP packet, after `mayCauseError` and
+ * `IcmpErrorLimit.take` have permitted it.
  *
- * @param from the source of the error. Behind a TUN device this is the destination of `cause`: the host
- *   drops packets from a device that claim to come from an address of its own.
- * @param mtu bytes that the next hop takes, for "too big" alone.
+ * @param from the source of the error. On a TUN device it is the destination of `cause`: the host drops
+ *   packets from a device whose source is an address of the host.
+ * @param mtu of the next hop, for "too big" alone.
  * @returns the size of the packet.
  */
 export function writeIcmpError(
@@ -168,10 +157,10 @@ export function writeIcmpError(
   return size;
 }
 
-/** The second word of the message. */
+/** The second word of the header. */
 function parameterOf(error: IcmpError, cause: IpPacket, mtu: number): number {
   if (error === 'too big') return cause.version === 4 ? Math.min(mtu, 0xffff) : mtu;
-  // The offset of the next-header field that was not understood (RFC 4443 §3.4).
+  // The offset of the next-header field with the unknown protocol (RFC 4443 §3.4).
   const isPointer = error === 'protocol unreachable' && cause.version === 6;
   return isPointer ? cause.protocolField - cause.start : 0;
 }
@@ -189,14 +178,14 @@ function writeIpHeader(
   trafficClass: number,
 ): void {
   if (version === 4) {
-    writeIPv4Header(bytes, at, from, to, Protocol.ICMP, size, HOP_LIMIT, trafficClass, 0, false);
+    writeIPv4Header(bytes, at, from, to, IpProtocol.ICMP, size, HOP_LIMIT, trafficClass, 0, false);
   } else {
     const payload = size - IPV6_HEADER_SIZE;
-    writeIPv6Header(bytes, at, from, to, Protocol.ICMPV6, payload, HOP_LIMIT, trafficClass);
+    writeIPv6Header(bytes, at, from, to, IpProtocol.ICMPV6, payload, HOP_LIMIT, trafficClass);
   }
 }
 
-/** Only ICMPv6 covers a pseudo-header. */
+/** Only the checksum of ICMPv6 covers a pseudo-header. */
 function writeIcmpChecksum(
   version: 4 | 6,
   bytes: Uint8Array,
@@ -205,6 +194,6 @@ function writeIcmpChecksum(
   end: number,
 ): void {
   const pseudoSum =
-    version === 4 ? 0 : pseudoHeaderSum(bytes, packet + 8, 16, Protocol.ICMPV6, end - message);
+    version === 4 ? 0 : pseudoHeaderSum(bytes, packet + 8, 16, IpProtocol.ICMPV6, end - message);
   writeTransportChecksum(bytes, message, end, message + ICMP_CHECKSUM_OFFSET, pseudoSum);
 }

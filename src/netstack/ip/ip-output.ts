@@ -6,28 +6,28 @@ import { writePartialChecksum, writeTransportChecksum } from '../wire/ip-packet.
 import { IPV4_HEADER_SIZE, MAX_IPV4_PACKET, writeIPv4Header } from '../wire/ipv4.ts';
 import { IPV6_HEADER_SIZE, MAX_IPV6_PAYLOAD, writeIPv6Header } from '../wire/ipv6.ts';
 
-/** TTL and hop limit of what is sent, as the IANA recommends it and Linux has it. */
+/** TTL and hop limit of sent packets: the IANA's recommendation, and the default of Linux. */
 const HOP_LIMIT = 64;
 
-/** Bytes of the IP header before what is sent to this address. */
+/** Bytes of the IP header of packets to this address. */
 export const ipHeaderSize = (remote: IpEndpoint): number =>
   isIPv4Endpoint(remote) ? IPV4_HEADER_SIZE : IPV6_HEADER_SIZE;
 
-/** Bytes of transport header and payload that a packet to this address has room for. */
+/** Largest transport header and payload in a packet to this address, in bytes. */
 export const largestTransport = (remote: IpEndpoint): number =>
   isIPv4Endpoint(remote) ? MAX_IPV4_PACKET - IPV4_HEADER_SIZE : MAX_IPV6_PAYLOAD;
 
 /**
- * Writes IP packets around a transport header and its payload, straight into the memory of the device:
+ * Writes IP packets with a transport header and payload directly into the memory of the device:
  *
  *     const at = output.begin(remote, size, Infinity);
  *     if (at < 0) return; // no room
  *     write the transport header and the payload to output.buffer from `at`
- *     output.end(local, remote, Protocol.TCP, 16, 0);
+ *     output.end(local, remote, IpProtocol.TCP, 16, 0);
  */
 export class IpOutput {
   traits: DeviceTraits;
-  /** Packets and bytes that were sent. */
+  /** Packets and bytes sent. */
   packets = 0;
   bytes = 0;
   /** Whether the device had no room for the last packet. */
@@ -48,7 +48,7 @@ export class IpOutput {
     this.#identification = identification;
   }
 
-  /** Where the present packet is written. */
+  /** Where the current packet is written. */
   get buffer(): Uint8Array {
     return this.#fragmentSize > 0 ? this.#scratch.buffer : this.#output.buffer;
   }
@@ -70,9 +70,9 @@ export class IpOutput {
   /**
    * Completes the packet with its IP header and the transport checksum, and sends it.
    *
-   * @param field where the checksum is in the transport header.
-   * @param segmentSize bytes of payload of each packet that the device makes of it; 0 for one.
-   * @param dontFragment for IPv4: a router that cannot forward it is to report that.
+   * @param field the offset of the checksum in the transport header.
+   * @param segmentSize bytes of payload in each packet that the device splits it into; 0 for a single packet.
+   * @param dontFragment for IPv4: DF is set, so that a router reports a packet that is too big.
    */
   end(
     local: IpEndpoint,
@@ -103,7 +103,7 @@ export class IpOutput {
   }
 
   /**
-   * Makes room for a packet that the caller writes with its IP header and its checksums.
+   * Makes room for a packet that the caller writes completely, with its IP header and checksums.
    * @param mtu as for `begin`.
    * @returns its offset in `buffer`; -1 when there is no room.
    */
@@ -135,7 +135,7 @@ export class IpOutput {
     writeIPv4Header(buffer, at, local, remote, protocol, total, HOP_LIMIT, 0, id, dontFragment);
   }
 
-  /** Another number for each packet: fragments of two packets must not have the same (RFC 6864). */
+  /** Unique among packets whose fragments may be in flight (RFC 6864). */
   #nextIdentification(): number {
     this.#identification = (this.#identification + 1) >>> 0;
     return this.#identification;

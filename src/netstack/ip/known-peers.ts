@@ -8,19 +8,19 @@ import {
 import type { Endpoint } from '../../net/addresses/address.ts';
 import { KNOWN_PEERS } from '../limits.ts';
 
-/** A peer, in both forms. */
+/** The address of a peer as text and as numbers. */
 export interface Known {
   readonly text: Endpoint;
   readonly numbers: IpEndpoint;
-  /** Whether it is known that what the client sends to it is no datagram of this stack that came back. */
+  /** Whether a datagram of the client to it was checked not to be a returned one of this stack. */
   isChecked: boolean;
-  /** Whether the client was sent a datagram from it. */
+  /** Whether a datagram was sent to the client with this peer as its source. */
   isSent: boolean;
 }
 
 /**
- * The peers that an association had to do with last, in both forms, so that a datagram costs neither new
- * text nor its reading. Bounded: the one that was added first gives way.
+ * The last peers of an association, so that a datagram does not cost a conversion of its address to or from
+ * text. Bounded: the oldest is replaced.
  */
 export class KnownPeers {
   readonly #known: Known[] = [];
@@ -39,7 +39,7 @@ export class KnownPeers {
     return this.#add(text, copyEndpoint(endpoint));
   }
 
-  /** `undefined` for what is not an IP address and a port that datagrams can go to. */
+  /** Finds or adds a peer by its text; `undefined` if it is not an IP address with a valid port. */
   numbers({ host, port }: Endpoint): IpEndpoint | undefined {
     for (const { numbers, text } of this.#known) {
       if (text.port === port && text.host === host) return numbers;

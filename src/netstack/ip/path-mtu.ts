@@ -9,7 +9,7 @@ import { MAX_PATH_MTUS, MIN_PATH_MTU_IPV4, PATH_MTU_LIFETIME_MS } from './wire-l
 import { IcmpQuote, readQuote, type IcmpMessage } from '../wire/icmp.ts';
 import { MIN_IPV6_MTU } from '../wire/ipv6.ts';
 
-/** What was learned of a path, or why nothing was. */
+/** The result of a "too big" message. */
 export type PathMtuOutcome =
   | 'lowered'
   | 'not lower'
@@ -23,28 +23,28 @@ interface Path {
   expiresAt: number;
 }
 
-/** Usual MTUs (RFC 1191 §7.1), for routers that do not say theirs. */
+/** Common MTUs (RFC 1191 §7.1), for routers that do not report theirs. */
 const PLATEAUS = [32_000, 17_914, 8166, 4352, 2002, 1492, 1006, MIN_PATH_MTU_IPV4];
 
 /**
- * The MTUs of paths on which a packet was too big (RFC 1191, RFC 8201). A message counts only if the
- * caller confirms that it quotes a packet that is under way (RFC 5927 §7.2). What was learned is forgotten
- * after ten minutes, when the path may carry larger packets again.
+ * The MTUs of paths on which a packet was too big (RFC 1191, RFC 8201). A message counts only if the caller
+ * confirms that it quotes a packet in flight (RFC 5927 §7.2). An entry expires after ten minutes, when the path
+ * may have changed.
  */
 export class PathMtus {
   readonly #deviceMtu: number;
   readonly #salt: number;
   readonly #isOurs: (quote: IcmpQuote) => boolean;
-  /** By the hash of the address, the oldest first. An address of the same hash takes the other's place. */
+  /** By the hash of the address, the oldest first. An address with the same hash replaces the other. */
   readonly #paths = new Map<number, Path>();
-  /** What the last message quoted: after `lowered` the connection that has to send less. */
+  /** The quote of the last message: after `lowered` the connection that has to send smaller packets. */
   readonly quote = new IcmpQuote();
 
   /**
-   * @param deviceMtu bytes of the largest packet of the device; for all paths that nothing is known of.
+   * @param deviceMtu the MTU of all other paths, in bytes.
    * @param salt 32 random bits.
-   * @param isOurs whether the quoted packet was sent and may be under way: for TCP a connection with this
-   *   pair of endpoints has sent the sequence number and has no acknowledgment of it.
+   * @param isOurs whether the quoted packet was sent and may be in flight: for TCP, whether the connection has
+   *   sent the sequence number and it is unacknowledged.
    */
   constructor(deviceMtu: number, salt: number, isOurs: (quote: IcmpQuote) => boolean) {
     this.#deviceMtu = deviceMtu;
@@ -52,28 +52,28 @@ export class PathMtus {
     this.#isOurs = isOurs;
   }
 
-  /** Bytes of the largest packet to `destination`. @param now milliseconds. */
+  /** The MTU to `destination`, in bytes. @param now milliseconds. */
   get(destination: IpEndpoint, now: number): number {
     if (this.#paths.size === 0) return this.#deviceMtu;
     return this.#find(destination, now)?.mtu ?? this.#deviceMtu;
   }
 
-  /** Paths that are remembered. */
+  /** Number of entries. */
   get size(): number {
     return this.#paths.size;
   }
 
   /**
-   * Takes a message of the kind "too big".
+   * Handles a "too big" message.
    *
    * @param now milliseconds.
-   * @returns what came of it; after `lowered`, `get` has the new MTU of `quote.destination`.
+   * @returns after `lowered`, `get` returns the new MTU of `quote.destination`.
    */
   receive(message: IcmpMessage, now: number): PathMtuOutcome {
     const { quote } = this;
     if (!readQuote(message, quote)) return 'unreadable quote';
     const mtu = message.mtu === 0 ? plateauBelow(quote.size) : message.mtu;
-    // An MTU below that of every IPv6 link is not to be followed, nor answered with fragments (RFC 8201 §4).
+    // An MTU below the least of IPv6 is ignored (RFC 8201 §4).
     if (mtu < (message.version === 4 ? MIN_PATH_MTU_IPV4 : MIN_IPV6_MTU)) {
       return 'below the minimum';
     }
@@ -94,7 +94,7 @@ export class PathMtus {
 
   #remember(destination: IpEndpoint, mtu: number, now: number): void {
     const key = hashAddress(destination, this.#salt);
-    // Last in order again.
+    // It becomes the newest.
     this.#paths.delete(key);
     if (this.#paths.size >= MAX_PATH_MTUS) {
       const [oldest] = this.#paths.keys();
@@ -106,5 +106,5 @@ export class PathMtus {
   }
 }
 
-/** The largest usual MTU below the size of the packet that was too big. */
+/** The largest common MTU below the size of the packet that was too big. */
 const plateauBelow = (size: number): number => PLATEAUS.find((mtu) => mtu < size) ?? 0;

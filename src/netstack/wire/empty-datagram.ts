@@ -1,5 +1,5 @@
 import { isIPv4Endpoint, type IpEndpoint } from '../../ip/ip-endpoint.ts';
-import { Protocol } from './ip-packet.ts';
+import { IpProtocol } from './ip-packet.ts';
 import { IPV4_HEADER_SIZE, writeIPv4Header } from './ipv4.ts';
 import { IPV6_HEADER_SIZE, writeIPv6Header } from './ipv6.ts';
 import { UDP_HEADER_SIZE, writeUdpHeader } from './udp.ts';
@@ -7,16 +7,16 @@ import { UDP_HEADER_SIZE, writeUdpHeader } from './udp.ts';
 const HOP_LIMIT = 64;
 
 /**
- * An IP packet with an empty UDP datagram: what an ICMP error quotes of a datagram of which nothing was
- * kept. Its receiver looks at the addresses and ports alone (RFC 1122 §4.1.3.3).
+ * An IP packet with an empty UDP datagram, for an ICMP error about a datagram that was not kept. The receiver of
+ * the error reads only the addresses and ports (RFC 1122 §4.1.3.3).
  */
 export function emptyDatagram(from: IpEndpoint, to: IpEndpoint): Uint8Array {
   const isIPv4 = isIPv4Endpoint(to);
   const start = isIPv4 ? IPV4_HEADER_SIZE : IPV6_HEADER_SIZE;
   const size = start + UDP_HEADER_SIZE;
   const bytes = new Uint8Array(size);
-  if (isIPv4) writeIPv4Header(bytes, 0, from, to, Protocol.UDP, size, HOP_LIMIT, 0, 0, false);
-  else writeIPv6Header(bytes, 0, from, to, Protocol.UDP, UDP_HEADER_SIZE, HOP_LIMIT, 0);
+  if (isIPv4) writeIPv4Header(bytes, 0, from, to, IpProtocol.UDP, size, HOP_LIMIT, 0, 0, false);
+  else writeIPv6Header(bytes, 0, from, to, IpProtocol.UDP, UDP_HEADER_SIZE, HOP_LIMIT, 0);
   writeUdpHeader(bytes, start, from.port, to.port, 0);
   return bytes;
 }

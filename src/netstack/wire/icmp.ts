@@ -1,7 +1,7 @@
 import { blankEndpoint } from '../../ip/ip-endpoint.ts';
 import { readUint16, readUint32 } from '../../collections/network-order.ts';
 import { sumOf } from './checksum.ts';
-import { isTransportSumValid, Protocol, type IpPacket } from './ip-packet.ts';
+import { isTransportSumValid, IpProtocol, type IpPacket } from './ip-packet.ts';
 import { fillIPv4Endpoint, IPV4_HEADER_SIZE } from './ipv4.ts';
 import { fillIPv6Endpoint, FRAGMENT_HEADER_SIZE, IPV6_HEADER_SIZE, NextHeader } from './ipv6.ts';
 
@@ -9,7 +9,7 @@ export const ICMP_HEADER_SIZE = 8;
 /** The offset of the checksum in the header. */
 export const ICMP_CHECKSUM_OFFSET = 2;
 
-/** What a message of either version is about. */
+/** The kinds of messages, for both versions. */
 export type IcmpKind =
   | 'echo request'
   | 'echo reply'
@@ -41,7 +41,7 @@ export const IcmpV6Type = {
   ECHO_REPLY: 129,
 } as const;
 
-/** Type 3 of ICMP with this code is what "too big" is in ICMPv6 (RFC 1191 §4). */
+/** The code of type 3 of ICMP that corresponds to "too big" of ICMPv6 (RFC 1191 §4). */
 export const FRAGMENTATION_NEEDED = 4;
 
 const NO_BYTES = new Uint8Array(0);
@@ -55,18 +55,18 @@ export class IcmpMessage {
   bytes: Uint8Array = NO_BYTES;
   /** The offset of the message. */
   start = 0;
-  /** Behind its header of 8 bytes: the data of an echo, the quoted packet of an error. */
+  /** The offset after its header of 8 bytes: the data of an echo, the quoted packet of an error. */
   payload = 0;
   end = 0;
   /** Of echo messages. */
   identifier = 0;
   sequence = 0;
-  /** Of "too big" messages: the MTU of the next hop; 0 when a router of the time before RFC 1191 sent it. */
+  /** Of "too big" messages: the MTU of the next hop; 0 from a router older than RFC 1191. */
   mtu = 0;
 }
 
 /**
- * Reads the ICMP message in `packet`. ICMPv6 in IPv4 packets and the reverse are refused.
+ * Reads the ICMP message in `packet`. ICMPv6 in IPv4 packets and the reverse are rejected.
  *
  * @param vouched the device has verified the checksum, or it is partial.
  * @returns undefined when `message` is filled, or why it has to be dropped.
@@ -77,7 +77,8 @@ export function readIcmp(
   message: IcmpMessage,
 ): IcmpFault | undefined {
   const { bytes, payload: at, end, version } = packet;
-  if (packet.protocol !== (version === 4 ? Protocol.ICMP : Protocol.ICMPV6)) return 'icmp version';
+  if (packet.protocol !== (version === 4 ? IpProtocol.ICMP : IpProtocol.ICMPV6))
+    return 'icmp version';
   if (at + ICMP_HEADER_SIZE > end) return 'icmp truncated';
   const isValid =
     vouched ||
@@ -140,24 +141,24 @@ function kindOfV6(type: number): IcmpKind {
   }
 }
 
-/** What an ICMP error says of the packet that caused it: a packet of this stack's, if it is not forged. */
+/** The packet that an ICMP error quotes: a packet of this stack, unless it is forged. */
 export class IcmpQuote {
   version: 4 | 6 = 4;
   protocol = 0;
-  /** As in the packet that was sent: `source` is this end. Ports are 0 but for TCP and UDP. */
+  /** As in the packet: `source` is this end. Ports are 0 for protocols other than TCP and UDP. */
   readonly source = blankEndpoint();
   readonly destination = blankEndpoint();
   /** Of TCP; 0 otherwise. */
   sequence = 0;
-  /** Bytes of the packet that was sent, by its own header. */
+  /** Bytes of the packet by its header. */
   size = 0;
 }
 
-/** RFC 792: at least so many bytes behind the quoted IP header. */
+/** The least number of bytes after the quoted IP header (RFC 792). */
 const QUOTED_TRANSPORT = 8;
 
 /**
- * Reads the packet that an error message quotes, as far as it is there.
+ * Reads the part of a packet that an error message quotes.
  *
  * @returns whether `quote` is filled: not for a quote too short, of a fragment other than the first, or of
  *   another IP version.
@@ -171,8 +172,8 @@ export function readQuote(message: IcmpMessage, quote: IcmpQuote): boolean {
       : readQuotedIPv6(bytes, at, end, quote);
   if (transport < 0 || transport + QUOTED_TRANSPORT > end) return false;
   const { protocol } = quote;
-  quote.sequence = protocol === Protocol.TCP ? readUint32(bytes, transport + 4) : 0;
-  if (protocol === Protocol.TCP || protocol === Protocol.UDP) {
+  quote.sequence = protocol === IpProtocol.TCP ? readUint32(bytes, transport + 4) : 0;
+  if (protocol === IpProtocol.TCP || protocol === IpProtocol.UDP) {
     quote.source.port = readUint16(bytes, transport);
     quote.destination.port = readUint16(bytes, transport + 2);
   }
@@ -194,7 +195,7 @@ function readQuotedIPv4(bytes: Uint8Array, at: number, end: number, quote: IcmpQ
   return at + headerSize;
 }
 
-/** The offset of the transport header, or -1. This stack sends no extension header but that of fragments. */
+/** The offset of the transport header, or -1. The only extension header that this stack sends is that of fragments. */
 function readQuotedIPv6(bytes: Uint8Array, at: number, end: number, quote: IcmpQuote): number {
   const transport = at + IPV6_HEADER_SIZE;
   if (transport > end) return -1;

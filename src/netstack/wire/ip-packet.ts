@@ -3,7 +3,7 @@ import { writeUint16 } from '../../collections/network-order.ts';
 import { complement, pseudoHeaderSum, sumOf } from './checksum.ts';
 
 /** Protocol numbers (IANA), which are the next-header values of IPv6 too. */
-export const Protocol = {
+export const IpProtocol = {
   ICMP: 1,
   TCP: 6,
   UDP: 17,
@@ -17,12 +17,12 @@ export class IpPacket {
   bytes: Uint8Array = NO_BYTES;
   /** The offset of the IP header. */
   start = 0;
-  /** Behind the packet by its own length: padding that followed it is cut off. */
+  /** The end of the packet by its own length field, without padding that follows. */
   end = 0;
   version: 4 | 6 = 4;
-  /** The transport protocol, behind all extension headers that could be read. */
+  /** The transport protocol, after all extension headers that could be read. */
   protocol = 0;
-  /** The offset of the byte that names `protocol`. */
+  /** The offset of the byte with `protocol`. */
   protocolField = 0;
   /** The offset of the transport header; of the fragment's data where `isFragment`. */
   payload = 0;
@@ -35,16 +35,15 @@ export class IpPacket {
   /** 4 or 16. */
   addressSize: 4 | 16 = 4;
   /**
-   * The addresses in numbers, IPv4 in mapped form. The ports are 0 until `readTcpSegment` or
-   * `readUdpDatagram` has filled them.
+   * The addresses, IPv4 in mapped form. The ports are 0 until `readTcpSegment` or `readUdpDatagram` fills them.
    */
   readonly source = blankEndpoint();
   readonly destination = blankEndpoint();
-  /** The destination is a multicast group or 255.255.255.255. Never a reason for an ICMP error. */
+  /** The destination is a multicast group or 255.255.255.255: no ICMP error is sent. */
   toGroup = false;
   /** IPv4's DF; true for IPv6, which routers never fragment. */
   dontFragment = false;
-  /** A piece of a datagram: it goes to `Reassembly`. */
+  /** A fragment of a datagram, for `FragmentReassembly`. */
   isFragment = false;
   /** 16 bits in IPv4, 32 in IPv6; 0 where there is no fragment header. */
   identification = 0;
@@ -62,8 +61,8 @@ export const isTransportSumValid = (packet: IpPacket, start: number, end: number
   sumOf(packet.bytes, start, end, packetPseudoSum(packet, end - start)) === 0xffff;
 
 /**
- * Writes the checksum field of a transport header, whose present value does not matter. A checksum of 0
- * is written as 0xffff, which is the same number: in UDP 0 means that there is none (RFC 768).
+ * Writes the checksum field of a transport header; its current value does not matter. A checksum of 0 is written
+ * as 0xffff, which is equivalent: in UDP 0 means no checksum (RFC 768).
  *
  * @param field the offset of the checksum field.
  * @param pseudoSum the sum of the pseudo-header; 0 for ICMP, which has none.
@@ -81,7 +80,8 @@ export function writeTransportChecksum(
 }
 
 /**
- * Writes what the device completes: the sum of the pseudo-header, not complemented (virtio's NEEDS_CSUM).
+ * Writes a partial checksum, which the device completes: the sum of the pseudo-header, not complemented
+ * (virtio's NEEDS_CSUM).
  */
 export function writePartialChecksum(bytes: Uint8Array, field: number, pseudoSum: number): void {
   writeUint16(bytes, field, pseudoSum);

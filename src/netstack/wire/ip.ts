@@ -2,7 +2,7 @@ import type { IpPacket } from './ip-packet.ts';
 import { readIPv4, type IPv4Fault } from './ipv4.ts';
 import { readIPv6, type IPv6Fault } from './ipv6.ts';
 
-/** Why bytes are no packet for this stack. Such a packet is dropped. */
+/** Why a packet is dropped: it is malformed or unsupported. */
 export type IpFault = 'empty' | 'unknown version' | IPv4Fault | IPv6Fault;
 
 /**

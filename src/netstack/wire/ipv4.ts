@@ -10,7 +10,7 @@ import type { IpPacket } from './ip-packet.ts';
 
 /** A header without options, the only kind written here. */
 export const IPV4_HEADER_SIZE = 20;
-/** What the length field can say. */
+/** The largest value of the length field. */
 export const MAX_IPV4_PACKET = 0xffff;
 
 /** Why an IPv4 packet is dropped. */
@@ -30,8 +30,8 @@ const MORE_FRAGMENTS = 0x2000;
 const FRAGMENT_UNITS = 0x1fff;
 
 /**
- * Reads and validates an IPv4 packet (RFC 791). Options are skipped: none of them concerns a host that
- * forwards nothing (RFC 1122 §3.2.1.8), source routes among them are not followed.
+ * Reads and validates an IPv4 packet (RFC 791). Options are skipped: none matters to a host that does not forward
+ * (RFC 1122 §3.2.1.8), and source routes are not followed.
  *
  * @returns undefined when `packet` is filled, or why the packet has to be dropped.
  */
@@ -46,7 +46,7 @@ export function readIPv4(
   if (headerSize < IPV4_HEADER_SIZE || start + headerSize > end) return 'ipv4 header length';
   const total = readUint16(bytes, start + 2);
   if (total < headerSize || start + total > end) return 'ipv4 total length';
-  // The kernel leaves no header checksum open, not even in packets of its own.
+  // The kernel always completes the header checksum, also in its own packets.
   if (sumOf(bytes, start, start + headerSize) !== 0xffff) return 'ipv4 checksum';
   const ttl = bytes[start + 8] as number;
   if (ttl === 0) return 'ipv4 ttl zero';
@@ -61,8 +61,8 @@ export function readIPv4(
   packet.isFragment = packet.moreFragments || fragmentOffset > 0;
   if (packet.isFragment) {
     const size = total - headerSize;
-    // A fragment without data, or with a part of an 8-byte unit before its end, fills no gap (RFC 791);
-    // nor is there a datagram longer than the length field of a packet can say.
+    // A fragment without data, or one before the last whose size is not a multiple of 8, is invalid (RFC 791), and
+    // so is a datagram longer than the largest packet.
     if (size === 0 || (packet.moreFragments && (size & 7) !== 0)) return 'ipv4 fragment';
     if (fragmentOffset + size > MAX_IPV4_PACKET - IPV4_HEADER_SIZE) return 'ipv4 fragment';
   }
@@ -139,7 +139,7 @@ export function writeIPv4Header(
   writeIPv4Checksum(bytes, at, IPV4_HEADER_SIZE);
 }
 
-/** Makes a copied header that of a fragment, or of a packet of another length. */
+/** Changes a copied header to that of a fragment, or of a packet of another length. */
 export function rewriteIPv4Header(
   bytes: Uint8Array,
   at: number,

@@ -10,17 +10,17 @@ import type { IpPacket } from './ip-packet.ts';
 
 export const IPV6_HEADER_SIZE = 40;
 export const FRAGMENT_HEADER_SIZE = 8;
-/** What the length field can say; jumbograms (RFC 2675) are refused. */
+/** The largest value of the length field; jumbograms (RFC 2675) are rejected. */
 export const MAX_IPV6_PAYLOAD = 0xffff;
-/** Every link carries packets of so many bytes (RFC 8200 §5). */
+/** The least MTU of a link (RFC 8200 §5). */
 export const MIN_IPV6_MTU = 1280;
 
 /**
- * Extension headers of a packet that are walked; a packet with more is dropped. Each of those that
- * RFC 8200 §4.1 defines occurs once, destination options twice.
+ * Extension headers that are read; a packet with more is dropped. Each of those of RFC 8200 §4.1 occurs once,
+ * destination options twice.
  */
 const MAX_EXTENSION_HEADERS = 8;
-/** Options that are neither known nor padding, of all headers of a packet (RFC 8504 §5.3 suggests 8). */
+/** Options other than padding in all headers of a packet (RFC 8504 §5.3 suggests 8). */
 const MAX_UNKNOWN_OPTIONS = 8;
 
 /** Why an IPv6 packet is dropped. */
@@ -46,9 +46,9 @@ export const NextHeader = {
 } as const;
 
 /**
- * Reads and validates an IPv6 packet (RFC 8200) with its extension headers. Routing headers that name a
- * further destination are refused, and those of type 0 always (RFC 5095); options whose type demands to
- * be understood are refused, without a report of it.
+ * Reads and validates an IPv6 packet (RFC 8200) with its extension headers. Routing headers with segments left are
+ * rejected, and those of type 0 always (RFC 5095); so are unknown options that must not be skipped, without an
+ * ICMP error.
  *
  * @returns undefined when `packet` is filled, or why the packet has to be dropped.
  */
@@ -101,7 +101,7 @@ const isExtensionHeader = (protocol: number): boolean =>
   protocol === NextHeader.FRAGMENT ||
   protocol === NextHeader.DESTINATION_OPTIONS;
 
-/** Moves `protocol` and `payload` behind the extension headers, or to the data of a fragment. */
+/** Moves `protocol` and `payload` past the extension headers, or to the data of a fragment. */
 function walkExtensionHeaders(packet: IpPacket): IPv6Fault | undefined {
   const { bytes, end } = packet;
   let unknownOptions = 0;
@@ -136,13 +136,13 @@ function walkExtensionHeaders(packet: IpPacket): IPv6Fault | undefined {
 
 const PAD_1 = 0;
 const PAD_N = 1;
-/** The bits of an option type that say what to do where it is unknown: 0 means to skip it. */
+/** The bits of an option type with the action for hosts that do not support it: 0 to skip it. */
 const OPTION_ACTION = 0xc0;
 
 /**
  * Walks the options of a header (RFC 8200 §4.2).
  *
- * @returns `seen` with the unknown options that may be skipped; infinite when one must not be skipped, or
+ * @returns `seen` plus the number of unknown options that may be skipped; Infinity if one must not be skipped, or
  *   the options do not end with their header.
  */
 function countUnknownOptions(bytes: Uint8Array, start: number, end: number, seen: number): number {
@@ -164,7 +164,7 @@ function countUnknownOptions(bytes: Uint8Array, start: number, end: number, seen
   return at === end ? unknown : Infinity;
 }
 
-/** RFC 8200 §4.5. A fragment that is the whole datagram ("atomic", RFC 6946) is no fragment. */
+/** RFC 8200 §4.5. A fragment that is a whole datagram ("atomic", RFC 6946) is treated as unfragmented. */
 function readFragmentHeader(packet: IpPacket, at: number): IPv6Fault | undefined {
   const { bytes, end } = packet;
   const offsetAndFlag = readUint16(bytes, at + 2);
@@ -191,7 +191,7 @@ export function hasWholeHeaderChain(fragment: IpPacket): boolean {
   for (let headers = 0; headers <= MAX_EXTENSION_HEADERS; headers++) {
     if (protocol === NextHeader.NONE) return true;
     if (at + 8 > end) return false;
-    // No sender makes fragments of fragments.
+    // A fragment of a fragment is invalid.
     if (protocol === NextHeader.FRAGMENT) return false;
     if (!isExtensionHeader(protocol)) return true;
     protocol = bytes[at] as number;
@@ -210,8 +210,8 @@ export function fillIPv6Endpoint(endpoint: MutableIpEndpoint, bytes: Uint8Array,
 }
 
 /**
- * `::` and `::1` (RFC 4291 §2.5), and IPv4-mapped addresses, which have no place on a wire and would be
- * taken for IPv4 endpoints (RFC 4942 §2.2).
+ * `::` and `::1` (RFC 4291 §2.5), and IPv4-mapped addresses, which must not appear on the wire and would be
+ * treated as IPv4 endpoints (RFC 4942 §2.2).
  */
 const isLocalOnly = ({ a, b, c, d }: IpEndpoint): boolean =>
   a === 0 && b === 0 && (c === MAPPED || (c === 0 && (d === 0 || d === 1)));
@@ -221,7 +221,7 @@ const isGroup = ({ a }: IpEndpoint): boolean => a >>> 24 === 0xff;
 /**
  * Writes a header of 40 bytes with flow label 0.
  *
- * @param payloadSize bytes behind this header.
+ * @param payloadSize bytes after this header.
  */
 export function writeIPv6Header(
   bytes: Uint8Array,

@@ -23,9 +23,9 @@ export const TCP_HEADER_SIZE = 20;
 export const MAX_TCP_HEADER_SIZE = 60;
 /** The offset of the checksum in the header. */
 export const TCP_CHECKSUM_OFFSET = 16;
-/** RFC 7323 §2.3: larger shifts are read as this one. */
+/** Larger shifts are read as this one (RFC 7323 §2.3). */
 export const MAX_WINDOW_SCALE = 14;
-/** What fits beside nothing else (RFC 2018 §3); three beside timestamps. */
+/** Blocks in a header without other options (RFC 2018 §3); three fit beside timestamps. */
 export const MAX_SACK_BLOCKS = 4;
 
 /** Why a TCP segment is dropped without any response. */
@@ -40,9 +40,8 @@ export type TcpFault =
 const NO_BYTES = new Uint8Array(0);
 
 /**
- * A TCP header with the options that are known here, and where its payload lies. One record is reused for
- * all segments that arrive, another one for those that leave: what it can express can be written and read
- * again.
+ * A TCP header with the supported options, and the offsets of its payload. One record is reused for all received
+ * segments, and one for all sent ones.
  */
 export class TcpSegment {
   sourcePort = 0;
@@ -67,14 +66,14 @@ export class TcpSegment {
   timestampEcho = 0;
   /** Blocks in `sackBlocks`, at most 4; those beyond what the header has room for are not written. */
   sackCount = 0;
-  /** Left and right edges in turn, as on the wire: not checked against any window. */
+  /** Left and right edges alternately, as on the wire: not validated. */
   readonly sackBlocks = new Uint32Array(2 * MAX_SACK_BLOCKS);
-  /** Where the payload lies, for segments that were read. */
+  /** The payload of a received segment. */
   bytes: Uint8Array = NO_BYTES;
   payload = 0;
   payloadEnd = 0;
 
-  /** No options, no flags: for segments to be written. */
+  /** Resets the record to a segment without options and flags, to be written. */
   clear(): void {
     this.sequence = this.acknowledgment = this.flags = this.window = this.urgent = 0;
     this.clearOptions();
@@ -104,14 +103,14 @@ const MSS_SIZE = 4;
 const WINDOW_SCALE_SIZE = 3;
 const SACK_PERMITTED_SIZE = 2;
 const TIMESTAMPS_SIZE = 10;
-/** Before each block list: two NOPs, so that the blocks are aligned, kind and length. */
+/** Before the blocks: two NOPs for alignment, kind and length. */
 const SACK_LEAD = 4;
 const SACK_BLOCK_SIZE = 8;
-/** NOP, NOP, kind 8, length 10: how all common stacks send timestamps in segments other than SYNs. */
+/** NOP, NOP, kind 8, length 10: common stacks send timestamps like this in segments other than SYNs. */
 const ALIGNED_TIMESTAMPS = 0x0101080a;
 
 const { FIN, SYN, RST, ACK } = TcpFlag;
-/** The combinations of SYN, FIN, RST and ACK that some state of RFC 9293 sends, as a set of bits. */
+/** The valid combinations of SYN, FIN, RST and ACK (RFC 9293), as a set of bits. */
 const VALID_COMBINATIONS = [SYN, SYN | ACK, RST, RST | ACK, FIN | ACK, ACK].reduce(
   (set, flags) => set | (1 << flags),
   0,
@@ -120,8 +119,8 @@ const VALID_COMBINATIONS = [SYN, SYN | ACK, RST, RST | ACK, FIN | ACK, ACK].redu
 /**
  * Reads the TCP segment in `packet`, and fills the ports of the packet's endpoints.
  *
- * @param vouched the device has verified the checksum, or the segment never crossed a wire, so that its
- *   checksum is partial.
+ * @param vouched the device has verified the checksum, or it is partial because the segment has not crossed a
+ *   wire.
  * @returns undefined when `segment` is filled, or why it has to be dropped.
  */
 export function readTcpSegment(
@@ -162,8 +161,8 @@ export function readTcpSegment(
 }
 
 /**
- * Options of unknown kinds and of wrong lengths are skipped; behind a length that cannot be, there is
- * nothing to be read (RFC 9293 §3.1, MUST-6 and MUST-7). At most 40 bytes.
+ * Unknown options, and known ones of wrong lengths, are skipped; an impossible length ends the options (RFC 9293
+ * §3.1, MUST-6 and MUST-7). At most 40 bytes.
  */
 function readOptions(bytes: Uint8Array, start: number, end: number, segment: TcpSegment): void {
   const isSyn = (segment.flags & SYN) !== 0;
@@ -216,11 +215,11 @@ function readSynOption(
   }
 }
 
-/** Sequence numbers that a segment with `payload` bytes takes of the sequence space: SYN and FIN count one each. */
+/** SEG.LEN (RFC 9293 §3.4) of a segment with `payload` bytes: SYN and FIN count one each. */
 export const sequenceLength = (flags: number, payload: number): number =>
   payload + ((flags & SYN) === 0 ? 0 : 1) + ((flags & FIN) === 0 ? 0 : 1);
 
-/** The SACK blocks that there is room for: four, or three beside timestamps; fewer in a SYN. */
+/** The number of SACK blocks that fit: four, or three beside timestamps; fewer in a SYN. */
 function writtenSackBlocks(segment: TcpSegment, used: number): number {
   const room = MAX_TCP_HEADER_SIZE - TCP_HEADER_SIZE - used - SACK_LEAD;
   return Math.max(0, Math.min(segment.sackCount, Math.floor(room / SACK_BLOCK_SIZE)));
@@ -234,7 +233,7 @@ function fixedOptionsSize(segment: TcpSegment): number {
     timestamps +
     (segment.mss > 0 ? MSS_SIZE : 0) +
     (segment.windowScale >= 0 ? WINDOW_SCALE_SIZE + 1 : 0) +
-    // SACK permitted takes the place of the two NOPs before the timestamps.
+    // SACK permitted replaces the two NOPs before the timestamps.
     (segment.sackPermitted && !segment.hasTimestamps ? SACK_PERMITTED_SIZE + 2 : 0)
   );
 }
@@ -247,10 +246,10 @@ export function tcpHeaderSize(segment: TcpSegment): number {
 }
 
 /**
- * Writes the header at `at` with its options, in the order that Linux has them in, which every middlebox
- * has seen. The checksum is 0: see `writeTransportChecksum`.
+ * Writes the header at `at` with its options, in the order of Linux, which middleboxes support. The checksum is
+ * 0: see `writeTransportChecksum`.
  *
- * @returns the size of the header, as `tcpHeaderSize` has it.
+ * @returns the size of the header, equal to `tcpHeaderSize`.
  */
 export function writeTcpHeader(segment: TcpSegment, bytes: Uint8Array, at: number): number {
   const { flags } = segment;
@@ -280,7 +279,7 @@ function writeMss({ mss }: TcpSegment, bytes: Uint8Array, at: number): number {
   return at + MSS_SIZE;
 }
 
-/** With SACK permitted in a SYN, which takes the place of the two NOPs. */
+/** In a SYN with SACK permitted, which replaces the two NOPs. */
 function writeTimestamps(segment: TcpSegment, bytes: Uint8Array, at: number): number {
   if (segment.sackPermitted && (segment.flags & SYN) !== 0) {
     bytes[at] = OptionKind.SACK_PERMITTED;
@@ -293,7 +292,7 @@ function writeTimestamps(segment: TcpSegment, bytes: Uint8Array, at: number): nu
   return at + TIMESTAMPS_SIZE + 2;
 }
 
-/** SACK permitted where it did not go with timestamps, and the window scale. */
+/** SACK permitted, unless it was written with the timestamps, and the window scale. */
 function writeSackPermittedAndScale(segment: TcpSegment, bytes: Uint8Array, start: number): number {
   let at = start;
   if (segment.sackPermitted && !segment.hasTimestamps) {

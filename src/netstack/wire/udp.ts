@@ -17,7 +17,7 @@ const NO_BYTES = new Uint8Array(0);
 
 /** A UDP datagram, in place. One record is reused for all datagrams. */
 export class UdpDatagram {
-  /** 0 where no reply is wanted (RFC 768). */
+  /** 0 for no reply (RFC 768). */
   sourcePort = 0;
   destinationPort = 0;
   bytes: Uint8Array = NO_BYTES;
@@ -26,10 +26,10 @@ export class UdpDatagram {
 }
 
 /**
- * Reads the UDP datagram in `packet`, and fills the ports of the packet's endpoints. Of a batch that the
- * device has merged (UDP segmentation offload) the payload is that of all datagrams: see `UdpBatch`.
+ * Reads the UDP datagram in `packet`, and fills the ports of the packet's endpoints. The payload of a batch that the
+ * device has merged (UDP segmentation offload) is that of all datagrams: see `UdpBatch`.
  *
- * Bytes behind the length of the UDP header are no payload (RFC 9868 calls them the surplus area).
+ * Bytes after the length in the UDP header are ignored (the surplus area of RFC 9868).
  *
  * @param vouched the device has verified the checksum, or it is partial.
  * @returns undefined when `datagram` is filled, or why it has to be dropped.
@@ -45,7 +45,7 @@ export function readUdpDatagram(
   if (length < UDP_HEADER_SIZE || at + length > end) return 'udp length';
   if (!vouched) {
     if (readUint16(bytes, at + UDP_CHECKSUM_OFFSET) === 0) {
-      // RFC 768: none was made; RFC 8200 §8.1 requires one in IPv6.
+      // No checksum (RFC 768); RFC 8200 §8.1 requires one in IPv6.
       if (packet.version === 6) return 'udp checksum missing';
     } else if (!isTransportSumValid(packet, at, at + length)) return 'udp checksum';
   }

@@ -2,7 +2,7 @@ import type { DatagramSocket } from '../../ip/datagram-socket.ts';
 import { isSameEndpoint, type IpEndpoint } from '../../ip/ip-endpoint.ts';
 import { MAX_BATCH_DATAGRAMS } from '../../net/sockets/transmit-batch.ts';
 import { BATCHED_BYTES, TransmitQueue } from '../../net/sockets/transmit-queue.ts';
-import type { TunnelOutput } from './tunnel.ts';
+import type { TunnelOutput } from './contract.ts';
 
 /**
  * Writes datagrams one after the other into batches, so that those of one size leave with one system call

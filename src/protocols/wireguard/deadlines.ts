@@ -16,17 +16,17 @@ export const REJECT_AFTER_MESSAGES = 2 ** 53 - 2 ** 13 - 1;
 export const REKEY_AFTER_TIME = 120_000;
 /** Age beyond which a session is not used, in either direction. */
 export const REJECT_AFTER_TIME = 180_000;
-/** For so long initiations are sent for packets that wait. */
+/** Time for which initiations are repeated while packets wait. */
 export const REKEY_ATTEMPT_TIME = 90_000;
-/** Between two initiations. */
+/** Time between two initiations. */
 export const REKEY_TIMEOUT = 5_000;
-/** After a packet has come, something is sent within this time, if only a keep-alive. */
+/** A packet that was received is answered within this time, with a keep-alive if nothing else is sent. */
 export const KEEPALIVE_TIMEOUT = 10_000;
 
-/** A random part of a retry, below it, so that two peers do not go on meeting (§6.1). */
+/** Bound of the random part of a retry, so that two peers do not stay in step (§6.1). */
 export const MAX_JITTER = 334;
 
-/** Everything secret that changes is erased after so long without a new session (§6.3). */
+/** Time without a new session after which all ephemeral and session keys are erased (§6.3). */
 export const ERASE_AFTER_TIME = 3 * REJECT_AFTER_TIME;
 
 /** Age at which an initiator that only receives begins to replace a session (§6.2). */

@@ -10,9 +10,8 @@ import { unlessAborted } from '../../net/time/unless-aborted.ts';
 import { toEndpoint } from '../../ip/ip-endpoint.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
 import { ResolvedPackets } from '../outbounds/resolved-packets.ts';
-import { causesOfSilence } from './silence.ts';
-import { PATIENCE, SILENCE_LIMIT } from './limits.ts';
-import type { WireGuardSettings } from './settings.ts';
+import { RETRY_DELAY, SILENCE_LIMIT } from './limits.ts';
+import { causesOfSilence, type WireGuardSettings } from './settings.ts';
 import type { RunningTunnel, SharedTunnels, TunnelLease } from './shared-tunnels.ts';
 
 /** Connects to destinations through a WireGuard tunnel, which starts with the first of them. */
@@ -63,13 +62,13 @@ export class WireGuardOutbound implements Outbound {
     const tunnel = await unlessAborted(this.#running(), signal);
     const { resolver, family, log, tag } = this.#context;
     const socket = tunnel.stack.bindUdp(origin?.source);
-    const impatience = this.#hastenLater(tunnel);
-    void socket.closed.then(() => impatience.cancel());
+    const retry = this.#retryHandshakeLater(tunnel);
+    void socket.closed.then(() => retry.cancel());
     return new ResolvedPackets(socket, {
       resolver,
       family: this.#family ?? family,
       client: origin?.source,
-      // A stack drops what it has no address for by itself.
+      // The stack drops datagrams to families that it has no address of.
       allows: (peer) => isAllowed(family, peer),
       onUnresolved: (error) =>
         log.info(`udp by ${tag}: ${error.message}`, { outbound: tag, error: error.message }),
@@ -121,7 +120,7 @@ export class WireGuardOutbound implements Outbound {
     signal: AbortSignal,
   ): Promise<ByteLink> {
     const { clock } = this.#context;
-    const impatience = this.#hastenLater(tunnel);
+    const retry = this.#retryHandshakeLater(tunnel);
     try {
       return await connectAny(
         addresses,
@@ -134,18 +133,18 @@ export class WireGuardOutbound implements Outbound {
         { clock, signal, discard: (link) => link.destroy() },
       );
     } finally {
-      impatience.cancel();
+      retry.cancel();
     }
   }
 
-  /** A peer that was restarted does not know the session: it is silent, where the destination is not. */
-  #hastenLater({ device }: RunningTunnel): Timer {
+  /** A peer that was restarted has no session: it ignores packets until there is another handshake. */
+  #retryHandshakeLater({ device }: RunningTunnel): Timer {
     const { clock } = this.#context;
     const since = clock.now();
-    return clock.after(PATIENCE, () => device.hasten(since));
+    return clock.after(RETRY_DELAY, () => device.retryHandshake(since));
   }
 
-  /** The failure of a dial that has waited for the tunnel alone: it says nothing about the destination. */
+  /** The failure of a dial for which the peer was silent, whatever the destination is. */
   #silence(tunnel: RunningTunnel | undefined): DialError {
     const peer = formatEndpoint(this.#settings.endpoint);
     const what = tunnel
@@ -155,7 +154,7 @@ export class WireGuardOutbound implements Outbound {
   }
 }
 
-/** `policy` for the families of `addresses` alone; `undefined` where nothing is left. */
+/** `policy` limited to the families of `addresses`; `undefined` where no family is left. */
 function limitedPolicy(
   policy: FamilyPolicy,
   addresses: readonly string[],

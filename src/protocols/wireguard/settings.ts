@@ -7,25 +7,33 @@ import { fallback, optional, struct } from '../../schema/struct.ts';
 import type { SettingsWarning } from '../protocol.ts';
 import { textAt, valueAt } from '../../schema/table-values.ts';
 
-/** The three bytes behind the type of a message. */
+/** The three bytes that follow the type of a message. */
 export type Reserved = readonly [number, number, number];
 
-/** Keys are lower-case hex digits: plain data that is compared and cloned as it is. */
+/** Plain data that can be compared and cloned: keys are lower-case hex digits. */
 export interface WireGuardSettings {
   readonly privateKey: string;
   readonly peerPublicKey: string;
-  /** `undefined` without one, which the protocol treats as 32 zeros. */
+  /** `undefined` for none: 32 zeros in the protocol. */
   readonly presharedKey: string | undefined;
-  /** The peer's name or address as written, without a check, and its UDP port. */
+  /** The peer's name or address as written, not validated, and its UDP port. */
   readonly endpoint: { readonly host: string; readonly port: number };
   /** The own addresses inside the tunnel, in text; may be empty. */
   readonly addresses: readonly string[];
-  /** Bytes of the largest IP packet inside the tunnel, as written. */
+  /** Bytes of the largest IP packet inside the tunnel, as written; not validated. */
   readonly mtu: number;
   /** Seconds between packets that keep a NAT mapping alive; 0 for none. */
   readonly keepalive: number;
   readonly reserved: Reserved | undefined;
 }
+
+/** Why a peer may be silent with which there was no session yet: it ignores handshakes with other keys. */
+export const causesOfSilence = ({
+  presharedKey,
+}: Pick<WireGuardSettings, 'presharedKey'>): string =>
+  presharedKey === undefined
+    ? 'private_key or peer_public_key may not be those that the peer expects, or it has a preshared key, which is not set here'
+    : 'private_key, peer_public_key or preshared_key may not be those that the peer expects';
 
 const DEFAULT_MTU = 1420;
 const KEY_BYTES = 32;
@@ -101,7 +109,7 @@ export function outboundSettings(table: TableNode): WireGuardSettings {
   return { ...written, addresses };
 }
 
-/** Values that pass the check, and then no connection can be made with them. */
+/** Values that are accepted although no connection can be made with them. */
 export function* outboundWarnings(table: TableNode): Generator<SettingsWarning> {
   const address = valueAt(table, 'address');
   if (address?.kind === 'array' && address.items.length === 0) {

@@ -10,9 +10,8 @@ import type { BindDatagrams } from '../../ip/datagram-socket.ts';
 import { TunnelDevice } from './tunnel-device.ts';
 import { MAX_FLOWS } from './limits.ts';
 import { createStaticKeys } from './handshake/noise.ts';
-import type { WireGuardSettings } from './settings.ts';
-import { causesOfSilence } from './silence.ts';
-import type { TunnelEvent, TunnelSettings } from './tunnel.ts';
+import { causesOfSilence, type WireGuardSettings } from './settings.ts';
+import type { TunnelEvent, TunnelSettings } from './contract.ts';
 import { timestampAfter } from './wire.ts';
 
 /** What tunnels need of the system; tests give their own. */
@@ -56,7 +55,7 @@ export interface TunnelLease {
  */
 export class SharedTunnels {
   readonly #means: TunnelMeans;
-  /** By their keys. */
+  /** By `keysOf`. */
   readonly #tunnels = new Map<string, SharedTunnel>();
   #generations = 0;
   /** Of the last initiation: a tunnel may start in the same moment in which another has ended. */
@@ -97,6 +96,7 @@ export class SharedTunnels {
   }
 }
 
+/** Dependencies of one tunnel. */
 interface SharedTunnelMeans extends TunnelMeans {
   readonly timestamp: () => Uint8Array;
   readonly onOver: () => void;
@@ -143,7 +143,7 @@ class SharedTunnel {
     return this.#generation;
   }
 
-  /** Whether flows of these settings can use it. */
+  /** Whether flows with these settings can use it. */
   fits({ presharedKey, endpoint, addresses }: WireGuardSettings): boolean {
     const own = this.#settings;
     return (
@@ -239,7 +239,7 @@ class SharedTunnel {
   }
 }
 
-/** @throws {DialError} for a public key with which no handshake can succeed. */
+/** @throws {DialError} for a public key of low order. */
 function staticKeysOf(settings: WireGuardSettings) {
   const { privateKey, peerPublicKey, presharedKey } = settings;
   const key = Buffer.from(privateKey, 'hex');
@@ -259,7 +259,7 @@ const tunnelSettings = ({ mtu, keepalive, reserved }: WireGuardSettings): Tunnel
   reserved,
 });
 
-/** What the stack connects from. */
+/** The own addresses that the stack connects from. */
 export function firstOfEachFamily(addresses: readonly string[]): readonly IpEndpoint[] {
   return ([4, 6] as const).flatMap((family) => {
     const first = addresses.find((address) => ipVersion(address) === family);

@@ -1,23 +1,23 @@
-/** Why a datagram was not used. None of it changes the tunnel. */
+/** Why a datagram was dropped. It does not change the tunnel. */
 export type DropReason =
-  /** No message: its type or its length is unknown. */
+  /** Not a message: its type or its length is unknown. */
   | 'message'
-  /** `mac1` does not fit: it was not made for this key. */
+  /** `mac1` is invalid: the message is for another key. */
   | 'mac'
-  /** Too many handshake messages; the sender may have had a cookie reply. */
+  /** Too many handshake messages; the sender may have got a cookie reply. */
   | 'limit'
   /** No session or handshake has this index. */
   | 'index'
   /** Its session is too old. */
   | 'expired'
-  /** Its counter is beyond what a session sends. */
+  /** Its counter exceeds the limit of a session. */
   | 'counter'
-  /** It was received before, or is too old to know. */
+  /** It was received before, or is too old to tell. */
   | 'replay'
   /** It is not authentic. */
   | 'authentication';
 
-/** What a tunnel does, for tests and for people who look for a fault. */
+/** Events of a tunnel, for tests and diagnostics. */
 export type TraceEvent =
   | { readonly kind: 'dropped'; readonly reason: DropReason; readonly bytes: number }
   | {
@@ -28,5 +28,5 @@ export type TraceEvent =
   | { readonly kind: 'session'; readonly role: 'initiator' | 'responder' }
   | { readonly kind: 'erased' };
 
-/** Takes what happens, at a time in milliseconds. It must not throw. */
+/** Receives each event and its time in milliseconds. It must not throw. */
 export type Trace = (event: TraceEvent, now: number) => void;

@@ -14,17 +14,12 @@ import { LARGEST_PACKET, SMALLEST_MTU, SOCKET_BUFFER } from './limits.ts';
 import type { StaticKeys } from './handshake/noise.ts';
 import { DatagramOutput } from './datagram-output.ts';
 import type { Trace } from './trace.ts';
-import {
-  datagramSize,
-  Tunnel,
-  type TunnelEvent,
-  type TunnelSettings,
-  type TunnelState,
-} from './tunnel.ts';
-import { Data } from './wire.ts';
+import type { TunnelEvent, TunnelSettings, TunnelState } from './contract.ts';
+import { Tunnel } from './tunnel.ts';
+import { Data, datagramSize } from './wire.ts';
 
 export interface TunnelDeviceOptions {
-  /** As people read it. */
+  /** For log lines and errors. */
   readonly name: string;
   readonly staticKeys: StaticKeys;
   /** The peer's. */
@@ -41,8 +36,8 @@ export interface TunnelDeviceOptions {
 }
 
 /**
- * A tunnel on a UDP socket of its own, as a device for a TCP/IP stack. Packets are sealed and opened where
- * they stand, in memory of the socket; datagrams come and leave in batches.
+ * A tunnel on a UDP socket of its own, as a device for a TCP/IP stack. Packets are sealed and opened in place, in
+ * the socket's memory; datagrams are sent and received in batches.
  */
 export class TunnelDevice implements PacketDevice, PacketOutput {
   readonly name: string;
@@ -63,13 +58,13 @@ export class TunnelDevice implements PacketDevice, PacketOutput {
   };
   #traits: DeviceTraits;
   #handlers: DeviceHandlers | undefined;
-  /** Where the datagram of the reserved packet begins. */
+  /** The offset of the datagram that `reserve` made room for. */
   #at = 0;
   /** Whether `reserve` had no room. */
   #isDenied = false;
   #isClosed = false;
 
-  /** Opens the socket. Nothing is sent before there is a packet, or a keep-alive. @throws the system's error. */
+  /** Opens the socket. Nothing is sent before the first packet or keep-alive. @throws the system's error. */
   static async open(options: TunnelDeviceOptions): Promise<TunnelDevice> {
     const local = blankEndpoint();
     if (isIPv4Endpoint(options.endpoint)) local.c = MAPPED;
@@ -137,7 +132,7 @@ export class TunnelDevice implements PacketDevice, PacketOutput {
     return this.#tunnel.state;
   }
 
-  /** When the last authentic message came, on the clock; -Infinity for never. */
+  /** When the last authentic message was received, by the clock; -Infinity for never. */
   get receivedAt(): number {
     return this.#tunnel.receivedAt;
   }
@@ -154,9 +149,9 @@ export class TunnelDevice implements PacketDevice, PacketOutput {
     this.#handlers = handlers;
   }
 
-  /** A flow waits in vain: begins a handshake, unless something authentic has come since then. */
-  hasten(since: number): void {
-    this.#tunnel.hasten(since, this.#clock.now());
+  /** Starts a new handshake if the peer has been silent since `since` and packets are unanswered. */
+  retryHandshake(since: number): void {
+    this.#tunnel.retryHandshake(since, this.#clock.now());
     this.#turns.run();
   }
 
@@ -206,7 +201,7 @@ export class TunnelDevice implements PacketDevice, PacketOutput {
   }
 
   #onDrained(): void {
-    // What has waited for this handshake goes first.
+    // Packets that waited for a handshake which is now complete go first.
     this.#tunnel.transmit(this.#clock.now(), this.#datagrams);
     this.#handlers?.onDrained();
     this.#turns.run();

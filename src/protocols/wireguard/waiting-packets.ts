@@ -1,7 +1,7 @@
 import { Fifo } from '../../collections/fifo.ts';
 import { MAX_WAITING_PACKET_BYTES, MAX_WAITING_PACKETS } from './limits.ts';
 
-/** Packets that wait for a session: a queue that drops its oldest ones when it is full. */
+/** Packets that wait for a session: a queue that drops the oldest when it is full. */
 export class WaitingPackets {
   readonly #packets = new Fifo<Uint8Array>();
   #bytes = 0;
@@ -11,12 +11,12 @@ export class WaitingPackets {
     return this.#packets.size;
   }
 
-  /** Packets that found no room, or were given up. */
+  /** Packets that were dropped. */
   get dropped(): number {
     return this.#dropped;
   }
 
-  /** @param packet memory of its own. */
+  /** @param packet in memory of its own. */
   push(packet: Uint8Array): void {
     this.#packets.push(packet);
     this.#bytes += packet.length;

@@ -27,7 +27,7 @@ export const Initiation = {
   size: 148,
 } as const;
 
-/** Of a handshake response (§5.4.3). */
+/** The parts of a handshake response (§5.4.3). */
 export const HandshakeResponse = {
   sender: 4,
   receiver: 8,
@@ -38,23 +38,29 @@ export const HandshakeResponse = {
   size: 92,
 } as const;
 
-/** Of a cookie reply (§5.4.7). */
+/** The parts of a cookie reply (§5.4.7). */
 export const CookieReply = { receiver: 4, nonce: 8, cookie: 32, size: 64 } as const;
 
-/** Of a transport data message (§5.4.6), whose packet is followed by its tag. */
+/** The parts of a transport data message (§5.4.6); the tag follows the packet. */
 export const Data = { receiver: 4, counter: 8, packet: 16 } as const;
 
-/** Bytes that a packet grows by: the header and the tag. */
+/** Bytes of the header and the tag. */
 export const DATA_OVERHEAD = Data.packet + TAG_SIZE;
 
-/** The plaintext is filled up with zeros to a multiple of it. */
-export const PADDING = 16;
+/** The plaintext is padded with zeros to a multiple of it. */
+const PADDING = 16;
+
+/** Bytes of a packet with its padding (whitepaper §5.4.6), which does not exceed the MTU. */
+export const paddedLength = (length: number, mtu: number): number =>
+  Math.max(length, Math.min(Math.ceil(length / PADDING) * PADDING, mtu));
+
+/** Bytes of the datagram that carries a packet of `length` bytes. */
+export const datagramSize = (length: number, mtu: number): number =>
+  paddedLength(length, mtu) + DATA_OVERHEAD;
 
 /**
- * What a datagram is, by its first four bytes and its length; `undefined` for no message.
- *
- * @param start where it begins in `bytes`,
- * @param end and where it ends.
+ * The type of the message at `start` to `end` of `bytes`, by its first four bytes and its length; `undefined`
+ * when it is not a message.
  */
 export function messageType(
   bytes: Uint8Array,
@@ -77,7 +83,7 @@ export function messageType(
   }
 }
 
-/** An index, or the type with the bytes behind it: an unsigned number of 32 bits. */
+/** An index, or the type with the reserved bytes: an unsigned number of 32 bits. */
 export const readIndex = (bytes: Uint8Array, at: number): number =>
   ((bytes[at] ?? 0) |
     ((bytes[at + 1] ?? 0) << 8) |
@@ -92,7 +98,7 @@ export function writeIndex(bytes: Uint8Array, at: number, value: number): void {
   bytes[at + 3] = value >>> 24;
 }
 
-/** A counter of 64 bits. Beyond 2^53 the result is not exact, but not a safe integer either. */
+/** A counter of 64 bits. From 2^53 on the result is not exact, but not a safe integer either. */
 export const readCounter = (bytes: Uint8Array, at: number): number =>
   readIndex(bytes, at) + readIndex(bytes, at + 4) * 2 ** 32;
 
@@ -102,11 +108,11 @@ export function writeCounter(bytes: Uint8Array, at: number, value: number): void
   writeIndex(bytes, at + 4, Math.floor(value / 2 ** 32));
 }
 
-/** 2^62, which the seconds of TAI64 begin at, and the 10 s that it was ahead of Unix time in 1970. */
+/** 2^62, where the seconds of TAI64 begin, and the 10 s that TAI was ahead of UTC in 1970. */
 const TAI64_EPOCH = 2n ** 62n + 10n;
 /**
- * Nanoseconds are rounded down to a multiple of it, about 16.7 ms: a finer clock would show more of this
- * host than the peer needs to see.
+ * Nanoseconds are rounded down to a multiple of it, about 16.7 ms: a precise clock would disclose more about
+ * this host than the peer needs.
  */
 const TIMESTAMP_GRAIN = 2n ** 24n;
 
@@ -114,7 +120,7 @@ const TIMESTAMP_GRAIN = 2n ** 24n;
  * The time as TAI64N, later than `last`.
  *
  * @param wall milliseconds of Unix time.
- * @param last an earlier result; of two timestamps the later one is the greater as bytes.
+ * @param last an earlier result. Timestamps are ordered as bytes.
  */
 export function timestampAfter(last: Uint8Array | undefined, wall: number): Uint8Array {
   const milliseconds = BigInt(Math.max(0, Math.floor(wall)));
@@ -124,7 +130,7 @@ export function timestampAfter(last: Uint8Array | undefined, wall: number): Uint
   bytes.writeBigUInt64BE(seconds);
   bytes.writeUInt32BE(Number(nanoseconds - (nanoseconds % TIMESTAMP_GRAIN)), 8);
   if (last === undefined || Buffer.compare(bytes, last) > 0) return bytes;
-  // The clock stands, or was set back: the next greater bytes, since bytes are all that a peer compares.
+  // The clock stands still or was set back: the next greater bytes, since peers compare bytes.
   bytes.set(last);
   for (let at = TIMESTAMP_SIZE - 1; at >= 0; at--) {
     const next = ((bytes[at] ?? 0) + 1) & 0xff;

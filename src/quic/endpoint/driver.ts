@@ -13,17 +13,15 @@ export interface DriverOptions {
   /** Called at the end of each turn. */
   readonly onTurnEnd: () => void;
   readonly soon: Defer;
-  /** What the connections have worked since the last turn; it begins anew with each. */
+  /** The work of all connections since the last turn; each turn resets it. */
   readonly sharedWork: SharedWork;
 }
 
 /**
- * Serves the connections of one socket: events to the protocols above, packets to the socket, and
- * deadlines.
+ * Serves the connections of one socket: delivers their events, sends their packets, and handles their deadlines.
  *
- * Connections that have something to do take turns, one batch each, until none has anything to send,
- * the socket is full, or `SENT_BYTES_A_TURN` are sent; the rest waits for the next turn of the event
- * loop. One timer serves all deadlines.
+ * Ready connections send one batch each in turn, until none has anything to send, the socket is full, or
+ * `SENT_BYTES_A_TURN` are sent; the rest waits for the next turn of the event loop.
  */
 export class Driver {
   readonly #clock: Clock;
@@ -32,7 +30,7 @@ export class Driver {
   readonly #soon: Defer;
   readonly #sharedWork: SharedWork;
   readonly #deadlines = new DeadlineQueue<ConnectionDriver>();
-  /** Those that have something to do, and those of the round that is under way. */
+  /** Connections with events or packets, and those of the current round. */
   #ready: ConnectionDriver[] = [];
   #round: ConnectionDriver[] = [];
   readonly #turns: TurnLoop;
@@ -57,18 +55,18 @@ export class Driver {
     });
   }
 
-  /** Whether nothing is left to be sent at present. */
+  /** Whether no connection is ready, and the socket is not full. */
   get isIdle(): boolean {
     return this.#ready.length === 0 && !this.#outgoing.isBlocked;
   }
 
-  /** The connection is served in this turn, or the next one. */
+  /** The connection has events or packets: it is served in this turn or the next one. */
   touch(connection: ConnectionDriver): void {
     this.#enqueue(connection);
     this.#turns.schedule();
   }
 
-  /** A defect in what one connection does ends that connection alone, and is reported as uncaught. */
+  /** An error of one connection ends that connection alone, and is reported as an uncaught exception. */
   fail(connection: ConnectionDriver, error: unknown): void {
     this.#report(error);
     try {
@@ -78,12 +76,12 @@ export class Driver {
     }
   }
 
-  /** Serves what is ready now. */
+  /** Serves all ready connections now. */
   run(): void {
     this.#turns.run();
   }
 
-  /** Nothing is to be done for this connection any more. */
+  /** Removes the deadline of a connection that has ended. */
   remove(connection: ConnectionDriver): void {
     this.#deadlines.remove(connection);
   }
@@ -103,7 +101,7 @@ export class Driver {
     this.#onTurnEnd();
   }
 
-  /** Each ready connection once. Returns the bytes that were sent. */
+  /** Serves each ready connection once. Returns the bytes that were sent. */
   #runRound(budget: number): number {
     [this.#round, this.#ready] = [this.#ready, this.#round];
     const now = this.#clock.now();
@@ -128,7 +126,7 @@ export class Driver {
     });
   }
 
-  /** Sends one batch, or finds that there is nothing. Returns its bytes. */
+  /** Sends one batch of a connection. Returns its bytes; 0 when there is nothing to send. */
   #serve(connection: ConnectionDriver, now: number): number {
     const batch = this.#outgoing.next();
     if (connection.core.transmit(now, batch)) {
@@ -137,7 +135,7 @@ export class Driver {
       this.#enqueue(connection);
       return bytes;
     }
-    // What was sent may have made room for a writer.
+    // Sending may have made room for a writer.
     if (connection.handleEvents()) this.#enqueue(connection);
     else if (!connection.isQueued) {
       this.#deadlines.schedule(connection, connection.core.nextTimeout());

@@ -1,9 +1,10 @@
 import type { IpEndpoint } from '../../../src/ip/ip-endpoint.ts';
 import type { DeviceTraits } from '../../../src/ip/packet-device.ts';
 import { LARGEST_PACKET } from '../../../src/netstack/limits.ts';
-import { Stack, type StackEvent, type StackSettings } from '../../../src/netstack/stack.ts';
+import { Stack, type StackSettings } from '../../../src/netstack/stack.ts';
+import type { StackEvent } from '../../../src/netstack/flows/stack-event.ts';
 import type { TraceEvent } from '../../../src/netstack/trace.ts';
-import { Protocol, type IpPacket } from '../../../src/netstack/wire/ip-packet.ts';
+import { IpProtocol, type IpPacket } from '../../../src/netstack/wire/ip-packet.ts';
 import { readTcpSegment, TcpSegment } from '../../../src/netstack/wire/tcp.ts';
 import { parsed } from '../ip-packets.ts';
 import { SeededRandom } from '../simnet/seeded-random.ts';
@@ -97,7 +98,7 @@ export function sentSegment(bytes: Uint8Array | undefined): { ip: IpPacket; tcp:
   if (bytes === undefined) throw new Error('nothing was sent');
   const ip = parsed(bytes);
   const tcp = new TcpSegment();
-  if (ip.protocol !== Protocol.TCP) throw new Error(`protocol ${ip.protocol}`);
+  if (ip.protocol !== IpProtocol.TCP) throw new Error(`protocol ${ip.protocol}`);
   const fault = readTcpSegment(ip, false, tcp);
   if (fault !== undefined) throw new Error(fault);
   return { ip, tcp };

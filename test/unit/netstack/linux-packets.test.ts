@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { addressText } from '../../../src/ip/ip-endpoint.ts';
 import { Fragmentation } from '../../../src/netstack/ip/fragmentation.ts';
-import { Reassembly } from '../../../src/netstack/ip/reassembly.ts';
+import { FragmentReassembly } from '../../../src/netstack/ip/fragment-reassembly.ts';
 import { readTcpSegment, TcpSegment, tcpHeaderSize } from '../../../src/netstack/wire/tcp.ts';
 import { readUdpDatagram, UdpDatagram } from '../../../src/netstack/wire/udp.ts';
 import { parsed, tcpPacket } from '../../support/ip-packets.ts';
@@ -80,7 +80,7 @@ for (const { source, udpHeader, headers, dataSize, identification } of DATAGRAMS
     const pieces = headers.map((header, index) =>
       Uint8Array.of(...hex(header), ...payload.subarray(index * dataSize, (index + 1) * dataSize)),
     );
-    const reassembly = new Reassembly();
+    const reassembly = new FragmentReassembly();
     const outcomes = pieces.map((piece) => reassembly.receive(parsed(piece), 0));
     assert.deepEqual(outcomes, ['held', 'held', 'complete']);
 

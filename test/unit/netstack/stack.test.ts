@@ -13,7 +13,7 @@ import type { TcpFlow } from '../../../src/netstack/flows/tcp-flow.ts';
 import { CHUNK_OVERHEAD, LEAST_BUFFER } from '../../../src/netstack/tcp/buffer-limits.ts';
 import { MAX_BACKLOG_PER_ADDRESS } from '../../../src/netstack/tcp/limits.ts';
 import { IcmpMessage, readIcmp } from '../../../src/netstack/wire/icmp.ts';
-import { Protocol } from '../../../src/netstack/wire/ip-packet.ts';
+import { IpProtocol } from '../../../src/netstack/wire/ip-packet.ts';
 import { TcpFlag, type TcpSegment } from '../../../src/netstack/wire/tcp.ts';
 import {
   CLIENT4,
@@ -44,7 +44,7 @@ function icmpOf(bytes: Uint8Array | undefined): IcmpMessage {
 
 const echoRequest = (size: number, isV6: boolean): Uint8Array => {
   const message = Uint8Array.of(isV6 ? 128 : 8, 0, 0, 0, 1, 2, 3, 4, ...pattern(size));
-  return transportPacket(isV6 ? Protocol.ICMPV6 : Protocol.ICMP, message, 2, isV6 ? IPV6 : {});
+  return transportPacket(isV6 ? IpProtocol.ICMPV6 : IpProtocol.ICMP, message, 2, isV6 ? IPV6 : {});
 };
 
 describe('segments for no connection', () => {
@@ -146,7 +146,7 @@ describe('packets to groups and to all hosts of a network', () => {
     assert.deepEqual(stack.receive(udpPacket(pattern(8), parts)), []);
     for (const type of [128, 133, 135, 143]) {
       const message = Uint8Array.of(type, 0, 0, 0, 0, 0, 0, 0);
-      assert.deepEqual(stack.receive(transportPacket(Protocol.ICMPV6, message, 2, parts)), []);
+      assert.deepEqual(stack.receive(transportPacket(IpProtocol.ICMPV6, message, 2, parts)), []);
     }
     assert.equal(stack.stack.flows, 0);
     assert.deepEqual(new Set(stack.drops), new Set(['group']));
@@ -643,7 +643,7 @@ describe('requests for unreachable hosts', () => {
       stack.receive(tcpPacket(segment({ flags: SYN, sourcePort: 1024 + index }))),
     ).flat();
     const protocols = sent.map((packet) => parsed(packet).protocol);
-    const reports = protocols.filter((protocol) => protocol === Protocol.ICMP);
+    const reports = protocols.filter((protocol) => protocol === IpProtocol.ICMP);
     assert.equal(reports.length, ICMP_ERRORS_TO_ADDRESS_A_SECOND);
     assert.equal(protocols.length, count);
   });

@@ -15,8 +15,8 @@ import {
 } from '../wire.ts';
 
 /*
- * The codes at the end of handshake messages, and cookies (whitepaper §5.4.4 and §5.4.7). `mac1` shows that
- * a sender knows the public key of the receiver; `mac2` that it receives what is sent to its address.
+ * The MACs at the end of handshake messages, and cookies (whitepaper §5.4.4 and §5.4.7). `mac1` proves that
+ * the sender has the public key of the receiver; `mac2` that it receives what is sent to its address.
  */
 
 const MAC1_LABEL = Buffer.from('mac1----');
@@ -25,23 +25,23 @@ const COOKIE_LABEL = Buffer.from('cookie--');
 /** Where `mac1` begins in a handshake message: `mac2` follows, and nothing else. */
 const mac1At = (message: Uint8Array): number => message.length - 2 * MAC_SIZE;
 
-/** The sender's side: codes for messages to one peer, and what the peer's cookie replies say. */
+/** The sender's side: MACs for messages to one peer, and the cookies of that peer's replies. */
 export class MacWriter {
   readonly #mac1Key: Uint8Array;
   readonly #cookieKey: Uint8Array;
-  /** `mac1` of the last message, to which a cookie reply is bound. */
+  /** `mac1` of the last message, which authenticates a cookie reply. */
   readonly #lastMac1 = new Uint8Array(MAC_SIZE);
   #hasSent = false;
   #cookie: Uint8Array | undefined;
   #cookieAt = -Infinity;
 
-  /** @param publicKey the peer's. */
+  /** @param publicKey of the peer. */
   constructor(publicKey: Uint8Array) {
     this.#mac1Key = blake2s256(MAC1_LABEL, publicKey);
     this.#cookieKey = blake2s256(COOKIE_LABEL, publicKey);
   }
 
-  /** Writes both codes at the end of `message`; `mac2` stays zero without a cookie that is still valid. */
+  /** Writes both MACs at the end of `message`; without a valid cookie `mac2` stays zero. */
   write(message: Uint8Array, now: number): void {
     const at = mac1At(message);
     const mac1 = blake2sMac(this.#mac1Key, message.subarray(0, at));
@@ -54,8 +54,8 @@ export class MacWriter {
   }
 
   /**
-   * Takes the cookie out of a reply: the next message has a `mac2`.
-   * @returns false when it is not authentic, or no reply to the last message.
+   * Reads a cookie reply: the next message has a `mac2`.
+   * @returns false when it is not authentic, or not a reply to the last message.
    */
   readReply(reply: Uint8Array, now: number): boolean {
     if (!this.#hasSent) return false;
@@ -64,7 +64,7 @@ export class MacWriter {
     using opener = createOpener('xchacha20-poly1305', this.#cookieKey);
     if (!opener.open(nonce, reply.subarray(CookieReply.cookie), cookie, this.#lastMac1))
       return false;
-    // One reply a message: another one would be a copy.
+    // There is one reply to a message; another one is a copy.
     this.#hasSent = false;
     this.#cookie = cookie;
     this.#cookieAt = now;
@@ -72,16 +72,16 @@ export class MacWriter {
   }
 }
 
-/** What the codes of a received message show. */
+/** The result of checking both MACs. */
 export type MacVerdict =
-  /** The sender does not know the public key. */
+  /** `mac1` is invalid. */
   | 'invalid'
-  /** It does. */
+  /** Only `mac1` is valid. */
   | 'known key'
-  /** And it receives what is sent to its address. */
+  /** Both are valid. */
   | 'known address';
 
-/** The receiver's side: checks codes, and makes cookie replies. */
+/** The receiver's side: checks MACs and makes cookie replies. */
 export class MacReader {
   readonly #mac1Key: Uint8Array;
   readonly #cookieKey: Uint8Array;
@@ -89,7 +89,7 @@ export class MacReader {
   readonly #secret = new Uint8Array(KEY_SIZE);
   #secretAt = -Infinity;
 
-  /** @param publicKey the own one. */
+  /** @param publicKey of this side. */
   constructor(publicKey: Uint8Array, random: RandomSource) {
     this.#mac1Key = blake2s256(MAC1_LABEL, publicKey);
     this.#cookieKey = blake2s256(COOKIE_LABEL, publicKey);
@@ -107,7 +107,7 @@ export class MacReader {
     return equalInConstantTime(mac2, sent) ? 'known address' : 'known key';
   }
 
-  /** The response to a message that is not handled before its sender has shown its address. */
+  /** The cookie reply to a message whose sender has to validate its address first. */
   reply(message: Uint8Array, from: IpEndpoint, now: number): Uint8Array {
     if (now - this.#secretAt >= COOKIE_SECRET_TIME) {
       this.#random.fill(this.#secret);
@@ -115,7 +115,7 @@ export class MacReader {
     }
     const reply = new Uint8Array(CookieReply.size);
     reply[0] = MessageType.COOKIE_REPLY;
-    // The sender's index is at the same place in both handshake messages.
+    // Both handshake messages have the sender's index at this offset.
     writeIndex(reply, CookieReply.receiver, readIndex(message, 4));
     const nonce = reply.subarray(CookieReply.nonce, CookieReply.nonce + COOKIE_NONCE_SIZE);
     this.#random.fill(nonce);
@@ -126,7 +126,7 @@ export class MacReader {
     return reply;
   }
 
-  /** The cookie of an address and port, as long as the secret is the same. */
+  /** The cookie of an address and port under the current secret. */
   #cookieFor(from: IpEndpoint): Uint8Array {
     const port = Uint8Array.of(from.port >> 8, from.port);
     return blake2sMac(this.#secret, Buffer.concat([addressBytes(from), port]));

@@ -1,15 +1,15 @@
 import type { RandomSource } from '../../../crypto/random-source.ts';
 import { copyEndpoint, type IpEndpoint } from '../../../ip/ip-endpoint.ts';
 import { Fifo } from '../../../collections/fifo.ts';
-import { Admission } from './admission.ts';
+import { HandshakeLimiter } from './handshake-limiter.ts';
 import { MacWriter } from './cookies.ts';
 import { INITIATION_INTERVAL, MAX_PENDING_MESSAGES } from '../limits.ts';
 import { Initiator, Responder, type StaticKeys } from './noise.ts';
-import { Session } from '../session.ts';
+import { TransportSession } from '../transport-session.ts';
 import type { DropReason } from '../trace.ts';
 import { CookieReply, KEY_SIZE, readIndex, HandshakeResponse } from '../wire.ts';
 
-/** A response to a handshake message that came. */
+/** A message that answers a handshake message. */
 export interface PendingMessage {
   readonly message: Uint8Array;
   readonly destination: IpEndpoint;
@@ -26,8 +26,8 @@ export interface HandshakesOptions {
 }
 
 /**
- * The handshakes of a tunnel in both roles (whitepaper §5.4): what their messages contain, which of them are
- * taken, and the sessions that come of it. When to begin one is the tunnel's matter.
+ * The handshakes of a tunnel as initiator and responder (whitepaper §5.4): writes messages, validates received
+ * ones, and returns the sessions. The tunnel decides when one begins.
  */
 export class Handshakes {
   readonly #staticKeys: StaticKeys;
@@ -35,11 +35,11 @@ export class Handshakes {
   readonly #timestamp: () => Uint8Array;
   readonly #isTaken: (index: number) => boolean;
   readonly #macs: MacWriter;
-  readonly #admission: Admission;
+  readonly #limiter: HandshakeLimiter;
   readonly #pending = new Fifo<PendingMessage>();
-  /** The handshake of this side that is under way. */
+  /** The handshake that this side has initiated and that is under way. */
   #initiator: Initiator | undefined;
-  /** That of the last initiation that came, and when it came. */
+  /** The timestamp of the last accepted initiation, and when it was received. */
   #receivedTimestamp: Uint8Array | undefined;
   #receivedAt = -Infinity;
 
@@ -49,10 +49,10 @@ export class Handshakes {
     this.#timestamp = timestamp;
     this.#isTaken = isTaken;
     this.#macs = new MacWriter(staticKeys.peerPublicKey);
-    this.#admission = new Admission(staticKeys.privateKey.publicKey, random);
+    this.#limiter = new HandshakeLimiter(staticKeys.privateKey.publicKey, random);
   }
 
-  /** The next message to be sent in response; it stays the next one until `shift`. */
+  /** The next message to be sent; it stays the next one until `shift`. */
   peek(): PendingMessage | undefined {
     return this.#pending.peek();
   }
@@ -62,7 +62,7 @@ export class Handshakes {
     this.#pending.shift();
   }
 
-  /** Makes an initiation, which takes the place of one that had no response. */
+  /** Makes an initiation, which replaces one without a response. */
   initiation(now: number): Uint8Array {
     this.abandon();
     this.#initiator = new Initiator(
@@ -75,15 +75,15 @@ export class Handshakes {
     return message;
   }
 
-  /** Takes no response any more. */
+  /** Ends the handshake that is under way: no response is accepted any more. */
   abandon(): void {
     this.#initiator?.erase();
     this.#initiator = undefined;
   }
 
-  /** @returns the session of which the response, which is pending then, informs the peer. */
-  onInitiation(message: Uint8Array, from: IpEndpoint, now: number): Session | DropReason {
-    const admitted = this.#admission.decide(message, from, now);
+  /** @returns the session; the response is then pending. */
+  onInitiation(message: Uint8Array, from: IpEndpoint, now: number): TransportSession | DropReason {
+    const admitted = this.#limiter.decide(message, from, now);
     if (admitted === 'invalid') return 'mac';
     if (admitted === 'limit') return 'limit';
     if (admitted !== 'read') {
@@ -106,23 +106,28 @@ export class Handshakes {
     this.#receivedAt = now;
     this.#macs.write(responded.message, now);
     this.#push(responded.message, from, 'response');
-    return new Session(responded.keys, { index, peerIndex, isInitiator: false, createdAt: now });
+    return new TransportSession(responded.keys, {
+      index,
+      peerIndex,
+      isInitiator: false,
+      createdAt: now,
+    });
   }
 
-  /** @returns the session of the handshake of this side. */
-  onResponse(message: Uint8Array, from: IpEndpoint, now: number): Session | DropReason {
+  /** @returns the session of the handshake that this side has initiated. */
+  onResponse(message: Uint8Array, from: IpEndpoint, now: number): TransportSession | DropReason {
     const initiator = this.#initiator;
     if (initiator?.index !== readIndex(message, HandshakeResponse.receiver)) return 'index';
-    if (!this.#admission.isValid(message, from, now)) return 'mac';
+    if (!this.#limiter.isValid(message, from, now)) return 'mac';
     const accepted = initiator.accept(message);
     if (accepted === undefined) return 'authentication';
     this.#initiator = undefined;
     const { index } = initiator;
     const { keys, peerIndex } = accepted;
-    return new Session(keys, { index, peerIndex, isInitiator: true, createdAt: now });
+    return new TransportSession(keys, { index, peerIndex, isInitiator: true, createdAt: now });
   }
 
-  /** @param responded the index of the session that the peer has yet to use. */
+  /** @param responded the index of the session that the peer has not used yet. */
   onCookieReply(
     message: Uint8Array,
     responded: number | undefined,
@@ -146,7 +151,7 @@ export class Handshakes {
     this.#pending.push({ message, destination: copyEndpoint(to), what });
   }
 
-  /** An index that is not in use: random, so that it says nothing about this side. */
+  /** An unused index, random so that it discloses nothing about this side. */
   #newIndex(): number {
     for (;;) {
       const index = readIndex(this.#random.bytes(4), 0);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { addressText, isSameAddress } from '../../../../src/ip/ip-endpoint.ts';
-import { Protocol } from '../../../../src/netstack/wire/ip-packet.ts';
+import { IpProtocol } from '../../../../src/netstack/wire/ip-packet.ts';
 import {
   CLIENT4,
   CLIENT6,
@@ -16,7 +16,7 @@ import {
   SERVER6,
 } from '../../../support/ip-packets.ts';
 
-const { UDP, TCP } = Protocol;
+const { UDP, TCP } = IpProtocol;
 const DATA = pattern(32);
 
 test('an IPv4 packet is read as it was written', () => {

@@ -3,13 +3,9 @@ import { X25519PrivateKey } from '../../../../src/crypto/x25519.ts';
 import { copyEndpoint, toEndpoint, type IpEndpoint } from '../../../../src/ip/ip-endpoint.ts';
 import { createStaticKeys } from '../../../../src/protocols/wireguard/handshake/noise.ts';
 import type { TraceEvent } from '../../../../src/protocols/wireguard/trace.ts';
-import {
-  datagramSize,
-  Tunnel,
-  type TunnelOutput,
-  type TunnelSettings,
-} from '../../../../src/protocols/wireguard/tunnel.ts';
-import { Data, timestampAfter } from '../../../../src/protocols/wireguard/wire.ts';
+import type { TunnelOutput, TunnelSettings } from '../../../../src/protocols/wireguard/contract.ts';
+import { Tunnel } from '../../../../src/protocols/wireguard/tunnel.ts';
+import { Data, datagramSize, timestampAfter } from '../../../../src/protocols/wireguard/wire.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
 
 export function endpoint(host: string, port: number): IpEndpoint {

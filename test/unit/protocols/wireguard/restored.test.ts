@@ -28,7 +28,7 @@ const events = (end: TunnelEnd): string[] => {
 
 /** The left end looks for a peer that does not respond. */
 function seek(pair: TunnelPair, peer: TunnelEnd): void {
-  pair.left.tunnel.hasten(pair.now, pair.now);
+  pair.left.tunnel.retryHandshake(pair.now, pair.now);
   pair.left.tunnel.transmit(pair.now, pair.left);
   pair.deliver(pair.left, peer);
 }

@@ -5,7 +5,7 @@ import { X25519PrivateKey } from '../../../../src/crypto/x25519.ts';
 import { REKEY_TIMEOUT, MAX_JITTER } from '../../../../src/protocols/wireguard/deadlines.ts';
 import { TunnelDevice } from '../../../../src/protocols/wireguard/tunnel-device.ts';
 import { createStaticKeys } from '../../../../src/protocols/wireguard/handshake/noise.ts';
-import type { TunnelEvent, TunnelSettings } from '../../../../src/protocols/wireguard/tunnel.ts';
+import type { TunnelEvent, TunnelSettings } from '../../../../src/protocols/wireguard/contract.ts';
 import { timestampAfter } from '../../../../src/protocols/wireguard/wire.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';

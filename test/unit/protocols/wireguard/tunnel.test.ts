@@ -140,7 +140,7 @@ describe('a handshake', () => {
     const pair = connected();
     const { tunnel } = pair.left;
     pair.now += 1000;
-    tunnel.hasten(pair.now, pair.now);
+    tunnel.retryHandshake(pair.now, pair.now);
     tunnel.transmit(pair.now, pair.left);
     assert.equal(pair.left.count('initiation'), 1);
     pair.advance(REKEY_TIMEOUT);
@@ -356,7 +356,7 @@ describe('a silent peer', () => {
     pair.passes = isInitiation;
     pair.send(pair.left, 60);
     pair.advance(3000);
-    pair.left.tunnel.hasten(since, pair.now);
+    pair.left.tunnel.retryHandshake(since, pair.now);
     pair.advance(0);
     pair.left.tunnel.transmit(pair.now, pair.left);
     assert.equal(pair.left.count('initiation'), 2);
@@ -366,7 +366,7 @@ describe('a silent peer', () => {
     const pair = connected();
     pair.advance(KEEPALIVE_TIMEOUT);
     pair.now++;
-    pair.left.tunnel.hasten(pair.now, pair.now);
+    pair.left.tunnel.retryHandshake(pair.now, pair.now);
     pair.advance(KEEPALIVE_TIMEOUT);
     assert.equal(pair.left.count('initiation'), 1);
   });

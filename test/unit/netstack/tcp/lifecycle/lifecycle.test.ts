@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { RttEstimator } from '../../../../../src/congestion/rtt.ts';
 import { NamedDeadlines } from '../../../../../src/collections/named-deadlines.ts';
-import { TCP_DEADLINES } from '../../../../../src/netstack/tcp/deadlines.ts';
+import { TCP_DEADLINES, type Deadlines } from '../../../../../src/netstack/tcp/deadlines.ts';
 import { EventFlags, type TcpEvent } from '../../../../../src/netstack/tcp/events.ts';
 import { PeerProbes } from '../../../../../src/netstack/tcp/lifecycle/peer-probes.ts';
 import { StateMachine } from '../../../../../src/netstack/tcp/lifecycle/state-machine.ts';

@@ -8,7 +8,7 @@ import {
   type StaticKeys,
 } from '../../../../../src/protocols/wireguard/handshake/noise.ts';
 import { X25519PrivateKey } from '../../../../../src/crypto/x25519.ts';
-import { Session } from '../../../../../src/protocols/wireguard/session.ts';
+import { TransportSession } from '../../../../../src/protocols/wireguard/transport-session.ts';
 import {
   HANDSHAKES,
   INITIATOR_INDEX,
@@ -82,7 +82,7 @@ for (const vector of HANDSHAKES) {
 
     test('leads to the data message of the whitepaper', () => {
       const keys = { sending: bytes(vector.initiators), receiving: bytes(vector.responders) };
-      using session = new Session(keys, {
+      using session = new TransportSession(keys, {
         index: INITIATOR_INDEX,
         peerIndex: RESPONDER_INDEX,
         isInitiator: true,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Fragmentation } from '../../../../src/netstack/ip/fragmentation.ts';
-import { Reassembly } from '../../../../src/netstack/ip/reassembly.ts';
+import { FragmentReassembly } from '../../../../src/netstack/ip/fragment-reassembly.ts';
 import { readUdpDatagram, UdpDatagram } from '../../../../src/netstack/wire/udp.ts';
 import type { IpPacket } from '../../../../src/netstack/wire/ip-packet.ts';
 import {
@@ -38,7 +38,7 @@ function fragments(bytes: Uint8Array, mtu: number, identification = 7): IpPacket
 }
 
 /** The payload of the datagram that was completed. */
-function payloadOf(reassembly: Reassembly): Uint8Array {
+function payloadOf(reassembly: FragmentReassembly): Uint8Array {
   const packet = parsed(reassembly.packet, 0, reassembly.packetSize);
   assert.equal(packet.isFragment, false);
   const datagram = new UdpDatagram();
@@ -59,7 +59,7 @@ test('a datagram is complete with its last fragment, in whatever order they come
     const pieces = fragments(udpPacket(pattern(5000), parts), 1500);
     assert.equal(pieces.length, 4);
     for (const order of orders) {
-      const reassembly = new Reassembly();
+      const reassembly = new FragmentReassembly();
       const outcomes = order.map((index) => reassembly.receive(pieces[index] as IpPacket, 0));
       assert.deepEqual(outcomes, ['held', 'held', 'held', 'complete']);
       assert.deepEqual(payloadOf(reassembly), pattern(5000));
@@ -74,7 +74,7 @@ test('the largest datagrams survive fragments of the smallest MTU', () => {
     [{}, 65_507, 576],
     [IPV6, 65_527, 1280],
   ] as const) {
-    const reassembly = new Reassembly();
+    const reassembly = new FragmentReassembly();
     const bytes = udpPacket(pattern(size), parts);
     const outcomes = fragments(bytes, mtu).map((piece) => reassembly.receive(piece, 0));
     assert.equal(outcomes.at(-1), 'complete');
@@ -83,7 +83,7 @@ test('the largest datagrams survive fragments of the smallest MTU', () => {
 });
 
 test('datagrams are distinguished by addresses, identification, and in IPv4 by protocol', () => {
-  const reassembly = new Reassembly();
+  const reassembly = new FragmentReassembly();
   const sources = [endpoint('192.0.2.1', 9), endpoint('192.0.2.2', 9)];
   const series = [
     ...sources.map((source) => fragments(udpPacket(pattern(3000, source.d), { source }), 1500)),
@@ -102,7 +102,7 @@ test('datagrams are distinguished by addresses, identification, and in IPv4 by p
 
 test('a fragment that comes twice changes nothing', () => {
   for (const parts of VERSIONS) {
-    const reassembly = new Reassembly();
+    const reassembly = new FragmentReassembly();
     const pieces = fragments(udpPacket(pattern(4000), parts), 1500);
     const [one, two, three] = pieces as [IpPacket, IpPacket, IpPacket];
     assert.equal(reassembly.receive(two, 0), 'held');
@@ -146,7 +146,7 @@ test('overlapping fragments invalidate their datagram, also those that still com
       [64, 72],
     ];
     for (const [offset, size] of overlaps) {
-      const reassembly = new Reassembly();
+      const reassembly = new FragmentReassembly();
       assert.equal(reassembly.receive(make(64, 64, true), 0), 'held');
       assert.equal(reassembly.receive(make(offset, size, true), 0), 'fragment overlap');
       assert.equal(reassembly.bytes, 0);
@@ -160,7 +160,7 @@ test('overlapping fragments invalidate their datagram, also those that still com
 });
 
 test('the same range with other bytes is an overlap', () => {
-  const reassembly = new Reassembly();
+  const reassembly = new FragmentReassembly();
   assert.equal(reassembly.receive(fragment4(0, 64, true), 0), 'held');
   const other = fragment4(0, 64, true);
   other.bytes[60] = (other.bytes[60] ?? 0) ^ 1;
@@ -169,7 +169,7 @@ test('the same range with other bytes is an overlap', () => {
 
 test('the last fragment says where the datagram ends, once', () => {
   const run = (...pieces: readonly IpPacket[]): unknown => {
-    const reassembly = new Reassembly();
+    const reassembly = new FragmentReassembly();
     return pieces.map((piece) => reassembly.receive(piece, 0)).at(-1);
   };
   const last = fragment4(128, 64, false);
@@ -180,7 +180,7 @@ test('the last fragment says where the datagram ends, once', () => {
 });
 
 test('a datagram of too many fragments is dropped', () => {
-  const reassembly = new Reassembly();
+  const reassembly = new FragmentReassembly();
   let outcome = '';
   for (let index = 0; index <= 128; index++) {
     outcome = reassembly.receive(fragment4(index * 16, 16, true), 0);
@@ -197,12 +197,12 @@ test('the first IPv6 fragment has all headers', () => {
     udpPacket(new Uint8Array(8), { ...IPV6, extensions: extensions(60), nextHeader: 44 }),
   );
   bytes.set(header, 48);
-  assert.equal(new Reassembly().receive(parsed(bytes), 0), 'fragment header chain');
-  assert.equal(new Reassembly().receive(fragment6(0, 8, true), 0), 'held');
+  assert.equal(new FragmentReassembly().receive(parsed(bytes), 0), 'fragment header chain');
+  assert.equal(new FragmentReassembly().receive(fragment6(0, 8, true), 0), 'held');
 });
 
 test('what is not complete in time is dropped, and its first fragment reported', () => {
-  const reassembly = new Reassembly();
+  const reassembly = new FragmentReassembly();
   const expired: Uint8Array[] = [];
   assert.equal(reassembly.nextTimeout(), Infinity);
   reassembly.receive(fragment4(0, 64, true), 1000);
@@ -219,7 +219,7 @@ test('what is not complete in time is dropped, and its first fragment reported',
 });
 
 test('of an invalid datagram nothing is kept or reported', () => {
-  const reassembly = new Reassembly();
+  const reassembly = new FragmentReassembly();
   const expired: Uint8Array[] = [];
   reassembly.receive(fragment4(0, 64, true), 0);
   assert.equal(reassembly.receive(fragment4(32, 64, true), 0), 'fragment overlap');
@@ -231,7 +231,7 @@ test('of an invalid datagram nothing is kept or reported', () => {
 test('a fragment that comes again must say again whether it is the last', () => {
   for (const make of [fragment4, fragment6]) {
     for (const isLast of [false, true]) {
-      const reassembly = new Reassembly();
+      const reassembly = new FragmentReassembly();
       reassembly.receive(make(64, 64, isLast), 0);
       assert.equal(reassembly.receive(make(64, 64, isLast), 0), 'duplicate');
       assert.equal(reassembly.receive(make(64, 64, !isLast), 0), 'fragment of another end');
@@ -240,7 +240,7 @@ test('a fragment that comes again must say again whether it is the last', () => 
 });
 
 test('one source cannot take the place of all, nor all of them more than there is', () => {
-  const reassembly = new Reassembly();
+  const reassembly = new FragmentReassembly();
   const other = { source: endpoint('192.0.2.77', 1), identification: 0xffff };
   reassembly.receive(fragment4(0, 64, true, other), 0);
   for (let id = 0; id < 1000; id++) {
@@ -256,7 +256,7 @@ test('one source cannot take the place of all, nor all of them more than there i
 });
 
 test('the bytes held are bounded for each source and in total', () => {
-  const reassembly = new Reassembly();
+  const reassembly = new FragmentReassembly();
   let most = 0;
   for (let id = 0; id < 400; id++) {
     const source = { ...CLIENT6, d: 1 + (id >> 7) };
@@ -276,7 +276,7 @@ test('a mark of congestion on any fragment is one on the datagram', () => {
     [fragment4, {}],
     [fragment6, IPV6],
   ] as const) {
-    const reassembly = new Reassembly();
+    const reassembly = new FragmentReassembly();
     reassembly.receive(make(0, 64, true, { ...base, trafficClass: 2 }), 0);
     reassembly.receive(make(64, 64, false, { ...base, trafficClass: 3 }), 0);
     assert.equal(parsed(reassembly.packet, 0, reassembly.packetSize).trafficClass & 3, 3);
@@ -291,7 +291,7 @@ test('an IPv4 header with options is that of a packet without them', () => {
   bytes.set(first.bytes.subarray(20), 24);
   bytes[0] = 0x46;
   bytes[3] = bytes.length;
-  const reassembly = new Reassembly();
+  const reassembly = new FragmentReassembly();
   reassembly.receive(parsed(repairIPv4Checksum(bytes)), 0);
   assert.equal(reassembly.receive(second, 0), 'complete');
   assert.deepEqual(payloadOf(reassembly), pattern(100));

@@ -10,27 +10,27 @@ import {
   VALIDATED_HANDSHAKES_A_SECOND,
 } from '../limits.ts';
 
-/** What to do with an initiation; bytes are the cookie reply to send instead of reading it. */
-export type Admitted = 'read' | 'invalid' | 'limit' | Uint8Array;
+/** What to do with an initiation. Bytes are a cookie reply, which is sent instead of reading it. */
+export type InitiationDecision = 'read' | 'invalid' | 'limit' | Uint8Array;
 
 /**
- * Decides which initiations are worth the work of reading them (whitepaper §5.3): all that are made for this
- * key, as long as they are few; then those of senders that have shown their address, each up to a limit.
+ * Decides which initiations are read, which costs work (whitepaper §5.3): all with a valid `mac1` up to a limit;
+ * above it those with a valid `mac2`, up to a limit for each address.
  */
-export class Admission {
+export class HandshakeLimiter {
   readonly #macs: MacReader;
   readonly #all = new RateLimit(HANDSHAKES_A_SECOND);
   readonly #checks = new RateLimit(MACS_A_SECOND);
   readonly #replies = new RateLimit(COOKIE_REPLIES_A_SECOND);
-  /** By address, the one that was added first at the beginning. */
+  /** By address, in the order in which they were added. */
   readonly #validated = new Map<string, RateLimit>();
 
-  /** @param publicKey the own one. */
+  /** @param publicKey of this side. */
   constructor(publicKey: Uint8Array, random: RandomSource) {
     this.#macs = new MacReader(publicKey, random);
   }
 
-  decide(initiation: Uint8Array, from: IpEndpoint, now: number): Admitted {
+  decide(initiation: Uint8Array, from: IpEndpoint, now: number): InitiationDecision {
     if (!this.#checks.take(now)) return 'limit';
     const verdict = this.#macs.check(initiation, from, now);
     if (verdict === 'invalid') return 'invalid';
@@ -40,7 +40,7 @@ export class Admission {
     return this.#macs.reply(initiation, from, now);
   }
 
-  /** Whether a response, whose index has been found to be right, is made for this key. */
+  /** Whether a response with the right index has a valid `mac1`. */
   isValid(response: Uint8Array, from: IpEndpoint, now: number): boolean {
     return this.#checks.take(now) && this.#macs.check(response, from, now) !== 'invalid';
   }

@@ -2,31 +2,31 @@ import { KEEPALIVE_TIMEOUT, REKEY_TIMEOUT, type TunnelDeadlines } from './deadli
 import { UNANSWERED_TIME } from './limits.ts';
 
 /**
- * Whether the two ends know of each other that they are there (whitepaper §6.5): when a keep-alive is due, and
- * for how long the peer has not responded. Sets the deadlines `keepalive`, `silence` and `persistent`.
+ * When a keep-alive is due, and for how long the peer has not responded (whitepaper §6.5). Sets the deadlines
+ * `keepalive`, `silence` and `persistent`.
  */
-export class Liveness {
+export class PeerLiveness {
   readonly #deadlines: TunnelDeadlines;
-  /** Milliseconds between packets for those that keep track of the path; 0 for none. */
+  /** Milliseconds between persistent keep-alives; 0 for none. */
   #interval = 0;
-  /** When the last authentic message came. */
+  /** When the last authentic message was received. */
   #receivedAt = -Infinity;
-  /** When the first packet was sent since the peer's last one. */
+  /** When the first packet was sent after the last one of the peer; Infinity for none. */
   #unansweredSince = Infinity;
   #isKeepaliveDue = false;
-  /** Whether packets have come since the deadline of a keep-alive was set. */
+  /** Whether packets were received after the deadline of a keep-alive was set. */
   #needsAnotherKeepalive = false;
 
   constructor(deadlines: TunnelDeadlines) {
     this.#deadlines = deadlines;
   }
 
-  /** When the last authentic message came; -Infinity for never. */
+  /** When the last authentic message was received; -Infinity for never. */
   get receivedAt(): number {
     return this.#receivedAt;
   }
 
-  /** Whether packets were sent since the peer's last one. */
+  /** Whether packets were sent after the last one of the peer. */
   get isUnanswered(): boolean {
     return this.#unansweredSince !== Infinity;
   }
@@ -35,7 +35,7 @@ export class Liveness {
     return this.#isKeepaliveDue;
   }
 
-  /** A path that needs packets in intervals needs one from the start. */
+  /** The first persistent keep-alive is due at once. */
   setPersistent(interval: number, now: number): void {
     this.#interval = interval;
     if (interval > 0) this.#deadlines.set('persistent', now);
@@ -46,32 +46,32 @@ export class Liveness {
     this.#isKeepaliveDue = true;
   }
 
-  /** There is no reason for one any more. */
+  /** Another packet was sent instead, or nothing can be sent. */
   dropKeepalive(): void {
     this.#isKeepaliveDue = false;
   }
 
-  /** Something authentic was sent. */
+  /** An authentic message was sent. */
   onSent(now: number): void {
     this.#deadlines.clear('keepalive');
     this.#onTraversal(now);
   }
 
-  /** A packet was sent that is no keep-alive: something is to come within a time. @param jitter added to that. */
+  /** A packet other than a keep-alive was sent: the peer is to respond in time. @param jitter added to it. */
   onPacketSent(now: number, jitter: () => number): void {
     this.#unansweredSince = Math.min(this.#unansweredSince, now);
     if (this.#deadlines.isSet('silence')) return;
     this.#deadlines.set('silence', now + KEEPALIVE_TIMEOUT + REKEY_TIMEOUT + jitter());
   }
 
-  /** Something authentic has come, be it of a handshake. */
+  /** An authentic message was received, of a handshake as well. */
   onReceived(now: number): void {
     this.#receivedAt = now;
     this.#deadlines.clear('silence');
     this.#onTraversal(now);
   }
 
-  /** A packet has come. @param length 0 for a keep-alive, which needs no response. */
+  /** A packet was received. @param length 0 for a keep-alive, which needs no response. */
   onPacketReceived(length: number, now: number): void {
     this.#unansweredSince = Infinity;
     if (length === 0) return;
@@ -79,14 +79,14 @@ export class Liveness {
     else this.#deadlines.set('keepalive', now + KEEPALIVE_TIMEOUT);
   }
 
-  /** A new session is in use. @returns whether that ends a time in which packets had no answer. */
+  /** A new session is in use. @returns whether packets were unanswered for `UNANSWERED_TIME` before it. */
   onSession(now: number): boolean {
     const isRestored = now - this.#unansweredSince >= UNANSWERED_TIME;
     this.#unansweredSince = Infinity;
     return isRestored;
   }
 
-  /** Keep-alives that are due by their deadlines. */
+  /** Handles the deadlines of keep-alives. */
   onTimeout(now: number): void {
     const deadlines = this.#deadlines;
     if (deadlines.take('keepalive', now)) {
@@ -100,13 +100,13 @@ export class Liveness {
     }
   }
 
-  /** The peer is given up. */
+  /** All attempts of a handshake have failed. */
   onGivenUp(): void {
     this.#deadlines.clear('keepalive');
     this.#isKeepaliveDue = false;
   }
 
-  /** Something authentic has passed, in either direction. */
+  /** An authentic message was sent or received. */
   #onTraversal(now: number): void {
     if (this.#interval > 0) this.#deadlines.set('persistent', now + this.#interval);
   }

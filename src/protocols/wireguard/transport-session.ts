@@ -9,7 +9,7 @@ import { REPLAY_WINDOW } from './limits.ts';
 import type { SessionKeys } from './handshake/noise.ts';
 import { Data, MessageType, readCounter, TAG_SIZE, writeCounter, writeIndex } from './wire.ts';
 
-/** A session's message counts at which it is replaced, and no longer used. */
+/** Numbers of messages after which a session is replaced, and after which it is not used any more. */
 export interface MessageLimits {
   readonly rekeyAfter: number;
   readonly rejectAfter: number;
@@ -32,8 +32,8 @@ export interface SessionOrigin {
 /** Why a message was not opened. */
 export type OpenFailure = 'counter' | 'replay' | 'authentication';
 
-/** The keys of both directions, with their counters. Dispose of it when it is replaced. */
-export class Session implements Disposable {
+/** A session: the keys of both directions with their counters. Dispose of it when it is replaced. */
+export class TransportSession implements Disposable {
   readonly index: number;
   readonly peerIndex: number;
   readonly isInitiator: boolean;
@@ -44,7 +44,7 @@ export class Session implements Disposable {
   readonly #window = new ReplayWindow(REPLAY_WINDOW);
   #sent = 0;
 
-  /** @param keys are overwritten: the ciphers have their own. */
+  /** @param keys are overwritten: the ciphers have copies. */
   constructor(keys: SessionKeys, origin: SessionOrigin, limits: MessageLimits = LIMITS) {
     this.index = origin.index;
     this.peerIndex = origin.peerIndex;
@@ -58,7 +58,7 @@ export class Session implements Disposable {
     this.#limits = limits;
   }
 
-  /** Whether so many messages were sent that another session is to take its place. */
+  /** Whether another session is to replace it, because of the number of messages sent. */
   get isWorn(): boolean {
     return this.#sent > this.#limits.rekeyAfter;
   }
@@ -69,10 +69,9 @@ export class Session implements Disposable {
   }
 
   /**
-   * Makes a message of the packet that begins `Data.packet` bytes behind `at`, in place. Not for a session
-   * that is spent.
+   * Seals the packet at `at + Data.packet` in place. Not for a session that is spent.
    *
-   * @param length of the packet with its padding; there is room for a tag behind it.
+   * @param length of the packet with its padding; there must be room for the tag after it.
    * @returns the bytes of the message, which begins at `at`.
    */
   seal(bytes: Uint8Array, at: number, length: number): number {
@@ -88,8 +87,8 @@ export class Session implements Disposable {
   }
 
   /**
-   * Opens the message from `start` to `end` in place: its packet is `Data.packet` bytes behind `start`.
-   * @returns why it was not; `undefined` for success.
+   * Opens the message from `start` to `end` in place: its packet is at `start + Data.packet`.
+   * @returns why it failed; `undefined` for success.
    */
   open(bytes: Uint8Array, start: number, end: number): OpenFailure | undefined {
     const counter = readCounter(bytes, start + Data.counter);
@@ -110,7 +109,7 @@ export class Session implements Disposable {
   }
 }
 
-/** Four zeros and the counter (whitepaper §5.4.6): all of it, since ciphers share these bytes. */
+/** Four zeros and the counter (whitepaper §5.4.6). All bytes are written: the ciphers share this memory. */
 function setNonce(nonce: Uint8Array, counter: number): void {
   nonce[0] = nonce[1] = nonce[2] = nonce[3] = 0;
   writeCounter(nonce, 4, counter);

@@ -1,27 +1,27 @@
-import type { Session } from './session.ts';
+import type { TransportSession } from './transport-session.ts';
 
 /**
- * The sessions of a tunnel (whitepaper §5.4.6 and §6.1): one is replaced while packets of the one before it
- * are still on their way.
+ * The sessions of a tunnel (whitepaper §5.4.6 and §6.1): a session is replaced while packets of the previous one
+ * are still in flight.
  */
-export class KeyPairs {
-  /** What packets are sent with. */
-  #current: Session | undefined;
-  /** What it took the place of: still received with. */
-  #previous: Session | undefined;
-  /** The responder's newest, until the initiator has used it: only then it is known to have the keys. */
-  #next: Session | undefined;
+export class TransportSessions {
+  /** The session that packets are sent with. */
+  #current: TransportSession | undefined;
+  /** The one before it: packets of it are still accepted. */
+  #previous: TransportSession | undefined;
+  /** The responder's newest, until a packet of the initiator confirms that it has the keys. */
+  #next: TransportSession | undefined;
 
-  get current(): Session | undefined {
+  get current(): TransportSession | undefined {
     return this.#current;
   }
 
-  get next(): Session | undefined {
+  get next(): TransportSession | undefined {
     return this.#next;
   }
 
-  /** The session of that own index. */
-  find(index: number): Session | undefined {
+  /** The session with this own index. */
+  find(index: number): TransportSession | undefined {
     if (this.#current?.index === index) return this.#current;
     if (this.#next?.index === index) return this.#next;
     if (this.#previous?.index === index) return this.#previous;
@@ -29,7 +29,7 @@ export class KeyPairs {
   }
 
   /** A handshake of this side is complete: its session is used at once. */
-  addInitiated(session: Session): void {
+  addInitiated(session: TransportSession): void {
     this.#previous?.[Symbol.dispose]();
     if (this.#next) this.#current?.[Symbol.dispose]();
     this.#previous = this.#next ?? this.#current;
@@ -37,16 +37,16 @@ export class KeyPairs {
     this.#current = session;
   }
 
-  /** A handshake of the peer has had its response. */
-  addResponded(session: Session): void {
+  /** A handshake of the peer was responded to. */
+  addResponded(session: TransportSession): void {
     this.#next?.[Symbol.dispose]();
     this.#previous?.[Symbol.dispose]();
     this.#previous = undefined;
     this.#next = session;
   }
 
-  /** A packet has come with a session. @returns whether that confirms the newest. */
-  confirm(session: Session): boolean {
+  /** A packet was received with a session. @returns whether that confirms the newest. */
+  confirm(session: TransportSession): boolean {
     if (session !== this.#next) return false;
     this.#previous?.[Symbol.dispose]();
     this.#previous = this.#current;

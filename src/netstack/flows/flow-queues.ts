@@ -4,12 +4,12 @@ import { TimerWheel } from '../../collections/timer-wheel.ts';
 import type { UdpFlow } from './udp-flow.ts';
 
 /** A TCP connection or a UDP association of the stack. */
-export type Flow = TcpFlow | UdpFlow;
+export type StackFlow = TcpFlow | UdpFlow;
 
-/** Which flows have something to do: events for their owners, segments to send, or a deadline. */
-export class Activity {
-  readonly wheel: TimerWheel<Flow>;
-  readonly #eventful = new Fifo<Flow>();
+/** The flows that have events for their owners, segments to send, or a deadline. */
+export class FlowQueues {
+  readonly wheel: TimerWheel<StackFlow>;
+  readonly #eventful = new Fifo<StackFlow>();
   readonly #ready = new Fifo<TcpFlow>();
 
   constructor(now: number) {
@@ -22,7 +22,7 @@ export class Activity {
   }
 
   /** The flow may have events. */
-  report(flow: Flow): void {
+  report(flow: StackFlow): void {
     if (flow.isEventful) return;
     flow.isEventful = true;
     this.#eventful.push(flow);
@@ -35,25 +35,25 @@ export class Activity {
     this.queue(flow);
   }
 
-  /** The connection has its next turn to send after all others. */
+  /** Queues the connection to send, after all others. */
   queue(flow: TcpFlow): void {
     if (flow.isReady) return;
     flow.isReady = true;
     this.#ready.push(flow);
   }
 
-  /** The first that may have events; it stays the first until `done`. */
-  get eventful(): Flow | undefined {
+  /** The first flow that may have events; it stays the first until `done`. */
+  get eventful(): StackFlow | undefined {
     return this.#eventful.peek();
   }
 
-  /** The first has no more events. */
+  /** The first flow has no more events. */
   done(): void {
     const flow = this.#eventful.shift();
     if (flow !== undefined) flow.isEventful = false;
   }
 
-  /** Takes the connection whose turn it is to send. */
+  /** Removes and returns the connection whose turn it is to send. */
   nextReady(): TcpFlow | undefined {
     const flow = this.#ready.shift();
     if (flow !== undefined) flow.isReady = false;

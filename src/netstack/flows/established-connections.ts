@@ -1,25 +1,24 @@
 import { Shares } from '../../net/bounds/shares.ts';
 import { FAR_MORE_CONNECTIONS } from '../limits.ts';
 
-/** Connections that are looked at for the one that gives way. */
+/** Connections that are examined for the one that gives way. */
 const LOOKS = 8;
 
-/** What this knows of a connection. */
 interface Heard {
   readonly connection: { readonly heardAt: number };
 }
 
 /**
- * Established connections by their clients. Where they take all flows, the client with the most gives way to
- * one that has far fewer: with the connection that was silent for the longest time, of some that were not
- * looked at lately.
+ * Established connections by their clients. Where they take all flows, the client with the most loses one to
+ * a client that has far fewer: the connection that was silent for the longest time, among the `LOOKS` that
+ * were not examined lately.
  *
  * @typeParam Client a primitive value.
  */
-export class Established<Flow extends Heard, Client> {
+export class EstablishedConnections<Flow extends Heard, Client> {
   readonly #shares = new Shares<Flow, Client>();
 
-  /** Adds a connection that is not there. */
+  /** Adds a connection that was not added before. */
   add(flow: Flow, client: Client): void {
     this.#shares.add(flow, client);
   }

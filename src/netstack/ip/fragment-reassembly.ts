@@ -18,7 +18,7 @@ import {
   REASSEMBLY_TIMEOUT_MS,
 } from './wire-limits.ts';
 
-/** Why a fragment is dropped, and with it all of its datagram. */
+/** Why a fragment is dropped, and with it its datagram. */
 export type FragmentFault =
   | 'fragment overlap'
   | 'fragment beyond the end'
@@ -27,10 +27,10 @@ export type FragmentFault =
   | 'fragment header chain'
   | 'fragment of an invalid datagram';
 
-/** What came of a fragment: `held` until the others are there, or `complete` with it. */
+/** The result of a fragment: `held` until the others arrive, or `complete` with it. */
 export type FragmentOutcome = 'held' | 'complete' | 'duplicate' | FragmentFault;
 
-/** Is called with the first fragment of a datagram that did not become complete. */
+/** Called with the fragment at offset 0 of a datagram that has expired. */
 export type OnExpired = (firstFragment: Uint8Array) => void;
 
 interface Fragment {
@@ -39,7 +39,7 @@ interface Fragment {
   readonly data: Uint8Array;
 }
 
-/** What is held of one source address, for the bounds that keep it from taking all there is. */
+/** What is held of one source address, for the bounds of each source. */
 interface Source {
   readonly address: MutableIpEndpoint;
   datagrams: number;
@@ -56,19 +56,19 @@ interface Datagram {
   readonly deadline: number;
   /** In order, without overlaps. */
   readonly fragments: Fragment[];
-  /** The IP packet of the first fragment, whole: the header of the datagram, and what an error quotes. */
+  /** The IP packet with the fragment at offset 0: the header of the datagram, and the quote of an error. */
   first: Uint8Array | undefined;
-  /** The protocol that the first fragment names: those of later ones do not count (RFC 8200 §4.5). */
+  /** The protocol in the fragment at offset 0; those of the others do not count (RFC 8200 §4.5). */
   firstProtocol: number;
   /** Bytes of the data in `fragments`. */
   received: number;
-  /** Bytes of all data; -1 before the last fragment came. */
+  /** Bytes of all data; -1 before the last fragment has arrived. */
   total: number;
-  /** What `fragments` and `first` count for the bounds. */
+  /** Bytes that it counts for the bounds. */
   cost: number;
-  /** Some fragment was marked by a congested router (RFC 3168 §5.3). */
+  /** Whether a fragment has the mark of congestion (RFC 3168 §5.3). */
   isMarked: boolean;
-  /** Its fragments contradict each other: all that still come are dropped (RFC 5722 §4). */
+  /** Whether its fragments contradict each other: all others are dropped (RFC 5722 §4). */
   isInvalid: boolean;
 }
 
@@ -78,14 +78,14 @@ const NO_BYTES = new Uint8Array(0);
 const CONGESTION_EXPERIENCED = 3;
 
 /**
- * IP fragments in, whole packets out (RFC 791, RFC 8200 §4.5). The fragments of a datagram may come in any
- * order and twice; if two overlap in any other way, the whole datagram is dropped, in IPv6 as RFC 5722
- * requires and in IPv4 as Linux does it.
+ * IP fragments in, whole packets out (RFC 791, RFC 8200 §4.5). The fragments of a datagram may arrive in any
+ * order, and twice. If two overlap otherwise, the whole datagram is dropped, as RFC 5722 requires for IPv6 and
+ * as Linux does for IPv4.
  *
  * Memory is bounded, in total and for each source, and a fragment costs at most a comparison with each
  * incomplete datagram and with each fragment of its own.
  */
-export class Reassembly {
+export class FragmentReassembly {
   /** In the order of their deadlines. */
   readonly #datagrams: Datagram[] = [];
   #bytes = 0;
@@ -113,7 +113,7 @@ export class Reassembly {
   }
 
   /**
-   * Takes a fragment, of which the data are copied.
+   * Receives a fragment, whose data is copied.
    *
    * @param packet a packet with `isFragment`.
    * @param now milliseconds.
@@ -141,16 +141,16 @@ export class Reassembly {
     return 'held';
   }
 
-  /** When `onTimeout` is due, in milliseconds; infinite if nothing is held. */
+  /** When `onTimeout` is due, in milliseconds; Infinity if nothing is held. */
   nextTimeout(): number {
     return this.#datagrams[0]?.deadline ?? Infinity;
   }
 
   /**
-   * Drops what was not completed in time.
+   * Drops datagrams that were not completed in time.
    *
-   * @param onExpired is called with the IP packet of the first fragment, where that is known: the packet
-   *   that a "time exceeded" (`reassembly`) quotes.
+   * @param onExpired called with the IP packet of the fragment at offset 0, if it was received: a "time
+   *   exceeded" (`reassembly`) quotes it.
    */
   onTimeout(now: number, onExpired?: OnExpired): void {
     for (;;) {
@@ -214,7 +214,7 @@ export class Reassembly {
   }
 
   #hold(datagram: Datagram, packet: IpPacket, start: number, end: number, position: number): void {
-    // The header is kept of the first fragment alone.
+    // The header is kept only for the fragment at offset 0.
     const from = start === 0 ? packet.start : packet.payload;
     const copy = new Uint8Array(packet.end - from);
     copy.set(packet.bytes.subarray(from, packet.end));
@@ -262,14 +262,14 @@ export class Reassembly {
     this.#datagrams.splice(this.#datagrams.indexOf(datagram), 1);
   }
 
-  /** Releases what the datagram holds. */
+  /** Releases the data of the datagram. */
   #empty(datagram: Datagram): void {
     this.#account(datagram, -datagram.cost);
     datagram.fragments.length = 0;
     datagram.first = undefined;
   }
 
-  /** Puts the packet together as its sender had made it, but for options and extension headers. */
+  /** Assembles the original packet, without options and extension headers. */
   #complete(datagram: Datagram, first: Uint8Array): void {
     this.#whole ??= new Uint8Array(LARGEST_PACKET);
     const whole = this.#whole;
@@ -290,7 +290,7 @@ export class Reassembly {
   }
 }
 
-/** Where a fragment that starts at `start` belongs: fragments mostly come in order. */
+/** The position of a fragment that starts at `start`, from the end: fragments mostly arrive in order. */
 function positionOf(fragments: readonly Fragment[], start: number): number {
   let position = fragments.length;
   while (position > 0 && (fragments[position - 1] as Fragment).start >= start) position--;
@@ -319,7 +319,7 @@ function faultOf(
     return 'fragment of another end';
   }
   if (fragments.length === MAX_FRAGMENTS_OF_DATAGRAM) return 'too many fragments';
-  // RFC 7112 §5: a filter has to see all headers in the first fragment.
+  // RFC 7112 §5: all headers must be in the first fragment, where a filter sees them.
   const isIncompleteChain = packet.version === 6 && start === 0 && !hasWholeHeaderChain(packet);
   return isIncompleteChain ? 'fragment header chain' : undefined;
 }

@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { createCipheriv } from 'node:crypto';
 import { test } from 'node:test';
 import { packetCiphers } from '../../../../src/crypto/aead/packet-ciphers.ts';
-import { Session } from '../../../../src/protocols/wireguard/session.ts';
+import { TransportSession } from '../../../../src/protocols/wireguard/transport-session.ts';
 import { Data, TAG_SIZE } from '../../../../src/protocols/wireguard/wire.ts';
 
 const KEY = Buffer.alloc(32, 0x11);
 const PACKET = Buffer.from('a packet of thirty-two bytes, so');
 
 /** A session whose peer has the same key in both directions. */
-const sessionOf = (): Session =>
-  new Session(
+const sessionOf = (): TransportSession =>
+  new TransportSession(
     { sending: Uint8Array.from(KEY), receiving: Uint8Array.from(KEY) },
     { index: 1, peerIndex: 2, isInitiator: true, createdAt: 0 },
   );

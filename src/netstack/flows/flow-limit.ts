@@ -1,0 +1,49 @@
+import { LEAST_SHARED_FLOWS, LEFT_TO_UDP } from '../limits.ts';
+
+export interface FlowCounts {
+  readonly tcp: () => number;
+  readonly udp: () => number;
+  /** See `StackSettings`. */
+  readonly maxFlows: () => number;
+}
+
+/** The bound of TCP connections and UDP associations together, of which a part is left to associations. */
+export class FlowLimit {
+  readonly #counts: FlowCounts;
+
+  constructor(counts: FlowCounts) {
+    this.#counts = counts;
+  }
+
+  get hasRoomForUdp(): boolean {
+    return this.#flows < this.#counts.maxFlows();
+  }
+
+  get hasRoomForTcp(): boolean {
+    const { tcp, udp } = this.#counts;
+    return tcp() + Math.max(udp(), this.#leftToUdp) < this.#counts.maxFlows();
+  }
+
+  /** Whether an association is to give way to a connection. */
+  get isUdpCrowding(): boolean {
+    return this.isFull && this.#counts.udp() > this.#leftToUdp;
+  }
+
+  get isFull(): boolean {
+    return this.isWithin && this.#flows === this.#counts.maxFlows();
+  }
+
+  /** Whether a flow that ends makes room: after a change of the settings there may be more than fit. */
+  get isWithin(): boolean {
+    const maxFlows = this.#counts.maxFlows();
+    return maxFlows >= LEAST_SHARED_FLOWS && this.#flows <= maxFlows;
+  }
+
+  get #flows(): number {
+    return this.#counts.tcp() + this.#counts.udp();
+  }
+
+  get #leftToUdp(): number {
+    return Math.floor(this.#counts.maxFlows() * LEFT_TO_UDP);
+  }
+}

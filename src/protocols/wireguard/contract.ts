@@ -1,0 +1,54 @@
+import type { RandomSource } from '../../crypto/random-source.ts';
+import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
+import type { StaticKeys } from './handshake/noise.ts';
+import type { Reserved } from './settings.ts';
+import type { Trace } from './trace.ts';
+
+/** Where datagrams are written. */
+export interface TunnelOutput {
+  /** Changes with `reserve`. */
+  readonly buffer: Uint8Array;
+  /** Makes room for a datagram of at most `bytes`. @returns its offset in `buffer`; -1 when there is no room. */
+  reserve(bytes: number): number;
+  /** Sends the datagram at the reserved offset. */
+  commit(length: number, destination: IpEndpoint): void;
+}
+
+/**
+ * - `unused`: nothing has been sent
+ * - `connecting`: packets wait for a handshake
+ * - `established`: there was a session, and no handshake has failed since
+ * - `silent`: the peer has not responded for `REKEY_ATTEMPT_TIME`; the next packet starts another handshake
+ * - `closed`: nothing is sent or received any more
+ */
+export type TunnelState = 'unused' | 'connecting' | 'established' | 'silent' | 'closed';
+
+/** Each is queued once until it is taken. */
+export type TunnelEvent =
+  | 'established'
+  | 'silent'
+  /** There is a new session after packets were unanswered, or were dropped from the queue. */
+  | 'restored'
+  /** The peer's address has changed. */
+  | 'moved';
+
+/** What may change while a tunnel runs. */
+export interface TunnelSettings {
+  /** Bytes of the largest packet inside the tunnel; padding does not exceed it. */
+  readonly mtu: number;
+  /** Milliseconds between persistent keep-alives, which keep NAT mappings; 0 for none. */
+  readonly keepalive: number;
+  readonly reserved: Reserved | undefined;
+}
+
+export interface TunnelOptions {
+  readonly staticKeys: StaticKeys;
+  /** Destination of the first message. */
+  readonly endpoint: IpEndpoint;
+  readonly settings: TunnelSettings;
+  readonly random: RandomSource;
+  /** The time as TAI64N, later than all that it has returned for these keys. */
+  readonly timestamp: () => Uint8Array;
+  readonly now: number;
+  readonly trace?: Trace | undefined;
+}

@@ -1,0 +1,42 @@
+import { REKEY_ATTEMPT_TIME, REKEY_TIMEOUT, type TunnelDeadlines } from '../deadlines.ts';
+
+/**
+ * When initiations are sent (whitepaper §6.1 and §6.4): at most one in `REKEY_TIMEOUT`, until there is a
+ * session or `REKEY_ATTEMPT_TIME` has passed. Sets the deadline `initiation`.
+ */
+export class HandshakeAttempts {
+  readonly #deadlines: TunnelDeadlines;
+  /** When the last initiation was sent, and when these attempts began. */
+  #sentAt = -Infinity;
+  #since = -Infinity;
+
+  constructor(deadlines: TunnelDeadlines) {
+    this.#deadlines = deadlines;
+  }
+
+  /** @returns false while attempts are under way. */
+  begin(now: number): boolean {
+    if (this.#deadlines.isSet('initiation')) return false;
+    this.#since = now;
+    this.#deadlines.set('initiation', Math.max(now, this.#sentAt + REKEY_TIMEOUT));
+    return true;
+  }
+
+  isDue(now: number): boolean {
+    return this.#deadlines.isDue('initiation', now);
+  }
+
+  isExhausted(now: number): boolean {
+    return now - this.#since >= REKEY_ATTEMPT_TIME;
+  }
+
+  /** An initiation was sent. @param jitter added to the time until the next one. */
+  onSent(now: number, jitter: number): void {
+    this.#sentAt = now;
+    this.#deadlines.set('initiation', now + REKEY_TIMEOUT + jitter);
+  }
+
+  end(): void {
+    this.#deadlines.clear('initiation');
+  }
+}
