@@ -2,6 +2,9 @@ import type { WeirError } from '../errors.ts';
 import type { Endpoint } from '../net/addresses/address.ts';
 import type { ByteLink, WireCounter } from '../net/links/link.ts';
 
+/** Which side of a connection this is. */
+export type Role = 'client' | 'server';
+
 /** One stream of a connection (RFC 9000 §2), as a link. */
 export interface QuicStream extends ByteLink {
   /** Its id, with the type in the two low bits (§2.1). */

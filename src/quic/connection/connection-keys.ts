@@ -1,3 +1,4 @@
+import type { Role } from '../contract.ts';
 import { initialKeys } from '../protection/initial-secrets.ts';
 import { type KeyLimits, OneRttKeys } from '../protection/key-update.ts';
 import { PacketOpener, PacketSealer, type CipherSuite } from '../protection/packet-keys.ts';
@@ -17,9 +18,9 @@ export class ConnectionKeys implements Disposable {
   }
 
   /** Makes the Initial keys, again after a Retry. */
-  setInitial(destinationId: Uint8Array, side: 'client' | 'server'): void {
+  setInitial(destinationId: Uint8Array, role: Role): void {
     this.#dispose(Space.INITIAL);
-    const { sealer, opener } = initialKeys(destinationId, side);
+    const { sealer, opener } = initialKeys(destinationId, role);
     this.#sealers[Space.INITIAL] = sealer;
     this.#openers[Space.INITIAL] = opener;
   }

@@ -1,3 +1,4 @@
+import type { Role } from '../contract.ts';
 import { cryptoErrorCode, QuicError, TransportErrorCode } from '../errors.ts';
 import { isCipherSuite } from '../protection/packet-keys.ts';
 import type { ConnectionKeys } from './connection-keys.ts';
@@ -22,7 +23,7 @@ import {
  * `ConnectionKeys`, and checks the peer's transport parameters.
  */
 export class ConnectionTls implements Disposable {
-  readonly #role: 'client' | 'server';
+  readonly #role: Role;
   readonly #tls: TlsHandshake;
   readonly #keys: ConnectionKeys;
   readonly #crypto: CryptoStreams;
@@ -32,7 +33,7 @@ export class ConnectionTls implements Disposable {
   #isComplete = false;
 
   constructor(
-    role: 'client' | 'server',
+    role: Role,
     tls: ClientTls | ServerTls,
     keys: ConnectionKeys,
     crypto: CryptoStreams,

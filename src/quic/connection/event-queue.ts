@@ -1,6 +1,6 @@
 import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
 import type { CloseReason } from '../contract.ts';
-import type { StreamEvent } from '../streams/stream-events.ts';
+import type { StreamEvent } from '../streams/stream.ts';
 import type { Closing } from './closing.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { DatagramFrames } from '../packets/datagram-frames.ts';

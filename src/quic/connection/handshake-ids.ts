@@ -1,3 +1,4 @@
+import type { Role } from '../contract.ts';
 import { QuicError, TransportErrorCode } from '../errors.ts';
 import { MAX_ACK_DELAY, MAX_RECEIVED_DATAGRAM } from '../limits.ts';
 import { ACTIVE_CONNECTION_ID_LIMIT } from '../path/limits.ts';
@@ -15,7 +16,7 @@ const ORIGINAL_ID_SIZE = 8;
 
 /** The ids with which a connection starts. */
 export interface ConnectionIdentity {
-  readonly role: 'client' | 'server';
+  readonly role: Role;
   readonly own: RegisteredId;
   /** The destination id of the client's very first packet. */
   readonly originalId: Uint8Array;
@@ -94,7 +95,7 @@ export const isSameId = (one: Uint8Array | undefined, other: Uint8Array | undefi
 
 /** The connection ids of a handshake, and that both sides have seen the same ones (RFC 9000 §7.3). */
 export class HandshakeIds {
-  readonly #role: 'client' | 'server';
+  readonly #role: Role;
   /** The destination id of the client's very first packet. */
   readonly originalId: Uint8Array;
   /** The source id of the Retry packet. */

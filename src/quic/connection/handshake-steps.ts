@@ -1,3 +1,4 @@
+import type { Role } from '../contract.ts';
 import type { ConnectionSettings } from './connection-settings.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { Deadlines } from './deadlines.ts';
@@ -21,7 +22,7 @@ import type { TransportParameters } from '../wire/transport-parameters.ts';
 
 /** The parts of a connection that `HandshakeSteps` uses. */
 export interface HandshakeStepsParts {
-  readonly role: 'client' | 'server';
+  readonly role: Role;
   readonly settings: ConnectionSettings;
   readonly lifecycle: Lifecycle;
   readonly deadlines: Deadlines;
@@ -44,7 +45,7 @@ export interface HandshakeStepsParts {
  * confirmation mean to the parts of a connection.
  */
 export class HandshakeSteps {
-  readonly #role: 'client' | 'server';
+  readonly #role: Role;
   readonly #settings: ConnectionSettings;
   readonly #lifecycle: Lifecycle;
   readonly #deadlines: Deadlines;

@@ -1,6 +1,6 @@
 import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
 import type { Ecn } from '../../ip/datagram-socket.ts';
-import type { CloseReason } from '../contract.ts';
+import type { CloseReason, Role } from '../contract.ts';
 import type { TransmitBatch } from '../endpoint/transmit-batch.ts';
 import { QuicError } from '../errors.ts';
 import { Space, SPACES } from '../recovery/space.ts';
@@ -49,7 +49,7 @@ export class QuicCore {
     parts.tls.start(ownParameters(settings, identity));
   }
 
-  get role(): 'client' | 'server' {
+  get role(): Role {
     return this.#parts.role;
   }
 

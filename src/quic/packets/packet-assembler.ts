@@ -1,3 +1,4 @@
+import type { Role } from '../contract.ts';
 import type { ConnectionSettings } from '../connection/connection-settings.ts';
 import type { Lifecycle } from '../connection/lifecycle.ts';
 import type { Deadlines } from '../connection/deadlines.ts';
@@ -37,7 +38,7 @@ const ECT0 = 2;
 
 /** The parts of a connection that `PacketAssembler` uses. */
 export interface PacketAssemblerParts {
-  readonly role: 'client' | 'server';
+  readonly role: Role;
   readonly settings: ConnectionSettings;
   readonly lifecycle: Lifecycle;
   readonly deadlines: Deadlines;
@@ -54,7 +55,7 @@ export interface PacketAssemblerParts {
 
 /** What goes into the next datagrams, and in which order. */
 export class PacketAssembler {
-  readonly #role: 'client' | 'server';
+  readonly #role: Role;
   readonly #settings: ConnectionSettings;
   readonly #lifecycle: Lifecycle;
   readonly #deadlines: Deadlines;

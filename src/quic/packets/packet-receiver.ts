@@ -1,3 +1,4 @@
+import type { Role } from '../contract.ts';
 import type { Lifecycle } from '../connection/lifecycle.ts';
 import type { IdleTimeout } from '../connection/idle-timeout.ts';
 import type { Closing } from '../connection/closing.ts';
@@ -50,7 +51,7 @@ interface Arrival {
 
 /** The parts of a connection that `PacketReceiver` uses. */
 export interface PacketReceiverParts {
-  readonly role: 'client' | 'server';
+  readonly role: Role;
   readonly lifecycle: Lifecycle;
   readonly idle: IdleTimeout;
   readonly closing: Closing;
@@ -68,7 +69,7 @@ export interface PacketReceiverParts {
 
 /** What becomes of the packets of a datagram (RFC 9000 §12, §5.2): opened, read, or dropped. */
 export class PacketReceiver {
-  readonly #role: 'client' | 'server';
+  readonly #role: Role;
   readonly #lifecycle: Lifecycle;
   readonly #idle: IdleTimeout;
   readonly #closing: Closing;

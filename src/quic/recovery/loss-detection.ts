@@ -1,3 +1,4 @@
+import type { Role } from '../contract.ts';
 import type { SendControl } from '../../congestion/send-control.ts';
 import type { RandomSource } from '../../crypto/random-source.ts';
 import { QuicError, TransportErrorCode } from '../errors.ts';
@@ -55,7 +56,7 @@ export class LossDetection {
   #ackAt = 0;
 
   constructor(options: {
-    readonly role: 'client' | 'server';
+    readonly role: Role;
     readonly random: RandomSource;
     readonly control: SendControl;
     /** The `MtuSearch` of the path in use. */

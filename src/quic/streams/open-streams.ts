@@ -5,10 +5,17 @@ import type { PeerGrants, StreamGrants } from './grants.ts';
 import { ReceiveStream } from './receive-stream.ts';
 import type { Scheduler } from './scheduler.ts';
 import { SendStream, type QueuedBytes } from './send-stream.ts';
-import { Stream, type StreamOwner } from './stream.ts';
+import {
+  indexOf,
+  isOpenedBy,
+  kindOf,
+  Stream,
+  type StreamEvent,
+  streamId,
+  type StreamOwner,
+} from './stream.ts';
 import { StreamCounts } from './stream-counts.ts';
-import type { StreamEvent } from './stream-events.ts';
-import { indexOf, isOpenedBy, kindOf, type Role, streamId } from './stream-ids.ts';
+import type { Role } from '../contract.ts';
 
 const { STREAM_LIMIT_ERROR, STREAM_STATE_ERROR } = TransportErrorCode;
 

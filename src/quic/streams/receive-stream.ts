@@ -2,6 +2,12 @@ import { QuicError, TransportErrorCode } from '../errors.ts';
 import { type DeliveryOwner, DeliveryFlag, type FrameLog } from '../recovery/delivery.ts';
 import { FrameType } from '../wire/frame-types.ts';
 import type { Verdict } from '../wire/frame-visitor.ts';
+import {
+  maxStreamDataSize,
+  stopSendingSize,
+  writeMaxStreamData,
+  writeStopSending,
+} from '../wire/frame-writers.ts';
 import { type ConnectionReceiveWindow, type Pace, FlowControlWindow } from './flow-control.ts';
 import type { StreamGrants } from './grants.ts';
 import { StreamReassembly } from './stream-reassembly.ts';
@@ -34,7 +40,6 @@ export class ReceiveStream {
   #consumed = 0;
   /** -1 until FIN or RESET_STREAM names it. */
   #finalSize = -1;
-  #resetCode = 0;
   #stopCode: number | undefined;
   /** The delivery of STOP_SENDING. */
   #stop: DeliveryFlag | undefined;
@@ -64,11 +69,6 @@ export class ReceiveStream {
 
   get state(): ReceiveState {
     return this.#state;
-  }
-
-  /** The code of the peer's RESET_STREAM. */
-  get resetCode(): number {
-    return this.#resetCode;
   }
 
   /** Whether `read` has something to return: bytes or the end. */
@@ -115,14 +115,13 @@ export class ReceiveStream {
   }
 
   /** A RESET_STREAM frame (§19.4). */
-  reset(code: number, finalSize: number): Verdict {
+  reset(finalSize: number): Verdict {
     const error = this.#extend(finalSize, true, FrameType.RESET_STREAM);
     if (error) return error;
     switch (this.#state) {
       case 'receiving':
       case 'size-known':
         this.#state = 'reset-received';
-        this.#resetCode = code;
         this.#discard();
         this.#releaseGrowth();
         return undefined;
@@ -166,28 +165,37 @@ export class ReceiveStream {
     this.#releaseGrowth();
   }
 
-  /** The code of the STOP_SENDING that is due. */
-  get stopDue(): number | undefined {
-    return this.#stop?.isDue === true && this.#finalSize < 0 ? this.#stopCode : undefined;
+  /** Whether a control frame is due. */
+  get hasControl(): boolean {
+    return this.#isStopDue || this.#isLimitDue;
   }
 
-  onStopSent(log: FrameLog): void {
-    this.#stop?.onSent(log);
+  /** Writes STOP_SENDING (§19.5) or MAX_STREAM_DATA (§19.10), if it is due and fits. */
+  writeControl(id: number, out: Uint8Array, at: number, limit: number, log: FrameLog): number {
+    if (log.isPacketFull) return at;
+    if (this.#isStopDue) {
+      const code = this.#stopCode ?? 0;
+      if (at + stopSendingSize(id, code) > limit) return at;
+      this.#stop?.onSent(log);
+      return writeStopSending(out, at, id, code);
+    }
+    if (!this.#isLimitDue || at + maxStreamDataSize(id, this.#window.next) > limit) return at;
+    return writeMaxStreamData(out, at, id, this.#window.announce(log));
   }
 
-  /** Whether MAX_STREAM_DATA is due; not for a stream whose size is known or that is not read. */
-  get isLimitDue(): boolean {
+  /** Once the final size is known, STOP_SENDING is of no use any more (§3.5). */
+  get #isStopDue(): boolean {
+    return this.#stop?.isDue === true && this.#finalSize < 0;
+  }
+
+  /** Not for a stream whose final size is known, or that is not read any more. */
+  get #isLimitDue(): boolean {
     return this.#wantsMore && this.#window.isUpdateDue(this.#highest, -1);
   }
 
-  /** The limit that `announceLimit` would give. */
+  /** The limit that the next MAX_STREAM_DATA would have. */
   get nextLimit(): number {
     return this.#window.next;
-  }
-
-  /** The limit to write into MAX_STREAM_DATA. */
-  announceLimit(log: FrameLog): number {
-    return this.#window.announce(log);
   }
 
   /** STREAM_DATA_BLOCKED (§19.13). */

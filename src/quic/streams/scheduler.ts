@@ -3,7 +3,6 @@ import { Fifo } from '../../collections/fifo.ts';
 import { STREAM_TURN } from './limits.ts';
 import type { Stream } from './stream.ts';
 import type { FrameLog } from '../recovery/delivery.ts';
-import { writeStreamControl } from './control-frames.ts';
 
 /**
  * Which stream writes next. Only streams that have something to send are in a queue, so idle ones cost
@@ -80,7 +79,7 @@ export class Scheduler {
     for (;;) {
       const stream = this.#nextControl();
       if (!stream || log.isPacketFull) return next;
-      next = writeStreamControl(stream, out, next, limit, log);
+      next = stream.writeControl(out, next, limit, log);
       if (stream.hasControl) return next; // no room for the rest
     }
   }

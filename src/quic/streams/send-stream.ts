@@ -5,7 +5,15 @@ import {
   type DeliveryOwner,
   type FrameLog,
 } from '../recovery/delivery.ts';
-import { fittingSize, streamHeaderSize, writeStreamHeader } from '../wire/frame-writers.ts';
+import {
+  fittingSize,
+  resetStreamSize,
+  streamDataBlockedSize,
+  streamHeaderSize,
+  writeResetStream,
+  writeStreamDataBlocked,
+  writeStreamHeader,
+} from '../wire/frame-writers.ts';
 import { copyBytes } from '../../collections/copy-bytes.ts';
 import { Fifo } from '../../collections/fifo.ts';
 import { SendCredit } from './flow-control.ts';
@@ -161,31 +169,33 @@ export class SendStream implements DeliveryListener {
     return true;
   }
 
-  /** The code of the RESET_STREAM that is due. */
-  get resetDue(): number | undefined {
-    return this.#reset?.isDue === true ? this.#resetCode : undefined;
-  }
-
-  onResetSent(log: FrameLog): void {
-    this.#reset?.onSent(log);
-  }
-
-  get limit(): number {
-    return this.#credit.limit;
-  }
-
   /** MAX_STREAM_DATA (§19.10). Returns whether it raises the limit. */
   raiseLimit(limit: number): boolean {
     return this.#credit.raise(limit);
   }
 
-  /** Whether STREAM_DATA_BLOCKED is due (§19.13). */
-  get isBlockedDue(): boolean {
-    return this.queued > 0 && this.#credit.isBlockedUnreported;
+  /** Whether a control frame is due. */
+  get hasControl(): boolean {
+    return this.#reset?.isDue === true || this.#isBlockedDue;
   }
 
-  reportBlocked(log: FrameLog): number {
-    return this.#credit.reportBlocked(log);
+  /** Writes RESET_STREAM (§19.4) or STREAM_DATA_BLOCKED (§19.13), if it is due and fits. */
+  writeControl(out: Uint8Array, at: number, limit: number, log: FrameLog): number {
+    const id = this.#id;
+    if (log.isPacketFull) return at;
+    if (this.#reset?.isDue === true) {
+      const finalSize = this.#credit.used;
+      if (at + resetStreamSize(id, this.#resetCode, finalSize) > limit) return at;
+      this.#reset.onSent(log);
+      return writeResetStream(out, at, id, this.#resetCode, finalSize);
+    }
+    if (!this.#isBlockedDue || at + streamDataBlockedSize(id, this.#credit.limit) > limit)
+      return at;
+    return writeStreamDataBlocked(out, at, id, this.#credit.reportBlocked(log));
+  }
+
+  get #isBlockedDue(): boolean {
+    return this.queued > 0 && this.#credit.isBlockedUnreported;
   }
 
   /** Writes the first lost range as far as it fits, or FIN alone. Returns `at` when nothing fits. */

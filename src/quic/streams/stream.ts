@@ -1,6 +1,42 @@
-import type { DeliveryOwner } from '../recovery/delivery.ts';
+import type { DeliveryOwner, FrameLog } from '../recovery/delivery.ts';
 import type { ReceiveStream } from './receive-stream.ts';
 import type { SendStream } from './send-stream.ts';
+import type { Role } from '../contract.ts';
+
+/** Which side opened a stream, and whether both sides send: the two low bits (RFC 9000 §2.1). */
+const SERVER_INITIATED = 1;
+const UNIDIRECTIONAL = 2;
+
+/** The kinds of streams as indices: 0 bidirectional, 1 unidirectional. */
+export type Kind = 0 | 1;
+
+export const kindOf = (id: number): Kind => ((id & UNIDIRECTIONAL) === 0 ? 0 : 1);
+
+export const isOpenedBy = (side: Role, id: number): boolean =>
+  (id & SERVER_INITIATED) === (side === 'server' ? SERVER_INITIATED : 0);
+
+/** Which stream of its kind and side an id is, from 0. */
+export const indexOf = (id: number): number => Math.floor(id / 4);
+
+export const streamId = (side: Role, kind: Kind, index: number): number =>
+  index * 4 + (kind === 1 ? UNIDIRECTIONAL : 0) + (side === 'server' ? SERVER_INITIATED : 0);
+
+/** What happened to the streams of a connection. */
+export type StreamEvent =
+  /** The peer has opened a stream. Streams below it of the same kind have been reported before. */
+  | { readonly kind: 'stream-opened'; readonly id: number }
+  /** There is something to `read` again after `read` had nothing: bytes or the end. */
+  | { readonly kind: 'stream-readable'; readonly id: number }
+  /** The queue has drained after `write` returned false. */
+  | { readonly kind: 'stream-writable'; readonly id: number }
+  /** The peer has reset what it sends (RFC 9000 §19.4); what was not read is dropped. */
+  | { readonly kind: 'stream-reset'; readonly id: number; readonly code: number }
+  /** The peer wants no more (§19.5): what was queued is dropped, and RESET_STREAM follows. */
+  | { readonly kind: 'stream-stopped'; readonly id: number; readonly code: number }
+  /** Both directions have ended, and the peer has acknowledged it: the id is forgotten. */
+  | { readonly kind: 'stream-closed'; readonly id: number }
+  /** `open` may be called again after it returned undefined. */
+  | { readonly kind: 'streams-available'; readonly bidirectional: boolean };
 
 /** The table that a stream is in, as far as the stream uses it. */
 export interface StreamOwner {
@@ -38,9 +74,16 @@ export class Stream implements DeliveryOwner {
     return (this.send?.isDone ?? true) && (this.receive?.isDone ?? true);
   }
 
+  /** Whether a control frame is due. */
   get hasControl(): boolean {
     const { send, receive } = this;
-    if (send && (send.resetDue !== undefined || send.isBlockedDue)) return true;
-    return receive !== undefined && (receive.stopDue !== undefined || receive.isLimitDue);
+    return (send !== undefined && send.hasControl) || (receive !== undefined && receive.hasControl);
+  }
+
+  /** Writes the control frames that are due, as far as they fit. Returns the offset after them. */
+  writeControl(out: Uint8Array, at: number, limit: number, log: FrameLog): number {
+    const { id, send, receive } = this;
+    const next = send?.writeControl(out, at, limit, log) ?? at;
+    return receive?.writeControl(id, out, next, limit, log) ?? next;
   }
 }

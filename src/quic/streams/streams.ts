@@ -18,8 +18,8 @@ import {
 } from './grants.ts';
 import type { END_OF_STREAM } from './receive-stream.ts';
 import { Scheduler } from './scheduler.ts';
-import type { StreamEvent } from './stream-events.ts';
-import type { Role } from './stream-ids.ts';
+import type { StreamEvent } from './stream.ts';
+import type { Role } from '../contract.ts';
 import { OpenStreams } from './open-streams.ts';
 
 export { DEFAULT_STREAM_GRANTS, type PeerGrants, type StreamGrants } from './grants.ts';
@@ -216,7 +216,7 @@ export class Streams {
     if (!stream?.receive) return undefined;
     const { receive } = stream;
     const before = receive.state;
-    const error = receive.reset(code, finalSize);
+    const error = receive.reset(finalSize);
     if (error) return error;
     if (before !== receive.state && !receive.isDone) {
       this.#events.push({ kind: 'stream-reset', id, code });
