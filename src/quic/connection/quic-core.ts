@@ -180,11 +180,11 @@ export class QuicCore {
       if (now >= paths.timeout) this.#parts.pathChanges.onTimeout(now);
     }
     if (lifecycle.isOpen && now >= loss.timeout) {
-      const { probeCount } = loss;
+      const { ptoCount } = loss;
       loss.onTimeout(now);
-      if (loss.probeCount > probeCount) {
-        paths.active.mtu.onProbeTimeout(loss.probeCount, now);
-        telemetry.trace({ kind: 'probe', count: loss.probeCount }, now);
+      if (loss.ptoCount > ptoCount) {
+        paths.active.mtu.onProbeTimeout(loss.ptoCount, now);
+        telemetry.trace({ kind: 'probe', count: loss.ptoCount }, now);
       }
       this.#parts.size.update(now);
     }

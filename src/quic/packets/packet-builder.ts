@@ -136,7 +136,7 @@ export class PacketBuilder {
     const at = this.end;
     const id = this.#destinationId;
     const number = this.#loss.nextNumber(space);
-    const numberSize = packetNumberSize(number, this.#loss.largestAcknowledged(space));
+    const numberSize = packetNumberSize(number, this.#loss.largestAckedPacket(space));
     this.#nextSpace = space;
     this.#nextStart = at;
     this.#nextNumber = number;

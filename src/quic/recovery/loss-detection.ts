@@ -43,7 +43,7 @@ export class LossDetection {
   #hasHandshakeKeys = false;
   #isConfirmed = false;
   /** Whether the peer has validated this side's address, so that it can send without hearing from it. */
-  #isPeerSure: boolean;
+  #peerCompletedAddressValidation: boolean;
   #isAmplificationLimited = false;
   #timeout = Infinity;
   /** When the last packet was sent that `timeout` does not know of: computed once for a batch. */
@@ -63,7 +63,7 @@ export class LossDetection {
     readonly sizes?: PacketSizes | undefined;
   }) {
     const { role, random, control, sizes } = options;
-    this.#isPeerSure = role === 'server';
+    this.#peerCompletedAddressValidation = role === 'server';
     const reordering = new Reordering();
     this.#shared = { control, sizes, reordering, ecn: new EcnValidation() };
     const create = (space: Space): PacketSpace => new PacketSpace(space, this.#shared, random);
@@ -83,18 +83,18 @@ export class LossDetection {
 
   /** When `onTimeout` is to be called; Infinity for not at all. */
   get timeout(): number {
-    if (this.#sentAt !== undefined) this.#arm(this.#sentAt);
+    if (this.#sentAt !== undefined) this.#setLossDetectionTimer(this.#sentAt);
     return this.#timeout;
   }
 
   /** Probe timeouts in a row (§6.2.1). */
-  get probeCount(): number {
+  get ptoCount(): number {
     return this.#probe.count;
   }
 
   /** Whether ack-eliciting packets are neither acknowledged nor lost, in any space. */
-  get isElicitingInFlight(): boolean {
-    return this.#spaces.some((space) => space.elicitingInFlight > 0);
+  get isAckElicitingInFlight(): boolean {
+    return this.#spaces.some((space) => space.ackElicitingInFlight > 0);
   }
 
   /** Packets that were taken for lost, in total. */
@@ -122,8 +122,8 @@ export class LossDetection {
   }
 
   /** What the size of packet numbers on the wire depends on; -1 for none. */
-  largestAcknowledged(space: Space): number {
-    return this.#spaces[space].largestAcknowledged;
+  largestAckedPacket(space: Space): number {
+    return this.#spaces[space].largestAckedPacket;
   }
 
   /** Whether there is memory for another packet. Probes and acknowledgements need not ask. */
@@ -177,8 +177,8 @@ export class LossDetection {
     const { control } = this;
     const now = this.#ackAt;
     const largest = this.#ackLargest;
-    const isNewest = largest > state.largestAcknowledged;
-    state.largestAcknowledged = Math.max(state.largestAcknowledged, largest);
+    const isNewest = largest > state.largestAckedPacket;
+    state.largestAckedPacket = Math.max(state.largestAckedPacket, largest);
     if (state.largestNew === largest && state.newlyElicited && state.measures(largest)) {
       control.onRtt(now - state.packets.sentAt(largest), this.#countedDelay(state.space));
     }
@@ -190,11 +190,11 @@ export class LossDetection {
       control.onCongestionExperienced(now, state.packets.sentAt(largest));
     }
     control.finishAck();
-    if (state.space === Space.HANDSHAKE) this.#isPeerSure = true;
-    if (this.#isPeerSure) this.#probe.restart();
+    if (state.space === Space.HANDSHAKE) this.#peerCompletedAddressValidation = true;
+    if (this.#peerCompletedAddressValidation) this.#probe.restart();
     state.probes = 0;
     state.release(now - LATE_PROBE_TIMEOUTS * this.probeTimeout());
-    this.#arm(now);
+    this.#setLossDetectionTimer(now);
     return undefined;
   }
 
@@ -206,9 +206,9 @@ export class LossDetection {
       this.#detectLost(late, now);
       late.release(now - LATE_PROBE_TIMEOUTS * this.probeTimeout());
     } else {
-      this.#probeNow();
+      this.#onProbeTimeout();
     }
-    this.#arm(now);
+    this.#setLossDetectionTimer(now);
   }
 
   /** After a pause: returns the memory of what came before it. */
@@ -222,7 +222,7 @@ export class LossDetection {
     if (state.isDiscarded) return;
     state.discard();
     this.#probe.restart();
-    this.#arm(now);
+    this.#setLossDetectionTimer(now);
   }
 
   /** A Retry came: all that Initial packets carried is reported lost, which is no congestion. */
@@ -230,33 +230,33 @@ export class LossDetection {
     this.#spaces[Space.INITIAL].giveUp(true);
     this.#probe.restart();
     this.#timeout = Infinity;
-    this.#arm(now);
+    this.#setLossDetectionTimer(now);
   }
 
   /** The peer's transport parameters (RFC 9000 §18.2); `maxAckDelay` in milliseconds. */
   setPeer(maxAckDelay: number, ackDelayExponent: number, now: number): void {
     this.#maxAckDelay = maxAckDelay;
     this.#ackDelayExponent = ackDelayExponent;
-    this.#arm(now);
+    this.#setLossDetectionTimer(now);
   }
 
   /** Handshake packets can be sent from now on. */
   onHandshakeKeys(now: number): void {
     this.#hasHandshakeKeys = true;
-    this.#arm(now);
+    this.#setLossDetectionTimer(now);
   }
 
   onHandshakeConfirmed(now: number): void {
     this.#isConfirmed = true;
-    this.#isPeerSure = true;
-    this.#arm(now);
+    this.#peerCompletedAddressValidation = true;
+    this.#setLossDetectionTimer(now);
   }
 
   /** Whether the server may not send before it has received more (§6.2.2.1). */
   setAmplificationLimited(limited: boolean, now: number): void {
     if (limited === this.#isAmplificationLimited) return;
     this.#isAmplificationLimited = limited;
-    this.#arm(now);
+    this.#setLossDetectionTimer(now);
   }
 
   /**
@@ -271,7 +271,7 @@ export class LossDetection {
     this.#shared.reordering.reset();
     this.ecn.restart();
     this.#probe.restart();
-    this.#arm(now);
+    this.#setLossDetectionTimer(now);
   }
 
   /** The probe timeout without backoff, with the peer's max_ack_delay, in milliseconds (§6.2.1). */
@@ -300,22 +300,22 @@ export class LossDetection {
     return earliest;
   }
 
-  #probeNow(): void {
+  #onProbeTimeout(): void {
     const waiting = this.#spaces[this.#probe.space];
-    waiting.probes = waiting.elicitingInFlight > 0 ? PROBES : 1;
-    waiting.repeatOldest(PROBES);
+    waiting.probes = waiting.ackElicitingInFlight > 0 ? PROBES : 1;
+    waiting.resendOldest(PROBES);
     // Packets of the handshake share a datagram: the other space is probed with it (§6.2.4).
     for (const other of this.#spaces) {
       if (other === waiting || other.space === Space.APPLICATION) continue;
-      if (other.elicitingInFlight === 0) continue;
+      if (other.ackElicitingInFlight === 0) continue;
       other.probes = Math.max(other.probes, 1);
-      other.repeatOldest(1);
+      other.resendOldest(1);
     }
     this.#probe.onTimeout();
   }
 
   /** Sets `timeout` (§A.8). */
-  #arm(now: number): void {
+  #setLossDetectionTimer(now: number): void {
     this.#sentAt = undefined;
     const probe = this.#probe;
     const loss = this.#earliestLoss();
@@ -328,9 +328,9 @@ export class LossDetection {
     const { rtt } = this.control;
     // Without confirmation the peer may be unable to acknowledge packets of the application (§6.2.1).
     const last = this.#isConfirmed ? Space.APPLICATION : Space.HANDSHAKE;
-    probe.awaitAcknowledgement(this.#spaces, last, rtt, this.#maxAckDelay);
-    if (probe.deadline === Infinity && !this.#isPeerSure) {
-      probe.awaitCredit(this.#hasHandshakeKeys ? Space.HANDSHAKE : Space.INITIAL, rtt, now);
+    probe.setForAckElicitingPackets(this.#spaces, last, rtt, this.#maxAckDelay);
+    if (probe.deadline === Infinity && !this.#peerCompletedAddressValidation) {
+      probe.setForAntiDeadlock(this.#hasHandshakeKeys ? Space.HANDSHAKE : Space.INITIAL, rtt, now);
     }
     this.#timeout = probe.deadline;
   }

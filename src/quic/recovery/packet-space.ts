@@ -56,13 +56,13 @@ export class PacketSpace implements ProbedSpace {
   readonly #persistent = new PersistentCongestion();
 
   /** The largest acknowledged number; -1 for none. */
-  largestAcknowledged = -1;
+  largestAckedPacket = -1;
   /** When the next packet is to be taken for lost; Infinity for none. */
   lossTime = Infinity;
   /** Packets to send whatever the window says (§6.2.4). */
   probes = 0;
-  elicitingInFlight = 0;
-  lastElicitingAt = 0;
+  ackElicitingInFlight = 0;
+  timeOfLastAckElicitingPacket = 0;
   /** Packets since the last ack-eliciting one. */
   notEliciting = 0;
   isDiscarded = false;
@@ -117,14 +117,14 @@ export class PacketSpace implements ProbedSpace {
     }
     this.notEliciting = 0;
     if (packet.offPath) return;
-    this.elicitingInFlight++;
-    this.lastElicitingAt = now;
+    this.ackElicitingInFlight++;
+    this.timeOfLastAckElicitingPacket = now;
     if (this.probes > 0) this.probes--;
   }
 
   /** Begins an ACK frame that acknowledges up to `largest`. */
   beginAck(largest: number): void {
-    this.#newest = Math.max(this.largestAcknowledged, largest);
+    this.#newest = Math.max(this.largestAckedPacket, largest);
     this.newlyAcknowledged = 0;
     this.newlyElicited = false;
     this.newlyMarked = 0;
@@ -185,18 +185,18 @@ export class PacketSpace implements ProbedSpace {
     const { packets } = this;
     const { control, reordering } = this.#shared;
     this.lossTime = Infinity;
-    const delay = reordering.delay(control.rtt);
+    const delay = reordering.lossDelay(control.rtt);
     for (;;) {
       const number = packets.find(this.#watched);
       // Something between the previous loss and this packet has arrived.
       if (number > this.#watched) this.#persistent.interrupt();
       this.#watched = number;
-      if (number >= this.largestAcknowledged) return;
+      if (number >= this.largestAckedPacket) return;
       if (packets.flags(number) === 0) {
         packets.markDone(number);
       } else {
         const dueAt = packets.sentAt(number) + delay;
-        if (dueAt > now && this.#distance(number) < reordering.packets) {
+        if (dueAt > now && this.#distance(number) < reordering.packetThreshold) {
           this.lossTime = dueAt;
           return;
         }
@@ -212,7 +212,7 @@ export class PacketSpace implements ProbedSpace {
   }
 
   /** Asks the owners of the oldest packets to send again what they carried, for probes (§6.2.4). */
-  repeatOldest(count: number): void {
+  resendOldest(count: number): void {
     const { packets } = this;
     let left = count;
     for (
@@ -241,7 +241,7 @@ export class PacketSpace implements ProbedSpace {
       }
       packets.markDone(n);
     }
-    this.elicitingInFlight = 0;
+    this.ackElicitingInFlight = 0;
     this.probes = 0;
     this.lossTime = Infinity;
     this.#persistent.restart();
@@ -287,7 +287,7 @@ export class PacketSpace implements ProbedSpace {
 
   /** By how many sent packets the newest acknowledged one is later. */
   #distance(number: number): number {
-    const newest = this.largestAcknowledged;
+    const newest = this.largestAckedPacket;
     return newest - number - (this.#skipping?.countBetween(number, newest) ?? 0);
   }
 
@@ -335,7 +335,7 @@ export class PacketSpace implements ProbedSpace {
 
   /** It is no longer waited for. */
   #settled(flags: number): void {
-    if ((flags & ACK_ELICITING) !== 0 && (flags & OFF_PATH) === 0) this.elicitingInFlight--;
+    if ((flags & ACK_ELICITING) !== 0 && (flags & OFF_PATH) === 0) this.ackElicitingInFlight--;
   }
 
   /** What a packet carried is sent again. */
@@ -352,7 +352,8 @@ export class PacketSpace implements ProbedSpace {
     if (!packets.isFull) return;
     const oldest = packets.base;
     const flags = packets.flags(oldest);
-    if ((flags & MTU_PROBE) !== 0) this.#loseProbe(oldest, flags, this.lastElicitingAt);
+    if ((flags & MTU_PROBE) !== 0)
+      this.#loseProbe(oldest, flags, this.timeOfLastAckElicitingPacket);
     else this.#discount(oldest, flags);
     this.#settled(flags);
     packets.markDone(oldest);

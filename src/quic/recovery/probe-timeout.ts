@@ -13,9 +13,9 @@ export const probeInterval = (rtt: RttEstimator): number =>
 /** What the probe timeout needs to know of a packet number space. */
 export interface ProbedSpace {
   /** Ack-eliciting packets that are neither acknowledged nor lost. */
-  readonly elicitingInFlight: number;
+  readonly ackElicitingInFlight: number;
   /** When the last one of them was sent. */
-  readonly lastElicitingAt: number;
+  readonly timeOfLastAckElicitingPacket: number;
 }
 
 /** When to probe for acknowledgements, and in which space (RFC 9002 §6.2, §A.8). */
@@ -55,13 +55,13 @@ export class ProbeTimeout {
    * The client's timeout when nothing of its own is in flight (§6.2.2.1): the server may be at its
    * amplification limit and wait for more bytes.
    */
-  awaitCredit(space: Space, rtt: RttEstimator, now: number): void {
+  setForAntiDeadlock(space: Space, rtt: RttEstimator, now: number): void {
     this.#space = space;
     this.#deadline = now + probeInterval(rtt) * this.#backoff;
   }
 
   /** The earliest timeout of the spaces. @param last the last of them that takes part. */
-  awaitAcknowledgement(
+  setForAckElicitingPackets(
     spaces: readonly ProbedSpace[],
     last: Space,
     rtt: RttEstimator,
@@ -71,10 +71,10 @@ export class ProbeTimeout {
     const interval = probeInterval(rtt);
     for (let space: number = Space.INITIAL; space <= last; space++) {
       const state = spaces[space];
-      if (state === undefined || state.elicitingInFlight === 0) continue;
+      if (state === undefined || state.ackElicitingInFlight === 0) continue;
       // Packets of the handshake are acknowledged at once.
       const delay = space === Space.APPLICATION ? maxAckDelay : 0;
-      const deadline = state.lastElicitingAt + (interval + delay) * this.#backoff;
+      const deadline = state.timeOfLastAckElicitingPacket + (interval + delay) * this.#backoff;
       if (deadline < this.#deadline) {
         this.#deadline = deadline;
         this.#space = space as Space;

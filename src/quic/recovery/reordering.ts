@@ -25,12 +25,12 @@ export class Reordering {
   #rounds = 0;
 
   /** Packets that were sent later and have arrived. */
-  get packets(): number {
+  get packetThreshold(): number {
     return this.#packets;
   }
 
   /** Milliseconds since it was sent, once any later one has arrived. */
-  delay(rtt: RttEstimator): number {
+  lossDelay(rtt: RttEstimator): number {
     return Math.max(this.#time * Math.max(rtt.latest, rtt.smoothed), GRANULARITY);
   }
 
