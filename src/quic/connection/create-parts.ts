@@ -33,7 +33,7 @@ import { Lifecycle } from './lifecycle.ts';
 import { PathFactory } from './path-factory.ts';
 import { Telemetry } from './telemetry.ts';
 
-/** The parts of a connection, of which each gets the others that it uses. */
+/** The parts of a connection. Only `QuicCore` has all of them; each part gets the others that it uses. */
 export type ConnectionParts = ReturnType<typeof createParts>;
 
 /** Makes the parts of a connection and connects them. */

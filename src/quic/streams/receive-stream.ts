@@ -32,13 +32,13 @@ export class ReceiveStream {
   readonly #window: FlowControlWindow;
   readonly #data = new StreamReassembly();
   readonly #firstWindow: number;
-  /** By how much the window has grown, as the connection counts it. */
+  /** How much the window has grown, as counted by the connection. */
   #growth = 0;
   #state: ReceiveState = 'receiving';
-  /** The largest offset that has come, which is what flow control counts (§4.1). */
+  /** The largest offset received, which flow control counts (§4.1). */
   #highest = 0;
   #consumed = 0;
-  /** -1 until FIN or RESET_STREAM names it. */
+  /** The final size (§4.5); -1 until FIN or RESET_STREAM arrives. */
   #finalSize = -1;
   #stopCode: number | undefined;
   /** The delivery of STOP_SENDING. */
@@ -71,14 +71,14 @@ export class ReceiveStream {
     return this.#state;
   }
 
-  /** Whether `read` has something to return: bytes or the end. */
+  /** Whether `read` returns bytes or the end. */
   get isReadable(): boolean {
     if (this.#stopCode !== undefined) return false;
     if (this.#state === 'data-received') return true;
     return this.#wantsOrder && this.#data.readable > 0;
   }
 
-  /** Whether nothing is left to do here: the application knows the end, or wants to know nothing. */
+  /** Whether this part is over: the application has read the end, or has stopped reading. */
   get isDone(): boolean {
     if (this.#state === 'data-read' || this.#state === 'reset-read') return true;
     return this.#stopCode !== undefined && this.#finalSize >= 0;
@@ -108,7 +108,7 @@ export class ReceiveStream {
       case 'data-read':
       case 'reset-received':
       case 'reset-read':
-        return undefined; // a repetition
+        return undefined; // a retransmission
       default:
         return this.#state satisfies never;
     }
@@ -126,7 +126,7 @@ export class ReceiveStream {
         this.#releaseGrowth();
         return undefined;
       case 'data-received':
-      case 'data-read': // all of it is here already (§3.2)
+      case 'data-read': // all data was received: the reset may be ignored (§3.2)
       case 'reset-received':
       case 'reset-read':
         return undefined;
@@ -135,7 +135,7 @@ export class ReceiveStream {
     }
   }
 
-  /** The next bytes in order, `END_OF_STREAM` behind the last, `undefined` when there are none now. */
+  /** The next bytes in order, `END_OF_STREAM` after the last, `undefined` when there are none now. */
   read(): Uint8Array | typeof END_OF_STREAM | undefined {
     if (this.#state === 'data-read') return END_OF_STREAM;
     if (this.#stopCode !== undefined) return undefined;
@@ -150,12 +150,12 @@ export class ReceiveStream {
     return END_OF_STREAM;
   }
 
-  /** The application has learnt of the peer's reset. */
+  /** The peer's reset was reported to the application: "Reset Read" (§3.2). */
   acknowledgeReset(): void {
     if (this.#state === 'reset-received') this.#state = 'reset-read';
   }
 
-  /** Discards everything from now on; the peer is asked to stop unless its end is known (§3.5). */
+  /** Discards all further data, and requests STOP_SENDING unless the final size is known (§3.5). */
   stop(code: number): void {
     if (this.#stopCode !== undefined || this.isDone) return;
     this.#stopCode = code;
@@ -264,7 +264,7 @@ export class ReceiveStream {
     this.#connection.consumed(count, readable);
   }
 
-  /** Lets the window grow, as far as there is memory for it. */
+  /** The window grows as far as the budget of the connection allows. */
   #measure(count: number): void {
     const room = this.#firstWindow + this.#connection.growthRoom(this.#growth);
     this.#window.consumed(count, this.#data.readable, room);
@@ -274,7 +274,7 @@ export class ReceiveStream {
     this.#growth = growth;
   }
 
-  /** Nothing more is kept of this stream. */
+  /** No more data of this stream is kept: its growth is available to others. */
   #releaseGrowth(): void {
     this.#connection.grown(this.#growth, 0);
     this.#growth = 0;

@@ -25,26 +25,26 @@ export const streamId = (side: Role, kind: Kind, index: number): number =>
 export type StreamEvent =
   /** The peer has opened a stream. Streams below it of the same kind have been reported before. */
   | { readonly kind: 'stream-opened'; readonly id: number }
-  /** There is something to `read` again after `read` had nothing: bytes or the end. */
+  /** `read` returns bytes or the end again, after it returned `undefined`. */
   | { readonly kind: 'stream-readable'; readonly id: number }
   /** The queue has drained after `write` returned false. */
   | { readonly kind: 'stream-writable'; readonly id: number }
-  /** The peer has reset what it sends (RFC 9000 §19.4); what was not read is dropped. */
+  /** The peer has sent RESET_STREAM (RFC 9000 §19.4); unread bytes are dropped. */
   | { readonly kind: 'stream-reset'; readonly id: number; readonly code: number }
-  /** The peer wants no more (§19.5): what was queued is dropped, and RESET_STREAM follows. */
+  /** The peer has sent STOP_SENDING (§19.5): queued bytes are dropped, and RESET_STREAM follows. */
   | { readonly kind: 'stream-stopped'; readonly id: number; readonly code: number }
-  /** Both directions have ended, and the peer has acknowledged it: the id is forgotten. */
+  /** Both directions have ended, and the peer has acknowledged everything. */
   | { readonly kind: 'stream-closed'; readonly id: number }
   /** `open` may be called again after it returned undefined. */
   | { readonly kind: 'streams-available'; readonly bidirectional: boolean };
 
-/** The table that a stream is in, as far as the stream uses it. */
+/** What a stream calls of the table that it is in. */
 export interface StreamOwner {
   /** After a change of a stream: queues what is due, and forgets the stream when it is closed. */
   settle(stream: Stream): void;
 }
 
-/** A stream of the table: one part or both, and where it waits. */
+/** A stream: its sending part, its receiving part or both, and the queues that it is in. */
 export class Stream implements DeliveryOwner {
   readonly id: number;
   readonly #table: StreamOwner;
@@ -52,13 +52,13 @@ export class Stream implements DeliveryOwner {
   send: SendStream | undefined;
   /** Set once, by the table; `undefined` for a unidirectional stream of this side. */
   receive: ReceiveStream | undefined;
-  /** Whether it waits in the scheduler's queues; each holds it once. */
+  /** Whether it is in the queues of the scheduler; each holds it once. */
   isInControl = false;
   isInRepair = false;
   isInFresh = false;
-  /** Bytes of new data that it has sent in its turn. */
+  /** Bytes of new data that it has sent in the current turn. */
   turnSent = 0;
-  /** Whether the application has read everything, so that it is to be notified of more. */
+  /** Whether the application has read everything, so that further data is to be reported. */
   isReaderWaiting = true;
 
   constructor(id: number, table: StreamOwner) {
