@@ -4,27 +4,27 @@ import type { PacketObfuscation } from './obfuscation.ts';
 import { TransmitBatch } from './transmit-batch.ts';
 import { BATCHED_BYTES, MAX_BATCHES } from './limits.ts';
 
-/** The sender of a batch: gets what the socket reports about it. */
+/** The sender of a batch. */
 export interface BatchOwner {
-  /** The path does not take a datagram of so many bytes, obfuscation not included. */
+  /** The socket refused a datagram as too large. @param bytes its size without obfuscation. */
   onTooLarge(bytes: number): void;
 }
 
 /**
- * Batches on their way to the socket: they are collected, obfuscated, and sent with few calls of the
- * system. At most `MAX_BATCHES` buffers exist, and they are used again.
+ * Collects and obfuscates batches, and sends them with few system calls. At most `MAX_BATCHES` buffers exist,
+ * and they are reused.
  */
 export class OutgoingBatches {
   readonly #socket: DatagramSocket;
   readonly #obfuscation: PacketObfuscation | undefined;
-  /** What connections fill when it is not sent as it is. */
+  /** The batch that connections fill, if datagrams are obfuscated. */
   readonly #plain: TransmitBatch | undefined;
   readonly #free: TransmitBatch[] = [];
   readonly #pending: TransmitBatch[] = [];
   readonly #owners: (BatchOwner | undefined)[] = [];
   #current: TransmitBatch | undefined;
   #bytes = 0;
-  /** Bytes of the first pending batch that the socket has taken. */
+  /** Bytes of the first pending batch that were sent. */
   #sentBytes = 0;
   #isBlocked = false;
 
@@ -37,7 +37,7 @@ export class OutgoingBatches {
     }
   }
 
-  /** Whether the socket had no room: nothing is taken until `onWritable`. */
+  /** Whether the send buffer is full: nothing may be pushed until `onWritable`. */
   get isBlocked(): boolean {
     return this.#isBlocked;
   }
@@ -47,7 +47,7 @@ export class OutgoingBatches {
     return this.#plain ?? this.#slot();
   }
 
-  /** Takes the batch that `next` returned. Returns the bytes on the wire, obfuscation included. */
+  /** Queues the batch that `next` returned. Returns its bytes on the wire, obfuscation included. */
   push(owner: BatchOwner | undefined): number {
     const slot = this.#slot();
     this.#current = undefined;
@@ -65,7 +65,7 @@ export class OutgoingBatches {
     this.flush();
   }
 
-  /** Sends what was pushed, as far as the socket takes it. */
+  /** Sends the pending batches, as far as the socket has room. */
   flush(): void {
     if (this.#isBlocked || this.#pending.length === 0) return;
     const count = this.#pending.length;
@@ -76,7 +76,7 @@ export class OutgoingBatches {
     );
     this.#isBlocked = full;
     this.#sentBytes = sentBytes;
-    // The result says which one was the first; the others are found by their loss.
+    // The result names only the first batch; the MTU search learns of others by their loss.
     const victim = tooLarge > 0 ? this.#pending[firstTooLarge] : undefined;
     if (victim !== undefined) {
       const size = victim.segmentSize === 0 ? victim.length : victim.segmentSize;
@@ -97,7 +97,7 @@ export class OutgoingBatches {
     }
   }
 
-  /** The buffer that is pushed next. There is one: when the last is taken, `push` sends them all. */
+  /** The buffer that is pushed next. There always is one: `push` sends all when the last is used. */
   #slot(): TransmitBatch {
     if (this.#current) return this.#current;
     this.#current = this.#free.pop() ?? new TransmitBatch();
@@ -105,7 +105,7 @@ export class OutgoingBatches {
   }
 }
 
-/** Obfuscates each datagram of a batch into another one, where they are that much longer. */
+/** Obfuscates each datagram of a batch into another batch. */
 function seal(from: TransmitBatch, to: TransmitBatch, obfuscation: PacketObfuscation): void {
   to.begin(from.destination, from.source);
   const size = from.segmentSize === 0 ? from.length : from.segmentSize;

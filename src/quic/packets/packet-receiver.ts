@@ -210,7 +210,7 @@ export class PacketReceiver {
         if (this.#role === 'server' && this.#arrival.bytes < MIN_DATAGRAM) {
           return this.#drop('small-initial');
         }
-        // A client MUST discard an Initial packet with a token (§17.2.2).
+        // A client MUST discard an Initial packet with a token, or close the connection (§17.2.2).
         if (this.#role === 'client' && header.tokenSize > 0) return this.#drop('token');
         return this.#long(buffer, Space.INITIAL);
       case PacketType.HANDSHAKE:

@@ -42,7 +42,7 @@ export class LossDetection {
   #ackDelayExponent = DEFAULT_ACK_DELAY_EXPONENT;
   #hasHandshakeKeys = false;
   #isConfirmed = false;
-  /** PeerCompletedAddressValidation (§A.6): whether the peer has validated this side's address. */
+  /** PeerCompletedAddressValidation (§A.8): whether the peer has validated this side's address. */
   #peerCompletedAddressValidation: boolean;
   #isAmplificationLimited = false;
   #timeout = Infinity;
@@ -182,7 +182,7 @@ export class LossDetection {
     if (state.largestNew === largest && state.newlyElicited && state.measures(largest)) {
       control.onRtt(now - state.packets.sentAt(largest), this.#countedDelay(state.space));
     }
-    // ECN counts of ACK frames that arrive out of order MUST be ignored (RFC 9000 §13.4.2.1).
+    // An ACK frame that does not raise the largest number MUST NOT fail validation (RFC 9000 §13.4.2.1).
     const isCongested =
       isNewest && this.ecn.onAck(state.space, state.newlyMarked, hasEcn, ect0, ect1, ce);
     this.#detectLost(state, now);

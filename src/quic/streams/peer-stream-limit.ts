@@ -1,7 +1,7 @@
 import { GrantedLimit } from './granted-limit.ts';
 import { STREAMS_AHEAD } from './limits.ts';
 
-/** A new limit is sent for every quarter of what the peer may open at a time, so that the loss of one stalls nothing. */
+/** A new limit is sent for every quarter of what the peer may open at a time: losing one stalls nothing. */
 const UPDATES = 4;
 
 /** With no more than this part of it left, the peer gets a new limit however small the gain. */
