@@ -4,7 +4,7 @@ import type { ConnectionSettings } from './connection-settings.ts';
 import type { KeyLimits } from '../protection/key-update.ts';
 import type { ClientTls, ServerTls } from './tls-handshake.ts';
 import type { QuicTrace } from '../trace.ts';
-import type { SharedWork } from '../endpoint/turn-work.ts';
+import type { SharedWork } from '../packets/turn-work.ts';
 
 /** A connection id that the endpoint has made and routes to the connection. */
 export interface RegisteredId {
@@ -47,7 +47,7 @@ export interface ServerOptions extends CommonOptions {
   readonly tls: ServerTls;
   /** The destination id of the client's first Initial packet; from the token, if a Retry was sent. */
   readonly originalId: Uint8Array;
-  /** The source id of the Retry packet, if one was sent: the destination id of the present Initial packet. */
+  /** The source id of the Retry packet, if one was sent: the destination id of this Initial packet. */
   readonly retrySourceId?: Uint8Array | undefined;
   /** The source id of the client's Initial packet. */
   readonly clientId: Uint8Array;

@@ -4,7 +4,7 @@ import {
   copyEndpoint,
   type IpEndpoint,
 } from '../../ip/ip-endpoint.ts';
-import { TurnWork } from '../endpoint/turn-work.ts';
+import { TurnWork } from '../packets/turn-work.ts';
 import { CryptoStreams } from '../packets/crypto-streams.ts';
 import { DatagramFrames } from '../packets/datagram-frames.ts';
 import { FrameHandler } from '../packets/frame-handler.ts';

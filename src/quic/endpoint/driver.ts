@@ -4,7 +4,7 @@ import type { ConnectionDriver } from './connection-driver.ts';
 import { DeadlineQueue } from './deadline-queue.ts';
 import { SENT_BYTES_A_TURN } from './limits.ts';
 import type { OutgoingBatches } from './outgoing-batches.ts';
-import type { SharedWork } from './turn-work.ts';
+import type { SharedWork } from '../packets/turn-work.ts';
 
 /** Runs a task after the present callbacks of the event loop: once for each call. */
 export type Soon = (task: () => void) => void;

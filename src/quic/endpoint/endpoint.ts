@@ -25,7 +25,7 @@ import { MIN_DATAGRAM } from '../limits.ts';
 import type { PacketObfuscation } from './obfuscation.ts';
 import { ResetTokens } from '../protection/tokens.ts';
 import type { ClientTls, ServerTls } from '../connection/tls-handshake.ts';
-import type { SharedWork } from './turn-work.ts';
+import type { SharedWork } from '../packets/turn-work.ts';
 
 /** Makes the cores of connections; tests make scripted ones. */
 export interface ConnectionMaker {

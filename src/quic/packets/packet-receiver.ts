@@ -10,7 +10,7 @@ import type { Paths } from '../path/paths.ts';
 import type { LossDetection } from '../recovery/loss-detection.ts';
 import type { AckSchedules } from '../recovery/ack-schedule.ts';
 import type { Telemetry } from '../connection/telemetry.ts';
-import type { TurnWork } from '../endpoint/turn-work.ts';
+import type { TurnWork } from './turn-work.ts';
 import type { Ecn } from '../../ip/datagram-socket.ts';
 import { isSameEndpoint, type IpEndpoint } from '../../ip/ip-endpoint.ts';
 import { EarlyPackets } from './early-packets.ts';
