@@ -26,7 +26,7 @@ const NAMES: ReadonlyMap<number, string> = new Map(
   Object.entries(TransportErrorCode).map(([name, code]) => [code, name]),
 );
 
-/** The code of CONNECTION_CLOSE for a TLS alert. */
+/** The transport error code for a TLS alert. */
 export const cryptoErrorCode = (alert: number): number => CRYPTO_ERROR + (alert & 0xff);
 
 /** The TLS alert in a transport error code, when it carries one. */
@@ -41,15 +41,15 @@ export function transportErrorName(code: number): string {
 }
 
 /**
- * Why a connection has to be closed: what CONNECTION_CLOSE of type 0x1c carries. A value and not an
- * exception: nothing that a peer sends makes a core throw.
+ * A connection error: the fields of CONNECTION_CLOSE of type 0x1c. It is a value and not an exception, because
+ * nothing that a peer sends makes a core throw.
  */
 export class QuicError {
   /** One of `TransportErrorCode`, or of the range of TLS alerts. */
   readonly code: number;
-  /** The frame that was at fault; 0 where it was no frame. */
+  /** The type of the frame that caused the error; 0 for none. */
   readonly frameType: number;
-  /** Printable ASCII, for the peer's log and for ours. */
+  /** Printable ASCII, for the logs of both sides. */
   readonly reason: string;
 
   constructor(code: number, reason: string, frameType = 0) {

@@ -6,17 +6,17 @@ import type { QuicStream } from './contract.ts';
 import { STREAM_LINGER } from './endpoint/limits.ts';
 import { StreamFailedError } from './connection/failures.ts';
 
-/** The calls of a connection that concern one stream. */
+/** The methods of a connection's core for streams. */
 export type StreamCore = Pick<
   QuicCore,
   'read' | 'write' | 'queued' | 'finish' | 'reset' | 'stopSending'
 >;
 
-/** The connection of a stream, as the stream needs it. */
+/** The connection of a stream, as the stream uses it. */
 export interface StreamLinkHost {
   readonly core: StreamCore;
   readonly clock: Clock;
-  /** Something may be due to be sent. */
+  /** There may be something to send. */
   touch(): void;
 }
 
@@ -24,12 +24,11 @@ export interface StreamLinkHost {
 const DESTROYED = 0;
 
 /**
- * A stream as a ByteLink. What has been received stays with the connection until it is read, so that a
- * reader that rests stops its sender (flow control by consumption); what is written is queued there.
+ * A stream as a ByteLink. Received bytes stay with the connection until they are read, so that a slow reader
+ * stops its sender (flow control by consumption); written bytes are queued there.
  *
- * A stream that the peer resets has failed as a whole: what it was to carry is truncated. One that the
- * peer stops (RFC 9000 §3.5) rejects writes, and is read to its end: a peer that wants no more may have
- * sent all of its own.
+ * A stream that the peer resets fails as a whole, because its data is truncated. One that the peer stops
+ * (RFC 9000 §3.5) rejects writes, but is read to its end: the peer may have sent all of its data.
  */
 export class StreamLink extends PulledLink implements QuicStream {
   readonly id: number;
@@ -60,7 +59,7 @@ export class StreamLink extends PulledLink implements QuicStream {
     this.settle();
   }
 
-  // ---- what the connection reports ----
+  // ---- events of the connection ----
 
   onReset(code: number): void {
     if (this.isOver) return;
@@ -74,7 +73,7 @@ export class StreamLink extends PulledLink implements QuicStream {
     this.settle();
   }
 
-  /** Both directions have ended, and the peer knows it. */
+  /** Both directions have ended, and the peer has acknowledged everything. */
   onClosed(): void {
     this.stopLinger();
   }
@@ -88,7 +87,7 @@ export class StreamLink extends PulledLink implements QuicStream {
   protected override pull(): Uint8Array | undefined {
     const chunk = this.#host.core.read(this.id);
     if (chunk === undefined) return undefined;
-    // Reading grants the peer more.
+    // Reading may have raised the peer's limits.
     this.#host.touch();
     if (typeof chunk !== 'string') return chunk;
     this.readEnded = true;
@@ -125,7 +124,7 @@ export class StreamLink extends PulledLink implements QuicStream {
     return this.#host.core.queued(this.id);
   }
 
-  /** This direction has ended without a failure of the link. */
+  /** Ends the writing direction without a failure of the link. */
   #endWrites(error: Error): void {
     this.failWrites(error);
     this.writeEnded = true;

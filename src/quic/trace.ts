@@ -1,17 +1,17 @@
 import type { LifecycleState } from './connection/lifecycle.ts';
 import type { Space } from './recovery/space.ts';
 
-/** Why a received packet, or the rest of a datagram, was not used. None of it ends a connection. */
+/** Why a received packet, or the rest of a datagram, was dropped. None of these ends a connection. */
 export type DropReason =
-  /** No packet at all: the unprotected part of its header is invalid. */
+  /** The unprotected part of its header is invalid. */
   | 'header'
   /** Another version. */
   | 'version'
-  /** A connection id that is not of this connection. */
+  /** Its connection id is not one of this connection. */
   | 'connection-id'
-  /** A type that this side does not take, or not any more: Retry at a server, 0-RTT. */
+  /** Its type is not accepted, or not any more: Retry at a server, 0-RTT. */
   | 'type'
-  /** Its keys are not there yet, and there is no room to keep it. */
+  /** Its keys are not available yet, and there is no room to keep it. */
   | 'no-keys'
   /** Its keys have been discarded. */
   | 'old-keys'
@@ -22,14 +22,14 @@ export type DropReason =
   /** An Initial packet of a client in a datagram below 1,200 bytes (RFC 9000 §14.1). */
   | 'small-initial'
   | 'token'
-  /** From an address that the peer may not use, or not yet. */
+  /** It is from an address that the peer may not use, or not yet. */
   | 'address'
-  /** The peer has made more work in this turn of the event loop than it may (`TurnWork`). */
+  /** The peer has exceeded its work for this turn of the event loop (`TurnWork`). */
   | 'work'
   /** The connection has ended. */
   | 'closed';
 
-/** What a connection does, for tests and for qlog. */
+/** An event of a connection, for tests and for qlog. */
 export type TraceEvent =
   | { readonly kind: 'state'; readonly from: LifecycleState; readonly to: LifecycleState }
   | {
@@ -53,5 +53,5 @@ export type TraceEvent =
   | { readonly kind: 'mtu'; readonly bytes: number }
   | { readonly kind: 'path'; readonly change: 'moved' | 'validated' | 'failed' };
 
-/** Takes what happens, at a time in milliseconds. It must not throw. */
+/** Receives the events of a connection, with their times in milliseconds. It must not throw. */
 export type QuicTrace = (event: TraceEvent, now: number) => void;

@@ -20,7 +20,7 @@ export interface ClientNegotiationParts {
   readonly telemetry: Telemetry;
 }
 
-/** What a client obeys before the server has a connection: Retry and version negotiation. */
+/** How a client handles Retry and Version Negotiation packets, which a server sends without keeping state. */
 export class ClientNegotiation {
   readonly #closing: Closing;
   readonly #keys: ConnectionKeys;
@@ -42,14 +42,14 @@ export class ClientNegotiation {
     this.#localId = localId;
   }
 
-  /** A Retry packet (RFC 9000 §17.2.5.2). Whether it was valid, and is obeyed. */
+  /** A Retry packet (RFC 9000 §17.2.5.2). Returns whether it was valid and is followed. */
   onRetry(bytes: Uint8Array, header: PacketHeader, now: number): boolean {
     const ids = this.#handshakeIds;
     if (ids.retrySourceId !== undefined || ids.peerId !== undefined) return false;
     const { start, end, tokenOffset, tokenSize, sourceIdOffset, sourceIdSize } = header;
     if (tokenSize === 0 || !this.#isForThis(bytes, header)) return false;
     const sourceId = copyOf(bytes, sourceIdOffset, sourceIdOffset + sourceIdSize);
-    // The server has to choose another id (§17.2.5.1).
+    // Its source id MUST NOT be the destination id of the client's Initial packet (§17.2.5.1).
     if (isSameId(sourceId, ids.originalId)) return false;
     if (!isRetryAuthentic(bytes, start, end, ids.originalId)) return false;
     ids.retrySourceId = sourceId;
@@ -61,7 +61,7 @@ export class ClientNegotiation {
     return true;
   }
 
-  /** A version negotiation packet (§6.2). It is not authentic: one after a packet that was is ignored. */
+  /** A Version Negotiation packet (§6.2). It MUST be discarded if another packet was processed before. */
   onVersionNegotiation(bytes: Uint8Array, header: PacketHeader, now: number): void {
     const ids = this.#handshakeIds;
     if (ids.peerId !== undefined || ids.retrySourceId !== undefined) return;

@@ -17,11 +17,11 @@ const { APPLICATION_ERROR } = TransportErrorCode;
 
 const NOTHING = new Uint8Array(0);
 
-/** A text of the peer for messages: what is not printable is escaped, what is not UTF-8 replaced. */
+/** A reason phrase for messages: characters that are not printable are escaped, invalid UTF-8 is replaced. */
 const textOf = (bytes: Uint8Array): string =>
   printable(Buffer.from(bytes.subarray(0, MAX_REASON_BYTES)).toString());
 
-/** At most `MAX_REASON_BYTES` of UTF-8, without a part of a character. */
+/** At most `MAX_REASON_BYTES` of UTF-8, cut between characters. */
 function encodeReason(reason: string): Uint8Array {
   const bytes = new Uint8Array(MAX_REASON_BYTES);
   const { written } = new TextEncoder().encodeInto(reason, bytes);
@@ -29,8 +29,8 @@ function encodeReason(reason: string): Uint8Array {
 }
 
 /**
- * The end of a connection (RFC 9000 §10): why it ends, the CONNECTION_CLOSE frame and when it is sent,
- * and how long the closing and draining states last.
+ * The end of a connection (RFC 9000 §10): its reason, when CONNECTION_CLOSE is sent, and how long the closing
+ * and draining states last.
  */
 export class Closing {
   readonly #lifecycle: Lifecycle;
@@ -40,7 +40,7 @@ export class Closing {
   #text: Uint8Array = NOTHING;
   #frameType = 0;
   #isFrameDue = false;
-  /** Packets to receive until the frame is sent again. */
+  /** Packets to receive before the frame is sent again. */
   #interval = FIRST_CLOSE_INTERVAL;
   #received = 0;
 
@@ -60,13 +60,13 @@ export class Closing {
     return this.#isFrameDue;
   }
 
-  /** This side closes because of an error, the peer's or its own. */
+  /** This side closes with a transport error, of the peer or of its own. */
   fail(error: QuicError, now: number): void {
     this.#frameType = error.frameType;
     this.#begin('transport', error.code, error.reason, now);
   }
 
-  /** This side closes because the application wants it to. */
+  /** The application closes the connection. */
   closeByApplication(code: number, reason: string, now: number): void {
     this.#begin('application', code, reason, now);
   }
@@ -79,7 +79,7 @@ export class Closing {
     this.#wait('closing', now);
   }
 
-  /** The peer has closed (§10.2.2). */
+  /** A CONNECTION_CLOSE frame arrived: the draining state begins (§10.2.2). */
   onPeerClose(
     kind: 'application' | 'transport',
     code: number,
@@ -99,7 +99,7 @@ export class Closing {
     this.#lifecycle.go('closed', now);
   }
 
-  /** A packet has come in the closing state: the peer may not have received the frame (§10.2.1). */
+  /** A packet arrived in the closing state: the peer may not have received the frame (§10.2.1). */
   onPacket(): void {
     this.#received++;
     if (this.#received < this.#interval) return;
@@ -112,7 +112,7 @@ export class Closing {
     this.#isFrameDue = false;
   }
 
-  /** The time of the closing or draining state is over. */
+  /** The closing or draining state ends. */
   onTimeout(now: number): void {
     this.#deadlines.clearAll();
     this.#isFrameDue = false;
@@ -120,10 +120,10 @@ export class Closing {
   }
 
   /**
-   * Writes the frame. What the application says is left out of Initial and Handshake packets, which are
-   * not confidential, or whose peer is not yet known (§10.2.3).
+   * Writes the frame. In Initial and Handshake packets an application close MUST be replaced by a transport
+   * close with APPLICATION_ERROR and no reason, because they may reveal application state (§10.2.3).
    *
-   * @returns the offset behind it; `at` when it does not fit.
+   * @returns the offset after it; `at` when it does not fit.
    */
   writeFrame(out: Uint8Array, at: number, limit: number, isOneRtt: boolean): number {
     const reason = this.#reason;

@@ -1,25 +1,26 @@
+import type { Role } from '../contract.ts';
 import { initialKeys } from '../protection/initial-secrets.ts';
 import { type KeyLimits, OneRttKeys } from '../protection/key-update.ts';
 import { PacketOpener, PacketSealer, type CipherSuite } from '../protection/packet-keys.ts';
 import { Space } from '../recovery/space.ts';
 import type { SecretDirection, TlsLevel } from './tls-handshake.ts';
 
-/** The keys of all levels: when they come, and that they never come back (RFC 9001 §4.9). */
+/** The keys of all levels. Keys that were discarded are never installed again (RFC 9001 §4.9). */
 export class ConnectionKeys implements Disposable {
   readonly oneRtt: OneRttKeys;
   readonly #sealers: (PacketSealer | undefined)[] = [undefined, undefined];
   readonly #openers: (PacketOpener | undefined)[] = [undefined, undefined];
   readonly #discarded = [false, false, false];
 
-  /** @param limits instead of those of the suites, for tests. */
+  /** @param limits for tests, instead of those of the cipher suites. */
   constructor(limits?: KeyLimits) {
     this.oneRtt = new OneRttKeys(limits);
   }
 
-  /** Makes the Initial keys, again after a Retry. */
-  setInitial(destinationId: Uint8Array, side: 'client' | 'server'): void {
+  /** Derives the Initial keys; again after a Retry (RFC 9001 §5.2). */
+  setInitial(destinationId: Uint8Array, role: Role): void {
     this.#dispose(Space.INITIAL);
-    const { sealer, opener } = initialKeys(destinationId, side);
+    const { sealer, opener } = initialKeys(destinationId, role);
     this.#sealers[Space.INITIAL] = sealer;
     this.#openers[Space.INITIAL] = opener;
   }
@@ -48,12 +49,12 @@ export class ConnectionKeys implements Disposable {
     return this.#discarded[space] === true;
   }
 
-  /** Of Initial and Handshake packets. */
+  /** For Initial and Handshake packets. */
   sealer(space: Space): PacketSealer | undefined {
     return this.#sealers[space];
   }
 
-  /** Of Initial and Handshake packets. */
+  /** For Initial and Handshake packets. */
   opener(space: Space): PacketOpener | undefined {
     return this.#openers[space];
   }

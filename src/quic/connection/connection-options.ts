@@ -4,36 +4,36 @@ import type { ConnectionSettings } from './connection-settings.ts';
 import type { KeyLimits } from '../protection/key-update.ts';
 import type { ClientTls, ServerTls } from './tls-handshake.ts';
 import type { QuicTrace } from '../trace.ts';
-import type { SharedWork } from '../endpoint/turn-work.ts';
+import type { SharedWork } from '../packets/turn-work.ts';
 
-/** An id under which packets reach a connection, as its endpoint makes and registers it. */
+/** A connection id that the endpoint has made and routes to the connection. */
 export interface RegisteredId {
   readonly id: Uint8Array;
-  /** 16 bytes; what the endpoint would send as a stateless reset for this id. */
+  /** 16 bytes: the token of a stateless reset for this id. */
   readonly resetToken: Uint8Array;
 }
 
-/** The ids of one connection at its endpoint; all have the same number of bytes. */
+/** Issues the ids of one connection; all have the same number of bytes. */
 export interface IdIssuer {
-  /** Makes a new id and routes its packets to the connection from now on. */
+  /** Makes a new id and routes its packets to the connection. */
   issue(): RegisteredId;
-  /** Routes the packets of this id to the connection no longer. */
+  /** Ends the routing of this id. */
   release(id: Uint8Array): void;
 }
 
-/** What both roles have in common. */
+/** The options of both roles. */
 export interface CommonOptions {
   readonly settings: ConnectionSettings;
   readonly random: RandomSource;
   readonly ids: IdIssuer;
   readonly remote: IpEndpoint;
-  /** The own address that the peer sends to, where it is known. */
+  /** The local address that the peer sends to, where it is known. */
   readonly local?: IpEndpoint | undefined;
   readonly now: number;
   readonly trace?: QuicTrace | undefined;
-  /** Of all connections of the endpoint; left out for one that is alone. */
+  /** Shared by all connections of the endpoint. */
   readonly sharedWork?: SharedWork | undefined;
-  /** Packets after which keys change, instead of those of the cipher suites, for tests. */
+  /** For tests: packets after which keys are updated, instead of the limits of the cipher suites. */
   readonly keyLimits?: KeyLimits | undefined;
 }
 
@@ -45,9 +45,9 @@ export interface ClientOptions extends CommonOptions {
 
 export interface ServerOptions extends CommonOptions {
   readonly tls: ServerTls;
-  /** The destination id of the client's very first Initial packet: of the token, if a Retry was sent. */
+  /** The destination id of the client's first Initial packet; from the token, if a Retry was sent. */
   readonly originalId: Uint8Array;
-  /** The source id of the Retry that was sent, which the Initial now has as its destination. */
+  /** The source id of the Retry packet, if one was sent: the destination id of this Initial packet. */
   readonly retrySourceId?: Uint8Array | undefined;
   /** The source id of the client's Initial packet. */
   readonly clientId: Uint8Array;

@@ -1,20 +1,20 @@
 import { IDLE_TIMEOUT, HANDSHAKE_TIMEOUT, MAX_DATAGRAM } from '../limits.ts';
 import type { StreamGrants } from '../streams/streams.ts';
 
-/** What a connection announces and how it behaves; the same for all of one endpoint. */
+/** The settings of a connection; the same for all connections of one endpoint. */
 export interface ConnectionSettings {
-  /** Milliseconds without a packet after which it ends; 0 for never. The peer may want less. */
+  /** max_idle_timeout in milliseconds; 0 for none. The peer may announce a smaller one. */
   readonly idleTimeout: number;
   /** Milliseconds without a packet after which a PING is sent; 0 for none. */
   readonly keepAlive: number;
   /** Milliseconds for the handshake. */
   readonly handshakeTimeout: number;
   /**
-   * Whether the protocol above calls `authenticated` when it knows who the peer is. Until then the peer
-   * gets little memory, and its place when there are too many connections.
+   * Whether the protocol above calls `authenticated` when the peer has authenticated itself. Until then the
+   * peer gets little memory, and may lose its connection to another when there are too many.
    */
   readonly authenticates: boolean;
-  /** Windows and numbers of streams; `undefined` for those of `streams/limits.ts`. */
+  /** Flow control windows and stream limits; `undefined` for those of `streams/limits.ts`. */
   readonly grants: StreamGrants | undefined;
   /** Announced as max_datagram_frame_size; 0 accepts no DATAGRAM frames. */
   readonly maxDatagramFrameSize: number;
@@ -24,12 +24,12 @@ export interface ConnectionSettings {
    */
   readonly acceptUnannouncedDatagrams: boolean;
   /**
-   * Bytes of UDP payload that the path is searched for at most. Obfuscation takes its overhead off;
-   * `MIN_DATAGRAM` searches for nothing, as on sockets that cannot forbid fragmentation.
+   * The largest UDP payload that is searched for. The overhead of obfuscation is subtracted from it;
+   * `MIN_DATAGRAM` disables the search, as on sockets that cannot forbid fragmentation.
    */
   readonly maxDatagram: number;
   readonly congestion: 'bbr' | 'cubic' | 'newreno';
-  /** Whether packets are marked ECT(0), as far as the path validates it (RFC 9000 §13.4). */
+  /** Whether packets are marked with ECT(0), while validation succeeds (RFC 9000 §13.4). */
   readonly ecn: boolean;
 }
 

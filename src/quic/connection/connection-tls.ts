@@ -1,3 +1,4 @@
+import type { Role } from '../contract.ts';
 import { cryptoErrorCode, QuicError, TransportErrorCode } from '../errors.ts';
 import { isCipherSuite } from '../protection/packet-keys.ts';
 import type { ConnectionKeys } from './connection-keys.ts';
@@ -18,11 +19,11 @@ import {
 } from '../wire/transport-parameters.ts';
 
 /**
- * The TLS handshake of a connection (RFC 9001 §4): takes CRYPTO data to TLS and back, its keys to
+ * The TLS handshake of a connection (RFC 9001 §4): passes CRYPTO data to TLS and back, installs its keys in
  * `ConnectionKeys`, and checks the peer's transport parameters.
  */
 export class ConnectionTls implements Disposable {
-  readonly #role: 'client' | 'server';
+  readonly #role: Role;
   readonly #tls: TlsHandshake;
   readonly #keys: ConnectionKeys;
   readonly #crypto: CryptoStreams;
@@ -32,7 +33,7 @@ export class ConnectionTls implements Disposable {
   #isComplete = false;
 
   constructor(
-    role: 'client' | 'server',
+    role: Role,
     tls: ClientTls | ServerTls,
     keys: ConnectionKeys,
     crypto: CryptoStreams,
@@ -71,18 +72,18 @@ export class ConnectionTls implements Disposable {
     return this.#isComplete && this.#peer !== undefined && this.#error === undefined;
   }
 
-  /** The peer's, once they have come. */
+  /** The peer's transport parameters, once they have arrived. */
   get peerParameters(): TransportParameters | undefined {
     return this.#peer;
   }
 
-  /** @param parameters the own transport parameters, encoded. A client makes its first message. */
+  /** @param parameters the encoded transport parameters of this side. A client makes its ClientHello. */
   start(parameters: Uint8Array): void {
     this.#tls.setTransportParameters(parameters);
     if (this.#role === 'client') this.#tls.start();
   }
 
-  /** Gives TLS what has arrived of a level, in order. */
+  /** Passes the data of a level that has arrived to TLS, in order. */
   advance(level: TlsLevel): FrameError {
     while (this.#error === undefined) {
       const bytes = this.#crypto.read(level);

@@ -4,7 +4,7 @@ import {
   copyEndpoint,
   type IpEndpoint,
 } from '../../ip/ip-endpoint.ts';
-import { TurnWork } from '../endpoint/turn-work.ts';
+import { TurnWork } from '../packets/turn-work.ts';
 import { CryptoStreams } from '../packets/crypto-streams.ts';
 import { DatagramFrames } from '../packets/datagram-frames.ts';
 import { FrameHandler } from '../packets/frame-handler.ts';
@@ -34,7 +34,7 @@ import { Lifecycle } from './lifecycle.ts';
 import { PathFactory } from './path-factory.ts';
 import { Telemetry } from './telemetry.ts';
 
-/** The parts of a connection, of which each gets the others that it uses. */
+/** The parts of a connection. Only `QuicCore` has all of them; each part gets the others that it uses. */
 export type ConnectionParts = ReturnType<typeof createParts>;
 
 /** Makes the parts of a connection and connects them. */

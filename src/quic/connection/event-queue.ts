@@ -1,41 +1,41 @@
 import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
 import type { CloseReason } from '../contract.ts';
-import type { StreamEvent } from '../streams/stream-events.ts';
+import type { StreamEvent } from '../streams/stream.ts';
 import type { Closing } from './closing.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { DatagramFrames } from '../packets/datagram-frames.ts';
 import type { Streams } from '../streams/streams.ts';
 
-/** What happened on a connection, for its driver: `Connection.nextEvent` returns one after the other. */
+/** An event of a connection, for its driver; see `QuicCore.nextEvent`. */
 export type ConnectionEvent =
   | StreamEvent
   /** The handshake is complete (RFC 9001 §4.1.1): streams and datagrams may be used, the peer is authentic. */
   | { readonly kind: 'established' }
   /**
-   * The handshake is confirmed (§4.1.2). From now on the peer uses only ids that were issued to it: a
-   * server's endpoint forgets the id that the client had made up.
+   * The handshake is confirmed (§4.1.2). The peer uses only ids that were issued to it after this: a server's
+   * endpoint forgets the id that the client had chosen.
    */
   | { readonly kind: 'confirmed' }
-  /** A received DATAGRAM frame; the handler owns its bytes. */
+  /** A DATAGRAM frame was received; the handler owns its bytes. */
   | { readonly kind: 'datagram'; readonly data: Uint8Array }
-  /** The peer uses another address, which is validated (RFC 9000 §9). */
+  /** The peer has migrated to another address, which is validated (RFC 9000 §9). */
   | { readonly kind: 'migrated'; readonly remote: IpEndpoint }
   /** A token for the client's next connection to this server (§8.1.3). */
   | { readonly kind: 'token'; readonly token: Uint8Array }
-  /** The connection has ended for the application; it answers stray packets for a while yet. */
+  /** The connection has ended for the application; it still responds to stray packets for some time. */
   | { readonly kind: 'closed'; readonly reason: CloseReason }
-  /** The last event: there is nothing to send or to receive any more (§10.2), forget the connection. */
+  /** The last event: nothing is sent or received any more (§10.2), and the connection can be forgotten. */
   | { readonly kind: 'drained' };
 
-/** Events of the connection itself, of which there is at most one of a kind: a later one replaces it. */
+/** Events of the connection itself. At most one of each kind is queued: a later one replaces it. */
 type OwnEvent = Extract<
   ConnectionEvent,
   { readonly kind: 'established' | 'confirmed' | 'migrated' | 'token' }
 >;
 
 /**
- * The events of a connection, in an order that makes sense: what the handshake brought, then streams and
- * datagrams, then the end.
+ * The events of a connection: first those of the handshake and of paths, then streams and datagrams, then the
+ * end.
  */
 export class EventQueue {
   readonly #streams: Streams;

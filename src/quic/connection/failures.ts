@@ -2,7 +2,7 @@ import { WeirError } from '../../errors.ts';
 import { transportErrorName } from '../errors.ts';
 import type { CloseReason, StreamFailure } from '../contract.ts';
 
-/** Why an operation on a connection, or on one of its streams, failed: the connection has ended. */
+/** An operation on a connection or on one of its streams failed, because the connection has ended. */
 export class ConnectionEndedError extends WeirError {
   readonly closeReason: CloseReason;
 
@@ -12,7 +12,7 @@ export class ConnectionEndedError extends WeirError {
   }
 }
 
-/** A stream that the peer has ended with an error code, in one direction or the other. */
+/** The peer has ended a stream with an error code: it sent RESET_STREAM or STOP_SENDING. */
 export class StreamFailedError extends WeirError implements StreamFailure {
   readonly streamCode: number;
 
@@ -23,7 +23,7 @@ export class StreamFailedError extends WeirError implements StreamFailure {
   }
 }
 
-/** The end of a connection in words, for log lines and errors. */
+/** Describes the end of a connection, for log lines and errors. */
 export function describe({ kind, by, code, reason }: CloseReason): string {
   const text = reason === '' ? '' : `: ${reason}`;
   switch (kind) {

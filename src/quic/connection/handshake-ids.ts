@@ -1,3 +1,4 @@
+import type { Role } from '../contract.ts';
 import { QuicError, TransportErrorCode } from '../errors.ts';
 import { MAX_ACK_DELAY, MAX_RECEIVED_DATAGRAM } from '../limits.ts';
 import { ACTIVE_CONNECTION_ID_LIMIT } from '../path/limits.ts';
@@ -13,20 +14,20 @@ import type { ConnectionSettings } from './connection-settings.ts';
 /** Bytes of the destination id of a client's first packet; at least 8 (RFC 9000 §7.2). */
 const ORIGINAL_ID_SIZE = 8;
 
-/** The ids with which a connection starts. */
+/** The connection ids with which a connection starts, in either role. */
 export interface ConnectionIdentity {
-  readonly role: 'client' | 'server';
+  readonly role: Role;
   readonly own: RegisteredId;
-  /** The destination id of the client's very first packet. */
+  /** The destination id of the client's first packet. */
   readonly originalId: Uint8Array;
-  /** Where the first packets go. */
+  /** The destination id of the first packets of this side. */
   readonly destinationId: Uint8Array;
-  /** What the Initial keys are made of. */
+  /** The id that the Initial keys are derived from (RFC 9001 §5.2). */
   readonly initialKeyId: Uint8Array;
   /** The source id of the peer's packets, where it is known. */
   readonly peerId: Uint8Array | undefined;
   readonly retrySourceId: Uint8Array | undefined;
-  /** Whether the peer's address is. */
+  /** Whether the peer's address is validated. */
   readonly isValidated: boolean;
 }
 
@@ -86,20 +87,20 @@ export function ownParameters(
   });
 }
 
-/** Whether two connection ids are the same. They are no secrets. */
+/** Whether two connection ids are the same. They are not secret. */
 export const isSameId = (one: Uint8Array | undefined, other: Uint8Array | undefined): boolean =>
   one === undefined || other === undefined
     ? one === other
     : one.length === other.length && one.every((byte, i) => byte === other[i]);
 
-/** The connection ids of a handshake, and that both sides have seen the same ones (RFC 9000 §7.3). */
+/** The connection ids of a handshake, which the transport parameters authenticate (RFC 9000 §7.3). */
 export class HandshakeIds {
-  readonly #role: 'client' | 'server';
-  /** The destination id of the client's very first packet. */
+  readonly #role: Role;
+  /** The destination id of the client's first packet. */
   readonly originalId: Uint8Array;
   /** The source id of the Retry packet. */
   retrySourceId: Uint8Array | undefined;
-  /** The source id of the peer's Initial packets; a client learns it from the first. */
+  /** The source id of the peer's Initial packets; for a client, that of the first one it receives. */
   peerId: Uint8Array | undefined;
 
   constructor({ role, originalId, peerId }: ConnectionIdentity) {

@@ -1,3 +1,4 @@
+import type { Role } from '../contract.ts';
 import type { ConnectionSettings } from './connection-settings.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { Deadlines } from './deadlines.ts';
@@ -21,7 +22,7 @@ import type { TransportParameters } from '../wire/transport-parameters.ts';
 
 /** The parts of a connection that `HandshakeSteps` uses. */
 export interface HandshakeStepsParts {
-  readonly role: 'client' | 'server';
+  readonly role: Role;
   readonly settings: ConnectionSettings;
   readonly lifecycle: Lifecycle;
   readonly deadlines: Deadlines;
@@ -40,11 +41,11 @@ export interface HandshakeStepsParts {
 }
 
 /**
- * The steps of a handshake (RFC 9001 §4.1, §4.9): what each level of keys, the end of TLS and the
- * confirmation mean to the parts of a connection.
+ * The steps of a handshake (RFC 9001 §4.1, §4.9): new keys, the completion of TLS and the confirmation, and
+ * what the parts of a connection do then.
  */
 export class HandshakeSteps {
-  readonly #role: 'client' | 'server';
+  readonly #role: Role;
   readonly #settings: ConnectionSettings;
   readonly #lifecycle: Lifecycle;
   readonly #deadlines: Deadlines;
@@ -99,7 +100,7 @@ export class HandshakeSteps {
       this.#hasHandshakeKeys = true;
       this.#loss.onHandshakeKeys(now);
     }
-    // Only the client that received the server's Initial can seal a Handshake packet (§4.9.1).
+    // A server MUST discard Initial keys when it first processes a Handshake packet (§4.9.1).
     if (
       this.#role === 'server' &&
       space === Space.HANDSHAKE &&
@@ -111,13 +112,13 @@ export class HandshakeSteps {
     if (this.#tls.isComplete && this.#lifecycle.state === 'handshaking') this.#complete(now);
   }
 
-  /** A client has sent a Handshake packet (§4.9.1). */
+  /** A client MUST discard Initial keys when it first sends a Handshake packet (§4.9.1). */
   onHandshakePacketSent(now: number): void {
     if (this.#role === 'client' && !this.#keys.isDiscarded(Space.INITIAL))
       this.#discard(Space.INITIAL, now);
   }
 
-  /** Both sides know that the handshake is complete (§4.1.2). */
+  /** The handshake is confirmed (§4.1.2): Handshake keys MUST be discarded (§4.9.2). */
   confirm(now: number): void {
     if (!this.#lifecycle.go('confirmed', now)) return;
     if (!this.#keys.isDiscarded(Space.INITIAL)) this.#discard(Space.INITIAL, now);
@@ -127,7 +128,7 @@ export class HandshakeSteps {
     this.#events.push({ kind: 'confirmed' });
   }
 
-  /** TLS is complete (§4.1.1). For a server that is the confirmation as well. */
+  /** TLS is complete (§4.1.1). For a server the handshake is confirmed at once (§4.1.2). */
   #complete(now: number): void {
     const peer = this.#tls.peerParameters;
     if (peer === undefined || !this.#lifecycle.go('established', now)) return;

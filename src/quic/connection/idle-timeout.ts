@@ -1,19 +1,19 @@
 import type { Deadlines } from './deadlines.ts';
 import type { LossDetection } from '../recovery/loss-detection.ts';
 
-/** Probe timeouts that an idle timeout lasts at least (RFC 9000 §10.1). */
+/** The idle timeout is at least this many probe timeouts (RFC 9000 §10.1). */
 const LEAST_PROBE_TIMEOUTS = 3;
 
-/** Milliseconds without a packet of the peer after which the memory of a burst is not kept for another. */
+/** Milliseconds without a packet of the peer after which the memory that a burst needed is freed. */
 const PAUSE = 5000;
 
-/** The idle timeout of a connection, and what is sent so that it does not expire (RFC 9000 §10.1). */
+/** The idle timeout of a connection and the keep-alives that defer it (RFC 9000 §10.1). */
 export class IdleTimeout {
   readonly #deadlines: Deadlines;
   readonly #loss: LossDetection;
   readonly #keepAlive: number;
   #timeout: number;
-  /** Whether something was sent that the peer has to acknowledge, since the last packet came. */
+  /** Whether an ack-eliciting packet was sent since the last packet was received. */
   #hasSent = false;
   #receivedAt = Infinity;
 
@@ -25,7 +25,7 @@ export class IdleTimeout {
     this.#keepAlive = keepAlive;
   }
 
-  /** The peer's max_idle_timeout: the smaller one of both counts. */
+  /** The peer's max_idle_timeout; the effective value is the minimum of both (§10.1). */
   setPeerTimeout(timeout: number): void {
     if (timeout === 0) return;
     this.#timeout = this.#timeout === 0 ? timeout : Math.min(this.#timeout, timeout);
@@ -40,7 +40,7 @@ export class IdleTimeout {
     if (this.#keepAlive > 0) this.#deadlines.set('keepAlive', now + this.#keepAliveInterval);
   }
 
-  /** An ack-eliciting packet was sent. */
+  /** An ack-eliciting packet was sent: the first one since a packet was received restarts the timer. */
   onSent(now: number): void {
     if (this.#hasSent) return;
     this.#hasSent = true;

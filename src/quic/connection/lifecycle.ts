@@ -1,12 +1,12 @@
 /**
- * The states of a connection, in their order.
+ * The states of a connection, in order.
  *
- * - `handshaking`: TLS is not complete.
- * - `established`: the handshake is complete here (RFC 9001 §4.1.1), not yet confirmed.
- * - `confirmed`: both sides know it (§4.1.2).
- * - `closing`: this side has sent CONNECTION_CLOSE, and answers packets with it (RFC 9000 §10.2.1).
- * - `draining`: the peer has closed; nothing is sent any more (§10.2.2).
- * - `closed`: nothing is left.
+ * - `handshaking`: the TLS handshake is not complete.
+ * - `established`: the handshake is complete (RFC 9001 §4.1.1), but not confirmed.
+ * - `confirmed`: the handshake is confirmed (§4.1.2).
+ * - `closing`: this side has sent CONNECTION_CLOSE, and repeats it in response to packets (RFC 9000 §10.2.1).
+ * - `draining`: the peer has sent CONNECTION_CLOSE; nothing is sent any more (§10.2.2).
+ * - `closed`: the end of both.
  */
 export type LifecycleState =
   | 'handshaking'

@@ -1,6 +1,6 @@
 import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
 import type { Ecn } from '../../ip/datagram-socket.ts';
-import type { CloseReason } from '../contract.ts';
+import type { CloseReason, Role } from '../contract.ts';
 import type { TransmitBatch } from '../../net/sockets/transmit-batch.ts';
 import { QuicError } from '../errors.ts';
 import { Space, SPACES } from '../recovery/space.ts';
@@ -20,12 +20,12 @@ import type { ConnectionStatistics } from './telemetry.ts';
 export type { ClientOptions, IdIssuer, RegisteredId, ServerOptions } from './connection-options.ts';
 
 /**
- * A QUIC connection (RFC 9000), without a socket, a clock or a timer: a driver passes datagrams in,
- * sends what `transmit` assembles, calls `onTimeout` at `nextTimeout()`, and handles the events. Times are
- * milliseconds of one clock that never goes back. Nothing that a peer sends makes a method throw.
+ * A QUIC connection (RFC 9000) without a socket, a clock or a timer. Its driver passes datagrams in, sends the
+ * batches of `transmit`, calls `onTimeout` at `nextTimeout()`, and handles the events. Times are milliseconds
+ * of a monotonic clock. Nothing that a peer sends makes a method throw.
  *
- * After every call but the pure queries: `transmit` until it returns false, events until there are none,
- * and `transmit` again if the handling of events has queued anything; then `nextTimeout`.
+ * After every call other than a query: `transmit` until it returns false, events until there are none,
+ * `transmit` again if the handling of events has queued anything, then `nextTimeout`.
  */
 export class QuicCore {
   readonly #parts: ConnectionParts;
@@ -49,7 +49,7 @@ export class QuicCore {
     parts.tls.start(ownParameters(settings, identity));
   }
 
-  get role(): 'client' | 'server' {
+  get role(): Role {
     return this.#parts.role;
   }
 
@@ -57,7 +57,7 @@ export class QuicCore {
     return this.#parts.lifecycle.state;
   }
 
-  /** The peer's address of the path in use. */
+  /** The peer's address on the path in use. */
   get remote(): IpEndpoint {
     return this.#parts.paths.active.remote;
   }
@@ -74,8 +74,8 @@ export class QuicCore {
   // ---- the driver's calls ----
 
   /**
-   * Takes a datagram of the peer. Its bytes are decrypted in place; they are not used after the call.
-   * @param own the address that it was sent to, where known.
+   * Processes a datagram of the peer. It is decrypted in place and not used after the call.
+   * @param own the local address that it was sent to, where known.
    */
   receive(
     buffer: Uint8Array,
@@ -90,7 +90,7 @@ export class QuicCore {
   }
 
   /**
-   * The same for datagrams of one peer behind each other, which is faster than one by one.
+   * The same for consecutive datagrams of one peer, which is faster than one by one.
    * @param stride bytes of each datagram but the last, which may be shorter.
    */
   receiveBatch(
@@ -120,12 +120,12 @@ export class QuicCore {
     this.#releaseWhenClosed();
   }
 
-  /** Whether a datagram for no known id is a stateless reset by this peer (§10.3.1); `receive` checks too. */
+  /** Whether a datagram for an unknown id is a stateless reset by this peer (§10.3.1); `receive` checks too. */
   isStatelessReset(buffer: Uint8Array, offset: number, length: number): boolean {
     return this.#parts.peerIds.isStatelessReset(buffer, offset, length);
   }
 
-  /** Fills `out` with what may leave now, for one send. False when there is nothing. */
+  /** Fills `out` with datagrams that may be sent now, for one send. False when there are none. */
   transmit(now: number, out: TransmitBatch): boolean {
     const { lifecycle, closing, keys, telemetry, work, assembler } = this.#parts;
     work.restart();
@@ -141,8 +141,8 @@ export class QuicCore {
   }
 
   /**
-   * When `onTimeout` is to be called, and `transmit` after it; Infinity for not at all. It may lie in the
-   * past after `receive`, when a shorter round trip was measured: then it is due at once.
+   * When `onTimeout` is to be called, and `transmit` after it; Infinity for never. It may be in the
+   * past after `receive`, when a smaller RTT was measured: then it is due at once.
    */
   nextTimeout(): number {
     const { lifecycle, deadlines, loss, paths, keys, acks } = this.#parts;
@@ -155,7 +155,7 @@ export class QuicCore {
       path.mtu.timeout,
       keys.oneRtt.nextTimeout() ?? Infinity,
     );
-    // What cannot be sent is not waited for: a packet of the peer has to come first.
+    // At the anti-amplification limit no acknowledgement can be sent before the next packet of the peer.
     if (!this.#parts.assembler.maySend) return next;
     let acknowledgement = Infinity;
     for (const space of SPACES) {
@@ -166,7 +166,7 @@ export class QuicCore {
     return Math.min(next, acknowledgement);
   }
 
-  /** Does what is due; before `nextTimeout()` it does nothing. */
+  /** Handles the deadlines that have passed; no effect before `nextTimeout()`. */
   onTimeout(now: number): void {
     const { lifecycle, deadlines, closing, loss, paths, keys, telemetry } = this.#parts;
     if (lifecycle.isOpen) {
@@ -180,11 +180,11 @@ export class QuicCore {
       if (now >= paths.timeout) this.#parts.pathChanges.onTimeout(now);
     }
     if (lifecycle.isOpen && now >= loss.timeout) {
-      const { probeCount } = loss;
+      const { ptoCount } = loss;
       loss.onTimeout(now);
-      if (loss.probeCount > probeCount) {
-        paths.active.mtu.onProbeTimeout(loss.probeCount, now);
-        telemetry.trace({ kind: 'probe', count: loss.probeCount }, now);
+      if (loss.ptoCount > ptoCount) {
+        paths.active.mtu.onProbeTimeout(loss.ptoCount, now);
+        telemetry.trace({ kind: 'probe', count: loss.ptoCount }, now);
       }
       this.#parts.size.update(now);
     }
@@ -193,8 +193,8 @@ export class QuicCore {
   }
 
   /**
-   * The next received DATAGRAM frame, which otherwise comes as an event; `undefined` when there is none. To
-   * be taken after each `receiveBatch`, so that the queue holds no more than one.
+   * The next received DATAGRAM frame, which is otherwise reported as an event; `undefined` when there is none.
+   * Drivers call it after each `receiveBatch`, so that the queue holds the frames of one batch at most.
    */
   nextDatagram(): Uint8Array | undefined {
     return this.#parts.datagrams.next();
@@ -211,7 +211,7 @@ export class QuicCore {
     this.#parts.size.update(now);
   }
 
-  /** Ends everything at once and sends nothing: the socket is gone. */
+  /** Ends the connection at once without sending anything: the socket is closed. */
   abandon(now: number): void {
     const reason = 'the connection was abandoned';
     this.#parts.closing.end({ kind: 'transport', by: 'self', code: 0, reason }, now);
@@ -230,7 +230,7 @@ export class QuicCore {
     this.#parts.streams.allowStreams(atOnce);
   }
 
-  /** The protocol above knows who the peer is: see `ConnectionSettings.authenticates`. Idempotent. */
+  /** The peer has authenticated itself: see `ConnectionSettings.authenticates`. Idempotent. */
   authenticated(): void {
     this.#parts.streams.onAuthenticated();
     this.#parts.work.onAuthenticated();
@@ -241,7 +241,7 @@ export class QuicCore {
     return this.#parts.lifecycle.isOpen ? this.#parts.streams.write(id, chunk, isOwned) : undefined;
   }
 
-  /** Bytes of a stream that were written and not sent. */
+  /** Bytes of a stream that were written and never sent. */
   queued(id: number): number {
     return this.#parts.streams.queued(id);
   }
@@ -263,17 +263,17 @@ export class QuicCore {
     this.#parts.streams.stopSending(id, code);
   }
 
-  /** Queues a DATAGRAM frame; false when it was dropped: too large, full, or the connection has ended. */
+  /** Queues a DATAGRAM frame; false when it was dropped: too large, queue full, or connection ended. */
   sendDatagram(data: Uint8Array): boolean {
     return this.#parts.lifecycle.isOpen && this.#parts.datagrams.send(data);
   }
 
-  /** The largest payload that `sendDatagram` takes at present; 0 when the peer accepts none. */
+  /** The largest payload that `sendDatagram` accepts now; 0 when the peer accepts none. */
   get maxDatagramSize(): number {
     return this.#parts.datagrams.maxSize;
   }
 
-  /** Sends at this many bytes a second from now on, whatever is lost. */
+  /** Sends at this rate, regardless of losses (Brutal). */
   useFixedRate(bytesPerSecond: number): void {
     this.#parts.pathFactory.useFixedRate(bytesPerSecond, this.#parts.paths.active);
   }
@@ -283,7 +283,7 @@ export class QuicCore {
     this.#parts.closing.closeByApplication(code, reason, now);
   }
 
-  /** The same with a code of §20.1: NO_ERROR, or e.g. CONNECTION_REFUSED by a server. */
+  /** The same with a transport error code (§20.1), such as NO_ERROR or CONNECTION_REFUSED. */
   closeTransport(code: number, reason: string, now: number): void {
     this.#fail(new QuicError(code, reason), now);
   }
@@ -317,7 +317,7 @@ export class QuicCore {
     this.#parts.closing.end({ kind: 'idle', by: 'self', code: 0, reason }, now);
   }
 
-  /** Frees what is outside of the heap, and the ids at the endpoint. */
+  /** Frees native memory, and the ids at the endpoint. */
   #releaseWhenClosed(): void {
     const { lifecycle, keys, tls, localIds } = this.#parts;
     if (this.#isReleased || lifecycle.state !== 'closed') return;

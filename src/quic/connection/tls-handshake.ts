@@ -1,25 +1,25 @@
 /**
- * Where a handshake message belongs (RFC 9001 §4): each level has keys of its own, and an own stream
+ * The encryption level of a handshake message (RFC 9001 §4): each has its own keys and its own stream
  * of CRYPTO data. 0-RTT is not offered.
  */
 export type TlsLevel = 'initial' | 'handshake' | 'application';
 
-/** Which packets a secret is for, seen from the own side. */
+/** The direction of the packets that a secret protects, as seen by this side. */
 export type SecretDirection = 'read' | 'write';
 
 /**
- * What a handshake reports, in the order in which TLS produced it, and only during `start` and
- * `receive`. TLS is not in the middle of anything then: a handler may call any method of the handshake.
- * An exception of a handler ends the handshake and is thrown by the method that was called.
+ * The events of a handshake, in the order in which TLS produced them. They are only reported during `start`
+ * and `receive`, at points where a handler may call any method of the handshake. An exception of a handler
+ * ends the handshake and is rethrown by `start` or `receive`.
  */
 export interface TlsEvents {
   /** Bytes for CRYPTO frames of `level`, after those reported before. The handler owns them. */
   readonly onCryptoData: (level: TlsLevel, bytes: Uint8Array) => void;
   /**
-   * Keys of a level, before the first CRYPTO data that needs them. Never for `initial`.
+   * The secret of a level, before the first CRYPTO data that needs it. Never for `initial`.
    *
    * @param cipherSuite 0x1301, 0x1302 or 0x1303 (RFC 8446 appendix B.4); the same for all secrets.
-   * @param secret of 32 or 48 bytes; the handler owns it, and clears it when it is no longer needed.
+   * @param secret 32 or 48 bytes; the handler owns it, and clears it when it is no longer needed.
    */
   readonly onSecret: (
     level: Exclude<TlsLevel, 'initial'>,
@@ -28,18 +28,17 @@ export interface TlsEvents {
     secret: Uint8Array,
   ) => void;
   /**
-   * The peer's transport parameters as they came, not yet parsed. They are authentic only once the
+   * The peer's transport parameters, encoded. They are authentic only once the
    * handshake is complete (RFC 9001 §8.2). The handler owns them.
    */
   readonly onPeerParameters: (bytes: Uint8Array) => void;
   /**
-   * The handshake has failed, or a message after it was invalid: the alert of TLS that says why,
-   * which becomes the code of CONNECTION_CLOSE (`cryptoErrorCode`). The last event; `failure` says
-   * the same in words.
+   * The handshake has failed, or a message after it was invalid: the TLS alert, which becomes the code of
+   * CONNECTION_CLOSE (`cryptoErrorCode`). The last event; `failure` describes it.
    */
   readonly onAlert: (code: number) => void;
   /**
-   * The peer broke a rule of QUIC about CRYPTO data (RFC 9001 §4.1.3): bytes of a level that TLS has
+   * The peer violated RFC 9001 §4.1.3: CRYPTO data arrived at a level that TLS has
    * left. The connection closes with PROTOCOL_VIOLATION. The last event.
    */
   readonly onViolation: (reason: string) => void;
@@ -50,27 +49,27 @@ export interface TlsEvents {
   readonly onComplete: () => void;
 }
 
-/** The TLS 1.3 of one connection. Bytes in, events out: no clock, no socket, nothing asynchronous. */
+/** TLS 1.3 for one connection. Bytes in, events out: no clock, no socket, nothing asynchronous. */
 export interface TlsHandshake extends Disposable {
   /**
-   * The own transport parameters. Called once: by a client before `start`, by a server before the
+   * The transport parameters of this side. Called once: by a client before `start`, by a server before the
    * first `receive`.
    */
   setTransportParameters(bytes: Uint8Array): void;
   /** Makes the ClientHello. Clients only, once. */
   start(): void;
   /**
-   * Gives TLS the next CRYPTO bytes of a level, in order and without gaps, in pieces of any size; they
+   * Passes the next CRYPTO bytes of a level to TLS, in order and without gaps, in pieces of any size; they
    * are not used after the call. Ignored once the handshake has failed.
    */
   receive(level: TlsLevel, bytes: Uint8Array): void;
   readonly isComplete: boolean;
-  /** Why the handshake failed, for log lines and errors; of a certificate, what is wrong with it. */
+  /** Why the handshake failed, for log lines and errors; for a certificate, the reason of its rejection. */
   readonly failure: string | undefined;
   /**
-   * Frees what TLS holds outside the heap: 50 KB during a handshake, then 25 KB for a client and nothing
+   * Frees the native memory of TLS: 50 KB during a handshake, then 25 KB for a client and none
    * for a server. Idempotent, and allowed in a handler. Messages that come after the handshake (RFC 9001
-   * §4.1.3) go to TLS as well, so that a connection keeps it until it ends.
+   * §4.1.3) are passed to TLS as well, so a connection keeps it until it ends.
    * Every other method throws afterwards.
    */
   [Symbol.dispose](): void;
@@ -78,17 +77,17 @@ export interface TlsHandshake extends Disposable {
 
 /**
  * The server side of TLS, with one certificate, for any number of connections. A renewed certificate
- * is another `ServerTls`: handshakes that the former has created go on when it is disposed of.
+ * is another `ServerTls`: handshakes that the former one has created continue after its disposal.
  */
 export interface ServerTls extends Disposable {
   /** @throws {WeirError} when the process is out of memory. */
   createHandshake(events: TlsEvents): TlsHandshake;
 }
 
-/** The client side of TLS towards one server, whose name and certificate it verifies. */
+/** The client side of TLS for one server, whose name and certificate it verifies. */
 export interface ClientTls extends Disposable {
   /**
-   * Makes what all connections share (the trust store) with the first one.
+   * The first call also makes the trust store, which all connections share.
    * @throws {WeirError} when a trusted certificate cannot be loaded, or memory is short.
    */
   createHandshake(events: TlsEvents): TlsHandshake;

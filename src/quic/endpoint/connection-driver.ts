@@ -18,27 +18,27 @@ import type { HasPeer } from './peer-index.ts';
 import { ConnectionEndedError } from '../connection/failures.ts';
 import { StreamLink, type StreamLinkHost } from '../stream-link.ts';
 
-/** What a driver calls of a connection's core: a test gives a scripted one. */
+/** The interface of `QuicCore` for its driver; tests implement it with a scripted one. */
 export type ConnectionCore = Pick<QuicCore, keyof QuicCore>;
 
-/** What a connection needs of its endpoint. */
+/** What a connection calls of its endpoint. */
 export interface ConnectionHost {
   readonly clock: Clock;
-  /** It has something to do: it is served in this turn of the event loop, or the next one. */
+  /** The connection has work to do: it is served in this turn of the event loop, or the next one. */
   touch(connection: ConnectionDriver): void;
-  /** What it does with what has come has thrown: it is to end, and nothing else. */
+  /** The processing of a datagram has thrown: this connection has to end. */
   onFault(connection: ConnectionDriver, error: unknown): void;
-  /** The handshake is complete. @returns what its events are for. */
+  /** The handshake is complete. @returns the handlers of its events. */
   onEstablished(connection: ConnectionDriver): QuicHandlers | undefined;
-  /** The protocol above knows who the peer is. */
+  /** The peer has authenticated itself to the protocol above. */
   onAuthenticated(connection: ConnectionDriver): void;
-  /** It is confirmed: the id that a client had made up is not used any more. */
+  /** The handshake is confirmed: the id that the client had chosen is not used any more. */
   onConfirmed(connection: ConnectionDriver): void;
   onMigrated(connection: ConnectionDriver): void;
   onToken(connection: ConnectionDriver, token: Uint8Array): void;
-  /** It has ended, and is kept for stray packets only. */
+  /** The connection has ended, and is only kept to respond to stray packets. */
   onClosed(connection: ConnectionDriver): void;
-  /** It is to be forgotten. */
+  /** The connection is to be forgotten. */
   onDrained(connection: ConnectionDriver): void;
 }
 
@@ -51,11 +51,11 @@ interface OpenWaiter {
   readonly onAbort: () => void;
 }
 
-/** A connection as the protocols above use it, between its core and the driver of its socket. */
+/** A connection as the protocols above use it: links and promises around its core. */
 export class ConnectionDriver
   implements QuicConnection, Scheduled, HasPeer, BatchOwner, StreamLinkHost
 {
-  // For the queues of the driver and the tables of the endpoint.
+  // For `DeadlineQueue`, `PeerIndex` and the queue of the driver.
   place = -1;
   placedAt = 0;
   peerKey = 0;
@@ -80,12 +80,12 @@ export class ConnectionDriver
   #ended: CloseReason | undefined;
   #remote: { readonly numbers: IpEndpoint; readonly text: Endpoint } | undefined;
 
-  /** @param create makes the core; its packets are for this connection from then on. */
+  /** @param create makes the core, and routes the packets of its ids to this connection. */
   constructor(host: ConnectionHost, create: (owner: ConnectionDriver) => ConnectionCore) {
     this.#host = host;
     this.established = this.#established.promise;
     this.closed = this.#closed.promise;
-    // Nothing waits for that of a server, or of a dial that was given up.
+    // Nothing awaits this promise on servers, or after a dial was abandoned.
     this.established.catch(() => undefined);
     this.core = create(this);
   }
@@ -120,7 +120,7 @@ export class ConnectionDriver
     return false;
   }
 
-  /** Whether it has ended for the protocol above. */
+  /** Whether the connection has ended for the protocol above. */
   get isEnded(): boolean {
     return this.#ended !== undefined;
   }
@@ -139,7 +139,7 @@ export class ConnectionDriver
     const waiter: OpenWaiter = { resolve, reject, signal, onAbort };
     waiting.add(waiter);
     signal?.addEventListener('abort', onAbort, { once: true });
-    // The core asks for more streams with STREAMS_BLOCKED.
+    // The core sends STREAMS_BLOCKED.
     this.touch();
     return promise;
   }
@@ -172,9 +172,9 @@ export class ConnectionDriver
     this.touch();
   }
 
-  // ---- for the endpoint, the driver and the streams ----
+  // ---- for the endpoint, the driver of its socket and the streams ----
 
-  /** Ends the connection with a code of the transport, at once for all that count it. */
+  /** Ends the connection with a transport error code; its `closed` event is handled at once. */
   closeTransport(code: number): void {
     try {
       this.core.closeTransport(code, '', this.clock.now());
@@ -190,10 +190,9 @@ export class ConnectionDriver
   }
 
   /**
-   * Datagrams of the peer, one behind the other.
-   * @param stride bytes of each but the last, which may be shorter.
-   * Never throws: the socket has datagrams of others behind them.
-   * @param size of all on the wire, obfuscation included.
+   * Processes consecutive datagrams of the peer. Never throws, because datagrams of other connections follow.
+   * @param stride bytes of each datagram but the last, which may be shorter.
+   * @param size bytes of all on the wire, obfuscation included.
    */
   receive(
     buffer: Uint8Array,
@@ -216,7 +215,7 @@ export class ConnectionDriver
     }
   }
 
-  /** Passes on what has come before more does: one turn may bring more than the core would keep. */
+  /** Delivers DATAGRAM frames at once: one turn may bring more of them than the core would queue. */
   #passDatagrams(): void {
     const handlers = this.#handlers;
     if (!handlers) return;
@@ -232,7 +231,7 @@ export class ConnectionDriver
     this.touch();
   }
 
-  /** Handles what has happened. Returns whether anything had. */
+  /** Handles all events of the core. Returns whether there was any. */
   handleEvents(): boolean {
     let any = false;
     for (;;) {
@@ -243,7 +242,7 @@ export class ConnectionDriver
     }
   }
 
-  /** The socket is gone, or the connection is in the way: it ends, and nothing is sent. */
+  /** Ends the connection at once without sending anything: its socket is closed, or its place is needed. */
   abandon(): void {
     this.core.abandon(this.clock.now());
     this.handleEvents();

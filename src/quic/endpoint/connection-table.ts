@@ -8,15 +8,15 @@ interface Entry<Owner> {
 }
 
 /**
- * Which connection a packet is for, by its destination connection id: ids that were issued here, and
- * those that clients have made up for their first packets (RFC 9000 §7.2). A look-up of an issued id
- * allocates nothing. It holds as many ids as its connections have issued.
+ * The connections by destination connection id: ids that were issued here, and those that clients have
+ * chosen for their first packets (RFC 9000 §7.2). A look-up of an issued id allocates nothing. Its size is
+ * bounded by the ids that the connections issue.
  */
 export class ConnectionTable<Owner> {
   readonly #random: RandomSource;
   /**
-   * By the first half of the id, a 32-bit integer. No two ids in use have the same: they are drawn
-   * again then. Peers have no influence on them, and cannot make them collide.
+   * By the first half of the id, a 32-bit integer, which is unique: an id whose first half is in use is drawn
+   * again. Peers have no influence on the ids and cannot cause collisions.
    */
   readonly #issued = new Map<number, Entry<Owner>>();
   readonly #chosen = new Map<string, Owner>();
@@ -25,12 +25,12 @@ export class ConnectionTable<Owner> {
     this.#random = random;
   }
 
-  /** Ids of both kinds. */
+  /** The number of ids of both kinds. */
   get size(): number {
     return this.#issued.size + this.#chosen.size;
   }
 
-  /** A new id of `LOCAL_ID_SIZE` bytes, whose packets are for `owner`. */
+  /** Issues a new id of `LOCAL_ID_SIZE` bytes for `owner`. */
   issue(owner: Owner): Uint8Array {
     for (;;) {
       const id = this.#random.bytes(LOCAL_ID_SIZE);
@@ -56,7 +56,7 @@ export class ConnectionTable<Owner> {
       : undefined;
   }
 
-  /** Routes the packets of an id that a client has made up. @returns the key to forget it by. */
+  /** Adds an id that a client has chosen. @returns the key for `releaseChosen`. */
   addChosen(bytes: Uint8Array, offset: number, size: number, owner: Owner): string {
     const key = textOf(bytes, offset, size);
     this.#chosen.set(key, owner);
@@ -78,7 +78,7 @@ const wordAt = (bytes: Uint8Array, at: number): number =>
   ((bytes[at + 2] as number) << 8) |
   (bytes[at + 3] as number);
 
-/** A key of at most 20 characters, one for each byte. */
+/** A key of at most 20 characters, one per byte. */
 function textOf(bytes: Uint8Array, offset: number, size: number): string {
   let text = '';
   for (let at = offset; at < offset + size; at++) text += String.fromCharCode(bytes[at] as number);

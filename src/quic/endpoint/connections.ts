@@ -12,16 +12,16 @@ import { MAX_CLOSING_CONNECTIONS, MAX_RESET_CANDIDATES } from './limits.ts';
 import { UnauthenticatedClients } from './admission/unauthenticated-clients.ts';
 import { PeerIndex } from './peer-index.ts';
 
-/** Where a new connection comes from, and what is called for it. */
+/** The origin of a new connection, and its callbacks. */
 export interface ConnectionOrigin {
   /** Called when the handshake is complete. Must not throw. */
   readonly start: (connection: ConnectionDriver) => QuicHandlers;
   readonly onToken?: ((token: Uint8Array) => void) | undefined;
-  /** Of a client of this endpoint; left out for what it has dialled itself. */
+  /** For a client of this endpoint; left out for connections that it has dialled. */
   readonly client?:
     | {
         readonly isValidated: boolean;
-        /** Whether it is known when its handshake is complete. */
+        /** Whether it still has to authenticate itself after the handshake. */
         readonly authenticates: boolean;
       }
     | undefined;
@@ -30,11 +30,11 @@ export interface ConnectionOrigin {
 interface Entry extends ConnectionOrigin {
   readonly ids: Set<Uint8Array>;
   isHandshaking: boolean;
-  /** The key of the id that the client has made up, while its packets may use it. */
+  /** The key of the id that the client has chosen, while packets may have it. */
   chosenKey: string | undefined;
 }
 
-/** What serves the connections, as `Connections` uses it. */
+/** The driver of the connections, as `Connections` uses it. */
 export interface ConnectionsOwner {
   readonly clock: Clock;
   touch(connection: ConnectionDriver): void;
@@ -44,8 +44,8 @@ export interface ConnectionsOwner {
 }
 
 /**
- * The connections of an endpoint, from their first packet until nothing is left of them: what packets
- * find them by, and how many there are of which kind.
+ * The connections of an endpoint, from their first packet until they are drained: look-up by connection id
+ * and by the peer's address, and how many there are of each kind.
  */
 export class Connections implements ConnectionHost {
   readonly clock: Clock;
@@ -54,7 +54,7 @@ export class Connections implements ConnectionHost {
   readonly #table: ConnectionTable<ConnectionDriver>;
   readonly #byPeer = new PeerIndex<ConnectionDriver>();
   readonly #entries = new Map<ConnectionDriver, Entry>();
-  /** Those that have ended and respond to stray packets; the oldest first. */
+  /** Connections that have ended and still respond to stray packets; the oldest first. */
   readonly #ended = new Set<ConnectionDriver>();
   readonly #unauthenticated = new UnauthenticatedClients<ConnectionDriver>();
   #clients = 0;
@@ -67,7 +67,7 @@ export class Connections implements ConnectionHost {
     this.#table = new ConnectionTable(random);
   }
 
-  /** Connections, those that have ended and are not forgotten yet included. */
+  /** All connections, those in the closing or draining state included. */
   get size(): number {
     return this.#entries.size;
   }
@@ -77,12 +77,12 @@ export class Connections implements ConnectionHost {
     return this.#entries.size - this.#ended.size;
   }
 
-  /** Connection ids that packets may have. */
+  /** Connection ids by which packets are routed. */
   get ids(): number {
     return this.#table.size;
   }
 
-  /** The clients, as they are for a new one from this address. */
+  /** The occupancy as it applies to a new client from this address. */
   occupancyFor(peer: IpEndpoint, now: number): Occupancy {
     return {
       connections: this.#clients,
@@ -92,7 +92,7 @@ export class Connections implements ConnectionHost {
     };
   }
 
-  /** Ends a client that is not known yet, for a new one from this address, where that needs its place. */
+  /** Ends an unauthenticated client if a new one from this address needs its place. */
   makeRoom(peer: IpEndpoint, maxConnections: number, now: number): void {
     const unauthenticated = this.#unauthenticated;
     if (this.#clients < maxConnections && !unauthenticated.isFullFor(peer)) return;
@@ -109,7 +109,7 @@ export class Connections implements ConnectionHost {
 
   /**
    * Adds a connection.
-   * @throws what `create` throws; nothing is left of the connection then.
+   * @throws what `create` throws; the ids are released then.
    */
   add(origin: ConnectionOrigin, create: (ids: IdIssuer) => ConnectionCore): ConnectionDriver {
     const ids = new Set<Uint8Array>();
@@ -139,23 +139,23 @@ export class Connections implements ConnectionHost {
     }
   }
 
-  /** Routes the packets of an id that a client has made up, until its handshake is confirmed. */
+  /** Routes the packets of the id that a client has chosen, until its handshake is confirmed. */
   addChosenId(connection: ConnectionDriver, bytes: Uint8Array, at: number, size: number): void {
     const entry = this.#entries.get(connection);
     if (entry) entry.chosenKey = this.#table.addChosen(bytes, at, size, connection);
   }
 
-  /** By the id at `offset`, of the size that ids have that are issued here. */
+  /** By the issued id at `offset`, which has `LOCAL_ID_SIZE` bytes. */
   find(bytes: Uint8Array, offset: number): ConnectionDriver | undefined {
     return this.#table.find(bytes, offset);
   }
 
-  /** By an id that its client has made up. */
+  /** By the id that its client has chosen. */
   findChosen(bytes: Uint8Array, offset: number, size: number): ConnectionDriver | undefined {
     return this.#table.findChosen(bytes, offset, size);
   }
 
-  /** The connection whose peer says with this datagram that it has forgotten it (RFC 9000 §10.3.1). */
+  /** The connection for which this datagram is a stateless reset by the peer (RFC 9000 §10.3.1). */
   findByReset(
     bytes: Uint8Array,
     offset: number,
@@ -171,7 +171,7 @@ export class Connections implements ConnectionHost {
     return undefined;
   }
 
-  // ---- what connections report ----
+  // ---- events of connections ----
 
   touch(connection: ConnectionDriver): void {
     this.#owner.touch(connection);

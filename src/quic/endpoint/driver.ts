@@ -5,7 +5,7 @@ import type { ConnectionDriver } from './connection-driver.ts';
 import { DeadlineQueue } from '../../collections/deadline-queue.ts';
 import { SENT_BYTES_A_TURN } from './limits.ts';
 import type { OutgoingBatches } from './outgoing-batches.ts';
-import type { SharedWork } from './turn-work.ts';
+import type { SharedWork } from '../packets/turn-work.ts';
 
 export interface DriverOptions {
   readonly clock: Clock;

@@ -21,46 +21,46 @@ import { MIN_DATAGRAM } from '../limits.ts';
 import type { PacketObfuscation } from './obfuscation.ts';
 import { ResetTokens } from '../protection/tokens.ts';
 import type { ClientTls, ServerTls } from '../connection/tls-handshake.ts';
-import type { SharedWork } from './turn-work.ts';
+import type { SharedWork } from '../packets/turn-work.ts';
 
-/** How connections are made; a test gives scripted ones. */
+/** Makes the cores of connections; tests make scripted ones. */
 export interface ConnectionMaker {
   client(options: ClientOptions): ConnectionCore;
   server(options: ServerOptions): ConnectionCore;
 }
 
-/** What an endpoint is made of. */
+/** The options of an endpoint. */
 export interface EndpointOptions {
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly obfuscation?: PacketObfuscation | undefined;
   /**
-   * The tokens of stateless resets. Endpoints that follow each other on one address share them, so
-   * that clients of the former learn at once that their connections are gone.
+   * The tokens of stateless resets. Consecutive endpoints on one address share them, so that clients of the
+   * former one are notified at once that their connections are gone.
    */
   readonly resetTokens?: ResetTokens | ((local: Endpoint) => ResetTokens) | undefined;
   readonly connections?: ConnectionMaker | undefined;
-  /** Tests give their own turns of the event loop. */
+  /** For tests: schedules turns of the event loop. */
   readonly soon?: Defer | undefined;
 }
 
-/** What a server needs for its clients. It may be replaced: new clients get the new one. */
+/** The settings of a server. They may be replaced: new clients get the new ones. */
 export interface ServerSettings {
   readonly tls: ServerTls;
-  /** `maxDatagram` is for the wire: obfuscation and what the socket cannot do are taken off here. */
+  /** `maxDatagram` is the size on the wire: the overhead of obfuscation is subtracted by the endpoint. */
   readonly connection: ConnectionSettings;
   /**
-   * Connections at the same time, those whose handshake is not complete included; further ones are
+   * Concurrent connections, those whose handshake is not complete included; further ones are
    * closed at once with CONNECTION_REFUSED.
    */
   readonly maxConnections: number;
-  /** A client whose handshake is complete; nothing of it has been delivered yet. Must not throw. */
+  /** The handshake of a client is complete; none of its data was delivered before. Must not throw. */
   readonly onConnection: (connection: QuicConnection) => QuicHandlers;
-  /** A client got no connection, because TLS has refused to make its state. Must not throw. */
+  /** A client got no connection, because TLS could not allocate its state. Must not throw. */
   readonly onFailure?: ((error: Error) => void) | undefined;
 }
 
-/** What a client needs for one connection. */
+/** The settings of a client's connection. */
 export interface DialSettings {
   readonly tls: ClientTls;
   /** As for `ServerSettings`. */
@@ -94,7 +94,7 @@ export class QuicEndpoint {
   #closeTimer: Timer | undefined;
 
   /**
-   * Opens the socket. Until `serve` is called, a client that appears gets no response.
+   * Opens the socket. Until `serve` is called, clients get no response.
    *
    * @param local where to bind: for a client a wildcard address of the server's family and port 0.
    * @throws the system's error (`EADDRINUSE`, …).
@@ -190,29 +190,29 @@ export class QuicEndpoint {
     return this.#connections.live;
   }
 
-  /** What is kept: connections, those that respond to stray packets included, and their ids. */
+  /** What is held: connections, those in the closing or draining state included, and their ids. */
   get held(): { readonly connections: number; readonly ids: number } {
     return { connections: this.#connections.size, ids: this.#connections.ids };
   }
 
-  /** Bytes of handshakes that wait for their turn. */
+  /** Bytes of datagrams in the handshake queue. */
   get waitingBytes(): number {
     return this.#incoming.waitingBytes;
   }
 
-  /** Datagrams that were not sent, and those that the kernel dropped for want of room. */
+  /** Datagrams that were not sent, and those that the kernel dropped because its buffer was full. */
   get lost(): { readonly unsent: number; readonly overflowed: number } {
     return { unsent: this.#socket.dropped, overflowed: this.#socket.overflowed };
   }
 
-  /** Accepts clients from now on; called again, it replaces the settings for new clients. */
+  /** Accepts clients. Called again, it replaces the settings for new clients. */
   serve(settings: ServerSettings): void {
     if (this.#state === 'open') this.#settings = settings;
   }
 
   /**
-   * Starts a connection to a server; `established` reports how its handshake ends.
-   * @throws {LinkClosedError} on an endpoint that is retired or closed, and what TLS throws.
+   * Starts a connection to a server; its `established` promise reports the result of the handshake.
+   * @throws {LinkClosedError} if the endpoint is retired or closed, and errors of TLS.
    */
   dial(remote: IpEndpoint, settings: DialSettings): QuicConnection {
     if (this.#state !== 'open') throw new LinkClosedError('the QUIC endpoint is closed');
@@ -232,8 +232,8 @@ export class QuicEndpoint {
   }
 
   /**
-   * Accepts no client from now on and dials no more; live connections go on. The socket is released
-   * with the last one.
+   * Accepts no further clients and dials no more; live connections continue. The socket is released with the
+   * last one.
    */
   retire(): void {
     if (this.#state !== 'open') return;
@@ -243,8 +243,8 @@ export class QuicEndpoint {
   }
 
   /**
-   * Closes all connections with CONNECTION_CLOSE of the application's code, so that the peers can
-   * reconnect at once, and then releases the socket.
+   * Closes all connections with CONNECTION_CLOSE and the application's code, so that the peers can reconnect
+   * at once, and then releases the socket.
    */
   close(code: number, reason = ''): void {
     if (this.#state === 'closing' || this.#state === 'released') return;
@@ -282,7 +282,7 @@ export class QuicEndpoint {
         }),
       );
     } catch (error) {
-      // No memory for another handshake of TLS, say: the client sends its packet again.
+      // There was no memory for another TLS handshake, for example: the client sends its packet again.
       settings.onFailure?.(asError(error));
       return undefined;
     }
@@ -290,7 +290,7 @@ export class QuicEndpoint {
 
   #common(settings: ConnectionSettings): Pick<CommonOptions, 'settings' | 'random' | 'sharedWork'> {
     const { dontFragment, ecn } = this.#socket.features;
-    // A search for the MTU proves nothing where datagrams are fragmented.
+    // Where datagrams are fragmented, a search for the MTU proves nothing.
     const most = dontFragment ? settings.maxDatagram : MIN_DATAGRAM;
     const maxDatagram = Math.max(MIN_DATAGRAM, most - (this.#obfuscation?.overhead ?? 0));
     return {
@@ -314,7 +314,7 @@ export class QuicEndpoint {
     else this.#releaseIfDone();
   }
 
-  /** One turn later: Node's sockets send what they are given a little later. */
+  /** Runs one turn later: Node's sockets send asynchronously. */
   readonly #closeSocket = (): void => {
     if (this.#driver.isIdle) this.#socket.close();
   };

@@ -22,7 +22,7 @@ const LONG_ID_OFFSET = 6;
 export interface IncomingOptions {
   readonly clock: Clock;
   readonly soon: Defer;
-  /** Serves all connections that have something to do. */
+  /** Serves all connections that have work to do. */
   readonly run: () => void;
   readonly connections: Connections;
   readonly admission: ClientAdmission;
@@ -30,7 +30,7 @@ export interface IncomingOptions {
   readonly obfuscation: PacketObfuscation | undefined;
   readonly random: RandomSource;
   readonly resetTokens: ResetTokens;
-  /** How many clients there may be; `undefined` while none is accepted. */
+  /** The maximum number of clients; `undefined` while none are accepted. */
   readonly maxConnections: () => number | undefined;
   /** Makes a connection for a new client; `undefined` when that fails. */
   readonly accept: (
@@ -41,9 +41,9 @@ export interface IncomingOptions {
 }
 
 /**
- * Takes datagrams apart and passes each to its connection: to the one that has issued its destination
- * connection id. What belongs to none may come from a new client, be a stateless reset, or be worth
- * one; nothing responds to anything else. Handshakes of clients wait for their share of a turn.
+ * Passes each received datagram to the connection that has issued its destination connection id. A datagram
+ * for none may be of a new client, be a stateless reset, or get one in response; others are dropped
+ * silently. Handshakes of clients wait for their share of a turn.
  */
 export class Incoming {
   readonly #options: IncomingOptions;
@@ -62,12 +62,12 @@ export class Incoming {
     });
   }
 
-  /** What waits for its share of a turn. */
+  /** Bytes of datagrams in the handshake queue. */
   get waitingBytes(): number {
     return this.#handshakes.bytes;
   }
 
-  /** The time to respond: live connections first, then handshakes. */
+  /** All received datagrams were routed: serves live connections first, then handshakes. */
   respond(): void {
     this.#options.run();
     this.#handshakes.run();
@@ -94,7 +94,7 @@ export class Incoming {
     }
   }
 
-  /** Passes on the datagram at `at`, and those behind it that have the same id. Returns their end. */
+  /** Passes on the datagram at `at` and the following ones with the same id. Returns the offset after them. */
   #receiveRun(
     buffer: Uint8Array,
     at: number,
@@ -118,7 +118,7 @@ export class Incoming {
     return next;
   }
 
-  /** @param size of the datagram on the wire. */
+  /** @param size bytes of the datagram on the wire. */
   #route(
     bytes: Uint8Array,
     offset: number,
@@ -156,7 +156,7 @@ export class Incoming {
     return maxConnections() !== undefined && admission.isPlausible(bytes, offset, length);
   }
 
-  /** A datagram that has waited: meanwhile its connection may have come or gone. */
+  /** Serves a datagram of the queue: since it was queued, its connection may have been made or ended. */
   #serve(waiting: Waiting): void {
     const { buffer, length, peer, own, ecn, size } = waiting;
     const now = this.#options.clock.now();
@@ -225,14 +225,14 @@ export class Incoming {
     now: number,
   ): void {
     const { outgoing, resetTokens, random, obfuscation } = this.#options;
-    // Obfuscated datagrams are not authenticated: any random bytes are one, and a probe must learn nothing.
+    // Obfuscated datagrams are not authenticated: a response to random bytes would reveal the server to a probe.
     if (obfuscation || outgoing.isBlocked || !this.#resets.take(now)) return;
     const { buffer } = outgoing.next();
     const written = reset(buffer, bytes, offset, length, resetTokens, random);
     if (written > 0) this.#respond(received, written);
   }
 
-  /** Sends what was written to the next batch back to where a datagram came from. */
+  /** Sends the first `length` bytes of the next batch in response to a datagram. */
   #respond({ peer, own }: ReceivedDatagrams, length: number): void {
     const { outgoing } = this.#options;
     const batch = outgoing.next();
@@ -242,7 +242,7 @@ export class Incoming {
   }
 }
 
-/** Whether there is a packet with a short header that may have an id of this endpoint. */
+/** Whether there is a packet with a short header, long enough to have an id of this endpoint. */
 const isShort = (bytes: Uint8Array, at: number, length: number): boolean =>
   length > LOCAL_ID_SIZE && ((bytes[at] as number) & (LONG_HEADER | FIXED_BIT)) === FIXED_BIT;
 

@@ -1,22 +1,22 @@
 /*
- * Bounds of an endpoint, each with what happens when it is reached.
+ * Bounds of an endpoint, each with what happens beyond it.
  */
 
 /**
- * Bytes of the connection ids that are issued here. They are random: nothing can be learned from them,
+ * Bytes of the connection ids that are issued here. They are random: they reveal nothing,
  * and ids of one connection have nothing in common (RFC 9000 §5.1).
  */
 export const LOCAL_ID_SIZE = 8;
 
-/** Bytes of a datagram that an Initial packet of a client is in; smaller ones are dropped (§14.1). */
+/** The smallest datagram with an Initial packet of a client, in bytes; smaller ones are dropped (§14.1). */
 export const MIN_INITIAL_DATAGRAM = 1200;
 
-/** Bytes of the destination id that a client makes up; Initial packets to shorter ones are dropped (§7.2). */
+/** The shortest destination id that a client may choose, in bytes; shorter ones are dropped (§7.2). */
 export const MIN_CLIENT_CHOSEN_ID = 8;
 
 /**
- * Handshakes of clients whose address no token has validated, and the part of all connections that they may
- * be at most. Beyond either a client gets a Retry packet, and comes again with its token (§8.1.2).
+ * Handshakes of clients whose address no token has validated, and the largest part of all connections that
+ * they may be. Beyond either, a client gets a Retry packet and returns with its token (§8.1.2).
  */
 export const MAX_UNVALIDATED_HANDSHAKES = 64;
 export const UNVALIDATED_PART = 1 / 4;
@@ -28,16 +28,16 @@ export const UNVALIDATED_PART = 1 / 4;
 export const MAX_USED_TOKENS = 16_384;
 
 /**
- * Clients that are not known yet: handshakes under way, and connections whose client has not authenticated.
- * Of all of them, and of one source. Beyond it another one gives way, or the Initial packet is dropped; the
- * client sends it again.
+ * Unauthenticated clients: handshakes in progress, and connections whose client has not authenticated itself;
+ * in total, and of one source. Beyond it another one is closed, or the Initial packet is dropped; the client
+ * sends it again.
  */
 export const MAX_UNAUTHENTICATED = 1024;
 export const MAX_UNAUTHENTICATED_OF_SOURCE = 256;
 
 /**
- * Milliseconds for which a client that is not known keeps its place against one of a source that has as
- * many: a handshake and an authentication over a slow path.
+ * Milliseconds for which an unauthenticated client cannot be replaced by one of a source that has as many:
+ * the time of a handshake and an authentication over a slow path.
  */
 export const UNAUTHENTICATED_STAY = 2000;
 
@@ -49,42 +49,42 @@ export const UNAUTHENTICATED_STAY = 2000;
 export const HANDSHAKE_DATAGRAMS_A_TURN = 64;
 export const HANDSHAKE_MS_A_TURN = 5;
 
-/** Such datagrams that wait, and their bytes. Beyond it they are dropped; a client sends them again. */
+/** Datagrams in the handshake queue, and their bytes. Beyond it they are dropped; a client sends them again. */
 export const MAX_WAITING_DATAGRAMS = 512;
 export const MAX_WAITING_BYTES = 1024 * 1024;
 
 /**
  * Stateless resets a second, all peers together. Beyond it packets for unknown connections are dropped;
- * a peer whose connection is really gone sends another.
+ * a peer whose connection is gone sends another one.
  */
 export const RESETS_A_SECOND = 100;
 
-/** Bytes of a stateless reset at most: beyond it nothing is gained by hiding what it is. */
+/** The largest stateless reset, in bytes: a longer one would not be harder to recognize. */
 export const MAX_RESET_SIZE = 43;
 
 /**
  * Connections that have ended and still respond to stray packets with CONNECTION_CLOSE (§10.2). Beyond
- * it the oldest one is forgotten early; its peer would get a stateless reset.
+ * it the oldest one is forgotten early; its peer gets a stateless reset then.
  */
 export const MAX_CLOSING_CONNECTIONS = 1024;
 
 /**
- * Connections to one address and port that are asked whether a datagram for none of them is a stateless
- * reset. A server has as many as a client's port has made; there is rarely a second one.
+ * Connections to one address and port for which a datagram with an unknown id is checked for a stateless
+ * reset. A client's port rarely has more than one connection.
  */
 export const MAX_RESET_CANDIDATES = 16;
 
-/** Bytes that an endpoint sends in one turn of the event loop; the next turn goes on with the rest. */
+/** Bytes that an endpoint sends in one turn of the event loop; the rest is sent in the next turn. */
 export const SENT_BYTES_A_TURN = 512 * 1024;
 
-/** Bytes that the kernel is asked to hold of what is received and sent; its own limits apply. */
+/** The requested size of the kernel's receive and send buffers, in bytes; its own limits apply. */
 export const SOCKET_BUFFER = 4 * 1024 * 1024;
 
-/** Milliseconds for which a closed endpoint waits for room in its socket, to say goodbye to all peers. */
+/** Milliseconds for which a closed endpoint waits for room in its socket to send CONNECTION_CLOSE to all peers. */
 export const CLOSE_TIMEOUT = 1000;
 
 /**
- * Milliseconds for which a stream that was released after its half-close goes on sending what was
- * written. Then it is reset: a peer that takes nothing must not keep it.
+ * Milliseconds without progress after which a stream that was released after its half-close is reset, although
+ * bytes are unsent: a peer that reads nothing must not hold it.
  */
 export const STREAM_LINGER = 30_000;

@@ -1,9 +1,9 @@
 /**
- * What is done to UDP payloads below QUIC, so that they do not look like QUIC. Every datagram of an
- * endpoint passes through it, in both directions.
+ * Transforms UDP payloads so that they do not look like QUIC. It is applied to every datagram of an endpoint,
+ * in both directions.
  */
 export interface PacketObfuscation {
-  /** Bytes by which each datagram grows: QUIC has that much less of the path's MTU. */
+  /** Bytes that it adds to each datagram; they are subtracted from the MTU of QUIC. */
   readonly overhead: number;
   /** Writes the obfuscated `datagram` into `out` from `at` on, and returns its length. They do not overlap. */
   seal(datagram: Uint8Array, out: Uint8Array, at: number): number;

@@ -24,7 +24,7 @@ export class OutgoingBatches {
     }
   }
 
-  /** Whether the socket had no room: nothing is taken until `onWritable`. */
+  /** Whether the send buffer is full: nothing may be pushed until `onWritable`. */
   get isBlocked(): boolean {
     return this.#queue.isBlocked;
   }
@@ -34,7 +34,7 @@ export class OutgoingBatches {
     return this.#plain ?? this.#queue.current;
   }
 
-  /** Takes the batch that `next` returned. Returns the bytes on the wire, obfuscation included. */
+  /** Queues the batch that `next` returned. Returns its bytes on the wire, obfuscation included. */
   push(owner: BatchOwner | undefined): number {
     const batch = this.#queue.current;
     if (this.#plain && this.#obfuscation) seal(this.#plain, batch, this.#obfuscation);
@@ -50,13 +50,13 @@ export class OutgoingBatches {
     this.#queue.flush();
   }
 
-  /** Sends what was pushed, as far as the socket takes it. */
+  /** Sends the pending batches, as far as the socket has room. */
   flush(): void {
     this.#queue.flush();
   }
 }
 
-/** Obfuscates each datagram of a batch into another one, where they are that much longer. */
+/** Obfuscates each datagram of a batch into another batch. */
 function seal(from: TransmitBatch, to: TransmitBatch, obfuscation: PacketObfuscation): void {
   to.begin(from.destination, from.source);
   const size = from.segmentSize === 0 ? from.length : from.segmentSize;

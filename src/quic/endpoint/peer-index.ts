@@ -1,13 +1,13 @@
 import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
 
-/** What has a peer's address. */
+/** An item with the address of a peer. */
 export interface HasPeer {
   readonly peer: IpEndpoint;
-  /** The key under which it was filed; only a `PeerIndex` sets it. */
+  /** Its key in a `PeerIndex`, which alone sets it. */
   peerKey: number;
 }
 
-/** Connections by the address of their peer. It holds each of them once. */
+/** Connections by the address of their peer, each once. */
 export class PeerIndex<Item extends HasPeer> {
   readonly #byKey = new Map<number, Item[]>();
 
@@ -30,7 +30,7 @@ export class PeerIndex<Item extends HasPeer> {
     else known.splice(at, 1);
   }
 
-  /** Those that may have this peer; some of another one may be among them. */
+  /** The items with this peer, and possibly some of another one. */
   candidates(peer: IpEndpoint): readonly Item[] {
     return this.#byKey.get(keyOf(peer)) ?? NONE;
   }
@@ -38,6 +38,6 @@ export class PeerIndex<Item extends HasPeer> {
 
 const NONE: readonly never[] = [];
 
-/** 32 bits that an address and a port have in common with few others. */
+/** A 32-bit hash of an address and a port. */
 const keyOf = ({ a, b, c, d, port }: IpEndpoint): number =>
   Math.imul(a ^ Math.imul(b, 0x85eb_ca6b) ^ c, 0xc2b2_ae35) ^ d ^ Math.imul(port, 0x9e37_79b1);

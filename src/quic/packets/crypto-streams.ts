@@ -11,31 +11,31 @@ import { RangeSet } from '../../collections/range-set.ts';
 export const levelOf = (space: Space): TlsLevel =>
   space === Space.APPLICATION ? 'application' : space === Space.HANDSHAKE ? 'handshake' : 'initial';
 
-/** A part of the CRYPTO data of one level: what a frame carries. Reused: valid until the next call. */
+/** The CRYPTO data of one frame. The object is reused: valid until the next call. */
 export interface CryptoRange {
   offset: number;
   bytes: Uint8Array;
-  /** Where in `bytes` the part starts. */
+  /** The index in `bytes` where the data starts. */
   at: number;
   size: number;
 }
 
 /**
- * How far received CRYPTO data may lie ahead of what TLS has read, in bytes. RFC 9000 §7.5 demands at
- * least 4,096; these hold a ClientHello in any order, and a server's whole flight whose first packet is
+ * How far received CRYPTO data may be ahead of the data that TLS has read, in bytes. RFC 9000 §7.5 requires
+ * at least 4,096; these hold a ClientHello in any order, and a server's whole flight whose first packet was
  * lost. Data beyond it closes the connection with CRYPTO_BUFFER_EXCEEDED.
  */
 export const CRYPTO_WINDOW = { initial: 0x4000, handshake: 0x10000, application: 0x4000 } as const;
 
 /**
- * How much CRYPTO data a peer may send at a level in all, in bytes: two ClientHellos, a long chain of
+ * How much CRYPTO data a peer may send at a level in total, in bytes: two ClientHellos, a long chain of
  * certificates, the session tickets of a long connection. More is CRYPTO_BUFFER_EXCEEDED.
  */
 export const CRYPTO_TOTAL = { initial: 0x8000, handshake: 0x20000, application: 0x10000 } as const;
 
 /**
- * How many separate pieces of received data a level holds. Browsers scatter a ClientHello over about ten
- * frames; more than this is CRYPTO_BUFFER_EXCEEDED.
+ * How many separate ranges of received data a level holds. Browsers scatter a ClientHello over about ten
+ * frames; more ranges than this are CRYPTO_BUFFER_EXCEEDED.
  */
 export const MAX_CRYPTO_PIECES = 64;
 
@@ -45,8 +45,8 @@ const exceeded = (reason: string): QuicError =>
   new QuicError(TransportErrorCode.CRYPTO_BUFFER_EXCEEDED, reason, FrameType.CRYPTO);
 
 /**
- * The CRYPTO data of a connection (RFC 9000 §7.5, RFC 9001 §4.1.3): a stream in each direction for each
- * level, without flow control, so that bounds take its place.
+ * The CRYPTO data of a connection (RFC 9000 §7.5, RFC 9001 §4.1.3): at each level, a stream in each direction,
+ * which has bounds instead of flow control.
  */
 export class CryptoStreams {
   readonly #levels = {
@@ -55,25 +55,25 @@ export class CryptoStreams {
     application: new LevelStreams('application'),
   };
 
-  /** Queues bytes that TLS has made. */
+  /** Queues bytes of TLS. */
   write(level: TlsLevel, bytes: Uint8Array): void {
     this.#levels[level].sending.write(bytes);
   }
 
-  /** Whether there is something to send that has never been sent, or was lost. */
+  /** Whether there are bytes that were never sent, or were lost. */
   hasPending(level: TlsLevel): boolean {
     return this.#levels[level].sending.hasPending;
   }
 
   /**
-   * The next part to send, lost ones first, that fits into a frame of at most `room` bytes, header
-   * included; it is recorded in `log` as sent. `undefined` when there is nothing, or no room.
+   * The next bytes to send, lost ones first, that fit into a frame of at most `room` bytes, header included.
+   * They are recorded in `log` as sent. `undefined` when there are none, or no room.
    */
   next(level: TlsLevel, room: number, log: FrameLog): CryptoRange | undefined {
     return this.#levels[level].sending.next(room, log);
   }
 
-  /** Everything that is not yet acknowledged is sent again: for probes (RFC 9002 §6.2.4). */
+  /** All bytes that are not acknowledged are to be sent again: for probes (RFC 9002 §6.2.4). */
   resend(level: TlsLevel): void {
     this.#levels[level].sending.resend();
   }
@@ -84,7 +84,7 @@ export class CryptoStreams {
   }
 
   /**
-   * Takes the data of a CRYPTO frame, which is copied.
+   * Receives the data of a CRYPTO frame, which is copied.
    * @returns CRYPTO_BUFFER_EXCEEDED for data beyond the bounds, PROTOCOL_VIOLATION for new data of a
    *   level whose end was announced by `finish`.
    */
@@ -104,14 +104,14 @@ export class CryptoStreams {
   }
 
   /**
-   * TLS reads a higher level from now on (RFC 9001 §4.1.3).
+   * TLS has moved to a higher level for reading (RFC 9001 §4.1.3).
    * @returns PROTOCOL_VIOLATION when the level has data that TLS has not read.
    */
   finish(level: TlsLevel): QuicError | undefined {
     return this.#levels[level].receiving.finish();
   }
 
-  /** The keys of a level are gone: forgets what it held and ignores what comes (RFC 9001 §4.9). */
+  /** The keys of a level were discarded: forgets its data and ignores further data (RFC 9001 §4.9). */
   discard(level: TlsLevel): void {
     const { sending, receiving } = this.#levels[level];
     sending.discard();
@@ -128,10 +128,10 @@ class LevelStreams {
   }
 }
 
-/** What TLS has made for one level, until it is acknowledged. */
+/** The data of TLS at one level, until it is acknowledged. */
 class CryptoSending implements DeliveryListener {
   #bytes: Uint8Array = NO_BYTES;
-  /** Everything before it was sent. */
+  /** Every byte before it was sent. */
   #sent = 0;
   readonly #lost = new RangeSet();
   readonly #acknowledged = new RangeSet();
@@ -146,7 +146,7 @@ class CryptoSending implements DeliveryListener {
     return length === 0 || this.#acknowledged.has(0, length);
   }
 
-  /** Seldom more than five times for a connection. */
+  /** Called rarely: at most about five times for a connection. */
   write(bytes: Uint8Array): void {
     const all = new Uint8Array(this.#bytes.length + bytes.length);
     all.set(this.#bytes);
@@ -175,9 +175,9 @@ class CryptoSending implements DeliveryListener {
     this.#lost.remove(offset, offset + size);
   }
 
-  /** What of it is not yet acknowledged is sent again. */
+  /** The part of it that is not acknowledged is sent again. */
   onLost(offset: number, size: number): void {
-    // What was discarded is not sent again.
+    // Nothing is sent again after `discard`.
     const end = Math.min(offset + size, this.#sent);
     if (offset >= end) return;
     this.#lost.add(offset, end);
@@ -199,14 +199,14 @@ class CryptoSending implements DeliveryListener {
   }
 }
 
-/** What the peer has sent at one level and TLS has not read. */
+/** The data of the peer at one level that TLS has not read. */
 class CryptoReceiving {
   readonly #window: number;
   readonly #total: number;
-  /** Everything before it was given to TLS. */
+  /** Every byte before it was passed to TLS. */
   #read = 0;
   readonly #pieces = new RangeSet();
-  /** Holds the bytes from `#base` on; empty when there is nothing to hold. */
+  /** The bytes from `#base` on; empty when there are none. */
   #bytes: Uint8Array = NO_BYTES;
   #base = 0;
   #state: 'open' | 'finished' | 'discarded' = 'open';
@@ -224,7 +224,7 @@ class CryptoReceiving {
     if (end > this.#total) return exceeded('more CRYPTO data than a connection needs');
     if (end > this.#read + this.#window) return exceeded('CRYPTO data too far ahead');
     const start = Math.max(offset, this.#read);
-    // A peer does not change what it has sent: the bytes that came last count.
+    // Retransmitted bytes are the same as before (RFC 9000 §2.2), so the last ones may replace others.
     this.#room(end);
     this.#bytes.set(bytes.subarray(at + (start - offset), at + size), start - this.#base);
     this.#pieces.add(start, end);
@@ -258,7 +258,7 @@ class CryptoReceiving {
   #room(end: number): void {
     if (this.#bytes.length === 0) this.#base = this.#read;
     if (end - this.#base <= this.#bytes.length) return;
-    // Twice as much as is needed, so that a stream in small pieces is not copied for each of them.
+    // Twice the needed size, so that data in small frames is not copied for each of them.
     const held = this.#bytes.subarray(this.#read - this.#base);
     const grown = new Uint8Array(Math.min(this.#window, 2 * (end - this.#read)));
     grown.set(held.subarray(0, grown.length));

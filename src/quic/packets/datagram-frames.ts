@@ -6,7 +6,7 @@ import { datagramHeaderSize, fittingSize, writeDatagramHeader } from '../wire/fr
 import { FrameType } from '../wire/frame-types.ts';
 import type { FrameError } from '../wire/frame-visitor.ts';
 
-/** Payloads in their order, bounded in number and bytes; at the bound the newest is dropped. */
+/** Payloads in order, bounded in number and bytes; at the bound the newest is dropped. */
 class DatagramQueue {
   readonly #payloads = new Fifo<Uint8Array>();
   #bytes = 0;
@@ -20,7 +20,7 @@ class DatagramQueue {
     return this.#dropped;
   }
 
-  /** Whether a payload of this size may be pushed; counts it as dropped otherwise. */
+  /** Whether a payload of this size may be pushed; otherwise counts it as dropped. */
   admits(size: number): boolean {
     const isFull =
       this.#payloads.size >= MAX_QUEUED_DATAGRAMS || this.#bytes + size > MAX_QUEUED_DATAGRAM_BYTES;
@@ -50,8 +50,8 @@ class DatagramQueue {
 }
 
 /**
- * DATAGRAM frames of a connection (RFC 9221), bounded in both directions. They are never sent again,
- * and they are subject to congestion control but to no flow control (§5.3, §5.4).
+ * DATAGRAM frames of a connection (RFC 9221), bounded in both directions. They are not retransmitted,
+ * and are subject to congestion control but not to flow control (§5.3, §5.4).
  */
 export class DatagramFrames {
   readonly #outgoing = new DatagramQueue();
@@ -65,17 +65,17 @@ export class DatagramFrames {
   }
 
   /**
-   * Sets what a frame may have at most.
+   * Sets the largest size of a frame.
    *
    * @param peerFrameSize the peer's max_datagram_frame_size, with type and length; 0 for none (§3).
-   * @param room bytes for frames in a packet of the path's present size.
+   * @param room bytes for frames in a packet of the path's current datagram size.
    */
   setLimits(peerFrameSize: number, room: number): void {
     const frameSize = Math.min(peerFrameSize, room);
     this.#maxSize = Math.max(0, fittingSize(frameSize - 1, frameSize));
   }
 
-  /** The largest payload that `send` takes at present; 0 when the peer accepts none. */
+  /** The largest payload that `send` accepts now; 0 when the peer accepts none. */
   get maxSize(): number {
     return this.#maxSize;
   }
@@ -93,23 +93,23 @@ export class DatagramFrames {
     return this.#outgoing.size;
   }
 
-  /** Received payloads that wait to be taken. */
+  /** Received payloads that were not taken by `next`. */
   get waiting(): number {
     return this.#incoming.size;
   }
 
-  /** Payloads dropped in either direction because a queue was full or because the path has shrunk. */
+  /** Payloads dropped in either direction: a queue was full, or the datagram size of the path has decreased. */
   get dropped(): number {
     return this.#outgoing.dropped + this.#incoming.dropped;
   }
 
-  /** Whether `writeFrames` would write something into an empty packet. */
+  /** Whether `writeFrames` would write a frame into an empty packet. */
   get hasFrames(): boolean {
     this.#dropTooLarge();
     return this.#outgoing.size > 0;
   }
 
-  /** Writes as many frames as fit. Returns the offset behind them. */
+  /** Writes as many frames as fit. Returns the offset after them. */
   writeFrames(out: Uint8Array, at: number, limit: number): number {
     let next = at;
     for (;;) {
@@ -125,9 +125,9 @@ export class DatagramFrames {
     }
   }
 
-  /** A frame of the peer; its bytes are copied. Larger ones than announced are an error (§3). */
+  /** A frame of the peer; its bytes are copied. One larger than announced is a PROTOCOL_VIOLATION (§3). */
   datagram(bytes: Uint8Array, at: number, size: number): FrameError {
-    // A frame without a length field is smaller; the difference is not worth a parameter.
+    // The size of the length field is ignored here: a frame may have none.
     if (this.#maxFrameSize === 0 || size + 1 > this.#maxFrameSize) {
       return new QuicError(
         TransportErrorCode.PROTOCOL_VIOLATION,
@@ -147,7 +147,7 @@ export class DatagramFrames {
     return this.#incoming.shift();
   }
 
-  /** The path may have shrunk since a payload was queued. */
+  /** Drops payloads that were queued before the datagram size of the path decreased. */
   #dropTooLarge(): void {
     let payload = this.#outgoing.peek();
     while (payload && payload.length > this.#maxSize) {

@@ -2,13 +2,13 @@ import type { Ecn } from '../../ip/datagram-socket.ts';
 import { MAX_EARLY_BYTES, MAX_EARLY_PACKETS } from '../limits.ts';
 import { copyOf } from '../../collections/copy-bytes.ts';
 
-/** A packet that came before its keys. */
+/** A packet that arrived before its keys were available. */
 export interface EarlyPacket {
   readonly bytes: Uint8Array;
   readonly ecn: Ecn;
 }
 
-/** Packets that came before their keys (RFC 9001 §5.7), bounded. */
+/** Packets that arrived before their keys were available (RFC 9001 §5.7), bounded. */
 export class EarlyPackets {
   #packets: EarlyPacket[] = [];
   #bytes = 0;
@@ -28,7 +28,7 @@ export class EarlyPackets {
     return this.#packets.length === 0;
   }
 
-  /** All of them, in order; those whose keys have still not come may be kept again. */
+  /** Removes all of them and returns them in order; those still without keys may be kept again. */
   take(): readonly EarlyPacket[] {
     const packets = this.#packets;
     this.#packets = [];

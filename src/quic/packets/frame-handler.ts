@@ -34,7 +34,7 @@ export interface FrameHandlerParts {
   readonly telemetry: Telemetry;
 }
 
-/** Takes the frames of a packet to the parts that they concern. */
+/** Passes the frames of a packet to the parts of the connection. */
 export class FrameHandler implements FrameVisitor {
   readonly #closing: Closing;
   readonly #keys: ConnectionKeys;
@@ -52,7 +52,7 @@ export class FrameHandler implements FrameVisitor {
   #space: Space = Space.INITIAL;
   #path: Path<IpEndpoint>;
   #now = 0;
-  /** Where the destination id of the packet is. */
+  /** The destination connection id of the packet. */
   #bytes: Uint8Array = new Uint8Array(0);
   #idAt = 0;
   #idSize = 0;
@@ -74,7 +74,7 @@ export class FrameHandler implements FrameVisitor {
     this.#path = parts.paths.active;
   }
 
-  /** A packet follows. @param idAt of its destination id. */
+  /** A packet follows. @param idAt the offset of its destination connection id. */
   begin(
     space: Space,
     path: Path<IpEndpoint>,

@@ -1,3 +1,4 @@
+import type { Role } from '../contract.ts';
 import type { ConnectionSettings } from '../connection/connection-settings.ts';
 import type { Lifecycle } from '../connection/lifecycle.ts';
 import type { Deadlines } from '../connection/deadlines.ts';
@@ -26,10 +27,10 @@ import {
   writePing,
 } from '../wire/frame-writers.ts';
 
-/** Bytes below which a datagram is not worth starting within an amplification limit. */
+/** Bytes that the anti-amplification limit must leave for a datagram to be started. */
 const LEAST_DATAGRAM = 64;
 
-/** The most bytes of PADDING that make a datagram as long as the others of its batch. */
+/** The most bytes of PADDING that are added to make a datagram as long as the others of its batch. */
 const MOST_FILLING = 48;
 
 /** ECT(0) (RFC 3168 §5). */
@@ -37,7 +38,7 @@ const ECT0 = 2;
 
 /** The parts of a connection that `PacketAssembler` uses. */
 export interface PacketAssemblerParts {
-  readonly role: 'client' | 'server';
+  readonly role: Role;
   readonly settings: ConnectionSettings;
   readonly lifecycle: Lifecycle;
   readonly deadlines: Deadlines;
@@ -52,9 +53,9 @@ export interface PacketAssemblerParts {
   readonly telemetry: Telemetry;
 }
 
-/** What goes into the next datagrams, and in which order. */
+/** Decides which packets the next datagrams contain, and when they may be sent. */
 export class PacketAssembler {
-  readonly #role: 'client' | 'server';
+  readonly #role: Role;
   readonly #settings: ConnectionSettings;
   readonly #lifecycle: Lifecycle;
   readonly #deadlines: Deadlines;
@@ -70,9 +71,9 @@ export class PacketAssembler {
   readonly #steps: HandshakeSteps;
   readonly #frames: PendingFrames;
   readonly #builder: PacketBuilder;
-  /** Whether frames wait for the window or the pacer. */
+  /** Whether frames wait for the congestion window or the pacer. */
   #isHeldBack = false;
-  /** Whether no frames wait. */
+  /** Whether there are no frames to send. */
   #isAppLimited = false;
 
   constructor(
@@ -99,17 +100,17 @@ export class PacketAssembler {
     this.#frames = frames;
   }
 
-  /** Whether the amplification limit lets a datagram leave. */
+  /** Whether the anti-amplification limit permits a datagram (RFC 9000 §8.1). */
   get maySend(): boolean {
     return this.#paths.active.amplificationBudget >= this.#leastDatagram;
   }
 
-  /** Datagrams of a handshake are padded, so that less than that is no use. */
+  /** Datagrams with Initial packets are padded to 1,200 bytes (§14.1). */
   get #leastDatagram(): number {
     return this.#keys.canSeal(Space.INITIAL) ? MIN_DATAGRAM : LEAST_DATAGRAM;
   }
 
-  /** Fills a batch. False when there is nothing that may leave. */
+  /** Fills a batch. False when nothing may be sent. */
   assemble(out: TransmitBatch, now: number): boolean {
     this.#isHeldBack = this.#isAppLimited = false;
     const isFilled = this.#pathProbe(out, now) || this.#mtuProbe(out, now) || this.#batch(out, now);
@@ -121,7 +122,7 @@ export class PacketAssembler {
     return isFilled;
   }
 
-  /** One datagram with CONNECTION_CLOSE, at each level that the peer may have keys for (RFC 9000 §10.2.3). */
+  /** One datagram with CONNECTION_CLOSE in each space for which the peer may have keys (RFC 9000 §10.2.3). */
   close(out: TransmitBatch, now: number): boolean {
     const path = this.#paths.active;
     this.#closing.onFrameSent();
@@ -148,7 +149,7 @@ export class PacketAssembler {
     return true;
   }
 
-  /** PATH_RESPONSE and PATH_CHALLENGE, in a datagram of their own on the path that they are for (§8.2). */
+  /** PATH_RESPONSE and PATH_CHALLENGE, in a datagram of their own on their path (RFC 9000 §8.2). */
   #pathProbe(out: TransmitBatch, now: number): boolean {
     if (!this.#lifecycle.isEstablished) return false;
     for (const path of this.#paths.all) {
@@ -188,7 +189,7 @@ export class PacketAssembler {
     return true;
   }
 
-  /** A datagram that is larger than those so far, to find out whether it arrives (RFC 9000 §14.4). */
+  /** A PMTU probe: a datagram larger than the path is known to take (RFC 9000 §14.4). */
   #mtuProbe(out: TransmitBatch, now: number): boolean {
     const path = this.#paths.active;
     if (!this.#lifecycle.isConfirmed || !path.isValidated) return false;
@@ -211,9 +212,8 @@ export class PacketAssembler {
   }
 
   /**
-   * Datagrams of one size, the last of which may be shorter: what the path takes. Where the first one is
-   * shorter, because DATAGRAM frames are not split and the next one found no room, the others follow its
-   * size, so that one send takes them all.
+   * Datagrams of one size, that of the path, of which the last may be shorter. If the first one is shorter,
+   * because the next DATAGRAM frame did not fit, its size is the size of all, so that one send takes them.
    */
   #batch(out: TransmitBatch, now: number): boolean {
     const path = this.#paths.active;
@@ -247,20 +247,20 @@ export class PacketAssembler {
     return true;
   }
 
-  /** Assembles one datagram. Returns its bytes, 0 for none. */
+  /** Assembles one datagram. Returns its size; 0 for none. */
   #datagram(out: Uint8Array, at: number, room: number, now: number): number {
     const builder = this.#builder;
     const limit = at + room;
     builder.begin(out, at);
     if (this.#keys.canSeal(Space.INITIAL)) this.#packet(Space.INITIAL, out, limit, now);
-    // A client pads all of them, a server those that have to be acknowledged (RFC 9000 §14.1).
+    // A client MUST expand all datagrams with Initial packets, a server the ack-eliciting ones (RFC 9000 §14.1).
     const pads = !builder.isEmpty && (this.#role === 'client' || builder.isAckEliciting);
     const sendsHandshake =
       this.#keys.canSeal(Space.HANDSHAKE) && this.#packet(Space.HANDSHAKE, out, limit, now);
     if (this.#lifecycle.isEstablished) this.#packet(Space.APPLICATION, out, limit, now);
     if (builder.isEmpty) return 0;
     if (pads) builder.pad(at + MIN_DATAGRAM);
-    // So that further datagrams may follow in the same send.
+    // A datagram of full size permits further ones in the same send.
     else if (limit - builder.end <= MOST_FILLING && this.#frames.isDue(Space.APPLICATION)) {
       builder.pad(limit);
     }
@@ -269,7 +269,7 @@ export class PacketAssembler {
     return size;
   }
 
-  /** Adds a packet to the datagram, if there is something for it. */
+  /** Adds a packet to the datagram, if there are frames for it. Returns whether it did. */
   #packet(space: Space, out: Uint8Array, limit: number, now: number): boolean {
     const frames = this.#frames;
     const schedule = this.#acks.of(space);
@@ -294,7 +294,7 @@ export class PacketAssembler {
     return true;
   }
 
-  /** A single datagram from the start of the batch up to `end`. */
+  /** The batch is a single datagram up to `end`, which is sent now. */
   #leave(path: Path<IpEndpoint>, out: TransmitBatch, end: number): void {
     this.#builder.flush();
     out.length = end;

@@ -36,7 +36,7 @@ export interface PacketBuilderParts {
 
 /**
  * Builds the packets of one datagram after another (RFC 9000 §12.2): headers, padding, protection, and the
- * record for loss recovery. The last packet stays open until it is known whether it has to be padded.
+ * record for loss detection. The last packet stays open until it is decided whether it is padded.
  */
 export class PacketBuilder {
   readonly #idle: IdleTimeout;
@@ -56,14 +56,14 @@ export class PacketBuilder {
   };
   /** The token of a client's Initial packets. */
   token: Uint8Array;
-  /** Whether the datagrams will leave with ECT(0). */
+  /** Whether the datagrams will be sent with ECT(0). */
   marks = false;
 
   #out: Uint8Array = NO_TOKEN;
   #destinationId: Uint8Array = NO_TOKEN;
-  /** Behind the finished packets of the datagram. */
+  /** The end of the finished packets of the datagram. */
   #start = 0;
-  /** The packet that is written or waits to be finished. */
+  /** The packet that is closed and waits to be finished. */
   #space: Space = Space.INITIAL;
   #numberAt = 0;
   #numberSize = 0;
@@ -72,13 +72,13 @@ export class PacketBuilder {
   #hasPacket = false;
   #isEliciting = false;
   #isPadded = false;
-  /** The packet being written, while another one waits. */
+  /** The packet that is open. */
   #nextSpace: Space = Space.INITIAL;
   #nextStart = 0;
   #nextNumberAt = 0;
   #nextNumberSize = 0;
   #nextNumber = 0;
-  /** Of the datagram. */
+  /** Whether a packet of the datagram is ack-eliciting. */
   #datagramElicits = false;
 
   /** @param localId the source id of long headers. */
@@ -117,12 +117,12 @@ export class PacketBuilder {
     return !this.#hasPacket;
   }
 
-  /** Whether a packet of the datagram has to be acknowledged. */
+  /** Whether a packet of the datagram is ack-eliciting. */
   get isAckEliciting(): boolean {
     return this.#datagramElicits;
   }
 
-  /** Where the datagram would end now. */
+  /** The end of the datagram if it were finished now. */
   get end(): number {
     return this.#hasPacket ? this.#end + TAG_SIZE : this.#start;
   }
@@ -136,7 +136,7 @@ export class PacketBuilder {
     const at = this.end;
     const id = this.#destinationId;
     const number = this.#loss.nextNumber(space);
-    const numberSize = packetNumberSize(number, this.#loss.largestAcknowledged(space));
+    const numberSize = packetNumberSize(number, this.#loss.largestAckedPacket(space));
     this.#nextSpace = space;
     this.#nextStart = at;
     this.#nextNumber = number;
@@ -155,7 +155,7 @@ export class PacketBuilder {
     return writePacketNumber(out, this.#nextNumberAt, number, numberSize);
   }
 
-  /** The packet of `open` ends here, and is to be sent. Without this call it is not. */
+  /** Ends the packet of `open` at `end`. A packet that is not closed is not sent. */
   close(end: number, ackEliciting: boolean, now: number): void {
     this.#finishPacket(now);
     this.#space = this.#nextSpace;
@@ -179,7 +179,7 @@ export class PacketBuilder {
     this.#isPadded = true;
   }
 
-  /** Finishes the datagram. Returns the offset behind it. */
+  /** Finishes the datagram. Returns the offset after it. */
   finish(now: number): number {
     const { end } = this;
     this.#finishPacket(now);

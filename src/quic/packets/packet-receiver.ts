@@ -1,3 +1,4 @@
+import type { Role } from '../contract.ts';
 import type { Lifecycle } from '../connection/lifecycle.ts';
 import type { IdleTimeout } from '../connection/idle-timeout.ts';
 import type { Closing } from '../connection/closing.ts';
@@ -9,7 +10,7 @@ import type { Paths } from '../path/paths.ts';
 import type { LossDetection } from '../recovery/loss-detection.ts';
 import type { AckSchedules } from '../recovery/ack-schedule.ts';
 import type { Telemetry } from '../connection/telemetry.ts';
-import type { TurnWork } from '../endpoint/turn-work.ts';
+import type { TurnWork } from './turn-work.ts';
 import type { Ecn } from '../../ip/datagram-socket.ts';
 import { isSameEndpoint, type IpEndpoint } from '../../ip/ip-endpoint.ts';
 import { EarlyPackets } from './early-packets.ts';
@@ -36,7 +37,7 @@ import {
 } from '../wire/packet-header.ts';
 import { copyOf } from '../../collections/copy-bytes.ts';
 
-/** Where a packet came from, and when. One record is reused. */
+/** The datagram that is being processed. One record is reused. */
 interface Arrival {
   peer: IpEndpoint;
   own: IpEndpoint | undefined;
@@ -50,7 +51,7 @@ interface Arrival {
 
 /** The parts of a connection that `PacketReceiver` uses. */
 export interface PacketReceiverParts {
-  readonly role: 'client' | 'server';
+  readonly role: Role;
   readonly lifecycle: Lifecycle;
   readonly idle: IdleTimeout;
   readonly closing: Closing;
@@ -66,9 +67,9 @@ export interface PacketReceiverParts {
   readonly work: TurnWork;
 }
 
-/** What becomes of the packets of a datagram (RFC 9000 §12, §5.2): opened, read, or dropped. */
+/** Processes the packets of a datagram: decrypts and reads, or drops them (RFC 9000 §5.2, §12). */
 export class PacketReceiver {
-  readonly #role: 'client' | 'server';
+  readonly #role: Role;
   readonly #lifecycle: Lifecycle;
   readonly #idle: IdleTimeout;
   readonly #closing: Closing;
@@ -92,7 +93,7 @@ export class PacketReceiver {
   readonly #arrival: Arrival;
   readonly #masks = new PreparedMasks();
 
-  /** @param negotiation a client's: what the server answers before it has a connection. */
+  /** @param negotiation handles Retry and Version Negotiation packets; for clients only. */
   constructor(
     parts: PacketReceiverParts,
     handler: FrameHandler,
@@ -140,7 +141,7 @@ export class PacketReceiver {
     this.#masks.forget();
   }
 
-  /** Takes one datagram. */
+  /** Processes one datagram. */
   receive(
     buffer: Uint8Array,
     offset: number,
@@ -161,7 +162,7 @@ export class PacketReceiver {
     arrival.path?.onReceived(length);
     const end = offset + length;
     const used = this.#packets(buffer, offset, end);
-    // Only a datagram that is nothing else may be a reset (RFC 9000 §10.3.1).
+    // A stateless reset is only looked for when no packet was authentic (RFC 9000 §10.3.1).
     if (
       used === 0 &&
       this.#lifecycle.isOpen &&
@@ -172,7 +173,7 @@ export class PacketReceiver {
     if (!this.#early.isEmpty) this.#retryEarly();
   }
 
-  /** Takes the packets of a datagram. Returns how many were authentic. */
+  /** Processes the packets of a datagram. Returns how many were authentic. */
   #packets(buffer: Uint8Array, offset: number, end: number): number {
     const header = this.#header;
     let used = 0;
@@ -188,7 +189,7 @@ export class PacketReceiver {
         firstIdAt = header.destinationIdOffset;
         firstIdEnd = firstIdAt + header.destinationIdSize;
       } else if (!isSameId(idOf(buffer, header), buffer.subarray(firstIdAt, firstIdEnd))) {
-        // Packets of other connections do not belong here (§12.2).
+        // Receivers SHOULD ignore coalesced packets with another destination connection id (§12.2).
         this.#drop('connection-id', header.end - at);
         continue;
       }
@@ -198,7 +199,7 @@ export class PacketReceiver {
     return used;
   }
 
-  /** Takes the packet of `#header`. Whether it was authentic. */
+  /** Processes the packet of `#header`. Returns whether it was authentic. */
   #packet(buffer: Uint8Array): boolean {
     if (this.#work.isExceeded) return this.#drop('work');
     const header = this.#header;
@@ -209,7 +210,7 @@ export class PacketReceiver {
         if (this.#role === 'server' && this.#arrival.bytes < MIN_DATAGRAM) {
           return this.#drop('small-initial');
         }
-        // Only clients send tokens in them (§17.2.2).
+        // A client MUST discard an Initial packet with a token, or close the connection (§17.2.2).
         if (this.#role === 'client' && header.tokenSize > 0) return this.#drop('token');
         return this.#long(buffer, Space.INITIAL);
       case PacketType.HANDSHAKE:
@@ -239,7 +240,7 @@ export class PacketReceiver {
     const schedule = this.#acks.of(space);
     if (opener === undefined || schedule === undefined) return this.#keep(buffer);
     const { sourceIdOffset: idAt, sourceIdSize: idSize } = header;
-    // The peer does not change its first id during the handshake (§7.2).
+    // Packets with another source connection id than the first MUST be discarded (§7.2).
     const { peerId } = this.#handshakeIds;
     if (peerId !== undefined && !isSameId(buffer.subarray(idAt, idAt + idSize), peerId)) {
       return this.#drop('connection-id');
@@ -267,7 +268,7 @@ export class PacketReceiver {
     const { start, numberOffset, end } = this.#header;
     const schedule = this.#acks.of(Space.APPLICATION);
     if (schedule === undefined) return this.#drop('old-keys');
-    // Not before the handshake is complete, even with keys (RFC 9001 §5.7).
+    // 1-RTT packets MUST NOT be processed before the handshake is complete (RFC 9001 §5.7).
     if (!this.#keys.oneRtt.canRead || !this.#tls.isComplete) return this.#keep(buffer);
     const { oneRtt } = this.#keys;
     const { updates } = oneRtt;
@@ -290,7 +291,7 @@ export class PacketReceiver {
     return true;
   }
 
-  /** A packet of `#header` is authentic, and its plaintext in the buffer. */
+  /** The packet of `#header` is authentic, and its plaintext is in the buffer. */
   #opened(buffer: Uint8Array, space: Space, type: FramesPacketType, number: number): void {
     const { start, numberOffset, end, destinationIdOffset, destinationIdSize } = this.#header;
     const arrival = this.#arrival;
@@ -344,7 +345,7 @@ export class PacketReceiver {
     }
   }
 
-  /** The path of a datagram from another address than the one in use. */
+  /** The path of a datagram that is not from the address in use. */
   #otherPath(): Path<IpEndpoint> | undefined {
     const arrival = this.#arrival;
     const path = this.#paths.of(arrival.peer, arrival.own, this.#lifecycle.isConfirmed);
@@ -353,7 +354,7 @@ export class PacketReceiver {
     return path;
   }
 
-  /** Keeps a packet that came before its keys. */
+  /** Keeps a packet that arrived before its keys. */
   #keep(buffer: Uint8Array): false {
     const { start, end } = this.#header;
     const arrival = this.#arrival;
@@ -361,7 +362,7 @@ export class PacketReceiver {
     return isKept ? false : this.#drop('no-keys');
   }
 
-  /** Takes the packets again whose keys may have come. */
+  /** Processes the kept packets whose keys may have become available. */
   #retryEarly(): void {
     const isReady =
       this.#keys.opener(Space.HANDSHAKE) !== undefined ||

@@ -51,10 +51,10 @@ export class PendingFrames {
   readonly #handshakeDone = new DeliveryFlag();
   readonly #newToken = new DeliveryFlag();
   #token: Uint8Array = NO_TOKEN;
-  /** Whether something ack-eliciting is to be sent; any other frame does as well as PING. */
+  /** Whether an ack-eliciting frame is to be sent: PING if there is no other. */
   #isPingDue = false;
   #isAckEliciting = false;
-  /** Datagrams and streams are first in turns, so that neither keeps the other from being sent. */
+  /** DATAGRAM and STREAM frames are written first in turn, so that neither starves the other. */
   #areDatagramsFirst = true;
 
   constructor(parts: PendingFramesParts) {
@@ -81,12 +81,12 @@ export class PendingFrames {
     this.#isPingDue = true;
   }
 
-  /** Whether what was written last has to be acknowledged. */
+  /** Whether the frames written last are ack-eliciting. */
   get isAckEliciting(): boolean {
     return this.#isAckEliciting;
   }
 
-  /** Whether there are frames, other than ACK, for packets of a space. */
+  /** Whether there are frames other than ACK for packets of a space. */
   isDue(space: Space): boolean {
     if (space !== Space.APPLICATION) return this.#crypto.hasPending(levelOf(space));
     if (!this.#lifecycle.isEstablished) return false;
@@ -102,7 +102,7 @@ export class PendingFrames {
     );
   }
 
-  /** Whether DATAGRAM frames are due, and nothing that would fill the packets of a longer datagram. */
+  /** Whether DATAGRAM frames are due, and no stream data that would fill larger UDP datagrams. */
   get areAllDatagrams(): boolean {
     return this.#lifecycle.isConfirmed && this.#datagrams.hasFrames && !this.#streams.hasFrames;
   }
@@ -111,8 +111,8 @@ export class PendingFrames {
    * Writes frames between `at` and `limit`.
    *
    * @param mayElicit whether frames other than ACK may be written.
-   * @param isProbe whether there has to be one that elicits an acknowledgement.
-   * @returns the offset behind them.
+   * @param isProbe whether there has to be an ack-eliciting frame.
+   * @returns the offset after them.
    */
   write(
     space: Space,

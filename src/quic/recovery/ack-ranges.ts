@@ -3,12 +3,12 @@ import type { AckRangeSource } from '../wire/frame-writers.ts';
 import { DUPLICATE_WINDOW, FIRST_ACK_RANGES, MAX_ACK_RANGES } from './limits.ts';
 
 /**
- * The numbers of received packets of one space: the ranges that ACK frames report, bounded and forgotten
- * when the peer knows them (RFC 9000 §13.2.3, §13.2.4), and apart from them a window in which packets
- * that come twice are noticed (§12.3).
+ * The numbers of received packets of one space: the ranges for ACK frames, bounded in number and forgotten
+ * once the peer has acknowledged them (RFC 9000 §13.2.3, §13.2.4), and, apart from them, a window in which
+ * duplicates are detected (§12.3).
  */
 export class AckRanges implements AckRangeSource {
-  /** The oldest range first: packets mostly extend the last one. */
+  /** The oldest range first: most packets extend the last one. */
   #smallest = new Float64Array(FIRST_ACK_RANGES);
   #largest = new Float64Array(FIRST_ACK_RANGES);
   readonly #seen = new ReplayWindow(DUPLICATE_WINDOW);
@@ -25,28 +25,28 @@ export class AckRanges implements AckRangeSource {
     return this.#largestReceived;
   }
 
-  /** The smallest number of a range; 0 is the newest range. */
+  /** The smallest number of a range. Index 0 is the newest range. */
   smallest(index: number): number {
     return this.#smallest[this.#length - 1 - index] as number; // below `length`
   }
 
-  /** The largest number of a range; 0 is the newest range. */
+  /** The largest number of a range. Index 0 is the newest range. */
   largest(index: number): number {
     return this.#largest[this.#length - 1 - index] as number; // below `length`
   }
 
-  /** Whether a packet has been received before, or is too old to know: it is to be dropped. */
+  /** Whether a packet was received before, or is too old to decide: it MUST be discarded (§12.3). */
   has(number: number): boolean {
     return !this.#seen.isNew(number);
   }
 
-  /** A packet was authenticated and processed; `has` was false. */
+  /** A packet was processed, for which `has` was false. */
   add(number: number): void {
     this.#seen.mark(number);
     this.#largestReceived = Math.max(this.#largestReceived, number);
     let at = this.#length - 1;
     while (at >= 0 && (this.#smallest[at] as number) > number) at--; // within the ranges, here and below
-    // Now the range at `at`, if there is one, starts at or before the number, the next one behind it.
+    // The range at `at`, if there is one, starts at or before the number, and the next one after it.
     const touchesOlder = at >= 0 && (this.#largest[at] as number) >= number - 1;
     const touchesNewer = at + 1 < this.#length && (this.#smallest[at + 1] as number) === number + 1;
     if (touchesOlder && touchesNewer) {
@@ -61,11 +61,11 @@ export class AckRanges implements AckRangeSource {
     }
   }
 
-  /** The peer has received an ACK frame that reported packets up to `largest`. */
+  /** The peer has acknowledged an ACK frame that reported packets up to `largest` (§13.2.4). */
   forget(largest: number): void {
     let known = 0;
     while (known < this.#length && (this.#largest[known] as number) <= largest) known++;
-    // A frame needs one range: the newest stays until there is a newer one.
+    // An ACK frame needs at least one range: the newest stays until there is a newer one.
     known = Math.min(known, this.#length - 1);
     if (known > 0) {
       this.#smallest.copyWithin(0, known, this.#length);

@@ -4,7 +4,7 @@ import { AckRanges } from './ack-ranges.ts';
 import { MAX_ACK_DELAY } from '../limits.ts';
 import { Space, SPACES } from './space.ts';
 
-/** Ack-eliciting packets after which an acknowledgement leaves at once (RFC 9000 §13.2.2). */
+/** Ack-eliciting packets after which an ACK is sent at once (RFC 9000 §13.2.2). */
 const ELICITING_PACKETS = 2;
 
 /** ECN codepoints of a received datagram (RFC 3168 §5). */
@@ -12,7 +12,7 @@ const ECT1 = 1;
 const ECT0 = 2;
 const CE = 3;
 
-/** When the received packets of one space are to be acknowledged, and how (RFC 9000 §13.2). */
+/** When an ACK frame is to be sent for the received packets of one space (RFC 9000 §13.2). */
 export class AckSchedule implements DeliveryListener {
   readonly ranges = new AckRanges();
   readonly #isImmediate: boolean;
@@ -23,30 +23,30 @@ export class AckSchedule implements DeliveryListener {
   #deadline = Infinity;
   #largestAt = 0;
 
-  /** @param maxAckDelay what this side announces, in milliseconds. */
+  /** @param maxAckDelay max_ack_delay that this side announces, in milliseconds. */
   constructor(space: Space, maxAckDelay: number) {
-    // Acknowledgements of the handshake are never delayed (§13.2.1).
+    // Initial and Handshake packets MUST be acknowledged immediately (§13.2.1).
     this.#isImmediate = space !== Space.APPLICATION;
     this.#maxAckDelay = maxAckDelay;
   }
 
-  /** When an acknowledgement has to leave: now or in the past for at once, Infinity for none. */
+  /** When an ACK frame has to be sent; Infinity for none. */
   get deadline(): number {
     return this.#deadline;
   }
 
-  /** Whether an ACK frame is worth its bytes in a packet that leaves anyway. */
+  /** Whether a packet that is sent for other frames should have an ACK frame as well. */
   get isPending(): boolean {
     return this.#eliciting > 0;
   }
 
-  /** What was counted of ECN marks; `undefined` when there was none. */
+  /** The ECN counts (§19.3.2); `undefined` while no mark was received. */
   get ecn(): EcnCounts | undefined {
     return this.#hasMarks ? this.#counts : undefined;
   }
 
   /**
-   * A packet was processed that `ranges` did not have; it is added to them.
+   * A packet that is not in `ranges` was processed; adds it.
    * @param ecn the two ECN bits of its datagram.
    */
   onReceived(number: number, ackEliciting: boolean, ecn: number, now: number): void {
@@ -56,7 +56,7 @@ export class AckSchedule implements DeliveryListener {
     this.#count(ecn);
     if (!ackEliciting) return;
     this.#eliciting++;
-    // Late packets and those after a gap help the peer to see its losses, as marks show congestion.
+    // Out-of-order packets and CE marks SHOULD be acknowledged at once (§13.2.1).
     const isUrgent =
       this.#isImmediate ||
       this.#eliciting >= ELICITING_PACKETS ||
@@ -65,7 +65,7 @@ export class AckSchedule implements DeliveryListener {
     this.#deadline = Math.min(this.#deadline, isUrgent ? now : now + this.#maxAckDelay);
   }
 
-  /** The ACK Delay field: how long ago the largest packet arrived (RFC 9000 §13.2.5, §19.3). */
+  /** The ACK Delay field: the time since the largest packet was received (§13.2.5, §19.3). */
   delayField(exponent: number, now: number): number {
     return Math.floor((Math.max(0, now - this.#largestAt) * 1000) / 2 ** exponent);
   }

@@ -1,17 +1,17 @@
 import { SPACES, type Space } from './space.ts';
 
-/** Packets that are marked to find out whether marks survive (RFC 9000 §A.4). */
+/** Packets that are marked in the testing period (RFC 9000 §A.4). */
 const TESTED = 10;
 
 /**
- * Whether a path carries ECN marks and the peer reports them (RFC 9000 §13.4.2): the first packets
- * are marked, the others when the counts of acknowledgements have proved right.
+ * Validates that a path preserves ECN marks and that the peer reports them (RFC 9000 §13.4.2): the first
+ * packets are marked, further ones only after the counts in ACK frames were found consistent.
  */
 export class EcnValidation {
   #state: 'testing' | 'unknown' | 'capable' | 'failed' = 'testing';
   #tested = 0;
   #testedLost = 0;
-  /** Per space: packets marked with ECT(0), and the newest counts. */
+  /** By packet number space: packets sent with ECT(0), and the newest counts of the peer. */
   readonly #sent = new Float64Array(SPACES.length);
   readonly #ect0 = new Float64Array(SPACES.length);
   readonly #ce = new Float64Array(SPACES.length);
@@ -32,14 +32,14 @@ export class EcnValidation {
     if (++this.#tested >= TESTED) this.#state = 'unknown';
   }
 
-  /** A packet that left with ECT(0) is lost: if all of the first are, marks are what the path drops. */
+  /** A packet with ECT(0) was lost. If all of the testing period are, the path drops marked packets. */
   onLost(): void {
     if (this.#state !== 'testing' && this.#state !== 'unknown') return;
     if (++this.#testedLost >= TESTED) this.#state = 'failed';
   }
 
   /**
-   * An ACK frame which raised the largest acknowledged number.
+   * An ACK frame that raised the largest acknowledged number (§13.4.2.1).
    * @param marked packets with ECT(0) that it newly acknowledges.
    * @returns whether it newly reports Congestion Experienced.
    */
@@ -74,12 +74,12 @@ export class EcnValidation {
     return moreCe > 0;
   }
 
-  /** Marks cannot be sent here. */
+  /** The socket cannot send marks. */
   disable(): void {
     this.#state = 'failed';
   }
 
-  /** The path is another one (§13.4.2): what was counted so far still is. */
+  /** The path has changed (§13.4.2): it is tested anew. The counts go on. */
   restart(): void {
     if (this.#state === 'failed') return;
     this.#state = 'testing';

@@ -3,50 +3,50 @@
  */
 
 /**
- * Packets of one space that there is memory for with the first one; the ring doubles from there. An idle
- * connection has no more than a few.
+ * Initial capacity for the sent packets of one space; it doubles when needed. An idle connection has no more
+ * than a few in flight.
  */
 export const FIRST_PACKET_CAPACITY = 8;
 
 /**
- * Packets of one space that are remembered at most: 75 MB of 1,200-byte packets, the window of 1 Gbit/s
- * at 600 ms. At the bound no further packet may be sent but probes (`LossDetection.canSend`); when even
- * those find no room, the oldest packet is given up as lost.
+ * Sent packets of one space that are remembered at most: 75 MB of 1,200-byte packets, the window of 1 Gbit/s
+ * at 600 ms. At the bound only probes may be sent (`LossDetection.canSend`); when there is no room for those
+ * either, the oldest packet is declared lost.
  */
 export const MAX_PACKETS = 1 << 16;
 
-/** Packets of `MAX_PACKETS` that are kept for probes and acknowledgements. */
+/** The part of `MAX_PACKETS` that is reserved for probes and acknowledgements. */
 export const RESERVED_PACKETS = 64;
 
-/** Frames of one space that there is memory for with the first one. */
+/** Initial capacity for the sent frames of one space. */
 export const FIRST_FRAME_CAPACITY = 16;
 
-/** Frames and packets for which memory is not kept when there are none. */
+/** Capacity above which memory is freed once no frame or packet is recorded. */
 export const KEPT_CAPACITY = 1024;
 
 /**
- * Frames of one space that are remembered at most, 8 MB: four for each packet. At the bound no further
+ * Sent frames of one space that are remembered at most: four for each packet, 8 MB. At the bound no further
  * packet may be sent (`LossDetection.canSend`).
  */
 export const MAX_FRAMES = 1 << 18;
 
-/** Frames of one packet that are remembered at most; the writers of frames stop there. */
+/** Frames of one packet that are remembered at most; at the bound no further frame is written into it. */
 export const MAX_FRAMES_PER_PACKET = 256;
 
 /**
- * Ranges of received packets that are remembered, and reported in an ACK frame, at most. Beyond it the
- * oldest range is forgotten: the peer sends again what it held, if that was not acknowledged before.
+ * Ranges of received packets that are remembered, and reported in an ACK frame, at most. Beyond it the oldest
+ * range is forgotten: the peer retransmits its packets unless they were acknowledged before.
  */
 export const MAX_ACK_RANGES = 64;
 
-/** Ranges that there is memory for at first; it doubles from there. */
+/** Initial capacity for ranges of received packets; it doubles when needed. */
 export const FIRST_ACK_RANGES = 4;
 
-/** Packet numbers, up to the newest, of which repetitions are noticed; older packets are dropped. */
+/** Packet numbers, up to the newest, in which duplicates are detected; older packets are dropped. */
 export const DUPLICATE_WINDOW = 4096;
 
 /**
- * Packets without an ack-eliciting frame in a row, after which the next one should elicit an
- * acknowledgement (`LossDetection.wantsPing`), so that both sides can forget what was acknowledged.
+ * Packets in a row that are not ack-eliciting, after which the next one should have a PING
+ * (`LossDetection.wantsPing`), so that both sides can forget what was acknowledged.
  */
 export const PINGLESS_PACKETS = 32;

@@ -1,3 +1,4 @@
+import type { Role } from '../contract.ts';
 import type { SendControl } from '../../congestion/send-control.ts';
 import type { RandomSource } from '../../crypto/random-source.ts';
 import { QuicError, TransportErrorCode } from '../errors.ts';
@@ -17,21 +18,21 @@ import { Space } from './space.ts';
 
 export type { PacketSizes, SentPacket };
 
-/** Packets that a probe timeout sends (RFC 9002 §6.2.4). */
+/** Packets sent when a probe timeout expires (RFC 9002 §6.2.4). */
 const PROBES = 2;
-/** Probe timeouts for which a lost packet may still be acknowledged. */
+/** Probe timeouts for which the acknowledgement of a packet that was declared lost is recognized. */
 const LATE_PROBE_TIMEOUTS = 2;
-/** Until the peer's transport parameters are known (RFC 9000 §18.2). */
+/** The defaults until the peer's transport parameters are known (RFC 9000 §18.2). */
 const DEFAULT_ACK_DELAY = 25;
 const DEFAULT_ACK_DELAY_EXPONENT = 3;
 
 /**
- * Loss recovery of a connection (RFC 9002): the packets sent in its three spaces, which of them arrived,
- * which are lost, when to probe. The listeners in `frames(space)` are notified of what packets carried; window,
- * round-trip time and pacing are those of the path in use, in `control`.
+ * Loss detection of a connection (RFC 9002): the packets sent in its three spaces, which of them arrived,
+ * which are lost, when to probe. The listeners in `frames(space)` are notified of the delivery of their
+ * frames. Congestion window, round-trip time and pacing belong to the path in use and are in `control`.
  *
- * Sending a packet: `canSend`, `nextNumber`, record in `frames(space)` what it carries, `onSent`.
- * Receiving an ACK frame: `ackStart`, `ackRange` for each range, `ackEnd`, as `FrameVisitor` gives them.
+ * Sending a packet: `canSend`, `nextNumber`, record its frames in `frames(space)`, `onSent`.
+ * Receiving an ACK frame: `ackStart`, `ackRange` for each range, `ackEnd`, as in `FrameVisitor`.
  */
 export class LossDetection {
   readonly #shared: SharedRecovery;
@@ -41,28 +42,28 @@ export class LossDetection {
   #ackDelayExponent = DEFAULT_ACK_DELAY_EXPONENT;
   #hasHandshakeKeys = false;
   #isConfirmed = false;
-  /** Whether the peer has validated this side's address, so that it can send without hearing from it. */
-  #isPeerSure: boolean;
+  /** PeerCompletedAddressValidation (§A.8): whether the peer has validated this side's address. */
+  #peerCompletedAddressValidation: boolean;
   #isAmplificationLimited = false;
   #timeout = Infinity;
-  /** When the last packet was sent that `timeout` does not know of: computed once for a batch. */
+  /** When the last packet was sent since the timer was set; `timeout` sets it once for a batch. */
   #sentAt: number | undefined;
 
-  /** The present ACK frame. */
+  /** The ACK frame that is being processed. */
   #acked: PacketSpace;
   #ackLargest = 0;
   #ackDelay = 0;
   #ackAt = 0;
 
   constructor(options: {
-    readonly role: 'client' | 'server';
+    readonly role: Role;
     readonly random: RandomSource;
     readonly control: SendControl;
     /** The `MtuSearch` of the path in use. */
     readonly sizes?: PacketSizes | undefined;
   }) {
     const { role, random, control, sizes } = options;
-    this.#isPeerSure = role === 'server';
+    this.#peerCompletedAddressValidation = role === 'server';
     const reordering = new Reordering();
     this.#shared = { control, sizes, reordering, ecn: new EcnValidation() };
     const create = (space: Space): PacketSpace => new PacketSpace(space, this.#shared, random);
@@ -70,38 +71,38 @@ export class LossDetection {
     this.#acked = this.#spaces[Space.INITIAL];
   }
 
-  /** Of the path in use. */
+  /** The congestion control of the path in use. */
   get control(): SendControl {
     return this.#shared.control;
   }
 
-  /** Says whether packets are to be marked with ECT(0). */
+  /** Whether packets are to be marked with ECT(0). */
   get ecn(): EcnValidation {
     return this.#shared.ecn;
   }
 
   /** When `onTimeout` is to be called; Infinity for not at all. */
   get timeout(): number {
-    if (this.#sentAt !== undefined) this.#arm(this.#sentAt);
+    if (this.#sentAt !== undefined) this.#setLossDetectionTimer(this.#sentAt);
     return this.#timeout;
   }
 
-  /** Probe timeouts in a row (§6.2.1). */
-  get probeCount(): number {
+  /** pto_count: probe timeouts in a row (§6.2.1). */
+  get ptoCount(): number {
     return this.#probe.count;
   }
 
   /** Whether ack-eliciting packets are neither acknowledged nor lost, in any space. */
-  get isElicitingInFlight(): boolean {
-    return this.#spaces.some((space) => space.elicitingInFlight > 0);
+  get isAckElicitingInFlight(): boolean {
+    return this.#spaces.some((space) => space.ackElicitingInFlight > 0);
   }
 
-  /** Packets that were taken for lost, in total. */
+  /** Packets that were declared lost, in total. */
   get lostPackets(): number {
     return this.#spaces.reduce((sum, { lostPackets }) => sum + lostPackets, 0);
   }
 
-  /** Packets of this space, and frames of them, that there is memory for, for checks. */
+  /** Packets of this space, and their frames, that there is memory for; for tests. */
   capacity(space: Space): { readonly packets: number; readonly frames: number } {
     const { packets, frames } = this.#spaces[space];
     return { packets: packets.capacity, frames: frames.capacity };
@@ -113,47 +114,47 @@ export class LossDetection {
   }
 
   /**
-   * The number of the next packet; the same until `onSent`. Now and then one is skipped, so that a peer
-   * is found out that acknowledges what it has not received (RFC 9000 §21.4).
+   * The number of the next packet; the same until `onSent`. Some numbers are skipped, which exposes a peer
+   * that acknowledges packets it has not received (RFC 9000 §21.4).
    */
   nextNumber(space: Space): number {
     return this.#spaces[space].nextNumber();
   }
 
-  /** What the size of packet numbers on the wire depends on; -1 for none. */
-  largestAcknowledged(space: Space): number {
-    return this.#spaces[space].largestAcknowledged;
+  /** largest_acked_packet, which the encoded size of packet numbers depends on; -1 for none. */
+  largestAckedPacket(space: Space): number {
+    return this.#spaces[space].largestAckedPacket;
   }
 
-  /** Whether there is memory for another packet. Probes and acknowledgements need not ask. */
+  /** Whether there is memory for another packet. Probes and acknowledgements are sent in any case. */
   canSend(space: Space): boolean {
     const { packets, frames } = this.#spaces[space];
     if (packets.hasRoom && !frames.isFull) return true;
-    // Rather than to wait, late acknowledgements of lost packets are not recognized.
+    // Rather than stop sending, forget lost packets: their late acknowledgements are not recognized then.
     this.#spaces[space].release(Infinity);
     return packets.hasRoom && !frames.isFull;
   }
 
-  /** A packet leaves, of the number `nextNumber`; it carries what `frames(space)` has recorded. */
+  /** A packet with the number `nextNumber` and the frames recorded in `frames(space)` was sent. */
   onSent(space: Space, packet: SentPacket, now: number): void {
     this.#spaces[space].onSent(packet, now);
     if (packet.inFlight) this.#sentAt = now;
   }
 
-  /** Ack-eliciting packets that have to leave now whatever the window says (§6.2.4, §7.5). */
+  /** Ack-eliciting packets to send now, even if the congestion window is full (§6.2.4, §7.5). */
   probesDue(space: Space): number {
     return this.#spaces[space].probes;
   }
 
   /**
-   * Whether the next packet should hold a PING if nothing else in it is ack-eliciting: so many
-   * acknowledgements were sent that the peer ought to acknowledge some of them (RFC 9000 §13.2.4).
+   * Whether the next packet should hold a PING if nothing else in it is ack-eliciting: after
+   * `PINGLESS_PACKETS` acknowledgements the peer should acknowledge some of them (RFC 9000 §13.2.4).
    */
   wantsPing(space: Space): boolean {
     return this.#spaces[space].notEliciting >= PINGLESS_PACKETS;
   }
 
-  /** @param delay as in the frame: microseconds divided by 2 ^ ack_delay_exponent. */
+  /** @param delay the ACK Delay field: microseconds divided by 2 ^ ack_delay_exponent. */
   ackStart(space: Space, largest: number, delay: number, now: number): QuicError | undefined {
     const state = this.#spaces[space];
     if (largest >= state.packets.next) return neverSent();
@@ -176,12 +177,12 @@ export class LossDetection {
     const { control } = this;
     const now = this.#ackAt;
     const largest = this.#ackLargest;
-    const isNewest = largest > state.largestAcknowledged;
-    state.largestAcknowledged = Math.max(state.largestAcknowledged, largest);
+    const isNewest = largest > state.largestAckedPacket;
+    state.largestAckedPacket = Math.max(state.largestAckedPacket, largest);
     if (state.largestNew === largest && state.newlyElicited && state.measures(largest)) {
       control.onRtt(now - state.packets.sentAt(largest), this.#countedDelay(state.space));
     }
-    // Counts of frames that arrive out of order are old (RFC 9000 §13.4.2.1).
+    // An ACK frame that does not raise the largest number MUST NOT fail validation (RFC 9000 §13.4.2.1).
     const isCongested =
       isNewest && this.ecn.onAck(state.space, state.newlyMarked, hasEcn, ect0, ect1, ce);
     this.#detectLost(state, now);
@@ -189,15 +190,15 @@ export class LossDetection {
       control.onCongestionExperienced(now, state.packets.sentAt(largest));
     }
     control.finishAck();
-    if (state.space === Space.HANDSHAKE) this.#isPeerSure = true;
-    if (this.#isPeerSure) this.#probe.restart();
+    if (state.space === Space.HANDSHAKE) this.#peerCompletedAddressValidation = true;
+    if (this.#peerCompletedAddressValidation) this.#probe.restart();
     state.probes = 0;
     state.release(now - LATE_PROBE_TIMEOUTS * this.probeTimeout());
-    this.#arm(now);
+    this.#setLossDetectionTimer(now);
     return undefined;
   }
 
-  /** Takes packets for lost, or asks for probes. Before `timeout` it does nothing. */
+  /** OnLossDetectionTimeout (§A.9): declares packets lost, or requests probes. No effect before `timeout`. */
   onTimeout(now: number): void {
     if (now < this.timeout) return;
     const late = this.#earliestLoss();
@@ -205,62 +206,62 @@ export class LossDetection {
       this.#detectLost(late, now);
       late.release(now - LATE_PROBE_TIMEOUTS * this.probeTimeout());
     } else {
-      this.#probeNow();
+      this.#onProbeTimeout();
     }
-    this.#arm(now);
+    this.#setLossDetectionTimer(now);
   }
 
-  /** After a pause: returns the memory of what came before it. */
+  /** After a pause: frees the memory that was needed before it. */
   trim(now: number): void {
     this.#spaces[Space.APPLICATION].trim(now - LATE_PROBE_TIMEOUTS * this.probeTimeout());
   }
 
-  /** The keys of a space are discarded (§6.4); its packets are forgotten without a report. */
+  /** The keys of a space are discarded (§6.4): its packets are forgotten, and nothing is reported. */
   discard(space: Space, now: number): void {
     const state = this.#spaces[space];
     if (state.isDiscarded) return;
     state.discard();
     this.#probe.restart();
-    this.#arm(now);
+    this.#setLossDetectionTimer(now);
   }
 
-  /** A Retry came: all that Initial packets carried is reported lost, which is no congestion. */
+  /** A Retry packet arrived: the frames of Initial packets are reported lost, without a congestion event. */
   onRetry(now: number): void {
     this.#spaces[Space.INITIAL].giveUp(true);
     this.#probe.restart();
     this.#timeout = Infinity;
-    this.#arm(now);
+    this.#setLossDetectionTimer(now);
   }
 
   /** The peer's transport parameters (RFC 9000 §18.2); `maxAckDelay` in milliseconds. */
   setPeer(maxAckDelay: number, ackDelayExponent: number, now: number): void {
     this.#maxAckDelay = maxAckDelay;
     this.#ackDelayExponent = ackDelayExponent;
-    this.#arm(now);
+    this.#setLossDetectionTimer(now);
   }
 
-  /** Handshake packets can be sent from now on. */
+  /** Keys for Handshake packets are available. */
   onHandshakeKeys(now: number): void {
     this.#hasHandshakeKeys = true;
-    this.#arm(now);
+    this.#setLossDetectionTimer(now);
   }
 
   onHandshakeConfirmed(now: number): void {
     this.#isConfirmed = true;
-    this.#isPeerSure = true;
-    this.#arm(now);
+    this.#peerCompletedAddressValidation = true;
+    this.#setLossDetectionTimer(now);
   }
 
-  /** Whether the server may not send before it has received more (§6.2.2.1). */
+  /** Whether the anti-amplification limit is reached: then no timer is set (§6.2.2.1). */
   setAmplificationLimited(limited: boolean, now: number): void {
     if (limited === this.#isAmplificationLimited) return;
     this.#isAmplificationLimited = limited;
-    this.#arm(now);
+    this.#setLossDetectionTimer(now);
   }
 
   /**
-   * Sends on another path from now on: what is in flight on the one so far counts no more there and
-   * measures nothing, but is still acknowledged or lost (RFC 9000 §9.4).
+   * Uses another path. Packets in flight on the former one are still acknowledged or lost, but do not count
+   * in flight and give no RTT samples (RFC 9000 §9.4).
    */
   usePath(control: SendControl, sizes: PacketSizes | undefined, now: number): void {
     if (control === this.control) return;
@@ -270,15 +271,15 @@ export class LossDetection {
     this.#shared.reordering.reset();
     this.ecn.restart();
     this.#probe.restart();
-    this.#arm(now);
+    this.#setLossDetectionTimer(now);
   }
 
-  /** The probe timeout without backoff, with the peer's max_ack_delay, in milliseconds (§6.2.1). */
+  /** The PTO without backoff, with the peer's max_ack_delay, in milliseconds (§6.2.1). */
   probeTimeout(): number {
     return probeInterval(this.control.rtt) + this.#maxAckDelay;
   }
 
-  /** The peer's delay, as far as it may be subtracted from the round trip (§5.3). */
+  /** The part of the peer's ack_delay that is subtracted from the RTT sample (§5.3). */
   #countedDelay(space: Space): number {
     if (space === Space.INITIAL) return 0;
     return this.#isConfirmed ? Math.min(this.#ackDelay, this.#maxAckDelay) : this.#ackDelay;
@@ -299,22 +300,22 @@ export class LossDetection {
     return earliest;
   }
 
-  #probeNow(): void {
+  #onProbeTimeout(): void {
     const waiting = this.#spaces[this.#probe.space];
-    waiting.probes = waiting.elicitingInFlight > 0 ? PROBES : 1;
-    waiting.repeatOldest(PROBES);
-    // Packets of the handshake share a datagram: the other space is probed with it (§6.2.4).
+    waiting.probes = waiting.ackElicitingInFlight > 0 ? PROBES : 1;
+    waiting.resendOldest(PROBES);
+    // Initial and Handshake packets share a datagram: the other space is probed with it (§6.2.4).
     for (const other of this.#spaces) {
       if (other === waiting || other.space === Space.APPLICATION) continue;
-      if (other.elicitingInFlight === 0) continue;
+      if (other.ackElicitingInFlight === 0) continue;
       other.probes = Math.max(other.probes, 1);
-      other.repeatOldest(1);
+      other.resendOldest(1);
     }
     this.#probe.onTimeout();
   }
 
-  /** Sets `timeout` (§A.8). */
-  #arm(now: number): void {
+  /** SetLossDetectionTimer (§A.8). */
+  #setLossDetectionTimer(now: number): void {
     this.#sentAt = undefined;
     const probe = this.#probe;
     const loss = this.#earliestLoss();
@@ -325,11 +326,11 @@ export class LossDetection {
     this.#timeout = Infinity;
     if (this.#isAmplificationLimited) return;
     const { rtt } = this.control;
-    // Without confirmation the peer may be unable to acknowledge packets of the application (§6.2.1).
+    // Before confirmation the PTO timer MUST NOT be set for the application space (§6.2.1).
     const last = this.#isConfirmed ? Space.APPLICATION : Space.HANDSHAKE;
-    probe.awaitAcknowledgement(this.#spaces, last, rtt, this.#maxAckDelay);
-    if (probe.deadline === Infinity && !this.#isPeerSure) {
-      probe.awaitCredit(this.#hasHandshakeKeys ? Space.HANDSHAKE : Space.INITIAL, rtt, now);
+    probe.setForAckElicitingPackets(this.#spaces, last, rtt, this.#maxAckDelay);
+    if (probe.deadline === Infinity && !this.#peerCompletedAddressValidation) {
+      probe.setForAntiDeadlock(this.#hasHandshakeKeys ? Space.HANDSHAKE : Space.INITIAL, rtt, now);
     }
     this.#timeout = probe.deadline;
   }

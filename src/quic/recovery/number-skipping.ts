@@ -1,14 +1,14 @@
 import type { RandomSource } from '../../crypto/random-source.ts';
 
-/** Skipped numbers that are remembered; older ones are in no window any more. */
+/** Skipped numbers that are remembered; no peer acknowledges older ones any more. */
 const REMEMBERED = 4;
 /** The mean distance between skipped numbers, at first and at most, as quic-go chooses them. */
 const FIRST_PERIOD = 256;
 const LAST_PERIOD = 1 << 17;
 
 /**
- * Packet numbers that are never sent, at random distances: a peer that acknowledges one of them
- * acknowledges packets before they arrive, to be sent more than its path carries (RFC 9000 §21.4).
+ * Packet numbers that are never sent, at random distances. A peer that acknowledges one of them makes an
+ * optimistic ACK attack: it acknowledges packets before they arrive, so that more is sent (RFC 9000 §21.4).
  */
 export class NumberSkipping {
   readonly #random: RandomSource;
@@ -22,7 +22,7 @@ export class NumberSkipping {
     this.#next = 1 + random.below(2 * this.#period);
   }
 
-  /** Whether this number is to be skipped; it is remembered then. */
+  /** Whether this number is to be skipped; remembers it if so. */
   skips(number: number): boolean {
     if (number < this.#next) return false;
     this.#skipped[this.#count++ % REMEMBERED] = number;

@@ -21,28 +21,28 @@ export interface PacketSizes {
   onLost(bytes: number, sentAt: number, now: number): void;
 }
 
-/** What the spaces of a connection share. */
+/** What the packet number spaces of a connection share. */
 export interface SharedRecovery {
-  /** Of the path in use. */
+  /** The congestion control of the path in use. */
   control: SendControl;
   sizes: PacketSizes | undefined;
   readonly reordering: Reordering;
   readonly ecn: EcnValidation;
 }
 
-/** What is known of a packet when it is sent. One record may be reused. */
+/** A packet that is sent. One record may be reused. */
 export interface SentPacket {
   number: number;
-  /** Bytes on the wire, header and tag included, without those of UDP and IP. */
+  /** UDP payload bytes of the packet, with its header and tag. */
   bytes: number;
   ackEliciting: boolean;
-  /** Whether it counts against the window: all packets but those with only ACK and CONNECTION_CLOSE. */
+  /** Whether it counts in flight: it is ack-eliciting or has PADDING (RFC 9002 §2). */
   inFlight: boolean;
   /** Whether it left with ECT(0). */
   ect0: boolean;
-  /** A DPLPMTUD probe, whose loss says nothing of congestion (RFC 9000 §14.4). */
+  /** A DPLPMTUD probe: its loss is not a sign of congestion (RFC 9000 §14.4). */
   mtuProbe: boolean;
-  /** Sent on another path than the one in use (RFC 9000 §9.4): it measures and counts nothing. */
+  /** Sent on a path that is not in use: it neither counts in flight nor gives RTT samples (RFC 9000 §9.4). */
   offPath: boolean;
 }
 
@@ -55,25 +55,25 @@ export class PacketSpace implements ProbedSpace {
   readonly #skipping: NumberSkipping | undefined;
   readonly #persistent = new PersistentCongestion();
 
-  /** The largest acknowledged number; -1 for none. */
-  largestAcknowledged = -1;
-  /** When the next packet is to be taken for lost; Infinity for none. */
+  /** largest_acked_packet (RFC 9002 §A.3); -1 for none. */
+  largestAckedPacket = -1;
+  /** loss_time: when the next packet is to be declared lost; Infinity for none. */
   lossTime = Infinity;
-  /** Packets to send whatever the window says (§6.2.4). */
+  /** Probes to send, even if the congestion window is full (§6.2.4). */
   probes = 0;
-  elicitingInFlight = 0;
-  lastElicitingAt = 0;
+  ackElicitingInFlight = 0;
+  timeOfLastAckElicitingPacket = 0;
   /** Packets since the last ack-eliciting one. */
   notEliciting = 0;
   isDiscarded = false;
-  /** Packets that were taken for lost, in total. */
+  /** Packets that were declared lost, in total. */
   lostPackets = 0;
 
-  /** Packets before this are done or lost. */
+  /** Every packet before this one is done or declared lost. */
   #watched = 0;
   /** The first packet on the path in use. */
   #pathStart = 0;
-  /** Of the present ACK frame. */
+  /** The ACK frame that is being processed. */
   newlyAcknowledged = 0;
   newlyElicited = false;
   newlyMarked = 0;
@@ -86,7 +86,7 @@ export class PacketSpace implements ProbedSpace {
     this.#skipping = space === Space.APPLICATION ? new NumberSkipping(random) : undefined;
   }
 
-  /** The number of the next packet, which is skipped now and then. */
+  /** The number of the next packet. Some numbers are skipped (`NumberSkipping`). */
   nextNumber(): number {
     const { packets } = this;
     if (this.#skipping?.skips(packets.next) === true) {
@@ -117,14 +117,14 @@ export class PacketSpace implements ProbedSpace {
     }
     this.notEliciting = 0;
     if (packet.offPath) return;
-    this.elicitingInFlight++;
-    this.lastElicitingAt = now;
+    this.ackElicitingInFlight++;
+    this.timeOfLastAckElicitingPacket = now;
     if (this.probes > 0) this.probes--;
   }
 
   /** Begins an ACK frame that acknowledges up to `largest`. */
   beginAck(largest: number): void {
-    this.#newest = Math.max(this.largestAcknowledged, largest);
+    this.#newest = Math.max(this.largestAckedPacket, largest);
     this.newlyAcknowledged = 0;
     this.newlyElicited = false;
     this.newlyMarked = 0;
@@ -178,25 +178,25 @@ export class PacketSpace implements ProbedSpace {
   }
 
   /**
-   * Takes packets for lost that were sent before an acknowledged one, by the packet threshold and the
-   * time threshold; sets when the next one is due.
+   * Declares packets lost that were sent before an acknowledged one, by the packet threshold or the time
+   * threshold (DetectAndRemoveLostPackets, §A.10), and sets `lossTime`.
    */
   detectLost(now: number): void {
     const { packets } = this;
     const { control, reordering } = this.#shared;
     this.lossTime = Infinity;
-    const delay = reordering.delay(control.rtt);
+    const delay = reordering.lossDelay(control.rtt);
     for (;;) {
       const number = packets.find(this.#watched);
-      // Something between the previous loss and this packet has arrived.
+      // A packet between the previous loss and this one was acknowledged.
       if (number > this.#watched) this.#persistent.interrupt();
       this.#watched = number;
-      if (number >= this.largestAcknowledged) return;
+      if (number >= this.largestAckedPacket) return;
       if (packets.flags(number) === 0) {
         packets.markDone(number);
       } else {
         const dueAt = packets.sentAt(number) + delay;
-        if (dueAt > now && this.#distance(number) < reordering.packets) {
+        if (dueAt > now && this.#distance(number) < reordering.packetThreshold) {
           this.lossTime = dueAt;
           return;
         }
@@ -206,13 +206,13 @@ export class PacketSpace implements ProbedSpace {
     }
   }
 
-  /** Whether the losses so far mean persistent congestion (§7.6); true once. */
+  /** Whether the losses so far establish persistent congestion (§7.6); true once. */
   isCongestionPersistent(maxAckDelay: number): boolean {
     return this.#persistent.check(this.#shared.control.rtt, maxAckDelay);
   }
 
-  /** Asks the owners of the oldest packets to send again what they carried, for probes (§6.2.4). */
-  repeatOldest(count: number): void {
+  /** Reports the frames of the oldest packets as lost, so that probes send them again (§6.2.4). */
+  resendOldest(count: number): void {
     const { packets } = this;
     let left = count;
     for (
@@ -228,8 +228,8 @@ export class PacketSpace implements ProbedSpace {
   }
 
   /**
-   * Gives up all packets without a signal of congestion: the keys are discarded, or a Retry came.
-   * @param report whether what they carried is to be sent again.
+   * Gives up all packets without a congestion event: the keys are discarded, or a Retry packet arrived.
+   * @param report whether their frames are to be sent again.
    */
   giveUp(report: boolean): void {
     const { packets } = this;
@@ -241,14 +241,14 @@ export class PacketSpace implements ProbedSpace {
       }
       packets.markDone(n);
     }
-    this.elicitingInFlight = 0;
+    this.ackElicitingInFlight = 0;
     this.probes = 0;
     this.lossTime = Infinity;
     this.#persistent.restart();
     this.release(Infinity);
   }
 
-  /** The keys are discarded: nothing more is sent or acknowledged. */
+  /** The keys are discarded: nothing is sent or acknowledged any more (§6.4). */
   discard(): void {
     this.isDiscarded = true;
     this.giveUp(false);
@@ -256,14 +256,14 @@ export class PacketSpace implements ProbedSpace {
     this.frames.free();
   }
 
-  /** Returns the memory of a burst, as far as its packets are forgotten. */
+  /** Frees the memory that a burst needed and its remaining packets do not. */
   trim(lostBefore: number): void {
     this.release(lostBefore);
     this.packets.trim();
     this.frames.trim();
   }
 
-  /** What is in flight does not count on the path that is used from now on. */
+  /** The connection moves to another path: packets in flight do not count there. */
   leavePath(): void {
     const { packets } = this;
     const start = Math.max(this.#pathStart, this.#watched);
@@ -274,7 +274,7 @@ export class PacketSpace implements ProbedSpace {
     this.#persistent.restart();
   }
 
-  /** Forgets packets that are done, and those that were lost until `lostBefore`. */
+  /** Forgets packets that are done, and those that were declared lost until `lostBefore`. */
   release(lostBefore: number): void {
     const { packets, frames } = this;
     packets.advance(lostBefore);
@@ -285,9 +285,9 @@ export class PacketSpace implements ProbedSpace {
     return number >= this.#pathStart;
   }
 
-  /** By how many sent packets the newest acknowledged one is later. */
+  /** How many packets were sent after this one, up to `largestAckedPacket`. */
   #distance(number: number): number {
-    const newest = this.largestAcknowledged;
+    const newest = this.largestAckedPacket;
     return newest - number - (this.#skipping?.countBetween(number, newest) ?? 0);
   }
 
@@ -320,12 +320,12 @@ export class PacketSpace implements ProbedSpace {
     this.#shared.sizes?.onProbeLost(this.packets.bytes(number), now);
   }
 
-  /** Whether it is a DPLPMTUD probe of the path in use: what another path takes says nothing of this one. */
+  /** Whether it is a DPLPMTUD probe of the path in use; those of other paths are not reported. */
   #isProbeOfPath(number: number, flags: number): boolean {
     return (flags & MTU_PROBE) !== 0 && this.#isOnPath(number);
   }
 
-  /** Without an acknowledgement and without a loss it counts in flight no more. */
+  /** It does not count in flight any more, although it was neither acknowledged nor lost. */
   #discount(number: number, flags: number): void {
     if ((flags & COUNTED) === 0) return;
     const { packets } = this;
@@ -333,18 +333,18 @@ export class PacketSpace implements ProbedSpace {
     packets.clearFlag(number, COUNTED);
   }
 
-  /** It is no longer waited for. */
+  /** It was acknowledged or declared lost. */
   #settled(flags: number): void {
-    if ((flags & ACK_ELICITING) !== 0 && (flags & OFF_PATH) === 0) this.elicitingInFlight--;
+    if ((flags & ACK_ELICITING) !== 0 && (flags & OFF_PATH) === 0) this.ackElicitingInFlight--;
   }
 
-  /** What a packet carried is sent again. */
+  /** The frames of a packet are to be sent again. */
   #repeat(number: number): void {
     const { packets } = this;
     this.frames.lose(packets.framesStart(number), packets.framesCount(number));
   }
 
-  /** Gives up the oldest packet when the ring is full. */
+  /** Declares the oldest packet lost when the ring is full. */
   #makeRoom(): void {
     const { packets } = this;
     if (!packets.isFull) return;
@@ -352,7 +352,8 @@ export class PacketSpace implements ProbedSpace {
     if (!packets.isFull) return;
     const oldest = packets.base;
     const flags = packets.flags(oldest);
-    if ((flags & MTU_PROBE) !== 0) this.#loseProbe(oldest, flags, this.lastElicitingAt);
+    if ((flags & MTU_PROBE) !== 0)
+      this.#loseProbe(oldest, flags, this.timeOfLastAckElicitingPacket);
     else this.#discount(oldest, flags);
     this.#settled(flags);
     packets.markDone(oldest);
@@ -361,5 +362,5 @@ export class PacketSpace implements ProbedSpace {
   }
 }
 
-/** Whether it measures what the path in use does to the packets of the application. */
+/** Whether it counts in flight on the path in use, and is not a DPLPMTUD probe. */
 const isOrdinary = (flags: number): boolean => (flags & (COUNTED | MTU_PROBE)) === COUNTED;

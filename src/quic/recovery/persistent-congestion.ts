@@ -5,35 +5,35 @@ import { probeInterval } from './probe-timeout.ts';
 const THRESHOLD = 3;
 
 /**
- * Watches the losses of one packet number space for persistent congestion (RFC 9002 §7.6): that all
- * packets were lost which were sent over some probe timeouts. They are reported in their order.
+ * Detects persistent congestion in one packet number space (RFC 9002 §7.6): the loss of all ack-eliciting
+ * packets that were sent over three probe timeouts. Losses are reported in the order of sending.
  */
 export class PersistentCongestion {
-  /** The present run of losses. */
+  /** When the first packet of the current run of losses was sent. */
   #start = Infinity;
   /** The longest run since the last check, in milliseconds. */
   #longest = 0;
 
-  /** An ack-eliciting packet is lost, and nothing between the last one reported and this one has arrived. */
+  /** An ack-eliciting packet was lost, and none between it and the last one reported was acknowledged. */
   onLost(sentAt: number, firstSampleAt: number | undefined): void {
-    // Before the first measurement the period is not known (§7.6.2).
+    // The period SHOULD NOT start before the first RTT sample (§7.6.2).
     if (firstSampleAt === undefined || sentAt <= firstSampleAt) return;
     this.#start = Math.min(this.#start, sentAt);
     this.#longest = Math.max(this.#longest, sentAt - this.#start);
   }
 
-  /** Something has arrived that was sent after the last loss. */
+  /** A packet that was sent after the last loss was acknowledged. */
   interrupt(): void {
     this.#start = Infinity;
   }
 
-  /** Losses so far mean nothing: one of them was none, or the path is another one. */
+  /** Discards the losses so far: one of them was spurious, or the path has changed. */
   restart(): void {
     this.#start = Infinity;
     this.#longest = 0;
   }
 
-  /** Whether the losses since the last check establish it. True once for a period. */
+  /** Whether the losses since the last check establish persistent congestion. True once for a period. */
   check(rtt: RttEstimator, maxAckDelay: number): boolean {
     const longest = this.#longest;
     this.#longest = 0;

@@ -3,19 +3,19 @@ import { Space } from './space.ts';
 
 /** kGranularity, in milliseconds (RFC 9002 §6.1.2). */
 export const GRANULARITY = 1;
-/** Doublings after which the timeout grows no more: a day, and far beyond every idle timeout. */
+/** Doublings at most: the timeout is then about a day, far beyond every idle timeout. */
 const MOST_DOUBLINGS = 16;
 
-/** The probe timeout without backoff and without the peer's max_ack_delay, in ms (RFC 9002 §6.2.1). */
+/** The PTO without backoff and without the peer's max_ack_delay, in milliseconds (RFC 9002 §6.2.1). */
 export const probeInterval = (rtt: RttEstimator): number =>
   rtt.smoothed + Math.max(4 * rtt.variation, GRANULARITY);
 
-/** What the probe timeout needs to know of a packet number space. */
+/** The state of a packet number space that the probe timeout depends on (RFC 9002 §A.3). */
 export interface ProbedSpace {
   /** Ack-eliciting packets that are neither acknowledged nor lost. */
-  readonly elicitingInFlight: number;
-  /** When the last one of them was sent. */
-  readonly lastElicitingAt: number;
+  readonly ackElicitingInFlight: number;
+  /** time_of_last_ack_eliciting_packet. */
+  readonly timeOfLastAckElicitingPacket: number;
 }
 
 /** When to probe for acknowledgements, and in which space (RFC 9002 §6.2, §A.8). */
@@ -24,7 +24,7 @@ export class ProbeTimeout {
   #deadline = Infinity;
   #space: Space = Space.INITIAL;
 
-  /** Timeouts in a row. */
+  /** pto_count: timeouts in a row. */
   get count(): number {
     return this.#count;
   }
@@ -33,7 +33,7 @@ export class ProbeTimeout {
     return this.#deadline;
   }
 
-  /** The space whose packets are waited for, after `await`. */
+  /** The space to probe when the deadline is reached. */
   get space(): Space {
     return this.#space;
   }
@@ -42,7 +42,7 @@ export class ProbeTimeout {
     this.#count++;
   }
 
-  /** The peer answers (§6.2.1), or the keys of a space were discarded (§6.2.2). */
+  /** An acknowledgement arrived (§6.2.1), or the keys of a space were discarded (§6.2.2). */
   restart(): void {
     this.#count = 0;
   }
@@ -52,16 +52,16 @@ export class ProbeTimeout {
   }
 
   /**
-   * The client's timeout when nothing of its own is in flight (§6.2.2.1): the server may be at its
-   * amplification limit and wait for more bytes.
+   * The client's timeout when nothing is in flight (§6.2.2.1): the server may have reached its
+   * anti-amplification limit, and only a further datagram of the client ends that deadlock.
    */
-  awaitCredit(space: Space, rtt: RttEstimator, now: number): void {
+  setForAntiDeadlock(space: Space, rtt: RttEstimator, now: number): void {
     this.#space = space;
     this.#deadline = now + probeInterval(rtt) * this.#backoff;
   }
 
-  /** The earliest timeout of the spaces. @param last the last of them that takes part. */
-  awaitAcknowledgement(
+  /** The earliest timeout of the spaces up to `last` (GetPtoTimeAndSpace, §A.8). */
+  setForAckElicitingPackets(
     spaces: readonly ProbedSpace[],
     last: Space,
     rtt: RttEstimator,
@@ -71,10 +71,10 @@ export class ProbeTimeout {
     const interval = probeInterval(rtt);
     for (let space: number = Space.INITIAL; space <= last; space++) {
       const state = spaces[space];
-      if (state === undefined || state.elicitingInFlight === 0) continue;
-      // Packets of the handshake are acknowledged at once.
+      if (state === undefined || state.ackElicitingInFlight === 0) continue;
+      // Initial and Handshake packets are acknowledged at once: max_ack_delay is 0 (§6.2.1).
       const delay = space === Space.APPLICATION ? maxAckDelay : 0;
-      const deadline = state.lastElicitingAt + (interval + delay) * this.#backoff;
+      const deadline = state.timeOfLastAckElicitingPacket + (interval + delay) * this.#backoff;
       if (deadline < this.#deadline) {
         this.#deadline = deadline;
         this.#space = space as Space;

@@ -5,17 +5,17 @@ import { GRANULARITY } from './probe-timeout.ts';
 const PACKET_THRESHOLD = 3;
 /** kTimeThreshold, in round trips (RFC 9002 §6.1.2). */
 const TIME_THRESHOLD = 9 / 8;
-/** The thresholds of a path that reorders much: as Linux bounds tcp_reordering, and as RFC 8985 §6.2 RACK's window. */
+/** The upper bounds: of Linux for tcp_reordering, and of RFC 8985 §6.2 for RACK's reordering window. */
 const MOST_PACKETS = 300;
 const MOST_TIME = 2;
-/** By what a spurious loss raises the time threshold, once in a round trip (RFC 8985 §6.2). */
+/** How much a spurious loss raises the time threshold, once per round trip (RFC 8985 §6.2). */
 const TIME_STEP = 1 / 4;
-/** Rounds with losses, all of them true, after which reordering is taken to be over (RFC 8985 §6.2). */
+/** Round trips with losses, none of them spurious, after which the thresholds are reset (RFC 8985 §6.2). */
 const PERSISTENCE = 16;
 
 /**
- * How late a packet must be to be taken for lost. The thresholds grow when that proves to be wrong, which
- * RFC 9002 §6.1 leaves open, and fall back when reordering is over.
+ * The thresholds after which a packet is declared lost. They grow with every spurious loss, as RFC 9002 §6.1
+ * permits, and are reset when reordering is over.
  */
 export class Reordering {
   #packets = PACKET_THRESHOLD;
@@ -24,17 +24,17 @@ export class Reordering {
   #roundAt = -Infinity;
   #rounds = 0;
 
-  /** Packets that were sent later and have arrived. */
-  get packets(): number {
+  /** kPacketThreshold: how far an acknowledged packet may be ahead. */
+  get packetThreshold(): number {
     return this.#packets;
   }
 
-  /** Milliseconds since it was sent, once any later one has arrived. */
-  delay(rtt: RttEstimator): number {
+  /** loss_delay: milliseconds after its sending that a packet may be outstanding once a later one was acknowledged. */
+  lossDelay(rtt: RttEstimator): number {
     return Math.max(this.#time * Math.max(rtt.latest, rtt.smoothed), GRANULARITY);
   }
 
-  /** A packet is lost. */
+  /** A packet was declared lost. */
   onLoss(now: number, sentAt: number): void {
     if (sentAt <= this.#roundAt) return;
     this.#roundAt = now;
@@ -42,8 +42,8 @@ export class Reordering {
   }
 
   /**
-   * A lost packet has arrived.
-   * @param distance by how much the number of the newest arrived packet exceeds its own.
+   * A packet that was declared lost was acknowledged.
+   * @param distance largest_acked_packet minus its number.
    */
   onSpurious(distance: number, now: number, rtt: RttEstimator): void {
     this.#rounds = 0;

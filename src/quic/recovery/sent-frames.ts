@@ -84,29 +84,24 @@ export class SentFrames implements FrameLog {
 
   /** Reports the frames of a packet as acknowledged. */
   acknowledge(start: number, count: number): void {
-    const rows = this.#rows;
-    for (let position = start; position < start + count; position++) {
-      const slot = position % this.#capacity;
-      const at = slot * ROW;
-      this.#listeners[slot]?.onAcknowledged(
-        rows[at] as number, // within the ring, here and below
-        rows[at + 1] as number,
-        rows[at + 2] as number,
-      );
-    }
+    this.#notify(start, count, false);
   }
 
   /** Reports the frames of a packet as lost. */
   lose(start: number, count: number): void {
+    this.#notify(start, count, true);
+  }
+
+  #notify(start: number, count: number, isLost: boolean): void {
     const rows = this.#rows;
     for (let position = start; position < start + count; position++) {
       const slot = position % this.#capacity;
       const at = slot * ROW;
-      this.#listeners[slot]?.onLost(
-        rows[at] as number,
-        rows[at + 1] as number,
-        rows[at + 2] as number,
-      );
+      const a = rows[at] as number; // within the ring, here and below
+      const b = rows[at + 1] as number;
+      const c = rows[at + 2] as number;
+      if (isLost) this.#listeners[slot]?.onLost(a, b, c);
+      else this.#listeners[slot]?.onAcknowledged(a, b, c);
     }
   }
 

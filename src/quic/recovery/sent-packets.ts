@@ -1,16 +1,16 @@
 import { SentFacts } from '../../congestion/delivery-rate.ts';
 import { FIRST_PACKET_CAPACITY, KEPT_CAPACITY, MAX_PACKETS, RESERVED_PACKETS } from './limits.ts';
 
-/** What is known of a sent packet, as bits. A packet without any needs no acknowledgement. */
+/** Properties of a sent packet, as bits. A packet without any needs no acknowledgement. */
 export const PacketFlag = {
   ACK_ELICITING: 1,
-  /** It counts in flight on the path in use. */
+  /** Counts in flight on the path in use. */
   COUNTED: 2,
   ECT0: 4,
   MTU_PROBE: 8,
-  /** Sent on another path than the one in use. */
+  /** Sent on a path that is not in use. */
   OFF_PATH: 16,
-  /** Taken to be lost; it may still be acknowledged. */
+  /** Declared lost; it may still be acknowledged. */
   LOST: 32,
   /** Acknowledged, or of no further interest. */
   DONE: 64,
@@ -22,10 +22,10 @@ const NO_COUNTS = new Uint16Array(0);
 const NO_NUMBERS = new Float64Array(0);
 
 /**
- * The sent packets of one packet number space, in a ring by packet number: from `base`, the oldest that
- * is still of interest, up to `next`. Columns are plain numbers; nothing is allocated for a packet.
+ * The sent packets of one packet number space, in a ring by packet number, from `base`, the oldest that
+ * is still of interest, up to `next`. The columns are typed arrays: nothing is allocated for a packet.
  *
- * Runs of packets that are done are skipped in near-constant time (`find`), so that an ACK frame, which
+ * `find` skips runs of packets that are done in near-constant time, so that an ACK frame, which
  * repeats what earlier ones said, costs no more than what it newly acknowledges.
  */
 export class SentPackets {
@@ -39,7 +39,7 @@ export class SentPackets {
   /** The position of its first frame in `SentFrames`, and their number. */
   #framesStart = NO_NUMBERS;
   #framesCount = NO_COUNTS;
-  /** Of a packet that is done: a later one, with none between that is not done. */
+  /** For a packet that is done: a later one, with only packets that are done between them. */
   #skipTo = NO_NUMBERS;
   #base = 0;
   #next = 0;
@@ -54,27 +54,27 @@ export class SentPackets {
     return this.#next;
   }
 
-  /** Where the packets' rate samples are; their slots are `slot(number)`. It changes as the ring grows. */
+  /** The packets' rate samples, by `slot(number)`. The object changes when the ring grows. */
   get facts(): SentFacts {
     return this.#facts;
   }
 
-  /** Packets that there is memory for, for checks. */
+  /** Packets that there is memory for; for tests. */
   get capacity(): number {
     return this.#capacity;
   }
 
-  /** Whether packets may be added freely. */
+  /** Whether packets other than probes and acknowledgements may be added. */
   get hasRoom(): boolean {
     return this.#next - this.#base < MAX_PACKETS - RESERVED_PACKETS;
   }
 
-  /** Whether no packet can be added before `base` moves on. */
+  /** Whether no packet can be added before `base` advances. */
   get isFull(): boolean {
     return this.#next - this.#base >= MAX_PACKETS;
   }
 
-  /** The place of a packet between `base` and `next`. */
+  /** The slot of a packet between `base` and `next`. */
   slot(number: number): number {
     return number % this.#capacity;
   }
@@ -134,7 +134,7 @@ export class SentPackets {
     let at = Math.max(number, this.#base);
     let found = at;
     while (found < this.#next && this.#isDone(found)) found = this.#skip(found);
-    // The next search takes the short way.
+    // Path compression: the next search takes one step.
     while (at < found) {
       const slot = at % this.#capacity;
       at = this.#skipTo[slot] as number;
@@ -143,7 +143,7 @@ export class SentPackets {
     return found;
   }
 
-  /** Moves `base` past packets that are done, and past those that were lost until `lostBefore`. */
+  /** Advances `base` past packets that are done, and past those declared lost until `lostBefore`. */
   advance(lostBefore: number): void {
     while (this.#base < this.#next) {
       const slot = this.#base % this.#capacity;
@@ -156,14 +156,14 @@ export class SentPackets {
     if (this.#capacity > KEPT_CAPACITY) this.#resize(FIRST_PACKET_CAPACITY);
   }
 
-  /** Keeps no more memory than its packets need, after a burst. */
+  /** Frees the memory that a burst needed and the remaining packets do not. */
   trim(): void {
     let capacity = FIRST_PACKET_CAPACITY;
     while (capacity < this.#next - this.#base) capacity *= 2;
     if (capacity < this.#capacity) this.#resize(capacity);
   }
 
-  /** Frees the memory, once no packet is of interest; it comes back with the next one. */
+  /** Frees the memory, once no packet is of interest; it is allocated anew with the next one. */
   free(): void {
     if (this.#base === this.#next) this.#resize(0);
   }

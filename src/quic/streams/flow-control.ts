@@ -1,55 +1,54 @@
 import type { DeliveryListener, DeliveryOwner, FrameLog } from '../recovery/delivery.ts';
 import { GrantedLimit } from './granted-limit.ts';
 
-/** What growing windows know of time; shared by all windows of a connection. */
+/** The clock and the round-trip time that the growth of windows depends on; one for all of a connection. */
 export interface Pace {
-  /** Milliseconds, as of the last call that brought the time along. */
+  /** Milliseconds; set by `Streams.setPace`. */
   now: number;
-  /** Milliseconds; `Infinity` as long as it is unknown. */
+  /** The smoothed RTT in milliseconds; `Infinity` while it is unknown. */
   roundTrip: number;
 }
 
 /**
- * A window grows until a sender that fills it needs this many round trips for it: then the path and not
- * the window is what holds it back.
+ * A window grows until a sender needs this many round trips to fill it: the path and not the window then
+ * limits the rate.
  */
 const ROUND_TRIPS_PER_WINDOW = 4;
 
-/** The share of a window that a reader which keeps up may leave unread at times. */
+/** The share of a window up to which a reader that leaves bytes unread is considered to keep up. */
 const KEEPS_UP = 1 / 4;
 
-/** Bytes of the connection's limit below which a peer is about to be blocked by it. */
+/** Bytes of the connection's limit below which the peer is about to be blocked by it. */
 const LOW_CREDIT = 16_384;
 
-/** A new limit is given for every quarter of a window: often enough that its loss is no stall. */
+/** A new limit is sent for every quarter of a window: often enough that the loss of one stalls nothing. */
 const UPDATES_PER_WINDOW = 4;
 
 /**
- * What this side grants the peer (RFC 9000 §4): bytes, or streams. The limit follows what is consumed
- * and not what arrives, so a slow reader stops its sender.
+ * A flow control window of this side (RFC 9000 §4). Its limit follows what is consumed and not what arrives,
+ * so a slow reader stops its sender.
  *
- * A window doubles when half of it was consumed, by a reader that keeps up, in less time than the round
- * trips that a window is to last for. So it follows what the path can hold: a reader that stops later
- * leaves that much unread, and not as much as the largest window. The first step is a larger one: to
- * what a reader gets that has shown that it reads.
+ * The window doubles when a reader that keeps up has consumed half of it faster than at a rate of one window
+ * in `ROUND_TRIPS_PER_WINDOW`. So it follows the capacity of the path: a reader that stops later leaves that
+ * much unread, and not as much as the largest window. The first step is larger, to `proven`.
  *
- * A reader keeps up when it gets to the end of what it can read, however much that was: a gap that is
- * filled makes megabytes readable at once, and what waits behind a gap is not its delay.
+ * A reader keeps up when it reads nearly all that is readable, however much that was: a gap that is filled
+ * makes megabytes readable at once, and bytes after a gap are not delayed by the reader.
  */
 export class FlowControlWindow extends GrantedLimit {
   #size: number;
   #max: number;
   readonly #proven: number;
   readonly #pace: Pace;
-  /** The end of what may be forgotten here: read, dropped, or credited back. */
+  /** The end of the bytes that were read, dropped, or credited back. */
   #released = 0;
-  /** Bytes consumed since `#measuredFrom`, which decide whether the window grows. */
+  /** Bytes consumed since `#measuredFrom`: they decide whether the window grows. */
   #measured = 0;
   #measuredFrom: number;
   readonly #owner: DeliveryOwner | undefined;
 
   /**
-   * @param proven what the window grows to at least, in its first step.
+   * @param proven the size after the first step of growth, at least.
    * @param owner of a stream's window: the stream.
    */
   constructor(size: number, max: number, pace: Pace, proven = size, owner?: DeliveryOwner) {
@@ -62,16 +61,16 @@ export class FlowControlWindow extends GrantedLimit {
     this.#measuredFrom = pace.now;
   }
 
-  /** The window at present, in bytes. */
+  /** The current size in bytes. */
   get size(): number {
     return this.#size;
   }
 
   /**
-   * Whether the peer should get a new limit by now.
+   * Whether a new limit should be sent to the peer.
    *
-   * @param used what the peer has used of the limits so far.
-   * @param low when it has no more left than that, it gets whatever there is; -1 for never.
+   * @param used bytes of the limit that the peer has used.
+   * @param low with no more than this left, the peer gets a new limit however small the gain; -1 for never.
    */
   isUpdateDue(used: number, low: number): boolean {
     if (this.isPending) return true;
@@ -80,16 +79,16 @@ export class FlowControlWindow extends GrantedLimit {
     return gain >= this.#size / UPDATES_PER_WINDOW || this.announced - used <= low;
   }
 
-  /** As many bytes more may be forgotten, which the peer may then send anew. */
+  /** Bytes were read, dropped, or credited back: the peer may send as many more. */
   release(bytes: number): void {
     this.#released += bytes;
   }
 
   /**
-   * The application has taken bytes, or dropped them.
+   * The application has read bytes, or dropped them.
    *
-   * @param readable bytes that it could take and has not taken yet.
-   * @param room the largest window that there is memory for.
+   * @param readable bytes that it could read and has not read yet.
+   * @param room the largest window that the memory of the connection allows.
    */
   consumed(bytes: number, readable: number, room: number): void {
     if (this.#size >= this.#max) return;
@@ -97,7 +96,7 @@ export class FlowControlWindow extends GrantedLimit {
     if (readable <= this.#size * KEEPS_UP) this.#grow(room);
   }
 
-  /** The window has at least this size from now on, and may grow to `max`. */
+  /** Raises the size to at least `size`, and the largest size to `max`. */
   enlarge(size: number, max: number): void {
     this.#size = Math.max(this.#size, size);
     this.#max = Math.max(this.#size, max);
@@ -129,42 +128,41 @@ export class FlowControlWindow extends GrantedLimit {
   }
 }
 
-/** What a connection may hold of what its peer sends. In bytes. */
+/** Bounds of what a connection holds of the peer's stream data. In bytes. */
 export interface ReceiveMemory {
-  /** Ahead of what has come: at first, and at most. */
+  /** What the peer may send ahead of what was received: at first, and at most. */
   readonly window: number;
   readonly maxWindow: number;
-  /** Unread, on all streams together. */
+  /** Unread bytes of all streams together. */
   readonly unread: number;
   /** By how much the windows of all streams together may exceed their first size. */
   readonly growth: number;
 }
 
 /**
- * The part of the growth that one stream may have alone. The second one may have half of that, the third a
- * third, so that the readers that come after many that have stopped still find something.
+ * The part of the growth that one stream may use alone. The second one may use half of that, the third a
+ * third, so that readers that begin after many others have stopped still get some.
  */
 const GROWTH_OF_ONE = 1 / 2;
 
 /**
- * The window of all streams of a connection together.
+ * The window of all streams of a connection together: MAX_DATA (RFC 9000 §4.1).
  *
- * A stream that is not read must not stop the others, however many there are of its kind: so its bytes are
- * credited back when they arrive, and the peer may always send a window more. What the streams hold is
- * bounded by their own windows instead. Those start small, and grow out of a memory that they share
- * (`room`), so that the bound for all unread bytes is met by far more streams than peers have open; at that
- * bound nothing is credited any more.
+ * Streams that are not read must not stop the others, however many they are: their bytes are credited back
+ * when they arrive, and the peer may always send a window more. What the streams hold is bounded by their own
+ * windows instead. Those start small and grow out of a shared budget (`growthRoom`), so that only far more
+ * streams than peers have open reach the bound of all unread bytes; at that bound nothing is credited.
  */
 export class ConnectionReceiveWindow {
   readonly #window: FlowControlWindow;
   #memory: ReceiveMemory;
   #received = 0;
   #consumed = 0;
-  /** The bytes among `unread` that no gap keeps from being read. */
+  /** The bytes among `unread` that are in order, so that they can be read. */
   #readable = 0;
-  /** The sum of what the streams' windows have grown by. */
+  /** How much the windows of all streams together have grown. */
   #growth = 0;
-  /** The streams whose windows have grown. */
+  /** Streams whose windows have grown. */
   #grownStreams = 0;
   #released = 0;
 
@@ -173,14 +171,14 @@ export class ConnectionReceiveWindow {
     this.#window = new FlowControlWindow(memory.window, memory.maxWindow, pace);
   }
 
-  /** There is more memory from now on. */
+  /** Raises the bounds. */
   enlarge(memory: ReceiveMemory): void {
     this.#memory = memory;
     this.#window.enlarge(memory.window, memory.maxWindow);
     this.#settle();
   }
 
-  /** Bytes that have come and have not been read, with the gaps between them. */
+  /** Bytes that were received and not read, with the gaps between them. */
   get unread(): number {
     return this.#received - this.#consumed;
   }
@@ -190,26 +188,26 @@ export class ConnectionReceiveWindow {
     return this.#memory.unread;
   }
 
-  /** By how much the windows of all streams together have grown. */
+  /** How much the windows of all streams together have grown. */
   get growth(): number {
     return this.#growth;
   }
 
-  /** By how much a stream's window may exceed its first size. @param own by how much it does so already. */
+  /** How much a stream's window may exceed its initial size. @param own how much it exceeds it now. */
   growthRoom(own: number): number {
     const { growth } = this.#memory;
     const others = own > 0 ? this.#grownStreams - 1 : this.#grownStreams;
     return Math.min((growth * GROWTH_OF_ONE) / (others + 1), growth - this.#growth + own);
   }
 
-  /** The growth of a stream's window has changed; it is 0 when the stream has ended. */
+  /** The growth of a stream's window has changed; to 0 when the stream has ended. */
   grown(before: number, now: number): void {
     this.#growth += now - before;
     if (before === 0 && now > 0) this.#grownStreams++;
     if (before > 0 && now === 0) this.#grownStreams--;
   }
 
-  /** Whether MAX_DATA is due. At the bound of unread bytes, what little is read is granted at once. */
+  /** Whether MAX_DATA is due. At the bound of unread bytes every byte that is read is granted at once. */
   get isUpdateDue(): boolean {
     return this.#window.isUpdateDue(this.#received, LOW_CREDIT);
   }
@@ -218,7 +216,7 @@ export class ConnectionReceiveWindow {
     this.#window.request();
   }
 
-  /** Whether the peer may send as many bytes more. */
+  /** Whether the limit allows the peer to have sent this many further bytes. */
   allows(bytes: number): boolean {
     return this.#received + bytes <= this.#window.announced;
   }
@@ -228,7 +226,7 @@ export class ConnectionReceiveWindow {
     this.#settle();
   }
 
-  /** As many bytes of a stream have become readable. */
+  /** Bytes of a stream have become readable. */
   ordered(bytes: number): void {
     this.#readable += bytes;
   }
@@ -237,7 +235,7 @@ export class ConnectionReceiveWindow {
   consumed(bytes: number, readable: number): void {
     this.#consumed += bytes;
     this.#readable -= readable;
-    // Credited back or not: the pace of the readers is what counts.
+    // Whether or not they were credited back, the window grows with the pace of the readers.
     this.#window.consumed(bytes, this.#readable, Infinity);
     this.#settle();
   }
@@ -254,18 +252,18 @@ export class ConnectionReceiveWindow {
   #settle(): void {
     const credited = Math.min(this.unread, this.#memory.unread - this.#window.size);
     const released = this.#consumed + credited;
-    // Less than before when the window has grown, and never by more than that.
+    // It may fall, but never by more than the window has grown.
     this.#window.release(released - this.#released);
     this.#released = released;
   }
 }
 
-/** What the peer grants this side, in bytes or in streams. */
+/** A limit that the peer grants this side, in bytes or in streams (RFC 9000 §4). */
 export class SendCredit implements DeliveryListener {
   readonly #owner: DeliveryOwner | undefined;
   #limit = 0;
   #used = 0;
-  /** The limit that the peer was told to be too low. */
+  /** The limit of the last *_BLOCKED frame; -1 for none. */
   #blockedAt = -1;
 
   /** @param owner of a stream's credit: the stream. */
@@ -285,7 +283,7 @@ export class SendCredit implements DeliveryListener {
     return this.#limit - this.#used;
   }
 
-  /** Takes a new limit; lower ones are ignored (§4.1). Returns whether it is higher. */
+  /** A new limit; one that does not raise it MUST be ignored (§4.1). Returns whether it is higher. */
   raise(limit: number): boolean {
     if (limit <= this.#limit) return false;
     this.#limit = limit;
@@ -296,7 +294,7 @@ export class SendCredit implements DeliveryListener {
     this.#used += amount;
   }
 
-  /** Whether a frame should say that there is more than the limit allows: once for each limit. */
+  /** Whether a *_BLOCKED frame is due: once for each limit. */
   get isBlockedUnreported(): boolean {
     return this.#used === this.#limit && this.#blockedAt !== this.#limit;
   }
@@ -309,7 +307,7 @@ export class SendCredit implements DeliveryListener {
   }
 
   onAcknowledged(): void {
-    // Nothing was waiting for it.
+    // Nothing depends on it.
   }
 
   /** The frame is sent again if its limit still holds (§13.3). */

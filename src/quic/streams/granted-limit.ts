@@ -40,7 +40,7 @@ export abstract class GrantedLimit implements DeliveryListener {
   }
 
   onAcknowledged(): void {
-    // Nothing was waiting for it.
+    // Nothing depends on it.
   }
 
   onLost(limit: number): void {

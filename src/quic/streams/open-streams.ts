@@ -5,14 +5,21 @@ import type { PeerGrants, StreamGrants } from './grants.ts';
 import { ReceiveStream } from './receive-stream.ts';
 import type { Scheduler } from './scheduler.ts';
 import { SendStream, type QueuedBytes } from './send-stream.ts';
-import { Stream, type StreamOwner } from './stream.ts';
+import {
+  indexOf,
+  isOpenedBy,
+  kindOf,
+  Stream,
+  type StreamEvent,
+  streamId,
+  type StreamOwner,
+} from './stream.ts';
 import { StreamCounts } from './stream-counts.ts';
-import type { StreamEvent } from './stream-events.ts';
-import { indexOf, isOpenedBy, kindOf, type Role, streamId } from './stream-ids.ts';
+import type { Role } from '../contract.ts';
 
 const { STREAM_LIMIT_ERROR, STREAM_STATE_ERROR } = TransportErrorCode;
 
-/** What the streams of a table have in common. */
+/** The parts that the streams of a connection share. */
 export interface OpenStreamsParts {
   readonly side: Role;
   readonly grants: StreamGrants;
@@ -22,13 +29,13 @@ export interface OpenStreamsParts {
   readonly events: Fifo<StreamEvent>;
 }
 
-/** The streams of a connection by their ids, of which closed ones are known by their index alone. */
+/** The streams of a connection by their ids. Closed ones are recognized by their index. */
 export class OpenStreams implements StreamOwner {
   readonly #parts: OpenStreamsParts;
   readonly #peerSide: Role;
   readonly #streams = new Map<number, Stream>();
   readonly #queued: QueuedBytes = { total: 0 };
-  /** Of bidirectional and of unidirectional streams. */
+  /** Of bidirectional, and of unidirectional streams. */
   readonly #counts: readonly [StreamCounts, StreamCounts];
   #peerGrants: PeerGrants | undefined;
 
@@ -42,12 +49,12 @@ export class OpenStreams implements StreamOwner {
     ];
   }
 
-  /** Streams that are not forgotten yet. */
+  /** Streams that are not closed. */
   get size(): number {
     return this.#streams.size;
   }
 
-  /** The numbers of both kinds, bidirectional first. */
+  /** The counts of both kinds, bidirectional first. */
   get counts(): readonly [StreamCounts, StreamCounts] {
     return this.#counts;
   }
@@ -56,12 +63,12 @@ export class OpenStreams implements StreamOwner {
     return this.#counts[bidirectional ? 0 : 1];
   }
 
-  /** What the peer allows on streams that open from now on. */
+  /** The peer's limits for streams that are opened after this. */
   setPeerGrants(grants: PeerGrants): void {
     this.#peerGrants = grants;
   }
 
-  /** A stream that is neither closed nor yet to be opened. */
+  /** `undefined` for a stream that is closed or was never opened. */
   get(id: number): Stream | undefined {
     return this.#streams.get(id);
   }
@@ -76,8 +83,8 @@ export class OpenStreams implements StreamOwner {
   }
 
   /**
-   * The stream of a frame about what the peer sends, which the frame may open; `undefined` for a closed
-   * one.
+   * The stream of a frame for the receiving part, which the frame may open; `undefined` for a closed one.
+   * STREAM_STATE_ERROR for a stream that only this side sends on (§19.8).
    */
   receiving(id: number, frameType: number): Stream | QuicError | undefined {
     if (kindOf(id) === 1 && isOpenedBy(this.#parts.side, id)) {
@@ -86,7 +93,7 @@ export class OpenStreams implements StreamOwner {
     return this.#streams.get(id) ?? this.#openedBy(id, frameType);
   }
 
-  /** The same for a frame about what this side sends. */
+  /** The same for a frame for the sending part (§19.5, §19.10). */
   sending(id: number, frameType: number): Stream | QuicError | undefined {
     if (kindOf(id) === 1 && !isOpenedBy(this.#parts.side, id)) {
       return new QuicError(STREAM_STATE_ERROR, 'the stream is for the peer to send', frameType);
@@ -105,7 +112,7 @@ export class OpenStreams implements StreamOwner {
     if (!isOpenedBy(side, stream.id)) this.#counts[kindOf(stream.id)].closedPeers();
   }
 
-  /** The stream of a frame with an id that is not in the table. */
+  /** The stream that a frame with an unknown id opens. */
   #openedBy(id: number, frameType: number): Stream | QuicError | undefined {
     const kind = kindOf(id);
     const counts = this.#counts[kind];
@@ -117,7 +124,7 @@ export class OpenStreams implements StreamOwner {
     if (!counts.allowsPeer(indexOf(id))) {
       return new QuicError(STREAM_LIMIT_ERROR, 'more streams than the limit allows', frameType);
     }
-    // A stream opens all of its kind below it (RFC 9000 §3.2).
+    // A stream opens all streams of its kind with lower ids (RFC 9000 §3.2).
     while (counts.openedByPeer <= indexOf(id)) {
       const opened = streamId(this.#peerSide, kind, counts.openPeers());
       this.#create(opened);
@@ -140,7 +147,7 @@ export class OpenStreams implements StreamOwner {
     this.#streams.set(id, stream);
   }
 
-  /** What the peer allows on a new stream. Its "local" streams are those that it opens. */
+  /** The peer's limit for a new stream. Its "local" streams are those that it opens (§18.2). */
   #initialLimit(id: number): number {
     const grants = this.#peerGrants;
     if (!grants) return 0;

@@ -1,15 +1,15 @@
 import { GrantedLimit } from './granted-limit.ts';
 import { STREAMS_AHEAD } from './limits.ts';
 
-/** A new limit is given for every quarter of what the peer may open at a time: its loss is no stall. */
+/** A new limit is sent for every quarter of what the peer may open at a time: losing one stalls nothing. */
 const UPDATES = 4;
 
-/** With so small a part of it left, the peer gets whatever there is. */
+/** With no more than this part of it left, the peer gets a new limit however small the gain. */
 const LOW = 1 / 8;
 
 /**
- * How many streams of one kind the peer may open (RFC 9000 §4.6): so many at once, and never more than
- * `STREAMS_AHEAD` beyond those that it has opened, because one frame opens all streams up to its own.
+ * How many streams of one kind the peer may open (RFC 9000 §4.6): `atOnce` may be open at the same time, and
+ * the limit is never more than `STREAMS_AHEAD` beyond those that it has opened.
  */
 export class PeerStreamLimit extends GrantedLimit {
   #atOnce: number;
@@ -27,13 +27,13 @@ export class PeerStreamLimit extends GrantedLimit {
     return this.#opened;
   }
 
-  /** It never falls (§4.6). */
+  /** A limit that does not rise is ignored by the peer (§4.6), so it never falls. */
   override get next(): number {
     const next = Math.min(this.#closed + this.#atOnce, this.#opened + STREAMS_AHEAD);
     return Math.max(next, this.announced);
   }
 
-  /** Whether the peer should get a new limit by now. */
+  /** Whether MAX_STREAMS is due. */
   get isUpdateDue(): boolean {
     if (this.isPending) return true;
     const gain = this.next - this.announced;
@@ -42,7 +42,7 @@ export class PeerStreamLimit extends GrantedLimit {
     return gain >= most / UPDATES || this.announced - this.#opened <= most * LOW;
   }
 
-  /** So many may be open at once from now on. What was announced cannot be taken back. */
+  /** How many may be open at once. Limits that were announced cannot be taken back. */
   allow(atOnce: number): void {
     this.#atOnce = atOnce;
   }
@@ -52,7 +52,7 @@ export class PeerStreamLimit extends GrantedLimit {
     return this.#opened++;
   }
 
-  /** One that was open is closed. */
+  /** A stream of the peer is closed. */
   close(): void {
     this.#closed++;
   }

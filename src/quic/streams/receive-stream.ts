@@ -2,6 +2,12 @@ import { QuicError, TransportErrorCode } from '../errors.ts';
 import { type DeliveryOwner, DeliveryFlag, type FrameLog } from '../recovery/delivery.ts';
 import { FrameType } from '../wire/frame-types.ts';
 import type { FrameError } from '../wire/frame-visitor.ts';
+import {
+  maxStreamDataSize,
+  stopSendingSize,
+  writeMaxStreamData,
+  writeStopSending,
+} from '../wire/frame-writers.ts';
 import { type ConnectionReceiveWindow, type Pace, FlowControlWindow } from './flow-control.ts';
 import type { StreamGrants } from './grants.ts';
 import { StreamReassembly } from './stream-reassembly.ts';
@@ -26,15 +32,14 @@ export class ReceiveStream {
   readonly #window: FlowControlWindow;
   readonly #data = new StreamReassembly();
   readonly #firstWindow: number;
-  /** By how much the window has grown, as the connection counts it. */
+  /** How much the window has grown, as counted by the connection. */
   #growth = 0;
   #state: ReceiveState = 'receiving';
-  /** The largest offset that has come, which is what flow control counts (§4.1). */
+  /** The largest offset received, which flow control counts (§4.1). */
   #highest = 0;
   #consumed = 0;
-  /** -1 until FIN or RESET_STREAM names it. */
+  /** The final size (§4.5); -1 until FIN or RESET_STREAM arrives. */
   #finalSize = -1;
-  #resetCode = 0;
   #stopCode: number | undefined;
   /** The delivery of STOP_SENDING. */
   #stop: DeliveryFlag | undefined;
@@ -66,19 +71,14 @@ export class ReceiveStream {
     return this.#state;
   }
 
-  /** The code of the peer's RESET_STREAM. */
-  get resetCode(): number {
-    return this.#resetCode;
-  }
-
-  /** Whether `read` has something to return: bytes or the end. */
+  /** Whether `read` returns bytes or the end. */
   get isReadable(): boolean {
     if (this.#stopCode !== undefined) return false;
     if (this.#state === 'data-received') return true;
     return this.#wantsOrder && this.#data.readable > 0;
   }
 
-  /** Whether nothing is left to do here: the application knows the end, or wants to know nothing. */
+  /** Whether this part is over: the application has read the end, or has stopped reading. */
   get isDone(): boolean {
     if (this.#state === 'data-read' || this.#state === 'reset-read') return true;
     return this.#stopCode !== undefined && this.#finalSize >= 0;
@@ -108,26 +108,25 @@ export class ReceiveStream {
       case 'data-read':
       case 'reset-received':
       case 'reset-read':
-        return undefined; // a repetition
+        return undefined; // a retransmission
       default:
         return this.#state satisfies never;
     }
   }
 
   /** A RESET_STREAM frame (§19.4). */
-  reset(code: number, finalSize: number): FrameError {
+  reset(finalSize: number): FrameError {
     const error = this.#extend(finalSize, true, FrameType.RESET_STREAM);
     if (error) return error;
     switch (this.#state) {
       case 'receiving':
       case 'size-known':
         this.#state = 'reset-received';
-        this.#resetCode = code;
         this.#discard();
         this.#releaseGrowth();
         return undefined;
       case 'data-received':
-      case 'data-read': // all of it is here already (§3.2)
+      case 'data-read': // all data was received: the reset may be ignored (§3.2)
       case 'reset-received':
       case 'reset-read':
         return undefined;
@@ -136,7 +135,7 @@ export class ReceiveStream {
     }
   }
 
-  /** The next bytes in order, `END_OF_STREAM` behind the last, `undefined` when there are none now. */
+  /** The next bytes in order, `END_OF_STREAM` after the last, `undefined` when there are none now. */
   read(): Uint8Array | typeof END_OF_STREAM | undefined {
     if (this.#state === 'data-read') return END_OF_STREAM;
     if (this.#stopCode !== undefined) return undefined;
@@ -151,12 +150,12 @@ export class ReceiveStream {
     return END_OF_STREAM;
   }
 
-  /** The application has learnt of the peer's reset. */
+  /** The peer's reset was reported to the application: "Reset Read" (§3.2). */
   acknowledgeReset(): void {
     if (this.#state === 'reset-received') this.#state = 'reset-read';
   }
 
-  /** Discards everything from now on; the peer is asked to stop unless its end is known (§3.5). */
+  /** Discards all further data, and requests STOP_SENDING unless the final size is known (§3.5). */
   stop(code: number): void {
     if (this.#stopCode !== undefined || this.isDone) return;
     this.#stopCode = code;
@@ -166,28 +165,37 @@ export class ReceiveStream {
     this.#releaseGrowth();
   }
 
-  /** The code of the STOP_SENDING that is due. */
-  get stopDue(): number | undefined {
-    return this.#stop?.isDue === true && this.#finalSize < 0 ? this.#stopCode : undefined;
+  /** Whether a control frame is due. */
+  get hasControl(): boolean {
+    return this.#isStopDue || this.#isLimitDue;
   }
 
-  onStopSent(log: FrameLog): void {
-    this.#stop?.onSent(log);
+  /** Writes STOP_SENDING (§19.5) or MAX_STREAM_DATA (§19.10), if it is due and fits. */
+  writeControl(id: number, out: Uint8Array, at: number, limit: number, log: FrameLog): number {
+    if (log.isPacketFull) return at;
+    if (this.#isStopDue) {
+      const code = this.#stopCode ?? 0;
+      if (at + stopSendingSize(id, code) > limit) return at;
+      this.#stop?.onSent(log);
+      return writeStopSending(out, at, id, code);
+    }
+    if (!this.#isLimitDue || at + maxStreamDataSize(id, this.#window.next) > limit) return at;
+    return writeMaxStreamData(out, at, id, this.#window.announce(log));
   }
 
-  /** Whether MAX_STREAM_DATA is due; not for a stream whose size is known or that is not read. */
-  get isLimitDue(): boolean {
+  /** Once the final size is known, STOP_SENDING is of no use any more (§3.5). */
+  get #isStopDue(): boolean {
+    return this.#stop?.isDue === true && this.#finalSize < 0;
+  }
+
+  /** Not for a stream whose final size is known, or that is not read any more. */
+  get #isLimitDue(): boolean {
     return this.#wantsMore && this.#window.isUpdateDue(this.#highest, -1);
   }
 
-  /** The limit that `announceLimit` would give. */
+  /** The limit that the next MAX_STREAM_DATA would have. */
   get nextLimit(): number {
     return this.#window.next;
-  }
-
-  /** The limit to write into MAX_STREAM_DATA. */
-  announceLimit(log: FrameLog): number {
-    return this.#window.announce(log);
   }
 
   /** STREAM_DATA_BLOCKED (§19.13). */
@@ -256,7 +264,7 @@ export class ReceiveStream {
     this.#connection.consumed(count, readable);
   }
 
-  /** Lets the window grow, as far as there is memory for it. */
+  /** The window grows as far as the budget of the connection allows. */
   #measure(count: number): void {
     const room = this.#firstWindow + this.#connection.growthRoom(this.#growth);
     this.#window.consumed(count, this.#data.readable, room);
@@ -266,7 +274,7 @@ export class ReceiveStream {
     this.#growth = growth;
   }
 
-  /** Nothing more is kept of this stream. */
+  /** No more data of this stream is kept: its growth is available to others. */
   #releaseGrowth(): void {
     this.#connection.grown(this.#growth, 0);
     this.#growth = 0;

@@ -3,18 +3,17 @@ import { Fifo } from '../../collections/fifo.ts';
 import { STREAM_TURN } from './limits.ts';
 import type { Stream } from './stream.ts';
 import type { FrameLog } from '../recovery/delivery.ts';
-import { writeStreamControl } from './control-frames.ts';
 
 /**
- * Which stream writes next. Only streams that have something to send are in a queue, so idle ones cost
- * nothing. Control frames go first, then what was lost, because receivers wait for it; then new data.
+ * Decides which stream writes next. Only streams that have something to send are in a queue, so idle ones
+ * cost nothing. Control frames go first, then lost data, because receivers wait for it; then new data.
  *
- * Streams with new data take turns of `STREAM_TURN`. One that had nothing to send has its first turn
- * before the others, so that a request does not wait for all that is transferred beside it. Then it is
- * in their queue, even with nothing to send, so that it cannot go first again before they had a turn
- * (the rule of FQ-CoDel, RFC 8290 §4.2).
+ * Streams with new data take turns of `STREAM_TURN`. One that had nothing to send has its first turn before
+ * the others, so that a request does not wait for the transfers beside it. After that it stays in their
+ * queue, even with nothing to send, so that it cannot go first again before they had a turn (the rule of
+ * FQ-CoDel for new flows, RFC 8290 §4.2).
  *
- * A queue may hold streams that have nothing to send any more; they are dropped when their turn comes.
+ * A queue may hold streams that have nothing to send any more; they are removed when their turn comes.
  */
 export class Scheduler {
   readonly #control = new Fifo<Stream>();
@@ -23,19 +22,19 @@ export class Scheduler {
   readonly #fresh = new Fifo<Stream>();
   readonly #credit: SendCredit;
   readonly #onDrained: (stream: Stream) => void;
-  /** The last stream whose own limit ended its turn. */
+  /** The last stream whose turn ended at its own flow control limit. */
   #limited: Stream | undefined;
 
   /**
-   * @param credit what the peer allows on all streams.
-   * @param onDrained is called for a stream whose writer waits and may go on.
+   * @param credit the peer's limit for all streams.
+   * @param onDrained is called for a stream whose writer may write again.
    */
   constructor(credit: SendCredit, onDrained: (stream: Stream) => void) {
     this.#credit = credit;
     this.#onDrained = onDrained;
   }
 
-  /** Queues a stream wherever it has something to send by now. */
+  /** Adds a stream to the queues for which it has something to send. */
   update(stream: Stream): void {
     if (!stream.isInControl && stream.hasControl) {
       stream.isInControl = true;
@@ -63,29 +62,29 @@ export class Scheduler {
     return this.#credit.available > 0 && this.#nextFresh() !== undefined;
   }
 
-  /** Whether only the connection's limit keeps new data back. */
+  /** Whether new data waits for the connection's limit. */
   get isBlocked(): boolean {
     return this.#credit.available === 0 && this.#nextFresh() !== undefined;
   }
 
-  /** Whether new data waits for a limit of the peer: of the connection, or of the stream that met one last. */
+  /** Whether new data waits for a limit of the peer: the connection's, or that of the last limited stream. */
   get isFlowLimited(): boolean {
     if (this.#limited?.send?.isBlocked !== true) this.#limited = undefined;
     return this.#limited !== undefined || this.isBlocked;
   }
 
-  /** Writes control frames of streams. Returns the offset behind them. */
+  /** Writes control frames of streams. Returns the offset after them. */
   writeControl(out: Uint8Array, at: number, limit: number, log: FrameLog): number {
     let next = at;
     for (;;) {
       const stream = this.#nextControl();
       if (!stream || log.isPacketFull) return next;
-      next = writeStreamControl(stream, out, next, limit, log);
+      next = stream.writeControl(out, next, limit, log);
       if (stream.hasControl) return next; // no room for the rest
     }
   }
 
-  /** Writes STREAM frames. Returns the offset behind them. */
+  /** Writes STREAM frames. Returns the offset after them. */
   writeData(out: Uint8Array, at: number, limit: number, log: FrameLog): number {
     let next = at;
     for (let stream = this.#nextRepair(); stream; stream = this.#nextRepair()) {
@@ -132,7 +131,7 @@ export class Scheduler {
   }
 
   #nextFresh(): Stream | undefined {
-    // Those that drained or were reset before their first turn have none.
+    // Streams that have drained or were reset before their first turn are skipped.
     for (let stream = this.#newlyActive.peek(); stream; stream = this.#newlyActive.peek()) {
       if (stream.send?.hasFresh) return stream;
       this.#newlyActive.shift();
@@ -148,7 +147,7 @@ export class Scheduler {
     return stream;
   }
 
-  /** The stream at the head, of newcomers or of the others, is the last one now. */
+  /** Moves the stream at the head of either queue to the end of the queue of turns. */
   #endTurn(stream: Stream): void {
     if (this.#newlyActive.peek() === stream) this.#newlyActive.shift();
     else this.#fresh.shift();

@@ -5,7 +5,15 @@ import {
   type DeliveryOwner,
   type FrameLog,
 } from '../recovery/delivery.ts';
-import { fittingSize, streamHeaderSize, writeStreamHeader } from '../wire/frame-writers.ts';
+import {
+  fittingSize,
+  resetStreamSize,
+  streamDataBlockedSize,
+  streamHeaderSize,
+  writeResetStream,
+  writeStreamDataBlocked,
+  writeStreamHeader,
+} from '../wire/frame-writers.ts';
 import { copyBytes } from '../../collections/copy-bytes.ts';
 import { Fifo } from '../../collections/fifo.ts';
 import { SendCredit } from './flow-control.ts';
@@ -25,11 +33,11 @@ interface Chunk {
   /** Its offset in the stream. */
   readonly start: number;
   readonly bytes: Uint8Array;
-  /** Whether the memory is the stream's, which frees it as soon as it is acknowledged. */
+  /** Whether the stream owns the memory, and frees it as soon as it is acknowledged. */
   readonly isOwned: boolean;
 }
 
-/** What the streams of a connection hold that was not sent yet, in bytes. */
+/** Unsent bytes of all streams of a connection. */
 export interface QueuedBytes {
   total: number;
 }
@@ -37,7 +45,7 @@ export interface QueuedBytes {
 /** A part of a stream below this size is not worth a frame at the end of a packet. */
 const MIN_PART = 32;
 
-/** The sending part of a stream: chunks until their acknowledgement, lost ranges, FIN, reset. */
+/** The sending part of a stream (RFC 9000 §3.1): chunks until they are acknowledged, lost ranges, FIN, reset. */
 export class SendStream implements DeliveryListener {
   readonly #id: number;
   readonly #owner: DeliveryOwner;
@@ -45,9 +53,9 @@ export class SendStream implements DeliveryListener {
   readonly #shared: QueuedBytes;
   readonly #chunks = new Fifo<Chunk>();
   #state: SendState = 'ready';
-  /** Everything below has been acknowledged. */
+  /** Every byte below this offset was acknowledged. */
   #base = 0;
-  /** The end of what was queued. */
+  /** The end of the queued bytes. */
   #end = 0;
   /** Ranges acknowledged above `#base`, and lost ones; made when they are first needed. */
   #acknowledged: RangeSet | undefined;
@@ -80,33 +88,33 @@ export class SendStream implements DeliveryListener {
     return (this.#state === 'ready' || this.#state === 'sending') && !this.#isFinished;
   }
 
-  /** Whether nothing is left to do here. */
+  /** Whether this part is over: all was acknowledged, or the reset was. */
   get isDone(): boolean {
     return this.#state === 'data-acknowledged' || this.#reset?.isDelivered === true;
   }
 
-  /** Bytes that were queued and not sent yet. */
+  /** Bytes that are queued and were never sent. */
   get queued(): number {
     return this.#end - this.#credit.used;
   }
 
-  /** The end of what was sent: the final size of a reset stream. */
+  /** The end of the bytes that were sent. */
   get sent(): number {
     return this.#credit.used;
   }
 
-  /** Whether there is something to send that needs no credit: lost ranges, or FIN alone. */
+  /** Whether there is something to send that needs no flow control credit: lost ranges, or FIN alone. */
   get hasRepair(): boolean {
     if (this.#lost && this.#lost.size > 0) return true;
     return this.#finLost || this.#isFinAloneDue;
   }
 
-  /** Whether there are bytes to send for the first time that the stream's own limit allows. */
+  /** Whether there are new bytes that the stream's own limit allows to be sent. */
   get hasFresh(): boolean {
     return this.queued > 0 && this.#credit.available > 0;
   }
 
-  /** Whether the stream's own limit keeps new bytes back. */
+  /** Whether new bytes wait for the stream's own limit. */
   get isBlocked(): boolean {
     return this.queued > 0 && this.#credit.available === 0;
   }
@@ -126,7 +134,7 @@ export class SendStream implements DeliveryListener {
     return !this.#writerWaits;
   }
 
-  /** Whether a writer that was asked to wait may write again; says so once. */
+  /** Whether a writer for which `write` returned false may write again; true once. */
   takeWritable(): boolean {
     if (!this.#writerWaits || !this.isOpen) return false;
     if (this.queued > Math.min(SEND_LOW_WATER, this.#mostQueued)) return false;
@@ -134,7 +142,7 @@ export class SendStream implements DeliveryListener {
     return true;
   }
 
-  /** Bytes that may wait to be sent before the writer has to wait as well. */
+  /** Unsent bytes at which the writer has to wait. */
   get #mostQueued(): number {
     if (this.#shared.total > SEND_SHARED) return SEND_LEAST;
     return Math.min(SEND_HIGH_WATER, Math.max(SEND_LEAST, this.#credit.available));
@@ -144,7 +152,7 @@ export class SendStream implements DeliveryListener {
     if (this.isOpen) this.#isFinished = true;
   }
 
-  /** Drops what is queued; RESET_STREAM is due. Returns false when that is of no use any more. */
+  /** Drops what is queued and requests RESET_STREAM. Returns false when this part is over or reset already. */
   reset(code: number): boolean {
     if (this.isDone || this.#state === 'reset-sent') return false;
     this.#state = 'reset-sent';
@@ -161,31 +169,33 @@ export class SendStream implements DeliveryListener {
     return true;
   }
 
-  /** The code of the RESET_STREAM that is due. */
-  get resetDue(): number | undefined {
-    return this.#reset?.isDue === true ? this.#resetCode : undefined;
-  }
-
-  onResetSent(log: FrameLog): void {
-    this.#reset?.onSent(log);
-  }
-
-  get limit(): number {
-    return this.#credit.limit;
-  }
-
   /** MAX_STREAM_DATA (§19.10). Returns whether it raises the limit. */
   raiseLimit(limit: number): boolean {
     return this.#credit.raise(limit);
   }
 
-  /** Whether STREAM_DATA_BLOCKED is due (§19.13). */
-  get isBlockedDue(): boolean {
-    return this.queued > 0 && this.#credit.isBlockedUnreported;
+  /** Whether a control frame is due. */
+  get hasControl(): boolean {
+    return this.#reset?.isDue === true || this.#isBlockedDue;
   }
 
-  reportBlocked(log: FrameLog): number {
-    return this.#credit.reportBlocked(log);
+  /** Writes RESET_STREAM (§19.4) or STREAM_DATA_BLOCKED (§19.13), if it is due and fits. */
+  writeControl(out: Uint8Array, at: number, limit: number, log: FrameLog): number {
+    const id = this.#id;
+    if (log.isPacketFull) return at;
+    if (this.#reset?.isDue === true) {
+      const finalSize = this.#credit.used;
+      if (at + resetStreamSize(id, this.#resetCode, finalSize) > limit) return at;
+      this.#reset.onSent(log);
+      return writeResetStream(out, at, id, this.#resetCode, finalSize);
+    }
+    if (!this.#isBlockedDue || at + streamDataBlockedSize(id, this.#credit.limit) > limit)
+      return at;
+    return writeStreamDataBlocked(out, at, id, this.#credit.reportBlocked(log));
+  }
+
+  get #isBlockedDue(): boolean {
+    return this.queued > 0 && this.#credit.isBlockedUnreported;
   }
 
   /** Writes the first lost range as far as it fits, or FIN alone. Returns `at` when nothing fits. */
@@ -202,7 +212,7 @@ export class SendStream implements DeliveryListener {
   }
 
   /**
-   * Writes the next bytes for the first time, as many as fit and both limits allow. Returns `at` when
+   * Writes new bytes, as many as fit and both limits allow. Returns `at` when
    * nothing fits; the bytes are `written`.
    *
    * @param credit bytes that the connection's limit allows.
@@ -273,7 +283,7 @@ export class SendStream implements DeliveryListener {
     this.#base = end;
     const acknowledged = this.#acknowledged;
     if (acknowledged && acknowledged.size > 0) {
-      // The range that `end` lies in or touches, however many it has passed.
+      // The acknowledged range that contains or touches `end`.
       const next = acknowledged.find(end - 1);
       if (next < acknowledged.size && acknowledged.start(next) <= end) {
         this.#base = acknowledged.end(next);

@@ -9,8 +9,8 @@ import { SendCredit } from './flow-control.ts';
 import { PeerStreamLimit } from './peer-stream-limit.ts';
 
 /**
- * How many streams of one kind both sides have opened and may open (RFC 9000 §4.6), and the frames
- * about it: MAX_STREAMS, STREAMS_BLOCKED.
+ * How many streams of one kind both sides have opened and may open (RFC 9000 §4.6), and the frames for
+ * that: MAX_STREAMS, STREAMS_BLOCKED.
  */
 export class StreamCounts {
   readonly #isBidirectional: boolean;
@@ -43,7 +43,7 @@ export class StreamCounts {
     return index;
   }
 
-  /** Takes a limit of the peer. Returns whether streams that were refused can be opened now. */
+  /** A limit of the peer. Returns whether a stream that `openOwn` refused can be opened now. */
   raise(limit: number): boolean {
     this.#isPeerKnown = true;
     if (!this.#credit.raise(limit) || !this.#isWanted) return false;
@@ -58,7 +58,7 @@ export class StreamCounts {
     return this.#limit.opened;
   }
 
-  /** How many of them may be open at once from now on. */
+  /** How many of them may be open at once. */
   allow(atOnce: number): void {
     this.#limit.allow(atOnce);
   }
@@ -89,7 +89,7 @@ export class StreamCounts {
     return this.#limit.isUpdateDue || this.#isBlockedDue;
   }
 
-  /** Writes what is due, as far as it fits. Returns the offset behind it. */
+  /** Writes the frames that are due, as far as they fit. Returns the offset after them. */
   writeFrames(out: Uint8Array, at: number, limit: number, log: FrameLog): number {
     const credit = this.#credit;
     const own = this.#limit;

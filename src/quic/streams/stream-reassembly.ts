@@ -1,12 +1,12 @@
 import { asSole, ownChunk } from '../../net/links/spent-chunk.ts';
 import { copyBytes } from '../../collections/copy-bytes.ts';
 
-/** A piece of the stream's memory: bytes from `start` to `end`, each of which has its place. */
+/** A block of the stream's bytes from `start` to `end`. */
 interface Block {
   readonly start: number;
   readonly end: number;
   readonly bytes: Buffer;
-  /** A bit for each byte that came out of order; made when the first does. */
+  /** A bit for each byte that was received out of order; allocated with the first. */
   present: Uint32Array | undefined;
 }
 
@@ -16,15 +16,15 @@ const LARGE_BLOCK = 65_536;
 const SMALL_UNTIL = 8192;
 const MEDIUM_UNTIL = 131_072;
 
-/** The share of a block for which it is not worth a copy to keep the rest of it. */
+/** The share of a block from which on its bytes are given away with the block, instead of copied. */
 const WELL_FILLED = 1 / 4;
 
-/** The share of a block that has to come out of order before there is memory for all of it. */
+/** The share of a block that has to be received out of order before the block is allocated. */
 const WORTH_A_BLOCK = 1 / 8;
 
 /**
- * The size of the block that an offset lies in; blocks start at multiples of it. Short streams, of
- * which a peer may open many, hold little memory, and long ones give large chunks.
+ * The size of the block that contains an offset; blocks start at multiples of it. Short streams, of which a
+ * peer may open many, hold little memory, and long ones give large chunks.
  */
 function blockSizeAt(offset: number): number {
   if (offset < SMALL_UNTIL) return SMALL_BLOCK;
@@ -32,24 +32,24 @@ function blockSizeAt(offset: number): number {
 }
 
 /**
- * Puts the bytes of STREAM frames in order (RFC 9000 §2.2). Every byte is copied to its place in a
- * block, and what came out of order is marked with a bit. So there are no fragments to sort or to
- * merge: the work is linear in the bytes of the frames, however they are cut and ordered.
+ * Puts the bytes of STREAM frames in order (RFC 9000 §2.2). Every byte is copied to its place in a block, and
+ * bytes out of order are marked with a bit. So there are no fragments to sort or to merge: the work is linear
+ * in the bytes of the frames, however they are cut and ordered.
  *
- * A block behind a gap of which little has come is a list of its fragments until a part of it has come
- * that is worth its memory. So the memory is at most nine times what has come, plus `Fragments.OVERHEAD`
- * for each block that anything came for; and at most 9/8 of what lies between the first unread byte and the
- * last that came, which flow control bounds, and one block.
+ * A block after a gap is a list of fragments until enough of it was received to be worth its memory. So the
+ * memory is at most nine times what was received, plus `Fragments.OVERHEAD` for each block of which anything
+ * was; and at most one block and 9/8 of the range from the first unread byte to the last received one, which
+ * flow control bounds.
  */
 export class StreamReassembly {
-  /** The block with the first unread byte, and the others by their start. */
+  /** The block with the first unread byte, and the other blocks by their start. */
   #first: Block | undefined;
   #others: Map<number, Block> | undefined;
-  /** Those of which little has come, by their start. */
+  /** The fragments of blocks that are not allocated, by the start of the block. */
   #sparse: Map<number, Fragments> | undefined;
   #read = 0;
   #received = 0;
-  /** The end of what came out of order. */
+  /** The end of the bytes that were received out of order. */
   #ahead = 0;
 
   /** The offset of the next byte to be read. */
@@ -57,17 +57,17 @@ export class StreamReassembly {
     return this.#read;
   }
 
-  /** The end of what has come without a gap. */
+  /** The end of the bytes that were received without a gap. */
   get received(): number {
     return this.#received;
   }
 
-  /** Bytes that `take` can return by now. */
+  /** Bytes that `take` can return. */
   get readable(): number {
     return this.#received - this.#read;
   }
 
-  /** Bytes of memory in use, for checks of its bound. */
+  /** Bytes of memory in use; for tests of its bound. */
   get memory(): number {
     let memory = 0;
     for (const block of [this.#first, ...(this.#others?.values() ?? [])]) {
@@ -77,7 +77,7 @@ export class StreamReassembly {
     return memory;
   }
 
-  /** Takes `size` bytes from `at` on, which belong at `offset`. Repeated bytes do no harm. */
+  /** Inserts the `size` bytes from `at` on at `offset` of the stream. Bytes may be repeated. */
   insert(offset: number, bytes: Uint8Array, at: number, size: number): void {
     const skipped = Math.max(0, this.#received - offset);
     const end = offset + size;
@@ -98,8 +98,8 @@ export class StreamReassembly {
   }
 
   /**
-   * The next bytes in order; `undefined` when there are none. Their memory is the caller's, which may
-   * free it: that of their block when it is complete, well filled or the stream's first, else a copy.
+   * The next bytes in order; `undefined` when there are none. The caller owns their memory and may free it:
+   * that of their block when it is complete, well filled or the stream's first, else a copy.
    */
   take(): Uint8Array | undefined {
     const block = this.#first;
@@ -114,10 +114,10 @@ export class StreamReassembly {
       if (this.#first) this.#others?.delete(end);
       return asSole(chunk);
     }
-    // What opens a stream, such as SETTINGS, is often all there is for long.
+    // The first bytes of a stream, such as SETTINGS, are often the only ones for long.
     const isOpening = this.#read === size;
     if ((isOpening || size >= bytes.length * WELL_FILLED) && present === undefined) {
-      this.#first = undefined; // what belongs behind gets a block of its own
+      this.#first = undefined; // the bytes after it get a block of their own
       return asSole(chunk);
     }
     const copy = ownChunk(size);
@@ -125,7 +125,7 @@ export class StreamReassembly {
     return copy;
   }
 
-  /** Drops everything; nothing is inserted any more. */
+  /** Drops everything. Nothing may be inserted after it. */
   clear(): void {
     this.#read = this.#received;
     this.#first = undefined;
@@ -139,8 +139,8 @@ export class StreamReassembly {
   }
 
   /**
-   * The block that bytes from `offset` on begin: for those that come in order, and for as many as are worth
-   * it. What came before of it is in its place then. `undefined` for fragments.
+   * Allocates the block for bytes from `offset` on, if they are in order or enough to be worth it, and moves
+   * its fragments into it. `undefined` when they are to be kept as a fragment.
    */
   #blockFor(offset: number, end: number): Block | undefined {
     const size = blockSizeAt(offset);
@@ -164,7 +164,7 @@ export class StreamReassembly {
     return block;
   }
 
-  /** Moves what has come of a block into its place. */
+  /** Moves the fragments of a block into it. */
   #place(fragments: Fragments, block: Block): void {
     const { start } = block;
     this.#sparse?.delete(start);
@@ -173,7 +173,7 @@ export class StreamReassembly {
     });
   }
 
-  /** Keeps the bytes from `from` on as far as their block goes. Returns the offset behind them. */
+  /** Keeps the bytes from `from` up to the end of their block as a fragment. Returns the offset after them. */
   #keepFragment(from: number, end: number, bytes: Uint8Array, at: number): number {
     const size = blockSizeAt(from);
     const within = from % size;
@@ -189,7 +189,7 @@ export class StreamReassembly {
     return from + count;
   }
 
-  /** Moves `received` over what came before its turn. */
+  /** Advances `received` over bytes that were received out of order. */
   #closeGap(): void {
     while (this.#received < this.#ahead) {
       const block = this.#find(this.#received) ?? this.#blockOfFragments(this.#received);
@@ -199,7 +199,7 @@ export class StreamReassembly {
     }
   }
 
-  /** The block of an offset of which fragments have come: it is its turn now. */
+  /** Allocates the block of an offset for which there are fragments, which are in order now. */
   #blockOfFragments(offset: number): Block | undefined {
     const size = blockSizeAt(offset);
     const start = offset - (offset % size);
@@ -212,20 +212,20 @@ export class StreamReassembly {
 }
 
 /**
- * The little that has come of a block, in the order of its arrival: each fragment behind a head of its
- * place and its size.
+ * The fragments of a block that is not allocated, in the order of their arrival: each follows a header with
+ * its offset in the block and its size.
  */
 class Fragments {
-  /** Bytes of memory for each of these objects beside what it holds, about. */
+  /** Bytes of memory that such an object takes beside its log, about. */
   static readonly OVERHEAD = 256;
   static readonly #HEAD = 4;
   static readonly #LEAST = 64;
   #log: Buffer;
-  /** Bytes of the log in use: what `add` has taken, with its heads. */
+  /** Bytes of the log in use, headers included. */
   size = 0;
 
   /**
-   * @param first bytes that are added next: room for eight of their kind, as packets behind a loss are.
+   * @param first bytes of the first fragment: there is room for eight of that size, as for packets after a loss.
    * @param most bytes at which the fragments become a block.
    */
   constructor(first: number, most: number) {
@@ -237,7 +237,7 @@ class Fragments {
     return this.#log.length + Fragments.OVERHEAD;
   }
 
-  /** @param within where in the block the bytes belong. */
+  /** @param within the offset of the bytes in the block. */
   add(within: number, bytes: Uint8Array, at: number, count: number): void {
     const end = this.size + Fragments.#HEAD + count;
     if (end > this.#log.length) {
@@ -251,7 +251,7 @@ class Fragments {
     this.size = end;
   }
 
-  /** Copies everything to its place in a block. */
+  /** Copies every fragment to its place in a block. */
   copyTo(block: Buffer, onCopied: (from: number, to: number) => void): void {
     for (let at = 0; at < this.size;) {
       const within = this.#log.readUInt16LE(at);
@@ -281,7 +281,7 @@ function markPresent(block: Block, start: number, end: number): void {
   present[last] = (present[last] as number) | tail;
 }
 
-/** The first offset from `start` on whose byte has not come; the block's end when all have. */
+/** The first offset from `start` on whose byte was not received; the end of the block when all were. */
 function firstMissing(block: Block, start: number): number {
   const { present } = block;
   if (!present) return start;

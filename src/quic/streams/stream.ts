@@ -1,14 +1,50 @@
-import type { DeliveryOwner } from '../recovery/delivery.ts';
+import type { DeliveryOwner, FrameLog } from '../recovery/delivery.ts';
 import type { ReceiveStream } from './receive-stream.ts';
 import type { SendStream } from './send-stream.ts';
+import type { Role } from '../contract.ts';
 
-/** The table that a stream is in, as far as the stream uses it. */
+/** Which side opened a stream, and whether both sides send: the two low bits (RFC 9000 §2.1). */
+const SERVER_INITIATED = 1;
+const UNIDIRECTIONAL = 2;
+
+/** The kinds of streams as indices: 0 bidirectional, 1 unidirectional. */
+export type Kind = 0 | 1;
+
+export const kindOf = (id: number): Kind => ((id & UNIDIRECTIONAL) === 0 ? 0 : 1);
+
+export const isOpenedBy = (side: Role, id: number): boolean =>
+  (id & SERVER_INITIATED) === (side === 'server' ? SERVER_INITIATED : 0);
+
+/** Which stream of its kind and side an id is, from 0. */
+export const indexOf = (id: number): number => Math.floor(id / 4);
+
+export const streamId = (side: Role, kind: Kind, index: number): number =>
+  index * 4 + (kind === 1 ? UNIDIRECTIONAL : 0) + (side === 'server' ? SERVER_INITIATED : 0);
+
+/** What happened to the streams of a connection. */
+export type StreamEvent =
+  /** The peer has opened a stream. Streams below it of the same kind have been reported before. */
+  | { readonly kind: 'stream-opened'; readonly id: number }
+  /** `read` returns bytes or the end again, after it returned `undefined`. */
+  | { readonly kind: 'stream-readable'; readonly id: number }
+  /** The queue has drained after `write` returned false. */
+  | { readonly kind: 'stream-writable'; readonly id: number }
+  /** The peer has sent RESET_STREAM (RFC 9000 §19.4); unread bytes are dropped. */
+  | { readonly kind: 'stream-reset'; readonly id: number; readonly code: number }
+  /** The peer has sent STOP_SENDING (§19.5): queued bytes are dropped, and RESET_STREAM follows. */
+  | { readonly kind: 'stream-stopped'; readonly id: number; readonly code: number }
+  /** Both directions have ended, and the peer has acknowledged everything. */
+  | { readonly kind: 'stream-closed'; readonly id: number }
+  /** `open` may be called again after it returned undefined. */
+  | { readonly kind: 'streams-available'; readonly bidirectional: boolean };
+
+/** What a stream calls of the table that it is in. */
 export interface StreamOwner {
   /** After a change of a stream: queues what is due, and forgets the stream when it is closed. */
   settle(stream: Stream): void;
 }
 
-/** A stream of the table: one part or both, and where it waits. */
+/** A stream: its sending part, its receiving part or both, and the queues that it is in. */
 export class Stream implements DeliveryOwner {
   readonly id: number;
   readonly #table: StreamOwner;
@@ -16,13 +52,13 @@ export class Stream implements DeliveryOwner {
   send: SendStream | undefined;
   /** Set once, by the table; `undefined` for a unidirectional stream of this side. */
   receive: ReceiveStream | undefined;
-  /** Whether it waits in the scheduler's queues; each holds it once. */
+  /** Whether it is in the queues of the scheduler; each holds it once. */
   isInControl = false;
   isInRepair = false;
   isInFresh = false;
-  /** Bytes of new data that it has sent in its turn. */
+  /** Bytes of new data that it has sent in the current turn. */
   turnSent = 0;
-  /** Whether the application has read everything, so that it is to be notified of more. */
+  /** Whether the application has read everything, so that further data is to be reported. */
   isReaderWaiting = true;
 
   constructor(id: number, table: StreamOwner) {
@@ -38,9 +74,16 @@ export class Stream implements DeliveryOwner {
     return (this.send?.isDone ?? true) && (this.receive?.isDone ?? true);
   }
 
+  /** Whether a control frame is due. */
   get hasControl(): boolean {
     const { send, receive } = this;
-    if (send && (send.resetDue !== undefined || send.isBlockedDue)) return true;
-    return receive !== undefined && (receive.stopDue !== undefined || receive.isLimitDue);
+    return (send !== undefined && send.hasControl) || (receive !== undefined && receive.hasControl);
+  }
+
+  /** Writes the control frames that are due, as far as they fit. Returns the offset after them. */
+  writeControl(out: Uint8Array, at: number, limit: number, log: FrameLog): number {
+    const { id, send, receive } = this;
+    const next = send?.writeControl(out, at, limit, log) ?? at;
+    return receive?.writeControl(id, out, next, limit, log) ?? next;
   }
 }

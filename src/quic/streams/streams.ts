@@ -18,17 +18,16 @@ import {
 } from './grants.ts';
 import type { END_OF_STREAM } from './receive-stream.ts';
 import { Scheduler } from './scheduler.ts';
-import type { StreamEvent } from './stream-events.ts';
-import type { Role } from './stream-ids.ts';
+import type { StreamEvent } from './stream.ts';
+import type { Role } from '../contract.ts';
 import { OpenStreams } from './open-streams.ts';
 
 export { DEFAULT_STREAM_GRANTS, type PeerGrants, type StreamGrants } from './grants.ts';
 export { END_OF_STREAM } from './receive-stream.ts';
 
 /**
- * The streams of a connection (RFC 9000 §2 to §4): ids, states, limits, flow control, and the frames
- * for all of it. Nothing waits for a time; see `setPace`. The application's calls for ids that are unknown or forgotten
- * do nothing.
+ * The streams of a connection (RFC 9000 §2 to §4): ids, states, limits, flow control, and the frames for all
+ * of that. There are no timers; see `setPace`. Calls of the application for unknown or closed ids do nothing.
  */
 export class Streams {
   readonly #pace: Pace = { now: 0, roundTrip: Infinity };
@@ -58,7 +57,7 @@ export class Streams {
     });
   }
 
-  /** The peer's transport parameters have arrived. Before, nothing can be opened or sent. */
+  /** The peer's transport parameters have arrived. Until then nothing can be opened or sent. */
   setPeerGrants(grants: PeerGrants): void {
     this.#table.setPeerGrants(grants);
     this.maxData(grants.initialMaxData);
@@ -67,9 +66,8 @@ export class Streams {
   }
 
   /**
-   * Brings along the time and the smoothed round trip, both in milliseconds: before the packets of a
-   * datagram are handed in, or once for a batch. The windows grow by them; without, they grow with
-   * whatever is consumed.
+   * Sets the time and the smoothed RTT, both in milliseconds, before the packets of a datagram or of a batch
+   * are processed. The growth of windows depends on them; without them windows grow with all that is consumed.
    */
   setPace(now: number, roundTrip: number): void {
     this.#pace.now = now;
@@ -83,20 +81,20 @@ export class Streams {
     return this.#table.open(bidirectional);
   }
 
-  /** How many bidirectional streams of the peer may be open at once from now on. */
+  /** How many bidirectional streams of the peer may be open at once. */
   allowStreams(atOnce: number): void {
     this.#table.countsOf(true).allow(atOnce);
   }
 
-  /** The peer has authenticated itself: it gets the windows of a peer that is known. */
+  /** The peer has authenticated itself: it gets the windows of the grants. */
   onAuthenticated(): void {
     this.#receiveWindow.enlarge(receiveMemory(this.#grants, true));
   }
 
   /**
-   * Queues a chunk, which must no longer be changed. False asks the caller to wait for
-   * `stream-writable`; the chunk is queued nevertheless. `undefined` when the stream takes nothing:
-   * finished, reset, stopped or forgotten.
+   * Queues a chunk, which must no longer be changed. After false, the caller should wait for
+   * `stream-writable`; the chunk is queued nevertheless. `undefined` when the stream takes no data: it is
+   * finished, reset, stopped or closed.
    *
    * @param isOwned whether the memory of the chunk comes with it; see `OWNED` of a `ByteLink`.
    */
@@ -108,12 +106,12 @@ export class Streams {
     return mayContinue;
   }
 
-  /** Bytes queued and not sent yet. */
+  /** Bytes of a stream that are queued and were never sent. */
   queued(id: number): number {
     return this.#table.get(id)?.send?.queued ?? 0;
   }
 
-  /** Ends what this side sends, after what is queued. Idempotent. */
+  /** Ends the sending part after what is queued (FIN). Idempotent. */
   finish(id: number): void {
     const stream = this.#table.get(id);
     if (!stream?.send) return;
@@ -121,15 +119,15 @@ export class Streams {
     this.#scheduler.update(stream);
   }
 
-  /** Ends what this side sends with RESET_STREAM and drops what is queued. Idempotent. */
+  /** Ends the sending part with RESET_STREAM and drops what is queued. Idempotent. */
   reset(id: number, code: number): void {
     const stream = this.#table.get(id);
     if (stream?.send?.reset(code)) this.#scheduler.update(stream);
   }
 
   /**
-   * The next bytes, which the caller then owns; `END_OF_STREAM`, or `undefined` when there is nothing
-   * now (or the stream was reset, stopped or forgotten). Reading grants the peer more.
+   * The next bytes, which the caller then owns; `END_OF_STREAM`, or `undefined` when there is nothing now (or
+   * the stream was reset, stopped or closed). Reading raises the peer's limits.
    */
   read(id: number): Uint8Array | typeof END_OF_STREAM | undefined {
     const stream = this.#table.get(id);
@@ -140,7 +138,7 @@ export class Streams {
     return chunk;
   }
 
-  /** Discards what the peer sends from now on, and requests its end with STOP_SENDING. Idempotent. */
+  /** Discards all further data of the peer, and sends STOP_SENDING. Idempotent. */
   stopSending(id: number, code: number): void {
     const stream = this.#table.get(id);
     if (!stream?.receive) return;
@@ -148,13 +146,13 @@ export class Streams {
     this.#table.settle(stream);
   }
 
-  /** The next thing that happened. */
+  /** The next event; `undefined` when there is none. */
   nextEvent(): StreamEvent | undefined {
     for (let event = this.#events.shift(); event; event = this.#events.shift()) {
       if (event.kind === 'stream-readable' || event.kind === 'stream-reset') {
         const stream = this.#table.get(event.id);
         if (!stream?.receive) continue;
-        // What was read or dropped since then is no news.
+        // The bytes may have been read or dropped since.
         if (event.kind === 'stream-readable') {
           if (!stream.receive.isReadable) {
             stream.isReaderWaiting = true;
@@ -170,17 +168,17 @@ export class Streams {
     return undefined;
   }
 
-  /** Streams that are not forgotten yet. */
+  /** Streams that are not closed. */
   get size(): number {
     return this.#table.size;
   }
 
-  /** Received bytes that were not read, with the gaps between them. */
+  /** Bytes that were received and not read, with the gaps between them. */
   get unread(): number {
     return this.#receiveWindow.unread;
   }
 
-  /** By how much the windows of all streams together have grown. */
+  /** How much the windows of all streams together have grown. */
   get windowGrowth(): number {
     return this.#receiveWindow.growth;
   }
@@ -216,7 +214,7 @@ export class Streams {
     if (!stream?.receive) return undefined;
     const { receive } = stream;
     const before = receive.state;
-    const error = receive.reset(code, finalSize);
+    const error = receive.reset(finalSize);
     if (error) return error;
     if (before !== receive.state && !receive.isDone) {
       this.#events.push({ kind: 'stream-reset', id, code });
@@ -225,7 +223,7 @@ export class Streams {
     return undefined;
   }
 
-  /** STOP_SENDING (§19.5), which is answered with RESET_STREAM (§3.5). */
+  /** STOP_SENDING (§19.5): a RESET_STREAM MUST be sent (§3.5). */
   stopSendingReceived(id: number, code: number): FrameError {
     const stream = this.#table.sending(id, FrameType.STOP_SENDING);
     if (stream instanceof QuicError) return stream;
@@ -281,17 +279,17 @@ export class Streams {
 
   // ---- frames to the peer ----
 
-  /** Whether `writeFrames` would write something into an empty packet. */
+  /** Whether `writeFrames` would write a frame into an empty packet. */
   get hasFrames(): boolean {
     return this.#scheduler.hasData || this.hasControlFrames;
   }
 
-  /** Whether new data waits for the peer to allow more. */
+  /** Whether new data waits for a limit of the peer. */
   get isFlowLimited(): boolean {
     return this.#scheduler.isFlowLimited;
   }
 
-  /** Whether anything but stream data is due. */
+  /** Whether a frame other than STREAM is due. */
   get hasControlFrames(): boolean {
     if (this.#receiveWindow.isUpdateDue || this.#isBlockedDue) return true;
     const [bidirectional, unidirectional] = this.#table.counts;
@@ -299,8 +297,8 @@ export class Streams {
   }
 
   /**
-   * Writes what is due between `at` and `limit`: control frames, lost ranges, new data of the stream
-   * whose turn it is. Returns the offset behind it; `at` when nothing fitted.
+   * Writes the frames that are due between `at` and `limit`: control frames, lost ranges, new data of the
+   * stream whose turn it is. Returns the offset after them; `at` when none fits.
    */
   writeFrames(out: Uint8Array, at: number, limit: number, log: FrameLog): number {
     let next = this.#writeConnectionControl(out, at, limit, log);

@@ -14,29 +14,29 @@ import {
 import { UsedTokens } from './used-tokens.ts';
 import { negotiateVersion, refuse, retry } from './stateless-packets.ts';
 
-/** How many clients an endpoint has. */
+/** The clients of an endpoint, as far as the admission of a new one depends on them. */
 export interface Occupancy {
   /** Connections that have not ended. */
   readonly connections: number;
   /** Those of them whose handshake is not complete, and whose address was not validated by a token. */
   readonly unvalidatedHandshakes: number;
-  /** Whether there are so many clients that are not known yet that one of them has to give way, */
+  /** Whether a further client is only admitted in the place of another unauthenticated one. */
   readonly isCrowded: boolean;
-  /** and whether one of them may, which is asked for a client whose address is validated. */
+  /** Whether there is one that it may replace; used for clients with a validated address. */
   readonly hasVictim: boolean;
 }
 
-/** What becomes of a datagram for no known connection, with a long header. */
+/** The decision about a datagram with a long header for an unknown connection. */
 export type AdmissionVerdict =
   | { readonly kind: 'drop' }
-  /** So many bytes were written to the given buffer: send them back. */
+  /** A response of `length` bytes was written to the given buffer. */
   | { readonly kind: 'respond'; readonly length: number }
   | Acceptance;
 
-/** A new client gets a connection. */
+/** A new client is admitted. */
 export interface Acceptance {
   readonly kind: 'accept';
-  /** The id that the client sends to, which is in its packet: its packets are for the new connection. */
+  /** The position in the packet of the id that the client has chosen, and its size. */
   readonly chosenIdOffset: number;
   readonly chosenIdSize: number;
   readonly originalId: Uint8Array;
@@ -48,10 +48,10 @@ export interface Acceptance {
 const DROP: AdmissionVerdict = { kind: 'drop' };
 
 /**
- * Decides about clients that appear: whether they get a connection, a Retry packet, a refusal, version
- * negotiation, or nothing.
+ * Decides about new clients: whether they get a connection, a Retry packet, a refusal, version negotiation, or
+ * no response.
  *
- * It keeps nothing of any client but which tokens were used, and nothing responds to what is no Initial packet of 1,200 bytes.
+ * It keeps no state of a client except for used tokens, and responds only to datagrams of at least 1,200 bytes.
  */
 export class ClientAdmission implements Disposable {
   readonly tokens: AddressTokens;
@@ -61,8 +61,8 @@ export class ClientAdmission implements Disposable {
   readonly #used = new UsedTokens();
 
   /**
-   * @param negotiatesVersion false where datagrams are obfuscated: then random bytes look like packets
-   *   of an unknown version, and a response would show that there is a QUIC server.
+   * @param negotiatesVersion false where datagrams are obfuscated: random bytes look like packets of an unknown
+   *   version there, and a response would reveal that there is a QUIC server.
    */
   constructor(random: RandomSource, negotiatesVersion = true) {
     this.#random = random;
@@ -70,7 +70,7 @@ export class ClientAdmission implements Disposable {
     this.tokens = new AddressTokens(random);
   }
 
-  /** Whether a datagram for no connection may be worth a response. Only its header is read. */
+  /** Whether a datagram for an unknown connection may get a response. Only its header is read. */
   isPlausible(bytes: Uint8Array, offset: number, length: number): boolean {
     const header = this.#header;
     if (
@@ -139,18 +139,18 @@ export class ClientAdmission implements Disposable {
     const checked = this.#checkToken(bytes, peer, accepted, now);
     if (checked === 'invalid') return refusal(TransportErrorCode.INVALID_TOKEN);
     const most = Math.min(MAX_UNVALIDATED_HANDSHAKES, maxConnections * UNVALIDATED_PART);
-    // A place of another client is for a client that is where it says.
+    // The place of another client is only given to a client whose address is validated.
     const wantsProof = isFull || isCrowded || unvalidatedHandshakes + 1 > most;
     if (!checked.isValidated && wantsProof) {
       return { kind: 'respond', length: this.#retry(bytes, peer, accepted.originalId, now, out) };
     }
     if (!isAuthentic(bytes, header)) return DROP;
-    // A token of NEW_TOKEN, as opposed to one of a Retry packet.
+    // A token of NEW_TOKEN, not one of a Retry packet.
     if (checked.isValidated && !checked.retrySourceId) this.#used.add(bytes, header.tokenOffset);
     return checked;
   }
 
-  /** What the token of the Initial packet says, if it has one that was issued here. */
+  /** Applies the token of the Initial packet, if it has one that was issued here. */
   #checkToken(
     bytes: Uint8Array,
     peer: IpEndpoint,
@@ -165,13 +165,13 @@ export class ClientAdmission implements Disposable {
       case undefined:
         return accepted;
       case 'new-token':
-        // One that was used counts as none (§8.1.3).
+        // A token that was used before is ignored (§8.1.4).
         return { ...accepted, isValidated: !this.#used.has(bytes, tokenOffset) };
       case 'invalid-retry':
         return 'invalid';
       case 'retry': {
         const { originalId, retrySourceId } = claim;
-        // The client has to use the id of the Retry packet (RFC 9000 §7.3).
+        // The client MUST use the source id of the Retry packet (RFC 9000 §17.2.5.2).
         if (Buffer.compare(retrySourceId, accepted.originalId) !== 0) return 'invalid';
         return { ...accepted, originalId, retrySourceId, isValidated: true };
       }
@@ -199,8 +199,8 @@ export class ClientAdmission implements Disposable {
 }
 
 /**
- * Whether an Initial packet is what it seems to be, so that nothing is built for garbage. The packet
- * stays as it is.
+ * Whether an Initial packet is authentic, so that no connection is made for garbage. The packet is not
+ * changed.
  */
 function isAuthentic(bytes: Uint8Array, header: PacketHeader): boolean {
   const { start, end, numberOffset, destinationIdOffset: at, destinationIdSize: size } = header;

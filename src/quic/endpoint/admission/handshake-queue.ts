@@ -11,10 +11,10 @@ import {
   MAX_WAITING_DATAGRAMS,
 } from '../limits.ts';
 
-/** One of so many is of a new client even while handshakes under way have others. */
+/** Every fourth datagram is of a new client, even if there are others of handshakes in progress. */
 const NEW_SHARE = 4;
 
-/** A datagram that waits, without obfuscation. */
+/** A queued datagram, without obfuscation. */
 export interface Waiting extends ReceivedDatagrams {
   /** Bytes on the wire. */
   readonly size: number;
@@ -23,7 +23,7 @@ export interface Waiting extends ReceivedDatagrams {
 export interface HandshakeQueueOptions {
   readonly clock: Clock;
   readonly soon: Defer;
-  /** Whether nothing can be sent now: then nothing is served. */
+  /** Whether the send buffer is full: nothing is served then. */
   readonly isBlocked: () => boolean;
   readonly serve: (waiting: Waiting) => void;
   /** Called when a turn has served its share. */
@@ -31,10 +31,10 @@ export interface HandshakeQueueOptions {
 }
 
 /**
- * Datagrams of handshakes with clients. They wait until live connections are served, and are served
- * within limits of number and time a turn of the event loop: a signature of TLS takes a millisecond or
- * more. Those of handshakes under way come before new clients, but for every fourth, and wait only for
- * want of time.
+ * Queues the datagrams of handshakes with clients. They are served after live connections, within limits of
+ * number and time per turn of the event loop: a TLS signature takes a millisecond or more. Those of handshakes
+ * in progress are served before those of new clients, except for every fourth datagram, and are only queued
+ * when the time of a turn is used up.
  */
 export class HandshakeQueue {
   readonly #known = new Fifo<Waiting>();
@@ -44,21 +44,21 @@ export class HandshakeQueue {
   #bytes = 0;
   #taken = 0;
   #isScheduled = false;
-  /** Milliseconds of this turn that went into handshakes whose datagrams did not wait. */
+  /** Milliseconds of this turn that were spent on datagrams that were not queued. */
   #spent = 0;
 
   constructor(options: HandshakeQueueOptions) {
     this.#options = options;
   }
 
-  /** What waits, at most `MAX_WAITING_BYTES`. */
+  /** Bytes of the queued datagrams, at most `MAX_WAITING_BYTES`. */
   get bytes(): number {
     return this.#bytes;
   }
 
   /**
-   * Serves a datagram of a handshake under way at once, unless the share of this turn is used up or
-   * others wait. In order it does best: what follows it may need its keys.
+   * Serves a datagram of a handshake in progress at once, unless the share of this turn is used up or others
+   * are queued: the order matters, because the packets that follow may need its keys.
    *
    * @returns whether it was served; if not, it has to be added.
    */
@@ -71,7 +71,7 @@ export class HandshakeQueue {
     return true;
   }
 
-  /** Copies a datagram. Beyond the bounds it is dropped. */
+  /** Queues a copy of a datagram. Beyond the bounds it is dropped. */
   add(
     bytes: Uint8Array,
     offset: number,
@@ -81,7 +81,7 @@ export class HandshakeQueue {
     isKnown: boolean,
   ): void {
     if (this.#count >= MAX_WAITING_DATAGRAMS || this.#bytes + length > MAX_WAITING_BYTES) return;
-    // Half of the room is for new clients: a few handshakes must not keep them out.
+    // Half of the room is reserved for new clients: a few handshakes must not exclude them.
     if (isKnown && this.#known.size >= MAX_WAITING_DATAGRAMS / 2) return;
     this.#count++;
     this.#bytes += length;
@@ -97,7 +97,7 @@ export class HandshakeQueue {
     });
   }
 
-  /** Serves the share of a turn, unless a turn is due in which that happens anyway. */
+  /** Serves the share of a turn, unless a further turn is already scheduled. */
   run(): void {
     const { clock, isBlocked, serve, onServed } = this.#options;
     this.#spent = 0;
@@ -111,7 +111,7 @@ export class HandshakeQueue {
         if (clock.now() >= end) break;
       }
     } finally {
-      // Also after a defect of one handshake: those of others are answered and served.
+      // Also if one handshake throws: others are responded to and served.
       onServed();
       if (this.#count > 0 && !isBlocked()) {
         this.#isScheduled = true;

@@ -18,8 +18,8 @@ import { writePacketNumber } from '../../wire/packet-number.ts';
 import { LOCAL_ID_SIZE, MAX_RESET_SIZE } from '../limits.ts';
 
 /*
- * Packets that belong to no connection. Each is written at the beginning of `out`, and its length is
- * returned. `header` is that of the packet that they respond to: its ids go back, exchanged.
+ * Packets without a connection. Each is written at the beginning of `out`, and its length is returned.
+ * `header` is that of the packet that they respond to, whose ids they have exchanged.
  */
 
 const NOTHING = new Uint8Array(0);
@@ -30,7 +30,7 @@ const destinationIdOf = (bytes: Uint8Array, header: PacketHeader): Uint8Array =>
 const sourceIdOf = (bytes: Uint8Array, header: PacketHeader): Uint8Array =>
   bytes.subarray(header.sourceIdOffset, header.sourceIdOffset + header.sourceIdSize);
 
-/** The versions that are spoken here (RFC 9000 §6.1), for a packet of another one. */
+/** Version Negotiation with the supported versions (RFC 9000 §6.1), in response to another version. */
 export const negotiateVersion = (
   out: Uint8Array,
   bytes: Uint8Array,
@@ -46,7 +46,7 @@ export const negotiateVersion = (
     random.below(0x40),
   );
 
-/** A Retry packet (§17.2.5). @param retryId the id that the client has to use from now on. */
+/** A Retry packet (§17.2.5). @param retryId its source id, which the client uses as destination id. */
 export function retry(
   out: Uint8Array,
   bytes: Uint8Array,
@@ -59,7 +59,7 @@ export function retry(
   return writeRetryTag(out, 0, end, destinationIdOf(bytes, header));
 }
 
-/** Bytes of the packet number of the one packet that a refused connection gets. */
+/** Bytes of the packet number of the packet that refuses a connection. */
 const NUMBER_SIZE = 4;
 
 /** An Initial packet with CONNECTION_CLOSE, instead of a connection (§5.2.2). */
@@ -85,7 +85,7 @@ export function refuse(
   );
   const frameAt = writePacketNumber(out, numberAt, 0, NUMBER_SIZE);
   const end = writeConnectionClose(out, frameAt, code, 0, NOTHING);
-  // Known before the packet is sealed, because its header is authenticated.
+  // Written before the packet is sealed, because the header is authenticated.
   writeLength(out, numberAt, end + TAG_SIZE);
   const sealed = sealer.seal(out, 0, numberAt, NUMBER_SIZE, end, 0);
   sealer.protectHeaders();
@@ -93,9 +93,9 @@ export function refuse(
 }
 
 /**
- * A stateless reset (§10.3) for a packet to an id that is unknown here; 0 when there can be none.
- * It is shorter than the packet, so that two endpoints which have both forgotten a connection do not
- * go on for ever (§10.3.3), and looks like the packets of any connection.
+ * A stateless reset (§10.3) in response to a packet with an unknown id; 0 when the packet is too short for
+ * one. It is smaller than the packet, so that two endpoints that have both forgotten a connection do not loop
+ * (§10.3.3), and is not distinguishable from packets of a connection.
  */
 export function reset(
   out: Uint8Array,

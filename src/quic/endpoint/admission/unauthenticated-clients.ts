@@ -7,14 +7,13 @@ import {
 } from '../limits.ts';
 
 /**
- * The clients that are not known yet: their handshake is not complete, or the protocol above does not
- * know who they are. They give way to each other where they are too many, so that one source of them does
- * not keep out the others: the oldest one of the source that has the most, which has its time before one of
- * a source that has as many.
+ * The clients whose handshake is not complete or that have not authenticated themselves. Where they are too
+ * many, a new one replaces the oldest one of the source with the most, so that no source excludes the others.
+ * A client of a source with as many as the new one's is replaced only after `UNAUTHENTICATED_STAY`.
  */
 export class UnauthenticatedClients<Client> {
   readonly #shares = new Shares<Client, string>();
-  /** When each has come. */
+  /** When each of them appeared. */
   readonly #since = new Map<Client, number>();
 
   get count(): number {
@@ -26,12 +25,12 @@ export class UnauthenticatedClients<Client> {
     this.#since.set(client, now);
   }
 
-  /** It is known from now on, or has ended. Idempotent. */
+  /** The client has authenticated itself, or has ended. Idempotent. */
   delete(client: Client): void {
     if (this.#since.delete(client)) this.#shares.delete(client);
   }
 
-  /** Whether another one has to give way to a newcomer from this address. */
+  /** Whether a new client from this address has to replace another one. */
   isFullFor(peer: IpEndpoint): boolean {
     return (
       this.count >= MAX_UNAUTHENTICATED ||
@@ -40,8 +39,8 @@ export class UnauthenticatedClients<Client> {
   }
 
   /**
-   * The one that gives way to a newcomer from this address; `undefined` when there is none. A source that
-   * has the most makes room for itself, so that it takes no place of another.
+   * The client that a new one from this address replaces; `undefined` when there is none. A source with the most
+   * clients replaces its own, so that it takes no place of others.
    */
   victimOf(peer: IpEndpoint, now: number): Client | undefined {
     const source = sourceOf(peer);
@@ -56,6 +55,6 @@ export class UnauthenticatedClients<Client> {
   }
 }
 
-/** Who an address belongs to: an IPv4 address, or the /64 of an IPv6 one, which a host has for itself. */
+/** The source of an address: the IPv4 address, or the /64 prefix of an IPv6 one, which is assigned to one host. */
 const sourceOf = (peer: IpEndpoint): string =>
   isIPv4Endpoint(peer) ? `${peer.d}` : `${peer.a} ${peer.b}`;

@@ -13,7 +13,7 @@ describe('acknowledgements', () => {
     assert.deepEqual(rig.ack([[0, 2]]), ['acknowledged 2']);
     assert.deepEqual(rig.ack([[0, 2]]), []);
     assert.equal(rig.control.inFlight, 0);
-    assert.equal(rig.loss.isElicitingInFlight, false);
+    assert.equal(rig.loss.isAckElicitingInFlight, false);
   });
 
   test('the round trip comes from the largest, if it is newly acknowledged (RFC 9002 §5.1)', () => {
@@ -141,7 +141,7 @@ describe('packet threshold (RFC 9002 §6.1.1)', () => {
     rig.sendMany(5, { space: Space.HANDSHAKE });
     rig.now += 10;
     rig.ack([[0, 4]], { space: Space.HANDSHAKE });
-    assert.equal(rig.loss.isElicitingInFlight, true);
+    assert.equal(rig.loss.isAckElicitingInFlight, true);
   });
 });
 
@@ -189,7 +189,7 @@ describe('time threshold (RFC 9002 §6.1.2)', () => {
     rig.now += 1000;
     rig.ack([0]);
     assert.deepEqual(rig.recorder.take(), []);
-    assert.equal(rig.loss.isElicitingInFlight, true);
+    assert.equal(rig.loss.isAckElicitingInFlight, true);
   });
 });
 
@@ -344,7 +344,7 @@ describe('what is no congestion', () => {
     rig.ack([3], { space: Space.INITIAL });
     rig.loss.discard(Space.INITIAL, rig.now);
     assert.equal(rig.control.inFlight, PACKET);
-    assert.equal(rig.loss.isElicitingInFlight, true);
+    assert.equal(rig.loss.isAckElicitingInFlight, true);
   });
 
   test('a Retry has Initial packets sent again (RFC 9002 §6.3)', () => {

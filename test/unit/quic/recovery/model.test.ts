@@ -33,7 +33,7 @@ class NaiveRecovery {
     return PACKET * this.packets.filter((packet) => counts(packet) && isOutstanding(packet)).length;
   }
 
-  get isElicitingInFlight(): boolean {
+  get isAckElicitingInFlight(): boolean {
     return this.packets.some(
       ({ kind, state }) => (kind === 'data' || kind === 'probe') && state === 'outstanding',
     );
@@ -65,7 +65,7 @@ class NaiveRecovery {
   /** The second part of an acknowledgement, when the round trip is known, and all of a timeout. */
   findLost(): string[] {
     const { now } = this.#rig;
-    const delay = this.#reordering.delay(this.#rig.loss.control.rtt);
+    const delay = this.#reordering.lossDelay(this.#rig.loss.control.rtt);
     const heard: string[] = [];
     for (const packet of this.packets) {
       if (packet.state !== 'outstanding' || packet.number >= this.#largest) continue;
@@ -73,7 +73,7 @@ class NaiveRecovery {
         packet.state = 'forgotten';
         continue;
       }
-      const isFar = this.#largest - packet.number >= this.#reordering.packets;
+      const isFar = this.#largest - packet.number >= this.#reordering.packetThreshold;
       // Nothing is lost before what was sent earlier is.
       if (!isFar && packet.sentAt + delay > now) break;
       packet.state = 'lost';
@@ -138,12 +138,12 @@ test('random sends, acknowledgements and timeouts give what RFC 9002 §6.1 says'
       for (const step of steps) {
         if (step === 'expire') {
           if (loss.timeout === Infinity) continue;
-          const probes = loss.probeCount;
+          const probes = loss.ptoCount;
           loss.onTimeout(loss.timeout - 0.01);
           assert.deepEqual(rig.recorder.take(), []);
           const heard = rig.expire();
           // A probe timeout only offers what is in flight.
-          if (loss.probeCount === probes) {
+          if (loss.ptoCount === probes) {
             assert.deepEqual(heard, model.findLost());
             forget();
           }
@@ -185,7 +185,7 @@ test('random sends, acknowledgements and timeouts give what RFC 9002 §6.1 says'
           assert.deepEqual(heard, expected ?? []);
         }
         assert.equal(loss.control.inFlight, model.inFlight);
-        assert.equal(loss.isElicitingInFlight, model.isElicitingInFlight);
+        assert.equal(loss.isAckElicitingInFlight, model.isAckElicitingInFlight);
         assert.equal(loss.nextNumber(Space.APPLICATION), model.packets.length);
       }
     }),

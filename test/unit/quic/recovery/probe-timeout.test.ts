@@ -47,12 +47,12 @@ describe('the probe timeout (RFC 9002 §6.2.1)', () => {
     rig.send();
     for (let doubling = 1; doubling <= 5; doubling++) {
       rig.expire();
-      assert.equal(rig.loss.probeCount, doubling);
+      assert.equal(rig.loss.ptoCount, doubling);
       rig.send();
       assert.equal(rig.loss.timeout, rig.now + (INITIAL + 25) * 2 ** doubling);
     }
     rig.ack([5]);
-    assert.equal(rig.loss.probeCount, 0);
+    assert.equal(rig.loss.ptoCount, 0);
   });
 
   test('the doubling ends, so that deadlines stay numbers', () => {
@@ -74,7 +74,7 @@ describe('the probe timeout (RFC 9002 §6.2.1)', () => {
     rig.now += 10;
     rig.ack([1]);
     rig.expire();
-    assert.equal(rig.loss.probeCount, 0);
+    assert.equal(rig.loss.ptoCount, 0);
     assert.equal(rig.loss.probesDue(Space.APPLICATION), 0);
   });
 
@@ -115,7 +115,7 @@ describe('the probe timeout (RFC 9002 §6.2.1)', () => {
     rig.loss.onHandshakeKeys(rig.now);
     rig.send({ space: Space.HANDSHAKE });
     rig.loss.discard(Space.INITIAL, rig.now);
-    assert.equal(rig.loss.probeCount, 0);
+    assert.equal(rig.loss.ptoCount, 0);
     assert.equal(rig.loss.timeout, rig.now + INITIAL);
   });
 });
@@ -214,10 +214,10 @@ describe('before the peer has validated the address (RFC 9002 §6.2.2.1)', () =>
     rig.expire();
     rig.send({ space: Space.INITIAL });
     rig.ack([0], { space: Space.INITIAL });
-    assert.equal(rig.loss.probeCount, 1);
+    assert.equal(rig.loss.ptoCount, 1);
     rig.send({ space: Space.HANDSHAKE });
     rig.ack([0], { space: Space.HANDSHAKE });
-    assert.equal(rig.loss.probeCount, 0);
+    assert.equal(rig.loss.ptoCount, 0);
   });
 
   test('an acknowledged Handshake packet or the confirmation ends these probes', () => {
@@ -263,5 +263,5 @@ test('a deadline that is not reached does nothing', () => {
   rig.send();
   rig.loss.onTimeout(rig.loss.timeout - 1);
   assert.deepEqual(rig.recorder.take(), []);
-  assert.equal(rig.loss.probeCount, 0);
+  assert.equal(rig.loss.ptoCount, 0);
 });

@@ -137,7 +137,7 @@ describe('the bounds of what is remembered of sent packets', () => {
     rig.now += 100;
     assert.equal(rig.ack([[0, MAX_PACKETS]]).length, MAX_PACKETS);
     assert.equal(rig.control.inFlight, 0);
-    assert.equal(rig.loss.isElicitingInFlight, false);
+    assert.equal(rig.loss.isAckElicitingInFlight, false);
     assert.equal(rig.loss.canSend(Space.APPLICATION), true);
   });
 

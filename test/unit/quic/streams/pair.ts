@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { QuicError } from '../../../../src/quic/errors.ts';
 import { SentFrames } from '../../../../src/quic/recovery/sent-frames.ts';
 import { receiveMemory } from '../../../../src/quic/streams/grants.ts';
-import type { StreamEvent } from '../../../../src/quic/streams/stream-events.ts';
+import type { StreamEvent } from '../../../../src/quic/streams/stream.ts';
 import {
   DEFAULT_STREAM_GRANTS,
   END_OF_STREAM,

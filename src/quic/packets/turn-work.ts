@@ -6,16 +6,16 @@ import {
   WORK_OF_ALL_A_TURN,
 } from '../limits.ts';
 
-/** What all connections of an endpoint have worked in the present turn of the event loop. */
+/** The work of all connections of an endpoint in the current turn of the event loop. */
 export interface SharedWork {
-  /** Frames beyond those that every packet may have. */
+  /** Frames beyond `FREE_FRAMES_A_PACKET`. */
   frames: number;
 }
 
 /**
- * The work that one peer makes in a turn of the event loop. Bytes do not tell it: a packet holds a frame or
- * hundreds, and each has its price. A peer that exceeds its share has its packets dropped until the next
- * turn, as if they were lost (RFC 9000 §21.9); one that sends as others do never meets it.
+ * Bounds the work that one peer causes in a turn of the event loop. Bytes are no measure of it: a packet holds
+ * one frame or hundreds, each with its cost. The packets of a peer that exceeds its share are dropped until the
+ * next turn, as if they were lost (RFC 9000 §21.9); ordinary peers never reach it.
  */
 export class TurnWork {
   readonly #shared: SharedWork;
@@ -35,14 +35,14 @@ export class TurnWork {
     return this.#shared.frames >= WORK_OF_ALL_A_TURN && this.#frames >= PRESSED_WORK_A_TURN;
   }
 
-  /** A packet was read. @param frames that it held. */
+  /** A packet was read. @param frames the number of its frames. */
   add(frames: number): void {
     if (frames <= FREE_FRAMES_A_PACKET) return;
     this.#frames += frames - FREE_FRAMES_A_PACKET;
     this.#shared.frames += frames - FREE_FRAMES_A_PACKET;
   }
 
-  /** The connection has its turn. */
+  /** A new turn begins. */
   restart(): void {
     this.#frames = 0;
   }
