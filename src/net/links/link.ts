@@ -98,10 +98,9 @@ export type Unreachable = 'network unreachable' | 'host unreachable';
  * - `receive` resolves with packets in order of arrival, whose data the caller then owns, or with
  *   `undefined` after `close`. It rejects when the link has failed. One receive may be pending at a
  *   time.
- * - `receiveAll`, where there is one, takes the place of `receive`: it passes every packet to `take` as
- *   it arrives, those that wait first, so that a burst loses nothing to a full queue. Its promise
- *   resolves after `close`, and rejects when the link has failed or `take` has thrown; then no more is
- *   passed.
+ * - `receiveAll` takes the place of `receive`: it passes every packet to `take` as it arrives, those
+ *   that wait first, so that a burst loses nothing to a full queue. Its promise resolves after `close`,
+ *   and rejects when the link has failed or `take` has thrown; then no more is passed.
  * - `send` never waits: a datagram that cannot be queued, also on a closed link, is dropped and
  *   counted in `dropped`.
  * - The receive queue is bounded; when it is full the newest datagram is dropped and counted.
@@ -110,7 +109,7 @@ export type Unreachable = 'network unreachable' | 'host unreachable';
  */
 export interface PacketLink {
   receive(): Promise<Packet | undefined>;
-  receiveAll?(take: (packet: Packet) => void): Promise<void>;
+  receiveAll(take: (packet: Packet) => void): Promise<void>;
   send(packet: Packet): void;
   close(cause?: Error): void;
   readonly closed: Promise<Error | undefined>;

@@ -1,6 +1,6 @@
 import type { Endpoint } from '../addresses/address.ts';
 import type { Packet } from '../links/link.ts';
-import { PacketQueue } from '../links/packet-queue.ts';
+import { PacketQueue } from '../packets/packet-queue.ts';
 import type { UdpBindOptions } from './sockets.ts';
 
 /** The receiving half of a UdpSocket, over Node's sockets and over the kernel's. */

@@ -176,5 +176,4 @@ export interface UdpBindOptions {
 export interface UdpSocket extends PacketLink, WireCounter {
   /** The bound address, the port that the kernel chose included. */
   readonly local: Endpoint;
-  receiveAll(take: (packet: Packet) => void): Promise<void>;
 }

@@ -1,7 +1,7 @@
-import { formatEndpoint, type Endpoint } from '../net/addresses/address.ts';
-import type { ListenOptions, UnixPath } from '../net/sockets/sockets.ts';
-import { systemSockets } from '../net/sockets/system-sockets.ts';
-import type { SocketListenSpec } from '../spec.ts';
+import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
+import type { ListenOptions, UnixPath } from '../../net/sockets/sockets.ts';
+import { systemSockets } from '../../net/sockets/system-sockets.ts';
+import type { SocketListenSpec } from '../../spec.ts';
 import { BindError } from './bind-error.ts';
 import { bindFirst } from './bind-first.ts';
 import { bindUnixSocket } from './unix-socket.ts';

@@ -1,7 +1,7 @@
 import { lstat, unlink } from 'node:fs/promises';
 import { connect } from 'node:net';
-import { codeOf, WeirError } from '../errors.ts';
-import { quoted } from '../printable.ts';
+import { codeOf, WeirError } from '../../errors.ts';
+import { quoted } from '../../printable.ts';
 
 /** The owner alone may connect: what listens here may be open to everybody who can. */
 const PRIVATE = 0o600;

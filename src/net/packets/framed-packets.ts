@@ -1,6 +1,6 @@
 import { asError } from '../../errors.ts';
 import { UnsentDatagrams } from '../bounds/datagram-cost.ts';
-import type { ByteLink, Packet, PacketLink } from './link.ts';
+import type { ByteLink, Packet, PacketLink } from '../links/link.ts';
 import { PacketQueue } from './packet-queue.ts';
 
 /** The encoding of datagrams in a stream of bytes. One instance belongs to one link. */
