@@ -2,7 +2,7 @@
 export interface Timed {
   /** The list that it is in: a slot of the wheel, `DUE`, or -1 for none. */
   slot: number;
-  /** The tick under which it is kept: never later than its deadline. */
+  /** The tick by which it is filed: never later than its deadline. */
   tick: number;
   nextTimed: Timed | undefined;
   previousTimed: Timed | undefined;
@@ -13,9 +13,9 @@ const SLOTS = 64;
 const LEVELS = 4;
 /** Milliseconds of a slot, by level: 1 ms, 64 ms, 4 s, 4.4 min. */
 const SPANS = [1, SLOTS, SLOTS ** 2, SLOTS ** 3] as const;
-/** Later deadlines (beyond 4.6 hours) come up early, and are placed anew. */
+/** Later deadlines (beyond 4.6 hours) come up early and are placed again. */
 const HORIZON = SLOTS ** LEVELS - SLOTS ** (LEVELS - 1);
-/** The list of those whose time has come. */
+/** The list of elements that are due. */
 const DUE = SLOTS * LEVELS;
 
 /**
@@ -23,7 +23,7 @@ const DUE = SLOTS * LEVELS;
  * hierarchical timing wheel, Varghese and Lauck 1987). Its resolution is 1 ms, and nothing is ever early.
  *
  * Most deadlines are moved to a later time before they are reached (an idle limit, by every packet): then
- * the element stays where it is, comes up early, and is placed anew by its owner.
+ * the element stays where it is, comes up early, and its owner schedules it again.
  */
 export class TimerWheel<Item extends Timed> {
   readonly #heads: (Timed | undefined)[] = Array.from({ length: DUE + 1 }, () => undefined);
@@ -57,7 +57,7 @@ export class TimerWheel<Item extends Timed> {
     this.#place(item, tick);
   }
 
-  /** Takes an element out whose time has come: its deadline may be later, and is to be set again. */
+  /** Removes and returns an element that is due. Its deadline may have been moved: schedule it again then. */
   take(now: number): Item | undefined {
     const tick = Math.floor(now);
     for (;;) {
@@ -72,7 +72,7 @@ export class TimerWheel<Item extends Timed> {
         return undefined;
       }
       this.#position = stop;
-      // From above: what a higher slot holds may belong to the slots below that begin here too.
+      // From the highest level: its elements may belong to slots of lower levels that begin here, too.
       for (let level = LEVELS - 1; level >= 0; level--) this.#open(level);
     }
   }
@@ -81,7 +81,7 @@ export class TimerWheel<Item extends Timed> {
     if (item.slot >= 0) this.#unlink(item);
   }
 
-  /** The start of the next slot that holds something. */
+  /** The start of the next slot that is not empty. */
   #nextStop(): number {
     let earliest = Infinity;
     for (let level = 0; level < LEVELS; level++) {
@@ -93,7 +93,7 @@ export class TimerWheel<Item extends Timed> {
     return earliest;
   }
 
-  /** How many slots from `from` on, around the wheel, the next one is that holds something; or -1. */
+  /** The distance from slot `from`, around the wheel, to the next one that is not empty; or -1. */
   #slotsAhead(level: number, from: number): number {
     const low = this.#taken[2 * level] as number;
     const high = this.#taken[2 * level + 1] as number;
@@ -102,7 +102,7 @@ export class TimerWheel<Item extends Timed> {
     return found >= 0 ? found - from : lowestFrom(low, high, 0) + SLOTS - from;
   }
 
-  /** Places the elements of the slot that begins at the present position. */
+  /** Distributes the elements of the slot that begins at the current position. */
   #open(level: number): void {
     const span = SPANS[level] as number;
     if (this.#position % span !== 0) return;

@@ -9,7 +9,7 @@ const KEPT = 64;
 
 /**
  * The longest datagrams that a client reads; a longer one would make it close the whole carrier.
- * v2ray reads 2,048 bytes; clients that speak XUDP read 8,192.
+ * v2ray reads 2,048 bytes; clients with XUDP read 8,192.
  */
 const MAX_PLAIN = 2048;
 const MAX_ADDRESSED = 8192;
@@ -18,7 +18,7 @@ export interface MuxPacketsOptions {
   readonly id: number;
   /** The destination of datagrams without an address. */
   readonly destination: Endpoint;
-  /** Whether the client speaks XUDP, so that datagrams to it carry their source. */
+  /** Whether the client uses XUDP: datagrams to it then carry their source. */
   readonly addressed: boolean;
   readonly outlet: Outlet;
   readonly now: () => number;
@@ -55,7 +55,7 @@ export class MuxPackets implements PacketLink {
     return this.#lastSeen;
   }
 
-  /** Delivers a datagram of the client; the first with an address shows that it speaks XUDP. */
+  /** Delivers a datagram of the client; the first with an address shows that it uses XUDP. */
   deliver(data: Uint8Array, peer: Endpoint | undefined): void {
     this.#lastSeen = this.#options.now();
     if (peer) this.#addressed = true;

@@ -72,8 +72,8 @@ export function createDialer(
 }
 
 /**
- * Dials of connections with TLS, if any: by OpenSSL on links of the kernel's sockets, or by Node on its
- * own sockets where that is not available.
+ * Returns the dial of connections, with TLS if configured: by OpenSSL on links of the kernel's sockets, or
+ * by Node on its own sockets where that is not available.
  */
 function secureDial(
   server: Endpoint,
@@ -100,7 +100,7 @@ function secureDial(
   };
 }
 
-/** A carrier by a link over that of another carrier. */
+/** A carrier whose link is layered over that of another carrier. */
 const carrierOver = (below: Carrier, link: ByteLink, wire = below.wire): Carrier => ({
   link,
   wire,
