@@ -1,6 +1,6 @@
 import { mayRespondFor, type Endpoint } from '../net/addresses/address.ts';
 import type { Packet, PacketLink } from '../net/links/link.ts';
-import { PacketQueue } from '../net/packets/packet-queue.ts';
+import { QueuedPackets } from '../net/packets/queued-packets.ts';
 import { encodeEnd, encodePacketHeader } from './frame.ts';
 import type { Outlet } from './outlet.ts';
 
@@ -27,27 +27,22 @@ export interface MuxPacketsOptions {
 }
 
 /** A UDP flow on a carrier: the server's end of it. */
-export class MuxPackets implements PacketLink {
+export class MuxPackets extends QueuedPackets implements PacketLink {
   readonly closed: Promise<Error | undefined>;
   readonly #resolveClosed: (cause: Error | undefined) => void;
   readonly #options: MuxPacketsOptions;
-  readonly #queue = new PacketQueue(KEPT);
   #addressed: boolean;
-  #refused = 0;
   #over = false;
   #lastSeen: number;
 
   constructor(options: MuxPacketsOptions) {
+    super(KEPT);
     this.#options = options;
     this.#addressed = options.addressed;
     this.#lastSeen = options.now();
     const { promise, resolve } = Promise.withResolvers<Error | undefined>();
     this.closed = promise;
     this.#resolveClosed = resolve;
-  }
-
-  get dropped(): number {
-    return this.#refused + this.#queue.dropped;
   }
 
   /** The time of the last datagram in either direction, on the carrier's clock. */
@@ -59,20 +54,12 @@ export class MuxPackets implements PacketLink {
   deliver(data: Uint8Array, peer: Endpoint | undefined): void {
     this.#lastSeen = this.#options.now();
     if (peer) this.#addressed = true;
-    this.#queue.push({ data, peer: peer ?? this.#options.destination });
+    this.queue.push({ data, peer: peer ?? this.#options.destination });
   }
 
   /** The client's End. */
   abandon(cause?: Error): void {
     this.#end(cause);
-  }
-
-  receive(): Promise<Packet | undefined> {
-    return this.#queue.receive();
-  }
-
-  receiveAll(take: (packet: Packet) => void): Promise<void> {
-    return this.#queue.receiveAll(take);
   }
 
   send({ data, peer }: Packet): void {
@@ -84,7 +71,7 @@ export class MuxPackets implements PacketLink {
         ? encodePacketHeader(id, data.length, this.#addressed ? peer : undefined)
         : undefined;
     if (!header || !outlet.offer(this, [header, data])) {
-      this.#refused++;
+      this.refused++;
       return;
     }
     this.#lastSeen = now();
@@ -98,7 +85,7 @@ export class MuxPackets implements PacketLink {
   #end(cause: Error | undefined): boolean {
     if (this.#over) return false;
     this.#over = true;
-    this.#queue.end(cause);
+    this.queue.end(cause);
     this.#options.onClosed();
     this.#resolveClosed(cause);
     return true;

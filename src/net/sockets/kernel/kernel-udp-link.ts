@@ -174,7 +174,7 @@ export class KernelUdpLink extends ReceivedUdp implements UdpSocket, Ordered {
       this.#associations?.delete(this);
       this.#outgoing = [];
       this.#countUnsent();
-      this.endReceiving(cause);
+      this.queue.end(cause);
       this.#socket.close();
       this.#resolveClosed(cause);
     }

@@ -79,7 +79,7 @@ export class UdpLink extends ReceivedUdp implements UdpSocket {
     if (this.#ended) return;
     this.#ended = true;
     this.#cause = cause;
-    this.endReceiving(cause);
+    this.queue.end(cause);
     closeUdpSocket(this.#socket);
   }
 
