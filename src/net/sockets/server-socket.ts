@@ -1,7 +1,7 @@
-import { canonicalHost, type Endpoint } from '../../addresses/address.ts';
-import type { Packet } from '../../links/link.ts';
-import { systemSockets } from '../system-sockets.ts';
-import type { UdpSocket } from '../sockets.ts';
+import { canonicalHost, type Endpoint } from '../addresses/address.ts';
+import type { Packet } from '../links/link.ts';
+import { systemSockets } from './system-sockets.ts';
+import type { UdpSocket } from './sockets.ts';
 
 /** A UDP socket that receives from one server only. */
 export interface ServerSocket {
