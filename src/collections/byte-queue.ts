@@ -1,16 +1,16 @@
 /**
- * Bytes up to which a chunk that waits for the rest of its frame is copied behind the one before. As an
- * object it costs some 200 bytes, or keeps the memory around it.
+ * Chunks up to this many bytes are appended to the chunk before by copying. As an object each costs some
+ * 200 bytes, or keeps alive the memory that it is a part of.
  */
 const SHORT_CHUNK = 512;
 
-/** Bytes of the memory that such chunks are copied into; when it is full another is begun. */
+/** Bytes of each buffer that such chunks are copied into. */
 const JOINED_BYTES = 4096;
 
 /**
  * Bytes that arrive in pieces and are taken in pieces of other lengths: the buffer of frame decoders
  * between two reads. Bytes are copied only when a taken piece spans several chunks, and when a short
- * chunk has to wait behind another: a frame that is received byte by byte costs its bytes, and not an
+ * chunk is queued after another: a frame that is received byte by byte costs its bytes, and not an
  * object for each.
  */
 export class ByteQueue {
@@ -18,7 +18,7 @@ export class ByteQueue {
   /** Bytes of the first chunk that were taken. */
   #offset = 0;
   #length = 0;
-  /** The memory that the last chunk is the beginning of, where it was made of short ones. */
+  /** The buffer whose beginning is the last chunk, when that consists of short ones. */
   #joined: Uint8Array | undefined;
 
   get length(): number {
@@ -70,7 +70,7 @@ export class ByteQueue {
       this.#chunks[last] = this.#joined.subarray(0, used + chunk.length);
       return;
     }
-    // Not from Node's pool, which a part would keep as a whole.
+    // Not from Node's pool, which one part would keep alive as a whole.
     this.#joined = Buffer.allocUnsafeSlow(JOINED_BYTES);
     this.#joined.set(chunk);
     this.#chunks.push(this.#joined.subarray(0, chunk.length));

@@ -1,14 +1,14 @@
 const FIRST_CAPACITY = 8;
-/** Of a set that is empty: most of them stay so. */
+/** The bounds of an empty set: most sets stay empty. */
 const NO_BOUNDS = new Float64Array(0);
 
 /**
  * A set of numbers as sorted ranges, none of which touch each other: offsets that were received, lost
- * or acknowledged. Its users bound the number of ranges. Plain numbers in one array; a change at either
- * end, the usual one, moves nothing or little, one in the middle moves 16 bytes for each range behind it.
+ * or acknowledged. Its users bound the number of ranges. Plain numbers in one array: a change at either
+ * end, the usual case, moves nothing or little, one in the middle moves 16 bytes for each later range.
  */
 export class RangeSet {
-  /** Start and end (excluded) by turns. */
+  /** Start and end (excluded) of each range in turn. */
   #bounds = NO_BOUNDS;
   #size = 0;
 
@@ -18,7 +18,7 @@ export class RangeSet {
   }
 
   start(index: number): number {
-    return this.#bounds[index * 2] as number; // below `size`, as the caller knows; here and below
+    return this.#bounds[index * 2] as number; // the caller passes an index below `size`; here and below
   }
 
   /** The end of a range, which is not part of it. */
@@ -26,7 +26,7 @@ export class RangeSet {
     return this.#bounds[index * 2 + 1] as number;
   }
 
-  /** The index of the first range that ends behind `offset`; `size` when there is none. */
+  /** The index of the first range that ends after `offset`; `size` when there is none. */
   find(offset: number): number {
     let low = 0;
     let high = this.#size;

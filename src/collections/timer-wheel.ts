@@ -2,7 +2,7 @@
 export interface Timed {
   /** The list that it is in: a slot of the wheel, `DUE`, or -1 for none. */
   slot: number;
-  /** The tick that it is kept for: never later than its deadline. */
+  /** The tick by which it is filed: never later than its deadline. */
   tick: number;
   nextTimed: Timed | undefined;
   previousTimed: Timed | undefined;
@@ -13,17 +13,17 @@ const SLOTS = 64;
 const LEVELS = 4;
 /** Milliseconds of a slot, by level: 1 ms, 64 ms, 4 s, 4.4 min. */
 const SPANS = [1, SLOTS, SLOTS ** 2, SLOTS ** 3] as const;
-/** Later deadlines (beyond 4.6 hours) come up early, and are scheduled again. */
+/** Later deadlines (beyond 4.6 hours) come up early and are placed again. */
 const HORIZON = SLOTS ** LEVELS - SLOTS ** (LEVELS - 1);
-/** The list of elements that have come up. */
+/** The list of elements that are due. */
 const DUE = SLOTS * LEVELS;
 
 /**
  * The deadlines of many connections: setting one takes constant time, however many there are (a
  * hierarchical timing wheel, Varghese and Lauck 1987). Its resolution is 1 ms, and nothing is ever early.
  *
- * Most deadlines are postponed before they are reached (an idle limit, by every packet): then the element keeps
- * its place, comes up early, and its owner schedules it again.
+ * Most deadlines are moved to a later time before they are reached (an idle limit, by every packet): then
+ * the element stays where it is, comes up early, and its owner schedules it again.
  */
 export class TimerWheel<Item extends Timed> {
   readonly #heads: (Timed | undefined)[] = Array.from({ length: DUE + 1 }, () => undefined);
@@ -57,7 +57,7 @@ export class TimerWheel<Item extends Timed> {
     this.#place(item, tick);
   }
 
-  /** Removes and returns an element that has come up. If its deadline is later, it has to be scheduled again. */
+  /** Removes and returns an element that is due. Its deadline may have been moved: schedule it again then. */
   take(now: number): Item | undefined {
     const tick = Math.floor(now);
     for (;;) {
@@ -72,7 +72,7 @@ export class TimerWheel<Item extends Timed> {
         return undefined;
       }
       this.#position = stop;
-      // From above: elements of a higher slot may belong to a lower one that begins at this tick too.
+      // From the highest level: its elements may belong to slots of lower levels that begin here, too.
       for (let level = LEVELS - 1; level >= 0; level--) this.#open(level);
     }
   }
@@ -93,7 +93,7 @@ export class TimerWheel<Item extends Timed> {
     return earliest;
   }
 
-  /** The distance from `from`, around the wheel, to the next slot that is not empty; -1 for none. */
+  /** The distance from slot `from`, around the wheel, to the next one that is not empty; or -1. */
   #slotsAhead(level: number, from: number): number {
     const low = this.#taken[2 * level] as number;
     const high = this.#taken[2 * level + 1] as number;

@@ -1,7 +1,6 @@
 import { messageOf } from '../errors.ts';
 import { formatEndpoint, type Endpoint } from '../net/addresses/address.ts';
 import type { Packet } from '../net/links/link.ts';
-import { receiveAll } from '../net/links/receive-all.ts';
 import { normalizeHost } from '../net/addresses/host-name.ts';
 import type { PacketRequest } from '../protocols/contract.ts';
 import type { OutboundVersion } from './outbound-version.ts';
@@ -50,7 +49,7 @@ export class Association {
       if (this.#links.size === 0) client.close();
     });
     try {
-      await receiveAll(client, (packet) => this.#forward(packet));
+      await client.receiveAll((packet) => this.#forward(packet));
     } catch (error) {
       this.#deps.log.debug(
         `${this.#request.origin.inbound}: udp association ended: ${String(error)}`,

@@ -6,7 +6,7 @@ import { LinkClosedError } from '../net/errors.ts';
 import { IdleTimer } from '../net/time/idle-timer.ts';
 import type { ByteLink, Packet, PacketLink } from '../net/links/link.ts';
 import { linkPair } from '../net/links/memory-link.ts';
-import { PacketQueue } from '../net/links/packet-queue.ts';
+import { PacketQueue } from '../net/packets/packet-queue.ts';
 import { UDP_DNS_IDLE_MS } from '../net/time/time-limits.ts';
 import type { DialOptions, Outbound } from '../protocols/contract.ts';
 
@@ -113,6 +113,10 @@ class ResolverLink implements PacketLink {
 
   receive(): Promise<Packet | undefined> {
     return this.#responses.receive();
+  }
+
+  receiveAll(take: (packet: Packet) => void): Promise<void> {
+    return this.#responses.receiveAll(take);
   }
 
   send({ data, peer }: Packet): void {

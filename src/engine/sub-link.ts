@@ -3,7 +3,6 @@ import type { Endpoint } from '../net/addresses/address.ts';
 import type { Clock, Timer } from '../net/time/clock.ts';
 import { KeptDatagrams } from '../net/bounds/datagram-cost.ts';
 import { IdleTimer } from '../net/time/idle-timer.ts';
-import { receiveAll } from '../net/links/receive-all.ts';
 import { UDP_DNS_IDLE_MS, udpIdleMs } from '../net/time/time-limits.ts';
 import type { Deadline } from '../net/time/deadline.ts';
 import { DialError } from '../net/errors.ts';
@@ -134,7 +133,7 @@ export class SubLink {
     let failure: Error | undefined;
     try {
       this.#start(dialled.link);
-      await receiveAll(dialled.link, (packet) => this.#receive(packet));
+      await dialled.link.receiveAll((packet) => this.#receive(packet));
     } catch (error) {
       failure = asError(error);
       const { tag } = this.#resolved.version;

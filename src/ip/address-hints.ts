@@ -1,6 +1,6 @@
 import { ipVersion } from './ip-text.ts';
 
-/** What helps on where an IP address alone is wanted; `undefined` where nothing is near. */
+/** A hint for text that should be an IP address alone; `undefined` if it resembles none. */
 export function addressHint(text: string): string | undefined {
   const [address = '', ...rest] = text.trim().split('/');
   if (rest.length > 0 && ipVersion(address) !== 0) {
@@ -12,8 +12,8 @@ export function addressHint(text: string): string | undefined {
 }
 
 /**
- * What helps on where an IP address with a port is wanted.
- * @param port one that fits where none is written
+ * A hint for text that should be an IP address with a port.
+ * @param port the one to suggest if none is written
  */
 export function socketAddressHint(text: string, port: number): string | undefined {
   const trimmed = text.trim();

@@ -1,6 +1,6 @@
 import { formatIP, parseIP } from './ip-text.ts';
 
-/** An IP address and the length of a prefix of it. */
+/** An IP address and a prefix length. */
 export interface Cidr {
   /** In canonical text, without a zone. */
   readonly address: string;
@@ -18,7 +18,7 @@ export const formatCidr = ({ address, prefix }: Cidr): string => `${address}/${p
 
 /**
  * Parses a network: `<address>/<prefix length>`, or an address alone for one host. Strict: no
- * leading zeros, zone ids, brackets or spaces, and no bits of a host.
+ * leading zeros, zone ids, brackets or spaces, and no host bits.
  */
 export function parseCidr(text: string): Cidr | CidrProblem {
   const parsed = parseInterfaceAddress(text);
@@ -30,7 +30,7 @@ export function parseCidr(text: string): Cidr | CidrProblem {
   return parsed;
 }
 
-/** Parses the address of an interface: as `parseCidr` does, but bits of a host may be set. */
+/** Parses the address of an interface: as `parseCidr` does, but host bits may be set. */
 export function parseInterfaceAddress(text: string): Cidr | CidrProblem {
   const slash = text.lastIndexOf('/');
   const address = slash < 0 ? text : text.slice(0, slash);

@@ -4,8 +4,9 @@ import type { IpEndpoint } from './ip-endpoint.ts';
 export type Ecn = 0 | 1 | 2 | 3;
 
 /**
- * One datagram to send, or several of one size to one peer behind each other: a part of a buffer,
- * which many transmits may share. Records and buffers may be reused when `send` is done with them.
+ * One datagram to send, or several of one size to one peer, stored one after another: a part of a
+ * buffer, which many transmits may share. Records and buffers may be reused when `send` is done with
+ * them.
  */
 export interface Transmit {
   readonly destination: IpEndpoint;
@@ -17,17 +18,17 @@ export interface Transmit {
   /** Bytes of each datagram but the last, which may be shorter; 0 for one datagram of any length. */
   readonly segmentSize: number;
   /**
-   * The own address to send from, such as `own` of a received datagram; its port does not count.
-   * `undefined`, or where the implementation has no such choice, the kernel chooses.
+   * The own address to send from, such as `own` of a received datagram; its port is ignored. The kernel
+   * chooses for `undefined`, and if the implementation does not support this.
    */
   readonly source: IpEndpoint | undefined;
-  /** 0 where the implementation cannot set it. */
+  /** Sent as 0 if the implementation cannot set it. */
   readonly ecn: Ecn;
 }
 
 /**
- * One received datagram, or several of one peer behind each other. The record and everything in it
- * is used again for the next one: it is valid during the call that it is passed to.
+ * One received datagram, or several of one peer, stored one after another. The record and everything in
+ * it are reused for the next one: they are valid only during the call.
  */
 export interface ReceivedDatagrams {
   readonly peer: IpEndpoint;
@@ -40,14 +41,14 @@ export interface ReceivedDatagrams {
   readonly stride: number;
   /**
    * The own address that it was sent to, with the port of the socket and the interface of a
-   * link-local address; `undefined` where the implementation does not know it.
+   * link-local address; `undefined` if the implementation does not report it.
    */
   readonly own: IpEndpoint | undefined;
-  /** 0 where the implementation does not know it. */
+  /** 0 if the implementation does not report it. */
   readonly ecn: Ecn;
 }
 
-/** How far a call of `send` came: a record that the next call, of any socket, may change. */
+/** How much a call of `send` has processed. The next call, of any socket, may change this record. */
 export interface SendResult {
   /** Transmits that are done with: sent, or dropped. */
   readonly done: number;
@@ -75,27 +76,27 @@ export interface DatagramSocketOptions {
    * ends the socket.
    */
   readonly remote?: IpEndpoint | undefined;
-  /** Bytes that the kernel is asked to hold in each direction; its limits apply. */
+  /** Buffers requested of the kernel in each direction, in bytes; its limits apply. */
   readonly receiveBuffer?: number | undefined;
   readonly sendBuffer?: number | undefined;
-  /** Whether `own` and `ecn` of received datagrams are asked for; both cost a little. */
+  /** Whether `own` and `ecn` of received datagrams are needed; both cost a little. */
   readonly details?: boolean | undefined;
   /** Whether datagrams of one peer may be received as one record with a stride (UDP GRO). */
   readonly coalesce?: boolean | undefined;
   /**
    * Whether datagrams are never fragmented, neither here nor on the path, and ICMP messages about
-   * its MTU are not believed: what a search for the path MTU needs (RFC 8899 §3, RFC 9000 §14).
+   * its MTU are ignored: path MTU discovery needs both (RFC 8899 §3, RFC 9000 §14).
    */
   readonly dontFragment?: boolean | undefined;
 }
 
-/** What an implementation can do here; it works without, as each line says. */
+/** The features of an implementation on this system, and what happens without each. */
 export interface DatagramFeatures {
   /** Transmits with a segment size leave with one call; else datagram by datagram. */
   readonly segmentation: boolean;
   /** Datagrams may arrive coalesced; else `stride` is always `length`. */
   readonly coalescing: boolean;
-  /** `own` is known and `source` is obeyed, on all addresses; else `own` of one bound address alone. */
+  /** `own` is reported and `source` used on all addresses; else `own` only of a socket bound to one. */
   readonly ownAddress: boolean;
   /** ECN bits are sent and received; else they are 0. */
   readonly ecn: boolean;
@@ -108,13 +109,13 @@ export interface DatagramFeatures {
 /** What a socket reports to its owner. The functions must not throw. */
 export interface DatagramHandlers {
   readonly onDatagrams: (received: ReceivedDatagrams) => void;
-  /** All datagrams that were there have been passed on: the time to respond to them at once. */
+  /** All available datagrams have been passed on: responses to them can be sent together. */
   readonly onDrained?: (() => void) | undefined;
   /** Called once after a `send` that returned `full`, when there is room again. */
   readonly onWritable?: (() => void) | undefined;
   /**
    * Called during a `send` for a datagram that was dropped because this host has no route to its
-   * destination, where the implementation learns that; nothing may be sent meanwhile.
+   * destination, if the implementation detects it; nothing may be sent during the call.
    *
    * @param isHost whether there is a route to its network.
    */
@@ -134,7 +135,7 @@ export type BindDatagrams = (
  *
  * - Received datagrams are passed to `onDatagrams` in order of arrival, as long as the socket is
  *   open, and `onDrained` is called after each batch. Nothing is queued above the kernel, and the
- *   record is used again: a handler copies what it keeps.
+ *   record is reused: a handler copies what it keeps.
  * - `send` sends transmits in order and never waits. It returns when everything was sent or dropped,
  *   or when the socket is full: the rest stays with the caller, who passes it again from the first
  *   transmit that is not done with, and its `sentBytes`. Records and buffers may be reused for what
@@ -150,7 +151,7 @@ export type BindDatagrams = (
 export interface DatagramSocket {
   /** The bound address, with the port that the kernel chose. */
   readonly local: IpEndpoint;
-  /** What works here; `segmentation` ends when the first send shows that it does not work. */
+  /** The features available; `segmentation` becomes false if the first send shows that it fails. */
   readonly features: DatagramFeatures;
   /**
    * @param count how many of `transmits` to send; all when left out.
@@ -161,6 +162,6 @@ export interface DatagramSocket {
   readonly closed: Promise<Error | undefined>;
   /** Datagrams that were not sent. */
   readonly dropped: number;
-  /** Datagrams that the kernel dropped for want of a buffer, as far as the system reports them. */
+  /** Datagrams that the kernel dropped because its receive buffer was full, if the system reports them. */
   readonly overflowed: number;
 }

@@ -18,7 +18,7 @@ export interface IpEndpoint {
   readonly scope: number;
 }
 
-/** An endpoint that is filled again and again. */
+/** An endpoint that is reused. */
 export type MutableIpEndpoint = { -readonly [key in keyof IpEndpoint]: number };
 
 /** The word before the last of an IPv4-mapped address. */
@@ -98,7 +98,7 @@ const wordAt = (bytes: Uint8Array, at: number): number =>
   (bytes[at + 3] ?? 0);
 
 /**
- * The 4 bytes of an IPv4 or the 16 of an IPv6 address, for what is written to the wire or hashed.
+ * The 4 bytes of an IPv4 address or the 16 of an IPv6 address, in network order.
  */
 export function addressBytes(endpoint: IpEndpoint): Uint8Array {
   const bytes = new Uint8Array(16);
@@ -110,7 +110,7 @@ export function addressBytes(endpoint: IpEndpoint): Uint8Array {
   return isIPv4Endpoint(endpoint) ? bytes.subarray(12) : bytes;
 }
 
-/** The address in text, as `formatIP` writes it, an IPv4 one with dots alone; without its scope. */
+/** The address in text, in the form of `formatIP`, but an IPv4 address as a dotted quad; without its scope. */
 export function addressText(endpoint: IpEndpoint): string {
   if (!isIPv4Endpoint(endpoint)) return formatIPv6(addressBytes(endpoint), 0);
   const { d } = endpoint;

@@ -5,9 +5,9 @@
 
 /** What a device takes and does for the stack. */
 export interface DeviceTraits {
-  /** Bytes of the largest IP packet on the path behind the device, its header included: 1,280 to 65,535. */
+  /** Bytes of the largest IP packet on the path beyond the device, its header included: 1,280 to 65,535. */
   readonly mtu: number;
-  /** TCP and UDP checksums may be left partial: the device, or the kernel behind it, completes them. */
+  /** TCP and UDP checksums may be left partial: the device, or the kernel, completes them. */
   readonly checksumOffload: boolean;
   /** TCP packets beyond `mtu` are segmented by the device (TSO). Needs `checksumOffload`. */
   readonly tcpSegmentation: boolean;
@@ -21,14 +21,14 @@ export interface DeviceTraits {
 }
 
 /**
- * One packet that came from the device. The record and its buffer are used again for the next one:
- * they are valid during the call that they are passed to.
+ * One packet from the device. The record and its buffer are reused for the next one: they are valid only
+ * during the call.
  */
 export interface InboundPacket {
   readonly buffer: Uint8Array;
   /** Where the IP header begins in `buffer`, */
   readonly start: number;
-  /** and where what the device delivered ends. The length in the IP header may be less. */
+  /** and the end of the data that the device delivered. The length in the IP header may be less. */
   readonly end: number;
   /**
    * The transport checksum needs no check: the packet never left this machine and holds the sum of its
@@ -44,11 +44,10 @@ export interface InboundPacket {
 }
 
 /**
- * Where packets to the device are written: memory of the device, so that a packet is written once and
- * sent from where it stands.
+ * Memory of the device to which packets are written, so that they are sent without a copy.
  *
  *     const at = output.reserve(length);
- *     if (at < 0) return; // asked again when there is room
+ *     if (at < 0) return; // again after `onWritable`
  *     write the packet to output.buffer from `at`
  *     output.commit(length, 0, -1, 0);
  */
@@ -56,11 +55,11 @@ export interface PacketOutput {
   /** May be another one after each `reserve`. */
   readonly buffer: Uint8Array;
   /**
-   * Asks for room for one packet of at most so many bytes.
+   * Reserves room for one packet.
    *
-   * @param bytes at most `mtu`, or `largest` for a packet with a segment size.
+   * @param bytes of the packet: at most `mtu`, or `largest` for one with a segment size.
    * @returns where the packet is to begin in `buffer`, valid until the next call of any method here;
-   *   -1 when there is no room at present. A reservation that is not committed is void.
+   *   -1 when there is no room now. A reservation that is not committed is void.
    */
   reserve(bytes: number): number;
   /**
@@ -81,7 +80,7 @@ export interface PacketOutput {
 export interface DeviceHandlers {
   readonly onPacket: (packet: InboundPacket) => void;
   /**
-   * The packets of one turn have been passed on: the time to respond to all of them. Also called after
+   * The packets of one turn have been passed on: responses to them can be sent together. Also called after
    * the last of several batches that a device reads in one turn, and not between them.
    */
   readonly onDrained: () => void;
@@ -90,8 +89,8 @@ export interface DeviceHandlers {
   /** `traits` have changed, such as the MTU of the interface. */
   readonly onTraits: () => void;
   /**
-   * Packets arrive again, after a time in which those that were sent had no answer: a good moment to send
-   * again what is outstanding. Never called by devices whose path is this machine.
+   * Packets arrive again after a time without responses: outstanding data should be sent again. Never
+   * called by devices whose path ends on this machine.
    */
   readonly onPathRestored: () => void;
 }
@@ -113,7 +112,7 @@ export interface DeviceHandlers {
  *   with the error that ended it.
  */
 export interface PacketDevice {
-  /** As people read it: the name of the interface, or of the tunnel. */
+  /** The name of the interface or of the tunnel, for messages. */
   readonly name: string;
   readonly traits: DeviceTraits;
   readonly output: PacketOutput;

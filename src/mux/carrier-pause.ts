@@ -2,16 +2,16 @@ import type { Clock, Timer } from '../net/time/clock.ts';
 import { DeadlineError } from '../net/errors.ts';
 import type { MuxStream } from './mux-stream.ts';
 
-/** Memory of what waits for one flow's reader, in bytes, before the carrier is no longer read. */
+/** Unread data of one flow, in bytes of memory, beyond which the carrier is not read. */
 export const STREAM_BYTES = 512 * 1024;
-/** The same for all flows of a carrier together. */
+/** Unread data of all flows of a carrier together, beyond which it is not read. */
 export const CARRIER_BYTES = 4 * 1024 * 1024;
 /** How long a flow may hold up its carrier. */
 export const HOLD_MS = 30_000;
 
 /** A pause of reading the carrier. */
 interface Hold {
-  /** The stream with too much unread data; `undefined` when all streams together have it. */
+  /** The stream with too much unread data; `undefined` when it is the sum of all streams. */
   readonly stream: MuxStream | undefined;
   readonly over: PromiseWithResolvers<void>;
   /** Bytes read from streams since the pause began. */
@@ -20,11 +20,11 @@ interface Hold {
 }
 
 /**
- * The unread data of the streams of a carrier.
+ * Pauses the reading of a carrier while its streams have too much unread data.
  *
  * Mux.Cool has no flow control, so the only way to slow down a stream is not to read the carrier,
- * which stops all streams. That lasts HOLD_MS at most: a stream of which less than half was read by
- * then is ended, and the others continue. A stream that is alone on its carrier may be as slow as on
+ * which stops all streams. A pause lasts HOLD_MS at most: then a stream of which less than half was
+ * read is ended, and the others continue. A stream that is alone on its carrier may be as slow as on
  * a connection of its own, but not stalled.
  */
 export class CarrierPause {
@@ -47,7 +47,7 @@ export class CarrierPause {
     if (this.#hasRoom(this.#hold)) this.release();
   }
 
-  /** A promise to wait for before the carrier is read again, if reading has to pause. */
+  /** Pending while the carrier must not be read; `undefined` when it may be read at once. */
   room(stream: MuxStream): Promise<void> | undefined {
     const tooMuch = stream.queuedBytes > STREAM_BYTES;
     if (!tooMuch && this.#bytes <= CARRIER_BYTES) return undefined;

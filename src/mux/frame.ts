@@ -108,7 +108,7 @@ export function encodeStreamHeader(id: number, length: number): Uint8Array {
 }
 
 /**
- * The header before a datagram of `length` bytes, with its source if the client speaks XUDP;
+ * The header before a datagram of `length` bytes, with its source if the client uses XUDP;
  * `undefined` when the source cannot be encoded.
  */
 export function encodePacketHeader(

@@ -55,7 +55,7 @@ export class MuxCarrier {
   #receiver: Receiver = NO_RECEIVER;
   #timer: Timer | undefined;
   #lastHeader: number;
-  /** What is sent is complete: frames that still come are dropped. */
+  /** This side has ended: frames that still arrive are dropped. */
   #finished = false;
 
   constructor(link: ByteLink, handlers: MuxHandlers, clock: Clock) {
@@ -92,7 +92,7 @@ export class MuxCarrier {
         }
       }
     } catch (error) {
-      // The end of a finished carrier is clean, also for what it rests on.
+      // The end of a finished carrier is clean, whatever happens to the link below.
       if (this.#finished) return;
       failure = asError(error);
       throw failure;

@@ -1,6 +1,6 @@
 import { mayRespondFor, type Endpoint } from '../net/addresses/address.ts';
 import type { Packet, PacketLink } from '../net/links/link.ts';
-import { PacketQueue } from '../net/links/packet-queue.ts';
+import { QueuedPackets } from '../net/packets/queued-packets.ts';
 import { encodeEnd, encodePacketHeader } from './frame.ts';
 import type { Outlet } from './outlet.ts';
 
@@ -9,7 +9,7 @@ const KEPT = 64;
 
 /**
  * The longest datagrams that a client reads; a longer one would make it close the whole carrier.
- * v2ray reads 2,048 bytes; clients that speak XUDP read 8,192.
+ * v2ray reads 2,048 bytes; clients with XUDP read 8,192.
  */
 const MAX_PLAIN = 2048;
 const MAX_ADDRESSED = 8192;
@@ -18,7 +18,7 @@ export interface MuxPacketsOptions {
   readonly id: number;
   /** The destination of datagrams without an address. */
   readonly destination: Endpoint;
-  /** Whether the client speaks XUDP, so that datagrams to it carry their source. */
+  /** Whether the client uses XUDP: datagrams to it then carry their source. */
   readonly addressed: boolean;
   readonly outlet: Outlet;
   readonly now: () => number;
@@ -27,17 +27,16 @@ export interface MuxPacketsOptions {
 }
 
 /** A UDP flow on a carrier: the server's end of it. */
-export class MuxPackets implements PacketLink {
+export class MuxPackets extends QueuedPackets implements PacketLink {
   readonly closed: Promise<Error | undefined>;
   readonly #resolveClosed: (cause: Error | undefined) => void;
   readonly #options: MuxPacketsOptions;
-  readonly #queue = new PacketQueue(KEPT);
   #addressed: boolean;
-  #refused = 0;
   #over = false;
   #lastSeen: number;
 
   constructor(options: MuxPacketsOptions) {
+    super(KEPT);
     this.#options = options;
     this.#addressed = options.addressed;
     this.#lastSeen = options.now();
@@ -46,33 +45,21 @@ export class MuxPackets implements PacketLink {
     this.#resolveClosed = resolve;
   }
 
-  get dropped(): number {
-    return this.#refused + this.#queue.dropped;
-  }
-
   /** The time of the last datagram in either direction, on the carrier's clock. */
   get lastSeen(): number {
     return this.#lastSeen;
   }
 
-  /** Delivers a datagram of the client; the first with an address shows that it speaks XUDP. */
+  /** Delivers a datagram of the client; the first with an address shows that it uses XUDP. */
   deliver(data: Uint8Array, peer: Endpoint | undefined): void {
     this.#lastSeen = this.#options.now();
     if (peer) this.#addressed = true;
-    this.#queue.push({ data, peer: peer ?? this.#options.destination });
+    this.queue.push({ data, peer: peer ?? this.#options.destination });
   }
 
   /** The client's End. */
   abandon(cause?: Error): void {
     this.#end(cause);
-  }
-
-  receive(): Promise<Packet | undefined> {
-    return this.#queue.receive();
-  }
-
-  receiveAll(take: (packet: Packet) => void): Promise<void> {
-    return this.#queue.receiveAll(take);
   }
 
   send({ data, peer }: Packet): void {
@@ -84,7 +71,7 @@ export class MuxPackets implements PacketLink {
         ? encodePacketHeader(id, data.length, this.#addressed ? peer : undefined)
         : undefined;
     if (!header || !outlet.offer(this, [header, data])) {
-      this.#refused++;
+      this.refused++;
       return;
     }
     this.#lastSeen = now();
@@ -98,7 +85,7 @@ export class MuxPackets implements PacketLink {
   #end(cause: Error | undefined): boolean {
     if (this.#over) return false;
     this.#over = true;
-    this.#queue.end(cause);
+    this.queue.end(cause);
     this.#options.onClosed();
     this.#resolveClosed(cause);
     return true;

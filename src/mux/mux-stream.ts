@@ -40,7 +40,7 @@ export class MuxStream implements ByteLink {
   #queuedBytes = 0;
   #peerEnded = false;
   #writeClosed: Promise<void> | undefined;
-  /** The flow has ended and its id may be in use again. */
+  /** The flow has ended; its id may be reused by now. */
   #left = false;
   #destroyed = false;
   #cause: Error | undefined;
@@ -69,7 +69,7 @@ export class MuxStream implements ByteLink {
     }
     this.#flush();
     this.#queued(costOf(bytes));
-    // A short piece is copied all the same: its reader may have to keep it.
+    // A short piece is copied even so: its reader may keep it.
     this.#queue.push(short ? new Uint8Array(bytes) : bytes);
   }
 
@@ -182,7 +182,7 @@ export class MuxStream implements ByteLink {
 }
 
 /**
- * Shorter pieces are copied when they have to wait: a view would keep its chunk of 64 KB, and costs
+ * Shorter pieces are copied when they are queued: a view would keep its chunk of 64 KB alive, and costs
  * some 200 bytes as an object.
  */
 export const SHORT_BYTES = 4096;

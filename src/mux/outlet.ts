@@ -3,7 +3,7 @@ import { costOfDatagram } from '../net/bounds/datagram-cost.ts';
 import { MAX_UNSENT_BYTES } from '../net/bounds/limits.ts';
 import type { ByteLink } from '../net/links/link.ts';
 
-/** Bytes of short frames that may wait before the carrier is no longer read. */
+/** Bytes of queued control frames beyond which the carrier is not read. */
 const MAX_URGENT = 16 * 1024;
 
 /** A write that waits for its turn. */
@@ -35,7 +35,7 @@ export class Outlet {
     this.#onFailure = onFailure;
   }
 
-  /** Sends chunks in their turn; returns a promise when that is later. Rejects when the carrier failed. */
+  /** Sends chunks in the flow's turn; returns a promise if it has to wait. Rejects if the carrier has failed. */
   write(owner: object, pieces: readonly Uint8Array[]): Promise<void> | undefined {
     if (this.#failure) return Promise.reject(this.#failure);
     if (!this.#full) {
@@ -60,7 +60,7 @@ export class Outlet {
     return true;
   }
 
-  /** Sends a short frame before all waiting writes. */
+  /** Sends a control frame before all waiting writes. */
   urge(frame: Uint8Array): void {
     if (this.#failure) return;
     if (!this.#full) {
@@ -79,7 +79,7 @@ export class Outlet {
     for (const turn of mine) this.#drop(turn, cause);
   }
 
-  /** A promise to wait for while so many short frames wait that the peer must not cause more. */
+  /** Pending while the queue of control frames is full, since reading may add more. */
   room(): Promise<void> | undefined {
     if (this.#failure || this.#urgentBytes < MAX_URGENT) return undefined;
     this.#room ??= Promise.withResolvers<void>();

@@ -57,7 +57,7 @@ const REASONS: Readonly<Partial<Record<DialErrorCode, string>>> = {
   timed_out: 'the connection timed out',
 };
 
-/** The same for errors of this host, and those that do not concern the destination. */
+/** The reasons of errors of this host, which do not concern the destination. */
 const SYSTEM_REASONS: Readonly<Record<string, string>> = {
   EMFILE: 'this process has too many open files',
   ENFILE: 'this host has too many open files',

@@ -3,8 +3,8 @@ import type { Packet, ReplyPath } from '../net/links/link.ts';
 import type { AcceptedConnection } from '../net/sockets/sockets.ts';
 import type { OwnEndpoint } from '../net/loop-guard/own-listeners.ts';
 import type { SocketListenSpec } from '../spec.ts';
-import { listenTcp, type Listener } from '../transports/tcp-listener.ts';
-import { listenUdp, type DatagramListener } from '../transports/udp-listener.ts';
+import { listenTcp, type Listener } from '../transports/listeners/tcp-listener.ts';
+import { listenUdp, type DatagramListener } from '../transports/listeners/udp-listener.ts';
 import type { InboundListener, ListenMeans } from './inbound-listener.ts';
 
 /** Takes the connections and datagrams that reach a listener. */

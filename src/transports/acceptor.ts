@@ -19,11 +19,11 @@ export interface StreamDeps {
   readonly newcomers: UnauthenticatedClients;
 }
 
-/** How connections become carriers under the stream settings in force. */
+/** How connections become carriers under the current stream settings. */
 interface Way {
   readonly secure: SecureServer | undefined;
   readonly serve: (below: Carrier) => void;
-  /** Of carriers that share connections. */
+  /** The server of carriers that share connections; `undefined` for others. */
   readonly shared: GrpcServer | undefined;
 }
 
@@ -68,10 +68,9 @@ export class Acceptor {
   }
 
   /**
-   * Builds what other stream settings need. The returned function puts them in force: for
-   * connections accepted from then on, and for new carriers on shared connections, which stay open
-   * where the carrier allows it and as long as TLS is neither added nor removed. Handshakes under
-   * way continue with the settings that they began with.
+   * Prepares other stream settings. The returned function applies them: to connections accepted from
+   * then on, and to new carriers on shared connections, which stay open if the carrier allows it and
+   * TLS is neither added nor removed. Handshakes under way continue with their settings.
    *
    * @throws when the certificate cannot be used.
    */
@@ -102,7 +101,7 @@ export class Acceptor {
     this.#deps.log.debug(`${from}: ${messageOf(error)}`);
   }
 
-  /** @param old the way in force, whose server is kept where it adopts the settings. */
+  /** @param old the current way, whose server is kept if it can adopt the settings. */
   #wayOf(stream: InboundStreamSpec | undefined, old: Way | undefined): Way {
     const carrier = carrierSpecOf(stream);
     const { clock, newcomers } = this.#deps;

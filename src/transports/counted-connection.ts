@@ -19,7 +19,7 @@ export class CountedConnection implements AcceptedConnection, Evictable {
     this.#place = clients.enter(below.remote?.host, this);
   }
 
-  /** To be called when its client has authenticated, and when it is over; its user sees to both. */
+  /** The user of the connection calls it when the client has authenticated, and when it is over. */
   get leave(): () => void {
     return this.#place.leave;
   }
@@ -43,7 +43,7 @@ export class CountedConnection implements AcceptedConnection, Evictable {
 
   evict(cause: Error): void {
     const taken = this.#taken;
-    // An error would be that of a socket to which nothing listens yet.
+    // Without an error: nothing may be listening for errors of the socket yet.
     if (taken && 'setNoDelay' in taken) taken.destroy();
     else if (taken) taken.destroy(cause);
     else this.#below.destroy();

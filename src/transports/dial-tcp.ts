@@ -13,19 +13,19 @@ export interface TcpDialOptions {
   readonly signal: AbortSignal;
   /** Called with each address before it is tried. @throws {DialError} to reject it. */
   readonly approach?: Approach | undefined;
-  /** The address of the client that requested it; left out for a server of the configuration. */
+  /** The address of the requesting client; left out for a server of the configuration. */
   readonly client?: string | undefined;
 }
 
 /** Checks an IP address before a connection to it is made. @throws {DialError} to reject it. */
 export type Approach = (address: Endpoint) => SocketObserver | undefined;
 
-/** What a dial of a carrier may be given, whatever carries it. */
+/** Options of one dial, for every kind of carrier. */
 export interface DialerOptions {
   readonly signal: AbortSignal;
   /** As for `dialTcp`; for a shared connection, that of its first tunnel. */
   readonly approach?: Approach | undefined;
-  /** Dials share a connection only when they are of the same group; by default of one. */
+  /** Only dials of the same group share a connection; by default all are of one. */
   readonly group?: string | undefined;
 }
 

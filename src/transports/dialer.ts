@@ -70,7 +70,7 @@ export function createDialer(
   }
 }
 
-/** Dials of connections with TLS, if any. */
+/** Returns the dial of connections, with TLS if configured. */
 function secureDial(
   server: Endpoint,
   tls: TlsClientSpec | undefined,

@@ -10,21 +10,21 @@ export const UPGRADE_MS = 10_000;
 export const UNAUTHENTICATED_LIMIT = 8192;
 export const UNAUTHENTICATED_SHARE = 4096;
 /**
- * The part of the descriptors that they may have at most, and half of it one source: each may be about to
- * need another one for its destination, and listeners rest when none is left.
+ * The part of the descriptors that they may use, and one source half of that: each may soon need another
+ * one for its destination, and listeners stop accepting when none is left.
  */
 export const UNAUTHENTICATED_PART = 1 / 4;
 /** An HTTP/2 connection of which no tunnel has authenticated is closed after this long. */
 export const FIRST_TUNNEL_MS = 10_000;
 /**
  * Concurrent tunnels of such a connection: announced, and refused with REFUSED_STREAM beyond it. Clients
- * in Go open no more before they know the server's limit, and wait, or use another connection, until
- * it is raised.
+ * in Go open no more before they have received the server's limit, and wait, or use another connection,
+ * until it is raised.
  */
 export const UNPROVEN_TUNNELS = 100;
 /** A shared connection without tunnels is closed after this long. */
 export const IDLE_CONNECTION_MS = 300_000;
-/** A connection that was silent for this long is probed before it gets another tunnel. */
+/** A shared connection that was silent for this long is probed before it is used for another tunnel. */
 export const REUSE_SILENCE_MS = 15_000;
 /** The server may take this long to respond to that probe. */
 export const REUSE_PROBE_MS = 5_000;
@@ -34,5 +34,5 @@ export const PROBE_INTERVAL_MS = 30_000;
 export const PROBE_RESPONSE_MS = 10_000;
 /** The last frame of a closed link may take this long to be sent. */
 export const CARRIER_LINGER_MS = 5_000;
-/** Shared connections to one server: more than the flows of a process need. */
+/** Shared connections to one server; the flows of a process need fewer. */
 export const CONNECTION_LIMIT = 256;

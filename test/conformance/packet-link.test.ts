@@ -4,7 +4,7 @@ import { UdpLink } from '../../src/net/sockets/node/udp-link.ts';
 import { linkPair } from '../../src/net/links/memory-link.ts';
 import { ClientDatagrams, ServerDatagrams } from '../../src/protocols/socks/association.ts';
 import { UdpFraming } from '../../src/protocols/socks/udp-framing.ts';
-import { FramedPackets, type PacketFraming } from '../../src/net/links/framed-packets.ts';
+import { FramedPackets, type PacketFraming } from '../../src/net/packets/framed-packets.ts';
 import type { ByteLink, PacketLink } from '../../src/net/links/link.ts';
 import { MuxFrameDecoder } from '../../src/mux/frame-decoder.ts';
 import { MuxPackets } from '../../src/mux/mux-packets.ts';

@@ -2,7 +2,7 @@ import { SystemRandomSource } from '../../src/crypto/random-source.ts';
 import type { Endpoint } from '../../src/net/addresses/address.ts';
 import { systemClock } from '../../src/net/time/clock.ts';
 import type { Packet } from '../../src/net/links/link.ts';
-import { PacketQueue } from '../../src/net/links/packet-queue.ts';
+import { PacketQueue } from '../../src/net/packets/packet-queue.ts';
 import { UdpLink } from '../../src/net/sockets/node/udp-link.ts';
 import { ClientAssociation } from '../../src/protocols/shadowsocks/client-association.ts';
 import { AddressMemo } from '../../src/protocols/shadowsocks/packets.ts';

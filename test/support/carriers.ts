@@ -13,7 +13,7 @@ import type {
 import { createDialer, type Dialer } from '../../src/transports/dialer.ts';
 import { Acceptor } from '../../src/transports/acceptor.ts';
 import { UnauthenticatedClients } from '../../src/transports/unauthenticated-clients.ts';
-import { listenTcp } from '../../src/transports/tcp-listener.ts';
+import { listenTcp } from '../../src/transports/listeners/tcp-listener.ts';
 import { parseAddress, portOf } from './address.ts';
 import { silentLogger } from '../../src/log/output.ts';
 import { TestAuthority } from './test-certificates.ts';

@@ -12,7 +12,7 @@ import type {
 import { defineProtocol, type Protocol } from '../../src/protocols/protocol.ts';
 import type { Steps } from '../../src/net/time/turns.ts';
 import type { ListenSpec } from '../../src/spec.ts';
-import { BindError } from '../../src/transports/bind-error.ts';
+import { BindError } from '../../src/transports/listeners/bind-error.ts';
 
 /** Settings of the fake protocol. */
 export interface LineSettings {

@@ -1,5 +1,5 @@
 import type { Packet, PacketLink } from '../../src/net/links/link.ts';
-import { PacketQueue } from '../../src/net/links/packet-queue.ts';
+import { PacketQueue } from '../../src/net/packets/packet-queue.ts';
 
 /** One end of datagrams in memory: what the other end sends, this one receives. */
 class MemoryPackets implements PacketLink {
@@ -24,6 +24,11 @@ class MemoryPackets implements PacketLink {
 
   receive(): Promise<Packet | undefined> {
     return this.#queue.receive();
+  }
+
+  /** One by one, so that several receivers take turns. */
+  async receiveAll(take: (packet: Packet) => void): Promise<void> {
+    for (let packet = await this.receive(); packet; packet = await this.receive()) take(packet);
   }
 
   send(packet: Packet): void {

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { messageOf, WeirError } from '../../errors.ts';
-import { bindReason } from '../../transports/bind-error.ts';
-import { bindUnixSocket } from '../../transports/unix-socket.ts';
+import { bindReason } from '../../transports/listeners/bind-error.ts';
+import { bindUnixSocket } from '../../transports/listeners/unix-socket.ts';
 import type { ReloadOutcome } from '../outcomes.ts';
 
 /** What a client can ask for, in a line; each response is a line of JSON. */

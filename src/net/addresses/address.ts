@@ -31,7 +31,7 @@ export function canonicalHost(host: string): string {
 
 /**
  * Whether a datagram from `source` may be passed on as a response of `peer`, in a framing that has
- * no field for the source. The address of a peer with a name is not known, so only its port counts.
+ * no field for the source. The address of a peer given by name is unknown, so only its port is compared.
  */
 export const mayRespondFor = (peer: Endpoint, source: Endpoint): boolean =>
   peer === source ||

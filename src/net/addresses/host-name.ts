@@ -53,7 +53,7 @@ function normalizeAddress(host: string): string | undefined {
 }
 
 /**
- * The spelling of a domain name, as `normalizeHost` has it. `undefined` for what cannot be one,
+ * The spelling of a domain name, as `normalizeHost` has it. `undefined` for other text,
  * including text that resolvers read as an address (`127.1`).
  */
 export function normalizeDomain(host: string): string | undefined {
@@ -61,11 +61,11 @@ export function normalizeDomain(host: string): string | undefined {
   return name === undefined || ipVersion(name) !== 0 ? undefined : name;
 }
 
-/** `localhost` and every name below it is this machine, without a question (RFC 6761 §6.3). */
+/** `localhost` and every name below it are this machine, without a DNS query (RFC 6761 §6.3). */
 export const isLocalhost = (name: string): boolean =>
   name === 'localhost' || name.endsWith('.localhost');
 
-/** The letters that a name in ASCII stands for (UTS 46); empty when it cannot be decoded. */
+/** The Unicode form of a name in ASCII (UTS 46); empty when it cannot be decoded. */
 export const unicodeName = (name: string): string => domainToUnicode(name);
 
 // Characters that would be unsafe in a log line or in the request line of an HTTP proxy.

@@ -4,7 +4,7 @@ import { toEndpoint, type IpEndpoint } from '../../ip/ip-endpoint.ts';
 
 /**
  * An IP address in text, with its zone if it has one, and a port as numbers. `undefined` for a name,
- * and for a zone that is no interface with a link-local address.
+ * and for a zone that names no interface with a link-local address.
  */
 export function numericEndpoint(host: string, port: number): IpEndpoint | undefined {
   const { address, zone } = splitZone(host);
@@ -13,6 +13,6 @@ export function numericEndpoint(host: string, port: number): IpEndpoint | undefi
   return scope === undefined ? undefined : toEndpoint(address, port, scope);
 }
 
-/** Whether it is an address that needs its interface. */
+/** Whether an address is usable only together with its interface (RFC 4007 §6). */
 export const isLinkLocal = ({ scopeid }: { readonly scopeid?: number | undefined }): boolean =>
   scopeid !== undefined && scopeid !== 0;

@@ -9,7 +9,7 @@ export interface Resolver {
    * The addresses of a host in the order in which they should be tried, at least one. An IP address
    * in text is returned itself when the policy allows its family.
    *
-   * @param client the IP address of the client that asks, so that one client cannot use all capacity;
+   * @param client the IP address of the requesting client, so that one client cannot use all capacity;
    *   left out for names of the configuration.
    * @throws {DialError} `not_found` when there is no address of an allowed family, `unresolved`
    *   when the name servers fail, `timed_out` when there is no response in time, `aborted` when

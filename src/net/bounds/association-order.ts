@@ -1,21 +1,21 @@
 import { Shares } from './shares.ts';
 
-/** How far an association has come, which a flood of single datagrams does not get. */
+/** How far an association has come. A flood of single datagrams stays at the first stage. */
 export const Stage = {
-  /** Nothing has come back yet. */
+  /** No datagram has come back. */
   unanswered: 0,
   /** A datagram has come back. */
   answered: 1,
-  /** Its opener has sent more after that: a conversation, not a question. */
+  /** Its opener has sent more after that: a conversation, not one query. */
   lasting: 2,
 } as const;
 export type Stage = (typeof Stage)[keyof typeof Stage];
 
-/** Milliseconds without a datagram after which an association that was answered may give way to another. */
+/** Milliseconds without a datagram after which an `answered` association may be replaced. */
 const ANSWERED_IDLE_MS = 1_000;
-/** The same of one that lasts; programs keep such ones open by a datagram every 15 to 25 seconds. */
+/** The same for a `lasting` one; programs keep those open by a datagram every 15 to 25 seconds. */
 const LASTING_IDLE_MS = 30_000;
-/** Associations that are looked at for one that is idle. */
+/** Associations that are examined in search of an idle one. */
 const LOOKS = 8;
 
 /** An association as this order sees it. Only the order sets `stage`. */
@@ -26,11 +26,11 @@ export interface Ordered {
 }
 
 /**
- * The associations that share something which may run out, flows of a device or descriptors, and which of
- * them gives way to another one. One program can send a datagram from each of its ports, and each makes an
- * association; what has proven to be alive is not to suffer by that, even where all programs have one
- * address. So those go first that nothing has come back for, then those whose one question was answered, then
- * those that last and are idle; of each the oldest one of the client that has the most.
+ * Associations that share a limited resource, flows of a device or descriptors, and the order in which
+ * they are replaced when it is exhausted. One program can send a datagram from each of its ports, and each
+ * makes an association; that must not cost associations in use, even where all programs have one address.
+ * So unanswered ones are replaced first, then idle ones that were answered once, then idle lasting ones;
+ * in each stage the oldest one of the client that has the most.
  *
  * @typeParam Client a primitive value.
  */
@@ -46,17 +46,17 @@ export class AssociationOrder<Item extends Ordered, Client> {
     return unanswered.size + answered.size + lasting.size;
   }
 
-  /** Adds an association of a client, which is in no order. */
+  /** Adds an association, which must not be in an order already. */
   add(item: Item, client: Client): void {
     this.#stages[item.stage].add(item, client);
   }
 
-  /** A datagram has come back for its opener. To be called where its stage is `unanswered`. */
+  /** A datagram has come back for its opener. Only at the stage `unanswered`. */
   answered(item: Item): void {
     this.#move(item, Stage.answered);
   }
 
-  /** Its opener has sent another datagram after that. To be called where its stage is `answered`. */
+  /** Its opener has sent another datagram after that. Only at the stage `answered`. */
   lasts(item: Item): void {
     this.#move(item, Stage.lasting);
   }
@@ -67,10 +67,10 @@ export class AssociationOrder<Item extends Ordered, Client> {
   }
 
   /**
-   * The association that gives way to a new one; the caller ends it. `undefined` when all others are more
-   * alive than a newcomer that is known by a single datagram.
+   * The association to replace with a new one; the caller ends it. `undefined` when all others have a
+   * better claim than the new one, of which there is a single datagram.
    *
-   * @param client of the new one: one that has far more than others takes no place of theirs.
+   * @param client the client of the new one. One that has far more than others replaces only its own.
    */
   victim(client: Client, now: number): Item | undefined {
     const unanswered = this.#stages[Stage.unanswered].heaviest;
@@ -86,7 +86,7 @@ export class AssociationOrder<Item extends Ordered, Client> {
     return unanswered.countOf(client) + answered.countOf(client) + lasting.countOf(client);
   }
 
-  /** Whether a client may take the place of another: not one that has more than twice as many. */
+  /** Whether a client may replace an association of another: not with more than twice as many. */
   #mayTake(from: Client, client: Client): boolean {
     return from === client || this.#countOf(client) <= 2 * this.#countOf(from);
   }

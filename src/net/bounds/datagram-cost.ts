@@ -8,12 +8,12 @@ import {
 import { LEAST_UNSENT_BYTES, MAX_ALL_UNSENT_BYTES } from '../sockets/socket-limits.ts';
 import type { Packet } from '../links/link.ts';
 
-/** What a datagram of `length` bytes costs while it waits, in bytes of memory. */
+/** Memory of a queued datagram of `length` bytes, in bytes. */
 export const costOfDatagram = (length: number): number => length + DATAGRAM_COST;
 
 /**
- * The data of a datagram that has to wait, in memory of its own where it is a small part of the chunk
- * that it was received in: the chunk would be kept as a whole, and is not what is counted.
+ * The data of a datagram that is to be queued: copied when it is a small part of the chunk in which it
+ * was received, which would otherwise be kept as a whole and is not counted.
  */
 export function keptData(data: Uint8Array): Uint8Array {
   if (data.length + DATAGRAM_COST >= data.buffer.byteLength) return data;
@@ -23,7 +23,7 @@ export function keptData(data: Uint8Array): Uint8Array {
   return copy;
 }
 
-/** Datagrams that were written to a carrier which is full; the next ones are dropped at the bound. */
+/** Datagrams that a full carrier has queued; at the bound the next ones are dropped. */
 export class UnsentDatagrams {
   readonly #onFailed: (error: unknown) => void;
   #bytes = 0;
@@ -62,41 +62,41 @@ export class UnsentDatagrams {
 
 const ignore = (): void => undefined;
 
-/** Memory that all parts of the process share for datagrams which wait. */
+/** A bound that all queues of datagrams of one kind in the process share. */
 export class SharedRoom {
-  /** In use. */
+  /** Bytes in use. */
   bytes = 0;
   readonly #most: number;
   readonly #least: number;
 
   /**
-   * @param most bytes of all parts together.
-   * @param least bytes that a part may have beyond that, so that others do not take everything.
+   * @param most bytes of all queues together.
+   * @param least bytes that each queue may have beyond that, so that others cannot take everything.
    */
   constructor(most: number, least: number) {
     this.#most = most;
     this.#least = least;
   }
 
-  /** Whether a part that has `own` bytes may have `cost` more. */
+  /** Whether a queue of `own` bytes may add `cost`. */
   allows(own: number, cost: number): boolean {
     return this.bytes + cost <= this.#most || own + cost <= this.#least;
   }
 }
 
-/** Of all `KeptDatagrams`. */
+/** The room of all `KeptDatagrams`. */
 export const KEPT_ROOM = new SharedRoom(MAX_ALL_KEPT_BYTES, LEAST_KEPT_BYTES);
 
-/** Of all sockets that wait for the kernel. */
+/** The room of all sockets whose send buffer in the kernel is full. */
 export const UNSENT_ROOM = new SharedRoom(MAX_ALL_UNSENT_BYTES, LEAST_UNSENT_BYTES);
 
-/** The room that one association has for datagrams which wait until they can be sent. */
+/** The datagrams that one association keeps until they can be sent. */
 export class KeptDatagrams {
   #bytes = 0;
 
   /**
-   * Takes the place of a packet and returns it as it may be kept; `undefined` when there is none. Each that is
-   * kept has to be released.
+   * Reserves room for a packet and returns it in a form that may be kept; `undefined` when there is no
+   * room. Every packet returned must be released.
    */
   keep(packet: Packet): Packet | undefined {
     const cost = costOfDatagram(packet.data.length);
@@ -108,7 +108,7 @@ export class KeptDatagrams {
     return data === packet.data ? packet : { data, peer: packet.peer };
   }
 
-  /** Gives back the place of packets that `keep` has returned. */
+  /** Returns the room of packets that `keep` has returned. */
   release(packets: readonly Packet[]): void {
     for (const { data } of packets) {
       const cost = costOfDatagram(data.length);

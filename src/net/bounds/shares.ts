@@ -6,7 +6,7 @@ interface Entry<Item, Holder> {
   newer: Entry<Item, Holder> | undefined;
 }
 
-/** What one holder has, oldest first, and its place among the holders of as many. */
+/** The items of one holder, oldest first, and its place among the holders of equally many. */
 interface Share<Item, Holder> {
   readonly holder: Holder;
   size: number;
@@ -16,14 +16,14 @@ interface Share<Item, Holder> {
   later: Share<Item, Holder> | undefined;
 }
 
-/** The holders of equally many items, in the order in which they came to have as many. */
+/** The holders of equally many items, in the order in which they reached that number. */
 interface Rank<Item, Holder> {
   first: Share<Item, Holder> | undefined;
   last: Share<Item, Holder> | undefined;
 }
 
 /**
- * Who holds how much of something that all share: when it is full, the holder of the most gives way, with
+ * How many items of a shared resource each holder has: when it is exhausted, the holder of the most loses
  * its oldest item. Every operation takes constant time, however many items and holders there are.
  *
  * @typeParam Holder a primitive value.
@@ -55,8 +55,8 @@ export class Shares<Item, Holder> {
   }
 
   /**
-   * The holder that has the most, and its oldest item. Of several it is the one that has had as many for
-   * the longest time.
+   * The holder that has the most, and its oldest item; of several, the one that reached that number
+   * first.
    */
   get heaviest(): { readonly holder: Holder; readonly oldest: Item } | undefined {
     const share = this.#ranks.get(this.#most)?.first;

@@ -2,21 +2,21 @@ import { asError } from '../../errors.ts';
 import { LinkClosedError } from '../errors.ts';
 import type { ByteLink } from './link.ts';
 
-/** Each chunk counts this many bytes at least, so that many short ones are not kept either. */
+/** Each chunk counts as at least this many bytes, which bounds the number of short ones as well. */
 const MIN_CHUNK_COST = 1024;
 
 /** How a watch ended. */
 export type WatchResult =
   /** It was stopped before anything else ended it. */
   | { readonly kind: 'stopped' }
-  /** The peer has sent as much as may be read ahead. */
+  /** As much was received as may be read ahead. */
   | { readonly kind: 'bytes' }
   | { readonly kind: 'end' }
   | { readonly kind: 'failure'; readonly error: Error };
 
 /**
- * Reads ahead on a link while no bytes of the peer are needed, since only a reader learns of a
- * reset. What was read is put back before the watch ends.
+ * Reads ahead on a link while no bytes of the peer are needed, since a reset is reported only to a
+ * reader. The chunks that were read are put back before the watch ends.
  */
 export class LinkWatch {
   /** Resolves, never rejects, when the watch has ended; the link may be read then. */

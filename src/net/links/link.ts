@@ -11,9 +11,9 @@ import type { Endpoint } from '../addresses/address.ts';
  *   data.
  * - `unread` puts bytes back in front of the stream: the next `read` returns them. It must not be
  *   called while a read is pending.
- * - `takeAhead`, which is optional, takes a chunk that the link holds already, such as one that was put
- *   back; `undefined` says nothing of what a `read` brings. It must not be called while a read is
- *   pending.
+ * - `takeAhead`, which is optional, takes a chunk that the link already holds, such as one that was put
+ *   back, without the promise of a `read`; a `read` may return bytes even after `undefined`. It must not
+ *   be called while a read is pending.
  * - `write` appends a chunk, which the caller must no longer change. It returns `undefined` when the
  *   caller may continue at once, or a promise that resolves when the link has drained. It rejects or
  *   throws when the link is closed for writing or has failed. `writeAll` does the same for several
@@ -45,13 +45,13 @@ export interface ByteLink {
   destroy(cause?: Error): void;
   readonly closed: Promise<Error | undefined>;
   /**
-   * Moves everything from here to `to` until the end of this link's stream, by a shorter way than
-   * chunks that are read and written, where there is one. Chunks that were put back go first.
-   * Nothing else may read here or write there meanwhile; the end is not passed on.
+   * Moves everything from this link to `to` until the end of its stream, in the kernel where both are
+   * its sockets. Chunks that were put back go first. Nothing else may read from this link or write to
+   * the other meanwhile; the end of the stream is not passed on.
    *
    * @param moved is called with the number of bytes that were written since its last call.
-   * @returns a promise that rejects when either link fails; `undefined` when there is no such way
-   *   to `to`, and nothing has been moved.
+   * @returns a promise that rejects when either link fails; `undefined` when that is not possible, and
+   *   nothing has been moved.
    */
   pourInto?(to: ByteLink, moved: (bytes: number) => void): Promise<void> | undefined;
 }
@@ -74,8 +74,8 @@ export interface Carrier {
   /** The local address of the connection; `undefined` on a unix socket. */
   readonly local: Endpoint | undefined;
   /**
-   * Of an accepted one, to be called when its client has authenticated, and when it is over. Left out
-   * where nothing waits for that.
+   * On accepted carriers: to be called when the client has authenticated, and when the carrier is over.
+   * Left out where nothing depends on it.
    */
   readonly onAuthenticated?: (() => void) | undefined;
   readonly onOver?: (() => void) | undefined;
@@ -87,7 +87,7 @@ export interface Packet {
   readonly peer: Endpoint;
 }
 
-/** Why datagrams to a peer go nowhere. */
+/** Why datagrams to a peer cannot be sent. */
 export type Unreachable = 'network unreachable' | 'host unreachable';
 
 /**
@@ -98,10 +98,9 @@ export type Unreachable = 'network unreachable' | 'host unreachable';
  * - `receive` resolves with packets in order of arrival, whose data the caller then owns, or with
  *   `undefined` after `close`. It rejects when the link has failed. One receive may be pending at a
  *   time.
- * - `receiveAll`, where there is one, takes the place of `receive`: it passes every packet to `take` as
- *   it arrives, those that wait first, so that a burst loses nothing to a full queue. Its promise
- *   resolves after `close`, and rejects when the link has failed or `take` has thrown; then no more is
- *   passed.
+ * - `receiveAll` takes the place of `receive`: it passes every packet to `take` as it arrives, those
+ *   that wait first, so that a burst loses nothing to a full queue. Its promise resolves after `close`,
+ *   and rejects when the link has failed or `take` has thrown; then no more is passed.
  * - `send` never waits: a datagram that cannot be queued, also on a closed link, is dropped and
  *   counted in `dropped`.
  * - The receive queue is bounded; when it is full the newest datagram is dropped and counted.
@@ -110,17 +109,17 @@ export type Unreachable = 'network unreachable' | 'host unreachable';
  */
 export interface PacketLink {
   receive(): Promise<Packet | undefined>;
-  receiveAll?(take: (packet: Packet) => void): Promise<void>;
+  receiveAll(take: (packet: Packet) => void): Promise<void>;
   send(packet: Packet): void;
   close(cause?: Error): void;
   readonly closed: Promise<Error | undefined>;
   readonly dropped: number;
   /**
    * Called for a datagram that was dropped because there is no route to its peer; set by the owner of
-   * the link, where the link can say so. It must neither throw nor send by this link.
+   * a link that can detect it. It must neither throw nor send on this link.
    */
   onUnreachable?: ((peer: Endpoint, reason: Unreachable) => void) | undefined;
-  /** Tells the client, whose datagrams the link receives, that those to `peer` go nowhere. */
+  /** Reports to the client, whose datagrams the link receives, that `peer` is unreachable. */
   refuse?(peer: Endpoint, reason: Unreachable): void;
 }
 

@@ -3,7 +3,7 @@ import { CHUNK_COST } from '../bounds/limits.ts';
 import type { ByteLink } from './link.ts';
 import { ReadQueue } from './read-queue.ts';
 
-/** Memory that may wait in one direction before writers have to wait, in bytes. */
+/** Memory of the chunks queued in one direction beyond which writers wait, in bytes. */
 const HIGH_WATER_MARK = 64 * 1024;
 
 /**
@@ -120,5 +120,5 @@ class MemoryLink implements ByteLink {
   }
 }
 
-/** The memory of a chunk that waits. */
+/** The memory of a queued chunk. */
 const costOf = (chunk: Uint8Array): number => chunk.length + CHUNK_COST;

@@ -19,7 +19,7 @@ export class ReadQueue<T> {
     return this.#items.length;
   }
 
-  /** Whether a take is pending, so that the next item is passed on at once. */
+  /** Whether a take is pending: the next item is then passed on at once. */
   get wanted(): boolean {
     return this.#pending.isPending;
   }

@@ -42,9 +42,9 @@ export function relay(
 }
 
 /**
- * One relay. Most flows rest most of the time, and what they hold then is their price: no frame of
- * an async function waits here for the kernel to move the bytes, and what only a half-closed or
- * failed flow needs is made when it is.
+ * One relay. Most flows are idle most of the time, so their memory while idle is what counts: no frame
+ * of an async function is kept while the kernel moves the bytes, and what only a half-closed or failed
+ * flow needs is made then.
  */
 class Relay {
   readonly #client: ByteLink;
@@ -77,7 +77,7 @@ class Relay {
       counter.addDown(bytes);
     });
     // A link can fail without a pending read or write: after its end, or when the flow was killed.
-    // What the kernel moves both ways fails with either link, and needs no watch of its own.
+    // A transfer in the kernel fails with either link, so two of them need no further watch.
     if (up === 'poured' && down === 'poured') return;
     const watch = (link: ByteLink): void => {
       void link.closed.then((cause) => {
@@ -110,13 +110,13 @@ class Relay {
     return link === this.#client ? 'client' : 'remote';
   }
 
-  /** One of the links has failed, which is the one that is closed at this moment. */
+  /** One of the links has failed: the one that is closed at this moment. */
   readonly #pourFailed = async (cause: unknown): Promise<void> => {
     let closed: ByteLink | undefined;
     for (const link of [this.#remote, this.#client]) {
       void link.closed.then(() => (closed ??= link));
     }
-    // The callbacks of what has happened already come first.
+    // Callbacks of a promise that has resolved already run before this one continues.
     await Promise.resolve();
     this.#abort(cause, closed);
   };
@@ -181,7 +181,7 @@ async function copy(
       const full = to.write(chunk, OWNED);
       if (full) {
         await full;
-        // A peer that drains a chunk slowly is active until then.
+        // The flow is active until a slow peer has drained the chunk.
         touch();
       }
     } catch (error) {

@@ -1,4 +1,4 @@
-/** Below this size the garbage collector is as good. */
+/** Below this size the garbage collector costs no more. */
 const FREED_AT_ONCE = 8 << 10;
 
 /** Marks a chunk that is the only view of its memory, although it does not fill it. */
@@ -36,7 +36,7 @@ export const ownChunk = (length: number): Buffer<ArrayBuffer> =>
   length < FREED_AT_ONCE ? Buffer.allocUnsafe(length) : Buffer.allocUnsafeSlow(length);
 
 /**
- * Reduces `chunk` to the `parts` of it that a framing leaves, in a form that `freeChunk` can free:
+ * Reduces `chunk` to the `parts` of it that remain without a framing, in a form that `freeChunk` can free:
  * a single part itself, or one run of all of them. The caller must no longer use `chunk` or its parts.
  */
 export function strip(chunk: Uint8Array, parts: readonly Uint8Array[]): readonly Uint8Array[] {

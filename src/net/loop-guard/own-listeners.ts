@@ -3,7 +3,7 @@ import { DialError } from '../errors.ts';
 import type { DialledSocket, SocketObserver } from '../sockets/sockets.ts';
 import { systemSockets } from '../sockets/system-sockets.ts';
 
-/** Inbounds of this process that one connection may pass through. */
+/** Inbounds of this process that one request may pass through. */
 export const MAX_HOPS = 16;
 
 /** The history of a connection that this process has made to one of its own listeners. */
@@ -23,7 +23,7 @@ export interface DialOrigin {
   readonly session: { readonly lineage?: Lineage | undefined } | undefined;
 }
 
-/** Whose ports are meant: those of UDP are apart from those of TCP. */
+/** The transport of a port: those of UDP and of TCP are distinct. */
 export type PortNetwork = 'tcp' | 'udp';
 
 /** A bound address. */
@@ -54,7 +54,7 @@ interface Made {
   readonly host: string;
   readonly port: number;
   readonly lineage: Lineage;
-  /** Its own port, under which it is filed; 0 until that is known. */
+  /** Its own port, the key in `#made`; 0 until that is known. */
   placedAt: number;
 }
 
@@ -77,10 +77,10 @@ export class OwnListeners {
     tcp: new Map(),
     udp: new Map(),
   };
-  /** Those whose port was not known yet: sockets of Node's that begin to connect in this turn. */
+  /** Those whose port is not known yet: sockets of Node that begin to connect in this turn. */
   readonly #portless = new Set<Made>();
 
-  /** Grows with every change of the listeners: what was found before may no longer be so. */
+  /** Incremented by every change of the listeners, after which earlier results are void. */
   get changes(): number {
     return this.#changes;
   }
@@ -107,7 +107,7 @@ export class OwnListeners {
     this.#index();
   }
 
-  /** Whether any of the listeners has that port; without one, `approach` finds nothing. */
+  /** Whether any listener has this port; otherwise `approach` finds nothing. */
   hasPort(port: number, network: PortNetwork): boolean {
     return this.#byPort[network].has(port);
   }
@@ -175,7 +175,7 @@ export class OwnListeners {
     network: PortNetwork = 'tcp',
   ): Lineage | undefined {
     if (!remote) return undefined;
-    // The kernel has chosen the port by now, even where the connection has yet to be reported.
+    // The kernel has chosen the port by now, even if the connection has not been reported yet.
     for (const made of this.#portless) this.#place(made);
     const candidates = this.#made[network].get(remote.port);
     if (!candidates) return undefined;
@@ -195,7 +195,7 @@ export class OwnListeners {
     made.socket.onClose(() => this.#forget(made));
   }
 
-  /** Files a connection by its own port, as soon as that is known. */
+  /** Adds a connection to `#made`, as soon as its own port is known. */
   #place(made: Made): void {
     const port = made.socket.local?.port ?? 0;
     if (port === 0) return;

@@ -3,7 +3,7 @@ import { DialError } from '../errors.ts';
 import type { DialOrigin, OwnListeners } from './own-listeners.ts';
 import type { DialledSocket, UdpSocket } from '../sockets/sockets.ts';
 
-/** Results kept for peers on ports of own listeners; beyond it all are found again. */
+/** Results cached for peers on ports of own listeners; the cache is cleared when it is full. */
 const KEPT_RESULTS = 256;
 
 /** A UDP socket as OwnListeners observes it. */
@@ -16,8 +16,8 @@ export const dialledUdp = ({
 });
 
 /**
- * Checks to whom a UDP socket sends for a client, as `OwnListeners.approach` checks a connection. A
- * datagram to another port than those of own listeners costs one look-up.
+ * Checks the peers to which a UDP socket sends for a client, as `OwnListeners.approach` checks a
+ * connection. A datagram to a port without an own listener costs one look-up.
  */
 export class OwnPeers {
   readonly #own: OwnListeners;
@@ -25,11 +25,11 @@ export class OwnPeers {
   readonly #socket: DialledSocket;
   readonly #onRefused: (error: DialError, peer: Endpoint) => void;
   readonly #results = new Map<string, boolean>();
-  /** Ports of own listeners that the socket is known to send to. */
+  /** Ports of own listeners to which the socket has been observed to send. */
   readonly #ports = new Set<number>();
   #foundAt = 0;
 
-  /** @param onRefused called once for each refused peer, as long as results are kept. */
+  /** @param onRefused called once for each refused peer while its result is cached. */
   constructor(
     own: OwnListeners,
     origin: DialOrigin,

@@ -2,15 +2,15 @@ import { networkInterfaces } from 'node:os';
 import { canonicalHost, unmapIPv4 } from '../addresses/address.ts';
 import { systemClock } from '../time/clock.ts';
 
-/** Milliseconds for which the addresses of the interfaces are taken to be the same. */
+/** Milliseconds for which the list of addresses is reused. */
 const FRESH_MS = 1000;
 
 let known: ReadonlySet<string> = new Set();
 let knownAt = -Infinity;
 
 /**
- * Whether an address in canonical text is one of this host's interfaces, by a list of all of them that
- * is at most a second old: the way where the kernel cannot be asked about one address.
+ * Whether an interface of this host has an address in canonical text, by a list of all addresses that
+ * is at most a second old: for systems where one address cannot be looked up.
  */
 export function isInterfaceAddress(host: string): boolean {
   const now = systemClock.now();

@@ -1,33 +1,17 @@
 import type { Endpoint } from '../addresses/address.ts';
-import type { Packet } from '../links/link.ts';
-import { PacketQueue } from '../links/packet-queue.ts';
+import { QueuedPackets } from '../packets/queued-packets.ts';
 import type { UdpBindOptions } from './sockets.ts';
 
 /** The receiving half of a UdpSocket, over Node's sockets and over the kernel's. */
-export abstract class ReceivedUdp {
+export abstract class ReceivedUdp extends QueuedPackets {
   /** UDP payload of the datagrams that were accepted, in bytes. */
   bytesRead = 0;
   bytesWritten = 0;
-  /** Datagrams that were dropped before the queue, in either direction. */
-  protected refused = 0;
-  readonly #queue: PacketQueue;
   readonly #incoming: UdpBindOptions['incoming'];
 
   constructor({ queue, incoming }: UdpBindOptions) {
-    this.#queue = new PacketQueue(queue);
+    super(queue);
     this.#incoming = incoming;
-  }
-
-  get dropped(): number {
-    return this.refused + this.#queue.dropped;
-  }
-
-  receive(): Promise<Packet | undefined> {
-    return this.#queue.receive();
-  }
-
-  receiveAll(take: (packet: Packet) => void): Promise<void> {
-    return this.#queue.receiveAll(take);
   }
 
   /** @param data owned by the reader. */
@@ -40,10 +24,6 @@ export abstract class ReceivedUdp {
       return;
     }
     this.bytesRead += data.length;
-    this.#queue.push(packet);
-  }
-
-  protected endReceiving(cause: Error | undefined): void {
-    this.#queue.end(cause);
+    this.queue.push(packet);
   }
 }

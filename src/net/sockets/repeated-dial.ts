@@ -6,12 +6,12 @@ import type { WireCounter } from '../links/link.ts';
 import { DIAL_MS, SILENT_ATTEMPT_MS } from '../time/time-limits.ts';
 import { unlessAborted } from '../time/unless-aborted.ts';
 
-/** Attempts of one dial that are under way at once: so each has DIAL_MS before the oldest ends for another. */
+/** Concurrent attempts of one dial: so that each has DIAL_MS before it is abandoned for a new one. */
 export const ATTEMPTS_AT_ONCE = DIAL_MS / SILENT_ATTEMPT_MS;
 
 /**
  * Makes one connection.
- * @param onWire called with what counts the bytes of each connection that it tries.
+ * @param onWire called with the byte counter of each connection that it tries.
  */
 export type MakeAttempt<Made> = (
   signal: AbortSignal,
@@ -21,7 +21,7 @@ export type MakeAttempt<Made> = (
 export interface RepeatedDialOptions<Made> {
   readonly clock: Clock;
   readonly attempt: MakeAttempt<Made>;
-  /** Releases a connection that was made too late. */
+  /** Releases a connection that was established too late. */
   readonly discard: (made: Made) => void;
   /** Ends the dial. */
   readonly signal: AbortSignal;
@@ -32,19 +32,19 @@ export interface RepeatedDialOptions<Made> {
 interface Attempt {
   readonly controller: AbortController;
   readonly wires: WireCounter[];
-  /** What its wires had received when it was looked at last. */
+  /** Bytes that its wires had received at the last check. */
   received: number;
 }
 
 /**
- * A dial that flows share. A server may be down when it begins, and QUIC and TCP would send their first packet
- * again after 1, 3 and 7 seconds: too seldom for a flow that joins when the server is back. So another attempt is
- * made beside one that hears nothing, with packets of its own, for as long as a flow may be waiting: `limit`
- * from the last one that has joined. The first connection wins; an error that a server or the system
- * reports ends the dial for all.
+ * A dial that several flows share. The server may be down when it begins, and QUIC and TCP would repeat
+ * their first packet only after 1, 3 and 7 seconds, which is too late for a flow that joins when the server
+ * is up again. So while an attempt receives nothing, further ones are made in parallel, until `limit` after
+ * the last flow has joined. The first connection wins; an error that the server or the system reports
+ * ends the dial for all flows.
  */
 export class RepeatedDial<Made> {
-  /** @throws {DeadlineError} when nothing has come in time; the reason of the signal; the error of an attempt. */
+  /** Rejects with a DeadlineError at the limit, the reason of the signal or the error of an attempt. */
   readonly made: Promise<Made>;
   readonly #options: RepeatedDialOptions<Made>;
   readonly #attempts = new Set<Attempt>();
@@ -66,7 +66,7 @@ export class RepeatedDial<Made> {
     this.#begin();
   }
 
-  /** Whether connections were tried, and no packet has come back. */
+  /** Whether connections were tried and no byte has been received. */
   get isSilent(): boolean {
     if (!this.#hasTried || this.#hasHeard) return false;
     for (const { wires } of this.#attempts) {
@@ -75,7 +75,7 @@ export class RepeatedDial<Made> {
     return true;
   }
 
-  /** Another flow waits for the connection, and has its own time. */
+  /** Another flow waits for the connection: the limit starts anew. */
   join(): void {
     this.#limit.touch();
   }
@@ -107,7 +107,7 @@ export class RepeatedDial<Made> {
     this.#end();
   }
 
-  /** Begins another attempt, unless one has received something since the last look. */
+  /** Begins another attempt, unless one has received something since the last check. */
   readonly #look = (): void => {
     let hears = false;
     for (const attempt of this.#attempts) {

@@ -10,8 +10,8 @@ import type { Endpoint } from '../addresses/address.ts';
 import type { ByteLink, Carrier, Packet, PacketLink, WireCounter } from '../links/link.ts';
 
 /**
- * How a thread opens sockets: over Node's own (`net/node`) or over the kernel's directly
- * (`net/kernel`). Both keep the same promises and pass the same conformance suites.
+ * How a thread opens sockets: those of Node (`net/sockets/node`) or the kernel's directly
+ * (`net/sockets/kernel`). Both have the same contract and pass the same conformance suites.
  */
 export interface Sockets {
   readonly kind: 'kernel' | 'node';
@@ -20,8 +20,8 @@ export interface Sockets {
   /** Descriptors that the process may have open; Infinity where that is not known. */
   readonly descriptorLimit: number;
   /**
-   * Whether there is a descriptor for the destination of a connection that came by a device, beside a reserve
-   * for accepted connections and questions of DNS.
+   * Whether there is a descriptor for the destination of a connection from a TUN device, beside a reserve
+   * for accepted connections and DNS queries.
    */
   hasRoomForDial(): boolean;
   /**
@@ -30,8 +30,8 @@ export interface Sockets {
    */
   connect(target: Endpoint, options: ConnectOptions): Promise<Carrier>;
   /**
-   * Opens a TCP connection as a socket of Node's, for layers that need one. No error of it is
-   * unhandled before its taker listens.
+   * Opens a TCP connection as a socket of Node, for layers that need one. An error event without a
+   * listener does not end the process.
    * @throws {DialError} as `connect` does.
    */
   connectSocket(target: Endpoint, options: ConnectOptions): Promise<Socket>;
@@ -47,7 +47,7 @@ export interface Sockets {
    */
   bindUdp(options: UdpBindOptions): Promise<UdpSocket>;
   /**
-   * Opens and binds a UDP socket for batches, with addresses in numbers: what QUIC needs.
+   * Opens and binds a UDP socket for batches, with numeric addresses, as QUIC and WireGuard use it.
    * @throws the system's error, as `bindUdp` does.
    */
   bindDatagrams(
@@ -55,31 +55,36 @@ export interface Sockets {
     handlers: DatagramHandlers,
   ): Promise<DatagramSocket>;
   /**
-   * Creates a TUN device with its addresses and routes. As long as it lives, no socket of this layer
-   * sends by it: what the proxy sends must not come back to it.
+   * Creates a TUN device with its addresses and routes. As long as it exists, no socket of this layer
+   * sends through it: what the proxy sends must not come back to it.
    * @throws {WeirError} with the reason in words; its code is `EEXIST` when another device has the name,
    *   or a route.
    */
   openTun(plan: TunPlan, events?: TunEvents): PacketDevice;
   /** Whether an IP address in text, without a zone, is one of this host: an interface has it, or loopback. */
   isOwnAddress(host: string): boolean;
-  /** How packets of a program of this host reach an IP address in text, which may have a zone. */
+  /** The path of packets from a program on this host to an IP address in text, which may have a zone. */
   programRoute(host: string): ProgramRoute;
 }
 
 /**
- * How a program of this host reaches an address: one in the subnet of a TUN device of this process, which
- * is nowhere else; another one by such a device; this host itself; another interface; or not at all.
+ * The path from a program on this host to an address:
+ *
+ * - `subnet`: the address is in the subnet of a TUN device of this process, and nowhere else
+ * - `device`: through such a device
+ * - `host`: the address is one of this host
+ * - `uplink`: through another interface
+ * - `none`: there is no route
  */
 export type ProgramRoute = 'subnet' | 'device' | 'host' | 'uplink' | 'none';
 
-/** What is reported of a device while it lives. The functions must not throw. */
+/** Events of a TUN device. The functions must not throw. */
 export interface TunEvents {
-  /** Another program had changed the device. @param what is as it was again. */
+  /** Another program had changed the device. @param what was restored. */
   readonly onRestored: (device: string, what: readonly string[]) => void;
-  /** The system has more routes than are looked at, for the way past the device. @param most of them. */
+  /** The system has more routes than are examined for a path past the device. @param most that limit. */
   readonly onManyRoutes: (most: number) => void;
-  /** It was changed, and stays so for now. @param reason in words; reported once. */
+  /** It was changed and could not be restored yet. @param reason in words; reported once. */
   readonly onUnrestored: (device: string, reason: string) => void;
 }
 
@@ -89,13 +94,13 @@ export interface UnixPath {
 
 export interface ConnectOptions {
   readonly signal: AbortSignal;
-  /** Called with the socket once its connection has been asked for and its local port is known. */
+  /** Called with the socket once it connects and its local port is known. */
   readonly onSocket?: SocketObserver | undefined;
 }
 
-/** A TCP socket whose connection is being made, or stands. */
+/** A TCP socket that is connecting or connected. */
 export interface DialledSocket {
-  /** Its own address; `undefined` while, or when, the kernel has none for it. */
+  /** Its own address; `undefined` while the kernel has none. */
   readonly local: Endpoint | undefined;
   /** Calls back once the socket is closed. */
   onClose(callback: () => void): void;
@@ -106,15 +111,15 @@ export type SocketObserver = (socket: DialledSocket) => void;
 export interface ListenOptions {
   readonly onConnection: (connection: AcceptedConnection) => void;
   /**
-   * Descriptors have run out: accepting is held back until some are free, and the kernel keeps the
-   * connections that wait. Node's sockets cannot do that, and do not call this.
+   * Descriptors have run out: accepting pauses until some are free, and the kernel queues the
+   * connections. Node's sockets cannot do that, and do not call this.
    */
   readonly onHeldBack?: ((reason: string) => void) | undefined;
 }
 
 /**
- * A connection that a listener has accepted and nothing has been read from. It is taken once: as a
- * link, or as a socket of Node's for layers that need one, or destroyed.
+ * An accepted connection, from which nothing has been read. It is taken once: as a link, or as a socket
+ * of Node for layers that need one, or destroyed.
  */
 export interface AcceptedConnection {
   /** The peer's address; `undefined` on a unix socket. IPv4-mapped addresses are unmapped. */
@@ -143,29 +148,29 @@ export interface UdpBindOptions {
   /** 0, or left out, lets the kernel choose. */
   readonly port?: number | undefined;
   /**
-   * The one peer, an IP address in text: datagrams of others do not arrive, and when its host reports
-   * that there is no such port, the link ends with that error.
+   * The only peer, an IP address in text: datagrams of others are not received, and when its host
+   * reports that the port is closed, the link ends with that error.
    */
   readonly peer?: Endpoint | undefined;
   /** Datagrams that may wait for a reader; 256 when left out. */
   readonly queue?: number | undefined;
   /**
    * For the socket of a client's association, of which there may be any number: the client's address, ''
-   * where there is none. Such sockets leave a reserve of descriptors to accepted connections, dials and
-   * questions of DNS. Without room for another one, one that has brought nothing yet, of the client with
-   * the most, is closed with an error; with none of those, `bindUdp` throws `EMFILE`. Node's sockets do not
-   * count descriptors, and ignore this.
+   * if there is none. Such sockets leave a reserve of descriptors for accepted connections, dials and
+   * DNS queries. Without room for another one, one is closed with an error in the order of
+   * `AssociationOrder`; if none may be, `bindUdp` throws `EMFILE`. Node's sockets do not count
+   * descriptors, and ignore this.
    */
   readonly association?: string | undefined;
   /**
-   * Whether a datagram to a peer leaves from the address that the peer's last datagram came to, where
-   * the socket is bound to all addresses: what clients of a server expect. Node's sockets cannot.
+   * Whether datagrams to a peer are sent from the address that received the peer's last one, when the
+   * socket is bound to all addresses: clients of a server expect that. Node's sockets cannot.
    */
   readonly respondsFromOwn?: boolean | undefined;
   /**
-   * Examines every datagram before it is queued, so that foreign datagrams cannot fill the queue and
-   * a framing is removed without a second queue. What it returns is queued; `undefined` drops.
-   * It must not throw.
+   * Examines every datagram before it is queued, so that foreign datagrams cannot fill the queue and a
+   * framing is removed without a second queue. The packet it returns is queued; `undefined` drops the
+   * datagram. It must not throw.
    */
   readonly incoming?:
     | ((data: Uint8Array, host: string, port: number) => Packet | undefined)
@@ -176,5 +181,4 @@ export interface UdpBindOptions {
 export interface UdpSocket extends PacketLink, WireCounter {
   /** The bound address, the port that the kernel chose included. */
   readonly local: Endpoint;
-  receiveAll(take: (packet: Packet) => void): Promise<void>;
 }

@@ -9,7 +9,7 @@ export const HANDSHAKE_MS = 10_000;
 /** A dial may take this long, the handshake with an upstream proxy included. */
 export const DIAL_MS = 10_000;
 
-/** When no attempt of a dial that flows share has heard anything for this long, another one is made beside it. */
+/** After this long without a byte from the server, a dial that flows share makes another attempt in parallel. */
 export const SILENT_ATTEMPT_MS = 2_000;
 
 /** A TLS handshake may take this long, on either side. */
@@ -24,16 +24,16 @@ export const KEEP_ALIVE_DELAY_MS = 60_000;
 /** A flow of which one side has closed ends after this long without a byte in either direction. */
 export const HALF_CLOSED_IDLE_MS = 300_000;
 
-/** Datagrams to or from a peer, or an association as a whole, end after this long without one. */
+/** A UDP flow, or an association as a whole, ends after this long without a datagram. */
 export const UDP_IDLE_MS = 300_000;
 
-/** The same where every peer was a DNS server: a resolver asks once. */
+/** The idle limit when every peer was a DNS server: a resolver sends one query. */
 export const UDP_DNS_IDLE_MS = 10_000;
 
 /** A header may wait this long for the payload to be sent with it. */
 export const FIRST_PAYLOAD_MS = 100;
 
-/** A client that was rejected is read this long, so that a reset does not overtake the response. */
+/** A rejected client is read for this long, so that a reset does not overtake the response. */
 export const REJECTED_CLIENT_MS = 2_000;
 
 const DNS_PORT = 53;

@@ -2,7 +2,7 @@ import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
 import type { Endpoint } from '../../net/addresses/address.ts';
 import type { Clock } from '../../net/time/clock.ts';
 import type { Packet, PacketLink, Unreachable } from '../../net/links/link.ts';
-import { PacketReceiver } from '../../net/links/packet-receiver.ts';
+import { PacketReceiver } from '../../net/packets/packet-receiver.ts';
 import type { UdpEvent, UdpFlow, UdpOwner } from './udp-flow.ts';
 import type { UdpFlows } from './udp-flows.ts';
 

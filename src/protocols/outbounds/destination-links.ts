@@ -5,8 +5,7 @@ import { KeptDatagrams } from '../../net/bounds/datagram-cost.ts';
 import { Deadline } from '../../net/time/deadline.ts';
 import { DialError } from '../../net/errors.ts';
 import type { Packet, PacketLink } from '../../net/links/link.ts';
-import { PacketQueue } from '../../net/links/packet-queue.ts';
-import { receiveAll } from '../../net/links/receive-all.ts';
+import { PacketQueue } from '../../net/packets/packet-queue.ts';
 import { DIAL_MS, udpIdleMs } from '../../net/time/time-limits.ts';
 import type { DialOptions, OutboundContext } from '../contract.ts';
 
@@ -218,7 +217,7 @@ class DestinationLink {
     try {
       const packets = await this.#connect();
       if (!packets) return;
-      await receiveAll(packets, (packet) => {
+      await packets.receiveAll((packet) => {
         responded = true;
         this.#lastSeen = this.#deps.clock.now();
         this.#deliver(packet);

@@ -2,7 +2,6 @@ import { ipVersion, type Endpoint } from '../../net/addresses/address.ts';
 import { KeptDatagrams } from '../../net/bounds/datagram-cost.ts';
 import { DialError, toDialError } from '../../net/errors.ts';
 import type { Packet, PacketLink } from '../../net/links/link.ts';
-import { receiveAll } from '../../net/links/receive-all.ts';
 import {
   preferredAddress,
   type FamilyPolicy,
@@ -62,7 +61,7 @@ export class ResolvedPackets implements PacketLink {
   }
 
   receiveAll(take: (packet: Packet) => void): Promise<void> {
-    return receiveAll(this.#socket, take);
+    return this.#socket.receiveAll(take);
   }
 
   send(packet: Packet): void {

@@ -1,6 +1,6 @@
 import { ipVersion, type Endpoint } from '../../net/addresses/address.ts';
 import type { Packet, PacketLink } from '../../net/links/link.ts';
-import { bindToServer } from '../../net/sockets/node/server-socket.ts';
+import { bindToServer } from '../../net/sockets/server-socket.ts';
 import { dialledUdp } from '../../net/loop-guard/own-peers.ts';
 import type { SocketObserver, UdpSocket } from '../../net/sockets/sockets.ts';
 import { preferredAddress, type FamilyPolicy } from '../../net/addresses/resolver.ts';

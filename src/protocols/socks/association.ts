@@ -2,7 +2,7 @@ import { asError, messageOf } from '../../errors.ts';
 import type { Endpoint } from '../../net/addresses/address.ts';
 import { DialError } from '../../net/errors.ts';
 import type { ByteLink, Carrier, Packet, PacketLink, WireCounter } from '../../net/links/link.ts';
-import { bindToServer } from '../../net/sockets/node/server-socket.ts';
+import { bindToServer } from '../../net/sockets/server-socket.ts';
 import type { UdpSocket } from '../../net/sockets/sockets.ts';
 import { systemSockets } from '../../net/sockets/system-sockets.ts';
 import type { InboundContext, Origin } from '../contract.ts';

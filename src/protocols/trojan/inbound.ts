@@ -1,5 +1,5 @@
 import type { BoundedReader } from '../../net/links/bounded-reader.ts';
-import { FramedPackets } from '../../net/links/framed-packets.ts';
+import { FramedPackets } from '../../net/packets/framed-packets.ts';
 import type { Carrier } from '../../net/links/link.ts';
 import type { Steps } from '../../net/time/turns.ts';
 import type { Session } from '../../tracker/session.ts';

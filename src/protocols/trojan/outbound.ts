@@ -1,6 +1,6 @@
 import type { Endpoint } from '../../net/addresses/address.ts';
 import { DialError } from '../../net/errors.ts';
-import { FramedPackets } from '../../net/links/framed-packets.ts';
+import { FramedPackets } from '../../net/packets/framed-packets.ts';
 import { GreetingLink } from '../../net/links/greeting-link.ts';
 import type { ByteLink, PacketLink } from '../../net/links/link.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';

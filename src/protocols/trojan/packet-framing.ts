@@ -6,7 +6,7 @@ import {
 import type { Endpoint } from '../../net/addresses/address.ts';
 import { ByteQueue } from '../../collections/byte-queue.ts';
 import { ProtocolError } from '../../net/errors.ts';
-import type { PacketFraming } from '../../net/links/framed-packets.ts';
+import type { PacketFraming } from '../../net/packets/framed-packets.ts';
 import type { Packet } from '../../net/links/link.ts';
 import { CRLF, Command, encodeRequest } from './wire.ts';
 

@@ -15,7 +15,7 @@ import {
 import type { RefusalReason, StackSettings } from '../../netstack/stack.ts';
 import type { Trace } from '../../netstack/trace.ts';
 import type { ListenSpec } from '../../spec.ts';
-import { BindError } from '../../transports/bind-error.ts';
+import { BindError } from '../../transports/listeners/bind-error.ts';
 import type {
   InboundContext,
   Origin,

@@ -3,8 +3,7 @@ import type { Cidr } from '../../ip/cidr.ts';
 import { formatEndpoint, ipVersion, type Endpoint } from '../../net/addresses/address.ts';
 import { LinkClosedError } from '../../net/errors.ts';
 import type { ByteLink, Packet, PacketLink } from '../../net/links/link.ts';
-import { PacketQueue } from '../../net/links/packet-queue.ts';
-import { receiveAll } from '../../net/links/receive-all.ts';
+import { PacketQueue } from '../../net/packets/packet-queue.ts';
 import type { AcceptedConnection, Sockets } from '../../net/sockets/sockets.ts';
 import { DNS_PORT } from './device-addresses.ts';
 
@@ -99,7 +98,7 @@ export class LocalResolver {
       asker.push({ data, peer: local });
     };
     // It ends with the socket, of which an error is no more than the end.
-    void receiveAll(socket, take).catch(() => undefined);
+    void socket.receiveAll(take).catch(() => undefined);
   }
 
   async #listen(sockets: Pick<Sockets, 'listen'>, local: Endpoint): Promise<void> {

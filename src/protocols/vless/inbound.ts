@@ -1,6 +1,6 @@
 import type { BoundedReader } from '../../net/links/bounded-reader.ts';
 import { ProtocolError } from '../../net/errors.ts';
-import { FramedPackets } from '../../net/links/framed-packets.ts';
+import { FramedPackets } from '../../net/packets/framed-packets.ts';
 import { GreetingLink } from '../../net/links/greeting-link.ts';
 import type { Carrier } from '../../net/links/link.ts';
 import type { Steps } from '../../net/time/turns.ts';

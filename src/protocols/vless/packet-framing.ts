@@ -1,6 +1,6 @@
 import { type Endpoint, mayRespondFor } from '../../net/addresses/address.ts';
 import { ByteQueue } from '../../collections/byte-queue.ts';
-import type { PacketFraming } from '../../net/links/framed-packets.ts';
+import type { PacketFraming } from '../../net/packets/framed-packets.ts';
 import type { Packet } from '../../net/links/link.ts';
 
 const LENGTH_BYTES = 2;

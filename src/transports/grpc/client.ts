@@ -21,7 +21,7 @@ import type { GrpcTunnel } from './server.ts';
 import { CONNECTION_WINDOW, CONTENT_TYPE, SETTINGS, tunnelPath } from './settings.ts';
 import { Tunnels } from './tunnels.ts';
 
-/** New connections for one dial: the server may be closing the first. */
+/** New connections made for one dial: the server may be closing the first. */
 const ATTEMPTS = 2;
 
 type GrpcSpec = Extract<OutboundCarrierSpec, { kind: 'grpc' }>;
@@ -35,7 +35,7 @@ interface OpenedCall extends GrpcCall {
   readonly below: Carrier;
 }
 
-/** A connection that is being made, and that dials wait for. */
+/** A connection being made, for which dials wait. */
 interface Connecting {
   readonly dial: RepeatedDial<TunnelConnection>;
   readonly connection: Promise<TunnelConnection>;
@@ -237,7 +237,7 @@ class TunnelConnection {
     this.#driver.start();
   }
 
-  /** Whether it has had a tunnel. */
+  /** Whether it has carried a tunnel. */
   get carried(): boolean {
     return this.#carried;
   }
@@ -246,7 +246,7 @@ class TunnelConnection {
     return !this.#retired && this.#driver.connection.mayRequest;
   }
 
-  /** Whether the server responds: known after recent bytes, probed otherwise. */
+  /** Whether the server responds: assumed after recent bytes, probed otherwise. */
   async responds(): Promise<boolean> {
     const { watch } = this.#tunnels;
     if (watch.silence < REUSE_SILENCE_MS) return true;

@@ -11,7 +11,7 @@ const PREFIX_BYTES = 5;
 const DATA_TAG = 0x0a;
 /** gRPC libraries reject messages of more than 4 MB. */
 const HUNK_LIMIT = 1 << 20;
-/** Of a 64-bit varint. */
+/** The longest varint, of 64 bits. */
 const VARINT_BYTES = 10;
 
 /** The pieces of the messages that carry `chunk`; the payload is not copied. */

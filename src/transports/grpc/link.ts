@@ -10,13 +10,13 @@ import { CARRIER_LINGER_MS } from '../limits.ts';
 import { encodeHunks, HunkDecoder } from './hunks.ts';
 import type { TunnelMeter } from './wire-share.ts';
 
-/** Payload that is handed on together: that of one read of the link below. */
+/** Bytes passed to the reader at once: those of one read of the link below. */
 const READ_BYTES = 128 << 10;
 
 export interface GrpcLinkOptions {
   readonly clock: Clock;
   readonly meter: TunnelMeter;
-  /** What a server sends behind the last message; `undefined` for clients. */
+  /** The trailers that a server sends after the last message; `undefined` for clients. */
   readonly trailers: readonly Field[] | undefined;
   /** Called once: at the response, with false, or at the end, with whether the call was refused. */
   readonly onSettled: (wasRefused: boolean) => void;
@@ -102,7 +102,7 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
       return;
     }
     this.stopLinger();
-    // What the peer still sends would be read by nothing.
+    // Nothing would read what the peer still sends.
     this.#stream.reset(Http2ErrorCode.NO_ERROR);
   }
 
@@ -115,7 +115,7 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
       this.failAll(error, error);
       return;
     }
-    // What the peer has ended is still to be read.
+    // The peer has ended its side, which may still be read.
     this.writeEnded = true;
     if (code === Http2ErrorCode.NO_ERROR) {
       // The server has finished the call: the client need not end it (RFC 9113 §8.1).

@@ -18,7 +18,7 @@ import { PROBE_INTERVAL_MS, PROBE_RESPONSE_MS } from '../limits.ts';
 export class PeerWatch {
   readonly #driver: Http2Driver;
   readonly #clock: Clock;
-  /** Those that wait for the probe under way. */
+  /** The probe under way. */
   #probing: PromiseWithResolvers<boolean> | undefined;
   #timer: Timer;
 

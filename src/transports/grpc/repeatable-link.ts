@@ -9,7 +9,7 @@ import { UPGRADE_MS } from '../limits.ts';
 /** Sent bytes that are kept until the server responds: requests of protocols and first payloads. */
 export const KEPT_BYTES = 64 << 10;
 
-/** Calls for one link: a server that refuses as many serves none. */
+/** Calls made for one link before its refusal is final. */
 const CALLS = 3;
 
 /** One call of a tunnel method. */
@@ -34,20 +34,20 @@ export class RepeatableLink implements ByteLink, WireCounter {
   readonly #again: (signal: AbortSignal) => Promise<GrpcCall>;
   readonly #resolveClosed: (cause: Error | undefined) => void;
   #current: GrpcCall;
-  /** Resolves with whether another call has taken the place of the current one. */
+  /** Resolves with whether another call has replaced the current one. */
   #replaced: Promise<boolean>;
-  /** What was sent; `undefined` once it cannot be sent again. */
+  /** The bytes sent so far; `undefined` once they can no longer be repeated. */
   #kept: Uint8Array[] | undefined = [];
   #keptBytes = 0;
   #ended = false;
-  /** The limit of the call that is being made in place of a refused one. */
+  /** The time limit of the call that is to replace a refused one. */
   #repeating: Deadline | undefined;
   #isDestroyed = false;
   /** Why it was destroyed, if it was for a reason. */
   #cause: Error | undefined;
   #calls = 1;
   #failure: Error | undefined;
-  /** Moved by calls that were refused. */
+  /** Wire bytes of calls that were refused. */
   #readBefore = 0;
   #writtenBefore = 0;
 
@@ -79,17 +79,17 @@ export class RepeatableLink implements ByteLink, WireCounter {
   }
 
   write(chunk: Uint8Array, isOwned?: boolean): Promise<void> | undefined {
-    // What may be sent again must stay.
+    // Bytes that may be sent again must be kept.
     return this.#kept || this.#ended
       ? this.writeAll([chunk])
       : this.#current.link.write(chunk, isOwned);
   }
 
   writeAll(chunks: readonly Uint8Array[], isOwned?: boolean): Promise<void> | undefined {
-    // After the end it rejects, and nothing of it is to be sent again.
+    // After the end the write rejects, and must not be repeated.
     if (!this.#kept || this.#ended) return this.#current.link.writeAll(chunks, isOwned);
     for (const chunk of chunks) this.#keptBytes += chunk.length;
-    // What is written while the call is repeated has not been sent, and its writers wait.
+    // Bytes written while the call is repeated have not been sent, and their writers wait.
     if (this.#keptBytes <= KEPT_BYTES || this.#repeating) this.#kept.push(...chunks);
     else this.#forget();
     const replaced = this.#replaced;
@@ -110,7 +110,7 @@ export class RepeatableLink implements ByteLink, WireCounter {
     this.#forget();
     this.#isDestroyed = true;
     this.#cause ??= cause;
-    // Calls end by the thousand: an error is made only where something is to be rejected with it.
+    // Many calls may end at once: an error is made only if something is rejected with it.
     this.#repeating?.abort(this.#destroyedError());
     this.#current.link.destroy(cause);
   }
@@ -125,7 +125,7 @@ export class RepeatableLink implements ByteLink, WireCounter {
     }
   }
 
-  /** Throws the error of an operation, unless its call was replaced, in which it was repeated. */
+  /** Throws the error of an operation, unless its call was replaced by one that repeats it. */
   async #unlessReplaced(replaced: Promise<boolean>, error: unknown): Promise<void> {
     if (this.#isDestroyed || !(await replaced)) throw this.#failure ?? error;
   }
@@ -153,13 +153,13 @@ export class RepeatableLink implements ByteLink, WireCounter {
     }
   }
 
-  /** Sends again what was sent; it is little, so that no writer needs to be held back. */
+  /** Sends the kept bytes again; they are few, so that no writer needs to wait. */
   #follow(old: GrpcCall, next: GrpcCall): void {
     this.#readBefore += old.wire.bytesRead;
     this.#writtenBefore += old.wire.bytesWritten;
     this.#current = next;
     this.#replaced = this.#replace(next);
-    // A failure shows in what is read, and in what is written next.
+    // A failure is reported by reads and by later writes.
     next.link.writeAll(this.#kept ?? [])?.catch(() => undefined);
     if (this.#keptBytes > KEPT_BYTES) this.#forget();
     if (this.#ended) next.link.closeWrite().catch(() => undefined);

@@ -21,7 +21,7 @@ export interface GrpcTunnel {
   readonly onOver?: (() => void) | undefined;
 }
 
-// The same arrays each time, so that each is encoded once a connection.
+// Constant arrays, so that each is encoded once per connection.
 
 const CONTENT: Field = { name: 'content-type', value: CONTENT_TYPE };
 const OK: readonly Field[] = [{ name: ':status', value: '200' }, CONTENT];
@@ -34,7 +34,7 @@ const NOT_POST: readonly Field[] = [{ name: ':status', value: '405' }];
 /** Accepts tunnels on HTTP/2 connections. Other requests get the responses of a gRPC server. */
 export class GrpcServer {
   #paths: ReadonlySet<string>;
-  /** The last header list that was accepted: those of a connection are mostly one. */
+  /** The last header list that was accepted: most requests of a connection share one. */
   #accepted: readonly Field[] | undefined;
   readonly #clock: Clock;
   readonly #newcomers: UnauthenticatedClients;
@@ -55,8 +55,8 @@ export class GrpcServer {
   }
 
   /**
-   * Serves a connection that has its TLS, if any. Until a tunnel of it has authenticated it may have few
-   * tunnels, and it is closed when none has in time, whatever it does meanwhile.
+   * Serves a connection, after its TLS handshake if it has one. Until one of its tunnels has authenticated
+   * it may have few, and it is closed if none does within FIRST_TUNNEL_MS.
    */
   serve(below: Carrier, onTunnel: (tunnel: GrpcTunnel) => void): void {
     let isProven = false;
@@ -145,7 +145,7 @@ export class GrpcServer {
 
 function refuse(stream: Http2Stream, response: readonly Field[]): void {
   stream.respond(response, true);
-  // What the client still sends is of no use (RFC 9113 §8.1).
+  // The rest of the request is not needed (RFC 9113 §8.1).
   stream.reset(Http2ErrorCode.NO_ERROR);
 }
 

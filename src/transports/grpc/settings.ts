@@ -29,9 +29,9 @@ export const CONTENT_TYPE = 'application/grpc';
 export const tunnelPath = (serviceName: string, method: 'Tun' | 'TunMulti'): string =>
   toRequestTarget(`/${serviceName}/${method}`);
 
-/** Unread data that the tunnels of a connection should hold together at most. */
+/** Unread data of all tunnels of a connection that their windows should allow, in bytes. */
 const HELD_LIMIT = 64 << 20;
-/** The same for a peer that does not follow the smaller windows. */
+/** The same for a peer that ignores reduced windows: it bounds the number of tunnels. */
 const HELD_BOUND = 512 << 20;
 const SMALLEST_WINDOW = 64 << 10;
 

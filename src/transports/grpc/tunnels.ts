@@ -10,7 +10,7 @@ import { WireShare } from './wire-share.ts';
 
 export interface TunnelsOptions {
   readonly clock: Clock;
-  /** What a server sends behind the last message of a tunnel; `undefined` where the peer serves. */
+  /** The trailers that a server sends after the last message of a tunnel; `undefined` at a client. */
   readonly trailers: readonly Field[] | undefined;
   /** Called whenever the last tunnel is released. */
   readonly onEmpty: () => void;
@@ -42,7 +42,7 @@ export class Tunnels {
     return this.#count;
   }
 
-  /** Makes a tunnel of a stream, which it then owns. */
+  /** Makes a tunnel from a stream, which the tunnel then owns. */
   add(
     stream: Http2Stream,
     onSettled: (wasRefused: boolean) => void = () => undefined,

@@ -7,14 +7,14 @@ import type { TlsClientSpec, TlsServerSpec } from '../../spec.ts';
 import { OpensslClient } from './openssl-client.ts';
 import { OpensslServer } from './openssl-server.ts';
 
-/** Where the kernel's sockets are in use and OpenSSL can be called; Node's own TLS serves elsewhere. */
+/** OpenSSL, if it can be called and the kernel's sockets are in use; otherwise Node's TLS is used. */
 function library(): StreamTlsLibrary | undefined {
   if (systemSockets().kind !== 'kernel') return undefined;
   const probe = streamTls();
   return probe.kind === 'available' ? probe.library : undefined;
 }
 
-/** `undefined` where Node's TLS is to be used. */
+/** `undefined` when Node's TLS is to be used. */
 export function opensslClient(
   spec: TlsClientSpec,
   alpn: readonly string[],

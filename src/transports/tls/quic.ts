@@ -27,8 +27,8 @@ function libraryOrThrow(): QuicTlsLibrary {
 }
 
 /**
- * The server side of TLS for QUIC connections that speak HTTP/3. The name that a client sends is not
- * looked at: there is one certificate.
+ * The server side of TLS for QUIC connections with HTTP/3. The server name of the client is ignored:
+ * there is one certificate.
  */
 export class QuicServerTls implements ServerTls {
   readonly #context: QuicTlsContext;
@@ -57,7 +57,7 @@ export class QuicServerTls implements ServerTls {
   }
 }
 
-/** What tests change of a client. */
+/** Settings of a client that tests change. */
 export interface QuicClientChoices extends QuicTlsChoices {
   readonly protocols?: readonly string[] | undefined;
 }

@@ -9,7 +9,7 @@ import { tlsReasonOf } from './tls-reason.ts';
 /** Payload of a full record (RFC 8446 §5.1). */
 const FULL_RECORD = 16_384;
 
-/** Where chunks are joined; OpenSSL has read it when a call returns. */
+/** Where chunks are joined; OpenSSL has consumed it when a call returns. */
 const JOINED = Buffer.allocUnsafeSlow(FULL_RECORD);
 
 /**
@@ -20,7 +20,7 @@ export class TlsLink extends DecodedLink implements ByteLink {
   readonly closed: Promise<Error | undefined>;
   readonly #tls: StreamTls;
   readonly #resolveClosed: (cause: Error | undefined) => void;
-  /** Whether close_notify was sent, and the end of the link below asked for. */
+  /** Whether close_notify was sent, and the link below half-closed. */
   #isShut = false;
   /** Whether both sides have ended. */
   #isFinished = false;
@@ -36,7 +36,7 @@ export class TlsLink extends DecodedLink implements ByteLink {
     void lower.closed.then((cause) => {
       this.#isLowerClosed = true;
       if (this.error !== undefined || this.#isFinished) this.#settle(this.cause);
-      // What was received before a clean end may still be read, and decides how this link ended.
+      // Bytes received before a clean end may still be read, and determine how this link ended.
       else if (cause) this.#settle(cause);
     });
   }
@@ -49,7 +49,7 @@ export class TlsLink extends DecodedLink implements ByteLink {
   async handshake(peer: 'client' | 'server', signal: AbortSignal): Promise<void> {
     const tls = this.#tls;
     for (;;) {
-      // Neither what is sent here nor an alert is more than the kernel has room for.
+      // Handshake messages and alerts fit into the send buffer of the kernel.
       this.#flush()?.catch(() => undefined);
       if (tls.failure !== undefined) throw new ProtocolError(tlsReasonOf(tls.failure));
       if (tls.isOpen) return;
@@ -125,7 +125,7 @@ export class TlsLink extends DecodedLink implements ByteLink {
     }
     for (let at = 0; at < chunk.length; at += CALL_BYTES) {
       this.items.push(...this.#tls.receive(chunk.subarray(at, at + CALL_BYTES), ownChunk));
-      // What TLS has to say goes out before the next call.
+      // The output of TLS itself is sent before the next call.
       if (at + CALL_BYTES < chunk.length) this.#respond();
     }
   }
@@ -154,7 +154,7 @@ export class TlsLink extends DecodedLink implements ByteLink {
     return this.#tls.write(pieces) ? this.#flush() : this.#failWrite();
   }
 
-  /** Sends what TLS itself has to say; until it is sent no more is read, so that it is bounded. */
+  /** Sends the output of TLS itself, a KeyUpdate for example; until then no more is read, to bound it. */
   #respond(): void {
     const full = this.#flush();
     if (!full) return;
@@ -164,7 +164,7 @@ export class TlsLink extends DecodedLink implements ByteLink {
     this.responding = full.then(done, done);
   }
 
-  /** Hands what OpenSSL has made to the link below. */
+  /** Passes the output of OpenSSL to the link below. */
   #flush(): Promise<void> | undefined {
     const bytes = this.#tls.takeOutput();
     if (!bytes) return undefined;
@@ -180,7 +180,7 @@ export class TlsLink extends DecodedLink implements ByteLink {
     if (this.#tls.hasEnded && !this.error) this.#finish();
   }
 
-  /** Both sides have ended: what is left of the connection below means nothing. */
+  /** Both sides have ended: the rest of the connection below is irrelevant. */
   #finish(): void {
     this.#isFinished = true;
     this.lower.destroy();
@@ -206,8 +206,8 @@ export class TlsLink extends DecodedLink implements ByteLink {
 }
 
 /**
- * The same bytes with the first ones copied together for a record, so that a short header in front of
- * a long chunk gets none of its own.
+ * The same bytes, the first ones copied together to fill a record, so that a short header before a long
+ * chunk does not get a record of its own.
  */
 function inFullRecords(chunks: readonly Uint8Array[]): readonly Uint8Array[] {
   if (chunks.length === 1) return chunks;

@@ -127,7 +127,7 @@ export class EarlyDataLink implements ByteLink {
   }
 
   #onClose(): void {
-    // The upgrade meets a failure itself.
+    // The upgrade detects a failure itself.
     if (this.#started) return;
     const error = new LinkClosedError('the connection ended before it was used');
     this.#fail(error, error);

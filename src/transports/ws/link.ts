@@ -115,8 +115,8 @@ export class WsLink extends DecodedLink implements ByteLink {
   }
 
   /**
-   * §5.5.3: the last Ping of a read is responded to, and none while a Pong waits to be sent, so that
-   * their number is free.
+   * Only the last Ping of a read is answered (§5.5.3), and none while a Pong is queued, so that any
+   * number of Pings costs no more.
    */
   #sendPong(data: Uint8Array): void {
     if (this.#pongWaits || !this.isWritable) return;

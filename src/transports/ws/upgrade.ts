@@ -25,7 +25,7 @@ export const HEAD_FIELDS = 100;
 type ServerSpec = Extract<InboundCarrierSpec, { kind: 'ws' }>;
 type ClientSpec = Extract<OutboundCarrierSpec, { kind: 'ws' }>;
 
-/** What a server responds with; after any other status than 101 it closes the connection. */
+/** The response of a server; after any other status than 101 it closes the connection. */
 export type UpgradeResponse =
   | { readonly status: 101; readonly response: Buffer; readonly early: Buffer | undefined }
   | { readonly status: Refusal; readonly response: Buffer };
@@ -51,7 +51,7 @@ export const refusal = (status: Refusal): UpgradeResponse => ({
 });
 
 /**
- * The response to a request. What is no upgrade gets that of a web server without pages.
+ * The response to a request. A request that is not an upgrade gets that of a web server without pages.
  * @throws {MessageError} 400 when the length of the request's body is ambiguous.
  */
 export function judgeRequest(head: RequestHead, spec: ServerSpec): UpgradeResponse {
@@ -81,7 +81,7 @@ function statusOf(head: RequestHead, { path, host }: ServerSpec): 101 | Refusal 
   // Where no host is configured any host matches, and so does a request without one.
   if (host !== undefined && hostWithoutPort(hosts[0] ?? '') !== host) return 404;
   if (method !== 'GET' || version !== '1.1' || !upgradesToWebSocket(fields)) return 404;
-  // Where a body ends and the first frame begins, recipients could see differently.
+  // With a body, recipients could disagree on where the first frame begins.
   if (framing.kind !== 'none') return 400;
   const isVersionKnown = combinedOf(fields, 'sec-websocket-version') === '13';
   return isVersionKnown && isKey(combinedOf(fields, 'sec-websocket-key')) ? 101 : 400;
@@ -102,7 +102,7 @@ export function upgradeRequest(
   key: string,
   early: Uint8Array | undefined,
 ): Buffer {
-  // The second pattern: what latin1 cannot express.
+  // The second pattern: characters that latin1 cannot encode.
   if (hasControl(host) || /[^\0-\xff]/.test(host)) {
     throw new ProtocolError('the host has a character that HTTP does not allow');
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { SystemRandomSource } from '../../../src/crypto/random-source.ts';
-import { FramedPackets } from '../../../src/net/links/framed-packets.ts';
+import { FramedPackets } from '../../../src/net/packets/framed-packets.ts';
 import { DATAGRAM_COST, MAX_KEPT_BYTES, MAX_UNSENT_BYTES } from '../../../src/net/bounds/limits.ts';
 import type { ByteLink, PacketLink } from '../../../src/net/links/link.ts';
 import { MuxPackets } from '../../../src/mux/mux-packets.ts';

@@ -14,7 +14,7 @@ export interface AssociationSocket extends Ordered {
 
 /**
  * The sockets of all UDP associations of a thread, of every inbound and outbound. Clients may open any
- * number of them, and share the descriptors that are not reserved for other things (`DescriptorRoom`).
+ * number of them; they share the descriptors that are not reserved (`DescriptorRoom`).
  */
 export class AssociationSockets {
   readonly #room: Room;
@@ -36,8 +36,9 @@ export class AssociationSockets {
   }
 
   /**
-   * Sees to it that a descriptor is free for another socket of a client: by closing one that is less alive.
-   * @throws {SystemError} `EMFILE` where there is none.
+   * Makes sure that a descriptor is free for another socket of a client, by closing that of another
+   * association if need be (`AssociationOrder`).
+   * @throws {SystemError} `EMFILE` when none may be closed.
    */
   makeRoom(client: string): void {
     if (this.#room.takeForAssociation()) return;

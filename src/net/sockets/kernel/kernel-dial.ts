@@ -17,8 +17,8 @@ export interface KernelDialOptions extends ConnectOptions {
 }
 
 /**
- * Opens a TCP connection to one IP address in text (no name is resolved here), as a link: what
- * `connectAny` of Happy Eyeballs takes as its `connect`.
+ * Opens a TCP connection to one IP address in text (no name is resolved here), as a link; the
+ * `connect` of `connectAny`.
  *
  * @throws {DialError} with the kernel's reason, or that of `signal`, which also closes the socket.
  */
@@ -40,8 +40,8 @@ export const connectKernelPath = (
 ): Promise<Carrier> => dial(io, { path }, { host: path, port: 0 }, options);
 
 /**
- * Opens a TCP connection to one IP address in text as a socket of Node's. Node itself connects unless
- * the device has to be chosen, which only a socket of the kernel layer can be told.
+ * Opens a TCP connection to one IP address in text as a socket of Node. Node itself connects unless the
+ * interface has to be chosen, which needs a socket of this layer.
  *
  * @throws {DialError} as `connectKernel` does.
  */
@@ -83,16 +83,16 @@ const dial = (
       link,
       wire: link,
       remote: target,
-      // Asked for when it is wanted, which is a system call less for most connections.
+      // Read on demand, which saves most connections a system call.
       get local() {
-        // The kernel has none any more when the peer has reset the connection.
+        // The kernel no longer has it when the peer has reset the connection.
         const local = socket.isOpen ? io.addresses.localOf(socket.fd) : undefined;
         return local && 'host' in local && local.port !== 0 ? local : undefined;
       },
     };
   });
 
-/** @param take makes the result of the connected socket, which it then owns. */
+/** @param take makes the result from the connected socket, which it then owns. */
 function connect<Result>(
   io: KernelIo,
   address: SocketAddress,

@@ -13,7 +13,7 @@ import type { LinkWatchdog, WatchedLink } from './watchdog.ts';
 const CLOSED = new LinkClosedError();
 
 /**
- * A kernel socket (TCP or unix) that Node knows nothing of, as a ByteLink: the life of the
+ * A kernel socket (TCP or unix) without a handle of Node, as a ByteLink: the lifetime of the
  * connection, and the halves that receive and send.
  */
 export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner, WatchedLink {
@@ -94,15 +94,15 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
   destroy(cause?: Error): void {
     if (!this.#socket.isOpen) return;
     if (this.#destroyed) {
-      // While it lingers, or in the middle of its own end.
+      // It lingers, or is about to be closed.
       if (cause) this.#close(cause);
       return;
     }
     this.#destroyed = true;
     this.#cause = cause;
     if (!cause && this.#writer.isShut && !this.#reader.ended) this.#startLinger();
-    // With a cause the stream is not complete, and a reset says so; a plain close would look like
-    // a complete body to a protocol that ends at the end of the stream.
+    // With a cause the stream is truncated, which a reset reports to the peer; to a protocol whose
+    // body ends with the stream, a plain close would look complete.
     else this.#close(cause);
   }
 
@@ -113,7 +113,7 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
     return LinkTransfer.run(reader, to.#writer, moved);
   }
 
-  /** @internal of the poller: the socket may be read from or written to. */
+  /** @internal for the poller: the socket may be read from or written to. */
   onReady(failed: boolean): void {
     const socket = this.#socket;
     if (socket.readable) {
@@ -157,13 +157,13 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
     this.#linger.swallow();
   }
 
-  /** The kernel reports an error that no call has met. */
+  /** The kernel reports an error that no call has returned. */
   #onError(): void {
     if (this.#linger) {
       this.#close(undefined);
       return;
     }
-    // What came before the failure belongs to the reader, who then meets the error in turn.
+    // Bytes received before the failure are still read; a later read returns the error.
     const { ended, isInUse } = this.#reader;
     if (!ended && (isInUse || this.#socket.unread() > 0)) return;
     const number = this.#socket.takeError();

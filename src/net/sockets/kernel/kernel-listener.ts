@@ -24,7 +24,7 @@ export function listenKernel(
   const listener = new StreamListener(io, where, {
     onHeldBack,
     onSocket: (socket, remote) => {
-      // Bound to one address, that is what every connection has.
+      // A listener on one address: every connection has that address.
       const local = isWildcard ? endpointOf(io.addresses.localOf(socket.fd)) : endpoint;
       onConnection(new KernelConnection(socket, endpointOf(remote), local, watchdog));
     },
@@ -61,7 +61,7 @@ class KernelConnection implements AcceptedConnection {
     return new KernelLink(this.#socket, this.#watchdog);
   }
 
-  /** The options of the listener, which the descriptor has inherited, are those that Node would set. */
+  /** The descriptor has inherited the options of the listener, which are those that Node would set. */
   socket(): Socket {
     return nodeSocket(this.#socket);
   }

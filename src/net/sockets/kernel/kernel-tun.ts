@@ -8,8 +8,8 @@ import { toEndpoint } from '../../../ip/ip-endpoint.ts';
 import type { ProgramRoute, TunEvents } from '../sockets.ts';
 
 /**
- * Creates a TUN device, which the sockets of this layer do not send by as long as it lives. What is
- * connected already goes on by the interface that it uses.
+ * Creates a TUN device. As long as it exists, the sockets of this layer do not send through it; sockets
+ * that are already connected continue on the interface that they use.
  *
  * @throws {TunError} with the reason in words.
  * @throws {SystemError} without netlink.
@@ -25,26 +25,26 @@ export function openKernelTun(io: KernelIo, plan: TunPlan, events?: TunEvents): 
   return device;
 }
 
-/** See `Sockets`. What cannot be found out is `none`. */
+/** See `Sockets`. `none` if it cannot be determined. */
 export function programRoute(io: KernelIo, host: string): ProgramRoute {
-  // The interface that a zone names is another one: a device takes no link-local addresses.
+  // A zone names another interface: a TUN device takes no link-local addresses.
   if (host.includes('%')) return 'uplink';
   const destination = toEndpoint(host, 0);
   const guard = guards.get(io);
   return destination && guard ? guard.programRoute(destination) : 'none';
 }
 
-/** A device that the guard knows, and that keeps its state whatever other programs do to it. */
+/** A device registered with the guard, whose state is restored when other programs change it. */
 class GuardedTun {
   readonly #io: KernelIo;
   readonly #device: TunDevice;
   readonly #plan: TunPlan;
   readonly #events: TunEvents | undefined;
   #guard: LoopGuard | undefined;
-  /** Set while the state is to be looked at, or was a moment ago. */
+  /** Pending from each check of the state until the next one may be made. */
   #timer: { cancel(): void } | undefined;
   #isChanged = false;
-  /** What could not be restored, so that it is reported once. */
+  /** What could not be restored, as last reported, so that it is reported once. */
   #failures = '';
 
   constructor(io: KernelIo, device: TunDevice, plan: TunPlan, events: TunEvents | undefined) {
@@ -67,7 +67,7 @@ class GuardedTun {
     this.#device.configure();
   }
 
-  /** The changes of this process are among them: they are found to be in place. */
+  /** Also called for changes of this process itself, after which nothing needs to be restored. */
   #onChange(): void {
     this.#isChanged = true;
     if (this.#timer === undefined) this.#restore();
@@ -84,7 +84,7 @@ class GuardedTun {
     try {
       const { index } = this.#device;
       const guard = this.#guard;
-      // Before the routes: what was opened without them goes on, too.
+      // Before the routes are restored: connections that were opened without them must continue.
       if (guard?.leadsTo(index, this.#plan.routes) === false) guard.keepConnected(this.#plan);
       const result = this.#device.restore();
       if (result.restored.length > 0) this.#events?.onRestored(name, result.restored);
@@ -94,7 +94,7 @@ class GuardedTun {
     }
     if (failures !== '' && failures !== this.#failures) this.#events?.onUnrestored(name, failures);
     this.#failures = failures;
-    // Looked at again, whether or not there is another change.
+    // Tried again, even without another change.
     if (failures !== '') this.#isChanged = true;
   }
 

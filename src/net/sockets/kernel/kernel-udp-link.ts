@@ -29,20 +29,20 @@ import type { UdpBindOptions, UdpSocket } from '../sockets.ts';
 import { reachable, type UdpReach } from '../../addresses/udp-reach.ts';
 import type { AssociationSockets } from './association-sockets.ts';
 
-/** Datagrams that wait for the end of a turn, to leave with one call. */
+/** Datagrams of one turn that are sent with one call. */
 const GATHERED = 64;
-/** Peers whose last destination is remembered; the one that was heard least recently is forgotten. */
+/** Peers whose last destination is remembered; beyond it the one silent for the longest is forgotten. */
 const MOST_PEERS = 4096;
 
 /**
- * A UDP socket of the kernel layer as a PacketLink, with the promise of `UdpLink`: datagrams come
- * and go in batches, those that one turn sends with one call.
+ * A UDP socket of the kernel layer as a PacketLink, with the behaviour of `UdpLink`. Datagrams are
+ * received in batches, and those of one turn are sent with one call.
  */
 export class KernelUdpLink extends ReceivedUdp implements UdpSocket, Ordered {
   /** The bound address, the port that the kernel chose included. */
   readonly local: Endpoint;
   readonly closed: Promise<Error | undefined>;
-  /** Of an association. */
+  /** For the order of the associations; see `AssociationOrder`. */
   stage: Stage = Stage.unanswered;
   activeAt = 0;
   readonly #associations: AssociationSockets | undefined;
@@ -53,24 +53,24 @@ export class KernelUdpLink extends ReceivedUdp implements UdpSocket, Ordered {
   readonly #resolveClosed: (cause: Error | undefined) => void;
   #outgoing: Transmit[] = [];
   #scheduled = false;
-  /** The kernel takes no more for now. */
+  /** Whether the send buffer of the kernel is full. */
   #full = false;
-  /** What `#outgoing` costs while it waits for the kernel. */
+  /** Memory of `#outgoing` while it waits for the kernel, in bytes. */
   #unsent = 0;
   #ended = false;
-  // Most links exchange datagrams with one peer for long stretches: its last forms are kept.
+  // Most links exchange many datagrams with one peer in a row: its forms are cached.
   #lastTarget: Endpoint | undefined;
   #lastDestination: IpEndpoint = blankEndpoint();
   #lastKey = '';
   #lastPeer: IpEndpoint = blankEndpoint();
   #lastFrom: Endpoint = { host: '', port: 0 };
-  /** The own address that each peer's last datagram came to; where responses leave from it. */
+  /** The own address that received each peer's last datagram, for links that respond from it. */
   readonly #ownOf: Map<string, IpEndpoint> | undefined;
   #lastOwn: IpEndpoint | undefined;
 
   /**
    * Opens and binds a socket.
-   * @param associations where the sockets of clients are counted.
+   * @param associations counts the sockets of clients.
    * @throws {SystemError} (`EADDRINUSE`, `EADDRNOTAVAIL`, `EAFNOSUPPORT` without IPv6; `EMFILE` where
    *   there is no room for another association).
    */
@@ -159,14 +159,14 @@ export class KernelUdpLink extends ReceivedUdp implements UdpSocket, Ordered {
     if (this.#outgoing.length >= GATHERED) this.#flush();
     else if (!this.#scheduled) {
       this.#scheduled = true;
-      // Behind everything that the promises of this turn send.
+      // After everything that the promises of this turn send.
       process.nextTick(this.#onTurnEnd);
     }
   }
 
   close(cause?: Error): void {
     if (this.#ended) return;
-    // What was accepted leaves before the socket does, as far as the kernel takes it.
+    // Datagrams that were accepted are sent before the socket is closed, if the kernel has room.
     try {
       this.#flush();
     } finally {
@@ -174,7 +174,7 @@ export class KernelUdpLink extends ReceivedUdp implements UdpSocket, Ordered {
       this.#associations?.delete(this);
       this.#outgoing = [];
       this.#countUnsent();
-      this.endReceiving(cause);
+      this.queue.end(cause);
       this.#socket.close();
       this.#resolveClosed(cause);
     }
@@ -185,7 +185,7 @@ export class KernelUdpLink extends ReceivedUdp implements UdpSocket, Ordered {
     this.#flush();
   };
 
-  /** Keeps the own address that a peer has sent to. */
+  /** Remembers the own address to which a peer has sent. */
   #remember(from: Endpoint, own: IpEndpoint): void {
     const known = this.#ownOf;
     if (!known) return;
@@ -201,7 +201,7 @@ export class KernelUdpLink extends ReceivedUdp implements UdpSocket, Ordered {
     }
   }
 
-  /** Takes the place of a datagram that waits for the kernel; false when there is none. */
+  /** Reserves room for a datagram that waits for the kernel; false when there is none. */
   #mayWait(length: number): boolean {
     const cost = costOfDatagram(length);
     const own = this.#unsent;
@@ -211,7 +211,7 @@ export class KernelUdpLink extends ReceivedUdp implements UdpSocket, Ordered {
     return true;
   }
 
-  /** Counts what waits now, where something waits or did. */
+  /** Recounts the datagrams that wait for the kernel. */
   #countUnsent(): void {
     const before = this.#unsent;
     if (before === 0 && !this.#full) return;
@@ -223,7 +223,8 @@ export class KernelUdpLink extends ReceivedUdp implements UdpSocket, Ordered {
 
   #flush(): void {
     if (this.#outgoing.length === 0 || this.#full || this.#ended) return;
-    // A send that throws has lost all of them, as a path may: it must not fail again and again.
+    // If the send throws, all of them are dropped, as a network may drop them: it must not throw for
+    // the same datagrams again.
     let done = this.#outgoing.length;
     try {
       const result = this.#socket.send(this.#outgoing);
@@ -275,7 +276,7 @@ export class KernelUdpLink extends ReceivedUdp implements UdpSocket, Ordered {
     if (own && !(isKnown && this.#lastOwn && isSameAddress(own, this.#lastOwn))) {
       this.#remember(this.#lastFrom, own);
     }
-    // An empty datagram is one, too.
+    // At least once: a datagram may be empty.
     let at = 0;
     do {
       const size = Math.min(stride, length - at);
@@ -285,7 +286,7 @@ export class KernelUdpLink extends ReceivedUdp implements UdpSocket, Ordered {
   }
 }
 
-/** Bytes that belong to the reader of a datagram. */
+/** A copy of a datagram, which its reader owns. */
 function copyOf(buffer: Uint8Array, start: number, length: number): Uint8Array {
   const data = Buffer.allocUnsafe(length);
   data.set(buffer.subarray(start, start + length));

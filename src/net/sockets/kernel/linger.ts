@@ -3,14 +3,14 @@ import { systemClock, type Timer } from '../../time/clock.ts';
 import { SOCKET_LINGER_BYTES, SOCKET_LINGER_MS } from '../socket-limits.ts';
 
 /**
- * Reads on after both sides of a link are done with it, to drop what comes, until the peer has ended
- * too (RFC 9112 §9.6): the kernel resets a connection that is closed with bytes unread, and what
- * the peer has not yet taken would be lost.
+ * Reads and drops what arrives on a destroyed link until the peer has ended, too (RFC 9112 §9.6): the
+ * kernel resets a connection that is closed with unread bytes, and data that the peer has not read yet
+ * would be lost.
  */
 export class Linger {
   readonly #socket: StreamSocket;
   readonly #over: () => void;
-  /** Runs once the peer is waited for: most have ended by then, and take neither of these. */
+  /** Made only when the peer has to be waited for: most have ended by then. */
   #timer: Timer | undefined;
   #left = SOCKET_LINGER_BYTES;
 
@@ -39,7 +39,7 @@ export class Linger {
 
   #wait(): void {
     if (this.#timer) return;
-    // The system's clock: what a closed link leaves to the kernel is not a limit of any protocol.
+    // The system's clock: this limit is not part of any protocol.
     this.#timer = systemClock.after(SOCKET_LINGER_MS, this.#over);
     this.#socket.keepAlive(false);
   }

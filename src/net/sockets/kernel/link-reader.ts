@@ -7,16 +7,16 @@ import { PendingRead } from '../../links/pending-read.ts';
 import { ownChunk } from '../../links/spent-chunk.ts';
 import type { HalfOwner, HalfPump } from './link-half.ts';
 
-/** Reads of one link in one turn of the loop; a reader that asks for more has them in the next. */
+/** Reads of one link in one turn of the event loop; further ones are deferred to the next turn. */
 const READS_A_TURN = 4;
 
-/** What receiving brought instead of a chunk. */
+/** Returned instead of a chunk. */
 const NOTHING_YET = Symbol('nothing to read yet');
 const FAILED = Symbol('the link failed');
 
 /**
- * The receiving half of a kernel link. Bytes are received when a reader asks, so that nothing is
- * queued here but what was put back.
+ * The receiving half of a kernel link. Bytes are received only for a pending read, so that nothing but
+ * chunks that were put back is queued here.
  */
 export class LinkReader implements Resumable {
   readonly socket: StreamSocket;
@@ -49,17 +49,17 @@ export class LinkReader implements Resumable {
     return this.#error;
   }
 
-  /** Whether chunks were put back that come before what the socket brings. */
+  /** Whether chunks were put back, which precede the bytes of the socket. */
   get hasFront(): boolean {
     return this.#front.length > 0;
   }
 
-  /** Whether a read or a transfer will meet what the socket brings next. */
+  /** Whether a read or a transfer is pending. */
   get isInUse(): boolean {
     return this.#pending.isPending || this.source !== undefined;
   }
 
-  /** Whether an event is what it waits for. */
+  /** Whether it waits for an event of the poller. */
   get isWaiting(): boolean {
     return (this.#pending.isPending && !this.#deferred) || (this.source?.isWaiting ?? false);
   }
@@ -72,8 +72,8 @@ export class LinkReader implements Resumable {
     if (this.#ended) return Promise.resolve(undefined);
     const mayRead = this.#mayRead();
     if (mayRead) {
-      // Also where no event has announced anything: a look at the socket when a wait begins makes
-      // sure that the wait is for something that comes later.
+      // Also without an event: receiving before each wait makes sure that the wait is only for bytes
+      // that arrive later.
       const chunk = this.#receive();
       if (chunk === FAILED) return Promise.reject(this.#error ?? new LinkClosedError());
       if (chunk !== NOTHING_YET) return Promise.resolve(chunk);
@@ -99,7 +99,7 @@ export class LinkReader implements Resumable {
     else if (this.#pending.isPending) this.#receiveForWaiter();
   }
 
-  /** The turn has come that a read was put off to. */
+  /** Continues a read that was deferred to this turn. */
   resume(): void {
     this.#deferred = false;
     if (!this.#pending.isPending) return;
@@ -107,13 +107,13 @@ export class LinkReader implements Resumable {
     if (this.#pending.isPending) this.owner.waits();
   }
 
-  /** The end of the peer's stream has been met. */
+  /** The peer's end of stream has been read. */
   end(): void {
     this.#ended = true;
     this.owner.halfEnded();
   }
 
-  /** Rejects what is pending and everything that comes; what was put back is dropped. */
+  /** Rejects the pending read and every later one; chunks that were put back are dropped. */
   fail(reason: Error): void {
     this.#error ??= reason;
     this.#front = [];
@@ -121,7 +121,7 @@ export class LinkReader implements Resumable {
     this.source?.fail(reason);
   }
 
-  /** Counts a read of this turn; false when the link or the thread has had its share. */
+  /** Counts a read of this turn; false when the share of the link or of the thread is used up. */
   #mayRead(): boolean {
     const { poller } = this.socket.io;
     if (this.#turn !== poller.turn) {

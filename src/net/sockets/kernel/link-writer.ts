@@ -18,7 +18,7 @@ interface Piece {
   readonly owned: Uint8Array | undefined;
 }
 
-/** The sending half of a kernel link: what the kernel does not take at once is queued. */
+/** The sending half of a kernel link: bytes that the kernel does not take at once are queued. */
 export class LinkWriter {
   readonly socket: StreamSocket;
   readonly owner: HalfOwner;
@@ -135,14 +135,13 @@ export class LinkWriter {
     else if (this.#pending.length > 0) this.#flush();
   }
 
-  /** Rejects what is pending and everything that comes; what is queued is dropped. */
+  /** Rejects pending writes and every later one; queued bytes are dropped. */
   fail(reason: Error): void {
     this.#error ??= reason;
     this.#pending = [];
     const { promise, reject } = this.#drain ?? {};
     this.#drain = undefined;
-    // The next write meets the failure as well: a drain without a waiting writer is no rejection
-    // to report.
+    // The next write fails as well; a drain that no writer awaits must not be unhandled.
     promise?.catch(() => undefined);
     reject?.(reason);
     if (this.#closing && !this.#shut) {
@@ -155,7 +154,7 @@ export class LinkWriter {
   /** Bytes of a chunk that the kernel took, which may be none. After FAILED the link is closed. */
   #send(chunk: Uint8Array, more: boolean): number | typeof FAILED {
     let sent = 0;
-    // A short result clears nothing: only EAGAIN brings an event later.
+    // After a short result there is no event: only EAGAIN arms one.
     while (sent < chunk.length && this.socket.writable) {
       const rest = sent === 0 ? chunk : chunk.subarray(sent);
       const count = this.#book(this.socket.send(rest, more));
@@ -224,7 +223,7 @@ export class LinkWriter {
 
   #shutdown(): void {
     this.#shut = true;
-    // With both ends of the stream met the link is closed, which sends this one as well.
+    // When the peer has ended as well, the socket is closed next, which also sends a FIN.
     if (!this.owner.inputEnded) this.socket.shutdown();
     this.#closing?.resolve();
     this.owner.halfEnded();

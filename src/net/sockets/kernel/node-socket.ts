@@ -5,9 +5,9 @@ const CLOSED = { allowHalfOpen: true } as const;
 const OPEN = { allowHalfOpen: true, readable: true, writable: true, pauseOnCreate: true } as const;
 
 /**
- * Hands a kernel socket over to Node, for layers that need a socket of Node's; it is not read yet.
+ * Hands a kernel socket over to Node, for layers that need a socket of Node. Reading is paused.
  *
- * @throws what Node throws for a descriptor that it cannot take, which is closed then.
+ * @throws the error of Node for a descriptor that it cannot use, which is closed then.
  */
 export function nodeSocket(kernel: StreamSocket): Socket {
   const { calls } = kernel.io;

@@ -5,8 +5,8 @@ import type { KernelIo } from '../../../platform/sockets/kernel-io.ts';
 import { isInterfaceAddress } from '../interface-addresses.ts';
 
 /**
- * Whether an address is one of this host: a question to the kernel about that address alone, whatever
- * the number of interfaces. Without netlink all interfaces are looked at.
+ * Whether an address is one of this host: one netlink query about that address alone, whatever the
+ * number of interfaces. Without netlink all interfaces are listed.
  */
 export function ownAddressQuery(io: KernelIo): (host: string) => boolean {
   let netlink: NetlinkSocket | undefined;

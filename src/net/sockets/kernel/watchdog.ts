@@ -26,16 +26,16 @@ export interface LostEvent {
 }
 
 /**
- * Watches the links of a thread in the debug mode: one that waits for a second although poll(2)
- * reports its socket as ready, in two looks with a turn of the event loop between them, is a defect
- * of this layer, and is reported once with its history.
+ * Watches the links of a thread in the debug mode. One that has waited for a second although two checks,
+ * with a turn of the event loop between them, found its socket ready by poll(2), shows a defect of this
+ * layer and is reported once with its history.
  */
 export class LinkWatchdog implements Disposable {
   readonly #clock: Clock;
   readonly #report: (lost: LostEvent) => void;
-  /** When each waiting link was last seen to have no event outstanding. */
+  /** When each waiting link last had no event outstanding. */
   readonly #waiting = new Map<WatchedLink, number>();
-  /** Links that the last look found ready: a process that was stopped has events outstanding. */
+  /** Links that the last check found ready: after a process was stopped, events may be outstanding. */
   readonly #suspects = new Set<WatchedLink>();
   #timer: Timer | undefined;
 
@@ -68,7 +68,7 @@ export class LinkWatchdog implements Disposable {
     this.#suspects.clear();
   }
 
-  /** Also called between two looks by tests. */
+  /** Called by the timer, and by tests. */
   readonly look = (): void => {
     const now = this.#clock.now();
     for (const [link, since] of this.#waiting) {

@@ -33,7 +33,7 @@ const FEATURES: DatagramFeatures = {
 
 /**
  * A DatagramSocket over node:dgram, for systems without batched system calls: sends and receives one
- * datagram at a time, has none of the features, and knows the own address of a received datagram
+ * datagram at a time, has none of the features, and reports the own address of a received datagram
  * only when it is bound to that address.
  */
 export class NodeDatagramSocket implements DatagramSocket {
@@ -60,7 +60,7 @@ export class NodeDatagramSocket implements DatagramSocket {
   readonly #received: {
     -readonly [key in keyof ReceivedDatagrams]: ReceivedDatagrams[key];
   };
-  // Successive datagrams mostly have one peer: its last text and numbers are kept.
+  // Successive datagrams mostly have one peer: its text and numbers are cached.
   #destination: IpEndpoint = blankEndpoint();
   #destinationText = '';
   #sourceText = '';
@@ -199,7 +199,7 @@ export class NodeDatagramSocket implements DatagramSocket {
     this.#handlers.onDatagrams(received);
     if (this.#drainScheduled || !this.#handlers.onDrained) return;
     this.#drainScheduled = true;
-    // Behind all datagrams that libuv reads in this turn.
+    // After all datagrams that libuv reads in this turn.
     setImmediate(this.#onDrained);
   }
 

@@ -21,7 +21,7 @@ import { UdpLink } from './udp-link.ts';
 /** Connections that the kernel may hold: a burst of clients must not be refused. */
 const BACKLOG = 4096;
 
-/** Sockets of Node's. @param reason why these are in use. */
+/** Node's sockets. @param reason why these are in use. */
 export const nodeSockets = (reason: string): Sockets => ({
   kind: 'node',
   reason,
@@ -46,8 +46,8 @@ async function listen(
 ): Promise<BoundListener> {
   const server = createServer(
     {
-      allowHalfOpen: true, // half-close is part of every link's promise
-      pauseOnConnect: true, // nothing is read before a handler asks
+      allowHalfOpen: true, // half-close is part of the contract of links
+      pauseOnConnect: true, // nothing is read before a handler reads
       noDelay: true,
       keepAlive: true,
       keepAliveInitialDelay: KEEP_ALIVE_DELAY_MS,
@@ -66,7 +66,7 @@ async function listen(
   }
   server.off('error', reject);
   // An accept that fails is one connection lost, not the listener. Exhausted descriptors are not
-  // reported here: libuv then accepts and closes what waits, and says nothing (Node 26.10).
+  // reported here: libuv then silently accepts and closes waiting connections (Node 26.10).
   server.on('error', () => undefined);
   const close = (): void => {
     server.close();
@@ -88,7 +88,7 @@ class NodeConnection implements AcceptedConnection {
 
   constructor(socket: Socket) {
     this.#socket = socket;
-    // Asked while the socket lives: the kernel forgets them with the connection.
+    // Read while the socket is open: the kernel forgets them with the connection.
     const { remote, local } = endsOf(socket);
     this.remote = remote;
     this.local = local;

@@ -17,7 +17,7 @@ export const connectTcp = async (
   options: ConnectOptions,
 ): Promise<Carrier> => {
   const socket = await connectSocket(address, port, options);
-  // The kernel no longer knows the addresses when the peer has reset the connection meanwhile.
+  // The kernel no longer has the addresses when the peer has reset the connection meanwhile.
   const remote = { host: address, port };
   return { ...socketCarrier(socket, socket, endsOf(socket)), remote };
 };

@@ -24,7 +24,7 @@ export class UdpLink extends ReceivedUdp implements UdpSocket {
   readonly #reach: UdpReach;
   #ended = false;
   #cause: Error | undefined;
-  // Successive datagrams mostly have one peer: its last form is kept, so that a datagram costs no
+  // Successive datagrams mostly have one peer: its forms are cached, so that a datagram needs no
   // parsing of addresses and no new objects.
   #lastTarget: Endpoint | undefined;
   #lastTargetHost = '';
@@ -79,7 +79,7 @@ export class UdpLink extends ReceivedUdp implements UdpSocket {
     if (this.#ended) return;
     this.#ended = true;
     this.#cause = cause;
-    this.endReceiving(cause);
+    this.queue.end(cause);
     closeUdpSocket(this.#socket);
   }
 

@@ -14,7 +14,7 @@ export interface UdpSocketOptions {
   readonly address?: string | undefined;
   /** 0, or left out, lets the kernel choose. */
   readonly port?: number | undefined;
-  /** Bytes that the kernel is asked to hold; UDP_RECEIVE_BUFFER, and what it has for sending. */
+  /** Buffers requested of the kernel, in bytes; by default UDP_RECEIVE_BUFFER, and its own for sending. */
   readonly receiveBuffer?: number | undefined;
   readonly sendBuffer?: number | undefined;
 }
@@ -83,7 +83,7 @@ export function closeUdpSocket(socket: Socket): void {
   claims.get(socket)?.release();
 }
 
-/** Of sockets that a service manager has passed. */
+/** The claims of sockets that a service manager has passed. */
 const claims = new WeakMap<Socket, Claim>();
 
 /**

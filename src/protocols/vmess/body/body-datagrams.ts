@@ -2,7 +2,7 @@ import { asError } from '../../../errors.ts';
 import { UnsentDatagrams } from '../../../net/bounds/datagram-cost.ts';
 import { type Endpoint, mayRespondFor } from '../../../net/addresses/address.ts';
 import type { Packet, PacketLink } from '../../../net/links/link.ts';
-import { PacketQueue } from '../../../net/links/packet-queue.ts';
+import { PacketQueue } from '../../../net/packets/packet-queue.ts';
 import { Body, type BodyParts } from './body.ts';
 import { LONGEST_DATAGRAM } from './body-chunks.ts';
 

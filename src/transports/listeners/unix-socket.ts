@@ -1,9 +1,9 @@
 import { lstat, unlink } from 'node:fs/promises';
 import { connect } from 'node:net';
-import { codeOf, WeirError } from '../errors.ts';
-import { quoted } from '../printable.ts';
+import { codeOf, WeirError } from '../../errors.ts';
+import { quoted } from '../../printable.ts';
 
-/** The owner alone may connect: what listens here may be open to everybody who can. */
+/** Only the owner may connect: the listener may serve every client without authentication. */
 const PRIVATE = 0o600;
 
 /**
@@ -12,7 +12,7 @@ const PRIVATE = 0o600;
  *
  * @param bind binds before it waits for anything, so that the file has its permissions from the start
  * @param mode the permissions of the file
- * @throws {WeirError} for a WEIR_SOCKET_MODE that is none.
+ * @throws {WeirError} for an invalid WEIR_SOCKET_MODE.
  */
 export async function bindUnixSocket<T>(
   path: string,

@@ -1,6 +1,6 @@
 import { asError } from '../../errors.ts';
 import { LinkClosedError } from '../errors.ts';
-import type { Packet } from './link.ts';
+import type { Packet } from '../links/link.ts';
 
 /** Takes every datagram as it arrives, until `ended` settles. */
 interface Taker {

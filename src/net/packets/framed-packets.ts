@@ -1,7 +1,7 @@
 import { asError } from '../../errors.ts';
 import { UnsentDatagrams } from '../bounds/datagram-cost.ts';
-import type { ByteLink, Packet, PacketLink } from './link.ts';
-import { PacketQueue } from './packet-queue.ts';
+import type { ByteLink, Packet, PacketLink } from '../links/link.ts';
+import { QueuedPackets } from './queued-packets.ts';
 
 /** The encoding of datagrams in a stream of bytes. One instance belongs to one link. */
 export interface PacketFraming {
@@ -18,39 +18,26 @@ export interface PacketFraming {
  * Datagrams over a byte link. When the reader or the carrier does not keep up, the newest datagrams
  * are dropped. The link ends with its carrier, and the carrier with the link.
  */
-export class FramedPackets implements PacketLink {
+export class FramedPackets extends QueuedPackets implements PacketLink {
   readonly closed: Promise<Error | undefined>;
   readonly #link: ByteLink;
   readonly #framing: PacketFraming;
-  readonly #queue = new PacketQueue();
   readonly #unsent = new UnsentDatagrams((error) => this.close(asError(error)));
-  #refused = 0;
   #ended = false;
   #cause: Error | undefined;
 
   constructor(link: ByteLink, framing: PacketFraming) {
+    super();
     this.#link = link;
     this.#framing = framing;
     this.closed = link.closed.then((cause) => (this.#ended ? this.#cause : cause));
     void this.#pump();
   }
 
-  get dropped(): number {
-    return this.#refused + this.#queue.dropped;
-  }
-
-  receive(): Promise<Packet | undefined> {
-    return this.#queue.receive();
-  }
-
-  receiveAll(take: (packet: Packet) => void): Promise<void> {
-    return this.#queue.receiveAll(take);
-  }
-
   send(packet: Packet): void {
     const pieces = this.#ended || !this.#unsent.hasRoom ? undefined : this.#framing.encode(packet);
     if (!pieces) {
-      this.#refused++;
+      this.refused++;
       return;
     }
     const full = this.#link.writeAll(pieces);
@@ -61,7 +48,7 @@ export class FramedPackets implements PacketLink {
     if (this.#ended) return;
     this.#ended = true;
     this.#cause = cause;
-    this.#queue.end(cause);
+    this.queue.end(cause);
     this.#link.destroy(cause);
   }
 
@@ -71,8 +58,8 @@ export class FramedPackets implements PacketLink {
         const chunk = await this.#link.read();
         if (chunk === undefined) break;
         for (const packet of this.#framing.decode(chunk)) {
-          if (packet) this.#queue.push(packet);
-          else this.#refused++;
+          if (packet) this.queue.push(packet);
+          else this.refused++;
         }
       }
       this.close();

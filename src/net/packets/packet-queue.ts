@@ -1,5 +1,5 @@
 import { keptData } from '../bounds/datagram-cost.ts';
-import type { Packet } from './link.ts';
+import type { Packet } from '../links/link.ts';
 import { PacketReceiver } from './packet-receiver.ts';
 
 /** Datagrams that may wait for a reader. */

@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises';
-import { formatEndpoint, type Endpoint } from '../net/addresses/address.ts';
-import { unlessAborted } from '../net/time/unless-aborted.ts';
+import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
+import { unlessAborted } from '../../net/time/unless-aborted.ts';
 import { BindError } from './bind-error.ts';
 
 /**

@@ -1,8 +1,8 @@
-import type { Endpoint } from '../net/addresses/address.ts';
-import type { Packet, ReplyPath } from '../net/links/link.ts';
-import { systemSockets } from '../net/sockets/system-sockets.ts';
-import type { UdpSocket } from '../net/sockets/sockets.ts';
-import { formatEndpoint } from '../net/addresses/address.ts';
+import type { Endpoint } from '../../net/addresses/address.ts';
+import type { Packet, ReplyPath } from '../../net/links/link.ts';
+import { systemSockets } from '../../net/sockets/system-sockets.ts';
+import type { UdpSocket } from '../../net/sockets/sockets.ts';
+import { formatEndpoint } from '../../net/addresses/address.ts';
 import { BindError } from './bind-error.ts';
 
 /** A bound UDP socket that passes on each datagram at once. */

@@ -1,7 +1,7 @@
-import { formatEndpoint, type Endpoint } from '../net/addresses/address.ts';
-import type { ListenOptions, UnixPath } from '../net/sockets/sockets.ts';
-import { systemSockets } from '../net/sockets/system-sockets.ts';
-import type { SocketListenSpec } from '../spec.ts';
+import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
+import type { ListenOptions, UnixPath } from '../../net/sockets/sockets.ts';
+import { systemSockets } from '../../net/sockets/system-sockets.ts';
+import type { SocketListenSpec } from '../../spec.ts';
 import { BindError } from './bind-error.ts';
 import { bindFirst } from './bind-first.ts';
 import { bindUnixSocket } from './unix-socket.ts';
@@ -10,7 +10,7 @@ import { bindUnixSocket } from './unix-socket.ts';
 export interface Listener {
   /** The bound address with the port that the kernel chose, or the socket's path. */
   readonly address: string;
-  /** The same as data; `undefined` for a unix socket. */
+  /** The bound IP address and port; `undefined` for a unix socket. */
   readonly endpoint: Endpoint | undefined;
   /** Stops accepting and frees the address at once; accepted connections stay open. */
   close(): Promise<void>;

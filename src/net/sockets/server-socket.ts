@@ -1,7 +1,7 @@
-import { canonicalHost, type Endpoint } from '../../addresses/address.ts';
-import type { Packet } from '../../links/link.ts';
-import { systemSockets } from '../system-sockets.ts';
-import type { UdpSocket } from '../sockets.ts';
+import { canonicalHost, type Endpoint } from '../addresses/address.ts';
+import type { Packet } from '../links/link.ts';
+import { systemSockets } from './system-sockets.ts';
+import type { UdpSocket } from './sockets.ts';
 
 /** A UDP socket that receives from one server only. */
 export interface ServerSocket {
@@ -13,7 +13,7 @@ export interface ServerSocket {
 /**
  * Binds a UDP socket for the datagrams of one server; others are dropped and counted.
  *
- * @param stated an IP address, written in any way, and a port.
+ * @param stated an IP address in any notation, and a port.
  * @param decode decodes a datagram of the server; `undefined` drops it. It must not throw.
  * @param association the client's address; see `UdpBindOptions`.
  * @throws the system's error when no socket can be bound.

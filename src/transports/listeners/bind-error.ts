@@ -1,4 +1,4 @@
-import { codeOf, messageOf, WeirError } from '../errors.ts';
+import { codeOf, messageOf, WeirError } from '../../errors.ts';
 
 /** A listener that could not be bound. */
 export class BindError extends WeirError {
