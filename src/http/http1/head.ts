@@ -30,13 +30,18 @@ const TARGET = /^[\x21-\x7e\x80-\xff]+$/;
  * It is strict where recipients differ, since request smuggling exploits these differences: lines
  * must end in CR LF; folded lines and spaces before a colon are rejected.
  *
+ * @param validTarget the targets that are accepted; by default visible ASCII and bytes above it.
  * @throws {MessageError} 400, 431 for too many lines, 505 for another major version.
  */
-export function parseRequestHead(bytes: Uint8Array, fieldLimit = FIELD_LIMIT): RequestHead {
+export function parseRequestHead(
+  bytes: Uint8Array,
+  fieldLimit = FIELD_LIMIT,
+  validTarget = TARGET,
+): RequestHead {
   const [start = '', ...lines] = strictLines(textOf(bytes));
   const parts = start.split(' ');
   const [method = '', target = '', protocol = ''] = parts;
-  if (parts.length !== 3 || !isToken(method) || !TARGET.test(target)) {
+  if (parts.length !== 3 || !isToken(method) || !validTarget.test(target)) {
     throw new MessageError(400, 'the request line is malformed');
   }
   return {
