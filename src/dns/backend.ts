@@ -1,5 +1,5 @@
 import type { RawQuestion } from './message.ts';
-import type { AddressType } from './policy.ts';
+import type { AddressRecordType } from './policy.ts';
 
 /** The addresses of one name in one family. */
 export interface DnsAnswer {
@@ -20,7 +20,7 @@ export interface DnsBackend {
    * @throws {DialError} `timed_out` when no answer came, `upstream` when the server failed or broke
    *   its protocol, any code of a dial when the server was not reached.
    */
-  query(name: string, type: AddressType, signal: AbortSignal): Promise<DnsAnswer>;
+  query(name: string, type: AddressRecordType, signal: AbortSignal): Promise<DnsAnswer>;
   /**
    * Passes on a question of any type.
    *
@@ -43,7 +43,7 @@ export interface DnsService {
    */
   lookup(
     name: string,
-    type: AddressType,
+    type: AddressRecordType,
     signal?: AbortSignal,
     client?: string,
   ): Promise<DnsAnswer>;

@@ -12,9 +12,14 @@ import {
   allowsAddress,
   orderAddresses,
   wantedTypes,
-  type AddressType,
+  type AddressRecordType,
 } from './policy.ts';
-import { Questions, type KeptAnswer, type Outcome, type PendingQuestion } from './questions.ts';
+import {
+  Questions,
+  type KeptAnswer,
+  type QuestionOutcome,
+  type PendingQuestion,
+} from './questions.ts';
 import { unlessAborted } from '../net/time/unless-aborted.ts';
 
 /** Names kept; the least recently used one makes room. */
@@ -45,7 +50,7 @@ interface KeptFailure {
   readonly expires: number;
 }
 
-const LOCALHOST: Readonly<Record<AddressType, readonly string[]>> = {
+const LOCALHOST: Readonly<Record<AddressRecordType, readonly string[]>> = {
   A: ['127.0.0.1'],
   AAAA: ['::1'],
 };
@@ -116,7 +121,7 @@ export class CachedResolver implements OwnedResolver {
 
   async lookup(
     name: string,
-    type: AddressType,
+    type: AddressRecordType,
     signal?: AbortSignal,
     client?: string,
   ): Promise<DnsAnswer> {
@@ -162,7 +167,7 @@ export class CachedResolver implements OwnedResolver {
   }
 
   /** The name's entry when it holds every wanted family. */
-  #cached(name: string, types: readonly AddressType[]): CachedName | undefined {
+  #cached(name: string, types: readonly AddressRecordType[]): CachedName | undefined {
     const known = this.#names.get(name);
     if (!known) return undefined;
     const now = this.#clock.now();
@@ -176,7 +181,7 @@ export class CachedResolver implements OwnedResolver {
   async #ask(
     name: string,
     policy: FamilyPolicy,
-    types: readonly AddressType[],
+    types: readonly AddressRecordType[],
     signal: AbortSignal | undefined,
     client: string | undefined,
   ): Promise<readonly string[]> {
@@ -202,10 +207,10 @@ export class CachedResolver implements OwnedResolver {
   #addressesOf(
     name: string,
     policy: FamilyPolicy,
-    types: readonly AddressType[],
-    outcomes: readonly (Outcome | undefined)[],
+    types: readonly AddressRecordType[],
+    outcomes: readonly (QuestionOutcome | undefined)[],
   ): Promise<readonly string[]> {
-    const found = (type: AddressType): readonly string[] | undefined =>
+    const found = (type: AddressRecordType): readonly string[] | undefined =>
       outcomes[types.indexOf(type)]?.addresses;
     const ipv4 = found('A') ?? [];
     const ipv6 = found('AAAA') ?? [];
@@ -218,7 +223,7 @@ export class CachedResolver implements OwnedResolver {
   }
 
   /** From the cache, else from a pending question, else from a new one. */
-  #outcome(name: string, type: AddressType, client: string | undefined): PendingQuestion {
+  #outcome(name: string, type: AddressRecordType, client: string | undefined): PendingQuestion {
     const now = this.#clock.now();
     const known = this.#names.get(name)?.[type];
     if (known && known.expires > now) return settled(known);
@@ -227,7 +232,7 @@ export class CachedResolver implements OwnedResolver {
     return this.#questions.ask(name, type, client);
   }
 
-  #keep(name: string, type: AddressType, answer: DnsAnswer): KeptAnswer {
+  #keep(name: string, type: AddressRecordType, answer: DnsAnswer): KeptAnswer {
     const addresses = answer.addresses.slice(0, MAX_ADDRESSES);
     const ttl = Math.min(answer.ttl, addresses.length > 0 ? MAX_POSITIVE_TTL : MAX_NEGATIVE_TTL);
     const expires = this.#clock.now() + ttl * 1000;
@@ -244,13 +249,13 @@ export class CachedResolver implements OwnedResolver {
     return kept;
   }
 
-  #keepFailure(name: string, type: AddressType, error: DialError): void {
+  #keepFailure(name: string, type: AddressRecordType, error: DialError): void {
     this.#failures.set(`${type} ${name}`, { error, expires: this.#clock.now() + FAILURE_MS });
   }
 }
 
 /** An outcome that is known already. */
-const settled = (outcome: Outcome): PendingQuestion => ({
+const settled = (outcome: QuestionOutcome): PendingQuestion => ({
   outcome: Promise.resolve(outcome),
   leave: () => undefined,
 });
@@ -275,15 +280,18 @@ function finish(
  * Both outcomes; or the first that has addresses, with the other if it came before the delay ended.
  */
 function gather(
-  preferred: Promise<Outcome>,
-  other: Promise<Outcome>,
+  preferred: Promise<QuestionOutcome>,
+  other: Promise<QuestionOutcome>,
   policy: FamilyPolicy,
   clock: Clock,
-): Promise<readonly (Outcome | undefined)[]> {
-  const { promise, resolve } = Promise.withResolvers<readonly (Outcome | undefined)[]>();
-  const outcomes: [Outcome | undefined, Outcome | undefined] = [undefined, undefined];
+): Promise<readonly (QuestionOutcome | undefined)[]> {
+  const { promise, resolve } = Promise.withResolvers<readonly (QuestionOutcome | undefined)[]>();
+  const outcomes: [QuestionOutcome | undefined, QuestionOutcome | undefined] = [
+    undefined,
+    undefined,
+  ];
   let timer: Timer | undefined;
-  const arrived = (slot: 0 | 1, outcome: Outcome): void => {
+  const arrived = (slot: 0 | 1, outcome: QuestionOutcome): void => {
     outcomes[slot] = outcome;
     if (outcomes[0] && outcomes[1]) {
       timer?.cancel();

@@ -3,7 +3,7 @@ import type { Clock } from '../net/time/clock.ts';
 import { Deadline } from '../net/time/deadline.ts';
 import { abortedDial, DialError, type DialErrorCode } from '../net/errors.ts';
 import type { DnsAnswer, DnsBackend } from './backend.ts';
-import type { AddressType } from './policy.ts';
+import type { AddressRecordType } from './policy.ts';
 import { unlessAborted } from '../net/time/unless-aborted.ts';
 import { RateLimit } from '../net/time/rate-limit.ts';
 import { Shares } from '../net/bounds/shares.ts';
@@ -13,7 +13,7 @@ import { DISPLACED_A_SECOND, MAX_QUESTIONS } from './limits.ts';
 const QUESTION_MS = 10_000;
 
 /** How one question ended. */
-export type Outcome =
+export type QuestionOutcome =
   | (KeptAnswer & { readonly error?: undefined })
   | { readonly addresses?: undefined; readonly error: DialError };
 
@@ -29,7 +29,7 @@ export interface KeptAnswer {
 /** A pending question, from the view of one flow that waits for it. */
 export interface PendingQuestion {
   /** Never rejects. */
-  readonly outcome: Promise<Outcome>;
+  readonly outcome: Promise<QuestionOutcome>;
   /** The flow waits no longer; the question is aborted with the last flow that does. */
   leave(): void;
 }
@@ -37,8 +37,8 @@ export interface PendingQuestion {
 /** Callbacks for the ends of questions. */
 export interface QuestionEnds {
   /** Returns what is used. */
-  answered(name: string, type: AddressType, answer: DnsAnswer): KeptAnswer;
-  failed(name: string, type: AddressType, error: DialError): void;
+  answered(name: string, type: AddressRecordType, answer: DnsAnswer): KeptAnswer;
+  failed(name: string, type: AddressRecordType, error: DialError): void;
   /** No question is left. */
   idle(): void;
 }
@@ -75,7 +75,7 @@ export class Questions {
    *
    * @param client its address; `undefined` for questions of the configuration.
    */
-  ask(name: string, type: AddressType, client: string | undefined): PendingQuestion {
+  ask(name: string, type: AddressRecordType, client: string | undefined): PendingQuestion {
     const key = `${type} ${name}`;
     let question = this.#pending.get(key);
     if (!question) {
@@ -110,7 +110,7 @@ export class Questions {
     return true;
   }
 
-  #start(key: string, name: string, type: AddressType): SharedQuestion {
+  #start(key: string, name: string, type: AddressRecordType): SharedQuestion {
     const deadline = new Deadline(
       this.#clock,
       QUESTION_MS,
@@ -135,7 +135,11 @@ export class Questions {
     return question;
   }
 
-  async #outcome(name: string, type: AddressType, signal: AbortSignal): Promise<Outcome> {
+  async #outcome(
+    name: string,
+    type: AddressRecordType,
+    signal: AbortSignal,
+  ): Promise<QuestionOutcome> {
     try {
       const answer = await unlessAborted(
         this.#backend.query(name, type, signal),
@@ -155,11 +159,11 @@ export class Questions {
 }
 
 class SharedQuestion implements PendingQuestion {
-  readonly outcome: Promise<Outcome>;
+  readonly outcome: Promise<QuestionOutcome>;
   readonly #end: (cause: DialError) => void;
   #waiting = 0;
 
-  constructor(outcome: Promise<Outcome>, end: (cause: DialError) => void) {
+  constructor(outcome: Promise<QuestionOutcome>, end: (cause: DialError) => void) {
     this.outcome = outcome;
     this.#end = end;
   }

@@ -11,7 +11,7 @@ import {
   RCODE_NOERROR,
   questionEnd,
 } from './message.ts';
-import type { AddressType } from './policy.ts';
+import type { AddressRecordType } from './policy.ts';
 import {
   addressResponse,
   datagramLimit,
@@ -26,7 +26,7 @@ import {
 const OPCODE_QUERY = 0;
 const CLASS_IN = 1;
 const RCODE_BADVERS = 16;
-const TYPES: ReadonlyMap<number, AddressType> = new Map([
+const TYPES: ReadonlyMap<number, AddressRecordType> = new Map([
   [1, 'A'],
   [28, 'AAAA'],
 ]);

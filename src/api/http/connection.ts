@@ -9,7 +9,7 @@ const MOST_WAITING = 256;
 const LINGER_MS = 1_000;
 
 /** One request and what serves it. */
-export interface Exchange {
+export interface ReceivedRequest {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   /** Whether work ends when the client has disconnected. */
@@ -21,11 +21,11 @@ export interface Exchange {
  * One accepted connection. Its requests are served one after the other, so that a client which sends
  * several at once finds each done when the next begins.
  */
-export class Connection {
+export class ApiConnection {
   readonly #socket: Socket;
   readonly #clock: Clock;
-  readonly #waiting: Exchange[] = [];
-  #current: Exchange | undefined;
+  readonly #waiting: ReceivedRequest[] = [];
+  #current: ReceivedRequest | undefined;
   #closing = false;
   #lingering = false;
 
@@ -50,7 +50,7 @@ export class Connection {
   }
 
   /** Serves the exchange once those before it are over. */
-  take(exchange: Exchange): void {
+  take(exchange: ReceivedRequest): void {
     if (this.#waiting.length >= MOST_WAITING) this.#socket.destroy();
     else if (this.#closing) return; // the response under way, if any, is the last
     else if (this.#current) this.#waiting.push(exchange);
@@ -82,7 +82,7 @@ export class Connection {
     this.#linger();
   }
 
-  #begin(exchange: Exchange): void {
+  #begin(exchange: ReceivedRequest): void {
     this.#current = exchange;
     exchange.response.once('close', () => {
       this.#current = undefined;

@@ -13,7 +13,7 @@ import { bindReason } from '../../transports/bind-error.ts';
 import { bindUnixSocket } from '../../transports/unix-socket.ts';
 import { responseTo, internalError, type ApiResponse } from './response.ts';
 import { MAX_DISCARDED, readBody } from './body.ts';
-import { Connection } from './connection.ts';
+import { ApiConnection } from './connection.ts';
 import type { ControlledApp } from '../contract.ts';
 import { EVENT_STREAM_HEADERS, EventStream } from '../feeds/event-stream.ts';
 import { FlowFeed } from '../feeds/flow-feed.ts';
@@ -51,7 +51,7 @@ export class ApiServer {
   readonly #front: Front;
   readonly #services: Services;
   readonly #log: Logger;
-  readonly #connections = new Map<Socket, Connection>();
+  readonly #connections = new Map<Socket, ApiConnection>();
   #stopping: Promise<void> | undefined;
   #onEmpty: (() => void) | undefined;
 
@@ -68,7 +68,7 @@ export class ApiServer {
       requestTimeout: REQUEST_TIMEOUT_MS,
       keepAliveTimeout: IDLE_TIMEOUT_MS,
     });
-    // A client that half-closes after its request still gets the response; `Connection` decides for
+    // A client that half-closes after its request still gets the response; `ApiConnection` decides for
     // which requests the end of stream means that the client has disconnected.
     Object.assign(server, { httpAllowHalfOpen: true });
     try {
@@ -179,7 +179,7 @@ export class ApiServer {
   }
 
   #accept(socket: Socket): void {
-    this.#connections.set(socket, new Connection(socket, this.#services.clock));
+    this.#connections.set(socket, new ApiConnection(socket, this.#services.clock));
     socket.on('error', () => undefined); // every error is followed by the close
     socket.once('close', () => {
       this.#connections.delete(socket);
@@ -249,7 +249,7 @@ export class ApiServer {
     response.writeHead(status, {
       ...headers,
       ...(status === 204 ? {} : { 'Content-Length': body.length }),
-      ...(closing ? { Connection: 'close' } : {}),
+      ...(closing ? { ApiConnection: 'close' } : {}),
     });
     response.end(body);
   }

@@ -13,7 +13,7 @@ export function frame(message: Uint8Array): Buffer {
 }
 
 /** Reads the messages of a stream one at a time, however they are split into chunks. */
-export class MessageReader {
+export class FramedMessageReader {
   readonly #reader: BoundedReader;
 
   constructor(link: ByteLink, signal?: AbortSignal) {

@@ -1,6 +1,6 @@
 import type { Clock } from '../../net/time/clock.ts';
 import { Deadline } from '../../net/time/deadline.ts';
-import { ConnectionLostError } from './exchange.ts';
+import { UnansweredError } from './exchange.ts';
 import { abortedDial } from '../../net/errors.ts';
 import type { WireCounter } from '../../net/links/link.ts';
 import { RepeatedDial } from '../../net/sockets/repeated-dial.ts';
@@ -53,14 +53,14 @@ export class KeptConnection<C extends KeepableConnection> {
     try {
       return await ask(connection);
     } catch (error) {
-      if (!(error instanceof ConnectionLostError) || signal.aborted) throw error;
+      if (!(error instanceof UnansweredError) || signal.aborted) throw error;
     }
     return ask(await this.#get(signal));
   }
 
   /** Ends the connection, one that is being opened as well; the next question opens another. */
   close(): void {
-    this.#opening.abort(new ConnectionLostError());
+    this.#opening.abort(new UnansweredError());
     this.#current?.made.then(
       (connection) => connection.end(),
       () => undefined,

@@ -2,7 +2,7 @@ import { lookup, type LookupAddress } from 'node:dns';
 import { codeOf, messageOf } from '../../errors.ts';
 import { abortedDial, DialError } from '../../net/errors.ts';
 import type { DnsAnswer, DnsBackend } from '../backend.ts';
-import type { AddressType } from '../policy.ts';
+import type { AddressRecordType } from '../policy.ts';
 import { unlessAborted } from '../../net/time/unless-aborted.ts';
 
 /** getaddrinfo(3) returns no TTL; these are in seconds. */
@@ -50,7 +50,7 @@ export class GetaddrinfoBackend implements DnsBackend {
     this.#threads = threads;
   }
 
-  async query(name: string, type: AddressType, signal?: AbortSignal): Promise<DnsAnswer> {
+  async query(name: string, type: AddressRecordType, signal?: AbortSignal): Promise<DnsAnswer> {
     const family = type === 'A' ? 4 : 6;
     let found: readonly LookupAddress[];
     try {

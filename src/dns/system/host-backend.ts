@@ -5,7 +5,7 @@ import { DialError } from '../../net/errors.ts';
 import type { DnsAnswer, DnsBackend } from '../backend.ts';
 import { HostFiles, LINUX_PATHS, type HostConfig, type HostPaths } from './host-config.ts';
 import type { RawQuestion } from '../message.ts';
-import type { AddressType } from '../policy.ts';
+import type { AddressRecordType } from '../policy.ts';
 import { searchNames, type ResolvConf } from './resolv-conf.ts';
 import { GetaddrinfoBackend } from './getaddrinfo-backend.ts';
 import { UdpExchange } from '../exchanges/udp-exchange.ts';
@@ -56,7 +56,7 @@ export class HostBackend implements DnsBackend {
     this.#port = port;
   }
 
-  async query(name: string, type: AddressType, signal: AbortSignal): Promise<DnsAnswer> {
+  async query(name: string, type: AddressRecordType, signal: AbortSignal): Promise<DnsAnswer> {
     const config = await this.#files?.current();
     if (!config) return this.#library.query(name, type, signal);
     const listed = config.hosts.get(name);
@@ -82,7 +82,7 @@ export class HostBackend implements DnsBackend {
   /** The first name of the search list that exists decides; if none does, the first failure. */
   async #search(
     name: string,
-    type: AddressType,
+    type: AddressRecordType,
     resolv: ResolvConf,
     signal: AbortSignal,
   ): Promise<DnsAnswer> {

@@ -1,13 +1,13 @@
-import { parseField, type Field } from './fields.ts';
+import { parseField, type FieldLine } from './fields.ts';
 import type { Framing } from './framing.ts';
-import { CHUNK_LINE_LIMIT, FIELD_LIMIT, TRAILER_LIMIT } from './limits.ts';
+import { CHUNK_LINE_LIMIT, FIELD_LINE_LIMIT, TRAILER_LIMIT } from './limits.ts';
 import { MessageError } from './message-error.ts';
 
 /** Removes the framing of a body, chunk by chunk, without buffering. */
 export interface BodyDecoder {
   readonly done: boolean;
   /** Complete once `done`. */
-  readonly trailers: readonly Field[];
+  readonly trailers: readonly FieldLine[];
   /**
    * Appends the payload in `chunk` to `out`, as views or joined, and returns the number of bytes that
    * belong to the body; those after them belong to the next message.
@@ -77,7 +77,7 @@ export interface BodyEncoder {
   /** The bytes to send for some payload, at least one byte of it. */
   frame(pieces: readonly Uint8Array[]): readonly Uint8Array[];
   /** The bytes to send after the last payload. */
-  finish(trailers: readonly Field[]): readonly Uint8Array[];
+  finish(trailers: readonly FieldLine[]): readonly Uint8Array[];
 }
 
 export const plainEncoder: BodyEncoder = {
@@ -90,7 +90,7 @@ export const plainEncoder: BodyEncoder = {
 const GATHER_LIMIT = 16;
 
 /** `keepTrailer` selects the trailer fields that are forwarded. */
-export function chunkedEncoder(keepTrailer: (trailer: Field) => boolean): BodyEncoder {
+export function chunkedEncoder(keepTrailer: (trailer: FieldLine) => boolean): BodyEncoder {
   return {
     frame: (pieces) => frameChunk(pieces.length > GATHER_LIMIT ? [Buffer.concat(pieces)] : pieces),
     finish: (trailers) => [frameLastChunk(trailers.filter(keepTrailer))],
@@ -142,14 +142,14 @@ export class ChunkedDecoder implements BodyDecoder {
   /** The trailer line under way. */
   #line = '';
   #trailerBytes = 0;
-  readonly #trailers: Field[] = [];
+  readonly #trailers: FieldLine[] = [];
   readonly #joiner = new PieceJoiner();
 
   get done(): boolean {
     return this.#state === 'done';
   }
 
-  get trailers(): readonly Field[] {
+  get trailers(): readonly FieldLine[] {
     return this.#trailers;
   }
 
@@ -261,7 +261,8 @@ export class ChunkedDecoder implements BodyDecoder {
       return;
     }
     this.#trailerBytes += line.length;
-    if (this.#trailers.length >= FIELD_LIMIT) throw new MessageError(400, 'too many trailer lines');
+    if (this.#trailers.length >= FIELD_LINE_LIMIT)
+      throw new MessageError(400, 'too many trailer lines');
     this.#trailers.push(parseField(line.slice(0, -2)));
   }
 }
@@ -323,7 +324,7 @@ export function frameChunk(pieces: readonly Uint8Array[]): Uint8Array[] {
 }
 
 /** The last chunk with the trailer section after it. */
-export function frameLastChunk(trailers: readonly Field[]): Uint8Array {
+export function frameLastChunk(trailers: readonly FieldLine[]): Uint8Array {
   const lines = trailers.map(({ name, value }) => `${name}: ${value}\r\n`).join('');
   return Buffer.from(`0\r\n${lines}\r\n`, 'latin1');
 }

@@ -1,7 +1,7 @@
 import { MessageError } from './message-error.ts';
 import { hasControl, isToken } from '../fields/http-text.ts';
-import { parseField, type Field, type Fields } from './fields.ts';
-import { FIELD_LIMIT } from './limits.ts';
+import { parseField, type FieldLine, type FieldLines } from './fields.ts';
+import { FIELD_LINE_LIMIT } from './limits.ts';
 
 /** HTTP/1.0 or HTTP/1.1; a higher minor version is handled as 1.1 (RFC 9110 §2.5). */
 export type Version = '1.0' | '1.1';
@@ -11,14 +11,14 @@ export interface RequestHead {
   /** As it is in the request line. */
   readonly target: string;
   readonly version: Version;
-  readonly fields: Fields;
+  readonly fields: FieldLines;
 }
 
 export interface ResponseHead {
   readonly version: Version;
   readonly status: number;
   readonly reason: string;
-  readonly fields: Fields;
+  readonly fields: FieldLines;
 }
 
 // Bytes above ASCII are invalid in a URI, but some clients send them; they are forwarded as they are.
@@ -35,7 +35,7 @@ const TARGET = /^[\x21-\x7e\x80-\xff]+$/;
  */
 export function parseRequestHead(
   bytes: Uint8Array,
-  fieldLimit = FIELD_LIMIT,
+  fieldLimit = FIELD_LINE_LIMIT,
   validTarget = TARGET,
 ): RequestHead {
   const [start = '', ...lines] = strictLines(textOf(bytes));
@@ -62,7 +62,7 @@ export function parseRequestHead(
 export function parseResponseHead(bytes: Uint8Array): ResponseHead {
   const [start = '', ...lines] = unfold(looseLines(textOf(bytes)));
   const fields = lines.map((line) => line.replace(/^([^:\s]+)[ \t]+:/, '$1:'));
-  return responseOf(start, fields, FIELD_LIMIT);
+  return responseOf(start, fields, FIELD_LINE_LIMIT);
 }
 
 /**
@@ -77,7 +77,7 @@ export function parseStrictResponseHead(bytes: Uint8Array, fieldLimit: number): 
 }
 
 /** A head as it is sent: its start line, its fields in their order, and the empty line at its end. */
-export function headBytes(start: string, fields: Fields): Buffer {
+export function headBytes(start: string, fields: FieldLines): Buffer {
   const lines = fields.map(({ name, value }) => `${name}: ${value}\r\n`).join('');
   return Buffer.from(`${start}\r\n${lines}\r\n`, 'latin1');
 }
@@ -128,7 +128,7 @@ function parseVersion(protocol: string): Version {
   return match[2] === '0' ? '1.0' : '1.1';
 }
 
-function parseFields(lines: readonly string[], limit: number): Field[] {
+function parseFields(lines: readonly string[], limit: number): FieldLine[] {
   if (lines.length > limit) {
     throw new MessageError(431, `more than ${limit} header lines`);
   }

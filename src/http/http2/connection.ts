@@ -1,6 +1,6 @@
 import { ConnectionWindow } from './connection-window.ts';
 import { connectionError, Http2Error, Http2ErrorCode, http2ErrorName } from './errors.ts';
-import type { Field } from './fields.ts';
+import type { HttpField } from '../fields/field.ts';
 import { IncomingFrames, type IncomingHost } from './incoming-frames.ts';
 import { UNACKNOWLEDGED_LIMIT } from './limits.ts';
 import { LocalSettings } from './local-settings.ts';
@@ -8,8 +8,8 @@ import { Patience } from './patience.ts';
 import { Pings } from './pings.ts';
 import { Sender, type SenderHost } from './sender.ts';
 import { PeerSettings, type Http2Settings } from './settings.ts';
-import { Http2Stream, type StreamHost } from './stream.ts';
-import { StreamTable } from './stream-table.ts';
+import { Http2Stream, type Http2StreamHost } from './stream.ts';
+import { OpenStreams } from './open-streams.ts';
 
 /** The user of a connection. Called within its calls; must not throw. */
 export interface ConnectionHandler {
@@ -18,7 +18,7 @@ export interface ConnectionHandler {
   /** There is a full batch, to be taken at once if the link below takes it. */
   onFullBatch(): void;
   /** A request has come, of a client. Without a handler afterwards its stream is refused. */
-  onRequest(stream: Http2Stream, fields: readonly Field[]): void;
+  onRequest(stream: Http2Stream, fields: readonly HttpField[]): void;
   /** SETTINGS of the peer have come. */
   onPeerSettings(): void;
   /** The peer, or this side, accepts no more streams; those that are open continue. */
@@ -48,14 +48,14 @@ export type Http2ConnectionState = 'open' | 'going' | 'closed';
  * batches. Data is acknowledged on the connection as it arrives, and on its stream as it is taken, so
  * that a reader that rests stops its own sender alone.
  */
-export class Http2Connection implements IncomingHost, SenderHost, StreamHost {
+export class Http2Connection implements IncomingHost, SenderHost, Http2StreamHost {
   readonly role: 'client' | 'server';
   readonly peerSettings = new PeerSettings();
   readonly #local: LocalSettings;
   readonly #handler: ConnectionHandler;
   readonly #sender: Sender;
   readonly #incoming: IncomingFrames;
-  readonly #streams: StreamTable;
+  readonly #streams: OpenStreams;
   readonly #patience: Patience;
   #state: Http2ConnectionState = 'open';
   #hasPeerSettings = false;
@@ -74,7 +74,7 @@ export class Http2Connection implements IncomingHost, SenderHost, StreamHost {
     this.#local = new LocalSettings(settings, this.#sender);
     this.#window = new ConnectionWindow(connectionWindow, this.#sender);
     this.#pings = new Pings(this.#sender);
-    this.#streams = new StreamTable(role, this.#sender, this.#local, () => handler.onStreamEnd());
+    this.#streams = new OpenStreams(role, this.#sender, this.#local, () => handler.onStreamEnd());
     this.#incoming = new IncomingFrames(this, {
       sender: this.#sender,
       streams: this.#streams,
@@ -165,7 +165,7 @@ export class Http2Connection implements IncomingHost, SenderHost, StreamHost {
   // ---- calls of the user ----
 
   /** Makes a request. `undefined` when `mayRequest` is false. */
-  request(fields: readonly Field[], isLast = false): Http2Stream | undefined {
+  request(fields: readonly HttpField[], isLast = false): Http2Stream | undefined {
     if (!this.mayRequest) return undefined;
     const stream = new Http2Stream(this, this.#streams.takeNextId());
     this.#streams.add(stream);
@@ -225,7 +225,7 @@ export class Http2Connection implements IncomingHost, SenderHost, StreamHost {
     if (this.outputLength > 0) this.#handler.onOutput();
   }
 
-  respond(stream: Http2Stream, fields: readonly Field[], isLast: boolean): void {
+  respond(stream: Http2Stream, fields: readonly HttpField[], isLast: boolean): void {
     this.#sender.headers(stream.id, fields, isLast);
     if (isLast) this.onEndSent(stream);
     this.#handler.onOutput();
@@ -265,7 +265,7 @@ export class Http2Connection implements IncomingHost, SenderHost, StreamHost {
     return new Http2Stream(this, id);
   }
 
-  onRequest(stream: Http2Stream, fields: readonly Field[]): void {
+  onRequest(stream: Http2Stream, fields: readonly HttpField[]): void {
     this.#handler.onRequest(stream, fields);
   }
 

@@ -1,6 +1,7 @@
+import type { HttpField } from '../fields/field.ts';
 import type { ConnectionWindow } from './connection-window.ts';
 import { connectionError, Http2Error, streamError } from './errors.ts';
-import { checkRequest, checkResponse, checkTrailers, type Field } from './fields.ts';
+import { checkRequest, checkResponse, checkTrailers } from './fields.ts';
 import { INTERIM_LIMIT, WINDOW_LIMIT } from './limits.ts';
 import type { LocalSettings } from './local-settings.ts';
 import type { Patience } from './patience.ts';
@@ -9,7 +10,7 @@ import { afterEnd, Receiver, type ReceiverHost } from './receiver.ts';
 import type { Sender } from './sender.ts';
 import type { PeerSettings } from './settings.ts';
 import { afterEndReceived, afterHead } from './stream-state.ts';
-import type { StreamTable } from './stream-table.ts';
+import type { OpenStreams } from './open-streams.ts';
 import type { Http2Stream } from './stream.ts';
 
 /** The connection whose peer sends the frames. */
@@ -19,7 +20,7 @@ export interface IncomingHost {
   readonly isRefusing: boolean;
   /** An object for a stream that the peer opens. */
   createStream(id: number): Http2Stream;
-  onRequest(stream: Http2Stream, fields: readonly Field[]): void;
+  onRequest(stream: Http2Stream, fields: readonly HttpField[]): void;
   /** SETTINGS of the peer were applied. */
   onPeerSettings(): void;
   onPeerGoAway(lastStreamId: number, code: number, debug: Uint8Array): void;
@@ -28,7 +29,7 @@ export interface IncomingHost {
 /** The parts of a connection that frames of the peer change. */
 export interface IncomingParts {
   readonly sender: Sender;
-  readonly streams: StreamTable;
+  readonly streams: OpenStreams;
   readonly window: ConnectionWindow;
   readonly local: LocalSettings;
   readonly peerSettings: PeerSettings;
@@ -41,7 +42,7 @@ export class IncomingFrames implements ReceiverHost {
   readonly #host: IncomingHost;
   readonly #receiver: Receiver;
   readonly #sender: Sender;
-  readonly #streams: StreamTable;
+  readonly #streams: OpenStreams;
   readonly #window: ConnectionWindow;
   readonly #local: LocalSettings;
   readonly #peerSettings: PeerSettings;
@@ -51,7 +52,7 @@ export class IncomingFrames implements ReceiverHost {
   /** The stream of the DATA frame being received. */
   #current: Http2Stream | undefined;
   /** The last header list that was checked: most are the same. */
-  #checked: readonly Field[] | undefined;
+  #checked: readonly HttpField[] | undefined;
 
   constructor(host: IncomingHost, parts: IncomingParts) {
     this.#host = host;
@@ -127,7 +128,7 @@ export class IncomingFrames implements ReceiverHost {
 
   onHeaders(
     streamId: number,
-    fields: readonly Field[] | Http2Error,
+    fields: readonly HttpField[] | Http2Error,
     endsStream: boolean,
   ): Http2Error | undefined {
     const stream = this.#streams.get(streamId);
@@ -229,7 +230,7 @@ export class IncomingFrames implements ReceiverHost {
 
   #openStream(
     streamId: number,
-    fields: readonly Field[] | Http2Error,
+    fields: readonly HttpField[] | Http2Error,
     endsStream: boolean,
   ): Http2Error | undefined {
     if (fields instanceof Http2Error) return this.#failStream(streamId, fields);
@@ -254,7 +255,7 @@ export class IncomingFrames implements ReceiverHost {
   /** A response, or trailers. */
   #continueStream(
     stream: Http2Stream,
-    fields: readonly Field[],
+    fields: readonly HttpField[],
     endsStream: boolean,
   ): Http2Error | undefined {
     if (stream.remoteEnded) return afterEnd();

@@ -1,6 +1,6 @@
 import { Budget } from './budget.ts';
 import { connectionError, streamError, type Http2Error } from './errors.ts';
-import type { Field } from './fields.ts';
+import type { HttpField } from '../fields/field.ts';
 import { FrameReader, type FrameSink } from './frame-reader.ts';
 import {
   Flag,
@@ -32,7 +32,7 @@ export interface ReceiverHost {
   /** A whole header list, or why its stream cannot have it. */
   onHeaders(
     streamId: number,
-    fields: readonly Field[] | Http2Error,
+    fields: readonly HttpField[] | Http2Error,
     endsStream: boolean,
   ): Http2Error | undefined;
   onReset(streamId: number, code: number): Http2Error | undefined;

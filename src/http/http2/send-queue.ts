@@ -1,5 +1,5 @@
 import { freeChunk } from '../../net/links/spent-chunk.ts';
-import type { Field } from './fields.ts';
+import type { HttpField } from '../fields/field.ts';
 
 interface Piece {
   readonly bytes: Uint8Array;
@@ -14,7 +14,7 @@ export class SendQueue {
   #offset = 0;
   #length = 0;
   #isEnded = false;
-  #trailers: readonly Field[] | undefined;
+  #trailers: readonly HttpField[] | undefined;
 
   get length(): number {
     return this.#length;
@@ -26,11 +26,11 @@ export class SendQueue {
   }
 
   /** What is sent before END_STREAM, if anything. */
-  get trailers(): readonly Field[] | undefined {
+  get trailers(): readonly HttpField[] | undefined {
     return this.#trailers;
   }
 
-  end(trailers: readonly Field[] | undefined): void {
+  end(trailers: readonly HttpField[] | undefined): void {
     this.#isEnded = true;
     this.#trailers = trailers;
   }

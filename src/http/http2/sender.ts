@@ -1,4 +1,4 @@
-import type { Field } from './fields.ts';
+import type { HttpField } from '../fields/field.ts';
 import {
   Flag,
   FRAME_HEADER_BYTES,
@@ -13,7 +13,7 @@ import {
 } from './frames.ts';
 import { HpackEncoder } from './hpack/encoder.ts';
 import { FRAME_LIMIT, REPLY_LIMIT, SEND_QUEUE_BYTES } from './limits.ts';
-import { FULL_BATCH_BYTES, Output } from './output.ts';
+import { FULL_BATCH_BYTES, FrameBatch } from './frame-batch.ts';
 import { INITIAL_WINDOW, type PeerSettings } from './settings.ts';
 import type { Http2Stream } from './stream.ts';
 
@@ -35,7 +35,7 @@ export interface SenderHost {
 /** The sending side of a connection: frames in batches, flow control, a fair share for each stream. */
 export class Sender {
   readonly encoder = new HpackEncoder();
-  readonly output = new Output();
+  readonly output = new FrameBatch();
   readonly #peer: PeerSettings;
   readonly #host: SenderHost;
   /** Whether the link below has not taken the last batch: DATA waits. */
@@ -113,7 +113,7 @@ export class Sender {
   }
 
   /** A header list, in as many frames as its block takes. */
-  headers(streamId: number, fields: readonly Field[], endsStream: boolean): void {
+  headers(streamId: number, fields: readonly HttpField[], endsStream: boolean): void {
     const block = this.encoder.encode(fields);
     let type: number = FrameType.HEADERS;
     let flags: number = endsStream ? Flag.END_STREAM : 0;

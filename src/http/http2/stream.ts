@@ -1,5 +1,5 @@
 import type { Http2Error } from './errors.ts';
-import type { Field } from './fields.ts';
+import type { HttpField } from '../fields/field.ts';
 import { Received } from './received.ts';
 import { SendQueue } from './send-queue.ts';
 import { INITIAL_STATE, type StreamState } from './stream-state.ts';
@@ -20,8 +20,8 @@ export interface StreamEnd {
  */
 export interface StreamHandler {
   /** The final response of a request. */
-  onResponse(status: number, fields: readonly Field[]): void;
-  onTrailers(fields: readonly Field[]): void;
+  onResponse(status: number, fields: readonly HttpField[]): void;
+  onTrailers(fields: readonly HttpField[]): void;
   /** Bytes can be taken, or the peer has ended its side. */
   onReadable(): void;
   /** The queue has room again. */
@@ -33,10 +33,10 @@ export interface StreamHandler {
 }
 
 /** What a stream's connection does for it. */
-export interface StreamHost {
+export interface Http2StreamHost {
   /** Data or the end of this side was queued. */
   write(stream: Http2Stream): void;
-  respond(stream: Http2Stream, fields: readonly Field[], isLast: boolean): void;
+  respond(stream: Http2Stream, fields: readonly HttpField[], isLast: boolean): void;
   reset(stream: Http2Stream, code: number): void;
   /** Bytes of it were taken. */
   consumed(stream: Http2Stream): void;
@@ -65,9 +65,9 @@ export class Http2Stream {
   isServed = false;
   /** Whether it is among the streams whose readers are called at the end of this receive. */
   isTouched = false;
-  readonly #host: StreamHost;
+  readonly #host: Http2StreamHost;
 
-  constructor(host: StreamHost, id: number) {
+  constructor(host: Http2StreamHost, id: number) {
     this.#host = host;
     this.id = id;
   }
@@ -115,7 +115,7 @@ export class Http2Stream {
   }
 
   /** Sends the headers of a response; `isLast` also ends it. */
-  respond(fields: readonly Field[], isLast: boolean): void {
+  respond(fields: readonly HttpField[], isLast: boolean): void {
     if (!this.localEnded) this.#host.respond(this, fields, isLast);
   }
 
@@ -141,7 +141,7 @@ export class Http2Stream {
   }
 
   /** Ends this side after what is queued, with trailers if there are any. */
-  end(trailers?: readonly Field[]): void {
+  end(trailers?: readonly HttpField[]): void {
     if (!this.isWritable) return;
     this.queue.end(trailers);
     this.#host.write(this);

@@ -1,8 +1,9 @@
+import type { HttpField } from '../fields/field.ts';
 import { connectionError, Http3Error, streamError } from './errors.ts';
 import { checkTrailers, parseRequest, parseResponse, type Parsed } from './fields.ts';
 import { FrameReader, FrameType, isHttp2Frame, type FrameSink, type Payload } from './frames.ts';
 import { BODY_LIMIT, FIELD_SECTION_LIMIT, INTERIM_LIMIT } from './limits.ts';
-import type { Field, RequestHead, ResponseHead } from './message.ts';
+import type { Http3Request, Http3ResponseHead } from './message.ts';
 import { decodeHeaderBlock } from './qpack/header-block.ts';
 
 /** What all requests of a connection share: bytes for the header blocks of unfinished ones. */
@@ -117,11 +118,11 @@ export abstract class MessageReader<Head> implements FrameSink {
   }
 
   /** Reads a header section; `interim` for one that another follows. */
-  protected abstract parse(section: readonly Field[]): Parsed<Head> | 'interim' | Http3Error;
+  protected abstract parse(section: readonly HttpField[]): Parsed<Head> | 'interim' | Http3Error;
   /** What PUSH_PROMISE is on this side. */
   protected abstract pushError(): Http3Error;
 
-  #onSection(section: readonly Field[]): Http3Error | undefined {
+  #onSection(section: readonly HttpField[]): Http3Error | undefined {
     if (this.#state === 'body') {
       this.#state = 'trailers';
       return checkTrailers(section) ?? this.#lengthProblem();
@@ -180,8 +181,8 @@ export abstract class MessageReader<Head> implements FrameSink {
 }
 
 /** Reads a request. */
-export class RequestReader extends MessageReader<RequestHead> {
-  protected parse(section: readonly Field[]): Parsed<RequestHead> | Http3Error {
+export class Http3RequestReader extends MessageReader<Http3Request> {
+  protected parse(section: readonly HttpField[]): Parsed<Http3Request> | Http3Error {
     return parseRequest(section);
   }
 
@@ -191,10 +192,12 @@ export class RequestReader extends MessageReader<RequestHead> {
 }
 
 /** Reads a response. */
-export class ResponseReader extends MessageReader<ResponseHead> {
+export class Http3ResponseReader extends MessageReader<Http3ResponseHead> {
   #interim = 0;
 
-  protected parse(section: readonly Field[]): Parsed<ResponseHead> | 'interim' | Http3Error {
+  protected parse(
+    section: readonly HttpField[],
+  ): Parsed<Http3ResponseHead> | 'interim' | Http3Error {
     const parsed = parseResponse(section);
     if (parsed instanceof Http3Error) return parsed;
     // The length of a body that is dropped does not matter, and 204 and 304 may declare one.

@@ -1,11 +1,12 @@
+import type { HttpField } from '../fields/field.ts';
 import type { QuicConnection, QuicStream } from '../../quic/contract.ts';
 import { TRUNCATED } from '../../quic/wire/varint.ts';
 import { abandon, Http3Connection } from './connection.ts';
 import { Http3ErrorCode, type Http3Error } from './errors.ts';
 import { frameHead, FrameType } from './frames.ts';
-import type { Field, RequestHead, Response } from './message.ts';
+import type { Http3Request, Http3Response } from './message.ts';
 import { encodeHeaderBlock } from './qpack/header-block.ts';
-import { RequestReader } from './request-stream.ts';
+import { Http3RequestReader } from './request-stream.ts';
 import { readFirstVarint } from './stream-types.ts';
 
 /** What the protocol above decides. None of these functions may throw. */
@@ -14,7 +15,7 @@ export interface Http3ServerHandlers {
    * The response to a request. It is asked for when the header section is complete and, when the
    * request declares a body, when that has arrived or has turned out longer than BODY_LIMIT.
    */
-  readonly respond: (request: RequestHead) => Response | Promise<Response>;
+  readonly respond: (request: Http3Request) => Http3Response | Promise<Http3Response>;
   /**
    * Offers a bidirectional stream whose first varint, a frame type in HTTP/3, is `type`. The handler
    * that returns true owns the stream, which continues behind that varint. With false, and without
@@ -75,7 +76,7 @@ export class Http3Server {
         return;
       }
       this.#nextId = Math.max(this.#nextId, stream.id + 4);
-      wait.reader = new RequestReader(this.#shared.budget);
+      wait.reader = new Http3RequestReader(this.#shared.budget);
       await this.#serveRequest(stream, wait.reader, type, wait);
     } finally {
       wait.reader?.release();
@@ -86,7 +87,7 @@ export class Http3Server {
   /** Reads a request to its end, and responds to it meanwhile. */
   async #serveRequest(
     stream: QuicStream,
-    reader: RequestReader,
+    reader: Http3RequestReader,
     type: Uint8Array,
     wait: Wait,
   ): Promise<void> {
@@ -121,7 +122,7 @@ export class Http3Server {
   }
 
   /** Never rejects: a stream that cannot be written any more has no use for a response. */
-  async #respond(stream: QuicStream, request: RequestHead): Promise<void> {
+  async #respond(stream: QuicStream, request: Http3Request): Promise<void> {
     try {
       const response = await this.#handlers.respond(request);
       await stream.writeAll(encodeResponse(request.method, response));
@@ -134,7 +135,7 @@ export class Http3Server {
 
 /** How far a request has come that is waited for. */
 interface Wait {
-  reader: RequestReader | undefined;
+  reader: Http3RequestReader | undefined;
   wasGivenUp: boolean;
   end: (() => void) | undefined;
 }
@@ -157,7 +158,7 @@ async function readUnlessGivenUp(stream: QuicStream, wait: Wait): Promise<Uint8A
 }
 
 /** The frames of a response: without a body to HEAD, and for statuses that have none. */
-function encodeResponse(method: string, response: Response): Uint8Array[] {
+function encodeResponse(method: string, response: Http3Response): Uint8Array[] {
   const { status, interim, fields, body } = response;
   const frames = interim === undefined ? [] : headersFrame(interim, []);
   frames.push(...headersFrame(status, fields));
@@ -167,7 +168,7 @@ function encodeResponse(method: string, response: Response): Uint8Array[] {
 }
 
 /** A header section: the head of its frame, and its content. */
-function headersFrame(status: number, fields: readonly Field[]): Uint8Array[] {
+function headersFrame(status: number, fields: readonly HttpField[]): Uint8Array[] {
   const block = encodeHeaderBlock([{ name: ':status', value: String(status) }, ...fields]);
   return [frameHead(FrameType.HEADERS, block.length), block];
 }

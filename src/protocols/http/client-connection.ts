@@ -14,7 +14,7 @@ import { accountsOf, OPEN_TO_ALL, type Accounts, type Standing } from '../users/
 import { accountOf } from './credentials.ts';
 import { MessageError } from '../../http/http1/message-error.ts';
 import { Exchange } from './exchange.ts';
-import { valuesOf, type Fields } from '../../http/http1/fields.ts';
+import { valuesOf, type FieldLines } from '../../http/http1/fields.ts';
 import {
   expectsContinue,
   hasPassed,
@@ -194,7 +194,7 @@ export class ClientConnection {
    * @returns `undefined` for wrong credentials, or none.
    * @throws {MessageError} when the inbound is gone.
    */
-  #authenticate(fields: Fields): Client | undefined {
+  #authenticate(fields: FieldLines): Client | undefined {
     const accepted = this.#accounts.accepted ?? this.#shared.accounts ?? OPEN_TO_ALL;
     if (accepted === OPEN_TO_ALL) return OPEN_TO_ALL;
     if (accepted instanceof AccountTable) return accountOf(fields, accepted);
@@ -318,7 +318,7 @@ export class ClientConnection {
     request: Omit<Request, 'client'>,
     status: number,
     reason: string,
-    fields?: Fields,
+    fields?: FieldLines,
   ): Promise<Next> {
     const keep = canKeep(request);
     const headOnly = request.head.method === 'HEAD';
@@ -342,7 +342,11 @@ export class ClientConnection {
   async #respond(
     status: number,
     reason: string,
-    { keep, headOnly = false, fields = [] }: { keep: boolean; headOnly?: boolean; fields?: Fields },
+    {
+      keep,
+      headOnly = false,
+      fields = [],
+    }: { keep: boolean; headOnly?: boolean; fields?: FieldLines },
   ): Promise<Next> {
     const { log, tag } = this.#context;
     log.debug(`inbound ${tag}: responded ${status}: ${reason}`);

@@ -1,5 +1,5 @@
 import type { Account, AccountTable, AuthenticatedAccount } from '../users/account-table.ts';
-import { valuesOf, type Fields } from '../../http/http1/fields.ts';
+import { valuesOf, type FieldLines } from '../../http/http1/fields.ts';
 
 /** The value of `Proxy-Authorization` for an account (RFC 7617 §2). */
 export const basicCredentials = ({ user, pass }: Account): string =>
@@ -7,7 +7,7 @@ export const basicCredentials = ({ user, pass }: Account): string =>
 
 /** The account that a request authenticates; `undefined` without valid `Proxy-Authorization`. */
 export function accountOf(
-  fields: Fields,
+  fields: FieldLines,
   accounts: AccountTable,
 ): AuthenticatedAccount | undefined {
   const credentials = decode(fields);
@@ -17,7 +17,7 @@ export function accountOf(
 }
 
 /** A repeated header is invalid: the next recipient might choose another of its values. */
-function decode(fields: Fields): Buffer | undefined {
+function decode(fields: FieldLines): Buffer | undefined {
   const [value = '', second] = valuesOf(fields, 'proxy-authorization');
   const token = /^basic +([A-Za-z0-9+/]+={0,2})$/i.exec(value)?.[1];
   return token === undefined || second !== undefined ? undefined : Buffer.from(token, 'base64');

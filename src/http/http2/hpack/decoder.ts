@@ -1,10 +1,10 @@
 import { readHuffman } from '../../fields/huffman.ts';
 import { PrefixInteger } from '../../fields/prefix-integer.ts';
 import { connectionError, streamError, type Http2Error } from '../errors.ts';
-import type { Field } from '../fields.ts';
+import type { HttpField } from '../../fields/field.ts';
 import { DECODER_TABLE_BYTES, FIELD_LIMIT, HEADER_LIST_LIMIT } from '../limits.ts';
 import { DynamicTable, entrySize } from './dynamic-table.ts';
-import { STATIC_TABLE } from './static-table.ts';
+import { HPACK_STATIC_TABLE } from './static-table.ts';
 
 /** Representations by the first octet (RFC 7541 §6). */
 const INDEXED = 0x80;
@@ -26,7 +26,7 @@ export class HpackDecoder {
   #bytes: Uint8Array = new Uint8Array(0);
   #at = 0;
   #lastBlock: Uint8Array | undefined;
-  #lastFields: readonly Field[] = [];
+  #lastFields: readonly HttpField[] = [];
   #lastGeneration = 0;
 
   /** Bytes of the dynamic table by the count of §4.1. */
@@ -38,7 +38,7 @@ export class HpackDecoder {
    * @returns the fields in their order, or COMPRESSION_ERROR, after which the connection cannot go on;
    *   ENHANCE_YOUR_CALM of the stream for a list beyond the limits, which leaves the table right.
    */
-  decode(block: Uint8Array): readonly Field[] | Http2Error {
+  decode(block: Uint8Array): readonly HttpField[] | Http2Error {
     const last = this.#lastBlock;
     if (last && this.#lastGeneration === this.#table.generation && equal(last, block)) {
       return this.#lastFields;
@@ -59,8 +59,8 @@ export class HpackDecoder {
   }
 
   /** The fields, or why there are none. */
-  #read(): Field[] | Http2Error | string {
-    const fields: Field[] = [];
+  #read(): HttpField[] | Http2Error | string {
+    const fields: HttpField[] = [];
     let size = 0;
     let count = 0;
     while (this.#at < this.#bytes.length) {
@@ -94,7 +94,7 @@ export class HpackDecoder {
     return undefined;
   }
 
-  #field(first: number): Field | string {
+  #field(first: number): HttpField | string {
     if (first & INDEXED) {
       return this.#entry(this.#number(7)) ?? 'a field has an index beyond the tables';
     }
@@ -115,10 +115,10 @@ export class HpackDecoder {
   }
 
   /** The entry of an index, static before dynamic (§2.3.3); 0 is none. */
-  #entry(index: number | undefined): Field | undefined {
+  #entry(index: number | undefined): HttpField | undefined {
     if (index === undefined) return undefined;
-    if (index <= STATIC_TABLE.length) return STATIC_TABLE[index - 1];
-    return this.#table.at(index - STATIC_TABLE.length - 1);
+    if (index <= HPACK_STATIC_TABLE.length) return HPACK_STATIC_TABLE[index - 1];
+    return this.#table.at(index - HPACK_STATIC_TABLE.length - 1);
   }
 
   /** A string literal (§5.2). */

@@ -1,4 +1,4 @@
-import type { Field } from '../fields.ts';
+import type { HttpField } from '../../fields/field.ts';
 
 /** What RFC 7541 §4.1 counts for an entry beside its name and value. */
 const ENTRY_OVERHEAD = 32;
@@ -9,7 +9,7 @@ export const entrySize = (name: string, value: string): number =>
 /** The dynamic table of one direction (RFC 7541 §2.3.2, §4): entries within a number of bytes. */
 export class DynamicTable {
   /** Entries as they were inserted; those before `#evicted` are gone. */
-  #entries: Field[] = [];
+  #entries: HttpField[] = [];
   #evicted = 0;
   #size = 0;
   #capacity: number;
@@ -40,12 +40,12 @@ export class DynamicTable {
   }
 
   /** The entry at a place counted from the newest, which is 0. */
-  at(place: number): Field | undefined {
+  at(place: number): HttpField | undefined {
     return place < this.count ? this.#entries[this.#entries.length - 1 - place] : undefined;
   }
 
   /** Inserts an entry; one that is larger than the table empties it (§4.4). */
-  insert(field: Field): void {
+  insert(field: HttpField): void {
     const size = entrySize(field.name, field.value);
     this.#evictTo(Math.max(0, this.#capacity - size));
     this.generation++;

@@ -1,9 +1,9 @@
 import { writePrefixInteger } from '../../fields/prefix-integer.ts';
 import { writeText } from '../../fields/string-literal.ts';
-import type { Field } from '../fields.ts';
+import type { HttpField } from '../../fields/field.ts';
 import { ENCODER_TABLE_BYTES } from '../limits.ts';
 import { DynamicTable, entrySize } from './dynamic-table.ts';
-import { findStatic, STATIC_TABLE } from './static-table.ts';
+import { findStatic, HPACK_STATIC_TABLE } from './static-table.ts';
 
 /** First octets of representations (RFC 7541 §6). */
 const INDEXED = 0x80;
@@ -29,7 +29,7 @@ interface Remembered {
  */
 export class HpackEncoder {
   readonly #table = new DynamicTable(ENCODER_TABLE_BYTES);
-  readonly #remembered = new Map<readonly Field[], Remembered>();
+  readonly #remembered = new Map<readonly HttpField[], Remembered>();
   /** The capacities to announce (§4.2): the smallest since the last block, and the one in force. */
   #smallest: number | undefined;
 
@@ -47,7 +47,7 @@ export class HpackEncoder {
   }
 
   /** The header block of `fields`, whose texts are latin1. It must not be changed. */
-  encode(fields: readonly Field[]): Uint8Array {
+  encode(fields: readonly HttpField[]): Uint8Array {
     const known = this.#remembered.get(fields);
     if (known && known.generation === this.#table.generation && this.#smallest === undefined) {
       return known.block;
@@ -62,7 +62,7 @@ export class HpackEncoder {
     return block;
   }
 
-  #write(fields: readonly Field[]): Uint8Array {
+  #write(fields: readonly HttpField[]): Uint8Array {
     let bound = 2 * INTEGER_BYTES;
     for (const { name, value } of fields) bound += name.length + value.length + 3 * INTEGER_BYTES;
     const out = new Uint8Array(bound);
@@ -85,9 +85,9 @@ export class HpackEncoder {
     if (fixed?.isWhole) return writePrefixInteger(out, offset, fixed.index, 7, INDEXED);
     const own = this.#table.find(name, value);
     if (own?.isWhole) {
-      return writePrefixInteger(out, offset, STATIC_TABLE.length + 1 + own.place, 7, INDEXED);
+      return writePrefixInteger(out, offset, HPACK_STATIC_TABLE.length + 1 + own.place, 7, INDEXED);
     }
-    const place = own && STATIC_TABLE.length + 1 + own.place;
+    const place = own && HPACK_STATIC_TABLE.length + 1 + own.place;
     const index = fixed?.index ?? place ?? 0;
     // An entry that does not fit would empty the table.
     const isIndexed = entrySize(name, value) <= this.#table.capacity;

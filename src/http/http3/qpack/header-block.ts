@@ -1,10 +1,10 @@
 import { connectionError, streamError, type Http3Error } from '../errors.ts';
 import { FIELD_SECTION_LIMIT } from '../limits.ts';
-import type { Field } from '../message.ts';
+import type { HttpField } from '../../fields/field.ts';
 import { readHuffman } from '../../fields/huffman.ts';
 import { PrefixInteger, writePrefixInteger } from '../../fields/prefix-integer.ts';
 import { writeText } from '../../fields/string-literal.ts';
-import { STATIC_TABLE, staticIndexOf, staticIndexOfName } from './static-table.ts';
+import { QPACK_STATIC_TABLE, staticIndexOf, staticIndexOfName } from './static-table.ts';
 
 /** What RFC 9114 §4.2.2 counts for a field beside its name and value. */
 const FIELD_OVERHEAD = 32;
@@ -28,7 +28,7 @@ const failed = (reason: string): Http3Error =>
  * @returns the fields in their order, or QPACK_DECOMPRESSION_FAILED; H3_EXCESSIVE_LOAD for a section
  *   that is larger than FIELD_SECTION_LIMIT by the count of RFC 9114 §4.2.2.
  */
-export function decodeHeaderBlock(bytes: Uint8Array): Field[] | Http3Error {
+export function decodeHeaderBlock(bytes: Uint8Array): HttpField[] | Http3Error {
   return new HeaderBlockReader(bytes).read();
 }
 
@@ -42,10 +42,10 @@ class HeaderBlockReader {
     this.#bytes = bytes;
   }
 
-  read(): Field[] | Http3Error {
+  read(): HttpField[] | Http3Error {
     const problem = this.#prefix();
     if (problem !== undefined) return failed(problem);
-    const fields: Field[] = [];
+    const fields: HttpField[] = [];
     while (this.#at < this.#bytes.length) {
       const field = this.#field(this.#bytes[this.#at] as number); // below the length
       if (typeof field === 'string') return failed(field);
@@ -69,7 +69,7 @@ class HeaderBlockReader {
   }
 
   /** The next field line, or why there is none. */
-  #field(first: number): Field | string {
+  #field(first: number): HttpField | string {
     if (first & INDEXED) {
       if (!(first & INDEXED_STATIC)) return 'a field refers to the dynamic table';
       return this.#entry(6) ?? 'a field has an index beyond the static table';
@@ -88,9 +88,9 @@ class HeaderBlockReader {
     return value === undefined ? 'a field value is malformed' : { name, value };
   }
 
-  #entry(prefix: number): Field | undefined {
+  #entry(prefix: number): HttpField | undefined {
     const index = this.#number(prefix);
-    return index === undefined ? undefined : STATIC_TABLE[index];
+    return index === undefined ? undefined : QPACK_STATIC_TABLE[index];
   }
 
   /** A string literal with its Huffman flag above the prefix of its length (§4.1.2). */
@@ -118,7 +118,7 @@ class HeaderBlockReader {
  * Encodes a field section with the static table alone, so that it refers to nothing that could be
  * lost. Texts are latin1, in Huffman code where that is shorter.
  */
-export function encodeHeaderBlock(fields: readonly Field[]): Uint8Array {
+export function encodeHeaderBlock(fields: readonly HttpField[]): Uint8Array {
   // Huffman code is chosen only where it is shorter than the text; a length has at most nine octets.
   let bound = 2;
   for (const { name, value } of fields) bound += name.length + value.length + 18;

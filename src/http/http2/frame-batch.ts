@@ -13,7 +13,7 @@ const EMPTY: Uint8Array<ArrayBuffer> = new Uint8Array(0);
  * Frames for the link below, one after the other in memory, so that they leave with one write and few
  * TLS records. A connection that has nothing to send has no batch.
  */
-export class Output {
+export class FrameBatch {
   #bytes = EMPTY;
   #length = 0;
 

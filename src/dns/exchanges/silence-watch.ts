@@ -7,7 +7,7 @@ const SILENCE_MS = 4000;
 const IDLE_MS = 30_000;
 
 /** Ends a kept connection that is dead or no longer needed. One timer at a time. */
-export class Liveness {
+export class SilenceWatch {
   readonly #clock: Clock;
   readonly #end: (cause?: Error) => void;
   #timer: Timer | undefined;

@@ -14,7 +14,7 @@ const LAST_STREAM_ID = 2 ** 31 - 1;
 const GRANTED_SHARE = 1 / 4;
 
 /** The open streams of a connection: their ids, their ends, their readers and what these may receive. */
-export class StreamTable {
+export class OpenStreams {
   /** The last stream that the peer has opened. */
   lastPeerId = 0;
   readonly #sender: Sender;
