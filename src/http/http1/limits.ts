@@ -11,6 +11,3 @@ export const CHUNK_LINE_LIMIT = 4096;
 
 /** The trailer section of a chunked body. */
 export const TRAILER_LIMIT = 16 * 1024;
-
-/** Interim responses (1xx) that a server may send before the final one. */
-export const INTERIM_LIMIT = 16;

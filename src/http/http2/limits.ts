@@ -72,8 +72,5 @@ export const SETTINGS_LIMIT = 64;
 /** SETTINGS and PING frames of this side that the peer has not acknowledged; more are not sent. */
 export const UNACKNOWLEDGED_LIMIT = 16;
 
-/** Interim responses (1xx) before the final one; more reset the stream. */
-export const INTERIM_LIMIT = 16;
-
 /** What a stream queues before its writer has to wait. */
 export const SEND_QUEUE_BYTES = 64 << 10;

@@ -1,4 +1,4 @@
-import type { HttpField } from '../fields/field.ts';
+import { valueOf, type HttpField } from '../fields/field.ts';
 import {
   CONNECTION_SPECIFIC,
   FIELD_NAME,
@@ -32,7 +32,7 @@ export function parseRequest(section: readonly HttpField[]): Parsed<Http3Request
   const head = {
     method: pseudo.get(':method') ?? '',
     scheme: pseudo.get(':scheme') ?? '',
-    authority: pseudo.get(':authority') ?? hostOf(fields) ?? '',
+    authority: pseudo.get(':authority') ?? valueOf(fields, 'host') ?? '',
     path: pseudo.get(':path') ?? '',
     fields,
   };
@@ -136,6 +136,3 @@ function authorityProblem(
   if (host !== undefined && host !== effective) return 'the authority and the host field differ';
   return undefined;
 }
-
-const hostOf = (fields: readonly HttpField[]): string | undefined =>
-  fields.find(({ name }) => name === 'host')?.value;

@@ -24,6 +24,3 @@ export const CONTROL_FRAME_LIMIT = 4096;
  * after the response, the client is asked to stop (H3_NO_ERROR, RFC 9114 §4.1).
  */
 export const BODY_LIMIT = 64 * 1024;
-
-/** Interim responses (1xx) before the final one; more close the connection with H3_EXCESSIVE_LOAD. */
-export const INTERIM_LIMIT = 16;

@@ -1,4 +1,5 @@
 import type { HttpField } from '../fields/field.ts';
+
 /** The header section of a request that passed every check of RFC 9114 §4.2 and §4.3.1. */
 export interface Http3Request {
   readonly method: string;
