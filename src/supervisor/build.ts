@@ -18,7 +18,8 @@ import type { InboundMemory } from '../protocols/inbounds/inbound-memory.ts';
 import { outboundProtocol } from '../protocols/registry.ts';
 import type { BalancerSpec, InboundSpec, OutboundSpec, RoutingSpec } from '../spec.ts';
 import { Acceptor, type StreamDeps } from '../transports/acceptor.ts';
-import { dialTcp, createDialer } from '../transports/dialer.ts';
+import { dialTcp } from '../transports/dial-tcp.ts';
+import { createDialer } from '../transports/dialer.ts';
 import { ApplyError } from './apply-error.ts';
 
 /** A version with the spec that it was built from. */

@@ -9,7 +9,7 @@ const MOST_WAITING = 256;
 const LINGER_MS = 1_000;
 
 /** One request and what serves it. */
-export interface ReceivedRequest {
+export interface ApiExchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   /** Whether work ends when the client has disconnected. */
@@ -24,8 +24,8 @@ export interface ReceivedRequest {
 export class ApiConnection {
   readonly #socket: Socket;
   readonly #clock: Clock;
-  readonly #waiting: ReceivedRequest[] = [];
-  #current: ReceivedRequest | undefined;
+  readonly #waiting: ApiExchange[] = [];
+  #current: ApiExchange | undefined;
   #closing = false;
   #lingering = false;
 
@@ -50,7 +50,7 @@ export class ApiConnection {
   }
 
   /** Serves the exchange once those before it are over. */
-  take(exchange: ReceivedRequest): void {
+  take(exchange: ApiExchange): void {
     if (this.#waiting.length >= MOST_WAITING) this.#socket.destroy();
     else if (this.#closing) return; // the response under way, if any, is the last
     else if (this.#current) this.#waiting.push(exchange);
@@ -82,7 +82,7 @@ export class ApiConnection {
     this.#linger();
   }
 
-  #begin(exchange: ReceivedRequest): void {
+  #begin(exchange: ApiExchange): void {
     this.#current = exchange;
     exchange.response.once('close', () => {
       this.#current = undefined;

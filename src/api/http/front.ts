@@ -5,7 +5,7 @@ import { parseTarget, Router } from '../router.ts';
 import { ROUTES, type Route } from '../routes.ts';
 
 /** The parts of a request that are judged before any handler runs. */
-export interface JudgedHead {
+export interface ApiRequestHead {
   readonly method: string;
   /** As sent. */
   readonly target: string;
@@ -39,7 +39,7 @@ export class Front {
     this.#guardedPort = secret === undefined ? port : undefined;
   }
 
-  judge(head: JudgedHead): Verdict {
+  judge(head: ApiRequestHead): Verdict {
     if (this.#isAuthorized && !this.#isAuthorized(head.authorization)) {
       return { kind: 'response', response: unauthorized() };
     }
@@ -59,7 +59,10 @@ export class Front {
     }
   }
 
-  #rejectWebPage({ origin }: JudgedHead, authority: string | undefined): ApiResponse | undefined {
+  #rejectWebPage(
+    { origin }: ApiRequestHead,
+    authority: string | undefined,
+  ): ApiResponse | undefined {
     if (this.#guardedPort === undefined) return undefined;
     if (!namesThisHost(authority)) return misdirected();
     if (!isOwnOrigin({ authority, origin }, this.#guardedPort)) return foreignOrigin();

@@ -3,7 +3,7 @@ import { field, valuesOf } from '../../http/http1/fields.ts';
 import { headBytes, parseRequestHead } from '../../http/http1/head.ts';
 import { MessageError } from '../../http/http1/message-error.ts';
 import { type ApiResponse, json } from './response.ts';
-import type { JudgedHead, Front } from './front.ts';
+import type { ApiRequestHead, Front } from './front.ts';
 import { codeOf } from '../../errors.ts';
 
 /*
@@ -30,7 +30,7 @@ const ANY_TARGET = /^\S+$/;
  * Reads the header section of the request around `offset`, where the parser rejected the first line.
  * `undefined` when it is incomplete or invalid here as well.
  */
-export function parseHead(received: Buffer, offset: number): JudgedHead | undefined {
+export function parseHead(received: Buffer, offset: number): ApiRequestHead | undefined {
   const start = offset === 0 ? 0 : received.lastIndexOf('\n', offset - 1) + 1;
   const end = received.indexOf(HEAD_END, start);
   if (end < 0) return undefined;

@@ -17,7 +17,7 @@ import { ApiConnection } from './connection.ts';
 import type { ControlledApp } from '../contract.ts';
 import { EVENT_STREAM_HEADERS, EventStream } from '../feeds/event-stream.ts';
 import { FlowFeed } from '../feeds/flow-feed.ts';
-import { Front, type JudgedHead, type Verdict } from './front.ts';
+import { Front, type ApiRequestHead, type Verdict } from './front.ts';
 import { parserRejection, rawResponse } from './raw-http.ts';
 import type { Services } from '../routes.ts';
 import { StartTimes } from './start-times.ts';
@@ -261,7 +261,7 @@ export class ApiServer {
   }
 }
 
-const headOf = ({ method = '', url = '', headers }: IncomingMessage): JudgedHead => ({
+const headOf = ({ method = '', url = '', headers }: IncomingMessage): ApiRequestHead => ({
   method,
   target: url,
   host: headers.host,

@@ -3,7 +3,7 @@ import { abortedDial, type DialError } from '../../net/errors.ts';
 import type { ByteLink, PacketLink } from '../../net/links/link.ts';
 import type { DialOrigin } from '../../net/loop-guard/own-listeners.ts';
 import { OwnPeers } from '../../net/loop-guard/own-peers.ts';
-import { dialTcp } from '../../transports/dialer.ts';
+import { dialTcp } from '../../transports/dial-tcp.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
 import { LogLimiter } from '../inbounds/log-limiter.ts';
 import { openFreedomPackets } from './packets.ts';

@@ -1,0 +1,63 @@
+import type { Endpoint } from '../net/addresses/address.ts';
+import type { FamilyPolicy, Resolver } from '../net/addresses/resolver.ts';
+import type { Carrier } from '../net/links/link.ts';
+import { connectAny } from '../net/sockets/happy-eyeballs.ts';
+import type { ConnectOptions, SocketObserver } from '../net/sockets/sockets.ts';
+import { systemSockets } from '../net/sockets/system-sockets.ts';
+import type { Clock } from '../net/time/clock.ts';
+
+export interface TcpDialOptions {
+  readonly resolver: Resolver;
+  readonly family: FamilyPolicy;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** Called with each address before it is tried. @throws {DialError} to reject it. */
+  readonly approach?: Approach | undefined;
+  /** The address of the client that requested it; left out for a server of the configuration. */
+  readonly client?: string | undefined;
+}
+
+/** Checks an IP address before a connection to it is made. @throws {DialError} to reject it. */
+export type Approach = (address: Endpoint) => SocketObserver | undefined;
+
+/** What a dial of a carrier may be given, whatever carries it. */
+export interface DialerOptions {
+  readonly signal: AbortSignal;
+  /** As for `dialTcp`; for a shared connection, that of its first tunnel. */
+  readonly approach?: Approach | undefined;
+  /** Dials share a connection only when they are of the same group; by default of one. */
+  readonly group?: string | undefined;
+}
+
+/**
+ * Opens a TCP connection to a host by name or address: resolves it under the family policy and
+ * races the addresses (RFC 8305).
+ *
+ * @throws {DialError} with the code of the reason.
+ */
+export function dialTcp(target: Endpoint, options: TcpDialOptions): Promise<Carrier> {
+  return raceAddresses(
+    target,
+    options,
+    (address, attempt) => systemSockets().connect(address, attempt),
+    ({ link }) => link.destroy(),
+  );
+}
+
+/** `connect` to each address of a host that is to be tried, as `dialTcp` does. */
+export async function raceAddresses<Made>(
+  target: Endpoint,
+  { resolver, family, clock, signal, approach, client }: TcpDialOptions,
+  connect: (address: Endpoint, options: ConnectOptions) => Promise<Made>,
+  discard: (made: Made) => void,
+): Promise<Made> {
+  const addresses = await resolver.resolve(target.host, family, signal, client);
+  return connectAny(
+    addresses,
+    (host, attempt) => {
+      const address = { host, port: target.port };
+      return connect(address, { signal: attempt, onSocket: approach?.(address) });
+    },
+    { clock, signal, discard },
+  );
+}
