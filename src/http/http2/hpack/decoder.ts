@@ -1,9 +1,9 @@
 import { readHuffman } from '../../fields/huffman.ts';
 import { PrefixInteger } from '../../fields/prefix-integer.ts';
 import { connectionError, streamError, type Http2Error } from '../errors.ts';
-import type { HttpField } from '../../fields/field.ts';
+import { fieldSize, type HttpField } from '../../fields/field.ts';
 import { DECODER_TABLE_BYTES, FIELD_LIMIT, HEADER_LIST_LIMIT } from '../limits.ts';
-import { DynamicTable, entrySize } from './dynamic-table.ts';
+import { DynamicTable } from './dynamic-table.ts';
 import { HPACK_STATIC_TABLE } from './static-table.ts';
 
 /** Representations by the first octet (RFC 7541 §6). */
@@ -73,7 +73,7 @@ export class HpackDecoder {
       const field = this.#field(first);
       if (typeof field === 'string') return field;
       count++;
-      size += entrySize(field.name, field.value);
+      size += fieldSize(field.name, field.value);
       // What is beyond the limits is decoded for the table's sake, and not kept.
       if (count <= FIELD_LIMIT && size <= HEADER_LIST_LIMIT) fields.push(field);
     }

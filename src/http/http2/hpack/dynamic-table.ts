@@ -1,10 +1,4 @@
-import type { HttpField } from '../../fields/field.ts';
-
-/** What RFC 7541 §4.1 counts for an entry beside its name and value. */
-const ENTRY_OVERHEAD = 32;
-
-export const entrySize = (name: string, value: string): number =>
-  name.length + value.length + ENTRY_OVERHEAD;
+import { fieldSize, type HttpField } from '../../fields/field.ts';
 
 /** The dynamic table of one direction (RFC 7541 §2.3.2, §4): entries within a number of bytes. */
 export class DynamicTable {
@@ -46,7 +40,7 @@ export class DynamicTable {
 
   /** Inserts an entry; one that is larger than the table empties it (§4.4). */
   insert(field: HttpField): void {
-    const size = entrySize(field.name, field.value);
+    const size = fieldSize(field.name, field.value);
     this.#evictTo(Math.max(0, this.#capacity - size));
     this.generation++;
     if (size > this.#capacity) return;
@@ -74,7 +68,7 @@ export class DynamicTable {
     while (this.#size > size) {
       const entry = this.#entries[this.#evicted++];
       if (!entry) break;
-      this.#size -= entrySize(entry.name, entry.value);
+      this.#size -= fieldSize(entry.name, entry.value);
       this.generation++;
     }
     // The places of evicted entries are reclaimed before they outnumber the others.

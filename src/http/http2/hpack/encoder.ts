@@ -1,8 +1,8 @@
 import { writePrefixInteger } from '../../fields/prefix-integer.ts';
 import { writeText } from '../../fields/string-literal.ts';
-import type { HttpField } from '../../fields/field.ts';
+import { fieldSize, type HttpField } from '../../fields/field.ts';
 import { ENCODER_TABLE_BYTES } from '../limits.ts';
-import { DynamicTable, entrySize } from './dynamic-table.ts';
+import { DynamicTable } from './dynamic-table.ts';
 import { findStatic, HPACK_STATIC_TABLE } from './static-table.ts';
 
 /** First octets of representations (RFC 7541 §6). */
@@ -90,7 +90,7 @@ export class HpackEncoder {
     const place = own && HPACK_STATIC_TABLE.length + 1 + own.place;
     const index = fixed?.index ?? place ?? 0;
     // An entry that does not fit would empty the table.
-    const isIndexed = entrySize(name, value) <= this.#table.capacity;
+    const isIndexed = fieldSize(name, value) <= this.#table.capacity;
     let at = isIndexed
       ? writePrefixInteger(out, offset, index, 6, INCREMENTAL)
       : writePrefixInteger(out, offset, index, 4, UNINDEXED);

@@ -1,13 +1,10 @@
 import { connectionError, streamError, type Http3Error } from '../errors.ts';
 import { FIELD_SECTION_LIMIT } from '../limits.ts';
-import type { HttpField } from '../../fields/field.ts';
+import { fieldSize, type HttpField } from '../../fields/field.ts';
 import { readHuffman } from '../../fields/huffman.ts';
 import { PrefixInteger, writePrefixInteger } from '../../fields/prefix-integer.ts';
 import { writeText } from '../../fields/string-literal.ts';
 import { QPACK_STATIC_TABLE, staticIndexOf, staticIndexOfName } from './static-table.ts';
-
-/** What RFC 9114 §4.2.2 counts for a field beside its name and value. */
-const FIELD_OVERHEAD = 32;
 
 /**
  * Representations by the first octet (RFC 9204 §4.5). Those that refer to the dynamic table are
@@ -49,7 +46,7 @@ class HeaderBlockReader {
     while (this.#at < this.#bytes.length) {
       const field = this.#field(this.#bytes[this.#at] as number); // below the length
       if (typeof field === 'string') return failed(field);
-      this.#size += field.name.length + field.value.length + FIELD_OVERHEAD;
+      this.#size += fieldSize(field.name, field.value);
       if (this.#size > FIELD_SECTION_LIMIT) {
         return streamError('H3_EXCESSIVE_LOAD', 'the header section is too large');
       }
