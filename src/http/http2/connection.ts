@@ -4,7 +4,7 @@ import type { HttpField } from '../fields/field.ts';
 import { IncomingFrames, type IncomingHost } from './incoming-frames.ts';
 import { UNACKNOWLEDGED_LIMIT } from './limits.ts';
 import { LocalSettings } from './local-settings.ts';
-import { Patience } from './patience.ts';
+import { WorkLimits } from './work-limits.ts';
 import { Pings } from './pings.ts';
 import { Sender, type SenderHost } from './sender.ts';
 import { PeerSettings, type Http2Settings } from './settings.ts';
@@ -56,7 +56,7 @@ export class Http2Connection implements IncomingHost, SenderHost, Http2StreamHos
   readonly #sender: Sender;
   readonly #incoming: IncomingFrames;
   readonly #streams: OpenStreams;
-  readonly #patience: Patience;
+  readonly #limits: WorkLimits;
   #state: Http2ConnectionState = 'open';
   #hasPeerSettings = false;
   #isRefusing = false;
@@ -69,7 +69,7 @@ export class Http2Connection implements IncomingHost, SenderHost, Http2StreamHos
     const { role, settings, connectionWindow } = options;
     this.role = role;
     this.#handler = handler;
-    this.#patience = new Patience(role === 'client');
+    this.#limits = new WorkLimits(role === 'client');
     this.#sender = new Sender(this.peerSettings, this);
     this.#local = new LocalSettings(settings, this.#sender);
     this.#window = new ConnectionWindow(connectionWindow, this.#sender);
@@ -82,7 +82,7 @@ export class Http2Connection implements IncomingHost, SenderHost, Http2StreamHos
       local: this.#local,
       peerSettings: this.peerSettings,
       pings: this.#pings,
-      patience: this.#patience,
+      limits: this.#limits,
     });
   }
 
@@ -242,7 +242,7 @@ export class Http2Connection implements IncomingHost, SenderHost, Http2StreamHos
   }
 
   served(): void {
-    this.#patience.prove();
+    this.#limits.prove();
   }
 
   // ---- what the sender reports ----

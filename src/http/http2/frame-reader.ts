@@ -17,7 +17,7 @@ export interface FrameSink {
     payload: Uint8Array,
   ): Http2Error | undefined;
   /** Whether the next frame has to wait for the next turn. */
-  readonly isTired: boolean;
+  readonly isTurnSpent: boolean;
 }
 
 const EMPTY = new Uint8Array(0);
@@ -66,7 +66,7 @@ export class FrameReader {
     }
     while (at < chunk.length || (this.#inFrame && this.#left === 0)) {
       if (!this.#inFrame) {
-        if (this.#sink.isTired) {
+        if (this.#sink.isTurnSpent) {
           this.#taken = at;
           return undefined;
         }

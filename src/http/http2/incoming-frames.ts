@@ -5,7 +5,7 @@ import { checkRequest, checkResponse, checkTrailers } from './fields.ts';
 import { WINDOW_LIMIT } from './limits.ts';
 import { INTERIM_LIMIT } from '../limits.ts';
 import type { LocalSettings } from './local-settings.ts';
-import type { Patience } from './patience.ts';
+import type { WorkLimits } from './work-limits.ts';
 import type { Pings } from './pings.ts';
 import { afterEnd, Receiver, type ReceiverHost } from './receiver.ts';
 import type { Sender } from './sender.ts';
@@ -35,7 +35,7 @@ export interface IncomingParts {
   readonly local: LocalSettings;
   readonly peerSettings: PeerSettings;
   readonly pings: Pings;
-  readonly patience: Patience;
+  readonly limits: WorkLimits;
 }
 
 /** What frames of the peer do to the streams, windows and settings of a connection (RFC 9113 §6). */
@@ -48,7 +48,7 @@ export class IncomingFrames implements ReceiverHost {
   readonly #local: LocalSettings;
   readonly #peerSettings: PeerSettings;
   readonly #pings: Pings;
-  readonly #patience: Patience;
+  readonly #limits: WorkLimits;
   #now = 0;
   /** The stream of the DATA frame being received. */
   #current: Http2Stream | undefined;
@@ -63,7 +63,7 @@ export class IncomingFrames implements ReceiverHost {
     this.#local = parts.local;
     this.#peerSettings = parts.peerSettings;
     this.#pings = parts.pings;
-    this.#patience = parts.patience;
+    this.#limits = parts.limits;
     this.#receiver = new Receiver(this, host.role === 'server');
   }
 
@@ -78,12 +78,12 @@ export class IncomingFrames implements ReceiverHost {
    */
   receive(chunk: Uint8Array, now: number): Http2Error | undefined {
     this.#now = now;
-    this.#patience.beginTurn();
+    this.#limits.beginTurn();
     return this.#receiver.receive(chunk, now);
   }
 
-  get isTired(): boolean {
-    return this.#patience.isTired(this.#streams.touchedCount);
+  get isTurnSpent(): boolean {
+    return this.#limits.isTurnSpent(this.#streams.touchedCount);
   }
 
   onDataHeader(streamId: number, length: number): Http2Error | undefined {
@@ -156,10 +156,10 @@ export class IncomingFrames implements ReceiverHost {
     const stream = this.#streams.get(streamId);
     // It has ended here too, meanwhile.
     if (!stream) return this.#receiver.countIdle();
-    this.#patience.addStream();
+    this.#limits.addStream();
     // Streams of this side are as many as this side has wanted.
     const counts = !stream.isServed && !this.#streams.isOwn(streamId);
-    const error = counts ? this.#patience.countReset(this.#now) : undefined;
+    const error = counts ? this.#limits.countReset(this.#now) : undefined;
     if (error) return error;
     this.#streams.abort(stream, { by: 'peer', code }, true);
     return undefined;
@@ -177,7 +177,7 @@ export class IncomingFrames implements ReceiverHost {
       if (looks === undefined) {
         return connectionError('FLOW_CONTROL_ERROR', 'INITIAL_WINDOW_SIZE is too large');
       }
-      const tooMany = this.#patience.countWindowLooks(looks, this.#now);
+      const tooMany = this.#limits.countWindowLooks(looks, this.#now);
       if (tooMany) return tooMany;
     }
     this.#host.onPeerSettings();
@@ -243,7 +243,7 @@ export class IncomingFrames implements ReceiverHost {
       if (error) return this.#failStream(streamId, error);
       this.#checked = fields;
     }
-    this.#patience.addStream();
+    this.#limits.addStream();
     const stream = this.#host.createStream(streamId);
     stream.state = afterHead(stream.state);
     if (endsStream) stream.state = afterEndReceived(stream.state);
@@ -283,8 +283,8 @@ export class IncomingFrames implements ReceiverHost {
 
   /** Resets a stream for what the peer did on it; an error when it does so too often. */
   #failStream(streamId: number, error: Http2Error): Http2Error | undefined {
-    this.#patience.addStream();
-    const tooMany = this.#patience.countReset(this.#now);
+    this.#limits.addStream();
+    const tooMany = this.#limits.countReset(this.#now);
     if (tooMany) return tooMany;
     this.#sender.reset(streamId, error.code);
     const stream = this.#streams.get(streamId);

@@ -42,7 +42,7 @@ export interface ReceiverHost {
   onGoAway(lastStreamId: number, code: number, debug: Uint8Array): void;
   onWindowUpdate(streamId: number, increment: number): Http2Error | undefined;
   /** Whether what was received in this turn has cost enough. */
-  readonly isTired: boolean;
+  readonly isTurnSpent: boolean;
 }
 
 /** HEADERS whose block is not complete. */
@@ -80,8 +80,8 @@ export class Receiver implements FrameSink {
     this.#reader = new FrameReader(this, expectsPreface);
   }
 
-  get isTired(): boolean {
-    return this.#host.isTired;
+  get isTurnSpent(): boolean {
+    return this.#host.isTurnSpent;
   }
 
   /** How many bytes of the last chunk were read: fewer when the host is tired. */

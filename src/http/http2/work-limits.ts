@@ -11,7 +11,7 @@ import {
 } from './limits.ts';
 
 /** How much work a peer may cause: over time, with an error beyond it, and in one turn. */
-export class Patience {
+export class WorkLimits {
   #resets: Budget;
   readonly #windowLooks = new Budget(WINDOW_LOOK_BURST, WINDOW_LOOK_RATE);
   #isProven: boolean;
@@ -41,7 +41,7 @@ export class Patience {
   }
 
   /** @param touched streams whose readers are to be called in this turn. */
-  isTired(touched: number): boolean {
+  isTurnSpent(touched: number): boolean {
     return this.#work + touched >= WORK_A_TURN;
   }
 
