@@ -22,13 +22,13 @@ export const Flag = {
 } as const;
 
 export const FRAME_HEADER_BYTES = 9;
-/** Length of the payload of these frames. */
+/** Payload lengths of frames of fixed length. */
 export const RST_STREAM_BYTES = 4;
 export const WINDOW_UPDATE_BYTES = 4;
 export const PRIORITY_BYTES = 5;
 export const PING_BYTES = 8;
 export const SETTING_BYTES = 6;
-/** Of the fixed part of GOAWAY. */
+/** Length of the fixed part of GOAWAY. */
 export const GOAWAY_BYTES = 8;
 
 /** What a client sends first (§3.4). */
@@ -54,7 +54,7 @@ export function writeUint32(out: Uint8Array, at: number, value: number): void {
   out[at + 3] = value;
 }
 
-/** Writes the header of a frame (§4.1). Returns the offset behind it. */
+/** Writes the header of a frame (§4.1). Returns the offset after it. */
 export function writeFrameHeader(
   out: Uint8Array,
   at: number,

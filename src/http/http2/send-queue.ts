@@ -3,11 +3,11 @@ import type { HttpField } from '../fields/field.ts';
 
 interface Piece {
   readonly bytes: Uint8Array;
-  /** Whether its memory may be freed once it was copied. */
+  /** Whether its memory may be freed once it is copied. */
   readonly isOwned: boolean;
 }
 
-/** What a stream has to send and waits for windows or for the link below: data, trailers, END_STREAM. */
+/** What a stream has to send: data, which waits for windows or the link below, trailers, END_STREAM. */
 export class SendQueue {
   #pieces: Piece[] = [];
   /** Bytes of the first piece that were copied. */
@@ -41,7 +41,7 @@ export class SendQueue {
     this.#length += bytes.length;
   }
 
-  /** Moves the first `length` bytes, which are there, to `out`. */
+  /** Moves the first `length` bytes to `out`; the queue has at least that many. */
   copyTo(out: Uint8Array, offset: number, length: number): void {
     let done = 0;
     let at = offset;

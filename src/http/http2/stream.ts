@@ -6,7 +6,7 @@ import { INITIAL_STATE, type StreamState } from './stream-state.ts';
 
 /** How a stream ended without both sides having ended it. */
 export interface StreamEnd {
-  /** The peer reset it or did not process it, this side reset it, or the connection is over. */
+  /** The peer reset the stream or did not process it, this side reset it, or the connection is over. */
   readonly by: 'peer' | 'self' | 'connection';
   /** An error code of HTTP/2. */
   readonly code: number;
@@ -15,14 +15,14 @@ export interface StreamEnd {
 }
 
 /**
- * The user of a stream. Called within calls of the connection, so that a handler may call the stream
- * again, and must not throw.
+ * The user of a stream. Called within calls of the connection; a handler may call the stream again, and
+ * must not throw.
  */
 export interface StreamHandler {
   /** The final response of a request. */
   onResponse(status: number, fields: readonly HttpField[]): void;
   onTrailers(fields: readonly HttpField[]): void;
-  /** Bytes can be taken, or the peer has ended its side. */
+  /** Bytes can be taken, or END_STREAM was received. */
   onReadable(): void;
   /** The queue has room again. */
   onWritable(): void;
@@ -32,15 +32,15 @@ export interface StreamHandler {
   onAbort(end: StreamEnd): void;
 }
 
-/** What a stream's connection does for it. */
+/** The connection of a stream. */
 export interface Http2StreamHost {
   /** Data or the end of this side was queued. */
   write(stream: Http2Stream): void;
   respond(stream: Http2Stream, fields: readonly HttpField[], isLast: boolean): void;
   reset(stream: Http2Stream, code: number): void;
-  /** Bytes of it were taken. */
+  /** Received bytes were taken: the window may be opened. */
   consumed(stream: Http2Stream): void;
-  /** It is served. */
+  /** `serve` was called. */
   served(): void;
 }
 
@@ -88,12 +88,12 @@ export class Http2Stream {
     return this.state.received === 'all';
   }
 
-  /** Bytes that were received and not taken. */
+  /** Received bytes that were not taken yet. */
   get readable(): number {
     return this.received.length;
   }
 
-  /** Bytes that wait to be sent. */
+  /** Bytes waiting to be sent. */
   get queued(): number {
     return this.queue.length;
   }
@@ -128,8 +128,8 @@ export class Http2Stream {
   }
 
   /**
-   * Sends what was queued as far as windows allow. False when the writer has to wait until
-   * `onWritable`; `undefined` when the stream takes nothing any more.
+   * Sends what was queued as far as windows allow. Returns false when the writer must wait for
+   * `onWritable`, and `undefined` when the stream accepts no more data.
    */
   flush(): boolean | undefined {
     if (!this.isWritable) {

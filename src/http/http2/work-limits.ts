@@ -10,21 +10,21 @@ import {
   WORK_A_TURN,
 } from './limits.ts';
 
-/** How much work a peer may cause: over time, with an error beyond it, and in one turn. */
+/** How much work a peer may cause: over time, where more is an error, and in one turn. */
 export class WorkLimits {
   #resets: Budget;
   readonly #windowLooks = new Budget(WINDOW_LOOK_BURST, WINDOW_LOOK_RATE);
   #isProven: boolean;
-  /** What the frames of this turn have cost. */
+  /** Work caused by the frames of this turn. */
   #work = 0;
 
-  /** @param isProven whether the peer was chosen, as a server is, or has had a stream served. */
+  /** @param isProven whether this side has chosen the peer, as a client has its server. */
   constructor(isProven: boolean) {
     this.#isProven = isProven;
     this.#resets = isProven ? new Budget(RESET_BURST, RESET_RATE) : new Budget(UNPROVEN_RESETS, 0);
   }
 
-  /** A stream of the peer is served. */
+  /** A stream of the peer is served: from now on the peer has the larger limits. */
   prove(): void {
     if (this.#isProven) return;
     this.#isProven = true;
@@ -40,7 +40,7 @@ export class WorkLimits {
     this.#work += STREAM_WORK;
   }
 
-  /** @param touched streams whose readers are to be called in this turn. */
+  /** @param touched number of streams whose readers will be called in this turn. */
   isTurnSpent(touched: number): boolean {
     return this.#work + touched >= WORK_A_TURN;
   }
@@ -51,7 +51,7 @@ export class WorkLimits {
     return connectionError('ENHANCE_YOUR_CALM', 'too many streams are reset');
   }
 
-  /** Counts streams that a change of INITIAL_WINDOW_SIZE makes this side look at. */
+  /** Counts streams that a change of INITIAL_WINDOW_SIZE makes this side examine. */
   countWindowLooks(looks: number, now: number): Http2Error | undefined {
     if (this.#windowLooks.spend(now, looks)) return undefined;
     return connectionError('ENHANCE_YOUR_CALM', 'windows are changed too often');

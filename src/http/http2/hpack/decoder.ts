@@ -17,8 +17,8 @@ const REMEMBERED_BYTES = 64;
 /**
  * Decodes header blocks with a dynamic table (RFC 7541 §3). Text is latin1.
  *
- * A connection's header blocks are mostly alike: one that equals the last, with the table unchanged,
- * gives the same list again, which callers must not change.
+ * Most header blocks of a connection are equal: a block that equals the last one, with the table
+ * unchanged, returns the same list again, which callers must not change.
  */
 export class HpackDecoder {
   readonly #table = new DynamicTable(DECODER_TABLE_BYTES);
@@ -35,8 +35,8 @@ export class HpackDecoder {
   }
 
   /**
-   * @returns the fields in their order, or COMPRESSION_ERROR, after which the connection cannot go on;
-   *   ENHANCE_YOUR_CALM of the stream for a list beyond the limits, which leaves the table right.
+   * @returns the fields in their order; COMPRESSION_ERROR, which ends the connection; or a stream error
+   *   ENHANCE_YOUR_CALM for a list beyond the limits, after which the table is still in sync.
    */
   decode(block: Uint8Array): readonly HttpField[] | Http2Error {
     const last = this.#lastBlock;
@@ -58,7 +58,7 @@ export class HpackDecoder {
     return fields;
   }
 
-  /** The fields, or why there are none. */
+  /** The fields, a stream error, or the reason of a COMPRESSION_ERROR. */
   #read(): HttpField[] | Http2Error | string {
     const fields: HttpField[] = [];
     let size = 0;
@@ -74,7 +74,7 @@ export class HpackDecoder {
       if (typeof field === 'string') return field;
       count++;
       size += fieldSize(field.name, field.value);
-      // What is beyond the limits is decoded for the table's sake, and not kept.
+      // Fields beyond the limits are decoded to keep the table in sync, and dropped.
       if (count <= FIELD_LIMIT && size <= HEADER_LIST_LIMIT) fields.push(field);
     }
     if (count > FIELD_LIMIT) return streamError('ENHANCE_YOUR_CALM', 'too many header fields');
@@ -84,7 +84,7 @@ export class HpackDecoder {
     return fields;
   }
 
-  /** §6.3; the capacity stays within what SETTINGS allows. */
+  /** A table size update (§6.3), which must not exceed what SETTINGS allows. */
   #resize(): string | undefined {
     const capacity = this.#number(5);
     if (capacity === undefined || capacity > DECODER_TABLE_BYTES) {
@@ -114,7 +114,7 @@ export class HpackDecoder {
     return field;
   }
 
-  /** The entry of an index, static before dynamic (§2.3.3); 0 is none. */
+  /** The entry of an index: the static table first, then the dynamic one (§2.3.3); 0 is no entry. */
   #entry(index: number | undefined): HttpField | undefined {
     if (index === undefined) return undefined;
     if (index <= HPACK_STATIC_TABLE.length) return HPACK_STATIC_TABLE[index - 1];

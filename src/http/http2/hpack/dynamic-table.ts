@@ -1,6 +1,6 @@
 import { fieldSize, type HttpField } from '../../fields/field.ts';
 
-/** The dynamic table of one direction (RFC 7541 §2.3.2, §4): entries within a number of bytes. */
+/** The dynamic table of one direction (RFC 7541 §2.3.2, §4), bounded in bytes. */
 export class DynamicTable {
   /** Entries as they were inserted; those before `#evicted` are gone. */
   #entries: HttpField[] = [];
@@ -33,7 +33,7 @@ export class DynamicTable {
     this.#evictTo(capacity);
   }
 
-  /** The entry at a place counted from the newest, which is 0. */
+  /** The entry at a place; places are counted from the newest entry, which is at 0. */
   at(place: number): HttpField | undefined {
     return place < this.count ? this.#entries[this.#entries.length - 1 - place] : undefined;
   }
@@ -71,7 +71,7 @@ export class DynamicTable {
       this.#size -= fieldSize(entry.name, entry.value);
       this.generation++;
     }
-    // The places of evicted entries are reclaimed before they outnumber the others.
+    // Evicted entries are removed from the array before they outnumber the others.
     if (this.#evicted > 16 && this.#evicted * 2 > this.#entries.length) {
       this.#entries = this.#entries.slice(this.#evicted);
       this.#evicted = 0;

@@ -71,7 +71,7 @@ export const HPACK_STATIC_TABLE: readonly HttpField[] = ENTRIES.map(([name, valu
   value,
 }));
 
-/** Where an entry or its name is found. */
+/** An entry of the static table that has the name of a field, or the whole field. */
 export interface StaticMatch {
   readonly index: number;
   /** Whether the value is that of the entry, and not only the name. */
