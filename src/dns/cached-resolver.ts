@@ -22,7 +22,7 @@ import {
 } from './questions.ts';
 import { unlessAborted } from '../net/time/unless-aborted.ts';
 
-/** Names kept; the least recently used one makes room. */
+/** Names in the cache; beyond it the least recently used one is dropped. */
 const MAX_NAMES = 4096;
 /** Failures kept, and for how long: a burst of flows must not repeat a failed question (RFC 9520 §3.2). */
 const MAX_FAILURES = 1024;
@@ -32,7 +32,7 @@ const MAX_ADDRESSES = 16;
 /** Upper limits of an answer's TTL, in seconds. */
 const MAX_POSITIVE_TTL = 24 * 60 * 60;
 const MAX_NEGATIVE_TTL = 5 * 60;
-/** How long addresses of one family wait for those of the other (RFC 8305 §3). */
+/** How long addresses of one family are held back for those of the other (RFC 8305 §3), in milliseconds. */
 const RESOLUTION_DELAY_MS = 50;
 /** The same when the policy prefers the family that is late. */
 const PREFERENCE_DELAY_MS = 2000;
@@ -58,7 +58,7 @@ const LOCALHOST: Readonly<Record<AddressRecordType, readonly string[]>> = {
 /** A resolver that its owner closes. */
 export interface OwnedResolver extends Resolver, DnsService {
   /**
-   * Lets pending questions finish, then closes the backend's connections. Later questions are still
+   * Closes the backend's connections once pending questions have ended. Later questions are still
    * answered, so that a resolver can be replaced while flows are being dialled.
    */
   close(): void;
@@ -67,7 +67,7 @@ export interface OwnedResolver extends Resolver, DnsService {
 }
 
 /**
- * Answers from memory for as long as the answers' TTL allows, else asks a backend.
+ * Answers from the cache as long as the TTL of an answer allows, otherwise by a backend.
  *
  * Absent names are cached as well (RFC 2308), failures for 5 s (RFC 9520). Identical questions share
  * one query, which is aborted when the last flow that waits for it has left. Both families are asked
@@ -77,7 +77,7 @@ export interface OwnedResolver extends Resolver, DnsService {
 export class CachedResolver implements OwnedResolver {
   readonly #backend: DnsBackend;
   readonly #clock: Clock;
-  // Expiry is checked here: the cache's own `ttl: 0` means for ever, and a name has two of them.
+  // Expiry is checked here: in the cache `ttl: 0` means no limit, and a name has two TTLs.
   readonly #names = new LRUCache<string, CachedName>({ max: MAX_NAMES });
   readonly #failures = new LRUCache<string, KeptFailure>({ max: MAX_FAILURES });
   readonly #questions: Questions;
@@ -104,7 +104,7 @@ export class CachedResolver implements OwnedResolver {
     client?: string,
   ): Promise<readonly string[]> {
     const types = wantedTypes(policy);
-    // Only canonical names are kept, so text that is found needs no check.
+    // Only canonical names are cached, so a name that is found needs no check.
     const cached = this.#cached(host, types);
     if (cached) return finish(host, policy, cached.A?.addresses, cached.AAAA?.addresses);
     const name = normalizeHost(host);
@@ -215,7 +215,7 @@ export class CachedResolver implements OwnedResolver {
     const ipv4 = found('A') ?? [];
     const ipv6 = found('AAAA') ?? [];
     if (ipv4.length + ipv6.length === 0) {
-      // Only when every question was answered is it known that there is no address.
+      // That there is no address is known only when every question was answered.
       const failed = outcomes.find((outcome) => outcome?.error);
       if (failed?.error) return Promise.reject(failed.error);
     }
@@ -254,7 +254,7 @@ export class CachedResolver implements OwnedResolver {
   }
 }
 
-/** An outcome that is known already. */
+/** A question whose outcome is known already. */
 const settled = (outcome: QuestionOutcome): PendingQuestion => ({
   outcome: Promise.resolve(outcome),
   leave: () => undefined,

@@ -1,7 +1,7 @@
 import { ProtocolError } from '../net/errors.ts';
 import { RCODE_NXDOMAIN, type AnswerRecord, type Question, type DnsReply } from './message.ts';
 
-/** What a name resolves to in one reply. TTLs are seconds, the shortest of all records used. */
+/** The result of a reply for a name. TTLs are in seconds, the shortest of all records used. */
 export type Resolution =
   | { readonly kind: 'addresses'; readonly addresses: readonly string[]; readonly ttl: number }
   /** The name has no address of the family; `absent`: it does not exist at all. */

@@ -34,7 +34,7 @@ export interface Authority {
   readonly ttl: number;
 }
 
-/** The parts of a server's message that are used. */
+/** A server's message: the parts that are used. */
 export interface DnsReply {
   /** The whole message, as it came. */
   readonly message: Buffer;
@@ -57,7 +57,7 @@ export const RCODE_REFUSED = 5;
 export const UDP_PAYLOAD_SIZE = 1232;
 /** The largest message (RFC 1035 §4.2.2: its length has two bytes). */
 export const MAX_MESSAGE_SIZE = 65_535;
-/** More records than any legitimate reply has. */
+/** Records that are read; more than any legitimate reply has. */
 const MAX_RECORDS = 1024;
 export const HEADER_SIZE = 12;
 /** Bytes of an OPT record without options. */

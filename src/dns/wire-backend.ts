@@ -27,7 +27,7 @@ const RCODES: Readonly<Record<number, string>> = {
   16: 'BADVERS',
 };
 
-/** Asks one DNS server, and asks on for the target of an alias that a reply leaves unresolved. */
+/** Asks one DNS server; when a reply leaves an alias unresolved, also for its target. */
 export class WireBackend implements DnsBackend {
   readonly #exchange: DnsExchange;
   readonly #log: Logger;
@@ -69,7 +69,7 @@ export class WireBackend implements DnsBackend {
     if (rcode !== RCODE_NOERROR && rcode !== RCODE_NXDOMAIN) {
       throw this.#upstream(`responded with ${RCODES[rcode] ?? `code ${rcode}`}`);
     }
-    // The exchange has used TCP where datagrams were too small: the rest cannot be had.
+    // The exchange has used TCP already, so that there is no way to get the rest.
     if (reply.truncated) throw this.#upstream(`the answer for ${question.name} is truncated`);
     try {
       return followAliases({ rcode, ...reply }, question);
@@ -78,7 +78,7 @@ export class WireBackend implements DnsBackend {
     }
   }
 
-  /** Asks, and logs when the server stops responding and when it responds again. */
+  /** Asks the server; logs when it stops responding and when it responds again. */
   async #reply(question: Question | RawQuestion, signal: AbortSignal): Promise<DnsReply> {
     try {
       const reply = await this.#exchange.ask(question, signal);

@@ -13,12 +13,12 @@ export interface DnsExchange {
    * @throws {DialError} `timed_out`, `upstream`, or the reason of `signal`.
    */
   ask(question: Question | RawQuestion, signal: AbortSignal): Promise<DnsReply>;
-  /** Closes connections; called while no question waits. A later one opens them anew. */
+  /** Closes connections; called while no question is pending. A later question opens them again. */
   close(): void;
 }
 
 /**
- * A failed exchange as the failure of a dial. A *DNS server* that refuses or cannot be reached says
+ * The failure of a dial from that of an exchange. A *DNS server* that refuses or cannot be reached says
  * nothing about the destination, so only the codes `timed_out` and `aborted` are kept.
  */
 export function serverError(server: Endpoint, error: unknown): DialError {
@@ -30,7 +30,7 @@ export function serverError(server: Endpoint, error: unknown): DialError {
   return new DialError(code, `DNS server ${endpoint}: ${reason}`, { cause: error });
 }
 
-/** The connection closed before the reply: the question may be repeated on another one. */
+/** The connection ended before the reply: the question may be repeated on another connection. */
 export class UnansweredError extends WeirError {
   constructor(cause?: unknown) {
     const code = cause instanceof DeadlineError ? 'timed_out' : 'connection_lost';

@@ -33,7 +33,7 @@ export class StreamConnection implements KeepableConnection {
   readonly #liveness: SilenceWatch;
   readonly #onEnd: () => void;
   readonly #waiting = new Map<number, Waiting>();
-  // TLS authenticates the server, so ids only have to be distinct.
+  // TLS authenticates the server, so that ids need not be random.
   #nextId = 0;
   #ended = false;
 
@@ -62,7 +62,7 @@ export class StreamConnection implements KeepableConnection {
     try {
       return await unlessAborted(promise, signal, abortedDial);
     } finally {
-      // A later reply finds no question, or another one, under this id.
+      // A late reply finds no question with this id, or one that it does not match.
       this.#waiting.delete(id);
       this.#liveness.settled();
     }

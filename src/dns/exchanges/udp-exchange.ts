@@ -30,7 +30,7 @@ const TCP_MS = 5000;
 /** Ids of messages have 16 bits (RFC 1035 §4.1.1). */
 const IDS = 0x1_0000;
 
-/** Codes that concern the server, not the name: another server may have the answer. */
+/** Response codes that concern the server, not the name: another server may have the answer. */
 const ASK_ANOTHER: ReadonlySet<number> = new Set([RCODE_SERVFAIL, RCODE_NOTIMP, RCODE_REFUSED]);
 
 export interface UdpExchangeOptions {
@@ -99,7 +99,7 @@ export class UdpExchange implements DnsExchange {
     // Nothing is kept open between questions.
   }
 
-  /** A server without EDNS rejects the message (RFC 6891 §7): it is repeated without. */
+  /** Repeats the question without EDNS for a server that rejects it (RFC 6891 §7). */
   async #askOne(
     server: Endpoint,
     question: Question | RawQuestion,

@@ -18,9 +18,9 @@ export type HostLookup = (
 
 /** One call of getaddrinfo(3). */
 interface Call {
-  /** May widen until the call starts: both families that are asked in one turn share it. */
+  /** May still change to both families until the call starts: questions of one turn share it. */
   family: 0 | 4 | 6;
-  /** Questions that wait for it. */
+  /** The questions that share the call. */
   waiting: number;
   readonly answer: PromiseWithResolvers<readonly LookupAddress[]>;
 }

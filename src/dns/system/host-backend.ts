@@ -22,7 +22,7 @@ export interface HostBackendOptions {
   readonly clock: Clock;
   /** The files that are read; only on Linux do they describe all that the C library does. */
   readonly paths?: HostPaths | undefined;
-  /** Asked where the files do not suffice. */
+  /** Used where the files do not suffice. */
   readonly library?: DnsBackend;
   /** Port of the name servers in resolv.conf. */
   readonly port?: number;
@@ -33,9 +33,8 @@ export interface HostBackendOptions {
  *
  * getaddrinfo(3) cannot be aborted and has few threads, so a few names without an answer delay all
  * others. Where the files of the host are configured in the usual way (the hosts file, then the
- * servers of resolv.conf with its search list) they are therefore followed here. The C library is
- * asked for names that belong to other sources of nsswitch.conf, and on hosts that are configured
- * otherwise.
+ * servers of resolv.conf with its search list) this class therefore resolves names itself. The C
+ * library is used for names of other sources of nsswitch.conf, and on hosts configured otherwise.
  */
 export class HostBackend implements DnsBackend {
   readonly #files: HostFiles | undefined;
@@ -117,7 +116,7 @@ export class HostBackend implements DnsBackend {
       const { nameservers, rounds, rotate } = resolv;
       const servers = nameservers.map((host) => ({ host, port: this.#port }));
       const exchange = new UdpExchange(servers, this.#clock, { rounds, rotate });
-      // Silent: a name without an answer does not mean that the host's servers fail.
+      // Not logged: a name without an answer does not mean that the host's servers fail.
       this.#servers = { resolv, wire: new WireBackend(exchange, silentLogger) };
     }
     return this.#servers.wire;

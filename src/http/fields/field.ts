@@ -4,7 +4,7 @@ export interface HttpField {
   readonly value: string;
 }
 
-/** What HTTP counts for a field beside its name and value. */
+/** Bytes counted for a field in addition to its name and value. */
 const FIELD_OVERHEAD = 32;
 
 /** Size of a field in header lists and dynamic tables (RFC 7541 §4.1, RFC 9113 §10.5.1, RFC 9114 §4.2.2). */

@@ -6,7 +6,7 @@ import { MessageError } from './message-error.ts';
 /** Removes the framing of a body, chunk by chunk, without buffering. */
 export interface BodyDecoder {
   readonly done: boolean;
-  /** Complete once `done`. */
+  /** The trailer fields, complete once `done`. */
   readonly trailers: readonly FieldLine[];
   /**
    * Appends the payload in `chunk` to `out`, as views or joined, and returns the number of bytes that
@@ -17,7 +17,7 @@ export interface BodyDecoder {
   push(chunk: Uint8Array, out: Uint8Array[]): number;
   /**
    * The stream has ended.
-   * @throws {MessageError} when that truncates the body.
+   * @throws {MessageError} when the body is incomplete.
    */
   end(): void;
 }
@@ -72,9 +72,9 @@ class UntilCloseDecoder implements BodyDecoder {
   }
 }
 
-/** Adds a framing to payload. */
+/** Adds the framing of a body to its payload. */
 export interface BodyEncoder {
-  /** The bytes to send for some payload, at least one byte of it. */
+  /** The bytes to send for payload of at least one byte. */
   frame(pieces: readonly Uint8Array[]): readonly Uint8Array[];
   /** The bytes to send after the last payload. */
   finish(trailers: readonly FieldLine[]): readonly Uint8Array[];
@@ -112,7 +112,7 @@ const DIGIT = Uint8Array.from({ length: 256 }, (_, byte) => {
   return Number.isNaN(value) ? 16 : value;
 });
 
-/** Where a chunk's line is: `0*digits [blanks] [; extensions] CR LF`. */
+/** The parts of the line before a chunk: `digits [blanks] [; extensions] CR LF`. */
 const SizePart = { digits: 0, blanks: 1, extensions: 2, lf: 3 } as const;
 
 type State = 'size' | 'data' | 'data-end' | 'trailers' | 'done';
@@ -125,21 +125,21 @@ const badLineEnd = (): MessageError =>
  * Decodes the chunked coding (RFC 9112 §7.1), wherever its chunks are split. Extensions are ignored,
  * trailers are kept. Lines must end in CR LF: recipients differ in how they treat a bare LF.
  *
- * Chunks are read byte by byte, with neither a string nor a view for each: a body of one-byte chunks
- * has a line of its own for every byte.
+ * Lines are read byte by byte, without a string or a view for each: a body of one-byte chunks has a line
+ * for every byte.
  */
 export class ChunkedDecoder implements BodyDecoder {
   #state: State = 'size';
-  /** Bytes that remain of the chunk; in its line, the size so far. */
+  /** Bytes left of the chunk; while its line is read, the size so far. */
   #left = 0;
-  /** In the line of a chunk: the part, digits after leading zeros, whether there was a digit, bytes. */
+  /** In the line of a chunk: the part, digits without leading zeros, whether there was a digit, bytes. */
   #part: number = SizePart.digits;
   #digits = 0;
   #hasDigit = false;
   #lineBytes = 0;
-  /** Whether the CR behind a chunk has come. */
+  /** Whether the CR after a chunk was read. */
   #hasCr = false;
-  /** The trailer line under way. */
+  /** The trailer line being read. */
   #line = '';
   #trailerBytes = 0;
   readonly #trailers: FieldLine[] = [];
@@ -169,7 +169,7 @@ export class ChunkedDecoder implements BodyDecoder {
     if (!this.done) throw new MessageError(400, 'the peer closed in the middle of a chunked body');
   }
 
-  /** Reads the line before a chunk, as far as it is there. Returns the offset behind it. */
+  /** Reads the line before a chunk, as far as it has arrived. Returns the offset after it. */
   #readSize(chunk: Uint8Array, offset: number): number {
     for (let at = offset; at < chunk.length; at++) {
       const byte = chunk[at] as number; // below the length
@@ -206,7 +206,7 @@ export class ChunkedDecoder implements BodyDecoder {
     this.#left = this.#left * 16 + digit;
   }
 
-  /** A byte of the line behind the digits, which is not LF. */
+  /** Takes a byte of the line after the digits, which is not LF. */
   #endDigits(byte: number): void {
     if (byte === CR) {
       if (this.#part === SizePart.blanks) throw badSize();
@@ -274,7 +274,7 @@ const JOINED_BYTES = 16 << 10;
 /** Joins the small pieces of a chunk that follow each other; passes others on as views. */
 class PieceJoiner {
   #memory: Buffer | undefined;
-  /** Of the memory: where the piece under way begins, and ends. */
+  /** Where the current piece begins and ends in the memory. */
   #from = 0;
   #to = 0;
 

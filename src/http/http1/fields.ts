@@ -43,7 +43,7 @@ export function valuesOf(fields: FieldLines, key: string): string[] {
   return values;
 }
 
-/** The values of every line with that name as one (RFC 9110 §5.3); `undefined` where there is none. */
+/** The values of all lines with that name, joined (RFC 9110 §5.3); `undefined` when there is none. */
 export function combinedOf(fields: FieldLines, key: string): string | undefined {
   let combined: string | undefined;
   for (const entry of fields) {
@@ -53,7 +53,7 @@ export function combinedOf(fields: FieldLines, key: string): string | undefined 
   return combined;
 }
 
-/** The members of a comma-separated list, over all its lines, in lower case, empty ones dropped. */
+/** The members of a comma-separated list in all lines with that name, in lower case, without empty ones. */
 export function listOf(fields: FieldLines, key: string): string[] {
   const members: string[] = [];
   for (const entry of fields) {

@@ -10,8 +10,8 @@ export type Framing =
   | { readonly kind: 'until-close' };
 
 /**
- * The framing of a request body (RFC 9112 §6.3). What two recipients could interpret differently is
- * rejected.
+ * The framing of a request body (RFC 9112 §6.3). Whatever two recipients could interpret differently
+ * is rejected.
  *
  * @throws {MessageError} 400.
  */

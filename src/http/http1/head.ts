@@ -66,8 +66,8 @@ export function parseResponseHead(bytes: Uint8Array): ResponseHead {
 }
 
 /**
- * Reads the head of a response as strictly as that of a request, for a peer that has no reason for
- * these faults; a missing reason phrase is accepted.
+ * Reads the head of a response as strictly as that of a request, from a peer of which none of these
+ * faults are known; a missing reason phrase is accepted.
  *
  * @throws {MessageError} for anything else.
  */
@@ -76,7 +76,7 @@ export function parseStrictResponseHead(bytes: Uint8Array, fieldLimit: number): 
   return responseOf(start, lines, fieldLimit);
 }
 
-/** A head as it is sent: its start line, its fields in their order, and the empty line at its end. */
+/** The bytes of a head: start line, fields in their order, and the empty line at the end. */
 export function headBytes(start: string, fields: FieldLines): Buffer {
   const lines = fields.map(({ name, value }) => `${name}: ${value}\r\n`).join('');
   return Buffer.from(`${start}\r\n${lines}\r\n`, 'latin1');

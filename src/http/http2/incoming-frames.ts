@@ -14,12 +14,12 @@ import { afterEndReceived, afterHead } from './stream-state.ts';
 import type { OpenStreams } from './open-streams.ts';
 import type { Http2Stream } from './stream.ts';
 
-/** The connection whose peer sends the frames. */
+/** The connection that receives the frames. */
 export interface IncomingHost {
   readonly role: 'client' | 'server';
-  /** Whether requests of the peer are refused. */
+  /** Whether new requests of the peer are refused, after GOAWAY. */
   readonly isRefusing: boolean;
-  /** An object for a stream that the peer opens. */
+  /** Creates the object of a stream that the peer opens. */
   createStream(id: number): Http2Stream;
   onRequest(stream: Http2Stream, fields: readonly HttpField[]): void;
   /** SETTINGS of the peer were applied. */
@@ -38,7 +38,7 @@ export interface IncomingParts {
   readonly limits: WorkLimits;
 }
 
-/** What frames of the peer do to the streams, windows and settings of a connection (RFC 9113 §6). */
+/** Applies the frames of the peer to the streams, windows and settings of a connection (RFC 9113 §6). */
 export class IncomingFrames implements ReceiverHost {
   readonly #host: IncomingHost;
   readonly #receiver: Receiver;
@@ -52,7 +52,7 @@ export class IncomingFrames implements ReceiverHost {
   #now = 0;
   /** The stream of the DATA frame being received. */
   #current: Http2Stream | undefined;
-  /** The last header list that was checked: most are the same. */
+  /** The last request whose header list was checked: most are the same array. */
   #checked: readonly HttpField[] | undefined;
 
   constructor(host: IncomingHost, parts: IncomingParts) {
@@ -67,14 +67,14 @@ export class IncomingFrames implements ReceiverHost {
     this.#receiver = new Receiver(this, host.role === 'server');
   }
 
-  /** Bytes of the last chunk that were read: fewer than it has when the turn's work is used up. */
+  /** Bytes of the last chunk that were read: fewer than it has when the turn is spent. */
   get taken(): number {
     return this.#receiver.taken;
   }
 
   /**
    * Takes bytes of the peer. `now` in milliseconds.
-   * @returns the error that ends the connection.
+   * @returns the error that ends the connection, if any.
    */
   receive(chunk: Uint8Array, now: number): Http2Error | undefined {
     this.#now = now;
@@ -94,7 +94,7 @@ export class IncomingFrames implements ReceiverHost {
     }
     const stream = this.#streams.get(streamId);
     this.#current = stream;
-    // A stream that has been reset: what was in flight is dropped.
+    // The stream was reset: DATA in flight is dropped (§5.1).
     if (!stream) return undefined;
     let error: Http2Error | undefined;
     if (stream.remoteEnded) error = afterEnd();
@@ -140,11 +140,11 @@ export class IncomingFrames implements ReceiverHost {
     }
     const isOwn = this.#streams.isOwn(streamId);
     if (isOwn || this.#host.role === 'client') {
-      // A response to a request that was reset.
+      // The response to a request that was reset.
       if (isOwn && !this.#streams.isIdle(streamId)) return undefined;
       return connectionError('PROTOCOL_ERROR', 'HEADERS on a wrong stream');
     }
-    // Trailers of a request that was reset.
+    // The trailers of a request that was reset.
     if (streamId <= this.#streams.lastPeerId) return undefined;
     this.#streams.lastPeerId = streamId;
     return this.#openStream(streamId, fields, endsStream);
@@ -154,10 +154,10 @@ export class IncomingFrames implements ReceiverHost {
     if (this.#streams.isIdle(streamId))
       return connectionError('PROTOCOL_ERROR', 'a reset of an idle stream');
     const stream = this.#streams.get(streamId);
-    // It has ended here too, meanwhile.
+    // The stream has ended on this side meanwhile.
     if (!stream) return this.#receiver.countIdle();
     this.#limits.addStream();
-    // Streams of this side are as many as this side has wanted.
+    // Streams of this side do not count: the peer cannot cause more of them.
     const counts = !stream.isServed && !this.#streams.isOwn(streamId);
     const error = counts ? this.#limits.countReset(this.#now) : undefined;
     if (error) return error;
@@ -189,7 +189,7 @@ export class IncomingFrames implements ReceiverHost {
     if (!this.#local.acknowledged()) {
       return connectionError('PROTOCOL_ERROR', 'SETTINGS are acknowledged that were not sent');
     }
-    // A window that has shrunk may be due an update for what was taken meanwhile.
+    // With a smaller window, what was read meanwhile may now be a share worth an update.
     if (this.#local.window !== before) {
       for (const stream of this.#streams) this.#streams.grant(stream);
     }
@@ -253,7 +253,7 @@ export class IncomingFrames implements ReceiverHost {
     return undefined;
   }
 
-  /** A response, or trailers. */
+  /** HEADERS on an open stream: a response, or trailers. */
   #continueStream(
     stream: Http2Stream,
     fields: readonly HttpField[],
@@ -281,7 +281,7 @@ export class IncomingFrames implements ReceiverHost {
     return undefined;
   }
 
-  /** Resets a stream for what the peer did on it; an error when it does so too often. */
+  /** Resets a stream on which the peer broke a rule; returns an error when that is too often. */
   #failStream(streamId: number, error: Http2Error): Http2Error | undefined {
     this.#limits.addStream();
     const tooMany = this.#limits.countReset(this.#now);

@@ -9,8 +9,8 @@ import { encodeHeaderBlock } from './qpack/header-block.ts';
 import { Http3ResponseReader } from './request-stream.ts';
 
 /**
- * The client's side of HTTP/3 (RFC 9114) on one QUIC connection, as far as requests without a body
- * and responses whose body does not matter need it. Opens its control stream at once.
+ * The client side of HTTP/3 (RFC 9114) on one QUIC connection, for requests without a body whose
+ * response bodies are dropped. Opens its control stream at once.
  */
 export class Http3Client {
   readonly #connection: QuicConnection;
@@ -46,7 +46,7 @@ export class Http3Client {
       await stream.writeAll(encodeRequest(request));
       await stream.closeWrite();
       const head = await this.#readHead(stream, reader, signal);
-      // Its failure concerns no one any more.
+      // The request has succeeded; a later failure has no effect.
       this.#drop(stream, reader).catch(() => reader.release());
       return head;
     } catch (error) {

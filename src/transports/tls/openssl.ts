@@ -7,7 +7,7 @@ import type { TlsClientSpec, TlsServerSpec } from '../../spec.ts';
 import { OpensslClient } from './openssl-client.ts';
 import { OpensslServer } from './openssl-server.ts';
 
-/** Where the kernel's sockets are in use and OpenSSL can be called; Node's own TLS serves elsewhere. */
+/** OpenSSL, where the kernel's sockets are in use and it can be called; elsewhere Node's TLS is used. */
 function library(): StreamTlsLibrary | undefined {
   if (systemSockets().kind !== 'kernel') return undefined;
   const probe = streamTls();

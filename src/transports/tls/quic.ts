@@ -27,8 +27,8 @@ function libraryOrThrow(): QuicTlsLibrary {
 }
 
 /**
- * The server side of TLS for QUIC connections that speak HTTP/3. The name that a client sends is not
- * looked at: there is one certificate.
+ * The server side of TLS for QUIC connections with HTTP/3. There is one certificate, whatever name a
+ * client sends.
  */
 export class QuicServerTls implements ServerTls {
   readonly #context: QuicTlsContext;
@@ -57,12 +57,12 @@ export class QuicServerTls implements ServerTls {
   }
 }
 
-/** What tests change of a client. */
+/** Options of a client that only tests use. */
 export interface QuicClientChoices extends QuicTlsChoices {
   readonly protocols?: readonly string[] | undefined;
 }
 
-/** The client side of TLS for QUIC towards one server, which it verifies as `TlsClient` does. */
+/** The client side of TLS for QUIC, for one server, which is verified as `TlsClient` does. */
 export class QuicClientTls implements ClientTls {
   readonly #spec: TlsClientSpec;
   readonly #choices: QuicClientChoices;

@@ -7,7 +7,7 @@ import type { TlsServerSpec } from '../../spec.ts';
 import { opensslServer } from './openssl.ts';
 import { TlsServer } from './server.ts';
 
-/** The server side of TLS, whichever way it is done. */
+/** The server side of TLS. */
 export interface SecureServer {
   /**
    * Does the handshake on an accepted connection, which is closed when it fails.

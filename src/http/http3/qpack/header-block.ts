@@ -65,7 +65,7 @@ class HeaderBlockReader {
     return negative ? 'the base of the header block is negative' : undefined;
   }
 
-  /** The next field line, or why there is none. */
+  /** The next field line, or the reason why it is invalid. */
   #field(first: number): HttpField | string {
     if (first & INDEXED) {
       if (!(first & INDEXED_STATIC)) return 'a field refers to the dynamic table';
@@ -112,8 +112,8 @@ class HeaderBlockReader {
 }
 
 /**
- * Encodes a field section with the static table alone, so that it refers to nothing that could be
- * lost. Texts are latin1, in Huffman code where that is shorter.
+ * Encodes a field section with the static table only, so that it does not depend on other streams. Texts
+ * are latin1, in Huffman code where that is shorter.
  */
 export function encodeHeaderBlock(fields: readonly HttpField[]): Uint8Array {
   // Huffman code is chosen only where it is shorter than the text; a length has at most nine octets.
