@@ -1,5 +1,5 @@
 import type { RawQuestion } from './message.ts';
-import type { AddressType } from './policy.ts';
+import type { AddressRecordType } from './policy.ts';
 
 /** The addresses of one name in one family. */
 export interface DnsAnswer {
@@ -11,7 +11,7 @@ export interface DnsAnswer {
   readonly absent?: boolean;
 }
 
-/** A source of addresses below the cache, without memory of its own. */
+/** A source of answers below the cache. Keeps no answers itself. */
 export interface DnsBackend {
   /**
    * Asks for the addresses of `name`: a valid domain name in lower case, ASCII, without a final
@@ -20,7 +20,7 @@ export interface DnsBackend {
    * @throws {DialError} `timed_out` when no answer came, `upstream` when the server failed or broke
    *   its protocol, any code of a dial when the server was not reached.
    */
-  query(name: string, type: AddressType, signal: AbortSignal): Promise<DnsAnswer>;
+  query(name: string, type: AddressRecordType, signal: AbortSignal): Promise<DnsAnswer>;
   /**
    * Passes on a question of any type.
    *
@@ -28,14 +28,14 @@ export interface DnsBackend {
    * @throws {DialError} as `query` does; `unsupported` where only addresses can be asked for.
    */
   forward(question: RawQuestion, signal: AbortSignal): Promise<Buffer>;
-  /** Closes connections; called while no question waits. A later one opens them anew. */
+  /** Closes connections; called while no question is pending. A later question opens them again. */
   close(): void;
 }
 
-/** Answers for the clients of a DNS server, from the cache where that has them. */
+/** Answers for the clients of a DNS server, from the cache if possible. */
 export interface DnsService {
   /**
-   * The addresses of a name in one family, with the seconds that they may be kept for.
+   * The addresses of a name in one family, with the seconds for which they may be cached.
    *
    * @param name in the form that `normalizeHost` gives.
    * @param client the IP address of the client that asks; see `Resolver.resolve`.
@@ -43,7 +43,7 @@ export interface DnsService {
    */
   lookup(
     name: string,
-    type: AddressType,
+    type: AddressRecordType,
     signal?: AbortSignal,
     client?: string,
   ): Promise<DnsAnswer>;

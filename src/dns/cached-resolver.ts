@@ -12,12 +12,17 @@ import {
   allowsAddress,
   orderAddresses,
   wantedTypes,
-  type AddressType,
+  type AddressRecordType,
 } from './policy.ts';
-import { Questions, type KeptAnswer, type Outcome, type PendingQuestion } from './questions.ts';
+import {
+  Questions,
+  type KeptAnswer,
+  type QuestionOutcome,
+  type PendingQuestion,
+} from './questions.ts';
 import { unlessAborted } from '../net/time/unless-aborted.ts';
 
-/** Names kept; the least recently used one makes room. */
+/** Names in the cache; beyond it the least recently used one is dropped. */
 const MAX_NAMES = 4096;
 /** Failures kept, and for how long: a burst of flows must not repeat a failed question (RFC 9520 §3.2). */
 const MAX_FAILURES = 1024;
@@ -27,7 +32,7 @@ const MAX_ADDRESSES = 16;
 /** Upper limits of an answer's TTL, in seconds. */
 const MAX_POSITIVE_TTL = 24 * 60 * 60;
 const MAX_NEGATIVE_TTL = 5 * 60;
-/** How long addresses of one family wait for those of the other (RFC 8305 §3). */
+/** How long addresses of one family are held back for those of the other (RFC 8305 §3), in milliseconds. */
 const RESOLUTION_DELAY_MS = 50;
 /** The same when the policy prefers the family that is late. */
 const PREFERENCE_DELAY_MS = 2000;
@@ -45,7 +50,7 @@ interface KeptFailure {
   readonly expires: number;
 }
 
-const LOCALHOST: Readonly<Record<AddressType, readonly string[]>> = {
+const LOCALHOST: Readonly<Record<AddressRecordType, readonly string[]>> = {
   A: ['127.0.0.1'],
   AAAA: ['::1'],
 };
@@ -53,7 +58,7 @@ const LOCALHOST: Readonly<Record<AddressType, readonly string[]>> = {
 /** A resolver that its owner closes. */
 export interface OwnedResolver extends Resolver, DnsService {
   /**
-   * Lets pending questions finish, then closes the backend's connections. Later questions are still
+   * Closes the backend's connections once pending questions have ended. Later questions are still
    * answered, so that a resolver can be replaced while flows are being dialled.
    */
   close(): void;
@@ -62,7 +67,7 @@ export interface OwnedResolver extends Resolver, DnsService {
 }
 
 /**
- * Answers from memory for as long as the answers' TTL allows, else asks a backend.
+ * Answers from the cache as long as the TTL of an answer allows, otherwise by a backend.
  *
  * Absent names are cached as well (RFC 2308), failures for 5 s (RFC 9520). Identical questions share
  * one query, which is aborted when the last flow that waits for it has left. Both families are asked
@@ -72,7 +77,7 @@ export interface OwnedResolver extends Resolver, DnsService {
 export class CachedResolver implements OwnedResolver {
   readonly #backend: DnsBackend;
   readonly #clock: Clock;
-  // Expiry is checked here: the cache's own `ttl: 0` means for ever, and a name has two of them.
+  // Expiry is checked here: in the cache `ttl: 0` means no limit, and a name has two TTLs.
   readonly #names = new LRUCache<string, CachedName>({ max: MAX_NAMES });
   readonly #failures = new LRUCache<string, KeptFailure>({ max: MAX_FAILURES });
   readonly #questions: Questions;
@@ -99,7 +104,7 @@ export class CachedResolver implements OwnedResolver {
     client?: string,
   ): Promise<readonly string[]> {
     const types = wantedTypes(policy);
-    // Only canonical names are kept, so text that is found needs no check.
+    // Only canonical names are cached, so a name that is found needs no check.
     const cached = this.#cached(host, types);
     if (cached) return finish(host, policy, cached.A?.addresses, cached.AAAA?.addresses);
     const name = normalizeHost(host);
@@ -116,7 +121,7 @@ export class CachedResolver implements OwnedResolver {
 
   async lookup(
     name: string,
-    type: AddressType,
+    type: AddressRecordType,
     signal?: AbortSignal,
     client?: string,
   ): Promise<DnsAnswer> {
@@ -162,7 +167,7 @@ export class CachedResolver implements OwnedResolver {
   }
 
   /** The name's entry when it holds every wanted family. */
-  #cached(name: string, types: readonly AddressType[]): CachedName | undefined {
+  #cached(name: string, types: readonly AddressRecordType[]): CachedName | undefined {
     const known = this.#names.get(name);
     if (!known) return undefined;
     const now = this.#clock.now();
@@ -176,7 +181,7 @@ export class CachedResolver implements OwnedResolver {
   async #ask(
     name: string,
     policy: FamilyPolicy,
-    types: readonly AddressType[],
+    types: readonly AddressRecordType[],
     signal: AbortSignal | undefined,
     client: string | undefined,
   ): Promise<readonly string[]> {
@@ -202,15 +207,15 @@ export class CachedResolver implements OwnedResolver {
   #addressesOf(
     name: string,
     policy: FamilyPolicy,
-    types: readonly AddressType[],
-    outcomes: readonly (Outcome | undefined)[],
+    types: readonly AddressRecordType[],
+    outcomes: readonly (QuestionOutcome | undefined)[],
   ): Promise<readonly string[]> {
-    const found = (type: AddressType): readonly string[] | undefined =>
+    const found = (type: AddressRecordType): readonly string[] | undefined =>
       outcomes[types.indexOf(type)]?.addresses;
     const ipv4 = found('A') ?? [];
     const ipv6 = found('AAAA') ?? [];
     if (ipv4.length + ipv6.length === 0) {
-      // Only when every question was answered is it known that there is no address.
+      // That there is no address is known only when every question was answered.
       const failed = outcomes.find((outcome) => outcome?.error);
       if (failed?.error) return Promise.reject(failed.error);
     }
@@ -218,7 +223,7 @@ export class CachedResolver implements OwnedResolver {
   }
 
   /** From the cache, else from a pending question, else from a new one. */
-  #outcome(name: string, type: AddressType, client: string | undefined): PendingQuestion {
+  #outcome(name: string, type: AddressRecordType, client: string | undefined): PendingQuestion {
     const now = this.#clock.now();
     const known = this.#names.get(name)?.[type];
     if (known && known.expires > now) return settled(known);
@@ -227,7 +232,7 @@ export class CachedResolver implements OwnedResolver {
     return this.#questions.ask(name, type, client);
   }
 
-  #keep(name: string, type: AddressType, answer: DnsAnswer): KeptAnswer {
+  #keep(name: string, type: AddressRecordType, answer: DnsAnswer): KeptAnswer {
     const addresses = answer.addresses.slice(0, MAX_ADDRESSES);
     const ttl = Math.min(answer.ttl, addresses.length > 0 ? MAX_POSITIVE_TTL : MAX_NEGATIVE_TTL);
     const expires = this.#clock.now() + ttl * 1000;
@@ -244,13 +249,13 @@ export class CachedResolver implements OwnedResolver {
     return kept;
   }
 
-  #keepFailure(name: string, type: AddressType, error: DialError): void {
+  #keepFailure(name: string, type: AddressRecordType, error: DialError): void {
     this.#failures.set(`${type} ${name}`, { error, expires: this.#clock.now() + FAILURE_MS });
   }
 }
 
-/** An outcome that is known already. */
-const settled = (outcome: Outcome): PendingQuestion => ({
+/** A question whose outcome is known already. */
+const settled = (outcome: QuestionOutcome): PendingQuestion => ({
   outcome: Promise.resolve(outcome),
   leave: () => undefined,
 });
@@ -275,15 +280,18 @@ function finish(
  * Both outcomes; or the first that has addresses, with the other if it came before the delay ended.
  */
 function gather(
-  preferred: Promise<Outcome>,
-  other: Promise<Outcome>,
+  preferred: Promise<QuestionOutcome>,
+  other: Promise<QuestionOutcome>,
   policy: FamilyPolicy,
   clock: Clock,
-): Promise<readonly (Outcome | undefined)[]> {
-  const { promise, resolve } = Promise.withResolvers<readonly (Outcome | undefined)[]>();
-  const outcomes: [Outcome | undefined, Outcome | undefined] = [undefined, undefined];
+): Promise<readonly (QuestionOutcome | undefined)[]> {
+  const { promise, resolve } = Promise.withResolvers<readonly (QuestionOutcome | undefined)[]>();
+  const outcomes: [QuestionOutcome | undefined, QuestionOutcome | undefined] = [
+    undefined,
+    undefined,
+  ];
   let timer: Timer | undefined;
-  const arrived = (slot: 0 | 1, outcome: Outcome): void => {
+  const arrived = (slot: 0 | 1, outcome: QuestionOutcome): void => {
     outcomes[slot] = outcome;
     if (outcomes[0] && outcomes[1]) {
       timer?.cancel();

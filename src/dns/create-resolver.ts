@@ -11,13 +11,13 @@ import { WireBackend } from './wire-backend.ts';
 
 export interface ResolverDeps {
   readonly clock: Clock;
-  /** Has a line when the server stops responding, and when it responds again. */
+  /** Gets a line when the server stops responding, and when it responds again. */
   readonly log: Logger;
 }
 
 /**
- * The resolver that a configuration asks for, with a cache in front. Nothing is opened before the
- * first question, so that a server out of reach does not keep the process from starting.
+ * The resolver of a configuration, with a cache. Nothing is opened before the first question, so that
+ * a server that cannot be reached does not keep the process from starting.
  */
 export function createResolver(spec: DnsSpec, { clock, log }: ResolverDeps): OwnedResolver {
   return new CachedResolver(createBackend(spec, { clock, log }), clock);

@@ -1,7 +1,7 @@
 import { ProtocolError } from '../net/errors.ts';
-import { RCODE_NXDOMAIN, type AnswerRecord, type Question, type Reply } from './message.ts';
+import { RCODE_NXDOMAIN, type AnswerRecord, type Question, type DnsReply } from './message.ts';
 
-/** What a name resolves to in one reply. TTLs are seconds, the shortest of all records used. */
+/** The result of a reply for a name. TTLs are in seconds, the shortest of all records used. */
 export type Resolution =
   | { readonly kind: 'addresses'; readonly addresses: readonly string[]; readonly ttl: number }
   /** The name has no address of the family; `absent`: it does not exist at all. */
@@ -26,7 +26,7 @@ const MAX_ALIASES = 16;
  *
  * @throws {ProtocolError} when the aliases form a loop or are too many.
  */
-export function followAliases(reply: Reply, question: Question): Resolution {
+export function followAliases(reply: DnsReply, question: Question): Resolution {
   const { records, authority, rcode } = reply;
   const passed = new Set<string>();
   let name = question.name;

@@ -12,8 +12,8 @@ import type { RawQuestion } from './message.ts';
 const FORWARD_MS = 10_000;
 
 /**
- * The questions that are passed on to a backend as they are, bounded in number. A client whose questions
- * get no answer keeps no other one from asking, nor another program of its own address.
+ * Questions passed on to a backend unchanged, bounded in number. Unanswered questions of one client do
+ * not keep other clients, or other programs at the same address, from asking.
  */
 export class Forwarding {
   readonly #backend: Pick<DnsBackend, 'forward'>;
@@ -37,8 +37,8 @@ export class Forwarding {
    * Asks a question.
    *
    * @param client the address of the client; '' where it has none.
-   * @throws {DialError} as `DnsBackend.forward` does; `failed` where another question took its place, or
-   *   there was none for it.
+   * @throws {DialError} as `DnsBackend.forward` does; `failed` when another question displaced it, or
+   *   too many questions are pending.
    */
   async ask(question: RawQuestion, client: string, signal?: AbortSignal): Promise<Buffer> {
     if (this.size >= MAX_FORWARDED) this.#displace();

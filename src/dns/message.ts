@@ -1,12 +1,12 @@
 import { decode, encode, RECURSION_DESIRED, type Answer, type DecodedPacket } from 'dns-packet';
 import { formatIP, parseIP } from '../net/addresses/address.ts';
 import { ProtocolError } from '../net/errors.ts';
-import type { AddressType } from './policy.ts';
+import type { AddressRecordType } from './policy.ts';
 
 /** A canonical name, and the family of addresses in question. */
 export interface Question {
   readonly name: string;
-  readonly type: AddressType;
+  readonly type: AddressRecordType;
 }
 
 /**
@@ -21,7 +21,7 @@ export interface RawQuestion {
 export interface AnswerRecord {
   /** In lower case, without a final dot. */
   readonly owner: string;
-  readonly type: AddressType | 'CNAME';
+  readonly type: AddressRecordType | 'CNAME';
   /** An IP address in canonical text, or the target of an alias in the form of `owner`. */
   readonly data: string;
   /** Seconds. */
@@ -34,8 +34,8 @@ export interface Authority {
   readonly ttl: number;
 }
 
-/** The parts of a server's message that are used. */
-export interface Reply {
+/** A server's message: the parts that are used. */
+export interface DnsReply {
   /** The whole message, as it came. */
   readonly message: Buffer;
   /** Response code, extended by EDNS (RFC 6891 §6.1.3). */
@@ -57,7 +57,7 @@ export const RCODE_REFUSED = 5;
 export const UDP_PAYLOAD_SIZE = 1232;
 /** The largest message (RFC 1035 §4.2.2: its length has two bytes). */
 export const MAX_MESSAGE_SIZE = 65_535;
-/** More records than any legitimate reply has. */
+/** Records that are read; more than any legitimate reply has. */
 const MAX_RECORDS = 1024;
 export const HEADER_SIZE = 12;
 /** Bytes of an OPT record without options. */
@@ -145,7 +145,7 @@ export function messageId(message: Uint8Array): number | undefined {
  *
  * @throws {ProtocolError} when it is the reply but malformed.
  */
-export function readReply(message: Uint8Array, query: Buffer): Reply | undefined {
+export function readReply(message: Uint8Array, query: Buffer): DnsReply | undefined {
   const bytes = Buffer.from(message.buffer, message.byteOffset, message.byteLength);
   if (!answers(bytes, query)) return undefined;
   const flags = bytes.readUInt16BE(2);
@@ -188,7 +188,7 @@ export function questionEnd(message: Uint8Array, at: number): number | undefined
   }
 }
 
-function readRecords(message: Buffer, rcode: number): Reply {
+function readRecords(message: Buffer, rcode: number): DnsReply {
   const count = message.readUInt16BE(6) + message.readUInt16BE(8) + message.readUInt16BE(10);
   if (count > MAX_RECORDS) {
     throw new ProtocolError(`the DNS answer has ${count} records, more than ${MAX_RECORDS}`);

@@ -3,10 +3,10 @@ import { alternate } from '../net/sockets/happy-eyeballs.ts';
 import type { FamilyPolicy } from '../net/addresses/resolver.ts';
 
 /** The two kinds of address records. */
-export type AddressType = 'A' | 'AAAA';
+export type AddressRecordType = 'A' | 'AAAA';
 
 /** The record types that a policy needs, the preferred family first. */
-export function wantedTypes(policy: FamilyPolicy): readonly AddressType[] {
+export function wantedTypes(policy: FamilyPolicy): readonly AddressRecordType[] {
   switch (policy) {
     case 'ipv4_only':
       return ONLY_A;
@@ -22,10 +22,10 @@ export function wantedTypes(policy: FamilyPolicy): readonly AddressType[] {
   }
 }
 
-const ONLY_A: readonly AddressType[] = ['A'];
-const ONLY_AAAA: readonly AddressType[] = ['AAAA'];
-const A_FIRST: readonly AddressType[] = ['A', 'AAAA'];
-const AAAA_FIRST: readonly AddressType[] = ['AAAA', 'A'];
+const ONLY_A: readonly AddressRecordType[] = ['A'];
+const ONLY_AAAA: readonly AddressRecordType[] = ['AAAA'];
+const A_FIRST: readonly AddressRecordType[] = ['A', 'AAAA'];
+const AAAA_FIRST: readonly AddressRecordType[] = ['AAAA', 'A'];
 
 /** Whether the policy allows the family of an IP address. */
 export function allowsAddress(policy: FamilyPolicy, address: string): boolean {

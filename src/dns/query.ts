@@ -9,8 +9,7 @@ import {
 } from './message.ts';
 
 /*
- * The server's side of DNS messages (RFC 1035 §4.1): reading a client's query, writing responses to
- * it.
+ * The server's side of DNS messages (RFC 1035 §4.1): reads a client's query and writes responses to it.
  */
 
 /** The largest response over UDP to a client without EDNS (RFC 1035 §2.3.4). */
@@ -28,20 +27,20 @@ const NAME_OF_QUESTION = 0xc000 | HEADER_SIZE;
 /** A query as a client sent it. */
 export interface ClientQuery {
   readonly id: number;
-  /** Of its flags those that a response repeats. */
+  /** The flags that a response repeats. */
   readonly flags: number;
   readonly opcode: number;
-  /** Name, type and class in the form of the wire; empty for a query that cannot be answered. */
+  /** Name, type and class in wire format; empty for a query that cannot be answered. */
   readonly question: Buffer;
   readonly type: number;
   readonly class: number;
-  /** What its OPT record says; `undefined` without EDNS. */
+  /** The contents of its OPT record; `undefined` without EDNS. */
   readonly edns: { readonly payloadSize: number; readonly version: number } | undefined;
   /** Why it cannot be answered; `undefined` when it can. */
   readonly problem: number | undefined;
 }
 
-/** Reads a query; `undefined` for what deserves no response: no header, or itself a response. */
+/** Reads a query; `undefined` when there must be no response: it has no header, or is itself a response. */
 export function readQuery(bytes: Uint8Array): ClientQuery | undefined {
   const message = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (message.length < HEADER_SIZE) return undefined;
@@ -68,7 +67,7 @@ export function readQuery(bytes: Uint8Array): ClientQuery | undefined {
   };
 }
 
-/** The OPT record, which is the first additional record of any query that people's programs send. */
+/** The OPT record, if it is the first additional record, as in the queries of all known programs. */
 function readEdns(message: Buffer, at: number): ClientQuery['edns'] | 'malformed' {
   const records = message.readUInt16BE(6) + message.readUInt16BE(8);
   if (records > 0 || message.readUInt16BE(10) === 0) return undefined;
@@ -86,7 +85,7 @@ export function hostNameOf({ question }: ClientQuery): string | undefined {
     const length = question[at] ?? 0;
     if (length === 0) break;
     const label = question.toString('latin1', at + 1, at + 1 + length);
-    // A dot within a label would be taken for its end.
+    // A dot within a label would be read as its end.
     if (!/^[a-z0-9_-]+$/i.test(label)) return undefined;
     labels.push(label);
     at += 1 + length;
@@ -94,7 +93,7 @@ export function hostNameOf({ question }: ClientQuery): string | undefined {
   return labels.length === 0 ? undefined : labels.join('.').toLowerCase();
 }
 
-/** The most bytes of a response that travels in a datagram. */
+/** The most bytes of a response in a datagram. */
 export const datagramLimit = ({ edns }: ClientQuery): number =>
   edns ? Math.min(edns.payloadSize, UDP_PAYLOAD_SIZE) : CLASSIC_PAYLOAD_SIZE;
 
@@ -103,7 +102,7 @@ export function emptyResponse(query: ClientQuery, rcode: number, extra = 0): Buf
   return response(query, rcode, 0, Buffer.alloc(0), extra);
 }
 
-/** A response that says that the whole one needs a stream (RFC 7766 §5). */
+/** A truncated response: the client has to ask again over TCP (RFC 7766 §5). */
 export const truncatedResponse = (query: ClientQuery, rcode: number): Buffer =>
   emptyResponse(query, rcode, FLAG_TRUNCATED);
 

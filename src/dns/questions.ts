@@ -3,7 +3,7 @@ import type { Clock } from '../net/time/clock.ts';
 import { Deadline } from '../net/time/deadline.ts';
 import { abortedDial, DialError, type DialErrorCode } from '../net/errors.ts';
 import type { DnsAnswer, DnsBackend } from './backend.ts';
-import type { AddressType } from './policy.ts';
+import type { AddressRecordType } from './policy.ts';
 import { unlessAborted } from '../net/time/unless-aborted.ts';
 import { RateLimit } from '../net/time/rate-limit.ts';
 import { Shares } from '../net/bounds/shares.ts';
@@ -13,11 +13,11 @@ import { DISPLACED_A_SECOND, MAX_QUESTIONS } from './limits.ts';
 const QUESTION_MS = 10_000;
 
 /** How one question ended. */
-export type Outcome =
+export type QuestionOutcome =
   | (KeptAnswer & { readonly error?: undefined })
   | { readonly addresses?: undefined; readonly error: DialError };
 
-/** What is used of an answer, and until when. */
+/** The part of an answer that is used, and until when. */
 export interface KeptAnswer {
   readonly addresses: readonly string[];
   /** The name has no address of any family. */
@@ -29,16 +29,16 @@ export interface KeptAnswer {
 /** A pending question, from the view of one flow that waits for it. */
 export interface PendingQuestion {
   /** Never rejects. */
-  readonly outcome: Promise<Outcome>;
-  /** The flow waits no longer; the question is aborted with the last flow that does. */
+  readonly outcome: Promise<QuestionOutcome>;
+  /** The flow no longer waits. The question is aborted when its last flow has left. */
   leave(): void;
 }
 
-/** Callbacks for the ends of questions. */
+/** Callbacks when questions end. */
 export interface QuestionEnds {
-  /** Returns what is used. */
-  answered(name: string, type: AddressType, answer: DnsAnswer): KeptAnswer;
-  failed(name: string, type: AddressType, error: DialError): void;
+  /** Caches an answer; returns the part that is used. */
+  answered(name: string, type: AddressRecordType, answer: DnsAnswer): KeptAnswer;
+  failed(name: string, type: AddressRecordType, error: DialError): void;
   /** No question is left. */
   idle(): void;
 }
@@ -47,9 +47,9 @@ export interface QuestionEnds {
  * The pending questions to a backend: identical ones are asked once, each has a deadline, and their
  * number is bounded.
  *
- * A client may have as many pending questions as there are places left, so one client alone never
- * takes more than half of them. Beyond that its oldest one gives way: names of one program that get no
- * answer must not keep other programs of the same address from asking.
+ * A client may have as many pending questions as there are places left, so one client alone never takes
+ * more than half of them. Beyond that its oldest question is displaced: unanswered questions of one
+ * program must not keep other programs at the same address from asking.
  */
 export class Questions {
   readonly #backend: DnsBackend;
@@ -75,7 +75,7 @@ export class Questions {
    *
    * @param client its address; `undefined` for questions of the configuration.
    */
-  ask(name: string, type: AddressType, client: string | undefined): PendingQuestion {
+  ask(name: string, type: AddressRecordType, client: string | undefined): PendingQuestion {
     const key = `${type} ${name}`;
     let question = this.#pending.get(key);
     if (!question) {
@@ -98,7 +98,7 @@ export class Questions {
     return free > 0 && (client === undefined || this.#ofClients.countOf(client) < free);
   }
 
-  /** Whether a question gives way to one of this client. */
+  /** Displaces a question in favour of one of this client; false when none may be displaced. */
   #displace(client: string | undefined): boolean {
     const isFull = this.#pending.size >= MAX_QUESTIONS;
     const victim =
@@ -110,7 +110,7 @@ export class Questions {
     return true;
   }
 
-  #start(key: string, name: string, type: AddressType): SharedQuestion {
+  #start(key: string, name: string, type: AddressRecordType): SharedQuestion {
     const deadline = new Deadline(
       this.#clock,
       QUESTION_MS,
@@ -129,13 +129,17 @@ export class Questions {
     const outcome = this.#outcome(name, type, deadline.signal).finally(end);
     const question = new SharedQuestion(outcome, (cause) => {
       deadline.abort(cause);
-      // Immediately, so that the next flow asks anew.
+      // At once, so that the next flow asks again.
       end();
     });
     return question;
   }
 
-  async #outcome(name: string, type: AddressType, signal: AbortSignal): Promise<Outcome> {
+  async #outcome(
+    name: string,
+    type: AddressRecordType,
+    signal: AbortSignal,
+  ): Promise<QuestionOutcome> {
     try {
       const answer = await unlessAborted(
         this.#backend.query(name, type, signal),
@@ -144,7 +148,7 @@ export class Questions {
       );
       return this.#ends.answered(name, type, answer);
     } catch (cause) {
-      // It says nothing about the name.
+      // An abort says nothing about the name.
       if (cause === DISPLACED) return { error: tooMany(name) };
       const code = codeOfFailure(cause);
       const error = new DialError(code, `${name}: ${messageOf(cause)}`, { cause });
@@ -155,11 +159,11 @@ export class Questions {
 }
 
 class SharedQuestion implements PendingQuestion {
-  readonly outcome: Promise<Outcome>;
+  readonly outcome: Promise<QuestionOutcome>;
   readonly #end: (cause: DialError) => void;
   #waiting = 0;
 
-  constructor(outcome: Promise<Outcome>, end: (cause: DialError) => void) {
+  constructor(outcome: Promise<QuestionOutcome>, end: (cause: DialError) => void) {
     this.outcome = outcome;
     this.#end = end;
   }
@@ -172,13 +176,13 @@ class SharedQuestion implements PendingQuestion {
     if (--this.#waiting === 0) this.#end(ABANDONED);
   }
 
-  /** It ends in favour of another one. */
+  /** Displaced by another question. */
   displace(): void {
     this.#end(DISPLACED);
   }
 }
 
-/** What the failure of a question says about the name: a server that fails says nothing. */
+/** The code of a failed resolution. A failure of the server says nothing about the name. */
 const codeOfFailure = (cause: unknown): DialErrorCode =>
   cause instanceof DialError && KEPT_CODES.has(cause.code) ? cause.code : 'unresolved';
 

@@ -11,7 +11,7 @@ import {
   RCODE_NOERROR,
   questionEnd,
 } from './message.ts';
-import type { AddressType } from './policy.ts';
+import type { AddressRecordType } from './policy.ts';
 import {
   addressResponse,
   datagramLimit,
@@ -26,14 +26,14 @@ import {
 const OPCODE_QUERY = 0;
 const CLASS_IN = 1;
 const RCODE_BADVERS = 16;
-const TYPES: ReadonlyMap<number, AddressType> = new Map([
+const TYPES: ReadonlyMap<number, AddressRecordType> = new Map([
   [1, 'A'],
   [28, 'AAAA'],
 ]);
 /** Types that ask for a whole zone, or belong to a single hop (RFC 6895 §3.1): AXFR, IXFR, TKEY, … */
 const isMeta = (type: number): boolean => type === 41 || (type >= 128 && type <= 254);
 
-/** The client of one query. */
+/** The client of a query. */
 export interface Asker {
   /** Its IP address, for its share of the resolver. */
   readonly address: string | undefined;
@@ -45,7 +45,7 @@ export interface Asker {
  * Answers a client's query by the resolver of the configuration: addresses from its cache, other
  * types by passing the question on to its server.
  *
- * @returns the response, or `undefined` where none is due. Never rejects: failures are response codes.
+ * @returns the response, or `undefined` when there must be none. Never rejects: failures are response codes.
  */
 export async function respond(
   query: Uint8Array,
@@ -86,7 +86,7 @@ async function answer(
   }
 }
 
-/** The name, where it is one that the resolver takes; a service name (`_sip`) is passed on instead. */
+/** The name if the resolver accepts it; others, such as service names (`_sip`), are passed on instead. */
 function normalizedName(query: ClientQuery): string | undefined {
   const name = hostNameOf(query);
   return name === undefined ? undefined : normalizeHost(name);
@@ -101,7 +101,7 @@ function bytesOf(address: string): Uint8Array {
 function passOn(query: ClientQuery, message: Buffer): Buffer {
   const rcode = message.readUInt16BE(2) & 0xf;
   const additionals = additionalsOf(message);
-  // A message that was truncated on its way here has no whole records to count on.
+  // A truncated message may end within a record.
   if (additionals === undefined) return emptyResponse(query, rcode || RCODE_SERVFAIL);
   return passedOnResponse(query, message, rcode === 0 ? RCODE_NOERROR : rcode, additionals);
 }

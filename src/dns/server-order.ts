@@ -1,15 +1,14 @@
 import type { Endpoint } from '../net/addresses/address.ts';
 import type { Clock } from '../net/time/clock.ts';
 
-/** How long a server that did not respond is asked after the others, in milliseconds. */
+/** How long a server that did not respond is asked last, in milliseconds. */
 const HOLD_MS = 10_000;
 
 /**
  * The order in which the servers of one list are asked: as configured, or each first in turn.
  *
  * A server that did not respond comes after those that did, so that not every new name waits for it
- * (RFC 9520 §3.2). When its time is over, one question tries it first again, and the others still
- * use the order before.
+ * (RFC 9520 §3.2). After HOLD_MS one question tries it first again, while all others keep it last.
  */
 export class ServerOrder {
   readonly #servers: readonly Endpoint[];

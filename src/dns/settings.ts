@@ -4,7 +4,7 @@ import { socketAddressHint } from '../ip/address-hints.ts';
 import { ipVersion } from '../net/addresses/address.ts';
 import type { CaSpec, DnsBackendName, DnsServer, DnsSpec } from '../spec.ts';
 
-/** The keys of `[dns]` as they stand in the file. */
+/** The keys of `[dns]` as written in the file. */
 export interface DnsSettings {
   readonly backend?: string | undefined;
   readonly server?: string | undefined;

@@ -3,16 +3,16 @@ import type { Logger } from '../log/logger.ts';
 import { DialError } from '../net/errors.ts';
 import type { DnsAnswer, DnsBackend } from './backend.ts';
 import { followAliases, type Resolution } from './follow-aliases.ts';
-import type { Exchange } from './exchanges/exchange.ts';
+import type { DnsExchange } from './exchanges/exchange.ts';
 import {
   RCODE_NOERROR,
   RCODE_NXDOMAIN,
   type Question,
   type RawQuestion,
-  type Reply,
+  type DnsReply,
 } from './message.ts';
 import { normalizeDomain } from '../net/addresses/host-name.ts';
-import type { AddressType } from './policy.ts';
+import type { AddressRecordType } from './policy.ts';
 
 /** Questions per name: the first, and those for the targets of its aliases. */
 const MAX_QUESTIONS = 8;
@@ -27,18 +27,18 @@ const RCODES: Readonly<Record<number, string>> = {
   16: 'BADVERS',
 };
 
-/** Asks one DNS server, and asks on for the target of an alias that a reply leaves unresolved. */
+/** Asks one DNS server; when a reply leaves an alias unresolved, also for its target. */
 export class WireBackend implements DnsBackend {
-  readonly #exchange: Exchange;
+  readonly #exchange: DnsExchange;
   readonly #log: Logger;
   #failing = false;
 
-  constructor(exchange: Exchange, log: Logger) {
+  constructor(exchange: DnsExchange, log: Logger) {
     this.#exchange = exchange;
     this.#log = log;
   }
 
-  async query(name: string, type: AddressType, signal: AbortSignal): Promise<DnsAnswer> {
+  async query(name: string, type: AddressRecordType, signal: AbortSignal): Promise<DnsAnswer> {
     const asked = new Set<string>();
     let ttl = Number.POSITIVE_INFINITY;
     let next: string | undefined = name;
@@ -69,7 +69,7 @@ export class WireBackend implements DnsBackend {
     if (rcode !== RCODE_NOERROR && rcode !== RCODE_NXDOMAIN) {
       throw this.#upstream(`responded with ${RCODES[rcode] ?? `code ${rcode}`}`);
     }
-    // The exchange has used TCP where datagrams were too small: the rest cannot be had.
+    // The exchange has used TCP already, so that there is no way to get the rest.
     if (reply.truncated) throw this.#upstream(`the answer for ${question.name} is truncated`);
     try {
       return followAliases({ rcode, ...reply }, question);
@@ -78,8 +78,8 @@ export class WireBackend implements DnsBackend {
     }
   }
 
-  /** Asks, and logs when the server stops responding and when it responds again. */
-  async #reply(question: Question | RawQuestion, signal: AbortSignal): Promise<Reply> {
+  /** Asks the server; logs when it stops responding and when it responds again. */
+  async #reply(question: Question | RawQuestion, signal: AbortSignal): Promise<DnsReply> {
     try {
       const reply = await this.#exchange.ask(question, signal);
       if (this.#failing) this.#log.info(`DNS server ${this.#exchange.server} responds again`);

@@ -1,5 +1,5 @@
 import type { DnsService } from '../dns/backend.ts';
-import { frame, MessageReader } from '../dns/exchanges/framing.ts';
+import { frame, FramedMessageReader } from '../dns/exchanges/framing.ts';
 import { respond } from '../dns/responder.ts';
 import type { Clock } from '../net/time/clock.ts';
 import { LinkClosedError } from '../net/errors.ts';
@@ -55,7 +55,7 @@ export class DnsOutbound implements Outbound {
     idle.start();
     void link.closed.then(() => end());
     const pending = new Set<Promise<void>>();
-    const messages = new MessageReader(link);
+    const messages = new FramedMessageReader(link);
     try {
       for (;;) {
         const query = await messages.next();

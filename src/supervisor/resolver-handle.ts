@@ -1,7 +1,7 @@
 import type { DnsAnswer, DnsService } from '../dns/backend.ts';
 import type { OwnedResolver } from '../dns/cached-resolver.ts';
 import type { RawQuestion } from '../dns/message.ts';
-import type { AddressType } from '../dns/policy.ts';
+import type { AddressRecordType } from '../dns/policy.ts';
 import type { FamilyPolicy, Resolver } from '../net/addresses/resolver.ts';
 
 /**
@@ -26,7 +26,7 @@ export class ResolverHandle implements Resolver, DnsService {
 
   lookup(
     name: string,
-    type: AddressType,
+    type: AddressRecordType,
     signal?: AbortSignal,
     client?: string,
   ): Promise<DnsAnswer> {

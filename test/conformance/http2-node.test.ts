@@ -4,7 +4,7 @@ import * as http2 from 'node:http2';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { Http2Driver } from '../../src/http/http2/http2-driver.ts';
-import type { Field } from '../../src/http/http2/fields.ts';
+import type { HttpField } from '../../src/http/fields/field.ts';
 import type { Http2Settings } from '../../src/http/http2/settings.ts';
 import { systemClock } from '../../src/net/time/clock.ts';
 import { SocketLink } from '../../src/net/sockets/node/socket-link.ts';
@@ -46,21 +46,21 @@ class Ours {
     this.driver.start();
   }
 
-  request(fields: readonly Field[] = REQUEST): StreamLog {
+  request(fields: readonly HttpField[] = REQUEST): StreamLog {
     const stream = this.driver.connection.request(fields);
     assert.ok(stream, 'no request can be made');
     return new StreamLog(stream);
   }
 }
 
-const REQUEST: readonly Field[] = [
+const REQUEST: readonly HttpField[] = [
   { name: ':method', value: 'POST' },
   { name: ':scheme', value: 'http' },
   { name: ':path', value: '/echo' },
   { name: ':authority', value: 'server.test' },
 ];
-const OK: readonly Field[] = [{ name: ':status', value: '200' }];
-const TRAILERS: readonly Field[] = [{ name: 'x-last', value: 'yes' }];
+const OK: readonly HttpField[] = [{ name: ':status', value: '200' }];
+const TRAILERS: readonly HttpField[] = [{ name: 'x-last', value: 'yes' }];
 
 async function listening(server: Server): Promise<number> {
   server.listen(0, '127.0.0.1');
@@ -332,7 +332,7 @@ describe('a client of ours and a server of Node', () => {
 });
 
 /** Sends back what a stream receives. */
-function echo(log: StreamLog, trailers?: readonly Field[]): void {
+function echo(log: StreamLog, trailers?: readonly HttpField[]): void {
   log.onReadable = () => {
     const { stream } = log;
     for (const piece of stream.take(1 << 20)) log.write(Buffer.from(piece));

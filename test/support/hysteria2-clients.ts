@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { SystemRandomSource } from '../../src/crypto/random-source.ts';
 import { Http3Client } from '../../src/http/http3/client.ts';
 import { Http3ErrorCode } from '../../src/http/http3/errors.ts';
-import type { ResponseHead } from '../../src/http/http3/message.ts';
+import type { Http3ResponseHead } from '../../src/http/http3/message.ts';
 import { silentLogger } from '../../src/log/output.ts';
 import { systemClock } from '../../src/net/time/clock.ts';
 import { DialError } from '../../src/net/errors.ts';
@@ -62,7 +62,7 @@ export class Hysteria2Clients implements Disposable {
   }
 
   /** A request to the web server that everyone without the password sees. */
-  async probe(path: string): Promise<ResponseHead> {
+  async probe(path: string): Promise<Http3ResponseHead> {
     const late: { http?: Http3Client } = {};
     const dialled = await dialServer({
       server: { host: '127.0.0.1', port: portOf(this.#server) },

@@ -81,16 +81,6 @@ const PATTERNS: readonly Row[] = [
     worst: [run('', '1'), runs('1.', '1', '1', 'e'), runs('1.1e', '1', '1', 'e')],
   },
   {
-    file: 'api/http/raw-http.ts',
-    pattern: /^(?<method>[\w!#$%&'*+.^`|~-]+) (?<target>\S+) HTTP\/1\.[01]$/,
-    worst: [run('', 'A'), run('A ', '/'), run('A ', '/ HTTP/1.1'), run('A', ' ')],
-  },
-  {
-    file: 'api/http/raw-http.ts',
-    pattern: /^(?<name>[\w!#$%&'*+.^`|~-]+):(?<value>[^\r\n\0]*)$/,
-    worst: [run('a:', ' '), runs('a:', ' ', 'b'), run('a:b', ' '), run('', 'a'), run('a', ':')],
-  },
-  {
     file: 'api/http/api-router.ts',
     pattern: /^[a-z][a-z0-9+.-]*:\/\/(?<authority>[^/?#]*)/i,
     worst: [run('', 'a'), run('a:/', 'a'), run('a', '://')],

@@ -1,5 +1,7 @@
 import { STATUS_CODES } from 'node:http';
-import { trimBlanks } from '../../http/fields/trim-blanks.ts';
+import { field, valuesOf } from '../../http/http1/fields.ts';
+import { headBytes, parseRequestHead } from '../../http/http1/head.ts';
+import { MessageError } from '../../http/http1/message-error.ts';
 import { type ApiResponse, json } from './response.ts';
 import type { ApiRequestHead, Front } from './front.ts';
 import { codeOf } from '../../errors.ts';
@@ -11,19 +13,18 @@ import { codeOf } from '../../errors.ts';
 
 /** A response after which the connection is closed. */
 export function rawResponse({ status, headers, body }: ApiResponse): Buffer {
-  const lines = [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
-    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
-    `Content-Length: ${body.length}`,
-    'Connection: close',
-  ];
-  return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), body]);
+  const head = headBytes(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`, [
+    ...Object.entries(headers).map(([name, value]) => field(name, value)),
+    field('Content-Length', String(body.length)),
+    field('Connection', 'close'),
+  ]);
+  return Buffer.concat([head, body]);
 }
 
 const HEAD_END = '\r\n\r\n';
-/** RFC 9112 §3, with the tokens of RFC 9110 §5.6.2. */
-const REQUEST_LINE = /^(?<method>[\w!#$%&'*+.^`|~-]+) (?<target>\S+) HTTP\/1\.[01]$/;
-const FIELD = /^(?<name>[\w!#$%&'*+.^`|~-]+):(?<value>[^\r\n\0]*)$/;
+
+/** What Node's parser has rejected may be in the target, which still decides between 401, 404 and 405. */
+const ANY_TARGET = /^\S+$/;
 
 /**
  * Reads the header section of the request around `offset`, where the parser rejected the first line.
@@ -33,23 +34,21 @@ export function parseHead(received: Buffer, offset: number): ApiRequestHead | un
   const start = offset === 0 ? 0 : received.lastIndexOf('\n', offset - 1) + 1;
   const end = received.indexOf(HEAD_END, start);
   if (end < 0) return undefined;
-  const [first = '', ...lines] = received.toString('latin1', start, end).split('\r\n');
-  const { method, target } = REQUEST_LINE.exec(first)?.groups ?? {};
-  if (method === undefined || target === undefined) return undefined;
-  const fields = new Map<string, string>();
-  for (const line of lines) {
-    const { name, value } = FIELD.exec(line)?.groups ?? {};
-    if (name === undefined || value === undefined) return undefined;
-    const key = name.toLowerCase();
-    if (!fields.has(key)) fields.set(key, trimBlanks(value));
+  const bytes = received.subarray(start, end + HEAD_END.length);
+  try {
+    const { method, target, fields } = parseRequestHead(bytes, Infinity, ANY_TARGET);
+    const first = (key: string): string | undefined => valuesOf(fields, key)[0];
+    return {
+      method,
+      target,
+      host: first('host'),
+      origin: first('origin'),
+      authorization: first('authorization'),
+    };
+  } catch (error) {
+    if (error instanceof MessageError) return undefined;
+    throw error;
   }
-  return {
-    method,
-    target,
-    host: fields.get('host'),
-    origin: fields.get('origin'),
-    authorization: fields.get('authorization'),
-  };
 }
 
 const rejection = (status: number, error: string): ApiResponse => json(status, { error });

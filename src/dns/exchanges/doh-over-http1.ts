@@ -6,9 +6,9 @@ import type { ByteLink } from '../../net/links/link.ts';
 import type { Clock } from '../../net/time/clock.ts';
 import { unlessAborted } from '../../net/time/unless-aborted.ts';
 import { DNS_MESSAGE, type DohConnection, type DohReply, type DohTarget } from './doh-response.ts';
-import { ConnectionLostError } from './exchange.ts';
+import { UnansweredError } from './exchange.ts';
 import { Http1Link, type Http1LinkHandler } from './http1-link.ts';
-import { Liveness } from './liveness.ts';
+import { SilenceWatch } from './silence-watch.ts';
 import { WaitingLine } from './waiting-line.ts';
 
 /** Concurrent questions, each on a connection of its own; further ones wait for a free one. */
@@ -30,7 +30,7 @@ export interface DohOverHttp1Options {
 /** DNS over HTTP/1.1, for servers without HTTP/2: as many connections as questions at once. */
 export class DohOverHttp1 implements DohConnection, Http1LinkHandler {
   readonly #options: DohOverHttp1Options;
-  readonly #liveness: Liveness;
+  readonly #liveness: SilenceWatch;
   readonly #links = new Set<Http1Link>();
   readonly #free: Http1Link[] = [];
   readonly #line = new WaitingLine();
@@ -38,16 +38,16 @@ export class DohOverHttp1 implements DohConnection, Http1LinkHandler {
   /** Connections that are being opened. */
   #opening = 0;
   #ended = false;
-  #lost: ConnectionLostError | undefined;
+  #lost: UnansweredError | undefined;
 
   constructor(options: DohOverHttp1Options) {
     this.#options = options;
-    this.#liveness = new Liveness(options.clock, (cause) => this.end(cause));
+    this.#liveness = new SilenceWatch(options.clock, (cause) => this.end(cause));
     this.#add(options.first);
   }
 
   async post(message: Buffer, signal: AbortSignal): Promise<DohReply> {
-    if (this.#ended) throw new ConnectionLostError();
+    if (this.#ended) throw new UnansweredError();
     this.#liveness.asked();
     let link: Http1Link | undefined;
     try {
@@ -68,7 +68,7 @@ export class DohOverHttp1 implements DohConnection, Http1LinkHandler {
   end(cause?: unknown): void {
     if (this.#ended) return;
     this.#ended = true;
-    this.#lost = new ConnectionLostError(cause);
+    this.#lost = new UnansweredError(cause);
     this.#liveness.stop();
     this.#closing.abort(this.#lost);
     this.#line.fail(this.#lost);
@@ -80,7 +80,7 @@ export class DohOverHttp1 implements DohConnection, Http1LinkHandler {
     this.#liveness.heard();
   }
 
-  onClosed(link: Http1Link, lost: ConnectionLostError | undefined): void {
+  onClosed(link: Http1Link, lost: UnansweredError | undefined): void {
     this.#links.delete(link);
     const at = this.#free.indexOf(link);
     if (at >= 0) this.#free.splice(at, 1);

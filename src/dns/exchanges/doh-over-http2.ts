@@ -1,7 +1,7 @@
 import type { ConnectionOptions } from '../../http/http2/connection.ts';
 import { Http2Driver } from '../../http/http2/http2-driver.ts';
 import { Http2Error, Http2ErrorCode, http2ErrorName } from '../../http/http2/errors.ts';
-import { valueOf, type Field } from '../../http/http2/fields.ts';
+import { type HttpField, valueOf } from '../../http/fields/field.ts';
 import { HEADER_LIST_LIMIT } from '../../http/http2/limits.ts';
 import type { Http2Stream, StreamEnd, StreamHandler } from '../../http/http2/stream.ts';
 import { asError } from '../../errors.ts';
@@ -17,8 +17,8 @@ import {
   type DohReply,
   type DohTarget,
 } from './doh-response.ts';
-import { ConnectionLostError } from './exchange.ts';
-import { Liveness } from './liveness.ts';
+import { UnansweredError } from './exchange.ts';
+import { SilenceWatch } from './silence-watch.ts';
 import { WaitingLine } from './waiting-line.ts';
 
 /** A stream's window is the initial one of RFC 9113 §6.9.2: as large as the longest message. */
@@ -32,7 +32,7 @@ const OPTIONS: ConnectionOptions = {
 export class DohOverHttp2 implements DohConnection {
   readonly #driver: Http2Driver;
   readonly #target: DohTarget;
-  readonly #liveness: Liveness;
+  readonly #liveness: SilenceWatch;
   readonly #onEnd: () => void;
   /** Questions above the streams that the server allows. */
   readonly #line = new WaitingLine();
@@ -45,7 +45,7 @@ export class DohOverHttp2 implements DohConnection {
   constructor(link: ByteLink, target: DohTarget, clock: Clock, onEnd: () => void) {
     this.#target = target;
     this.#onEnd = onEnd;
-    this.#liveness = new Liveness(clock, (cause) => this.end(cause));
+    this.#liveness = new SilenceWatch(clock, (cause) => this.end(cause));
     this.#driver = new Http2Driver(link, clock, OPTIONS, {
       onPeerSettings: () => this.#line.next(),
       onGoAway: () => {
@@ -59,7 +59,7 @@ export class DohOverHttp2 implements DohConnection {
   }
 
   async post(message: Buffer, signal: AbortSignal): Promise<DohReply> {
-    if (this.#isRetired) throw new ConnectionLostError();
+    if (this.#isRetired) throw new UnansweredError();
     this.#liveness.asked();
     let stream: Http2Stream | undefined;
     try {
@@ -85,14 +85,14 @@ export class DohOverHttp2 implements DohConnection {
     if (this.#isRetired) return;
     this.#isRetired = true;
     this.#liveness.stop();
-    this.#line.fail(new ConnectionLostError());
+    this.#line.fail(new UnansweredError());
     this.#onEnd();
   }
 
   async #open(length: number, signal: AbortSignal): Promise<Http2Stream> {
     const request = this.#request(length);
     for (;;) {
-      if (this.#isRetired) throw new ConnectionLostError();
+      if (this.#isRetired) throw new UnansweredError();
       const stream = this.#driver.connection.request(request);
       if (stream) {
         this.#line.next();
@@ -102,7 +102,7 @@ export class DohOverHttp2 implements DohConnection {
     }
   }
 
-  #request(length: number): readonly Field[] {
+  #request(length: number): readonly HttpField[] {
     return [
       { name: ':method', value: 'POST' },
       { name: ':scheme', value: 'https' },
@@ -131,7 +131,7 @@ class QuestionStream implements StreamHandler {
     stream.handler = this;
   }
 
-  onResponse(status: number, fields: readonly Field[]): void {
+  onResponse(status: number, fields: readonly HttpField[]): void {
     this.#onHead();
     try {
       const type = valueOf(fields, 'content-type');
@@ -155,7 +155,7 @@ class QuestionStream implements StreamHandler {
   }
 
   onAbort(end: StreamEnd): void {
-    this.#settle.reject(new ConnectionLostError(causeOf(end)));
+    this.#settle.reject(new UnansweredError(causeOf(end)));
   }
 
   onTrailers(): void {

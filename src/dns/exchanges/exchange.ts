@@ -1,10 +1,10 @@
 import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
 import { codeOf, messageOf, WeirError } from '../../errors.ts';
 import { DialError, toDialError, DeadlineError } from '../../net/errors.ts';
-import type { Question, RawQuestion, Reply } from '../message.ts';
+import type { Question, RawQuestion, DnsReply } from '../message.ts';
 
 /** Exchanges messages with a DNS server, over UDP, TLS or HTTPS. */
-export interface Exchange {
+export interface DnsExchange {
   /** The server, for messages: `192.0.2.53:853`. */
   readonly server: string;
   /**
@@ -12,13 +12,13 @@ export interface Exchange {
    *
    * @throws {DialError} `timed_out`, `upstream`, or the reason of `signal`.
    */
-  ask(question: Question | RawQuestion, signal: AbortSignal): Promise<Reply>;
-  /** Closes connections; called while no question waits. A later one opens them anew. */
+  ask(question: Question | RawQuestion, signal: AbortSignal): Promise<DnsReply>;
+  /** Closes connections; called while no question is pending. A later question opens them again. */
   close(): void;
 }
 
 /**
- * A failed exchange as the failure of a dial. A *DNS server* that refuses or cannot be reached says
+ * The failure of a dial from that of an exchange. A *DNS server* that refuses or cannot be reached says
  * nothing about the destination, so only the codes `timed_out` and `aborted` are kept.
  */
 export function serverError(server: Endpoint, error: unknown): DialError {
@@ -30,8 +30,8 @@ export function serverError(server: Endpoint, error: unknown): DialError {
   return new DialError(code, `DNS server ${endpoint}: ${reason}`, { cause: error });
 }
 
-/** The connection closed before the reply: the question may be repeated on another one. */
-export class ConnectionLostError extends WeirError {
+/** The connection ended before the reply: the question may be repeated on another connection. */
+export class UnansweredError extends WeirError {
   constructor(cause?: unknown) {
     const code = cause instanceof DeadlineError ? 'timed_out' : 'connection_lost';
     super(code, cause === undefined ? 'the connection was closed' : messageOf(cause), { cause });

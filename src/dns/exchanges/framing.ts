@@ -4,7 +4,7 @@ import { MAX_MESSAGE_SIZE } from '../message.ts';
 
 const LENGTH_SIZE = 2;
 
-/** A message behind its length, as streams carry it (RFC 1035 §4.2.2), in one piece (RFC 7766 §8). */
+/** A message after its length, as in streams (RFC 1035 §4.2.2), in one piece (RFC 7766 §8). */
 export function frame(message: Uint8Array): Buffer {
   const framed = Buffer.allocUnsafe(LENGTH_SIZE + message.length);
   framed.writeUInt16BE(message.length, 0);
@@ -13,7 +13,7 @@ export function frame(message: Uint8Array): Buffer {
 }
 
 /** Reads the messages of a stream one at a time, however they are split into chunks. */
-export class MessageReader {
+export class FramedMessageReader {
   readonly #reader: BoundedReader;
 
   constructor(link: ByteLink, signal?: AbortSignal) {

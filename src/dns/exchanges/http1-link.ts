@@ -3,13 +3,14 @@ import { createDecoder, type BodyDecoder } from '../../http/http1/body.ts';
 import { combinedOf, listOf } from '../../http/http1/fields.ts';
 import { responseFraming } from '../../http/http1/framing.ts';
 import { parseStrictResponseHead } from '../../http/http1/head.ts';
-import { FIELD_LIMIT, HEAD_LIMIT, INTERIM_LIMIT } from '../../http/http1/limits.ts';
+import { FIELD_LINE_LIMIT, HEAD_LIMIT } from '../../http/http1/limits.ts';
+import { INTERIM_LIMIT } from '../../http/limits.ts';
 import { HeadScanner, startsResponse } from '../../http/http1/read-head.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/links/link.ts';
 import { freeChunk } from '../../net/links/spent-chunk.ts';
 import { DohResponse, type DohReply } from './doh-response.ts';
-import { ConnectionLostError } from './exchange.ts';
+import { UnansweredError } from './exchange.ts';
 
 export interface Http1LinkHandler {
   /** The head of a response has come. */
@@ -19,7 +20,7 @@ export interface Http1LinkHandler {
    * @param lost why a question has lost its response with it; `undefined` where none has, or the
    *   link was destroyed on purpose.
    */
-  onClosed(link: Http1Link, lost: ConnectionLostError | undefined): void;
+  onClosed(link: Http1Link, lost: UnansweredError | undefined): void;
 }
 
 interface Pending extends PromiseWithResolvers<DohReply> {
@@ -43,11 +44,11 @@ export class Http1Link {
   /**
    * Sends a request and waits for its response; only while no other one is waited for.
    *
-   * @throws {ConnectionLostError} when the connection ended before the whole response.
+   * @throws {UnansweredError} when the connection ended before the whole response.
    * @throws {ProtocolError} when the response is not a DNS message; the link is closed then.
    */
   post(request: Uint8Array): Promise<DohReply> {
-    if (this.#isClosed) return Promise.reject(new ConnectionLostError());
+    if (this.#isClosed) return Promise.reject(new UnansweredError());
     const response = new ResponseReader(() => this.#handler.onHead());
     this.#pending = { ...Promise.withResolvers<DohReply>(), response };
     const { promise } = this.#pending;
@@ -57,7 +58,7 @@ export class Http1Link {
 
   /** Closes it, with the question that it carries. */
   destroy(cause?: unknown): void {
-    this.#close(new ConnectionLostError(cause), undefined);
+    this.#close(new UnansweredError(cause), undefined);
   }
 
   async #read(): Promise<void> {
@@ -109,11 +110,11 @@ export class Http1Link {
   }
 
   #lose(cause: unknown): void {
-    const lost = new ConnectionLostError(cause);
+    const lost = new UnansweredError(cause);
     this.#close(lost, this.#pending && lost);
   }
 
-  #close(error: Error, lost: ConnectionLostError | undefined): void {
+  #close(error: Error, lost: UnansweredError | undefined): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#link.destroy();
@@ -179,7 +180,7 @@ class ResponseReader {
   }
 
   #takeHead(): void {
-    const head = parseStrictResponseHead(this.#scanner.head, FIELD_LIMIT);
+    const head = parseStrictResponseHead(this.#scanner.head, FIELD_LINE_LIMIT);
     const { status, version, fields } = head;
     if (status < 200 && status !== 101) {
       if (++this.#interim > INTERIM_LIMIT) {

@@ -2,11 +2,17 @@ import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
 import type { Clock } from '../../net/time/clock.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import type { CaSpec } from '../../spec.ts';
-import { encodeQuery, readReply, type Question, type RawQuestion, type Reply } from '../message.ts';
+import {
+  encodeQuery,
+  readReply,
+  type Question,
+  type RawQuestion,
+  type DnsReply,
+} from '../message.ts';
 import { DohOverHttp1 } from './doh-over-http1.ts';
 import { DohOverHttp2 } from './doh-over-http2.ts';
 import type { DohConnection, DohTarget } from './doh-response.ts';
-import { ConnectionLostError, serverError, type Exchange } from './exchange.ts';
+import { UnansweredError, serverError, type DnsExchange } from './exchange.ts';
 import { KeptConnection } from './kept-connection.ts';
 import { TlsConnector } from './tls-connector.ts';
 
@@ -22,7 +28,7 @@ export interface HttpsExchangeOptions extends DohTarget {
  * DNS over HTTPS (RFC 8484): posts questions over HTTP/2, or over HTTP/1.1 to servers that choose it
  * in the handshake.
  */
-export class HttpsExchange implements Exchange {
+export class HttpsExchange implements DnsExchange {
   readonly server: string;
   readonly #server: Endpoint;
   readonly #connection: KeptConnection<DohConnection>;
@@ -39,13 +45,13 @@ export class HttpsExchange implements Exchange {
         const made = await tls.connect(closing);
         if (made.alpn !== 'h2') return made.carrier.link;
         made.carrier.link.destroy();
-        throw new ConnectionLostError();
+        throw new UnansweredError();
       };
       return new DohOverHttp1({ first: carrier.link, another, target, clock, onEnd });
     });
   }
 
-  async ask(question: Question | RawQuestion, signal: AbortSignal): Promise<Reply> {
+  async ask(question: Question | RawQuestion, signal: AbortSignal): Promise<DnsReply> {
     // The id is 0 so that HTTP caches recognise equal questions (RFC 8484 §4.1).
     const query = encodeQuery(question, { id: 0, padded: true });
     try {
@@ -67,7 +73,7 @@ export class HttpsExchange implements Exchange {
 }
 
 /** The reply with its TTLs reduced by `age`, the seconds that it has spent in a cache. */
-function aged(reply: Reply, age: number): Reply {
+function aged(reply: DnsReply, age: number): DnsReply {
   if (age === 0) return reply;
   const older = <T extends { readonly ttl: number }>(each: T): T => ({
     ...each,

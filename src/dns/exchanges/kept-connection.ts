@@ -1,15 +1,15 @@
 import type { Clock } from '../../net/time/clock.ts';
 import { Deadline } from '../../net/time/deadline.ts';
-import { ConnectionLostError } from './exchange.ts';
+import { UnansweredError } from './exchange.ts';
 import { abortedDial } from '../../net/errors.ts';
 import type { WireCounter } from '../../net/links/link.ts';
 import { RepeatedDial } from '../../net/sockets/repeated-dial.ts';
 import { unlessAborted } from '../../net/time/unless-aborted.ts';
 
-/** How long a question waits for connecting and the TLS handshake together. */
+/** How long a question waits for the connection and the TLS handshake together. */
 const CONNECT_MS = 5000;
 
-/** A connection to a server that answers questions until it ends. */
+/** A connection to a DNS server that can be kept for further questions. */
 export interface KeepableConnection {
   /** Closes it; pending questions fail with ConnectionLostError. */
   end(cause?: unknown): void;
@@ -28,13 +28,13 @@ export type OpenConnection<C> = (
 
 /**
  * The one connection to a server that all questions share: opened with the first question, kept until
- * it ends, and opened anew for the next question. Questions that come while it is being opened join the dial,
- * each with its own time: see `RepeatedDial`.
+ * it ends, and opened again for the next question. Questions that arrive while it is being opened join the
+ * dial, each with a time limit of its own: see `RepeatedDial`.
  */
 export class KeptConnection<C extends KeepableConnection> {
   readonly #open: OpenConnection<C>;
   readonly #clock: Clock;
-  /** Opens the connection, or has opened it. */
+  /** The dial of the connection, finished or not. */
   #current: RepeatedDial<C> | undefined;
   /** Aborts the connection while it is being opened. */
   #opening = new AbortController();
@@ -45,22 +45,22 @@ export class KeptConnection<C extends KeepableConnection> {
   }
 
   /**
-   * Runs `ask` on the connection. When the connection is lost before the reply, it is run once more on
-   * a new one: a server may close an idle connection just when it is used again.
+   * Runs `ask` on the connection. When the connection is lost before the reply, it runs once more on a
+   * new one: a server may close an idle connection just when it is used again.
    */
   async use<T>(ask: (connection: C) => Promise<T>, signal: AbortSignal): Promise<T> {
     const connection = await this.#get(signal);
     try {
       return await ask(connection);
     } catch (error) {
-      if (!(error instanceof ConnectionLostError) || signal.aborted) throw error;
+      if (!(error instanceof UnansweredError) || signal.aborted) throw error;
     }
     return ask(await this.#get(signal));
   }
 
-  /** Ends the connection, one that is being opened as well; the next question opens another. */
+  /** Ends the connection, also while it is being opened; the next question opens another. */
   close(): void {
-    this.#opening.abort(new ConnectionLostError());
+    this.#opening.abort(new UnansweredError());
     this.#current?.made.then(
       (connection) => connection.end(),
       () => undefined,

@@ -1,16 +1,16 @@
 import type { Clock } from '../../net/time/clock.ts';
 import type { ByteLink } from '../../net/links/link.ts';
-import { ConnectionLostError } from './exchange.ts';
-import { frame, MessageReader } from './framing.ts';
+import { UnansweredError } from './exchange.ts';
+import { frame, FramedMessageReader } from './framing.ts';
 import type { KeepableConnection } from './kept-connection.ts';
-import { Liveness } from './liveness.ts';
+import { SilenceWatch } from './silence-watch.ts';
 import {
   encodeQuery,
   messageId,
   readReply,
   type Question,
   type RawQuestion,
-  type Reply,
+  type DnsReply,
 } from '../message.ts';
 import { abortedDial } from '../../net/errors.ts';
 import { unlessAborted } from '../../net/time/unless-aborted.ts';
@@ -20,7 +20,7 @@ const IDS = 0x1_0000;
 
 interface Waiting {
   readonly query: Buffer;
-  readonly resolve: (reply: Reply) => void;
+  readonly resolve: (reply: DnsReply) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -30,10 +30,10 @@ interface Waiting {
  */
 export class StreamConnection implements KeepableConnection {
   readonly #link: ByteLink;
-  readonly #liveness: Liveness;
+  readonly #liveness: SilenceWatch;
   readonly #onEnd: () => void;
   readonly #waiting = new Map<number, Waiting>();
-  // TLS authenticates the server, so ids only have to be distinct.
+  // TLS authenticates the server, so that ids need not be random.
   #nextId = 0;
   #ended = false;
 
@@ -41,28 +41,28 @@ export class StreamConnection implements KeepableConnection {
   constructor(link: ByteLink, clock: Clock, onEnd: () => void) {
     this.#link = link;
     this.#onEnd = onEnd;
-    this.#liveness = new Liveness(clock, (cause) => this.end(cause));
+    this.#liveness = new SilenceWatch(clock, (cause) => this.end(cause));
     void this.#receive();
   }
 
   /**
    * Asks one question.
    *
-   * @throws {ConnectionLostError} when the connection ended first.
+   * @throws {UnansweredError} when the connection ended first.
    * @throws {DialError} when `signal` aborted.
    */
-  async ask(question: Question | RawQuestion, signal: AbortSignal): Promise<Reply> {
-    if (this.#ended) throw new ConnectionLostError();
+  async ask(question: Question | RawQuestion, signal: AbortSignal): Promise<DnsReply> {
+    if (this.#ended) throw new UnansweredError();
     const id = this.#freeId();
     const query = encodeQuery(question, { id, padded: true });
-    const { promise, resolve, reject } = Promise.withResolvers<Reply>();
+    const { promise, resolve, reject } = Promise.withResolvers<DnsReply>();
     this.#waiting.set(id, { query, resolve, reject });
     this.#liveness.asked();
     this.#link.write(frame(query))?.catch((error: unknown) => this.end(error));
     try {
       return await unlessAborted(promise, signal, abortedDial);
     } finally {
-      // A later reply finds no question, or another one, under this id.
+      // A late reply finds no question with this id, or one that it does not match.
       this.#waiting.delete(id);
       this.#liveness.settled();
     }
@@ -75,12 +75,12 @@ export class StreamConnection implements KeepableConnection {
     this.#liveness.stop();
     this.#link.destroy();
     this.#onEnd();
-    const lost = new ConnectionLostError(cause);
+    const lost = new UnansweredError(cause);
     for (const { reject } of this.#waiting.values()) reject(lost);
   }
 
   async #receive(): Promise<void> {
-    const messages = new MessageReader(this.#link);
+    const messages = new FramedMessageReader(this.#link);
     try {
       for (;;) this.#deliver(await messages.next());
     } catch (error) {

@@ -1,12 +1,12 @@
 import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
-import { serverError, type Exchange } from './exchange.ts';
+import { serverError, type DnsExchange } from './exchange.ts';
 import { KeptConnection } from './kept-connection.ts';
-import type { Question, RawQuestion, Reply } from '../message.ts';
+import type { Question, RawQuestion, DnsReply } from '../message.ts';
 import { StreamConnection } from './stream-connection.ts';
 import { TlsConnector, type TlsConnectorOptions } from './tls-connector.ts';
 
 /** DNS over TLS (RFC 7858): one kept connection that all questions share. */
-export class TlsExchange implements Exchange {
+export class TlsExchange implements DnsExchange {
   readonly server: string;
   readonly #server: Endpoint;
   readonly #connection: KeptConnection<StreamConnection>;
@@ -22,7 +22,7 @@ export class TlsExchange implements Exchange {
     });
   }
 
-  async ask(question: Question | RawQuestion, signal: AbortSignal): Promise<Reply> {
+  async ask(question: Question | RawQuestion, signal: AbortSignal): Promise<DnsReply> {
     try {
       return await this.#connection.use((connection) => connection.ask(question, signal), signal);
     } catch (error) {

@@ -2,7 +2,7 @@ import { SystemRandomSource, type RandomSource } from '../../crypto/random-sourc
 import { formatEndpoint, ipVersion, type Endpoint } from '../../net/addresses/address.ts';
 import type { Clock } from '../../net/time/clock.ts';
 import { abortedDial, DeadlineError, DialError, ProtocolError } from '../../net/errors.ts';
-import { serverError, type Exchange } from './exchange.ts';
+import { serverError, type DnsExchange } from './exchange.ts';
 import {
   encodeQuery,
   RCODE_FORMERR,
@@ -12,13 +12,13 @@ import {
   readReply,
   type Question,
   type RawQuestion,
-  type Reply,
+  type DnsReply,
 } from '../message.ts';
 import { Deadline } from '../../net/time/deadline.ts';
 import type { PacketLink } from '../../net/links/link.ts';
 import { systemSockets } from '../../net/sockets/system-sockets.ts';
 import { unlessAborted } from '../../net/time/unless-aborted.ts';
-import { frame, MessageReader } from './framing.ts';
+import { frame, FramedMessageReader } from './framing.ts';
 import { ServerOrder } from '../server-order.ts';
 
 /** How long each attempt waits. Together less than a question may take. */
@@ -30,7 +30,7 @@ const TCP_MS = 5000;
 /** Ids of messages have 16 bits (RFC 1035 §4.1.1). */
 const IDS = 0x1_0000;
 
-/** Codes that concern the server, not the name: another server may have the answer. */
+/** Response codes that concern the server, not the name: another server may have the answer. */
 const ASK_ANOTHER: ReadonlySet<number> = new Set([RCODE_SERVFAIL, RCODE_NOTIMP, RCODE_REFUSED]);
 
 export interface UdpExchangeOptions {
@@ -51,7 +51,7 @@ export interface UdpExchangeOptions {
  * asked when one does not respond in time or reports a failure of its own, and one that did not
  * respond is asked last for a while.
  */
-export class UdpExchange implements Exchange {
+export class UdpExchange implements DnsExchange {
   readonly server: string;
   readonly #order: ServerOrder;
   readonly #clock: Clock;
@@ -71,12 +71,12 @@ export class UdpExchange implements Exchange {
     this.#random = random;
   }
 
-  async ask(question: Question | RawQuestion, signal: AbortSignal): Promise<Reply> {
+  async ask(question: Question | RawQuestion, signal: AbortSignal): Promise<DnsReply> {
     const servers = this.#order.next();
     const withoutEdns = new Set<Endpoint>();
     let failure = new DialError('upstream', 'no DNS server');
     for (const limit of this.#rounds) {
-      let refusal: Reply | undefined;
+      let refusal: DnsReply | undefined;
       for (const server of servers) {
         if (signal.aborted) throw abortedDial(signal);
         try {
@@ -99,14 +99,14 @@ export class UdpExchange implements Exchange {
     // Nothing is kept open between questions.
   }
 
-  /** A server without EDNS rejects the message (RFC 6891 §7): it is repeated without. */
+  /** Repeats the question without EDNS for a server that rejects it (RFC 6891 §7). */
   async #askOne(
     server: Endpoint,
     question: Question | RawQuestion,
     withoutEdns: Set<Endpoint>,
     limit: number,
     signal: AbortSignal,
-  ): Promise<Reply> {
+  ): Promise<DnsReply> {
     let reply = await this.#try(server, question, !withoutEdns.has(server), limit, signal);
     const rejected = reply.rcode === RCODE_FORMERR || reply.rcode === RCODE_NOTIMP;
     if (rejected && !withoutEdns.has(server)) {
@@ -122,7 +122,7 @@ export class UdpExchange implements Exchange {
     edns: boolean,
     limit: number,
     signal: AbortSignal,
-  ): Promise<Reply> {
+  ): Promise<DnsReply> {
     const query = encodeQuery(question, { id: this.#random.below(IDS), edns });
     using deadline = new Deadline(this.#clock, limit, 'an answer', signal);
     const family = ipVersion(server.host) === 6 ? 6 : 4;
@@ -142,13 +142,13 @@ export class UdpExchange implements Exchange {
     server: Endpoint,
     question: Question | RawQuestion,
     signal: AbortSignal,
-  ): Promise<Reply> {
+  ): Promise<DnsReply> {
     using deadline = new Deadline(this.#clock, TCP_MS, 'the answer over TCP', signal);
     const { link } = await systemSockets().connect(server, { signal: deadline.signal });
     try {
       const query = encodeQuery(question, { id: this.#random.below(IDS) });
       await link.write(frame(query));
-      const reply = readReply(await new MessageReader(link, deadline.signal).next(), query);
+      const reply = readReply(await new FramedMessageReader(link, deadline.signal).next(), query);
       if (!reply) throw new ProtocolError('the answer over TCP is to another question');
       return reply;
     } finally {
@@ -158,7 +158,7 @@ export class UdpExchange implements Exchange {
 }
 
 /** The first datagram that is the reply to a query. */
-async function replyTo(query: Buffer, socket: PacketLink): Promise<Reply> {
+async function replyTo(query: Buffer, socket: PacketLink): Promise<DnsReply> {
   for (;;) {
     const packet = await socket.receive();
     if (!packet) throw new ProtocolError('the socket was closed');

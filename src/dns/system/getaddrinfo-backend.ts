@@ -2,7 +2,7 @@ import { lookup, type LookupAddress } from 'node:dns';
 import { codeOf, messageOf } from '../../errors.ts';
 import { abortedDial, DialError } from '../../net/errors.ts';
 import type { DnsAnswer, DnsBackend } from '../backend.ts';
-import type { AddressType } from '../policy.ts';
+import type { AddressRecordType } from '../policy.ts';
 import { unlessAborted } from '../../net/time/unless-aborted.ts';
 
 /** getaddrinfo(3) returns no TTL; these are in seconds. */
@@ -18,9 +18,9 @@ export type HostLookup = (
 
 /** One call of getaddrinfo(3). */
 interface Call {
-  /** May widen until the call starts: both families that are asked in one turn share it. */
+  /** May still change to both families until the call starts: questions of one turn share it. */
   family: 0 | 4 | 6;
-  /** Questions that wait for it. */
+  /** The questions that share the call. */
   waiting: number;
   readonly answer: PromiseWithResolvers<readonly LookupAddress[]>;
 }
@@ -50,7 +50,7 @@ export class GetaddrinfoBackend implements DnsBackend {
     this.#threads = threads;
   }
 
-  async query(name: string, type: AddressType, signal?: AbortSignal): Promise<DnsAnswer> {
+  async query(name: string, type: AddressRecordType, signal?: AbortSignal): Promise<DnsAnswer> {
     const family = type === 'A' ? 4 : 6;
     let found: readonly LookupAddress[];
     try {

@@ -5,7 +5,7 @@ import { DialError } from '../../net/errors.ts';
 import type { DnsAnswer, DnsBackend } from '../backend.ts';
 import { HostFiles, LINUX_PATHS, type HostConfig, type HostPaths } from './host-config.ts';
 import type { RawQuestion } from '../message.ts';
-import type { AddressType } from '../policy.ts';
+import type { AddressRecordType } from '../policy.ts';
 import { searchNames, type ResolvConf } from './resolv-conf.ts';
 import { GetaddrinfoBackend } from './getaddrinfo-backend.ts';
 import { UdpExchange } from '../exchanges/udp-exchange.ts';
@@ -22,7 +22,7 @@ export interface HostBackendOptions {
   readonly clock: Clock;
   /** The files that are read; only on Linux do they describe all that the C library does. */
   readonly paths?: HostPaths | undefined;
-  /** Asked where the files do not suffice. */
+  /** Used where the files do not suffice. */
   readonly library?: DnsBackend;
   /** Port of the name servers in resolv.conf. */
   readonly port?: number;
@@ -33,9 +33,8 @@ export interface HostBackendOptions {
  *
  * getaddrinfo(3) cannot be aborted and has few threads, so a few names without an answer delay all
  * others. Where the files of the host are configured in the usual way (the hosts file, then the
- * servers of resolv.conf with its search list) they are therefore followed here. The C library is
- * asked for names that belong to other sources of nsswitch.conf, and on hosts that are configured
- * otherwise.
+ * servers of resolv.conf with its search list) this class therefore resolves names itself. The C
+ * library is used for names of other sources of nsswitch.conf, and on hosts configured otherwise.
  */
 export class HostBackend implements DnsBackend {
   readonly #files: HostFiles | undefined;
@@ -56,7 +55,7 @@ export class HostBackend implements DnsBackend {
     this.#port = port;
   }
 
-  async query(name: string, type: AddressType, signal: AbortSignal): Promise<DnsAnswer> {
+  async query(name: string, type: AddressRecordType, signal: AbortSignal): Promise<DnsAnswer> {
     const config = await this.#files?.current();
     if (!config) return this.#library.query(name, type, signal);
     const listed = config.hosts.get(name);
@@ -82,7 +81,7 @@ export class HostBackend implements DnsBackend {
   /** The first name of the search list that exists decides; if none does, the first failure. */
   async #search(
     name: string,
-    type: AddressType,
+    type: AddressRecordType,
     resolv: ResolvConf,
     signal: AbortSignal,
   ): Promise<DnsAnswer> {
@@ -117,7 +116,7 @@ export class HostBackend implements DnsBackend {
       const { nameservers, rounds, rotate } = resolv;
       const servers = nameservers.map((host) => ({ host, port: this.#port }));
       const exchange = new UdpExchange(servers, this.#clock, { rounds, rotate });
-      // Silent: a name without an answer does not mean that the host's servers fail.
+      // Not logged: a name without an answer does not mean that the host's servers fail.
       this.#servers = { resolv, wire: new WireBackend(exchange, silentLogger) };
     }
     return this.#servers.wire;

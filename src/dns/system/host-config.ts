@@ -23,7 +23,7 @@ export const LINUX_PATHS: HostPaths = {
 /** How the host resolves names, where its files are configured in the usual way. */
 export interface HostConfig {
   readonly hosts: HostsTable;
-  /** Stays the same object while the file does. */
+  /** The same object as long as the file is unchanged. */
   readonly resolv: ResolvConf;
   /** The sources of nsswitch.conf(5), `files` and `dns` among them. */
   readonly sources: ReadonlySet<string>;
@@ -78,7 +78,7 @@ class WatchedFile<T> {
   async #versionNow(): Promise<string | undefined> {
     try {
       const stats = await stat(this.#path, { bigint: true });
-      // A pipe would be read for as long as its writer likes.
+      // Reading a pipe might never end.
       if (!stats.isFile()) return undefined;
       const { dev, ino, size, mtimeNs } = stats;
       return size > this.#limit ? undefined : `${dev} ${ino} ${size} ${mtimeNs}`;

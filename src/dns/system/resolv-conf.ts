@@ -17,7 +17,7 @@ export interface ResolvConf {
   readonly noAaaa: boolean;
 }
 
-/** What overrides or completes the file: environment variables and the host's name. */
+/** Environment variables and the host's name, which override or complete the file. */
 export interface ResolvSurroundings {
   readonly localDomain: string | undefined;
   readonly resOptions: string | undefined;
@@ -32,7 +32,7 @@ const MAX_ATTEMPTS = 5;
 /** Kubernetes allows up to 32. */
 const MAX_SEARCH = 32;
 
-/** Defaults of glibc, for the other one when only one of the two is set. */
+/** Defaults of glibc, used when only one of the two is set. */
 const DEFAULT_TIMEOUT = 5;
 const DEFAULT_ATTEMPTS = 2;
 /** When neither is set: a lost datagram or a dead server should not cost 5 s. */

@@ -6,7 +6,7 @@ import { MAX_CONF_SIZE, RESOLVED_STUBS } from './host-config.ts';
 import { MAX_DROP_INS, MAX_UPSTREAMS } from '../limits.ts';
 import { nameServersOf } from './resolv-conf.ts';
 
-/** A server that the system's resolver asks for the names of programs. */
+/** A server that the system's resolver uses. */
 export interface SystemResolver {
   /** In text; a link-local one may have a zone. */
   readonly address: string;
@@ -25,9 +25,9 @@ function asksResolvedItself(nameSwitch: string): boolean {
 }
 
 /**
- * The servers that programs of this host ask: those of /etc/resolv.conf, and for systemd-resolved those that
- * it passes questions on to. Files that are missing, are no regular files or are longer than 64 KiB count as
- * empty. Never rejects.
+ * The servers that resolve names for programs of this host: those of /etc/resolv.conf, and instead of
+ * systemd-resolved its upstream servers. Files that are missing, not regular or longer than 64 KiB count
+ * as empty. Never rejects.
  *
  * @param root the folder that paths start at; tests give their own.
  */
@@ -45,16 +45,16 @@ export async function systemResolvers(root = '/'): Promise<readonly SystemResolv
   const known = nameServersOf(upstream, MAX_UPSTREAMS);
   const only = await serversOfAllNames(root);
   const isInForce = only.length > 0 && only.every((address) => known.includes(address));
-  const behind = (isInForce ? only : known).map(
+  const upstreams = (isInForce ? only : known).map(
     (address) => ({ address, source: 'systemd-resolved' }) as const,
   );
-  // Without servers it has none to ask, and then it is no way out either.
-  return [...direct.filter(({ address }) => !RESOLVED_STUBS.has(address)), ...behind];
+  // Without upstream servers systemd-resolved sends nothing.
+  return [...direct.filter(({ address }) => !RESOLVED_STUBS.has(address)), ...upstreams];
 }
 
 /**
  * The servers that systemd-resolved asks for every name in preference to those of single links (resolved.conf(5):
- * `DNS` with `~.` in `Domains`); empty where it is not configured so, or not in a way that is understood here.
+ * `DNS` with `~.` in `Domains`); empty where it is not configured so, or not in a form that is supported here.
  */
 async function serversOfAllNames(root: string): Promise<readonly string[]> {
   const settings = new Map<string, readonly string[]>([
@@ -68,12 +68,12 @@ async function serversOfAllNames(root: string): Promise<readonly string[]> {
       const before = settings.get(key);
       if (before === undefined) continue;
       const words = line.slice(at + 1).match(/\S+/g) ?? [];
-      // An empty value takes back all before it.
+      // An empty value resets the list.
       settings.set(key, words.length === 0 ? [] : [...before, ...words]);
     }
   }
   if (settings.get('Domains')?.includes('~.') !== true) return [];
-  // The name of a certificate may follow.
+  // The name in the server's certificate may follow.
   const servers = (settings.get('DNS') ?? []).map((each) => each.split('#', 1)[0] ?? '');
   return servers.every((address) => ipVersion(address) !== 0) ? servers : [];
 }
@@ -96,7 +96,7 @@ async function configFiles(root: string): Promise<readonly string[]> {
   return first === undefined ? byName : [first, ...byName];
 }
 
-/** `undefined` where there is no such file, or none that is short and regular. */
+/** The text of a file; `undefined` when it is missing, not regular or too long. */
 async function textOf(path: string): Promise<string | undefined> {
   try {
     await using file = await openRegularFile(path);
@@ -104,7 +104,7 @@ async function textOf(path: string): Promise<string | undefined> {
     const { bytesRead } = await file.read(buffer, 0, buffer.length, 0);
     return bytesRead > MAX_CONF_SIZE ? undefined : buffer.toString('utf8', 0, bytesRead);
   } catch {
-    // What cannot be read says nothing about where questions go.
+    // A file that cannot be read counts as empty.
     return undefined;
   }
 }

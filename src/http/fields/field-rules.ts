@@ -5,7 +5,7 @@ export const FIELD_NAME = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
 
 export const STATUS = /^[1-9][0-9]{2}$/;
 
-/** Fields that describe a connection have no place in either. */
+/** Fields that are specific to a connection, which make a message malformed. */
 export const CONNECTION_SPECIFIC: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -22,5 +22,5 @@ export const REQUEST_PSEUDO: ReadonlySet<string> = new Set([
   ':protocol',
 ]);
 export const RESPONSE_PSEUDO: ReadonlySet<string> = new Set([':status']);
-/** Of trailers. */
+/** Trailers have no pseudo-header fields. */
 export const NO_PSEUDO: ReadonlySet<string> = new Set();

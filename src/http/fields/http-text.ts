@@ -1,11 +1,11 @@
 // Rules of RFC 9110 for texts in any version of HTTP.
 
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-// Control characters but the tab: RFC 9110 §5.5 allows none of them in a value.
+// Control characters except the tab: RFC 9110 §5.5 allows none of them in a value.
 // oxlint-disable-next-line no-control-regex
 const CONTROL = /[\0-\x08\x0a-\x1f\x7f]/;
 
-/** RFC 9110 §5.6.2. */
+/** Whether a text is a token (RFC 9110 §5.6.2). */
 export const isToken = (text: string): boolean => TOKEN.test(text);
 
 /** Whether a text has a byte that is invalid in field values, reason phrases and targets. */

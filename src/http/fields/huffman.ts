@@ -20,9 +20,9 @@ const EOS = 256;
 const CODES = canonicalCodes(CODE_LENGTHS);
 
 /**
- * Transitions of the decoder: row `state`, column next four bits. An entry is the next state, in the
- * upper half, with the octet that was completed, or NO_OCTET; FAILED leads nowhere. Codes have at
- * least five bits, so that four complete one at most.
+ * Transitions of the decoder: one row for each state, one column for each value of the next four bits.
+ * An entry has the next state in its upper half, and in its lower half the decoded octet or NO_OCTET;
+ * FAILED is no valid code. Codes have at least five bits, so that four bits complete one at most.
  */
 const TRANSITIONS = new Int32Array(256 * 16);
 const NO_OCTET = 0x100;
@@ -40,9 +40,9 @@ export function huffmanSize(text: string): number {
   return Math.ceil(bits / 8);
 }
 
-/** Writes the Huffman encoding of a latin1 text. Returns the offset behind it. */
+/** Writes the Huffman encoding of a latin1 text. Returns the offset after it. */
 export function writeHuffman(out: Uint8Array, offset: number, text: string): number {
-  // Bits that do not fill an octet yet: up to seven, and never more than 37 with a code.
+  // Bits that do not fill an octet yet: up to seven, or 37 together with a code.
   let pending = 0;
   let bits = 0;
   let to = offset;
@@ -58,7 +58,7 @@ export function writeHuffman(out: Uint8Array, offset: number, text: string): num
       pending -= full * 2 ** bits;
     }
   }
-  // The padding is the beginning of EOS, which is ones.
+  // The padding is the most significant bits of EOS, which are ones (§5.2).
   if (bits > 0) out[to++] = (pending << (8 - bits)) | (0xff >> bits);
   return to;
 }
@@ -96,9 +96,9 @@ function canonicalCodes(lengths: readonly number[]): number[] {
   return codes;
 }
 
-/** A tree of the codes, walked from each inner node by every four bits. */
+/** Builds the tree of codes, and follows every four bits from each of its inner nodes. */
 function buildDecoder(): void {
-  // Nodes of the tree: two children each, a node's number, or the complement of a symbol.
+  // The two children of each inner node: the number of a node, or the complement of a symbol.
   const children: [number, number][] = [[0, 0]];
   for (const [symbol, length] of CODE_LENGTHS.entries()) {
     let node = 0;

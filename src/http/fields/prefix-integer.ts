@@ -1,20 +1,20 @@
-/** What `PrefixInteger.read` returns when the bytes end within the number. */
+/** Returned by `PrefixInteger.read` when the bytes end within the number. */
 export const TRUNCATED = -1;
 
-/** What `PrefixInteger.read` returns for a number above 2^53 - 1, or more octets than one needs. */
+/** Returned by `PrefixInteger.read` for a number above 2^53 - 1, or with more than OCTET_LIMIT octets. */
 export const TOO_LARGE = Infinity;
 
-/** After the prefix: eight octets hold 56 bits, more than any number that is accepted. */
+/** Octets after the prefix: eight hold 56 bits, more than any number that is accepted. */
 const OCTET_LIMIT = 8;
 
 /**
- * An integer with an N-bit prefix (RFC 9204 §4.1.1, RFC 7541 §5.1). A record that is reused: `read`
- * fills it.
+ * An integer with an N-bit prefix (RFC 9204 §4.1.1, RFC 7541 §5.1). The object is
+ * reused: `read` overwrites it.
  */
 export class PrefixInteger {
   /** The number, TRUNCATED or TOO_LARGE. */
   value = 0;
-  /** The offset behind it, when it is neither. */
+  /** The offset after the number, unless it is TRUNCATED or TOO_LARGE. */
   next = 0;
 
   /** Reads the integer whose prefix is the `prefix` low bits of the octet at `offset`. */
@@ -40,7 +40,7 @@ export class PrefixInteger {
 
 /**
  * Writes an integer from 0 to 2^53 - 1 with an N-bit prefix. `flags` are the bits of the first octet
- * above it. Returns the offset behind it.
+ * above the prefix. Returns the offset after the number.
  */
 export function writePrefixInteger(
   out: Uint8Array,

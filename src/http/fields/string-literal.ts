@@ -4,7 +4,7 @@ import { writePrefixInteger } from './prefix-integer.ts';
 /**
  * Writes a string literal (RFC 7541 §5.2, RFC 9204 §4.1.2) with an N-bit prefix of its length, in
  * Huffman code where that is shorter. Text is latin1; `flags` are the bits above the Huffman flag.
- * Returns the offset behind it.
+ * Returns the offset after it.
  */
 export function writeText(
   out: Uint8Array,

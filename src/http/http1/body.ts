@@ -1,13 +1,13 @@
-import { parseField, type Field } from './fields.ts';
+import { parseField, type FieldLine } from './fields.ts';
 import type { Framing } from './framing.ts';
-import { CHUNK_LINE_LIMIT, FIELD_LIMIT, TRAILER_LIMIT } from './limits.ts';
+import { CHUNK_LINE_LIMIT, FIELD_LINE_LIMIT, TRAILER_LIMIT } from './limits.ts';
 import { MessageError } from './message-error.ts';
 
 /** Removes the framing of a body, chunk by chunk, without buffering. */
 export interface BodyDecoder {
   readonly done: boolean;
-  /** Complete once `done`. */
-  readonly trailers: readonly Field[];
+  /** The trailer fields, complete once `done`. */
+  readonly trailers: readonly FieldLine[];
   /**
    * Appends the payload in `chunk` to `out`, as views or joined, and returns the number of bytes that
    * belong to the body; those after them belong to the next message.
@@ -17,7 +17,7 @@ export interface BodyDecoder {
   push(chunk: Uint8Array, out: Uint8Array[]): number;
   /**
    * The stream has ended.
-   * @throws {MessageError} when that truncates the body.
+   * @throws {MessageError} when the body is incomplete.
    */
   end(): void;
 }
@@ -72,12 +72,12 @@ class UntilCloseDecoder implements BodyDecoder {
   }
 }
 
-/** Adds a framing to payload. */
+/** Adds the framing of a body to its payload. */
 export interface BodyEncoder {
-  /** The bytes to send for some payload, at least one byte of it. */
+  /** The bytes to send for payload of at least one byte. */
   frame(pieces: readonly Uint8Array[]): readonly Uint8Array[];
   /** The bytes to send after the last payload. */
-  finish(trailers: readonly Field[]): readonly Uint8Array[];
+  finish(trailers: readonly FieldLine[]): readonly Uint8Array[];
 }
 
 export const plainEncoder: BodyEncoder = {
@@ -90,7 +90,7 @@ export const plainEncoder: BodyEncoder = {
 const GATHER_LIMIT = 16;
 
 /** `keepTrailer` selects the trailer fields that are forwarded. */
-export function chunkedEncoder(keepTrailer: (trailer: Field) => boolean): BodyEncoder {
+export function chunkedEncoder(keepTrailer: (trailer: FieldLine) => boolean): BodyEncoder {
   return {
     frame: (pieces) => frameChunk(pieces.length > GATHER_LIMIT ? [Buffer.concat(pieces)] : pieces),
     finish: (trailers) => [frameLastChunk(trailers.filter(keepTrailer))],
@@ -112,7 +112,7 @@ const DIGIT = Uint8Array.from({ length: 256 }, (_, byte) => {
   return Number.isNaN(value) ? 16 : value;
 });
 
-/** Where a chunk's line is: `0*digits [blanks] [; extensions] CR LF`. */
+/** The parts of the line before a chunk: `digits [blanks] [; extensions] CR LF`. */
 const SizePart = { digits: 0, blanks: 1, extensions: 2, lf: 3 } as const;
 
 type State = 'size' | 'data' | 'data-end' | 'trailers' | 'done';
@@ -125,31 +125,31 @@ const badLineEnd = (): MessageError =>
  * Decodes the chunked coding (RFC 9112 §7.1), wherever its chunks are split. Extensions are ignored,
  * trailers are kept. Lines must end in CR LF: recipients differ in how they treat a bare LF.
  *
- * Chunks are read byte by byte, with neither a string nor a view for each: a body of one-byte chunks
- * has a line of its own for every byte.
+ * Lines are read byte by byte, without a string or a view for each: a body of one-byte chunks has a line
+ * for every byte.
  */
 export class ChunkedDecoder implements BodyDecoder {
   #state: State = 'size';
-  /** Bytes that remain of the chunk; in its line, the size so far. */
+  /** Bytes left of the chunk; while its line is read, the size so far. */
   #left = 0;
-  /** In the line of a chunk: the part, digits after leading zeros, whether there was a digit, bytes. */
+  /** In the line of a chunk: the part, digits without leading zeros, whether there was a digit, bytes. */
   #part: number = SizePart.digits;
   #digits = 0;
   #hasDigit = false;
   #lineBytes = 0;
-  /** Whether the CR behind a chunk has come. */
+  /** Whether the CR after a chunk was read. */
   #hasCr = false;
-  /** The trailer line under way. */
+  /** The trailer line being read. */
   #line = '';
   #trailerBytes = 0;
-  readonly #trailers: Field[] = [];
+  readonly #trailers: FieldLine[] = [];
   readonly #joiner = new PieceJoiner();
 
   get done(): boolean {
     return this.#state === 'done';
   }
 
-  get trailers(): readonly Field[] {
+  get trailers(): readonly FieldLine[] {
     return this.#trailers;
   }
 
@@ -169,7 +169,7 @@ export class ChunkedDecoder implements BodyDecoder {
     if (!this.done) throw new MessageError(400, 'the peer closed in the middle of a chunked body');
   }
 
-  /** Reads the line before a chunk, as far as it is there. Returns the offset behind it. */
+  /** Reads the line before a chunk, as far as it has arrived. Returns the offset after it. */
   #readSize(chunk: Uint8Array, offset: number): number {
     for (let at = offset; at < chunk.length; at++) {
       const byte = chunk[at] as number; // below the length
@@ -206,7 +206,7 @@ export class ChunkedDecoder implements BodyDecoder {
     this.#left = this.#left * 16 + digit;
   }
 
-  /** A byte of the line behind the digits, which is not LF. */
+  /** Takes a byte of the line after the digits, which is not LF. */
   #endDigits(byte: number): void {
     if (byte === CR) {
       if (this.#part === SizePart.blanks) throw badSize();
@@ -261,7 +261,8 @@ export class ChunkedDecoder implements BodyDecoder {
       return;
     }
     this.#trailerBytes += line.length;
-    if (this.#trailers.length >= FIELD_LIMIT) throw new MessageError(400, 'too many trailer lines');
+    if (this.#trailers.length >= FIELD_LINE_LIMIT)
+      throw new MessageError(400, 'too many trailer lines');
     this.#trailers.push(parseField(line.slice(0, -2)));
   }
 }
@@ -273,7 +274,7 @@ const JOINED_BYTES = 16 << 10;
 /** Joins the small pieces of a chunk that follow each other; passes others on as views. */
 class PieceJoiner {
   #memory: Buffer | undefined;
-  /** Of the memory: where the piece under way begins, and ends. */
+  /** Where the current piece begins and ends in the memory. */
   #from = 0;
   #to = 0;
 
@@ -323,7 +324,7 @@ export function frameChunk(pieces: readonly Uint8Array[]): Uint8Array[] {
 }
 
 /** The last chunk with the trailer section after it. */
-export function frameLastChunk(trailers: readonly Field[]): Uint8Array {
+export function frameLastChunk(trailers: readonly FieldLine[]): Uint8Array {
   const lines = trailers.map(({ name, value }) => `${name}: ${value}\r\n`).join('');
   return Buffer.from(`0\r\n${lines}\r\n`, 'latin1');
 }

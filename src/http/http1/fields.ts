@@ -6,16 +6,16 @@ import { MessageError } from './message-error.ts';
  * One header or trailer line. Text is latin1, one character a byte, so that it is forwarded byte for
  * byte (RFC 9110 §5.5 leaves the encoding of values open).
  */
-export interface Field {
+export interface FieldLine {
   readonly name: string;
   /** The name in lower case, for comparison. */
   readonly key: string;
   readonly value: string;
 }
 
-export type Fields = readonly Field[];
+export type FieldLines = readonly FieldLine[];
 
-export const field = (name: string, value: string): Field => ({
+export const field = (name: string, value: string): FieldLine => ({
   name,
   key: name.toLowerCase(),
   value,
@@ -27,7 +27,7 @@ export const field = (name: string, value: string): Field => ({
  * @throws {MessageError} 400 for a name that is not a token, as with whitespace before the colon,
  *   and for control characters.
  */
-export function parseField(line: string): Field {
+export function parseField(line: string): FieldLine {
   const colon = line.indexOf(':');
   const name = line.slice(0, colon);
   if (colon < 0 || !isToken(name)) throw new MessageError(400, 'a header line has an invalid name');
@@ -37,14 +37,14 @@ export function parseField(line: string): Field {
 }
 
 /** The values of every line with that name; `key` is in lower case. */
-export function valuesOf(fields: Fields, key: string): string[] {
+export function valuesOf(fields: FieldLines, key: string): string[] {
   const values: string[] = [];
   for (const entry of fields) if (entry.key === key) values.push(entry.value);
   return values;
 }
 
-/** The values of every line with that name as one (RFC 9110 §5.3); `undefined` where there is none. */
-export function combinedOf(fields: Fields, key: string): string | undefined {
+/** The values of all lines with that name, joined (RFC 9110 §5.3); `undefined` when there is none. */
+export function combinedOf(fields: FieldLines, key: string): string | undefined {
   let combined: string | undefined;
   for (const entry of fields) {
     if (entry.key === key)
@@ -53,8 +53,8 @@ export function combinedOf(fields: Fields, key: string): string | undefined {
   return combined;
 }
 
-/** The members of a comma-separated list, over all its lines, in lower case, empty ones dropped. */
-export function listOf(fields: Fields, key: string): string[] {
+/** The members of a comma-separated list in all lines with that name, in lower case, without empty ones. */
+export function listOf(fields: FieldLines, key: string): string[] {
   const members: string[] = [];
   for (const entry of fields) {
     if (entry.key !== key) continue;

@@ -1,5 +1,5 @@
 import { MessageError } from './message-error.ts';
-import { listOf, valuesOf, type Fields } from './fields.ts';
+import { listOf, valuesOf, type FieldLines } from './fields.ts';
 import type { RequestHead, ResponseHead } from './head.ts';
 
 /** How the length of a message body is determined (RFC 9112 §6.3). */
@@ -10,8 +10,8 @@ export type Framing =
   | { readonly kind: 'until-close' };
 
 /**
- * The framing of a request body (RFC 9112 §6.3). What two recipients could interpret differently is
- * rejected.
+ * The framing of a request body (RFC 9112 §6.3). Whatever two recipients could interpret differently
+ * is rejected.
  *
  * @throws {MessageError} 400.
  */
@@ -66,7 +66,7 @@ export const hasNoBody = (status: number): boolean =>
   status < 200 || status === 204 || status === 304;
 
 /** Repetitions of the same length are valid (RFC 9112 §6.3); different lengths are an attack. */
-function contentLength(fields: Fields): number | undefined {
+function contentLength(fields: FieldLines): number | undefined {
   let length: number | undefined;
   for (const value of valuesOf(fields, 'content-length')) {
     for (const part of value.split(',')) {
@@ -82,7 +82,7 @@ function contentLength(fields: Fields): number | undefined {
   return length;
 }
 
-function transferCodings(fields: Fields): string[] | undefined {
+function transferCodings(fields: FieldLines): string[] | undefined {
   if (valuesOf(fields, 'transfer-encoding').length === 0) return undefined;
   return listOf(fields, 'transfer-encoding');
 }

@@ -1,7 +1,7 @@
 import { MessageError } from './message-error.ts';
 import { hasControl, isToken } from '../fields/http-text.ts';
-import { parseField, type Field, type Fields } from './fields.ts';
-import { FIELD_LIMIT } from './limits.ts';
+import { parseField, type FieldLine, type FieldLines } from './fields.ts';
+import { FIELD_LINE_LIMIT } from './limits.ts';
 
 /** HTTP/1.0 or HTTP/1.1; a higher minor version is handled as 1.1 (RFC 9110 §2.5). */
 export type Version = '1.0' | '1.1';
@@ -11,14 +11,14 @@ export interface RequestHead {
   /** As it is in the request line. */
   readonly target: string;
   readonly version: Version;
-  readonly fields: Fields;
+  readonly fields: FieldLines;
 }
 
 export interface ResponseHead {
   readonly version: Version;
   readonly status: number;
   readonly reason: string;
-  readonly fields: Fields;
+  readonly fields: FieldLines;
 }
 
 // Bytes above ASCII are invalid in a URI, but some clients send them; they are forwarded as they are.
@@ -30,13 +30,18 @@ const TARGET = /^[\x21-\x7e\x80-\xff]+$/;
  * It is strict where recipients differ, since request smuggling exploits these differences: lines
  * must end in CR LF; folded lines and spaces before a colon are rejected.
  *
+ * @param validTarget the targets that are accepted; by default visible ASCII and bytes above it.
  * @throws {MessageError} 400, 431 for too many lines, 505 for another major version.
  */
-export function parseRequestHead(bytes: Uint8Array, fieldLimit = FIELD_LIMIT): RequestHead {
+export function parseRequestHead(
+  bytes: Uint8Array,
+  fieldLimit = FIELD_LINE_LIMIT,
+  validTarget = TARGET,
+): RequestHead {
   const [start = '', ...lines] = strictLines(textOf(bytes));
   const parts = start.split(' ');
   const [method = '', target = '', protocol = ''] = parts;
-  if (parts.length !== 3 || !isToken(method) || !TARGET.test(target)) {
+  if (parts.length !== 3 || !isToken(method) || !validTarget.test(target)) {
     throw new MessageError(400, 'the request line is malformed');
   }
   return {
@@ -57,12 +62,12 @@ export function parseRequestHead(bytes: Uint8Array, fieldLimit = FIELD_LIMIT): R
 export function parseResponseHead(bytes: Uint8Array): ResponseHead {
   const [start = '', ...lines] = unfold(looseLines(textOf(bytes)));
   const fields = lines.map((line) => line.replace(/^([^:\s]+)[ \t]+:/, '$1:'));
-  return responseOf(start, fields, FIELD_LIMIT);
+  return responseOf(start, fields, FIELD_LINE_LIMIT);
 }
 
 /**
- * Reads the head of a response as strictly as that of a request, for a peer that has no reason for
- * these faults; a missing reason phrase is accepted.
+ * Reads the head of a response as strictly as that of a request, from a peer of which none of these
+ * faults are known; a missing reason phrase is accepted.
  *
  * @throws {MessageError} for anything else.
  */
@@ -71,8 +76,8 @@ export function parseStrictResponseHead(bytes: Uint8Array, fieldLimit: number): 
   return responseOf(start, lines, fieldLimit);
 }
 
-/** A head as it is sent: its start line, its fields in their order, and the empty line at its end. */
-export function headBytes(start: string, fields: Fields): Buffer {
+/** The bytes of a head: start line, fields in their order, and the empty line at the end. */
+export function headBytes(start: string, fields: FieldLines): Buffer {
   const lines = fields.map(({ name, value }) => `${name}: ${value}\r\n`).join('');
   return Buffer.from(`${start}\r\n${lines}\r\n`, 'latin1');
 }
@@ -123,7 +128,7 @@ function parseVersion(protocol: string): Version {
   return match[2] === '0' ? '1.0' : '1.1';
 }
 
-function parseFields(lines: readonly string[], limit: number): Field[] {
+function parseFields(lines: readonly string[], limit: number): FieldLine[] {
   if (lines.length > limit) {
     throw new MessageError(431, `more than ${limit} header lines`);
   }

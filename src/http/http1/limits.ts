@@ -4,13 +4,10 @@
 export const HEAD_LIMIT = 64 * 1024;
 
 /** Header lines of one message; the response to more is 431. */
-export const FIELD_LIMIT = 200;
+export const FIELD_LINE_LIMIT = 200;
 
 /** The line before a chunk: its size and extensions. */
 export const CHUNK_LINE_LIMIT = 4096;
 
 /** The trailer section of a chunked body. */
 export const TRAILER_LIMIT = 16 * 1024;
-
-/** Interim responses (1xx) that a server may send before the final one. */
-export const INTERIM_LIMIT = 16;

@@ -7,10 +7,10 @@ const LF = 0x0a;
 const CR = 0x0d;
 
 /**
- * Finds the end of a message head in a stream of chunks, wherever they are split, and buffers no
- * more than `limit` bytes. Empty lines before the start line are skipped (RFC 9112 §2.2).
+ * Finds the end of a message head in a stream, however it is split into chunks, and buffers at most
+ * `limit` bytes. Empty lines before the start line are skipped (RFC 9112 §2.2).
  *
- * An empty line ends the head whether its line ends are CR LF or LF alone, so that the parser can
+ * An empty line ends the head whether lines end in CR LF or in a bare LF, so that the parser can
  * reject the latter at once and not after a time limit.
  */
 export class HeadScanner {
@@ -112,7 +112,7 @@ export class HeadScanner {
 
 export interface HeadBytes {
   readonly bytes: Uint8Array;
-  /** Whether bytes after the head arrived with it; they are back in the link. */
+  /** Whether bytes after the head arrived with it; they were put back into the link. */
   readonly followed: boolean;
 }
 
@@ -127,8 +127,8 @@ export const startsRequest = (byte: number): boolean => TOKEN_BYTES[byte] === 1;
 export const startsResponse = (byte: number): boolean => byte === 0x48;
 
 /**
- * Reads one message head from a link and leaves what follows it there; `undefined` when the peer
- * ended before its start line began.
+ * Reads one message head from a link and puts back what follows it; `undefined` when the stream ends
+ * before a start line begins.
  *
  * @throws {MessageError} 400 for a truncated or impossible head, 431 for one beyond the limit.
  */

@@ -1,25 +1,25 @@
 import { ConnectionWindow } from './connection-window.ts';
 import { connectionError, Http2Error, Http2ErrorCode, http2ErrorName } from './errors.ts';
-import type { Field } from './fields.ts';
+import type { HttpField } from '../fields/field.ts';
 import { IncomingFrames, type IncomingHost } from './incoming-frames.ts';
 import { UNACKNOWLEDGED_LIMIT } from './limits.ts';
 import { LocalSettings } from './local-settings.ts';
-import { Patience } from './patience.ts';
+import { WorkLimits } from './work-limits.ts';
 import { Pings } from './pings.ts';
 import { Sender, type SenderHost } from './sender.ts';
 import { PeerSettings, type Http2Settings } from './settings.ts';
-import { Http2Stream, type StreamHost } from './stream.ts';
-import { StreamTable } from './stream-table.ts';
+import { Http2Stream, type Http2StreamHost } from './stream.ts';
+import { OpenStreams } from './open-streams.ts';
 
-/** The user of a connection. Called within its calls; must not throw. */
+/** The user of a connection. Called within calls of the connection; must not throw. */
 export interface ConnectionHandler {
-  /** There is output, which may wait for more of this turn. */
+  /** There is output. It may be held back until the end of the turn, to be sent with more. */
   onOutput(): void;
-  /** There is a full batch, to be taken at once if the link below takes it. */
+  /** A batch is full: it should be taken at once, unless the link below is blocked. */
   onFullBatch(): void;
-  /** A request has come, of a client. Without a handler afterwards its stream is refused. */
-  onRequest(stream: Http2Stream, fields: readonly Field[]): void;
-  /** SETTINGS of the peer have come. */
+  /** A client has made a request. The stream needs a handler when this returns, or must be reset. */
+  onRequest(stream: Http2Stream, fields: readonly HttpField[]): void;
+  /** SETTINGS of the peer were received and applied. */
   onPeerSettings(): void;
   /** The peer, or this side, accepts no more streams; those that are open continue. */
   onGoAway(): void;
@@ -32,7 +32,7 @@ export interface ConnectionHandler {
 export interface ConnectionOptions {
   readonly role: 'client' | 'server';
   readonly settings: Http2Settings;
-  /** What the peer may have in flight on all streams together. */
+  /** Bytes that the peer may have in flight on all streams together. */
   readonly connectionWindow: number;
 }
 
@@ -45,18 +45,18 @@ export type Http2ConnectionState = 'open' | 'going' | 'closed';
 
 /**
  * HTTP/2 (RFC 9113) without a socket and without a clock: bytes and the time go in, frames come out in
- * batches. Data is acknowledged on the connection as it arrives, and on its stream as it is taken, so
- * that a reader that rests stops its own sender alone.
+ * batches. Data is acknowledged on the connection as it arrives, and on its stream as it is read, so
+ * that a slow reader holds back its own stream only.
  */
-export class Http2Connection implements IncomingHost, SenderHost, StreamHost {
+export class Http2Connection implements IncomingHost, SenderHost, Http2StreamHost {
   readonly role: 'client' | 'server';
   readonly peerSettings = new PeerSettings();
   readonly #local: LocalSettings;
   readonly #handler: ConnectionHandler;
   readonly #sender: Sender;
   readonly #incoming: IncomingFrames;
-  readonly #streams: StreamTable;
-  readonly #patience: Patience;
+  readonly #streams: OpenStreams;
+  readonly #limits: WorkLimits;
   #state: Http2ConnectionState = 'open';
   #hasPeerSettings = false;
   #isRefusing = false;
@@ -69,12 +69,12 @@ export class Http2Connection implements IncomingHost, SenderHost, StreamHost {
     const { role, settings, connectionWindow } = options;
     this.role = role;
     this.#handler = handler;
-    this.#patience = new Patience(role === 'client');
+    this.#limits = new WorkLimits(role === 'client');
     this.#sender = new Sender(this.peerSettings, this);
     this.#local = new LocalSettings(settings, this.#sender);
     this.#window = new ConnectionWindow(connectionWindow, this.#sender);
     this.#pings = new Pings(this.#sender);
-    this.#streams = new StreamTable(role, this.#sender, this.#local, () => handler.onStreamEnd());
+    this.#streams = new OpenStreams(role, this.#sender, this.#local, () => handler.onStreamEnd());
     this.#incoming = new IncomingFrames(this, {
       sender: this.#sender,
       streams: this.#streams,
@@ -82,7 +82,7 @@ export class Http2Connection implements IncomingHost, SenderHost, StreamHost {
       local: this.#local,
       peerSettings: this.peerSettings,
       pings: this.#pings,
-      patience: this.#patience,
+      limits: this.#limits,
     });
   }
 
@@ -125,7 +125,7 @@ export class Http2Connection implements IncomingHost, SenderHost, StreamHost {
 
   /**
    * Takes bytes of the peer, which are not used after the call. `now` in milliseconds.
-   * @returns how many were taken: the others are to be given in another turn of the event loop.
+   * @returns how many were taken; the rest must be passed again in a later turn of the event loop.
    */
   receive(chunk: Uint8Array, now: number): number {
     if (this.#state === 'closed') return chunk.length;
@@ -144,7 +144,7 @@ export class Http2Connection implements IncomingHost, SenderHost, StreamHost {
     this.#finish(error);
   }
 
-  /** Bytes that are to be sent. */
+  /** Bytes to be sent. */
   get outputLength(): number {
     return this.#sender.output.length;
   }
@@ -154,7 +154,7 @@ export class Http2Connection implements IncomingHost, SenderHost, StreamHost {
     return this.#sender.take();
   }
 
-  /** Whether the link below has not taken the last batch, which holds back DATA. */
+  /** Whether the link below is still writing the last batch: DATA waits meanwhile. */
   set isBlocked(isBlocked: boolean) {
     this.#sender.isBlocked = isBlocked;
     if (isBlocked || this.#state === 'closed') return;
@@ -164,8 +164,8 @@ export class Http2Connection implements IncomingHost, SenderHost, StreamHost {
 
   // ---- calls of the user ----
 
-  /** Makes a request. `undefined` when `mayRequest` is false. */
-  request(fields: readonly Field[], isLast = false): Http2Stream | undefined {
+  /** Makes a request; returns `undefined` when `mayRequest` is false. */
+  request(fields: readonly HttpField[], isLast = false): Http2Stream | undefined {
     if (!this.mayRequest) return undefined;
     const stream = new Http2Stream(this, this.#streams.takeNextId());
     this.#streams.add(stream);
@@ -176,9 +176,9 @@ export class Http2Connection implements IncomingHost, SenderHost, StreamHost {
   }
 
   /**
-   * Changes settings of this side. They are in force when the peer has acknowledged them, but for a
-   * window that grows. False when too many changes are not acknowledged, or the connection is over;
-   * `onAck` is not called when it ends before.
+   * Changes settings of this side. They take effect when the peer has acknowledged them, except for a
+   * larger window, which takes effect at once. Returns false when too many changes are unacknowledged
+   * or the connection is over; `onAck` is not called when the connection ends first.
    */
   changeSettings(settings: Http2Settings, onAck: () => void): boolean {
     if (this.#state === 'closed' || this.#local.pending >= UNACKNOWLEDGED_LIMIT) return false;
@@ -188,7 +188,8 @@ export class Http2Connection implements IncomingHost, SenderHost, StreamHost {
   }
 
   /**
-   * Sends a PING; false when it does not. `onAck` is not called when the connection ends before.
+   * Sends a PING. Returns false when too many are unacknowledged or the connection is over; `onAck` is
+   * not called when the connection ends first.
    */
   ping(onAck: () => void): boolean {
     if (this.#state === 'closed' || !this.#pings.send(onAck)) return false;
@@ -196,7 +197,7 @@ export class Http2Connection implements IncomingHost, SenderHost, StreamHost {
     return true;
   }
 
-  /** Accepts no more streams and says so; those that are open continue. */
+  /** Sends GOAWAY and accepts no more streams; those that are open continue. */
   goAway(): void {
     if (this.#state === 'closed' || this.#isRefusing) return;
     this.#isRefusing = true;
@@ -206,7 +207,7 @@ export class Http2Connection implements IncomingHost, SenderHost, StreamHost {
     this.#handler.onOutput();
   }
 
-  /** Ends the connection and all its streams with GOAWAY; `error` is what the peer did, if anything. */
+  /** Ends the connection and all its streams with GOAWAY; `error` is the rule that the peer broke, if any. */
   fail(error: Http2Error | Error | undefined): void {
     if (this.#state === 'closed') return;
     const isOurs = !(error instanceof Http2Error);
@@ -218,14 +219,14 @@ export class Http2Connection implements IncomingHost, SenderHost, StreamHost {
     this.#handler.onOutput();
   }
 
-  // ---- what streams ask for ----
+  // ---- Http2StreamHost ----
 
   write(stream: Http2Stream): void {
     this.#sender.offer(stream);
     if (this.outputLength > 0) this.#handler.onOutput();
   }
 
-  respond(stream: Http2Stream, fields: readonly Field[], isLast: boolean): void {
+  respond(stream: Http2Stream, fields: readonly HttpField[], isLast: boolean): void {
     this.#sender.headers(stream.id, fields, isLast);
     if (isLast) this.onEndSent(stream);
     this.#handler.onOutput();
@@ -242,10 +243,10 @@ export class Http2Connection implements IncomingHost, SenderHost, StreamHost {
   }
 
   served(): void {
-    this.#patience.prove();
+    this.#limits.prove();
   }
 
-  // ---- what the sender reports ----
+  // ---- SenderHost ----
 
   onFull(): void {
     this.#handler.onFullBatch();
@@ -255,7 +256,7 @@ export class Http2Connection implements IncomingHost, SenderHost, StreamHost {
     this.#streams.endLocal(stream);
   }
 
-  // ---- what frames of the peer cause ----
+  // ---- IncomingHost ----
 
   get isRefusing(): boolean {
     return this.#isRefusing;
@@ -265,7 +266,7 @@ export class Http2Connection implements IncomingHost, SenderHost, StreamHost {
     return new Http2Stream(this, id);
   }
 
-  onRequest(stream: Http2Stream, fields: readonly Field[]): void {
+  onRequest(stream: Http2Stream, fields: readonly HttpField[]): void {
     this.#handler.onRequest(stream, fields);
   }
 
@@ -297,5 +298,5 @@ export class Http2Connection implements IncomingHost, SenderHost, StreamHost {
   }
 }
 
-/** What does not belong into a log line. */
+/** Replaced in the debug text of GOAWAY, which is logged. */
 const UNPRINTABLE = /[^\x20-\x7e]/g;

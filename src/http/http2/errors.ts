@@ -1,3 +1,5 @@
+import { codeNames, PeerError } from '../peer-error.ts';
+
 /** Error codes of HTTP/2 (RFC 9113 §7). */
 export const Http2ErrorCode = {
   NO_ERROR: 0x0,
@@ -18,39 +20,15 @@ export const Http2ErrorCode = {
 
 export type Http2ErrorName = keyof typeof Http2ErrorCode;
 
-const NAMES: ReadonlyMap<number, string> = new Map(
-  Object.entries(Http2ErrorCode).map(([name, code]) => [code, name]),
-);
+/** The name of an error code, for logs. */
+export const http2ErrorName = codeNames(Http2ErrorCode);
 
-/** The name of an error code, for logs; hexadecimal for one that RFC 9113 does not know. */
-export const http2ErrorName = (code: number): string => NAMES.get(code) ?? `0x${code.toString(16)}`;
-
-/**
- * A rule of HTTP/2 that the peer broke. A value and not an exception: nothing that a peer sends makes
- * the core throw.
- */
-export class Http2Error {
-  /** What ends with it: the connection, or one stream (RFC 9113 §5.4). */
-  readonly scope: 'connection' | 'stream';
-  readonly name: Http2ErrorName;
-  /** Printable ASCII, for the peer's log and for ours. */
-  readonly reason: string;
-
-  constructor(scope: 'connection' | 'stream', name: Http2ErrorName, reason: string) {
-    this.scope = scope;
-    this.name = name;
-    this.reason = reason;
-  }
-
-  get code(): number {
-    return Http2ErrorCode[this.name];
-  }
-}
+export class Http2Error extends PeerError<Http2ErrorName> {}
 
 /** An error that ends the connection. */
 export const connectionError = (name: Http2ErrorName, reason: string): Http2Error =>
-  new Http2Error('connection', name, reason);
+  new Http2Error('connection', name, Http2ErrorCode[name], reason);
 
 /** An error that ends one stream. */
 export const streamError = (name: Http2ErrorName, reason: string): Http2Error =>
-  new Http2Error('stream', name, reason);
+  new Http2Error('stream', name, Http2ErrorCode[name], reason);

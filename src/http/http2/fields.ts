@@ -1,3 +1,4 @@
+import { type HttpField, valueOf } from '../fields/field.ts';
 import {
   CONNECTION_SPECIFIC,
   FIELD_NAME,
@@ -9,23 +10,13 @@ import {
 import { hasControl } from '../fields/http-text.ts';
 import { streamError, type Http2Error } from './errors.ts';
 
-/** A field line; the name is lower-case, texts are latin1. */
-export interface Field {
-  readonly name: string;
-  readonly value: string;
-}
-
 /** Values neither begin nor end with white space (RFC 9113 §8.2.1). */
 const PADDED = /^[ \t]|[ \t]$/;
 
 const malformed = (reason: string): Http2Error => streamError('PROTOCOL_ERROR', reason);
 
-/** The value of the first field with that name. */
-export const valueOf = (fields: readonly Field[], name: string): string | undefined =>
-  fields.find((field) => field.name === name)?.value;
-
 /** Checks the header list of a request (RFC 9113 §8.2, §8.3.1). */
-export function checkRequest(fields: readonly Field[]): Http2Error | undefined {
+export function checkRequest(fields: readonly HttpField[]): Http2Error | undefined {
   const problem = problemOf(fields, REQUEST_PSEUDO);
   if (problem !== undefined) return malformed(problem);
   const method = valueOf(fields, ':method');
@@ -37,7 +28,7 @@ export function checkRequest(fields: readonly Field[]): Http2Error | undefined {
 }
 
 /** The status of a response, or why its header list is malformed (§8.3.2). */
-export function checkResponse(fields: readonly Field[]): number | Http2Error {
+export function checkResponse(fields: readonly HttpField[]): number | Http2Error {
   const problem = problemOf(fields, RESPONSE_PSEUDO);
   if (problem !== undefined) return malformed(problem);
   const status = valueOf(fields, ':status') ?? '';
@@ -48,12 +39,12 @@ export function checkResponse(fields: readonly Field[]): number | Http2Error {
 }
 
 /** Checks a trailer section, which has no pseudo-header fields (§8.1). */
-export function checkTrailers(fields: readonly Field[]): Http2Error | undefined {
+export function checkTrailers(fields: readonly HttpField[]): Http2Error | undefined {
   const problem = problemOf(fields, NO_PSEUDO);
   return problem === undefined ? undefined : malformed(problem);
 }
 
-function problemOf(fields: readonly Field[], allowed: ReadonlySet<string>): string | undefined {
+function problemOf(fields: readonly HttpField[], allowed: ReadonlySet<string>): string | undefined {
   let pseudo: Set<string> | undefined;
   let isPastPseudo = false;
   for (const { name, value } of fields) {

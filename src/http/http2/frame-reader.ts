@@ -2,47 +2,47 @@ import { connectionError, type Http2Error } from './errors.ts';
 import { Flag, FRAME_HEADER_BYTES, FrameType, PREFACE, readUint31 } from './frames.ts';
 import { FRAME_LIMIT } from './limits.ts';
 
-/** Takes the frames of a connection; an error that is returned ends the connection. */
+/** Receives the frames of a connection. An error that is returned ends the connection. */
 export interface FrameSink {
-  /** A DATA frame begins; `length` is that of its payload with padding. */
+  /** A DATA frame begins; `length` is that of its payload, padding included. */
   onDataHeader(streamId: number, length: number, hasPadding: boolean): Http2Error | undefined;
-  /** A piece of its payload: a view of what was received. */
+  /** A piece of its payload without padding: a view of the chunk that was received. */
   onData(piece: Uint8Array): void;
   onDataEnd(endsStream: boolean): Http2Error | undefined;
-  /** Any other frame, whole. The payload must not be kept. */
+  /** Any other frame, complete. The payload must not be used after the call. */
   onFrame(
     type: number,
     flags: number,
     streamId: number,
     payload: Uint8Array,
   ): Http2Error | undefined;
-  /** Whether the next frame has to wait for the next turn. */
-  readonly isTired: boolean;
+  /** Whether the next frame has to wait for another turn of the event loop. */
+  readonly isTurnSpent: boolean;
 }
 
 const EMPTY = new Uint8Array(0);
 
 /**
- * Cuts what is received into frames (RFC 9113 §4.1). The payload of DATA is passed on as it arrives, in
- * parts of the chunks; of other frames an incomplete one is kept, of up to FRAME_LIMIT bytes.
+ * Splits received bytes into frames (RFC 9113 §4.1). The payload of DATA is passed on as it arrives, as
+ * views of the chunks; any other frame is collected first, up to FRAME_LIMIT bytes.
  */
 export class FrameReader {
   readonly #sink: FrameSink;
-  /** Octets of the client's preface that are still expected. */
+  /** Remaining octets of the client's preface. */
   #preface: number;
   readonly #header = new Uint8Array(FRAME_HEADER_BYTES);
   #headerLength = 0;
-  /** In a frame: its header, and the octets that are missing. */
+  /** Whether a frame has begun; its header, and the octets still missing. */
   #inFrame = false;
   #type = 0;
   #flags = 0;
   #streamId = 0;
   #left = 0;
-  /** The beginning of a frame that is not DATA. */
+  /** The first octets of an incomplete frame other than DATA. */
   #held = EMPTY;
   #heldLength = 0;
   #taken = 0;
-  /** Padding at the end of a DATA frame; `undefined` while its length is to be read. */
+  /** Padding at the end of a DATA frame; `undefined` until its length was read. */
   #padding: number | undefined = 0;
 
   constructor(sink: FrameSink, expectsPreface: boolean) {
@@ -50,7 +50,7 @@ export class FrameReader {
     this.#preface = expectsPreface ? PREFACE.length : 0;
   }
 
-  /** How many bytes of the last chunk were read: fewer when the sink is tired. */
+  /** Bytes of the last chunk that were read: fewer than it has when the turn is spent. */
   get taken(): number {
     return this.#taken;
   }
@@ -66,7 +66,7 @@ export class FrameReader {
     }
     while (at < chunk.length || (this.#inFrame && this.#left === 0)) {
       if (!this.#inFrame) {
-        if (this.#sink.isTired) {
+        if (this.#sink.isTurnSpent) {
           this.#taken = at;
           return undefined;
         }

@@ -24,13 +24,13 @@ export const Flag = {
 } as const;
 
 export const FRAME_HEADER_BYTES = 9;
-/** Length of the payload of these frames. */
+/** Payload lengths of frames of fixed length. */
 export const RST_STREAM_BYTES = 4;
 export const WINDOW_UPDATE_BYTES = 4;
 export const PRIORITY_BYTES = 5;
 export const PING_BYTES = 8;
 export const SETTING_BYTES = 6;
-/** Of the fixed part of GOAWAY. */
+/** Length of the fixed part of GOAWAY. */
 export const GOAWAY_BYTES = 8;
 
 /** What a client sends first (§3.4). */
@@ -42,7 +42,7 @@ export const PREFACE = Uint8Array.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', (char
 export const readUint31 = (bytes: Uint8Array, at: number): number =>
   readUint32(bytes, at) & ~(1 << 31);
 
-/** Writes the header of a frame (§4.1). Returns the offset behind it. */
+/** Writes the header of a frame (§4.1). Returns the offset after it. */
 export function writeFrameHeader(
   out: Uint8Array,
   at: number,

@@ -6,8 +6,8 @@ import type { ByteLink } from '../../net/links/link.ts';
 import { freeChunk } from '../../net/links/spent-chunk.ts';
 import { Http2Connection, type ConnectionOptions } from './connection.ts';
 import { Http2Error } from './errors.ts';
-import type { Field } from './fields.ts';
-import { recycleBatch } from './output.ts';
+import type { HttpField } from '../fields/field.ts';
+import { recycleBatch } from './frame-batch.ts';
 import type { Http2Stream } from './stream.ts';
 
 /** Time limit for sending the last frames of a connection, in milliseconds. */
@@ -15,7 +15,7 @@ const LINGER_MS = 5_000;
 
 /** The user of a driven connection. */
 export interface DriverHandler {
-  onRequest?(stream: Http2Stream, fields: readonly Field[]): void;
+  onRequest?(stream: Http2Stream, fields: readonly HttpField[]): void;
   onPeerSettings?(): void;
   onGoAway?(): void;
   /** The connection is over; the streams have failed before. */

@@ -1,25 +1,27 @@
+import type { HttpField } from '../fields/field.ts';
 import type { ConnectionWindow } from './connection-window.ts';
 import { connectionError, Http2Error, streamError } from './errors.ts';
-import { checkRequest, checkResponse, checkTrailers, type Field } from './fields.ts';
-import { INTERIM_LIMIT, WINDOW_LIMIT } from './limits.ts';
+import { checkRequest, checkResponse, checkTrailers } from './fields.ts';
+import { WINDOW_LIMIT } from './limits.ts';
+import { INTERIM_LIMIT } from '../limits.ts';
 import type { LocalSettings } from './local-settings.ts';
-import type { Patience } from './patience.ts';
+import type { WorkLimits } from './work-limits.ts';
 import type { Pings } from './pings.ts';
 import { afterEnd, Receiver, type ReceiverHost } from './receiver.ts';
 import type { Sender } from './sender.ts';
 import type { PeerSettings } from './settings.ts';
 import { afterEndReceived, afterHead } from './stream-state.ts';
-import type { StreamTable } from './stream-table.ts';
+import type { OpenStreams } from './open-streams.ts';
 import type { Http2Stream } from './stream.ts';
 
-/** The connection whose peer sends the frames. */
+/** The connection that receives the frames. */
 export interface IncomingHost {
   readonly role: 'client' | 'server';
-  /** Whether requests of the peer are refused. */
+  /** Whether new requests of the peer are refused, after GOAWAY. */
   readonly isRefusing: boolean;
-  /** An object for a stream that the peer opens. */
+  /** Creates the object of a stream that the peer opens. */
   createStream(id: number): Http2Stream;
-  onRequest(stream: Http2Stream, fields: readonly Field[]): void;
+  onRequest(stream: Http2Stream, fields: readonly HttpField[]): void;
   /** SETTINGS of the peer were applied. */
   onPeerSettings(): void;
   onPeerGoAway(lastStreamId: number, code: number, debug: Uint8Array): void;
@@ -28,30 +30,30 @@ export interface IncomingHost {
 /** The parts of a connection that frames of the peer change. */
 export interface IncomingParts {
   readonly sender: Sender;
-  readonly streams: StreamTable;
+  readonly streams: OpenStreams;
   readonly window: ConnectionWindow;
   readonly local: LocalSettings;
   readonly peerSettings: PeerSettings;
   readonly pings: Pings;
-  readonly patience: Patience;
+  readonly limits: WorkLimits;
 }
 
-/** What frames of the peer do to the streams, windows and settings of a connection (RFC 9113 §6). */
+/** Applies the frames of the peer to the streams, windows and settings of a connection (RFC 9113 §6). */
 export class IncomingFrames implements ReceiverHost {
   readonly #host: IncomingHost;
   readonly #receiver: Receiver;
   readonly #sender: Sender;
-  readonly #streams: StreamTable;
+  readonly #streams: OpenStreams;
   readonly #window: ConnectionWindow;
   readonly #local: LocalSettings;
   readonly #peerSettings: PeerSettings;
   readonly #pings: Pings;
-  readonly #patience: Patience;
+  readonly #limits: WorkLimits;
   #now = 0;
   /** The stream of the DATA frame being received. */
   #current: Http2Stream | undefined;
-  /** The last header list that was checked: most are the same. */
-  #checked: readonly Field[] | undefined;
+  /** The last request whose header list was checked: most are the same array. */
+  #checked: readonly HttpField[] | undefined;
 
   constructor(host: IncomingHost, parts: IncomingParts) {
     this.#host = host;
@@ -61,27 +63,27 @@ export class IncomingFrames implements ReceiverHost {
     this.#local = parts.local;
     this.#peerSettings = parts.peerSettings;
     this.#pings = parts.pings;
-    this.#patience = parts.patience;
+    this.#limits = parts.limits;
     this.#receiver = new Receiver(this, host.role === 'server');
   }
 
-  /** Bytes of the last chunk that were read: fewer than it has when the turn's work is used up. */
+  /** Bytes of the last chunk that were read: fewer than it has when the turn is spent. */
   get taken(): number {
     return this.#receiver.taken;
   }
 
   /**
    * Takes bytes of the peer. `now` in milliseconds.
-   * @returns the error that ends the connection.
+   * @returns the error that ends the connection, if any.
    */
   receive(chunk: Uint8Array, now: number): Http2Error | undefined {
     this.#now = now;
-    this.#patience.beginTurn();
+    this.#limits.beginTurn();
     return this.#receiver.receive(chunk, now);
   }
 
-  get isTired(): boolean {
-    return this.#patience.isTired(this.#streams.touchedCount);
+  get isTurnSpent(): boolean {
+    return this.#limits.isTurnSpent(this.#streams.touchedCount);
   }
 
   onDataHeader(streamId: number, length: number): Http2Error | undefined {
@@ -92,7 +94,7 @@ export class IncomingFrames implements ReceiverHost {
     }
     const stream = this.#streams.get(streamId);
     this.#current = stream;
-    // A stream that has been reset: what was in flight is dropped.
+    // The stream was reset: DATA in flight is dropped (§5.1).
     if (!stream) return undefined;
     let error: Http2Error | undefined;
     if (stream.remoteEnded) error = afterEnd();
@@ -127,7 +129,7 @@ export class IncomingFrames implements ReceiverHost {
 
   onHeaders(
     streamId: number,
-    fields: readonly Field[] | Http2Error,
+    fields: readonly HttpField[] | Http2Error,
     endsStream: boolean,
   ): Http2Error | undefined {
     const stream = this.#streams.get(streamId);
@@ -138,11 +140,11 @@ export class IncomingFrames implements ReceiverHost {
     }
     const isOwn = this.#streams.isOwn(streamId);
     if (isOwn || this.#host.role === 'client') {
-      // A response to a request that was reset.
+      // The response to a request that was reset.
       if (isOwn && !this.#streams.isIdle(streamId)) return undefined;
       return connectionError('PROTOCOL_ERROR', 'HEADERS on a wrong stream');
     }
-    // Trailers of a request that was reset.
+    // The trailers of a request that was reset.
     if (streamId <= this.#streams.lastPeerId) return undefined;
     this.#streams.lastPeerId = streamId;
     return this.#openStream(streamId, fields, endsStream);
@@ -152,12 +154,12 @@ export class IncomingFrames implements ReceiverHost {
     if (this.#streams.isIdle(streamId))
       return connectionError('PROTOCOL_ERROR', 'a reset of an idle stream');
     const stream = this.#streams.get(streamId);
-    // It has ended here too, meanwhile.
+    // The stream has ended on this side meanwhile.
     if (!stream) return this.#receiver.countIdle();
-    this.#patience.addStream();
-    // Streams of this side are as many as this side has wanted.
+    this.#limits.addStream();
+    // Streams of this side do not count: the peer cannot cause more of them.
     const counts = !stream.isServed && !this.#streams.isOwn(streamId);
-    const error = counts ? this.#patience.countReset(this.#now) : undefined;
+    const error = counts ? this.#limits.countReset(this.#now) : undefined;
     if (error) return error;
     this.#streams.abort(stream, { by: 'peer', code }, true);
     return undefined;
@@ -175,7 +177,7 @@ export class IncomingFrames implements ReceiverHost {
       if (looks === undefined) {
         return connectionError('FLOW_CONTROL_ERROR', 'INITIAL_WINDOW_SIZE is too large');
       }
-      const tooMany = this.#patience.countWindowLooks(looks, this.#now);
+      const tooMany = this.#limits.countWindowLooks(looks, this.#now);
       if (tooMany) return tooMany;
     }
     this.#host.onPeerSettings();
@@ -187,7 +189,7 @@ export class IncomingFrames implements ReceiverHost {
     if (!this.#local.acknowledged()) {
       return connectionError('PROTOCOL_ERROR', 'SETTINGS are acknowledged that were not sent');
     }
-    // A window that has shrunk may be due an update for what was taken meanwhile.
+    // With a smaller window, what was read meanwhile may now be a share worth an update.
     if (this.#local.window !== before) {
       for (const stream of this.#streams) this.#streams.grant(stream);
     }
@@ -229,7 +231,7 @@ export class IncomingFrames implements ReceiverHost {
 
   #openStream(
     streamId: number,
-    fields: readonly Field[] | Http2Error,
+    fields: readonly HttpField[] | Http2Error,
     endsStream: boolean,
   ): Http2Error | undefined {
     if (fields instanceof Http2Error) return this.#failStream(streamId, fields);
@@ -241,7 +243,7 @@ export class IncomingFrames implements ReceiverHost {
       if (error) return this.#failStream(streamId, error);
       this.#checked = fields;
     }
-    this.#patience.addStream();
+    this.#limits.addStream();
     const stream = this.#host.createStream(streamId);
     stream.state = afterHead(stream.state);
     if (endsStream) stream.state = afterEndReceived(stream.state);
@@ -251,10 +253,10 @@ export class IncomingFrames implements ReceiverHost {
     return undefined;
   }
 
-  /** A response, or trailers. */
+  /** HEADERS on an open stream: a response, or trailers. */
   #continueStream(
     stream: Http2Stream,
-    fields: readonly Field[],
+    fields: readonly HttpField[],
     endsStream: boolean,
   ): Http2Error | undefined {
     if (stream.remoteEnded) return afterEnd();
@@ -279,10 +281,10 @@ export class IncomingFrames implements ReceiverHost {
     return undefined;
   }
 
-  /** Resets a stream for what the peer did on it; an error when it does so too often. */
+  /** Resets a stream on which the peer broke a rule; returns an error when that is too often. */
   #failStream(streamId: number, error: Http2Error): Http2Error | undefined {
-    this.#patience.addStream();
-    const tooMany = this.#patience.countReset(this.#now);
+    this.#limits.addStream();
+    const tooMany = this.#limits.countReset(this.#now);
     if (tooMany) return tooMany;
     this.#sender.reset(streamId, error.code);
     const stream = this.#streams.get(streamId);

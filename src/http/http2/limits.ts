@@ -1,6 +1,6 @@
-/** Limits on what a peer can make HTTP/2 hold or do. Sizes in bytes. */
+/** Limits on the memory and work that a peer can cause. Sizes in bytes. */
 
-/** The longest payload of a frame that is accepted, the smallest that RFC 9113 §4.2 allows. */
+/** The longest payload of a frame that is accepted: the smallest limit that RFC 9113 §4.2 allows. */
 export const FRAME_LIMIT = 16_384;
 
 /**
@@ -11,58 +11,58 @@ export const HEADER_LIST_LIMIT = 16 << 10;
 /** Fields of a header list; a stream with more is reset with ENHANCE_YOUR_CALM. */
 export const FIELD_LIMIT = 64;
 /**
- * An encoded header block with its continuations. A connection with a longer one is closed with
- * ENHANCE_YOUR_CALM: its compression state would be lost with the block.
+ * An encoded header block with its continuations. A longer one closes the connection with
+ * ENHANCE_YOUR_CALM: the decoder would be out of sync without the block.
  */
 export const HEADER_BLOCK_LIMIT = 2 * HEADER_LIST_LIMIT;
 /** CONTINUATION frames of one header block, empty ones included; more close the connection. */
 export const CONTINUATION_LIMIT = 16;
 
-/** The dynamic table of the decoder, the initial value of RFC 9113 §6.5.2, which is not changed. */
+/** The dynamic table of the decoder: the initial HEADER_TABLE_SIZE of RFC 9113 §6.5.2. */
 export const DECODER_TABLE_BYTES = 4096;
-/** The dynamic table of the encoder, whatever the peer allows. */
+/** The dynamic table of the encoder at most, whatever the peer allows. */
 export const ENCODER_TABLE_BYTES = 4096;
 
 /** The largest flow-control window (RFC 9113 §6.9.1). */
 export const WINDOW_LIMIT = 2 ** 31 - 1;
 
 /**
- * Responses to the peer's frames (acknowledgements and resets) that the link below has not taken. A
- * connection whose peer causes more, and does not read them, is closed with ENHANCE_YOUR_CALM.
+ * Responses to the peer's frames (acknowledgements and resets) that are not written yet. When a peer
+ * that does not read causes more, the connection is closed with ENHANCE_YOUR_CALM.
  */
 export const REPLY_LIMIT = 256 << 10;
 
 /**
- * Streams that a client opens and resets, or makes the server reset, before they were served: a burst,
- * and how many more a second (CVE-2023-44487). More close the connection with ENHANCE_YOUR_CALM. Streams
- * that were served do not count: clients end tunnels with resets, and may have many.
+ * Streams that a client opens and resets, or makes the server reset, before they are served: a burst, and
+ * a rate per second (CVE-2023-44487). More close the connection with ENHANCE_YOUR_CALM. Streams that
+ * were served do not count: clients end tunnels with resets, and may have many.
  */
 export const RESET_BURST = 1000;
 export const RESET_RATE = 100;
-/** The same in all on a connection of which no stream has been served: its client may be anyone. */
+/** Such resets in total while no stream was served: the client is not authenticated yet. */
 export const UNPROVEN_RESETS = 100;
 
 /**
  * Frames that carry nothing (SETTINGS, GOAWAY, PRIORITY, empty DATA, resets of streams that have ended,
- * unknown types): a burst, and how many more a second. More close the connection with
- * ENHANCE_YOUR_CALM, as do more PINGs, which are counted apart: each DATA frame with payload allows
- * another PING, because peers that estimate their bandwidth send one for each round trip with data.
+ * unknown types): a burst, and a rate per second. More close the connection with ENHANCE_YOUR_CALM, as
+ * do more PINGs, which are counted separately: each DATA frame with payload allows another PING, because
+ * peers that estimate their bandwidth send one for each round trip with data.
  */
 export const IDLE_FRAME_BURST = 10_000;
 export const IDLE_FRAME_RATE = 1000;
 
 /**
- * Streams that changes of INITIAL_WINDOW_SIZE make this side look at: a burst, and how many more a
- * second. More close the connection with ENHANCE_YOUR_CALM. Peers that estimate their bandwidth double
- * the window ten times at most; it is ten looks at all streams of a full connection.
+ * Streams that changes of INITIAL_WINDOW_SIZE make this side examine: a burst, and a rate per second.
+ * More close the connection with ENHANCE_YOUR_CALM. Peers that estimate their bandwidth double the
+ * window ten times at most; the burst is ten times all streams of a full connection.
  */
 export const WINDOW_LOOK_BURST = 100_000;
 export const WINDOW_LOOK_RATE = 10_000;
 
 /**
- * What one turn of the event loop takes of the frames that were received: streams to which they bring
- * something, with those that they open, refuse or reset counted twice. What follows waits for the next
- * turn: a read may have the frames of thousands of streams, each of which costs its user up to 0.1 ms.
+ * Work that received frames may cause in one turn of the event loop: a unit for each stream that has
+ * something to read, and STREAM_WORK for each that is opened, refused or reset. Further frames wait for
+ * the next turn: one read may bring frames of thousands of streams, each of which costs up to 0.1 ms.
  */
 export const WORK_A_TURN = 256;
 export const STREAM_WORK = 2;
@@ -72,8 +72,5 @@ export const SETTINGS_LIMIT = 64;
 /** SETTINGS and PING frames of this side that the peer has not acknowledged; more are not sent. */
 export const UNACKNOWLEDGED_LIMIT = 16;
 
-/** Interim responses (1xx) before the final one; more reset the stream. */
-export const INTERIM_LIMIT = 16;
-
-/** What a stream queues before its writer has to wait. */
+/** Bytes queued on a stream before its writer has to wait. */
 export const SEND_QUEUE_BYTES = 64 << 10;

@@ -6,13 +6,13 @@ interface Announced {
   readonly onAck: (() => void) | undefined;
 }
 
-/** The settings of this side: announced, and in force once the peer has acknowledged them. */
+/** The settings of this side. They take effect once the peer has acknowledged them (RFC 9113 §6.5.3). */
 export class LocalSettings {
   readonly #sender: Sender;
   readonly #initial: Http2Settings;
-  /** What the peer has not acknowledged, in order. */
+  /** SETTINGS frames that the peer has not acknowledged, in order. */
   readonly #announced: Announced[] = [];
-  /** The window that new streams have: the larger one while a change is under way. */
+  /** The window of new streams: the larger one while a change is not acknowledged. */
   #window = INITIAL_WINDOW;
   #announcedWindow: number;
   #streamLimit: number;
@@ -24,12 +24,12 @@ export class LocalSettings {
     this.#streamLimit = initial.maxConcurrentStreams ?? Number.POSITIVE_INFINITY;
   }
 
-  /** The window that the peer may use of a stream from which nothing was received. */
+  /** The window of a stream from which nothing was received. */
   get window(): number {
     return this.#window;
   }
 
-  /** The window that it has, or will have with its acknowledgement. */
+  /** The window announced last. */
   get announcedWindow(): number {
     return this.#announcedWindow;
   }
@@ -62,12 +62,12 @@ export class LocalSettings {
     this.#sender.settings(encodeSettings(settings));
   }
 
-  /** The peer has acknowledged the oldest change; false when there is none. */
+  /** The peer has acknowledged the oldest change. Returns false when there is none. */
   acknowledged(): boolean {
     const next = this.#announced.shift();
     if (!next) return false;
     const { initialWindowSize, maxConcurrentStreams } = next.settings;
-    // Later announcements that are larger are in force already.
+    // Larger values announced later are in effect already.
     if (initialWindowSize !== undefined) {
       this.#window = this.#largest(initialWindowSize, (each) => each.initialWindowSize);
     }

@@ -1,17 +1,17 @@
-/** A first own buffer for small pieces, and the largest; sizes double in between. */
+/** Sizes of the first and the largest buffer for small pieces; each is twice the one before. */
 const SMALLEST_TAIL = 256;
 const LARGEST_TAIL = 16 << 10;
 
 const EMPTY = new Uint8Array(0);
 
 /**
- * What a stream has received and its reader has not taken. Pieces are views of what was read from the
- * link below until `settle` copies those that stay; small ones share buffers, so that a peer that
- * sends single bytes makes this side hold little more than it sent.
+ * Received data of a stream that its reader has not taken. Pieces are views of the chunk read from the
+ * link below until `settle` copies those that remain. Small ones share a buffer, so that a peer that
+ * sends single bytes makes this side hold little more than it has sent.
  */
 export class Received {
   #pieces: Uint8Array[] = [];
-  /** How many of the pieces, from the first, are in own memory. */
+  /** How many pieces, from the first, were copied. */
   #settled = 0;
   #length = 0;
   /** The buffer of the last settled piece, and how much of it is used. */
@@ -27,7 +27,7 @@ export class Received {
     this.#length += view.length;
   }
 
-  /** Copies the pieces that are views; afterwards nothing refers to what was read. */
+  /** Copies the pieces that are views; afterwards nothing refers to the chunk that was read. */
   settle(): void {
     const pieces = this.#pieces;
     const fresh = pieces.length - this.#settled;

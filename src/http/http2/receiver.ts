@@ -1,6 +1,6 @@
 import { RateLimit } from '../../net/time/rate-limit.ts';
 import { connectionError, streamError, type Http2Error } from './errors.ts';
-import type { Field } from './fields.ts';
+import type { HttpField } from '../fields/field.ts';
 import { FrameReader, type FrameSink } from './frame-reader.ts';
 import { readUint32 } from '../../collections/network-order.ts';
 import {
@@ -21,18 +21,18 @@ import {
   IDLE_FRAME_RATE,
 } from './limits.ts';
 
-/** What a connection does with the frames that it receives. */
+/** Handles frames whose form is valid. An error that is returned ends the connection. */
 export interface ReceiverHost {
-  /** Counts a DATA frame against both windows, before its payload. */
+  /** A DATA frame begins; `length` counts against both windows. */
   onDataHeader(streamId: number, length: number): Http2Error | undefined;
   onData(piece: Uint8Array): void;
   onDataEnd(endsStream: boolean): Http2Error | undefined;
-  /** The DATA frame has padding, which is consumed at once. */
+  /** The DATA frame had padding, which counts as read at once (RFC 9113 §6.1). */
   onPadding(): void;
-  /** A whole header list, or why its stream cannot have it. */
+  /** A header list, or the error of its stream when it exceeds the limits. */
   onHeaders(
     streamId: number,
-    fields: readonly Field[] | Http2Error,
+    fields: readonly HttpField[] | Http2Error,
     endsStream: boolean,
   ): Http2Error | undefined;
   onReset(streamId: number, code: number): Http2Error | undefined;
@@ -41,11 +41,11 @@ export interface ReceiverHost {
   onPing(data: Uint8Array, isAck: boolean): void;
   onGoAway(lastStreamId: number, code: number, debug: Uint8Array): void;
   onWindowUpdate(streamId: number, increment: number): Http2Error | undefined;
-  /** Whether what was received in this turn has cost enough. */
-  readonly isTired: boolean;
+  /** Whether the frames of this turn have caused as much work as one turn may. */
+  readonly isTurnSpent: boolean;
 }
 
-/** HEADERS whose block is not complete. */
+/** HEADERS whose block continues. */
 interface OpenBlock {
   readonly streamId: number;
   readonly endsStream: boolean;
@@ -59,8 +59,8 @@ const misplaced = (what: string): Http2Error =>
   connectionError('PROTOCOL_ERROR', `${what} on a wrong stream`);
 
 /**
- * The receiving side of a connection: the form of each frame (RFC 9113 §6), header blocks, and how many
- * frames may carry nothing. What frames mean is for the connection.
+ * The receiving side of a connection: checks the form of each frame (RFC 9113 §6), joins and decodes
+ * header blocks, and limits frames that carry nothing. The host acts on the frames.
  */
 export class Receiver implements FrameSink {
   readonly decoder = new HpackDecoder();
@@ -71,7 +71,7 @@ export class Receiver implements FrameSink {
   #now = 0;
   #hasSettings = false;
   #block: OpenBlock | undefined;
-  /** Of the DATA frame under way. */
+  /** Bytes of the current DATA frame: its length, and what was payload so far. */
   #expected = 0;
   #delivered = 0;
 
@@ -80,21 +80,21 @@ export class Receiver implements FrameSink {
     this.#reader = new FrameReader(this, expectsPreface);
   }
 
-  get isTired(): boolean {
-    return this.#host.isTired;
+  get isTurnSpent(): boolean {
+    return this.#host.isTurnSpent;
   }
 
-  /** How many bytes of the last chunk were read: fewer when the host is tired. */
+  /** Bytes of the last chunk that were read: fewer than it has when the turn is spent. */
   get taken(): number {
     return this.#reader.taken;
   }
 
-  /** Counts a frame that carries nothing; an error when there are too many. */
+  /** Counts a frame that carries nothing; returns an error when there are too many. */
   countIdle(): Http2Error | undefined {
     return this.#idle.take(this.#now) ? undefined : flooded();
   }
 
-  /** @returns the error that ends the connection. */
+  /** @returns the error that ends the connection, if any. */
   receive(chunk: Uint8Array, now: number): Http2Error | undefined {
     this.#now = now;
     return this.#reader.receive(chunk);
@@ -170,7 +170,7 @@ export class Receiver implements FrameSink {
     }
   }
 
-  /** Frames come after SETTINGS, and nothing comes between the parts of a header block. */
+  /** SETTINGS comes first (RFC 9113 §3.4), and no frame may interrupt a header block (§4.3). */
   #inOrder(type: number, streamId: number, flags = 0): Http2Error | undefined {
     if (!this.#hasSettings) {
       if (type !== FrameType.SETTINGS || (flags & Flag.ACK) !== 0) {

@@ -1,20 +1,20 @@
 import { freeChunk } from '../../net/links/spent-chunk.ts';
-import type { Field } from './fields.ts';
+import type { HttpField } from '../fields/field.ts';
 
 interface Piece {
   readonly bytes: Uint8Array;
-  /** Whether its memory may be freed once it was copied. */
+  /** Whether its memory may be freed once it is copied. */
   readonly isOwned: boolean;
 }
 
-/** What a stream has to send and waits for windows or for the link below: data, trailers, END_STREAM. */
+/** What a stream has to send: data, which waits for windows or the link below, trailers, END_STREAM. */
 export class SendQueue {
   #pieces: Piece[] = [];
   /** Bytes of the first piece that were copied. */
   #offset = 0;
   #length = 0;
   #isEnded = false;
-  #trailers: readonly Field[] | undefined;
+  #trailers: readonly HttpField[] | undefined;
 
   get length(): number {
     return this.#length;
@@ -26,11 +26,11 @@ export class SendQueue {
   }
 
   /** What is sent before END_STREAM, if anything. */
-  get trailers(): readonly Field[] | undefined {
+  get trailers(): readonly HttpField[] | undefined {
     return this.#trailers;
   }
 
-  end(trailers: readonly Field[] | undefined): void {
+  end(trailers: readonly HttpField[] | undefined): void {
     this.#isEnded = true;
     this.#trailers = trailers;
   }
@@ -41,7 +41,7 @@ export class SendQueue {
     this.#length += bytes.length;
   }
 
-  /** Moves the first `length` bytes, which are there, to `out`. */
+  /** Moves the first `length` bytes to `out`; the queue has at least that many. */
   copyTo(out: Uint8Array, offset: number, length: number): void {
     let done = 0;
     let at = offset;

@@ -1,5 +1,5 @@
-import type { Field } from './fields.ts';
 import { writeUint32 } from '../../collections/network-order.ts';
+import type { HttpField } from '../fields/field.ts';
 import {
   Flag,
   FRAME_HEADER_BYTES,
@@ -13,11 +13,11 @@ import {
 } from './frames.ts';
 import { HpackEncoder } from './hpack/encoder.ts';
 import { FRAME_LIMIT, REPLY_LIMIT, SEND_QUEUE_BYTES } from './limits.ts';
-import { FULL_BATCH_BYTES, Output } from './output.ts';
+import { FULL_BATCH_BYTES, FrameBatch } from './frame-batch.ts';
 import { INITIAL_WINDOW, type PeerSettings } from './settings.ts';
 import type { Http2Stream } from './stream.ts';
 
-/** Less room than this is not worth a frame. */
+/** A DATA frame is not made smaller than this to fit into the batch. */
 const SMALLEST_FRAME = 1024;
 
 /** The open streams of a connection. */
@@ -32,26 +32,26 @@ export interface SenderHost {
   onEndSent(stream: Http2Stream): void;
 }
 
-/** The sending side of a connection: frames in batches, flow control, a fair share for each stream. */
+/** The sending side of a connection: batches of frames, flow control, streams in turn. */
 export class Sender {
   readonly encoder = new HpackEncoder();
-  readonly output = new Output();
+  readonly output = new FrameBatch();
   readonly #peer: PeerSettings;
   readonly #host: SenderHost;
-  /** Whether the link below has not taken the last batch: DATA waits. */
+  /** Whether the link below is still writing the last batch: DATA waits. */
   isBlocked = false;
-  /** What the peer allows on the connection. */
+  /** The peer's window of the connection. */
   #window = INITIAL_WINDOW;
   /**
-   * Streams that have something to send, in turn. Those whose window the peer has made smaller since are
-   * found when it is their turn.
+   * Streams that have something to send, in turn. The peer may have made the window of some smaller
+   * since; that is noticed when it is their turn.
    */
   readonly #ready = new Set<Http2Stream>();
-  /** Streams that have data to send and no window for it. */
+  /** Streams that have data to send and whose window is used up. */
   readonly #starved = new Set<Http2Stream>();
-  /** Whether the window of all streams has grown since the starved ones were looked at. */
+  /** Whether INITIAL_WINDOW_SIZE has grown since the starved streams were last examined. */
   #hasGrown = false;
-  /** No stream has more credit. */
+  /** An upper bound of the credit of all streams. */
   #mostCredit = 0;
   #pumping = false;
   /** Bytes of responses to the peer's frames in the batch. */
@@ -62,7 +62,7 @@ export class Sender {
     this.#host = host;
   }
 
-  /** Whether the peer has caused more responses than it reads. */
+  /** Whether more responses to the peer's frames are queued than REPLY_LIMIT. */
   get isOverrun(): boolean {
     return this.#replies > REPLY_LIMIT;
   }
@@ -112,8 +112,8 @@ export class Sender {
     writeUint32(this.output.bytes, at, increment);
   }
 
-  /** A header list, in as many frames as its block takes. */
-  headers(streamId: number, fields: readonly Field[], endsStream: boolean): void {
+  /** A header list: HEADERS, and CONTINUATION as needed. */
+  headers(streamId: number, fields: readonly HttpField[], endsStream: boolean): void {
     const block = this.encoder.encode(fields);
     let type: number = FrameType.HEADERS;
     let flags: number = endsStream ? Flag.END_STREAM : 0;
@@ -127,7 +127,7 @@ export class Sender {
     } while (at < block.length);
   }
 
-  /** A stream has something more to send, data or its end. */
+  /** Data or the end of a stream was queued. */
   offer(stream: Http2Stream): void {
     this.#schedule(stream);
     this.pump();
@@ -141,14 +141,14 @@ export class Sender {
     stream.queue.clear();
   }
 
-  /** The peer allows more; false when the window would be larger than HTTP/2 allows. */
+  /** Adds to the window of the connection; false when it would exceed `limit`. */
   widen(increment: number, limit: number): boolean {
     if (this.#window + increment > limit) return false;
     this.#window += increment;
     return true;
   }
 
-  /** The same on a stream. */
+  /** Adds to the window of a stream; false when it would exceed `limit`. */
   widenStream(stream: Http2Stream, increment: number, limit: number): boolean {
     stream.sendCredit += increment;
     if (stream.sendCredit > this.#mostCredit) this.#mostCredit = stream.sendCredit;
@@ -158,12 +158,12 @@ export class Sender {
   }
 
   /**
-   * The peer has changed INITIAL_WINDOW_SIZE, which changes the window of every stream. Streams have
-   * their credit relative to it, so that nothing is to be done for most of them: only those that wait
-   * for a window are looked at, once before the next frames are sent, however often it was changed.
+   * The peer has changed INITIAL_WINDOW_SIZE, which changes the window of every stream (RFC 9113
+   * §6.9.2). The credit of a stream is relative to it, so that most streams need no update: only those
+   * that wait for a window are examined, once before the next frames are sent, however often it changes.
    *
-   * @param open the streams, which are looked at only when one of them may have a window above `limit`.
-   * @returns how many streams are looked at, or `undefined` when a window is too large.
+   * @param open examined only when the window of a stream may exceed `limit`.
+   * @returns how many streams are examined, or `undefined` when a window is too large.
    */
   resize(before: number, open: StreamList, limit: number): number | undefined {
     const size = this.#peer.initialWindowSize;
@@ -171,14 +171,14 @@ export class Sender {
     this.#hasGrown = true;
     const looks = this.#starved.size;
     if (size + this.#mostCredit <= limit) return looks;
-    // The bound may be that of a stream that has ended, or has sent since.
+    // The bound may come from a stream that has ended, or has sent since.
     let most = 0;
     for (const { sendCredit } of open) most = Math.max(most, sendCredit);
     this.#mostCredit = most;
     return size + most > limit ? undefined : looks + open.size;
   }
 
-  /** Moves what may be sent to the batch, a frame of each stream in turn. */
+  /** Moves what may be sent to the batch, one DATA frame of each stream in turn. */
   pump(): void {
     if (this.#pumping) return;
     this.#pumping = true;
@@ -205,7 +205,7 @@ export class Sender {
     }
   }
 
-  /** Has those of the starved streams sent that have a window now. */
+  /** Schedules the starved streams that have a window now. */
   #wake(): void {
     this.#hasGrown = false;
     for (const stream of this.#starved) {

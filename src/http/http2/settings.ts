@@ -46,7 +46,7 @@ export function encodeSettings(settings: Http2Settings): Uint8Array {
   return out.subarray(0, at);
 }
 
-/** The peer's parameters, with the values in force before its first SETTINGS. */
+/** The peer's parameters, initially those of RFC 9113 §6.5.2. */
 export class PeerSettings {
   headerTableSize = 4096;
   maxConcurrentStreams = Number.POSITIVE_INFINITY;

@@ -1,12 +1,12 @@
 import type { Http2Error } from './errors.ts';
-import type { Field } from './fields.ts';
+import type { HttpField } from '../fields/field.ts';
 import { Received } from './received.ts';
 import { SendQueue } from './send-queue.ts';
 import { INITIAL_STATE, type StreamState } from './stream-state.ts';
 
 /** How a stream ended without both sides having ended it. */
 export interface StreamEnd {
-  /** The peer reset it or did not process it, this side reset it, or the connection is over. */
+  /** The peer reset the stream or did not process it, this side reset it, or the connection is over. */
   readonly by: 'peer' | 'self' | 'connection';
   /** An error code of HTTP/2. */
   readonly code: number;
@@ -15,14 +15,14 @@ export interface StreamEnd {
 }
 
 /**
- * The user of a stream. Called within calls of the connection, so that a handler may call the stream
- * again, and must not throw.
+ * The user of a stream. Called within calls of the connection; a handler may call the stream again, and
+ * must not throw.
  */
 export interface StreamHandler {
   /** The final response of a request. */
-  onResponse(status: number, fields: readonly Field[]): void;
-  onTrailers(fields: readonly Field[]): void;
-  /** Bytes can be taken, or the peer has ended its side. */
+  onResponse(status: number, fields: readonly HttpField[]): void;
+  onTrailers(fields: readonly HttpField[]): void;
+  /** Bytes can be taken, or END_STREAM was received. */
   onReadable(): void;
   /** The queue has room again. */
   onWritable(): void;
@@ -32,15 +32,15 @@ export interface StreamHandler {
   onAbort(end: StreamEnd): void;
 }
 
-/** What a stream's connection does for it. */
-export interface StreamHost {
+/** The connection of a stream. */
+export interface Http2StreamHost {
   /** Data or the end of this side was queued. */
   write(stream: Http2Stream): void;
-  respond(stream: Http2Stream, fields: readonly Field[], isLast: boolean): void;
+  respond(stream: Http2Stream, fields: readonly HttpField[], isLast: boolean): void;
   reset(stream: Http2Stream, code: number): void;
-  /** Bytes of it were taken. */
+  /** Received bytes were taken: the window may be opened. */
   consumed(stream: Http2Stream): void;
-  /** It is served. */
+  /** `serve` was called. */
   served(): void;
 }
 
@@ -65,9 +65,9 @@ export class Http2Stream {
   isServed = false;
   /** Whether it is among the streams whose readers are called at the end of this receive. */
   isTouched = false;
-  readonly #host: StreamHost;
+  readonly #host: Http2StreamHost;
 
-  constructor(host: StreamHost, id: number) {
+  constructor(host: Http2StreamHost, id: number) {
     this.#host = host;
     this.id = id;
   }
@@ -88,12 +88,12 @@ export class Http2Stream {
     return this.state.received === 'all';
   }
 
-  /** Bytes that were received and not taken. */
+  /** Received bytes that were not taken yet. */
   get readable(): number {
     return this.received.length;
   }
 
-  /** Bytes that wait to be sent. */
+  /** Bytes waiting to be sent. */
   get queued(): number {
     return this.queue.length;
   }
@@ -115,7 +115,7 @@ export class Http2Stream {
   }
 
   /** Sends the headers of a response; `isLast` also ends it. */
-  respond(fields: readonly Field[], isLast: boolean): void {
+  respond(fields: readonly HttpField[], isLast: boolean): void {
     if (!this.localEnded) this.#host.respond(this, fields, isLast);
   }
 
@@ -128,8 +128,8 @@ export class Http2Stream {
   }
 
   /**
-   * Sends what was queued as far as windows allow. False when the writer has to wait until
-   * `onWritable`; `undefined` when the stream takes nothing any more.
+   * Sends what was queued as far as windows allow. Returns false when the writer must wait for
+   * `onWritable`, and `undefined` when the stream accepts no more data.
    */
   flush(): boolean | undefined {
     if (!this.isWritable) {
@@ -141,7 +141,7 @@ export class Http2Stream {
   }
 
   /** Ends this side after what is queued, with trailers if there are any. */
-  end(trailers?: readonly Field[]): void {
+  end(trailers?: readonly HttpField[]): void {
     if (!this.isWritable) return;
     this.queue.end(trailers);
     this.#host.write(this);

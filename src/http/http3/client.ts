@@ -4,13 +4,13 @@ import type { QuicConnection, QuicStream } from '../../quic/contract.ts';
 import { abandon, Http3Connection } from './connection.ts';
 import { connectionError, Http3ErrorCode, http3ErrorName, type Http3Error } from './errors.ts';
 import { frameHead, FrameType } from './frames.ts';
-import type { RequestHead, ResponseHead } from './message.ts';
+import type { Http3Request, Http3ResponseHead } from './message.ts';
 import { encodeHeaderBlock } from './qpack/header-block.ts';
-import { ResponseReader } from './request-stream.ts';
+import { Http3ResponseReader } from './request-stream.ts';
 
 /**
- * The client's side of HTTP/3 (RFC 9114) on one QUIC connection, as far as requests without a body
- * and responses whose body does not matter need it. Opens its control stream at once.
+ * The client side of HTTP/3 (RFC 9114) on one QUIC connection, for requests without a body whose
+ * response bodies are dropped. Opens its control stream at once.
  */
 export class Http3Client {
   readonly #connection: QuicConnection;
@@ -39,14 +39,14 @@ export class Http3Client {
    * @throws {ProtocolError} when the response is invalid or missing, the cause when the connection or
    *   the stream fails, the reason of `signal`.
    */
-  async request(request: RequestHead, signal?: AbortSignal): Promise<ResponseHead> {
+  async request(request: Http3Request, signal?: AbortSignal): Promise<Http3ResponseHead> {
     const stream = await this.#connection.openStream('bidirectional', signal);
-    const reader = new ResponseReader(this.#shared.budget);
+    const reader = new Http3ResponseReader(this.#shared.budget);
     try {
       await stream.writeAll(encodeRequest(request));
       await stream.closeWrite();
       const head = await this.#readHead(stream, reader, signal);
-      // Its failure concerns no one any more.
+      // The request has succeeded; a later failure has no effect.
       this.#drop(stream, reader).catch(() => reader.release());
       return head;
     } catch (error) {
@@ -58,9 +58,9 @@ export class Http3Client {
 
   async #readHead(
     stream: QuicStream,
-    reader: ResponseReader,
+    reader: Http3ResponseReader,
     signal: AbortSignal | undefined,
-  ): Promise<ResponseHead> {
+  ): Promise<Http3ResponseHead> {
     for (;;) {
       const chunk = await stream.read(signal);
       const error = chunk === undefined ? reader.end() : reader.feed(chunk);
@@ -70,7 +70,7 @@ export class Http3Client {
   }
 
   /** Reads the rest of a response, up to BODY_LIMIT. */
-  async #drop(stream: QuicStream, reader: ResponseReader): Promise<void> {
+  async #drop(stream: QuicStream, reader: Http3ResponseReader): Promise<void> {
     while (!reader.isBodyTooLong) {
       const chunk = await stream.read();
       const error = chunk === undefined ? reader.end() : reader.feed(chunk);
@@ -92,7 +92,7 @@ export class Http3Client {
   }
 }
 
-function encodeRequest({ method, scheme, authority, path, fields }: RequestHead): Uint8Array[] {
+function encodeRequest({ method, scheme, authority, path, fields }: Http3Request): Uint8Array[] {
   const block = encodeHeaderBlock([
     { name: ':authority', value: authority },
     { name: ':method', value: method },

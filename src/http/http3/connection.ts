@@ -15,8 +15,8 @@ interface StreamReader {
 }
 
 /**
- * What both sides of an HTTP/3 connection (RFC 9114) have: the critical streams in both directions,
- * and how the connection ends when the peer breaks a rule.
+ * The parts of an HTTP/3 connection (RFC 9114) that clients and servers share: the critical streams in
+ * both directions, and the end of the connection when the peer breaks a rule.
  */
 export class Http3Connection {
   readonly budget = new FieldBudget(BUFFERED_FIELDS_LIMIT);
@@ -24,7 +24,7 @@ export class Http3Connection {
   readonly #role: 'client' | 'server';
   readonly #peerStreams = new Set<number>();
   #control: QuicStream | undefined;
-  /** Frames for the control stream from before it was open. */
+  /** Frames to be sent once the control stream is open. */
   readonly #waiting: Uint8Array[] = [];
 
   constructor(connection: QuicConnection, role: 'client' | 'server') {
@@ -43,7 +43,7 @@ export class Http3Connection {
     this.#connection.close(error.code, error.reason);
   }
 
-  /** Ends the connection or the request, whichever the error is about. */
+  /** Ends the connection or the request, by the scope of the error. */
   failRequest(stream: QuicStream, error: Http3Error): void {
     if (error.scope === 'connection') this.fail(error);
     else abandon(stream, error.code);
@@ -58,7 +58,7 @@ export class Http3Connection {
 
   /** Reads a unidirectional stream that the peer opened. */
   acceptUnidirectional(stream: QuicStream): void {
-    // A stream that fails before its type is known is of no consequence (§6.2).
+    // A stream that fails before its type is known is ignored (§6.2).
     this.#read(stream).catch(() => undefined);
   }
 
@@ -94,7 +94,7 @@ export class Http3Connection {
     }
   }
 
-  /** Reads a stream that there is one of, and that may not end (§6.2.1, RFC 9204 §4.2). */
+  /** Reads a critical stream: there is one of each type, and it must not end (§6.2.1, RFC 9204 §4.2). */
   async #readCritical(
     stream: QuicStream,
     type: number,

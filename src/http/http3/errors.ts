@@ -1,3 +1,5 @@
+import { codeNames, PeerError } from '../peer-error.ts';
+
 /** Error codes of HTTP/3 (RFC 9114 §8.1) and QPACK (RFC 9204 §6). */
 export const Http3ErrorCode = {
   H3_NO_ERROR: 0x0100,
@@ -24,35 +26,15 @@ export const Http3ErrorCode = {
 
 export type Http3ErrorName = keyof typeof Http3ErrorCode;
 
-const NAMES: ReadonlyMap<number, string> = new Map(
-  Object.entries(Http3ErrorCode).map(([name, code]) => [code, name]),
-);
+/** The name of an error code, for logs. */
+export const http3ErrorName = codeNames(Http3ErrorCode);
 
-/** The name of an application error code, for logs; hexadecimal for one that is not HTTP/3's. */
-export const http3ErrorName = (code: number): string => NAMES.get(code) ?? `0x${code.toString(16)}`;
-
-/**
- * A rule of HTTP/3 that the peer broke. A value and not an exception: nothing that a peer sends makes
- * a parser throw.
- */
-export class Http3Error {
-  /** What ends with it: the connection, or one request stream (RFC 9114 §8). */
-  readonly scope: 'connection' | 'stream';
-  readonly code: number;
-  /** Printable ASCII, for the peer's log and for ours. */
-  readonly reason: string;
-
-  constructor(scope: 'connection' | 'stream', name: Http3ErrorName, reason: string) {
-    this.scope = scope;
-    this.code = Http3ErrorCode[name];
-    this.reason = reason;
-  }
-}
+export class Http3Error extends PeerError<Http3ErrorName> {}
 
 /** An error that ends the connection. */
 export const connectionError = (name: Http3ErrorName, reason: string): Http3Error =>
-  new Http3Error('connection', name, reason);
+  new Http3Error('connection', name, Http3ErrorCode[name], reason);
 
 /** An error that ends one request. */
 export const streamError = (name: Http3ErrorName, reason: string): Http3Error =>
-  new Http3Error('stream', name, reason);
+  new Http3Error('stream', name, Http3ErrorCode[name], reason);

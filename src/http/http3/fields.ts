@@ -1,3 +1,4 @@
+import { valueOf, type HttpField } from '../fields/field.ts';
 import {
   CONNECTION_SPECIFIC,
   FIELD_NAME,
@@ -8,7 +9,7 @@ import {
 } from '../fields/field-rules.ts';
 import { hasControl, isToken } from '../fields/http-text.ts';
 import { streamError, type Http3Error } from './errors.ts';
-import type { Field, RequestHead, ResponseHead } from './message.ts';
+import type { Http3Request, Http3ResponseHead } from './message.ts';
 
 const SCHEME = /^[A-Za-z][A-Za-z0-9+\-.]*$/;
 const DIGITS = /^[0-9]+$/;
@@ -22,7 +23,7 @@ export interface Parsed<Head> {
 const malformed = (reason: string): Http3Error => streamError('H3_MESSAGE_ERROR', reason);
 
 /** Checks the header section of a request (RFC 9114 §4.2, §4.3.1); H3_MESSAGE_ERROR when malformed. */
-export function parseRequest(section: readonly Field[]): Parsed<RequestHead> | Http3Error {
+export function parseRequest(section: readonly HttpField[]): Parsed<Http3Request> | Http3Error {
   const split = splitPseudo(section, REQUEST_PSEUDO);
   if (typeof split === 'string') return malformed(split);
   const { pseudo, fields, contentLength } = split;
@@ -31,7 +32,7 @@ export function parseRequest(section: readonly Field[]): Parsed<RequestHead> | H
   const head = {
     method: pseudo.get(':method') ?? '',
     scheme: pseudo.get(':scheme') ?? '',
-    authority: pseudo.get(':authority') ?? hostOf(fields) ?? '',
+    authority: pseudo.get(':authority') ?? valueOf(fields, 'host') ?? '',
     path: pseudo.get(':path') ?? '',
     fields,
   };
@@ -39,7 +40,9 @@ export function parseRequest(section: readonly Field[]): Parsed<RequestHead> | H
 }
 
 /** Checks the header section of a response (§4.3.2); H3_MESSAGE_ERROR when malformed. */
-export function parseResponse(section: readonly Field[]): Parsed<ResponseHead> | Http3Error {
+export function parseResponse(
+  section: readonly HttpField[],
+): Parsed<Http3ResponseHead> | Http3Error {
   const split = splitPseudo(section, RESPONSE_PSEUDO);
   if (typeof split === 'string') return malformed(split);
   const status = split.pseudo.get(':status') ?? '';
@@ -53,21 +56,21 @@ export function parseResponse(section: readonly Field[]): Parsed<ResponseHead> |
 }
 
 /** Checks a trailer section, which has no pseudo-header fields (§4.3). */
-export function checkTrailers(section: readonly Field[]): Http3Error | undefined {
+export function checkTrailers(section: readonly HttpField[]): Http3Error | undefined {
   const split = splitPseudo(section, NO_PSEUDO);
   return typeof split === 'string' ? malformed(split) : undefined;
 }
 
 interface Split {
   readonly pseudo: ReadonlyMap<string, string>;
-  readonly fields: readonly Field[];
+  readonly fields: readonly HttpField[];
   readonly contentLength: number | undefined;
 }
 
 /** Separates pseudo-header fields from the others; the reason when either are invalid. */
-function splitPseudo(section: readonly Field[], allowed: ReadonlySet<string>): Split | string {
+function splitPseudo(section: readonly HttpField[], allowed: ReadonlySet<string>): Split | string {
   const pseudo = new Map<string, string>();
-  const fields: Field[] = [];
+  const fields: HttpField[] = [];
   let contentLength: number | undefined;
   for (const field of section) {
     const { name, value } = field;
@@ -97,7 +100,7 @@ function splitPseudo(section: readonly Field[], allowed: ReadonlySet<string>): S
 
 function requestProblem(
   pseudo: ReadonlyMap<string, string>,
-  fields: readonly Field[],
+  fields: readonly HttpField[],
 ): string | undefined {
   const method = pseudo.get(':method');
   if (method === undefined || !isToken(method)) return 'the method is missing or invalid';
@@ -122,7 +125,7 @@ function requestProblem(
 /** RFC 9114 §4.3.1: one of `:authority` and `host`, or both with the same value. */
 function authorityProblem(
   authority: string | undefined,
-  fields: readonly Field[],
+  fields: readonly HttpField[],
 ): string | undefined {
   const hosts = fields.filter(({ name }) => name === 'host');
   if (hosts.length > 1) return 'the host field is repeated';
@@ -133,6 +136,3 @@ function authorityProblem(
   if (host !== undefined && host !== effective) return 'the authority and the host field differ';
   return undefined;
 }
-
-const hostOf = (fields: readonly Field[]): string | undefined =>
-  fields.find(({ name }) => name === 'host')?.value;

@@ -25,41 +25,41 @@ const HTTP2_TYPES: ReadonlySet<number> = new Set([0x02, 0x06, 0x08, 0x09]);
 /** Whether a type is reserved because HTTP/2 used it. */
 export const isHttp2Frame = (type: number): boolean => HTTP2_TYPES.has(type);
 
-/** What happens with the payload of a frame: it is collected, passed on as it comes, or dropped. */
+/** How the payload of a frame is handled: collected, passed on as it arrives, or dropped. */
 export type Payload = 'whole' | 'pieces' | 'dropped';
 
-/** What reads the frames of a stream. */
+/** Receives the frames of a stream. */
 export interface FrameSink {
   /**
-   * The head of a frame has arrived. A sink that wants it whole has checked the length, which is
-   * Infinity above 2^53 - 1, as may be the type.
+   * The head of a frame has arrived. A sink that returns 'whole' must have checked the length. Type and
+   * length are Infinity above 2^53 - 1.
    */
   onFrame(type: number, length: number): Payload | Http3Error;
-  /** The payload, or a piece of it, which is valid during the call. Empty only for a whole one. */
+  /** The payload, or a piece of it, valid during the call. A piece is never empty. */
   onPayload(type: number, payload: Uint8Array): Http3Error | undefined;
 }
 
 /** Type and length: two varints. */
 const HEAD_LIMIT = 16;
 
-/** Splits a stream, in pieces of any size, into its frames (RFC 9114 §7.1). */
+/** Splits a stream into frames (RFC 9114 §7.1), however it is split into chunks. */
 export class FrameReader {
   readonly #sink: FrameSink;
-  /** A frame's head that has not arrived whole. */
+  /** The head of a frame, as far as it has arrived. */
   readonly #head = new Uint8Array(HEAD_LIMIT);
   #headLength = 0;
   #type = 0;
-  /** Bytes of the payload to come; 0 between frames. */
+  /** Bytes left of the payload; 0 between frames. */
   #missing = 0;
   #payload: Payload = 'dropped';
-  /** Where a payload is collected that did not arrive in one piece. */
+  /** Collects a payload that did not arrive in one piece. */
   #whole: GrowingBytes | undefined;
 
   constructor(sink: FrameSink) {
     this.#sink = sink;
   }
 
-  /** Reads what has arrived. After an error nothing more may be fed. */
+  /** Reads a chunk. Must not be called again after an error. */
   feed(bytes: Uint8Array): Http3Error | undefined {
     let at = 0;
     while (at < bytes.length) {
@@ -114,7 +114,7 @@ export class FrameReader {
       : this.#collect(bytes);
   }
 
-  /** Takes a piece of a payload. Memory follows what has come, not the length that was announced. */
+  /** Collects a piece of a payload. Allocates for what has arrived, not for the announced length. */
   #collect(bytes: Uint8Array): Http3Error | undefined {
     const whole = (this.#whole ??= new GrowingBytes());
     whole.append(bytes);

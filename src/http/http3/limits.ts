@@ -20,10 +20,7 @@ export const BUFFERED_FIELDS_LIMIT = 64 * 1024;
 export const CONTROL_FRAME_LIMIT = 4096;
 
 /**
- * A request body, which is of no use here, is read and dropped up to this length. After more, and
- * after the response, the client is asked to stop (H3_NO_ERROR, RFC 9114 §4.1).
+ * A request body is not used: it is read and dropped up to this length. After more, and after the
+ * response, the client is told to stop sending (H3_NO_ERROR, RFC 9114 §4.1).
  */
 export const BODY_LIMIT = 64 * 1024;
-
-/** Interim responses (1xx) before the final one; more close the connection with H3_EXCESSIVE_LOAD. */
-export const INTERIM_LIMIT = 16;

@@ -1,11 +1,7 @@
-/** One header or trailer field. The name is in lower case. */
-export interface Field {
-  readonly name: string;
-  readonly value: string;
-}
+import type { HttpField } from '../fields/field.ts';
 
 /** The header section of a request that passed every check of RFC 9114 §4.2 and §4.3.1. */
-export interface RequestHead {
+export interface Http3Request {
   readonly method: string;
   /** Empty for CONNECT, as is `path`. */
   readonly scheme: string;
@@ -14,17 +10,17 @@ export interface RequestHead {
   /** With its query. */
   readonly path: string;
   /** Without the pseudo-header fields, in the order they arrived; text is latin1. */
-  readonly fields: readonly Field[];
+  readonly fields: readonly HttpField[];
 }
 
 /** The header section of a final response. */
-export interface ResponseHead {
+export interface Http3ResponseHead {
   readonly status: number;
-  readonly fields: readonly Field[];
+  readonly fields: readonly HttpField[];
 }
 
 /** A response to send. */
-export interface Response extends ResponseHead {
+export interface Http3Response extends Http3ResponseHead {
   /** Status of an interim response before it: 100 to 199, but not 101, which HTTP/3 does not have. */
   readonly interim?: number | undefined;
   /** Not sent with a response to HEAD, nor with 204 and 304. */

@@ -1,11 +1,13 @@
+import type { HttpField } from '../fields/field.ts';
 import { connectionError, Http3Error, streamError } from './errors.ts';
 import { checkTrailers, parseRequest, parseResponse, type Parsed } from './fields.ts';
 import { FrameReader, FrameType, isHttp2Frame, type FrameSink, type Payload } from './frames.ts';
-import { BODY_LIMIT, FIELD_SECTION_LIMIT, INTERIM_LIMIT } from './limits.ts';
-import type { Field, RequestHead, ResponseHead } from './message.ts';
+import { BODY_LIMIT, FIELD_SECTION_LIMIT } from './limits.ts';
+import { INTERIM_LIMIT } from '../limits.ts';
+import type { Http3Request, Http3ResponseHead } from './message.ts';
 import { decodeHeaderBlock } from './qpack/header-block.ts';
 
-/** What all requests of a connection share: bytes for the header blocks of unfinished ones. */
+/** Bytes for the header blocks of unfinished requests, shared by all requests of a connection. */
 export class FieldBudget {
   #left: number;
 
@@ -13,7 +15,7 @@ export class FieldBudget {
     this.#left = bytes;
   }
 
-  /** Takes that many bytes, when there are as many left. */
+  /** Takes that many bytes; false when fewer are left. */
   take(bytes: number): boolean {
     if (bytes > this.#left) return false;
     this.#left -= bytes;
@@ -26,9 +28,9 @@ export class FieldBudget {
 }
 
 /**
- * What a request stream has delivered (RFC 9114 §4.1):
+ * How far a message has arrived on a request stream (RFC 9114 §4.1):
  *
- * - `header`: nothing complete; in a response interim ones may have gone by;
+ * - `header`: no header section, except those of interim responses;
  * - `body`: the header section; DATA and trailers may follow;
  * - `trailers`: the trailer section; nothing may follow;
  * - `ended`: the end of the stream, or an error.
@@ -36,8 +38,8 @@ export class FieldBudget {
 export type MessageState = 'header' | 'body' | 'trailers' | 'ended';
 
 /**
- * The receiving side of a request stream: frames in pieces of any size, into one message whose body
- * is counted and dropped. After an error nothing more may be fed.
+ * The receiving side of a request stream: reads one message, whose body is counted and dropped. Must not
+ * be used after an error.
  */
 export abstract class MessageReader<Head> implements FrameSink {
   readonly #frames = new FrameReader(this);
@@ -60,12 +62,12 @@ export abstract class MessageReader<Head> implements FrameSink {
     return this.#message?.head;
   }
 
-  /** Whether more of the body came than is read for its own sake. */
+  /** Whether the body has exceeded BODY_LIMIT. */
   get isBodyTooLong(): boolean {
     return this.#bodyBytes > BODY_LIMIT;
   }
 
-  /** Whether the declared body has arrived, when there is one; never so before the header section. */
+  /** Whether the header section and the body that it declares, if any, have arrived. */
   get hasDeclaredBody(): boolean {
     return this.#message !== undefined && this.#bodyBytes >= (this.#message.contentLength ?? 0);
   }
@@ -79,7 +81,7 @@ export abstract class MessageReader<Head> implements FrameSink {
     return this.#checked(this.#frames.end() ?? this.#endProblem());
   }
 
-  /** Returns what the message holds of the budget. Idempotent. */
+  /** Returns the bytes that the message has taken from the budget. Idempotent. */
   release(): void {
     this.#state = 'ended';
     this.#message = undefined;
@@ -117,11 +119,11 @@ export abstract class MessageReader<Head> implements FrameSink {
   }
 
   /** Reads a header section; `interim` for one that another follows. */
-  protected abstract parse(section: readonly Field[]): Parsed<Head> | 'interim' | Http3Error;
-  /** What PUSH_PROMISE is on this side. */
+  protected abstract parse(section: readonly HttpField[]): Parsed<Head> | 'interim' | Http3Error;
+  /** The error of PUSH_PROMISE, by role. */
   protected abstract pushError(): Http3Error;
 
-  #onSection(section: readonly Field[]): Http3Error | undefined {
+  #onSection(section: readonly HttpField[]): Http3Error | undefined {
     if (this.#state === 'body') {
       this.#state = 'trailers';
       return checkTrailers(section) ?? this.#lengthProblem();
@@ -154,7 +156,7 @@ export abstract class MessageReader<Head> implements FrameSink {
     this.#reserved = 0;
   }
 
-  /** A frame that exceeds the declared length is refused by its head. */
+  /** Refuses a DATA frame that would exceed the declared length before its payload arrives. */
   #count(length: number): Payload | Http3Error {
     const declared = this.#message?.contentLength;
     return declared !== undefined && this.#bodyBytes + length > declared ? wrongLength() : 'pieces';
@@ -180,8 +182,8 @@ export abstract class MessageReader<Head> implements FrameSink {
 }
 
 /** Reads a request. */
-export class RequestReader extends MessageReader<RequestHead> {
-  protected parse(section: readonly Field[]): Parsed<RequestHead> | Http3Error {
+export class Http3RequestReader extends MessageReader<Http3Request> {
+  protected parse(section: readonly HttpField[]): Parsed<Http3Request> | Http3Error {
     return parseRequest(section);
   }
 
@@ -191,10 +193,12 @@ export class RequestReader extends MessageReader<RequestHead> {
 }
 
 /** Reads a response. */
-export class ResponseReader extends MessageReader<ResponseHead> {
+export class Http3ResponseReader extends MessageReader<Http3ResponseHead> {
   #interim = 0;
 
-  protected parse(section: readonly Field[]): Parsed<ResponseHead> | 'interim' | Http3Error {
+  protected parse(
+    section: readonly HttpField[],
+  ): Parsed<Http3ResponseHead> | 'interim' | Http3Error {
     const parsed = parseResponse(section);
     if (parsed instanceof Http3Error) return parsed;
     // The length of a body that is dropped does not matter, and 204 and 304 may declare one.

@@ -1,42 +1,43 @@
+import type { HttpField } from '../fields/field.ts';
 import type { QuicConnection, QuicStream } from '../../quic/contract.ts';
 import { TRUNCATED } from '../../quic/wire/varint.ts';
 import { abandon, Http3Connection } from './connection.ts';
 import { Http3ErrorCode, type Http3Error } from './errors.ts';
 import { frameHead, FrameType } from './frames.ts';
-import type { Field, RequestHead, Response } from './message.ts';
+import type { Http3Request, Http3Response } from './message.ts';
 import { encodeHeaderBlock } from './qpack/header-block.ts';
-import { RequestReader } from './request-stream.ts';
+import { Http3RequestReader } from './request-stream.ts';
 import { readFirstVarint } from './stream-types.ts';
 
-/** What the protocol above decides. None of these functions may throw. */
+/** The user of a server. None of these functions may throw. */
 export interface Http3ServerHandlers {
   /**
-   * The response to a request. It is asked for when the header section is complete and, when the
-   * request declares a body, when that has arrived or has turned out longer than BODY_LIMIT.
+   * Returns the response to a request. Called when the header section is complete and the body that it
+   * declares, if any, has arrived or has exceeded BODY_LIMIT.
    */
-  readonly respond: (request: RequestHead) => Response | Promise<Response>;
+  readonly respond: (request: Http3Request) => Http3Response | Promise<Http3Response>;
   /**
    * Offers a bidirectional stream whose first varint, a frame type in HTTP/3, is `type`. The handler
-   * that returns true owns the stream, which continues behind that varint. With false, and without
-   * this function, it is a request stream.
+   * that returns true owns the stream, which continues after that varint. With false, and without this
+   * function, it is a request stream.
    */
   readonly takeStream?: ((type: number, stream: QuicStream) => boolean) | undefined;
   /**
-   * A stream was opened, of which nothing may have arrived. `giveUp` may be called while it is read:
-   * then a request whose header section is complete gets its response and is read no more, and any other
-   * is rejected. The function that is returned is called when nothing is waited for any more, and then again.
+   * A stream was opened; nothing may have arrived on it yet. `giveUp` may be called while it is read: a
+   * request whose header section is complete then gets its response and is not read further, and any other
+   * is rejected. The function returned is called when the request is no longer waited for, maybe twice.
    */
   readonly onWaiting?: ((giveUp: () => void) => () => void) | undefined;
 }
 
 /**
- * The server's side of HTTP/3 (RFC 9114) on one QUIC connection. Opens its control and QPACK streams
- * at once; a violation closes the connection with the code of the RFC.
+ * The server side of HTTP/3 (RFC 9114) on one QUIC connection. Opens its control and QPACK streams at
+ * once; a violation closes the connection with the code of the RFC.
  */
 export class Http3Server {
   readonly #shared: Http3Connection;
   readonly #handlers: Http3ServerHandlers;
-  /** The id behind the newest request: what GOAWAY announces. */
+  /** The id after that of the newest request, which GOAWAY announces. */
   #nextId = 0;
   #goingAway = false;
 
@@ -51,11 +52,11 @@ export class Http3Server {
       this.#shared.acceptUnidirectional(stream);
       return;
     }
-    // Its link fails when the client resets it or the connection ends: then the request is over.
+    // It fails when the client resets the stream or the connection ends, which ends the request.
     this.#serve(stream).catch(() => abandon(stream, Http3ErrorCode.H3_REQUEST_CANCELLED));
   }
 
-  /** Announces that no further request is served (RFC 9114 §5.2); streams taken over go on. */
+  /** Announces that no further request is served (RFC 9114 §5.2); streams taken over continue. */
   goAway(): void {
     if (this.#goingAway) return;
     this.#goingAway = true;
@@ -75,7 +76,7 @@ export class Http3Server {
         return;
       }
       this.#nextId = Math.max(this.#nextId, stream.id + 4);
-      wait.reader = new RequestReader(this.#shared.budget);
+      wait.reader = new Http3RequestReader(this.#shared.budget);
       await this.#serveRequest(stream, wait.reader, type, wait);
     } finally {
       wait.reader?.release();
@@ -83,10 +84,10 @@ export class Http3Server {
     }
   }
 
-  /** Reads a request to its end, and responds to it meanwhile. */
+  /** Reads a request to its end, and responds as soon as possible. */
   async #serveRequest(
     stream: QuicStream,
-    reader: RequestReader,
+    reader: Http3RequestReader,
     type: Uint8Array,
     wait: Wait,
   ): Promise<void> {
@@ -105,7 +106,7 @@ export class Http3Server {
       }
       if (reader.isBodyTooLong) {
         await response;
-        // The response is complete, so that the rest of the request is of no use (§4.1).
+        // The response is complete, so that the rest of the request is not needed (§4.1).
         stream.stopSending(Http3ErrorCode.H3_NO_ERROR);
         return;
       }
@@ -120,8 +121,8 @@ export class Http3Server {
     await response;
   }
 
-  /** Never rejects: a stream that cannot be written any more has no use for a response. */
-  async #respond(stream: QuicStream, request: RequestHead): Promise<void> {
+  /** Never rejects: a stream that cannot be written is abandoned. */
+  async #respond(stream: QuicStream, request: Http3Request): Promise<void> {
     try {
       const response = await this.#handlers.respond(request);
       await stream.writeAll(encodeResponse(request.method, response));
@@ -132,21 +133,21 @@ export class Http3Server {
   }
 }
 
-/** How far a request has come that is waited for. */
+/** The state of a request that is waited for. */
 interface Wait {
-  reader: RequestReader | undefined;
+  reader: Http3RequestReader | undefined;
   wasGivenUp: boolean;
   end: (() => void) | undefined;
 }
 
-/** Ends the wait for a request. One that can be responded to is read no more (§4.1). */
+/** Ends the wait for a request. One that can be responded to is not read further (§4.1). */
 function giveUp(stream: QuicStream, wait: Wait): void {
   wait.wasGivenUp = true;
   if (wait.reader?.head === undefined) abandon(stream, Http3ErrorCode.H3_REQUEST_REJECTED);
   else stream.stopSending(Http3ErrorCode.H3_NO_ERROR);
 }
 
-/** The next chunk; `undefined` at the end, and when the rest of the request is not waited for. */
+/** The next chunk; `undefined` at the end, and when the rest of the request is no longer waited for. */
 async function readUnlessGivenUp(stream: QuicStream, wait: Wait): Promise<Uint8Array | undefined> {
   try {
     return await stream.read();
@@ -157,7 +158,7 @@ async function readUnlessGivenUp(stream: QuicStream, wait: Wait): Promise<Uint8A
 }
 
 /** The frames of a response: without a body to HEAD, and for statuses that have none. */
-function encodeResponse(method: string, response: Response): Uint8Array[] {
+function encodeResponse(method: string, response: Http3Response): Uint8Array[] {
   const { status, interim, fields, body } = response;
   const frames = interim === undefined ? [] : headersFrame(interim, []);
   frames.push(...headersFrame(status, fields));
@@ -167,7 +168,7 @@ function encodeResponse(method: string, response: Response): Uint8Array[] {
 }
 
 /** A header section: the head of its frame, and its content. */
-function headersFrame(status: number, fields: readonly Field[]): Uint8Array[] {
+function headersFrame(status: number, fields: readonly HttpField[]): Uint8Array[] {
   const block = encodeHeaderBlock([{ name: ':status', value: String(status) }, ...fields]);
   return [frameHead(FrameType.HEADERS, block.length), block];
 }

@@ -17,7 +17,7 @@ const HTTP2_SETTINGS: ReadonlySet<number> = new Set([0x00, 0x02, 0x03, 0x04, 0x0
 /** Settings that are either 0 or 1. */
 const FLAGS: ReadonlySet<number> = new Set([Setting.ENABLE_CONNECT_PROTOCOL, Setting.H3_DATAGRAM]);
 
-/** What a side announces: its header limit and, as the reference's server does, extended CONNECT. */
+/** The settings of either side: the limit of header sections and, for servers as in the reference, extended CONNECT. */
 export const ownSettings = (role: 'client' | 'server'): ReadonlyMap<number, number> =>
   new Map([
     [Setting.QPACK_MAX_TABLE_CAPACITY, 0],
@@ -55,7 +55,7 @@ export function decodeSettings(payload: Uint8Array): ReadonlyMap<number, number>
     if (FLAGS.has(id) && value > 1) {
       return connectionError('H3_SETTINGS_ERROR', 'a setting is neither 0 nor 1');
     }
-    // Identifiers above 2^53 - 1 cannot be told apart, and none of them means anything.
+    // Identifiers above 2^53 - 1 are all Infinity here; none of them is defined.
     if (!Number.isFinite(id)) continue;
     if (settings.has(id)) return connectionError('H3_SETTINGS_ERROR', 'a setting is repeated');
     settings.set(id, value);

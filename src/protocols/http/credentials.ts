@@ -1,13 +1,13 @@
 import type { Account, AccountTable } from '../users/account-table.ts';
 import type { AuthenticatedUser } from '../users/standing.ts';
-import { valuesOf, type Fields } from '../../http/http1/fields.ts';
+import { valuesOf, type FieldLines } from '../../http/http1/fields.ts';
 
 /** The value of `Proxy-Authorization` for an account (RFC 7617 §2). */
 export const basicCredentials = ({ user, pass }: Account): string =>
   `Basic ${Buffer.from(`${user}:${pass}`).toString('base64')}`;
 
 /** The account that a request authenticates; `undefined` without valid `Proxy-Authorization`. */
-export function accountOf(fields: Fields, accounts: AccountTable): AuthenticatedUser | undefined {
+export function accountOf(fields: FieldLines, accounts: AccountTable): AuthenticatedUser | undefined {
   const credentials = decode(fields);
   const colon = credentials?.indexOf(':') ?? -1;
   if (!credentials || colon < 0) return undefined;
@@ -15,7 +15,7 @@ export function accountOf(fields: Fields, accounts: AccountTable): Authenticated
 }
 
 /** A repeated header is invalid: the next recipient might choose another of its values. */
-function decode(fields: Fields): Buffer | undefined {
+function decode(fields: FieldLines): Buffer | undefined {
   const [value = '', second] = valuesOf(fields, 'proxy-authorization');
   const token = /^basic +([A-Za-z0-9+/]+={0,2})$/i.exec(value)?.[1];
   return token === undefined || second !== undefined ? undefined : Buffer.from(token, 'base64');

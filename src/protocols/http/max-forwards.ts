@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import { MessageError } from '../../http/http1/message-error.ts';
-import { field, valuesOf, type Field, type Fields } from '../../http/http1/fields.ts';
+import { field, valuesOf, type FieldLine, type FieldLines } from '../../http/http1/fields.ts';
 import { headBytes, type RequestHead } from '../../http/http1/head.ts';
 
 const KEY = 'max-forwards';
@@ -62,8 +62,8 @@ const echoOf = ({ method, target, version, fields }: RequestHead): Buffer =>
     fields.filter(({ key }) => !SENSITIVE.has(key)),
   );
 
-function response(about: Fields, body: Uint8Array, keep: boolean): Buffer {
-  const fields: Field[] = [...about, field('Content-Length', String(body.length))];
+function response(about: FieldLines, body: Uint8Array, keep: boolean): Buffer {
+  const fields: FieldLine[] = [...about, field('Content-Length', String(body.length))];
   if (!keep) fields.push(field('Connection', 'close'));
   return Buffer.concat([headBytes(`HTTP/1.1 200 ${STATUS_CODES[200]}`, fields), body]);
 }

@@ -7,7 +7,7 @@ import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
 import { basicCredentials } from './credentials.ts';
 import { field } from '../../http/http1/fields.ts';
 import { headBytes, parseResponseHead, type ResponseHead } from '../../http/http1/head.ts';
-import { INTERIM_LIMIT } from '../../http/http1/limits.ts';
+import { INTERIM_LIMIT } from '../../http/limits.ts';
 import { readHead, startsResponse } from '../../http/http1/read-head.ts';
 import type { HttpOutboundSettings } from './settings.ts';
 import { isHost } from './request-target.ts';

@@ -1,13 +1,13 @@
 import { STATUS_CODES } from 'node:http';
 import type { DialErrorCode } from '../../net/errors.ts';
-import { field, type Fields } from '../../http/http1/fields.ts';
+import { field, type FieldLines } from '../../http/http1/fields.ts';
 import { headBytes } from '../../http/http1/head.ts';
 
 /** The response to a CONNECT whose destination is connected (RFC 9110 §9.3.6). */
 export const CONNECTED = Buffer.from('HTTP/1.1 200 Connection established\r\n\r\n');
 
 /** Sent with 407; the realm does not identify this host. */
-export const CHALLENGE: Fields = [field('Proxy-Authenticate', 'Basic realm="proxy"')];
+export const CHALLENGE: FieldLines = [field('Proxy-Authenticate', 'Basic realm="proxy"')];
 
 /** The status for a destination that was not reached. */
 export const STATUS_OF: Readonly<Record<DialErrorCode, number>> = {
@@ -31,7 +31,7 @@ export interface OwnResponse {
   readonly status: number;
   /** The body: one line of text for the user. */
   readonly reason: string;
-  readonly fields?: Fields;
+  readonly fields?: FieldLines;
   /** Whether the connection persists after it. */
   readonly keep: boolean;
   /** Whether it is the response to a HEAD, which has the length of the text but not the text. */

@@ -20,7 +20,7 @@ import {
 import { accountOf } from './credentials.ts';
 import { MessageError } from '../../http/http1/message-error.ts';
 import { ForwardedExchange } from './forwarding/forwarded-exchange.ts';
-import { valuesOf, type Fields } from '../../http/http1/fields.ts';
+import { valuesOf, type FieldLines } from '../../http/http1/fields.ts';
 import {
   expectsContinue,
   hasPassed,
@@ -190,7 +190,7 @@ export class PersistentConnection {
    * @returns `undefined` for wrong credentials, or none.
    * @throws {MessageError} when the inbound is gone.
    */
-  #authenticate(fields: Fields): AuthenticatedUser | undefined {
+  #authenticate(fields: FieldLines): AuthenticatedUser | undefined {
     const accepted = this.#accounts.accepted ?? this.#shared.accounts ?? OPEN_TO_ALL;
     if (accepted === OPEN_TO_ALL) return OPEN_TO_ALL;
     if (accepted instanceof AccountTable) return accountOf(fields, accepted);
@@ -314,7 +314,7 @@ export class PersistentConnection {
     request: Omit<Request, 'user'>,
     status: number,
     reason: string,
-    fields?: Fields,
+    fields?: FieldLines,
   ): Promise<Next> {
     const keep = canKeep(request);
     const headOnly = request.head.method === 'HEAD';
@@ -338,7 +338,11 @@ export class PersistentConnection {
   async #respond(
     status: number,
     reason: string,
-    { keep, headOnly = false, fields = [] }: { keep: boolean; headOnly?: boolean; fields?: Fields },
+    {
+      keep,
+      headOnly = false,
+      fields = [],
+    }: { keep: boolean; headOnly?: boolean; fields?: FieldLines },
   ): Promise<Next> {
     const { log, tag } = this.#context;
     log.debug(`inbound ${tag}: responded ${status}: ${reason}`);

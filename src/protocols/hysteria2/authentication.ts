@@ -1,6 +1,7 @@
+import type { HttpField } from '../../http/fields/field.ts';
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { RandomSource } from '../../crypto/random-source.ts';
-import type { Field, RequestHead, ResponseHead } from '../../http/http3/message.ts';
+import type { Http3Request, Http3ResponseHead } from '../../http/http3/message.ts';
 import type { Steps } from '../../net/time/turns.ts';
 import type { AcceptedAccounts } from '../users/standing.ts';
 import { padding, PADDING_RANGES } from './wire.ts';
@@ -27,11 +28,11 @@ export interface ClientStatement {
 }
 
 /** Whether a request is for the authentication: POST to `hysteria`, `/auth`. */
-export const isAuthentication = ({ method, authority, path }: RequestHead): boolean =>
+export const isAuthentication = ({ method, authority, path }: Http3Request): boolean =>
   method === 'POST' && authority === AUTHORITY && path.split('?', 1)[0] === PATH;
 
 /** The authentication of a client that states no rate; the fields in the order of the reference. */
-export const authenticationRequest = (auth: string, random: RandomSource): RequestHead => ({
+export const authenticationRequest = (auth: string, random: RandomSource): Http3Request => ({
   method: 'POST',
   scheme: 'https',
   authority: AUTHORITY,
@@ -45,7 +46,7 @@ export const authenticationRequest = (auth: string, random: RandomSource): Reque
 });
 
 /** What a client states; missing fields are empty and 0. */
-export const readAuthentication = ({ fields }: RequestHead): ClientStatement => ({
+export const readAuthentication = ({ fields }: Http3Request): ClientStatement => ({
   auth: valueOf(fields, 'hysteria-auth') ?? '',
   receiveRate: rateOf(fields),
 });
@@ -54,7 +55,7 @@ export const readAuthentication = ({ fields }: RequestHead): ClientStatement => 
 export const authenticationResponse = (
   { udp, receiveRate }: ServerTerms,
   random: RandomSource,
-): ResponseHead => ({
+): Http3ResponseHead => ({
   status: AUTHENTICATED,
   fields: [
     { name: 'hysteria-udp', value: String(udp) },
@@ -67,21 +68,21 @@ export const authenticationResponse = (
 const TRUE: ReadonlySet<string | undefined> = new Set(['1', 't', 'T', 'true', 'True', 'TRUE']);
 
 /** What the server says, where the status is AUTHENTICATED. */
-export const readTerms = ({ fields }: ResponseHead): ServerTerms => ({
+export const readTerms = ({ fields }: Http3ResponseHead): ServerTerms => ({
   udp: TRUE.has(valueOf(fields, 'hysteria-udp')),
   receiveRate: valueOf(fields, 'hysteria-cc-rx') === 'auto' ? 'auto' : rateOf(fields),
 });
 
-const paddingField = (random: RandomSource): Field => ({
+const paddingField = (random: RandomSource): HttpField => ({
   name: 'hysteria-padding',
   value: padding(PADDING_RANGES.authentication, random).toString('latin1'),
 });
 
-const valueOf = (fields: readonly Field[], name: string): string | undefined =>
+const valueOf = (fields: readonly HttpField[], name: string): string | undefined =>
   fields.find((field) => field.name === name)?.value;
 
 /** A number that is too large to be exact is as good as no limit. */
-function rateOf(fields: readonly Field[]): number {
+function rateOf(fields: readonly HttpField[]): number {
   const text = valueOf(fields, 'hysteria-cc-rx') ?? '';
   return /^[0-9]+$/.test(text) ? Math.min(Number(text), Number.MAX_SAFE_INTEGER) : 0;
 }

@@ -7,7 +7,7 @@ import { RepeatedDial } from '../../net/sockets/repeated-dial.ts';
 import { unlessAborted } from '../../net/time/unless-aborted.ts';
 import { messageOf } from '../../errors.ts';
 import { Http2Driver } from '../../http/http2/http2-driver.ts';
-import type { Field } from '../../http/http2/fields.ts';
+import type { HttpField } from '../../http/fields/field.ts';
 import type { Http2Stream } from '../../http/http2/stream.ts';
 import type { OutboundCarrierSpec } from '../../spec.ts';
 import {
@@ -53,7 +53,7 @@ export type GrpcConnect = (options: {
  * a new one.
  */
 export class GrpcClient {
-  readonly #request: readonly Field[];
+  readonly #request: readonly HttpField[];
   readonly #server: Endpoint;
   readonly #clock: Clock;
   readonly #open: GrpcConnect;
@@ -181,7 +181,7 @@ class TunnelConnection {
   readonly ready: Promise<void>;
   /** Resolves when the connection is closed. */
   readonly ended: Promise<void>;
-  readonly #request: readonly Field[];
+  readonly #request: readonly HttpField[];
   readonly #server: Endpoint;
   readonly #clock: Clock;
   readonly #below: Carrier;
@@ -192,7 +192,7 @@ class TunnelConnection {
   #idle: Timer;
 
   constructor(
-    request: readonly Field[],
+    request: readonly HttpField[],
     group: string,
     below: Carrier,
     server: Endpoint,
@@ -294,7 +294,10 @@ class TunnelConnection {
 }
 
 /** The header list of every call: one array, which a connection encodes once. */
-const requestOf = ({ authority, serviceName }: GrpcSpec, isSecure: boolean): readonly Field[] => [
+const requestOf = (
+  { authority, serviceName }: GrpcSpec,
+  isSecure: boolean,
+): readonly HttpField[] => [
   { name: ':method', value: 'POST' },
   { name: ':scheme', value: isSecure ? 'https' : 'http' },
   { name: ':authority', value: authority },

@@ -4,7 +4,7 @@ import type { ByteLink } from '../../net/links/link.ts';
 import { PulledLink } from '../../net/links/pulled-link.ts';
 import { ownChunk } from '../../net/links/spent-chunk.ts';
 import { Http2Error, Http2ErrorCode, http2ErrorName } from '../../http/http2/errors.ts';
-import { valueOf, type Field } from '../../http/http2/fields.ts';
+import { type HttpField, valueOf } from '../../http/fields/field.ts';
 import type { Http2Stream, StreamEnd, StreamHandler } from '../../http/http2/stream.ts';
 import { CARRIER_LINGER_MS } from '../limits.ts';
 import { encodeHunks, HunkDecoder } from './hunks.ts';
@@ -17,7 +17,7 @@ export interface GrpcLinkOptions {
   readonly clock: Clock;
   readonly meter: TunnelMeter;
   /** The trailers that a server sends after the last message; `undefined` for clients. */
-  readonly trailers: readonly Field[] | undefined;
+  readonly trailers: readonly HttpField[] | undefined;
   /** Called once: at the response, with false, or at the end, with whether the call was refused. */
   readonly onSettled: (wasRefused: boolean) => void;
   /** Called once: when the link was destroyed or has closed by itself. */
@@ -78,14 +78,14 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
 
   // ---- what the stream reports ----
 
-  onResponse(status: number, fields: readonly Field[]): void {
+  onResponse(status: number, fields: readonly HttpField[]): void {
     this.#settleCall(false);
     if (status === 200) this.#status = statusErrorOf(fields);
     else this.#status = failure(`the server responded with HTTP status ${status}`);
     if (this.#status) this.#abort(this.#status, Http2ErrorCode.CANCEL);
   }
 
-  onTrailers(fields: readonly Field[]): void {
+  onTrailers(fields: readonly HttpField[]): void {
     this.#status = statusErrorOf(fields);
   }
 
@@ -261,7 +261,7 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
 const failure = (reason: string): ProtocolError => new ProtocolError(`gRPC: ${reason}`);
 
 /** A status other than OK, in trailers or in a response that consists of them. */
-function statusErrorOf(fields: readonly Field[]): ProtocolError | undefined {
+function statusErrorOf(fields: readonly HttpField[]): ProtocolError | undefined {
   const status = valueOf(fields, 'grpc-status');
   if (status === undefined || status === '0') return undefined;
   return failure(`the server ended the call with status ${status}`);

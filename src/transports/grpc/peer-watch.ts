@@ -12,7 +12,7 @@ import { PROBE_INTERVAL_MS, PROBE_RESPONSE_MS } from '../limits.ts';
  * PING does not serve: servers on grpc-go close connections of clients that send one more often than
  * every five minutes.
  *
- * `src/dns/exchanges/liveness.ts` has a different task and shares no code: its pending queries are the probe,
+ * `src/dns/exchanges/silence-watch.ts` has a different task and shares no code: its pending queries are the probe,
  * and it also closes idle connections.
  */
 export class PeerWatch {

@@ -2,7 +2,7 @@ import type { Clock, Timer } from '../../net/time/clock.ts';
 import type { ByteLink, Carrier, WireCounter } from '../../net/links/link.ts';
 import { Http2Driver } from '../../http/http2/http2-driver.ts';
 import { Http2ErrorCode } from '../../http/http2/errors.ts';
-import { valueOf, type Field } from '../../http/http2/fields.ts';
+import { type HttpField, valueOf } from '../../http/fields/field.ts';
 import type { Http2Stream } from '../../http/http2/stream.ts';
 import type { InboundCarrierSpec } from '../../spec.ts';
 import { FIRST_TUNNEL_MS, IDLE_CONNECTION_MS, UNPROVEN_TUNNELS } from '../limits.ts';
@@ -23,19 +23,19 @@ export interface GrpcTunnel {
 
 // Constant arrays, so that each is encoded once per connection.
 
-const CONTENT: Field = { name: 'content-type', value: CONTENT_TYPE };
-const OK: readonly Field[] = [{ name: ':status', value: '200' }, CONTENT];
-const TRAILERS: readonly Field[] = [{ name: 'grpc-status', value: '0' }];
+const CONTENT: HttpField = { name: 'content-type', value: CONTENT_TYPE };
+const OK: readonly HttpField[] = [{ name: ':status', value: '200' }, CONTENT];
+const TRAILERS: readonly HttpField[] = [{ name: 'grpc-status', value: '0' }];
 /** Status 12 of gRPC. */
-const UNIMPLEMENTED: readonly Field[] = [...OK, { name: 'grpc-status', value: '12' }];
-const NOT_GRPC: readonly Field[] = [{ name: ':status', value: '415' }];
-const NOT_POST: readonly Field[] = [{ name: ':status', value: '405' }];
+const UNIMPLEMENTED: readonly HttpField[] = [...OK, { name: 'grpc-status', value: '12' }];
+const NOT_GRPC: readonly HttpField[] = [{ name: ':status', value: '415' }];
+const NOT_POST: readonly HttpField[] = [{ name: ':status', value: '405' }];
 
 /** Accepts tunnels on HTTP/2 connections. Other requests get the responses of a gRPC server. */
 export class GrpcServer {
   #paths: ReadonlySet<string>;
   /** The last header list that was accepted: most requests of a connection share one. */
-  #accepted: readonly Field[] | undefined;
+  #accepted: readonly HttpField[] | undefined;
   readonly #clock: Clock;
   readonly #newcomers: UnauthenticatedClients;
   readonly #drivers = new Set<Http2Driver>();
@@ -133,7 +133,7 @@ export class GrpcServer {
   }
 
   /** The response to a request that is not for a tunnel. */
-  #refusalOf(fields: readonly Field[]): readonly Field[] | undefined {
+  #refusalOf(fields: readonly HttpField[]): readonly HttpField[] | undefined {
     if (fields === this.#accepted) return undefined;
     if (valueOf(fields, ':method') !== 'POST') return NOT_POST;
     if (!isGrpc(valueOf(fields, 'content-type'))) return NOT_GRPC;
@@ -143,7 +143,7 @@ export class GrpcServer {
   }
 }
 
-function refuse(stream: Http2Stream, response: readonly Field[]): void {
+function refuse(stream: Http2Stream, response: readonly HttpField[]): void {
   stream.respond(response, true);
   // The rest of the request is not needed (RFC 9113 §8.1).
   stream.reset(Http2ErrorCode.NO_ERROR);

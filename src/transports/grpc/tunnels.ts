@@ -1,7 +1,7 @@
 import type { Clock } from '../../net/time/clock.ts';
 import type { WireCounter } from '../../net/links/link.ts';
 import type { Http2Driver } from '../../http/http2/http2-driver.ts';
-import type { Field } from '../../http/http2/fields.ts';
+import type { HttpField } from '../../http/fields/field.ts';
 import type { Http2Stream } from '../../http/http2/stream.ts';
 import { GrpcLink } from './link.ts';
 import { StreamWindow } from './settings.ts';
@@ -11,7 +11,7 @@ import { WireShare } from './wire-share.ts';
 export interface TunnelsOptions {
   readonly clock: Clock;
   /** The trailers that a server sends after the last message of a tunnel; `undefined` at a client. */
-  readonly trailers: readonly Field[] | undefined;
+  readonly trailers: readonly HttpField[] | undefined;
   /** Called whenever the last tunnel is released. */
   readonly onEmpty: () => void;
 }

@@ -18,9 +18,9 @@ import { withAdvice } from './tls-advice.ts';
 import { tlsReason } from './tls-reason.ts';
 
 /**
- * The client side of TLS towards one server: verifies it, and resumes the last session.
+ * The client side of TLS by Node, for one server: verifies it and resumes the last session.
  *
- * The trust store takes 15 ms and 1 MB, so it is made with the first connection and kept.
+ * Loading the trust store takes 15 ms and 1 MB, so it is done with the first connection and kept.
  */
 export class TlsClient {
   readonly #spec: TlsClientSpec;
@@ -91,7 +91,7 @@ export class TlsClient {
       minVersion: 'TLSv1.2',
       // Explicit, since NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment changes the default.
       rejectUnauthorized: !allowInsecure,
-      // Without SNI Node would verify against another name.
+      // Without SNI Node would verify another name.
       checkServerIdentity: (_, certificate) => checkServerIdentity(serverName, certificate),
     };
     if (isIP(serverName) === 0) options.servername = serverName;

@@ -15,8 +15,8 @@ import { tlsReason } from './tls-reason.ts';
 import { trustStore } from './trust-store.ts';
 
 /**
- * `TlsClient` on links instead of Node's sockets: the client side of TLS towards one server, which it
- * verifies in the same way; it resumes the last session.
+ * The client side of TLS by OpenSSL on links, for one server: verifies it as `TlsClient` does, and
+ * resumes the last session.
  */
 export class OpensslClient {
   readonly #library: StreamTlsLibrary;

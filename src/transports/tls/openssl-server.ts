@@ -16,7 +16,7 @@ import { TlsLink } from './tls-link.ts';
 import { tlsReason } from './tls-reason.ts';
 
 /**
- * `TlsServer` on links instead of Node's sockets: one certificate, TLS 1.2 and 1.3, sessions resumed by
+ * The server side of TLS by OpenSSL on links: one certificate, TLS 1.2 and 1.3, session resumption by
  * tickets.
  */
 export class OpensslServer {

@@ -9,11 +9,11 @@ import type { AlpnChoice } from '../../platform/tls/alpn.ts';
 import type { TlsServerSpec } from '../../spec.ts';
 import { tlsReason } from './tls-reason.ts';
 
-/** The server side of TLS: one certificate, TLS 1.2 and 1.3, sessions resumed by tickets. */
+/** The server side of TLS by Node: one certificate, TLS 1.2 and 1.3, session resumption by tickets. */
 export class TlsServer {
   readonly #server: Server;
   readonly #clock: Clock;
-  /** Handshakes under way, by the addresses of both ends. */
+  /** Pending handshakes by the addresses of both ends. */
   readonly #waiting = new Map<string, PromiseWithResolvers<TLSSocket>>();
 
   constructor({ certificates, key }: TlsServerSpec, choose: AlpnChoice, clock: Clock) {
@@ -70,6 +70,6 @@ export class TlsServer {
   }
 }
 
-/** Both ends of a connection, which no other live one shares; the same through TLS. */
+/** The addresses of both ends, unique among open connections, and the same for a TLS socket and the one below. */
 const connectionOf = (socket: Socket): string =>
   [socket.localAddress, socket.localPort, socket.remoteAddress, socket.remotePort].join(' ');

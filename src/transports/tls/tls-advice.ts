@@ -1,4 +1,4 @@
-/** What the failures of verification mean for a client, by the words that they begin with. */
+/** Advice for failures of a client's handshake, by the beginning of their texts. */
 const ADVICE: readonly (readonly [start: string, advice: string])[] = [
   ['certificate has expired', 'it has to be renewed, unless the clock of this machine is wrong'],
   ['certificate is not yet valid', 'the clock of this machine may be wrong'],
@@ -16,7 +16,7 @@ const ADVICE: readonly (readonly [start: string, advice: string])[] = [
   ['the peer does not speak TLS', 'the port may be another one, or one without TLS'],
 ];
 
-/** The reason of a failed handshake, and what the user of a client can do about it. */
+/** The reason of a failed handshake, with advice for the user where there is any. */
 export function withAdvice(reason: string): string {
   const advice = ADVICE.find(([start]) => reason.startsWith(start))?.[1];
   return advice === undefined ? reason : `${reason} (${advice})`;

@@ -13,8 +13,8 @@ const FULL_RECORD = 16_384;
 const JOINED = Buffer.allocUnsafeSlow(FULL_RECORD);
 
 /**
- * TLS by OpenSSL itself over another link. close_notify is the half-close; an end of the link below
- * without it is a failure, since the stream may be truncated (RFC 8446 §6.1).
+ * TLS by OpenSSL over another link. close_notify is the half-close; an end of the link below without it
+ * is a failure, since the stream may be truncated (RFC 8446 §6.1).
  */
 export class TlsLink extends DecodedLink implements ByteLink {
   readonly closed: Promise<Error | undefined>;

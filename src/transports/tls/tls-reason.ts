@@ -6,7 +6,7 @@ import { tlsReasonInWords } from '../../platform/tls/tls-reasons.ts';
  */
 export function tlsReason(error: Error): string {
   const reason: unknown = 'reason' in error ? error.reason : undefined;
-  // The removed part advises to set an option of Node.
+  // The part removed advises to set an option of Node.
   if (typeof reason !== 'string') return error.message.replace(/; if the root CA is .*/s, '');
   return tlsReasonOf(reason);
 }

@@ -13,7 +13,7 @@ export function trustStore(library: QuicTlsLibrary, extra: readonly string[]): T
   return new TrustStore(library, [systemCertificates(library), own]);
 }
 
-/** Parsed once for all outbounds: takes 10 ms and 1 MB. */
+/** Parsed once for all clients: takes 10 ms and 1 MB. */
 let system: CertificateSet | undefined;
 
 const systemCertificates = (library: QuicTlsLibrary): CertificateSet =>

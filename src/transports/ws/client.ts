@@ -1,7 +1,7 @@
 import type { RandomSource } from '../../crypto/random-source.ts';
 import { messageOf } from '../../errors.ts';
 import { parseStrictResponseHead, type ResponseHead } from '../../http/http1/head.ts';
-import { INTERIM_LIMIT } from '../../http/http1/limits.ts';
+import { INTERIM_LIMIT } from '../../http/limits.ts';
 import { readHead, startsResponse } from '../../http/http1/read-head.ts';
 import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
 import type { Clock } from '../../net/time/clock.ts';

@@ -1,4 +1,4 @@
-import { combinedOf, listOf, valuesOf, type Fields } from '../../http/http1/fields.ts';
+import { combinedOf, listOf, valuesOf, type FieldLines } from '../../http/http1/fields.ts';
 import { requestFraming } from '../../http/http1/framing.ts';
 import type { RequestHead, ResponseHead } from '../../http/http1/head.ts';
 import { hasControl } from '../../http/fields/http-text.ts';
@@ -87,7 +87,7 @@ function statusOf(head: RequestHead, { path, host }: ServerSpec): 101 | Refusal 
   return isVersionKnown && isKey(combinedOf(fields, 'sec-websocket-key')) ? 101 : 400;
 }
 
-const upgradesToWebSocket = (fields: Fields): boolean =>
+const upgradesToWebSocket = (fields: FieldLines): boolean =>
   combinedOf(fields, 'upgrade')?.toLowerCase() === 'websocket' &&
   listOf(fields, 'connection').includes('upgrade');
 

@@ -1,6 +1,6 @@
 import { Http2Connection, type ConnectionOptions } from '../../../src/http/http2/connection.ts';
 import { Http2Error } from '../../../src/http/http2/errors.ts';
-import type { Field } from '../../../src/http/http2/fields.ts';
+import type { HttpField } from '../../../src/http/fields/field.ts';
 import type { Http2Stream, StreamEnd, StreamHandler } from '../../../src/http/http2/stream.ts';
 import { parseFrames, type ParsedFrame } from './raw-frames.ts';
 
@@ -8,8 +8,8 @@ import { parseFrames, type ParsedFrame } from './raw-frames.ts';
 export class StreamLog implements StreamHandler {
   readonly stream: Http2Stream;
   status: number | undefined;
-  head: readonly Field[] = [];
-  trailers: readonly Field[] | undefined;
+  head: readonly HttpField[] = [];
+  trailers: readonly HttpField[] | undefined;
   data = Buffer.alloc(0);
   endSent = false;
   writable = 0;
@@ -22,12 +22,12 @@ export class StreamLog implements StreamHandler {
     stream.handler = this;
   }
 
-  onResponse(status: number, fields: readonly Field[]): void {
+  onResponse(status: number, fields: readonly HttpField[]): void {
     this.status = status;
     this.head = fields;
   }
 
-  onTrailers(fields: readonly Field[]): void {
+  onTrailers(fields: readonly HttpField[]): void {
     this.trailers = fields;
   }
 
@@ -117,14 +117,14 @@ export class Core {
     return parseFrames(this.send());
   }
 
-  request(fields: readonly Field[] = REQUEST, isLast = false, rests = false): StreamLog {
+  request(fields: readonly HttpField[] = REQUEST, isLast = false, rests = false): StreamLog {
     const stream = this.connection.request(fields, isLast);
     if (!stream) throw new Error('no request can be made');
     return new StreamLog(stream, rests);
   }
 }
 
-export const REQUEST: readonly Field[] = [
+export const REQUEST: readonly HttpField[] = [
   { name: ':method', value: 'POST' },
   { name: ':scheme', value: 'http' },
   { name: ':path', value: '/' },

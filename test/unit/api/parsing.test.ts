@@ -265,6 +265,13 @@ describe('heads that the parser does not take', () => {
     assert.equal(parseHead(Buffer.from(text), 0), undefined);
   });
 
+  test('may have any bytes in their target, so that a missing token is noticed', () => {
+    for (const target of ['/\x01', '/\x7f', '/\xff']) {
+      const head = parseHead(Buffer.from(`B ${target} HTTP/1.1\r\n\r\n`, 'latin1'), 0);
+      assert.equal(head?.target, target);
+    }
+  });
+
   test('are nothing when they are not complete or not well-formed', () => {
     for (const text of [
       'BREW / HTTP/1.1\r\n',

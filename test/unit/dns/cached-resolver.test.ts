@@ -4,13 +4,13 @@ import type { DnsAnswer, DnsBackend } from '../../../src/dns/backend.ts';
 import { CachedResolver } from '../../../src/dns/cached-resolver.ts';
 import { DISPLACED_A_SECOND } from '../../../src/dns/limits.ts';
 import type { RawQuestion } from '../../../src/dns/message.ts';
-import type { AddressType } from '../../../src/dns/policy.ts';
+import type { AddressRecordType } from '../../../src/dns/policy.ts';
 import { DeadlineError, DialError } from '../../../src/net/errors.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
 interface Question {
   readonly name: string;
-  readonly type: AddressType;
+  readonly type: AddressRecordType;
   readonly signal: AbortSignal;
   readonly answer: (ttl: number, ...addresses: string[]) => void;
   /** Answers that there is no such name. */
@@ -30,7 +30,7 @@ class ManualBackend implements DnsBackend {
   readonly passedOn: PassedOn[] = [];
   closings = 0;
 
-  query(name: string, type: AddressType, signal: AbortSignal): Promise<DnsAnswer> {
+  query(name: string, type: AddressRecordType, signal: AbortSignal): Promise<DnsAnswer> {
     const { promise, resolve, reject } = Promise.withResolvers<DnsAnswer>();
     const answer = (ttl: number, ...addresses: string[]): void => resolve({ addresses, ttl });
     const deny = (ttl: number): void => resolve({ addresses: [], ttl, absent: true });
@@ -54,7 +54,7 @@ class ManualBackend implements DnsBackend {
   }
 
   /** The newest question of a type. */
-  of(type: AddressType): Question {
+  of(type: AddressRecordType): Question {
     const question = this.questions.findLast((each) => each.type === type);
     assert.ok(question, `${type} was not asked for`);
     return question;

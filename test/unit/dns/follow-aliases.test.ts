@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { followAliases, type Resolution } from '../../../src/dns/follow-aliases.ts';
-import type { AnswerRecord, Reply } from '../../../src/dns/message.ts';
+import type { AnswerRecord, DnsReply } from '../../../src/dns/message.ts';
 import { ProtocolError } from '../../../src/net/errors.ts';
 
 const address = (owner: string, data: string, ttl = 60): AnswerRecord => ({
@@ -17,9 +17,9 @@ const alias = (owner: string, data: string, ttl = 60): AnswerRecord => ({
   ttl,
 });
 
-function resolve(records: readonly AnswerRecord[], rest: Partial<Reply> = {}): Resolution {
+function resolve(records: readonly AnswerRecord[], rest: Partial<DnsReply> = {}): Resolution {
   const message = Buffer.alloc(0);
-  const reply: Reply = {
+  const reply: DnsReply = {
     message,
     rcode: 0,
     truncated: false,

@@ -4,7 +4,7 @@ import { decode, encode, type Answer, type DecodedPacket } from 'dns-packet';
 import * as fc from 'fast-check';
 import type { DnsAnswer, DnsService } from '../../../src/dns/backend.ts';
 import type { RawQuestion } from '../../../src/dns/message.ts';
-import type { AddressType } from '../../../src/dns/policy.ts';
+import type { AddressRecordType } from '../../../src/dns/policy.ts';
 import { respond } from '../../../src/dns/responder.ts';
 import { DialError } from '../../../src/net/errors.ts';
 
@@ -29,7 +29,7 @@ class Service implements DnsService {
 
   lookup(
     name: string,
-    type: AddressType,
+    type: AddressRecordType,
     _signal?: AbortSignal,
     client?: string,
   ): Promise<DnsAnswer> {

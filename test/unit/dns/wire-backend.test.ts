@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Exchange } from '../../../src/dns/exchanges/exchange.ts';
-import type { AnswerRecord, Question, Reply } from '../../../src/dns/message.ts';
+import type { DnsExchange } from '../../../src/dns/exchanges/exchange.ts';
+import type { AnswerRecord, Question, DnsReply } from '../../../src/dns/message.ts';
 import { WireBackend } from '../../../src/dns/wire-backend.ts';
 import type { Logger } from '../../../src/log/logger.ts';
 import { DialError } from '../../../src/net/errors.ts';
@@ -21,7 +21,7 @@ const address = (owner: string, ttl = 60): AnswerRecord => ({
   data: '192.0.2.1',
   ttl,
 });
-const replyOf = (...records: AnswerRecord[]): Reply => ({
+const replyOf = (...records: AnswerRecord[]): DnsReply => ({
   message: Buffer.alloc(0),
   rcode: 0,
   truncated: false,
@@ -30,10 +30,10 @@ const replyOf = (...records: AnswerRecord[]): Reply => ({
 });
 
 /** A backend over a function that answers, the names that it asked, and its log. */
-function harness(answer: (question: Question) => Reply) {
+function harness(answer: (question: Question) => DnsReply) {
   const asked: string[] = [];
   const lines: string[] = [];
-  const exchange: Exchange = {
+  const exchange: DnsExchange = {
     server: '192.0.2.53:53',
     ask: async (question) => {
       assert.ok('name' in question);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { decode, encode } from 'dns-packet';
 import type { DnsAnswer, DnsService } from '../../../src/dns/backend.ts';
-import { frame, MessageReader } from '../../../src/dns/exchanges/framing.ts';
+import { frame, FramedMessageReader } from '../../../src/dns/exchanges/framing.ts';
 import { DnsOutbound } from '../../../src/engine/dns-outbound.ts';
 import type { Origin } from '../../../src/protocols/contract.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -42,7 +42,7 @@ describe('the outbound of the own resolver', () => {
     const link = await outbound.connect(resolver, { signal, origin });
     await link.writeAll([frame(query(1)), frame(query(2))]);
     await settle();
-    const responses = new MessageReader(link);
+    const responses = new FramedMessageReader(link);
     answer(2);
     assert.equal(decode(await responses.next()).id, 2);
     await link.closeWrite();

@@ -1,10 +1,10 @@
 import { readHuffman } from '../../fields/huffman.ts';
 import { PrefixInteger } from '../../fields/prefix-integer.ts';
 import { connectionError, streamError, type Http2Error } from '../errors.ts';
-import type { Field } from '../fields.ts';
+import { fieldSize, type HttpField } from '../../fields/field.ts';
 import { DECODER_TABLE_BYTES, FIELD_LIMIT, HEADER_LIST_LIMIT } from '../limits.ts';
-import { DynamicTable, entrySize } from './dynamic-table.ts';
-import { STATIC_TABLE } from './static-table.ts';
+import { DynamicTable } from './dynamic-table.ts';
+import { HPACK_STATIC_TABLE } from './static-table.ts';
 
 /** Representations by the first octet (RFC 7541 §6). */
 const INDEXED = 0x80;
@@ -17,8 +17,8 @@ const REMEMBERED_BYTES = 64;
 /**
  * Decodes header blocks with a dynamic table (RFC 7541 §3). Text is latin1.
  *
- * A connection's header blocks are mostly alike: one that equals the last, with the table unchanged,
- * gives the same list again, which callers must not change.
+ * Most header blocks of a connection are equal: a block that equals the last one, with the table
+ * unchanged, returns the same list again, which callers must not change.
  */
 export class HpackDecoder {
   readonly #table = new DynamicTable(DECODER_TABLE_BYTES);
@@ -26,7 +26,7 @@ export class HpackDecoder {
   #bytes: Uint8Array = new Uint8Array(0);
   #at = 0;
   #lastBlock: Uint8Array | undefined;
-  #lastFields: readonly Field[] = [];
+  #lastFields: readonly HttpField[] = [];
   #lastGeneration = 0;
 
   /** Bytes of the dynamic table by the count of §4.1. */
@@ -35,10 +35,10 @@ export class HpackDecoder {
   }
 
   /**
-   * @returns the fields in their order, or COMPRESSION_ERROR, after which the connection cannot go on;
-   *   ENHANCE_YOUR_CALM of the stream for a list beyond the limits, which leaves the table right.
+   * @returns the fields in their order; COMPRESSION_ERROR, which ends the connection; or a stream error
+   *   ENHANCE_YOUR_CALM for a list beyond the limits, after which the table is still in sync.
    */
-  decode(block: Uint8Array): readonly Field[] | Http2Error {
+  decode(block: Uint8Array): readonly HttpField[] | Http2Error {
     const last = this.#lastBlock;
     if (last && this.#lastGeneration === this.#table.generation && equal(last, block)) {
       return this.#lastFields;
@@ -58,9 +58,9 @@ export class HpackDecoder {
     return fields;
   }
 
-  /** The fields, or why there are none. */
-  #read(): Field[] | Http2Error | string {
-    const fields: Field[] = [];
+  /** The fields, a stream error, or the reason of a COMPRESSION_ERROR. */
+  #read(): HttpField[] | Http2Error | string {
+    const fields: HttpField[] = [];
     let size = 0;
     let count = 0;
     while (this.#at < this.#bytes.length) {
@@ -73,8 +73,8 @@ export class HpackDecoder {
       const field = this.#field(first);
       if (typeof field === 'string') return field;
       count++;
-      size += entrySize(field.name, field.value);
-      // What is beyond the limits is decoded for the table's sake, and not kept.
+      size += fieldSize(field.name, field.value);
+      // Fields beyond the limits are decoded to keep the table in sync, and dropped.
       if (count <= FIELD_LIMIT && size <= HEADER_LIST_LIMIT) fields.push(field);
     }
     if (count > FIELD_LIMIT) return streamError('ENHANCE_YOUR_CALM', 'too many header fields');
@@ -84,7 +84,7 @@ export class HpackDecoder {
     return fields;
   }
 
-  /** §6.3; the capacity stays within what SETTINGS allows. */
+  /** A table size update (§6.3), which must not exceed what SETTINGS allows. */
   #resize(): string | undefined {
     const capacity = this.#number(5);
     if (capacity === undefined || capacity > DECODER_TABLE_BYTES) {
@@ -94,7 +94,7 @@ export class HpackDecoder {
     return undefined;
   }
 
-  #field(first: number): Field | string {
+  #field(first: number): HttpField | string {
     if (first & INDEXED) {
       return this.#entry(this.#number(7)) ?? 'a field has an index beyond the tables';
     }
@@ -114,11 +114,11 @@ export class HpackDecoder {
     return field;
   }
 
-  /** The entry of an index, static before dynamic (§2.3.3); 0 is none. */
-  #entry(index: number | undefined): Field | undefined {
+  /** The entry of an index: the static table first, then the dynamic one (§2.3.3); 0 is no entry. */
+  #entry(index: number | undefined): HttpField | undefined {
     if (index === undefined) return undefined;
-    if (index <= STATIC_TABLE.length) return STATIC_TABLE[index - 1];
-    return this.#table.at(index - STATIC_TABLE.length - 1);
+    if (index <= HPACK_STATIC_TABLE.length) return HPACK_STATIC_TABLE[index - 1];
+    return this.#table.at(index - HPACK_STATIC_TABLE.length - 1);
   }
 
   /** A string literal (§5.2). */

@@ -1,15 +1,9 @@
-import type { Field } from '../fields.ts';
+import { fieldSize, type HttpField } from '../../fields/field.ts';
 
-/** What RFC 7541 §4.1 counts for an entry beside its name and value. */
-const ENTRY_OVERHEAD = 32;
-
-export const entrySize = (name: string, value: string): number =>
-  name.length + value.length + ENTRY_OVERHEAD;
-
-/** The dynamic table of one direction (RFC 7541 §2.3.2, §4): entries within a number of bytes. */
+/** The dynamic table of one direction (RFC 7541 §2.3.2, §4), bounded in bytes. */
 export class DynamicTable {
   /** Entries as they were inserted; those before `#evicted` are gone. */
-  #entries: Field[] = [];
+  #entries: HttpField[] = [];
   #evicted = 0;
   #size = 0;
   #capacity: number;
@@ -39,14 +33,14 @@ export class DynamicTable {
     this.#evictTo(capacity);
   }
 
-  /** The entry at a place counted from the newest, which is 0. */
-  at(place: number): Field | undefined {
+  /** The entry at a place; places are counted from the newest entry, which is at 0. */
+  at(place: number): HttpField | undefined {
     return place < this.count ? this.#entries[this.#entries.length - 1 - place] : undefined;
   }
 
   /** Inserts an entry; one that is larger than the table empties it (§4.4). */
-  insert(field: Field): void {
-    const size = entrySize(field.name, field.value);
+  insert(field: HttpField): void {
+    const size = fieldSize(field.name, field.value);
     this.#evictTo(Math.max(0, this.#capacity - size));
     this.generation++;
     if (size > this.#capacity) return;
@@ -74,10 +68,10 @@ export class DynamicTable {
     while (this.#size > size) {
       const entry = this.#entries[this.#evicted++];
       if (!entry) break;
-      this.#size -= entrySize(entry.name, entry.value);
+      this.#size -= fieldSize(entry.name, entry.value);
       this.generation++;
     }
-    // The places of evicted entries are reclaimed before they outnumber the others.
+    // Evicted entries are removed from the array before they outnumber the others.
     if (this.#evicted > 16 && this.#evicted * 2 > this.#entries.length) {
       this.#entries = this.#entries.slice(this.#evicted);
       this.#evicted = 0;

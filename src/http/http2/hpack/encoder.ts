@@ -1,9 +1,9 @@
 import { writePrefixInteger } from '../../fields/prefix-integer.ts';
 import { writeText } from '../../fields/string-literal.ts';
-import type { Field } from '../fields.ts';
+import { fieldSize, type HttpField } from '../../fields/field.ts';
 import { ENCODER_TABLE_BYTES } from '../limits.ts';
-import { DynamicTable, entrySize } from './dynamic-table.ts';
-import { findStatic, STATIC_TABLE } from './static-table.ts';
+import { DynamicTable } from './dynamic-table.ts';
+import { findStatic, HPACK_STATIC_TABLE } from './static-table.ts';
 
 /** First octets of representations (RFC 7541 §6). */
 const INDEXED = 0x80;
@@ -11,7 +11,7 @@ const INCREMENTAL = 0x40;
 const SIZE_UPDATE = 0x20;
 const UNINDEXED = 0x00;
 
-/** A length or an index takes at most this many octets. */
+/** Most octets that a length or an index takes. */
 const INTEGER_BYTES = 9;
 
 /** Header lists whose blocks are kept. */
@@ -23,14 +23,14 @@ interface Remembered {
 }
 
 /**
- * Encodes header lists with a dynamic table (RFC 7541 §3). Every field is indexed that fits, so that the
- * next list with it takes one or two octets a field; the block of a list that is encoded again, the same
- * array, is made once as long as the table does not change.
+ * Encodes header lists with a dynamic table (RFC 7541 §3). Every field that fits is indexed, so that it
+ * takes one or two octets in the next list. A list passed again (the same array) is not encoded again
+ * as long as the table does not change.
  */
 export class HpackEncoder {
   readonly #table = new DynamicTable(ENCODER_TABLE_BYTES);
-  readonly #remembered = new Map<readonly Field[], Remembered>();
-  /** The capacities to announce (§4.2): the smallest since the last block, and the one in force. */
+  readonly #remembered = new Map<readonly HttpField[], Remembered>();
+  /** The smallest capacity since the last block, to be announced before the current one (§4.2). */
   #smallest: number | undefined;
 
   /** Bytes of the dynamic table by the count of §4.1. */
@@ -38,7 +38,7 @@ export class HpackEncoder {
     return this.#table.size;
   }
 
-  /** Follows the peer's HEADER_TABLE_SIZE. */
+  /** The peer has set HEADER_TABLE_SIZE. */
   limit(peerCapacity: number): void {
     const capacity = Math.min(peerCapacity, ENCODER_TABLE_BYTES);
     if (capacity === this.#table.capacity) return;
@@ -46,8 +46,8 @@ export class HpackEncoder {
     this.#table.resize(capacity);
   }
 
-  /** The header block of `fields`, whose texts are latin1. It must not be changed. */
-  encode(fields: readonly Field[]): Uint8Array {
+  /** The header block of `fields`, whose texts are latin1. Neither may be changed afterwards. */
+  encode(fields: readonly HttpField[]): Uint8Array {
     const known = this.#remembered.get(fields);
     if (known && known.generation === this.#table.generation && this.#smallest === undefined) {
       return known.block;
@@ -62,7 +62,7 @@ export class HpackEncoder {
     return block;
   }
 
-  #write(fields: readonly Field[]): Uint8Array {
+  #write(fields: readonly HttpField[]): Uint8Array {
     let bound = 2 * INTEGER_BYTES;
     for (const { name, value } of fields) bound += name.length + value.length + 3 * INTEGER_BYTES;
     const out = new Uint8Array(bound);
@@ -85,12 +85,12 @@ export class HpackEncoder {
     if (fixed?.isWhole) return writePrefixInteger(out, offset, fixed.index, 7, INDEXED);
     const own = this.#table.find(name, value);
     if (own?.isWhole) {
-      return writePrefixInteger(out, offset, STATIC_TABLE.length + 1 + own.place, 7, INDEXED);
+      return writePrefixInteger(out, offset, HPACK_STATIC_TABLE.length + 1 + own.place, 7, INDEXED);
     }
-    const place = own && STATIC_TABLE.length + 1 + own.place;
+    const place = own && HPACK_STATIC_TABLE.length + 1 + own.place;
     const index = fixed?.index ?? place ?? 0;
     // An entry that does not fit would empty the table.
-    const isIndexed = entrySize(name, value) <= this.#table.capacity;
+    const isIndexed = fieldSize(name, value) <= this.#table.capacity;
     let at = isIndexed
       ? writePrefixInteger(out, offset, index, 6, INCREMENTAL)
       : writePrefixInteger(out, offset, index, 4, UNINDEXED);

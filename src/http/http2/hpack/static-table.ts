@@ -1,4 +1,4 @@
-import type { Field } from '../fields.ts';
+import type { HttpField } from '../../fields/field.ts';
 
 /** Names and values of the static table, from index 1 (RFC 7541, appendix A). */
 const ENTRIES: readonly (readonly [name: string, value: string])[] = [
@@ -66,10 +66,13 @@ const ENTRIES: readonly (readonly [name: string, value: string])[] = [
 ];
 
 /** The static table; index 1 is its first entry. */
-export const STATIC_TABLE: readonly Field[] = ENTRIES.map(([name, value]) => ({ name, value }));
+export const HPACK_STATIC_TABLE: readonly HttpField[] = ENTRIES.map(([name, value]) => ({
+  name,
+  value,
+}));
 
-/** Where an entry or its name is found. */
-export interface Found {
+/** An entry of the static table that has the name of a field, or the whole field. */
+export interface StaticMatch {
   readonly index: number;
   /** Whether the value is that of the entry, and not only the name. */
   readonly isWhole: boolean;
@@ -84,7 +87,7 @@ for (const [at, [name, value]] of ENTRIES.entries()) {
 }
 
 /** The entry of a field, or the first one of its name. */
-export function findStatic(name: string, value: string): Found | undefined {
+export function findStatic(name: string, value: string): StaticMatch | undefined {
   const values = BY_NAME.get(name);
   if (!values) return undefined;
   const whole = values.get(value);

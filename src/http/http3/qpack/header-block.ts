@@ -1,13 +1,10 @@
 import { connectionError, streamError, type Http3Error } from '../errors.ts';
 import { FIELD_SECTION_LIMIT } from '../limits.ts';
-import type { Field } from '../message.ts';
+import { fieldSize, type HttpField } from '../../fields/field.ts';
 import { readHuffman } from '../../fields/huffman.ts';
 import { PrefixInteger, writePrefixInteger } from '../../fields/prefix-integer.ts';
 import { writeText } from '../../fields/string-literal.ts';
-import { STATIC_TABLE, staticIndexOf, staticIndexOfName } from './static-table.ts';
-
-/** What RFC 9114 §4.2.2 counts for a field beside its name and value. */
-const FIELD_OVERHEAD = 32;
+import { QPACK_STATIC_TABLE, staticIndexOf, staticIndexOfName } from './static-table.ts';
 
 /**
  * Representations by the first octet (RFC 9204 §4.5). Those that refer to the dynamic table are
@@ -28,7 +25,7 @@ const failed = (reason: string): Http3Error =>
  * @returns the fields in their order, or QPACK_DECOMPRESSION_FAILED; H3_EXCESSIVE_LOAD for a section
  *   that is larger than FIELD_SECTION_LIMIT by the count of RFC 9114 §4.2.2.
  */
-export function decodeHeaderBlock(bytes: Uint8Array): Field[] | Http3Error {
+export function decodeHeaderBlock(bytes: Uint8Array): HttpField[] | Http3Error {
   return new HeaderBlockReader(bytes).read();
 }
 
@@ -42,14 +39,14 @@ class HeaderBlockReader {
     this.#bytes = bytes;
   }
 
-  read(): Field[] | Http3Error {
+  read(): HttpField[] | Http3Error {
     const problem = this.#prefix();
     if (problem !== undefined) return failed(problem);
-    const fields: Field[] = [];
+    const fields: HttpField[] = [];
     while (this.#at < this.#bytes.length) {
       const field = this.#field(this.#bytes[this.#at] as number); // below the length
       if (typeof field === 'string') return failed(field);
-      this.#size += field.name.length + field.value.length + FIELD_OVERHEAD;
+      this.#size += fieldSize(field.name, field.value);
       if (this.#size > FIELD_SECTION_LIMIT) {
         return streamError('H3_EXCESSIVE_LOAD', 'the header section is too large');
       }
@@ -68,8 +65,8 @@ class HeaderBlockReader {
     return negative ? 'the base of the header block is negative' : undefined;
   }
 
-  /** The next field line, or why there is none. */
-  #field(first: number): Field | string {
+  /** The next field line, or the reason why it is invalid. */
+  #field(first: number): HttpField | string {
     if (first & INDEXED) {
       if (!(first & INDEXED_STATIC)) return 'a field refers to the dynamic table';
       return this.#entry(6) ?? 'a field has an index beyond the static table';
@@ -88,9 +85,9 @@ class HeaderBlockReader {
     return value === undefined ? 'a field value is malformed' : { name, value };
   }
 
-  #entry(prefix: number): Field | undefined {
+  #entry(prefix: number): HttpField | undefined {
     const index = this.#number(prefix);
-    return index === undefined ? undefined : STATIC_TABLE[index];
+    return index === undefined ? undefined : QPACK_STATIC_TABLE[index];
   }
 
   /** A string literal with its Huffman flag above the prefix of its length (§4.1.2). */
@@ -115,10 +112,10 @@ class HeaderBlockReader {
 }
 
 /**
- * Encodes a field section with the static table alone, so that it refers to nothing that could be
- * lost. Texts are latin1, in Huffman code where that is shorter.
+ * Encodes a field section with the static table only, so that it does not depend on other streams. Texts
+ * are latin1, in Huffman code where that is shorter.
  */
-export function encodeHeaderBlock(fields: readonly Field[]): Uint8Array {
+export function encodeHeaderBlock(fields: readonly HttpField[]): Uint8Array {
   // Huffman code is chosen only where it is shorter than the text; a length has at most nine octets.
   let bound = 2;
   for (const { name, value } of fields) bound += name.length + value.length + 18;

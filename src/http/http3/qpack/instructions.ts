@@ -5,13 +5,13 @@ import { PrefixInteger, TRUNCATED } from '../../fields/prefix-integer.ts';
 const INSTRUCTION_LIMIT = 9;
 
 /**
- * Reads a peer's QPACK stream (RFC 9204 §4.3, §4.4) where both dynamic tables have no capacity, so
- * that hardly an instruction is valid. Takes pieces of any size.
+ * Reads a peer's QPACK stream (RFC 9204 §4.3, §4.4) where neither dynamic table has any capacity, so
+ * that few instructions are valid. Accepts chunks of any size.
  */
 export class InstructionReader {
   readonly #kind: 'encoder' | 'decoder';
   readonly #integer = new PrefixInteger();
-  /** An instruction that has not arrived whole. */
+  /** An instruction, as far as it has arrived. */
   readonly #held = new Uint8Array(INSTRUCTION_LIMIT);
   #heldLength = 0;
 
@@ -19,7 +19,7 @@ export class InstructionReader {
     this.#kind = kind;
   }
 
-  /** Returns the error of the first instruction that is invalid. */
+  /** Returns the error of the first invalid instruction. */
   feed(bytes: Uint8Array): Http3Error | undefined {
     for (const byte of bytes) {
       this.#held[this.#heldLength++] = byte;
@@ -45,7 +45,7 @@ export class InstructionReader {
     return undefined;
   }
 
-  /** Only Stream Cancellation is valid: no section that was sent is acknowledged. */
+  /** Only Stream Cancellation is valid: the sections sent need no acknowledgement. */
   #decoder(end: number): Http3Error | undefined {
     const first = this.#held[0] as number; // written above
     if (first >> 6 !== 0b01) {

@@ -1,4 +1,4 @@
-import type { Field } from '../message.ts';
+import type { HttpField } from '../../fields/field.ts';
 
 /** Names and values of the static table, by index (RFC 9204, appendix A). */
 const ENTRIES: readonly (readonly [name: string, value: string])[] = [
@@ -104,7 +104,10 @@ const ENTRIES: readonly (readonly [name: string, value: string])[] = [
 ];
 
 /** The static table. */
-export const STATIC_TABLE: readonly Field[] = ENTRIES.map(([name, value]) => ({ name, value }));
+export const QPACK_STATIC_TABLE: readonly HttpField[] = ENTRIES.map(([name, value]) => ({
+  name,
+  value,
+}));
 
 /** A separator that no name contains. */
 const keyOf = (name: string, value: string): string => `${name}\n${value}`;

@@ -1,9 +1,9 @@
 import type { Framing } from '../../../http/http1/framing.ts';
-import { field, listOf, valuesOf, type Field, type Fields } from '../../../http/http1/fields.ts';
+import { field, listOf, valuesOf, type FieldLine, type FieldLines } from '../../../http/http1/fields.ts';
 import { headBytes, type RequestHead, type ResponseHead } from '../../../http/http1/head.ts';
 
 /**
- * Fields of one connection, which are not forwarded (RFC 9110 §7.6.1), and the framing, which is
+ * FieldLines of one connection, which are not forwarded (RFC 9110 §7.6.1), and the framing, which is
  * generated for each side. What `Connection` names is removed as well.
  */
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
@@ -19,7 +19,7 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-/** Fields that are not allowed in trailers (RFC 9110 §6.5.1). */
+/** FieldLines that are not allowed in trailers (RFC 9110 §6.5.1). */
 const NO_TRAILER: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
   'authorization',
@@ -33,10 +33,10 @@ const NO_TRAILER: ReadonlySet<string> = new Set([
   'trailer',
 ]);
 
-export const mayTrail = (trailer: Field): boolean => !NO_TRAILER.has(trailer.key);
+export const mayTrail = (trailer: FieldLine): boolean => !NO_TRAILER.has(trailer.key);
 
 /** Whether the sender keeps the connection open after this exchange (RFC 9112 §9.3). */
-export function persists({ version, fields }: { version: string; fields: Fields }): boolean {
+export function persists({ version, fields }: { version: string; fields: FieldLines }): boolean {
   // A proxy does not keep connections of HTTP/1.0 clients (§9.3), nor request it of an origin.
   if (version === '1.0') return false;
   return (
@@ -77,7 +77,7 @@ export interface OriginRequest {
 }
 
 /** Whether a proxy of that name has forwarded the request before (RFC 9110 §7.6.3). */
-export const hasPassed = (fields: Fields, pseudonym: string): boolean =>
+export const hasPassed = (fields: FieldLines, pseudonym: string): boolean =>
   valuesOf(fields, 'via').some((value) => value.includes(pseudonym));
 
 /** The head of a client's request as it is sent to an origin. */
@@ -122,7 +122,7 @@ export interface ClientResponse {
 /** The head of an origin's response, interim or final, as it is sent to a client. */
 export function clientHead({ head, framing, keep }: ClientResponse): Buffer {
   const isNamed = namedBy(head.fields);
-  const fields: Field[] = [];
+  const fields: FieldLine[] = [];
   for (const entry of head.fields) {
     if (isNamed(entry)) continue;
     if (entry.key === 'trailer' && framing.kind !== 'chunked') continue;
@@ -144,12 +144,12 @@ export function clientHead({ head, framing, keep }: ClientResponse): Buffer {
   return headBytes(`HTTP/1.1 ${head.status} ${head.reason}`, fields);
 }
 
-function namedBy(fields: Fields): (entry: Field) => boolean {
+function namedBy(fields: FieldLines): (entry: FieldLine) => boolean {
   const named = new Set(listOf(fields, 'connection'));
   return ({ key }) => HOP_BY_HOP.has(key) || named.has(key);
 }
 
-function framingFields(framing: Framing): Field[] {
+function framingFields(framing: Framing): FieldLine[] {
   if (framing.kind === 'length') return [field('Content-Length', String(framing.length))];
   if (framing.kind === 'chunked') return [field('Transfer-Encoding', 'chunked')];
   return [];

@@ -1,4 +1,4 @@
-import type { Response } from '../../../http/http3/message.ts';
+import type { Http3Response } from '../../../http/http3/message.ts';
 import type { Clock } from '../../../net/time/clock.ts';
 import type { Masquerade } from '../settings.ts';
 
@@ -25,7 +25,7 @@ export class MasqueradeSite {
   }
 
   /** The response; HTTP/3 leaves the body out where there must be none. */
-  respond(): Response {
+  respond(): Http3Response {
     const fields = [
       // Octets above ASCII as the file has them: fields are read as latin1.
       { name: 'content-type', value: Buffer.from(this.#contentType).toString('latin1') },

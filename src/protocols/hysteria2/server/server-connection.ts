@@ -1,7 +1,7 @@
 import type { RandomSource } from '../../../crypto/random-source.ts';
 import { asError } from '../../../errors.ts';
 import { Http3ErrorCode } from '../../../http/http3/errors.ts';
-import type { RequestHead, Response } from '../../../http/http3/message.ts';
+import type { Http3Request, Http3Response } from '../../../http/http3/message.ts';
 import { Http3Server } from '../../../http/http3/server.ts';
 import { unmapIPv4, type Endpoint } from '../../../net/addresses/address.ts';
 import { BoundedReader } from '../../../net/links/bounded-reader.ts';
@@ -152,13 +152,13 @@ export class ServerConnection {
     this.#connection.allowStreams(allowed);
   }
 
-  #respond(request: RequestHead): Response {
+  #respond(request: Http3Request): Http3Response {
     const response = isAuthentication(request) ? this.#authenticate(request) : undefined;
     return response ?? this.#owner.service.site.respond();
   }
 
   /** `undefined` for a wrong credential, which looks like any other request. */
-  #authenticate(request: RequestHead): Response | undefined {
+  #authenticate(request: Http3Request): Http3Response | undefined {
     if (this.#ended) return undefined;
     const { auth, receiveRate } = readAuthentication(request);
     const service = this.#client?.service ?? this.#owner.service;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { frame, MessageReader } from '../../../../src/dns/exchanges/framing.ts';
+import { frame, FramedMessageReader } from '../../../../src/dns/exchanges/framing.ts';
 import { ProtocolError } from '../../../../src/net/errors.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
 
@@ -22,7 +22,7 @@ test('messages come out whole, however the stream is split into chunks', async (
         at += size;
       }
       await near.closeWrite();
-      const reader = new MessageReader(far);
+      const reader = new FramedMessageReader(far);
       for (const message of sent) assert.deepEqual(await reader.next(), Buffer.from(message));
       await assert.rejects(reader.next(), ProtocolError);
     }),
@@ -33,5 +33,5 @@ test('a stream that ends within a message is a named error', async () => {
   const [near, far] = linkPair();
   void near.write(Buffer.of(0, 5, 1, 2));
   await near.closeWrite();
-  await assert.rejects(new MessageReader(far).next(), ProtocolError);
+  await assert.rejects(new FramedMessageReader(far).next(), ProtocolError);
 });

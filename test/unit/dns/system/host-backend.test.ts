@@ -6,7 +6,7 @@ import { test, type TestContext } from 'node:test';
 import type { DnsAnswer, DnsBackend } from '../../../../src/dns/backend.ts';
 import { CachedResolver } from '../../../../src/dns/cached-resolver.ts';
 import { HostBackend } from '../../../../src/dns/system/host-backend.ts';
-import type { AddressType } from '../../../../src/dns/policy.ts';
+import type { AddressRecordType } from '../../../../src/dns/policy.ts';
 import {
   a,
   aaaa,
@@ -24,7 +24,7 @@ const never = new AbortController().signal;
 class Library implements DnsBackend {
   readonly asked: string[] = [];
 
-  query(name: string, type: AddressType): Promise<DnsAnswer> {
+  query(name: string, type: AddressRecordType): Promise<DnsAnswer> {
     this.asked.push(`${type} ${name}`);
     return Promise.resolve({ addresses: ['192.0.2.200'], ttl: 60 });
   }
@@ -73,7 +73,7 @@ async function host(t: TestContext, script: Script, files: Partial<Record<string
   const clock = new ManualClock();
   const library = new Library();
   const backend = new HostBackend({ clock, paths, library, port: server.port });
-  const addresses = async (name: string, type: AddressType = 'A') =>
+  const addresses = async (name: string, type: AddressRecordType = 'A') =>
     (await backend.query(name, type, never)).addresses;
   return { server, clock, library, backend, write, addresses };
 }

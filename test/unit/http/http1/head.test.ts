@@ -8,7 +8,7 @@ import {
   parseResponseHead,
   parseStrictResponseHead,
 } from '../../../../src/http/http1/head.ts';
-import { FIELD_LIMIT, HEAD_LIMIT } from '../../../../src/http/http1/limits.ts';
+import { FIELD_LINE_LIMIT, HEAD_LIMIT } from '../../../../src/http/http1/limits.ts';
 import { chunksOf, outcomeOf } from './fuzz.ts';
 
 const bytes = (text: string): Buffer => Buffer.from(text, 'latin1');
@@ -66,7 +66,7 @@ describe('a request head', () => {
     ['an escape in a value', 'GET / HTTP/1.1\r\nX: \x1b[2J\r\n\r\n', 400],
     [
       'more lines than anybody needs',
-      `GET / HTTP/1.1\r\n${'X: y\r\n'.repeat(FIELD_LIMIT + 1)}\r\n`,
+      `GET / HTTP/1.1\r\n${'X: y\r\n'.repeat(FIELD_LINE_LIMIT + 1)}\r\n`,
       431,
     ],
   ];

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { Http2ErrorCode } from '../../../../src/http/http2/errors.ts';
-import type { Field } from '../../../../src/http/http2/fields.ts';
+import type { HttpField } from '../../../../src/http/fields/field.ts';
 import { FrameType } from '../../../../src/http/http2/frames.ts';
 import { SEND_QUEUE_BYTES } from '../../../../src/http/http2/limits.ts';
 import { Core, corePair, exchange, REQUEST } from '../../../support/http2/core.ts';
@@ -14,8 +14,8 @@ import {
   uint32,
 } from '../../../support/http2/raw-frames.ts';
 
-const OK: readonly Field[] = [{ name: ':status', value: '200' }];
-const TRAILERS: readonly Field[] = [{ name: 'grpc-status', value: '0' }];
+const OK: readonly HttpField[] = [{ name: ':status', value: '200' }];
+const TRAILERS: readonly HttpField[] = [{ name: 'grpc-status', value: '0' }];
 
 test('a request and its response carry headers, data and trailers both ways', () => {
   const { client, server } = corePair();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Http2Driver, type DriverHandler } from '../../../../src/http/http2/http2-driver.ts';
 import { Http2ErrorCode } from '../../../../src/http/http2/errors.ts';
-import type { Field } from '../../../../src/http/http2/fields.ts';
+import type { HttpField } from '../../../../src/http/fields/field.ts';
 import { FrameType } from '../../../../src/http/http2/frames.ts';
 import { ProtocolError } from '../../../../src/net/errors.ts';
 import type { ByteLink } from '../../../../src/net/links/link.ts';
@@ -19,7 +19,7 @@ import {
   uint32,
 } from '../../../support/http2/raw-frames.ts';
 
-const OK: readonly Field[] = [{ name: ':status', value: '200' }];
+const OK: readonly HttpField[] = [{ name: ':status', value: '200' }];
 
 /** A driven side of a connection, and the other end of its link. */
 function driven(role: 'client' | 'server', handler: Partial<DriverHandler> = {}) {

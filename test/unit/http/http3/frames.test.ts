@@ -8,8 +8,8 @@ import { BUFFERED_FIELDS_LIMIT } from '../../../../src/http/http3/limits.ts';
 import { InstructionReader } from '../../../../src/http/http3/qpack/instructions.ts';
 import {
   FieldBudget,
-  RequestReader,
-  ResponseReader,
+  Http3RequestReader,
+  Http3ResponseReader,
 } from '../../../../src/http/http3/request-stream.ts';
 import {
   decodeSettings,
@@ -143,8 +143,8 @@ test('any bytes on any stream give a state or an error, the same in one piece an
     () => new ControlReader('client'),
     () => new InstructionReader('encoder'),
     () => new InstructionReader('decoder'),
-    () => new RequestReader(new FieldBudget(BUFFERED_FIELDS_LIMIT)),
-    () => new ResponseReader(new FieldBudget(BUFFERED_FIELDS_LIMIT)),
+    () => new Http3RequestReader(new FieldBudget(BUFFERED_FIELDS_LIMIT)),
+    () => new Http3ResponseReader(new FieldBudget(BUFFERED_FIELDS_LIMIT)),
   ];
   fc.assert(
     fc.property(nearly(...samples), cuts, fc.constantFrom(...readers), (bytes, at, make) => {
@@ -158,7 +158,7 @@ test('a reader that failed or was released has returned its share of the budget'
   const budget = new FieldBudget(BUFFERED_FIELDS_LIMIT);
   fc.assert(
     fc.property(nearly(hex('01 20 0000 d1'), hex('01 7fff 0000'), hex('00 01 00')), (bytes) => {
-      const reader = new RequestReader(budget);
+      const reader = new Http3RequestReader(budget);
       reader.feed(bytes);
       reader.release();
       assert.ok(budget.take(BUFFERED_FIELDS_LIMIT));
@@ -169,18 +169,18 @@ test('a reader that failed or was released has returned its share of the budget'
 
 test('header blocks of unfinished requests of one connection share a budget', () => {
   const budget = new FieldBudget(20_000);
-  const [first, second] = [new RequestReader(budget), new RequestReader(budget)];
+  const [first, second] = [new Http3RequestReader(budget), new Http3RequestReader(budget)];
   assert.equal(first.feed(hex('01 7fff')), undefined);
   const error = second.feed(hex('01 7fff'));
   assert.equal(error?.code, Http3ErrorCode.H3_EXCESSIVE_LOAD);
   assert.equal(error.scope, 'stream');
   first.release();
-  assert.equal(new RequestReader(budget).feed(hex('01 7fff')), undefined);
+  assert.equal(new Http3RequestReader(budget).feed(hex('01 7fff')), undefined);
 });
 
 test('a request that waits for its body keeps its share, and an interim response returns it', () => {
   const budget = new FieldBudget(100);
-  const waiting = new RequestReader(budget);
+  const waiting = new Http3RequestReader(budget);
   // :method POST, :scheme https, :authority a, :path /, content-length 1
   assert.equal(waiting.feed(hex('01 0b 0000 d4 d7 500161 c1 540131')), undefined);
   assert.equal(waiting.state, 'body');
@@ -188,7 +188,7 @@ test('a request that waits for its body keeps its share, and an interim response
   waiting.release();
   assert.ok(budget.take(11) && !budget.take(1));
   budget.give(100);
-  const response = new ResponseReader(budget);
+  const response = new Http3ResponseReader(budget);
   for (let round = 0; round < 3; round++) {
     assert.equal(response.feed(hex('01 04 0000 ff00')), undefined); // :status 100
   }

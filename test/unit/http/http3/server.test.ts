@@ -1,9 +1,10 @@
+import type { HttpField } from '../../../../src/http/fields/field.ts';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Http3Error, http3ErrorName } from '../../../../src/http/http3/errors.ts';
 import { frameHead, varintFrame } from '../../../../src/http/http3/frames.ts';
 import { BODY_LIMIT, FIELD_SECTION_LIMIT } from '../../../../src/http/http3/limits.ts';
-import type { Field, RequestHead, Response } from '../../../../src/http/http3/message.ts';
+import type { Http3Request, Http3Response } from '../../../../src/http/http3/message.ts';
 import {
   decodeHeaderBlock,
   encodeHeaderBlock,
@@ -17,7 +18,7 @@ const frame = (type: number, payload: Uint8Array): Buffer =>
   Buffer.concat([frameHead(type, payload.length), payload]);
 
 /** Fields written as `name value`. */
-const fieldsOf = (lines: readonly string[]): Field[] =>
+const fieldsOf = (lines: readonly string[]): HttpField[] =>
   lines.map((line) => {
     const space = line.indexOf(' ', 1);
     return space < 0
@@ -31,7 +32,7 @@ const GET = [':method GET', ':scheme https', ':authority example.com', ':path /i
 const POST = [':method POST', ':scheme https', ':authority example.com', ':path /form'];
 
 const SETTINGS = hex('00 04 00');
-const NOT_FOUND: Response = {
+const NOT_FOUND: Http3Response = {
   status: 404,
   fields: [
     { name: 'content-type', value: 'text/plain' },
@@ -43,9 +44,9 @@ const NOT_FOUND: Response = {
 /** A server whose other side is the test. */
 class Bench {
   readonly connection = new FakeConnection('server');
-  readonly requests: RequestHead[] = [];
+  readonly requests: Http3Request[] = [];
   readonly server: Http3Server;
-  respond: (request: RequestHead) => Response | Promise<Response> = () => NOT_FOUND;
+  respond: (request: Http3Request) => Http3Response | Promise<Http3Response> = () => NOT_FOUND;
   takeStream: ((type: number, stream: QuicStream) => boolean) | undefined;
   /** What ends the wait for each request that has not ended. */
   readonly waiting = new Set<() => void>();
@@ -91,7 +92,7 @@ async function resultOf(stream: FakeStream): Promise<string> {
   return readResponse(outcome.written).status;
 }
 
-function readResponse(written: Buffer): { status: string; fields: Field[]; body: string } {
+function readResponse(written: Buffer): { status: string; fields: HttpField[]; body: string } {
   assert.equal(written[0], 0x01);
   // Lengths below 64 are one octet.
   const end = 2 + (written[1] ?? 0);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { atOnce } from '../../../../src/net/time/turns.ts';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import type { RequestHead } from '../../../../src/http/http3/message.ts';
+import type { Http3Request } from '../../../../src/http/http3/message.ts';
 import {
   authenticationRequest,
   authenticationResponse,
@@ -15,7 +15,7 @@ import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
 
 const random = new SeededRandom(1);
 
-const requestWith = (fields: Readonly<Record<string, string>>): RequestHead => ({
+const requestWith = (fields: Readonly<Record<string, string>>): Http3Request => ({
   method: 'POST',
   scheme: 'https',
   authority: 'hysteria',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { RequestHead, ResponseHead } from '../../../../src/http/http3/message.ts';
+import type { Http3Request, Http3ResponseHead } from '../../../../src/http/http3/message.ts';
 import { BoundedReader } from '../../../../src/net/links/bounded-reader.ts';
 import { Deadline } from '../../../../src/net/time/deadline.ts';
 import { DialError } from '../../../../src/net/errors.ts';
@@ -896,7 +896,7 @@ describe('associations of one client', () => {
 });
 
 describe('what a prober sees', () => {
-  const get: RequestHead = {
+  const get: Http3Request = {
     method: 'GET',
     scheme: 'https',
     authority: 'hy.example',
@@ -964,7 +964,7 @@ describe('what a prober sees', () => {
 });
 
 /** The authentication that the server accepts, with some fields changed. */
-function authentication(changes: Readonly<Record<string, string>> = {}): RequestHead {
+function authentication(changes: Readonly<Record<string, string>> = {}): Http3Request {
   const fields = { 'hysteria-auth': PASSWORD, 'hysteria-cc-rx': '0', ...changes };
   return {
     method: 'POST',
@@ -975,5 +975,7 @@ function authentication(changes: Readonly<Record<string, string>> = {}): Request
   };
 }
 
-const fieldOf = ({ fields }: Pick<ResponseHead, 'fields'>, wanted: string): string | undefined =>
-  fields.find(({ name }) => name === wanted)?.value;
+const fieldOf = (
+  { fields }: Pick<Http3ResponseHead, 'fields'>,
+  wanted: string,
+): string | undefined => fields.find(({ name }) => name === wanted)?.value;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { Http2Error } from '../../../../../src/http/http2/errors.ts';
-import type { Field } from '../../../../../src/http/http2/fields.ts';
+import type { HttpField } from '../../../../../src/http/fields/field.ts';
 import { HpackDecoder } from '../../../../../src/http/http2/hpack/decoder.ts';
 import { HpackEncoder } from '../../../../../src/http/http2/hpack/encoder.ts';
 import {
@@ -64,7 +64,7 @@ test('an entry larger than the table empties it, and is no error', () => {
 
 test('a list that is encoded again is the same block, and decodes to the same list', () => {
   const [encoder, decoder] = [new HpackEncoder(), new HpackDecoder()];
-  const fields: readonly Field[] = [
+  const fields: readonly HttpField[] = [
     { name: ':method', value: 'POST' },
     { name: 'content-type', value: 'application/grpc' },
   ];

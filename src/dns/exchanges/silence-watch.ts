@@ -1,13 +1,13 @@
 import type { Clock, Timer } from '../../net/time/clock.ts';
 import { DeadlineError } from '../../net/errors.ts';
 
-/** A connection that says nothing for this long while questions wait is taken for dead. */
+/** A connection that receives nothing for this long while questions are pending is considered dead. */
 const SILENCE_MS = 4000;
 /** A connection without questions is closed after this (RFC 7858 §3.4). */
 const IDLE_MS = 30_000;
 
-/** Ends a kept connection that is dead or no longer needed. One timer at a time. */
-export class Liveness {
+/** Ends a kept connection that is dead or idle. One timer at a time. */
+export class SilenceWatch {
   readonly #clock: Clock;
   readonly #end: (cause?: Error) => void;
   #timer: Timer | undefined;
@@ -26,12 +26,12 @@ export class Liveness {
     if (++this.#waiting === 1) this.#watch();
   }
 
-  /** The server said something. */
+  /** Something was received. */
   heard(): void {
     this.#heard = true;
   }
 
-  /** A question was answered or given up. */
+  /** A question was answered or abandoned. */
   settled(): void {
     if (--this.#waiting === 0) this.#rest();
   }
@@ -42,7 +42,7 @@ export class Liveness {
     this.#timer?.cancel();
   }
 
-  /** Looks, as long as questions wait, whether the server still says anything. */
+  /** Checks periodically, while questions are pending, whether something was received. */
   #watch(): void {
     this.#heard = false;
     this.#schedule(SILENCE_MS, () => {

@@ -11,14 +11,14 @@ import {
 } from './limits.ts';
 
 /** How much work a peer may cause: over time, with an error beyond it, and in one turn. */
-export class Patience {
+export class WorkLimits {
   #resets: RateLimit;
   readonly #windowLooks = new RateLimit(WINDOW_LOOK_RATE, WINDOW_LOOK_BURST);
   #isProven: boolean;
-  /** What the frames of this turn have cost. */
+  /** Work caused by the frames of this turn. */
   #work = 0;
 
-  /** @param isProven whether the peer was chosen, as a server is, or has had a stream served. */
+  /** @param isProven whether this side has chosen the peer, as a client has its server. */
   constructor(isProven: boolean) {
     this.#isProven = isProven;
     this.#resets = isProven
@@ -26,7 +26,7 @@ export class Patience {
       : new RateLimit(0, UNPROVEN_RESETS);
   }
 
-  /** A stream of the peer is served. */
+  /** A stream of the peer is served: from now on the peer has the larger limits. */
   prove(): void {
     if (this.#isProven) return;
     this.#isProven = true;
@@ -42,8 +42,8 @@ export class Patience {
     this.#work += STREAM_WORK;
   }
 
-  /** @param touched streams whose readers are to be called in this turn. */
-  isTired(touched: number): boolean {
+  /** @param touched number of streams whose readers will be called in this turn. */
+  isTurnSpent(touched: number): boolean {
     return this.#work + touched >= WORK_A_TURN;
   }
 
@@ -53,7 +53,7 @@ export class Patience {
     return connectionError('ENHANCE_YOUR_CALM', 'too many streams are reset');
   }
 
-  /** Counts streams that a change of INITIAL_WINDOW_SIZE makes this side look at. */
+  /** Counts streams that a change of INITIAL_WINDOW_SIZE makes this side examine. */
   countWindowLooks(looks: number, now: number): Http2Error | undefined {
     if (this.#windowLooks.take(now, looks)) return undefined;
     return connectionError('ENHANCE_YOUR_CALM', 'windows are changed too often');

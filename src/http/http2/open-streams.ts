@@ -8,25 +8,25 @@ import type { Http2Stream, StreamEnd } from './stream.ts';
 const LAST_STREAM_ID = 2 ** 31 - 1;
 
 /**
- * A window is opened again once this share of it was taken: little more frames than at half of it, and a
- * sender that is still running when the reader's turn comes.
+ * A window is opened again once this share of it was read. That takes few more WINDOW_UPDATE frames
+ * than half of it would, and the sender does not stall while the reader waits for its turn.
  */
 const GRANTED_SHARE = 1 / 4;
 
-/** The open streams of a connection: their ids, their ends, their readers and what these may receive. */
-export class StreamTable {
-  /** The last stream that the peer has opened. */
+/** The open streams of a connection: ids, state transitions, calls of readers, receive windows. */
+export class OpenStreams {
+  /** The highest id of a stream that the peer has opened. */
   lastPeerId = 0;
   readonly #sender: Sender;
   readonly #local: LocalSettings;
-  /** Ids of this side modulo 2. */
+  /** Ids of streams opened by this side, modulo 2. */
   readonly #ownParity: number;
   readonly #onEnd: () => void;
   readonly #streams = new Map<number, Http2Stream>();
   #nextId: number;
-  /** Streams with something to read since the last call of their readers. */
+  /** Streams whose readers are to be called. */
   #touched: Http2Stream[] = [];
-  /** Own streams at the first GOAWAY of the peer, after which none are opened; ids ascend. */
+  /** Streams of this side that were open at the peer's first GOAWAY, by ascending id. */
   #leftBehind: Http2Stream[] | undefined;
 
   /** @param onEnd is called whenever a stream has ended. */
@@ -58,7 +58,7 @@ export class StreamTable {
     return id % 2 === this.#ownParity;
   }
 
-  /** Whether neither side has used a stream id yet. */
+  /** Whether a stream id has not been used yet (RFC 9113 §5.1.1). */
   isIdle(id: number): boolean {
     return this.isOwn(id) ? id >= this.#nextId : id > this.lastPeerId;
   }
@@ -89,21 +89,20 @@ export class StreamTable {
     this.touch(stream);
   }
 
-  /** Ends both sides at once. */
+  /** Closes a stream at once. `tellsUser` is false when its user has reset it. */
   abort(stream: Http2Stream, end: StreamEnd, tellsUser: boolean): void {
     stream.state = afterReset(stream.state);
     this.#close(stream);
     if (tellsUser) stream.handler?.onAbort(end);
   }
 
-  /** Streams whose readers are to be called. */
   get touchedCount(): number {
     return this.#touched.length;
   }
 
   /**
-   * The peer goes away, and has processed no stream of this side behind `lastId`: these are refused.
-   * Called again it looks at those alone that the last call has left, however many are open.
+   * After GOAWAY: streams of this side above `lastId` were not processed, and end as refused. Another
+   * GOAWAY only costs the streams that it refuses, however many are open.
    */
   leaveBehind(lastId: number): void {
     this.#leftBehind ??= [...this.#streams.values()].filter(({ id }) => this.isOwn(id));
@@ -115,14 +114,14 @@ export class StreamTable {
     }
   }
 
-  /** Has the reader of a stream called with the others. */
+  /** Adds a stream to those whose readers are called at the end of this receive. */
   touch(stream: Http2Stream): void {
     if (stream.isTouched) return;
     stream.isTouched = true;
     this.#touched.push(stream);
   }
 
-  /** Calls the readers of what was received, and copies what they leave. */
+  /** Calls the readers, and copies what they have not taken. */
   callReaders(): void {
     const touched = this.#touched;
     if (touched.length === 0) return;
@@ -134,14 +133,14 @@ export class StreamTable {
     }
   }
 
-  /** Whether a stream may receive a DATA frame of `length` bytes, which are counted. */
+  /** Counts a DATA frame of `length` bytes against the window of its stream; false when it exceeds it. */
   receive(stream: Http2Stream, length: number): boolean {
     const allowed = length <= this.#local.window + stream.receiveCredit;
     stream.receiveCredit -= length;
     return allowed;
   }
 
-  /** Opens the window of a stream by what was taken, once that is GRANTED_SHARE of it. */
+  /** Opens the window of a stream by what was read, once that is GRANTED_SHARE of it. */
   grant(stream: Http2Stream): boolean {
     if (stream.isClosed || stream.remoteEnded) return false;
     const { window, announcedWindow } = this.#local;
