@@ -13,7 +13,7 @@ export interface SerializedError {
   readonly code: string;
   /** Of the error and of its causes, which are not part of this. */
   readonly hint: string | undefined;
-  /** Of a ConfigError. */
+  /** Set for a ConfigError. */
   readonly config:
     | {
         readonly kind: ConfigErrorKind;
