@@ -11,7 +11,7 @@ export interface Running {
   readonly applied: Wanted | undefined;
   /** The newest version that each outbound tag has ever had, removed tags included. */
   readonly versions: ReadonlyMap<string, number>;
-  /** Tags of inbounds whose listeners have failed; left out for none. */
+  /** Tags of inbounds whose listeners have failed. */
   readonly failed?: ReadonlySet<string>;
 }
 
@@ -32,8 +32,8 @@ export interface UserSetStep {
 }
 
 /**
- * What happens to an inbound: everything is new, nothing is, the handler behind its listener is, its
- * address is, or its listener at the same address.
+ * What happens to an inbound: it is new (`build`), unchanged (`reuse`), gets a new handler at its listener
+ * (`swap`), a listener at another address (`rebind`), or a new listener at its address (`restart`).
  */
 export type InboundStep =
   | { readonly action: 'build' | 'reuse' | 'swap' | 'rebind'; readonly spec: InboundSpec }
@@ -44,11 +44,11 @@ export type InboundStep =
       readonly reason: string;
     };
 
-/** How to get from what runs to what is wanted; made before anything is touched. */
+/** The steps from what runs to what is wanted; made before anything is changed. */
 export interface Plan {
   readonly dns: 'build' | 'reuse';
   readonly outbounds: readonly OutboundStep[];
-  /** Versions that were replaced or removed: they take no new flow and live until their last ends. */
+  /** Replaced and removed versions: they take no new flow, and are closed after their last one. */
   readonly drained: readonly { readonly tag: string; readonly version: number }[];
   readonly balancers: readonly BalancerStep[];
   readonly route: 'build' | 'reuse';
@@ -100,7 +100,7 @@ export function* planReload(running: Running, wanted: Wanted, facts: InboundFact
   };
 }
 
-/** What applying a plan is reported as, each name in a step. */
+/** The report of applying a plan, one name a step. */
 export function* reportOf(plan: Plan): Steps<AppliedReport> {
   const names: Record<InboundStep['action'], string[]> = {
     build: [],
@@ -238,7 +238,7 @@ function planInbound(
   return reason === undefined ? { action: 'swap', spec } : { action: 'restart', spec, reason };
 }
 
-/** A listener that has failed is bound again, even for an inbound that has not changed. */
+/** A failed listener is bound again, even if its inbound has not changed. */
 function afterFailure(step: InboundStep): InboundStep {
   if (step.action !== 'reuse' && step.action !== 'swap') return step;
   return { action: 'restart', spec: step.spec, reason: 'its listener has failed' };
