@@ -12,16 +12,16 @@ import { lowerConfig, type Lowered } from './lower.ts';
 import type { Warning } from './warnings/warning.ts';
 import { warningsOf } from './warnings/warnings.ts';
 
-/** A configuration that is valid as far as can be known without building anything. */
+/** A configuration that is valid, as far as can be determined without building it. */
 export interface LoadedConfig {
   readonly spec: Spec;
-  /** The lists that rules of `spec` name. */
+  /** The geo lists that rules of `spec` name. */
   readonly geo: GeoData;
   /** The options of `[api]`; `undefined` without it, and where it is not served. */
   readonly api: ApiOptions | undefined;
   /** Whether there is an `[api]` that was ignored. */
   readonly apiIgnored: boolean;
-  /** What is valid and surely not meant. */
+  /** Settings that are valid and certainly not intended. */
   readonly warnings: readonly Warning[];
 }
 
@@ -29,7 +29,7 @@ export interface LoadedConfig {
 export interface LoadHooks {
   /** Gets `[log].level` as soon as it is known, also when the configuration is invalid. */
   readonly onLogLevel?: ((level: string) => void) | undefined;
-  /** Gets the tables that a valid configuration consists of, and where they stand. */
+  /** Gets the merged tables of a valid configuration, and their places in the files. */
   readonly onMerged?: ((merged: MergedConfig, places: Places) => void) | undefined;
 }
 
@@ -57,7 +57,7 @@ export async function loadConfig(
   const input = new InputFiles();
   const lower = (): Lowered => lowerConfig({ file, subscribe, api, places, files: input, regexes });
   let lowered = outcomeOf(lower);
-  // Each pass may name more files, which are read before the next.
+  // Each pass may name more files, which are read before the next pass.
   while (await input.readWanted(files)) lowered = outcomeOf(lower);
   if (lowered instanceof ConfigError) throw lowered;
   onMerged?.(lowered, places);

@@ -9,7 +9,7 @@ export interface PreparedConfig extends Wanted {
   readonly api: ApiOptions | undefined;
   /** Whether there is an `[api]` that was ignored. */
   readonly apiIgnored: boolean;
-  /** Settings that are valid and surely not meant. */
+  /** Settings that are valid and certainly not intended. */
   readonly warnings: readonly Warning[];
 }
 

@@ -15,14 +15,14 @@ import { PATIENCE, SILENCE_LIMIT } from './limits.ts';
 import type { WireGuardSettings } from './settings.ts';
 import type { RunningTunnel, SharedTunnels, TunnelLease } from './shared-tunnels.ts';
 
-/** Connects to destinations through a WireGuard tunnel, which starts with the first of them. */
+/** Connects to destinations through a WireGuard tunnel, which is started by the first dial. */
 export class WireGuardOutbound implements Outbound {
   readonly #settings: WireGuardSettings;
   readonly #context: OutboundContext;
   readonly #tunnels: SharedTunnels;
-  /** Greater than that of every outbound created before: a newer version takes a key over. */
+  /** Greater than that of every earlier outbound: see SharedTunnels. */
   readonly #generation: number;
-  /** The policy for names, limited to the families of the own addresses; `undefined` where none is left. */
+  /** The policy for names, limited to the families of the tunnel's addresses; `undefined` if none is left. */
   readonly #family: FamilyPolicy | undefined;
   #lease: TunnelLease | undefined;
   #isClosed = false;
@@ -69,7 +69,7 @@ export class WireGuardOutbound implements Outbound {
       resolver,
       family: this.#family ?? family,
       client: origin?.source,
-      // A stack drops what it has no address for by itself.
+      // The netstack itself drops packets to families that it has no address for.
       allows: (peer) => isAllowed(family, peer),
       onUnresolved: (error) =>
         log.info(`udp by ${tag}: ${error.message}`, { outbound: tag, error: error.message }),
@@ -81,7 +81,7 @@ export class WireGuardOutbound implements Outbound {
     this.#lease?.release();
   }
 
-  /** @throws {DialError} where no own address can reach the destination. */
+  /** @throws {DialError} when the tunnel has no address of the destination's family */
   #mustReach(destination: Endpoint): void {
     this.#mustHaveAddress();
     const version = ipVersion(destination.host);
@@ -96,7 +96,7 @@ export class WireGuardOutbound implements Outbound {
     throw new DialError('unreachable_network', `${where}: the tunnel has no ${what}`);
   }
 
-  /** @throws {DialError} for an empty list. */
+  /** @throws {DialError} when the tunnel has no address */
   #mustHaveAddress(): void {
     if (this.#settings.addresses.length > 0) return;
     throw new DialError('failed', 'wireguard: no tunnel-local addresses configured');
@@ -138,14 +138,14 @@ export class WireGuardOutbound implements Outbound {
     }
   }
 
-  /** A peer that was restarted does not know the session: it is silent, where the destination is not. */
+  /** A peer that was restarted has lost the session and is silent, whereas an unreachable destination is not. */
   #hastenLater({ device }: RunningTunnel): Timer {
     const { clock } = this.#context;
     const since = clock.now();
     return clock.after(PATIENCE, () => device.hasten(since));
   }
 
-  /** The failure of a dial that has waited for the tunnel alone: it says nothing about the destination. */
+  /** The error of a dial that has only waited for the tunnel, not for the destination. */
   #silence(tunnel: RunningTunnel | undefined): DialError {
     const peer = formatEndpoint(this.#settings.endpoint);
     const what = tunnel
@@ -155,7 +155,7 @@ export class WireGuardOutbound implements Outbound {
   }
 }
 
-/** `policy` for the families of `addresses` alone; `undefined` where nothing is left. */
+/** `policy` limited to the families of `addresses`; `undefined` if none is left. */
 function limitedPolicy(
   policy: FamilyPolicy,
   addresses: readonly string[],
