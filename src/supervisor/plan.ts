@@ -63,7 +63,7 @@ export function* planReload(running: Running, wanted: Wanted, facts: InboundFact
   const old = applied?.spec;
   const outbounds = yield* planOutbounds(running, wanted);
   const keptOutbounds = yield* tagsReused(outbounds);
-  const balancers = yield* planBalancers(old?.balancers ?? [], wanted, keptOutbounds);
+  const balancers = yield* planBalancers(old?.balancers, wanted, keptOutbounds);
   const kept = keptOutbounds.union(yield* tagsReused(balancers));
   yield;
   const drained: Plan['drained'][number][] = [];
@@ -75,7 +75,10 @@ export function* planReload(running: Running, wanted: Wanted, facts: InboundFact
   const sameRoute =
     applied?.digests.route === wanted.digests.route &&
     [...tables.exits, tables.default].every((tag) => kept.has(tag));
-  const before = yield* inboundsByTag(applied);
+  const before = yield* byTag(old?.inbounds, (spec, index): DigestedInbound => ({
+    spec,
+    digests: applied?.digests.inbounds[index],
+  }));
   const userSets: UserSetStep[] = [];
   const inbounds: InboundStep[] = [];
   for (const [index, spec] of wanted.spec.inbounds.entries()) {
@@ -164,21 +167,24 @@ interface DigestedInbound {
   readonly digests: InboundDigests | undefined;
 }
 
-function* inboundsByTag(from: Wanted | undefined): Steps<Map<string, DigestedInbound>> {
-  const found = new Map<string, DigestedInbound>();
-  for (const [index, spec] of from?.spec.inbounds.entries() ?? []) {
-    found.set(spec.tag, { spec, digests: from?.digests.inbounds[index] });
+/** A value for each item, by tag; one item a step. */
+function* byTag<T extends { readonly tag: string }, V>(
+  items: readonly T[] = [],
+  valueOf: (item: T, index: number) => V,
+): Steps<Map<string, V>> {
+  const values = new Map<string, V>();
+  for (const [index, item] of items.entries()) {
+    values.set(item.tag, valueOf(item, index));
     yield;
   }
-  return found;
+  return values;
 }
 
 function* planOutbounds({ applied, versions }: Running, wanted: Wanted): Steps<OutboundStep[]> {
-  const before = new Map<string, string | undefined>();
-  for (const [index, { tag }] of applied?.spec.outbounds.entries() ?? []) {
-    before.set(tag, applied?.digests.outbounds[index]);
-    yield;
-  }
+  const before = yield* byTag(
+    applied?.spec.outbounds,
+    (_, index) => applied?.digests.outbounds[index],
+  );
   const steps: OutboundStep[] = [];
   for (const [index, spec] of wanted.spec.outbounds.entries()) {
     const version = versions.get(spec.tag) ?? 0;
@@ -193,15 +199,11 @@ function* planOutbounds({ applied, versions }: Running, wanted: Wanted): Steps<O
 }
 
 function* planBalancers(
-  old: readonly BalancerSpec[],
+  old: readonly BalancerSpec[] | undefined,
   { spec: { balancers } }: Wanted,
   keptOutbounds: ReadonlySet<string>,
 ): Steps<BalancerStep[]> {
-  const before = new Map<string, BalancerSpec>();
-  for (const spec of old) {
-    before.set(spec.tag, spec);
-    yield;
-  }
+  const before = yield* byTag(old, (spec) => spec);
   const steps: BalancerStep[] = [];
   for (const spec of balancers) {
     const same =
