@@ -163,7 +163,7 @@ export interface BalancerSpec {
 /** A geo file that rules take lists from. */
 export interface GeoFileSpec {
   readonly path: string;
-  /** Of its contents, in hex: new contents at the same path are a change of the route. */
+  /** Digest of its contents, in hex: new contents at the same path are a change of the route. */
   readonly sha256: string;
 }
 

@@ -109,7 +109,7 @@ export class FlowDialer {
     this.failures = new FailureLog(deps.log, deps.clock);
   }
 
-  /** Refuses every flow from now on: the process is stopping. Flows that are open or dialled go on. */
+  /** Refuses every flow from now on: the process is stopping. Open flows and pending dials continue. */
   refuseNew(): void {
     this.#refusesNew = true;
   }

@@ -81,7 +81,7 @@ export type StagedInbound = StagedHandler | StagedListening | StagedSessions;
 export interface StagedHandler {
   readonly kind: 'handler';
   readonly handler: InboundHandler;
-  /** Puts new stream settings in force; `undefined` where they have not changed. */
+  /** Applies new stream settings; `undefined` where they have not changed. */
   readonly changeStream: (() => void) | undefined;
 }
 

@@ -11,7 +11,7 @@ import { WeirError, codeOf, hintsOf, messageOf } from '../../errors.ts';
 export interface SerializedError {
   readonly message: string;
   readonly code: string;
-  /** Of the error and of its causes, which are not part of this. */
+  /** The hints of the error and of its causes, which are lost. */
   readonly hint: string | undefined;
   /** Set for a ConfigError. */
   readonly config:

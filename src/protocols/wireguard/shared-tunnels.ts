@@ -29,17 +29,17 @@ export interface TunnelUser {
   readonly log: Logger;
 }
 
-/** A tunnel in service, with the stack that runs on it. */
+/** A started tunnel and its netstack. */
 export interface RunningTunnel {
   readonly stack: Netstack;
   readonly device: TunnelDevice;
 }
 
-/** Owned by one user of a tunnel. */
+/** The share of one user in a tunnel. */
 export interface TunnelLease {
   /** Rejects when the tunnel cannot be started. */
   readonly running: Promise<RunningTunnel>;
-  /** Whether the tunnel has ended, so that another lease is to be taken. */
+  /** Whether the tunnel has ended, so that a new lease is needed. */
   readonly isOver: boolean;
   /** The tunnel ends with its last lease. Idempotent. */
   release(): void;
@@ -258,7 +258,7 @@ const tunnelSettings = ({ mtu, keepalive, reserved }: WireGuardSettings): Tunnel
   reserved,
 });
 
-/** What the stack connects from. */
+/** The local addresses of the netstack. */
 export function firstOfEachFamily(addresses: readonly string[]): readonly IpEndpoint[] {
   return ([4, 6] as const).flatMap((family) => {
     const first = addresses.find((address) => ipVersion(address) === family);
