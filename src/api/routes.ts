@@ -16,7 +16,7 @@ import { parseIfMatch } from './if-match.ts';
 import { textParameter, u64Parameter } from './path-parameter.ts';
 import { parsePickBody } from './pick-body.ts';
 import { NotFound } from './http/rejections.ts';
-import type { RouteKey } from './request-router.ts';
+import type { RouteKey } from './router.ts';
 import { parseSelector } from './selector.ts';
 import type { StartTimes } from './http/start-times.ts';
 import type { TrafficFeed } from './feeds/traffic-feed.ts';

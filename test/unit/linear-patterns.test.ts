@@ -91,12 +91,12 @@ const PATTERNS: readonly Row[] = [
     worst: [run('a:', ' '), runs('a:', ' ', 'b'), run('a:b', ' '), run('', 'a'), run('a', ':')],
   },
   {
-    file: 'api/request-router.ts',
+    file: 'api/router.ts',
     pattern: /^[a-z][a-z0-9+.-]*:\/\/(?<authority>[^/?#]*)/i,
     worst: [run('', 'a'), run('a:/', 'a'), run('a', '://')],
   },
   {
-    file: 'api/request-router.ts',
+    file: 'api/router.ts',
     pattern: /\{\w+\}$/,
     worst: [run('', '{'), run('{', 'a'), run('', '{a'), run('', '{a}')],
   },

@@ -1,7 +1,7 @@
 import type { ApiOptions } from '../../config/api.ts';
 import { empty, foreignOrigin, misdirected, unauthorized, type ApiResponse } from './response.ts';
 import { bearerCheck, type BearerCheck, isOwnOrigin, namesThisHost } from './access.ts';
-import { parseTarget, RequestRouter } from '../request-router.ts';
+import { parseTarget, Router } from '../router.ts';
 import { ROUTES, type Route } from '../routes.ts';
 
 /** The parts of a request that are judged before any handler runs. */
@@ -28,7 +28,7 @@ export type Verdict =
  * token, whether it may come from a web page; then the route.
  */
 export class Front {
-  readonly #router = new RequestRouter(ROUTES);
+  readonly #router = new Router(ROUTES);
   readonly #isAuthorized: BearerCheck | undefined;
   /** The port of a listener that is open to every program of this host, but not to web pages. */
   readonly #guardedPort: number | undefined;

@@ -6,7 +6,7 @@ import { parseIfMatch } from '../../../src/api/if-match.ts';
 import { textParameter, u64Parameter } from '../../../src/api/path-parameter.ts';
 import { parseHead } from '../../../src/api/http/raw-http.ts';
 import { BadPath, BadRequest } from '../../../src/api/http/rejections.ts';
-import { parseTarget } from '../../../src/api/request-router.ts';
+import { parseTarget } from '../../../src/api/router.ts';
 import { parseSelector } from '../../../src/api/selector.ts';
 import { parseU64, u64Text } from '../../../src/api/u64.ts';
 

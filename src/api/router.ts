@@ -42,7 +42,7 @@ const PARAMETER = /\{\w+\}$/;
  * Finds routes. Paths are compared as they are sent: nothing is decoded, folded or shortened. A path
  * that is written out wins over one with a parameter, whatever the method.
  */
-export class RequestRouter<Route extends RouteKey> {
+export class Router<Route extends RouteKey> {
   readonly #literal = new Map<string, Methods<Route>>();
   /** By the path before the parameter. */
   readonly #open = new Map<string, Methods<Route>>();
