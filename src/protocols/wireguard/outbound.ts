@@ -15,14 +15,13 @@ import { PATIENCE, SILENCE_LIMIT } from './limits.ts';
 import type { WireGuardSettings } from './settings.ts';
 import type { RunningTunnel, SharedTunnels, TunnelLease } from './shared-tunnels.ts';
 
-/** Connects to destinations through a WireGuard tunnel, which is started by the first dial. */
+/** Connects to destinations through a WireGuard tunnel, which starts with the first of them. */
 export class WireGuardOutbound implements Outbound {
   readonly #settings: WireGuardSettings;
   readonly #context: OutboundContext;
   readonly #tunnels: SharedTunnels;
-  /** Greater than that of every earlier outbound: see SharedTunnels. */
-  readonly #generation: number;
-  /** The policy for names, limited to the families of the tunnel's addresses; `undefined` if none is left. */
+  readonly #age: number;
+  /** The policy for names, limited to the families of the own addresses; `undefined` where none is left. */
   readonly #family: FamilyPolicy | undefined;
   #lease: TunnelLease | undefined;
   #isClosed = false;
@@ -31,7 +30,7 @@ export class WireGuardOutbound implements Outbound {
     this.#settings = settings;
     this.#context = context;
     this.#tunnels = tunnels;
-    this.#generation = tunnels.nextGeneration();
+    this.#age = tunnels.nextAge();
     this.#family = limitedPolicy(context.family, settings.addresses);
   }
 
@@ -69,7 +68,7 @@ export class WireGuardOutbound implements Outbound {
       resolver,
       family: this.#family ?? family,
       client: origin?.source,
-      // The netstack itself drops packets to families that it has no address for.
+      // A stack drops what it has no address for by itself.
       allows: (peer) => isAllowed(family, peer),
       onUnresolved: (error) =>
         log.info(`udp by ${tag}: ${error.message}`, { outbound: tag, error: error.message }),
@@ -81,7 +80,7 @@ export class WireGuardOutbound implements Outbound {
     this.#lease?.release();
   }
 
-  /** @throws {DialError} when the tunnel has no address of the destination's family */
+  /** @throws {DialError} where no own address can reach the destination. */
   #mustReach(destination: Endpoint): void {
     this.#mustHaveAddress();
     const version = ipVersion(destination.host);
@@ -96,7 +95,7 @@ export class WireGuardOutbound implements Outbound {
     throw new DialError('unreachable_network', `${where}: the tunnel has no ${what}`);
   }
 
-  /** @throws {DialError} when the tunnel has no address */
+  /** @throws {DialError} for an empty list. */
   #mustHaveAddress(): void {
     if (this.#settings.addresses.length > 0) return;
     throw new DialError('failed', 'wireguard: no tunnel-local addresses configured');
@@ -109,7 +108,7 @@ export class WireGuardOutbound implements Outbound {
     if (this.#lease === undefined || this.#lease.isOver) {
       this.#lease?.release();
       const { tag, clock, log } = this.#context;
-      this.#lease = this.#tunnels.lease(this.#settings, this.#generation, { tag, clock, log });
+      this.#lease = this.#tunnels.lease(this.#settings, this.#age, { tag, clock, log });
     }
     return this.#lease.running;
   }
@@ -138,14 +137,14 @@ export class WireGuardOutbound implements Outbound {
     }
   }
 
-  /** A peer that was restarted has lost the session and is silent, whereas an unreachable destination is not. */
+  /** A peer that was restarted does not know the session: it is silent, where the destination is not. */
   #hastenLater({ device }: RunningTunnel): Timer {
     const { clock } = this.#context;
     const since = clock.now();
     return clock.after(PATIENCE, () => device.hasten(since));
   }
 
-  /** The error of a dial that has only waited for the tunnel, not for the destination. */
+  /** The failure of a dial that has waited for the tunnel alone: it says nothing about the destination. */
   #silence(tunnel: RunningTunnel | undefined): DialError {
     const peer = formatEndpoint(this.#settings.endpoint);
     const what = tunnel
@@ -155,7 +154,7 @@ export class WireGuardOutbound implements Outbound {
   }
 }
 
-/** `policy` limited to the families of `addresses`; `undefined` if none is left. */
+/** `policy` for the families of `addresses` alone; `undefined` where nothing is left. */
 function limitedPolicy(
   policy: FamilyPolicy,
   addresses: readonly string[],

@@ -14,7 +14,7 @@ import { causesOfSilence } from './silence.ts';
 import type { TunnelEvent, TunnelSettings } from './tunnel.ts';
 import { timestampAfter } from './wire.ts';
 
-/** What tunnels need of the system; tests give their own. */
+/** What tunnels use of their surroundings; tests give their own. */
 export interface TunnelMeans {
   readonly bind: BindDatagrams;
   /** The first address of a name by the system's resolver. @throws the system's error. */
@@ -29,55 +29,54 @@ export interface TunnelUser {
   readonly log: Logger;
 }
 
-/** A started tunnel and its netstack. */
+/** A tunnel in service, with the stack that runs on it. */
 export interface RunningTunnel {
   readonly stack: Netstack;
   readonly device: TunnelDevice;
 }
 
-/** The share of one user in a tunnel. */
+/** Owned by one user of a tunnel. */
 export interface TunnelLease {
   /** Rejects when the tunnel cannot be started. */
   readonly running: Promise<RunningTunnel>;
-  /** Whether the tunnel has ended, so that a new lease is needed. */
+  /** Whether the tunnel has ended, so that another lease is to be taken. */
   readonly isOver: boolean;
   /** The tunnel ends with its last lease. Idempotent. */
   release(): void;
 }
 
 /**
- * The tunnels of a running proxy. A peer keeps one session per public key, so outbounds with the same keys,
- * endpoint and addresses share a tunnel: two versions of one outbound, for instance, while the older
- * carries its last flows.
+ * The tunnels of a running proxy. A peer knows one session for a key: outbounds with the same keys, endpoint and
+ * addresses share a tunnel, such as two versions of one of which the older carries its last flows.
  *
- * An outbound that is newer and has the same keys, but another endpoint or other addresses, takes the keys
- * over: two tunnels would take the peer's session from each other over and over.
+ * A newer version of an outbound that has its keys but another endpoint or other addresses takes the key
+ * over: two tunnels would take the peer's session from each other time and again.
  */
 export class SharedTunnels {
   readonly #means: TunnelMeans;
   /** By their keys. */
   readonly #tunnels = new Map<string, SharedTunnel>();
-  #generations = 0;
-  /** Of the last initiation: a tunnel may start in the same moment in which another has ended. */
+  /** That of the last initiation: a tunnel may begin in the same moment in which another one ended. */
   #timestamp: Uint8Array | undefined;
+  #ages = 0;
 
   constructor(means: TunnelMeans) {
     this.#means = means;
   }
 
-  /** A number for each outbound: of two, the newer has the greater. */
-  nextGeneration(): number {
-    return this.#generations++;
+  /** An age for each outbound in the order of their creation: a greater one is newer. */
+  nextAge(): number {
+    return this.#ages++;
   }
 
-  /** @param generation of the outbound */
-  lease(settings: WireGuardSettings, generation: number, user: TunnelUser): TunnelLease {
+  /** @param age of the outbound: a greater one is newer. */
+  lease(settings: WireGuardSettings, age: number, user: TunnelUser): TunnelLease {
     const key = keysOf(settings);
-    const running = this.#tunnels.get(key);
-    if (running !== undefined && !running.isOver) {
-      if (running.fits(settings)) return running.lease(settings, generation);
-      if (running.generation > generation) return refusedLease(user.tag);
-      running.end(new DialError('aborted', 'wireguard: a newer version has taken over the keys'));
+    const known = this.#tunnels.get(key);
+    if (known !== undefined && !known.isOver) {
+      if (known.fits(settings)) return known.lease(settings, age);
+      if (known.age > age) return refusedLease(user.tag);
+      known.end(new DialError('aborted', 'wireguard: a newer version has taken over the keys'));
     }
     const tunnel = new SharedTunnel(settings, user, {
       ...this.#means,
@@ -87,7 +86,7 @@ export class SharedTunnels {
       },
     });
     this.#tunnels.set(key, tunnel);
-    return tunnel.lease(settings, generation);
+    return tunnel.lease(settings, age);
   }
 
   #nextTimestamp(clock: Clock): Uint8Array {
@@ -96,6 +95,7 @@ export class SharedTunnels {
   }
 }
 
+/** What one tunnel uses of its surroundings. */
 interface SharedTunnelMeans extends TunnelMeans {
   readonly timestamp: () => Uint8Array;
   readonly onOver: () => void;
@@ -116,7 +116,7 @@ class SharedTunnel {
   readonly #user: TunnelUser;
   readonly #means: SharedTunnelMeans;
   readonly #running: Promise<RunningTunnel>;
-  #generation = -Infinity;
+  #age = -Infinity;
   #current: TunnelSettings;
   #leases = 0;
   #started: RunningTunnel | undefined;
@@ -129,7 +129,7 @@ class SharedTunnel {
     this.#means = means;
     this.#current = tunnelSettings(settings);
     this.#running = this.#start();
-    // Also where every user has released its lease and none awaits `running`.
+    // A user that has gone does not wait for it.
     this.#running.catch(() => this.end());
   }
 
@@ -137,9 +137,9 @@ class SharedTunnel {
     return this.#isOver;
   }
 
-  /** The generation of its newest user. */
-  get generation(): number {
-    return this.#generation;
+  /** That of its newest user. */
+  get age(): number {
+    return this.#age;
   }
 
   /** Whether flows of these settings can use it. */
@@ -154,11 +154,11 @@ class SharedTunnel {
     );
   }
 
-  /** The MTU, the keepalive interval and the reserved bytes are those of the newest user. */
-  lease(settings: WireGuardSettings, generation: number): TunnelLease {
+  /** The MTU, the interval and the reserved bytes are those of its newest user. */
+  lease(settings: WireGuardSettings, age: number): TunnelLease {
     this.#leases++;
-    if (generation > this.#generation) {
-      this.#generation = generation;
+    if (age > this.#age) {
+      this.#age = age;
       this.#current = tunnelSettings(settings);
       if (this.#started) this.#started.device.settings = this.#current;
     }
@@ -227,7 +227,7 @@ class SharedTunnel {
     }
   }
 
-  /** The address of the peer, as the system resolves it now. */
+  /** The address of the peer, as the system resolves it at this moment. */
   async #resolve(): Promise<IpEndpoint> {
     const { host, port } = this.#settings.endpoint;
     const address = ipVersion(host) === 0 ? await this.#means.resolve(host) : host;
@@ -258,7 +258,7 @@ const tunnelSettings = ({ mtu, keepalive, reserved }: WireGuardSettings): Tunnel
   reserved,
 });
 
-/** The local addresses of the netstack. */
+/** What the stack connects from. */
 export function firstOfEachFamily(addresses: readonly string[]): readonly IpEndpoint[] {
   return ([4, 6] as const).flatMap((family) => {
     const first = addresses.find((address) => ipVersion(address) === family);
@@ -267,7 +267,7 @@ export function firstOfEachFamily(addresses: readonly string[]): readonly IpEndp
   });
 }
 
-/** @param isKnown whether there has been a session with the peer. */
+/** @param isKnown whether there was a session with the peer. */
 function logEvent(
   log: Logger,
   outbound: string,
