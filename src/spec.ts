@@ -3,8 +3,8 @@ import type { Endpoint } from './net/addresses/address.ts';
 import type { FamilyPolicy } from './net/addresses/resolver.ts';
 
 /**
- * The meaning of a configuration: plain, immutable data that survives `structuredClone`, the only
- * output of `config`. Defaults are filled in, references are checked, nothing is opened yet.
+ * The meaning of a configuration: plain, immutable data that survives `structuredClone` and JSON, with
+ * defaults filled in and references checked. Nothing is opened yet.
  */
 export interface Spec {
   readonly log: LogSpec;
@@ -33,7 +33,7 @@ export type DnsSpec =
     }
   | {
       readonly backend: 'https';
-      /** What is dialled, whatever the URL. */
+      /** The address that is dialled, whatever host the URL has. */
       readonly server: DnsServer;
       /** From the URL: sent as SNI and `Host`, and verified. */
       readonly host: string;
@@ -46,15 +46,15 @@ export type DnsBackendName = DnsSpec['backend'];
 /** An IP address and a port. */
 export type DnsServer = Endpoint;
 
-/** Certificates trusted beside those of the system. */
+/** Certificates that are trusted in addition to those of the system. */
 export interface CaSpec {
-  /** The file that they were read from, for people. */
+  /** The file that they were read from, for messages. */
   readonly file: string;
-  /** PEM text, one each; part of the fingerprint, so a renewed file is a changed `[dns]`. */
+  /** PEM texts of one certificate each. A renewed certificate is therefore a change of the resource. */
   readonly certificates: readonly string[];
 }
 
-/** Where an inbound listens; `none` for one that has no address (a device). */
+/** Where an inbound listens; `none` for a device, which has no address. */
 export type ListenSpec = SocketListenSpec | { readonly kind: 'none' };
 
 /** Where a socket listens. Port 0 lets the kernel choose. */
@@ -63,7 +63,7 @@ export type SocketListenSpec =
   | { readonly kind: 'name'; readonly host: string; readonly port: number }
   | { readonly kind: 'unix'; readonly path: string };
 
-/** What carries the protocol of an inbound: the table `[inbound.stream]`. */
+/** The carrier below the protocol of an inbound: the table `[inbound.stream]`. */
 export interface InboundStreamSpec {
   /** TLS below the carrier; `undefined` for none. */
   readonly tls: TlsServerSpec | undefined;
@@ -76,12 +76,12 @@ export type InboundCarrierSpec =
       readonly kind: 'ws';
       /** Starts with a slash; a query is part of it, but never `ed`. */
       readonly path: string;
-      /** Lower-case, without a port; `undefined` takes any. */
+      /** In lower case, without a port; `undefined` accepts any. */
       readonly host: string | undefined;
     }
   | { readonly kind: 'grpc'; readonly serviceName: string };
 
-/** What a TLS server proves itself with; the text, so that a renewed certificate is a change. */
+/** Certificates and key of a TLS server, as text: a renewed certificate is a change. */
 export interface TlsServerSpec {
   /** PEM, leaf first. */
   readonly certificates: string;
@@ -89,7 +89,7 @@ export interface TlsServerSpec {
   readonly key: string;
 }
 
-/** What carries the protocol of an outbound: the table `[outbound.stream]`. */
+/** The carrier below the protocol of an outbound: the table `[outbound.stream]`. */
 export interface OutboundStreamSpec {
   readonly tls: TlsClientSpec | undefined;
   readonly carrier: OutboundCarrierSpec;
@@ -101,24 +101,24 @@ export type OutboundCarrierSpec =
       readonly kind: 'ws';
       /** Starts with a slash; may have a query, but never `ed`. */
       readonly path: string;
-      /** What is sent as `Host`. */
+      /** The `Host` header. */
       readonly host: string;
-      /** How many bytes may travel in the upgrade request; 0 for none. */
+      /** Bytes of payload that may be sent in the upgrade request; 0 for none. */
       readonly earlyData: number;
     }
   | {
       readonly kind: 'grpc';
       readonly serviceName: string;
-      /** What is sent as `:authority`. */
+      /** The `:authority` pseudo-header. */
       readonly authority: string;
     };
 
 export interface TlsClientSpec {
   /** Verified, and sent as SNI unless it is an IP address. */
   readonly serverName: string;
-  /** Takes any certificate; never together with `ca`. */
+  /** Accepts any certificate; never together with `ca`. */
   readonly allowInsecure: boolean;
-  /** Trusted beside the system's. */
+  /** Trusted in addition to the system's. */
   readonly ca: CaSpec | undefined;
 }
 
@@ -130,7 +130,7 @@ export interface InboundSpec {
   /** `undefined` for a bare socket. */
   readonly stream: InboundStreamSpec | undefined;
   readonly sniffing: boolean;
-  /** Lowered by the protocol that reads it back: see `InboundProtocol`. */
+  /** Produced and read by the protocol: see `InboundProtocol`. */
   readonly settings: unknown;
 }
 
@@ -144,57 +144,57 @@ export interface OutboundSpec {
   /** `undefined` for a bare TCP connection. */
   readonly stream: OutboundStreamSpec | undefined;
   readonly addressFamily: FamilyPolicy;
-  /** Lowered by the protocol that reads it back: see `OutboundProtocol`. */
+  /** Produced and read by the protocol: see `OutboundProtocol`. */
   readonly settings: unknown;
 }
 
 /** A group of interchangeable outbounds. */
 export interface BalancerSpec {
   readonly tag: string;
-  /** Tags of outbounds, at least one; a tag that stands twice is two members. */
+  /** Tags of outbounds, at least one; a tag that is listed twice is two members. */
   readonly outbounds: readonly string[];
   readonly strategy: 'failover' | 'round_robin';
   /** Seconds from the end of one probe of a member to the start of its next. */
   readonly probeInterval: number;
-  /** Seconds that a probe may take. */
+  /** Time limit of a probe in seconds. */
   readonly probeTimeout: number;
 }
 
-/** A data file that rules take lists from. */
+/** A geo file that rules take lists from. */
 export interface GeoFileSpec {
   readonly path: string;
-  /** Of its bytes, in hex: a new file behind the same path is a changed route. */
+  /** Digest of its contents, in hex: new contents at the same path are a change of the route. */
   readonly sha256: string;
 }
 
 export interface RouteSpec extends RoutingSpec {
-  /** Only where a rule uses it. */
+  /** Set only if a rule uses it. */
   readonly geoip: GeoFileSpec | undefined;
   readonly geosite: GeoFileSpec | undefined;
 }
 
 /** The routing of flows. */
 export interface RoutingSpec {
-  /** Tag of the outbound or balancer that takes what no rule matches; the first outbound when none is named. */
+  /** Tag of the outbound or balancer for flows that no rule matches; by default the first outbound. */
   readonly default: string;
   readonly rules: readonly RuleSpec[];
   /**
-   * The route groups of a subscribe file, in the order in which they are matched. Their rules are
-   * among `rules`; a switch of a group without any is a change of the route all the same.
+   * The route groups of a subscribe file, in the order in which they are matched. Their rules are among
+   * `rules`; they are listed here because switching a group without rules is a change of the route too.
    */
   readonly groups?: readonly RouteGroupSpec[];
 }
 
 export interface RouteGroupSpec {
   readonly name: string;
-  /** Tag of the outbound or balancer that takes the group's flows. */
+  /** Tag of the outbound or balancer for the flows of the group. */
   readonly outbound: string;
 }
 
-/** Matchers of one kind are alternatives; all kinds present must match; none matches everything. */
+/** Matchers of one kind are alternatives; every kind with matchers must match; a rule without any matches every flow. */
 export interface RuleSpec {
   readonly outbound: string;
-  /** Domains are lower-cased here; regular expressions are kept as written. */
+  /** Domains are in lower case; regular expressions are kept as written. */
   readonly domainSuffix: readonly string[];
   readonly domainKeyword: readonly string[];
   readonly domainFull: readonly string[];
@@ -208,13 +208,13 @@ export interface RuleSpec {
   readonly geoip: readonly GeoipRef[];
 }
 
-/** A list of the geosite file, or its entries that carry an attribute. Case does not matter. */
+/** A list of the geosite file, or its entries with an attribute. Case-insensitive. */
 export interface GeositeRef {
   readonly code: string;
   readonly attribute: string | undefined;
 }
 
-/** A list of the geoip file: the addresses in it, or with `negate` those outside. */
+/** A list of the geoip file: addresses in it, or with `negate` addresses outside of it. */
 export interface GeoipRef {
   readonly code: string;
   readonly negate: boolean;

@@ -4,14 +4,14 @@ import { codeOf, messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
 import { systemClock, type Clock, type Timer } from '../net/time/clock.ts';
 
-/** An editor writes in several steps; a change is reported after the last. */
+/** Editors write in several steps; a change is reported this long after the last. */
 const SETTLE_MS = 200;
 
-/** Between two comparisons of the files, where the system does not report changes. */
+/** Interval of comparing the files where the system does not report changes. */
 const POLL_MS = 5_000;
 
 /**
- * Reports each change in a folder until it is closed, with the name in it where the system reports one.
+ * Reports each change in a folder until it is closed, with the name of the entry where the system gives one.
  * @throws the system's error
  */
 export type WatchFolder = (
@@ -28,20 +28,19 @@ export interface FileWatcherOptions {
 interface WatchedFolder {
   /** `undefined` for a folder that does not exist or cannot be watched. */
   watch: { close(): void } | undefined;
-  /** The names in it that paths use. */
+  /** Entries that are on the path of a watched file. */
   readonly names: Set<string>;
 }
 
 /**
- * Reports when one of some files changes: written in place, replaced by renaming another over it,
- * removed or created again, or resolved differently, because a folder or a symbolic link anywhere on
- * its path was replaced.
+ * Reports changes of files: a file is written in place, replaced by a rename, removed, created again, or
+ * resolves to another file because a folder or symbolic link anywhere on its path was replaced.
  *
- * Every folder on the path of each file is watched for the one name in it that the path uses.
- * A watch belongs to the folder that had the path when it began, so all are started again after a
- * change, before it is reported: an earlier change is in the files when they are read, and a
- * later one is reported separately. Where a folder cannot be watched (the system's limits, no
- * permission to read it), the files are compared by `stat` every 5 seconds as well.
+ * Every folder on the path of each file is watched for the one entry that the path uses. A watch follows
+ * the folder itself, not its path, so all watches are started again after a change and before it is
+ * reported: earlier changes are then visible when the files are read, and later ones are reported
+ * separately. Where a folder cannot be watched (limits of the system, no permission to read it), the
+ * files are also compared by `stat` every 5 seconds.
  */
 export class FileWatcher {
   readonly #paths: () => readonly string[];
@@ -51,14 +50,14 @@ export class FileWatcher {
   readonly #watchFolder: WatchFolder;
   #watched: readonly string[] = [];
   #folders = new Map<string, WatchedFolder>();
-  /** Folders that cannot be watched, each logged once for as long as that lasts. */
+  /** Folders that cannot be watched; logged once until they can be again. */
   #failed = new Set<string>();
-  /** The states of the files at the last comparison. */
+  /** State of the files at the last comparison. */
   #states = '';
   #settling: Timer | undefined;
   #polling: Timer | undefined;
 
-  /** @param paths asked again by `refresh`. */
+  /** @param paths called again by `refresh` */
   constructor(
     paths: () => readonly string[],
     onChange: () => void,
@@ -74,8 +73,8 @@ export class FileWatcher {
   }
 
   /**
-   * Watches the files of the moment.
-   * @returns whether there are more than before: a new one may have changed since it was read.
+   * Watches the current paths.
+   * @returns whether any is new: such a file may have changed after it was read and before it was watched
    */
   refresh(): boolean {
     const before = new Set(this.#watched);
@@ -91,13 +90,13 @@ export class FileWatcher {
     closeAll(this.#folders);
   }
 
-  /** Starts all watches again, and compares the files where a folder cannot be watched. */
+  /** Restarts all watches, and records the state of the files for the next comparison. */
   #arm(): void {
     const old = this.#folders;
     const failedBefore = this.#failed;
     this.#folders = new Map();
     this.#failed = new Set();
-    // A folder is watched before the name in it is looked at: no change falls in between.
+    // A folder is watched before its entry is looked up, so that no change is missed in between.
     for (const path of this.#watched) {
       walk(path, (folder, name) => this.#watch(folder, name, failedBefore));
     }
@@ -128,7 +127,7 @@ export class FileWatcher {
         },
       );
     } catch (error) {
-      // The watch of its parent reports when a missing folder appears.
+      // The watch of the parent reports when a missing folder is created.
       if (!isMissing(error)) this.#fail(folder, error, failedBefore);
     }
   }
@@ -156,7 +155,7 @@ export class FileWatcher {
     this.#polling = this.#clock.after(POLL_MS, () => this.#poll());
   }
 
-  /** Compares, and tries again to watch: the obstacle may be gone. */
+  /** Compares the files, and tries again to watch them. */
   #poll(): void {
     const before = this.#states;
     this.#arm();
@@ -185,12 +184,12 @@ function stateOf(path: string): string {
   }
 }
 
-/** As many links as Linux follows. */
+/** Symbolic links that Linux follows on one path: path_resolution(7). */
 const MOST_LINKS = 40;
 
 /**
  * Resolves a path as the system does (path_resolution(7)), through every symbolic link.
- * @param step called with each name and its folder before the name is looked up
+ * @param step called with each entry and its folder before the entry is looked up
  */
 function walk(path: string, step: (folder: string, name: string) => void): void {
   const absolute = isAbsolute(path) ? path : process.cwd() + sep + path;
@@ -218,7 +217,7 @@ function walk(path: string, step: (folder: string, name: string) => void): void 
   }
 }
 
-/** `undefined` for anything else than a link, or a missing name: the watch of its folder reports it. */
+/** `undefined` for anything but a symbolic link, and for a missing entry: the watch of its folder reports that. */
 function linkTarget(path: string): string | undefined {
   try {
     return readlinkSync(path);

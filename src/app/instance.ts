@@ -29,7 +29,7 @@ import { WarningLog } from './log/warning-log.ts';
 export interface InstanceOptions {
   /** `undefined` for the built-in configuration. */
   readonly configPath: string | undefined;
-  /** The app's own target. */
+  /** A logger for the target of the app. */
   readonly log: Logger;
   /** Shared with the load that the instance is started with. */
   readonly regexes: RegexCache;
@@ -37,13 +37,13 @@ export interface InstanceOptions {
   readonly serveApi: boolean;
 }
 
-/** Is called back around reloads. */
+/** Callbacks around every reload. */
 export interface ReloadObserver {
   begins?(): void;
   ended?(outcome: ReloadOutcome): void;
 }
 
-/** One running proxy: what runs, the files that it came from, and the API over both. */
+/** One running proxy: its resources, the files that configure them, and the API over both. */
 export class Instance implements ControlledApp {
   readonly version = VERSION;
   readonly clock: Clock = systemClock;
@@ -61,7 +61,7 @@ export class Instance implements ControlledApp {
   #logLevel: string | undefined;
   readonly #thread = new ConfigThread();
   readonly #loader: ConfigLoader;
-  /** The result of checking the current pick, and the files that it was read from. */
+  /** The configuration of the pick that was checked last, and its files. */
   #checked: { readonly loaded: PreparedConfig; readonly files: FileLog } | undefined;
 
   constructor(options: InstanceOptions) {
@@ -85,20 +85,20 @@ export class Instance implements ControlledApp {
     return this.#supervisor.tracker;
   }
 
-  /** Whether a stop has begun. */
+  /** Whether `stop` has been called. */
   get stopping(): boolean {
     return this.#stopping.signal.aborted;
   }
 
-  /** The files of the last reload, successful or not. */
+  /** The files of the last load, successful or not. */
   get files(): FileLog {
     return this.#reloader.files;
   }
 
   /**
-   * Builds, binds everything, and then serves. A stop while it does so ends it.
+   * Builds and binds everything, then serves. A concurrent `stop` aborts it.
    * @param files that `loaded` was read from
-   * @throws {WeirError} when something cannot be built or bound; nothing runs then
+   * @throws {WeirError} when something cannot be built or bound; everything has been released
    */
   async start(loaded: PreparedConfig, files: FileLog): Promise<void> {
     this.#reloader = this.#createReloader(files);
@@ -134,12 +134,12 @@ export class Instance implements ControlledApp {
     }
   }
 
-  /** Inbounds that are served. */
+  /** Number of inbounds that are served. */
   get inbounds(): number {
     return this.#supervisor.inbounds;
   }
 
-  /** Reads the files again and applies what has changed; logs the outcome. */
+  /** Reads the files again, applies what has changed, and logs the outcome. */
   async reload(): Promise<ReloadReport> {
     for (const observer of this.#observers) observer.begins?.();
     try {
@@ -148,21 +148,21 @@ export class Instance implements ControlledApp {
       return report;
     } catch (error) {
       this.#reloadEnded(failedOutcome(error));
-      // A control error has the configuration's as its cause.
+      // The cause of a ControlError is the error of the configuration, which has the hints.
       logHints(error instanceof ControlError ? error.cause : error, this.#log);
       throw error;
     }
   }
 
-  /** Calls back around every reload, successful or not; the returned function ends that. */
+  /** Calls the observer around every reload, successful or not, until the returned function is called. */
   onReload(observer: ReloadObserver): () => void {
     this.#observers.add(observer);
     return () => this.#observers.delete(observer);
   }
 
   /**
-   * Closes the listeners of the inbounds at once, stops the API, then ends live connections after at
-   * most `graceMs`.
+   * Closes the listeners of the inbounds, stops the API, and ends live connections after at most
+   * `graceMs`.
    */
   async stop(graceMs: number): Promise<void> {
     const reason = new ApplyError('stopped', 'the proxy is stopping');
@@ -200,7 +200,7 @@ export class Instance implements ControlledApp {
           this.#logIgnoredApi(loaded);
           this.#logUnreadLevel(loaded);
           this.#warnings.log(loaded.warnings);
-          // Not awaited: this reload may be one of the requests that the old listener finishes.
+          // Not awaited: the old listener finishes its requests first, and this reload may be one.
           void this.#api.change(loaded.api);
           return report;
         },
@@ -209,7 +209,7 @@ export class Instance implements ControlledApp {
     );
   }
 
-  /** Once for each other level that a reload finds: the one of the start stays in force. */
+  /** Warns once for each new level: the level at the start stays in force. */
   #logUnreadLevel({ spec: { log } }: PreparedConfig): void {
     if (log.level === this.#logLevel) return;
     this.#logLevel = log.level;
@@ -218,7 +218,7 @@ export class Instance implements ControlledApp {
     );
   }
 
-  /** Once for as long as the section exists. */
+  /** Logged once as long as the table exists. */
   #logIgnoredApi({ apiIgnored }: PreparedConfig): void {
     if (apiIgnored && !this.#apiIgnored) {
       this.#log.info('[api] is not served here: calls are made directly');
@@ -236,7 +236,7 @@ export class Instance implements ControlledApp {
     this.#checked = { loaded, files };
   }
 
-  /** A pick that has just been checked is not parsed again unless one of its files has changed. */
+  /** Uses the configuration of a pick that has just been checked, unless one of its files has changed. */
   async #loadOnce(files: FileLog): Promise<PreparedConfig> {
     const checked = this.#checked;
     this.#checked = undefined;

@@ -5,8 +5,8 @@ export class Mutex {
   #last: Promise<void> = Promise.resolve();
 
   /**
-   * Waits for its turn, which lasts until the returned function is called.
-   * @throws the signal's reason when it aborts before that.
+   * Waits until no earlier caller holds the mutex. Call the returned function to release it.
+   * @throws the signal's reason when it aborts first
    */
   async acquire(signal?: AbortSignal): Promise<() => void> {
     const before = this.#last;
@@ -14,10 +14,10 @@ export class Mutex {
     this.#last = promise;
     try {
       await unlessAborted(before, signal);
-      signal?.throwIfAborted(); // both may come in the same turn
+      signal?.throwIfAborted(); // both may happen in one turn of the event loop
       return resolve;
     } catch (error) {
-      // The next in the queue still waits for the one before.
+      // The next caller still has to wait for the previous one.
       void before.then(resolve);
       throw error;
     }

@@ -5,9 +5,8 @@ import { ApplyError } from '../supervisor/apply-error.ts';
 import type { AppliedReport, ReloadReport } from '../supervisor/reload-report.ts';
 
 /**
- * A failure as the caller of an operation gets it: `invalid` when the author of the files can correct
- * it, `failed` when its cause lies elsewhere (an unreadable file, an address in use, a process that is
- * stopping).
+ * The error for the caller of an operation: `invalid` when the files have to be corrected, `failed` for
+ * every other cause (an unreadable file, an address in use, a process that is stopping).
  */
 export function toControlError(error: unknown): ControlError {
   if (error instanceof ControlError) return error;
@@ -16,7 +15,7 @@ export function toControlError(error: unknown): ControlError {
   });
 }
 
-/** The same for reading the files as they are; an error of reading names the path. */
+/** The same for an operation that only reads the files; the message names a path that cannot be read. */
 export function toReadError(error: unknown, path: string | undefined): ControlError {
   if (!(error instanceof DocumentReadError) || path === undefined) return toControlError(error);
   const code = isInvalid(error) ? 'invalid' : 'failed';
@@ -31,7 +30,7 @@ function isInvalid(error: unknown): boolean {
 
 const KEEPING = 'keeping the running config';
 
-/** What a reload did, in one line: the names of all that changed, the number of the rest. */
+/** What a reload did, in one line: the names of what has changed, and how many resources were reused. */
 export function summaryOf(report: AppliedReport): string {
   const { built, swapped, drained, rebound, restarted, removed, reused } = report;
   const parts = Object.entries({ built, swapped, drained, rebound, restarted, removed })
@@ -40,7 +39,7 @@ export function summaryOf(report: AppliedReport): string {
   return [...parts, `reused ${reused.length}`].join('; ');
 }
 
-/** The log line of a failed reload. `error` is what the reload rejected with. */
+/** The log line of a failed reload. @param error what the reload rejected with */
 export function reloadFailureLine(error: Error): string {
   const { cause } = error;
   if (cause instanceof ApplyError && cause.code === 'disruptive') {
@@ -66,7 +65,7 @@ export const outcomeOf = (report: ReloadReport): ReloadOutcome =>
     ? { kind: 'applied', summary: summaryOf(report) }
     : { kind: 'unchanged' };
 
-/** @param error what the reload rejected with. */
+/** @param error what the reload rejected with */
 export const failedOutcome = (error: unknown): ReloadOutcome => ({
   kind: 'failed',
   line: reloadFailureLine(error instanceof Error ? error : new Error(messageOf(error))),

@@ -2,12 +2,12 @@ import { access, constants, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, resolve } from 'node:path';
 import { codeOf } from '../errors.ts';
 
-/** Folders above a file that are looked at. */
+/** Most parent folders that are examined. */
 const MOST_FOLDERS = 64;
 
 /**
- * Why a file could not be read, beyond what the operating system says: which folder a relative path
- * starts at, which folder is missing, which one may not be entered.
+ * Explains why a file could not be read, in more detail than the operating system: what a relative path
+ * is relative to, which folder is missing, which one must not be entered.
  */
 export async function pathHint(path: string, error: unknown): Promise<string | undefined> {
   const code = codeOf(error);

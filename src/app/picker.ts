@@ -19,15 +19,15 @@ import type { ConfigLoader } from './loading/config-loader.ts';
 import { etagOf } from './loading/inline-runner.ts';
 import type { RoutesRead } from './loading/tasks.ts';
 
-/** What editing the configuration file needs from its instance. */
+/** What the picker needs of its instance. */
 export interface PickerSteps {
-  /** Checks edited bytes as `--test` would; rejects when they are invalid. */
+  /** Checks the edited configuration as `--test` does; rejects when it is invalid. */
   readonly check: (bytes: Uint8Array) => Promise<void>;
   readonly reload: () => Promise<ReloadReport>;
   readonly loader: ConfigLoader;
 }
 
-/** Shows the routes of the files as they are written, and writes picks into the configuration. */
+/** Reads the routes from the files, and writes picks into the configuration file. */
 export class Picker {
   readonly #path: string | undefined;
   readonly #steps: PickerSteps;
@@ -48,11 +48,11 @@ export class Picker {
   }
 
   /**
-   * Sets the pick of a group and reloads. Edits wait for each other until their reload is over;
-   * other reloads do not wait.
+   * Sets the pick of a group and reloads. Edits are made one at a time, each until its reload has ended;
+   * other reloads do not wait for them.
    *
-   * @param signal abandons an edit that has not been written yet, or the wait for the reload, so that
-   *   the next edit has its turn; a write that has begun is finished
+   * @param signal abandons an edit that has not been written yet, or the wait for the reload, so that the
+   *   next edit can begin; a write that has begun is finished
    * @throws {ControlError}
    * @throws the signal's reason
    */
@@ -76,7 +76,7 @@ export class Picker {
     }
   }
 
-  /** Everything up to the reload; returns the tag of the file as it is then. */
+  /** Everything but the reload; returns the entity tag of the edited file. */
   async #edit(
     group: string,
     target: string,
@@ -131,7 +131,7 @@ export class Picker {
   }
 }
 
-/** @throws {ControlError} whose text does not name the file. */
+/** @throws {ControlError} whose message does not name the file */
 async function readAgain(path: string): Promise<Uint8Array> {
   try {
     return await new FileLog().read(path);
@@ -141,8 +141,8 @@ async function readAgain(path: string): Promise<Uint8Array> {
 }
 
 /**
- * One step of an edit: none follows an abort, even one in the turn in which `work` ends.
- * @throws the signal's reason.
+ * Awaits one step of an edit. No step follows an abort, not even one in the same turn as the end of `work`.
+ * @throws the signal's reason
  */
 async function step<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const result = await unlessAborted(work, signal);

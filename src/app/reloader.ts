@@ -13,22 +13,22 @@ export interface ReloadSteps {
 }
 
 /**
- * Reloads one at a time, and remembers the files of the last attempt: while they are unchanged, there
- * is nothing to do, or the same error to report.
+ * Runs one reload at a time, and remembers the files of the last attempt: as long as they are unchanged, a
+ * reload does nothing, or reports the same error again.
  *
- * A load with an unreadable file does not count as an attempt. The next reload reads again, and once
- * the files are back as they were there is nothing to do.
+ * A load with an unreadable file does not count as an attempt: the next reload reads the files again, and
+ * does nothing if they are as they were before.
  */
 export class Reloader {
   readonly #steps: ReloadSteps;
   readonly #mutex = new Mutex();
-  /** Those of the last attempt. */
+  /** The files of the last attempt. */
   #tried: FileLog;
   /** Its failure, if any. */
   #failure: unknown;
   #files: FileLog;
 
-  /** @param files of the running configuration. */
+  /** @param files of the running configuration */
   constructor(steps: ReloadSteps, files: FileLog) {
     this.#steps = steps;
     this.#tried = files;
@@ -40,7 +40,7 @@ export class Reloader {
     return this.#files;
   }
 
-  /** @throws {ControlError} `invalid` or `failed`, its cause what the step rejected with. */
+  /** @throws {ControlError} `invalid` or `failed`; its cause is what the step rejected with */
   async reload(): Promise<ReloadReport> {
     const release = await this.#mutex.acquire();
     try {

@@ -5,15 +5,15 @@ import { WeirError, codeOf } from '../errors.ts';
 
 /** The system calls of replacing a file, so that a test can make each step fail. */
 export interface ReplaceFileSystem {
-  /** The path of the file itself, through every symbolic link. */
+  /** The path with every symbolic link resolved. */
   realpath(path: string): Promise<string>;
   /** The permission bits of a file. */
   modeOf(path: string): Promise<number>;
-  /** Creates a file for its owner only and opens it for writing; `EEXIST` when the name is taken. */
+  /** Creates a file with mode 0600 and opens it for writing. @throws `EEXIST` when the name is taken. */
   create(path: string): Promise<NewFile>;
   rename(from: string, to: string): Promise<void>;
   unlink(path: string): Promise<void>;
-  /** Syncs a folder, so that the names in it survive a loss of power. */
+  /** Syncs a folder, so that its entries survive a loss of power. */
   syncFolder(path: string): Promise<void>;
 }
 
@@ -24,37 +24,37 @@ export interface NewFile {
   close(): Promise<void>;
 }
 
-/** How many names in a row may be taken before the attempt fails. */
+/** Temporary names that are tried. */
 const CANDIDATES = 64;
 
 const OWNER_ONLY = 0o600;
 const PERMISSION_BITS = 0o7777;
 
-/** The name of the file that becomes `name`; hidden, and unlike any that people or editors choose. */
+/** The name of the temporary file: hidden, and unlike those of editors. */
 const candidateName = (name: string, number: number): string => `.${name}.${number}.tmp`;
 
-/** Whether `entry` is the temporary file of a write of `name`. */
+/** Whether `entry` is a temporary file of a write to `name`. */
 export const isTemporaryName = (entry: string, name: string): boolean =>
   entry.startsWith(`.${name}.`) && /^\d+\.tmp$/.test(entry.slice(name.length + 2));
 
 /**
- * Replaces the contents of a file atomically: a reader, also after a crash, finds the old or the new
- * contents and never a part. They are written to a file beside it, which is renamed when they are safe
- * on disk.
+ * Replaces the contents of a file atomically: a reader sees the old or the new contents, also after a
+ * crash, and never a part. They are written to a temporary file in the same folder, which is synced and
+ * then renamed.
  *
- * A symbolic link stays, and the file that it names is replaced. The new file has the permission
- * bits of the old one. Another hard link to the old one keeps the old contents.
+ * A symbolic link is kept and its target replaced. The new file has the permission bits of the old one.
+ * Other hard links to the old file keep the old contents.
  *
- * @param firstNumber in the first temporary name that is tried, at most 2^31
+ * @param firstNumber number in the first temporary name that is tried, at most 2^31
  * @throws {WeirError} `no_temporary_name` when too many names are taken
- * @throws the system's error of the failed step; the file is unchanged and no temporary file is left,
- *   except after the last step, the sync of the folder, when it has been replaced
+ * @throws the system's error of the failed step; the file is unchanged and no temporary file is left.
+ *   Only if the last step fails, the sync of the folder, the file has been replaced
  */
 export async function replaceFile(
   path: string,
   bytes: Uint8Array,
   fs: ReplaceFileSystem = systemFiles,
-  // Files left by killed processes must not use up the candidates.
+  // Random, so that temporary files of killed processes do not use up the candidates.
   firstNumber: number = randomInt(2 ** 31),
 ): Promise<void> {
   const target = await fs.realpath(path);
@@ -100,10 +100,10 @@ async function fill(file: NewFile, bytes: Uint8Array, mode: number): Promise<voi
   await file.close();
 }
 
-/** For cleaning up after a failure, whose error matters more than one of the cleanup. */
+/** For cleanup after a failure, whose error matters more than one of the cleanup. */
 const quietly = (work: Promise<void>): Promise<void> => work.catch(() => undefined);
 
-/** The file system of this machine. */
+/** The file system of the machine. */
 export const systemFiles: ReplaceFileSystem = {
   realpath: (path) => realpath(path),
   modeOf: async (path) => (await stat(path)).mode & PERMISSION_BITS,

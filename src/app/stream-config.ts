@@ -6,22 +6,22 @@ import { systemClock, type Clock } from '../net/time/clock.ts';
 import { CONFIG_STREAM_MS } from '../net/time/time-limits.ts';
 import { kindOfOther, READ_WITHOUT_WAITING } from '../platform/regular-file.ts';
 
-/** Between two attempts to read what has nothing to be read. */
+/** Interval of polling a stream that has no data yet. */
 const RETRY_MS = 10;
 
-/** Read at once. */
+/** Bytes of one read. */
 const CHUNK = 64 * 1024;
 
-/** No configuration that is written by a program is longer; a device may never end. */
+/** More than any program writes as a configuration; a device may never end. */
 const MAX_LENGTH = 64 * 1024 * 1024;
 
 /**
- * The contents of a configuration that is not a file: standard input, a pipe (`--config <(…)`). It is read
- * without blocking a thread, for a limited time and up to a limited length. A pipe without a writer is
- * waited for as well: its writer may not have opened it yet.
+ * Reads a configuration that is not a regular file: standard input, a pipe (`--config <(…)`). No thread is
+ * blocked, and both the time and the length are limited. A pipe without a writer is polled as well, since
+ * the writer may not have opened it yet.
  *
- * @returns undefined for a regular file, for a directory, and for what cannot be found: those are read, or
- *   reported, in the usual way.
+ * @returns `undefined` for a regular file, a directory and a path that cannot be found: those are read, or
+ *   reported, in the usual way
  * @throws {ConfigError} of kind `io` when it cannot be read, is too long, or does not end in time.
  */
 export async function readStreamConfig(
@@ -31,7 +31,7 @@ export async function readStreamConfig(
   const stats = await statsOf(path);
   const kind = stats && kindOfOther(stats);
   if (kind === undefined) return undefined;
-  // The timers of a clock do not keep the process alive.
+  // The clock's timers do not keep the process alive; this one does.
   const alive = setInterval(() => undefined, 2 ** 30);
   try {
     await using file = await open(path, READ_WITHOUT_WAITING);
@@ -73,7 +73,7 @@ async function readToEnd(file: FileHandle, kind: string, clock: Clock): Promise<
   }
 }
 
-/** The next bytes, none at its end; `undefined` where there are none for now. */
+/** The next bytes; empty at the end, `undefined` when there are none yet. */
 async function readSome(file: FileHandle): Promise<Uint8Array | undefined> {
   const buffer = Buffer.allocUnsafe(CHUNK);
   try {

@@ -8,19 +8,18 @@ import { accountRemoved, notAHost } from './flow-record.ts';
 import { resolveRoute, type Plane, type Resolved } from './plane.ts';
 import { SubLink, type AssociationDeps } from './sub-link.ts';
 
-/** Decisions kept for peers already seen; beyond it all are made again. */
+/** Decisions that are cached by peer; the cache is cleared when it is full. */
 const KEPT_DECISIONS = 1024;
 
-/** The route of packets to one peer: the peer in its normal spelling, and the outbound. */
+/** The route of packets to one peer: the peer with its host in normal form, and the outbound. */
 interface Decision {
   readonly peer: Endpoint;
   readonly resolved: Resolved;
 }
 
 /**
- * All UDP of one client: each packet is routed, and the packets that go to one outbound share one
- * sub-link, which is a flow. Lives as long as the client's link, or as the flows that are left of an
- * account that was removed.
+ * All UDP of one client: each packet is routed, and packets to the same outbound share a sub-link, which is
+ * a flow. It lives as long as the client's link; after the account was removed, as long as its flows.
  */
 export class Association {
   readonly #request: PacketRequest;
@@ -28,7 +27,7 @@ export class Association {
   readonly #links = new Map<OutboundVersion, SubLink>();
   readonly #decisions = new Map<string, Decision | undefined>();
   #decidedOn: Plane | undefined;
-  /** The peer of the last packet, as it was written. */
+  /** The peer of the last packet, as the client wrote it. */
   #lastPeer: Endpoint | undefined;
   #lastDecision: Decision | undefined;
 
@@ -81,7 +80,7 @@ export class Association {
   /** `undefined` for a peer whose host is invalid: the packet is dropped. */
   #decide(written: Endpoint): Decision | undefined {
     const plane = this.#deps.plane();
-    // Most packets have the peer of the one before, and framings give the same object for it.
+    // Most packets have the same peer as the previous one, and framings reuse the object.
     if (written === this.#lastPeer && plane === this.#decidedOn) {
       const last = this.#lastDecision;
       if (last && this.#links.has(last.resolved.version)) return last;
@@ -98,7 +97,7 @@ export class Association {
     }
     const key = formatEndpoint(written);
     const known = this.#decisions.get(key);
-    // A balancer may have moved on, but packets of one peer stay together while their sub-link lives.
+    // A balancer may pick another outbound by now, but packets of one peer keep their sub-link while it is open.
     if (known && this.#links.has(known.resolved.version)) return known;
     if (!known && this.#decisions.has(key)) return undefined;
     const peer = known?.peer ?? this.#peerOf(written);
@@ -125,7 +124,7 @@ export class Association {
     return resolveRoute(plane, { inbound, source, network: 'udp', host, port, sniffed: undefined });
   }
 
-  /** A packet that would begin a flow of a removed account is dropped; without a flow that is the end. */
+  /** Drops a packet that would open a flow of a removed account; closes the link when no flow is left. */
   #refuse(): void {
     if (this.#links.size === 0) this.#request.client.close(accountRemoved());
   }

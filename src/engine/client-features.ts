@@ -1,7 +1,7 @@
 /*
- * Clients of other programs reach features of their servers by destinations that are no hosts. A dial
- * passes them on as they are, since an upstream may have the feature; where it fails, its line says
- * what the client asked for.
+ * Clients of other programs request features of their servers by destinations that are not hosts. They are
+ * dialled like any other, since an upstream may have the feature; when the dial fails, its log line
+ * explains what the client has requested.
  */
 
 const SING_MUX = 'the client multiplexes (sing-mux: smux, yamux or h2mux)';
@@ -19,7 +19,7 @@ const HINTS: ReadonlyMap<string, string> = new Map([
     'v1.mux.cool',
     `${MUX_COOL}, which Weir supports with VMess and VLESS alone: switch "mux" off in the client`,
   ],
-  // sing, `common/uot`: version 2 and the one before it.
+  // sing, `common/uot`: versions 2 and 1.
   ...['sp.v2.udp-over-tcp.arpa', 'sp.udp-over-tcp.arpa'].map(
     (name) =>
       [
@@ -29,5 +29,5 @@ const HINTS: ReadonlyMap<string, string> = new Map([
   ),
 ]);
 
-/** What a client wants by a destination, and what to change in it; `undefined` for a host. */
+/** The feature that a destination stands for, and what to change in the client; `undefined` for a host. */
 export const clientFeatureHint = (host: string): string | undefined => HINTS.get(host);

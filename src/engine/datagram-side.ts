@@ -11,8 +11,8 @@ interface ServingHandler {
 }
 
 /**
- * The datagrams of one inbound: the current handler takes them, unless they belong to an association
- * of a replaced one.
+ * The datagrams of one inbound: they go to the current handler, unless they belong to an association of a
+ * replaced one.
  */
 export class DatagramSide {
   readonly #tag: string;
@@ -22,7 +22,7 @@ export class DatagramSide {
   /** The current handler first, then replaced ones with associations. */
   #handlers: readonly ServingHandler[] = [];
 
-  /** `onClose` is called when a session has ended. */
+  /** @param onClose called when a session has ended */
   constructor(tag: string, tracker: Tracker, ownListeners: OwnListeners, onClose: () => void) {
     this.#tag = tag;
     this.#tracker = tracker;
@@ -56,5 +56,5 @@ export class DatagramSide {
   }
 }
 
-/** In place of a handler that serves no datagrams. */
+/** Stands for a handler that serves no datagrams. */
 const NO_DATAGRAMS: DatagramServer = { receive: () => false };

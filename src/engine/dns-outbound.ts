@@ -10,12 +10,12 @@ import { PacketQueue } from '../net/packets/packet-queue.ts';
 import { UDP_DNS_IDLE_MS } from '../net/time/time-limits.ts';
 import type { DialOptions, Outbound } from '../protocols/contract.ts';
 
-/** Queries of one client that are being answered; further ones of a stream wait, datagrams are dropped. */
+/** Pending queries of one client; beyond them a stream is not read, and datagrams are dropped. */
 const MOST_AT_ONCE = 64;
 
 /**
- * The way of queries to the proxy's own resolver: it takes them as a DNS server does, over streams and
- * datagrams, so that a query is a flow like all others.
+ * The outbound to the proxy's own resolver, which it serves as a DNS server over streams and datagrams, so
+ * that queries are flows like any other.
  */
 export class DnsOutbound implements Outbound {
   readonly #service: DnsService;
@@ -37,10 +37,10 @@ export class DnsOutbound implements Outbound {
   }
 
   close(): void {
-    // Nothing is shared but the resolver, which has another owner.
+    // Flows share only the resolver, which belongs to the supervisor.
   }
 
-  /** Answers the queries of a stream, in any order (RFC 7766 §6.2.1.1), until it ends or falls silent. */
+  /** Responds to the queries of a stream, in any order (RFC 7766 §6.2.1.1), until it ends or is idle. */
   async #serve(link: ByteLink, client: string | undefined): Promise<void> {
     const ended = new AbortController();
     const end = (cause?: Error): void => {
@@ -67,7 +67,7 @@ export class DnsOutbound implements Outbound {
         if (pending.size >= MOST_AT_ONCE) await Promise.race(pending);
       }
     } catch {
-      // The end of the stream; what was asked before it is still answered.
+      // The end of the stream; earlier queries still get their responses.
       await Promise.all(pending);
       await link.closeWrite().catch(() => undefined);
     } finally {

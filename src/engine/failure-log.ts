@@ -1,32 +1,32 @@
 import type { LogFields, Logger } from '../log/logger.ts';
 import type { Clock, Timer } from '../net/time/clock.ts';
 
-/** Lines that are alike count as one in this time. */
+/** Period in which equal lines are counted as one. */
 const WINDOW_MS = 60_000;
-/** Different lines in that time; those beyond it are only counted. */
+/** Different lines in that period; further ones are only counted. */
 const MAX_LINES = 128;
-/** Characters of a line: causes may quote what a server has sent. */
+/** Characters of a line, which may quote text from a server. */
 const MAX_LENGTH = 1024;
 
 interface Entry {
-  /** How often the line was repeated in the current minute. */
+  /** Repetitions in the current period. */
   more: number;
   readonly fields: LogFields | undefined;
 }
 
 /**
- * The lines of level `info` about flows that have failed: each once a minute, then how many more
- * there were. However many flows fail, it writes at most 257 lines a minute and remembers 128.
+ * Log lines of level `info` about failed flows: each once per minute, and at its end the number of
+ * repetitions. However many flows fail, it writes at most 257 lines per minute and stores 128.
  */
 export class FailureLog {
   readonly #log: Logger;
   readonly #clock: Clock;
-  /** Those of the current minute. */
+  /** The lines of the current period. */
   readonly #lines = new Map<string, Entry>();
   #startedAt = 0;
-  /** Failures whose lines were not written. */
+  /** Failures beyond `MAX_LINES`. */
   #others = 0;
-  /** Runs once there is something to add at the end of the minute. */
+  /** Set when there is something to write at the end of the period. */
   #timer: Timer | undefined;
 
   constructor(log: Logger, clock: Clock) {
@@ -34,7 +34,7 @@ export class FailureLog {
     this.#clock = clock;
   }
 
-  /** Whether anything is written at all; a line need not be made otherwise. */
+  /** Whether lines are written at all. */
   get enabled(): boolean {
     return this.#log.enabled('info');
   }
@@ -57,7 +57,7 @@ export class FailureLog {
     this.#timer ??= this.#clock.after(left, () => this.#endWindow());
   }
 
-  /** Writes what was only counted so far. */
+  /** Writes the counts, and begins a new period. */
   flush(): void {
     this.#endWindow();
   }
@@ -67,7 +67,7 @@ export class FailureLog {
     this.#timer = undefined;
     for (const [line, { more, fields }] of this.#lines) {
       if (more === 0) continue;
-      // Lines that are alike may be of several clients.
+      // Equal lines may be of several clients.
       const common = fields && { ...fields, user: undefined, source: undefined };
       this.#log.info(`${line}; ${more} more like this in the last minute`, common);
     }

@@ -22,20 +22,20 @@ import { resolveRoute, type Plane, type Resolved } from './plane.ts';
 import type { RouteQuery } from './router/query.ts';
 
 /**
- * A dial that takes longer is aborted when its client leaves. Watching the client costs as much as a
- * tenth of a new connection, and most dials are over before.
+ * A dial that takes longer is aborted when its client disconnects. Watching the client costs a tenth of a
+ * new connection, and most dials are faster.
  */
 export const WATCH_AFTER_MS = 100;
 
-/** A dial that lasted this long failed, although it is the client that has ended it. */
+/** A dial that was aborted after this time counts as failed, although the client has ended it. */
 const SLOW_DIAL_MS = 2_000;
 
-/** Pairs of rule and inbound whose blocked flows have lines of their own; the others share one. */
+/** Pairs of rule and inbound with a log line of their own for blocked flows; all others share one. */
 const MOST_BLOCKED_LINES = 128;
 
 /**
- * What a dial has opened: the link, and the route that it was opened on. Keeps the outbound's
- * version in use until it is disposed of, which closes the link as well.
+ * The result of a dial: the link, and the route that it was opened on. Holds the version of the outbound
+ * until it is disposed of, which closes the link as well.
  */
 export class DialledFlow<Link> implements Disposable {
   readonly link: Link;
@@ -43,7 +43,7 @@ export class DialledFlow<Link> implements Disposable {
   readonly #close: (link: Link) => void;
   #isOver = false;
 
-  /** Takes over the hold that the dial has on the version. */
+  /** The caller has called `hold` on the version. */
   constructor(link: Link, resolved: Resolved, close: (link: Link) => void) {
     this.link = link;
     this.resolved = resolved;
@@ -59,13 +59,12 @@ export class DialledFlow<Link> implements Disposable {
   }
 }
 
-// Shared by all flows: a closure for each would cost memory for as long as it lives.
+// Shared by all flows: a closure for each would take memory as long as the flow is open.
 const destroyStream = (link: ByteLink): void => link.destroy();
 const closePackets = (link: PacketLink): void => link.close();
 
 /**
- * A flow is open once its destination is connected: an account that a reload removes before that
- * opens none.
+ * Refuses a flow whose account a reload has removed during the dial.
  *
  * @throws {DialError} `forbidden`
  */
@@ -78,23 +77,22 @@ function refuseRemoved<Link>({ standing }: Origin, link: Link, close: (link: Lin
 export interface FlowDialerDeps {
   readonly clock: Clock;
   readonly log: Logger;
-  /** The current plane: read anew for every decision. */
+  /** The current plane; called for every decision. */
   readonly plane: () => Plane;
-  /** Answers DNS queries that clients send to the proxy itself. */
+  /** The outbound to the proxy's own resolver. */
   readonly resolver: Outbound;
 }
 
 const stopping = (): DialError => new DialError('aborted', 'the proxy is stopping');
 
-/** The outbound of flows to the proxy's own resolver, as their records show it. */
+/** The outbound to the proxy's own resolver, in the records of flows. */
 const RESOLVER = { tag: '', version: 0 } as const;
 
 /**
- * Routes and dials, for streams and datagrams alike. What is done with the link, and when the client
- * is accepted, is left to the caller.
+ * Routes and dials streams and associations. Accepting the client and relaying are up to the caller.
  */
 export class FlowDialer {
-  /** Where flows that have failed are reported. */
+  /** The log of failed flows. */
   readonly failures: FailureLog;
   readonly #deps: FlowDialerDeps;
   readonly #stopping = new AbortController();
@@ -111,19 +109,19 @@ export class FlowDialer {
     this.failures = new FailureLog(deps.log, deps.clock);
   }
 
-  /** Refuses every flow from now on: the process is stopping. Flows that are open or dialled go on. */
+  /** Refuses every flow from now on: the process is stopping. Open flows and pending dials continue. */
   refuseNew(): void {
     this.#refusesNew = true;
   }
 
-  /** Aborts every dial under way as well: the process is at the end of its grace. */
+  /** Aborts every pending dial as well: the grace period of a stop is over. */
   stop(): void {
     this.#refusesNew = true;
     this.#stopping.abort(stopping());
     this.failures.flush();
   }
 
-  /** Whether flows end because the process does. */
+  /** Whether the process is stopping and flows are being ended. */
   get stopped(): boolean {
     return this.#stopping.signal.aborted;
   }
@@ -138,7 +136,7 @@ export class FlowDialer {
     return { version: this.#resolver, rule: undefined, epoch };
   }
 
-  /** The time that one dial may take. The caller may abort it earlier, and disposes of it. */
+  /** The time limit of one dial, which the caller may abort earlier and disposes of. */
   limit(): Deadline {
     return new Deadline(this.#deps.clock, DIAL_MS, 'the dial', this.#stopping.signal);
   }
@@ -146,9 +144,9 @@ export class FlowDialer {
   /**
    * Routes and connects a stream; failures are logged, but not those of a stop.
    *
-   * @param client watched while the dial takes long, which ends with it; see `StreamRequest.client`.
-   * @param toResolver whether the destination is the proxy's own resolver.
-   * @throws {DialError} when the destination was not reached.
+   * @param client watched during a long dial, which is aborted when it disconnects; see `StreamRequest.client`
+   * @param toResolver whether the destination is the proxy's own resolver
+   * @throws {DialError} when the destination was not reached
    */
   async connect(
     query: RouteQuery,
@@ -188,11 +186,11 @@ export class FlowDialer {
   }
 
   /**
-   * Opens a link for datagrams through an outbound that was routed to already; failures are logged.
+   * Opens an association through the outbound of a route; failures are logged.
    *
-   * @param opener destination of the packet that it is opened for, for messages.
-   * @param deadline made by `limit`.
-   * @throws {DialError} when the outbound could not open it.
+   * @param opener destination of the packet that it is opened for, for messages
+   * @param deadline made by `limit`
+   * @throws {DialError} when the outbound could not open it
    */
   async associate(
     resolved: Resolved,
@@ -216,7 +214,7 @@ export class FlowDialer {
     }
   }
 
-  /** Failures are logged at `info`; what the client caused is for debugging. */
+  /** Logs failures at `info`, those caused by the client at `debug`. */
   #logFailure(
     origin: Origin,
     to: Destination,
@@ -248,12 +246,12 @@ export class FlowDialer {
     }
   }
 
-  /** Whether a dial was made for a feature of the client, and did not fail because of a stop. */
+  /** Whether the destination stands for a feature, and the dial did not fail because of a stop. */
   #isFeature({ host }: Destination): boolean {
     return clientFeatureHint(host) !== undefined && !this.stopped;
   }
 
-  /** Writes the line of a flow that has failed, with a hint where the client wants what is no host. */
+  /** Logs a failed flow, with a hint where its destination stands for a feature. */
   report(
     origin: Pick<Origin, 'inbound' | 'user' | 'source'>,
     to: Destination,
@@ -268,7 +266,7 @@ export class FlowDialer {
     );
   }
 
-  /** A page may request many blocked names: one line a minute for each rule and inbound. */
+  /** A page may request many blocked names: one line per minute for each rule and inbound. */
   #logBlocked(origin: Origin, to: Destination, resolved: Resolved, { message }: DialError): void {
     const { log } = this.#deps;
     if (!log.enabled('info')) return;
@@ -288,7 +286,7 @@ export class FlowDialer {
     );
   }
 
-  /** Clients may request the proxy itself any number of times: one line a minute for each target. */
+  /** Clients may request the proxy itself any number of times: one line per minute for each destination. */
   #logRefusal(
     { inbound, source, user }: Origin,
     to: Destination,

@@ -28,8 +28,8 @@ export interface DispatcherDeps extends FlowDialerDeps {
 }
 
 /**
- * Makes the flows of inbounds: sniffs when asked, routes, dials, registers, relays, and unregisters
- * with final counts.
+ * Serves the requests of inbounds: sniffs where requested, routes, dials, registers the flow, relays it, and
+ * unregisters it.
  */
 export class FlowDispatcher implements Dispatcher {
   readonly #deps: DispatcherDeps;
@@ -41,14 +41,14 @@ export class FlowDispatcher implements Dispatcher {
   }
 
   /**
-   * Refuses new flows, of live sessions as well: the process is stopping. One client with a carrier of many
-   * flows would else begin others until the end of the grace, and have them all reset.
+   * Refuses new flows, of live sessions as well: the process is stopping. Otherwise a client with a carrier of
+   * many flows would open more until the grace period ends, and all of them would be reset.
    */
   refuseNew(): void {
     this.#dialer.refuseNew();
   }
 
-  /** Aborts every dial under way: the process is at the end of its grace. */
+  /** Aborts every pending dial: the grace period of a stop is over. */
   stop(): void {
     this.#dialer.stop();
   }
@@ -68,8 +68,8 @@ export class FlowDispatcher implements Dispatcher {
     const toResolver = request.toResolver === true;
     const sniffable = request.sniff && !toResolver && ipVersion(query.host) !== 0;
 
-    // A name could change the route, so it must be known before the dial, and the client sends its
-    // first bytes only once it has been accepted.
+    // A sniffed name could change the route, so it is needed before the dial; and the client only sends its
+    // first bytes after it was accepted.
     if (sniffable && this.#deps.plane().routes.needsDomain(query)) {
       const client = await request.accept();
       const sniffed = await sniff(client, { clock: this.#deps.clock });
@@ -105,7 +105,7 @@ export class FlowDispatcher implements Dispatcher {
     return new Association(request, { ...this.#deps, dialer: this.#dialer }).run();
   }
 
-  /** @throws {DialError} `not_found` when the destination has no host that could be dialled. */
+  /** @throws {DialError} `not_found` for an invalid host */
   #hostOf({ origin, destination }: StreamRequest): string {
     const host = normalizeHost(destination.host);
     if (host !== undefined) return host;
@@ -117,8 +117,8 @@ export class FlowDispatcher implements Dispatcher {
   }
 
   /**
-   * Sniffs the name of a connected flow for the record alone. A server that sends first ends the wait:
-   * the protocol is neither TLS nor HTTP.
+   * Sniffs the name of a connected flow, for its record only. The wait ends when the server sends first: the
+   * protocol is then neither TLS nor HTTP.
    */
   async #sniffBeside(client: ByteLink, remote: ByteLink): Promise<string | undefined> {
     const ahead = sniffAhead(client);
@@ -139,8 +139,8 @@ export class FlowDispatcher implements Dispatcher {
   }
 
   /**
-   * Registers the flow and relays it, and disposes of `dialled`. Its callers return this promise and
-   * do not wait for it: their frames would be kept for as long as the flow lives.
+   * Registers the flow, relays it and disposes of `dialled`. Callers return this promise instead of awaiting
+   * it, since their frames would be kept in memory as long as the flow is open.
    */
   #carry(
     request: StreamRequest,
@@ -176,7 +176,7 @@ export class FlowDispatcher implements Dispatcher {
     });
   }
 
-  /** Reports a flow that has ended without a byte from its destination, unless that was intended. */
+  /** Reports a flow that has ended without a byte from its destination, unless the client has caused that. */
   #reportSilence(flow: Flow, resolved: Resolved, end: RelayEnd): void {
     const { failures, stopped } = this.#dialer;
     if (!failures.enabled || stopped || flow.killed || this.#dialer.leadsToResolver(resolved))
@@ -186,5 +186,5 @@ export class FlowDispatcher implements Dispatcher {
   }
 }
 
-/** Shared by all aborted waits: an error with its stack costs more than the wait. */
+/** Shared by all aborted waits: creating an error with its stack costs more than the wait. */
 const WAIT_IS_OVER = new LinkClosedError('the wait is over');

@@ -7,7 +7,7 @@ import type { Origin, PacketRequest, StreamRequest } from '../protocols/contract
 import type { Flow, FlowInfo } from '../tracker/flow.ts';
 import type { Resolved } from './plane.ts';
 
-/** The record of a flow that `resolved` carries for the client of `request`. */
+/** The record of a flow on the route `resolved`. */
 export function flowInfo(
   request: StreamRequest | PacketRequest,
   destination: Destination,
@@ -29,26 +29,26 @@ export function flowInfo(
   };
 }
 
-/** What a log line says about any flow: the inbound, the destination and the outbound. */
+/** The part that all log lines of flows share: the inbound, the destination and the outbound. */
 const describe = (inbound: string, to: Destination, outbound: string): string =>
   `${inbound} -> ${to.network} ${formatEndpoint(to)} by ${outbound}`;
 
-/** The rule that decided, as the API counts it. */
+/** The rule that decided, by the index that the API shows. */
 const describeRule = (rule: number | undefined): string =>
   rule === undefined ? 'default route' : `rule ${rule}`;
 
-/** The debug line of a flow that has opened. */
+/** The debug line at the start of a flow. */
 export function openedLine({ id, info }: Flow): string {
   const { inbound, destination, outbound, rule, user, source } = info;
   const who = `${user === undefined ? '' : `user ${user}, `}from ${source ?? 'a local client'}`;
   return `flow ${id} ${describe(inbound, destination, outbound)} opened (${describeRule(rule)}, ${who})`;
 }
 
-/** The debug line of a flow that has closed, with its final counts. */
+/** The debug line at the end of a flow, with its final counts. */
 export const closedLine = ({ id, up, down }: Flow, failure?: Error): string =>
   `flow ${id} closed: ${up} bytes up, ${down} down${failure ? `; ${failure.message}` : ''}`;
 
-/** The line of a flow, or of a dial, that has failed. */
+/** The line of a failed flow or dial. */
 export const failureLine = (
   inbound: string,
   to: Destination,
@@ -56,7 +56,7 @@ export const failureLine = (
   cause: string,
 ): string => `${describe(inbound, to, version.tag)}: ${cause} (${describeRule(rule)})`;
 
-/** What `failureLine` says, as fields. */
+/** The fields of a `failureLine`. */
 export const failureFields = (
   { inbound, user, source }: Pick<Origin, 'inbound' | 'user' | 'source'>,
   { host, port }: Endpoint,
@@ -64,7 +64,7 @@ export const failureFields = (
   error: string,
 ): LogFields => ({ inbound, outbound: tagOf(version.tag), host, port, rule, user, source, error });
 
-/** What `openedLine` and `closedLine` say, as fields. */
+/** The fields of an `openedLine` or `closedLine`. */
 export const flowFields = ({ info }: Flow, failure?: Error): LogFields => ({
   inbound: info.inbound,
   outbound: tagOf(info.outbound),
@@ -76,14 +76,14 @@ export const flowFields = ({ info }: Flow, failure?: Error): LogFields => ({
   error: failure?.message,
 });
 
-/** The resolver of the proxy itself, which is no outbound, has the empty tag. */
+/** The proxy's own resolver is not a configured outbound and has an empty tag. */
 const tagOf = (tag: string): string | undefined => (tag === '' ? undefined : tag);
 
 /**
- * Why a flow has ended without a byte from its destination; `undefined` where the client is the only
- * reason: it left without having sent anything.
+ * Why a flow has ended without a byte from its destination; `undefined` where only the client is the reason:
+ * it has disconnected without sending anything.
  *
- * @param suspect what a server that stays silent may mean by it: see `Outbound.suspect`
+ * @param suspect a probable cause of the silence: see `Outbound.suspect`
  */
 export function causeOfSilence(
   sent: number,
@@ -103,27 +103,27 @@ export function causeOfSilence(
   if (codeOf(failure) === 'ECONNRESET') {
     return `the server reset the connection without sending anything${hint}`;
   }
-  // Any other failure has its own reason, such as the status of a carrier's call.
+  // Other failures have a reason of their own, such as the status of a gRPC call.
   return failure instanceof TruncatedError ? `${failure.message}${hint}` : failure.message;
 }
 
-/** The reason of a dial that is aborted because its client has left. */
+/** The reason of a dial that is aborted because its client has disconnected. */
 export const clientLeft = (): DialError => new DialError('aborted', 'the client has left');
 
-/** The reason of a flow that is refused: since its session began, a reload has removed the account. */
+/** The reason of a flow that is refused: a reload has removed the account of its session. */
 export const accountRemoved = (): DialError =>
   new DialError('forbidden', 'the account has been removed');
 
-/** Characters of an invalid host that an error quotes. */
+/** Characters of an invalid host that an error message quotes. */
 const SHOWN = 256;
 
-/** The failure of a destination whose host is invalid: no rule could match it. */
+/** The error for a destination with an invalid host, which no rule could match. */
 export const notAHost = (host: string): DialError =>
   new DialError('not_found', `${JSON.stringify(host.slice(0, SHOWN))} is not a host name`);
 
 /**
- * An outbound may raise any error for an abort; the signal has the reason. An error of the same kind
- * is more precise: it names the server that did not respond.
+ * The error of a dial. After an abort the outbound may reject with any error, and the signal has the
+ * reason; only an error of the same code is more precise, since it names the server that did not respond.
  */
 export function asDialError(error: unknown, signal: AbortSignal, target: Endpoint): DialError {
   if (!signal.aborted) return toDialError(error, target);

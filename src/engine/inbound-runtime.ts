@@ -9,13 +9,13 @@ import type { LiveSession, Tracker } from '../tracker/tracker.ts';
 import { DatagramSide } from './datagram-side.ts';
 
 /**
- * The running side of one inbound: opens a session for each accepted carrier and passes it to the
- * current handler, as it does with datagrams that reach the port. Sessions may outlive the listener
- * and the handler that they started with.
+ * The runtime of one inbound: opens a session for each accepted carrier and passes it to the current
+ * handler; datagrams are passed to it as well. Sessions may outlive the listener and the handler that they
+ * started with.
  */
 export class InboundRuntime {
   readonly tag: string;
-  /** Shared by its successive handlers. */
+  /** State that its successive handlers share. */
   readonly memory: InboundMemory;
   readonly #tracker: Tracker;
   readonly #ownListeners: OwnListeners;
@@ -48,7 +48,7 @@ export class InboundRuntime {
   }
 
   /**
-   * New carriers and clients get `handler`. Live ones go on with theirs, but begin a flow only while
+   * Serves new carriers and clients by `handler`. Live ones keep theirs, but can open flows only while
    * `handler` accepts their account.
    */
   swap(handler: InboundHandler): void {
@@ -57,7 +57,7 @@ export class InboundRuntime {
     this.#datagrams.swap(handler);
   }
 
-  /** Takes one accepted carrier; its failure ends its session alone. */
+  /** Serves an accepted carrier. Its failure ends only its own session. */
   readonly accept = (carrier: Carrier): void => {
     const session = this.#tracker.openSession(
       this.tag,
@@ -70,7 +70,7 @@ export class InboundRuntime {
     this.#serve(carrier, session);
   };
 
-  /** Takes one datagram that a client sent to the listen address. */
+  /** Serves a datagram that a client sent to the listen address. */
   readonly receive = (packet: Packet, answers: ReplyPath): void => {
     this.#datagrams.receive(packet, answers);
   };
@@ -88,7 +88,7 @@ export class InboundRuntime {
     this.#datagrams.destroy(cause);
   }
 
-  /** Callbacks instead of an async function: its frame would be kept as long as the carrier lives. */
+  /** Uses callbacks, since the frame of an async function would be kept as long as the carrier is open. */
   #serve(carrier: Carrier, session: LiveSession): void {
     const end = (): void => {
       carrier.link.destroy();
@@ -104,7 +104,7 @@ export class InboundRuntime {
     try {
       this.#handler.serve(carrier, session).then(end, onFailed);
     } catch (error) {
-      // Before it had a promise to reject.
+      // Thrown before there was a promise.
       onFailed(error);
     }
   }

@@ -4,8 +4,8 @@ import type { OpenSession, SessionBook, SessionClient } from '../protocols/contr
 import type { Tracker } from '../tracker/tracker.ts';
 
 /**
- * Live sessions of an inbound that it has by itself, in the tracker and in the eyes of a reload: those
- * of a listener that owns its sessions, or of a handler that serves datagrams.
+ * The live sessions of a listener that owns its sessions, or of a handler that serves datagrams: registers
+ * them in the tracker, and counts them for reloads and stops.
  */
 export class LiveSessions implements SessionBook {
   readonly #tag: string;
@@ -15,7 +15,7 @@ export class LiveSessions implements SessionBook {
   readonly #live = new Set<(cause: Error) => void>();
   #idle: PromiseWithResolvers<void> | undefined;
 
-  /** @param onEnd called whenever one has ended. */
+  /** @param onEnd called when a session or a hold has ended */
   constructor(
     tag: string,
     tracker: Tracker,
@@ -48,7 +48,7 @@ export class LiveSessions implements SessionBook {
   }
 
   hold(destroy: (cause: Error) => void): () => void {
-    // Distinct even when one function is given twice.
+    // A distinct entry even when the same function is passed twice.
     const live = (cause: Error): void => destroy(cause);
     this.#live.add(live);
     return () => {
@@ -68,7 +68,7 @@ export class LiveSessions implements SessionBook {
     return this.#idle.promise;
   }
 
-  /** Ends everything that is live. */
+  /** Ends all sessions and holds. */
   destroy(cause: Error): void {
     for (const destroy of this.#live) destroy(cause);
   }

@@ -1,8 +1,8 @@
 import type { Outbound } from '../protocols/contract.ts';
 
 /**
- * One built outbound: a tag may have several versions over the life of the process, of which only
- * the newest takes new flows. A retired version is closed when its last flow has ended.
+ * One version of an outbound. Reloads may build several versions of a tag, of which only the newest takes
+ * new flows. A retired version is closed after its last flow.
  */
 export class OutboundVersion {
   readonly tag: string;
@@ -18,7 +18,7 @@ export class OutboundVersion {
     this.outbound = outbound;
   }
 
-  /** Flows and dials that hold it. */
+  /** Number of flows and dials that hold it. */
   get users(): number {
     return this.#users;
   }
@@ -27,18 +27,18 @@ export class OutboundVersion {
     return this.#closed;
   }
 
-  /** Holds the version open until `release` is called. */
+  /** Keeps the version open until `release`. */
   hold(): void {
     this.#users++;
   }
 
-  /** Ends one hold. */
+  /** Ends one `hold`. */
   release(): void {
     this.#users--;
     this.#closeIfIdle();
   }
 
-  /** No new flow will use it: closes now, or with the last user. */
+  /** Closes the version now, or with the last `release`; no new flow may use it. */
   retire(): void {
     this.#retired = true;
     this.#closeIfIdle();

@@ -1,9 +1,9 @@
 import type { OutboundVersion } from './outbound-version.ts';
 import type { RouteDecision, RouteQuery } from './router/query.ts';
 
-/** What a route may name: an outbound, or a group that picks one for each new flow. */
+/** The target of a route: an outbound, or a balancer that picks one for each new flow. */
 export interface Exit {
-  /** The outbound that the next flow takes. */
+  /** The outbound for the next flow. */
   pick(): OutboundVersion;
 }
 
@@ -15,17 +15,17 @@ export interface Routes {
 }
 
 /**
- * Everything that decides where new flows go, at one moment. Immutable: a reload makes a new plane
- * and swaps one pointer, and flows keep the outbound version that they were opened on.
+ * Everything that decides where new flows go. Immutable: a reload builds a new plane and swaps one pointer.
+ * Flows keep the outbound version that they were opened on.
  */
 export interface Plane {
   readonly epoch: number;
   readonly routes: Routes;
-  /** By tag of an outbound or balancer; holds every tag that `routes` can decide on. */
+  /** By tag of an outbound or balancer; has every tag that `routes` can return. */
   readonly exits: ReadonlyMap<string, Exit>;
 }
 
-/** A decision, resolved to the outbound that carries it out. */
+/** A routing decision with its outbound. */
 export interface Resolved {
   readonly version: OutboundVersion;
   readonly rule: number | undefined;
@@ -36,7 +36,7 @@ export interface Resolved {
 export function resolveRoute(plane: Plane, query: RouteQuery): Resolved {
   const decision = plane.routes.route(query);
   const exit = plane.exits.get(decision.outbound);
-  // Lowering refuses unknown references, so a miss is a defect of ours, not of the configuration.
+  // The configuration is checked for unknown references, so this would be a defect of the program.
   if (!exit) throw new RangeError(`the plane has no exit named ${decision.outbound}`);
   return { version: exit.pick(), rule: decision.rule, epoch: plane.epoch };
 }

@@ -22,12 +22,12 @@ import type { Plane, Resolved } from './plane.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 
-/** After a failed dial, packets are dropped for this long before the next attempt. */
+/** Time for which packets are dropped after a failed dial, before the next attempt. */
 const FAILED_MS = 1_000;
-/** Packets kept while the outbound is being opened. */
+/** Packets that are queued while the outbound is being opened. */
 const KEPT_WHILE_OPENING = 64;
 
-/** What carrying packets needs of the engine. */
+/** The parts of the engine that an association uses. */
 export interface AssociationDeps {
   readonly tracker: Tracker;
   readonly clock: Clock;
@@ -40,7 +40,7 @@ export interface SubLinkDeps extends AssociationDeps {
   readonly onClose: () => void;
 }
 
-/** The packets of one association through one outbound: one flow, once it is open. */
+/** The packets of one association through one outbound; when it is open, it is one flow. */
 export class SubLink {
   readonly #request: PacketRequest;
   readonly #resolved: Resolved;
@@ -53,12 +53,12 @@ export class SubLink {
   #dial: Deadline | undefined;
   #remote: PacketLink | undefined;
   #flow: Flow | undefined;
-  /** Until the sub-link is removed after a failed dial. */
+  /** Closes the sub-link after a failed dial, so that the next packet opens another. */
   #retry: Timer | undefined;
-  /** Why the dial has failed, where that is for the client to know. */
+  /** Why the dial has failed, if clients are to be told. */
   #refusal: Unreachable | undefined;
   readonly #idle: IdleTimer;
-  /** Shorter while every packet went to port 53. */
+  /** Shorter as long as all packets go to port 53. */
   #idleMs = UDP_DNS_IDLE_MS;
 
   constructor(
@@ -81,7 +81,7 @@ export class SubLink {
     void this.#run();
   }
 
-  /** Sends toward the packet's peer, or keeps it while the outbound opens, or drops it. */
+  /** Sends a packet to its peer, queues it while the outbound is being opened, or drops it. */
   send(packet: Packet): void {
     this.#idleMs = Math.max(this.#idleMs, udpIdleMs(packet.peer.port));
     this.#idle.touch();
@@ -146,8 +146,8 @@ export class SubLink {
   }
 
   /**
-   * The outbound has ended the link by itself. Without a single response that is worth a line; one
-   * that falls silent is not, since many protocols over UDP expect none.
+   * Logs that the outbound has ended the link without a single response. A link that is merely idle is not
+   * logged, since many protocols over UDP have no responses.
    */
   #reportSilence(failure: Error | undefined): void {
     const { dialer } = this.#deps;
@@ -168,7 +168,7 @@ export class SubLink {
       const { origin } = this.#request;
       return await dialer.associate(this.#resolved, this.#opener, origin, deadline);
     } catch (error) {
-      // Logged by the dialer. Until it is tried again, packets are dropped.
+      // The dialer has logged it. Packets are dropped until the next attempt.
       if (this.#state === 'closed') return undefined;
       this.#state = 'failed';
       this.#refusal = refusalOf(error);
@@ -182,7 +182,7 @@ export class SubLink {
 
   #start(remote: PacketLink): void {
     if (this.#state === 'closed') {
-      // The client left while the outbound was being opened.
+      // The client has disconnected while the outbound was being opened.
       remote.close();
       return;
     }

@@ -12,7 +12,7 @@ export interface LogLine {
 
 export type LogCallback = (line: LogLine) => void;
 
-/** A logger that hands lines to the host program; the filter is asked once per target and level. */
+/** A logger that passes lines to the host program; the filter is evaluated once per target and level. */
 export function callbackLogger(filter: LogFilter, take: LogCallback, target: string): Logger {
   const at = (level: LogLevel): ((message: string) => void) =>
     passes(filter, target, level)
@@ -29,7 +29,7 @@ export function callbackLogger(filter: LogFilter, take: LogCallback, target: str
   };
 }
 
-/** An error of the host's callback is reported to the host, and must not end the work being logged. */
+/** An error of the host's callback becomes an uncaught exception, and does not affect the caller that logs. */
 function hand(take: LogCallback, line: LogLine): void {
   try {
     take(line);

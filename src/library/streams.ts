@@ -3,7 +3,7 @@ import type { FlowNotice, FlowSubscription } from '../tracker/flow-events.ts';
 import type { TrafficSampler } from '../tracker/traffic.ts';
 import { flowView, trafficView, type FlowEventView, type TrafficView } from './views.ts';
 
-/** Events, one after the other; closing the stream, or leaving a `for await`, ends it. */
+/** Events in order. `close`, or leaving a `for await`, ends the stream. */
 export interface EventStream<T> extends AsyncIterableIterator<T, undefined>, AsyncDisposable {
   close(): void;
 }
@@ -24,7 +24,7 @@ export function flowEvents(
   });
 }
 
-/** Every traffic sample that is newer than that of this moment; a slow reader skips some. */
+/** Every traffic sample after the current one; a slow reader skips some. */
 export function trafficSamples(
   sampler: TrafficSampler,
   end: AbortSignal,
@@ -43,8 +43,8 @@ function eventView(notice: FlowNotice, times: StartTimes): FlowEventView {
 }
 
 /**
- * A stream over a source that returns one item at a time, and `undefined` after its signal has
- * aborted. It begins now, not with the first `next` as an async generator would.
+ * A stream over a source that returns one item at a time, and `undefined` after its signal has aborted.
+ * It begins at once, whereas an async generator begins with the first `next`.
  */
 function untilEnd<T extends object>(
   end: AbortSignal,
@@ -69,7 +69,7 @@ function untilEnd<T extends object>(
   return {
     next: () => {
       const result = last.then(takeNext);
-      last = result.catch(() => undefined); // its caller has the failure
+      last = result.catch(() => undefined); // the caller of `next` gets the failure
       return result;
     },
     return: async () => {

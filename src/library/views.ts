@@ -3,7 +3,7 @@ import type { TrafficFigures, TrafficSnapshot } from '../tracker/traffic.ts';
 import type { LiveSession } from '../tracker/tracker.ts';
 
 /*
- * The shapes of the API's JSON, field by field, so that a user interface can use either.
+ * The same shapes as the JSON of the API, so that a user interface can use either.
  */
 
 /** One accepted connection of a client. Counts are wire bytes, protocol overhead included. */
@@ -13,7 +13,7 @@ export interface SessionView {
   readonly inbound: string;
   /** The client's IP address; `null` on a unix socket. */
   readonly source: string | null;
-  /** `null` without a user, and until the first flow has named one. */
+  /** `null` without a user, and before the first flow. */
   readonly user: string | null;
   /** Bytes from the client. */
   readonly up: number;
@@ -25,7 +25,7 @@ export interface SessionView {
 
 /** One stream or UDP sub-link. Counts are payload bytes. */
 export interface FlowView {
-  /** Grows in the order of registration and is never used twice. */
+  /** Increases in the order of registration and is never reused. */
   readonly id: number;
   readonly session: number | null;
   readonly network: 'tcp' | 'udp' | 'unknown';
@@ -36,7 +36,7 @@ export interface FlowView {
   readonly host: string;
   readonly port: number;
   readonly sniffed: string | null;
-  /** Tag of the outbound it was opened on: of a balancer, the member's. */
+  /** Tag of the outbound that carries it; with a balancer, of the member. */
   readonly outbound: string;
   readonly outbound_version: number;
   /** Index of the rule that matched; `null` for the default route. */
@@ -57,7 +57,7 @@ export interface ConnectionsView {
   readonly flows: readonly FlowView[];
 }
 
-/** What became of a flow, or how many such events the reader was too slow for. */
+/** A flow has opened or closed, or the reader was too slow and has missed this many events. */
 export type FlowEventView =
   | { readonly event: 'opened'; readonly flow: FlowView }
   | { readonly event: 'closed'; readonly flow: FlowView }
@@ -75,7 +75,7 @@ export interface TrafficFiguresView {
 export interface TrafficView extends TrafficFiguresView {
   /** Ticks since the start. */
   readonly tick: number;
-  /** What the rates cover. */
+  /** The interval that the rates are measured over. */
   readonly interval_ms: number;
   /** By tag. */
   readonly inbounds: Readonly<Record<string, TrafficFiguresView>>;

@@ -24,14 +24,14 @@ import {
 export interface StartOptions {
   /** The configuration file; paths in it are resolved as by the command. */
   readonly config: string;
-  /** Gets every line of the log that the filter lets through; without it nothing is logged. */
+  /** Gets every line of the log that passes the filter; without it nothing is logged. */
   readonly onLog?: LogCallback | undefined;
-  /** Takes the place of `[log].level`, in the same syntax. The environment is not used. */
+  /** Replaces `[log].level`, in the same syntax. The environment is not used. */
   readonly logLevel?: string | undefined;
 }
 
 export interface PickOptions {
-  /** Only when the configuration file still has this tag, quotes included. */
+  /** Pick only if the configuration file still has this entity tag, quotes included. */
   readonly ifMatch?: string | undefined;
   /** Abandons a pick that has not been written yet; a write that has begun is finished. */
   readonly signal?: AbortSignal | undefined;
@@ -51,7 +51,7 @@ const STOP_GRACE_MS = 5_000;
  * are methods here. Every method that can fail rejects with a `ControlError`.
  */
 export class Weir implements AsyncDisposable {
-  /** The program's version, as `GET /v1/version` returns it. */
+  /** The version of the program, as in `GET /v1/version`. */
   readonly version = VERSION;
   readonly #instance: Instance;
   readonly #times: StartTimes;
@@ -67,7 +67,7 @@ export class Weir implements AsyncDisposable {
   /**
    * Reads the configuration, builds its parts, binds its listeners and serves.
    * @throws {ControlError} `invalid` for a configuration that cannot be used, `failed` for a file that
-   *   cannot be read or an address that cannot be bound; nothing runs then
+   *   cannot be read or an address that cannot be bound; everything has been released
    */
   static async start({ config, onLog, logLevel }: StartOptions): Promise<Weir> {
     const regexes = new RegexCache();
@@ -85,13 +85,13 @@ export class Weir implements AsyncDisposable {
     }
   }
 
-  /** Whether a stop has begun. */
+  /** Whether `stop` has been called. */
   get stopping(): boolean {
     return this.#ending.signal.aborted;
   }
 
   /**
-   * The routes as the files describe them now, and the tag of the configuration file.
+   * The routes as the files currently describe them, and the entity tag of the configuration file.
    * @throws {ControlError} `invalid` or `failed`
    */
   async routes(): Promise<RoutesResult> {
@@ -138,26 +138,26 @@ export class Weir implements AsyncDisposable {
     return flow !== undefined;
   }
 
-  /** Closes the flows that match all that is given, every flow when nothing is; how many it closed. */
+  /** Closes the flows that match every given field, all flows if none is given; returns how many. */
   closeFlows({ outbound, inbound, session, user }: FlowSelector = {}): number {
     return this.#instance.tracker.killMatching({ outbound, inbound, session, user });
   }
 
   /**
-   * Every flow that opens or closes after this call. The last 1024 events are kept for a reader; one
-   * that falls further behind gets `lagged` and continues with the oldest kept. Ends with a stop.
+   * Every flow that opens or closes after this call. The last 1024 events are buffered; a reader that is
+   * further behind gets `lagged` and continues with the oldest that is left. A stop ends the stream.
    */
   flowEvents(): EventStream<FlowEventView> {
     const subscription = this.#instance.tracker.events.subscribe();
     return flowEvents(subscription, this.#times, this.#ending.signal);
   }
 
-  /** A sample a second after this call; a slow reader skips some. Ends with a stop. */
+  /** One sample per second from this call on; a slow reader skips some. A stop ends the stream. */
   traffic(): EventStream<TrafficView> {
     return trafficSamples(this.#instance.tracker.traffic, this.#ending.signal);
   }
 
-  /** Closes the listeners, gives live connections `graceMs`, then ends them. Idempotent. */
+  /** Closes the listeners, and ends live connections after at most `graceMs`. Idempotent. */
   stop({ graceMs = STOP_GRACE_MS }: StopOptions = {}): Promise<void> {
     this.#ending.abort();
     this.#stopped ??= this.#instance.stop(graceMs);

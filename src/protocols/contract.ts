@@ -17,7 +17,7 @@ import type { Session } from '../tracker/session.ts';
 import type { InboundMemory } from './inbounds/inbound-memory.ts';
 import type { AcceptedAccounts, Standing } from './users/standing.ts';
 
-/** The client of a request, as every flow that the request causes has it. */
+/** The client of a request, and of every flow that the request opens. */
 export interface Origin {
   /** Tag of the inbound. */
   readonly inbound: string;
@@ -27,7 +27,7 @@ export interface Origin {
   readonly user: string | undefined;
   /** The session of the carrier; `undefined` without one (a TUN device). */
   readonly session: Session | undefined;
-  /** Asked before each new flow; left out where clients have no accounts (a TUN device). */
+  /** Checked before each new flow; left out where clients have no accounts (a TUN device). */
   readonly standing?: Standing | undefined;
 }
 
@@ -40,14 +40,14 @@ export interface StreamRequest {
   /** The destination is the proxy's own resolver (`[dns]`): nothing is routed or dialled. */
   readonly toResolver?: boolean;
   /**
-   * The client's connection. Until `accept` is called or the request has failed, the dispatcher may
-   * read it and puts back what it has read; a failure of it aborts the dial.
+   * The client's connection. Until `accept` is called or the request has failed, the dispatcher may read from
+   * it and unread the bytes; its failure aborts the dial.
    */
   readonly client: ByteLink;
   /**
-   * Sends the client the response of success and returns the link of its payload. Called at most
-   * once: when the destination is connected, or before that when the route depends on the first
-   * bytes. Rejects when the client's connection has failed.
+   * Sends the client the success response and returns the link of its payload. Called at most once: when the
+   * destination is connected, or before that if the route depends on the first bytes. Rejects when the
+   * client's connection has failed.
    */
   accept(): Promise<ByteLink>;
 }
@@ -55,42 +55,42 @@ export interface StreamRequest {
 /** A client's request for an association; each packet has its own destination. */
 export interface PacketRequest {
   readonly origin: Origin;
-  /** `receive` returns the client's packets, `send` sends responses with their source. */
+  /** `receive` returns the client's packets; `send` sends it packets, with their source as the peer. */
   readonly client: PacketLink;
-  /** Whether packets to a peer are for the proxy's own resolver (`[dns]`); left out for none. */
+  /** Whether packets to a peer are for the proxy's own resolver (`[dns]`); by default none are. */
   readonly isResolver?: (peer: Endpoint) => boolean;
   /**
-   * Whether the client's link is closed with the last flow: where nothing but its datagrams shows that
-   * a client is there.
+   * Whether the client's link is closed with the last flow: set where only datagrams show that the client is
+   * still there.
    */
   readonly endsWithFlows?: boolean;
 }
 
-/** The engine as inbounds use it: the only place where flows are made. */
+/** The engine, as inbounds use it. Only it opens flows. */
 export interface Dispatcher {
   /**
-   * Routes, dials and relays one stream; resolves when the flow is over.
+   * Routes, dials and relays one stream; resolves when the flow has ended.
    *
-   * @throws {DialError} when the destination was not reached and `accept` was never called, so that
-   *   the inbound can send its client the reason; `forbidden` for an account that was removed. After `accept` a failure only destroys the
-   *   client's link.
+   * @throws {DialError} when the destination was not reached and `accept` was not called, so that the inbound
+   *   can send its client the reason; `forbidden` for an account that was removed. After `accept` a failure
+   *   only destroys the client's link.
    */
   stream(request: StreamRequest): Promise<void>;
   /**
-   * Carries datagrams until the client's link closes. Never rejects. Closes the link of an account
-   * that was removed when it has no flow: with a cause when a new one was refused.
+   * Relays datagrams until the client's link closes. Never rejects. If the account is removed, closes the link
+   * after its last flow; with a cause if it has refused a new flow.
    */
   packets(request: PacketRequest): Promise<void>;
 }
 
-/** What the handler of an inbound is made with. */
+/** The context of the handler of an inbound. */
 export interface InboundContext {
   readonly tag: string;
   readonly sniffing: boolean;
   /** Whether the listener is a unix socket. */
   readonly unixSocket: boolean;
   readonly dispatcher: Dispatcher;
-  /** Shared by successive handlers of the inbound. */
+  /** State that successive handlers of the inbound share. */
   readonly memory: InboundMemory;
   readonly clock: Clock;
   readonly log: Logger;
@@ -99,17 +99,17 @@ export interface InboundContext {
 /**
  * The protocol of an inbound: reads requests from accepted carriers.
  *
- * Listeners, sessions and closing belong to the engine: a handler owns no socket, so it can be
- * replaced while its live carriers continue with the handler that they started with.
+ * The engine owns listeners and sessions: a handler owns no socket, so it can be replaced while live carriers
+ * continue with the handler that they started with.
  */
 export interface InboundHandler {
-  /** Those that its clients may have; left out where sessions have no standing. */
+  /** The accounts of its clients; left out where clients have none. */
   readonly accounts?: AcceptedAccounts;
-  /** Serves one carrier until it ends. A rejection is the failure of that carrier alone. */
+  /** Serves one carrier until it ends. A rejection is a failure of this carrier only. */
   serve(carrier: Carrier, session: Session): Promise<void>;
   /**
-   * Begins to serve datagrams to the inbound's listen address; called at most once, and only where
-   * `InboundProtocol.datagrams` is set.
+   * Starts serving datagrams to the inbound's listen address. Called at most once, and only if
+   * `CarrierProtocol.datagrams` is set.
    */
   serveDatagrams?(sessions: DatagramSessions): DatagramServer;
 }
@@ -119,31 +119,31 @@ export interface DatagramServer {
   /**
    * Handles or drops one datagram, whose `peer` is the client that sent it. Never throws.
    *
-   * @param known handle it only if it belongs to an existing association: replaced handlers are
-   *   offered it in this way before their successor.
-   * @returns whether it belongs to an association.
+   * @param known handle it only if it belongs to an existing association: replaced handlers are called in this
+   *   way before the current one
+   * @returns whether it belongs to an association
    */
   receive(packet: Packet, replies: ReplyPath, known: boolean): boolean;
-  /** Called when the handler is replaced or the inbound ends: no association is opened any more. */
+  /** Called when the handler is replaced or the inbound ends: no more associations may be opened. */
   retire?(): void;
 }
 
-/** A client that has no connection accepted for it. */
+/** A client without an accepted connection: of a UDP port, or of a device. */
 export interface SessionClient {
   /** Its address; `undefined` where it has none. */
   readonly remote: Endpoint | undefined;
-  /** The own address that it sends to, where that is known. */
+  /** The local address that it sends to, if known. */
   readonly local: Endpoint | undefined;
   /** Counts the bytes of its packets, protocol overhead included. */
   readonly wire: WireCounter;
-  /** Ends the session, with what the protocol has as a goodbye; called when the proxy stops. */
+  /** Ends the session, with a closing message if the protocol has one; called when the proxy stops. */
   readonly destroy: (cause: Error) => void;
 }
 
-/** A session in a book; to be closed by its opener. */
+/** A session in a SessionBook, closed by its opener. */
 export interface OpenSession {
   readonly session: Session;
-  /** The client has moved to another address, which is validated. */
+  /** The client has moved to another address, which has been validated. */
   moved(remote: Endpoint): void;
   /** Idempotent. */
   close(): void;
@@ -152,94 +152,91 @@ export interface OpenSession {
 /** Opens the session of an authenticated client, one for each association. */
 export type DatagramSessions = Pick<SessionBook, 'open'>;
 
-/** The live sessions of one inbound that has them by itself. */
+/** The live sessions of an inbound whose protocol opens them itself. */
 export interface SessionBook {
   /**
-   * Opens a session in the tracker. Its first flow names its user, as for a carrier's session.
+   * Opens a session in the tracker. Its first flow sets its user, as for the session of a carrier.
    *
    * Until it is closed, the inbound is not restarted, and a stop waits for it.
    */
   open(client: SessionClient): OpenSession;
   /**
-   * Counts something as live that no session stands for, such as a flow of a device.
+   * Counts something as live that has no session, such as a flow of a device.
    *
-   * @param destroy ends it; called when the proxy stops.
-   * @returns what ends its counting; idempotent.
+   * @param destroy ends it; called when the proxy stops
+   * @returns a function that removes it from the count; idempotent
    */
   hold(destroy: (cause: Error) => void): () => void;
 }
 
 /**
- * The server side of a protocol whose listener owns its sessions: one set of settings, checked and
- * ready, to be bound or to take the place of another.
+ * The server side of a protocol whose listener owns its sessions, built from one set of settings: it can be
+ * bound, or replace another one.
  */
 export interface SessionServer {
-  /** Those that its clients may have; left out where sessions have no standing. */
+  /** The accounts of its clients; left out where clients have none. */
   readonly accounts?: AcceptedAccounts;
   /**
-   * Binds; until `serve` no client gets a response and little is kept of what it sends.
+   * Binds. Until `serve`, clients get no response, and little of what they send is kept.
    *
-   * @throws {BindError} when the address cannot be bound.
-   * @throws the reason of `signal`.
+   * @throws {BindError} when the address cannot be bound
+   * @throws the reason of `signal`
    */
   bind(listen: ListenSpec, sessions: SessionBook, signal?: AbortSignal): Promise<SessionListener>;
 }
 
 /**
- * What a SessionServer has bound, with the sessions that it has accepted. Checked by
- * `test/conformance/session-listener.ts`.
+ * A bound SessionServer and its sessions. Checked by `test/conformance/session-listener.ts`.
  */
 export interface SessionListener {
-  /** As people read it: the bound address with the port that the kernel chose, or a device's name. */
+  /** For log lines: the bound address with its actual port, or the name of the device. */
   readonly address: string;
-  /** The same as data, also after the release; `undefined` for a device. */
+  /** The bound address, also after its release; `undefined` for a device. */
   readonly endpoint: Endpoint | undefined;
   /** Accepts clients from now on. */
   serve(): void;
   /**
-   * Clients that come from now on get `next` and are counted in `sessions`; live ones keep the
-   * server and the book that they started with. A retired listener that was kept accepts clients
-   * again.
+   * Serves new clients by `next` and registers them in `sessions`; live sessions keep the server and the book
+   * that they started with. A retired listener that was kept accepts clients again.
    *
-   * @param next of the same protocol; `restartReason` found nothing against it, or there are no live
-   *   sessions.
+   * @param next of the same protocol; `restartReason` is `undefined`, or there are no live sessions
    */
   swap(next: SessionServer, sessions: SessionBook): void;
   /**
-   * Accepts no new client from now on. Live sessions continue; after the last one everything is
-   * released, at once when there is none. Idempotent.
+   * Accepts no more clients. Live sessions continue; after the last one, or at once if there is none,
+   * everything is released. Idempotent.
    */
   retire(): void;
   /**
-   * Keeps a retired listener although its last session may end, for a `swap` that may follow; `retire`
-   * undoes it. Nothing changes for one in service.
+   * Prevents the release of a retired listener after its last session, since a `swap` may follow; `retire`
+   * undoes that. Does nothing to a listener in service.
    *
-   * @returns false when its release has begun.
+   * @returns false when its release has begun
    */
   keep(): boolean;
   /**
-   * Ends the sessions that have no flow: the proxy is stopping, and need not wait for them. Left out
-   * where there are none.
+   * Ends sessions without a flow: the proxy is stopping and does not wait for them. Left out where every
+   * session is a flow.
    */
   endIdle?(): void;
   /** Ends every session and handshake and releases everything. Idempotent. */
   destroy(cause: Error): void;
-  /** Resolves, never rejects, when everything is released: the address may be bound again. */
+  /** Resolves when everything is released and the address can be bound again. Never rejects. */
   readonly closed: Promise<void>;
 }
 
-/** Limits of one dial. */
+/** Options of one dial. */
 export interface DialOptions {
-  /** Aborts the dial; what it has opened is released. */
+  /** Aborts the dial and releases everything that it has opened. */
   readonly signal: AbortSignal;
-  /** The client that it is made for; passed on to every dial below. `undefined` for none. */
+  /** The client, passed on to every dial below; `undefined` for a dial of the proxy itself. */
   readonly origin?: DialOrigin | undefined;
 }
 
-/** What an outbound is made with. */
+/** The context of an outbound. */
 export interface OutboundContext {
   readonly tag: string;
-  /** For `freedom` the policy for destinations; for others `dial` applies it. */
+  /** For `freedom` the policy for destinations; for other protocols `dial` applies it to the server. */
   readonly family: FamilyPolicy;
   readonly resolver: Resolver;
   readonly clock: Clock;
@@ -261,20 +258,20 @@ export interface OutboundContext {
 export interface Outbound {
   /**
    * Connects to a destination.
-   * @throws {DialError} with the code of the reason.
+   * @throws {DialError}
    */
   connect(destination: Endpoint, options: DialOptions): Promise<ByteLink>;
   /**
    * Opens an association for datagrams to any peer.
-   * @throws {DialError} `unsupported` where the protocol has no datagrams; the reason of a signal
-   *   that has aborted.
+   * @throws {DialError} `unsupported` where the protocol has no datagrams
+   * @throws the reason of `signal`
    */
   associate(options: DialOptions): Promise<PacketLink>;
-  /** Releases what flows share; called after the last flow has ended. */
+  /** Releases shared resources; called after the last flow has ended. */
   close(): void;
   /**
-   * What may be wrong when its server ends a flow without a response, in a protocol whose servers do
-   * not say so: `a wrong password`. For the log.
+   * The probable cause when the server ends a flow without a response, for protocols whose servers do not
+   * report it: `a wrong password`. For the log.
    */
   readonly suspect?: string | undefined;
 }

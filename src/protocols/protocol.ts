@@ -12,41 +12,42 @@ import type {
 } from './contract.ts';
 
 /**
- * Reads the files that settings name. What it returns belongs into the settings: then a file with
- * new contents is a change of the inbound or outbound.
+ * Reads the files that settings name. The contents become part of the settings, so that a changed file is a
+ * change of the inbound or outbound.
  */
 export interface SettingsFiles {
   /**
-   * The content of a file. Its errors, also one for a file that is yet to be read, are to be passed on.
+   * The content of a file. Callers must not catch its errors: one of them reports that the file is still to be
+   * read.
    *
-   * @param path relative paths are relative to the same directory as all paths of the configuration.
-   * @param failure the beginning of the message when the file cannot be read, before the path and
-   *   the reason: `cannot read cert_file`.
+   * @param path relative to the same directory as all paths of the configuration
+   * @param failure beginning of the message when the file cannot be read, before the path and the reason:
+   *   `cannot read cert_file`
    */
   content(path: Located<string>, failure: string): Uint8Array;
 }
 
-/** What the validity of an inbound's settings may depend on. */
+/** The context in which the settings of an inbound are decoded. */
 export interface InboundSettingsContext {
   readonly tag: string;
   readonly listen: ListenSpec;
   readonly files: SettingsFiles;
 }
 
-/** What the validity of an outbound's settings may depend on. */
+/** The context in which the settings of an outbound are decoded. */
 export interface OutboundSettingsContext {
   readonly tag: string;
-  /** IPv6 without brackets; `undefined` only where the protocol needs no upstream. */
+  /** IPv6 without brackets; `undefined` only if the protocol has no upstream. */
   readonly server: string | undefined;
   readonly port: number | undefined;
   readonly files: SettingsFiles;
 }
 
-/** Something in valid settings that is surely not meant. */
+/** A finding in valid settings that is certainly not intended. */
 export interface SettingsWarning {
   readonly id: 'accounts-ignored' | 'repeated-user' | 'setting-unusable' | 'settings-ignored';
   readonly span: Span;
-  /** What follows the name of the inbound or outbound. */
+  /** The text after the name of the inbound or outbound. */
   readonly message: string;
 }
 
@@ -56,46 +57,46 @@ export type Built<T extends object> = T | Steps<T>;
 export const isSteps = <T extends object>(built: Built<T>): built is Steps<T> =>
   Symbol.iterator in built;
 
-/** What both kinds of server sides have. `Settings` is plain data that survives `structuredClone`. */
+/** Members of both kinds of server sides. `Settings` is plain data that survives `structuredClone` and JSON. */
 interface InboundSide<Settings> {
-  /** Whether a `stream` may be set below it. */
+  /** Whether a `stream` table is allowed. */
   readonly stream: boolean;
   /** The keys of its `settings` table. */
   readonly table?: { readonly shape?: Shape };
   /**
-   * Decodes the `settings` table, an empty one when it is omitted, and adds defaults.
-   * @throws {DecodeError} with the text that follows `invalid settings: `.
+   * Decodes the `settings` table, an empty one if it is omitted, and adds defaults.
+   * @throws {DecodeError} with the text after `invalid settings: `
    */
   settings(table: TableNode, context: InboundSettingsContext): Settings;
   /**
-   * The accounts in its settings, as plain data: a reload reports changes of them separately.
-   * `undefined` without authentication.
+   * The accounts in its settings, as plain data: reloads report changes of them separately. `undefined` without
+   * authentication.
    */
   users(settings: Settings): readonly unknown[] | undefined;
-  /** Whether a client needs no password to connect anywhere; left out where every client needs one. */
+  /** Whether clients need no password; left out where every client needs one. */
   open?(settings: Settings): boolean;
-  /** What in a valid table is surely not meant. */
+  /** Findings in a valid table that are certainly not intended. */
   warnings?(table: TableNode): Iterable<SettingsWarning>;
   /** The certificates in its settings, PEM, leaf first; their files are `cert_file` and `key_file`. */
   certificates?(settings: Settings): string;
 }
 
-/** A server side that is given carriers: the supervisor listens, and holds the sessions. */
+/** A server side that serves carriers; listeners and sessions belong to the supervisor. */
 export interface CarrierProtocol<Settings> extends InboundSide<Settings> {
   readonly kind: 'carriers';
-  /** Whether its handlers serve datagrams on the listen address as well; not on a unix socket. */
+  /** Whether its handlers also serve datagrams on the listen address, unless it is a unix socket. */
   readonly datagrams?: boolean;
   create(settings: Settings, context: InboundContext): Built<InboundHandler>;
 }
 
-/** A server side that listens by itself, and holds the sessions: a UDP port, or a device. */
+/** A server side that listens itself and owns its sessions: on a UDP port, or on a device. */
 export interface SessionProtocol<Settings> extends InboundSide<Settings> {
   readonly kind: 'sessions';
-  /** What `listen` and `port` mean; neither is allowed for a device. */
+  /** What it listens on; a device has neither `listen` nor `port`. */
   readonly listens: 'udp' | 'device';
   /**
-   * Why `after` cannot be swapped in for `before` while sessions are live: words that may precede
-   * "which would end its live connections". `undefined` when it can.
+   * Why `after` cannot replace `before` while sessions are live, as words before "which would end its live
+   * connections"; `undefined` when it can.
    */
   restartReason(before: Settings, after: Settings): string | undefined;
   /** Builds all that can be built without binding. Throws the reason why it cannot. */
@@ -105,7 +106,7 @@ export interface SessionProtocol<Settings> extends InboundSide<Settings> {
 /** The server side of a protocol. */
 export type InboundProtocol<Settings> = CarrierProtocol<Settings> | SessionProtocol<Settings>;
 
-/** The client side of a protocol. `Settings` is plain data that survives `structuredClone`. */
+/** The client side of a protocol. `Settings` is plain data that survives `structuredClone` and JSON. */
 export interface OutboundProtocol<Settings> {
   readonly stream: boolean;
   /** The keys of its `settings` table; left out where it is not read. */
@@ -128,7 +129,7 @@ export interface Protocol {
   readonly outbound: OutboundProtocol<unknown> | undefined;
 }
 
-/** What a protocol's folder exports to the registry. */
+/** The export of a protocol's folder for the registry. */
 export interface ProtocolParts<In, Out> {
   readonly name: string;
   readonly aliases?: readonly string[];
@@ -139,8 +140,8 @@ export interface ProtocolParts<In, Out> {
 /**
  * Makes protocols with different settings members of one list.
  *
- * This is the one place where the type of settings is erased: a Spec has the protocol's name beside
- * its settings, so what `settings` of a protocol returned is passed to the same protocol.
+ * Only here the type of settings is erased: a Spec has the name of the protocol next to the settings, so the
+ * result of `settings` is passed to the same protocol.
  */
 export function defineProtocol<In = never, Out = never>(parts: ProtocolParts<In, Out>): Protocol {
   const { name, aliases = [], inbound, outbound } = parts;

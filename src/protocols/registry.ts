@@ -11,7 +11,7 @@ import { vless } from './vless/index.ts';
 import { vmess } from './vmess/index.ts';
 import { wireguard } from './wireguard/index.ts';
 
-/** All protocols: a new one is a folder and a line here. */
+/** All protocols. A new one needs a folder and a line here. */
 const PROTOCOLS: readonly Protocol[] = [
   blackhole,
   freedom,
@@ -32,10 +32,10 @@ const BY_NAME: ReadonlyMap<string, Protocol> = new Map(
   ),
 );
 
-/** The protocol of that name or alias; case matters. */
+/** The protocol with this name or alias; case-sensitive. */
 export const findProtocol = (name: string): Protocol | undefined => BY_NAME.get(name);
 
-/** The protocols that have a side, with their aliases. */
+/** The names and aliases of the protocols that have a side. */
 export const protocolNames = (side: 'inbound' | 'outbound'): readonly string[] =>
   PROTOCOLS.filter((protocol) => protocol[side]).flatMap(({ name, aliases }) => [name, ...aliases]);
 

@@ -1,8 +1,8 @@
 import { CodedError } from '../errors.ts';
 
 /**
- * Why a configuration that is well-formed was not applied. `bind` and `stopped` are failures of the
- * surroundings, the others of the configuration.
+ * Why a well-formed configuration was not applied. `bind` and `stopped` are caused by the system and by a
+ * stop, the others by the configuration.
  */
 export type ApplyErrorCode =
   | 'bind'

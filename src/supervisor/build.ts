@@ -23,7 +23,7 @@ import { dialTcp } from '../transports/dial-tcp.ts';
 import { createDialer } from '../transports/dialer.ts';
 import { ApplyError } from './apply-error.ts';
 
-/** A version with the spec that it was built from. */
+/** A version of an outbound, and the spec that it was built from. */
 export interface BuiltOutbound {
   readonly spec: OutboundSpec;
   readonly version: OutboundVersion;
@@ -41,7 +41,7 @@ interface BuildDeps {
   readonly log: Logger;
 }
 
-/** Builds one version of an outbound. @throws {ApplyError} `build_failed`. */
+/** Builds one version of an outbound. @throws {ApplyError} `build_failed` */
 export function buildOutbound(
   spec: OutboundSpec,
   version: number,
@@ -82,7 +82,7 @@ export function buildOutbound(
   });
 }
 
-/** Builds the handler or the server of an inbound in turns. @throws {ApplyError} `build_failed`. */
+/** Builds the handler or the server of an inbound in turns. @throws {ApplyError} `build_failed` */
 export async function buildInbound<T extends object>(
   { tag, settings, sniffing, listen }: InboundSpec,
   side: { create(settings: unknown, context: InboundContext): Built<T> },
@@ -100,7 +100,7 @@ export async function buildInbound<T extends object>(
   }
 }
 
-/** Builds what makes carriers of accepted sockets. @throws {ApplyError} `build_failed`. */
+/** Builds the acceptor, which makes carriers of accepted sockets. @throws {ApplyError} `build_failed` */
 export function buildAcceptor(
   spec: InboundSpec,
   onCarrier: (carrier: Carrier) => void,
@@ -110,17 +110,16 @@ export function buildAcceptor(
 }
 
 /**
- * Builds what the new stream settings of a running inbound need; the returned function puts them in
- * force.
- * @throws {ApplyError} `build_failed`.
+ * Prepares new stream settings of a running inbound; the returned function applies them.
+ * @throws {ApplyError} `build_failed`
  */
 export function prepareStream({ tag, stream }: InboundSpec, acceptor: Acceptor): () => void {
   return orFailedBuild(`inbound ${tag}`, () => acceptor.prepare(stream));
 }
 
 /**
- * Builds a balancer over outbounds that are built already; it probes nothing before it is started.
- * @throws {ApplyError} `bad_balancer` for a member that a probe cannot reach.
+ * Builds a balancer over built outbounds. It does not probe before it is started.
+ * @throws {ApplyError} `bad_balancer` for a member that cannot be probed
  */
 export function buildBalancer(
   spec: BalancerSpec,
@@ -150,8 +149,8 @@ export function buildBalancer(
 }
 
 /**
- * Builds the routes over exits that are built already; compiles their patterns in turns.
- * @throws {ApplyError} `build_failed`.
+ * Builds the plane over built exits; compiles the patterns of the rules in turns.
+ * @throws {ApplyError} `build_failed`
  */
 export async function buildPlane(
   tables: RouterTables,
@@ -168,7 +167,7 @@ export async function buildPlane(
   }
 }
 
-/** What a route may name: outbounds, and the groups over them. */
+/** The exits that a route may name: outbounds and balancers. */
 export function* exitsOf(
   outbounds: ReadonlyMap<string, BuiltOutbound>,
   balancers: ReadonlyMap<string, BalancerGroup>,

@@ -1,14 +1,14 @@
 import type { OwnEndpoint } from '../net/loop-guard/own-listeners.ts';
 import type { ListenSpec, SocketListenSpec } from '../spec.ts';
 
-/** What an inbound listens with. A unix socket counts as TCP. */
+/** The kind of socket or device that an inbound listens on. A unix socket counts as TCP. */
 export type ListenMeans = 'tcp' | 'tcp+udp' | 'udp' | 'device';
 
-/** A listener that frees its address, so that another may be bound there. */
+/** A listener that can give up its address, so that another can be bound there. */
 export interface LeavingListener {
   /** Whether closing this one could make room for `spec`: another address with the same port. */
   standsInTheWayOf(spec: SocketListenSpec): boolean;
-  /** Frees the address; it may be opened again. */
+  /** Releases the address; `reopen` may follow. */
   close(): Promise<void>;
   /** Binds the same address again, including a port that the kernel chose. */
   reopen(): Promise<void>;
@@ -18,19 +18,19 @@ export interface LeavingListener {
 export interface InboundListener extends LeavingListener {
   readonly spec: ListenSpec;
   readonly means: ListenMeans;
-  /** As people read it. */
+  /** For log lines. */
   readonly address: string;
   /** The bound addresses as data; none for a unix socket or a device. */
   readonly endpoints: readonly OwnEndpoint[];
   /** Live sessions that closing it would end; 0 where sessions outlive their listener. */
   readonly tied: number;
-  /** Passes on what was held since it was bound, and from now on everything immediately. */
+  /** Passes on the connections and datagrams held since it was bound; from now on without holding them. */
   serve(): void;
-  /** Accepts no new client for good. Resolves when that is so. */
+  /** Stops accepting clients for good; resolves when it has. */
   retire(): Promise<void>;
 }
 
-/** Whether listeners may share a port number. */
+/** Whether two listeners may be in conflict about a port number. */
 export const shareNetwork = (a: ListenMeans, b: ListenMeans): boolean =>
   networksOf(a).some((network) => networksOf(b).includes(network));
 

@@ -11,14 +11,14 @@ import {
 } from './inbound-listener.ts';
 import { isInUse } from './switched-listener.ts';
 
-/** A listener that an inbound needs: bound anew, or taken over from an inbound that frees it. */
+/** A listener that an inbound needs: newly bound, or taken over from an inbound that no longer needs it. */
 export interface WantedListener {
   readonly tag: string;
   readonly spec: ListenSpec;
   readonly means: ListenMeans;
   /**
-   * Why the inbound's listener has to be closed before this one is bound in its place; `undefined`
-   * when it stays until the reload has succeeded.
+   * Why the inbound's current listener has to be closed before this one is bound; `undefined` when it stays
+   * open until the commit.
    */
   readonly restart: string | undefined;
   /**
@@ -27,26 +27,26 @@ export interface WantedListener {
    */
   bind(signal: AbortSignal): Promise<InboundListener>;
   /**
-   * What puts the inbound behind a listener that is bound already; `undefined` where nothing can. A
-   * listener that is draining stays until then, or until `retire`.
+   * Prepares to attach the inbound to a bound listener; the returned function does so. `undefined` where
+   * the listener does not fit. A draining listener stays open until then, or until `retire`.
    */
   takeOver(listener: InboundListener): (() => void) | undefined;
 }
 
-/** A listener that is free when the reload succeeds. */
+/** A listener that its inbound no longer needs once the reload has succeeded. */
 export interface FreedListener {
-  /** The inbound that has, or had, it. */
+  /** Tag of its current or former inbound. */
   readonly tag: string;
   readonly listener: InboundListener;
-  /** Whether its inbound has left it already, and it only ends its live sessions. */
+  /** Whether an earlier reload has retired it, and it is only open for its live sessions. */
   readonly draining: boolean;
 }
 
-/** What became of the listeners of a reload. */
+/** The listeners after a reload. */
 export interface Exchanged {
-  /** The wanted ones, by the tags of their inbounds. */
+  /** New and taken over listeners, by the tags of their inbounds. */
   readonly listeners: ReadonlyMap<string, InboundListener>;
-  /** Freed ones that no new listener took over: they accept no more clients. */
+  /** Freed listeners that were not taken over: they have been retired. */
   readonly left: readonly FreedListener[];
 }
 
@@ -56,22 +56,22 @@ interface TakenOver {
 }
 
 /**
- * The listeners of one reload: bound before anything that runs is touched, and closed again when the
- * reload fails.
+ * The listeners of one reload: bound before anything that runs is changed, and closed again when the reload
+ * fails.
  *
- * An address that moves from one inbound to another keeps its socket, so that no connection meets a
- * closed port. Where a new address overlaps an old one that is given up (`0.0.0.0` after
- * `127.0.0.1`, same port), and where an inbound has to be restarted, the old one is closed first, and
- * bound again should anything fail. So is a listener that is no inbound's and is about to leave its
- * address. A listener that would take live sessions with it is never closed: the reload is refused.
- * Devices are in each other's way by their names and by their routes, which only the kernel compares.
+ * An address that moves from one inbound to another keeps its socket, so that no client finds the port
+ * closed. An old listener is closed before the commit only where its address conflicts with a new one
+ * (`0.0.0.0` after `127.0.0.1`, same port) or its inbound has to be restarted; it is bound again if the
+ * reload fails. The same is done to a listener of the API that gives up its address. A listener whose live
+ * sessions would end with it is never closed: the reload is refused. Devices conflict by their names and
+ * routes, which only the kernel can compare.
  */
 export class ListenerExchange {
   readonly #log: Logger;
   readonly #freed: Set<FreedListener>;
   readonly #bound = new Map<string, InboundListener>();
   readonly #takenOver = new Map<string, TakenOver>();
-  /** Listeners that are no inbound's, and that may be closed to make room. */
+  /** Listeners of no inbound, which may be closed to make room. */
   readonly #leaving: Set<LeavingListener>;
   readonly #closedEarly: FreedListener[] = [];
   readonly #leftEarly: LeavingListener[] = [];
@@ -83,8 +83,8 @@ export class ListenerExchange {
   }
 
   /**
-   * Binds what is wanted, in turns. The caller rolls back when this rejects.
-   * @throws {ApplyError} `bind`, or `disruptive` for a listener that had to be closed
+   * Binds the wanted listeners, in turns. The caller rolls back when this rejects.
+   * @throws {ApplyError} `bind`, or `disruptive` where a listener with live sessions had to be closed
    * @throws the reason of `signal`
    */
   async bind(wanted: readonly WantedListener[], turns: Turns, signal: AbortSignal): Promise<void> {
@@ -105,15 +105,15 @@ export class ListenerExchange {
         crowded.push(want);
       }
     }
-    // Last, and after nothing else can fail: meanwhile clients would meet a closed port.
+    // Last, when everything else has succeeded: clients find the port closed meanwhile.
     const late = [...crowded, ...restarted];
     for (const want of late) this.#refuseToEndSessions(want);
     for (const want of late) await this.#bindInPlaceOfOld(want, signal);
   }
 
   /**
-   * The reload succeeds, in one turn of the event loop: new listeners are served, those taken over
-   * are switched, and those left over accept no more.
+   * Commits, in one turn of the event loop: serves new listeners, switches those taken over, and retires
+   * the others.
    */
   commit(): Exchanged {
     const listeners = new Map(this.#bound);
@@ -128,10 +128,10 @@ export class ListenerExchange {
   }
 
   /**
-   * The reload has failed: closes what was bound, and binds again what had to make room. An address
+   * After a failure: closes new listeners, and binds those again that were closed to make room. An address
    * that cannot be bound again is logged.
    *
-   * @param restore false when the process stops: then nothing is bound again
+   * @param restore false when the process is stopping, so that nothing is bound again
    */
   async rollBack(restore: boolean): Promise<void> {
     await Promise.all([...this.#bound.values()].map((listener) => listener.close()));
@@ -159,7 +159,7 @@ export class ListenerExchange {
 
   #takeOver(want: WantedListener): boolean {
     const { tag, spec } = want;
-    // Two inbounds that let the kernel choose a port do not want the same one.
+    // Two inbounds with port 0 want different ports.
     if ((spec.kind === 'ip' || spec.kind === 'name') && spec.port === 0) return false;
     for (const freed of this.#freed) {
       const take = want.takeOver(freed.listener);
@@ -171,7 +171,7 @@ export class ListenerExchange {
     return false;
   }
 
-  /** What has to be closed for `want` to be bound. */
+  /** The freed listeners that have to be closed before `want` is bound. */
   #inTheWayOf({ tag, spec, means, restart }: WantedListener): FreedListener[] {
     return [...this.#freed].filter(({ tag: holder, listener, draining }) => {
       if (restart !== undefined && holder === tag && !draining) return true;
@@ -180,7 +180,7 @@ export class ListenerExchange {
     });
   }
 
-  /** The same for listeners that are no inbound's, which are TCP. */
+  /** The same among listeners of no inbound, which are TCP. */
   #leavingInTheWayOf({ spec, means }: WantedListener): LeavingListener[] {
     if (spec.kind === 'none' || !shareNetwork(means, 'tcp')) return [];
     return [...this.#leaving].filter((listener) => listener.standsInTheWayOf(spec));
@@ -194,7 +194,7 @@ export class ListenerExchange {
     );
   }
 
-  /** Devices that may have the name, or a route, of the one that is wanted. */
+  /** Devices that may have the same name, or the same route, as the one that is wanted. */
   #devicesBeside({ means }: WantedListener): FreedListener[] {
     if (means !== 'device') return [];
     return [...this.#freed].filter(({ listener }) => listener.means === 'device');
@@ -219,7 +219,7 @@ export class ListenerExchange {
     }
   }
 
-  /** Closes other devices where nothing less makes room: those with live flows are not closed. */
+  /** Binds; if the name or a route is taken, closes other devices without live flows and tries again. */
   async #bindBesideDevices(want: WantedListener, signal: AbortSignal): Promise<InboundListener> {
     try {
       return await want.bind(signal);
@@ -242,7 +242,7 @@ export class ListenerExchange {
   }
 
   async #closeEarly(freed: FreedListener, want: WantedListener): Promise<void> {
-    // A client may have come since the plan was made, and since others were closed.
+    // A client may have connected since the plan was made, or while others were closed.
     refuseToEndSessions(freed, want);
     this.#freed.delete(freed);
     this.#closedEarly.push(freed);
@@ -251,7 +251,7 @@ export class ListenerExchange {
 }
 
 /**
- * A listener with live sessions is about to be closed.
+ * Refuses to close a listener with live sessions.
  * @throws {ApplyError} `disruptive`
  */
 function refuseToEndSessions(
@@ -267,7 +267,7 @@ function refuseToEndSessions(
   throw disruptive(tag, tag === wanted ? (restart ?? overlap) : overlap);
 }
 
-/** @param reason precedes "which would end its live connections". */
+/** @param reason precedes "which would end its live connections" */
 export const disruptive = (tag: string, reason: string): ApplyError =>
   new ApplyError(
     'disruptive',

@@ -11,7 +11,7 @@ export interface Running {
   readonly applied: Wanted | undefined;
   /** The newest version that each outbound tag has ever had, removed tags included. */
   readonly versions: ReadonlyMap<string, number>;
-  /** Tags of inbounds whose listeners have failed; left out for none. */
+  /** Tags of inbounds whose listeners have failed. */
   readonly failed?: ReadonlySet<string>;
 }
 
@@ -32,8 +32,8 @@ export interface UserSetStep {
 }
 
 /**
- * What happens to an inbound: everything is new, nothing is, the handler behind its listener is, its
- * address is, or its listener at the same address.
+ * What happens to an inbound: it is new (`build`), unchanged (`reuse`), gets a new handler at its listener
+ * (`swap`), a listener at another address (`rebind`), or a new listener at its address (`restart`).
  */
 export type InboundStep =
   | { readonly action: 'build' | 'reuse' | 'swap' | 'rebind'; readonly spec: InboundSpec }
@@ -44,11 +44,11 @@ export type InboundStep =
       readonly reason: string;
     };
 
-/** How to get from what runs to what is wanted; made before anything is touched. */
+/** The steps from what runs to what is wanted; made before anything is changed. */
 export interface Plan {
   readonly dns: 'build' | 'reuse';
   readonly outbounds: readonly OutboundStep[];
-  /** Versions that were replaced or removed: they take no new flow and live until their last ends. */
+  /** Replaced and removed versions: they take no new flow, and are closed after their last one. */
   readonly drained: readonly { readonly tag: string; readonly version: number }[];
   readonly balancers: readonly BalancerStep[];
   readonly route: 'build' | 'reuse';
@@ -63,7 +63,7 @@ export function* planReload(running: Running, wanted: Wanted, facts: InboundFact
   const old = applied?.spec;
   const outbounds = yield* planOutbounds(running, wanted);
   const keptOutbounds = yield* tagsReused(outbounds);
-  const balancers = yield* planBalancers(old?.balancers ?? [], wanted, keptOutbounds);
+  const balancers = yield* planBalancers(old?.balancers, wanted, keptOutbounds);
   const kept = keptOutbounds.union(yield* tagsReused(balancers));
   yield;
   const drained: Plan['drained'][number][] = [];
@@ -75,7 +75,10 @@ export function* planReload(running: Running, wanted: Wanted, facts: InboundFact
   const sameRoute =
     applied?.digests.route === wanted.digests.route &&
     [...tables.exits, tables.default].every((tag) => kept.has(tag));
-  const before = yield* inboundsByTag(applied);
+  const before = yield* byTag(old?.inbounds, (spec, index): DigestedInbound => ({
+    spec,
+    digests: applied?.digests.inbounds[index],
+  }));
   const userSets: UserSetStep[] = [];
   const inbounds: InboundStep[] = [];
   for (const [index, spec] of wanted.spec.inbounds.entries()) {
@@ -100,7 +103,7 @@ export function* planReload(running: Running, wanted: Wanted, facts: InboundFact
   };
 }
 
-/** What applying a plan is reported as, each name in a step. */
+/** The report of applying a plan, one name a step. */
 export function* reportOf(plan: Plan): Steps<AppliedReport> {
   const names: Record<InboundStep['action'], string[]> = {
     build: [],
@@ -164,21 +167,24 @@ interface DigestedInbound {
   readonly digests: InboundDigests | undefined;
 }
 
-function* inboundsByTag(from: Wanted | undefined): Steps<Map<string, DigestedInbound>> {
-  const found = new Map<string, DigestedInbound>();
-  for (const [index, spec] of from?.spec.inbounds.entries() ?? []) {
-    found.set(spec.tag, { spec, digests: from?.digests.inbounds[index] });
+/** A value for each item, by tag; one item a step. */
+function* byTag<T extends { readonly tag: string }, V>(
+  items: readonly T[] = [],
+  valueOf: (item: T, index: number) => V,
+): Steps<Map<string, V>> {
+  const values = new Map<string, V>();
+  for (const [index, item] of items.entries()) {
+    values.set(item.tag, valueOf(item, index));
     yield;
   }
-  return found;
+  return values;
 }
 
 function* planOutbounds({ applied, versions }: Running, wanted: Wanted): Steps<OutboundStep[]> {
-  const before = new Map<string, string | undefined>();
-  for (const [index, { tag }] of applied?.spec.outbounds.entries() ?? []) {
-    before.set(tag, applied?.digests.outbounds[index]);
-    yield;
-  }
+  const before = yield* byTag(
+    applied?.spec.outbounds,
+    (_, index) => applied?.digests.outbounds[index],
+  );
   const steps: OutboundStep[] = [];
   for (const [index, spec] of wanted.spec.outbounds.entries()) {
     const version = versions.get(spec.tag) ?? 0;
@@ -193,15 +199,11 @@ function* planOutbounds({ applied, versions }: Running, wanted: Wanted): Steps<O
 }
 
 function* planBalancers(
-  old: readonly BalancerSpec[],
+  old: readonly BalancerSpec[] | undefined,
   { spec: { balancers } }: Wanted,
   keptOutbounds: ReadonlySet<string>,
 ): Steps<BalancerStep[]> {
-  const before = new Map<string, BalancerSpec>();
-  for (const spec of old) {
-    before.set(spec.tag, spec);
-    yield;
-  }
+  const before = yield* byTag(old, (spec) => spec);
   const steps: BalancerStep[] = [];
   for (const spec of balancers) {
     const same =
@@ -238,7 +240,7 @@ function planInbound(
   return reason === undefined ? { action: 'swap', spec } : { action: 'restart', spec, reason };
 }
 
-/** A listener that has failed is bound again, even for an inbound that has not changed. */
+/** A failed listener is bound again, even if its inbound has not changed. */
 function afterFailure(step: InboundStep): InboundStep {
   if (step.action !== 'reuse' && step.action !== 'swap') return step;
   return { action: 'restart', spec: step.spec, reason: 'its listener has failed' };

@@ -4,7 +4,7 @@
  */
 export type ReloadReport = UnchangedReport | AppliedReport;
 
-/** The files are byte for byte those that were last tried. */
+/** The files have the same bytes as in the last attempt. */
 export interface UnchangedReport {
   readonly status: 'unchanged';
 }
@@ -15,9 +15,9 @@ export interface AppliedReport {
   readonly built: readonly string[];
   /** Tags of inbounds that kept their listener and got a new handler. */
   readonly swapped: readonly string[];
-  /** `<tag>@v<n>`: outbound versions that live until their last flow ends. */
+  /** `<tag>@v<n>`: outbound versions that stay open until their last flow ends. */
   readonly drained: readonly string[];
-  /** Tags of inbounds that listen elsewhere now. */
+  /** Tags of inbounds that listen at another address. */
   readonly rebound: readonly string[];
   /** Tags of inbounds whose listener was closed and bound again at its address. */
   readonly restarted: readonly string[];

@@ -3,7 +3,7 @@ import { accountsOf, NO_ACCOUNTS, type Accounts } from '../protocols/users/stand
 import type { RunningInbound, StagedInbound } from './stage.ts';
 
 /**
- * Puts the accounts of new servers in force, and none for inbounds that have gone. An InboundRuntime
+ * Applies the accounts of new servers, and removes those of inbounds that are gone. An InboundRuntime
  * replaces its accounts by itself when it gets a new handler.
  *
  * @returns the accounts that may have changed, whose sessions without a flow are to end

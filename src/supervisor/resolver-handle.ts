@@ -5,8 +5,8 @@ import type { AddressRecordType } from '../dns/policy.ts';
 import type { FamilyPolicy, Resolver } from '../net/addresses/resolver.ts';
 
 /**
- * The resolver that outbounds are built with: it stays the same object while a reload changes what
- * is behind it, so that a change of `[dns]` rebuilds no outbound.
+ * The resolver that outbounds are built with. It delegates to the current one, so that a change of `[dns]`
+ * does not rebuild outbounds.
  */
 export class ResolverHandle implements Resolver, DnsService {
   #current: OwnedResolver;
@@ -37,13 +37,13 @@ export class ResolverHandle implements Resolver, DnsService {
     return this.#current.forward(question, signal, client);
   }
 
-  /** New questions go to `next`; those under way are still answered by the one before. */
+  /** New queries go to `next`; pending ones are finished by the previous resolver. */
   swap(next: OwnedResolver): void {
     this.#current.close();
     this.#current = next;
   }
 
-  /** Ends everything at once. */
+  /** Ends all queries. */
   destroy(): void {
     this.#current.destroy();
   }

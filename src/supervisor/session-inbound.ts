@@ -10,16 +10,16 @@ export interface ReadySessions {
   readonly spec: InboundSpec;
   readonly means: ListenMeans;
   readonly server: SessionServer;
-  /** For the sessions that it will accept. */
+  /** Registers the sessions that it accepts. */
   readonly book: LiveSessions;
 }
 
-/** A bound listener that owns its sessions. One inbound may hand it to another. */
+/** A bound listener that owns its sessions. Another inbound may take it over. */
 export class SessionInbound implements InboundListener {
   #current: ReadySessions;
   #listener: SessionListener;
   #isReleased = false;
-  /** Books of inbounds that had it before, as long as they have live sessions. */
+  /** Books of former inbounds with live sessions. */
   #former: readonly LiveSessions[] = [];
 
   private constructor(ready: ReadySessions, listener: SessionListener) {
@@ -29,7 +29,7 @@ export class SessionInbound implements InboundListener {
   }
 
   /**
-   * @param listen as in `ready`, but for a port that the kernel chose before.
+   * @param listen that of `ready`, or the same with the port that the kernel chose before
    * @throws {BindError}
    * @throws the reason of `signal`
    */
@@ -42,7 +42,7 @@ export class SessionInbound implements InboundListener {
     return new SessionInbound(ready, await server.bind(listen, book, signal));
   }
 
-  /** What it serves new clients by. */
+  /** The inbound that new clients belong to. */
   get inbound(): InboundSpec {
     return this.#current.spec;
   }
@@ -51,7 +51,7 @@ export class SessionInbound implements InboundListener {
     return this.#current.spec.listen;
   }
 
-  /** The same, with the port that the kernel chose. */
+  /** `spec` with the port that the kernel chose. */
   get boundListen(): ListenSpec {
     const { endpoint } = this.#listener;
     const { spec } = this;
@@ -72,7 +72,7 @@ export class SessionInbound implements InboundListener {
     return endpoint ? [{ endpoint, network: 'udp' }] : [];
   }
 
-  /** Whether it is there no more: its port or device has failed, unless it was to be closed. */
+  /** Whether its port or device has been released: it has failed, unless it was closed or retired. */
   get isReleased(): boolean {
     return this.#isReleased;
   }
@@ -96,7 +96,7 @@ export class SessionInbound implements InboundListener {
     this.#listener.serve();
   }
 
-  /** New clients get `ready`, whether it is of the same inbound or of another; live ones stay. */
+  /** Serves new clients by `ready`, of the same inbound or of another; live sessions are not affected. */
   swap(ready: ReadySessions): void {
     if (ready.book !== this.#current.book) {
       this.#former = this.#books.filter(({ count }) => count > 0);
@@ -105,7 +105,7 @@ export class SessionInbound implements InboundListener {
     this.#listener.swap(ready.server, ready.book);
   }
 
-  /** The book for another server of the same inbound. */
+  /** The book that another server of the same inbound continues. */
   get book(): LiveSessions {
     return this.#current.book;
   }
@@ -123,7 +123,7 @@ export class SessionInbound implements InboundListener {
     this.#listener.serve();
   }
 
-  /** Keeps it from being released before a `swap`; `retire` undoes that. False when it is too late. */
+  /** Prevents its release before a `swap`; `retire` undoes that. Returns false when the release has begun. */
   keep(): boolean {
     return this.#listener.keep();
   }

@@ -51,7 +51,7 @@ export interface RunningCarriers {
 export interface RunningSessions {
   readonly kind: 'sessions';
   readonly listener: SessionInbound;
-  /** Shared by its successive servers. */
+  /** State that its successive servers share. */
   readonly memory: InboundMemory;
 }
 
@@ -64,7 +64,7 @@ export interface RunningResources {
   readonly plane: Plane | undefined;
 }
 
-/** Everything that a reload has built and not yet put in force. */
+/** Everything that a reload has built before its commit. */
 export interface Staged {
   /** `undefined` when the running one is reused. */
   readonly resolver: OwnedResolver | undefined;
@@ -81,7 +81,7 @@ export type StagedInbound = StagedHandler | StagedListening | StagedSessions;
 export interface StagedHandler {
   readonly kind: 'handler';
   readonly handler: InboundHandler;
-  /** Puts new stream settings in force; `undefined` where they have not changed. */
+  /** Applies new stream settings; `undefined` where they have not changed. */
   readonly changeStream: (() => void) | undefined;
 }
 
@@ -113,17 +113,16 @@ export interface StageDeps {
   readonly facts: InboundFacts;
   readonly newcomers: UnauthenticatedClients;
   readonly shared: KeptObjects;
-  /** What outbounds resolve with, whichever resolver is behind it. */
+  /** The resolver of outbounds: see ResolverHandle. */
   readonly resolver: Resolver;
-  /** Makes the resolver of the wanted configuration. */
+  /** Creates the resolver of the wanted configuration. */
   readonly createResolver: () => OwnedResolver;
 }
 
 /**
- * Builds all that the plan calls for, yielding to traffic; touches nothing that runs and opens no
- * socket.
+ * Builds everything that the plan calls for, in turns; changes nothing that runs and opens no socket.
  *
- * @throws {ApplyError} `build_failed` or `bad_balancer`.
+ * @throws {ApplyError} `build_failed` or `bad_balancer`
  */
 export async function stagePlan(
   plan: Plan,
@@ -228,7 +227,7 @@ async function stageSessions(
   return { kind: 'sessions', ready: { spec, means: facts.meansOf(spec), server, book }, memory };
 }
 
-/** Releases what was built for a reload that failed or a check. */
+/** Releases what was built for a failed reload or for a check. */
 export function* disposeStaged(plan: Plan, { resolver, outbounds, inbounds }: Staged): Steps<void> {
   resolver?.destroy();
   for (const staged of inbounds.values()) {
@@ -241,10 +240,10 @@ export function* disposeStaged(plan: Plan, { resolver, outbounds, inbounds }: St
   }
 }
 
-/** Time between two lines that say the same of one inbound. */
+/** Interval between equal log lines of one inbound. */
 const SAME_LINE_MS = 60_000;
 
-/** Descriptors may run out and come free many times a second. */
+/** Descriptors may run out and become available again many times a second. */
 function heldBackLine(
   tag: string,
   { clock, log }: Pick<StageDeps, 'clock' | 'log'>,

@@ -46,23 +46,23 @@ export interface SupervisorDeps {
   readonly ownListeners: OwnListeners;
   /** Kept across reloads: see RegexCache. */
   readonly regexes: RegexCache;
-  /** Finds the protocols of inbounds; in the registry when left out. */
+  /** By default the protocols of the registry. */
   readonly protocolOf?: ProtocolOf | undefined;
 }
 
 export interface ApplyOptions {
-  /** Listeners that are no inbound's and leave their addresses, of which inbounds may make use. */
+  /** Listeners of no inbound that give up their addresses, which inbounds may use. */
   readonly leaving?: readonly LeavingListener[];
-  /** Called when all listeners are bound and none is served yet; what it rejects with is the end. */
+  /** Called when all listeners are bound and before any is served; `apply` fails when it rejects. */
   readonly bound?: () => Promise<void>;
 }
 
 /**
- * Turns a Spec into running resources, from nothing or from what runs, and stops them.
+ * Makes running resources of a configuration, at the start and in reloads, and stops them.
  *
- * A reload builds and binds all that is new first; until that has succeeded nothing that runs is
- * touched, and then pointers are swapped. Live flows keep the outbound version, and live sessions
- * the handler, that they started with.
+ * A reload first builds and binds everything that is new. If that succeeds, it swaps pointers; until then
+ * nothing that runs is changed. Live flows keep the outbound version, and live sessions the handler, that
+ * they started with.
  */
 export class Supervisor {
   readonly tracker: Tracker;
@@ -100,15 +100,15 @@ export class Supervisor {
     this.tracker.traffic.start();
   }
 
-  /** Inbounds that are served. */
+  /** Number of inbounds that are served. */
   get inbounds(): number {
     return this.#inbounds.size;
   }
 
   /**
-   * Makes what runs into what is wanted. One call at a time.
+   * Applies a configuration. One call at a time.
    *
-   * @throws {ApplyError} with the reason; what ran before then goes on unchanged.
+   * @throws {ApplyError} with the reason; what runs has not changed
    */
   async apply(wanted: Wanted, { leaving = [], bound }: ApplyOptions = {}): Promise<AppliedReport> {
     this.#refuseStopped();
@@ -149,10 +149,9 @@ export class Supervisor {
   }
 
   /**
-   * Builds everything that is wanted from nothing and releases it again; binds no listener and
-   * touches nothing that runs.
+   * Builds everything anew and releases it again; binds no listener and changes nothing that runs.
    *
-   * @throws {ApplyError} as `apply`, but never for a listener or for live connections.
+   * @throws {ApplyError} as `apply`, but never because of a listener or of live connections
    */
   async check(wanted: Wanted): Promise<void> {
     const turns = new Turns(this.#deps.clock);
@@ -163,8 +162,8 @@ export class Supervisor {
   }
 
   /**
-   * Closes the listeners and aborts a reload that is binding some. Open flows go on; live sessions begin no
-   * others.
+   * Closes the listeners, and aborts a reload that is binding some. Open flows continue; live sessions
+   * cannot open new ones.
    */
   async closeListeners(): Promise<void> {
     this.#stopping.abort(new ApplyError('stopped', 'the proxy is stopping'));
@@ -177,8 +176,8 @@ export class Supervisor {
   }
 
   /**
-   * Closes the listeners, waits up to `graceMs` for live sessions, then ends what is left. Sessions
-   * that clients keep open without a flow are not waited for.
+   * Closes the listeners, waits up to `graceMs` for live sessions, and ends the rest. It does not wait for
+   * sessions that clients keep open without a flow.
    */
   async stop(graceMs: number): Promise<void> {
     await this.closeListeners();
@@ -195,7 +194,7 @@ export class Supervisor {
     timer.cancel();
     this.#dispatcher.stop();
     for (const side of sides) side.destroy(new LinkClosedError('the proxy is stopping'));
-    // Those that a session has left to an origin, which may take its time.
+    // Flows that have outlived their session and wait for the origin server.
     this.tracker.killMatching({});
     await idle;
     await Promise.all(owning.map(({ closed }) => closed));
@@ -265,8 +264,8 @@ export class Supervisor {
   }
 
   /**
-   * Pointer swaps, in one turn of the event loop; then removed listeners close or drain.
-   * @returns the accounts that may have changed, whose sessions without a flow are to end.
+   * Swaps pointers, in one turn of the event loop; then removed listeners close or drain.
+   * @returns the accounts that may have changed: sessions of removed ones without a flow have to end
    */
   #commit(
     wanted: Wanted,

@@ -7,20 +7,20 @@ import { listenTcp, type Listener } from '../transports/listeners/tcp-listener.t
 import { listenUdp, type DatagramListener } from '../transports/listeners/udp-listener.ts';
 import type { InboundListener, ListenMeans } from './inbound-listener.ts';
 
-/** Takes the connections and datagrams that reach a listener. */
+/** Receives the connections and datagrams of a listener. */
 export interface ListenerTarget {
   accept(connection: AcceptedConnection): void;
   receive(packet: Packet, replies: ReplyPath): void;
-  /** Connections are not accepted for now; the kernel keeps those that wait. */
+  /** Connections are temporarily not accepted and wait in the kernel's queue. */
   heldBack(reason: string): void;
-  /** Nothing more reaches it: shared connections bring no new carriers either. */
+  /** Nothing more will be passed to it; connections with several carriers open no more of them either. */
   close(): void;
 }
 
-/** TCP ports that are tried where the kernel chooses one of which UDP has to be free as well. */
+/** Attempts to find a port that is free for UDP too, where the kernel chooses it for TCP. */
 const PORTS_TRIED = 10;
 
-/** Connections kept for an inbound that is not served yet, and datagrams. */
+/** Connections and datagrams held for an inbound that is not served yet. */
 const MAX_HELD_CONNECTIONS = 4096;
 const MAX_HELD_DATAGRAMS = 64;
 
@@ -33,9 +33,9 @@ export interface BindOptions {
 }
 
 /**
- * A bound listener that can be switched to another inbound without closing it.
+ * A bound listener that can be switched to another inbound without being closed.
  *
- * Until `serve` it holds accepted connections, of which nothing is read, and some datagrams.
+ * Until `serve` it holds accepted connections, without reading from them, and some datagrams.
  */
 export class SwitchedListener implements InboundListener {
   readonly spec: SocketListenSpec;
@@ -44,7 +44,7 @@ export class SwitchedListener implements InboundListener {
   #target: ListenerTarget;
   #listener: Listener | undefined;
   #datagramListener: DatagramListener | undefined;
-  /** `undefined` once it is served. */
+  /** `undefined` after `serve`. */
   #held: { connections: AcceptedConnection[]; datagrams: (() => void)[] } | undefined = {
     connections: [],
     datagrams: [],
@@ -66,7 +66,7 @@ export class SwitchedListener implements InboundListener {
     return bound;
   }
 
-  /** The bound address with the port that the kernel chose, or the socket's path. */
+  /** The bound address with its actual port, or the path of the socket. */
   get address(): string {
     return this.#listener?.address ?? '';
   }
@@ -82,7 +82,7 @@ export class SwitchedListener implements InboundListener {
     return this.datagrams ? 'tcp+udp' : 'tcp';
   }
 
-  /** Its sessions have connections of their own. */
+  /** None: its sessions have connections of their own. */
   get tied(): number {
     return 0;
   }
@@ -146,7 +146,7 @@ export class SwitchedListener implements InboundListener {
     }
   }
 
-  /** Passes on what was held since it was bound, and from now on everything immediately. */
+  /** Passes on the connections and datagrams held since it was bound; from now on without holding them. */
   serve(): void {
     const held = this.#held;
     this.#held = undefined;
@@ -154,7 +154,7 @@ export class SwitchedListener implements InboundListener {
     for (const receive of held?.datagrams ?? []) receive();
   }
 
-  /** Passes what comes from now on to another inbound. */
+  /** Passes connections and datagrams to another inbound from now on. */
   switchTo(target: ListenerTarget): void {
     const old = this.#target;
     this.#target = target;
@@ -163,19 +163,19 @@ export class SwitchedListener implements InboundListener {
 
   async close(): Promise<void> {
     this.#datagramListener?.close();
-    // Accepts what waits in the kernel: it goes to the target, or is held.
+    // Accepts connections that wait in the kernel's queue; they go to the target, or are held.
     await this.#listener?.close();
     for (const held of this.#held?.connections.splice(0) ?? []) held.destroy();
   }
 
-  /** Closes it for good, with its target. */
+  /** Closes it and its target for good. */
   async retire(): Promise<void> {
     await this.close();
     this.#target.close();
   }
 }
 
-/** Whether an error of `bind` means that the address is taken, or the name or a route of a device. */
+/** Whether an error of `bind` means that the address, or the name or a route of a device, is taken. */
 export const isInUse = (error: unknown): boolean => {
   const code = error instanceof Error ? codeOf(error.cause) : undefined;
   return code === 'EADDRINUSE' || code === 'EEXIST';

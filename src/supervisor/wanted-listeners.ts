@@ -8,7 +8,7 @@ import { SessionInbound } from './session-inbound.ts';
 import type { RunningInbound, Staged, StagedInbound, StagedSessions } from './stage.ts';
 import { SwitchedListener, type ListenerTarget } from './switched-listener.ts';
 
-/** The listeners that a plan calls for, given what was built for it. */
+/** The listeners that a plan calls for. */
 export const wantedListeners = (
   plan: Plan,
   { inbounds }: Staged,

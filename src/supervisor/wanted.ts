@@ -23,7 +23,7 @@ export interface SpecDigests {
   readonly outbounds: readonly string[];
   /** By position in `spec.inbounds`. */
   readonly inbounds: readonly InboundDigests[];
-  /** Of the whole `[route]`, rules and digests of the geo files included. */
+  /** Digest of the whole `[route]`, including rules and the digests of geo files. */
   readonly route: string;
 }
 

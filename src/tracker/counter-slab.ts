@@ -1,6 +1,6 @@
 const SLOTS_PER_BLOCK = 1024;
 
-/** Two totals, in bytes, that live in memory which other threads can read. */
+/** Two totals of bytes, in shared memory. */
 export class ByteCounter {
   readonly #cells: Float64Array<SharedArrayBuffer>;
   readonly #at: number;
@@ -47,7 +47,7 @@ export class CounterSlab {
     return counter;
   }
 
-  /** Returns a counter, which will count for another flow. */
+  /** Takes a counter back, for another flow. */
   release(counter: ByteCounter): void {
     this.#free.push(counter);
   }

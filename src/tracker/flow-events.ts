@@ -4,18 +4,18 @@ export type FlowEvent =
   | { readonly kind: 'opened'; readonly flow: Flow }
   | { readonly kind: 'closed'; readonly flow: Flow };
 
-/** What a subscriber reads: an event, or how many it was too slow for. */
+/** An event, or how many events the subscriber was too slow for. */
 export type FlowNotice = FlowEvent | { readonly kind: 'lagged'; readonly missed: number };
 
-/** Events kept for subscribers that are behind. */
+/** Events that are buffered for slow subscribers. */
 export const KEPT_EVENTS = 1024;
 
 /**
  * The openings and closings of flows, for any number of readers.
  *
- * One ring serves all of them, each with its own position, so that publishing costs the same for any
- * number of readers and never waits. A reader that falls behind by more than the ring receives the
- * number of missed events and goes on from the oldest one kept.
+ * All readers share one ring buffer and have a position each, so that publishing stores an event once and
+ * never waits. A reader that falls behind by more than the ring gets the number of missed events and
+ * continues with the oldest that is left.
  */
 export class FlowEvents {
   readonly #ring: (FlowEvent | undefined)[] = Array.from({ length: KEPT_EVENTS });
@@ -33,11 +33,11 @@ export class FlowEvents {
     for (const reader of this.#readers) reader.wake();
   }
 
-  /** Starts with the next event that is published. */
+  /** A reader that starts with the next event. */
   subscribe(): FlowSubscription {
     const reader: FlowSubscription = new FlowSubscription(this, () => {
       this.#readers.delete(reader);
-      // Without readers, the ring need not keep flows alive.
+      // Without readers the ring must not keep flows alive.
       if (this.#readers.size === 0) this.#ring.fill(undefined);
     });
     this.#readers.add(reader);
@@ -63,7 +63,7 @@ export class FlowSubscription {
     this.#next = events.published;
   }
 
-  /** The next notice, at once when there is one; `undefined` when there is nothing new. */
+  /** The next notice, if there is one. */
   poll(): FlowNotice | undefined {
     const oldest = this.#events.published - KEPT_EVENTS;
     if (this.#next < oldest) {
@@ -75,7 +75,7 @@ export class FlowSubscription {
     return this.#events.at(this.#next++);
   }
 
-  /** Waits for the next notice; `undefined` once closed. One wait at a time. */
+  /** Waits for the next notice; `undefined` after `close`. One call at a time. */
   async next(): Promise<FlowNotice | undefined> {
     for (;;) {
       if (this.#closed) return undefined;
@@ -94,7 +94,7 @@ export class FlowSubscription {
     this.wake();
   }
 
-  /** Ends a wait; called by the events when there is something to read. */
+  /** Ends the wait of `next`; called by FlowEvents after an event. */
   wake(): void {
     const waiter = this.#waiter;
     this.#waiter = undefined;

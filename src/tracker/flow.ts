@@ -2,7 +2,7 @@ import type { Destination } from '../net/addresses/address.ts';
 import type { ByteCounter } from './counter-slab.ts';
 import type { Session } from './session.ts';
 
-/** A flow as it is registered: its dial has completed, nothing has moved yet. */
+/** A flow as it is registered, after its dial and before its first byte. */
 export interface FlowInfo {
   /** `undefined` for a flow that no session carries (a TUN device's). */
   readonly session: Session | undefined;
@@ -10,10 +10,10 @@ export interface FlowInfo {
   readonly user: string | undefined;
   /** The client's IP address. */
   readonly source: string | undefined;
-  /** As requested; for a UDP sub-link that of the packet which opened it. */
+  /** As requested; for a UDP sub-link, the destination of the packet that opened it. */
   readonly destination: Destination;
   readonly sniffed: string | undefined;
-  /** Tag of the outbound that carries it: of a balancer, the member's. */
+  /** Tag of the outbound that carries it; with a balancer, of the member. */
   readonly outbound: string;
   readonly outboundVersion: number;
   /** Index of the rule that matched; `undefined` for the default route. */
@@ -21,9 +21,9 @@ export interface FlowInfo {
   readonly planeEpoch: number;
 }
 
-/** Where a flow is registered. */
+/** The tracker, as a flow uses it. */
 export interface FlowRegistry {
-  /** The flow has ended, with final counts; its counter may count for another one. */
+  /** The flow has closed and has its final counts; `counter` may be reused. */
   flowClosed(flow: Flow, counter: ByteCounter): void;
 }
 
@@ -56,12 +56,12 @@ export class Flow {
     this.#registry = registry;
   }
 
-  /** Payload bytes toward the destination; final once closed. */
+  /** Payload bytes to the destination; final after `close`. */
   get up(): number {
     return this.#counter?.up ?? this.#finalUp;
   }
 
-  /** Payload bytes back to the client; final once closed. */
+  /** Payload bytes to the client; final after `close`. */
   get down(): number {
     return this.#counter?.down ?? this.#finalDown;
   }
@@ -74,12 +74,12 @@ export class Flow {
     this.#counter?.addDown(bytes);
   }
 
-  /** Whether an operator has ended it. */
+  /** Whether an operator has killed it. */
   get killed(): boolean {
     return this.#killed;
   }
 
-  /** Ends the flow; `false` when it was killed before. It stays registered until it has closed. */
+  /** Ends the flow, which stays registered until `close`. Returns false if it was killed before. */
   kill(): boolean {
     if (this.#killed || !this.#counter) return false;
     this.#killed = true;
@@ -87,7 +87,7 @@ export class Flow {
     return true;
   }
 
-  /** Takes the flow out of the registry, with final counts. Idempotent. */
+  /** Unregisters the flow and makes its counts final. Idempotent. */
   close(): void {
     const counter = this.#counter;
     if (!counter) return;

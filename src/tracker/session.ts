@@ -1,20 +1,20 @@
 import type { WireCounter } from '../net/links/link.ts';
 import type { Lineage } from '../net/loop-guard/own-listeners.ts';
 
-/** One accepted carrier, as long as it lives. */
+/** One accepted carrier while it is open. */
 export interface Session {
   readonly id: number;
   readonly inbound: string;
-  /** The client's IP address, the newest one of a client that has moved; `undefined` on a unix socket. */
+  /** The client's current IP address, which may change; `undefined` on a unix socket. */
   readonly source: string | undefined;
-  /** The label that the session's first flow bound to it. */
+  /** Label of the user, set by the first flow of the session. */
   readonly user: string | undefined;
-  /** When it was accepted, on the monotonic clock. */
+  /** Time of its acceptance, in milliseconds of the monotonic clock. */
   readonly startedAt: number;
-  /** Set when this process itself has made the carrier's connection. */
+  /** Set when this process has opened the carrier's connection itself. */
   readonly lineage?: Lineage | undefined;
-  /** Its client has authenticated: called with each request. Left out where nothing waits for that. */
+  /** The client has authenticated; called for each request. Left out where this makes no difference. */
   authenticated?(): void;
-  /** Adds a socket whose wire bytes belong to the session (the carrier, a UDP relay socket). */
+  /** Adds a socket whose wire bytes count for the session, such as a UDP relay socket. */
   attach(wire: WireCounter): void;
 }

@@ -7,11 +7,11 @@ import { Flow, type FlowInfo, type FlowRegistry } from './flow.ts';
 import type { Session } from './session.ts';
 import { TrafficSampler, TrafficTotals } from './traffic.ts';
 
-/** A session as the tracker holds it; its opener closes it. */
+/** A registered session; the caller of `openSession` closes it. */
 export interface LiveSession extends Session {
-  /** Wire bytes from the client so far, protocol overhead included. */
+  /** Wire bytes from the client, protocol overhead included. */
   readonly up: number;
-  /** Wire bytes to the client so far. */
+  /** Wire bytes to the client. */
   readonly down: number;
   /** The client continues from another address. */
   moveTo(source: string | undefined): void;
@@ -27,10 +27,10 @@ export interface FlowSelector {
 }
 
 /**
- * Holds every live session and flow of all inbounds and outbounds, across reloads.
+ * The registry of live sessions and flows, across reloads.
  *
- * Ids of both grow in order of registration and are never reused. `sessions` and `flows` return
- * snapshots in order of id.
+ * Ids increase in the order of registration and are never reused. `sessions` and `flows` return snapshots
+ * in the order of ids.
  */
 export class Tracker implements FlowRegistry {
   readonly events = new FlowEvents();
@@ -66,7 +66,7 @@ export class Tracker implements FlowRegistry {
     return session;
   }
 
-  /** Registers a flow; `kill` ends it at the operator's request. Its opener closes it. */
+  /** Registers a flow, which the caller closes. @param kill ends the flow at an operator's request */
   openFlow(info: FlowInfo, kill: () => void): Flow {
     const counter = this.#slab.take();
     const flow = new Flow(++this.#lastFlow, info, this.#clock.now(), counter, kill, this);
@@ -77,7 +77,7 @@ export class Tracker implements FlowRegistry {
     return flow;
   }
 
-  /** @internal of a flow that closes */
+  /** @internal called by `Flow.close` */
   flowClosed(flow: Flow, counter: ByteCounter): void {
     this.#flows.delete(flow.id);
     this.#totals.closed(flow);
@@ -101,7 +101,7 @@ export class Tracker implements FlowRegistry {
     return this.#flows.size;
   }
 
-  /** Kills every live flow that matches and was not killed before; how many that were. */
+  /** Kills every live flow that matches; returns how many were not killed before. */
   killMatching(selector: FlowSelector): number {
     let killed = 0;
     for (const flow of this.flows()) if (matches(selector, flow) && flow.kill()) killed++;
@@ -128,7 +128,7 @@ class SessionRecord implements LiveSession {
   /** Called once. */
   onAuthenticated: (() => void) | undefined;
   readonly #wire: WireCounter;
-  /** Those that were attached later. */
+  /** Counters added by `attach`. */
   #others: WireCounter[] | undefined;
   readonly #sessions: Map<number, SessionRecord>;
 
@@ -176,7 +176,7 @@ class SessionRecord implements LiveSession {
     this.source = source;
   }
 
-  /** The first flow names the session's user; later ones do not rename it. */
+  /** Only the first flow sets the user of its session. */
   bindUser(user: string | undefined): void {
     this.user ??= user;
   }

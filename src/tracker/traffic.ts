@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../net/time/clock.ts';
 import type { Flow } from './flow.ts';
 
-/** What one inbound, one outbound or the whole process has moved; bytes, bytes a second, flows. */
+/** Traffic of one inbound, one outbound or the process: bytes, bytes per second, live flows. */
 export interface TrafficFigures {
   readonly up: number;
   readonly down: number;
@@ -10,18 +10,18 @@ export interface TrafficFigures {
   readonly flows: number;
 }
 
-/** One sample: totals since start, rates over the time since the sample before. */
+/** One sample: totals since the start, rates since the previous sample. */
 export interface TrafficSnapshot extends TrafficFigures {
   readonly tick: number;
   readonly intervalMs: number;
-  /** Keys sorted; every tag that has carried a flow since start. */
+  /** Every tag that has carried a flow since the start, sorted. */
   readonly inbounds: ReadonlyMap<string, TrafficFigures>;
   readonly outbounds: ReadonlyMap<string, TrafficFigures>;
 }
 
 export const SAMPLE_INTERVAL_MS = 1000;
 
-/** Bytes of the closed flows of one tag, and the totals that the last sample saw. */
+/** Bytes of the closed flows of one tag, and its totals in the last sample. */
 interface TagTotals {
   closedUp: number;
   closedDown: number;
@@ -31,7 +31,7 @@ interface TagTotals {
 
 const EMPTY: TrafficFigures = { up: 0, down: 0, upRate: 0, downRate: 0, flows: 0 };
 
-/** Counts by tag. A flow is counted live from `opened` to `closed` and by its final bytes after. */
+/** Counts by tag. A flow counts as live between `opened` and `closed`, and by its final bytes afterwards. */
 export class TrafficTotals {
   readonly #inbounds = new Map<string, TagTotals>();
   readonly #outbounds = new Map<string, TagTotals>();
@@ -51,7 +51,7 @@ export class TrafficTotals {
     }
   }
 
-  /** Figures since the previous call, for flows that are live now. */
+  /** The sample of a tick. @param live the flows that are open */
   sample(live: Iterable<Flow>, tick: number, intervalMs: number): TrafficSnapshot {
     const flows = [...live];
     const inbounds = figuresByTag(this.#inbounds, flows, (flow) => flow.info.inbound, intervalMs);
@@ -88,7 +88,7 @@ function figuresByTag(
   }
   for (const flow of live) {
     const entry = now.get(tagOf(flow));
-    if (!entry) continue; // `opened` has made one for every live flow
+    if (!entry) continue; // `opened` has added one for every live flow
     entry.up += flow.up;
     entry.down += flow.down;
     entry.flows++;
@@ -122,8 +122,8 @@ const sum = (a: TrafficFigures, b: TrafficFigures): TrafficFigures => ({
 });
 
 /**
- * Takes a sample every second and shows the newest one. A reader that is slower than the tick skips
- * samples; there is no backlog.
+ * Takes a sample every second and keeps the latest. A reader that is slower than the tick skips samples;
+ * there is no backlog.
  */
 export class TrafficSampler {
   readonly #clock: Clock;
@@ -158,7 +158,7 @@ export class TrafficSampler {
     this.#wakeAll();
   }
 
-  /** The first snapshot newer than `seen`; `undefined` when the sampler has stopped or on abort. */
+  /** Waits for a sample other than `seen`; `undefined` after `stop` or an abort. */
   async newerThan(
     seen: TrafficSnapshot | undefined,
     signal?: AbortSignal,
@@ -178,7 +178,7 @@ export class TrafficSampler {
     return undefined;
   }
 
-  /** Ticks are due every second from the start, however late the one before was. */
+  /** Ticks are due at whole seconds after the start, so that a late one does not delay the others. */
   #schedule(): void {
     const scheduledAt = this.#clock.now();
     this.#dueAt = Math.max(this.#dueAt + SAMPLE_INTERVAL_MS, scheduledAt);

@@ -2,14 +2,14 @@ import type { Clock } from '../../net/time/clock.ts';
 import { KEPT_EVENTS, type FlowNotice, type FlowSubscription } from '../../tracker/flow-events.ts';
 import type { FlowEvent } from '../../tracker/flow-events.ts';
 import type { Tracker } from '../../tracker/tracker.ts';
-import { eventText, type SseStream } from './sse-stream.ts';
+import { eventText, type EventStream } from './event-stream.ts';
 import { Rounds } from './slices.ts';
 import type { StartTimes } from '../start-times.ts';
 import { flowJson } from '../views.ts';
 
 /** One client and the number of the event that it gets next. */
 interface Client {
-  readonly stream: SseStream;
+  readonly stream: EventStream;
   next: number;
 }
 
@@ -53,7 +53,7 @@ export class FlowFeed {
   }
 
   /** The client is sent everything that happens from now on. */
-  readonly join = (stream: SseStream): void => {
+  readonly join = (stream: EventStream): void => {
     if (!this.#subscription) void this.#watch();
     else if (this.#collect(this.#subscription)) this.#rounds.request();
     const client: Client = { stream, next: this.#published };

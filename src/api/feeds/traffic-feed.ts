@@ -1,12 +1,12 @@
 import type { Clock } from '../../net/time/clock.ts';
 import type { TrafficSampler, TrafficSnapshot } from '../../tracker/traffic.ts';
-import { eventText, type SseStream } from './sse-stream.ts';
+import { eventText, type EventStream } from './event-stream.ts';
 import { Rounds } from './slices.ts';
 import { trafficJson } from '../views.ts';
 
 /** One client, and the newest snapshot that it has been sent or must not be sent. */
 interface Client {
-  readonly stream: SseStream;
+  readonly stream: EventStream;
   seen: TrafficSnapshot | undefined;
 }
 
@@ -32,7 +32,7 @@ export class TrafficFeed {
   }
 
   /** The snapshot of this moment is not sent, the next one is. */
-  readonly join = (stream: SseStream): void => {
+  readonly join = (stream: EventStream): void => {
     const client: Client = { stream, seen: this.#sampler.latest };
     stream.onReady = () => this.#pump(client);
     stream.onClose = () => this.#leave(client);

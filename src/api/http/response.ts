@@ -1,5 +1,5 @@
 import { ControlError, type ControlErrorCode } from '../contract.ts';
-import type { SseStream } from '../feeds/sse-stream.ts';
+import type { EventStream } from '../feeds/event-stream.ts';
 import { BadPath, BadRequest, NotFound } from './rejections.ts';
 
 export type Headers = Readonly<Record<string, string>>;
@@ -13,7 +13,7 @@ export interface ApiResponse {
 
 /** A response that does not end by itself: `open` gets the stream, whose headers are sent first. */
 export interface Streaming {
-  readonly open: (stream: SseStream) => void;
+  readonly open: (stream: EventStream) => void;
 }
 
 const EMPTY = Buffer.alloc(0);

@@ -15,7 +15,7 @@ import { responseTo, internalError, type ApiResponse } from './response.ts';
 import { MAX_DISCARDED, readBody } from './body.ts';
 import { ApiConnection } from './connection.ts';
 import type { ControlledApp } from '../contract.ts';
-import { EVENT_STREAM_HEADERS, SseStream } from '../feeds/sse-stream.ts';
+import { EVENT_STREAM_HEADERS, EventStream } from '../feeds/event-stream.ts';
 import { FlowFeed } from '../feeds/flow-feed.ts';
 import { Front, type ApiRequestHead, type FrontDecision } from './front.ts';
 import { parserRejection, rawResponse } from './raw-http.ts';
@@ -229,7 +229,7 @@ export class ApiServer {
       const result = await route.handler(call, this.#services);
       if ('open' in result) {
         if (request.method === 'HEAD') response.writeHead(200, EVENT_STREAM_HEADERS).end();
-        else result.open(new SseStream(response, this.#services.clock));
+        else result.open(new EventStream(response, this.#services.clock));
         return;
       }
       reply = result;

@@ -27,20 +27,20 @@ export interface AfterTask {
   readonly heap: number;
 }
 
-/** How long an idle thread is kept: it costs some 40 MB. */
+/** How long an idle thread is kept; it takes some 40 MB. */
 const IDLE_MS = 10_000;
 
-/** How long a stop waits for the thread's end. */
+/** How long `stop` waits for the end of the thread. */
 const END_MS = 1_000;
 
-/** A larger heap is mostly garbage, which is not collected while the thread waits: it ends at once. */
+/** A thread with a larger heap ends at once: most of it is garbage, which an idle thread does not collect. */
 const MAX_IDLE_HEAP = 128 * 1024 * 1024;
 
-/** The most tasks in the queue, and the most callers. */
+/** Limits of the queue and of the callers that wait. */
 const MAX_TASKS = 16;
 const MAX_CALLERS = 1024;
 
-/** The part of a worker that is used here. */
+/** The members of a `Worker` that are used here. */
 export interface ThreadWorker {
   on(event: 'message', listener: (message: ThreadMessage) => void): unknown;
   on(event: 'error', listener: (error: unknown) => void): unknown;
@@ -90,9 +90,9 @@ class Job {
 }
 
 /**
- * A thread for work that would delay traffic, one task after the other. It is started for the
- * first task, ends when it has been idle for a while, and is replaced when it fails. It keeps the
- * process alive only while it has a task.
+ * A worker thread for tasks that would delay traffic, one after the other. It is started for the first
+ * task, ends when it has been idle for a while, and is replaced when it fails. It keeps the process alive
+ * only while it has a task.
  */
 export class ConfigThread implements TaskRunner {
   readonly #clock: Clock;
@@ -101,7 +101,7 @@ export class ConfigThread implements TaskRunner {
   #callers = 0;
   #job: Job | undefined;
   #worker: ThreadWorker | undefined;
-  /** Bytes, after the last task. */
+  /** Size of the thread's heap after the last task, in bytes. */
   #heap = 0;
   #idle: Timer | undefined;
   #stopped: Error | undefined;
@@ -137,8 +137,8 @@ export class ConfigThread implements TaskRunner {
   }
 
   /**
-   * Ends the thread; every task rejects with the reason, those to come as well. A thread that does not
-   * end, because the system does not finish a call of it, is left behind after a second.
+   * Ends the thread; all tasks reject with the reason, future ones too. A thread that does not end within a
+   * second, because a system call of it does not return, is abandoned.
    */
   async stop(reason: Error): Promise<void> {
     this.#stopped = reason;
@@ -171,7 +171,7 @@ export class ConfigThread implements TaskRunner {
     if (at >= 0) this.#queue.splice(at, 1);
   }
 
-  /** Begins the first task of the queue, unless one is under way. */
+  /** Starts the first task of the queue, unless one is running. */
   #next(): void {
     if (this.#job) return;
     const job = this.#queue.shift();
@@ -223,7 +223,7 @@ export class ConfigThread implements TaskRunner {
     this.#next();
   }
 
-  /** The next task gets another thread. */
+  /** Fails the current task; the next one starts another thread. */
   #fail(worker: ThreadWorker, error: unknown): void {
     if (worker !== this.#worker) return;
     this.#worker = undefined;

@@ -9,7 +9,7 @@ export interface PreparedConfig extends Wanted {
   readonly api: ApiOptions | undefined;
   /** Whether there is an `[api]` that was ignored. */
   readonly apiIgnored: boolean;
-  /** Settings that are valid and surely not meant. */
+  /** Valid settings that are almost certainly mistakes. */
   readonly warnings: readonly Warning[];
 }
 

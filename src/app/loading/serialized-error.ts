@@ -11,9 +11,9 @@ import { WeirError, codeOf, hintsOf, messageOf } from '../../errors.ts';
 export interface SerializedError {
   readonly message: string;
   readonly code: string;
-  /** Of the error and of its causes, which are not part of this. */
+  /** The hints of the error and of its causes, which are lost. */
   readonly hint: string | undefined;
-  /** Of a ConfigError. */
+  /** Set for a ConfigError. */
   readonly config:
     | {
         readonly kind: ConfigErrorKind;

@@ -2,11 +2,11 @@ import { Worker } from 'node:worker_threads';
 import { threadLimits } from './thread-limits.ts';
 
 /*
- * A single executable has no file to start a thread from: its build puts another file in the place
- * of this one (packaging/substitutes/).
+ * A single executable has no file to start a thread from, so its build replaces this file by one of
+ * packaging/substitutes/.
  */
 
-/** Beside this file, as source or compiled. */
+/** In the folder of this file, as source or compiled. */
 const THREAD = new URL(
   import.meta.url.endsWith('.ts') ? './thread-main.ts' : './thread-main.js',
   import.meta.url,

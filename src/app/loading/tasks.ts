@@ -39,9 +39,9 @@ export type ResultOf<T extends Task> = T extends LoadTask
 
 /** The files as they are written. */
 export interface RoutesRead {
-  /** Of the configuration file. */
+  /** The configuration file. */
   readonly bytes: Uint8Array;
-  /** Of these bytes; computed where they are read, since megabytes take milliseconds. */
+  /** Entity tag of these bytes; computed where they are read, since megabytes take milliseconds. */
   readonly etag: string;
   readonly view: RouteView;
   /** Whether it has a `[subscribe]` table. */

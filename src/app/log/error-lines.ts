@@ -3,12 +3,12 @@ import { foreignFormatHint, type ForeignFormat } from '../../config/sources/fore
 import { hintsOf } from '../../errors.ts';
 import type { Logger } from '../../log/logger.ts';
 
-/** The formats that `weir import` reads, where there is such a command. */
+/** The formats that `weir import` reads. */
 export type Importable = readonly ForeignFormat[];
 
 /**
- * Logs what helps on after an error, whose own text is specified and stands alone: lines at warn, so
- * that they are shown unless only errors are, and each error stays one line at error.
+ * Logs the hints of an error at `warn`, after the error itself, whose text is specified and is one line at
+ * `error`.
  */
 export function logHints(error: unknown, log: Logger, importable: Importable = []): void {
   for (const hint of hints(error, importable)) log.warn(`hint: ${hint}`);

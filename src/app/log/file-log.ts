@@ -6,21 +6,21 @@ import { pathHint } from '../path-hint.ts';
 import { WeirError, codeOf, messageOf } from '../../errors.ts';
 import { openRegularFile } from '../../platform/regular-file.ts';
 
-/** Read at once: little enough to be hashed in a fraction of a millisecond. */
+/** Bytes of one read; they are hashed in a fraction of a millisecond. */
 const CHUNK = 256 * 1024;
 
-/** No file of a configuration is this long. */
+/** More than any file of a configuration has. */
 const MAX_LENGTH = 512 * 1024 * 1024;
 
-/** The state of a log, as plain data. */
+/** The contents of a log, as plain data. */
 export interface FilesSeen {
   /** By path: the SHA-256 of the content, or why there was none. */
   readonly states: ReadonlyMap<string, string>;
-  /** A file was read twice with a change between, so that the load is of no one state. */
+  /** Whether a file changed between two reads, so that the load mixes two states. */
   readonly torn: boolean;
 }
 
-/** The files exceed the budget of the log; they are not invalid. */
+/** The files are longer than the budget of the log, which says nothing about their validity. */
 export class TooMuchToReadError extends WeirError {
   constructor() {
     super('too_much_to_read', 'the files are longer than was to be read here');
@@ -28,16 +28,15 @@ export class TooMuchToReadError extends WeirError {
 }
 
 /**
- * Reads files and remembers their digests, so that a later reload can find out whether any has
- * changed. One log is for one load, and is valid after a failed load too: files that were not read
- * cannot have made a difference.
+ * Reads files and remembers their digests, so that a later reload can find out whether any has changed.
+ * A log is for one load. It is valid after a failed load too: files that were not read made no difference.
  */
 export class FileLog implements FileReader {
   #seen = new Map<string, string>();
   #torn = false;
   #budget: number;
 
-  /** @param budget how many bytes may be read before a read rejects with TooMuchToReadError. */
+  /** @param budget bytes that may be read in all; a read beyond them rejects with TooMuchToReadError */
   constructor(budget = Infinity) {
     this.#budget = budget;
   }
@@ -46,18 +45,18 @@ export class FileLog implements FileReader {
     return { states: this.#seen, torn: this.#torn };
   }
 
-  /** Remembers what another log has seen, and nothing else. */
+  /** Takes over the contents of another log, in place of its own. */
   adopt({ states, torn }: FilesSeen): void {
     this.#seen = new Map(states);
     this.#torn = torn;
   }
 
-  /** Counts a file as read with these bytes, which it is going to hold. */
+  /** Counts a file as read with these bytes, before they have been written to it. */
   expect(path: string, bytes: Uint8Array): void {
     this.#record(path, hash('sha256', bytes));
   }
 
-  /** The files whose change would matter, whether or not they could be read. */
+  /** The files that the load depends on, whether or not they could be read. */
   get paths(): readonly string[] {
     return [...this.#seen.keys()];
   }
@@ -77,13 +76,13 @@ export class FileLog implements FileReader {
       const { mode } = await stat(path);
       return (mode & constants.S_IROTH) !== 0;
     } catch {
-      return false; // reading it reports why
+      return false; // reading the file reports why
     }
   }
 
   /**
-   * Whether every file is byte for byte what it was, or still cannot be read for the same reason.
-   * Reads them again, one after the other and in pieces.
+   * Whether every file has the same bytes as before, or still cannot be read for the same reason. Reads the
+   * files again, one after the other and in chunks.
    */
   async unchanged(): Promise<boolean> {
     if (this.#torn) return false;
@@ -117,7 +116,7 @@ export class FileLog implements FileReader {
   }
 }
 
-/** As a log remembers it. */
+/** The state of a file in the form of `FilesSeen`. */
 async function stateOf(path: string): Promise<string> {
   try {
     return await digestOf(path, () => undefined);

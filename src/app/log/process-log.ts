@@ -10,7 +10,7 @@ import { systemClock } from '../../net/time/clock.ts';
 /** The target of the app's own lines. */
 export const APP_TARGET = 'svc_app';
 
-/** How long the end of the process waits for lines that are still to be written. */
+/** Time limit of `flush`. */
 const FLUSH_MS = 1_000;
 
 /** The log of a process. */
@@ -19,16 +19,16 @@ export interface ProcessLog {
   /** Waits until all lines have been written, for a second at most. */
   readonly flush: () => Promise<void>;
   /**
-   * Exchanges the filter, until the end of the process.
-   * @throws {RangeError} for a text that is not a filter.
+   * Replaces the filter until the process ends.
+   * @throws {RangeError} for a text that is not a filter
    */
   readonly setFilter: (text: string) => void;
 }
 
 /**
- * The log of this process, on standard error. Its filter is read once: RUST_LOG when it parses, else
- * `level`, the value of `[log].level`. Where that could not be read (it may be the error) the
- * default level applies. WEIR_LOG, NO_COLOR and JOURNAL_STREAM decide on its format.
+ * The log of this process, on standard error. The filter is RUST_LOG if that can be parsed, otherwise
+ * `level`, the value of `[log].level`; the default level applies when that could not be read. WEIR_LOG,
+ * NO_COLOR and JOURNAL_STREAM determine the format.
  */
 export function processLog(level: string = DEFAULT_LEVEL): ProcessLog {
   const { env } = process;

@@ -7,16 +7,16 @@ import type { FileNumbers } from '../../log/choose-format.ts';
 
 const STDERR = 2;
 
-/** Between attempts to write to a stopped terminal (Ctrl-S), which does not signal when it continues. */
+/** Interval of retrying a write to a stopped terminal (Ctrl-S), which does not report when it continues. */
 const RETRY_MS = 10;
 
 /**
  * Standard error, written without blocking, in the way that each kind of file requires:
  *
  * - Pipes and sockets are nonblocking streams in Node.
- * - For a terminal Node's stream blocks. It is opened again instead, because the flag that makes
- *   it nonblocking would otherwise be shared with every process that uses it.
- * - Files and devices are written by the thread pool. Node's stream for them blocks, and ends with
+ * - Node's stream for a terminal blocks. The terminal is opened again instead, because O_NONBLOCK on the
+ *   inherited descriptor would affect every process that shares it.
+ * - Files and devices are written by the thread pool. Node's stream for them blocks, and is destroyed by
  *   the first error, such as a full disk.
  */
 export function standardError(clock: Clock): LineDevice {
@@ -31,10 +31,10 @@ export function standardError(clock: Clock): LineDevice {
     : descriptorDevice(STDERR, terminal, clock);
 }
 
-/** The numbers of the file, which tell whether it is the journal. */
+/** Device and inode, by which the journal is recognised. */
 export const standardErrorNumbers = (): FileNumbers => fstatSync(STDERR, { bigint: true });
 
-/** @returns `undefined` where it cannot be opened by name, such as without /proc. */
+/** @returns `undefined` where it cannot be opened by path, for instance without /proc */
 function openTerminal(): number | undefined {
   let fd: number;
   try {
@@ -50,7 +50,7 @@ function openTerminal(): number | undefined {
   return undefined;
 }
 
-/** A reader that closes its end must not end the process: errors only reach the callbacks. */
+/** Errors only reach the callbacks: a reader that closes its end must not end the process. */
 function streamDevice(stream: NodeJS.WriteStream, terminal: boolean): LineDevice {
   stream.on('error', () => undefined);
   return { terminal, write: (text, done) => void stream.write(text, done) };

@@ -2,9 +2,9 @@ import { renderWarning, type Warning } from '../../config/warnings/warning.ts';
 import type { Logger } from '../../log/logger.ts';
 
 /**
- * Logs the warnings of each configuration that is applied: new ones at warn, those that the one before
- * had too at debug, so that reloads do not repeat them. Where they are does not count, since
- * lines move when a file is edited.
+ * Logs the warnings of each configuration that is applied: new ones at `warn`, those of the previous
+ * configuration at `debug`, so that reloads do not repeat them. Positions are not compared, since lines move
+ * when a file is edited.
  */
 export class WarningLog {
   readonly #log: Logger;
@@ -18,7 +18,7 @@ export class WarningLog {
     const logged = new Set<string>();
     for (const warning of warnings) {
       const { id, message } = warning;
-      // Numbers are those of rules and lines, which move too.
+      // Numbers of rules and lines move too.
       const key = `${id} ${message.replaceAll(/(?<=\[|\bline )\d+/g, '')}`;
       logged.add(key);
       this.#log[this.#last.has(key) ? 'debug' : 'warn'](renderWarning(warning));

@@ -7,16 +7,16 @@ import {
 } from '../../platform/service/passed-sockets.ts';
 import { openSystemCalls, type SystemCalls } from '../../platform/sockets/bindings.ts';
 
-/** The passed sockets of a process. */
+/** The sockets that a service manager has passed to the process. */
 export interface AdoptedSockets {
-  /** Logs those that no listener has used, once everything is bound. */
+  /** Logs those that no listener uses; call it when everything is bound. */
   warnOfUnused(): void;
 }
 
 /**
- * Makes listeners use the sockets that a service manager has passed. What cannot be used is logged.
+ * Makes listeners use the sockets that a service manager has passed, and logs those that cannot be used.
  *
- * @param openCalls throws a NativeError where there are no native calls.
+ * @param openCalls throws a NativeError where native calls are not available
  */
 export function adoptSockets(
   descriptors: readonly PassedDescriptor[],

@@ -1,18 +1,18 @@
 import type { PassedDescriptor } from '../../platform/service/passed-sockets.ts';
 
-/** What a service manager tells a process at its start: sd_notify(3), sd_watchdog_enabled(3), sd_listen_fds(3). */
+/** What a service manager passes to a process: sd_notify(3), sd_watchdog_enabled(3), sd_listen_fds(3). */
 export interface ServiceEnvironment {
-  /** `NOTIFY_SOCKET` as given; `undefined` where no manager waits for notifications. */
+  /** `NOTIFY_SOCKET`; `undefined` where no manager expects notifications. */
   readonly notifySocket: string | undefined;
-  /** Milliseconds within which the manager expects a sign of life; `undefined` for no watchdog. */
+  /** Interval in milliseconds within which the watchdog has to be notified; `undefined` without a watchdog. */
   readonly watchdogMs: number | undefined;
   /** The sockets that were passed, named as in `LISTEN_FDNAMES`; `unknown` without a name. */
   readonly passed: readonly PassedDescriptor[];
 }
 
-/** The number of the first one: `SD_LISTEN_FDS_START`. */
+/** `SD_LISTEN_FDS_START`. */
 const FIRST_FD = 3;
-/** More than any manager passes; bounds what a broken environment can ask for. */
+/** More than any manager passes; bounds the work for an invalid environment. */
 const MAX_PASSED = 1024;
 
 const VARIABLES = [
@@ -26,8 +26,8 @@ const VARIABLES = [
 ] as const;
 
 /**
- * Reads the variables and removes them, so that no child process takes them for its own. A watchdog
- * or sockets for a process other than `pid` are left out.
+ * Reads the variables and removes them, so that child processes do not inherit them. A watchdog and
+ * sockets for a process other than `pid` are ignored.
  */
 export function takeServiceEnvironment(
   env: Record<string, string | undefined>,
@@ -56,6 +56,6 @@ export function takeServiceEnvironment(
   };
 }
 
-/** A decimal number; 0 for anything else. */
+/** The value of a decimal number; 0 for any other text. */
 const toCount = (text: string | undefined): number =>
   text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : 0;

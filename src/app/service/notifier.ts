@@ -5,35 +5,35 @@ export interface NotifierOptions {
   readonly pid: number;
   /** CLOCK_MONOTONIC in microseconds. */
   readonly monotonic: () => bigint;
-  /** Milliseconds within which the manager expects a sign of life; `undefined` for no watchdog. */
+  /** Interval in milliseconds within which the watchdog has to be notified; `undefined` without a watchdog. */
   readonly watchdogMs: number | undefined;
-  /** Sends without blocking; false when it has to be tried again. */
+  /** Sends without blocking; returns false when it has to be tried again. */
   readonly send: (state: string) => boolean;
 }
 
-/** While a start goes on, this often it asks for more time. */
+/** Interval of `EXTEND_TIMEOUT_USEC` during a start. */
 const EXTEND_EVERY_MS = 5_000;
-/** The time that it asks for, from then on. */
+/** The time that each of these requests. */
 const EXTENSION_MS = 30_000;
-/** A start that takes longer is not going to succeed. */
+/** No more time is requested for a start that takes longer. */
 const LONGEST_START_MS = 300_000;
 
-/** Between attempts to send while the queue of the manager is full. */
+/** Interval of retries while the queue of the manager is full. */
 const RETRY_MS = 50;
-/** States that wait for the manager; the oldest are given up. */
+/** States in the queue; the oldest are dropped. */
 const MAX_WAITING = 16;
 
 /** systemd reads at most 4096 bytes. */
 const MAX_STATUS = 800;
 
 /**
- * Reports the life of a process to its service manager: sd_notify(3).
+ * Notifies the service manager of the state of the process: sd_notify(3).
  *
- * The watchdog's sign of life is a timer of the event loop, so it stops when the loop does.
+ * The watchdog is notified by a timer, so notifications stop when the event loop does.
  */
 export class ServiceNotifier {
   readonly #options: NotifierOptions;
-  /** The next extension of a start, or sign of life. */
+  /** The next extension of a start, or notification of the watchdog. */
   #timer: Timer | undefined;
   #retry: Timer | undefined;
   readonly #waiting: string[] = [];
@@ -44,7 +44,7 @@ export class ServiceNotifier {
     this.#options = options;
   }
 
-  /** The start begins; until `ready` the manager is asked for more time. */
+  /** The start begins; until `ready`, more time is requested. */
   starting(status: string): void {
     this.#phase = 'starting';
     this.#post([statusLine(status)]);
@@ -60,14 +60,14 @@ export class ServiceNotifier {
     this.#showLife();
   }
 
-  /** A reload begins. Several may be under way, of which the manager sees one. */
+  /** A reload begins. Several at a time are one for the manager. */
   reloading(status: string): void {
     this.#reloads++;
     if (this.#reloads > 1 || this.#phase !== 'ready') return;
     this.#post(['RELOADING=1', `MONOTONIC_USEC=${this.#options.monotonic()}`, statusLine(status)]);
   }
 
-  /** A reload has ended, whichever way. */
+  /** A reload has ended, successfully or not. */
   reloaded(status: string): void {
     this.#reloads--;
     if (this.#reloads > 0 || this.#phase !== 'ready') return;
@@ -80,7 +80,7 @@ export class ServiceNotifier {
     this.#post(['STOPPING=1', statusLine(status)]);
   }
 
-  /** Sends nothing any more. */
+  /** Sends nothing from now on. */
   close(): void {
     this.#timer?.cancel();
     this.#retry?.cancel();

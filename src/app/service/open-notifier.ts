@@ -15,8 +15,8 @@ export interface OpenNotifierOptions {
 }
 
 /**
- * The notifier of a process, which is silent where there is no manager. Whatever keeps a notification
- * from being sent is logged once: the manager will take the process for one that does not start.
+ * The notifier of a process, which does nothing without a service manager. A failure to notify is logged
+ * once: the manager will treat the process as one that does not start.
  */
 export function openNotifier(
   { notifySocket, watchdogMs }: ServiceEnvironment,
@@ -64,7 +64,7 @@ function senderTo(
     } catch (error) {
       if (!failed) log.warn(`service manager: it cannot be notified: ${messageOf(error)}`);
       failed = true;
-      return true; // no attempt would do better
+      return true; // a retry would fail as well
     }
   };
   return { send, watchdogMs };

@@ -5,26 +5,25 @@ import { bindReason } from '../../transports/listeners/bind-error.ts';
 import { bindUnixSocket } from '../../transports/listeners/unix-socket.ts';
 import type { ReloadOutcome } from '../outcomes.ts';
 
-/** What a client can ask for, in a line; each response is a line of JSON. */
+/** The requests, of one line each; every response is one line of JSON. */
 export interface SocketWords {
   /** `reload`: the outcome. Must not reject. */
   readonly reload: () => Promise<ReloadOutcome>;
-  /** `log-level FILTER`. @throws {RangeError} for a text that is no filter. */
+  /** `log-level FILTER`. @throws {RangeError} for a text that is not a filter */
   readonly setLogFilter: (text: string) => void;
 }
 
-/** Bytes of a request; log filters name some targets. */
+/** Bytes of a request; a log filter may name several targets. */
 const MAX_REQUEST = 4096;
 
-/** How long a client may take to send it. */
+/** Time limit for a client to send its request. */
 const REQUEST_MS = 5_000;
-/** Clients at a time. Their reloads take place one after the other. */
+/** Clients at a time; their reloads run one after the other. */
 const MAX_CLIENTS = 16;
 
 /**
- * A unix socket on which `weir reload` asks for a reload and learns its outcome, for programs that have to
- * know it and have no `[api]`, and `weir log-level` changes the filter of the log. It is open to the user of the process,
- * and to root.
+ * The unix socket of `weir reload`, which requests a reload and gets its outcome without an `[api]`, and of
+ * `weir log-level`, which replaces the filter of the log. Only the user of the process and root can connect.
  */
 export class ReloadSocket {
   readonly #server: Server;
@@ -34,9 +33,9 @@ export class ReloadSocket {
   }
 
   /**
-   * Binds and serves. A socket file that a dead process left behind is replaced.
+   * Binds and serves. The socket file of a process that has ended is replaced.
    *
-   * @throws {WeirError} with the reason in words.
+   * @throws {WeirError} with the reason
    */
   static async open(path: string, words: SocketWords): Promise<ReloadSocket> {
     const server = createServer((client) => serve(client, words));
@@ -51,11 +50,11 @@ export class ReloadSocket {
       server.close();
       throw new WeirError('bind', `reload socket ${path}: ${bindReason(error)}`, { cause: error });
     }
-    server.on('error', () => undefined); // an accept that fails is one client lost
+    server.on('error', () => undefined); // a failed accept loses one client
     return new ReloadSocket(server);
   }
 
-  /** Accepts no client any more; the file is removed. */
+  /** Accepts no more clients, and removes the socket file. */
   close(): void {
     this.#server.close();
   }
@@ -81,7 +80,7 @@ function serve(client: Socket, words: SocketWords): void {
 
 const LOG_LEVEL = 'log-level ';
 
-/** `undefined` for a line that is no request. */
+/** `undefined` for a line that is not a request. */
 function respond(line: string, words: SocketWords): Promise<ReloadOutcome> | undefined {
   if (line === 'reload') return words.reload();
   if (line.startsWith(LOG_LEVEL)) {
@@ -100,26 +99,26 @@ function setFilter(text: string, words: SocketWords): ReloadOutcome {
   }
 }
 
-/** No outcome could be had. */
+/** The outcome of a request is unknown. */
 export class ReloadRequestError extends WeirError {
   constructor(what: string, path: string, reason: string, options?: ErrorOptions) {
     super('reload_request', `no ${what} through ${path}: ${reason}`, options);
   }
 }
 
-/** More than any outcome takes. */
+/** More than any outcome has. */
 const MAX_RESPONSE = 1 << 20;
 
 /**
- * Asks the process that serves `path` for a reload, and waits for its end however long it takes.
+ * Requests a reload of the process that serves `path`, and waits for its end without a time limit.
  * @throws {ReloadRequestError}
  */
 export const requestReload = (client: Socket, path: string): Promise<ReloadOutcome> =>
   request(client, path, 'reload', 'reload');
 
 /**
- * Has the process that serves `path` exchange the filter of its log.
- * @throws {ReloadRequestError} unless it has, or has refused the filter.
+ * Requests another log filter of the process that serves `path`.
+ * @throws {ReloadRequestError} unless it has applied or refused the filter
  */
 export const requestLogFilter = (
   client: Socket,

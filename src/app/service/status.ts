@@ -1,12 +1,12 @@
 import type { ReloadOutcome } from '../outcomes.ts';
 
-/** The state of a running process in a line: what it serves, and how its last reload ended. */
+/** The state of a running process in one line: what it serves, and the outcome of its last reload. */
 export function statusOf(inbounds: number, last?: ReloadOutcome): string {
   const serving = `serving ${inbounds} ${inbounds === 1 ? 'inbound' : 'inbounds'}`;
   return last ? `${serving}; last reload: ${outcomeLine(last)}` : serving;
 }
 
-/** One line. */
+/** The outcome in one line. */
 export function outcomeLine(outcome: ReloadOutcome): string {
   switch (outcome.kind) {
     case 'applied':

@@ -10,17 +10,17 @@ export interface Member {
 }
 
 /**
- * A group of interchangeable outbounds: each new flow takes one that can be reached.
+ * A group of interchangeable outbounds: each new flow takes one that is available.
  *
- * Members that were not probed yet are used when none is known to be available; when all are known to
- * be unavailable, the first one is, so that the client receives the failure of a real dial.
+ * If none is known to be available, members that were not probed yet are used; if all are unavailable, the
+ * first one, so that the client gets the error of a real dial.
  */
 export class Balancer implements Exit {
   readonly #members: readonly Member[];
   readonly #strategy: BalancerStrategy;
   #turn = 0;
 
-  /** `members` holds at least one. */
+  /** @param members at least one */
   constructor(members: readonly Member[], strategy: BalancerStrategy) {
     this.#members = members;
     this.#strategy = strategy;

@@ -19,12 +19,12 @@ export interface GroupDeps {
   readonly log: Logger;
 }
 
-/** A balancer with one prober for each outbound among its members, however often it is listed. */
+/** A balancer and one prober for each distinct outbound among its members. */
 export class BalancerGroup implements Exit {
   readonly #balancer: Balancer;
   readonly #probers = new Map<OutboundVersion, Prober>();
 
-  /** `previous` is the group of that tag before a reload: the health of its members is kept. */
+  /** @param previous the group with this tag before a reload, from which the health of members is taken */
   constructor(
     spec: BalancerSpec,
     members: readonly GroupMember[],
@@ -51,7 +51,7 @@ export class BalancerGroup implements Exit {
     );
   }
 
-  /** Starts probing, each member in a step; until then nothing is opened. */
+  /** Starts probing, one member a step; nothing is opened before that. */
   *start(): Steps<void> {
     for (const prober of this.#probers.values()) {
       prober.start();

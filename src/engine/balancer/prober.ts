@@ -3,14 +3,14 @@ import type { Logger } from '../../log/logger.ts';
 import type { Clock, Timer } from '../../net/time/clock.ts';
 import { Deadline } from '../../net/time/deadline.ts';
 
-/** The result of the last probe of a member; `unknown` before the first has ended. */
+/** The result of the last probe of a member; `unknown` before the first result. */
 export type Health = 'unknown' | 'available' | 'unavailable';
 
-/** A probe without any time could never succeed: a millisecond is the resolution of timers. */
+/** A probe with a time limit of 0 could never succeed; timers have a resolution of 1 ms. */
 const LEAST_TIMEOUT_MS = 1;
 
 export interface ProberOptions {
-  /** How the log names the member. */
+  /** Name of the member in log lines. */
   readonly name: string;
   /** Tag of the member. */
   readonly outbound: string;
@@ -19,7 +19,7 @@ export interface ProberOptions {
   readonly timeoutMs: number;
   /** Connects to the member's server and closes the connection; rejects when it cannot. */
   readonly probe: (signal: AbortSignal) => Promise<void>;
-  /** The health of the same member before a reload. */
+  /** The health of the member before a reload. */
   readonly initial: Health;
   readonly clock: Clock;
   readonly log: Logger;
@@ -41,7 +41,7 @@ export class Prober {
     return this.#health;
   }
 
-  /** Probes at once, and from then on until stopped; does nothing once it was stopped. */
+  /** Probes at once and then periodically until `stop`; does nothing after `stop`. */
   start(): void {
     if (this.#stopping.signal.aborted) return;
     void this.#probeOnce();
@@ -70,7 +70,7 @@ export class Prober {
     this.#timer = clock.after(intervalMs, () => void this.#probeOnce());
   }
 
-  /** Changes are logged, probes that confirm a state are not. */
+  /** Logs changes of the health only. */
   #learn(health: Health, reason: string): void {
     if (this.#stopping.signal.aborted || health === this.#health) return;
     const { log, name, outbound } = this.#options;

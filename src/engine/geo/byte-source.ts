@@ -15,7 +15,7 @@ export function bytesSource(bytes: Uint8Array): ByteSource {
   };
 }
 
-/** An open file; `size` is what it was when it was opened. */
+/** An open file. @param size of the file when it was opened */
 export function fileSource(file: FileHandle, size: number): ByteSource {
   return {
     size,

@@ -2,25 +2,24 @@ import type { ByteSource } from './byte-source.ts';
 import { GeoFileError } from './geo-data.ts';
 import { WireReader } from './wire-reader.ts';
 
-/** Read ahead at once; entries with a handful of domains come many to a window. */
+/** Bytes of one read; many small entries fit in it. */
 const WINDOW = 64 * 1024;
-/** Field 1 of the file, length-delimited: an entry. The file has nothing else. */
+/** Tag of an entry: field 1 of the file, length-delimited. The file has no other field. */
 const ENTRY_TAG = 0x0a;
-/** The tag and its length at most: 1 byte and a varint that fits a file. */
+/** Most bytes before an entry: the tag, and its length as a varint of up to 5 bytes. */
 const ENTRY_HEADER = 1 + 5;
-/** Field 1 of an entry, length-delimited: `country_code`, which generators write first. */
+/** Tag of `country_code`: field 1 of an entry, length-delimited. Generators write it first. */
 const CODE_TAG = 0x0a;
 const MAX_CODE = 127;
 
 /**
- * The messages of the entries with these codes (in lower case), by code; the first of a code
- * counts. `codeField` is the field in which newer generators may repeat the code.
+ * The messages of the entries with these codes (in lower case), by code; the first entry of a code counts.
  *
- * Walks over the whole file and so validates it, but reads only the head of each
- * entry and the whole of those that are wanted, so that a file of 70 MB costs what the lists in use
- * do.
+ * Walks over the whole file and thereby validates it, but reads only the beginning of each entry, and the
+ * wanted ones completely: a file of 70 MB costs no more than the lists in use.
  *
- * @throws {GeoFileError} when the file does not consist of entries.
+ * @param codeField the field in which newer generators may repeat the code
+ * @throws {GeoFileError} when the file does not consist of entries
  */
 export async function findEntries(
   source: ByteSource,
@@ -36,7 +35,7 @@ export async function findEntries(
     let code = leadingCode(first, length);
     let message: Uint8Array | undefined;
     if (code === undefined) {
-      // The code is somewhere else in the entry.
+      // The code is not the first field of the entry.
       message = await source.read(start, length);
       code = codeOf(message, codeField);
     }
@@ -75,7 +74,7 @@ function leadingCode(head: Uint8Array, length: number): string | undefined {
     .toLowerCase();
 }
 
-/** The code of an entry, wherever it is; empty when it has none. */
+/** The code of an entry, in any position; empty when it has none. */
 function codeOf(message: Uint8Array, codeField: number): string {
   let code = '';
   const reader = new WireReader(message);
@@ -86,7 +85,7 @@ function codeOf(message: Uint8Array, codeField: number): string {
   return code.toLowerCase();
 }
 
-/** Reads ahead, so that small neighbours come with one read. */
+/** Reads ahead, so that adjacent small entries take one read. */
 class Window {
   readonly #source: ByteSource;
   #bytes: Uint8Array = new Uint8Array(0);
@@ -96,7 +95,7 @@ class Window {
     this.#source = source;
   }
 
-  /** So many bytes from a position, fewer at the end of the file. */
+  /** `length` bytes from a position, fewer at the end of the file. */
   async at(position: number, length: number): Promise<Uint8Array> {
     const wanted = Math.min(length, this.#source.size - position);
     const offset = position - this.#start;

@@ -13,7 +13,7 @@ export interface GeoData {
 
 export interface GeoipList {
   readonly networks: NetworkList;
-  /** Whether the list stands for the addresses outside its networks. */
+  /** Whether the list consists of the addresses outside of its networks. */
   readonly inverse: boolean;
 }
 
@@ -21,7 +21,7 @@ export interface GeoipList {
 export const geositeKey = ({ code, attribute }: GeositeRef): string =>
   (attribute === undefined ? code : `${code}@${attribute}`).toLowerCase();
 
-/** An unreadable or invalid geo file; errors of the loader name the file. */
+/** A geo file is unreadable or invalid; errors of `loadGeoData` name the file. */
 export class GeoFileError extends WeirError {
   constructor(message: string, options?: ErrorOptions) {
     super('geo_file', message, options);

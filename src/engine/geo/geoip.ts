@@ -5,14 +5,14 @@ import { WireReader } from './wire-reader.ts';
 // GeoIP and CIDR of v2ray's `routercommon/common.proto`.
 const GEOIP_CIDR = 2;
 const GEOIP_INVERSE = 3;
-/** Where newer generators repeat the code. */
+/** The field in which newer generators repeat the code. */
 export const GEOIP_CODE = 5;
 const CIDR_IP = 1;
 const CIDR_PREFIX = 2;
 
 /**
  * The networks of one GeoIP message.
- * @throws {GeoFileError} for what is no such message.
+ * @throws {GeoFileError} for an invalid message
  */
 export function readGeoip(message: Uint8Array): GeoipList {
   const networks = new NetworkListBuilder();

@@ -4,7 +4,7 @@ import { WireReader } from './wire-reader.ts';
 
 // GeoSite, Domain and Domain.Attribute of v2ray's `routercommon/common.proto`.
 const SITE_DOMAIN = 2;
-/** Where newer generators repeat the code. */
+/** The field in which newer generators repeat the code. */
 export const SITE_CODE = 4;
 const DOMAIN_TYPE = 1;
 const DOMAIN_VALUE = 2;
@@ -17,11 +17,10 @@ const ROOT_DOMAIN = 2;
 const FULL = 3;
 
 /**
- * The domains of one GeoSite message, once for each of the attributes that are asked for:
- * `undefined` stands for all domains, an attribute (in lower case) for those that carry it, whatever
- * its value.
+ * The domains of one GeoSite message, as one list for each attribute: all domains for `undefined`, otherwise
+ * those with the attribute (in lower case), whatever its value.
  *
- * @throws {GeoFileError} for what is no such message.
+ * @throws {GeoFileError} for an invalid message
  */
 export function readGeosite(
   message: Uint8Array,
@@ -48,7 +47,7 @@ interface Domain {
   readonly value: Uint8Array;
 }
 
-/** Reads one domain; its attributes replace what is in `carried`. */
+/** Reads one domain. @param carried set to its attributes */
 function readDomain(reader: WireReader, carried: string[]): Domain {
   let type = PLAIN;
   let value: Uint8Array = new Uint8Array(0);

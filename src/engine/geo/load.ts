@@ -15,18 +15,17 @@ import { findEntries } from './find-entries.ts';
 import { GEOIP_CODE, readGeoip } from './geoip.ts';
 import { SITE_CODE, readGeosite } from './geosite.ts';
 
-/** Where the data is; a relative path is relative to the working directory of the process. */
+/** Paths of the geo files; relative ones are relative to the working directory. */
 export interface GeoFiles {
   readonly geoip: string | undefined;
   readonly geosite: string | undefined;
 }
 
 /**
- * Reads the lists that rules name, and nothing else of the files. A file that no rule needs is not
- * opened.
+ * Reads the lists that rules name. A file that no rule needs is not opened.
  *
- * @throws {GeoFileError} when a file is missing, unreadable or broken; the message names it.
- * @throws {GeoCodeError} `geosite code not found: <code>` for the first unknown code.
+ * @throws {GeoFileError} when a file is missing, unreadable or invalid; the message names it
+ * @throws {GeoCodeError} `geosite code not found: <code>` for the first unknown code
  */
 export async function loadGeoData(files: GeoFiles, rules: readonly RuleSpec[]): Promise<GeoData> {
   const sites = rules.flatMap((rule) => rule.geosite);

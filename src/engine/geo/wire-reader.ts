@@ -1,6 +1,6 @@
 import { GeoFileError } from './geo-data.ts';
 
-/** The wire types of protocol buffers that are in use (protobuf.dev, "Encoding"). */
+/** Wire types of protocol buffers (protobuf.dev, "Encoding"); groups are deprecated. */
 export const VARINT = 0;
 export const LENGTH_DELIMITED = 2;
 const FIXED_64 = 1;
@@ -9,10 +9,10 @@ const FIXED_32 = 5;
 const MAX_VARINT = 10;
 
 /**
- * Walks the fields of one protobuf message in place, without allocating.
+ * Iterates over the fields of one protobuf message in place, without allocating.
  *
- * After `next()` has returned true, `field` and `wire` describe the field: `value` is a varint, or
- * `start` and `end` delimit the content.
+ * After `next()` has returned true, `field` and `wire` are those of the current field; `value` is its varint,
+ * or `start` and `end` delimit its content.
  */
 export class WireReader {
   readonly bytes: Uint8Array;
@@ -32,7 +32,7 @@ export class WireReader {
 
   /**
    * Advances to the next field; false at the end of the message.
-   * @throws {GeoFileError} for an invalid message.
+   * @throws {GeoFileError} for an invalid message
    */
   next(): boolean {
     if (this.#at === this.#limit) return false;
@@ -46,7 +46,7 @@ export class WireReader {
     return true;
   }
 
-  /** The content of a length-delimited field. @throws {GeoFileError} for another field. */
+  /** The content of a length-delimited field. @throws {GeoFileError} for another wire type */
   content(): Uint8Array {
     this.#expect(LENGTH_DELIMITED);
     return this.bytes.subarray(this.start, this.end);
@@ -62,7 +62,7 @@ export class WireReader {
     return Buffer.from(this.content()).toString();
   }
 
-  /** The value of a varint field. @throws {GeoFileError} for another field. */
+  /** The value of a varint field. @throws {GeoFileError} for another wire type */
   number(): number {
     this.#expect(VARINT);
     return this.value;
@@ -95,7 +95,7 @@ export class WireReader {
     for (let i = 0; i < MAX_VARINT; i++) {
       if (this.#at === this.#limit) throw new GeoFileError('a number is truncated');
       const byte = this.bytes[this.#at++] ?? 0;
-      // Beyond 53 bits digits get lost, which no field that is looked at has.
+      // Values beyond 53 bits lose digits; no field that is used has them.
       value += (byte & 0x7f) * 2 ** (7 * i);
       if (byte < 0x80) return value;
     }

@@ -9,13 +9,13 @@ import {
   type NetworkList,
 } from './tables/network-list.ts';
 
-/** Longer lists are not compared with each other: the text of the comparison would cost more. */
+/** Longer lists are not shared: the text that identifies them would cost more. */
 const MAX_SHARED_LENGTH = 64;
 
 /** Rules as conditions over numbered lists, and the lists of each field by number. */
 export interface CompiledRules {
   readonly rules: readonly IndexedRule[];
-  /** Rules that no name can match, by position, with the matcher that is the reason. */
+  /** By position: rules that no name can match, with the matcher that is the reason. */
   readonly impossible: ReadonlyMap<number, MatcherKey>;
   readonly domains: readonly DomainList[];
   readonly destinations: readonly NetworkList[];
@@ -26,10 +26,10 @@ export interface CompiledRules {
 }
 
 /**
- * Takes the rules apart.
+ * Compiles rules to conditions over numbered lists.
  *
- * Each key of a rule is one condition, and entries of one key are alternatives. Rules that can never
- * match (a geosite attribute that nothing carries) are left out.
+ * Each key of a rule is one condition; entries of a key are alternatives. Rules that can never match (a
+ * geosite attribute that no entry has) are left out.
  */
 export function compileRules(specs: readonly RuleSpec[], geo: GeoData | undefined): CompiledRules {
   const domains = new Numbering<DomainList>();
@@ -144,7 +144,7 @@ class Numbering<T> {
   }
 }
 
-/** Loading refuses unknown codes, so a miss is a defect of ours, not of the configuration. */
+/** Unknown codes are refused when geo files are loaded, so this would be a defect of the program. */
 function found<T>(list: T | undefined, what: string): T {
   if (list === undefined) throw new RangeError(`${what} was not loaded`);
   return list;

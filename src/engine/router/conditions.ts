@@ -1,7 +1,7 @@
-/** What a condition looks at. Each has its own numbering of lists. */
+/** The property of a flow that a condition examines. Lists are numbered per field. */
 export type QueryField = 'domain' | 'destination' | 'source' | 'port' | 'inbound' | 'network';
 
-/** Fields in the order in which a rule is best found by them: the most selective first. */
+/** Fields in the order in which rules are indexed by them: the most selective first. */
 export const QUERY_FIELDS: readonly QueryField[] = [
   'domain',
   'destination',
@@ -11,7 +11,7 @@ export const QUERY_FIELDS: readonly QueryField[] = [
   'network',
 ];
 
-/** The keys of a rule that match something, in the order in which they are examined. */
+/** The matchers of a rule, in the order in which they are examined. */
 export const MATCHERS = [
   'domain_full',
   'domain_suffix',
@@ -28,8 +28,8 @@ export const MATCHERS = [
 export type MatcherKey = (typeof MATCHERS)[number];
 
 /**
- * One matcher of a rule: the query's value is in any of `lists`, or outside any of `outside`. It
- * does not hold for a query that has no value in this field.
+ * One matcher of a rule. It holds if the query's value is in any of `lists` or not in any one of `outside`,
+ * and never for a query without a value in this field.
  */
 export interface Condition {
   readonly key: MatcherKey;
@@ -38,7 +38,7 @@ export interface Condition {
   readonly outside: readonly number[];
 }
 
-/** A rule as the index sees it: all conditions must hold. */
+/** A rule that matches if all conditions hold. */
 export interface IndexedRule {
   /** Its position in the configuration. */
   readonly rule: number;
@@ -46,16 +46,16 @@ export interface IndexedRule {
 }
 
 /**
- * Which lists a value is in: what a table finds, and what conditions ask.
+ * The lists that a value is in: filled by a lookup in a table, read by conditions.
  *
- * Lists are small numbers. One object serves query after query, so that a lookup allocates nothing.
+ * Lists are small numbers. The object is reused for every query, so that a lookup allocates nothing.
  */
 export class Hits {
-  /** The lists, each once, in no special order. */
+  /** The lists, each once, in any order. */
   readonly lists: number[] = [];
   readonly #marks: Uint8Array;
 
-  /** `size` is one more than the highest list. */
+  /** @param size one more than the highest list */
   constructor(size: number) {
     this.#marks = new Uint8Array(size);
   }
@@ -76,8 +76,8 @@ export class Hits {
   }
 }
 
-/** What is known about one query: in each field, the lists that its value is in. */
+/** The lists that the value of each field of a query is in. */
 export interface Facts {
-  /** `undefined` where the query has no value: an IP destination has no domain. */
+  /** `undefined` where the query has no value: an IP address has no domain, for instance. */
   hits(field: QueryField): Hits | undefined;
 }

@@ -13,32 +13,31 @@ import { assembleTables } from './tables/router-tables.ts';
 /** A matcher of the rule that decided. */
 export interface MatchedEntry {
   readonly key: MatcherKey;
-  /** The first of its entries that matches, as it is written. */
+  /** Its first entry that matches, as written. */
   readonly entry: string;
 }
 
-/** A rule that stands before the one that decided. */
+/** A rule before the one that decided. */
 export interface PassedRule {
   readonly rule: number;
   /** Its matchers that do not match, at least one, in the order in which they are examined. */
   readonly failing: readonly MatcherKey[];
   /**
-   * Why the first of them does not: the flow has another value; it has none, as an address has no
-   * domain; or nothing could match it.
+   * Why the first of them does not match: the flow has another value, or none (an address has no domain), or
+   * no flow can match it.
    */
   readonly reason: 'different' | 'no value' | 'impossible';
 }
 
 export interface RouteExplanation extends RouteDecision {
-  /** One for each matcher of the rule; empty for the default route and for a rule without any. */
+  /** One for each matcher of the rule; none for the default route and for a rule without matchers. */
   readonly matched: readonly MatchedEntry[];
   readonly passed: readonly PassedRule[];
 }
 
 /**
- * Decides as a Router does, by the same tables and conditions, but rule after rule, and tells why.
- *
- * What it leaves out is the index alone, by which a Router finds the rules that are worth examining.
+ * Decides as a Router does, by the same tables and conditions, and explains why. It examines all rules in
+ * order, whereas a Router uses its index to examine only those that may match.
  */
 export class RouteExplainer {
   readonly #spec: RoutingSpec;
@@ -47,7 +46,7 @@ export class RouteExplainer {
   readonly #rules: ReadonlyMap<number, IndexedRule>;
   readonly #impossible: ReadonlyMap<number, MatcherKey>;
   readonly #numbers: Uint32Array;
-  /** By rule: where each of its conditions starts in `#numbers`, as a rule of its own. */
+  /** By rule: where each of its conditions starts in `#numbers`, packed as a rule of its own. */
   readonly #starts: ReadonlyMap<number, readonly number[]>;
   readonly #facts: QueryFacts;
   readonly #router: Router;
@@ -88,7 +87,7 @@ export class RouteExplainer {
     return { outbound: this.#spec.default, rule: undefined, matched: [], passed };
   }
 
-  /** As `Router.needsDomain`. */
+  /** See `Router.needsDomain`. */
   needsDomain(query: RouteQuery): boolean {
     return this.#router.needsDomain(query);
   }
@@ -108,7 +107,7 @@ export class RouteExplainer {
     return { rule, failing: failing.map(({ key }) => key), reason };
   }
 
-  /** Each matcher's entries are rules of their own, of which the first that matches is looked for. */
+  /** Finds the first entry of each matcher that matches, by a router with one rule per entry. */
   #matched(rule: number, query: RouteQuery): readonly MatchedEntry[] {
     const spec = this.#spec.rules[rule];
     const { conditions = [] } = this.#rules.get(rule) ?? {};

@@ -5,7 +5,7 @@ import type { MatcherKey } from './conditions.ts';
 
 /** One of the alternatives of a matcher. */
 export interface MatcherEntry {
-  /** As it is written in a configuration, but for the case of letters. */
+  /** As written in a configuration, except for the case of letters. */
   readonly text: string;
   /** A rule with this entry alone. */
   readonly rule: RuleSpec;

@@ -8,9 +8,9 @@ import type { RouteQuery } from './query.ts';
 import type { NetworkTableData, RouterTables } from './tables/router-tables.ts';
 
 /**
- * Looks a query up in the tables of a router, each at most once and only when it is asked for.
+ * Looks up the fields of a query in the tables of a router: each at most once, and only when needed.
  *
- * One object serves every query of a router: `reset` starts the next one.
+ * The object is reused for every query: `reset` starts the next one.
  */
 export class QueryFacts implements Facts {
   readonly #fields: Readonly<Record<QueryField, FieldFacts>>;
@@ -67,7 +67,7 @@ class FieldFacts {
   #query: RouteQuery | undefined;
   #known = false;
 
-  /** `match` adds the lists that the query's value is in, and returns whether there is a value. */
+  /** @param match adds the lists that the value of the field is in; returns whether there is a value */
   constructor(lists: number, match: (query: RouteQuery, hits: Hits) => boolean) {
     this.#hits = new Hits(lists);
     this.#match = match;
@@ -97,7 +97,7 @@ class NetworkTable {
     this.#v6 = new BlockTable(4, v6);
   }
 
-  /** Adds the lists that hold an address; returns whether the text is one. */
+  /** Adds the lists that an address is in; returns whether the text is an address. */
   match(text: string, hits: Hits): boolean {
     const address = parseAddressWords(text);
     if (!address) return false;

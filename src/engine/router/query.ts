@@ -2,15 +2,15 @@ import type { Network } from '../../net/addresses/address.ts';
 
 /** The properties of a flow that rules match. */
 export interface RouteQuery {
-  /** Tag of the inbound that it came in through. */
+  /** Tag of the inbound. */
   readonly inbound: string;
   /** The client's IP address; `undefined` for a unix socket. */
   readonly source: string | undefined;
   readonly network: Network;
-  /** Its destination: a domain name, or an IP address without brackets. */
+  /** The destination: a domain name, or an IP address without brackets. */
   readonly host: string;
   readonly port: number;
-  /** The name in its first bytes, when `host` is an IP address and they were sniffed. */
+  /** The name sniffed from the first bytes, when `host` is an IP address. */
   readonly sniffed: string | undefined;
 }
 

@@ -8,23 +8,21 @@ import { buildRouterTables, type RouterTables } from './tables/router-tables.ts'
 import { RuleIndex } from './rule-index.ts';
 
 export interface RouterResources {
-  /** Keep it across reloads: see RegexCache. */
+  /** Kept across reloads: see RegexCache. */
   readonly regexes: RegexCache;
-  /** The patterns of the tables, where they have been compiled already. */
+  /** The compiled patterns of the tables; compiled by the router when left out. */
   readonly compiled?: RegexSet;
-  /** The geo lists that the rules name; only needed when they name one. */
+  /** The geo lists that the rules name. */
   readonly geo?: GeoData;
 }
 
 /**
- * The rules of a configuration, ready to decide. Immutable from the outside; a reload makes a new
- * one.
+ * Decides by the rules of a configuration. Rules never change; a reload creates a new router.
  *
- * How a query is read:
- * - A host that is no IP address is a domain. It is compared in lower case and without the one dot
- *   that a fully qualified name may end with. It never matches `cidr` or `geoip`.
- * - For an IP address, domain matchers look at the sniffed name when there is one, and match nothing
- *   otherwise, while `cidr` and `geoip` still look at the address.
+ * - A host that is not an IP address is a domain. It is compared in lower case and without the trailing dot
+ *   of a fully qualified name. It never matches `cidr` or `geoip`.
+ * - For an IP address, domain matchers examine the sniffed name if there is one, and match nothing otherwise;
+ *   `cidr` and `geoip` examine the address.
  * - An IPv4-mapped IPv6 address, of the destination or of the client, is the IPv4 address in it.
  */
 export class Router {
@@ -33,14 +31,14 @@ export class Router {
   /** Per rule: its tag, as a position in `#exits`. */
   readonly #ruleExits: Uint32Array;
   readonly #rules: RuleIndex;
-  /** The rules with a domain matcher, as they would decide if these matched. */
+  /** The rules with a domain matcher, without their domain conditions. */
   readonly #domainRules: RuleIndex;
   readonly #facts: QueryFacts;
 
   /**
-   * @param source the rules, of which the tables are built, or tables that were built elsewhere;
-   *   neither the spec nor the geo data are needed afterwards
-   * @throws {RegexError} for an invalid pattern.
+   * @param source the rules, or tables built from them; neither the spec nor the geo data are needed
+   *   afterwards
+   * @throws {RegexError} for an invalid pattern
    */
   constructor(source: RoutingSpec | RouterTables, { regexes, compiled, geo }: RouterResources) {
     const tables = 'ruleExits' in source ? source : buildRouterTables(source, geo);
@@ -54,7 +52,7 @@ export class Router {
     this.#facts = new QueryFacts(tables, matcher);
   }
 
-  /** Where a flow goes: the first rule in file order of which every matcher matches. */
+  /** Decides by the first rule in file order whose matchers all match. */
   route(query: RouteQuery): RouteDecision {
     this.#facts.reset(query);
     const rule = this.#rules.first(this.#facts);
@@ -62,8 +60,8 @@ export class Router {
   }
 
   /**
-   * Whether a sniffed name could change where this flow goes: its destination is an IP address, no
-   * name is known, and before the rule that would decide now stands one that only lacks a name.
+   * Whether a sniffed name could change the decision: the destination is an IP address, no name is known,
+   * and a rule before the deciding one fails only for lack of a name.
    */
   needsDomain(query: RouteQuery): boolean {
     if (query.sniffed !== undefined || ipVersion(query.host) === 0) return false;

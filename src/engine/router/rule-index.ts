@@ -11,7 +11,7 @@ import { holdsAt, packRules, positionOf } from './tables/pack-rules.ts';
 /** An index as plain data. A rule is referred to by its start in `numbers`: see PackedRules. */
 export interface RuleIndexData {
   readonly numbers: Uint32Array;
-  /** Rules that no list could find, in order. */
+  /** Rules that are not filed under any list, in order. */
   readonly always: Uint32Array;
   readonly filed: readonly FiledRules[];
 }
@@ -19,18 +19,17 @@ export interface RuleIndexData {
 /** The rules that are filed under the lists of one field. */
 export interface FiledRules {
   readonly field: QueryField;
-  /** Per list: where its rules end in `rules`; they start where those of the list before end. */
+  /** Per list: where its rules end in `rules`; they start where those of the previous list end. */
   readonly ends: Uint32Array;
-  /** Of each list in order. */
+  /** The rules of all lists, list by list. */
   readonly rules: Uint32Array;
 }
 
 /**
- * Files every rule under one of its conditions, its anchor: under each list of that condition.
+ * Files every rule under the lists of one of its conditions, its anchor.
  *
- * A query is looked up in the tables, and only the rules filed under the lists that it is in are
- * examined; so ten thousand rules cost what the handful that could match cost. Only rules without
- * any condition that a list could serve are examined always.
+ * Only the rules that are filed under the lists of a query are examined, so that ten thousand rules cost no
+ * more than the few that may match. Rules without a usable condition are always examined.
  *
  * @param rules in the order of the configuration
  */
@@ -59,7 +58,7 @@ export function buildRuleIndex(rules: readonly IndexedRule[]): RuleIndexData {
   };
 }
 
-/** Finds the first rule, in the order of the configuration, of which all conditions hold. */
+/** Finds the first rule, in the order of the configuration, whose conditions all hold. */
 export class RuleIndex {
   readonly #data: RuleIndexData;
 
@@ -67,7 +66,7 @@ export class RuleIndex {
     this.#data = data;
   }
 
-  /** The position of the first matching rule, when one lies before `limit`. */
+  /** The position of the first matching rule before `limit`. */
   first(facts: Facts, limit = Infinity): number | undefined {
     const { always, filed } = this.#data;
     let best = this.#firstOf(always, 0, always.length, facts, limit);
@@ -80,7 +79,7 @@ export class RuleIndex {
     return best < limit ? best : undefined;
   }
 
-  /** The lowest matching position below `limit` among some rules, else `limit`. */
+  /** The lowest matching position below `limit` among some rules, otherwise `limit`. */
   #firstOf(rules: Uint32Array, from: number, to: number, facts: Facts, limit: number): number {
     const { numbers } = this.#data;
     for (let index = from; index < to; index++) {
@@ -93,7 +92,7 @@ export class RuleIndex {
   }
 }
 
-/** The condition by which a rule is found; one that holds outside of a list finds nothing. */
+/** The condition that a rule is filed under; one with `outside` is not usable. */
 function anchorOf(conditions: readonly Condition[]): Condition | undefined {
   const usable = conditions.filter(({ outside }) => outside.length === 0);
   for (const field of QUERY_FIELDS) {

@@ -18,18 +18,18 @@ const AUTHORITY = /^https?:\/\/([^/?#]*)/i;
 type Part = 'method' | 'before-target' | 'target' | 'before-version' | 'version' | 'fields';
 
 /**
- * Finds the host of an HTTP/1 request (RFC 9112 §3.2): of its target in absolute form, else of its
- * Host field. It keeps its position, so that each byte is examined once, however they are chunked.
+ * Finds the host of an HTTP/1 request (RFC 9112 §3.2): that of a target in absolute form, otherwise that of
+ * the Host field. It keeps its position, so that each byte is examined once, however they are chunked.
  *
- * Methods have the form of the registered ones (capital letters and hyphens; they are
- * case-sensitive, RFC 9110 §9.1), so that small letters of another protocol are let through at once.
- * A target is anything visible, raw UTF-8 included.
+ * Methods must have the form of the registered ones (capital letters and hyphens; they are case-sensitive,
+ * RFC 9110 §9.1), so that other protocols, which begin with small letters, are recognised at once. A target
+ * may have any visible bytes, raw UTF-8 included.
  */
 export class HttpSniffer implements Sniffer {
   #part: Part = 'method';
-  /** Bytes before it have been looked at. */
+  /** Position of the next byte to examine. */
   #at = 0;
-  /** Where the part, or the line of a field, begins. */
+  /** Start of the current part or field line. */
   #start = 0;
   #connects = false;
   #target = '';
@@ -45,7 +45,7 @@ export class HttpSniffer implements Sniffer {
     return this.#fields(bytes);
   }
 
-  /** Takes the next byte of the request line; what it finds when that ends the search. */
+  /** Examines the next byte of the request line; returns the result when it ends the search. */
   #requestLine(byte: number, bytes: Uint8Array): Sniffed | undefined {
     const length = this.#at - this.#start;
     switch (this.#part) {
@@ -84,7 +84,7 @@ export class HttpSniffer implements Sniffer {
     this.#start = this.#at;
   }
 
-  /** Whether the target can be one of this method, or with `partial` begin one as far as it goes. */
+  /** Whether the target has a form that the method allows. @param partial whether more of it may follow */
   #canBeTarget(bytes: Uint8Array, partial: boolean): boolean {
     if (this.#connects) return true;
     const end = Math.min(this.#start + LONGEST_START, partial ? this.#at + 1 : this.#at);
@@ -139,7 +139,7 @@ function named(authority: string): Sniffed {
   return { done: true, domain: domainName(authority.replace(/:[0-9]*$/, '')) };
 }
 
-/** Whether a byte can stand at this place of `HTTP/1.1` CR. */
+/** Whether a byte is valid at this position of `HTTP/1.1` CR. */
 function canBeVersion(byte: number, place: number): boolean {
   if (place < PROTOCOL.length) return byte === PROTOCOL.charCodeAt(place);
   return place === PROTOCOL.length ? isDigit(byte) : place === PROTOCOL.length + 1 && byte === CR;

@@ -6,22 +6,22 @@ import { HttpSniffer } from './http.ts';
 import { MORE, NO_NAME, type Sniffed, type Sniffer } from './sniffer.ts';
 import { TLS_HANDSHAKE, TlsSniffer } from './tls.ts';
 
-/** First bytes that are examined. */
+/** Number of first bytes that are examined. */
 export const SNIFF_LIMIT = 8192;
-/** How long a client may take to send them. */
+/** Time limit for the client to send them. */
 export const SNIFF_TIMEOUT_MS = 300;
 
 export interface SniffOptions {
   readonly clock: Clock;
-  /** Ends the wait early: the server has sent first, or the flow is over. */
+  /** Ends the wait early: the server has sent first, or the flow has ended. */
   readonly signal?: AbortSignal;
 }
 
 /**
- * Reads the first bytes of a client's stream for the domain in them, and unreads them all.
+ * Reads the first bytes of a client's stream, finds the domain in them, and unreads them.
  *
- * Never rejects: the end or a failure of the link ends sniffing without a name, and the next read
- * reports it again.
+ * Never rejects: the end or a failure of the link ends sniffing without a name, and the next read reports it
+ * again.
  */
 export async function sniff(link: ByteLink, options: SniffOptions): Promise<string | undefined> {
   using deadline = new Deadline(options.clock, SNIFF_TIMEOUT_MS, 'sniffing', options.signal);
@@ -29,8 +29,8 @@ export async function sniff(link: ByteLink, options: SniffOptions): Promise<stri
 }
 
 /**
- * Finds the domain in what the link holds already, without waiting, and puts it back; `MORE` when
- * bytes that may still come could change the result.
+ * Finds the domain in the bytes that the link has already received, and unreads them. `MORE` when further
+ * bytes could change the result.
  */
 export function sniffAhead(link: Pick<ByteLink, 'takeAhead' | 'unread'>): Sniffed {
   const chunk = link.takeAhead?.();
@@ -40,12 +40,12 @@ export function sniffAhead(link: Pick<ByteLink, 'takeAhead' | 'unread'>): Sniffe
   return sniffed.done || chunk.length < SNIFF_LIMIT ? sniffed : NO_NAME;
 }
 
-/** As `sniff`, with a wait that ends when `signal` aborts. */
+/** The same as `sniff`, until `signal` aborts. */
 export async function sniffUntil(link: ByteLink, signal: AbortSignal): Promise<string | undefined> {
   const sniffer = new DomainSniffer();
   const head = new GrowingBytes();
   let last: Uint8Array | undefined;
-  /** Bytes that came before `last`. */
+  /** Number of bytes before `last`. */
   let before = 0;
   try {
     while (head.length < SNIFF_LIMIT) {
@@ -59,7 +59,7 @@ export async function sniffUntil(link: ByteLink, signal: AbortSignal): Promise<s
     }
     return undefined;
   } finally {
-    // In two pieces at most: a client may have sent every byte alone.
+    // In two chunks at most, even if the client has sent every byte separately.
     if (last) link.unread(last);
     if (before > 0) link.unread(head.bytes.subarray(0, before));
   }
@@ -69,17 +69,17 @@ async function readOrEnd(link: ByteLink, signal: AbortSignal): Promise<Uint8Arra
   try {
     return await link.read(signal);
   } catch {
-    // Time limit, abort or failure: without a name in each case.
+    // A time limit, an abort or a failure: there is no name in each case.
     return undefined;
   }
 }
 
 /**
- * Finds the domain that the first bytes of a client's stream ask for: the server name of a TLS
- * ClientHello or the host of an HTTP/1 request, lower-cased.
+ * Finds the domain in the first bytes of a client's stream: the server name of a TLS ClientHello or the host
+ * of an HTTP/1 request, in lower case.
  *
- * The result depends on the bytes alone, not on their chunks, and once done no further byte changes
- * it. Bytes that can be neither protocol are `done` without a name at once.
+ * The result depends only on the bytes, not on how they are chunked, and is final when `done`. Bytes that
+ * are neither protocol are `done` without a name at once.
  */
 export class DomainSniffer implements Sniffer {
   #protocol: Sniffer | undefined;
@@ -91,5 +91,5 @@ export class DomainSniffer implements Sniffer {
   }
 }
 
-/** The domain in the first bytes of a stream that came in one piece. */
+/** The domain in the first bytes of a stream, given in one piece. */
 export const sniffDomain = (bytes: Uint8Array): Sniffed => new DomainSniffer().look(bytes);

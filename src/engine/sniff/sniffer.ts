@@ -1,15 +1,15 @@
 import { normalizeDomain } from '../../net/addresses/host-name.ts';
 
 /**
- * The result for the first bytes of a stream: a name or none (`done`), or that more bytes are needed.
+ * The result for the first bytes of a stream: a name, no name, or that more bytes are needed (not `done`).
  */
 export type Sniffed =
   | { readonly done: true; readonly domain: string | undefined }
   | { readonly done: false };
 
-/** Looks for a name in bytes as they arrive. */
+/** Finds a name in bytes as they arrive. */
 export interface Sniffer {
-  /** `bytes` are all that have come from the start on, those of earlier calls first. */
+  /** @param bytes all bytes since the start, including those of earlier calls */
   look(bytes: Uint8Array): Sniffed;
 }
 
@@ -17,9 +17,8 @@ export const MORE: Sniffed = { done: false };
 export const NO_NAME: Sniffed = { done: true, domain: undefined };
 
 /**
- * The domain name in the bytes that a client sent, given as Latin-1 text: lower case, ASCII, without
- * the dot of the root, as for requested names. `undefined` for IP addresses and for whatever else is
- * not a name.
+ * The domain name in bytes from a client, given as Latin-1 text, in the form of requested names: lower case,
+ * ASCII, without the trailing dot. `undefined` for an IP address and for anything else that is not a name.
  */
 export function domainName(text: string): string | undefined {
   return normalizeDomain(Buffer.from(text, 'latin1').toString('utf8'));

@@ -5,7 +5,7 @@ import { domainName, MORE, NO_NAME, type Sniffed, type Sniffer } from './sniffer
 export const TLS_HANDSHAKE = 22;
 
 const RECORD_HEADER = 5;
-/** RFC 8446 §5.1: a plaintext record carries no more. */
+/** Largest plaintext record (RFC 8446 §5.1). */
 const MAX_RECORD = 1 << 14;
 const MESSAGE_HEADER = 4;
 const CLIENT_HELLO = 1;
@@ -15,19 +15,18 @@ const SERVER_NAME = 0;
 const HOST_NAME = 0;
 
 /**
- * Finds the server name of a TLS ClientHello (RFC 8446 §4.1.2, RFC 6066 §3), as soon as its
- * extension is there: the rest of the message need not be. It keeps its position, so that each byte
- * is examined once, however they are chunked.
+ * Finds the server name of a TLS ClientHello (RFC 8446 §4.1.2, RFC 6066 §3) as soon as its extension has
+ * arrived. It keeps its position, so that each byte is examined once, however they are chunked.
  */
 export class TlsSniffer implements Sniffer {
-  /** The handshake bytes of the records that have arrived, in whole or in part. */
+  /** The handshake bytes of all records so far, the last one perhaps incomplete. */
   readonly #message = new GrowingBytes();
   readonly #search = serverName(this.#message);
-  /** Bytes of the message without which the search cannot go on. */
+  /** Length of the message with which the search can continue. */
   #needed = 0;
-  /** Where the current record begins. */
+  /** Start of the current record. */
   #record = 0;
-  /** Bytes before it have been looked at. */
+  /** Position of the next byte to examine. */
   #at = 0;
 
   look(bytes: Uint8Array): Sniffed {
@@ -40,7 +39,7 @@ export class TlsSniffer implements Sniffer {
     return goesOn ? MORE : NO_NAME;
   }
 
-  /** Joins the records; `false` when something follows that cannot go on with the message. */
+  /** Joins the records; returns false when what follows is not a handshake record. */
   #join(bytes: Uint8Array): boolean {
     while (this.#record < bytes.length) {
       const header = bytes.subarray(this.#record, this.#record + RECORD_HEADER);
@@ -57,7 +56,7 @@ export class TlsSniffer implements Sniffer {
   }
 }
 
-/** Whether a record header, or as much of it as has arrived, can be one of a ClientHello. */
+/** Whether a record header, perhaps incomplete, can belong to a ClientHello. */
 function plausibleHeader(header: Uint8Array): boolean {
   const [type, major = 3, minor = 1] = header;
   if (type !== TLS_HANDSHAKE || major !== 3 || minor > 4) return false;
@@ -67,8 +66,8 @@ function plausibleHeader(header: Uint8Array): boolean {
 }
 
 /**
- * Walks a ClientHello; each number that it yields is how many bytes of it must be there to go on. A
- * length beyond its container makes the message invalid.
+ * Walks through a ClientHello. Yields the number of bytes of the message that it needs to continue. A length
+ * beyond its container makes the message invalid.
  */
 function* serverName(message: GrowingBytes): Generator<number, Sniffed, void> {
   yield 1;
@@ -76,7 +75,7 @@ function* serverName(message: GrowingBytes): Generator<number, Sniffed, void> {
   yield MESSAGE_HEADER;
   const end = MESSAGE_HEADER + uint(message.bytes, 1, 3);
   let at = MESSAGE_HEADER + HELLO_FIXED;
-  // Session id, cipher suites, compression methods: each a length of so many bytes, then content.
+  // Session id, cipher suites, compression methods: each has a length of this width, then content.
   for (const width of [1, 2, 1]) {
     if (at + width > end) return NO_NAME;
     yield at + width;
@@ -121,7 +120,7 @@ function hostName(extension: Uint8Array): Sniffed {
 
 const u16 = (bytes: Uint8Array, at: number): number => uint(bytes, at, 2);
 
-/** A big-endian number of `width` bytes; callers have checked that they are there. */
+/** A big-endian number of `width` bytes, which are within `bytes`. */
 function uint(bytes: Uint8Array, at: number, width: number): number {
   let value = 0;
   for (let i = 0; i < width; i++) value = value * 256 + (bytes[at + i] ?? 0);

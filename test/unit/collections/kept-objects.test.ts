@@ -2,28 +2,21 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { KeptObjects } from '../../../src/collections/kept-objects.ts';
 
-class Filter {
-  readonly kind = 'filter';
-}
-class Table {
-  readonly kind = 'table';
-}
-
 test('an object is made once for its name, and again for another class', () => {
   const kept = new KeptObjects();
-  const first = kept.recall('a', Filter, () => new Filter());
+  const first = kept.recall('a', Map, () => new Map());
   assert.equal(
-    kept.recall('a', Filter, () => new Filter()),
+    kept.recall('a', Map, () => new Map()),
     first,
   );
   assert.notEqual(
-    kept.recall('b', Filter, () => new Filter()),
+    kept.recall('b', Map, () => new Map()),
     first,
   );
-  const table = kept.recall('a', Table, () => new Table());
-  assert.ok(table instanceof Table);
+  const other = kept.recall('a', Set, () => new Set());
+  assert.ok(other instanceof Set);
   assert.equal(
-    kept.recall('a', Table, () => new Table()),
-    table,
+    kept.recall('a', Set, () => new Set()),
+    other,
   );
 });

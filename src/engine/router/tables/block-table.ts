@@ -5,20 +5,20 @@ import { Sweep } from './sweep-blocks.ts';
 /** A table as plain data. */
 export interface BlockTableData {
   readonly width: 1 | 4;
-  /** First number of each range, `width` words each; a range reaches to the next one. */
+  /** First number of each range, in `width` words; a range ends where the next one starts. */
   readonly starts: Uint32Array;
   readonly labels: Uint32Array;
-  /** Per label: its list, and the label around it. Label 0 is no list. */
+  /** Per label: its list, and the enclosing label. Label 0 stands for no list. */
   readonly labelList: Uint32Array;
   readonly labelAround: Uint32Array;
 }
 
 /**
- * Blocks of any number of lists (networks, port ranges), as one sorted row of disjoint ranges.
+ * Blocks of any number of lists (networks, port ranges), as one sorted array of disjoint ranges.
  *
- * Two blocks are either apart or one inside the other. So the lists at any point are those of the
- * innermost block there and of the blocks around it, and a range needs only a *label*: one list, and
- * the label of what is around. Equal neighbours are merged, and a lookup is a binary search.
+ * Two blocks are either disjoint or nested. So the lists of a number are those of the innermost block that
+ * contains it and of the enclosing blocks, and a range needs only a *label*: one list, and the label of the
+ * enclosing block. Adjacent ranges with equal labels are merged; a lookup is a binary search.
  */
 export class BlockTable {
   readonly data: BlockTableData;
@@ -30,7 +30,7 @@ export class BlockTable {
 
   /**
    * @param width the number of 32-bit words: 1, or 4 for IPv6
-   * @param sources or the data of a table of that width
+   * @param sources the blocks, or the data of a table of that width
    */
   constructor(width: 1 | 4, sources: readonly BlockSource[] | BlockTableData) {
     this.data = 'width' in sources ? sources : sweepOver(width, sources);
@@ -41,12 +41,12 @@ export class BlockTable {
     this.#labelAround = this.data.labelAround;
   }
 
-  /** Ranges that the table holds. */
+  /** Number of ranges. */
   get size(): number {
     return this.#labels.length;
   }
 
-  /** Adds the lists that hold this number. */
+  /** Adds the lists that contain this number. */
   match(value: Uint32Array, hits: Hits): void {
     let low = 0;
     let high = this.#labels.length;
@@ -60,7 +60,7 @@ export class BlockTable {
       hits.add(this.#labelList[label] ?? 0);
   }
 
-  /** Whether a range starts behind `value`. */
+  /** Whether a range starts after `value`. */
   #isAfter(range: number, value: Uint32Array): boolean {
     for (let word = 0; word < this.#width; word++) {
       const start = this.#starts[range * this.#width + word] ?? 0;

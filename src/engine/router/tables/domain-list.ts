@@ -1,22 +1,21 @@
 import { normalizeHost } from '../../../net/addresses/host-name.ts';
 
 /**
- * Names in one buffer: the bytes of each in UTF-8 one after the other, and where each one ends.
+ * Names in one buffer: their UTF-8 bytes one after the other, and where each ends.
  *
- * A JavaScript string costs 20 to 40 bytes before its first letter, which a list of a million
- * domains cannot afford.
+ * A JavaScript string takes 20 to 40 bytes in addition to its text, too much for a list of a million domains.
  */
 export interface NameList {
   readonly bytes: Uint8Array;
   readonly ends: Uint32Array;
 }
 
-/** Letters of other scripts: a name with some needs a conversion. */
+/** Characters beyond ASCII: a name with any has to be converted. */
 const INTERNATIONAL = /[\u0080-\uffff]/;
 
 /**
- * A domain as matchers compare it: lower case, ASCII (UTS 46), without the dot of the root. What
- * cannot be converted is the name of no host and stays as it is, in lower case.
+ * A domain in the form that matchers compare: lower case, ASCII (UTS 46), without the trailing dot. A text
+ * that cannot be converted is not the name of a host, and is only lower-cased.
  */
 export function normalizeName(name: string): string {
   const lower = name.toLowerCase();
@@ -25,8 +24,8 @@ export function normalizeName(name: string): string {
 }
 
 /**
- * Packs the entries of a suffix or full list. Those that can match no name are left out: empty
- * ones, and ones with a leading dot.
+ * Packs the entries of a suffix or full list. Entries that cannot match any name are left out: empty ones, and
+ * ones with a leading dot.
  */
 export function packNames(names: readonly string[]): NameList {
   const wanted: string[] = [];
@@ -51,7 +50,7 @@ const UPPER_A = 0x41;
 const UPPER_Z = 0x5a;
 const TO_LOWER = 0x20;
 
-/** Packs names that come one by one, as bytes; the rules are those of `packNames`. */
+/** Packs names one by one, given as bytes; the rules are those of `packNames`. */
 export class NameListBuilder {
   #bytes = Buffer.alloc(64);
   #used = 0;
@@ -73,7 +72,7 @@ export class NameListBuilder {
     this.#end(length);
   }
 
-  /** What is beyond ASCII becomes a string on the way, which may change its length. */
+  /** A name beyond ASCII is converted as a string, which may change its length. */
   #addText(name: Uint8Array): void {
     const bytes = Buffer.from(normalizeName(Buffer.from(name).toString()));
     this.#reserve(bytes.length);
@@ -87,7 +86,7 @@ export class NameListBuilder {
     }
   }
 
-  /** The name that was written behind the others is complete. */
+  /** Completes the name that has been written after the others. */
   #end(length: number): void {
     this.#used += length;
     if (this.#count === this.#ends.length) {
@@ -106,9 +105,9 @@ export class NameListBuilder {
   }
 }
 
-/** The domains of one matcher: a name is in the list when any entry matches it. */
+/** The domains of one matcher: a name is in the list if any entry matches it. */
 export interface DomainList {
-  /** Names that stand for themselves and their subdomains. */
+  /** Names that match themselves and their subdomains. */
   readonly suffix: NameList;
   readonly full: NameList;
   /** Lower case. */
@@ -119,7 +118,7 @@ export interface DomainList {
 
 const NO_NAMES: NameList = packNames([]);
 
-/** A list with entries of some kinds. */
+/** A list without entries of the kinds that are left out. */
 export const domainList = (entries: Partial<DomainList>): DomainList => ({
   suffix: NO_NAMES,
   full: NO_NAMES,

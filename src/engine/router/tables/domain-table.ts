@@ -6,30 +6,30 @@ import { KeywordTable, type KeywordTableData } from './keyword-table.ts';
 import { NameTable, type NameSource, type NameTableData } from './name-table.ts';
 import type { RegexSet } from './regex-set.ts';
 
-/** Names that fit are written here by each lookup; longer ones get a buffer of their own. */
+/** Names up to this length are written to a shared buffer; longer ones get a buffer of their own. */
 const SCRATCH_SIZE = 256;
 
-/** All domain lists of a router as plain data; only their patterns are not compiled in it. */
+/** All domain lists of a router as plain data; patterns are not compiled. */
 export interface DomainTableData {
-  /** How many lists there are. */
+  /** Number of lists. */
   readonly lists: number;
   readonly names: NameTableData;
   readonly keywords: KeywordTableData | undefined;
   /** Lists with an empty keyword, which occurs in every name. */
   readonly always: readonly number[];
   readonly patterns: readonly string[];
-  /** Per pattern: where its lists end in `patternLists`; they start where those before end. */
+  /** Per pattern: where its lists end in `patternLists`; they start where those of the previous one end. */
   readonly patternEnds: Uint32Array;
   readonly patternLists: Uint32Array;
 }
 
-/** The start of a label that stands for letters beyond ASCII (RFC 5890 §2.3.2.5). */
+/** Prefix of a label that encodes characters beyond ASCII (RFC 5890 §2.3.2.5). */
 const ACE_PREFIX = 'xn--';
 
-/** A keyword in the form of the letters of a name: UTS 46 maps them by case and compatibility. */
+/** A keyword in the form of a name in Unicode: UTS 46 maps case and compatibility characters. */
 const keywordForm = (text: string): string => text.normalize('NFKC').toLowerCase();
 
-/** Builds the tables of these lists, which stand by their number. */
+/** Builds the tables of these lists, which are numbered by position. */
 export function collectDomains(lists: readonly DomainList[]): DomainTableData {
   const names: NameSource[] = [];
   const keywords = new Map<string, number[]>();
@@ -54,7 +54,7 @@ export function collectDomains(lists: readonly DomainList[]): DomainTableData {
   };
 }
 
-/** All domain lists of a router: one lookup finds every list that a name is in. */
+/** All domain lists of a router: one lookup returns every list that a name is in. */
 export class DomainTable {
   readonly #names: NameTable;
   readonly #keywords: KeywordTable | undefined;
@@ -65,7 +65,7 @@ export class DomainTable {
   readonly #always: readonly number[];
   readonly #scratch = new Uint8Array(SCRATCH_SIZE);
 
-  /** @param regexes the compiled patterns; `undefined` where there are none. */
+  /** @param regexes the compiled patterns; `undefined` when there are none */
   constructor(
     { names, keywords, always, patternEnds, patternLists }: DomainTableData,
     regexes: RegexSet | undefined,
@@ -78,7 +78,7 @@ export class DomainTable {
     this.#regexes = regexes;
   }
 
-  /** Adds the lists that a name is in. Case does not matter, nor one dot at the end. */
+  /** Adds the lists that a name is in. Case and a trailing dot are ignored. */
   match(host: string, hits: Hits): void {
     const name = normalizeName(host);
     const scratch = this.#scratch;
@@ -113,7 +113,7 @@ export class DomainTable {
     }
   }
 
-  /** A part of a name has no ASCII form of its own, so keywords and patterns see the letters too. */
+  /** Parts of a name have no ASCII form of their own, so keywords and patterns are also matched in Unicode. */
   #matchUnicode(name: string, hits: Hits): void {
     if (!this.#keywords && !this.#regexes) return;
     const letters = unicodeName(name);

@@ -19,10 +19,10 @@ export interface KeywordTableData {
 }
 
 /**
- * All keywords as one automaton (Aho and Corasick, 1975): one step per byte of the name, whatever
- * the number of keywords.
+ * All keywords as one automaton (Aho and Corasick, 1975): one step per byte of the name, whatever the number
+ * of keywords.
  *
- * Bytes that occur in no keyword share one column of the transition table, and lead to its root.
+ * Bytes that occur in no keyword share one column of the transition table, which leads to the root.
  */
 export class KeywordTable {
   /** Byte to column; column 0 is every byte that occurs in no keyword. */
@@ -31,15 +31,15 @@ export class KeywordTable {
   /** State times `width`, plus column, to the next state. */
   readonly #steps: Int32Array;
   /**
-   * State to where the lists of the keyword that ends there end in `#lists`; they start where those
-   * of the state before end.
+   * Per state: where the lists of the keyword that ends there end in `#lists`; they start where those of the
+   * previous state end.
    */
   readonly #ends: Uint32Array;
   readonly #lists: Uint32Array;
-  /** State to the longest proper suffix at which a keyword ends, or 0. */
+  /** Per state: its longest proper suffix at which a keyword ends, or 0. */
   readonly #shorter: Int32Array;
 
-  /** @param keywords or the data of a table. */
+  /** @param keywords the keywords, or the data of a table */
   constructor(keywords: readonly Keyword[] | KeywordTableData) {
     if ('columns' in keywords) {
       this.#columns = keywords.columns;
@@ -92,7 +92,7 @@ export class KeywordTable {
     }
   }
 
-  /** Builds the tree of keywords; returns how many states it has, and the lists of its ends. */
+  /** Builds the trie of keywords; returns the number of states, and the lists by final state. */
   #plant(
     keywords: readonly Keyword[],
     steps: Int32Array,
@@ -110,14 +110,14 @@ export class KeywordTable {
     return { states, listsOf };
   }
 
-  /** Whether a keyword ends at that state; none does at the root. */
+  /** Whether a keyword ends at this state; none ends at the root. */
   #isEnd(state: number): boolean {
     return state > 0 && (this.#ends[state] ?? 0) > (this.#ends[state - 1] ?? 0);
   }
 
   /**
-   * Makes the tree an automaton, level by level: where a state has no child, it goes on as its
-   * longest proper suffix would.
+   * Adds the missing transitions, level by level: where a state has no child, it takes the transition of its
+   * longest proper suffix.
    */
   #link(states: number): void {
     const width = this.#width;

@@ -1,7 +1,7 @@
 import type { Hits } from '../conditions.ts';
 import type { NameList } from './domain-list.ts';
 
-/** Names of one list and what being in it means. */
+/** Names of one list. */
 export interface NameSource {
   readonly list: number;
   readonly names: NameList;
@@ -21,7 +21,7 @@ export interface NameTableData {
 }
 
 const DOT = 0x2e;
-/** No host name is longer (RFC 1035 §2.3.4), so a longer entry matches nothing. */
+/** Longest host name (RFC 1035 §2.3.4): a longer entry matches nothing. */
 const MAX_NAME = 253;
 /** FNV-1a. */
 const HASH_SEED = 0x811c9dc5;
@@ -30,25 +30,24 @@ const HASH_PRIME = 0x01000193;
 /**
  * Domain suffixes and full domains of any number of lists, in one hash table of typed arrays.
  *
- * A name is hashed from its end, so that one pass yields the hash of each of its suffixes; those at
- * label boundaries are looked up, and a candidate counts only when its bytes are equal. The cost is
- * that of the name's length and labels, whatever the table holds. Per entry the table takes its
- * bytes and about 20 more.
+ * A name is hashed from its end, so that one pass computes the hash of each suffix. Suffixes at label
+ * boundaries are looked up, and the bytes of a candidate are compared. The cost depends on the length and
+ * the labels of the name, not on the size of the table. An entry takes its bytes and about 20 more.
  */
 export class NameTable {
   /** Open addressing, at most half full: the entry plus one, or 0 for a free slot. */
   readonly #slots: Uint32Array;
   readonly #bytes: Uint8Array;
-  /** Per entry: where its bytes start, and how many they are. */
+  /** Per entry: where its bytes start, and their number. */
   readonly #starts: Uint32Array;
   readonly #lengths: Uint8Array;
-  /** Per entry: its list, shifted left by one, and in the lowest bit whether it is a suffix. */
+  /** Per entry: its list, shifted left by one; the lowest bit is set for a suffix. */
   readonly #lists: Uint32Array;
   /** Per entry: one more than the next entry of the same name, or 0. */
   readonly #next: Uint32Array;
   #size = 0;
 
-  /** @param sources or the data of a table. */
+  /** @param sources the names, or the data of a table */
   constructor(sources: readonly NameSource[] | NameTableData) {
     if ('slots' in sources) {
       this.#slots = sources.slots;
@@ -88,12 +87,12 @@ export class NameTable {
     };
   }
 
-  /** Different entries that the table holds. */
+  /** Number of distinct entries. */
   get size(): number {
     return this.#size;
   }
 
-  /** Adds the lists that hold the name in the first `length` of these bytes, or a parent of it. */
+  /** Adds the lists with the name in the first `length` bytes, or with a parent of it as a suffix. */
   match(name: Uint8Array, length: number, hits: Hits): void {
     const slots = this.#slots;
     const mask = slots.length - 1;
@@ -101,7 +100,7 @@ export class NameTable {
     for (let at = length - 1; at >= 0; at--) {
       hash = Math.imul(hash ^ (name[at] ?? 0), HASH_PRIME);
       if (at > 0 && name[at - 1] !== DOT) continue;
-      // Most parents of a name are in no list, and most of those meet a free slot at once.
+      // Most parents of a name are in no list, and most of those hash to a free slot.
       if (slots[slotOf(hash) & mask] === 0) continue;
       let entry = slots[this.#find(name, at, length - at, hash)] ?? 0;
       for (; entry !== 0; entry = this.#next[entry - 1] ?? 0) {
@@ -111,7 +110,7 @@ export class NameTable {
     }
   }
 
-  /** Copies the names to the end of the table's bytes, of which `used` are taken. */
+  /** Appends the names to the bytes of the table, of which `used` are in use; returns the new number. */
   #addAll({ list, names, suffix }: NameSource, used: number): number {
     const { bytes, ends } = names;
     const own = this.#bytes;
@@ -133,7 +132,7 @@ export class NameTable {
     return used;
   }
 
-  /** Adds the name that was put at `start`; returns whether its bytes must stay there. */
+  /** Adds the name that was written at `start`; returns whether its bytes are needed there. */
   #add(start: number, length: number, hash: number, list: number): boolean {
     const slot = this.#find(this.#bytes, start, length, hash);
     const twin = this.#slots[slot] ?? 0;
@@ -147,7 +146,7 @@ export class NameTable {
     return twin === 0;
   }
 
-  /** The slot of this name, or the free one where it would go. */
+  /** The slot of this name, or the free slot for it. */
   #find(name: Uint8Array, start: number, length: number, hash: number): number {
     const slots = this.#slots;
     const bytes = this.#bytes;
@@ -164,5 +163,5 @@ export class NameTable {
   }
 }
 
-/** The low bits of FNV-1a alone spread names that differ at one end badly. */
+/** Mixes the high bits in: the low bits of FNV-1a distribute names badly that differ at one end. */
 const slotOf = (hash: number): number => hash ^ (hash >>> 15);

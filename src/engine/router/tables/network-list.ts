@@ -2,28 +2,28 @@ import { parseIP } from '../../../net/addresses/address.ts';
 import type { CidrSpec, PortRangeSpec } from '../../../spec.ts';
 
 /**
- * Blocks of numbers that share a prefix: each as one or four 32-bit words, the highest first, with
- * zeros behind the prefix, and the length of the prefix in bits.
+ * Blocks of numbers that share a prefix: each as one or four 32-bit words, the most significant first, with
+ * zeros after the prefix, and the length of the prefix in bits.
  */
 export interface BlockList {
   readonly words: Uint32Array;
   readonly prefixes: Uint8Array;
 }
 
-/** IP networks, each family apart: one word an IPv4 address, four an IPv6 address. */
+/** IP networks by family: an IPv4 address has one word, an IPv6 address four. */
 export interface NetworkList {
   readonly v4: BlockList;
   readonly v6: BlockList;
 }
 
-/** Bits in front of the IPv4 address in an IPv4-mapped one (RFC 4291 §2.5.5.2). */
+/** Bits before the IPv4 address in an IPv4-mapped one (RFC 4291 §2.5.5.2). */
 const MAPPED_BITS = 96;
 
 const DOT = 0x2e;
 const DIGIT_0 = 0x30;
 const DIGIT_9 = 0x39;
 
-/** An address as matchers see it: one word or four. An IPv4-mapped one is an IPv4 address. */
+/** An address in the form that matchers compare: one word, or four. An IPv4-mapped address has one. */
 export function addressWords(bytes: Uint8Array): Uint32Array {
   const words = new Uint32Array(bytes.length / 4);
   for (let at = 0; at < bytes.length; at++) {
@@ -33,7 +33,7 @@ export function addressWords(bytes: Uint8Array): Uint32Array {
   return isMapped(words) ? words.slice(3) : words;
 }
 
-/** The words of an IP address in text, `undefined` for a name. A zone id does not matter. */
+/** The words of an IP address in text, whose zone id is ignored; `undefined` for a name. */
 export function parseAddressWords(text: string): Uint32Array | undefined {
   const quad = parseQuad(text);
   if (quad >= 0) return Uint32Array.of(quad);
@@ -44,8 +44,8 @@ export function parseAddressWords(text: string): Uint32Array | undefined {
 }
 
 /**
- * The number of a dotted quad, -1 for any other text: what `parseIPv4` accepts, in a twentieth of
- * its time, which lists of 300,000 networks and every routed flow feel.
+ * The number of a dotted quad, -1 for any other text. Accepts the same texts as `parseIPv4` in a twentieth of
+ * the time, which matters for lists of 300,000 networks and for every routed flow.
  */
 function parseQuad(text: string): number {
   if (text.length > 15) return -1;
@@ -60,7 +60,7 @@ function parseQuad(text: string): number {
       part = -1;
       parts++;
     } else {
-      // A second digit behind a zero is not an address: some read it as octal.
+      // A leading zero is invalid: some programs read such a number as octal.
       if (code < DIGIT_0 || code > DIGIT_9 || part === 0) return -1;
       part = (part < 0 ? 0 : part * 10) + code - DIGIT_0;
       if (part > 255) return -1;
@@ -70,14 +70,14 @@ function parseQuad(text: string): number {
 }
 
 /**
- * Collects networks, packed from the start. Host bits are cleared. A network of IPv4-mapped
- * addresses is one of IPv4, as destinations in that form are.
+ * Collects networks in packed form. Host bits are cleared. A network of IPv4-mapped addresses counts as one of
+ * IPv4, like destinations in that form.
  */
 export class NetworkListBuilder {
   readonly #v4 = new BlockListBuilder();
   readonly #v6 = new BlockListBuilder();
 
-  /** Adds a network of 4 or 16 address bytes; `prefix` is within the family's bits. */
+  /** Adds a network of 4 or 16 address bytes. @param prefix at most the number of bits of the family */
   add(bytes: Uint8Array, prefix: number): void {
     const words = addressWords(bytes);
     if (bytes.length === 4) this.addQuad(words, prefix);
@@ -112,12 +112,12 @@ export function packNetworks(cidrs: readonly CidrSpec[]): NetworkList {
   return builder.build();
 }
 
-/** Ports as blocks: the 16 bits of a port are the highest of a word. */
+/** Port ranges as blocks: a port is in the 16 most significant bits of a word. */
 export function packPorts(ranges: readonly PortRangeSpec[]): BlockList {
   const builder = new BlockListBuilder();
   for (const { low, high } of ranges) {
     for (let at = low; at <= high;) {
-      // The largest block that starts here and does not reach beyond the range.
+      // The largest block that starts here and ends within the range.
       let size = at === 0 ? 0x10000 : at & -at;
       while (at + size - 1 > high) size >>= 1;
       builder.add(portWords(at), 16 - Math.log2(size));
@@ -141,7 +141,7 @@ class BlockListBuilder {
     while (this.#used + words.length > this.#words.length) this.#words = doubled(this.#words);
     for (let word = 0; word < words.length; word++) {
       const bits = Math.min(Math.max(prefix - word * 32, 0), 32);
-      // A shift by 32 would be one by 0.
+      // A shift by 32 is a shift by 0.
       const mask = bits === 0 ? 0 : -1 << (32 - bits);
       this.#words[this.#used++] = (words[word] ?? 0) & mask;
     }

@@ -1,11 +1,11 @@
 import { QUERY_FIELDS, type IndexedRule, type Facts } from '../conditions.ts';
 
 /**
- * Rules as numbers in one array, which is transferred between threads without a copy; ten thousand
- * of them as objects would hold up the thread that receives them.
+ * Rules as numbers in one array, which is transferred between threads without a copy. As objects, ten
+ * thousand of them would block the thread that deserialises them.
  *
- * Of each rule its position in the configuration and the number of its conditions; of each condition
- * its field, how many lists and how many outside lists it has, and these.
+ * A rule is its position in the configuration, the number of its conditions, and these. A condition is its
+ * field, the numbers of its lists and of its outside lists, the lists, and the outside lists.
  */
 export interface PackedRules {
   readonly numbers: Uint32Array;

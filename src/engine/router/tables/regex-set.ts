@@ -3,18 +3,18 @@ import { WeirError, messageOf } from '../../../errors.ts';
 import { atOnce, type Steps } from '../../../net/time/turns.ts';
 
 /**
- * Patterns in one compiled set: one pass over the text matches all of them. This many take a few
- * milliseconds to compile, and larger sets match no faster (smaller ones do slower).
+ * Patterns in one compiled set, which one pass over the text matches. This many take a few milliseconds to
+ * compile. Larger sets do not match faster, and smaller ones match slower.
  */
 const SET_SIZE = 250;
 
-/** Sets that a list may be spread over, beyond what its length needs, before it is compiled anew. */
+/** A list is compiled again when it is spread over more sets than this beyond those that it needs. */
 const SPREAD_LIMIT = 8;
 
-/** The engine's message when patterns are valid each but too large together. */
+/** The message of the engine when patterns are valid, but too large for one set. */
 const TOO_LARGE = /exceeds size limit/;
 
-/** A pattern that the Rust regex engine refuses; `message` is what it prints, on several lines. */
+/** A pattern is invalid in the Rust regex dialect; `message` is that of the engine, of several lines. */
 export class RegexError extends WeirError {
   readonly pattern: string;
 
@@ -25,10 +25,10 @@ export class RegexError extends WeirError {
 }
 
 /**
- * The error text of a pattern in the Rust regex dialect, `undefined` for a valid one.
+ * The error text of a pattern in the Rust regex dialect; `undefined` for a valid one.
  *
- * The engine never frees all memory of a compiled pattern (a few KB; megabytes where Unicode classes
- * are repeated). Callers that check the same patterns repeatedly, as reloads do, use a RegexCache.
+ * The engine leaks memory for every compiled pattern (a few KB; megabytes where Unicode classes are
+ * repeated). Callers that check the same patterns again, as reloads do, use a RegexCache.
  */
 export function checkRegex(pattern: string): string | undefined {
   try {
@@ -46,18 +46,18 @@ interface Compiled {
 }
 
 /**
- * Remembers compiled patterns, so that none is compiled twice in the life of a process: see
- * `checkRegex` for why. Keep one across reloads and hand it to every router that is built.
+ * Caches compiled patterns, so that none is compiled twice, for the reason given at `checkRegex`. Keep one
+ * across reloads, and pass it to every router.
  */
 export class RegexCache {
-  /** The verdict on every pattern that was checked. */
+  /** By pattern: the result of `checkRegex`. */
   readonly #verdicts = new Map<string, string | undefined>();
-  /** The newest set that holds a pattern. */
+  /** By pattern: the newest set with it. */
   readonly #homes = new Map<string, Compiled>();
-  /** Into how many sets the last list went that was compiled anew: large patterns need more. */
+  /** Sets of the last list that was compiled again: large patterns need more. */
   #fewestSets = 0;
 
-  /** As `checkRegex`, but a pattern that was seen before costs nothing. */
+  /** The same as `checkRegex`, cached. */
   check(pattern: string): string | undefined {
     if (this.#homes.has(pattern)) return undefined;
     if (!this.#verdicts.has(pattern)) this.#verdicts.set(pattern, checkRegex(pattern));
@@ -66,13 +66,13 @@ export class RegexCache {
 
   /**
    * A matcher of these patterns, which must be distinct.
-   * @throws {RegexError} naming the first invalid one.
+   * @throws {RegexError} for the first invalid one
    */
   compile(patterns: readonly string[]): RegexSet {
     return atOnce(this.compileInSteps(patterns));
   }
 
-  /** The same in steps; one that compiles a set takes a few milliseconds. */
+  /** The same in steps; those that compile a set take a few milliseconds. */
   *compileInSteps(patterns: readonly string[]): Steps<RegexSet> {
     const missing: string[] = [];
     for (const pattern of patterns) {
@@ -83,7 +83,7 @@ export class RegexCache {
     let sets = yield* this.#setsOf(patterns);
     const enough = patterns.length / SET_SIZE + this.#fewestSets + SPREAD_LIMIT;
     if (sets.size > enough) {
-      // Many small edits have left the list in many small sets, and each costs a pass.
+      // After many small changes the list is spread over many small sets, each of which costs a pass.
       yield* this.#compile(patterns);
       sets = yield* this.#setsOf(patterns);
       this.#fewestSets = sets.size;
@@ -124,7 +124,7 @@ export class RegexCache {
         yield* this.#compileSet(patterns.slice(half));
         return;
       }
-      // The engine does not report which one it was; a parse error leaks no memory.
+      // The engine does not report which pattern is invalid. A parse error leaks no memory.
       for (const pattern of patterns) {
         const text = this.check(pattern);
         if (text !== undefined) throw new RegexError(pattern, text, { cause: error });
@@ -134,7 +134,7 @@ export class RegexCache {
   }
 }
 
-/** A compiled set with the position in the list of each of its patterns, -1 for those not in it. */
+/** A compiled set, and the position of each of its patterns in the list, -1 for those that are not in it. */
 interface IndexedSet {
   readonly engine: RRegexSet;
   readonly indices: Int32Array;
@@ -148,9 +148,9 @@ export class RegexSet {
     this.#sets = sets;
   }
 
-  /** Made by RegexCache. `sets` may hold patterns that are not wanted any more. */
+  /** Called by RegexCache. @param sets may contain patterns that are not in the list */
   static *of(sets: Iterable<Compiled>, patterns: readonly string[]): Steps<RegexSet> {
-    // A pattern that two sets hold after a new compilation is reported by one of them.
+    // A pattern that is in two sets after a recompilation is reported by only one of them.
     const left = new Map<string, number>();
     for (const [index, pattern] of patterns.entries()) {
       left.set(pattern, index);
@@ -169,7 +169,7 @@ export class RegexSet {
     return new RegexSet(indexed);
   }
 
-  /** Positions, in the list that was compiled, of the patterns that match; in no special order. */
+  /** Positions in the list of the patterns that match, in any order. */
   matches(text: string): number[] {
     const found: number[] = [];
     for (const { engine, indices } of this.#sets) {

@@ -8,9 +8,8 @@ import type { BlockList, NetworkList } from './network-list.ts';
 import { buildRuleIndex, type RuleIndexData } from '../rule-index.ts';
 
 /**
- * Everything that a router looks things up in, as plain data: the costly part of building one, which
- * another thread can do and hand over. The buffers in it can be transferred. Only patterns are
- * compiled where they are used.
+ * The tables of a router as plain data: building them is the costly part of creating a router, and can be done
+ * in another thread. Their buffers can be transferred. Patterns are compiled where they are used.
  */
 export interface RouterTables {
   readonly default: string;
@@ -19,13 +18,13 @@ export interface RouterTables {
   /** Per rule of the configuration: its tag, as a position in `exits`. */
   readonly ruleExits: Uint32Array;
   readonly rules: RuleIndexData;
-  /** The rules with a domain matcher, as they would decide if these matched. */
+  /** The rules with a domain matcher, without their domain conditions. */
   readonly domainRules: RuleIndexData;
   readonly domains: DomainTableData;
   readonly destinations: NetworkTableData;
   readonly sources: NetworkTableData;
   readonly ports: BlockTableData;
-  /** How many port lists there are. */
+  /** Number of port lists. */
   readonly portLists: number;
   readonly inbounds: readonly string[];
   readonly networks: readonly string[];
@@ -38,7 +37,7 @@ export interface NetworkTableData {
   readonly v6: BlockTableData;
 }
 
-/** Builds the tables; the spec and the geo data are not needed afterwards. */
+/** Builds the tables. Neither the spec nor the geo data are needed afterwards. */
 export const buildRouterTables = (spec: RoutingSpec, geo: GeoData | undefined): RouterTables =>
   assembleTables(spec, compileRules(spec.rules, geo));
 

@@ -1,11 +1,10 @@
 import { sortBlocks, type BlockSource, type SortedBlocks } from './sort-blocks.ts';
 
 /**
- * Sweeps once over all blocks in order and records where the label changes.
+ * Sweeps over all blocks in order and records where the label changes.
  *
- * The blocks that it is inside of are a stack in typed arrays, at most one for each length of a
- * prefix: a reload sweeps over 300,000 networks while every flow waits, and an object for each
- * would triple that.
+ * The enclosing blocks are a stack in typed arrays, at most one per prefix length: an object for each of
+ * 300,000 networks would triple the time.
  */
 export class Sweep {
   readonly starts: Uint32Array;
@@ -16,11 +15,11 @@ export class Sweep {
   readonly #width: number;
   readonly #blocks: SortedBlocks;
   #depth = 0;
-  /** Per open block: the first number behind it, and whether there is one. */
+  /** Per open block: the first number after it, and whether there is one. */
   readonly #after: Uint32Array;
   readonly #ends: Uint8Array;
   readonly #openLabels: Uint32Array;
-  /** Per open block: the blocks equal to it, as a range of the order. */
+  /** Per open block: the equal blocks, as a range of the order. */
   readonly #from: Uint32Array;
   readonly #to: Uint32Array;
   /** Per list: how many of its blocks are open. */
@@ -58,7 +57,7 @@ export class Sweep {
     this.#leaveUntil(undefined);
   }
 
-  /** Enters the equal blocks of a range of the order, which start at these words. */
+  /** Enters the equal blocks of a range of the order. @param start position of their words */
   #enter(start: number, prefix: number, from: number, to: number): void {
     const { words, lists, order } = this.#blocks;
     const width = this.#width;
@@ -80,7 +79,7 @@ export class Sweep {
     this.#emit(words, start, label);
   }
 
-  /** Leaves every block that ends at or before these words; all of them at the end of the sweep. */
+  /** Leaves every block that ends at or before the number at `next`; at the end of the sweep, all. */
   #leaveUntil(next: number | undefined): void {
     const { words, lists, order } = this.#blocks;
     const width = this.#width;
@@ -101,7 +100,7 @@ export class Sweep {
     }
   }
 
-  /** From the number at `start` on the label is this one. */
+  /** Starts a range with this label at the number at `start`. */
   #emit(words: Uint32Array, start: number, label: number): void {
     const width = this.#width;
     const last = this.ranges - 1;
@@ -137,7 +136,7 @@ function compare(a: Uint32Array, at: number, b: Uint32Array, bt: number, width: 
   return 0;
 }
 
-/** Advances from the start of a block to the first number behind it; false at the end of the address space. */
+/** Advances from the start of a block to the first number after it; returns false at the end of the numbers. */
 function addBlock(words: Uint32Array, at: number, prefix: number): boolean {
   if (prefix === 0) return false;
   let word = (prefix - 1) >> 5;

@@ -22,7 +22,7 @@ export const eventText = (name: string, data: string): string =>
  * `ready`, and its feed keeps the client's position instead of data: a client that never reads costs
  * one piece and the socket's buffer.
  */
-export class SseStream {
+export class EventStream {
   /** Called when the previous piece has been sent and the next may be. */
   onReady: (() => void) | undefined;
   /** Called once, when the client has disconnected or the stream has been ended. */
