@@ -55,5 +55,5 @@ export function subkeyOf(
 }
 
 /** Bytes as a text of one character each, by which maps find them. */
-export const textOf = (bytes: Uint8Array): string =>
+export const latin1Of = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');

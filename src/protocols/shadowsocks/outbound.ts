@@ -13,7 +13,7 @@ import type { DatagramCodec } from './packets.ts';
 import { SaltPool } from './salts.ts';
 import type { ShadowsocksOutboundSettings } from './settings.ts';
 import { ShadowsocksLink } from './stream-link.ts';
-import { serverAddress, UpstreamAssociation } from './upstream-association.ts';
+import { serverAddress, UpstreamAssociation } from './associations/upstream-association.ts';
 
 /** A Shadowsocks client of either edition; host names are resolved by the server. */
 export class ShadowsocksOutbound implements Outbound {

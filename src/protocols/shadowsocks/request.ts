@@ -18,7 +18,7 @@ export interface Request {
 }
 
 /** What a request is read from, until `signal` aborts. */
-export interface RequestReader {
+export interface RequestSource {
   readonly link: ByteLink;
   readonly signal: AbortSignal;
   readonly users: ShadowsocksUsers;
@@ -32,7 +32,7 @@ export interface RequestReader {
  * @throws {ProtocolError} at the end of the stream.
  */
 export async function readAtLeast(
-  { link, signal }: RequestReader,
+  { link, signal }: RequestSource,
   head: Buffer,
   length: number,
 ): Promise<Buffer> {

@@ -1,6 +1,6 @@
 import type { Clock } from '../../net/time/clock.ts';
 import type { InboundMemory } from '../inbounds/inbound-memory.ts';
-import { textOf } from './keys.ts';
+import { latin1Of } from './keys.ts';
 
 /** How long SIP022 §3.1.4 has salts kept: twice the tolerance for timestamps. */
 const KEPT_MS = 60_000;
@@ -34,7 +34,7 @@ export class SaltPool {
       if (now - at < KEPT_MS) break;
       this.#seenAt.delete(old);
     }
-    const key = textOf(salt);
+    const key = latin1Of(salt);
     if (this.#seenAt.has(key) || this.#seenAt.size >= this.#limit) return false;
     this.#seenAt.set(key, now);
     return true;
@@ -58,14 +58,14 @@ export class SaltFilter {
   }
 
   has(salt: Uint8Array): boolean {
-    const key = textOf(salt);
+    const key = latin1Of(salt);
     return this.#current.has(key) || this.#previous.has(key);
   }
 
   /** Adds the salt of an authentic message; false when it is known. */
   add(salt: Uint8Array): boolean {
     if (this.has(salt)) return false;
-    const key = textOf(salt);
+    const key = latin1Of(salt);
     if (this.#current.size >= this.#generation) {
       this.#previous = this.#current;
       this.#current = new Set();

@@ -2,7 +2,7 @@ import type { Steps } from '../../net/time/turns.ts';
 import { DerivedUsers } from '../users/derived-users.ts';
 import type { InboundMemory } from '../inbounds/inbound-memory.ts';
 import { BlockCipher, identityIn, identityOf } from './edition-2022/identity.ts';
-import { textOf } from './keys.ts';
+import { latin1Of } from './keys.ts';
 import { METHODS, type Method } from './methods.ts';
 import type { ShadowsocksInboundSettings } from './settings.ts';
 
@@ -18,7 +18,7 @@ export interface KeyedUser {
 const identitiesOf = (memory: InboundMemory): DerivedUsers<string> =>
   memory.recall('Shadowsocks identities', DerivedUsers<string>, () => new DerivedUsers(identify));
 
-const identify = (key: string): string => textOf(identityOf(Buffer.from(key, 'base64')));
+const identify = (key: string): string => latin1Of(identityOf(Buffer.from(key, 'base64')));
 
 function* keysOf(users: ShadowsocksInboundSettings['users']): Iterable<string> {
   for (const { key } of users) yield key;
@@ -76,7 +76,7 @@ export class ShadowsocksUsers {
 
   /** The user of a decrypted identity. */
   identified(identity: Uint8Array): KeyedUser | undefined {
-    return this.#byIdentity.get(textOf(identity));
+    return this.#byIdentity.get(latin1Of(identity));
   }
 
   /** The user of the identity header of a stream. */
@@ -91,7 +91,7 @@ export class ShadowsocksUsers {
  * of identity headers. Of one inbound, before and after a reload.
  */
 export const scopeOf = ({ method, identityKey }: ShadowsocksUsers): string =>
-  `${method.name} ${identityKey ? textOf(identityKey) : ''} `;
+  `${method.name} ${identityKey ? latin1Of(identityKey) : ''} `;
 
 /** A text that identifies a user among those of its method, before and after a reload. */
-export const userIdOf = ({ key }: KeyedUser): string => textOf(key);
+export const userIdOf = ({ key }: KeyedUser): string => latin1Of(key);

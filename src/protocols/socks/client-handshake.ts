@@ -2,7 +2,7 @@ import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
 import { DialError, ProtocolError } from '../../net/errors.ts';
 import type { Account } from '../users/account-table.ts';
 import { readAddress } from './address.ts';
-import type { Handshake } from './handshake.ts';
+import type { SocksHandshake } from './handshake.ts';
 import {
   AUTH_VERSION,
   AuthStatus,
@@ -44,7 +44,7 @@ export function makeRequest(command: Command, destination: Endpoint): ClientRequ
  * @throws {ProtocolError} when the server does not speak SOCKS5.
  */
 export async function requestFromServer(
-  handshake: Handshake,
+  handshake: SocksHandshake,
   account: Account | undefined,
   { message, target }: ClientRequest,
 ): Promise<Endpoint | undefined> {
@@ -55,7 +55,7 @@ export async function requestFromServer(
 }
 
 /** RFC 1928 §3. */
-async function offerMethod({ reader, send }: Handshake, method: Method): Promise<void> {
+async function offerMethod({ reader, send }: SocksHandshake, method: Method): Promise<void> {
   await send(encodeOffer(method));
   const version = await reader.byte();
   if (version !== SOCKS5) throw new ProtocolError('the server does not speak SOCKS5');
@@ -69,7 +69,10 @@ async function offerMethod({ reader, send }: Handshake, method: Method): Promise
 }
 
 /** RFC 1929 §2. */
-async function authenticate({ reader, send }: Handshake, { user, pass }: Account): Promise<void> {
+async function authenticate(
+  { reader, send }: SocksHandshake,
+  { user, pass }: Account,
+): Promise<void> {
   await send(encodeCredentials(user, pass));
   const [version, status] = await reader.bytes(2);
   if (version !== AUTH_VERSION) {
@@ -81,7 +84,10 @@ async function authenticate({ reader, send }: Handshake, { user, pass }: Account
 }
 
 /** RFC 1928 §6. */
-async function readReply({ reader }: Handshake, target: string): Promise<Endpoint | undefined> {
+async function readReply(
+  { reader }: SocksHandshake,
+  target: string,
+): Promise<Endpoint | undefined> {
   const [version, reply] = await reader.bytes(3);
   if (version !== SOCKS5) throw new ProtocolError('invalid reply of the SOCKS server');
   if (reply !== Reply.succeeded) {

@@ -10,7 +10,7 @@ import { HANDSHAKE_MS } from '../../net/time/time-limits.ts';
 const HANDSHAKE_BYTES = 1024;
 
 /** One side of a handshake: reads the peer's messages and sends its own. */
-export interface Handshake {
+export interface SocksHandshake {
   readonly reader: BoundedReader;
   /** Sends one message and waits for room. */
   readonly send: (message: Uint8Array) => Promise<void>;
@@ -24,7 +24,7 @@ export interface Handshake {
 export async function runHandshake<T>(
   link: ByteLink,
   clock: Clock,
-  run: (handshake: Handshake) => Promise<T>,
+  run: (handshake: SocksHandshake) => Promise<T>,
   parent?: AbortSignal,
 ): Promise<T> {
   using deadline = new Deadline(clock, HANDSHAKE_MS, 'the SOCKS handshake', parent);

@@ -1,11 +1,11 @@
-import type { Endpoint } from '../../net/addresses/address.ts';
+import { formatIP, type Endpoint } from '../../net/addresses/address.ts';
 import type { BoundedReader } from '../../net/links/bounded-reader.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import { decodeName } from '../../net/addresses/host-name.ts';
 import type { AccountTable } from '../users/account-table.ts';
 import { OPEN_TO_ALL, type AuthenticatedUser } from '../users/standing.ts';
-import { AddressType, decodeHost, readAddress } from './address.ts';
-import { SocksRejection, type Handshake } from './handshake.ts';
+import { readAddress } from './address.ts';
+import { SocksRejection, type SocksHandshake } from './handshake.ts';
 import {
   AUTH_VERSION,
   AuthStatus,
@@ -37,7 +37,7 @@ export interface SocksRequest {
  * @throws {ProtocolError} for a client that does not speak SOCKS.
  */
 export async function readSocksRequest(
-  handshake: Handshake,
+  handshake: SocksHandshake,
   accounts: AccountTable | undefined,
 ): Promise<SocksRequest> {
   const version = await handshake.reader.byte();
@@ -71,7 +71,7 @@ async function readSocks4(reader: BoundedReader): Promise<Endpoint> {
   await readText(reader, 'user id');
   const host = isNameMarker(address)
     ? decodeName(await readText(reader, 'host name'))
-    : decodeHost(AddressType.ipv4, address);
+    : formatIP(address);
   if (command !== Command.connect) {
     throw rejection(SOCKS4, Reply.failure, `SOCKS4 command ${command} is not supported`);
   }
@@ -94,7 +94,7 @@ async function readText(reader: BoundedReader, what: string): Promise<Buffer> {
 }
 
 /** RFC 1928 §3: the client must offer the one method that this inbound supports. */
-async function chooseMethod({ reader, send }: Handshake, method: Method): Promise<void> {
+async function chooseMethod({ reader, send }: SocksHandshake, method: Method): Promise<void> {
   const offered = await reader.bytes(await reader.byte());
   if (!offered.includes(method)) {
     throw new SocksRejection(
@@ -109,7 +109,7 @@ async function chooseMethod({ reader, send }: Handshake, method: Method): Promis
 
 /** RFC 1929 §2. */
 async function authenticate(
-  { reader, send }: Handshake,
+  { reader, send }: SocksHandshake,
   accounts: AccountTable,
 ): Promise<AuthenticatedUser> {
   const version = await reader.byte();

@@ -1,6 +1,7 @@
+import { decodeAddressed, SOCKS_ADDRESS } from '../../net/addresses/address-field.ts';
 import type { Endpoint } from '../../net/addresses/address.ts';
 import type { Packet } from '../../net/links/link.ts';
-import { decodeAddress, encodeAddress } from './address.ts';
+import { encodeAddressed } from './address.ts';
 
 /** Two reserved octets and the fragment number precede the address (RFC 1928 §7). */
 const ADDRESS_OFFSET = 3;
@@ -26,11 +27,11 @@ export class UdpFraming {
     // A header has its own length, so bytes that begin with a known header have that header.
     if (this.#readHeader.length === 0 || !startsWith(bytes, this.#readHeader)) {
       if (bytes.length < ADDRESS_OFFSET || bytes[2] !== 0) return undefined;
-      const address = decodeAddress(bytes, ADDRESS_OFFSET);
-      if (!address) return undefined;
-      this.#readPeer = address.endpoint;
+      const packet = decodeAddressed(bytes, ADDRESS_OFFSET, SOCKS_ADDRESS);
+      if (!packet) return undefined;
+      this.#readPeer = packet.peer;
       // A copy: the datagram belongs to the receiver, which may overwrite it.
-      this.#readHeader = new Uint8Array(bytes.subarray(0, address.end));
+      this.#readHeader = new Uint8Array(bytes.subarray(0, bytes.length - packet.data.length));
     }
     return { data: bytes.subarray(this.#readHeader.length), peer: this.#readPeer };
   }
@@ -39,7 +40,7 @@ export class UdpFraming {
   encode({ data, peer }: Packet): Uint8Array | undefined {
     const last = this.#writtenPeer;
     if (peer !== last && (peer.host !== last?.host || peer.port !== last.port)) {
-      const header = encodeAddress(peer, PREFIX);
+      const header = encodeAddressed(PREFIX, peer);
       if (!header) return undefined;
       this.#writtenHeader = header;
     }

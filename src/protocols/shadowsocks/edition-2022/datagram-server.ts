@@ -5,8 +5,8 @@ import {
   AssociationTable,
   type AssociationEntry,
   type DatagramServerDeps,
-} from '../association-table.ts';
-import type { ResponseSealer } from '../client-association.ts';
+} from '../associations/association-table.ts';
+import type { ResponseSealer } from '../associations/client-association.ts';
 import type { KeyedUser } from '../shadowsocks-users.ts';
 import { DatagramSealer, hasSeparateHeader, SESSION_HEADER, SESSION_ID } from './datagrams.ts';
 import { BlockCipher, xor } from './identity.ts';

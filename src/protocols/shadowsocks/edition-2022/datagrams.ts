@@ -1,10 +1,11 @@
 import { createSealer, TAG_LENGTH, type Sealer } from '../../../crypto/aead/aead.ts';
 import type { RandomSource } from '../../../crypto/random-source.ts';
 import { ProtocolError } from '../../../net/errors.ts';
+import { decodeAddressed, SOCKS_ADDRESS } from '../../../net/addresses/address-field.ts';
 import type { Packet } from '../../../net/links/link.ts';
 import { subkeyOf } from '../keys.ts';
 import type { Method } from '../methods.ts';
-import { AddressMemo, decodeAddressed } from '../packets.ts';
+import { AddressMemo } from '../packets.ts';
 import { BlockCipher, identityOf, xor } from './identity.ts';
 import type { SealingDeps } from './stream.ts';
 import { checkStamp, HeaderType, MAX_PADDING, writeStamp } from './wire.ts';
@@ -101,7 +102,7 @@ export function readMessage(
   }
   if (clientSession && !bytes.subarray(offset + STAMP, at).equals(clientSession)) return undefined;
   at += 2 + bytes.readUInt16BE(at);
-  return decodeAddressed(bytes, at);
+  return decodeAddressed(bytes, at, SOCKS_ADDRESS);
 }
 
 /** Seals the bodies of a session; the construction with XChaCha20 uses the key itself. */

@@ -6,7 +6,7 @@ import { RejectedClientError } from '../../inbounds/rejected-client.ts';
 import { ChunkOpener, ChunkSealer } from '../chunks.ts';
 import { subkeyOf } from '../keys.ts';
 import type { Method } from '../methods.ts';
-import { readAtLeast, type Request, type RequestReader } from '../request.ts';
+import { readAtLeast, type Request, type RequestSource } from '../request.ts';
 import type { SaltPool } from '../salts.ts';
 import type { StreamOpener, StreamSealer } from '../stream-link.ts';
 import { IDENTITY_LENGTH, identityHeaders } from './identity.ts';
@@ -38,7 +38,7 @@ const NOTHING = new Uint8Array(0);
  * @throws {ProtocolError} for an unauthenticated client, a replay and an invalid request.
  */
 export async function readRequest2022(
-  reader: RequestReader,
+  reader: RequestSource,
   salts: SaltPool,
   clock: Clock,
 ): Promise<Request> {

@@ -1,12 +1,13 @@
 import type { Clock } from '../../../net/time/clock.ts';
 import { Deadline } from '../../../net/time/deadline.ts';
+import { decodeAddressed, SOCKS_ADDRESS } from '../../../net/addresses/address-field.ts';
 import type { Packet, ReplyPath } from '../../../net/links/link.ts';
 import type { DatagramServer, DatagramSessions } from '../../contract.ts';
 import type { KnownUsers } from '../../users/known-users.ts';
 import { UserSearch } from '../../users/user-search.ts';
-import { AssociationTable, type DatagramServerDeps } from '../association-table.ts';
-import type { ResponseSealer } from '../client-association.ts';
-import { AddressMemo, decodeAddressed } from '../packets.ts';
+import { AssociationTable, type DatagramServerDeps } from '../associations/association-table.ts';
+import type { ResponseSealer } from '../associations/client-association.ts';
+import { AddressMemo } from '../packets.ts';
 import { saltsOf, type SaltFilter } from '../salts.ts';
 import type { KeyedUser } from '../shadowsocks-users.ts';
 import { LegacyDatagrams } from './datagrams.ts';
@@ -116,7 +117,7 @@ export class LegacyDatagramServer implements DatagramServer {
   ): boolean {
     const { data, peer } = packet;
     let entry = this.#associations.find(client);
-    const content = decodeAddressed(plain);
+    const content = decodeAddressed(plain, 0, SOCKS_ADDRESS);
     if (!content || !this.#salts.add(this.#datagrams.saltOf(data))) return entry !== undefined;
     if (!entry || entry.user !== user) {
       entry?.association.close();

@@ -7,10 +7,11 @@ import {
   type Sealer,
 } from '../../../crypto/aead/aead.ts';
 import type { RandomSource } from '../../../crypto/random-source.ts';
+import { decodeAddressed, SOCKS_ADDRESS } from '../../../net/addresses/address-field.ts';
 import type { Packet } from '../../../net/links/link.ts';
 import { subkeyOf } from '../keys.ts';
 import type { Method } from '../methods.ts';
-import { AddressMemo, decodeAddressed, type DatagramCodec } from '../packets.ts';
+import { AddressMemo, type DatagramCodec } from '../packets.ts';
 
 /**
  * Datagrams of SIP004 §3: a salt, then address and data sealed under its subkey with nonce zero.
@@ -84,7 +85,7 @@ export class LegacyDatagramCodec implements DatagramCodec {
 
   decode(datagram: Uint8Array): Packet | undefined {
     const plain = this.#datagrams.open(this.#key, datagram);
-    return plain && decodeAddressed(plain);
+    return plain && decodeAddressed(plain, 0, SOCKS_ADDRESS);
   }
 
   [Symbol.dispose](): void {

@@ -7,7 +7,7 @@ import type { UserSearch } from '../../users/user-search.ts';
 import { ChunkOpener, ChunkSealer, LENGTH_CHUNK } from '../chunks.ts';
 import { subkeyOf } from '../keys.ts';
 import type { Method } from '../methods.ts';
-import { readAtLeast, type Request, type RequestReader } from '../request.ts';
+import { readAtLeast, type Request, type RequestSource } from '../request.ts';
 import type { SaltFilter } from '../salts.ts';
 import type { StreamOpener, StreamSealer } from '../stream-link.ts';
 import type { KeyedUser } from '../shadowsocks-users.ts';
@@ -29,7 +29,7 @@ const LONGEST_ADDRESS = 1 + 1 + 255 + 2;
  * @throws {ProtocolError} for an unauthenticated client, a replay and an invalid request.
  */
 export async function readLegacyRequest(
-  reader: RequestReader,
+  reader: RequestSource,
   trial: UserTrial,
   salts: SaltFilter,
 ): Promise<Request> {
@@ -73,7 +73,7 @@ interface Found {
 
 /** Tries the first chunk with the key of each user, all with one context. */
 async function findUser(
-  reader: RequestReader,
+  reader: RequestSource,
   { search, source }: UserTrial,
   salt: Uint8Array,
   sealed: Uint8Array,

@@ -1,10 +1,10 @@
-import { ipVersion, type Endpoint } from '../../net/addresses/address.ts';
-import type { Packet, PacketLink } from '../../net/links/link.ts';
-import { bindToServer } from '../../net/sockets/node/server-socket.ts';
-import { dialledUdp } from '../../net/loop-guard/own-peers.ts';
-import type { SocketObserver, UdpSocket } from '../../net/sockets/sockets.ts';
-import { preferredAddress, type FamilyPolicy } from '../../net/addresses/resolver.ts';
-import type { DatagramCodec } from './packets.ts';
+import { ipVersion, type Endpoint } from '../../../net/addresses/address.ts';
+import type { Packet, PacketLink } from '../../../net/links/link.ts';
+import { bindToServer } from '../../../net/sockets/node/server-socket.ts';
+import { dialledUdp } from '../../../net/loop-guard/own-peers.ts';
+import type { SocketObserver, UdpSocket } from '../../../net/sockets/sockets.ts';
+import { preferredAddress, type FamilyPolicy } from '../../../net/addresses/resolver.ts';
+import type { DatagramCodec } from '../packets.ts';
 
 /** An association of an outbound with its server: one socket and one codec. */
 export class UpstreamAssociation implements PacketLink {

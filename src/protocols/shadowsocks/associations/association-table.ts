@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache';
-import type { RandomSource } from '../../crypto/random-source.ts';
-import { unmapIPv4, type Endpoint } from '../../net/addresses/address.ts';
-import type { DatagramSessions, InboundContext } from '../contract.ts';
-import { originOf } from '../inbounds/serve-flows.ts';
+import type { RandomSource } from '../../../crypto/random-source.ts';
+import { unmapIPv4, type Endpoint } from '../../../net/addresses/address.ts';
+import type { DatagramSessions, InboundContext } from '../../contract.ts';
+import { originOf } from '../../inbounds/serve-flows.ts';
 import { ClientAssociation, type ResponseSealer } from './client-association.ts';
-import type { KeyedUser, ShadowsocksUsers } from './shadowsocks-users.ts';
+import type { KeyedUser, ShadowsocksUsers } from '../shadowsocks-users.ts';
 
 /** What the datagram server of either edition is made with. */
 export interface DatagramServerDeps {

@@ -1,10 +1,10 @@
-import type { Endpoint } from '../../net/addresses/address.ts';
-import type { Clock } from '../../net/time/clock.ts';
-import { IdleTimer } from '../../net/time/idle-timer.ts';
-import type { Packet, PacketLink, WireCounter, ReplyPath } from '../../net/links/link.ts';
-import { onClosed } from '../../net/links/on-closed.ts';
-import { PacketQueue } from '../../net/links/packet-queue.ts';
-import { UDP_IDLE_MS } from '../../net/time/time-limits.ts';
+import type { Endpoint } from '../../../net/addresses/address.ts';
+import type { Clock } from '../../../net/time/clock.ts';
+import { IdleTimer } from '../../../net/time/idle-timer.ts';
+import type { Packet, PacketLink, WireCounter, ReplyPath } from '../../../net/links/link.ts';
+import { onClosed } from '../../../net/links/on-closed.ts';
+import { PacketQueue } from '../../../net/links/packet-queue.ts';
+import { UDP_IDLE_MS } from '../../../net/time/time-limits.ts';
 
 /** Seals responses as datagrams for one client. */
 export interface ResponseSealer extends Disposable {
