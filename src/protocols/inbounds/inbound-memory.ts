@@ -1,11 +1,11 @@
 /**
- * State that the handlers of one inbound keep across reloads: a reload must not make the replay of a
- * request acceptable.
+ * State of one inbound that its successive handlers share: a reload must not make a replayed request
+ * acceptable.
  */
 export class InboundMemory {
   readonly #kept = new Map<string, object>();
 
-  /** The object kept under a name; made when there is none of that class. */
+  /** The object kept under a name; a new one when there is none of that class. */
   recall<T extends object>(
     name: string,
     kind: abstract new (...args: never[]) => T,
