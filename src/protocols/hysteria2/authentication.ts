@@ -14,7 +14,10 @@ const PATH = '/auth';
 /** The terms that a server announces to an authenticated client. */
 export interface ServerTerms {
   readonly udp: boolean;
-  /** The rate at which it wants to receive, in bytes per second; 0 for no limit, `auto` to have it estimated. */
+  /**
+   * The rate at which it wants to receive, in bytes per second; 0 for no limit, `auto` to have it
+   * estimated.
+   */
   readonly receiveRate: number | 'auto';
 }
 
@@ -110,8 +113,8 @@ const NO_SECRET: Secret = { digest: Buffer.alloc(DIGEST_BYTES), label: '' };
 const PRINTABLE = /^[\x20-\x7e]+$/;
 
 /**
- * Compares digests of credentials in constant time, which reveals neither which part is wrong nor how
- * much of it. Credentials that are not printable ASCII never match.
+ * Compares digests of credentials in constant time, which reveals neither which part is wrong nor
+ * how much of it. Credentials that are not printable ASCII never match.
  */
 export class Authenticator implements AcceptedAccounts {
   readonly #password: Secret | undefined;
@@ -145,7 +148,9 @@ export class Authenticator implements AcceptedAccounts {
     return matches ? secret.label : undefined;
   }
 
-  /** What the server keeps of an authenticated client's credential: a digest, then `:` and the user. */
+  /**
+   * What the server keeps of an authenticated client's credential: a digest, then `:` and the user.
+   */
   credentialOf(auth: string): string {
     const colon = this.#password === undefined ? auth.indexOf(':') : -1;
     const digest = digestOf(auth.slice(colon + 1)).toString('latin1');

@@ -33,13 +33,16 @@ interface Connecting {
   readonly connection: Promise<ClientConnection>;
 }
 
-/** Connections on which one request is tried: the server of the first may be gone without a CONNECTION_CLOSE. */
+/**
+ * Connections on which one request is tried: the server of the first may be gone without a
+ * CONNECTION_CLOSE.
+ */
 const ATTEMPTS = 2;
 
 /**
- * The client of one server. All flows of one lineage share a connection, which is established for the first of
- * them, and again after its end. Flows that wait for it share an error of the server; the time limit for a
- * silent server is counted for each of them.
+ * The client of one server. All flows of one lineage share a connection, which is established for
+ * the first of them, and again after its end. Flows that wait for it share an error of the server;
+ * the time limit for a silent server is counted for each of them.
  */
 export class Hysteria2Outbound implements Outbound {
   readonly #settings: Hysteria2OutboundSettings;

@@ -58,8 +58,8 @@ export interface DialledQuic {
   readonly connection: QuicConnection;
   readonly socket: DialledSocket;
   /**
-   * Closes the connection with a code of HTTP/3, and its socket. The CONNECTION_CLOSE has been sent when this
-   * returns: the process may be about to exit.
+   * Closes the connection with a code of HTTP/3, and its socket. The CONNECTION_CLOSE has been sent
+   * when this returns: the process may be about to exit.
    */
   close(code: number): void;
 }
@@ -72,7 +72,10 @@ export interface DialRequest extends EndpointParts {
   readonly handlers: QuicHandlers;
 }
 
-/** Starts a connection from a socket of its own, which is released with it. @throws the system's error. */
+/**
+ * Starts a connection from a socket of its own, which is released with it.
+ * @throws the system's error.
+ */
 export type DialServer = (request: DialRequest) => Promise<DialledQuic>;
 
 const CONNECTION: ConnectionSettings = {

@@ -8,9 +8,9 @@ export const SALT_LENGTH = 8;
 const KEY_WORDS = 8;
 
 /**
- * Obfuscation of datagrams (extras/obfs/salamander.go of the reference): the datagram is XORed with the
- * BLAKE2b-256 of password and salt, repeated; the salt precedes the result. It hides QUIC from filters, and
- * protects no secret.
+ * Obfuscation of datagrams (extras/obfs/salamander.go of the reference): the datagram is XORed with
+ * the BLAKE2b-256 of password and salt, repeated; the salt precedes the result. It hides QUIC from
+ * filters, and protects no secret.
  *
  * Implements `PacketObfuscation` of src/quic.
  */
@@ -45,7 +45,8 @@ export class Salamander {
   }
 
   /**
-   * The payload, decoded in place in the memory of the argument; `undefined` when nothing follows the salt.
+   * The payload, decoded in place in the memory of the argument; `undefined` when nothing follows
+   * the salt.
    */
   open(datagram: Uint8Array): Uint8Array | undefined {
     if (datagram.length <= SALT_LENGTH) return undefined;

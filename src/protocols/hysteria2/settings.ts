@@ -201,8 +201,8 @@ function credentialsOf({ password, users }: InboundTable, span: Span): Hysteria2
 }
 
 /**
- * Why settings cannot be swapped in while clients are live: all datagrams of the port have one obfuscation,
- * and live clients would continue with the old one.
+ * Why settings cannot be swapped in while clients are live: all datagrams of the port have one
+ * obfuscation, and live clients would continue with the old one.
  */
 export function restartReason(
   before: Hysteria2InboundSettings,

@@ -12,7 +12,10 @@ export interface PaddingRange {
   readonly limit: number;
 }
 
-/** The ranges of the reference (core/internal/protocol/padding.go), so that lengths do not differ from it. */
+/**
+ * The ranges of the reference (core/internal/protocol/padding.go), so that lengths do not differ
+ * from it.
+ */
 export const PADDING_RANGES = {
   authentication: { min: 256, limit: 2048 },
   tcpRequest: { min: 64, limit: 512 },
@@ -59,8 +62,8 @@ export interface UdpMessage {
 }
 
 /**
- * Parses `host:port`, with brackets around IPv6. `undefined` for an invalid one; names are checked as in all
- * protocols.
+ * Parses `host:port`, with brackets around IPv6. `undefined` for an invalid one; names are checked
+ * as in all protocols.
  */
 export function parseHostPort(address: string): Endpoint | undefined {
   const [, bracketed, plain, digits] =
@@ -124,7 +127,10 @@ const UDP_FIXED = 8;
 /** The length of the header of a UDP message with an address of `addressBytes`. */
 export const udpHeaderSize = (addressBytes: number): number => UDP_FIXED + sizeOfText(addressBytes);
 
-/** Encodes a UDP message, whole or a fragment. `address` is bytes, so that the caller encodes it only once. */
+/**
+ * Encodes a UDP message, whole or a fragment. `address` is bytes, so that the caller encodes it
+ * only once.
+ */
 export function encodeUdpMessage(
   message: Omit<UdpMessage, 'address'> & { readonly address: Uint8Array },
 ): Uint8Array {
@@ -143,7 +149,10 @@ export function encodeUdpMessage(
   return out;
 }
 
-/** Caches the address of the last message: most messages have the same one, which then needs no decoding. */
+/**
+ * Caches the address of the last message: most messages have the same one, which then needs no
+ * decoding.
+ */
 export class LastAddress {
   #bytes = Buffer.alloc(0);
   #text = '';
@@ -161,8 +170,8 @@ export class LastAddress {
 }
 
 /**
- * Reads a UDP message; its data is a view of `bytes`. `undefined` for a malformed one, which is dropped; an
- * empty address or empty data is malformed, as in the reference.
+ * Reads a UDP message; its data is a view of `bytes`. `undefined` for a malformed one, which is
+ * dropped; an empty address or empty data is malformed, as in the reference.
  */
 export function decodeUdpMessage(
   bytes: Uint8Array,

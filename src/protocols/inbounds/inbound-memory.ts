@@ -1,6 +1,6 @@
 /**
- * State of one inbound that its successive handlers share: a reload must not make a replayed request
- * acceptable.
+ * State of one inbound that its successive handlers share: a reload must not make a replayed
+ * request acceptable.
  */
 export class InboundMemory {
   readonly #kept = new Map<string, object>();

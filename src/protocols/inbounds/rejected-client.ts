@@ -5,8 +5,8 @@ import type { InboundMemory } from './inbound-memory.ts';
 import { LogLimiter, type LogNote } from './log-limiter.ts';
 
 /**
- * A client is rejected for a reason that the operator can act on: it is unauthenticated, or requests an
- * unsupported variant of the protocol. The message contains no credential.
+ * A client is rejected for a reason that the operator can act on: it is unauthenticated, or
+ * requests an unsupported variant of the protocol. The message contains no credential.
  */
 export class RejectedClientError extends ProtocolError {}
 

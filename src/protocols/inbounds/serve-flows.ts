@@ -25,11 +25,11 @@ export const originOf = (
 });
 
 /**
- * Serves one stream of a protocol without replies: the client may send at once, and its connection is closed
- * when the destination is not reached.
+ * Serves one stream of a protocol without replies: the client may send at once, and its connection
+ * is closed when the destination is not reached.
  *
- * @param onAccept called when the destination is reached, or earlier when the route depends on the first
- *   bytes.
+ * @param onAccept called when the destination is reached, or earlier when the route depends on the
+ *   first bytes.
  */
 export async function carryStream(
   link: ByteLink,
@@ -51,8 +51,8 @@ export async function carryStream(
 }
 
 /**
- * Serves a Mux.Cool connection until it ends: each sub-link is a flow with the origin and session of the
- * carrier. After the account's removal the connection ends with its last flow.
+ * Serves a Mux.Cool connection until it ends: each sub-link is a flow with the origin and session
+ * of the carrier. After the account's removal the connection ends with its last flow.
  *
  * @throws {ProtocolError} for a connection that is not Mux.Cool.
  */

@@ -23,8 +23,8 @@ type Open = (destination: Endpoint, options: DialOptions) => Promise<PacketLink>
 type Deps = Pick<OutboundContext, 'clock' | 'log' | 'tag'>;
 
 /**
- * Datagrams to any peer over a protocol in which each stream carries those of one destination: the first
- * datagram to a destination opens its stream. Only destinations can send responses.
+ * Datagrams to any peer over a protocol in which each stream carries those of one destination: the
+ * first datagram to a destination opens its stream. Only destinations can send responses.
  */
 export class DestinationLinks implements PacketLink {
   readonly closed: Promise<Error | undefined>;
@@ -121,7 +121,9 @@ export class DestinationLinks implements PacketLink {
   }
 }
 
-/** The stream of one destination: opened by the first datagram, and by the first one after its end. */
+/**
+ * The stream of one destination: opened by the first datagram, and by the first one after its end.
+ */
 class DestinationLink {
   readonly #peer: Endpoint;
   readonly #open: (options: DialOptions) => Promise<PacketLink>;
@@ -243,7 +245,10 @@ class DestinationLink {
     return packets;
   }
 
-  /** A stream that ended without a response counts as failed: the next one would most likely end in the same way. */
+  /**
+   * A stream that ended without a response counts as failed: the next one would most likely end in
+   * the same way.
+   */
   #end(responded: boolean): void {
     if (this.#state === 'closed') return;
     this.#lost += this.#takeWaiting().length + (this.#packets?.dropped ?? 0);

@@ -21,7 +21,9 @@ export interface ResolvedPacketsOptions {
   readonly client?: string | undefined;
   /** Whether a datagram may be sent to a peer, which is an IP address; otherwise it is dropped. */
   readonly allows: (peer: Endpoint) => boolean;
-  /** Called when a name was not resolved: its datagrams are lost, as those to an unreachable peer. */
+  /**
+   * Called when a name was not resolved: its datagrams are lost, as those to an unreachable peer.
+   */
   readonly onUnresolved: (error: DialError) => void;
 }
 

@@ -87,8 +87,8 @@ export class ShadowsocksUsers {
 }
 
 /**
- * What the credentials of clients have in common besides the users' own keys: the method, and the key
- * of identity headers. Of one inbound, before and after a reload.
+ * What the credentials of clients have in common besides the users' own keys: the method, and the
+ * key of identity headers. Of one inbound, before and after a reload.
  */
 export const scopeOf = ({ method, identityKey }: ShadowsocksUsers): string =>
   `${method.name} ${identityKey ? latin1Of(identityKey) : ''} `;

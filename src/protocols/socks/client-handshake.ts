@@ -34,14 +34,14 @@ export function makeRequest(command: Command, destination: Endpoint): ClientRequ
 }
 
 /**
- * Sends a request to a SOCKS5 server and returns the address of its reply; `undefined` when that is
- * an invalid name.
+ * Sends a request to a SOCKS5 server and returns the address in its reply; `undefined` for an
+ * invalid name.
  *
- * Each message is sent after the reply to the previous one: some servers take everything that one
- * read returns for one message.
+ * Each message is sent after the reply to the previous one: some servers treat all that one read
+ * returns as one message.
  *
  * @throws {DialError} with the server's reason.
- * @throws {ProtocolError} when the server does not speak SOCKS5.
+ * @throws {ProtocolError} for a server of another protocol.
  */
 export async function requestFromServer(
   handshake: SocksHandshake,
@@ -91,7 +91,7 @@ async function readReply(
   const [version, reply] = await reader.bytes(3);
   if (version !== SOCKS5) throw new ProtocolError('invalid reply of the SOCKS server');
   if (reply !== Reply.succeeded) {
-    // Some servers send no more than this and close, so nothing is read after a failure.
+    // Some servers close after these octets, so nothing more is read after a failure.
     const { code, text } = meaningOf(reply ?? Reply.failure);
     throw new DialError(code, `reply of the SOCKS server for ${target}: ${text}`);
   }

@@ -34,7 +34,7 @@ export interface SocksRequest {
  *
  * @param accounts `undefined` for an inbound without authentication.
  * @throws {SocksRejection} with the reply to send.
- * @throws {ProtocolError} for a client that does not speak SOCKS.
+ * @throws {ProtocolError} for a client of another protocol.
  */
 export async function readSocksRequest(
   handshake: SocksHandshake,
@@ -62,7 +62,9 @@ export async function readSocksRequest(
 const NUL = Uint8Array.of(0);
 const MAX_TEXT = 255;
 
-/** SOCKS4 and SOCKS4a, after the version octet. The user id is not authenticated, so it is ignored. */
+/**
+ * SOCKS4 and SOCKS4a, after the version octet. The user id is not authenticated, so it is ignored.
+ */
 async function readSocks4(reader: BoundedReader): Promise<Endpoint> {
   const head = await reader.bytes(7);
   const command = head.readUInt8(0);
@@ -88,7 +90,7 @@ function isNameMarker(address: Uint8Array): boolean {
 
 async function readText(reader: BoundedReader, what: string): Promise<Buffer> {
   const text = await reader.until(NUL);
-  // Checked here too, since a long text that came in one piece never met the reader's own bound.
+  // The reader's own limit does not apply to a text that was received in one piece.
   if (text.length > MAX_TEXT) throw new ProtocolError(`the ${what} is longer than 255 bytes`);
   return text;
 }

@@ -79,8 +79,8 @@ export const encodeRequest = (command: Command, destination: Endpoint): Uint8Arr
   encodeAddressed([SOCKS5, command, 0], destination);
 
 /**
- * The reply when a destination was not reached. RFC 1928 has no code for a timeout; 0x06 is that of
- * Tor and Dante.
+ * The reply for a destination that was not reached. RFC 1928 has no code for a timeout; Tor and
+ * Dante use 0x06.
  */
 const REPLY_OF: Readonly<Record<DialErrorCode, Reply>> = {
   refused: Reply.refused,

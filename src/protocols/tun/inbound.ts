@@ -47,7 +47,10 @@ export interface TunMeans {
   readonly systemResolvers: () => Promise<readonly SystemResolver[]>;
 }
 
-/** Share of all descriptors for a device's pending dials: one to a silent network keeps its descriptor for 10 s. */
+/**
+ * Share of all descriptors for a device's pending dials: one to a silent network keeps its
+ * descriptor for 10 s.
+ */
 const PENDING_DIALS = 1 / 8;
 
 /** Serves the flows of a device under one set of settings. */
@@ -75,8 +78,8 @@ export class TunServer implements SessionServer {
   }
 
   /**
-   * Logs a warning when the device covers the default route and programs of this host use DNS servers other
-   * than `[dns]`. Never rejects.
+   * Logs a warning when the device covers the default route and programs of this host use DNS
+   * servers other than `[dns]`. Never rejects.
    */
   async checkSystemResolver(): Promise<void> {
     const { systemResolvers, programRoute } = this.#means;
@@ -341,7 +344,10 @@ const stackSettings = ({ udp, maxFlows }: TunSettings): StackSettings => ({
   udpIdle: udp ? Math.min(udp.idleSeconds * 1000, UDP_IDLE_MS) : 0,
 });
 
-/** The refusal that a program sees when its destination was not reached: as if it had dialled directly. */
+/**
+ * The refusal that a program sees when its destination was not reached: as if it had dialled
+ * directly.
+ */
 const REFUSALS: Readonly<Partial<Record<DialErrorCode, RefusalReason>>> = {
   unreachable_host: 'host unreachable',
   not_found: 'host unreachable',

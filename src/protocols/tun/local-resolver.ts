@@ -10,12 +10,14 @@ import { DNS_PORT } from './device-addresses.ts';
 
 /**
  * Programs of this host, by address and port, whose datagrams to the DNS service at a device's own
- * address are served at one time, about 2 KB each. At the limit the least recently used one is dropped;
- * its program repeats the query.
+ * address are served at one time, about 2 KB each. At the limit the least recently used one is
+ * dropped; its program repeats the query.
  */
 export const MOST_LOCAL_CLIENTS = 512;
 
-/** TCP connections of programs of this host to that service. At the limit the oldest one is closed. */
+/**
+ * TCP connections of programs of this host to that service. At the limit the oldest one is closed.
+ */
 export const MOST_LOCAL_CONNECTIONS = 128;
 
 /** Serves the clients of the sockets, like those whose packets the device delivers. */
@@ -31,8 +33,8 @@ export interface LocalClients {
 }
 
 /**
- * The DNS service at a device's own addresses, for programs of this host: Linux delivers their packets
- * over the loopback interface, not through the device.
+ * The DNS service at a device's own addresses, for programs of this host: Linux delivers their
+ * packets over the loopback interface, not through the device.
  */
 export class LocalResolver {
   readonly #clients: LocalClients;

@@ -28,7 +28,9 @@ export interface TunSettings {
   readonly mtu: number;
   /** Addresses of the interface; host bits may be set. */
   readonly addresses: readonly Cidr[];
-  /** Networks that the main routing table sends through the interface, beside those of `addresses`. */
+  /**
+   * Networks that the main routing table sends through the interface, beside those of `addresses`.
+   */
   readonly routes: readonly Cidr[];
   /** `undefined` when UDP is not relayed. */
   readonly udp: { readonly idleSeconds: number } | undefined;
@@ -99,13 +101,16 @@ const distinct = (networks: readonly Cidr[]): Cidr[] => [
   ...new Map(networks.map((network) => [formatCidr(network), network])).values(),
 ];
 
-/** Whether the kernel adds a route by itself, from the address of an interface. It never adds a default route. */
+/**
+ * Whether the kernel adds a route by itself, from the address of an interface. It never adds a
+ * default route.
+ */
 const isSubnetOf = ({ address, prefix }: Cidr, route: Cidr): boolean =>
   prefix > 0 && prefix === route.prefix && addressInNetwork(address, route);
 
 /**
- * Why new settings need a new device. All other settings are swapped in, and apply to flows that begin
- * after that.
+ * Why new settings need a new device. All other settings are swapped in, and apply to flows that
+ * begin after that.
  */
 export function restartReason(before: TunSettings, after: TunSettings): string | undefined {
   if (before.name !== after.name) return 'name changed';

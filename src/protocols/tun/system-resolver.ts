@@ -18,7 +18,10 @@ export function coversDefaultRoute(routes: readonly Cidr[]): boolean {
   return DEFAULT_ROUTES.some((parts) => parts.every((part) => names.has(part)));
 }
 
-/** How the queries of programs reach a DNS server by each route; `undefined` where they do not bypass `[dns]`. */
+/**
+ * How the queries of programs reach a DNS server by each route; `undefined` where they do not
+ * bypass `[dns]`.
+ */
 const BYPASSES: Readonly<Record<ProgramRoute, string | undefined>> = {
   subnet: undefined,
   uplink: 'past Weir, by the uplink',
@@ -29,8 +32,8 @@ const BYPASSES: Readonly<Record<ProgramRoute, string | undefined>> = {
 };
 
 /**
- * The text of a warning when programs of this host use DNS servers other than `[dns]`; `undefined` when they
- * do not, or when the device does not replace the default route.
+ * The text of a warning when programs of this host use DNS servers other than `[dns]`; `undefined`
+ * when they do not, or when the device does not replace the default route.
  */
 export function resolverWarning(
   { addresses, routes }: Pick<TunSettings, 'addresses' | 'routes'>,
@@ -60,8 +63,8 @@ function hint(server: string | undefined, viaResolved: boolean): string {
 }
 
 /**
- * The address to configure as the DNS server: one next to the device's own, where another program may have
- * bound port 53. `undefined` for a device without addresses.
+ * The address to configure as the DNS server: one next to the device's own, where another program
+ * may have bound port 53. `undefined` for a device without addresses.
  */
 export function nameServer(addresses: readonly Cidr[]): string | undefined {
   const own = addresses[0];
@@ -77,7 +80,10 @@ export function nameServer(addresses: readonly Cidr[]): string | undefined {
   return own.address;
 }
 
-/** Whether an address is neither the first nor the last of its network: those are not assigned to a host. */
+/**
+ * Whether an address is neither the first nor the last of its network: those are not assigned to a
+ * host.
+ */
 function isHost(bytes: Uint8Array, prefix: number): boolean {
   const bits = bytes.length * 8 - prefix;
   if (bits < 2) return true;

@@ -1,8 +1,8 @@
 import type { Steps } from '../../net/time/turns.ts';
 
 /**
- * What was derived from the secrets of an inbound's users, by secret. Kept in the inbound's memory, so that a
- * reload derives only what is new. Holds no more than the last list of users needs.
+ * What was derived from the secrets of an inbound's users, by secret. Kept in the inbound's memory,
+ * so that a reload derives only what is new. Holds no more than the last list of users needs.
  */
 export class DerivedUsers<Derived> {
   readonly #derive: (secret: string) => Derived;

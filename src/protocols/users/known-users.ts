@@ -14,9 +14,9 @@ class SourceTable {
 }
 
 /**
- * The users of an inbound that are found by trial, and their sources: the known users of a source are tried
- * first, so that a user is searched for only once, and is found even while other clients exhaust the time
- * for searches.
+ * The users of an inbound that are found by trial, and their sources: the known users of a source
+ * are tried first, so that a user is searched for only once, and is found even while other clients
+ * exhaust the time for searches.
  */
 export class KnownUsers<User> {
   readonly all: readonly User[];

@@ -6,8 +6,9 @@ const SHARE = 0.2;
 const MOST_SAVED_MS = 20;
 
 /**
- * Bounds the time of searches for the sender of a message: an unauthenticated client can cause one from any
- * source address, and among many users each takes milliseconds in which no other client is served.
+ * Bounds the time of searches for the sender of a message: an unauthenticated client can cause one
+ * from any source address, and among many users each takes milliseconds in which no other client is
+ * served.
  *
  * A search that exceeds the budget reduces the time for the next ones.
  */

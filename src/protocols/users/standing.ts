@@ -6,8 +6,8 @@ export interface AcceptedAccounts {
   /**
    * Whether a client with this credential would get the same account now.
    *
-   * @param credential of an authenticated session, in a form of the protocol's own: not what the client
-   *   sent, but what the server keeps of it.
+   * @param credential of an authenticated session, in a form of the protocol's own: not what the
+   *   client sent, but what the server keeps of it.
    */
   accepts(credential: string): boolean;
 }
@@ -42,8 +42,8 @@ interface Watch {
 const REPORTS_A_TURN = 32;
 
 /**
- * The accounts of one inbound across its reloads: sessions keep the handler that they started with, and check
- * here before each new flow whether their account stands.
+ * The accounts of one inbound across its reloads: sessions keep the handler that they started with,
+ * and check here before each new flow whether their account stands.
  */
 export class Accounts {
   /** `undefined` before the first configuration is in force. */

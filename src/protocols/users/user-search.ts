@@ -50,11 +50,12 @@ interface Failures {
 /**
  * Finds the user of a stream or a datagram by trying the key of each.
  *
- * The known users of the source are tried at once. Other searches share a budget, since unauthenticated
- * clients can cause them: they run in slices, one in each turn of the event loop, and wait while the budget
- * is exhausted. Sources with the fewest failures are first and take turns, so that a source with many clients
- * delays mostly its own. A search that had to wait begins with the known users again: a client often sends
- * several messages at once, and the first search may have found its user.
+ * The known users of the source are tried at once. Other searches share a budget, since
+ * unauthenticated clients can cause them: they run in slices, one in each turn of the event loop,
+ * and wait while the budget is exhausted. Sources with the fewest failures are first and take
+ * turns, so that a source with many clients delays mostly its own. A search that had to wait begins
+ * with the known users again: a client often sends several messages at once, and the first search
+ * may have found its user.
  */
 export class UserSearch<User> {
   readonly #known: KnownUsers<User>;
@@ -80,8 +81,8 @@ export class UserSearch<User> {
   }
 
   /**
-   * The user that `fits` accepts among those that can be tried at once: the known users of the source, or the
-   * only user.
+   * The user that `fits` accepts among those that can be tried at once: the known users of the
+   * source, or the only user.
    */
   immediately(source: string | undefined, fits: (user: User) => boolean): User | undefined {
     const { all } = this.#known;
@@ -158,7 +159,10 @@ export class UserSearch<User> {
     this.#waitingCount--;
   }
 
-  /** Rejects the newest search of the source with the most failures; of several, of the one with the most searches. */
+  /**
+   * Rejects the newest search of the source with the most failures; of several, of the one with the
+   * most searches.
+   */
   #rejectWorst(): void {
     let worst:
       | { readonly search: Search<User>; readonly rank: readonly [number, number] }

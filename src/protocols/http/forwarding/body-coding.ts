@@ -4,22 +4,19 @@ import { parseField, type Field } from '../../../http/http1/fields.ts';
 import { CHUNK_LINE_LIMIT, TRAILER_LIMIT } from '../limits.ts';
 import { FIELD_LIMIT } from '../../../http/http1/limits.ts';
 
-/** Removes the framing of a body, chunk by chunk, without buffering. */
+/** Removes the framing of a body as it arrives, without buffering. */
 export interface BodyDecoder {
   readonly done: boolean;
   /** Complete once `done`. */
   readonly trailers: readonly Field[];
   /**
-   * Appends the payload in `chunk` to `out`, as views or joined, and returns the number of bytes that
-   * belong to the body; those after them belong to the next message.
+   * Appends the payload in `chunk` to `out`, as views or joined, and returns the number of bytes
+   * that belong to the body; the rest belongs to the next message.
    *
    * @throws {MessageError} 400 when the framing is invalid.
    */
   push(chunk: Uint8Array, out: Uint8Array[]): number;
-  /**
-   * The stream has ended.
-   * @throws {MessageError} when that truncates the body.
-   */
+  /** To be called at the end of the stream. @throws {MessageError} when the body is truncated. */
   end(): void;
 }
 
@@ -73,7 +70,7 @@ class UntilCloseDecoder implements BodyDecoder {
   }
 }
 
-/** Adds a framing to payload. */
+/** Adds the framing of a body to payload. */
 export interface BodyEncoder {
   /** The bytes to send for some payload, at least one byte of it. */
   frame(pieces: readonly Uint8Array[]): readonly Uint8Array[];
@@ -86,8 +83,8 @@ export const plainEncoder: BodyEncoder = {
   finish: () => [],
 };
 
-// Above this many pieces one copy is cheaper than a system call with as many buffers: a body of
-// one-byte chunks must not cost the proxy more than its sender.
+// With more pieces than this, one copy is cheaper than a system call with a buffer for each: a body
+// of one-byte chunks must not cost the proxy more than its sender.
 const GATHER_LIMIT = 16;
 
 /** `keepTrailer` selects the trailer fields that are forwarded. */
@@ -104,7 +101,7 @@ const SPACE = 0x20;
 const TAB = 0x09;
 const SEMICOLON = 0x3b;
 const DEL = 0x7f;
-/** 13 hexadecimal digits stay below 2^53. */
+/** A number of 13 hexadecimal digits is below 2^53. */
 const MOST_DIGITS = 13;
 
 /** The value of each hexadecimal digit; 16 for every other byte. */
@@ -113,7 +110,7 @@ const DIGIT = Uint8Array.from({ length: 256 }, (_, byte) => {
   return Number.isNaN(value) ? 16 : value;
 });
 
-/** Where a chunk's line is: `0*digits [blanks] [; extensions] CR LF`. */
+/** The part of a chunk's line that is read: `0*digits [blanks] [; extensions] CR LF`. */
 const SizePart = { digits: 0, blanks: 1, extensions: 2, lf: 3 } as const;
 
 type State = 'size' | 'data' | 'data-end' | 'trailers' | 'done';
@@ -123,24 +120,25 @@ const badLineEnd = (): MessageError =>
   new MessageError(400, 'a line of a chunked body does not end in CR LF');
 
 /**
- * Decodes the chunked coding (RFC 9112 §7.1), wherever its chunks are split. Extensions are ignored,
+ * Decodes the chunked coding (RFC 9112 §7.1), however the stream is split. Extensions are ignored,
  * trailers are kept. Lines must end in CR LF: recipients differ in how they treat a bare LF.
  *
- * Chunks are read byte by byte, with neither a string nor a view for each: a body of one-byte chunks
- * has a line of its own for every byte.
+ * The lines of chunks are read byte by byte, without a string or a view for each: a body of
+ * one-byte chunks has a line for every byte.
  */
 export class ChunkedDecoder implements BodyDecoder {
   #state: State = 'size';
-  /** Bytes that remain of the chunk; in its line, the size so far. */
+  /** Bytes of the chunk that are still to come; within its line, the size read so far. */
   #left = 0;
-  /** In the line of a chunk: the part, digits after leading zeros, whether there was a digit, bytes. */
+  // The line of a chunk: its part, digits after leading zeros, whether there was a digit, bytes so
+  // far.
   #part: number = SizePart.digits;
   #digits = 0;
   #hasDigit = false;
   #lineBytes = 0;
-  /** Whether the CR behind a chunk has come. */
+  /** Whether the CR after the chunk was received. */
   #hasCr = false;
-  /** The trailer line under way. */
+  /** The trailer line read so far. */
   #line = '';
   #trailerBytes = 0;
   readonly #trailers: Field[] = [];
@@ -170,7 +168,7 @@ export class ChunkedDecoder implements BodyDecoder {
     if (!this.done) throw new MessageError(400, 'the peer closed in the middle of a chunked body');
   }
 
-  /** Reads the line before a chunk, as far as it is there. Returns the offset behind it. */
+  /** Reads the line before a chunk, as far as it was received. Returns the offset after it. */
   #readSize(chunk: Uint8Array, offset: number): number {
     for (let at = offset; at < chunk.length; at++) {
       const byte = chunk[at] as number; // below the length
@@ -207,7 +205,7 @@ export class ChunkedDecoder implements BodyDecoder {
     this.#left = this.#left * 16 + digit;
   }
 
-  /** A byte of the line behind the digits, which is not LF. */
+  /** Handles a byte of the line after the digits, other than LF. */
   #endDigits(byte: number): void {
     if (byte === CR) {
       if (this.#part === SizePart.blanks) throw badSize();
@@ -231,7 +229,7 @@ export class ChunkedDecoder implements BodyDecoder {
     return end;
   }
 
-  /** Excess data is detected before the end of its line, which may never arrive. */
+  /** Detects excess data at its first byte: the end of its line may never arrive. */
   #readDataEnd(chunk: Uint8Array, at: number): number {
     if (chunk[at] !== (this.#hasCr ? LF : CR)) {
       throw new MessageError(400, 'a chunk is longer than its size');
@@ -241,7 +239,7 @@ export class ChunkedDecoder implements BodyDecoder {
     return at + 1;
   }
 
-  /** Reads up to the end of a trailer line; there are few of them. */
+  /** Reads up to the end of a trailer line. */
   #readTrailer(chunk: Uint8Array, at: number): number {
     const end = chunk.indexOf(LF, at);
     const stop = end < 0 ? chunk.length : end + 1;
@@ -267,14 +265,17 @@ export class ChunkedDecoder implements BodyDecoder {
   }
 }
 
-/** Pieces below this size are copied into one: a view and a buffer of a system call cost more. */
+/**
+ * Pieces below this size are copied together: that costs less than a view and a buffer of a system
+ * call each.
+ */
 const SMALL_PIECE = 256;
 const JOINED_BYTES = 16 << 10;
 
-/** Joins the small pieces of a chunk that follow each other; passes others on as views. */
+/** Joins consecutive small pieces of a chunk; passes larger ones on as views. */
 class PieceJoiner {
   #memory: Buffer | undefined;
-  /** Of the memory: where the piece under way begins, and ends. */
+  /** The range in `#memory` of the pieces joined so far. */
   #from = 0;
   #to = 0;
 
@@ -287,7 +288,7 @@ class PieceJoiner {
     }
     if (!this.#memory || this.#to + length > this.#memory.length) {
       this.#flush(out);
-      // No more payload than this can follow in the chunk.
+      // The chunk has no more payload than this.
       this.#memory = Buffer.allocUnsafe(
         Math.min(Math.max(length, chunk.length - at), JOINED_BYTES),
       );
@@ -299,7 +300,7 @@ class PieceJoiner {
     this.#to = to;
   }
 
-  /** The chunk is over: nothing more is joined. */
+  /** To be called at the end of the chunk. */
   end(out: Uint8Array[]): void {
     if (!this.#memory) return;
     this.#flush(out);
@@ -316,14 +317,14 @@ class PieceJoiner {
 
 const CRLF = Buffer.from('\r\n');
 
-/** One chunk around the given pieces, which hold at least one byte in all. */
+/** Frames the given pieces, which have at least one byte in all, as one chunk. */
 export function frameChunk(pieces: readonly Uint8Array[]): Uint8Array[] {
   let length = 0;
   for (const piece of pieces) length += piece.length;
   return [Buffer.from(`${length.toString(16)}\r\n`, 'latin1'), ...pieces, CRLF];
 }
 
-/** The last chunk with the trailer section after it. */
+/** The last chunk, followed by the trailer section. */
 export function frameLastChunk(trailers: readonly Field[]): Uint8Array {
   const lines = trailers.map(({ name, value }) => `${name}: ${value}\r\n`).join('');
   return Buffer.from(`0\r\n${lines}\r\n`, 'latin1');

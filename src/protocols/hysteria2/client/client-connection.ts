@@ -19,7 +19,10 @@ import { UdpSessions } from '../udp/udp-sessions.ts';
 import { encodeTcpRequest, readTcpResponse } from '../wire.ts';
 import { withAdvice } from '../../../transports/tls/tls-advice.ts';
 
-/** The connection ended before the server responded: the request may be repeated on another connection. */
+/**
+ * The connection ended before the server responded: the request may be repeated on another
+ * connection.
+ */
 export class RetryableRequestError extends WeirError {
   constructor(message: string, options?: ErrorOptions) {
     super('connection_lost', message, options);
@@ -58,7 +61,8 @@ export async function establish(
   },
 ): Promise<EstablishedConnection> {
   if (signal.aborted) throw abortedDial(signal, target);
-  // Set below: nothing is received in the turn of the event loop in which the connection was created.
+  // Set below: nothing is received in the turn of the event loop in which the connection was
+  // created.
   const late: { made?: EstablishedConnection } = {};
   const dialled = await dial({
     ...request,
@@ -111,7 +115,9 @@ export interface ClientParts {
   readonly target: Endpoint;
 }
 
-/** An authenticated connection to a server: TCP streams, and UDP sessions if the server relays UDP. */
+/**
+ * An authenticated connection to a server: TCP streams, and UDP sessions if the server relays UDP.
+ */
 export class ClientConnection {
   /** Resolves when it has ended. */
   readonly ended: Promise<void>;

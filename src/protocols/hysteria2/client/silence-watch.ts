@@ -3,9 +3,9 @@ import type { WireCounter } from '../../../net/links/link.ts';
 import { ASSOCIATION_SILENCE_MS, SILENCE_MS } from '../limits.ts';
 
 /**
- * Detects a server that is gone, before the idle timeout does. A QUIC endpoint acknowledges datagrams within
- * milliseconds (RFC 9221 §5.2), and is probed until it does (RFC 9002 §6.2): when nothing at all is received
- * after a datagram was sent, the server or the path is gone.
+ * Detects a server that is gone, before the idle timeout does. A QUIC endpoint acknowledges
+ * datagrams within milliseconds (RFC 9221 §5.2), and is probed until it does (RFC 9002 §6.2): when
+ * nothing at all is received after a datagram was sent, the server or the path is gone.
  */
 export class SilenceWatch {
   readonly #clock: Clock;

@@ -12,9 +12,10 @@ export interface Placed {
 const LOOKS = 8;
 
 /**
- * The associations of all clients of a listener, each of which costs a descriptor. Beyond the limits one is
- * closed for the newest: of the same connection, or of the account that has the most. It is the oldest that
- * was not used since it was examined last; when LOOKS of them were used, the oldest of these.
+ * The associations of all clients of a listener, each of which costs a descriptor. Beyond the
+ * limits one is closed for the newest: of the same connection, or of the account that has the most.
+ * It is the oldest that was not used since it was examined last; when LOOKS of them were used, the
+ * oldest of these.
  */
 export class AssociationPlaces {
   readonly #byConnection = new Shares<Placed, number>();

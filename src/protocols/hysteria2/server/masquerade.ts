@@ -3,8 +3,8 @@ import type { Clock } from '../../../net/time/clock.ts';
 import type { Masquerade } from '../settings.ts';
 
 /**
- * The web server that a client sees until it has authenticated: one response to every request, so that no
- * path, method or credential is distinguishable from another.
+ * The web server that a client sees until it has authenticated: one response to every request, so
+ * that no path, method or credential is distinguishable from another.
  */
 export class MasqueradeSite {
   readonly #status: number;
@@ -14,8 +14,9 @@ export class MasqueradeSite {
   readonly #clock: Pick<Clock, 'wall'>;
 
   constructor({ status, body, contentType }: Masquerade, clock: Pick<Clock, 'wall'>) {
-    // A status below 200 is that of an interim response, which a final one must follow (RFC 9114 §4.1): 200,
-    // as in the reference. HTTP/3 has no 101 (§4.5), for which clients would close the connection.
+    // A status below 200 is that of an interim response, which a final one must follow (RFC 9114
+    // §4.1): 200, as in the reference. HTTP/3 has no 101 (§4.5), for which clients would close the
+    // connection.
     const isInterim = status < 200;
     this.#status = isInterim ? 200 : status;
     this.#interim = isInterim && status !== 101 ? status : undefined;

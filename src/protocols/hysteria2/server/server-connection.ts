@@ -36,7 +36,9 @@ export interface Service {
   /** The standing of a client that was authenticated by this credential. */
   readonly standingOf: (credential: string) => Standing;
   readonly site: MasqueradeSite;
-  /** Milliseconds after which an idle association is closed; `undefined` when UDP is not relayed. */
+  /**
+   * Milliseconds after which an idle association is closed; `undefined` when UDP is not relayed.
+   */
   readonly udpIdleMs: number | undefined;
 }
 
@@ -110,7 +112,9 @@ export class ServerConnection {
     return this.#client !== undefined;
   }
 
-  /** Closes the connection with a code after which the client may connect again at once. Idempotent. */
+  /**
+   * Closes the connection with a code after which the client may connect again at once. Idempotent.
+   */
   end(): void {
     this.#connection.close(Http3ErrorCode.H3_NO_ERROR);
     this.#onEnded();
@@ -122,8 +126,9 @@ export class ServerConnection {
   }
 
   /**
-   * A client whose account was removed stays connected until its last flow has ended. HANDSHAKE_MS more are
-   * for what is still being sent, such as refusals: the client's own ends of streams may never arrive.
+   * A client whose account was removed stays connected until its last flow has ended. HANDSHAKE_MS
+   * more are for what is still being sent, such as refusals: the client's own ends of streams may
+   * never arrive.
    */
   #endIfRemoved(): void {
     const client = this.#client;
@@ -138,8 +143,8 @@ export class ServerConnection {
   }
 
   /**
-   * Updates how many streams an authenticated client may open: some more than its circuits, but no more than
-   * the listener's limit of circuits, which may have changed.
+   * Updates how many streams an authenticated client may open: some more than its circuits, but no
+   * more than the listener's limit of circuits, which may have changed.
    */
   allowStreams(): void {
     const steps = Math.ceil(this.#streams / STREAMS_STEP);
@@ -213,7 +218,10 @@ export class ServerConnection {
     this.#owner.onEnded(this);
   }
 
-  /** Takes a stream that begins with a proxy request; for an unauthenticated client that is an unknown frame. */
+  /**
+   * Takes a stream that begins with a proxy request; for an unauthenticated client that is an
+   * unknown frame.
+   */
   #takeStream(type: number, stream: QuicStream): boolean {
     if (type !== TCP_REQUEST || !this.#client) return false;
     const { circuits } = this.#owner;

@@ -9,8 +9,9 @@ interface Waiting {
 }
 
 /**
- * Streams of all clients of a listener whose request is incomplete, for at most HANDSHAKE_MS each. Beyond the
- * limits the oldest one is rejected: of the same connection, or of the connection that has the most.
+ * Streams of all clients of a listener whose request is incomplete, for at most HANDSHAKE_MS each.
+ * Beyond the limits the oldest one is rejected: of the same connection, or of the connection that
+ * has the most.
  *
  * All have the same time limit, so one timer for the oldest is enough.
  */
@@ -31,7 +32,8 @@ export class WaitingRequests {
 
   /**
    * @param connection the number of its connection.
-   * @param giveUp called at the time limit, or when the request has to make room; may end the wait itself.
+   * @param giveUp called at the time limit, or when the request has to make room; may end the wait
+   *   itself.
    * @returns ends the wait; idempotent.
    */
   add(connection: number, giveUp: () => void): () => void {

@@ -15,8 +15,8 @@ const PACKET_IDS = 0xffff;
 
 /**
  * The datagrams that carry a packet, each of at most `maxSize` bytes: one, or fragments under a
- * random packet id. Empty when it cannot be sent: without data, with more than UDP_PAYLOAD_LIMIT, or
- * when `maxSize` leaves no room.
+ * random packet id. Empty when it cannot be sent: without data, with more than UDP_PAYLOAD_LIMIT,
+ * or when `maxSize` leaves no room.
  */
 export function datagramsOf(
   { sessionId, address, data }: OutgoingPacket,
@@ -45,8 +45,8 @@ export function datagramsOf(
 }
 
 /**
- * Reassembles the messages of one session. As in the reference, only one is held: a fragment of another
- * message discards it. Holds at most UDP_PAYLOAD_LIMIT bytes.
+ * Reassembles the messages of one session. As in the reference, only one is held: a fragment of
+ * another message discards it. Holds at most UDP_PAYLOAD_LIMIT bytes.
  */
 export class MessageReassembly {
   #packetId = 0;

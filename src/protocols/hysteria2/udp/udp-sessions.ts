@@ -27,7 +27,8 @@ export class UdpSession implements PacketLink {
   readonly #queue = new PacketQueue(ASSOCIATION_QUEUE);
   readonly #reassembly = new MessageReassembly();
   #idle: IdleTimer | undefined;
-  // Most packets of a session have the address of the one before: the last received and sent are cached.
+  // Most packets of a session have the address of the one before: the last received and sent are
+  // cached.
   #from: { readonly text: string; readonly peer: Endpoint } | undefined;
   #to: { readonly peer: Endpoint; readonly bytes: Uint8Array } | undefined;
   #refused = 0;
@@ -145,8 +146,8 @@ export class UdpSessions {
   #ended = false;
 
   /**
-   * @param accept returns whether it accepts, and then owns, a session that the peer begins; left out for a
-   *   client, which accepts none.
+   * @param accept returns whether it accepts, and then owns, a session that the peer begins; left
+   *   out for a client, which accepts none.
    */
   constructor(
     channel: DatagramChannel,

@@ -71,7 +71,8 @@ export class UpstreamAssociation implements PacketLink {
 }
 
 /**
- * The address of a server that datagrams are sent to; `undefined` when there is none to choose from.
+ * The address of a server that datagrams are sent to; `undefined` when there is none to choose
+ * from.
  *
  * The loss of datagrams is not reported, but connections have raced: the address by which the last
  * one reached the server is known to work, or at least its family when the name has other addresses

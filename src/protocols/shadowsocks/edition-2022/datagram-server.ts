@@ -17,7 +17,10 @@ interface IdentifiedDatagram {
   readonly user: KeyedUser;
   /** Session id and packet id. */
   readonly header: Buffer;
-  /** The body, which has yet to be opened; `undefined` in the construction without a separate header. */
+  /**
+   * The body, which has yet to be opened; `undefined` in the construction without a separate
+   * header.
+   */
   readonly sealed: Uint8Array | undefined;
 }
 
