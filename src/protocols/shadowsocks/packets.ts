@@ -2,7 +2,7 @@ import { encodeAddressField, SOCKS_ADDRESS } from '../../net/addresses/address-f
 import type { Endpoint } from '../../net/addresses/address.ts';
 import type { Packet } from '../../net/links/link.ts';
 
-/** The client's side of one association: packets to datagrams of the protocol, and back. */
+/** The client's side of one association: converts between packets and datagrams of the protocol. */
 export interface DatagramCodec extends Disposable {
   /** The datagram that carries a packet; `undefined` when the peer's host does not fit. */
   encode(packet: Packet): Buffer | undefined;
@@ -12,7 +12,7 @@ export interface DatagramCodec extends Disposable {
 
 const NO_PEER: Endpoint = { host: '', port: 0 };
 
-/** Encodes addresses and keeps the last one: most associations have a single peer. */
+/** Encodes addresses, and caches the last one: most associations have a single peer. */
 export class AddressMemo {
   #peer: Endpoint = NO_PEER;
   #field: Buffer | undefined;

@@ -78,27 +78,27 @@ export class LocalResolver {
       socket.close();
       return;
     }
-    const askers = new Map<string, Asker>();
+    const programs = new Map<string, ProgramDatagrams>();
     this.#open.add({
       close: () => {
-        for (const asker of askers.values()) asker.close();
+        for (const program of programs.values()) program.close();
         socket.close();
       },
     });
     const take = ({ data, peer }: Packet): void => {
       if (!this.#clients.takes('udp')) return;
       const key = formatEndpoint(peer);
-      let asker = askers.get(key);
-      askers.delete(key);
-      if (!asker) {
-        makeRoom(askers);
-        asker = new Asker(peer, socket, () => {
-          if (askers.get(key) === asker) askers.delete(key);
+      let program = programs.get(key);
+      programs.delete(key);
+      if (!program) {
+        makeRoom(programs);
+        program = new ProgramDatagrams(peer, socket, () => {
+          if (programs.get(key) === program) programs.delete(key);
         });
-        void this.#clients.onAssociation(peer, asker);
+        void this.#clients.onAssociation(peer, program);
       }
-      if (asker.isOpen) askers.set(key, asker); // last in the order of use
-      asker.push({ data, peer: local });
+      if (program.isOpen) programs.set(key, program); // last in the order of use
+      program.push({ data, peer: local });
     };
     // An error of the socket ends it like a close.
     void receiveAll(socket, take).catch(() => undefined);
@@ -130,15 +130,15 @@ export class LocalResolver {
   }
 }
 
-function makeRoom(askers: Map<string, Asker>): void {
-  for (const oldest of askers.values()) {
-    if (askers.size < MOST_LOCAL_CLIENTS) return;
+function makeRoom(programs: Map<string, ProgramDatagrams>): void {
+  for (const oldest of programs.values()) {
+    if (programs.size < MOST_LOCAL_CLIENTS) return;
     oldest.close();
   }
 }
 
 /** The datagrams of one program, which its address and port identify. */
-class Asker implements PacketLink {
+class ProgramDatagrams implements PacketLink {
   readonly closed: Promise<Error | undefined>;
   readonly #client: Endpoint;
   readonly #socket: Pick<PacketLink, 'send'>;
