@@ -15,6 +15,12 @@ export interface UserRequest {
   readonly user: AuthenticatedUser;
 }
 
+/** A request that was accepted, with the origin of its flows. */
+export interface AcceptedRequest<Request> {
+  readonly request: Request;
+  readonly origin: Origin;
+}
+
 export interface HandshakeOptions<Request extends UserRequest> {
   /** Bytes of the longest request. */
   readonly limit: number;
@@ -37,7 +43,7 @@ export async function readHandshake<Request extends UserRequest>(
   session: Session,
   context: InboundContext,
   { limit, protocol, read }: HandshakeOptions<Request>,
-): Promise<{ readonly request: Request; readonly origin: Origin }> {
+): Promise<AcceptedRequest<Request>> {
   const { clock } = context;
   const source = remote && unmapIPv4(remote.host);
   using deadline = new Deadline(clock, HANDSHAKE_MS, `the ${protocol} handshake`);
