@@ -15,7 +15,7 @@ const MOST = 2 ** 31 - 1;
 /** The registered methods, all of which are forwarded: for an OPTIONS to the proxy itself. */
 const ALLOW = 'CONNECT, DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT, TRACE';
 
-/** Fields with credentials, which the response to a TRACE must not include (§9.3.8). */
+/** Fields with credentials, which the response to a TRACE should exclude (§9.3.8). */
 const SENSITIVE: ReadonlySet<string> = new Set([
   'authorization',
   'cookie',

@@ -3,9 +3,7 @@
 /** The address of a TCP request or a UDP message; a longer one is a protocol error. */
 export const ADDRESS_LIMIT = 2048;
 
-/**
- * The message of a TCP response: a longer one is a protocol error, and is cut before it is sent.
- */
+/** The message of a TCP response; a longer one is a protocol error, and is truncated when sent. */
 export const MESSAGE_LIMIT = 2048;
 
 /** The padding of a TCP request or response; a longer one is a protocol error. */
@@ -14,14 +12,14 @@ export const PADDING_LIMIT = 4096;
 /** Bytes that a reader of requests and responses must hold: their longest part. */
 export const READER_LIMIT = PADDING_LIMIT;
 
-/** The data of a UDP message, its fragments joined; one with more is dropped by either side. */
+/** The data of a UDP message, reassembled; either side drops a message with more. */
 export const UDP_PAYLOAD_LIMIT = 4096;
 
-/** Fragments of one UDP message, whose count is an octet; one that needs more is dropped. */
+/** Fragments of one UDP message, whose count is an octet; a message that needs more is dropped. */
 export const FRAGMENT_LIMIT = 255;
 
 /*
- * Limits of this implementation, beside those of the protocol. Times in milliseconds.
+ * Limits of this implementation, besides those of the protocol. Times in milliseconds.
  */
 
 /**

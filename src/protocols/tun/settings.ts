@@ -29,7 +29,7 @@ export interface TunSettings {
   /** Addresses of the interface; host bits may be set. */
   readonly addresses: readonly Cidr[];
   /**
-   * Networks that the main routing table sends through the interface, beside those of `addresses`.
+   * Networks that the main routing table sends through the interface, besides those of `addresses`.
    */
   readonly routes: readonly Cidr[];
   /** `undefined` when UDP is not relayed. */

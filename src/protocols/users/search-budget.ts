@@ -2,7 +2,7 @@ import type { Clock } from '../../net/time/clock.ts';
 
 /** The share of all time that searches may take in the long run. */
 const SHARE = 0.2;
-/** Milliseconds that they may take without a pause, at most. */
+/** Maximum time, in milliseconds, that is saved up while there are no searches. */
 const MOST_SAVED_MS = 20;
 
 /**

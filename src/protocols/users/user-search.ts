@@ -21,6 +21,7 @@ export interface UserSearchOptions {
   /** All searches with one name share a budget, also those of successive handlers. */
   readonly budget?: string;
 }
+
 /** How long a search without a result counts against its source. */
 const FAILURE_MS = 60_000;
 /** Sources whose failures are counted. */

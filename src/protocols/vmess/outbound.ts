@@ -45,8 +45,8 @@ export class VmessOutbound implements Outbound {
   async connect(destination: Endpoint, options: DialOptions): Promise<ByteLink> {
     const link = new BodyLink(await this.#open(Command.tcp, destination, options));
     // The server sends nothing before its first payload, so neither success nor refusal is known
-    // here. In some protocols the destination sends first, so the request does not wait for payload
-    // longer than this.
+    // here. In some protocols the destination sends first: the request waits for payload no longer
+    // than FIRST_PAYLOAD_MS.
     const timer = this.#context.clock.after(FIRST_PAYLOAD_MS, () => link.sendPreface());
     void link.closed.then(() => timer.cancel());
     return link;

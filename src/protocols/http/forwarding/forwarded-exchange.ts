@@ -32,7 +32,7 @@ interface Responded {
   readonly keepOrigin: boolean;
 }
 
-/** How an exchange ended that has left the client's connection usable. */
+/** How an exchange has ended, when the client's connection is still usable. */
 export type ExchangeOutcome =
   | Responded
   /** Both links have become a tunnel, which has ended. */

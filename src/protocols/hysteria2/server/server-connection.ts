@@ -143,8 +143,9 @@ export class ServerConnection {
   }
 
   /**
-   * Updates how many streams an authenticated client may open: some more than its circuits, but no
-   * more than the listener's limit of circuits, which may have changed.
+   * Updates how many streams an authenticated client may open: STREAMS_AHEAD_OF_CIRCUITS more than
+   * its circuits, but at most STREAMS_BESIDE_CIRCUITS more than the listener's limit of circuits,
+   * which may have changed.
    */
   allowStreams(): void {
     const steps = Math.ceil(this.#streams / STREAMS_STEP);

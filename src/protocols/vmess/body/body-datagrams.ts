@@ -68,7 +68,7 @@ export class BodyDatagrams implements PacketLink {
     this.#ended = true;
     this.#cause = cause;
     this.#queue.end(cause);
-    // The end is not waited for, like datagrams.
+    // Like a datagram, the end is sent only if the carrier has room for it.
     if (!cause && this.#body.isWritable) this.#body.closeWrite().catch(() => undefined);
     this.#body.destroy(cause);
   }
