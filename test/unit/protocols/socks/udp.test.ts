@@ -17,8 +17,8 @@ import {
   onLoopback,
   onUnixSocket,
   plainSettings,
-  readExactly,
 } from './harness.ts';
+import { readExactly } from '../../../support/read-link.ts';
 
 const hasIPv6 = Object.values(networkInterfaces()).some((all) =>
   all?.some(({ address }) => address === '::1'),
