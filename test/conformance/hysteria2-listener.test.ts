@@ -1,7 +1,7 @@
 import type { SessionServer } from '../../src/protocols/contract.ts';
 import { eventually } from '../support/wait.ts';
 import { Bench, echo, patient } from '../unit/protocols/hysteria2/harness.ts';
-import { readAll } from '../unit/protocols/socks/harness.ts';
+import { readAll } from '../support/read-link.ts';
 import { sessionListenerConformance } from './session-listener.ts';
 
 const bench = new Bench();

@@ -17,7 +17,7 @@ import {
   patient,
   serverSettings,
 } from '../unit/protocols/hysteria2/harness.ts';
-import { readAll } from '../unit/protocols/socks/harness.ts';
+import { readAll } from '../support/read-link.ts';
 import { sessionListenerConformance } from './session-listener.ts';
 
 const authority = new TestAuthority();

@@ -9,7 +9,7 @@ import { Tracker } from '../../src/tracker/tracker.ts';
 
 /** A client with a live session. */
 export interface SessionClientUnderTest {
-  /** The name of the server that serves it, which it asks for now. */
+  /** Requests the name of the server that serves it. */
   server(): Promise<string>;
   /** Ends the session; resolves when the listener has closed it. */
   end(): Promise<void>;

@@ -4,11 +4,11 @@ import { systemClock } from '../../src/net/time/clock.ts';
 import type { Packet } from '../../src/net/links/link.ts';
 import { PacketQueue } from '../../src/net/packets/packet-queue.ts';
 import { UdpLink } from '../../src/net/sockets/node/udp-link.ts';
-import { ClientAssociation } from '../../src/protocols/shadowsocks/client-association.ts';
+import { ClientAssociation } from '../../src/protocols/shadowsocks/associations/client-association.ts';
 import { AddressMemo } from '../../src/protocols/shadowsocks/packets.ts';
 import { LegacyDatagramCodec } from '../../src/protocols/shadowsocks/legacy/datagrams.ts';
 import { METHODS } from '../../src/protocols/shadowsocks/methods.ts';
-import { UpstreamAssociation } from '../../src/protocols/shadowsocks/upstream-association.ts';
+import { UpstreamAssociation } from '../../src/protocols/shadowsocks/associations/upstream-association.ts';
 import { packetLinkConformance, type PacketLinkFixture } from './packet-link.ts';
 
 const DEFAULT_QUEUE = 256;

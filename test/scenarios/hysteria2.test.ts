@@ -29,7 +29,7 @@ import { Weir } from '../support/weir.ts';
 
 const LOG = { env: { RUST_LOG: 'debug' } };
 const BODY = 8 << 20;
-/** Of a dial to a server that is silent: with these QUIC's own backoff has grown to eight seconds. */
+/** Datagrams of a dial to a silent server, after which QUIC's own backoff has grown to eight seconds. */
 const FIRST_PACKETS = 8;
 
 const { certFile, keyFile, caFile } = certificate();

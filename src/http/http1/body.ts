@@ -3,14 +3,14 @@ import type { Framing } from './framing.ts';
 import { CHUNK_LINE_LIMIT, FIELD_LINE_LIMIT, TRAILER_LIMIT } from './limits.ts';
 import { MessageError } from './message-error.ts';
 
-/** Removes the framing of a body, chunk by chunk, without buffering. */
+/** Removes the framing of a body as it arrives, without buffering. */
 export interface BodyDecoder {
   readonly done: boolean;
   /** The trailer fields, complete once `done`. */
   readonly trailers: readonly FieldLine[];
   /**
-   * Appends the payload in `chunk` to `out`, as views or joined, and returns the number of bytes that
-   * belong to the body; those after them belong to the next message.
+   * Appends the payload in `chunk` to `out`, as views or joined, and returns the number of bytes
+   * that belong to the body; the rest belongs to the next message.
    *
    * @throws {MessageError} 400 when the framing is invalid.
    */
@@ -85,8 +85,8 @@ export const plainEncoder: BodyEncoder = {
   finish: () => [],
 };
 
-// Above this many pieces one copy is cheaper than a system call with as many buffers: a body of
-// one-byte chunks must not cost the proxy more than its sender.
+// With more pieces than this, one copy is cheaper than a system call with a buffer for each: a body
+// of one-byte chunks must not cost the proxy more than its sender.
 const GATHER_LIMIT = 16;
 
 /** `keepTrailer` selects the trailer fields that are forwarded. */
@@ -103,7 +103,7 @@ const SPACE = 0x20;
 const TAB = 0x09;
 const SEMICOLON = 0x3b;
 const DEL = 0x7f;
-/** 13 hexadecimal digits stay below 2^53. */
+/** A number of 13 hexadecimal digits is below 2^53. */
 const MOST_DIGITS = 13;
 
 /** The value of each hexadecimal digit; 16 for every other byte. */
@@ -122,7 +122,7 @@ const badLineEnd = (): MessageError =>
   new MessageError(400, 'a line of a chunked body does not end in CR LF');
 
 /**
- * Decodes the chunked coding (RFC 9112 §7.1), wherever its chunks are split. Extensions are ignored,
+ * Decodes the chunked coding (RFC 9112 §7.1), however the stream is split. Extensions are ignored,
  * trailers are kept. Lines must end in CR LF: recipients differ in how they treat a bare LF.
  *
  * Lines are read byte by byte, without a string or a view for each: a body of one-byte chunks has a line
@@ -230,7 +230,7 @@ export class ChunkedDecoder implements BodyDecoder {
     return end;
   }
 
-  /** Excess data is detected before the end of its line, which may never arrive. */
+  /** Detects excess data at its first byte: the end of its line may never arrive. */
   #readDataEnd(chunk: Uint8Array, at: number): number {
     if (chunk[at] !== (this.#hasCr ? LF : CR)) {
       throw new MessageError(400, 'a chunk is longer than its size');
@@ -240,7 +240,7 @@ export class ChunkedDecoder implements BodyDecoder {
     return at + 1;
   }
 
-  /** Reads up to the end of a trailer line; there are few of them. */
+  /** Reads up to the end of a trailer line. */
   #readTrailer(chunk: Uint8Array, at: number): number {
     const end = chunk.indexOf(LF, at);
     const stop = end < 0 ? chunk.length : end + 1;
@@ -267,11 +267,14 @@ export class ChunkedDecoder implements BodyDecoder {
   }
 }
 
-/** Pieces below this size are copied into one: a view and a buffer of a system call cost more. */
+/**
+ * Pieces below this size are copied together: that costs less than a view and a buffer of a system
+ * call each.
+ */
 const SMALL_PIECE = 256;
 const JOINED_BYTES = 16 << 10;
 
-/** Joins the small pieces of a chunk that follow each other; passes others on as views. */
+/** Joins consecutive small pieces of a chunk; passes larger ones on as views. */
 class PieceJoiner {
   #memory: Buffer | undefined;
   /** Where the current piece begins and ends in the memory. */
@@ -287,7 +290,7 @@ class PieceJoiner {
     }
     if (!this.#memory || this.#to + length > this.#memory.length) {
       this.#flush(out);
-      // No more payload than this can follow in the chunk.
+      // The chunk has no more payload than this.
       this.#memory = Buffer.allocUnsafe(
         Math.min(Math.max(length, chunk.length - at), JOINED_BYTES),
       );
@@ -299,7 +302,7 @@ class PieceJoiner {
     this.#to = to;
   }
 
-  /** The chunk is over: nothing more is joined. */
+  /** To be called at the end of the chunk. */
   end(out: Uint8Array[]): void {
     if (!this.#memory) return;
     this.#flush(out);
@@ -316,7 +319,7 @@ class PieceJoiner {
 
 const CRLF = Buffer.from('\r\n');
 
-/** One chunk around the given pieces, which hold at least one byte in all. */
+/** Frames the given pieces, which have at least one byte in all, as one chunk. */
 export function frameChunk(pieces: readonly Uint8Array[]): Uint8Array[] {
   let length = 0;
   for (const piece of pieces) length += piece.length;

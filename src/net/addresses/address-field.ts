@@ -1,6 +1,7 @@
 import { formatIP, parseIP, unmapIPv4, type Endpoint } from './address.ts';
 import type { BoundedReader } from '../links/bounded-reader.ts';
 import { ProtocolError } from '../errors.ts';
+import type { Packet } from '../links/link.ts';
 import { decodeName } from './host-name.ts';
 
 /** How a protocol encodes an address and a port: the octets of the types, and the order. */
@@ -48,10 +49,28 @@ export function decodeAddressField(
   const start = typeAt + (fixed === undefined ? 2 : 1);
   const end = start + length + (format.portFirst ? 0 : PORT_BYTES);
   if (bytes.length < end) return undefined;
-  const host = hostOf(type, bytes.subarray(start, start + length), format);
+  const host = decodeHost(type, bytes.subarray(start, start + length), format);
   const portAt = format.portFirst ? offset : start + length;
   const port = ((bytes[portAt] ?? 0) << 8) | (bytes[portAt + 1] ?? 0);
   return { endpoint: host === undefined ? undefined : { host, port }, end };
+}
+
+/**
+ * The peer and the data of a datagram whose address field is at `offset`; `undefined` when that is
+ * truncated or invalid. The data is a view of `bytes`.
+ */
+export function decodeAddressed(
+  bytes: Uint8Array,
+  offset: number,
+  format: AddressFormat,
+): Packet | undefined {
+  try {
+    const field = decodeAddressField(bytes, offset, format);
+    return field?.endpoint && { data: bytes.subarray(field.end), peer: field.endpoint };
+  } catch (error) {
+    if (error instanceof ProtocolError) return undefined;
+    throw error;
+  }
 }
 
 /**
@@ -65,7 +84,7 @@ export async function readAddressField(
   let port = format.portFirst ? (await reader.bytes(PORT_BYTES)).readUInt16BE() : 0;
   const type = await reader.byte();
   const length = fixedLength(type, format) ?? (await reader.byte());
-  const host = hostOf(type, await reader.bytes(length), format);
+  const host = decodeHost(type, await reader.bytes(length), format);
   if (!format.portFirst) port = (await reader.bytes(PORT_BYTES)).readUInt16BE();
   if (host === undefined) throw new ProtocolError('the destination has an invalid host name');
   return { host, port };
@@ -102,6 +121,12 @@ function fixedLength(type: number, format: AddressFormat): number | undefined {
   }
 }
 
-/** IPv4-mapped addresses become IPv4, so that rules on IPv4 addresses cannot be bypassed. */
-const hostOf = (type: number, bytes: Uint8Array, format: AddressFormat): string | undefined =>
-  type === format.name ? decodeName(bytes) : unmapIPv4(formatIP(bytes));
+/**
+ * The host in the bytes of an address of a known type, a name without its length octet; `undefined` for an
+ * invalid name. IPv4-mapped addresses become IPv4, so that rules on IPv4 addresses cannot be bypassed.
+ */
+export const decodeHost = (
+  type: number,
+  bytes: Uint8Array,
+  format: AddressFormat,
+): string | undefined => (type === format.name ? decodeName(bytes) : unmapIPv4(formatIP(bytes)));

@@ -13,15 +13,17 @@ export interface FreedomPacketsOptions {
   readonly family: FamilyPolicy;
   /** The address of the client. */
   readonly client?: string | undefined;
-  /** Makes what decides to which addresses the client may send; all when left out. */
+  /** Creates the check of the addresses to which the client may send; left out for all. */
   readonly peersOf?: ((socket: UdpSocket) => OwnPeers) | undefined;
-  /** Called when a name did not resolve: its datagrams are lost, as to an unreachable peer. */
+  /**
+   * Called when a name was not resolved: its datagrams are lost, as those to an unreachable peer.
+   */
   readonly onUnresolved: (error: DialError) => void;
 }
 
 /**
- * Opens one socket for all peers of an association, of both families: full-cone, since every peer
- * receives from the same port and may respond to it.
+ * Opens one socket of both families for all peers of an association: full cone, since every peer
+ * sees the same port and may respond to it.
  *
  * @throws {DialError} when the socket cannot be bound.
  */

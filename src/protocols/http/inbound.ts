@@ -19,8 +19,8 @@ export function* createHttpInbound(
   const { allowTransparent } = settings;
   const accounts =
     settings.accounts.length > 0 ? yield* AccountTable.of(settings.accounts) : undefined;
-  // Random, so that it reveals nothing about this host and clients cannot guess it; reloads keep it,
-  // so that a request in a loop is still recognized.
+  // Random, so that it reveals nothing about this host and clients cannot guess it. Reloads keep
+  // it, so that a request in a loop is still recognized.
   const pseudonym = context.memory.recall('Via', Pseudonym, () => new Pseudonym()).text;
   const shared = { context, accounts, allowTransparent, pseudonym };
   return {

@@ -1,5 +1,5 @@
 /**
- * Limits on what a peer can make this protocol buffer or wait for. Sizes in bytes, times in
+ * Limits of what a peer can make this protocol buffer or wait for. Sizes in bytes, times in
  * milliseconds.
  */
 
@@ -7,14 +7,17 @@
 export const CLIENT_IDLE_MS = 60_000;
 
 /**
- * A body that is not forwarded is read and dropped up to this length, to keep the connection usable
- * after a 407 or a 502; after a longer one the connection is closed.
+ * A body that is not forwarded is read and discarded up to this length, so that the connection
+ * stays usable after a 407 or a 502; after a longer one the connection is closed.
  */
 export const DRAIN_LIMIT = 256 * 1024;
 export const DRAIN_MS = 10_000;
 
-/** A closing client connection is read this long, so that a reset does not overtake the response. */
+/**
+ * How long a closing client connection is still read, so that no reset discards the response (RFC
+ * 9112 §9.6).
+ */
 export const RESPONSE_LINGER_MS = 5_000;
 
-/** How long an origin has to close its side of a link that is no longer needed. */
+/** How long to wait for an origin to close its side of a link that is no longer needed. */
 export const RETIRE_MS = 2_000;

@@ -5,16 +5,16 @@ import { headBytes, type RequestHead } from '../../http/http1/head.ts';
 
 const KEY = 'max-forwards';
 
-/** The methods with Max-Forwards (RFC 9110 §7.6.2); for others the field is ignored. */
+/** The methods to which Max-Forwards applies (RFC 9110 §7.6.2); for others it is ignored. */
 const COUNTED: ReadonlySet<string> = new Set(['TRACE', 'OPTIONS']);
 
-/** The largest value that is forwarded, which every other proxy can parse. */
+/** The largest value that is forwarded: every recipient can parse it. */
 const MOST = 2 ** 31 - 1;
 
-/** The registered methods, which this proxy forwards: for an OPTIONS about the proxy itself. */
+/** The registered methods, all of which are forwarded: for an OPTIONS to the proxy itself. */
 const ALLOW = 'CONNECT, DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT, TRACE';
 
-/** Credentials, which are not sent back to a TRACE (§9.3.8). */
+/** Fields with credentials, which the response to a TRACE should exclude (§9.3.8). */
 const SENSITIVE: ReadonlySet<string> = new Set([
   'authorization',
   'cookie',
@@ -23,8 +23,8 @@ const SENSITIVE: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * How many more times a request may be forwarded; `undefined` without the field or for a method
- * without it.
+ * How many more times a request may be forwarded; `undefined` without the field, or when it does
+ * not apply to the method.
  *
  * @throws {MessageError} 400 for an invalid or repeated field: the next recipient could choose
  *   another of its values.
@@ -47,8 +47,8 @@ export function withOneHopLess(head: RequestHead, hops: number): RequestHead {
 }
 
 /**
- * The response to a TRACE or OPTIONS that must not be forwarded, as if this proxy were its origin
- * (RFC 9110 §7.6.2): the request itself for TRACE (§9.3.8), what is supported for OPTIONS (§9.3.7).
+ * The response to a TRACE or OPTIONS that must not be forwarded, as the final recipient (RFC 9110
+ * §7.6.2): for TRACE the request itself (§9.3.8), for OPTIONS the supported methods (§9.3.7).
  */
 export function finalResponse(head: RequestHead, keep: boolean): Buffer {
   if (head.method !== 'TRACE') return response([field('Allow', ALLOW)], Buffer.alloc(0), keep);

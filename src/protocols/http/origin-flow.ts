@@ -7,8 +7,8 @@ import type { Dispatcher, StreamRequest } from '../contract.ts';
 import { RETIRE_MS } from './limits.ts';
 
 /**
- * One flow to an origin, of which the proxy is itself the HTTP client: the dispatcher relays one end
- * of a pair of links, the other end is `link`.
+ * One flow to an origin, with the proxy itself as the HTTP client: the dispatcher relays one end of
+ * a pair of links, the other end is `link`.
  */
 export class OriginFlow {
   readonly link: ByteLink;
@@ -53,7 +53,7 @@ export class OriginFlow {
     return new OriginFlow(near, ended);
   }
 
-  /** Leaves the flow idle between two requests; `onGone` is called when its origin closes it. */
+  /** Leaves the flow idle between two requests; `onGone` is called when the origin closes it. */
   park(onGone: () => void): void {
     const watch = new LinkWatch(this.link);
     this.#watch = watch;
@@ -62,14 +62,19 @@ export class OriginFlow {
     });
   }
 
-  /** Resumes a parked flow; `false` when its origin has closed it, or sent an unsolicited byte. */
+  /**
+   * Resumes a parked flow; `false` when the origin has closed it, or has sent an unsolicited byte.
+   */
   async resume(): Promise<boolean> {
     const result = await this.#watch?.stop();
     this.#watch = undefined;
     return result === undefined || result.kind === 'stopped';
   }
 
-  /** Closes the flow after its last response: half-closes it, and gives the origin time to close. */
+  /**
+   * Half-closes the flow after its last response, and destroys it if the origin does not close in
+   * time.
+   */
   async retire(clock: Clock): Promise<void> {
     const timer = clock.after(RETIRE_MS, () => {
       this.link.destroy(new LinkClosedError('the origin did not close its side'));
@@ -86,8 +91,8 @@ export class OriginFlow {
 }
 
 /**
- * The flows of one client connection. At most one is idle: that of the last request, for the next one
- * to the same authority.
+ * The flows of one client connection. At most one is idle: that of the last request, for the next
+ * one to the same authority.
  */
 export class OriginFlows {
   readonly #clock: Clock;

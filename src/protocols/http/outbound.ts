@@ -22,7 +22,7 @@ export function createHttpOutbound(
   return {
     async connect(destination, options) {
       const authority = formatEndpoint(destination);
-      // Other inbounds accept names that are invalid in a request line, with CR and LF among them.
+      // Other protocols allow names that are invalid in a request line, even with CR and LF.
       if (!isHost(destination.host)) {
         throw new DialError(
           'failed',
@@ -43,12 +43,12 @@ export function createHttpOutbound(
       throw new DialError('unsupported', `http outbound ${context.tag} cannot carry UDP`);
     },
     close() {
-      // Nothing is shared: each flow has a connection of its own.
+      // Flows share nothing: each has its own connection.
     },
   };
 }
 
-/** Runs the handshake; bytes of the destination that follow the response are left in the link. */
+/** Runs the handshake; bytes of the destination after the response stay in the link. */
 async function connectOver(
   link: ByteLink,
   request: Uint8Array,

@@ -26,7 +26,7 @@ export const STATUS_OF: Readonly<Record<DialErrorCode, number>> = {
   aborted: 503,
 };
 
-/** A response that the proxy generates itself. */
+/** A response that the proxy itself generates. */
 export interface OwnResponse {
   readonly status: number;
   /** The body: one line of text for the user. */
@@ -34,7 +34,7 @@ export interface OwnResponse {
   readonly fields?: FieldLines;
   /** Whether the connection persists after it. */
   readonly keep: boolean;
-  /** Whether it is the response to a HEAD, which has the length of the text but not the text. */
+  /** Whether it responds to a HEAD, with the length of the text but without the text. */
   readonly headOnly: boolean;
 }
 

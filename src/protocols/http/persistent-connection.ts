@@ -40,20 +40,20 @@ import { drainBody, isDrainable } from './forwarding/transfer-body.ts';
 /** What all connections of one inbound share. */
 export interface HttpInboundShared {
   readonly context: InboundContext;
-  /** Until a configuration is in force, which decides instead; `undefined` for an open proxy. */
+  /** Used only until the first configuration is in force; `undefined` for an open proxy. */
   readonly accounts: AccountTable | undefined;
   readonly allowTransparent: boolean;
   /** Names this inbound in `Via`. */
   readonly pseudonym: string;
 }
 
-/** What is done with the connection after a request. */
+/** What happens to the connection after a request. */
 type Next =
   /** The next request is read. */
   | 'request'
-  /** It is closed once the response has arrived. */
+  /** It is closed once the client has received the response. */
   | 'close'
-  /** Nothing: its link became a tunnel, which has ended. */
+  /** Nothing: its link has become a tunnel, which has ended. */
   | 'spent';
 
 /** A valid request of an authenticated user. */
@@ -61,13 +61,13 @@ interface Request {
   readonly head: RequestHead;
   readonly framing: Framing;
   readonly user: AuthenticatedUser;
-  /** Whether bytes after its head arrived with it. */
+  /** Whether bytes after the head were received with it. */
   readonly followed: boolean;
 }
 
 const REMOVED = 'the account has been removed';
 
-/** Methods that may be repeated (RFC 9110 §9.2.2). */
+/** Idempotent methods, which may be retried (RFC 9110 §9.2.2). */
 const IDEMPOTENT: ReadonlySet<string> = new Set([
   'GET',
   'HEAD',
@@ -77,14 +77,14 @@ const IDEMPOTENT: ReadonlySet<string> = new Set([
   'DELETE',
 ]);
 
-/** One client connection: reads and serves one request after the other. */
+/** A persistent connection of a client (RFC 9112 §9.3): serves one request after the other. */
 export class PersistentConnection {
   readonly #shared: HttpInboundShared;
   readonly #context: InboundContext;
   readonly #link: ByteLink;
   readonly #origin: Omit<Origin, 'user' | 'standing'>;
   readonly #accounts: Accounts;
-  /** Of the client of the last request, unless that was rejected. */
+  /** The standing of the last request's user; `undefined` if that request was rejected. */
   #standing: Standing | undefined;
   readonly #flows: OriginFlows;
 
@@ -128,12 +128,12 @@ export class PersistentConnection {
     }
   }
 
-  /** `undefined` at the end of the stream, after the idle time, and for a client that was removed. */
+  /** `undefined` at the end of the stream, at the idle timeout, and when the user was removed. */
   async #readHead(first: boolean): Promise<HeadBytes | undefined> {
     const { clock } = this.#context;
     const standing = this.#standing;
     if (standing?.stands === false) return undefined;
-    // The first request is the handshake of this connection, under one limit from the start.
+    // The first request is the handshake of this connection: one time limit from the start.
     using opening = new Deadline(clock, first ? HANDSHAKE_MS : CLIENT_IDLE_MS, 'a request');
     const endWatch = standing?.watch(() => opening.abort(new LinkClosedError(REMOVED)));
     try {
@@ -185,10 +185,10 @@ export class PersistentConnection {
   }
 
   /**
-   * Asks the accounts of now, not those of the time when the connection came.
+   * Authenticates against the current accounts, not those at the time of accept.
    *
-   * @returns `undefined` for wrong credentials, or none.
-   * @throws {MessageError} when the inbound is gone.
+   * @returns `undefined` for missing or wrong credentials.
+   * @throws {MessageError} when the inbound was removed.
    */
   #authenticate(fields: FieldLines): AuthenticatedUser | undefined {
     const accepted = this.#accounts.accepted ?? this.#shared.accounts ?? OPEN_TO_ALL;
@@ -198,7 +198,7 @@ export class PersistentConnection {
   }
 
   async #connect(request: Request, destination: Endpoint): Promise<Next> {
-    // A CONNECT has no content (RFC 9110 §9.3.6): what follows its head belongs to the tunnel.
+    // A CONNECT has no content (RFC 9110 §9.3.6): bytes after its head belong to the tunnel.
     if (request.framing.kind !== 'none') throw new MessageError(400, 'a CONNECT with a body');
     const { dispatcher, sniffing } = this.#context;
     let accepted = false;
@@ -286,10 +286,10 @@ export class PersistentConnection {
     }
   }
 
-  /** Opens a flow, or sends the client the reason why it failed. */
+  /** Opens a flow, or sends the client the reason of the failure. */
   async #open(request: Request, destination: Endpoint): Promise<OriginFlow | Next> {
     try {
-      // The request has the host name, so the first bytes need not be sniffed for it.
+      // The request has the host name, so sniffing is not needed.
       return await OriginFlow.open(this.#context.dispatcher, {
         ...this.#streamRequest(request, destination),
         sniff: false,
@@ -350,7 +350,7 @@ export class PersistentConnection {
     return keep ? 'request' : 'close';
   }
 
-  /** Sends a response of the proxy's own. A client that does not read has HANDSHAKE_MS for it. */
+  /** Sends a response of the proxy itself, within HANDSHAKE_MS. */
   async #send(response: Uint8Array): Promise<void> {
     const full = this.#link.write(response);
     if (!full) return;
@@ -361,7 +361,7 @@ export class PersistentConnection {
     await full;
   }
 
-  /** What the client has sent during the dial. @throws the failure of its connection. */
+  /** What the client has sent during the dial. @throws the error of its connection. */
   async #sentMeanwhile(): Promise<WatchResult> {
     const result = await new LinkWatch(this.#link).stop();
     if (result.kind === 'failure') throw result.error;
@@ -369,7 +369,9 @@ export class PersistentConnection {
   }
 }
 
-/** Whether the next request can be read after one that is not forwarded, once its body is drained. */
+/**
+ * Whether the next request can be read after one that is not forwarded, once its body is drained.
+ */
 function canKeep({ head, framing, followed }: Omit<Request, 'user'>): boolean {
   const readable = head.method === 'CONNECT' ? !followed : isDrainable(framing);
   // A client that expects 100 Continue may or may not send its body after a final response.

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import type { Endpoint } from '../../net/addresses/address.ts';
 import { MessageError } from '../../http/http1/message-error.ts';
 
-/** An authority as a destination, and as it was written, for `Host`. */
+/** An authority, parsed as a destination and as it was written, which is for `Host`. */
 export interface TargetAuthority {
   readonly destination: Endpoint;
   readonly authority: string;
@@ -17,15 +17,16 @@ export type RequestTarget =
 const DEFAULT_PORTS: Readonly<Record<string, number>> = { http: 80, https: 443 };
 
 const MAX_NAME = 255;
-// Names as in DNS and hosts files. The further characters that RFC 3986 allows in a name
-// (percent-encoding, sub-delimiters) occur in no host name, and recipients interpret them differently.
+// Names as in DNS and hosts files. The other characters that RFC 3986 allows in a reg-name
+// (percent-encoding, sub-delimiters) occur in no host name, and recipients interpret them
+// differently.
 const NAME = /^[A-Za-z0-9._~-]+$/;
 
 /**
- * Reads a request target.
+ * Parses a request target.
  *
- * The default port of an absolute `https://` target is 443; it is forwarded without TLS, as by V2Ray
- * and Xray: a client that wants TLS end to end uses CONNECT.
+ * The default port of an absolute `https://` target is 443; it is forwarded without TLS, as by
+ * V2Ray and Xray: clients that want end-to-end TLS use CONNECT.
  *
  * @throws {MessageError} 400.
  */
@@ -40,7 +41,7 @@ export function parseRequestTarget(method: string, target: string): RequestTarge
 }
 
 /**
- * Reads a `Host` value, the target of an origin-form request; the default port is 80.
+ * Parses a `Host` value, the authority of an origin-form request; the default port is 80.
  *
  * @throws {MessageError} 400.
  */
@@ -69,7 +70,7 @@ function parseAbsolute(method: string, target: string): RequestTarget {
   return { form: 'absolute', ...parseAuthority(authority, defaultPort), path };
 }
 
-/** Without a default port the authority must have one. */
+/** @param defaultPort `undefined` requires a port in the authority. */
 function parseAuthority(authority: string, defaultPort: number | undefined): TargetAuthority {
   const match = /^(\[[^\]]*\]|[^:[\]]*)(?::([0-9]*))?$/.exec(authority);
   if (!match) throw new MessageError(400, 'the host of the request is malformed');

@@ -5,7 +5,7 @@ import type { Account } from '../users/account-table.ts';
 import { loginTable } from '../users/account-settings.ts';
 
 export interface HttpInboundSettings {
-  /** In file order; of a repeated user the last counts. Empty for an open proxy. */
+  /** In file order; of entries with the same user the last counts. Empty for an open proxy. */
   readonly accounts: readonly Account[];
   readonly allowTransparent: boolean;
 }
@@ -14,7 +14,7 @@ export interface HttpOutboundSettings {
   readonly account: Account | undefined;
 }
 
-/** Basic credentials are split at the first colon (RFC 7617 §2), so a user name cannot have one. */
+/** A user-id cannot contain a colon: Basic credentials are split at the first one (RFC 7617 §2). */
 const userName: Decoder<string> = converted(str, (text, reject) => {
   if (text.includes(':')) throw reject('an account user may not contain `:`');
   return text;

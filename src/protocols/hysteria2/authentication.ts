@@ -12,26 +12,29 @@ export const AUTHENTICATED = 233;
 const AUTHORITY = 'hysteria';
 const PATH = '/auth';
 
-/** What a server says about itself to an authenticated client. */
+/** The terms that a server announces to an authenticated client. */
 export interface ServerTerms {
   readonly udp: boolean;
-  /** The rate it wants to receive, in bytes a second; 0 without a limit, `auto` to estimate it. */
+  /**
+   * The rate at which it wants to receive, in bytes per second; 0 for no limit, `auto` to have it
+   * estimated.
+   */
   readonly receiveRate: number | 'auto';
 }
 
-/** What a client states. */
+/** What a client states about itself. */
 export interface ClientStatement {
-  /** Its credential; latin1, one character a byte. */
+  /** Its credential; latin1, one character per byte. */
   readonly auth: string;
-  /** The rate that it receives, in bytes a second; 0 when it states none. */
+  /** The rate at which it receives, in bytes per second; 0 when it states none. */
   readonly receiveRate: number;
 }
 
-/** Whether a request is for the authentication: POST to `hysteria`, `/auth`. */
+/** Whether a request is an authentication: POST to `hysteria`, `/auth`. */
 export const isAuthentication = ({ method, authority, path }: Http3Request): boolean =>
   method === 'POST' && authority === AUTHORITY && path.split('?', 1)[0] === PATH;
 
-/** The authentication of a client that states no rate; the fields in the order of the reference. */
+/** The request of a client that states no rate; the fields are in the order of the reference. */
 export const authenticationRequest = (auth: string, random: RandomSource): Http3Request => ({
   method: 'POST',
   scheme: 'https',
@@ -45,7 +48,7 @@ export const authenticationRequest = (auth: string, random: RandomSource): Http3
   ],
 });
 
-/** What a client states; missing fields are empty and 0. */
+/** Decodes a client's request; missing fields are empty and 0. */
 export const readAuthentication = ({ fields }: Http3Request): ClientStatement => ({
   auth: valueOf(fields, 'hysteria-auth') ?? '',
   receiveRate: rateOf(fields),
@@ -64,10 +67,10 @@ export const authenticationResponse = (
   ],
 });
 
-/** The spellings of true in Go's `strconv.ParseBool`, which the reference reads it with. */
+/** The spellings of true in Go's `strconv.ParseBool`, by which the reference reads the field. */
 const TRUE: ReadonlySet<string | undefined> = new Set(['1', 't', 'T', 'true', 'True', 'TRUE']);
 
-/** What the server says, where the status is AUTHENTICATED. */
+/** Decodes the server's response, whose status is AUTHENTICATED. */
 export const readTerms = ({ fields }: Http3ResponseHead): ServerTerms => ({
   udp: TRUE.has(valueOf(fields, 'hysteria-udp')),
   receiveRate: valueOf(fields, 'hysteria-cc-rx') === 'auto' ? 'auto' : rateOf(fields),
@@ -81,7 +84,7 @@ const paddingField = (random: RandomSource): HttpField => ({
 const valueOf = (fields: readonly HttpField[], name: string): string | undefined =>
   fields.find((field) => field.name === name)?.value;
 
-/** A number that is too large to be exact is as good as no limit. */
+/** A rate beyond the safe integers is clamped: it limits nothing. */
 function rateOf(fields: readonly HttpField[]): number {
   const text = valueOf(fields, 'hysteria-cc-rx') ?? '';
   return /^[0-9]+$/.test(text) ? Math.min(Number(text), Number.MAX_SAFE_INTEGER) : 0;
@@ -106,13 +109,13 @@ interface Secret {
 }
 
 const DIGEST_BYTES = 32;
-/** What an unknown user is compared with, so that it takes the time of a wrong password. */
+/** Compared against when the user is unknown, so that this takes the time of a wrong password. */
 const NO_SECRET: Secret = { digest: Buffer.alloc(DIGEST_BYTES), label: '' };
 const PRINTABLE = /^[\x20-\x7e]+$/;
 
 /**
- * Compares credentials, by their digests and in constant time: neither the part that is wrong nor
- * how much of it shows in the time. Credentials that are not printable ASCII never match.
+ * Compares digests of credentials in constant time, which reveals neither which part is wrong nor
+ * how much of it. Credentials that are not printable ASCII never match.
  */
 export class Authenticator implements AcceptedAccounts {
   readonly #password: Secret | undefined;
@@ -146,7 +149,9 @@ export class Authenticator implements AcceptedAccounts {
     return matches ? secret.label : undefined;
   }
 
-  /** What the server keeps of what an authenticated client sent: a digest, then `:` and the user. */
+  /**
+   * What the server keeps of an authenticated client's credential: a digest, then `:` and the user.
+   */
   credentialOf(auth: string): string {
     const colon = this.#password === undefined ? auth.indexOf(':') : -1;
     const digest = digestOf(auth.slice(colon + 1)).toString('latin1');

@@ -26,7 +26,7 @@ import {
 import type { Hysteria2InboundSettings } from './settings.ts';
 import { WaitingRequests } from './server/waiting-requests.ts';
 
-/** What a server uses of its surroundings; tests give their own. */
+/** What a server needs of the system; tests substitute it. */
 export interface ServerMeans {
   readonly bind: BindServer;
   readonly createTls: (spec: TlsServerSpec) => ServerTls;
@@ -44,7 +44,7 @@ export function* createHysteria2Inbound(
   return new Hysteria2Server(settings, context, means, tls, authenticator);
 }
 
-/** One set of settings: what a listener serves its clients by. */
+/** Serves the clients of a listener under one set of settings. */
 class Hysteria2Server implements SessionServer {
   readonly settings: Hysteria2InboundSettings;
   readonly service: Service;
@@ -109,8 +109,8 @@ class Hysteria2Server implements SessionServer {
 }
 
 /**
- * The tokens of stateless resets, from the server's private key: clients of a listener that is gone
- * learn so from its successor at the same address, be it in another process.
+ * The tokens of stateless resets, derived from the server's private key: the next listener at the
+ * same address, even in another process, can reset the connections of one that is gone.
  */
 const resetTokens = (privateKey: string, where: Endpoint): ResetTokens =>
   ResetTokens.withKey(
@@ -127,10 +127,10 @@ class Hysteria2Listener extends SessionListenerBase<Hysteria2Server> implements 
   readonly #port: ServerEndpoint;
   readonly waiting: WaitingRequests;
   readonly associations = new AssociationPlaces();
-  /** The port bounds their number: see `Newcomers`. */
+  /** Bounded by the port: see `Newcomers`. */
   readonly #unauthenticated = new Set<ServerConnection>();
   readonly #live = new Set<ServerConnection>();
-  /** Of the next connection. */
+  /** The number of the next connection. */
   #numbers = 0;
 
   constructor(
@@ -197,7 +197,7 @@ class Hysteria2Listener extends SessionListenerBase<Hysteria2Server> implements 
     this.releaseIfIdle();
   }
 
-  /** Tells the port how to receive clients from now on: not at all once this is retired. */
+  /** Sets how the port receives clients from now on: none once this is retired. */
   #receive(): void {
     const { settings, tls } = this.server;
     this.#port.serve({
@@ -211,7 +211,7 @@ class Hysteria2Listener extends SessionListenerBase<Hysteria2Server> implements 
   #onConnection(connection: QuicConnection): QuicHandlers {
     const client = new ServerConnection(connection, this, this.#numbers++);
     this.#unauthenticated.add(client);
-    // A handshake that was under way when this was retired.
+    // Its handshake was under way when this was retired.
     if (!this.isServing) client.end();
     return client.handlers;
   }

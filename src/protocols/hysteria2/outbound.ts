@@ -20,26 +20,29 @@ import type { DialServer } from './quic-endpoints.ts';
 import { MOST_CONNECTIONS } from './limits.ts';
 import type { Hysteria2OutboundSettings } from './settings.ts';
 
-/** What a client uses of its surroundings; tests give their own. */
+/** What a client needs of the system; tests substitute it. */
 export interface ClientMeans {
   readonly dial: DialServer;
   readonly createTls: (spec: TlsClientSpec) => ClientTls;
   readonly random?: RandomSource;
 }
 
-/** A connection that is being made, and that flows wait for. */
+/** A connection that is being established, and that flows wait for. */
 interface Connecting {
   readonly dial: RepeatedDial<ClientConnection>;
   readonly connection: Promise<ClientConnection>;
 }
 
-/** Connections on which one request is tried: the first may be dead without having said so. */
+/**
+ * Connections on which one request is tried: the server of the first may be gone without a
+ * CONNECTION_CLOSE.
+ */
 const ATTEMPTS = 2;
 
 /**
- * The client side towards one server. All flows of one lineage share a connection, which is made with
- * the first of them and made anew when it has ended. Flows that wait for it share what a server reports; how
- * long it may be silent is counted for each of them.
+ * The client of one server. All flows of one lineage share a connection, which is established for
+ * the first of them, and again after its end. Flows that wait for it share an error of the server;
+ * the time limit for a silent server is counted for each of them.
  */
 export class Hysteria2Outbound implements Outbound {
   readonly #settings: Hysteria2OutboundSettings;
@@ -47,10 +50,10 @@ export class Hysteria2Outbound implements Outbound {
   readonly #means: ClientMeans;
   readonly #random: RandomSource;
   readonly #server: Endpoint;
-  /** The one for new flows, by lineage. */
+  /** The connection for new flows, by lineage. */
   readonly #connections = new Map<string, ClientConnection>();
   readonly #connecting = new Map<string, Connecting>();
-  /** All that have not ended, those that only continue what they carry included. */
+  /** All that have not ended, including those that accept no new flow. */
   readonly #live = new Set<ClientConnection>();
   readonly #closing = new AbortController();
   #tls: ClientTls | undefined;
@@ -103,7 +106,7 @@ export class Hysteria2Outbound implements Outbound {
     }
   }
 
-  /** The connection of that lineage. A wait for it ends with the signal, and does not end it. */
+  /** The connection of that lineage. The signal ends the wait for it, not the connection. */
   async #connection({ signal, origin }: DialOptions): Promise<ClientConnection> {
     const group = origin ? lineageGroup(origin) : '';
     const known = this.#connections.get(group);
@@ -160,7 +163,7 @@ export class Hysteria2Outbound implements Outbound {
     return connection;
   }
 
-  /** One attempt: a handshake and the authentication. */
+  /** One attempt: handshake and authentication. */
   async #attempt(
     origin: DialOrigin | undefined,
     signal: AbortSignal,
@@ -206,7 +209,7 @@ export class Hysteria2Outbound implements Outbound {
     }
   }
 
-  /** @throws {DialError} for a CA file without certificates, which is parsed only now. */
+  /** @throws {DialError} for a CA file without certificates: it is parsed only here. */
   #createTls(): ClientTls {
     const { serverName, allowInsecure, ca } = this.#settings;
     return this.#means.createTls({ serverName, allowInsecure, ca: ca && parsedCa(ca) });

@@ -18,7 +18,7 @@ import type { ClientTls, ServerTls } from '../../quic/connection/tls-handshake.t
 import { Salamander } from './salamander.ts';
 import { IDLE_MS, KEEP_ALIVE_MS, LONGEST_DATAGRAM_FRAME } from './limits.ts';
 
-/** What both sides' endpoints are made of. */
+/** What the endpoints of both sides need. */
 export interface EndpointParts {
   readonly clock: Clock;
   readonly random: RandomSource;
@@ -26,20 +26,20 @@ export interface EndpointParts {
   readonly obfuscation: string | undefined;
 }
 
-/** How a server takes clients; may be replaced for clients to come. */
+/** How a server accepts clients; may be replaced for later clients. */
 export interface Reception {
   readonly tls: ServerTls;
-  /** Beyond it handshakes are refused at once; with 0 no client is accepted. */
+  /** Beyond this many, handshakes are refused at once; with 0 no client is accepted. */
   readonly maxConnections: number;
   readonly onConnection: (connection: QuicConnection) => QuicHandlers;
-  /** A client got no connection, because TLS has refused to make its state. */
+  /** A client got no connection because TLS could not create its state. */
   readonly onFailure: (error: Error) => void;
 }
 
 /** The UDP port of a server. */
 export interface ServerEndpoint {
   readonly local: Endpoint;
-  /** Takes clients from now on; until then none gets a response. */
+  /** Accepts clients from now on; until then none gets a response. */
   serve(reception: Reception): void;
   /** Closes all connections with a code of HTTP/3, then the port. Idempotent. */
   close(code: number): void;
@@ -53,13 +53,13 @@ export type BindServer = (
   parts: EndpointParts & { readonly resetTokens: (local: Endpoint) => ResetTokens },
 ) => Promise<ServerEndpoint>;
 
-/** A connection that is being made, and the socket that it has for itself. */
+/** A connection that is being established, and its own socket. */
 export interface DialledQuic {
   readonly connection: QuicConnection;
   readonly socket: DialledSocket;
   /**
-   * Closes the connection with a code of HTTP/3, and its socket. The goodbye has been sent when this
-   * returns: the process may be about to end.
+   * Closes the connection with a code of HTTP/3, and its socket. The CONNECTION_CLOSE has been sent
+   * when this returns: the process may be about to exit.
    */
   close(code: number): void;
 }
@@ -72,14 +72,17 @@ export interface DialRequest extends EndpointParts {
   readonly handlers: QuicHandlers;
 }
 
-/** Starts a connection from a socket of its own, which is released with it. @throws the system's error. */
+/**
+ * Starts a connection from a socket of its own, which is released with it.
+ * @throws the system's error.
+ */
 export type DialServer = (request: DialRequest) => Promise<DialledQuic>;
 
 const CONNECTION: ConnectionSettings = {
   ...DEFAULT_SETTINGS,
   idleTimeout: IDLE_MS,
   maxDatagramFrameSize: LONGEST_DATAGRAM_FRAME,
-  // The reference's client leaves the transport parameter out where it does not imitate a browser.
+  // The reference's client omits the transport parameter when it does not imitate a browser.
   acceptUnannouncedDatagrams: true,
 };
 
@@ -108,12 +111,12 @@ export const dialServer: DialServer = async ({ server, tls, handlers, ...parts }
     const close = (code: number): void => endpoint.close(code);
     return { connection, socket: dialledUdp(endpoint), close };
   } finally {
-    // It is released with the connection, or at once if there is none.
+    // The endpoint is released with the connection, or at once without one.
     endpoint.retire();
   }
 };
 
-/** An address whose zone this host does not have. */
+/** An address with a zone that does not exist on this host. */
 class NoSuchAddressError extends WeirError {
   constructor(host: string) {
     super('EADDRNOTAVAIL', `this host has no such address: ${host}`);

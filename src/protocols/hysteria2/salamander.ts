@@ -8,9 +8,9 @@ export const SALT_LENGTH = 8;
 const KEY_WORDS = 8;
 
 /**
- * Obfuscation of datagrams (extras/obfs/salamander.go of the reference): the BLAKE2b-256 of the
- * password and a salt, repeated, is combined with the datagram by XOR; the salt precedes the result.
- * It hides QUIC from filters, and keeps no secret.
+ * Obfuscation of datagrams (extras/obfs/salamander.go of the reference): the datagram is XORed with
+ * the BLAKE2b-256 of password and salt, repeated; the salt precedes the result. It hides QUIC from
+ * filters, and protects no secret.
  *
  * Implements `PacketObfuscation` of src/quic.
  */
@@ -18,9 +18,9 @@ export class Salamander {
   readonly overhead = SALT_LENGTH;
   readonly #random: RandomSource;
   readonly #hash: SuffixedHash;
-  /** The digest as words, in the order of the machine: so are the words of the datagram. */
+  /** The digest as words in native byte order, as the words of the datagram. */
   readonly #digest: Int32Array;
-  /** The digest, turned to where the words of the datagram begin. */
+  /** The digest, rotated to the offset at which the words of the datagram begin. */
   readonly #key = new Int32Array(KEY_WORDS);
   #memory: ArrayBufferLike | undefined;
   #words: Int32Array = new Int32Array(0);
@@ -45,8 +45,8 @@ export class Salamander {
   }
 
   /**
-   * The payload, in the memory of the argument, which is changed; `undefined` when there is nothing
-   * behind the salt.
+   * The payload, decoded in place in the memory of the argument; `undefined` when nothing follows
+   * the salt.
    */
   open(datagram: Uint8Array): Uint8Array | undefined {
     if (datagram.length <= SALT_LENGTH) return undefined;
@@ -57,7 +57,7 @@ export class Salamander {
     return datagram.subarray(SALT_LENGTH);
   }
 
-  /** Combines a part of `bytes` with the digest: single bytes up to a word, then words. */
+  /** XORs a part of `bytes` with the digest: single bytes up to a word boundary, then words. */
   #combine(bytes: Uint8Array, start: number, end: number): void {
     const { digest } = this.#hash;
     const base = bytes.byteOffset;
@@ -81,7 +81,7 @@ export class Salamander {
   /** The key from its byte `offset` on, 0 to 3. */
   #turn(offset: number): Int32Array {
     if (offset === 0) return this.#digest;
-    // Both machines are little-endian.
+    // All supported machines are little-endian.
     const low = offset * 8;
     for (let index = 0; index < KEY_WORDS; index++) {
       const word = this.#digest[index] as number; // 8 words
@@ -91,7 +91,7 @@ export class Salamander {
     return this.#key;
   }
 
-  /** Memory as words; datagrams of a batch lie in the same. */
+  /** The memory as words; the datagrams of a batch share it. */
   #wordsOf({ buffer }: Uint8Array): Int32Array {
     if (buffer !== this.#memory) {
       this.#memory = buffer;

@@ -29,7 +29,7 @@ import type {
 } from '../protocol.ts';
 import { AUTHENTICATED, type Hysteria2Credentials } from './authentication.ts';
 
-/** The response to everything that is no valid authentication. */
+/** The response to every request but a valid authentication. */
 export interface Masquerade {
   readonly status: number;
   readonly body: string;
@@ -52,7 +52,7 @@ export interface Hysteria2OutboundSettings {
   readonly password: string;
   readonly serverName: string;
   readonly allowInsecure: boolean;
-  /** A PEM file that is yet to be parsed. */
+  /** A PEM file, which is not parsed yet. */
   readonly ca: { readonly file: string; readonly content: string } | undefined;
   readonly obfuscation: string | undefined;
   readonly maxConcurrentStreams: number;
@@ -63,7 +63,7 @@ const secretText = optional(located(secret));
 
 const PRINTABLE = /^[ -~]+$/;
 
-/** Text that a header field carries as it is, and that is not empty. */
+/** Text that a header field can carry unchanged, and that is not empty. */
 const printable = (key: string): Decoder<string> =>
   converted(secret, (value, reject) => {
     if (value === '') throw reject(`${key} must not be empty`);
@@ -117,7 +117,7 @@ const idleTimeout: Decoder<number> = converted(u64, (seconds, reject) => {
   throw reject(`udp_idle_timeout must be ${SHORTEST_IDLE} to ${LONGEST_IDLE} seconds`);
 });
 
-/** A number of things of which there must be room for one. */
+/** A limit of at least 1. */
 const atLeastOne = (key: string): Decoder<number> =>
   converted(u64, (count, reject) => {
     if (count === 0n) throw reject(`${key} must be at least 1`);
@@ -202,8 +202,8 @@ function credentialsOf({ password, users }: InboundTable, span: Span): Hysteria2
 }
 
 /**
- * Why a server's settings cannot be swapped under live clients: every datagram of the port passes
- * through one obfuscation, which their clients would not follow.
+ * Why settings cannot be swapped in while clients are live: all datagrams of the port have one
+ * obfuscation, and live clients would continue with the old one.
  */
 export function restartReason(
   before: Hysteria2InboundSettings,
@@ -291,13 +291,13 @@ export function outboundSettings(
     maxConcurrentStreams: written.maxConcurrentStreams,
     ca: caFile && {
       file: caFile.value,
-      // As text, since a Buffer does not survive structuredClone as what it is.
+      // As text, since structuredClone makes a plain Uint8Array of a Buffer.
       content: Buffer.from(files.content(caFile, 'cannot read ca_file')).toString('latin1'),
     },
   };
 }
 
-/** The reference accepts no shorter one. */
+/** Minimum length in the reference, in bytes. */
 const SHORTEST_OBFS_PASSWORD = 4;
 
 interface ObfuscationKeys {

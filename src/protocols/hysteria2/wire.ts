@@ -6,13 +6,16 @@ import { decodeName } from '../../net/addresses/host-name.ts';
 import { readVarint, varintSize, varintSizeAt, writeVarint } from '../../quic/wire/varint.ts';
 import { ADDRESS_LIMIT, MESSAGE_LIMIT, PADDING_LIMIT } from './limits.ts';
 
-/** Lengths from `min` to `limit` - 1, evenly distributed. */
+/** Lengths from `min` to `limit` - 1, uniformly distributed. */
 export interface PaddingRange {
   readonly min: number;
   readonly limit: number;
 }
 
-/** The ranges of the reference (core/internal/protocol/padding.go), so that lengths are alike. */
+/**
+ * The ranges of the reference (core/internal/protocol/padding.go), so that lengths do not differ
+ * from it.
+ */
 export const PADDING_RANGES = {
   authentication: { min: 256, limit: 2048 },
   tcpRequest: { min: 64, limit: 512 },
@@ -21,7 +24,7 @@ export const PADDING_RANGES = {
 
 const CHARACTERS = Buffer.from('abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789');
 
-/** Letters and digits, as the reference pads. */
+/** Padding of letters and digits, as in the reference. */
 export function padding({ min, limit }: PaddingRange, random: RandomSource): Buffer {
   const bytes = random.bytes(min + random.below(limit - min));
   for (let at = 0; at < bytes.length; at++) {
@@ -40,15 +43,15 @@ const STATUS_ERROR = 1;
 /** A response to a TCP request. */
 export interface TcpResponse {
   readonly ok: boolean;
-  /** For users: the reason of a failure. */
+  /** The reason of a failure, for people. */
   readonly message: string;
 }
 
 /** A UDP message or a fragment of one. */
 export interface UdpMessage {
-  /** Of the client's choice, one for each association. 32 bits. */
+  /** Chosen by the client, one for each association. 32 bits. */
   readonly sessionId: number;
-  /** Joins the fragments of one message. 16 bits. */
+  /** Identifies the fragments of one message. 16 bits. */
   readonly packetId: number;
   readonly fragmentId: number;
   /** 0 and 1 both mean a whole message. */
@@ -59,15 +62,15 @@ export interface UdpMessage {
 }
 
 /**
- * The host and the port in an address, with brackets around IPv6. `undefined` for an invalid one; a
- * name is checked as far as every protocol does it.
+ * Parses `host:port`, with brackets around IPv6. `undefined` for an invalid one; names are checked
+ * as in all protocols.
  */
 export function parseHostPort(address: string): Endpoint | undefined {
   const [, bracketed, plain, digits] =
     /^(?:\[([^[\]]+)\]|([^:[\]]+)):([0-9]{1,5})$/.exec(address) ?? [];
   const text = bracketed ?? plain;
   const port = Number(digits);
-  // U+FFFD stands for bytes that were not UTF-8.
+  // U+FFFD replaces bytes that were not UTF-8.
   if (text === undefined || port > 0xffff || text.includes('\ufffd')) return undefined;
   const host = decodeName(Buffer.from(text));
   return host === undefined ? undefined : { host, port };
@@ -85,7 +88,7 @@ export function encodeTcpRequest(address: string, random: RandomSource): Uint8Ar
 }
 
 /**
- * Reads a TCP request behind its frame type, and returns its address. The reader needs READER_LIMIT.
+ * Reads a TCP request after its frame type, and returns its address. The reader needs READER_LIMIT.
  * @throws {ProtocolError} for an address or padding beyond the limits.
  */
 export async function readTcpRequest(reader: BoundedReader): Promise<string> {
@@ -121,15 +124,18 @@ export async function readTcpResponse(reader: BoundedReader): Promise<TcpRespons
 /** Session, packet, fragment and count. */
 const UDP_FIXED = 8;
 
-/** Bytes before the data of a UDP message with an address of that many bytes. */
+/** The length of the header of a UDP message with an address of `addressBytes`. */
 export const udpHeaderSize = (addressBytes: number): number => UDP_FIXED + sizeOfText(addressBytes);
 
-/** A UDP message, whole or a fragment. `address` is given as bytes to encode it once. */
+/**
+ * Encodes a UDP message, whole or a fragment. `address` is bytes, so that the caller encodes it
+ * only once.
+ */
 export function encodeUdpMessage(
   message: Omit<UdpMessage, 'address'> & { readonly address: Uint8Array },
 ): Uint8Array {
   const { sessionId, packetId, address, data } = message;
-  // From the pool: memory of its own costs a message more than everything else here.
+  // Pooled: a separate allocation would cost more than all else here.
   const out = Buffer.allocUnsafe(udpHeaderSize(address.length) + data.length);
   out[0] = sessionId >>> 24;
   out[1] = sessionId >>> 16;
@@ -143,7 +149,10 @@ export function encodeUdpMessage(
   return out;
 }
 
-/** The address of the last message: most messages have that of the one before, and need no decoding. */
+/**
+ * Caches the address of the last message: most messages have the same one, which then needs no
+ * decoding.
+ */
 export class LastAddress {
   #bytes = Buffer.alloc(0);
   #text = '';
@@ -162,7 +171,7 @@ export class LastAddress {
 
 /**
  * Reads a UDP message; its data is a view of `bytes`. `undefined` for a malformed one, which is
- * dropped: one without an address or without data among them, as in the reference.
+ * dropped; an empty address or empty data is malformed, as in the reference.
  */
 export function decodeUdpMessage(
   bytes: Uint8Array,
@@ -174,7 +183,7 @@ export function decodeUdpMessage(
   const start = UDP_FIXED + varintSizeAt(bytes, UDP_FIXED);
   const end = start + length;
   if (end >= bytes.length) return undefined;
-  const at = (index: number): number => bytes[index] as number; // there are more than `UDP_FIXED`
+  const at = (index: number): number => bytes[index] as number; // below UDP_FIXED, and there are more bytes
   return {
     sessionId: ((at(0) << 24) | (at(1) << 16) | (at(2) << 8) | at(3)) >>> 0,
     packetId: (at(4) << 8) | at(5),
@@ -185,7 +194,7 @@ export function decodeUdpMessage(
   };
 }
 
-/** A length and that many bytes. */
+/** The size of `length` bytes with their length before them. */
 const sizeOfText = (length: number): number => varintSize(length) + length;
 
 function writeText(out: Uint8Array, offset: number, text: Uint8Array): number {

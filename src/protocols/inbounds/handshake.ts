@@ -15,6 +15,12 @@ export interface UserRequest {
   readonly user: AuthenticatedUser;
 }
 
+/** A request that was accepted, with the origin of its flows. */
+export interface AcceptedRequest<Request> {
+  readonly request: Request;
+  readonly origin: Origin;
+}
+
 export interface HandshakeOptions<Request extends UserRequest> {
   /** Bytes of the longest request. */
   readonly limit: number;
@@ -24,20 +30,20 @@ export interface HandshakeOptions<Request extends UserRequest> {
 }
 
 /**
- * Reads the request that a client begins with, under one time limit. Bytes after it are put back into
- * the link. Returns it with the origin of its flows.
+ * Reads the request that a client begins with, under one time limit. Bytes after it are put back
+ * into the link. Returns it with the origin of its flows.
  *
  * A client whose request is invalid is rejected without a response, whatever the error, and in the
- * same way as one whose request is incomplete: its bytes are read and discarded until the time limit
- * or its close, and only then does the stream end. An end or a reset before that would reveal where
- * the server stopped reading. Then this rejects with the error.
+ * same way as one whose request is incomplete: its bytes are read and discarded until the time
+ * limit or its close, and only then does the stream end. An end or a reset before that would reveal
+ * where the server stopped reading. Then this rejects with the error.
  */
 export async function readHandshake<Request extends UserRequest>(
   { link, remote }: Carrier,
   session: Session,
   context: InboundContext,
   { limit, protocol, read }: HandshakeOptions<Request>,
-): Promise<{ readonly request: Request; readonly origin: Origin }> {
+): Promise<AcceptedRequest<Request>> {
   const { clock } = context;
   const source = remote && unmapIPv4(remote.host);
   using deadline = new Deadline(clock, HANDSHAKE_MS, `the ${protocol} handshake`);

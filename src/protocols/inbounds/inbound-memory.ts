@@ -1,7 +1,7 @@
 import { KeptObjects } from '../../collections/kept-objects.ts';
 
 /**
- * State that the handlers of one inbound keep across reloads: a reload must not make the replay of a
+ * State of one inbound that its successive handlers share: a reload must not make a replayed
  * request acceptable.
  */
 export class InboundMemory extends KeptObjects {}

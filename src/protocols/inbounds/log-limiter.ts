@@ -1,8 +1,8 @@
 import type { Clock } from '../../net/time/clock.ts';
 
-/** A key is logged once in this time. */
+/** A key is logged at most once in this time. */
 const INTERVAL_MS = 60_000;
-/** Keys that are logged in that time; those beyond it share one line. */
+/** Keys logged in that time; all others share one line. */
 const MAX_KEYS = 1024;
 
 interface Entry {
@@ -49,13 +49,13 @@ export class LogLimiter {
     if (others) {
       this.#others = entry;
     } else {
-      this.#entries.delete(key); // to be the last in order
+      this.#entries.delete(key); // to be inserted last
       this.#entries.set(key, entry);
     }
     return { suppressed: last?.suppressed ?? 0, others };
   }
 
-  /** Deletes expired entries only when there is no room otherwise. */
+  /** Whether there is room for another key; deletes expired entries when there is not. */
   #hasRoom(now: number): boolean {
     for (const [key, { loggedAt }] of this.#entries) {
       if (this.#entries.size < this.#limit || now - loggedAt < INTERVAL_MS) break;

@@ -5,8 +5,8 @@ import type { InboundMemory } from './inbound-memory.ts';
 import { LogLimiter, type LogNote } from './log-limiter.ts';
 
 /**
- * A client is rejected for a reason that the operator can act on: it is unauthenticated, or asks
- * for a variant of the protocol that is not supported. The message holds no credential.
+ * A client is rejected for a reason that the operator can act on: it is unauthenticated, or
+ * requests an unsupported variant of the protocol. The message contains no credential.
  */
 export class RejectedClientError extends ProtocolError {}
 
@@ -15,15 +15,15 @@ export interface RejectingInbound {
   readonly log: Logger;
   readonly tag: string;
   readonly clock: Clock;
-  /** Keeps the limits on log lines across reloads. */
+  /** Keeps the limiter of log lines across reloads. */
   readonly memory: InboundMemory;
 }
 
 /**
- * Logs that a client is rejected, once a minute for each source. Other errors than
+ * Logs that a client was rejected, at most once a minute for each source. Errors other than
  * RejectedClientError are not logged: they are port scans and broken clients.
  *
- * To be called as soon as the client is rejected, since its connection may be drained first.
+ * To be called at once, before the client's connection is drained.
  */
 export function logRejection(
   error: unknown,
@@ -42,7 +42,7 @@ export function logRejection(
   });
 }
 
-/** Logs that this side could not serve a client, once a minute for the inbound. */
+/** Logs that a client could not be accepted for a reason of this side, at most once a minute. */
 export function logAcceptFailure(
   error: Error,
   { log, tag, clock, memory }: RejectingInbound,

@@ -26,8 +26,10 @@ export const originOf = (
 
 /**
  * Serves one stream of a protocol without replies: the client may send at once, and its connection
- * is closed when the destination is not reached. `onAccept` is called when it is reached, or before
- * that when the route depends on the first bytes.
+ * is closed when the destination is not reached.
+ *
+ * @param onAccept called when the destination is reached, or earlier when the route depends on the
+ *   first bytes.
  */
 export async function carryStream(
   link: ByteLink,
@@ -49,10 +51,10 @@ export async function carryStream(
 }
 
 /**
- * Serves a Mux.Cool connection until it ends: each sub-link is a flow with the origin and session of
- * the carrier. When the account is removed, the connection ends with its last flow.
+ * Serves a Mux.Cool connection until it ends: each sub-link is a flow with the origin and session
+ * of the carrier. After the account's removal the connection ends with its last flow.
  *
- * @throws {ProtocolError} when the client does not speak Mux.Cool.
+ * @throws {ProtocolError} for a connection that is not Mux.Cool.
  */
 export function serveMux(link: ByteLink, origin: Origin, context: InboundContext): Promise<void> {
   const { standing } = origin;

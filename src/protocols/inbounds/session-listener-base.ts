@@ -11,8 +11,8 @@ import type { SessionBook, SessionListener, SessionServer } from '../contract.ts
 type ListenerState = 'bound' | 'serving' | 'retired' | 'kept' | 'released';
 
 /**
- * The states of a listener that owns its sessions, and the server and the book for clients that come
- * from now on. A subclass accepts the clients and calls `releaseIfIdle` after each session's end.
+ * The states of a listener that owns its sessions, and the server and the book for new clients. A
+ * subclass accepts clients, and calls `releaseIfIdle` after each session's end.
  */
 export abstract class SessionListenerBase<Server extends SessionServer> implements SessionListener {
   abstract readonly address: string;

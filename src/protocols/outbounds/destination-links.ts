@@ -9,7 +9,7 @@ import { PacketQueue } from '../../net/packets/packet-queue.ts';
 import { DIAL_MS, udpIdleMs } from '../../net/time/time-limits.ts';
 import type { DialOptions, OutboundContext } from '../contract.ts';
 
-/** Streams of one association; beyond it the least recently used is closed. */
+/** Streams of one association; beyond this the least recently used is closed. */
 export const MAX_LINKS = 256;
 /** Datagrams kept for a destination while its stream is being opened. */
 const KEPT_WHILE_OPENING = 16;
@@ -22,8 +22,8 @@ type Open = (destination: Endpoint, options: DialOptions) => Promise<PacketLink>
 type Deps = Pick<OutboundContext, 'clock' | 'log' | 'tag'>;
 
 /**
- * Datagrams to any peer over a protocol whose streams carry those of one destination each: the first
- * datagram to a destination opens its stream. Responses come from destinations alone.
+ * Datagrams to any peer over a protocol in which each stream carries those of one destination: the
+ * first datagram to a destination opens its stream. Only destinations can send responses.
  */
 export class DestinationLinks implements PacketLink {
   readonly closed: Promise<Error | undefined>;
@@ -32,7 +32,7 @@ export class DestinationLinks implements PacketLink {
   readonly #deps: Deps;
   readonly #queue = new PacketQueue();
   readonly #links = new Map<string, DestinationLink>();
-  /** For the datagrams that wait for all streams. */
+  /** Shared by the datagrams that wait for any stream. */
   readonly #room = new KeptDatagrams();
   readonly #ending = new AbortController();
   #timer: Timer | undefined;
@@ -120,7 +120,9 @@ export class DestinationLinks implements PacketLink {
   }
 }
 
-/** The stream of one destination: opened by its first datagram, and opened again after its end. */
+/**
+ * The stream of one destination: opened by the first datagram, and by the first one after its end.
+ */
 class DestinationLink {
   readonly #peer: Endpoint;
   readonly #open: (options: DialOptions) => Promise<PacketLink>;
@@ -159,7 +161,7 @@ class DestinationLink {
     return this.#lastSeen;
   }
 
-  /** Whether its idle time is over. */
+  /** Whether it was idle for the UDP idle timeout of its port. */
   get spent(): boolean {
     return this.#deps.clock.now() - this.#lastSeen >= udpIdleMs(this.#peer.port);
   }
@@ -167,7 +169,7 @@ class DestinationLink {
   send(packet: Packet): void {
     const now = this.#deps.clock.now();
     if (this.#state === 'failed' && now - this.#lastSeen >= FAILED_MS) this.#state = 'idle';
-    // Datagrams to a destination that failed do not delay the next attempt.
+    // Datagrams that are dropped after a failure do not delay the next attempt.
     if (this.#state !== 'failed') this.#lastSeen = now;
     switch (this.#state) {
       case 'idle':
@@ -196,7 +198,7 @@ class DestinationLink {
     this.#packets?.close();
   }
 
-  /** False when there is no room for the packet, which is lost. */
+  /** @returns false when there is no room for the packet, which is then lost. */
   #keep(packet: Packet): boolean {
     const isFull = this.#waiting.length >= KEPT_WHILE_OPENING;
     const kept = isFull ? undefined : this.#room.keep(packet);
@@ -242,7 +244,10 @@ class DestinationLink {
     return packets;
   }
 
-  /** A server that ends a stream without a response is likely to end the next one as well. */
+  /**
+   * A stream that ended without a response counts as failed: the next one would most likely end in
+   * the same way.
+   */
   #end(responded: boolean): void {
     if (this.#state === 'closed') return;
     this.#lost += this.#takeWaiting().length + (this.#packets?.dropped ?? 0);

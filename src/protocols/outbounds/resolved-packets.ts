@@ -8,7 +8,7 @@ import {
   type Resolver,
 } from '../../net/addresses/resolver.ts';
 
-/** Names whose address one association remembers; beyond it the oldest is resolved again. */
+/** Names whose address one association remembers; beyond this the oldest is forgotten. */
 const MAX_NAMES = 256;
 /** Datagrams kept for one name while it is resolved. */
 const MAX_WAITING = 16;
@@ -18,26 +18,28 @@ export interface ResolvedPacketsOptions {
   readonly family: FamilyPolicy;
   /** The address of the client. */
   readonly client?: string | undefined;
-  /** Whether a datagram may be sent to a peer, which is an IP address; else it is dropped. */
+  /** Whether a datagram may be sent to a peer, which is an IP address; otherwise it is dropped. */
   readonly allows: (peer: Endpoint) => boolean;
-  /** Called when a name did not resolve: its datagrams are lost, as to an unreachable peer. */
+  /**
+   * Called when a name was not resolved: its datagrams are lost, as those to an unreachable peer.
+   */
   readonly onUnresolved: (error: DialError) => void;
 }
 
 /** The address of a name, or the datagrams that wait for it. */
 type Known = { readonly address: string } | { readonly waiting: Packet[] };
 
-/** An association with peers that have IP addresses, to which datagrams to names can be sent as well. */
+/** Resolves the names of peers for an association that sends to IP addresses only. */
 export class ResolvedPackets implements PacketLink {
   readonly #socket: PacketLink;
   readonly #options: ResolvedPacketsOptions;
   readonly #names = new Map<string, Known>();
-  /** For the datagrams to all names. */
+  /** Shared by the datagrams that wait for any name. */
   readonly #room = new KeptDatagrams();
   readonly #closing = new AbortController();
   #lost = 0;
 
-  /** @param socket takes peers with IP addresses; it belongs to this association from now on. */
+  /** @param socket sends to IP addresses; owned by this association from now on. */
   constructor(socket: PacketLink, options: ResolvedPacketsOptions) {
     this.#socket = socket;
     this.#options = options;
@@ -51,7 +53,7 @@ export class ResolvedPackets implements PacketLink {
     return this.#lost + this.#socket.dropped;
   }
 
-  /** With the address that a name has. */
+  /** Reports addresses, also for peers that were given by name. */
   set onUnreachable(report: PacketLink['onUnreachable']) {
     this.#socket.onUnreachable = report;
   }
@@ -124,7 +126,7 @@ export class ResolvedPackets implements PacketLink {
     } finally {
       this.#room.release(waiting);
     }
-    // Another name may have taken its place meanwhile.
+    // The name may have been forgotten meanwhile.
     const known = this.#names.get(name);
     const isCurrent = known !== undefined && 'waiting' in known && known.waiting === waiting;
     if (isCurrent && address !== undefined) {

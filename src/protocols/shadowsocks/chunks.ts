@@ -12,7 +12,7 @@ import { PieceReader } from '../../collections/piece-reader.ts';
 import { ownChunk } from '../../net/links/spent-chunk.ts';
 import type { Method } from './methods.ts';
 
-/** A sealed length: two bytes and their tag. */
+/** The size of a sealed length: two bytes and their tag. */
 export const LENGTH_CHUNK = 2 + TAG_LENGTH;
 
 /** Seals the chunks of one stream under one subkey, with a counter as the nonce. */
@@ -28,7 +28,7 @@ export class ChunkSealer implements Disposable {
     this.#maxChunk = maxChunk;
   }
 
-  /** Seals one piece on its own (a header) to `out` at `offset`. @returns the offset after it. */
+  /** Seals a single piece, such as a header, to `out` at `offset`. @returns the offset after it. */
   piece(plain: Uint8Array, out: Buffer, offset: number): number {
     const end = offset + plain.length + TAG_LENGTH;
     this.#sealer.seal(this.#nonce.bytes, plain, out.subarray(offset, end));
@@ -36,7 +36,7 @@ export class ChunkSealer implements Disposable {
     return end;
   }
 
-  /** The length of the chunks of `payload` bytes. */
+  /** The length of `payload` bytes when sealed as chunks. */
   sealedLength(payload: number): number {
     return payload + Math.ceil(payload / this.#maxChunk) * (LENGTH_CHUNK + TAG_LENGTH);
   }
@@ -57,7 +57,7 @@ export class ChunkSealer implements Disposable {
   }
 }
 
-/** A complete piece of payload, and the number of its nonce. */
+/** A complete sealed piece of payload, and the number of its nonce. */
 interface SealedPayload {
   readonly sealed: Uint8Array;
   readonly nonce: number;
@@ -65,16 +65,16 @@ interface SealedPayload {
 
 const NOTHING = new Uint8Array(0);
 
-/** Opens the chunks of one stream, in whatever pieces they arrive. At most one chunk is held. */
+/** Opens the chunks of one stream, however they are split. Holds at most one chunk. */
 export class ChunkOpener implements Disposable {
   readonly #opener: Opener;
   readonly #nonce: NonceCounter;
   readonly #maxChunk: number;
   readonly #length = Buffer.alloc(2);
   readonly #pieces = new PieceReader();
-  /** Sealed pieces so far, lengths included: the number of the next nonce. */
+  /** The number of the next nonce: that of sealed pieces so far, including lengths. */
   #count = 0;
-  /** The length of the payload that comes next; `undefined` before a length. */
+  /** The length of the payload that is expected next; `undefined` when a length is. */
   #expected: number | undefined;
 
   constructor({ aead, maxChunk }: Method, subkey: Uint8Array) {
@@ -89,7 +89,7 @@ export class ChunkOpener implements Disposable {
   }
 
   /**
-   * Opens one piece on its own (a header).
+   * Opens a single piece, such as a header.
    *
    * @throws {ProtocolError} when it is not authentic.
    */
@@ -99,13 +99,13 @@ export class ChunkOpener implements Disposable {
     return plain;
   }
 
-  /** Expects payload of a length that a header has stated, without a length of its own. */
+  /** Expects payload next, without a length chunk: a header has stated its length. */
   expectPayload(length: number): void {
     this.#expected = length;
   }
 
   /**
-   * The payload that these bytes complete, empty when they complete no chunk.
+   * The payload that these bytes complete; empty when they complete no chunk.
    *
    * @throws {ProtocolError} when a chunk is not authentic, or longer than the method allows.
    */
@@ -131,7 +131,7 @@ export class ChunkOpener implements Disposable {
     this.#opener[Symbol.dispose]();
   }
 
-  /** Opens payload to one buffer of exactly its size, which is passed on and freed as a whole. */
+  /** Opens payload into one buffer of exactly its size, which is passed on and freed as a whole. */
   #openAll(payloads: readonly SealedPayload[], total: number): Uint8Array {
     const out = total === 0 ? NOTHING : ownChunk(total);
     let filled = 0;

@@ -28,7 +28,7 @@ import type { ShadowsocksInboundSettings } from './settings.ts';
 import { ShadowsocksLink, type StreamSealer } from './stream-link.ts';
 import { scopeOf, userIdOf, ShadowsocksUsers, type KeyedUser } from './shadowsocks-users.ts';
 
-/** How long a rejected client of the 2022 edition is read after our end of stream. */
+/** How long a rejected client of the 2022 edition is still read after this side's end of stream. */
 const REJECTED_2022_MS = 30_000;
 
 /** A Shadowsocks server of either edition on accepted carriers. */
@@ -128,10 +128,10 @@ class ShadowsocksInbound implements InboundHandler, AcceptedAccounts {
     } catch (error) {
       logRejection(error, this.#context, source);
       if (legacy) {
-        // As for a client that sends nothing: a reset when the time for the handshake is over.
+        // A reset at the time limit of the handshake, as for a client that sends nothing.
         await drainRejected(link, clock, Math.max(0, startedAt + HANDSHAKE_MS - clock.now()));
       } else {
-        // SIP022 §3.1.3, the second way: an end of stream at once, and the client is still read.
+        // SIP022 §3.1.3, the second option: an end of stream at once, and the client is still read.
         link.closeWrite().catch(() => undefined); // the client may have closed already
         await drainRejected(link, clock, REJECTED_2022_MS);
       }
@@ -146,16 +146,17 @@ class ShadowsocksInbound implements InboundHandler, AcceptedAccounts {
       return new ResponseStreamSealer(deps, user.key, requestSalt);
     }
     const salt = this.#random.bytes(method.keyLength);
-    // Both directions look the same: our response, reflected to us, would pass for a request.
+    // Both directions have the same format: a response that is sent back to this server would be a
+    // valid request.
     this.#salts.add(salt);
     return new LegacyStreamSealer(method, user.key, salt);
   }
 }
 
 /**
- * Reads and discards what a rejected client sends until it closes or the time is over; then the
- * connection is reset even if bytes are unread. So nothing that a client observes depends on how
- * many of its bytes were understood. Never rejects.
+ * Reads and discards what a rejected client sends until it closes or the time limit; then resets
+ * the connection, whether or not bytes are unread. So nothing that a client can observe depends on
+ * how many of its bytes were valid. Never rejects.
  */
 async function drainRejected(link: ByteLink, clock: Clock, milliseconds: number): Promise<void> {
   using limit = new Deadline(clock, milliseconds, 'an unauthenticated client');

@@ -20,14 +20,14 @@ export function keyOfPassword(password: string, length: number): Buffer {
   return key.subarray(0, length);
 }
 
-/** Why a text is not the pre-shared key of a method, in words for the operator. */
+/** Why a text is not a valid pre-shared key of a method, for the operator. */
 export type InvalidPsk = 'PSK too short' | 'PSK is not valid base64';
 
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 /**
- * Decodes a pre-shared key (SIP022 §2.1). One that is longer than the method takes is replaced by
- * the start of its SHA-256, as other implementations do.
+ * Decodes a pre-shared key (SIP022 §2.1). A longer one than the method needs is replaced by the
+ * start of its SHA-256, as in other implementations.
  *
  * @param length in bytes.
  */
@@ -54,6 +54,6 @@ export function subkeyOf(
     : sessionKeys.derive(key, salt, keyLength);
 }
 
-/** Bytes as a text of one character each, by which maps find them. */
-export const textOf = (bytes: Uint8Array): string =>
+/** Bytes as a text of one character each, for keys of maps. */
+export const latin1Of = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');

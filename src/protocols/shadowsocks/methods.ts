@@ -15,13 +15,15 @@ export interface Method {
   readonly name: MethodName;
   /** `legacy` is SIP004, `2022` is SIP022. */
   readonly edition: 'legacy' | '2022';
-  /** Of streams and of legacy datagrams. */
+  /** The AEAD of streams and of legacy datagrams. */
   readonly aead: AeadName;
-  /** Of keys and of salts, which are as long. */
+  /** The length of keys and of salts. */
   readonly keyLength: number;
   /** The longest payload of one chunk. */
   readonly maxChunk: number;
-  /** SIP023 encrypts identity headers with AES, so only methods with AES have them. */
+  /**
+   * Whether it has identity headers: SIP023 encrypts them with AES, so only methods with AES have.
+   */
   readonly identities: boolean;
 }
 
@@ -50,7 +52,7 @@ export const METHODS: Readonly<Record<MethodName, Method>> = {
   '2022-blake3-chacha20-poly1305': method('2022-blake3-chacha20-poly1305', 'chacha20-poly1305'),
 };
 
-/** Names by which other implementations know the legacy methods. */
+/** Names of the legacy methods, including those of other implementations. */
 const LEGACY_NAMES: Readonly<Record<string, MethodName>> = {
   'aes-128-gcm': 'aes-128-gcm',
   aead_aes_128_gcm: 'aes-128-gcm',
@@ -64,10 +66,10 @@ const LEGACY_NAMES: Readonly<Record<string, MethodName>> = {
   aead_xchacha20_poly1305: 'xchacha20-ietf-poly1305',
 };
 
-/** Whether a name is meant for the 2022 edition, whose names have one spelling. */
+/** Whether a name is one of the 2022 edition, whose names have only one spelling. */
 export const claims2022 = (text: string): boolean => text.startsWith('2022-');
 
-/** The method that a configuration names; `undefined` for an unknown name. */
+/** The method with a name of the configuration; `undefined` for an unknown one. */
 export function findMethod(text: string): MethodName | undefined {
   if (claims2022(text)) return Object.hasOwn(METHODS, text) ? (text as MethodName) : undefined;
   const name = text.toLowerCase();

@@ -13,7 +13,7 @@ import type { DatagramCodec } from './packets.ts';
 import { SaltPool } from './salts.ts';
 import type { ShadowsocksOutboundSettings } from './settings.ts';
 import { ShadowsocksLink } from './stream-link.ts';
-import { serverAddress, UpstreamAssociation } from './upstream-association.ts';
+import { serverAddress, UpstreamAssociation } from './associations/upstream-association.ts';
 
 /** A Shadowsocks client of either edition; host names are resolved by the server. */
 export class ShadowsocksOutbound implements Outbound {
@@ -23,7 +23,7 @@ export class ShadowsocksOutbound implements Outbound {
   readonly #method: Method;
   readonly #keys: readonly Uint8Array[];
   readonly #salts: SaltPool;
-  /** The address of the server that the last connection reached. */
+  /** The server's address in the last connection. */
   #reached: string | undefined;
 
   constructor(
@@ -69,7 +69,7 @@ export class ShadowsocksOutbound implements Outbound {
   }
 
   close(): void {
-    // Flows share nothing that has to be released.
+    // Flows share nothing that must be released.
   }
 
   #datagramCodec(): DatagramCodec {
@@ -80,7 +80,7 @@ export class ShadowsocksOutbound implements Outbound {
       : new DatagramCodec2022(deps, this.#keys);
   }
 
-  /** The user's own key: the last of a chain, which settings never leave empty. */
+  /** The user's own key: the last of a chain, which is never empty. */
   get #ownKey(): Uint8Array {
     return this.#keys.at(-1) ?? new Uint8Array(0);
   }

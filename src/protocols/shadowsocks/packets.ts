@@ -1,13 +1,8 @@
-import {
-  decodeAddressField,
-  encodeAddressField,
-  SOCKS_ADDRESS,
-} from '../../net/addresses/address-field.ts';
+import { encodeAddressField, SOCKS_ADDRESS } from '../../net/addresses/address-field.ts';
 import type { Endpoint } from '../../net/addresses/address.ts';
-import { ProtocolError } from '../../net/errors.ts';
 import type { Packet } from '../../net/links/link.ts';
 
-/** The client's side of one association: packets to datagrams of the protocol, and back. */
+/** The client's side of one association: converts between packets and datagrams of the protocol. */
 export interface DatagramCodec extends Disposable {
   /** The datagram that carries a packet; `undefined` when the peer's host does not fit. */
   encode(packet: Packet): Buffer | undefined;
@@ -17,7 +12,7 @@ export interface DatagramCodec extends Disposable {
 
 const NO_PEER: Endpoint = { host: '', port: 0 };
 
-/** Encodes addresses and keeps the last one: most associations have a single peer. */
+/** Encodes addresses, and caches the last one: most associations have a single peer. */
 export class AddressMemo {
   #peer: Endpoint = NO_PEER;
   #field: Buffer | undefined;
@@ -30,16 +25,5 @@ export class AddressMemo {
     }
     this.#peer = peer;
     return this.#field;
-  }
-}
-
-/** Decodes an address and the data after it; `undefined` when the address is invalid. */
-export function decodeAddressed(bytes: Uint8Array, offset = 0): Packet | undefined {
-  try {
-    const field = decodeAddressField(bytes, offset, SOCKS_ADDRESS);
-    return field?.endpoint && { data: bytes.subarray(field.end), peer: field.endpoint };
-  } catch (error) {
-    if (error instanceof ProtocolError) return undefined;
-    throw error;
   }
 }

@@ -5,10 +5,10 @@ import type { ByteLink } from '../../net/links/link.ts';
 import type { ChunkOpener } from './chunks.ts';
 import type { KeyedUser, ShadowsocksUsers } from './shadowsocks-users.ts';
 
-/** The request of an authenticated client, with the stream opened as far as it was read. */
+/** The request of an authenticated client, and what was read of its stream. */
 export interface Request {
   readonly user: KeyedUser;
-  /** Of the request stream. */
+  /** The salt of the request stream. */
   readonly salt: Uint8Array;
   readonly destination: Endpoint;
   /** The payload that followed the destination. */
@@ -17,22 +17,22 @@ export interface Request {
   readonly opener: ChunkOpener;
 }
 
-/** What a request is read from, until `signal` aborts. */
-export interface RequestReader {
+/** Where a request is read from, until `signal` aborts. */
+export interface RequestSource {
   readonly link: ByteLink;
   readonly signal: AbortSignal;
   readonly users: ShadowsocksUsers;
 }
 
 /**
- * Reads until at least `length` bytes are held.
+ * Reads until there are at least `length` bytes.
  *
  * @param head bytes that were read before.
- * @returns `head` and all bytes after it that were received with them.
+ * @returns `head` and all bytes read after it, which may be more than `length`.
  * @throws {ProtocolError} at the end of the stream.
  */
 export async function readAtLeast(
-  { link, signal }: RequestReader,
+  { link, signal }: RequestSource,
   head: Buffer,
   length: number,
 ): Promise<Buffer> {

@@ -1,17 +1,17 @@
 import type { Clock } from '../../net/time/clock.ts';
 import type { InboundMemory } from '../inbounds/inbound-memory.ts';
-import { textOf } from './keys.ts';
+import { latin1Of } from './keys.ts';
 
-/** How long SIP022 §3.1.4 has salts kept: twice the tolerance for timestamps. */
+/** How long salts are kept (SIP022 §3.1.4): twice the tolerance for timestamps. */
 const KEPT_MS = 60_000;
 
 /**
- * A bound on the salts of one minute of authentic requests. Beyond it requests are rejected, since
- * a salt that was forgotten could be replayed. Around 100 MB.
+ * Maximum number of salts of authentic requests in one minute, around 100 MB. Beyond it requests
+ * are rejected, since a request whose salt was forgotten could be replayed.
  */
 const MOST_SALTS = 1 << 20;
 
-/** The salts of the last minute, exactly: a new salt is never mistaken for a known one. */
+/** The salts of the last minute. Exact: a new salt is never mistaken for a known one. */
 export class SaltPool {
   readonly #clock: Clock;
   readonly #limit: number;
@@ -27,14 +27,14 @@ export class SaltPool {
     return this.#seenAt.size;
   }
 
-  /** Adds the salt of an authentic message; false when it is known, or there is no room. */
+  /** Adds the salt of an authentic message; returns false when it is known, or without room. */
   add(salt: Uint8Array): boolean {
     const now = this.#clock.now();
     for (const [old, at] of this.#seenAt) {
       if (now - at < KEPT_MS) break;
       this.#seenAt.delete(old);
     }
-    const key = textOf(salt);
+    const key = latin1Of(salt);
     if (this.#seenAt.has(key) || this.#seenAt.size >= this.#limit) return false;
     this.#seenAt.set(key, now);
     return true;
@@ -46,7 +46,7 @@ const GENERATION = 1 << 16;
 
 /**
  * The most recent salts of a legacy inbound, whose requests have no timestamps: between one and two
- * generations of them. A new salt is never mistaken for a known one.
+ * generations. Exact: a new salt is never mistaken for a known one.
  */
 export class SaltFilter {
   readonly #generation: number;
@@ -58,14 +58,14 @@ export class SaltFilter {
   }
 
   has(salt: Uint8Array): boolean {
-    const key = textOf(salt);
+    const key = latin1Of(salt);
     return this.#current.has(key) || this.#previous.has(key);
   }
 
-  /** Adds the salt of an authentic message; false when it is known. */
+  /** Adds the salt of an authentic message; returns false when it is known. */
   add(salt: Uint8Array): boolean {
     if (this.has(salt)) return false;
-    const key = textOf(salt);
+    const key = latin1Of(salt);
     if (this.#current.size >= this.#generation) {
       this.#previous = this.#current;
       this.#current = new Set();
@@ -75,6 +75,6 @@ export class SaltFilter {
   }
 }
 
-/** The salts of `what` that a legacy inbound has received, shared with its later handlers. */
+/** The salts of `what` in a legacy inbound, shared by its successive handlers. */
 export const saltsOf = (memory: InboundMemory, what: string): SaltFilter =>
   memory.recall(`Shadowsocks salts of ${what}`, SaltFilter, () => new SaltFilter());

@@ -18,7 +18,7 @@ import { claims2022, findMethod, METHODS, type Method, type MethodName } from '.
 export interface ShadowsocksUser {
   /** Base64 of a key of the method's length. */
   readonly key: string;
-  /** The label of the user's flows; empty without one. Never sent. */
+  /** The label of the user's flows; empty for none. Never sent. */
   readonly email: string;
 }
 
@@ -111,7 +111,7 @@ function requireIdentities({ edition, identities }: Method, span: Span): void {
   throw new DecodeError('shadowsocks-2022: multi-user requires an aes-gcm method', span);
 }
 
-/** @param which of the keys it is, for a hint: the text of the error does not say. */
+/** @param which which of the keys it is, for the hint: the error text does not include it. */
 function keyOf(
   { edition, keyLength }: Method,
   { value, span }: Located<string>,

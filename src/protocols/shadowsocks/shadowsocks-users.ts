@@ -2,7 +2,7 @@ import type { Steps } from '../../net/time/turns.ts';
 import { DerivedUsers } from '../users/derived-users.ts';
 import type { InboundMemory } from '../inbounds/inbound-memory.ts';
 import { BlockCipher, identityIn, identityOf } from './edition-2022/identity.ts';
-import { textOf } from './keys.ts';
+import { latin1Of } from './keys.ts';
 import { METHODS, type Method } from './methods.ts';
 import type { ShadowsocksInboundSettings } from './settings.ts';
 
@@ -10,7 +10,7 @@ import type { ShadowsocksInboundSettings } from './settings.ts';
 export interface KeyedUser {
   readonly index: number;
   readonly key: Uint8Array;
-  /** The label of the user's flows; `undefined` without one. */
+  /** The label of the user's flows; `undefined` for none. */
   readonly label: string | undefined;
 }
 
@@ -18,7 +18,7 @@ export interface KeyedUser {
 const identitiesOf = (memory: InboundMemory): DerivedUsers<string> =>
   memory.recall('Shadowsocks identities', DerivedUsers<string>, () => new DerivedUsers(identify));
 
-const identify = (key: string): string => textOf(identityOf(Buffer.from(key, 'base64')));
+const identify = (key: string): string => latin1Of(identityOf(Buffer.from(key, 'base64')));
 
 function* keysOf(users: ShadowsocksInboundSettings['users']): Iterable<string> {
   for (const { key } of users) yield key;
@@ -27,11 +27,11 @@ function* keysOf(users: ShadowsocksInboundSettings['users']): Iterable<string> {
 /** The users of an inbound and how each is identified. */
 export class ShadowsocksUsers {
   readonly method: Method;
-  /** One at least: an inbound without `users` has a single user with its own key. */
+  /** At least one: an inbound without `users` has a single user with the inbound's key. */
   readonly all: readonly KeyedUser[];
   /** The key of identity headers in streams (SIP023); `undefined` without such headers. */
   readonly identityKey: Uint8Array | undefined;
-  /** The same for datagrams, which use that key without a salt. */
+  /** The same for datagrams, which use the key without a salt. */
   readonly identityCipher: BlockCipher | undefined;
   readonly #byIdentity = new Map<string, KeyedUser>();
 
@@ -76,7 +76,7 @@ export class ShadowsocksUsers {
 
   /** The user of a decrypted identity. */
   identified(identity: Uint8Array): KeyedUser | undefined {
-    return this.#byIdentity.get(textOf(identity));
+    return this.#byIdentity.get(latin1Of(identity));
   }
 
   /** The user of the identity header of a stream. */
@@ -87,11 +87,11 @@ export class ShadowsocksUsers {
 }
 
 /**
- * What the credentials of clients have in common besides the users' own keys: the method, and the key
- * of identity headers. Of one inbound, before and after a reload.
+ * The part that all credentials of an inbound have in common, besides the users' own keys: the
+ * method, and the key of identity headers. A reload may change it.
  */
 export const scopeOf = ({ method, identityKey }: ShadowsocksUsers): string =>
-  `${method.name} ${identityKey ? textOf(identityKey) : ''} `;
+  `${method.name} ${identityKey ? latin1Of(identityKey) : ''} `;
 
-/** A text that identifies a user among those of its method, before and after a reload. */
-export const userIdOf = ({ key }: KeyedUser): string => textOf(key);
+/** A text that identifies a user among those of a method, also after a reload. */
+export const userIdOf = ({ key }: KeyedUser): string => latin1Of(key);

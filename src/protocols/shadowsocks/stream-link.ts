@@ -5,13 +5,13 @@ import { OWNED, type ByteLink } from '../../net/links/link.ts';
 import { freeChunk } from '../../net/links/spent-chunk.ts';
 import { FIRST_PAYLOAD_MS } from '../../net/time/time-limits.ts';
 
-/** The sending half of a stream: from payload to bytes of the carrier. */
+/** The sending half of a stream: payload to bytes of the carrier. */
 export interface StreamSealer extends Disposable {
-  /** Seals `pieces` to one buffer; the first call puts the headers before them. */
+  /** Seals `pieces` into one buffer; in the first call after the headers. */
   seal(pieces: readonly Uint8Array[]): Buffer;
 }
 
-/** The receiving half of a stream: from bytes of the carrier to payload. */
+/** The receiving half of a stream: bytes of the carrier to payload. */
 export interface StreamOpener extends Disposable {
   /** The payload that these bytes complete. @throws {ProtocolError} */
   push(bytes: Uint8Array): Uint8Array;
@@ -19,10 +19,10 @@ export interface StreamOpener extends Disposable {
   readonly atBoundary: boolean;
 }
 
-/** One for all links: an error with its stack costs more than the close of a link. */
+/** Shared by all links: an error with a stack costs more than closing a link. */
 const CLOSED = new LinkClosedError();
 
-/** A Shadowsocks stream as a link of its payload. Each write is one write to the carrier. */
+/** The payload of a Shadowsocks stream. Each write is one write to the carrier. */
 export class ShadowsocksLink implements ByteLink {
   readonly #inner: ByteLink;
   readonly #sealer: StreamSealer;
@@ -36,8 +36,8 @@ export class ShadowsocksLink implements ByteLink {
   #timer: Timer | undefined;
 
   /**
-   * @param clock of a client, whose headers are sent without payload when none follows soon: there
-   *   are protocols in which the server sends first.
+   * @param clock for a client, whose headers are sent without payload after FIRST_PAYLOAD_MS: in
+   *   some protocols the server sends first.
    */
   constructor(inner: ByteLink, sealer: StreamSealer, opener: StreamOpener, clock?: Clock) {
     this.#inner = inner;
@@ -46,7 +46,7 @@ export class ShadowsocksLink implements ByteLink {
     if (clock) {
       this.#headersPending = true;
       this.#timer = clock.after(FIRST_PAYLOAD_MS, () => {
-        // The failure of a link is reported to its readers and writers.
+        // Readers and writers of the link get the error.
         if (this.#headersPending) this.#send([])?.catch(() => undefined);
       });
     }
@@ -84,7 +84,7 @@ export class ShadowsocksLink implements ByteLink {
 
   writeAll(chunks: readonly Uint8Array[], isOwned = false): Promise<void> | undefined {
     if (this.#writeEnded) return Promise.reject(this.#failure ?? CLOSED);
-    // An empty write would become an empty chunk, or headers without their payload.
+    // An empty write would become an empty chunk, or headers without payload.
     if (!chunks.some(({ length }) => length > 0)) return undefined;
     const full = this.#send(chunks);
     if (isOwned) for (const chunk of chunks) freeChunk(chunk); // their sealed copy is sent
@@ -112,9 +112,12 @@ export class ShadowsocksLink implements ByteLink {
     return this.#inner.write(bytes, OWNED);
   }
 
-  /** The payload of received bytes; `undefined` at the end of the stream. @throws {ProtocolError} */
+  /**
+   * The payload of received bytes; `undefined` at the end of the stream.
+   * @throws {ProtocolError}
+   */
   #take(bytes: Uint8Array | undefined): Uint8Array | undefined {
-    // Destroyed during the read.
+    // The link was destroyed during the read.
     if (this.#readEnded) throw this.#failure ?? CLOSED;
     try {
       if (bytes) {

@@ -46,8 +46,8 @@ async function openRelay(plan: RelayPlan): Promise<ClientDatagrams> {
 }
 
 /**
- * Drops what arrives on the control connection of an association until it ends, on either side.
- * Resolves with the error of a failure; never rejects.
+ * Discards what is received on the control connection of an association until it ends. Resolves
+ * with the error of a failure; never rejects.
  */
 async function endOf(control: ByteLink): Promise<Error | undefined> {
   try {
@@ -59,8 +59,8 @@ async function endOf(control: ByteLink): Promise<Error | undefined> {
 }
 
 /**
- * The datagrams of one SOCKS5 client (RFC 1928 §7): receives those of the client alone, without
- * their headers, and sends responses to the address that the client's datagrams come from.
+ * The datagrams of one SOCKS5 client (RFC 1928 §7): receives only those of the client, without
+ * their headers, and sends responses to the source of the client's datagrams.
  */
 export class ClientDatagrams implements PacketLink {
   readonly #relay: UdpSocket;
@@ -96,7 +96,7 @@ export class ClientDatagrams implements PacketLink {
     this.#client = client;
   }
 
-  /** Where the client is to send its datagrams. */
+  /** The address to which the client sends its datagrams. */
   get address(): Endpoint {
     const { host, port } = this.#relay.local;
     return { host: withoutZone(host), port };
@@ -135,7 +135,7 @@ export class ClientDatagrams implements PacketLink {
   }
 }
 
-/** Where a client's datagrams come from: the first one settles a port that was not stated. */
+/** The source of a client's datagrams: the first one determines a port that was not stated. */
 class ClientAddress {
   readonly #host: string;
   #endpoint: Endpoint | undefined;
@@ -159,8 +159,8 @@ class ClientAddress {
 }
 
 /**
- * Datagrams through the relay of a SOCKS5 server (RFC 1928 §7). The association lasts as long as
- * its control connection: the end of one closes the other.
+ * Datagrams through the relay of a SOCKS5 server (RFC 1928 §7). The end of the control connection
+ * closes the association, and the other way round.
  */
 export class ServerDatagrams implements PacketLink {
   readonly closed: Promise<Error | undefined>;

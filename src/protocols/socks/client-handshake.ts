@@ -2,7 +2,7 @@ import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
 import { DialError, ProtocolError } from '../../net/errors.ts';
 import type { Account } from '../users/account-table.ts';
 import { readAddress } from './address.ts';
-import type { Handshake } from './handshake.ts';
+import type { SocksHandshake } from './handshake.ts';
 import {
   AUTH_VERSION,
   AuthStatus,
@@ -34,17 +34,17 @@ export function makeRequest(command: Command, destination: Endpoint): ClientRequ
 }
 
 /**
- * Sends a request to a SOCKS5 server and returns the address of its reply; `undefined` when that is
- * an invalid name.
+ * Sends a request to a SOCKS5 server and returns the address in its reply; `undefined` for an
+ * invalid name.
  *
- * Each message is sent after the reply to the previous one: some servers take everything that one
- * read returns for one message.
+ * Each message is sent after the reply to the previous one: some servers treat all that one read
+ * returns as one message.
  *
  * @throws {DialError} with the server's reason.
- * @throws {ProtocolError} when the server does not speak SOCKS5.
+ * @throws {ProtocolError} for a server of another protocol.
  */
 export async function requestFromServer(
-  handshake: Handshake,
+  handshake: SocksHandshake,
   account: Account | undefined,
   { message, target }: ClientRequest,
 ): Promise<Endpoint | undefined> {
@@ -55,7 +55,7 @@ export async function requestFromServer(
 }
 
 /** RFC 1928 §3. */
-async function offerMethod({ reader, send }: Handshake, method: Method): Promise<void> {
+async function offerMethod({ reader, send }: SocksHandshake, method: Method): Promise<void> {
   await send(encodeOffer(method));
   const version = await reader.byte();
   if (version !== SOCKS5) throw new ProtocolError('the server does not speak SOCKS5');
@@ -69,7 +69,10 @@ async function offerMethod({ reader, send }: Handshake, method: Method): Promise
 }
 
 /** RFC 1929 §2. */
-async function authenticate({ reader, send }: Handshake, { user, pass }: Account): Promise<void> {
+async function authenticate(
+  { reader, send }: SocksHandshake,
+  { user, pass }: Account,
+): Promise<void> {
   await send(encodeCredentials(user, pass));
   const [version, status] = await reader.bytes(2);
   if (version !== AUTH_VERSION) {
@@ -81,11 +84,14 @@ async function authenticate({ reader, send }: Handshake, { user, pass }: Account
 }
 
 /** RFC 1928 §6. */
-async function readReply({ reader }: Handshake, target: string): Promise<Endpoint | undefined> {
+async function readReply(
+  { reader }: SocksHandshake,
+  target: string,
+): Promise<Endpoint | undefined> {
   const [version, reply] = await reader.bytes(3);
   if (version !== SOCKS5) throw new ProtocolError('invalid reply of the SOCKS server');
   if (reply !== Reply.succeeded) {
-    // Some servers send no more than this and close, so nothing is read after a failure.
+    // Some servers close after these octets, so nothing more is read after a failure.
     const { code, text } = meaningOf(reply ?? Reply.failure);
     throw new DialError(code, `reply of the SOCKS server for ${target}: ${text}`);
   }

@@ -6,25 +6,25 @@ import type { ByteLink } from '../../net/links/link.ts';
 import { abortReason } from '../../net/time/unless-aborted.ts';
 import { HANDSHAKE_MS } from '../../net/time/time-limits.ts';
 
-/** The longest message is a user name and a password of 255 bytes each. */
+/** Room for the longest message: a user name and a password of 255 bytes each. */
 const HANDSHAKE_BYTES = 1024;
 
 /** One side of a handshake: reads the peer's messages and sends its own. */
-export interface Handshake {
+export interface SocksHandshake {
   readonly reader: BoundedReader;
-  /** Sends one message and waits for room. */
+  /** Sends one message; waits for back-pressure. */
   readonly send: (message: Uint8Array) => Promise<void>;
 }
 
 /**
- * Runs a handshake on `link` under one time limit. When it passes, or `parent` aborts, the link is
- * destroyed and what waits on it rejects with the reason. Bytes after the handshake are put back
- * into the link.
+ * Runs a handshake on `link` under one time limit. At the limit, or when `parent` aborts, the link
+ * is destroyed and pending operations reject with the reason. Bytes after the handshake are put
+ * back into the link.
  */
 export async function runHandshake<T>(
   link: ByteLink,
   clock: Clock,
-  run: (handshake: Handshake) => Promise<T>,
+  run: (handshake: SocksHandshake) => Promise<T>,
   parent?: AbortSignal,
 ): Promise<T> {
   using deadline = new Deadline(clock, HANDSHAKE_MS, 'the SOCKS handshake', parent);

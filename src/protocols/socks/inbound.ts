@@ -53,7 +53,7 @@ class SocksInbound implements InboundHandler {
       );
       const source = remote && unmapIPv4(remote.host);
       const origin = originOf(this.#context, source, session, request.user);
-      // Not awaited: this frame would be kept for as long as the flow lives.
+      // Not awaited: that would keep this frame in memory for the lifetime of the flow.
       if (request.command === 'connect') return this.#connect(request, link, origin);
       await this.#associate(request, carrier, origin);
     } catch (error) {

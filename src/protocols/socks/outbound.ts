@@ -26,7 +26,7 @@ export class SocksOutbound implements Outbound {
   }
 
   async associate(options: DialOptions): Promise<PacketLink> {
-    // The source address of the datagrams is not known yet: all zeros (RFC 1928 §4).
+    // All zeros: the source address of the datagrams is not known yet (RFC 1928 §4).
     const { carrier, bound } = await this.#request(
       makeRequest(Command.associate, UNSPECIFIED),
       options,

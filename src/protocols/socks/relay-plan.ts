@@ -23,13 +23,13 @@ export interface RelayPlan {
 }
 
 /**
- * Decides the address that an association binds and the client that it serves; `undefined` when a
- * relay there could not receive the client's datagrams.
+ * Determines the address that an association binds and the client that it serves; `undefined` when
+ * a relay there could not receive the client's datagrams.
  *
- * Over TCP the address in the request is ignored: a client behind a NAT does not know the source of
- * its datagrams, and v2ray sends the destination of its first one, which is even plausible on the
- * client's own machine. The client is the host of the control connection. On a unix socket it has no
- * address, so there the request must have the exact address and port.
+ * Over TCP the address in the request is ignored: a client with a NAT in its path cannot determine
+ * the source of its datagrams, and v2ray sends the destination of its first one, which on the
+ * client's own machine is even plausible. The client is the host of the control connection. A unix
+ * socket has no such address: there the request must have the exact address and port.
  */
 export function planRelay({
   udpBind,
@@ -51,5 +51,7 @@ export function planRelay({
 
 const isUnspecified = (host: string): boolean => host === '0.0.0.0' || host === '::';
 
-/** Link-local addresses of sockets carry the interface (`fe80::1%eth0`), those of requests do not. */
+/**
+ * Link-local addresses of sockets name the interface (`fe80::1%eth0`), those in requests do not.
+ */
 export const withoutZone = (host: string): string => host.replace(/%.*/s, '');

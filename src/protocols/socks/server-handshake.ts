@@ -1,11 +1,11 @@
-import type { Endpoint } from '../../net/addresses/address.ts';
+import { formatIP, type Endpoint } from '../../net/addresses/address.ts';
 import type { BoundedReader } from '../../net/links/bounded-reader.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import { decodeName } from '../../net/addresses/host-name.ts';
 import type { AccountTable } from '../users/account-table.ts';
 import { OPEN_TO_ALL, type AuthenticatedUser } from '../users/standing.ts';
-import { AddressType, decodeHost, readAddress } from './address.ts';
-import { SocksRejection, type Handshake } from './handshake.ts';
+import { readAddress } from './address.ts';
+import { SocksRejection, type SocksHandshake } from './handshake.ts';
 import {
   AUTH_VERSION,
   AuthStatus,
@@ -34,10 +34,10 @@ export interface SocksRequest {
  *
  * @param accounts `undefined` for an inbound without authentication.
  * @throws {SocksRejection} with the reply to send.
- * @throws {ProtocolError} for a client that does not speak SOCKS.
+ * @throws {ProtocolError} for a client of another protocol.
  */
 export async function readSocksRequest(
-  handshake: Handshake,
+  handshake: SocksHandshake,
   accounts: AccountTable | undefined,
 ): Promise<SocksRequest> {
   const version = await handshake.reader.byte();
@@ -62,7 +62,9 @@ export async function readSocksRequest(
 const NUL = Uint8Array.of(0);
 const MAX_TEXT = 255;
 
-/** SOCKS4 and SOCKS4a, after the version octet. The user id is not authenticated, so it is ignored. */
+/**
+ * SOCKS4 and SOCKS4a, after the version octet. The user id is not authenticated, so it is ignored.
+ */
 async function readSocks4(reader: BoundedReader): Promise<Endpoint> {
   const head = await reader.bytes(7);
   const command = head.readUInt8(0);
@@ -71,7 +73,7 @@ async function readSocks4(reader: BoundedReader): Promise<Endpoint> {
   await readText(reader, 'user id');
   const host = isNameMarker(address)
     ? decodeName(await readText(reader, 'host name'))
-    : decodeHost(AddressType.ipv4, address);
+    : formatIP(address);
   if (command !== Command.connect) {
     throw rejection(SOCKS4, Reply.failure, `SOCKS4 command ${command} is not supported`);
   }
@@ -88,13 +90,13 @@ function isNameMarker(address: Uint8Array): boolean {
 
 async function readText(reader: BoundedReader, what: string): Promise<Buffer> {
   const text = await reader.until(NUL);
-  // Checked here too, since a long text that came in one piece never met the reader's own bound.
+  // The reader's own limit does not apply to a text that was received in one piece.
   if (text.length > MAX_TEXT) throw new ProtocolError(`the ${what} is longer than 255 bytes`);
   return text;
 }
 
 /** RFC 1928 §3: the client must offer the one method that this inbound supports. */
-async function chooseMethod({ reader, send }: Handshake, method: Method): Promise<void> {
+async function chooseMethod({ reader, send }: SocksHandshake, method: Method): Promise<void> {
   const offered = await reader.bytes(await reader.byte());
   if (!offered.includes(method)) {
     throw new SocksRejection(
@@ -109,7 +111,7 @@ async function chooseMethod({ reader, send }: Handshake, method: Method): Promis
 
 /** RFC 1929 §2. */
 async function authenticate(
-  { reader, send }: Handshake,
+  { reader, send }: SocksHandshake,
   accounts: AccountTable,
 ): Promise<AuthenticatedUser> {
   const version = await reader.byte();

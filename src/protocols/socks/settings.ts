@@ -18,7 +18,7 @@ import type { Account } from '../users/account-table.ts';
 import type { InboundSettingsContext, SettingsWarning } from '../protocol.ts';
 import { loginTable, repeatedAccounts } from '../users/account-settings.ts';
 
-/** An IP address without brackets, prefix length or zone; IPv6 comes out in the form of RFC 5952. */
+/** An IP address without brackets, prefix length or zone; IPv6 is normalized as in RFC 5952. */
 export const ipAddress: Decoder<string> = converted(disclosed(str), (text, reject) => {
   const bytes = parseIP(text);
   if (!bytes) throw reject('invalid IP address syntax', addressHint(text));
@@ -27,10 +27,10 @@ export const ipAddress: Decoder<string> = converted(disclosed(str), (text, rejec
 
 export interface SocksInboundSettings {
   readonly auth: 'none' | 'password';
-  /** In file order; of a repeated user the last counts. Empty when `auth` is `none`. */
+  /** In file order; of entries with the same user the last counts. Empty when `auth` is `none`. */
   readonly accounts: readonly Account[];
   readonly udp: boolean;
-  /** The IP address on which associations bind; `undefined` for that of the control connection. */
+  /** The IP address that associations bind; `undefined` for that of the control connection. */
   readonly udpBind: string | undefined;
 }
 
@@ -66,7 +66,7 @@ export function inboundSettings(
 ): SocksInboundSettings {
   const { auth, accounts, udp, udpBind } = inboundTable(table);
   if (listen.kind === 'unix' && udp && udpBind === undefined) {
-    // The control connection has no address that a client could send datagrams to.
+    // The control connection has no address to which a client could send datagrams.
     const message =
       'udp_bind is required when listen is a unix socket and udp is true; set it, or udp = false';
     throw new DecodeError(message, table.span);
@@ -81,10 +81,10 @@ export function outboundSettings(table: TableNode): SocksOutboundSettings {
   return { account: { user: truncateToField(user), pass: truncateToField(pass) } };
 }
 
-/** RFC 1929 §2 counts user and password in one byte each. */
+/** The lengths of user and password are one octet each (RFC 1929 §2). */
 const FIELD_BYTES = 255;
 
-/** The start of a text that fits, in whole characters. */
+/** The longest start of a text, in whole characters, that fits. */
 function truncateToField(text: string): string {
   const fits = new TextEncoder().encodeInto(text, new Uint8Array(FIELD_BYTES)).read;
   return text.slice(0, fits);

@@ -1,15 +1,16 @@
+import { decodeAddressed, SOCKS_ADDRESS } from '../../net/addresses/address-field.ts';
 import type { Endpoint } from '../../net/addresses/address.ts';
 import type { Packet } from '../../net/links/link.ts';
-import { decodeAddress, encodeAddress } from './address.ts';
+import { encodeAddressed } from './address.ts';
 
 /** Two reserved octets and the fragment number precede the address (RFC 1928 §7). */
 const ADDRESS_OFFSET = 3;
 const PREFIX: readonly number[] = [0, 0, 0];
 
 /**
- * Puts the header of RFC 1928 §7 before datagrams and takes it off.
+ * Adds and removes the header of RFC 1928 §7.
  *
- * Most consecutive datagrams of an association have the same peer, so the last header of each
+ * Consecutive datagrams of an association mostly have the same peer, so the last header of each
  * direction is cached: a datagram then costs a comparison instead of formatting an address.
  */
 export class UdpFraming {
@@ -19,18 +20,18 @@ export class UdpFraming {
   #writtenPeer: Endpoint | undefined;
 
   /**
-   * What a framed datagram carries; the data stays in its memory. `undefined` for a fragment, which
-   * a relay need not reassemble, and for an invalid datagram.
+   * The content of a framed datagram; the data is a view. `undefined` for a fragment, which a relay
+   * need not reassemble (RFC 1928 §7), and for an invalid datagram.
    */
   decode(bytes: Uint8Array): Packet | undefined {
-    // A header has its own length, so bytes that begin with a known header have that header.
+    // A header determines its own length, so bytes that begin with a known header have that header.
     if (this.#readHeader.length === 0 || !startsWith(bytes, this.#readHeader)) {
       if (bytes.length < ADDRESS_OFFSET || bytes[2] !== 0) return undefined;
-      const address = decodeAddress(bytes, ADDRESS_OFFSET);
-      if (!address) return undefined;
-      this.#readPeer = address.endpoint;
-      // A copy: the datagram belongs to the receiver, which may overwrite it.
-      this.#readHeader = new Uint8Array(bytes.subarray(0, address.end));
+      const packet = decodeAddressed(bytes, ADDRESS_OFFSET, SOCKS_ADDRESS);
+      if (!packet) return undefined;
+      this.#readPeer = packet.peer;
+      // A copy: the receiver may overwrite the datagram.
+      this.#readHeader = new Uint8Array(bytes.subarray(0, bytes.length - packet.data.length));
     }
     return { data: bytes.subarray(this.#readHeader.length), peer: this.#readPeer };
   }
@@ -39,7 +40,7 @@ export class UdpFraming {
   encode({ data, peer }: Packet): Uint8Array | undefined {
     const last = this.#writtenPeer;
     if (peer !== last && (peer.host !== last?.host || peer.port !== last.port)) {
-      const header = encodeAddress(peer, PREFIX);
+      const header = encodeAddressed(PREFIX, peer);
       if (!header) return undefined;
       this.#writtenHeader = header;
     }

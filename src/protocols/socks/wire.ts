@@ -1,6 +1,6 @@
 import type { Endpoint } from '../../net/addresses/address.ts';
 import { DialError, type DialErrorCode } from '../../net/errors.ts';
-import { encodeAddress, UNSPECIFIED } from './address.ts';
+import { encodeAddressed, UNSPECIFIED } from './address.ts';
 
 /**
  * The messages of SOCKS4, SOCKS4a, SOCKS5 (RFC 1928) and its username/password authentication
@@ -59,7 +59,7 @@ export function encodeReply(
   if (version === SOCKS4) {
     return Uint8Array.of(0, reply === Reply.succeeded ? GRANTED : REJECTED, 0, 0, 0, 0, 0, 0);
   }
-  const message = encodeAddress(bound, [SOCKS5, reply, 0]);
+  const message = encodeAddressed([SOCKS5, reply, 0], bound);
   if (!message) throw new RangeError('the bound address of a reply is not an address');
   return message;
 }
@@ -76,11 +76,11 @@ export function encodeCredentials(user: string, pass: string): Uint8Array {
 
 /** A client's request (RFC 1928 §4); `undefined` when the host does not fit into it. */
 export const encodeRequest = (command: Command, destination: Endpoint): Uint8Array | undefined =>
-  encodeAddress(destination, [SOCKS5, command, 0]);
+  encodeAddressed([SOCKS5, command, 0], destination);
 
 /**
- * The reply when a destination was not reached. RFC 1928 has no code for a timeout; 0x06 is that of
- * Tor and Dante.
+ * The reply for a destination that was not reached. RFC 1928 has no code for a timeout; Tor and
+ * Dante use 0x06.
  */
 const REPLY_OF: Readonly<Record<DialErrorCode, Reply>> = {
   refused: Reply.refused,

@@ -1,10 +1,9 @@
 import type { BoundedReader } from '../../net/links/bounded-reader.ts';
 import { FramedPackets } from '../../net/packets/framed-packets.ts';
-import type { Carrier } from '../../net/links/link.ts';
+import type { ByteLink } from '../../net/links/link.ts';
 import type { Steps } from '../../net/time/turns.ts';
-import type { Session } from '../../tracker/session.ts';
 import type { InboundContext, InboundHandler } from '../contract.ts';
-import { readHandshake, type UserRequest } from '../inbounds/handshake.ts';
+import { readHandshake, type AcceptedRequest, type UserRequest } from '../inbounds/handshake.ts';
 import { RejectedClientError } from '../inbounds/rejected-client.ts';
 import { carryStream } from '../inbounds/serve-flows.ts';
 import { UsersByKey } from '../users/users-by-key.ts';
@@ -29,25 +28,27 @@ export function* createTrojanInbound(
     ({ password }) => trojanKey(password),
     ({ email }) => (email === '' ? undefined : email),
   );
+  const handshake = {
+    limit: MAX_TROJAN_REQUEST,
+    protocol: 'Trojan',
+    read: (reader: BoundedReader) => authenticate(reader, users),
+  };
   return {
     accounts: users,
-    serve: (carrier, session) => serve(users, context, carrier, session),
+    async serve(carrier, session) {
+      const accepted = await readHandshake(carrier, session, context, handshake);
+      // Not awaited: that would keep this frame in memory for the lifetime of the flow.
+      return serve(carrier.link, accepted, context);
+    },
   };
 }
 
 async function serve(
-  users: UsersByKey,
+  link: ByteLink,
+  { request, origin }: AcceptedRequest<TrojanRequest>,
   context: InboundContext,
-  carrier: Carrier,
-  session: Session,
 ): Promise<void> {
-  const { request, origin } = await readHandshake(carrier, session, context, {
-    limit: MAX_TROJAN_REQUEST,
-    protocol: 'Trojan',
-    read: (reader) => authenticate(reader, users),
-  });
   const { command, destination } = request;
-  const { link } = carrier;
   switch (command) {
     case Command.connect:
       await carryStream(link, { origin, destination }, context);

@@ -16,19 +16,19 @@ const TAIL = 4;
 const HEAD_LIMIT = 1 + 1 + 255 + 2 + TAIL;
 
 /**
- * The longest datagram that is sent. v2ray ends a whole association over a longer one; as no network
- * path carries that in one piece, dropping it is better.
+ * The longest datagram that is sent. v2ray ends a whole association for a longer one; no network
+ * path carries that unfragmented, so it is dropped instead.
  */
 export const MAX_DATA = 8192;
 
 /** The header of a datagram. */
 interface Head {
-  /** `undefined` when the name is invalid. */
+  /** `undefined` for an invalid name. */
   readonly peer: Endpoint | undefined;
   readonly length: number;
 }
 
-/** Datagrams in a Trojan stream: address, length, CRLF, data; each with its own peer. */
+/** Datagrams in a Trojan stream, each with its peer: address, length, CRLF, data. */
 export class TrojanFraming implements PacketFraming {
   readonly #queue = new ByteQueue();
   #head: Head | undefined;
@@ -74,13 +74,13 @@ export class TrojanFraming implements PacketFraming {
 }
 
 /**
- * The datagrams of a client: the request goes in one write with the first of them and names its
- * peer. The protocol leaves open what an association's request names, but sing-box routes all of
- * its datagrams by that, and Xray and sing-box name the first peer as clients.
+ * The datagrams of a client: the request is sent in one write with the first datagram and has the
+ * same peer. The protocol does not define the destination of an association's request, but sing-box
+ * routes all datagrams by it, and the clients of Xray and sing-box send the first peer.
  */
 export class ClientFraming implements PacketFraming {
   readonly #framing = new TrojanFraming();
-  /** `undefined` once the request has been made. */
+  /** `undefined` once the request was encoded. */
   #key: Uint8Array | undefined;
 
   constructor(key: Uint8Array) {

@@ -13,7 +13,7 @@ export interface TrojanUser {
 
 export interface TrojanInboundSettings {
   /**
-   * In file order; of two users with one password the later counts. Without users every client is
+   * In file order; of users with the same password the last counts. Without users every client is
    * rejected.
    */
   readonly users: readonly TrojanUser[];
@@ -45,7 +45,7 @@ export const outboundTable = struct(
 /** The `settings` of a Trojan outbound. @throws {DecodeError} */
 export const outboundSettings = (table: TableNode): TrojanOutboundSettings => outboundTable(table);
 
-/** Users that replace others. */
+/** Warnings for users that replace earlier ones. */
 export const inboundWarnings = (table: TableNode): Iterable<SettingsWarning> =>
   repeated(
     table,

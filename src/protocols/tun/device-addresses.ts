@@ -5,9 +5,9 @@ import type { Endpoint } from '../../net/addresses/address.ts';
 export const DNS_PORT = 53;
 
 /**
- * The addresses at which programs reach the proxy's own resolver through a device: the device's own,
- * and all others of its subnets. The kernel delivers a local program's packet to the device's own
- * address by itself: `LocalResolver` receives those.
+ * The addresses at which programs reach the proxy's own resolver through a device: the device's
+ * own, and all others of its subnets. The kernel delivers a local program's packet to the device's
+ * own address by itself: `LocalResolver` receives those.
  */
 export class ResolverAddresses {
   readonly #networks: readonly Cidr[];

@@ -31,27 +31,30 @@ import { broadcastAddresses, ResolverAddresses } from './device-addresses.ts';
 import { coversDefaultRoute, resolverWarning } from './system-resolver.ts';
 import type { TunSettings } from './settings.ts';
 
-/** What a device's server uses of its surroundings; tests give their own. */
+/** What a device's server needs of the system; tests substitute it. */
 export interface TunMeans {
-  /** Of the process; see `Sockets`. */
+  /** The process's limit on open files; see `Sockets`. */
   readonly descriptorLimit: () => number;
-  /** Whether another destination can be dialled; see `Sockets`. */
+  /** Whether there are descriptors left for another dial; see `Sockets`. */
   readonly hasRoomForDial: () => boolean;
-  /** @throws the reason why there is no such device. */
+  /** @throws the reason why the device cannot be created. */
   readonly open: (plan: TunPlan, events: TunEvents) => PacketDevice;
   readonly random: RandomSource;
-  /** For what the kernel delivers by itself. */
+  /** For packets that the kernel delivers without the device. */
   readonly sockets: Pick<Sockets, 'listen' | 'bindUdp'>;
-  /** How programs of this host reach an address; see `Sockets`. */
+  /** The route of this host's programs to an address; see `Sockets`. */
   readonly programRoute: Sockets['programRoute'];
-  /** The servers that programs of this host ask for names. Never rejects. */
+  /** The DNS servers that programs of this host use. Never rejects. */
   readonly systemResolvers: () => Promise<readonly SystemResolver[]>;
 }
 
-/** The part of all descriptors that dials of a device may have: those to a silent network keep theirs for 10 s. */
+/**
+ * Share of all descriptors for a device's pending dials: one to a silent network keeps its
+ * descriptor for 10 s.
+ */
 const PENDING_DIALS = 1 / 8;
 
-/** One set of settings: what the flows of a device are served by. */
+/** Serves the flows of a device under one set of settings. */
 export class TunServer implements SessionServer {
   readonly context: InboundContext;
   readonly settings: TunSettings;
@@ -70,14 +73,14 @@ export class TunServer implements SessionServer {
     return this.#means.hasRoomForDial();
   }
 
-  /** Connections that may wait for their dials, or for their clients. */
+  /** Maximum number of connections that wait for their dial or their client. */
   get maxBacklog(): number {
     return Math.floor(this.#means.descriptorLimit() * PENDING_DIALS);
   }
 
   /**
-   * Warns where the system's resolver asks others than `[dns]`, past a device that covers the default route.
-   * It never rejects.
+   * Logs a warning when the device covers the default route and programs of this host use DNS
+   * servers other than `[dns]`. Never rejects.
    */
   async checkSystemResolver(): Promise<void> {
     const { systemResolvers, programRoute } = this.#means;
@@ -89,7 +92,7 @@ export class TunServer implements SessionServer {
       log.debug(`inbound ${tag}: no server that programs of this host ask for names is past [dns]`);
   }
 
-  /** Lines about the device, which lives as long as any server that it is handed to. */
+  /** Log lines about the device, which may outlive this server. */
   get #events(): TunEvents {
     const { log, tag } = this.context;
     return {
@@ -131,7 +134,7 @@ export class TunServer implements SessionServer {
   }
 }
 
-/** A device, and the flows of the programs whose packets come by it. */
+/** A bound device, and the flows of the programs whose packets it delivers. */
 class TunListener extends SessionListenerBase<TunServer> {
   readonly address: string;
   readonly endpoint = undefined;
@@ -174,7 +177,7 @@ class TunListener extends SessionListenerBase<TunServer> {
     });
   }
 
-  /** Takes what programs of this host ask at the device's own addresses, from `serve` on. */
+  /** Binds the DNS service at the device's own addresses; it responds once `serve` was called. */
   bindResolver(sockets: Pick<Sockets, 'listen' | 'bindUdp'>): Promise<void> {
     return this.#resolver.bind(sockets, this.server.settings.addresses);
   }
@@ -196,12 +199,12 @@ class TunListener extends SessionListenerBase<TunServer> {
         onConnection: (request) => void this.#onConnection(request),
         onAssociation: (request) => void this.#onAssociation(request),
       },
-      // The path to the device's programs is this machine, or its own network.
+      // The programs are on this machine, or on a network of its own.
       isPaced: false,
       settings: stackSettings(this.server.settings),
       trace: log.enabled('debug') ? this.#trace : undefined,
     });
-    // Beside the start, and once for a device: the routes are those of all devices by now.
+    // Once for a device, and not before `serve`: by then the routes of all devices are installed.
     void this.server.checkSystemResolver();
   }
 
@@ -224,7 +227,7 @@ class TunListener extends SessionListenerBase<TunServer> {
     const { context, resolver } = this.server;
     const toResolver = resolver.has(destination);
     if (!toResolver && !this.server.hasRoomForDial) {
-      // Its SYN is a request again when it is repeated.
+      // The client retransmits its SYN, which is then another request.
       request.refuse('timeout');
       this.#report('descriptors');
       return;
@@ -242,7 +245,7 @@ class TunListener extends SessionListenerBase<TunServer> {
     } catch (error) {
       request.refuse(refusalOf(error));
     }
-    // What was relayed last is still on its way to the program.
+    // The last bytes may still be on their way to the program.
     await link.closed;
     end();
   }
@@ -270,7 +273,7 @@ class TunListener extends SessionListenerBase<TunServer> {
     }
   }
 
-  /** A connection of a program of this host to the DNS service. Never rejects. */
+  /** Serves a connection of a program of this host to the DNS service. Never rejects. */
   async #serveQueries(source: Endpoint, destination: Endpoint, link: ByteLink): Promise<void> {
     const { context } = this.server;
     const end = this.#hold((cause) => link.destroy(cause));
@@ -322,7 +325,7 @@ class TunListener extends SessionListenerBase<TunServer> {
   }
 }
 
-/** Packets that were dropped for a reason that its user should know. */
+/** Reasons of the stack for dropping packets that are logged. */
 const REPORTED = {
   'flow limit': ({ maxFlows }: TunSettings) =>
     `a new flow was dropped: max_flows (${maxFlows}) is reached`,
@@ -342,7 +345,10 @@ const stackSettings = ({ udp, maxFlows }: TunSettings): StackSettings => ({
   udpIdle: udp ? Math.min(udp.idleSeconds * 1000, UDP_IDLE_MS) : 0,
 });
 
-/** How a program learns that its connection was not made: as if it had dialled by itself. */
+/**
+ * The refusal that a program sees when its destination was not reached: as if it had dialled
+ * directly.
+ */
 const REFUSALS: Readonly<Partial<Record<DialErrorCode, RefusalReason>>> = {
   unreachable_host: 'host unreachable',
   not_found: 'host unreachable',

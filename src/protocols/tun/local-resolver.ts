@@ -9,33 +9,35 @@ import { DNS_PORT } from './device-addresses.ts';
 
 /**
  * Programs of this host, by address and port, whose datagrams to the DNS service at a device's own
- * address are served at one time, about 2 KB each. At the limit the one that has asked least recently
- * is dropped, and its program asks again.
+ * address are served at one time, about 2 KB each. At the limit the least recently used one is
+ * dropped; its program repeats the query.
  */
 export const MOST_LOCAL_CLIENTS = 512;
 
-/** Connections of programs of this host to that service. At the limit the oldest one is closed. */
+/**
+ * TCP connections of programs of this host to that service. At the limit the oldest one is closed.
+ */
 export const MOST_LOCAL_CONNECTIONS = 128;
 
-/** Takes the clients of the sockets, as those whose packets come by the device. */
+/** Serves the clients of the sockets, like those whose packets the device delivers. */
 export interface LocalClients {
-  /** Whether datagrams and connections are taken for now; else they are dropped. */
+  /** Whether datagrams or connections are accepted now; otherwise they are dropped. */
   readonly takes: (network: 'tcp' | 'udp') => boolean;
   /** Never rejects. */
   readonly onConnection: (source: Endpoint, local: Endpoint, link: ByteLink) => Promise<void>;
   /** Never rejects. */
   readonly onAssociation: (source: Endpoint, link: PacketLink) => Promise<void>;
-  /** The service is not at an address. @param reason in words. */
+  /** The service could not be bound at an address. @param reason in words. */
   readonly onUnbound: (where: string, reason: string) => void;
 }
 
 /**
- * The DNS service at a device's own addresses, for programs of this host: Linux delivers their packets
- * over the loopback, and the device sees none of them.
+ * The DNS service at a device's own addresses, for programs of this host: Linux delivers their
+ * packets over the loopback interface, not through the device.
  */
 export class LocalResolver {
   readonly #clients: LocalClients;
-  /** What ends with it: sockets, and what they serve. */
+  /** Sockets and their clients, to be closed with the service. */
   readonly #open = new Set<{ close(): void }>();
   readonly #connections = new Set<ByteLink>();
   #isClosed = false;
@@ -44,7 +46,7 @@ export class LocalResolver {
     this.#clients = clients;
   }
 
-  /** Binds to port 53 of each address, over UDP and TCP. An address where that fails is reported. */
+  /** Binds port 53 of each address, over UDP and TCP. Failures are reported to `onUnbound`. */
   async bind(
     sockets: Pick<Sockets, 'listen' | 'bindUdp'>,
     addresses: readonly Cidr[],
@@ -60,7 +62,7 @@ export class LocalResolver {
     }
   }
 
-  /** Idempotent. Connections that are served end as well. */
+  /** Closes the sockets and all connections. Idempotent. */
   close(): void {
     this.#isClosed = true;
     for (const each of this.#open) each.close();
@@ -75,29 +77,29 @@ export class LocalResolver {
       socket.close();
       return;
     }
-    const askers = new Map<string, Asker>();
+    const programs = new Map<string, ProgramDatagrams>();
     this.#open.add({
       close: () => {
-        for (const asker of askers.values()) asker.close();
+        for (const program of programs.values()) program.close();
         socket.close();
       },
     });
     const take = ({ data, peer }: Packet): void => {
       if (!this.#clients.takes('udp')) return;
       const key = formatEndpoint(peer);
-      let asker = askers.get(key);
-      askers.delete(key);
-      if (!asker) {
-        makeRoom(askers);
-        asker = new Asker(peer, socket, () => {
-          if (askers.get(key) === asker) askers.delete(key);
+      let program = programs.get(key);
+      programs.delete(key);
+      if (!program) {
+        makeRoom(programs);
+        program = new ProgramDatagrams(peer, socket, () => {
+          if (programs.get(key) === program) programs.delete(key);
         });
-        void this.#clients.onAssociation(peer, asker);
+        void this.#clients.onAssociation(peer, program);
       }
-      if (asker.isOpen) askers.set(key, asker); // the last in order
-      asker.push({ data, peer: local });
+      if (program.isOpen) programs.set(key, program); // last in the order of use
+      program.push({ data, peer: local });
     };
-    // It ends with the socket, of which an error is no more than the end.
+    // An error of the socket ends it like a close.
     void socket.receiveAll(take).catch(() => undefined);
   }
 
@@ -127,15 +129,15 @@ export class LocalResolver {
   }
 }
 
-function makeRoom(askers: Map<string, Asker>): void {
-  for (const oldest of askers.values()) {
-    if (askers.size < MOST_LOCAL_CLIENTS) return;
+function makeRoom(programs: Map<string, ProgramDatagrams>): void {
+  for (const oldest of programs.values()) {
+    if (programs.size < MOST_LOCAL_CLIENTS) return;
     oldest.close();
   }
 }
 
-/** The datagrams of one program, by its address and port. */
-class Asker implements PacketLink {
+/** The datagrams of one program, which its address and port identify. */
+class ProgramDatagrams implements PacketLink {
   readonly closed: Promise<Error | undefined>;
   readonly #client: Endpoint;
   readonly #socket: Pick<PacketLink, 'send'>;

@@ -24,19 +24,21 @@ import type { SettingsWarning } from '../protocol.ts';
 import { isZeroAt, textAt, valueAt } from '../../schema/table-values.ts';
 
 export interface TunSettings {
-  /** `undefined` lets the kernel choose. Its length is checked when the device is created. */
+  /** `undefined`: the kernel chooses one. The length is checked when the device is created. */
   readonly name: string | undefined;
   readonly mtu: number;
-  /** Of the interface; bits of a host may be set. */
+  /** Addresses of the interface; host bits may be set. */
   readonly addresses: readonly Cidr[];
-  /** Networks that the main routing table sends through the interface, beside those of `addresses`. */
+  /**
+   * Networks that the main routing table sends through the interface, besides those of `addresses`.
+   */
   readonly routes: readonly Cidr[];
   /** `undefined` when UDP is not relayed. */
   readonly udp: { readonly idleSeconds: number } | undefined;
   readonly maxFlows: number;
 }
 
-/** The least MTU of IPv6 (RFC 8200 §5). */
+/** The minimum MTU of IPv6 (RFC 8200 §5). */
 const LEAST_MTU = 1280;
 
 const mtu: Decoder<number> = converted(u16, (bytes, reject) => {
@@ -44,7 +46,7 @@ const mtu: Decoder<number> = converted(u16, (bytes, reject) => {
   return bytes;
 });
 
-/** A network in text, of which `what` is the name in errors. */
+/** A network in text. @param what its name in errors. */
 const network = (what: string, parse: (text: string) => Cidr | CidrProblem): Decoder<Cidr> =>
   converted(str, (text, reject) => {
     const parsed = parse(text);
@@ -95,18 +97,21 @@ export function tunSettings(table: TableNode, platform: NodeJS.Platform): TunSet
   };
 }
 
-/** Each network once: the kernel refuses a second one. */
+/** Removes repeated networks: the kernel refuses a second one. */
 const distinct = (networks: readonly Cidr[]): Cidr[] => [
   ...new Map(networks.map((network) => [formatCidr(network), network])).values(),
 ];
 
-/** Whether the kernel makes a route by itself, from the address of an interface. It makes no default one. */
+/**
+ * Whether the kernel adds a route by itself, from the address of an interface. It never adds a
+ * default route.
+ */
 const isSubnetOf = ({ address, prefix }: Cidr, route: Cidr): boolean =>
   prefix > 0 && prefix === route.prefix && addressInNetwork(address, route);
 
 /**
- * Why other settings need another device. Everything else is swapped: it is about flows that begin
- * from then on.
+ * Why new settings need a new device. All other settings are swapped in, and apply to flows that
+ * begin after that.
  */
 export function restartReason(before: TunSettings, after: TunSettings): string | undefined {
   if (before.name !== after.name) return 'name changed';
@@ -125,7 +130,7 @@ const sameNetworks = (some: readonly Cidr[], others: readonly Cidr[]): boolean =
 /** IFNAMSIZ of Linux, without the null byte. */
 const LONGEST_NAME = 15;
 
-/** Values that pass the check, and then the device cannot be made or passes nothing on. */
+/** Warnings for valid values with which the device cannot be created or relays nothing. */
 export function* inboundWarnings(
   table: TableNode,
   platform: NodeJS.Platform,

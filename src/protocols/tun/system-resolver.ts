@@ -4,7 +4,7 @@ import { formatIP, parseIP } from '../../ip/ip-text.ts';
 import type { ProgramRoute } from '../../net/sockets/sockets.ts';
 import type { TunSettings } from './settings.ts';
 
-/** Routes that together cover a default route, of either family. */
+/** Sets of routes that cover a default route of either family. */
 const DEFAULT_ROUTES = [
   ['0.0.0.0/0'],
   ['0.0.0.0/1', '128.0.0.0/1'],
@@ -12,25 +12,28 @@ const DEFAULT_ROUTES = [
   ['::/1', '8000::/1'],
 ] as const;
 
-/** Whether routes take over the default route of a family. */
+/** Whether routes replace the default route of a family. */
 export function coversDefaultRoute(routes: readonly Cidr[]): boolean {
   const names = new Set(routes.map(formatCidr));
   return DEFAULT_ROUTES.some((parts) => parts.every((part) => names.has(part)));
 }
 
-/** Questions of programs to a server that `[dns]` does not answer. */
+/**
+ * How the queries of programs reach a DNS server by each route; `undefined` where they do not
+ * bypass `[dns]`.
+ */
 const BYPASSES: Readonly<Record<ProgramRoute, string | undefined>> = {
   subnet: undefined,
   uplink: 'past Weir, by the uplink',
   device: 'through Weir, by the rules',
   host: 'a program of this host, whose own servers are not known here',
-  // What cannot be sent does not leave.
+  // There is no route: nothing is sent.
   none: undefined,
 };
 
 /**
- * The words of a warning where programs of this host ask for names at others than `[dns]`; `undefined` where
- * they do not, or where the device leaves the default route as it is.
+ * The text of a warning when programs of this host use DNS servers other than `[dns]`; `undefined`
+ * when they do not, or when the device does not replace the default route.
  */
 export function resolverWarning(
   { addresses, routes }: Pick<TunSettings, 'addresses' | 'routes'>,
@@ -42,7 +45,7 @@ export function resolverWarning(
     const route = routeTo(address);
     const way = BYPASSES[route];
     if (way === undefined) return [];
-    // systemd-resolved may encrypt its questions (DNSOverTLS).
+    // systemd-resolved may encrypt its queries (DNSOverTLS).
     const isClear = route === 'uplink' && source !== 'systemd-resolved';
     return [`${address} (${source}): ${way}${isClear ? ' in clear' : ''}`];
   });
@@ -60,8 +63,8 @@ function hint(server: string | undefined, viaResolved: boolean): string {
 }
 
 /**
- * Where `[dns]` is to be asked: beside the device's own address, at which another program may have port 53.
- * `undefined` for a device without addresses.
+ * The address to configure as the DNS server: one next to the device's own, where another program
+ * may have bound port 53. `undefined` for a device without addresses.
  */
 export function nameServer(addresses: readonly Cidr[]): string | undefined {
   const own = addresses[0];
@@ -77,7 +80,10 @@ export function nameServer(addresses: readonly Cidr[]): string | undefined {
   return own.address;
 }
 
-/** Whether an address is neither the first nor the last one of its network, which are of all hosts there. */
+/**
+ * Whether an address is neither the first nor the last of its network: those are not assigned to a
+ * host.
+ */
 function isHost(bytes: Uint8Array, prefix: number): boolean {
   const bits = bytes.length * 8 - prefix;
   if (bits < 2) return true;

@@ -37,8 +37,9 @@ export const repeatedAccounts = (table: TableNode): Iterable<SettingsWarning> =>
  * A warning for each entry that repeats the identity of an earlier one.
  *
  * @param list the key of the list.
- * @param identityOf `undefined` for none; never part of a message, since it may be a secret.
- * @param message what it leads to.
+ * @param identityOf returns `undefined` for an entry without one. An identity may be a secret, so no
+ *   message contains it.
+ * @param message the consequence of the repetition.
  */
 export function* repeated(
   table: TableNode,

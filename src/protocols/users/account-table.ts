@@ -2,7 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import type { Steps } from '../../net/time/turns.ts';
 import type { AcceptedAccounts, AuthenticatedUser } from './standing.ts';
 
-/** A user name with its password, as the `accounts` of several inbounds have it. */
+/** An entry of `accounts`, or the login of an outbound. */
 export interface Account {
   readonly user: string;
   readonly pass: string;
@@ -15,7 +15,7 @@ const keyOf = (user: Buffer): string => user.toString('latin1');
 /** Compared against when the user is unknown, so that this takes the time of a wrong password. */
 const NO_PASSWORD = Buffer.alloc(DIGEST_BYTES);
 
-/** The accounts of an inbound. Of a repeated user the last entry counts. */
+/** The accounts of an inbound. Of entries with the same user the last counts. */
 export class AccountTable implements AcceptedAccounts {
   readonly #accounts = new Map<string, { readonly user: string; readonly pass: Buffer }>();
 

@@ -3,9 +3,9 @@ import { sourceGroup } from '../../net/bounds/source-group.ts';
 import type { Steps } from '../../net/time/turns.ts';
 import type { InboundMemory } from '../inbounds/inbound-memory.ts';
 
-/** Sources whose users are remembered; beyond it the least recently used is removed. */
+/** Sources whose users are remembered; beyond this the least recently used is removed. */
 const MOST_SOURCES = 4096;
-/** Users that are remembered of one source: as many trials for a client that is another user. */
+/** Users remembered for one source: a client that is another user costs as many trials. */
 const MOST_OF_SOURCE = 16;
 
 /** The users of each source, the latest first, by an id that is the same after reloads. */
@@ -14,9 +14,9 @@ class SourceTable {
 }
 
 /**
- * The users of an inbound that are found by trial, and the sources that they came from: the users of
- * a source are tried first, so that a user is searched for once, and is found even while other
- * clients exhaust the time for searches.
+ * The users of an inbound that are found by trial, and their sources: the known users of a source
+ * are tried first, so that a user is searched for only once, and is found even while other clients
+ * exhaust the time for searches.
  */
 export class KnownUsers<User> {
   readonly all: readonly User[];
@@ -36,7 +36,7 @@ export class KnownUsers<User> {
     this.#table = memory.recall('users by source', SourceTable, () => new SourceTable());
   }
 
-  /** @param idOf returns a unique id of a user, the same after a reload. */
+  /** @param idOf returns a unique id of a user, which is the same after a reload. */
   static *of<User>(
     all: readonly User[],
     idOf: (user: User) => string,
@@ -55,7 +55,7 @@ export class KnownUsers<User> {
     return this.#byId.has(id);
   }
 
-  /** The user that fits among those of `source`, after a few trials at most. */
+  /** The known user of `source` that fits, after at most MOST_OF_SOURCE trials. */
   from(source: string | undefined, fits: (user: User) => boolean): User | undefined {
     for (const id of this.#table.sources.get(sourceGroup(source)) ?? []) {
       const user = this.#byId.get(id);
@@ -64,7 +64,7 @@ export class KnownUsers<User> {
     return undefined;
   }
 
-  /** To be called when `user` is authenticated by something other than a replay. */
+  /** To be called when a message that is not a replay has authenticated `user`. */
   remember(source: string | undefined, user: User): void {
     if (this.all.length < 2) return;
     const { sources } = this.#table;

@@ -2,15 +2,15 @@ import type { Clock } from '../../net/time/clock.ts';
 
 /** The share of all time that searches may take in the long run. */
 const SHARE = 0.2;
-/** Milliseconds that they may take at once after a pause. */
+/** Maximum time, in milliseconds, that is saved up while there are no searches. */
 const MOST_SAVED_MS = 20;
 
 /**
- * Bounds the time of searches for the user that sent something: an unauthenticated client can cause
- * a search from any source address, and with many users each takes milliseconds in which no other
- * client is served.
+ * Bounds the time of searches for the sender of a message: an unauthenticated client can cause one
+ * from any source address, and among many users each takes milliseconds in which no other client is
+ * served.
  *
- * A search that takes more than was left reduces the time for the next ones.
+ * A search that exceeds the budget reduces the time for the next ones.
  */
 export class SearchBudget {
   readonly #clock: Clock;

@@ -1,18 +1,18 @@
 import type { Turns } from '../../net/time/turns.ts';
 import type { InboundMemory } from '../inbounds/inbound-memory.ts';
 
-/** The accounts that an inbound accepts. Their number does not show in the time of an answer. */
+/** The accounts that an inbound accepts. The time of `accepts` does not depend on their number. */
 export interface AcceptedAccounts {
   /**
    * Whether a client with this credential would get the same account now.
    *
-   * @param credential of a session that was authenticated, in a form of the protocol's own: not what
-   *   the client sent, but what the server keeps of it.
+   * @param credential of an authenticated session, in a form of the protocol's own: not what the
+   *   client sent, but what the server keeps of it.
    */
   accepts(credential: string): boolean;
 }
 
-/** The accounts of an inbound that is gone, or that has none. */
+/** The accounts of an inbound that was removed, or that has none. */
 export const NO_ACCOUNTS: AcceptedAccounts = { accepts: () => false };
 
 /** The user that a client's first message has authenticated. */
@@ -32,18 +32,18 @@ export const OPEN_TO_ALL: AcceptedAccounts & AuthenticatedUser = {
   accepts: (credential) => credential === OPEN,
 };
 
-/** A session that wants to know when its account is removed. */
+/** A session to be notified of the removal of its account. */
 interface Watch {
   readonly standing: Standing;
   readonly onRemoved: () => void;
 }
 
-/** Sessions that end in one turn: most of the end of each comes after the report. */
+/** Sessions notified in one turn: most of the work of ending each follows later in that turn. */
 const REPORTS_A_TURN = 32;
 
 /**
  * The accounts of one inbound across its reloads: sessions keep the handler that they started with,
- * and ask here before each new flow.
+ * and check here before each new flow whether their account stands.
  */
 export class Accounts {
   /** `undefined` before the first configuration is in force. */
@@ -55,12 +55,12 @@ export class Accounts {
     return this.#accepted;
   }
 
-  /** New flows are judged by `accepted` from now on; `endRemoved` is to follow. */
+  /** New flows are checked against `accepted` from now on; to be followed by `endRemoved`. */
   replace(accepted: AcceptedAccounts): void {
     this.#accepted = accepted;
   }
 
-  /** What a session that was authenticated with this credential asks. */
+  /** The standing of a session that was authenticated with this credential. */
   standing(credential: string): Standing {
     return new Standing(this, credential);
   }
@@ -78,16 +78,16 @@ export class Accounts {
   }
 
   /**
-   * Reports to all that watch an account which does not stand any more, a few in each turn.
+   * Notifies all sessions whose account was removed, a few in each turn.
    *
-   * @param onFailure is called with what a report throws; the others are made all the same.
+   * @param onFailure called with what a notification throws; the others follow all the same.
    */
   async endRemoved(
     turns: Pick<Turns, 'due' | 'next'>,
     onFailure: (error: unknown) => void,
   ): Promise<void> {
     let reports = 0;
-    // Those that begin to watch meanwhile have an account that stands.
+    // A session that begins to watch meanwhile has an account that stands.
     for (const { standing, onRemoved } of Array.from(this.#watching)) {
       if (!standing.stands) {
         try {
@@ -105,7 +105,7 @@ export class Accounts {
   }
 }
 
-/** Whether the account of one session still stands, with the credential that the session used. */
+/** Whether the account of one session still exists with the credential that the session used. */
 export class Standing {
   readonly #accounts: Accounts;
   readonly #credential: string;
@@ -115,16 +115,16 @@ export class Standing {
     this.#credential = credential;
   }
 
-  /** To be asked before each new flow. Takes constant time. */
+  /** To be checked before each new flow. Takes constant time. */
   get stands(): boolean {
     return this.#accounts.accepts(this.#credential);
   }
 
   /**
-   * Watches for the account's removal: a session that has no flow then is to end.
+   * Watches for the account's removal, on which a session without a flow has to end.
    *
-   * @param onRemoved is called after each reload that finds the account removed.
-   * @returns what ends the watch; idempotent.
+   * @param onRemoved called after each reload without the account.
+   * @returns ends the watch; idempotent.
    */
   watch(onRemoved: () => void): () => void {
     return this.#accounts.watch(this, onRemoved);

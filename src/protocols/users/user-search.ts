@@ -10,7 +10,7 @@ import { sourceGroup } from '../../net/bounds/source-group.ts';
 import type { KnownUsers } from './known-users.ts';
 import { SearchBudget } from './search-budget.ts';
 
-/** The longest time that a search blocks the event loop. */
+/** The longest time that searches block the event loop. */
 const SLICE_MS = 1;
 /** Searches that may wait. */
 const MAX_WAITING = 1024;
@@ -21,14 +21,14 @@ export interface UserSearchOptions {
   /** All searches with one name share a budget, also those of successive handlers. */
   readonly budget?: string;
 }
-/** How long a search that found no user counts against its source. */
+
+/** How long a search without a result counts against its source. */
 const FAILURE_MS = 60_000;
-/** Sources of which failures are counted. */
+/** Sources whose failures are counted. */
 const MAX_FAILED = 4096;
 
-/** The client of a search, which ends when the link closes or the signal aborts. */
+/** The client of a search. The search ends when the link closes or the signal aborts. */
 export interface WaitingClient {
-  /** What the client is reached by. */
   readonly link: Pick<ByteLink, 'closed'>;
   readonly signal: AbortSignal;
 }
@@ -52,16 +52,17 @@ interface Failures {
  * Finds the user of a stream or a datagram by trying the key of each.
  *
  * The known users of the source are tried at once. Other searches share a budget, since
- * unauthenticated clients can cause them: they run in slices, one in each turn of the event loop, and
- * wait while the budget is exhausted. Sources with the fewest failures are first and take turns, so
- * that a source with many clients delays mostly its own. One that has waited begins with the known
- * users again: a client often sends much at once, of which the first search finds the user.
+ * unauthenticated clients can cause them: they run in slices, one in each turn of the event loop,
+ * and wait while the budget is exhausted. Sources with the fewest failures are first and take
+ * turns, so that a source with many clients delays mostly its own. A search that had to wait begins
+ * with the known users again: a client often sends several messages at once, and the first search
+ * may have found its user.
  */
 export class UserSearch<User> {
   readonly #known: KnownUsers<User>;
   readonly #clock: Clock;
   readonly #budget: SearchBudget;
-  /** By source, in the order of turns. */
+  /** By source, in the order of their turns. */
   readonly #waiting = new Map<string, Search<User>[]>();
   readonly #failures = new LRUCache<string, Failures>({ max: MAX_FAILED });
   readonly #limit: number;
@@ -81,8 +82,8 @@ export class UserSearch<User> {
   }
 
   /**
-   * The user that `fits` accepts among those that are tried at once: the known users of the source,
-   * or the only one.
+   * The user that `fits` accepts among those that can be tried at once: the known users of the
+   * source, or the only user.
    */
   immediately(source: string | undefined, fits: (user: User) => boolean): User | undefined {
     const { all } = this.#known;
@@ -108,7 +109,7 @@ export class UserSearch<User> {
     return this.search(source, fits, { link, signal });
   }
 
-  /** As `find`, where `immediately` has found none of several users. */
+  /** The rest of `find`: for several users, when `immediately` has found none. */
   async search(
     source: string | undefined,
     fits: (user: User) => boolean,
@@ -159,7 +160,10 @@ export class UserSearch<User> {
     this.#waitingCount--;
   }
 
-  /** Rejects the newest search of the source with the most failures, then most waiting searches. */
+  /**
+   * Rejects the newest search of the source with the most failures; of several, of the one with the
+   * most searches.
+   */
   #rejectWorst(): void {
     let worst:
       | { readonly search: Search<User>; readonly rank: readonly [number, number] }
@@ -187,7 +191,7 @@ export class UserSearch<User> {
     if (!own || !search) return undefined;
     this.#waitingCount--;
     this.#waiting.delete(search.group);
-    if (own.length > 0) this.#waiting.set(search.group, own); // behind the other sources
+    if (own.length > 0) this.#waiting.set(search.group, own); // after the other sources
     return search;
   }
 
@@ -216,12 +220,12 @@ export class UserSearch<User> {
     const end = this.#clock.now() + SLICE_MS;
     do {
       const search = (this.#active ??= this.#take());
-      // After a user is found, its caller makes it a known one before the next search begins.
+      // After a success the caller adds the user to the known ones before the next search begins.
       if (!search || this.#step(search)) return;
     } while (this.#clock.now() < end);
   }
 
-  /** Tries one user, or ends a search that has tried all; true when a user was found. */
+  /** Tries one user, or ends a search that has tried all. @returns true when a user was found. */
   #step(search: Search<User>): boolean {
     let user: User | undefined;
     try {

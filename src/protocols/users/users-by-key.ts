@@ -3,11 +3,11 @@ import type { Steps } from '../../net/time/turns.ts';
 import type { AcceptedAccounts, AuthenticatedUser } from './standing.ts';
 
 /**
- * The users of an inbound whose clients send a key that identifies and authenticates them. Of two
- * with one key the later counts.
+ * The users of an inbound whose clients send a key that identifies and authenticates them. Of users
+ * with the same key the last counts.
  *
  * The table holds digests of keys, so that the time of a look-up reveals nothing about a key: a
- * client that presents one does not choose the digest that is compared.
+ * client cannot choose the digest that is compared.
  */
 export class UsersByKey implements AcceptedAccounts {
   /** By their credential, which is the digest of the key. */

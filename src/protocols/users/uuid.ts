@@ -9,9 +9,9 @@ const HYPHENATED = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const DECORATED = /^(?:\{([^{}]*)\}|urn:uuid:(.*))$/s;
 
 /**
- * The 32 lower-case hex digits of a UUID in any form that is allowed: hyphenated, without
- * hyphens, hyphenated in braces, or hyphenated after a lower-case `urn:uuid:`. `undefined` for
- * anything else.
+ * The 32 lower-case hex digits of a UUID in any allowed form: hyphenated, without hyphens,
+ * hyphenated in braces, or hyphenated after a lower-case `urn:uuid:`. `undefined` for anything
+ * else.
  */
 export function parseUuid(text: string): string | undefined {
   const [, braced, named] = DECORATED.exec(text) ?? [];

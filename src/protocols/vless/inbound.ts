@@ -2,11 +2,9 @@ import type { BoundedReader } from '../../net/links/bounded-reader.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import { FramedPackets } from '../../net/packets/framed-packets.ts';
 import { GreetingLink } from '../../net/links/greeting-link.ts';
-import type { Carrier } from '../../net/links/link.ts';
 import type { Steps } from '../../net/time/turns.ts';
-import type { Session } from '../../tracker/session.ts';
 import type { InboundContext, InboundHandler } from '../contract.ts';
-import { readHandshake, type UserRequest } from '../inbounds/handshake.ts';
+import { readHandshake, type AcceptedRequest, type UserRequest } from '../inbounds/handshake.ts';
 import { RejectedClientError } from '../inbounds/rejected-client.ts';
 import { carryStream, serveMux } from '../inbounds/serve-flows.ts';
 import { UsersByKey } from '../users/users-by-key.ts';
@@ -29,24 +27,26 @@ export function* createVlessInbound(
   context: InboundContext,
 ): Steps<InboundHandler> {
   const users = yield* UsersByKey.of(settings.users, ({ id }) => uuidBytes(id));
+  const handshake = {
+    limit: MAX_VLESS_REQUEST,
+    protocol: 'VLESS',
+    read: (reader: BoundedReader) => authenticate(reader, users),
+  };
   return {
     accounts: users,
-    serve: (carrier, session) => serve(users, context, carrier, session),
+    async serve(carrier, session) {
+      const accepted = await readHandshake(carrier, session, context, handshake);
+      // Not awaited: that would keep this frame in memory for the lifetime of the flow.
+      return serve(new GreetingLink(carrier.link, RESPONSE_HEADER), accepted, context);
+    },
   };
 }
 
 async function serve(
-  users: UsersByKey,
+  link: GreetingLink,
+  { request, origin }: AcceptedRequest<VlessRequest>,
   context: InboundContext,
-  carrier: Carrier,
-  session: Session,
 ): Promise<void> {
-  const { request, origin } = await readHandshake(carrier, session, context, {
-    limit: MAX_VLESS_REQUEST,
-    protocol: 'VLESS',
-    read: (reader) => authenticate(reader, users),
-  });
-  const link = new GreetingLink(carrier.link, RESPONSE_HEADER);
   switch (request.command) {
     case Command.tcp:
       // The header reports that the destination was reached, so it is sent soon even if the

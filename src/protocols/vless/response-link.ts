@@ -7,12 +7,12 @@ import { VLESS_VERSION } from './wire.ts';
 const HEAD_BYTES = 2;
 
 /**
- * A client's link without the header of the server's response. The header comes with the first
- * payload, so it is not awaited: reading removes it when it is there.
+ * A client's link without the header of the server's response. Servers send the header with the
+ * first payload, so it is not waited for: the first read removes it.
  */
 export class ResponseLink implements ByteLink {
   readonly #inner: ByteLink;
-  /** What was read of the header; `undefined` once it was removed. */
+  /** The part of the header that was read; `undefined` once the header was removed. */
   #header: ByteQueue | undefined = new ByteQueue();
 
   constructor(inner: ByteLink) {
@@ -51,7 +51,7 @@ export class ResponseLink implements ByteLink {
     for (;;) {
       const chunk = await this.#inner.read(signal);
       if (chunk === undefined) {
-        // The only sign of a failed dial, and of an unknown user.
+        // All that a server shows after a failed dial, or to an unknown user.
         throw new TruncatedError('the VLESS server closed without a response');
       }
       header.push(chunk);

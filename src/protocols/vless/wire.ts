@@ -22,7 +22,7 @@ export type Command = (typeof Command)[keyof typeof Command];
 /** The longest request: addons and a name of 255 bytes each. */
 export const MAX_VLESS_REQUEST = 1024;
 
-/** What a server sends before the first payload: its version, no addons. */
+/** The header of a response: version, no addons. */
 export const RESPONSE_HEADER: Uint8Array = Uint8Array.of(VLESS_VERSION, 0);
 
 /** A request without addons; `undefined` when the host does not fit into one. */
@@ -44,7 +44,7 @@ export type VlessRequest =
 
 /**
  * Reads a request after its id.
- * @throws {ProtocolError} when it is malformed or asks for an unsupported feature.
+ * @throws {ProtocolError} when it is malformed or requests an unsupported feature.
  */
 export async function readVlessRequest(reader: BoundedReader): Promise<VlessRequest> {
   const addons = await reader.bytes(await reader.byte());
@@ -64,8 +64,11 @@ export async function readVlessRequest(reader: BoundedReader): Promise<VlessRequ
   }
 }
 
-/** Addons are a Protocol Buffers message; its field 1, a string, changes what payload means. */
+/**
+ * Addons are a Protocol Buffers message; its field 1, the flow, is a string that changes the format
+ * of payload.
+ */
 const FLOW_TAG = 0x0a;
 
-/** Other fields may be skipped, a flow may not: its payload would be mistaken for plain bytes. */
+/** Other fields may be ignored, a flow may not: its payload would be mistaken for plain bytes. */
 const namesFlow = ([tag, length]: Uint8Array): boolean => tag === FLOW_TAG && length !== 0;

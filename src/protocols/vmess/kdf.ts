@@ -8,16 +8,16 @@ import { sha256Compression, type Sha256Compression } from '../../crypto/hash/sha
 
 /**
  * The key derivation of VMess AEAD (Xray-core proxy/vmess/aead/kdf.go): HMAC-SHA256 under a fixed
- * key, and then for each part of the path an HMAC whose hash function is the HMAC before it.
+ * key, and then for each part of the path an HMAC whose hash function is the previous HMAC.
  *
- * A new connection needs eight derivations, and a derivation of three parts 20 blocks of SHA-256.
- * Hash objects for them took two thirds of the time that a connection took, so the states after
- * everything that stays are kept and the rest is done block by block.
+ * A new connection needs eight derivations, and a derivation with three parts needs 20 blocks of
+ * SHA-256. With hash objects that was two thirds of the time of a connection, so the states after
+ * the constant parts are kept, and the rest is computed block by block.
  */
 
 const ROOT = Buffer.from('VMess AEAD KDF');
 
-/** What each derived key or nonce is for: the first part of its path. */
+/** The purpose of each derived key or nonce, which is the first part of its path. */
 export const Purpose = {
   authId: 'AES Auth ID Encryption',
   requestLengthKey: 'VMess Header AEAD Key_Length',
@@ -33,7 +33,7 @@ export const Purpose = {
 
 export type Purpose = (typeof Purpose)[keyof typeof Purpose];
 
-/** An HMAC under a key: where its inner and its outer hash begin. */
+/** An HMAC under a key: the initial states of its inner and its outer hash. */
 interface Keyed {
   readonly inner: Sha256State;
   readonly outer: Sha256State;
@@ -41,15 +41,17 @@ interface Keyed {
 
 const newKeyed = (): Keyed => ({ inner: newSha256State(), outer: newSha256State() });
 
-/** What the parts of a path behind its purpose have made of that: valid until the next one. */
+/**
+ * The states after the parts of a path that follow its purpose; valid until the next derivation.
+ */
 interface RequestPath {
-  /** Of the purpose's inner hash: after the first part's inner and outer key. */
+  /** From the purpose's inner hash: after the first part's inner and outer key. */
   readonly first: Keyed;
-  /** Of the inner one of these: after the second part's inner and outer key. */
+  /** From `first.inner`: after the second part's inner and outer key. */
   readonly second: Keyed;
 }
 
-/** Derives keys; not more than one at a time, as everything happens in the memory of this object. */
+/** Derives one key at a time, in the memory of this object. */
 export class Kdf {
   readonly #chain: Sha256Chain;
   readonly #root: Keyed;
@@ -89,7 +91,8 @@ export class Kdf {
     this.#key(parts[0], keyed.inner, first);
     this.#key(parts[1], first.inner, second);
     this.#chain.block.set(message);
-    // The inner hash of the second part, which is an HMAC under the first, then its outer hash.
+    // The inner hash of the second part, which is an HMAC under the first part, then its outer
+    // hash.
     this.#hmac(keyed, second.inner, message.length);
     this.#hmac(keyed, first.outer, SHA256_DIGEST);
     this.#hmac(keyed, second.outer, SHA256_DIGEST);
@@ -104,7 +107,10 @@ export class Kdf {
     return this.#take(length);
   }
 
-  /** The HMAC of a purpose, whose inner hash has come to `from`: of and to the start of the block. */
+  /**
+   * Completes the HMAC of a purpose from the state `from` of its inner hash; input and output are
+   * in the block.
+   */
   #hmac({ outer }: Keyed, from: Sha256State, length: number): void {
     this.#rootHmac(from, length);
     this.#rootHmac(outer, SHA256_DIGEST);
@@ -139,5 +145,5 @@ const START = newSha256State();
 
 let shared: Kdf | undefined;
 
-/** The derivation of this process. */
+/** The one instance of this process. */
 export const kdf = (): Kdf => (shared ??= new Kdf(sha256Compression()));

@@ -15,7 +15,7 @@ import { ResponseDecoder } from './header/response.ts';
 import type { VmessOutboundSettings } from './settings.ts';
 import { userKey } from './header/auth-id.ts';
 
-/** What v2ray and Xray ask for. Sealed lengths are an option that some servers lack. */
+/** As in v2ray and Xray. Some servers do not support sealed lengths. */
 const OPTIONS = Option.chunkStream | Option.masking | Option.padding;
 
 const SECURITIES = {
@@ -45,7 +45,8 @@ export class VmessOutbound implements Outbound {
   async connect(destination: Endpoint, options: DialOptions): Promise<ByteLink> {
     const link = new BodyLink(await this.#open(Command.tcp, destination, options));
     // The server sends nothing before its first payload, so neither success nor refusal is known
-    // here; and in some protocols the server speaks first.
+    // here. In some protocols the destination sends first: the request waits for payload no longer
+    // than FIRST_PAYLOAD_MS.
     const timer = this.#context.clock.after(FIRST_PAYLOAD_MS, () => link.sendPreface());
     void link.closed.then(() => timer.cancel());
     return link;
@@ -62,7 +63,7 @@ export class VmessOutbound implements Outbound {
     // Flows share nothing.
   }
 
-  /** Dials, and prepares the request that goes out with the first payload. */
+  /** Dials, and prepares the request, which is sent with the first payload. */
   async #open(
     command: typeof Command.tcp | typeof Command.udp,
     destination: Endpoint,

@@ -14,7 +14,7 @@ import { fallback, struct } from '../../schema/struct.ts';
 import { parseUuid, UUID_HINT } from '../users/uuid.ts';
 
 export interface VmessUser {
-  /** A UUID as `parseUuid` gives it. */
+  /** A UUID as `parseUuid` returns it. */
   readonly id: string;
 }
 
@@ -26,13 +26,13 @@ export interface VmessInboundSettings {
 export type VmessSecurity = 'aes-128-gcm' | 'chacha20-poly1305';
 
 export interface VmessOutboundSettings extends VmessUser {
-  /** What the body is sealed with. */
+  /** The cipher of the body. */
   readonly security: VmessSecurity;
 }
 
 const id = located(secret);
 
-/** Ids are checked once the table has the right shape; their error is not an `invalid settings` one. */
+/** Ids are checked after the shape of the table: their error is not one of `invalid settings`. */
 function uuidOf({ value, span }: Located<string>): string {
   const uuid = parseUuid(value);
   if (uuid !== undefined) return uuid;

@@ -11,21 +11,21 @@ import { UserSearch, type WaitingClient } from '../users/user-search.ts';
 import { AuthIdReader, userKey } from './header/auth-id.ts';
 import { ReplayFilter } from '../../crypto/replay/replay-filter.ts';
 
-/** How far a client's clock may be off, in seconds. */
+/** How much a client's clock may differ, in seconds. */
 export const CLOCK_SKEW = 120;
 
-/** Remembers auth ids: one of the future counts for as long as the window is wide. */
+/** Remembers auth ids for the width of the window: one from the future is valid for that long. */
 export const authIdFilter = (clock: Clock): ReplayFilter =>
   new ReplayFilter(clock, 2 * CLOCK_SKEW * 1000);
 
-/** A user, by the UUID and what is derived of it. */
+/** A user's UUID and what is derived from it. */
 export interface UserKeys {
   readonly id: string;
   readonly key: Uint8Array;
   readonly reader: AuthIdReader;
 }
 
-/** What ids stand for; ids are UUIDs as `parseUuid` gives them. */
+/** The users by their ids, which are UUIDs as `parseUuid` returns them. */
 const vmessUsers = (memory: InboundMemory): DerivedUsers<UserKeys> =>
   memory.recall('VMess users', DerivedUsers<UserKeys>, () => new DerivedUsers(deriveUser));
 
@@ -34,7 +34,9 @@ function deriveUser(id: string): UserKeys {
   return { id, key, reader: new AuthIdReader(key) };
 }
 
-/** Finds out who sent a request, once for each auth id and within the time that it counts. */
+/**
+ * Finds the user of a request by its auth id, which is accepted once and only while it is valid.
+ */
 export class VmessUsers implements AcceptedAccounts {
   readonly #known: KnownUsers<UserKeys>;
   readonly #search: UserSearch<UserKeys>;
@@ -52,7 +54,7 @@ export class VmessUsers implements AcceptedAccounts {
     this.#seen = memory.recall('VMess auth ids', ReplayFilter, () => authIdFilter(clock));
   }
 
-  /** @param users with UUIDs as `parseUuid` gives them; repeated ones count once. */
+  /** @param users with UUIDs as `parseUuid` returns them; repeated ones count once. */
   static *of(
     users: readonly { readonly id: string }[],
     context: Pick<InboundContext, 'clock' | 'memory'>,
@@ -72,12 +74,13 @@ export class VmessUsers implements AcceptedAccounts {
   }
 
   /**
-   * The user that made an auth id. How long the search takes shows in no failure: each
-   * ends with the time for a request.
+   * The user that made an auth id. No failure reveals how long the search took: all end at the time
+   * limit of the request.
    *
    * @param source the client's address; `undefined` for a unix socket.
-   * @throws {ProtocolError} when it is no user's, its time is off or it was used before.
-   * @throws when the client has left or its time is over.
+   * @throws {ProtocolError} when no user made it, its time is outside the window or it was used
+   *   before.
+   * @throws when the client has closed, or at the time limit.
    */
   async identify(
     authId: Uint8Array,

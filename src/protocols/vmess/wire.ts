@@ -8,12 +8,12 @@ import { ProtocolError } from '../../net/errors.ts';
 import { RejectedClientError } from '../inbounds/rejected-client.ts';
 
 /**
- * The numbers of VMess (v2fly developer/protocols/vmess, Xray-core common/protocol/headers.go).
+ * Constants of VMess (v2fly developer/protocols/vmess, Xray-core common/protocol/headers.go).
  */
 
 export const VMESS_VERSION = 1;
 
-/** What a client asks for. */
+/** What a client requests. */
 export const Command = { tcp: 1, udp: 2, mux: 3 } as const;
 export type Command = (typeof Command)[keyof typeof Command];
 
@@ -21,15 +21,15 @@ export type Command = (typeof Command)[keyof typeof Command];
 export const Security = { aes128Gcm: 3, chacha20Poly1305: 4 } as const;
 export type Security = (typeof Security)[keyof typeof Security];
 
-/** How the body is framed; the client chooses and both directions follow. */
+/** How the bodies of both directions are framed; the client chooses. */
 export const Option = {
-  /** Bodies come in chunks, and an empty one is the end. */
+  /** Bodies consist of chunks, and end with an empty one. */
   chunkStream: 0x01,
   /** The lengths of chunks are masked. */
   masking: 0x04,
   /** Chunks have up to 63 bytes of padding; needs masking. */
   padding: 0x08,
-  /** The lengths of chunks are sealed; masking then only makes the lengths of padding. */
+  /** The lengths of chunks are sealed; masking then only determines the lengths of padding. */
   authenticatedLength: 0x10,
 } as const;
 
@@ -44,8 +44,8 @@ export const CONNECTION_NONCE_LENGTH = 8;
 
 /**
  * The header of a request in plain text (v2fly developer/protocols/vmess): version, IV, key, the
- * byte that the response must begin with, options, length of padding and security in one byte, a
- * reserved byte, command, destination, padding, FNV-1a of all that.
+ * first byte of the response, options, length of padding and security in one byte, a reserved byte,
+ * command, destination, padding, FNV-1a of all these.
  */
 export interface RequestHeader {
   readonly iv: Uint8Array;
@@ -71,15 +71,15 @@ const SUM_LENGTH = 4;
 /** The security of a body that is not sealed. */
 const NONE = 5;
 
-/** Padding has its length in four bits. */
+/** The length of the padding has four bits. */
 export const MAX_HEADER_PADDING = 15;
 
-/** The longest header: a name of 255 bytes and all padding there can be. */
+/** The longest header: a name of 255 bytes and the longest padding. */
 export const MAX_HEADER = DESTINATION_AT + 4 + 255 + MAX_HEADER_PADDING + SUM_LENGTH;
 
 /**
- * Writes a header with `padding`, at most 15 bytes of it.
- * `undefined` when the destination does not fit.
+ * Encodes a header; `undefined` when the destination does not fit.
+ * @param padding at most 15 bytes.
  */
 export function encodeRequest(header: RequestHeader, padding: Uint8Array): Buffer | undefined {
   const { iv, key, answer, options, security, request } = header;
@@ -102,7 +102,10 @@ export function encodeRequest(header: RequestHeader, padding: Uint8Array): Buffe
   return bytes;
 }
 
-/** Reads a header. @throws {ProtocolError} when it is malformed or asks for an unsupported feature. */
+/**
+ * Decodes a header.
+ * @throws {ProtocolError} when it is malformed or requests an unsupported feature.
+ */
 export function decodeRequest(bytes: Buffer): RequestHeader {
   const end = bytes.length - SUM_LENGTH;
   if (end < DESTINATION_AT) throw new ProtocolError('the header of the VMess request is too short');
@@ -117,7 +120,8 @@ export function decodeRequest(bytes: Buffer): RequestHeader {
   }
   const securityByte = bytes.readUInt8(SECURITY_AT);
   const security = securityOf(securityByte & 0x0f);
-  // Padding stands before the sum; Xray and v2ray read on after the destination in the same way.
+  // The padding precedes the checksum; Xray and v2ray read on after the destination in the same
+  // way.
   const padding = securityByte >> 4;
   const body = bytes.subarray(0, end);
   const { request, end: after } = requestOf(body);
@@ -136,7 +140,8 @@ export function decodeRequest(bytes: Buffer): RequestHeader {
 
 function securityOf(value: number): Security {
   if (value === Security.aes128Gcm || value === Security.chacha20Poly1305) return value;
-  // sing-box clients with `security: auto` choose it over TLS; Xray has dropped it as well.
+  // sing-box clients with `security: auto` choose `none` over TLS; Xray no longer supports it
+  // either.
   const name = value === NONE ? 'none (or zero)' : String(value);
   throw new RejectedClientError(
     `VMess security ${name} is not supported; set aes-128-gcm or chacha20-poly1305 in the client`,

@@ -10,7 +10,7 @@ import { MAX_HOPS, OwnListeners } from '../../../src/net/loop-guard/own-listener
 import { UdpLink } from '../../../src/net/sockets/node/udp-link.ts';
 import { LegacyDatagramCodec } from '../../../src/protocols/shadowsocks/legacy/datagrams.ts';
 import { METHODS } from '../../../src/protocols/shadowsocks/methods.ts';
-import { UpstreamAssociation } from '../../../src/protocols/shadowsocks/upstream-association.ts';
+import { UpstreamAssociation } from '../../../src/protocols/shadowsocks/associations/upstream-association.ts';
 import type { OutboundSpec } from '../../../src/spec.ts';
 import { Supervisor } from '../../../src/supervisor/supervisor.ts';
 import {

@@ -25,17 +25,17 @@ import { parseResponseHead, type ResponseHead, type Version } from '../../../htt
 import { readHead, startsResponse } from '../../../http/http1/read-head.ts';
 import { SideError, SourceWatch, transferBody, type ExchangeSide } from './transfer-body.ts';
 
-/** The client has its response. */
+/** The client has received its response. */
 interface Responded {
   readonly kind: 'responded';
   readonly keepClient: boolean;
   readonly keepOrigin: boolean;
 }
 
-/** The end of an exchange after which the client's connection is usable. */
+/** How an exchange has ended, when the client's connection is still usable. */
 export type ExchangeOutcome =
   | Responded
-  /** Both links became a tunnel, which has ended. */
+  /** Both links have become a tunnel, which has ended. */
   | { readonly kind: 'upgraded' }
   /** Nothing of a response was sent to the client. */
   | {
@@ -45,15 +45,16 @@ export type ExchangeOutcome =
       readonly status: number;
       /** Whether the origin closed before its first byte, as it may with an idle connection. */
       readonly stale: boolean;
-      /** Whether the whole request was read, so that the next one can be. */
+      /** Whether the whole request was read, so that the next one can be read. */
       readonly drained: boolean;
     };
 
 const UNCOUNTED = { addUp: () => undefined, addDown: () => undefined };
 
 /**
- * Carries one request to an origin and its response back. Both directions run at once: an origin
- * may respond before it has the whole request, and a body may wait for `100 Continue`.
+ * Forwards one request to an origin and the response to the client. Both directions run at once: an
+ * origin may respond before it has received the whole request, and a body may wait for `100
+ * Continue`.
  */
 export class ForwardedExchange {
   readonly #client: ByteLink;
@@ -64,7 +65,7 @@ export class ForwardedExchange {
   readonly #idle: IdleTimer;
   readonly #stop = new AbortController();
   #watch: LinkWatch | undefined;
-  /** The whole request was handed to the origin. */
+  /** The whole request was sent to the origin. */
   #sent = false;
   /** The final response is complete or has failed. */
   #over = false;
@@ -88,7 +89,7 @@ export class ForwardedExchange {
   }
 
   /**
-   * Runs the exchange to its end. The origin's link is left open only when it can be kept.
+   * Runs the exchange to its end. The origin's link stays open only when it can be reused.
    *
    * @throws {SideError} when the client's connection failed or a response to it was truncated; the
    *   link is destroyed then.
@@ -108,7 +109,7 @@ export class ForwardedExchange {
     }
   }
 
-  /** The client's side: sends its request, then watches it until the response is complete. */
+  /** Sends the client's request, then watches the client until the response is complete. */
   async #send(): Promise<void> {
     try {
       await transferBody({
@@ -123,7 +124,7 @@ export class ForwardedExchange {
       });
       this.#sent = true;
     } catch (error) {
-      // An origin that reads no more of the request may still respond to it.
+      // An origin that has stopped reading may still respond.
       if (error instanceof SideError && error.side === 'client') this.#clientFailed(error.cause);
       return;
     }
@@ -148,7 +149,7 @@ export class ForwardedExchange {
     await sending;
   }
 
-  /** The origin's side: forwards interim responses, then the final one with its body. */
+  /** Forwards interim responses of the origin, then the final one with its body. */
   async #receive(sending: Promise<void>): Promise<ExchangeOutcome> {
     for (;;) {
       const { head, followed } = await this.#readResponse();
@@ -186,8 +187,8 @@ export class ForwardedExchange {
     const { head: request, keep } = this.#request;
     const { body, certain } = responseFraming(head, request.method);
     const framing = framingFor(request.version, body);
-    // After an early response the rest of the request may or may not arrive, so the start of the
-    // next one cannot be found.
+    // After an early response the client may omit the rest of the request, so the start of the next
+    // request cannot be found.
     const keepClient = keep && this.#upload.done;
     this.#responded = true;
     await transferBody({
@@ -202,7 +203,7 @@ export class ForwardedExchange {
     return { kind: 'responded', keepClient, keepOrigin: keep && certain && persists(head) };
   }
 
-  /** After the response: an origin that still reads the request gets the rest of it. */
+  /** After the response, sends the rest of the request to an origin that still reads it. */
   async #settle(outcome: Responded, sending: Promise<void>): Promise<ExchangeOutcome> {
     this.#over = true;
     if (!this.#sent) {
@@ -228,7 +229,9 @@ export class ForwardedExchange {
     return { kind: 'upgraded' };
   }
 
-  /** Determines the response for a failure, or destroys the client's link when it is too late. */
+  /**
+   * Determines the response to a failure, or destroys the client's link when a response has begun.
+   */
   #fail(side: ExchangeSide, cause: Error): ExchangeOutcome {
     const error = this.#clientError ?? cause;
     const failedSide = this.#clientError ? 'client' : side;
@@ -243,7 +246,7 @@ export class ForwardedExchange {
       kind: 'failed',
       error,
       status: error instanceof DeadlineError ? 504 : 502,
-      // A LinkClosedError is a flow that was closed on purpose; it must not be opened again.
+      // A LinkClosedError means that the flow was closed on purpose: it must not be opened again.
       stale: !this.#originResponded && !(error instanceof LinkClosedError),
       drained: this.#upload.done,
     };
@@ -255,7 +258,9 @@ const IDLE = `no data for ${HALF_CLOSED_IDLE_MS / 1000} s after a half-close`;
 const encoderFor = (framing: Framing): BodyEncoder =>
   framing.kind === 'chunked' ? chunkedEncoder(mayTrail) : plainEncoder;
 
-/** The framing towards a client: HTTP/1.0 has no chunks, and chunks keep the connection usable. */
+/**
+ * The framing of a response to a client: chunks keep the connection usable, but HTTP/1.0 has none.
+ */
 function framingFor(version: Version, body: Framing): Framing {
   if (body.kind !== 'chunked' && body.kind !== 'until-close') return body;
   return { kind: version === '1.1' ? 'chunked' : 'until-close' };

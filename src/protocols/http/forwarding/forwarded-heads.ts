@@ -3,8 +3,8 @@ import { field, listOf, valuesOf, type FieldLine, type FieldLines } from '../../
 import { headBytes, type RequestHead, type ResponseHead } from '../../../http/http1/head.ts';
 
 /**
- * FieldLines of one connection, which are not forwarded (RFC 9110 §7.6.1), and the framing, which is
- * generated for each side. What `Connection` names is removed as well.
+ * Fields that are not forwarded: those of a connection (RFC 9110 §7.6.1), and the framing, which is
+ * generated for each side. Fields that `Connection` names are removed as well.
  */
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'connection',
@@ -19,7 +19,7 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-/** FieldLines that are not allowed in trailers (RFC 9110 §6.5.1). */
+/** Fields that are not allowed in trailers (RFC 9110 §6.5.1). */
 const NO_TRAILER: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
   'authorization',
@@ -37,7 +37,8 @@ export const mayTrail = (trailer: FieldLine): boolean => !NO_TRAILER.has(trailer
 
 /** Whether the sender keeps the connection open after this exchange (RFC 9112 §9.3). */
 export function persists({ version, fields }: { version: string; fields: FieldLines }): boolean {
-  // A proxy does not keep connections of HTTP/1.0 clients (§9.3), nor request it of an origin.
+  // A proxy does not keep connections with HTTP/1.0 clients (§9.3), nor does it request that of
+  // origins.
   if (version === '1.0') return false;
   return (
     !listOf(fields, 'connection').includes('close') &&
@@ -50,9 +51,9 @@ export const expectsContinue = ({ version, fields }: RequestHead): boolean =>
   version === '1.1' && listOf(fields, 'expect').includes('100-continue');
 
 /**
- * The protocols that a request offers to switch to; `undefined` for none.
+ * The protocols that the client offers to switch to; `undefined` for none.
  *
- * `h2c` is omitted: its settings are hop-by-hop, and it would hide the requests that follow.
+ * `h2c` is omitted: its settings are hop-by-hop, and the proxy could not see later requests.
  */
 export function upgradeOf({ version, fields }: RequestHead): string | undefined {
   if (version === '1.0' || !listOf(fields, 'connection').includes('upgrade')) return undefined;
@@ -76,7 +77,7 @@ export interface OriginRequest {
   readonly pseudonym: string;
 }
 
-/** Whether a proxy of that name has forwarded the request before (RFC 9110 §7.6.3). */
+/** Whether a proxy with that pseudonym has forwarded the request before (RFC 9110 §7.6.3). */
 export const hasPassed = (fields: FieldLines, pseudonym: string): boolean =>
   valuesOf(fields, 'via').some((value) => value.includes(pseudonym));
 
@@ -129,7 +130,7 @@ export function clientHead({ head, framing, keep }: ClientResponse): Buffer {
     fields.push(entry);
   }
   if (framing.kind === 'none' && head.status >= 200 && head.status !== 204) {
-    // The length of an empty body, or of the body that a response to HEAD or a 304 omits.
+    // 0, or the length of the body that a response to HEAD or a 304 omits.
     const length = /^[0-9]+/.exec(valuesOf(head.fields, 'content-length')[0] ?? '')?.[0];
     if (length !== undefined) fields.push(field('Content-Length', length));
   }

@@ -8,10 +8,10 @@ import { type Framing } from '../../../http/http1/framing.ts';
 import { MessageError } from '../../../http/http1/message-error.ts';
 import { DRAIN_LIMIT, DRAIN_MS } from '../limits.ts';
 
-/** The two connections that a forwarded exchange joins. */
+/** The two sides of a forwarded exchange. */
 export type ExchangeSide = 'client' | 'origin';
 
-/** Adds the side of an exchange on which `cause` occurred. */
+/** An error on one side of an exchange. */
 export class SideError extends ProtocolError {
   readonly side: ExchangeSide;
   override readonly cause: Error;
@@ -23,7 +23,7 @@ export class SideError extends ProtocolError {
   }
 }
 
-/** One end of a transfer: a link, and the side that an error of it has. */
+/** One end of a transfer, with the side for its errors. */
 export interface TransferEnd {
   readonly link: ByteLink;
   readonly side: ExchangeSide;
@@ -36,7 +36,10 @@ export interface BodyTransfer {
   readonly encoder: BodyEncoder;
   /** The head before the body. */
   readonly head: Uint8Array;
-  /** Whether the first bytes of the body have arrived, so that the head can be sent with them. */
+  /**
+   * Whether the first bytes of the body were received, so that the head can be sent together with
+   * them.
+   */
   readonly ready: boolean;
   /** Called for each chunk that is read or written. */
   readonly touch: () => void;
@@ -45,9 +48,9 @@ export interface BodyTransfer {
 }
 
 /**
- * Sends a head and streams the body after it, from one framing to another, buffering no more than
- * a chunk: the back-pressure of `to` reaches `from`. A failure of `from` ends it also while `to` takes
- * nothing: the body would be truncated, whatever becomes of what waits.
+ * Sends a head and then the body, from one framing to another, buffering no more than one chunk:
+ * the back-pressure of `to` reaches `from`. A failure of `from` ends the transfer also while `to`
+ * takes nothing: the body would be truncated in any case.
  *
  * @throws {SideError} with the side that failed or whose framing is invalid.
  */
@@ -72,7 +75,7 @@ export async function transferBody(transfer: BodyTransfer): Promise<void> {
   if (waiting.length > 0) await send(to, waiting);
 }
 
-/** Reads one chunk of a body; what follows the body is put back into the link. */
+/** Reads one chunk of a body; bytes after the body are put back into the link. */
 async function receive(
   { link, side }: TransferEnd,
   decoder: BodyDecoder,
@@ -93,7 +96,7 @@ async function receive(
   }
 }
 
-/** @param source of what follows; left out when nothing does. */
+/** @param source of the rest of the body; left out when nothing follows. */
 async function send(
   { link, side }: TransferEnd,
   chunks: readonly Uint8Array[],
@@ -108,8 +111,9 @@ async function send(
 }
 
 /**
- * Learns of the failure of a link that is not being read, because the other side is full. A link has one for
- * all requests that it carries: what waits for its end is kept until then.
+ * Detects the failure of a link that is not read while the other side is full. There is one for
+ * each link, shared by all its requests: reactions to `closed` stay in memory until the link
+ * closes.
  */
 export class SourceWatch {
   static readonly #all = new WeakMap<ByteLink, SourceWatch>();
@@ -134,7 +138,7 @@ export class SourceWatch {
     });
   }
 
-  /** Waits for the other side. @throws {SideError} when the source fails before. */
+  /** Waits for the other side. @throws {SideError} when the source fails first. */
   async unlessFailed(full: Promise<void>): Promise<void> {
     if (this.#failure) {
       full.catch(() => undefined);

@@ -19,7 +19,10 @@ import { UdpSessions } from '../udp/udp-sessions.ts';
 import { encodeTcpRequest, readTcpResponse } from '../wire.ts';
 import { withAdvice } from '../../../transports/tls/tls-advice.ts';
 
-/** The connection ended before its server responded: the request may be repeated on another one. */
+/**
+ * The connection ended before the server responded: the request may be repeated on another
+ * connection.
+ */
 export class RetryableRequestError extends WeirError {
   constructor(message: string, options?: ErrorOptions) {
     super('connection_lost', message, options);
@@ -31,7 +34,7 @@ export interface EstablishedConnection {
   readonly connection: QuicConnection;
   readonly http: Http3Client;
   readonly udp: UdpSessions;
-  /** Ends it, with a goodbye to the server. */
+  /** Closes the connection and sends CONNECTION_CLOSE. */
   readonly close: () => void;
 }
 
@@ -39,8 +42,8 @@ export interface EstablishedConnection {
  * Connects to one address of a server.
  *
  * @param onSocket called with the socket before anything is sent.
- * @param onWire called with what counts the connection's bytes.
- * @param target the server as messages name it.
+ * @param onWire called with the counter of the connection's bytes.
+ * @param target the server, for messages.
  * @throws {DialError} when the server is not reached or not authenticated.
  */
 export async function establish(
@@ -58,7 +61,8 @@ export async function establish(
   },
 ): Promise<EstablishedConnection> {
   if (signal.aborted) throw abortedDial(signal, target);
-  // Set below: nothing arrives before the turn of the event loop in which the connection was made is over.
+  // Set below: nothing is received in the turn of the event loop in which the connection was
+  // created.
   const late: { made?: EstablishedConnection } = {};
   const dialled = await dial({
     ...request,
@@ -85,7 +89,7 @@ export async function establish(
   }
 }
 
-/** The codes of TLS alerts among those of the transport (RFC 9001 §4.8). */
+/** The transport error codes of TLS alerts (RFC 9001 §4.8). */
 const FIRST_CRYPTO_ERROR = 0x100;
 const LAST_CRYPTO_ERROR = 0x1ff;
 const CONNECTION_REFUSED = 0x02;
@@ -103,15 +107,17 @@ function handshakeFailure(error: unknown, target: Endpoint): DialError {
   return fail('upstream', isTls ? `TLS: ${withAdvice(reason)}` : `QUIC: ${error.message}`);
 }
 
-/** What a connection is used with. */
+/** What an authenticated connection needs besides QUIC. */
 export interface ClientParts {
   readonly clock: Clock;
   readonly random: RandomSource;
-  /** The server as messages name it. */
+  /** The server, for messages. */
   readonly target: Endpoint;
 }
 
-/** An authenticated connection to a server: TCP streams, and UDP sessions where the server has them. */
+/**
+ * An authenticated connection to a server: TCP streams, and UDP sessions if the server relays UDP.
+ */
 export class ClientConnection {
   /** Resolves when it has ended. */
   readonly ended: Promise<void>;
@@ -147,7 +153,7 @@ export class ClientConnection {
   }
 
   /**
-   * Authenticates. The connection is closed when that fails.
+   * Authenticates; closes the connection when that fails.
    * @throws {DialError} `upstream` when the server does not accept the password.
    */
   static async authenticate(
@@ -180,9 +186,9 @@ export class ClientConnection {
   }
 
   /**
-   * Opens a stream to a destination, and waits for the server's response.
+   * Opens a stream to a destination and waits for the server's response.
    *
-   * @throws {RetryableRequestError} when the connection ends or has turned out to be dead.
+   * @throws {RetryableRequestError} when the connection ends, or its server is silent.
    * @throws {DialError} when the server does not reach the destination.
    */
   async connect(destination: Endpoint, signal: AbortSignal): Promise<ByteLink> {
@@ -228,14 +234,14 @@ export class ClientConnection {
     throw new DialError('unsupported', text);
   }
 
-  /** Ends it with everything that it carries. */
+  /** Closes the connection with all its flows. */
   close(): void {
     this.#isUsable = false;
     this.#close();
   }
 }
 
-/** Why a stream was not opened in time: the server had allowed no more of them. */
+/** Why no stream was opened in time: the server's limit of streams was reached. */
 function noStream(signal: AbortSignal, target: Endpoint): DialError {
   const aborted = abortedDial(signal, target);
   if (aborted.code !== 'timed_out') return aborted;
@@ -245,13 +251,13 @@ function noStream(signal: AbortSignal, target: Endpoint): DialError {
 
 const LONGEST_MESSAGE = 256;
 
-/** What a server says, and which: it may have dialled itself, and named itself already. */
+/** The server's message after its name, which the message may have already. */
 function reasonOf(message: string, target: Endpoint): string {
   const server = `${formatEndpoint(target)}: `;
   const reason = inOneLine(message);
   return reason.startsWith(server) ? reason : server + reason;
 }
 
-/** What a server says, fit for a log line. */
+/** The server's message in one line, for logs. */
 const inOneLine = (message: string): string =>
   message.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ').slice(0, LONGEST_MESSAGE);

@@ -3,9 +3,9 @@ import type { WireCounter } from '../../../net/links/link.ts';
 import { ASSOCIATION_SILENCE_MS, SILENCE_MS } from '../limits.ts';
 
 /**
- * Notices by its silence that the server of a connection has gone. A QUIC endpoint acknowledges
- * datagrams within milliseconds (RFC 9221 §5.2), and is probed while it does not (RFC 9002 §6.2): one
- * from which nothing comes after a datagram is gone, or the path is. The idle timeout says so later.
+ * Detects a server that is gone, before the idle timeout does. A QUIC endpoint acknowledges
+ * datagrams within milliseconds (RFC 9221 §5.2), and is probed until it does (RFC 9002 §6.2): when
+ * nothing at all is received after a datagram was sent, the server or the path is gone.
  */
 export class SilenceWatch {
   readonly #clock: Clock;
@@ -13,13 +13,13 @@ export class SilenceWatch {
   readonly #onSilent: () => void;
   readonly #onDead: () => void;
   #timer: Timer | undefined;
-  /** What had come when the watch began. */
+  /** Bytes received before the watch began. */
   #received = 0;
   #isStopped = false;
 
   /**
-   * @param onSilent called after SILENCE_MS without a byte,
-   * @param onDead and after ASSOCIATION_SILENCE_MS, once.
+   * @param onSilent called after SILENCE_MS without a byte.
+   * @param onDead called after ASSOCIATION_SILENCE_MS without a byte, once.
    */
   constructor(clock: Clock, wire: WireCounter, onSilent: () => void, onDead: () => void) {
     this.#clock = clock;
@@ -28,7 +28,7 @@ export class SilenceWatch {
     this.#onDead = onDead;
   }
 
-  /** A datagram was sent. Cheap while one is watched already. */
+  /** To be called after each datagram; begins a watch unless one is under way. */
   readonly onSent = (): void => {
     if (this.#timer || this.#isStopped) return;
     this.#received = this.#wire.bytesRead;

@@ -1,25 +1,26 @@
 import { Shares } from '../../../net/bounds/shares.ts';
 import { ASSOCIATIONS_A_CONNECTION, MOST_ASSOCIATIONS } from '../limits.ts';
 
-/** An association that gives way to another one when it is closed. */
+/** An association that may be closed to make room for another. */
 export interface Placed {
-  /** When a datagram passed last. */
+  /** When the last datagram was sent or received, on the clock. */
   readonly lastActive: number;
   close(): void;
 }
 
-/** Associations that are looked at for one that is idle. */
+/** Associations that are examined in search of an idle one. */
 const LOOKS = 8;
 
 /**
- * The associations of all clients of a listener, each of which costs a descriptor. Beyond the bounds one
- * gives way to the newest: of the same connection, or of the account that has the most. It is the oldest of
- * them that was not used since it was looked at before; among LOOKS that were, the oldest.
+ * The associations of all clients of a listener, each of which costs a descriptor. Beyond the
+ * limits one is closed for the newest: of the same connection, or of the account that has the most.
+ * It is the oldest that was not used since it was examined last; when LOOKS of them were used, the
+ * oldest of these.
  */
 export class AssociationPlaces {
   readonly #byConnection = new Shares<Placed, number>();
   readonly #byAccount = new Shares<Placed, string>();
-  /** `lastActive` of each when it was looked at last. */
+  /** `lastActive` of each when it was last examined. */
   readonly #seen = new Map<Placed, number>();
 
   get count(): number {
@@ -27,10 +28,10 @@ export class AssociationPlaces {
   }
 
   /**
-   * Makes a place for an association.
+   * Adds an association, after making room for it.
    *
-   * @param connection a number of its own.
-   * @param account whose share of all places it counts for.
+   * @param connection the number of its connection.
+   * @param account in whose share it is counted.
    */
   take(association: Placed, connection: number, account: string): void {
     const { size } = this.#byAccount;

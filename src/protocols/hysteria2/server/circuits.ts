@@ -18,19 +18,19 @@ export class Circuits {
     return this.#limit;
   }
 
-  /** For circuits that are opened from now on. */
+  /** Applies to circuits that are opened from now on. */
   set limit(limit: number) {
     this.#limit = limit;
   }
 
-  /** Counts another one. @returns whether there was room for it. */
+  /** Counts another circuit. @returns whether there was room for it. */
   open(): boolean {
     if (this.#open >= this.#limit) return false;
     this.#open++;
     return true;
   }
 
-  /** To be called once for each that was opened. */
+  /** To be called once for each circuit that was opened. */
   close(): void {
     this.#open--;
   }

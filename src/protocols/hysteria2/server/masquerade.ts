@@ -3,8 +3,8 @@ import type { Clock } from '../../../net/time/clock.ts';
 import type { Masquerade } from '../settings.ts';
 
 /**
- * The web server that every client without a valid authentication sees: one response to whatever it
- * requests, so that no path, method or credential looks different from another.
+ * The web server that a client sees until it has authenticated: one response to every request, so
+ * that no path, method or credential is distinguishable from another.
  */
 export class MasqueradeSite {
   readonly #status: number;
@@ -14,8 +14,9 @@ export class MasqueradeSite {
   readonly #clock: Pick<Clock, 'wall'>;
 
   constructor({ status, body, contentType }: Masquerade, clock: Pick<Clock, 'wall'>) {
-    // A status below 200 is that of an interim response, which a final one has to follow (RFC 9114 §4.1):
-    // 200, as from the reference. 101 does not exist in HTTP/3 (§4.5), and clients close the connection.
+    // A status below 200 is that of an interim response, which a final one must follow (RFC 9114
+    // §4.1): 200, as in the reference. HTTP/3 has no 101 (§4.5), for which clients would close the
+    // connection.
     const isInterim = status < 200;
     this.#status = isInterim ? 200 : status;
     this.#interim = isInterim && status !== 101 ? status : undefined;
@@ -24,12 +25,12 @@ export class MasqueradeSite {
     this.#clock = clock;
   }
 
-  /** The response; HTTP/3 leaves the body out where there must be none. */
+  /** The response; `Http3Server` omits the body where none is allowed. */
   respond(): Http3Response {
     const fields = [
-      // Octets above ASCII as the file has them: fields are read as latin1.
+      // UTF-8 octets as in the file: fields are encoded as latin1.
       { name: 'content-type', value: Buffer.from(this.#contentType).toString('latin1') },
-      // A server that has a clock must send it (RFC 9110 §6.6.1), in the format of §5.6.7.
+      // A server with a clock MUST send it (RFC 9110 §6.6.1), in the format of §5.6.7.
       { name: 'date', value: new Date(this.#clock.wall()).toUTCString() },
     ];
     if (mayHaveLength(this.#status)) {
@@ -39,5 +40,5 @@ export class MasqueradeSite {
   }
 }
 
-/** RFC 9110 §8.6: not with 204. */
+/** A 204 MUST NOT have a Content-Length (RFC 9110 §8.6). */
 const mayHaveLength = (status: number): boolean => status !== 204;

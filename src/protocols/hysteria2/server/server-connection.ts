@@ -28,33 +28,35 @@ import { UdpSessions, type UdpSession } from '../udp/udp-sessions.ts';
 import type { WaitingRequests } from './waiting-requests.ts';
 import { encodeTcpResponse, parseHostPort, readTcpRequest, TCP_REQUEST } from '../wire.ts';
 
-/** What an inbound's settings make of its clients. */
+/** How an inbound serves its clients, by its settings. */
 export interface Service {
   readonly context: InboundContext;
   /** The label of a credential's user, empty for none; `undefined` for a wrong credential. */
   readonly authenticate: (credential: string) => string | undefined;
-  /** What a client that was authenticated by this credential asks before each flow. */
+  /** The standing of a client that was authenticated by this credential. */
   readonly standingOf: (credential: string) => Standing;
   readonly site: MasqueradeSite;
-  /** Milliseconds after which an idle association is closed; `undefined` when UDP is not relayed. */
+  /**
+   * Milliseconds after which an idle association is closed; `undefined` when UDP is not relayed.
+   */
   readonly udpIdleMs: number | undefined;
 }
 
-/** The listener of a connection, as the connection needs it. */
+/** What a connection needs of its listener. */
 export interface ConnectionOwner {
-  /** For clients that authenticate now. */
+  /** Serves clients that authenticate from now on. */
   readonly service: Service;
   readonly book: SessionBook;
   readonly circuits: Circuits;
   readonly waiting: WaitingRequests;
   readonly associations: AssociationPlaces;
   readonly random: RandomSource;
-  /** The client has authenticated: from now on its session is live. */
+  /** The client has authenticated: its session is live from now on. */
   onAuthenticated(connection: ServerConnection): void;
   onEnded(connection: ServerConnection): void;
 }
 
-/** An authenticated client. It keeps the service that it started with, as long as its account stands. */
+/** An authenticated client. It keeps the service that it started with while its account stands. */
 interface Client {
   readonly service: Service;
   readonly open: OpenSession;
@@ -65,12 +67,11 @@ interface Client {
 }
 
 /**
- * One client's QUIC connection: a web server until the client has authenticated, and beside the web
- * server a proxy from then on.
+ * One client's QUIC connection: a web server, and also a proxy once the client has authenticated.
  */
 export class ServerConnection {
   readonly handlers: QuicHandlers;
-  /** Which one of its listener it is. */
+  /** Its number among the connections of its listener. */
   readonly number: number;
   readonly #connection: QuicConnection;
   readonly #owner: ConnectionOwner;
@@ -79,12 +80,13 @@ export class ServerConnection {
   #client: Client | undefined;
   #ended = false;
   #associations = 0;
-  /** Streams that the engine has: flows, and those that it opens. */
+  /** Streams that were passed to the dispatcher and have not ended. */
   #flows = 0;
-  /** Runs while a removed client has no flow. */
-  #farewell: Timer | undefined;
-  /** Circuits that are streams, and how many streams the client may have open. */
+  /** Runs while a client whose account was removed has no flow. */
+  #removalTimer: Timer | undefined;
+  /** Circuits that are streams. */
   #streams = 0;
+  /** Streams that the client may have open. */
   #allowed = 0;
 
   constructor(connection: QuicConnection, owner: ConnectionOwner, number: number) {
@@ -110,36 +112,40 @@ export class ServerConnection {
     return this.#client !== undefined;
   }
 
-  /** Ends the connection in a way that lets its client connect again at once. Idempotent. */
+  /**
+   * Closes the connection with a code after which the client may connect again at once. Idempotent.
+   */
   end(): void {
     this.#connection.close(Http3ErrorCode.H3_NO_ERROR);
     this.#onEnded();
   }
 
-  /** The same when it carries nothing. */
+  /** Ends the connection if it has neither a stream nor an association. */
   endIfIdle(): void {
     if (this.#associations === 0 && !this.#connection.hasOpenStream) this.end();
   }
 
   /**
-   * A client whose account was removed stays until its last flow has ended. It gets some time for what is
-   * on its way, refusals among it: its own end of a stream is not waited for, which may never come.
+   * A client whose account was removed stays connected until its last flow has ended. HANDSHAKE_MS
+   * more are for what is still being sent, such as refusals: the client's own ends of streams may
+   * never arrive.
    */
   #endIfRemoved(): void {
     const client = this.#client;
     if (client?.standing.stands !== false) return;
     this.endIfIdle();
-    if (this.#ended || this.#farewell || this.#flows > 0 || this.#associations > 0) return;
-    this.#farewell = client.service.context.clock.after(HANDSHAKE_MS, () => {
-      this.#farewell = undefined;
+    if (this.#ended || this.#removalTimer || this.#flows > 0 || this.#associations > 0) return;
+    this.#removalTimer = client.service.context.clock.after(HANDSHAKE_MS, () => {
+      this.#removalTimer = undefined;
       const isOver = this.#flows === 0 && this.#associations === 0;
       if (isOver && !client.standing.stands) this.end();
     });
   }
 
   /**
-   * Allows an authenticated client so many streams beyond those that are circuits, and as many as the
-   * listener has circuits at most, which may have changed.
+   * Updates how many streams an authenticated client may open: STREAMS_AHEAD_OF_CIRCUITS more than
+   * its circuits, but at most STREAMS_BESIDE_CIRCUITS more than the listener's limit of circuits,
+   * which may have changed.
    */
   allowStreams(): void {
     const steps = Math.ceil(this.#streams / STREAMS_STEP);
@@ -157,7 +163,7 @@ export class ServerConnection {
     return response ?? this.#owner.service.site.respond();
   }
 
-  /** `undefined` for a wrong credential, which looks like any other request. */
+  /** `undefined` for a wrong credential, whose response is that of any other request. */
   #authenticate(request: Http3Request): Http3Response | undefined {
     if (this.#ended) return undefined;
     const { auth, receiveRate } = readAuthentication(request);
@@ -170,9 +176,9 @@ export class ServerConnection {
       return undefined;
     }
     this.#client ??= this.#begin(service, user, auth);
-    // A client that states no rate is sent to at the rate that the path allows.
+    // Without a stated rate, congestion control determines the rate.
     if (receiveRate > 0) this.#connection.useFixedRate(receiveRate);
-    // A rate of 0: the client may send as fast as it can.
+    // A rate of 0 does not limit the client.
     const terms = { udp: service.udpIdleMs !== undefined, receiveRate: 0 };
     return { ...authenticationResponse(terms, this.#owner.random), body: new Uint8Array() };
   }
@@ -206,14 +212,17 @@ export class ServerConnection {
   #onEnded(): void {
     if (this.#ended) return;
     this.#ended = true;
-    this.#farewell?.cancel();
+    this.#removalTimer?.cancel();
     this.#client?.endWatch();
     this.#client?.udp?.close();
     this.#client?.open.close();
     this.#owner.onEnded(this);
   }
 
-  /** A stream that begins with a proxy request; to a client that is not authenticated an unknown frame. */
+  /**
+   * Takes a stream that begins with a proxy request; for an unauthenticated client that is an
+   * unknown frame.
+   */
   #takeStream(type: number, stream: QuicStream): boolean {
     if (type !== TCP_REQUEST || !this.#client) return false;
     const { circuits } = this.#owner;
@@ -277,7 +286,7 @@ export class ServerConnection {
     }
   }
 
-  /** Sends the reason for which a request fails, and reads no more of the client. */
+  /** Sends the reason why a request failed, and stops reading. */
   async #refuse(stream: QuicStream, message: string): Promise<void> {
     try {
       await stream.write(encodeTcpResponse({ ok: false, message }, this.#owner.random));

@@ -9,14 +9,15 @@ interface Waiting {
 }
 
 /**
- * Streams of all clients of a listener whose request has not arrived whole. Each has HANDSHAKE_MS. Beyond the
- * bounds the oldest one gives way: of the same connection, or of the connection that has the most.
+ * Streams of all clients of a listener whose request is incomplete, for at most HANDSHAKE_MS each.
+ * Beyond the limits the oldest one is rejected: of the same connection, or of the connection that
+ * has the most.
  *
- * All wait for the same time, so that one timer serves them, for the oldest.
+ * All have the same time limit, so one timer for the oldest is enough.
  */
 export class WaitingRequests {
   readonly #clock: Clock;
-  /** In the order in which they came. */
+  /** In order of arrival. */
   readonly #all = new Set<Waiting>();
   readonly #shares = new Shares<Waiting, number>();
   #timer: Timer | undefined;
@@ -30,9 +31,10 @@ export class WaitingRequests {
   }
 
   /**
-   * @param connection a number of its own.
-   * @param giveUp called when it is waited for no more; it may end the wait itself.
-   * @returns what ends the wait. Idempotent.
+   * @param connection the number of its connection.
+   * @param giveUp called at the time limit, or when the request has to make room; may end the wait
+   *   itself.
+   * @returns ends the wait; idempotent.
    */
   add(connection: number, giveUp: () => void): () => void {
     if (this.#shares.countOf(connection) >= WAITING_REQUESTS_A_CONNECTION) {

@@ -10,13 +10,13 @@ export interface OutgoingPacket {
   readonly data: Uint8Array;
 }
 
-/** Packet ids are 16 bits, and 0 is that of whole messages. */
+/** Packet ids have 16 bits; 0 is the id of whole messages. */
 const PACKET_IDS = 0xffff;
 
 /**
  * The datagrams that carry a packet, each of at most `maxSize` bytes: one, or fragments under a
- * random packet id. Empty when it cannot be sent: without data, with more than UDP_PAYLOAD_LIMIT, or
- * when `maxSize` leaves no room.
+ * random packet id. Empty when it cannot be sent: without data, with more than UDP_PAYLOAD_LIMIT,
+ * or when `maxSize` leaves no room.
  */
 export function datagramsOf(
   { sessionId, address, data }: OutgoingPacket,
@@ -45,8 +45,8 @@ export function datagramsOf(
 }
 
 /**
- * Joins the fragments of one session. Only its newest message is kept, as in the reference: a
- * fragment of another one discards it. Holds at most UDP_PAYLOAD_LIMIT bytes.
+ * Reassembles the messages of one session. As in the reference, only one is held: a fragment of
+ * another message discards it. Holds at most UDP_PAYLOAD_LIMIT bytes.
  */
 export class MessageReassembly {
   #packetId = 0;
@@ -55,7 +55,7 @@ export class MessageReassembly {
   #size = 0;
 
   /**
-   * Takes a message or a fragment, of which it keeps nothing.
+   * Takes a message or a fragment; fragments are copied.
    * @returns a complete message, `undefined` while fragments are missing or when it was dropped.
    */
   add(message: UdpMessage): UdpMessage | undefined {
@@ -71,7 +71,7 @@ export class MessageReassembly {
       this.#begin(0, 0);
       return undefined;
     }
-    // A copy: a view would keep the whole datagram, and the `slice` of a Buffer is one.
+    // A copy: a view would keep the whole datagram alive, and `slice` of a Buffer returns a view.
     this.#parts[fragmentId] = new Uint8Array(data);
     if (++this.#received < fragmentCount) return undefined;
     const whole = Buffer.concat(this.#parts.filter((part) => part !== undefined));

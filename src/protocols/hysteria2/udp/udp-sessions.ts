@@ -9,13 +9,13 @@ import { datagramsOf, MessageReassembly } from './fragments.ts';
 import { ASSOCIATION_QUEUE } from '../limits.ts';
 import { decodeUdpMessage, LastAddress, parseHostPort, type UdpMessage } from '../wire.ts';
 
-/** The connection of UDP sessions, as they need it. */
+/** What UDP sessions need of their connection. */
 export type DatagramChannel = Pick<QuicConnection, 'sendDatagram' | 'maxDatagramSize'>;
 
-/** Ids are 32 bits on the wire. */
+/** Session ids have 32 bits. */
 const IDS = 2 ** 32;
 
-/** One association over the DATAGRAM frames of a connection; the same on either side. */
+/** One association over the DATAGRAM frames of a connection, on either side. */
 export class UdpSession implements PacketLink {
   readonly id: number;
   readonly closed: Promise<Error | undefined>;
@@ -27,7 +27,8 @@ export class UdpSession implements PacketLink {
   readonly #queue = new PacketQueue(ASSOCIATION_QUEUE);
   readonly #reassembly = new MessageReassembly();
   #idle: IdleTimer | undefined;
-  /** The last address that was received, and the last one that was sent. */
+  // Most packets of a session have the address of the one before: the last received and sent are
+  // cached.
   #from: { readonly text: string; readonly peer: Endpoint } | undefined;
   #to: { readonly peer: Endpoint; readonly bytes: Uint8Array } | undefined;
   #refused = 0;
@@ -54,7 +55,7 @@ export class UdpSession implements PacketLink {
     this.#resolveClosed = resolve;
   }
 
-  /** When a datagram passed last, on the clock; 0 before `closeWhenIdle`. */
+  /** When the last datagram was sent or received, on the clock; 0 before `closeWhenIdle`. */
   get lastActive(): number {
     return this.#idle?.lastActive ?? 0;
   }
@@ -63,13 +64,13 @@ export class UdpSession implements PacketLink {
     return this.#refused + this.#queue.dropped;
   }
 
-  /** Closes it after so many milliseconds without a packet in either direction. */
+  /** Closes the session after `milliseconds` without a packet in either direction. */
   closeWhenIdle(clock: Clock, milliseconds: number): void {
     this.#idle = new IdleTimer(clock, milliseconds, () => this.close());
     this.#idle.start();
   }
 
-  /** Takes a message of the peer with this session's id, or a fragment of one. */
+  /** Takes a received message with this session's id, or a fragment of one. */
   deliver(message: UdpMessage): void {
     if (this.#ended) return;
     const whole = this.#reassembly.add(message);
@@ -98,7 +99,7 @@ export class UdpSession implements PacketLink {
       : datagramsOf(packet, this.#channel.maxDatagramSize, this.#random);
     let isSent = datagrams.length > 0;
     for (const datagram of datagrams) {
-      // Without one of its fragments a packet is lost, so that the others need not be sent.
+      // A packet that lacks a fragment is lost: the remaining ones need not be sent.
       isSent &&= this.#channel.sendDatagram(datagram);
     }
     if (!isSent) {
@@ -117,8 +118,6 @@ export class UdpSession implements PacketLink {
     this.#onClose();
     this.#resolveClosed(cause);
   }
-
-  // Most packets of a session have the address of the one before.
 
   #peerOf(text: string): Endpoint | undefined {
     if (this.#from?.text === text) return this.#from.peer;
@@ -147,8 +146,8 @@ export class UdpSessions {
   #ended = false;
 
   /**
-   * @param accept decides whether a session that the peer begins is kept, and then owns it; a client
-   *   accepts none.
+   * @param accept returns whether it accepts, and then owns, a session that the peer begins; left
+   *   out for a client, which accepts none.
    */
   constructor(
     channel: DatagramChannel,
@@ -164,7 +163,7 @@ export class UdpSessions {
     return this.#sessions.size;
   }
 
-  /** Takes the content of a DATAGRAM frame; drops it when it is malformed or of no session. */
+  /** Takes the content of a DATAGRAM frame; drops a malformed one and one without a session. */
   receive(data: Uint8Array): void {
     const message = decodeUdpMessage(data, this.#lastAddress);
     if (!message) return;
@@ -174,7 +173,7 @@ export class UdpSessions {
   }
 
   /**
-   * Begins a session with an id that no live one has.
+   * Opens a session with an unused id.
    * @param onSent called after each packet that it sends.
    */
   open(onSent?: () => void): UdpSession {
@@ -183,7 +182,7 @@ export class UdpSessions {
     return this.#create(this.#lastId, onSent);
   }
 
-  /** Closes all, and begins none any more. */
+  /** Closes all sessions and accepts no more. */
   close(cause?: Error): void {
     this.#ended = true;
     for (const session of this.#sessions.values()) session.close(cause);

@@ -105,7 +105,7 @@ export class DatagramCodec2022 implements DatagramCodec {
     return this.#old?.id.equals(id) ? this.#old : undefined;
   }
 
-  /** `undefined` while both sessions are in use. */
+  /** `undefined` while the old session may still be in use. */
   #newSession(header: Buffer): ServerSession | undefined {
     const { method, clock } = this.#deps;
     if (this.#old && clock.now() - this.#old.lastSeen < OLD_SESSION_MS) return undefined;

@@ -5,8 +5,8 @@ import {
   AssociationTable,
   type AssociationEntry,
   type DatagramServerDeps,
-} from '../association-table.ts';
-import type { ResponseSealer } from '../client-association.ts';
+} from '../associations/association-table.ts';
+import type { ResponseSealer } from '../associations/client-association.ts';
 import type { KeyedUser } from '../shadowsocks-users.ts';
 import { DatagramSealer, hasSeparateHeader, SESSION_HEADER, SESSION_ID } from './datagrams.ts';
 import { BlockCipher, xor } from './identity.ts';
@@ -17,7 +17,10 @@ interface IdentifiedDatagram {
   readonly user: KeyedUser;
   /** Session id and packet id. */
   readonly header: Buffer;
-  /** The body, which has yet to be opened; `undefined` in the construction without a separate header. */
+  /**
+   * The body, which has yet to be opened; `undefined` in the construction without a separate
+   * header.
+   */
   readonly sealed: Uint8Array | undefined;
 }
 

@@ -1,17 +1,18 @@
 import { createSealer, TAG_LENGTH, type Sealer } from '../../../crypto/aead/aead.ts';
 import type { RandomSource } from '../../../crypto/random-source.ts';
 import { ProtocolError } from '../../../net/errors.ts';
+import { decodeAddressed, SOCKS_ADDRESS } from '../../../net/addresses/address-field.ts';
 import type { Packet } from '../../../net/links/link.ts';
 import { subkeyOf } from '../keys.ts';
 import type { Method } from '../methods.ts';
-import { AddressMemo, decodeAddressed } from '../packets.ts';
+import { AddressMemo } from '../packets.ts';
 import { BlockCipher, identityOf, xor } from './identity.ts';
 import type { SealingDeps } from './stream.ts';
 import { checkStamp, HeaderType, MAX_PADDING, writeStamp } from './wire.ts';
 
 /** Datagrams of SIP022 §3.2 and §4.1, for both sides and both constructions. */
 
-/** The length of session id and packet id, in bytes. */
+/** The length of session id and packet id together, in bytes. */
 export const SESSION_HEADER = 16;
 /** The length of a session id. */
 export const SESSION_ID = 8;
@@ -19,10 +20,10 @@ export const SESSION_ID = 8;
 export const LONG_NONCE = 24;
 const STAMP = 1 + 8;
 const DNS_PORT = 53;
-/** Whether session id and packet id are a block of their own, encrypted with AES. */
+/** Whether session id and packet id are a separate block, encrypted with AES. */
 export const hasSeparateHeader = ({ aead }: Method): boolean => aead !== 'chacha20-poly1305';
 
-/** The id of a session of our own and the numbering of its packets. */
+/** The id of a session of this side, and the numbering of its packets. */
 class SendingSession {
   readonly id: Buffer;
   #next = 0;
@@ -42,14 +43,17 @@ class SendingSession {
   }
 }
 
-/** What main headers are written and checked with. */
+/** What main headers contain, and are checked against. */
 export interface MessageContext {
   readonly wallMs: number;
-  /** In responses only: the session of the request. */
+  /** In responses only: the session id of the request. */
   readonly clientSession: Uint8Array | undefined;
 }
 
-/** Messages to DNS servers get padding, since lengths reveal them; elsewhere it costs packets. */
+/**
+ * Messages to DNS servers are padded, since their lengths are revealing; in others padding only
+ * costs.
+ */
 const paddingLength = (port: number, random: RandomSource): number =>
   port === DNS_PORT ? 1 + random.below(MAX_PADDING) : 0;
 
@@ -83,7 +87,7 @@ function writeMessage(
 }
 
 /**
- * Reads main header and data at `offset`; `undefined` for an invalid message and one of another
+ * Reads main header and data at `offset`; `undefined` for an invalid message, or one with another
  * direction, time or session.
  */
 export function readMessage(
@@ -101,7 +105,7 @@ export function readMessage(
   }
   if (clientSession && !bytes.subarray(offset + STAMP, at).equals(clientSession)) return undefined;
   at += 2 + bytes.readUInt16BE(at);
-  return decodeAddressed(bytes, at);
+  return decodeAddressed(bytes, at, SOCKS_ADDRESS);
 }
 
 /** Seals the bodies of a session; the construction with XChaCha20 uses the key itself. */
@@ -110,7 +114,7 @@ const sessionSealer = (method: Method, key: Uint8Array, session: Uint8Array): Se
     ? createSealer(method.aead, subkeyOf(method, key, session))
     : createSealer('xchacha20-poly1305', key);
 
-/** Seals the datagrams of one session of our own. */
+/** Seals the datagrams of one session of this side. */
 export class DatagramSealer implements Disposable {
   readonly session: SendingSession;
   readonly #deps: SealingDeps;
@@ -121,11 +125,11 @@ export class DatagramSealer implements Disposable {
   readonly #address = new AddressMemo();
 
   /**
-   * @param keys a client's chain, the user's own key last; for a server the key of the user.
-   * @param clientSession of a server: the session of the requests.
+   * @param keys of a client: its chain, the user's own key last; of a server: the user's key.
+   * @param clientSession of a server: the session id of the requests.
    */
   constructor(deps: SealingDeps, keys: readonly Uint8Array[], clientSession?: Uint8Array) {
-    const own = keys.at(-1) ?? new Uint8Array(0); // there is one at least
+    const own = keys.at(-1) ?? new Uint8Array(0); // there is at least one
     this.#deps = deps;
     this.#clientSession = clientSession;
     this.session = new SendingSession(deps.random);

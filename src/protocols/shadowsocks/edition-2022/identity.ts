@@ -2,14 +2,14 @@ import { createCipheriv, createDecipheriv } from 'node:crypto';
 import { blake3 } from '@noble/hashes/blake3.js';
 import { Blake3KeyDerivation } from '../../../crypto/hash/blake3-key.ts';
 
-/** Identity headers (SIP023), by which a server of several users finds the key of a client. */
+/** Identity headers (SIP023), by which a server with several users finds the key of a client. */
 
 /** The length of an identity, and of the header that holds one. */
 export const IDENTITY_LENGTH = 16;
 
 const identityKeys = new Blake3KeyDerivation('shadowsocks 2022 identity subkey');
 
-/** AES on single blocks under one key. Blocks are independent, so one object serves for all. */
+/** AES on single blocks under one key. Blocks are independent, so one context is enough. */
 export class BlockCipher {
   readonly #encrypt;
   readonly #decrypt;
@@ -31,14 +31,14 @@ export class BlockCipher {
   }
 }
 
-/** The identity of a key: what the header before it holds. */
+/** The identity of a key, as the previous key's header contains it. */
 export const identityOf = (key: Uint8Array): Buffer =>
   Buffer.from(blake3(key)).subarray(0, IDENTITY_LENGTH);
 
 /** The identity headers of a stream under a chain of keys: one for each key but the last. */
 export function identityHeaders(keys: readonly Uint8Array[], salt: Uint8Array): Buffer[] {
   return keys.slice(1).map((next, index) => {
-    const key = keys[index] ?? new Uint8Array(0); // there is one before each
+    const key = keys[index] ?? new Uint8Array(0); // each has a previous key
     return streamCipher(key, salt).encrypt(identityOf(next));
   });
 }
@@ -50,6 +50,6 @@ export const identityIn = (header: Uint8Array, key: Uint8Array, salt: Uint8Array
 const streamCipher = (key: Uint8Array, salt: Uint8Array): BlockCipher =>
   new BlockCipher(identityKeys.derive(key, salt, key.length));
 
-/** In datagrams an identity is combined with the separate header before it is encrypted. */
+/** In datagrams an identity is XORed with the separate header before it is encrypted. */
 export const xor = (a: Uint8Array, b: Uint8Array): Buffer =>
   Buffer.from(a.map((byte, index) => byte ^ (b[index] ?? 0)));

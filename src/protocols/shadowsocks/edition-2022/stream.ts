@@ -6,7 +6,7 @@ import { RejectedClientError } from '../../inbounds/rejected-client.ts';
 import { ChunkOpener, ChunkSealer } from '../chunks.ts';
 import { subkeyOf } from '../keys.ts';
 import type { Method } from '../methods.ts';
-import { readAtLeast, type Request, type RequestReader } from '../request.ts';
+import { readAtLeast, type Request, type RequestSource } from '../request.ts';
 import type { SaltPool } from '../salts.ts';
 import type { StreamOpener, StreamSealer } from '../stream-link.ts';
 import { IDENTITY_LENGTH, identityHeaders } from './identity.ts';
@@ -22,7 +22,7 @@ import {
   responseFixed,
 } from './wire.ts';
 
-/** What streams and datagrams are sealed with. */
+/** What sealing streams and datagrams needs. */
 export interface SealingDeps {
   readonly method: Method;
   readonly clock: Clock;
@@ -32,13 +32,13 @@ export interface SealingDeps {
 const NOTHING = new Uint8Array(0);
 
 /**
- * Reads the request of a SIP022 stream. Salt and fixed header are taken from exactly one read
- * (§3.1.3): a client that sends less at once is rejected.
+ * Reads the request of a SIP022 stream. Salt and fixed header must be in the first read (§3.1.3): a
+ * client that sends less at once is rejected.
  *
  * @throws {ProtocolError} for an unauthenticated client, a replay and an invalid request.
  */
 export async function readRequest2022(
-  reader: RequestReader,
+  reader: RequestSource,
   salts: SaltPool,
   clock: Clock,
 ): Promise<Request> {
@@ -71,7 +71,7 @@ export async function readRequest2022(
   }
 }
 
-/** Opens the fixed header, which only a holder of the key can have sealed. */
+/** Opens the fixed header, which authenticates the client. */
 function openFixed(opener: ChunkOpener, sealed: Uint8Array): Buffer {
   try {
     return opener.piece(sealed);
@@ -84,7 +84,7 @@ function openFixed(opener: ChunkOpener, sealed: Uint8Array): Buffer {
 const joined = (first: Uint8Array, second: Uint8Array): Uint8Array =>
   second.length === 0 ? first : first.length === 0 ? second : Buffer.concat([first, second]);
 
-/** Seals pieces as chunks after a prefix that is sealed already. */
+/** Seals pieces as chunks after a prefix that is already sealed. */
 function sealPieces(
   sealer: ChunkSealer,
   prefix: readonly Uint8Array[],
@@ -103,7 +103,7 @@ function sealPieces(
   return out;
 }
 
-/** Seals one header on its own. */
+/** Seals a header. */
 function sealHeader(sealer: ChunkSealer, plain: Uint8Array): Buffer {
   const out = Buffer.allocUnsafe(plain.length + TAG_LENGTH);
   sealer.piece(plain, out, 0);
@@ -152,7 +152,9 @@ export class RequestStreamSealer implements StreamSealer {
   }
 }
 
-/** The sending half of a server: its header replaces the length chunk of the first payload. */
+/**
+ * The sending half of a server: the fixed header replaces the length chunk of the first payload.
+ */
 export class ResponseStreamSealer implements StreamSealer {
   readonly #deps: SealingDeps;
   readonly #requestSalt: Uint8Array;
@@ -184,7 +186,7 @@ export class ResponseStreamSealer implements StreamSealer {
   }
 }
 
-/** The receiving half of a client: accepts only the response to the request with that salt. */
+/** The receiving half of a client: accepts only the response to its request. */
 export class ResponseStreamOpener implements StreamOpener {
   readonly #deps: SealingDeps;
   readonly #key: Uint8Array;

@@ -13,7 +13,7 @@ const MAX_SKEW_S = 30;
 
 /** The length of a request's fixed header: type, timestamp, length. */
 export const REQUEST_FIXED = 1 + 8 + 2;
-/** The length of a response's, which has the salt of the request before the length. */
+/** The length of a response's fixed header, which also has the salt of the request. */
 export const responseFixed = (saltLength: number): number => 1 + 8 + saltLength + 2;
 
 const TIMESTAMP_AT = 1;
@@ -62,7 +62,10 @@ export function encodeResponseFixed(
   return header;
 }
 
-/** The length of the first payload. @throws {ProtocolError} also for a response to another request. */
+/**
+ * The length of the first payload.
+ * @throws {ProtocolError} also for a response to another request.
+ */
 export function decodeResponseFixed(
   header: Buffer,
   wallMs: number,

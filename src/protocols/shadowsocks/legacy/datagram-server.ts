@@ -1,20 +1,21 @@
 import type { Clock } from '../../../net/time/clock.ts';
 import { Deadline } from '../../../net/time/deadline.ts';
+import { decodeAddressed, SOCKS_ADDRESS } from '../../../net/addresses/address-field.ts';
 import type { Packet, ReplyPath } from '../../../net/links/link.ts';
 import type { DatagramServer, DatagramSessions } from '../../contract.ts';
 import type { KnownUsers } from '../../users/known-users.ts';
 import { UserSearch } from '../../users/user-search.ts';
-import { AssociationTable, type DatagramServerDeps } from '../association-table.ts';
-import type { ResponseSealer } from '../client-association.ts';
-import { AddressMemo, decodeAddressed } from '../packets.ts';
+import { AssociationTable, type DatagramServerDeps } from '../associations/association-table.ts';
+import type { ResponseSealer } from '../associations/client-association.ts';
+import { AddressMemo } from '../packets.ts';
 import { saltsOf, type SaltFilter } from '../salts.ts';
 import type { KeyedUser } from '../shadowsocks-users.ts';
 import { LegacyDatagrams } from './datagrams.ts';
 import { WaitingDatagrams, type Arrived } from './waiting-datagrams.ts';
 
-/** Clients whose user may be searched for at the same time. */
+/** Maximum number of concurrent searches for users. */
 const MOST_SEARCHES = 256;
-/** Its sender has sent a datagram again by then, or has given up. */
+/** Time limit of a search: by then the sender has repeated the datagram or has given up. */
 const SEARCH_MS = 5_000;
 
 /** The datagrams of a SIP004 inbound: one association for each address and port of a client. */
@@ -24,7 +25,7 @@ export class LegacyDatagramServer implements DatagramServer {
   readonly #clock: Clock;
   readonly #datagrams: LegacyDatagrams;
   readonly #salts: SaltFilter;
-  /** Of our responses: reflected to us, they would pass for requests. */
+  /** Salts of responses: sent back to this server, these would be valid requests. */
   readonly #ownSalts: SaltFilter;
   readonly #associations: AssociationTable<undefined>;
   readonly #waiting = new WaitingDatagrams();
@@ -50,8 +51,8 @@ export class LegacyDatagramServer implements DatagramServer {
     const client = `${peer.host} ${peer.port}`;
     const entry = this.#associations.find(client);
     if (known && !entry) return false;
-    // Before any key is tried: a replay must neither cost a search, nor make its purported source
-    // one that the user is known by.
+    // Before any key is tried: a replay must neither cost a search, nor make its claimed source a
+    // known one of the user.
     if (this.#isReplay(data)) return entry !== undefined;
     let plain: Uint8Array | undefined;
     const fits = (user: KeyedUser): boolean => {
@@ -70,7 +71,7 @@ export class LegacyDatagramServer implements DatagramServer {
     return false;
   }
 
-  /** Searches that are under way find nothing any more. */
+  /** Results of pending searches are discarded from now on. */
   retire(): void {
     this.#retired = true;
   }
@@ -81,8 +82,8 @@ export class LegacyDatagramServer implements DatagramServer {
   }
 
   /**
-   * Searches for the user of a datagram in turns, in competition with all other clients; those that
-   * the client sends meanwhile wait behind it. Never rejects.
+   * Searches for the user of a datagram, in turns with all other clients; later datagrams of the
+   * client wait for the result. Never rejects.
    */
   async #findUser(client: string, arrived: Arrived): Promise<void> {
     const kept = this.#waiting.add(client, arrived);
@@ -99,7 +100,7 @@ export class LegacyDatagramServer implements DatagramServer {
       const waiting = { link: kept.replyPath, signal: deadline.signal };
       user = await this.#search.search(peer.host, fits, waiting);
     } catch {
-      // Too many searches, no time left, or the listener has closed: dropped.
+      // Too many searches, the time limit, or the listener has closed: the datagram is dropped.
     }
     const later = this.#waiting.release(client);
     if (this.#retired) return;
@@ -107,7 +108,10 @@ export class LegacyDatagramServer implements DatagramServer {
     for (const { packet, replyPath } of later) this.receive(packet, replyPath, false);
   }
 
-  /** Delivers the content of a datagram of that user; returns whether it has an association. */
+  /**
+   * Delivers the content of a datagram of that user.
+   * @returns whether it belongs to an association.
+   */
   #accept(
     client: string,
     user: KeyedUser,
@@ -116,7 +120,7 @@ export class LegacyDatagramServer implements DatagramServer {
   ): boolean {
     const { data, peer } = packet;
     let entry = this.#associations.find(client);
-    const content = decodeAddressed(plain);
+    const content = decodeAddressed(plain, 0, SOCKS_ADDRESS);
     if (!content || !this.#salts.add(this.#datagrams.saltOf(data))) return entry !== undefined;
     if (!entry || entry.user !== user) {
       entry?.association.close();

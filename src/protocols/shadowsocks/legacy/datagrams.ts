@@ -7,14 +7,15 @@ import {
   type Sealer,
 } from '../../../crypto/aead/aead.ts';
 import type { RandomSource } from '../../../crypto/random-source.ts';
+import { decodeAddressed, SOCKS_ADDRESS } from '../../../net/addresses/address-field.ts';
 import type { Packet } from '../../../net/links/link.ts';
 import { subkeyOf } from '../keys.ts';
 import type { Method } from '../methods.ts';
-import { AddressMemo, decodeAddressed, type DatagramCodec } from '../packets.ts';
+import { AddressMemo, type DatagramCodec } from '../packets.ts';
 
 /**
  * Datagrams of SIP004 §3: a salt, then address and data sealed under its subkey with nonce zero.
- * One context serves the datagrams of all keys.
+ * One context is rekeyed for each datagram.
  */
 export class LegacyDatagrams implements Disposable {
   readonly #method: Method;
@@ -49,12 +50,12 @@ export class LegacyDatagrams implements Disposable {
     return datagram.subarray(0, this.#method.keyLength);
   }
 
-  /** Opens address and data; `undefined` when the datagram is not sealed under `key`. */
+  /** Opens address and data; `undefined` for a datagram that was not sealed under `key`. */
   open(key: Uint8Array, datagram: Uint8Array): Uint8Array | undefined {
     const { keyLength } = this.#method;
     const sealed = datagram.subarray(keyLength);
     if (sealed.length < TAG_LENGTH) return undefined;
-    // Not in place: a search for the user opens the same datagram with several keys.
+    // Not in place: a search for the user tries several keys.
     const plain = Buffer.allocUnsafe(sealed.length - TAG_LENGTH);
     this.#opener.rekey(subkeyOf(this.#method, key, this.saltOf(datagram)));
     return this.#opener.open(this.#nonce, sealed, plain) ? plain : undefined;
@@ -84,7 +85,7 @@ export class LegacyDatagramCodec implements DatagramCodec {
 
   decode(datagram: Uint8Array): Packet | undefined {
     const plain = this.#datagrams.open(this.#key, datagram);
-    return plain && decodeAddressed(plain);
+    return plain && decodeAddressed(plain, 0, SOCKS_ADDRESS);
   }
 
   [Symbol.dispose](): void {

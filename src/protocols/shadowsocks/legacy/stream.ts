@@ -7,7 +7,7 @@ import type { UserSearch } from '../../users/user-search.ts';
 import { ChunkOpener, ChunkSealer, LENGTH_CHUNK } from '../chunks.ts';
 import { subkeyOf } from '../keys.ts';
 import type { Method } from '../methods.ts';
-import { readAtLeast, type Request, type RequestReader } from '../request.ts';
+import { readAtLeast, type Request, type RequestSource } from '../request.ts';
 import type { SaltFilter } from '../salts.ts';
 import type { StreamOpener, StreamSealer } from '../stream-link.ts';
 import type { KeyedUser } from '../shadowsocks-users.ts';
@@ -29,7 +29,7 @@ const LONGEST_ADDRESS = 1 + 1 + 255 + 2;
  * @throws {ProtocolError} for an unauthenticated client, a replay and an invalid request.
  */
 export async function readLegacyRequest(
-  reader: RequestReader,
+  reader: RequestSource,
   trial: UserTrial,
   salts: SaltFilter,
 ): Promise<Request> {
@@ -65,15 +65,15 @@ export async function readLegacyRequest(
   }
 }
 
-/** The user of a stream, and the key that the user's gives with the salt. */
+/** The user of a stream, and the subkey of the user's key and the salt. */
 interface Found {
   readonly user: KeyedUser;
   readonly subkey: Uint8Array;
 }
 
-/** Tries the first chunk with the key of each user, all with one context. */
+/** Tries to open the first chunk with the key of each user; one context is rekeyed. */
 async function findUser(
-  reader: RequestReader,
+  reader: RequestSource,
   { search, source }: UserTrial,
   salt: Uint8Array,
   sealed: Uint8Array,
@@ -89,11 +89,11 @@ async function findUser(
     return opener.open(nonce, sealed, out);
   };
   const user = await search.find(source, fits, reader);
-  // The search ends with the user that fits: that key was derived last.
+  // The search ends with the user that fits, whose subkey was derived last.
   return user && { user, subkey };
 }
 
-/** The sending half of a SIP004 stream: its salt, then chunks; `header` is its first payload. */
+/** The sending half of a SIP004 stream: salt, then chunks; `header` is the first payload. */
 export class LegacyStreamSealer implements StreamSealer {
   readonly #sealer: ChunkSealer;
   #salt: Uint8Array | undefined;
@@ -122,7 +122,7 @@ export class LegacyStreamSealer implements StreamSealer {
     this.#sealer[Symbol.dispose]();
   }
 
-  /** The header shares a chunk with the first payload: one of its own would reveal its length. */
+  /** The header shares a chunk with the first payload: a separate one would reveal its length. */
   #withHeader(pieces: readonly Uint8Array[]): readonly Uint8Array[] {
     const header = this.#header;
     if (!header) return pieces;
@@ -132,7 +132,7 @@ export class LegacyStreamSealer implements StreamSealer {
   }
 }
 
-/** The receiving half of a client's SIP004 stream: a server finds the key first. */
+/** The receiving half of a client's SIP004 stream; a server has to find the key first. */
 export class LegacyStreamOpener implements StreamOpener {
   readonly #method: Method;
   readonly #key: Uint8Array;

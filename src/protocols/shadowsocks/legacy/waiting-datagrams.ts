@@ -1,20 +1,20 @@
 import { costOfDatagram } from '../../../net/bounds/datagram-cost.ts';
 import type { Packet, ReplyPath } from '../../../net/links/link.ts';
 
-/** Memory of all datagrams that wait, in bytes with what each costs beside its data. */
+/** Memory of all waiting datagrams, in bytes, including what each costs besides its data. */
 const MOST_BYTES = 4 * 1024 * 1024;
-/** Datagrams of one client that wait behind the one whose user is searched for. */
+/** Datagrams of one client that wait after the one whose user is searched for. */
 const MOST_OF_CLIENT = 16;
 
-/** A datagram with the way back to its client. */
+/** A datagram and the reply path to its client. */
 export interface Arrived {
   readonly packet: Packet;
   readonly replyPath: ReplyPath;
 }
 
 /**
- * The datagrams of clients for whose user a search is under way, in order of arrival. Bounded: those
- * that find no room are dropped.
+ * The datagrams of clients whose user is being searched for, in order of arrival. Datagrams without
+ * room are dropped.
  */
 export class WaitingDatagrams {
   readonly #byClient = new Map<string, Arrived[]>();
@@ -26,8 +26,8 @@ export class WaitingDatagrams {
   }
 
   /**
-   * Keeps a copy of a datagram of that client, whose buffer may be reused; `undefined` without room.
-   * The first one is the one that is searched for.
+   * Keeps a copy of a datagram of that client, since its buffer may be reused; `undefined` without
+   * room. The first one is the one whose user is searched for.
    */
   add(client: string, { packet, replyPath }: Arrived): Arrived | undefined {
     const { data, peer } = packet;
@@ -41,7 +41,7 @@ export class WaitingDatagrams {
     return kept;
   }
 
-  /** Ends the wait of a client; returns its datagrams without the first. */
+  /** Ends the wait of a client. @returns its datagrams but the first. */
   release(client: string): readonly Arrived[] {
     const waiting = this.#byClient.get(client) ?? [];
     this.#byClient.delete(client);

@@ -21,22 +21,23 @@ import type { RandomSource } from '../../../crypto/random-source.ts';
 /** The receiving half of a body. */
 export interface PayloadDecoder extends Disposable {
   /**
-   * Takes bytes of the carrier and returns the payload in them, which may be empty. The offset
-   * after each chunk is added to `ends`, where it is given.
+   * Takes bytes of the carrier and returns the payload that they complete, which may be empty.
+   *
+   * @param ends the offset in the payload after each chunk is appended to it.
    * @throws {ProtocolError} when the bytes are not authentic.
    */
   push(bytes: Uint8Array, ends?: number[]): Uint8Array;
-  /** Whether the empty chunk came: nothing more belongs to the body. */
+  /** Whether the empty chunk was received, which ends the body. */
   readonly ended: boolean;
-  /** Whether the carrier may end here, as it does for peers that send no empty chunk. */
+  /** Whether the carrier may end here: some peers send no empty chunk. */
   readonly mayEnd: boolean;
 }
 
 const NOTHING = new Uint8Array(0);
 
 /**
- * Turns the chunks of one direction of a body into payload, however they are split. Holds at most
- * one chunk, which is 64 KiB.
+ * Opens the chunks of one direction of a body, however they are split. Holds at most one chunk of
+ * 64 KiB.
  */
 export class BodyOpener implements PayloadDecoder {
   readonly #lengths: LengthReader;
@@ -82,7 +83,7 @@ export class BodyOpener implements PayloadDecoder {
     return payload;
   }
 
-  /** Opens chunks into one buffer of exactly their size, so that later layers move one chunk. */
+  /** Opens chunks into one buffer of exactly their size, so that it is passed on as one chunk. */
   #open(chunks: readonly Uint8Array[], total: number, ends: number[] | undefined): Uint8Array {
     const out = total === 0 ? NOTHING : ownChunk(total);
     let filled = 0;
@@ -91,7 +92,7 @@ export class BodyOpener implements PayloadDecoder {
       if (!this.#opener.open(this.#nonce.next(), sealed, out.subarray(filled, end))) {
         throw new ProtocolError('a chunk of the VMess body is not authentic');
       }
-      // A forged length alone does not end the body: the empty chunk was authenticated as well.
+      // The empty chunk is authenticated: a forged length alone cannot end the body.
       if (end === filled) this.#ended = true;
       else ends?.push(end);
       filled = end;
@@ -117,14 +118,14 @@ export class BodyOpener implements PayloadDecoder {
 
 /** The longest chunk of a stream, padding included, that every peer accepts (2^14). */
 const STREAM_CHUNK = 16_384;
-/** What 16 bits of length can say. */
+/** The largest length of 16 bits. */
 const LONGEST_CHUNK = 0xffff;
 
-/** Payload of the longest chunks. */
+/** The payload of the longest chunks. */
 const STREAM_PIECE = STREAM_CHUNK - TAG_LENGTH - CHUNK_PADDING_LIMIT;
 export const LONGEST_DATAGRAM = LONGEST_CHUNK - TAG_LENGTH - CHUNK_PADDING_LIMIT;
 
-/** Turns payload into the chunks of one direction of a body. */
+/** Seals payload as the chunks of one direction of a body. */
 export class BodySealer implements Disposable {
   readonly #lengths: LengthWriter;
   readonly #nonce: ChunkNonce;
@@ -140,17 +141,17 @@ export class BodySealer implements Disposable {
     this.#terminated = keys.terminated;
   }
 
-  /** A piece of a stream, not empty, as the chunks that it needs, after `preface`. */
+  /** Seals a piece of a stream, which must not be empty, as chunks after `preface`. */
   stream(payload: Uint8Array, preface?: Uint8Array): Uint8Array {
     return this.#seal(payload, STREAM_PIECE, preface);
   }
 
-  /** A datagram, not empty and at most `LONGEST_DATAGRAM`, as one chunk after `preface`. */
+  /** Seals a datagram of 1 to `LONGEST_DATAGRAM` bytes as one chunk after `preface`. */
   datagram(payload: Uint8Array, preface?: Uint8Array): Uint8Array {
     return this.#seal(payload, LONGEST_DATAGRAM, preface);
   }
 
-  /** What ends the body, after `preface`: an empty chunk, or nothing. */
+  /** The end of the body after `preface`: an empty chunk, or nothing. */
   end(preface?: Uint8Array): Uint8Array {
     if (!this.#terminated) return preface ?? new Uint8Array(0);
     return this.#seal(new Uint8Array(0), STREAM_PIECE, preface);
@@ -165,7 +166,7 @@ export class BodySealer implements Disposable {
       shapes.push(shape);
       total += field + TAG_LENGTH + shape.padding;
     }
-    // One buffer for all chunks, of exactly their size, so that it can be freed once it was sent.
+    // One buffer of exactly the size of all chunks, so that it can be freed as a whole.
     const out = ownChunk(total);
     let at = 0;
     if (preface) {

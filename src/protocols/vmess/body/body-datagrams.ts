@@ -7,22 +7,22 @@ import { Body, type BodyParts } from './body.ts';
 import { LONGEST_DATAGRAM } from './body-chunks.ts';
 
 /**
- * BodyDatagrams to and from one peer, a chunk each, over a VMess connection.
+ * Datagrams to and from one peer over a VMess connection, one in each chunk.
  *
- * Dropped are empty datagrams, which would end the body, those of other peers, which the body
- * cannot name, and those for which a carrier that does not keep up has no room.
+ * Datagrams are dropped when they are empty, which would end the body; when they are for other
+ * peers, since a chunk has no address; and while the carrier is full.
  */
 export class BodyDatagrams implements PacketLink {
   readonly #body: Body;
   readonly #peer: Endpoint;
   readonly #queue = new PacketQueue();
-  /** When the carrier has failed, `closed` reports why. */
+  /** Ignores failures: `closed` reports those of the carrier. */
   readonly #unsent = new UnsentDatagrams(() => undefined);
   #refused = 0;
   #ended = false;
   #cause: Error | undefined;
 
-  /** @param peer where the datagrams of the body come from or go to. */
+  /** @param peer the source or destination of the body's datagrams. */
   constructor(parts: BodyParts, peer: Endpoint) {
     this.#body = new Body(parts);
     this.#peer = peer;
@@ -68,12 +68,12 @@ export class BodyDatagrams implements PacketLink {
     this.#ended = true;
     this.#cause = cause;
     this.#queue.end(cause);
-    // The end is sent only when there is room for it: datagrams do not wait.
+    // Like a datagram, the end is sent only if the carrier has room for it.
     if (!cause && this.#body.isWritable) this.#body.closeWrite().catch(() => undefined);
     this.#body.destroy(cause);
   }
 
-  /** BodyDatagrams queue here alone, so the carrier is read whether they are taken or not. */
+  /** Reads the carrier whether or not datagrams are received: `#queue` drops the excess. */
   async #receive(): Promise<void> {
     try {
       for (;;) {

@@ -3,20 +3,20 @@ import type { AeadName } from '../../../crypto/aead/aead.ts';
 import { kdf, Purpose } from '../kdf.ts';
 import { KEY_LENGTH, Option, Security } from '../wire.ts';
 
-/** What one direction of a body is sealed with. */
+/** The keys and the format of one direction of a body. */
 export interface BodyKeys {
   readonly cipher: AeadName;
   readonly key: Uint8Array;
   readonly iv: Uint8Array;
   readonly masking: boolean;
   readonly padding: boolean;
-  /** Key and IV of the lengths of chunks, when these are sealed. */
+  /** Key and IV for the lengths of chunks; `undefined` when these are not sealed. */
   readonly lengths: { readonly key: Uint8Array; readonly iv: Uint8Array } | undefined;
-  /** Whether an empty chunk is the end. Without it only the end of the carrier is. */
+  /** Whether an empty chunk ends the body; otherwise only the end of the carrier does. */
   readonly terminated: boolean;
 }
 
-/** What a request says about the bodies of both directions. */
+/** The fields of a request that determine the bodies of both directions. */
 export interface BodyTerms {
   readonly iv: Uint8Array;
   readonly key: Uint8Array;
@@ -27,8 +27,8 @@ export interface BodyTerms {
 /** The keys of the client's direction. */
 export function requestKeys({ iv, key, options, security }: BodyTerms): BodyKeys {
   const has = (option: number): boolean => (options & option) !== 0;
-  // Both directions seal their lengths under the client's key and IV, as Xray does; nothing but
-  // lengths is exposed by that.
+  // Both directions seal their lengths under the client's key and IV, as in Xray; that exposes
+  // nothing but lengths.
   const lengths = has(Option.authenticatedLength)
     ? { key: cipherKey(security, kdf().derive(Purpose.chunkLength, key, KEY_LENGTH)), iv }
     : undefined;
@@ -43,7 +43,7 @@ export function requestKeys({ iv, key, options, security }: BodyTerms): BodyKeys
   };
 }
 
-/** Key and IV of the server's direction, before they are made the cipher's. */
+/** Key and IV of the server's direction, before the key is extended for the cipher. */
 export interface ResponseSecrets {
   readonly key: Uint8Array;
   readonly iv: Uint8Array;
@@ -59,7 +59,7 @@ export function responseKeys(terms: BodyTerms, { key, iv } = responseSecrets(ter
   return { ...requestKeys(terms), key: cipherKey(terms.security, key), iv };
 }
 
-/** ChaCha20 wants 32 bytes: MD5 of the key, and MD5 of that. */
+/** Extends a key to the 32 bytes of ChaCha20: MD5 of the key, then MD5 of that. */
 function cipherKey(security: Security, key: Uint8Array): Uint8Array {
   if (security === Security.aes128Gcm) return key;
   const first = md5(key);
@@ -71,8 +71,8 @@ const md5 = (bytes: Uint8Array): Buffer => hash('md5', bytes, 'buffer');
 /**
  * The nonces of one direction: the number of the chunk in 16 bits, then bytes 2 to 11 of the IV.
  *
- * The number wraps after 65,536 chunks, as it does in every implementation: to stop there would
- * abort every long stream.
+ * The number wraps after 65,536 chunks, as in every implementation: ending there would abort every
+ * long stream.
  */
 export class ChunkNonce {
   readonly #bytes: Uint8Array;

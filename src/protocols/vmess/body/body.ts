@@ -4,21 +4,21 @@ import { freeChunk } from '../../../net/links/spent-chunk.ts';
 import type { PayloadDecoder, BodySealer } from './body-chunks.ts';
 import { abortReason } from '../../../net/time/unless-aborted.ts';
 
-/** A connection after its request was read or written: what carries both kinds of payload. */
+/** A connection whose request was read, or is ready to be written. */
 export interface BodyParts {
   readonly carrier: ByteLink;
   readonly decoder: PayloadDecoder;
   readonly sealer: BodySealer;
   /**
-   * The header of this side, sealed. It goes out with the first payload in one write: some peers
-   * expect the whole request in one read, and a header on its own stands out by its length.
+   * The header of this side, sealed. It is sent in one write with the first payload: some peers
+   * expect the whole request in one read, and a separate header is recognizable by its length.
    */
   readonly preface: Uint8Array;
 }
 
 /**
- * The two directions of a body over their carrier, and the lifetime of their ciphers: each is
- * disposed of as soon as its direction has ended.
+ * The two directions of a body over their carrier. The cipher of each is disposed of when its
+ * direction ends.
  */
 export class Body {
   /** Resolves when both directions have ended, or with the cause when they were aborted. */
@@ -41,11 +41,11 @@ export class Body {
     const { promise, resolve } = Promise.withResolvers<Error | undefined>();
     this.closed = promise;
     this.#resolveClosed = resolve;
-    // After a clean end there may be bytes left to read: the ciphers stay until these were read.
+    // After a clean end there may be bytes left to read, which need the cipher.
     void carrier.closed.then((cause) => (cause ? this.destroy(cause) : resolve(this.#cause)));
   }
 
-  /** Why nothing can be read or written any more. */
+  /** The cause of `destroy`. */
   get cause(): Error | undefined {
     return this.#cause;
   }
@@ -56,8 +56,8 @@ export class Body {
   }
 
   /**
-   * The payload of the next bytes of the carrier, which may be empty; `undefined` once it has ended.
-   * With `ends` as for a decoder. What is not authentic destroys the carrier.
+   * The payload of the next bytes of the carrier, which may be empty; `undefined` after its end.
+   * `ends` as for a decoder. Bytes that are not authentic destroy the carrier.
    */
   async read(signal?: AbortSignal, ends?: number[]): Promise<Uint8Array | undefined> {
     if (this.#ended) return undefined;
@@ -72,7 +72,7 @@ export class Body {
     return undefined;
   }
 
-  /** The payload of bytes that the carrier holds already, if there is any. */
+  /** The payload of bytes that the carrier has already received, if any. */
   takeAhead(): Uint8Array | undefined {
     const bytes = this.#ended ? undefined : this.#carrier.takeAhead?.();
     if (!bytes) return undefined;
@@ -80,21 +80,21 @@ export class Body {
       const payload = this.#open(bytes);
       return payload.length > 0 ? payload : undefined;
     } catch {
-      return undefined; // the carrier is destroyed, which the next read reports
+      return undefined; // the carrier was destroyed, which the next read reports
     }
   }
 
-  /** Sends payload of a stream, not empty. */
+  /** Sends payload of a stream, which must not be empty. */
   sendStream(payload: Uint8Array): Promise<void> | undefined {
     return this.#send(this.#sealer.stream(payload, this.#takePreface()));
   }
 
-  /** Sends a datagram, not empty and not longer than a chunk can be. */
+  /** Sends a datagram of 1 to `LONGEST_DATAGRAM` bytes. */
   sendDatagram(payload: Uint8Array): Promise<void> | undefined {
     return this.#send(this.#sealer.datagram(payload, this.#takePreface()));
   }
 
-  /** Sends the header alone when there has been no payload to go with it. */
+  /** Sends the header without payload, unless it was sent. */
   sendPreface(): void {
     if (!this.isWritable || this.#preface === undefined) return;
     // A failure ends the carrier, which `closed` reports.
@@ -121,7 +121,7 @@ export class Body {
     if (this.#destroyed) throw this.#cause ?? new LinkClosedError();
     const last = this.#sealer.end(this.#takePreface());
     this.#sealer[Symbol.dispose]();
-    // Peers that send no empty chunk wait for the end of the carrier.
+    // Peers without an empty chunk at the end wait for the end of the carrier.
     if (last.length > 0 && this.#carrier.closeWith) await this.#carrier.closeWith(last);
     else {
       if (last.length > 0) await this.#carrier.write(last);
@@ -130,7 +130,7 @@ export class Body {
     if (this.#ended) this.#settle();
   }
 
-  /** The payload of bytes of the carrier. What is not authentic destroys it. */
+  /** The payload of bytes of the carrier; destroys the carrier when they are not authentic. */
   #open(bytes: Uint8Array, ends?: number[]): Uint8Array {
     try {
       const payload = this.#decoder.push(bytes, ends);
@@ -150,13 +150,13 @@ export class Body {
     if (this.#closing) void this.#closing.then(() => this.#settle()).catch(() => undefined);
   }
 
-  /** Both directions are over: nothing remains to be sent on the carrier. */
+  /** Both directions have ended: nothing more is sent on the carrier. */
   #settle(): void {
     this.#carrier.destroy();
     this.#resolveClosed(undefined);
   }
 
-  /** A sealed chunk has no other owner, so its memory goes with it. */
+  /** Passes the sealed chunk on with its memory: it has no other owner. */
   #send(sealed: Uint8Array): Promise<void> | undefined {
     return this.#carrier.write(sealed, OWNED);
   }
@@ -171,7 +171,7 @@ export class Body {
 /** The stream inside a VMess connection. */
 export class BodyLink implements ByteLink {
   readonly #body: Body;
-  /** Chunks that were given back, the next one last. */
+  /** Chunks that were put back; the next to be read is the last. */
   readonly #ahead: Uint8Array[] = [];
 
   constructor(parts: BodyParts) {
@@ -214,7 +214,9 @@ export class BodyLink implements ByteLink {
     return this.write(Buffer.concat(chunks));
   }
 
-  /** Sends the header when nothing was written so far, so that the server may speak first. */
+  /**
+   * Sends the header if nothing was written so far, for protocols in which the server sends first.
+   */
   sendPreface(): void {
     this.#body.sendPreface();
   }

@@ -8,12 +8,12 @@ import {
 import { Shake128Stream } from '../../../crypto/hash/shake128.ts';
 import { ChunkNonce, type BodyKeys } from './body-keys.ts';
 
-/** Padding is shorter than this. */
+/** The padding of a chunk is shorter than this. */
 export const CHUNK_PADDING_LIMIT = 64;
 
 const NOTHING = new Uint8Array(0);
 
-/** The stream of 16-bit numbers that lengths are masked with and padding is measured by. */
+/** The stream of 16-bit numbers that mask lengths and determine the length of padding. */
 class Masks {
   readonly #stream: Shake128Stream;
   #block: Uint8Array = NOTHING;
@@ -33,7 +33,7 @@ class Masks {
   }
 }
 
-/** What both ends derive for a chunk before they see its length. */
+/** What both ends derive for a chunk, before its length is known. */
 export interface ChunkShape {
   readonly padding: number;
   readonly mask: number;
@@ -51,7 +51,7 @@ class ChunkShapes {
 
   next(): ChunkShape {
     if (!this.#masks) return PLAIN_SHAPE;
-    // The order matters: both ends take these numbers from one stream.
+    // Both ends take these numbers from one stream, in this order.
     const padding = this.#keys.padding ? this.#masks.next() % CHUNK_PADDING_LIMIT : 0;
     const mask = this.#keys.lengths ? 0 : this.#masks.next();
     return { padding, mask };
@@ -60,7 +60,7 @@ class ChunkShapes {
 
 const PLAIN_SHAPE: ChunkShape = { padding: 0, mask: 0 };
 
-/** Bytes that the length of a chunk takes. */
+/** The size of the length field of a chunk. */
 export const lengthFieldOf = ({ lengths }: BodyKeys): number => (lengths ? 2 + TAG_LENGTH : 2);
 
 /** Writes the lengths of chunks, one after the other. */
@@ -80,15 +80,18 @@ export class LengthWriter implements Disposable {
     }
   }
 
-  /** How much padding the next chunk has, and what its length is masked with. */
+  /** The shape of the next chunk. */
   shape(): ChunkShape {
     return this.#shapes.next();
   }
 
-  /** Writes the length of a chunk (sealed bytes and padding) to `out`; chunks keep their order. */
+  /**
+   * Writes the length of a chunk (sealed bytes and padding) to `out`; to be called in the order of
+   * shapes.
+   */
   write(length: number, { mask }: ChunkShape, out: Uint8Array): void {
     const plain = this.#sealer ? this.#plain : out;
-    // A sealed length leaves the tag out of the count.
+    // A sealed length does not count the tag.
     const value = (this.#sealer ? length - TAG_LENGTH : length) ^ mask;
     plain[0] = value >> 8;
     plain[1] = value & 0xff;
@@ -100,7 +103,7 @@ export class LengthWriter implements Disposable {
   }
 }
 
-/** The length of a chunk and how much of that is padding. */
+/** The length of a chunk, and how much of it is padding. */
 export interface ChunkLength {
   readonly length: number;
   readonly padding: number;
@@ -123,7 +126,7 @@ export class LengthReader implements Disposable {
     }
   }
 
-  /** What a length field contains; `undefined` when it is not authentic. */
+  /** Decodes a length field; `undefined` when it is not authentic. */
   read(field: Uint8Array): ChunkLength | undefined {
     let plain = field;
     if (this.#nonce && this.#opener) {

@@ -6,13 +6,13 @@ import { AUTH_ID_LENGTH, KEY_LENGTH } from '../wire.ts';
 
 const SALT = 'c48619fe-8f02-49e0-b9e9-edf763e17e21';
 
-/** The 16-byte key that an account's UUID (as `parseUuid` gives it) stands for. */
+/** The 16-byte key that is derived from an account's UUID, as `parseUuid` returns it. */
 export const userKey = (uuid: string): Buffer =>
   createHash('md5').update(uuidBytes(uuid)).update(SALT).digest();
 
 /**
- * The 16 bytes that a request begins with (Xray-core proxy/vmess/aead/authid.go): Unix seconds in
- * 64 bits, 4 random bytes, CRC-32 of these, as one AES block under a key of the user.
+ * The 16 bytes at the start of a request (Xray-core proxy/vmess/aead/authid.go): Unix seconds in 64
+ * bits, 4 random bytes and the CRC-32 of these, encrypted as one AES block under a key of the user.
  */
 
 const RANDOM_AT = 8;
@@ -24,13 +24,13 @@ export const AUTH_ID_RANDOM = SUM_AT - RANDOM_AT;
 const authIdKey = (userKey: Uint8Array): Uint8Array =>
   kdf().derive(Purpose.authId, userKey, KEY_LENGTH);
 
-/** Makes auth ids of one user. */
+/** Encrypts auth ids of one user. */
 export class AuthIdMaker {
   readonly #cipher;
   readonly #plain = Buffer.alloc(AUTH_ID_LENGTH);
 
   constructor(userKey: Uint8Array) {
-    // As for the reader: one context serves for ever.
+    // As for the reader, one context is enough.
     this.#cipher = createCipheriv('aes-128-ecb', authIdKey(userKey), null);
     this.#cipher.setAutoPadding(false);
   }
@@ -45,17 +45,17 @@ export class AuthIdMaker {
   }
 }
 
-/** Reads auth ids as one user would have made them. */
+/** Decrypts auth ids with the key of one user. */
 export class AuthIdReader {
   readonly #decipher;
 
   constructor(key: Uint8Array) {
-    // Blocks of ECB do not depend on each other, so one context serves for ever.
+    // Blocks of ECB do not depend on each other, so one context is enough.
     this.#decipher = createDecipheriv('aes-128-ecb', authIdKey(key), null);
     this.#decipher.setAutoPadding(false);
   }
 
-  /** The Unix seconds inside; `undefined` when it is not this user's. */
+  /** The Unix seconds in an auth id; `undefined` for one of another user. */
   read(authId: Uint8Array): bigint | undefined {
     const plain = this.#decipher.update(authId);
     if (crc32(plain.subarray(0, SUM_AT)) !== plain.readUInt32BE(SUM_AT)) return undefined;

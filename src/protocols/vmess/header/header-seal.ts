@@ -9,8 +9,8 @@ import { kdf, Purpose } from '../kdf.ts';
 import { KEY_LENGTH, NONCE_LENGTH, SEALED_LENGTH } from '../wire.ts';
 
 /**
- * How headers are sealed, with AES-128-GCM whatever the body uses: their length and then themselves,
- * each under a key and a nonce of its own (Xray-core proxy/vmess/aead/encrypt.go and
+ * How a header is sealed: its length and then itself, each under a key and a nonce of its own, with
+ * AES-128-GCM whatever the cipher of the body (Xray-core proxy/vmess/aead/encrypt.go and
  * proxy/vmess/encoding/server.go).
  */
 export interface HeaderBox {
@@ -24,7 +24,7 @@ interface HeaderLock {
   readonly associated: Uint8Array | undefined;
 }
 
-/** For the header of a request: its keys come from the user's. */
+/** For the header of a request: keys are derived from the user's. */
 export function requestBox(
   userKey: Uint8Array,
   authId: Uint8Array,
@@ -47,7 +47,7 @@ export function requestBox(
   };
 }
 
-/** For the header of a response: its keys come from those of the response's body. */
+/** For the header of a response: keys are derived from those of the response's body. */
 export function responseBox(key: Uint8Array, iv: Uint8Array): HeaderBox {
   return {
     length: {
@@ -71,18 +71,18 @@ export function sealLength(box: HeaderBox, length: number): Buffer {
 /** A header, sealed. */
 export const sealHeader = (box: HeaderBox, header: Uint8Array): Buffer => seal(box.header, header);
 
-/** The length that 18 bytes stand for; `undefined` when they are not authentic. */
+/** Opens a sealed length of 18 bytes; `undefined` when it is not authentic. */
 export function openLength(box: HeaderBox, sealed: Uint8Array): number | undefined {
   return open(box.length, sealed.subarray(0, SEALED_LENGTH))?.readUInt16BE();
 }
 
-/** The header inside; `undefined` when it is not authentic. */
+/** Opens a header; `undefined` when it is not authentic. */
 export const openHeader = (box: HeaderBox, sealed: Uint8Array): Buffer | undefined =>
   open(box.header, sealed);
 
 /**
- * One cipher for each direction seals and opens the headers of all connections, each of which is
- * sealed under keys of its own: to make one for each took longer than the sealing.
+ * One sealer and one opener, rekeyed for each header of all connections: to create one for each
+ * took longer than the sealing.
  */
 let headerSealer: Sealer | undefined;
 let headerOpener: Opener | undefined;

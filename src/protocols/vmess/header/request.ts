@@ -20,11 +20,11 @@ import { Deadline } from '../../../net/time/deadline.ts';
 import type { ByteLink } from '../../../net/links/link.ts';
 import { drain } from '../../inbounds/handshake.ts';
 
-/** What `readRequest` may have to hold. */
+/** Bytes that `readRequest` may have to hold. */
 export const MAX_REQUEST =
   AUTH_ID_LENGTH + SEALED_LENGTH + CONNECTION_NONCE_LENGTH + MAX_HEADER + TAG_LENGTH;
 
-/** Seals what the connections of one user begin with. */
+/** Seals the requests of one user. */
 export class RequestSealer {
   readonly #key: Uint8Array;
   readonly #authIds: AuthIdMaker;
@@ -37,8 +37,10 @@ export class RequestSealer {
   }
 
   /**
-   * What a connection begins with: auth id, sealed length, nonce, sealed header.
-   * `seconds` are Unix time. `undefined` when the destination does not fit.
+   * The start of a connection: auth id, sealed length, nonce, sealed header. `undefined` when the
+   * destination does not fit.
+   *
+   * @param seconds Unix time.
    */
   seal(header: RequestHeader, seconds: number): Buffer | undefined {
     const random = this.#random;
@@ -52,11 +54,11 @@ export class RequestSealer {
   }
 }
 
-/** Gives the key of the user whose auth id it is. @throws {ProtocolError} */
+/** Finds the key of the user who made an auth id. @throws {ProtocolError} for an invalid one. */
 export type Identify = (authId: Uint8Array) => Promise<Uint8Array>;
 
 /**
- * Reads what a connection begins with. `identify` returns the key of the user who made the auth id.
+ * Reads the start of a connection.
  * @throws {ProtocolError} when it is not an authentic request.
  */
 export async function readRequest(
@@ -77,11 +79,11 @@ export async function readRequest(
 }
 
 /**
- * Reads the request of a connection. Bytes after it are the link's again.
+ * Reads the request of a connection. Bytes after it are put back into the link.
  *
- * A rejected client cannot find out at which byte or for what reason it failed: its bytes are read
- * and discarded until the time for the request has passed, as if the request were incomplete, or
- * until the client closes. Then this rejects with the reason, which `onRefusal` gets at once.
+ * A rejected client cannot observe at which byte or why it was rejected: its bytes are read and
+ * discarded until the time limit of the request, as if that were incomplete, or until the client
+ * closes. Then this rejects with the reason, with which `onRefusal` is called at once.
  *
  * @throws {ProtocolError} when it is not an authentic request.
  * @throws {DeadlineError} when it is not complete in time.

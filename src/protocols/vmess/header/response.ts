@@ -18,13 +18,13 @@ import {
 import { PieceReader } from '../../../collections/piece-reader.ts';
 import { SEALED_LENGTH } from '../wire.ts';
 
-/** Response byte, options, command and its length; then at most 255 bytes of command. */
+/** Response byte, options, command, length of the command; then the command, at most 255 bytes. */
 const FIXED = 4;
 const LONGEST = FIXED + 255;
 
 const NOTHING = new Uint8Array(0);
 
-/** What a response begins with: the byte that the client asked for, no options and no command. */
+/** The header of a response: the byte that the client chose, no options and no command. */
 export function sealResponse(
   terms: BodyTerms & { readonly answer: number },
   { key, iv }: ResponseSecrets = responseSecrets(terms),
@@ -34,11 +34,11 @@ export function sealResponse(
   return Buffer.concat([sealLength(box, header.length), sealHeader(box, header)]);
 }
 
-/** Reads a response: its header, however it is split into chunks, then its body. */
+/** Reads a response, however it is split: its header, then its body. */
 export class ResponseDecoder implements PayloadDecoder {
   readonly #answer: number;
   readonly #secrets: ResponseSecrets;
-  /** Made with the first bytes, and dropped once the header was read. */
+  /** Derived at the first bytes, and discarded after the header. */
   #box: HeaderBox | undefined;
   readonly #pieces = new PieceReader();
   readonly #body: BodyOpener;
@@ -72,7 +72,7 @@ export class ResponseDecoder implements PayloadDecoder {
     }
   }
 
-  /** Opens the length or the header; whether the body comes next. */
+  /** Opens the length or the header. @returns whether the body comes next. */
   #open(piece: Uint8Array): boolean {
     const { key, iv } = this.#secrets;
     const box = (this.#box ??= responseBox(key, iv));
@@ -85,7 +85,7 @@ export class ResponseDecoder implements PayloadDecoder {
       this.#wanted = 'header';
       return false;
     }
-    // Options and commands (such as a switch to another port) are optional to obey, and ignored.
+    // Options and commands, such as a switch to another port, may be ignored.
     if (openHeader(box, piece)?.[0] !== this.#answer) {
       throw new ProtocolError('the header of the VMess response is not authentic');
     }

@@ -29,7 +29,7 @@ import {
 } from '../../../../src/protocols/hysteria2/wire.ts';
 import { failureLine, FORGERY } from '../../../support/harmless-output.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
-import { readAll } from '../socks/harness.ts';
+import { readAll } from '../../../support/read-link.ts';
 import { settle } from '../tunnel-harness.ts';
 import type { FakeConnection } from './fake-quic.ts';
 import { Bench, echo, patient, PASSWORD } from './harness.ts';

@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { createSealer, AEAD_SHAPES } from '../../../../src/crypto/aead/aead.ts';
 import { ProtocolError } from '../../../../src/net/errors.ts';
 import { ChunkOpener, ChunkSealer } from '../../../../src/protocols/shadowsocks/chunks.ts';
-import { decodeAddressed } from '../../../../src/protocols/shadowsocks/packets.ts';
+import { decodeAddressed, SOCKS_ADDRESS } from '../../../../src/net/addresses/address-field.ts';
 import { METHODS } from '../../../../src/protocols/shadowsocks/methods.ts';
 import { readMessage } from '../../../../src/protocols/shadowsocks/edition-2022/datagrams.ts';
 import {
@@ -225,7 +225,7 @@ describe('headers that are authentic', () => {
     );
     fc.assert(
       fc.property(bytes(300), (body) => {
-        const packet = decodeAddressed(body);
+        const packet = decodeAddressed(body, 0, SOCKS_ADDRESS);
         if (packet) assert.ok(packet.data.length < body.length);
       }),
       { numRuns: 500 },

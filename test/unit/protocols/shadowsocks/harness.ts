@@ -210,15 +210,6 @@ export async function firstBytes(
   return Buffer.from(chunk);
 }
 
-export async function readAll(link: ByteLink): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
-  for (;;) {
-    const chunk = await link.read();
-    if (!chunk) return Buffer.concat(chunks);
-    chunks.push(chunk);
-  }
-}
-
 /** Waits until all code has run that waits for no event from outside. */
 export const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

@@ -9,11 +9,11 @@ import {
   firstBytes,
   keyFor,
   METHOD_NAMES,
-  readAll,
   server,
   settle,
   SITE,
 } from './harness.ts';
+import { readAll } from '../../../support/read-link.ts';
 
 for (const method of METHOD_NAMES) {
   describe(method, () => {

@@ -12,10 +12,9 @@ import {
   onLoopback,
   onUnixSocket,
   plainSettings,
-  readAll,
-  readExactly,
   withAccounts,
 } from './harness.ts';
+import { readAll, readExactly } from '../../../support/read-link.ts';
 
 interface Case {
   readonly name: string;

@@ -168,28 +168,6 @@ export const carrierOf = (
   remote: Endpoint | undefined = { host: '127.0.0.1', port: 1080 },
 ): Carrier => ({ link, wire: noWire, remote, local: { host: '127.0.0.1', port: 40_000 } });
 
-/** Everything up to the end of a link. */
-export async function readAll(link: ByteLink): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
-  for (;;) {
-    const chunk = await link.read();
-    if (!chunk) return Buffer.concat(chunks);
-    chunks.push(chunk);
-  }
-}
-
-/** Exactly so many bytes; what follows stays in the link. */
-export async function readExactly(link: ByteLink, length: number): Promise<Buffer> {
-  let bytes = Buffer.alloc(0);
-  while (bytes.length < length) {
-    const chunk = await link.read();
-    if (!chunk) throw new Error(`the link ended after ${bytes.toString('hex')}`);
-    bytes = Buffer.concat([bytes, chunk]);
-  }
-  link.unread(bytes.subarray(length));
-  return bytes.subarray(0, length);
-}
-
 /** Bytes from hexadecimal text with blanks, and from text in quotes: `05 01 03 'a.example' 0050`. */
 export function bytes(notation: string): Buffer {
   const parts = notation.match(/'[^']*'|[0-9a-fA-F]+/g) ?? [];

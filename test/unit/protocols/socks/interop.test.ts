@@ -15,9 +15,9 @@ import {
   onLoopback,
   outbound,
   plainSettings,
-  readAll,
   withAccounts,
 } from './harness.ts';
+import { readAll } from '../../../support/read-link.ts';
 
 const anonymous: SocksOutboundSettings = { account: undefined };
 

@@ -5,7 +5,8 @@ import type { Endpoint } from '../../../../src/net/addresses/address.ts';
 import type { ByteLink, Carrier } from '../../../../src/net/links/link.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import { UdpLink } from '../../../../src/net/sockets/node/udp-link.ts';
-import { decodeAddress, encodeAddress } from '../../../../src/protocols/socks/address.ts';
+import { decodeAddressField, SOCKS_ADDRESS } from '../../../../src/net/addresses/address-field.ts';
+import { encodeAddressed } from '../../../../src/protocols/socks/address.ts';
 import type { SocksInboundSettings } from '../../../../src/protocols/socks/settings.ts';
 import { until } from '../../../conformance/packet-link.ts';
 import {
@@ -16,8 +17,8 @@ import {
   onLoopback,
   onUnixSocket,
   plainSettings,
-  readExactly,
 } from './harness.ts';
+import { readExactly } from '../../../support/read-link.ts';
 
 const hasIPv6 = Object.values(networkInterfaces()).some((all) =>
   all?.some(({ address }) => address === '::1'),
@@ -49,15 +50,16 @@ async function associate({
   const fixture = inbound({ ...plainSettings, ...settings });
   const socket = await UdpLink.bind({ family, address: family === 4 ? '127.0.0.1' : '::1' });
   const { client: control, served } = connectTo(fixture, ends);
-  const request = encodeAddress(stated(socket), [5, 3, 0]);
+  const request = encodeAddressed([5, 3, 0], stated(socket));
   assert.ok(request);
   await control.write(Buffer.concat([bytes('05 01 00'), request]));
   assert.equal((await readExactly(control, 2)).toString('hex'), '0500');
   const [version, reply] = await readExactly(control, 3);
   assert.deepEqual([version, reply], [5, 0]);
   const address = await control.read();
-  const bound = address && decodeAddress(address, 0);
-  assert.ok(bound && bound.end === address.length);
+  assert.ok(address);
+  const bound = decodeAddressField(address, 0, SOCKS_ADDRESS);
+  assert.ok(bound?.endpoint && bound.end === address.length);
   return { fixture, control, served, relay: bound.endpoint, socket };
 }
 

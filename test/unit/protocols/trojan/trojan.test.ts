@@ -12,14 +12,8 @@ import type { TrojanUser } from '../../../../src/protocols/trojan/settings.ts';
 import { trojanKey } from '../../../../src/protocols/trojan/key.ts';
 import { until } from '../../../conformance/packet-link.ts';
 import { chunksOf, cuts, nearly } from '../../../support/chunks.ts';
-import {
-  bytes,
-  connectTo,
-  neverAborted,
-  onLoopback,
-  readAll,
-  readExactly,
-} from '../socks/harness.ts';
+import { bytes, connectTo, neverAborted, onLoopback } from '../socks/harness.ts';
+import { readAll, readExactly } from '../../../support/read-link.ts';
 import { clientOf, serverOf, settle } from '../tunnel-harness.ts';
 
 const PASSWORD = 'correct horse';

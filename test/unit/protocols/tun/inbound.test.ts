@@ -72,7 +72,7 @@ describe('a TUN inbound', () => {
   for (const [code, seen] of [
     ['refused', 'refused'],
     ['unreachable_host', 'unreachable_host'],
-    // The stack of the programs knows one error for both.
+    // The stack of the programs reports both by the same error.
     ['unreachable_network', 'unreachable_host'],
     ['unresolved', 'unreachable_host'],
     ['blocked', 'refused'],

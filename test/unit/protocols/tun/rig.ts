@@ -29,7 +29,7 @@ export const SETTINGS: TunSettings = {
   maxFlows: 100,
 };
 
-/** The address of the programs behind the device. */
+/** The address of the programs that use the device. */
 export const PROGRAM = '172.19.0.1';
 
 /** Requests that came, with what their dispatcher does about them. */

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { SearchBudget } from '../../../../src/protocols/users/search-budget.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
-/** Searches of so many milliseconds each, until there is no time for one. */
+/** Runs searches of that many milliseconds each, until the budget is exhausted. */
 function searches(budget: SearchBudget, clock: ManualClock, milliseconds: number): number {
   let count = 0;
   const search = (): boolean => {

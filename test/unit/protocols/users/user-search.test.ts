@@ -11,7 +11,7 @@ import { ManualClock } from '../../../support/manual-clock.ts';
 const TRIAL_MS = 0.25;
 const USERS = Array.from({ length: 40 }, (_, index) => index);
 
-/** Of a client that stays, and has all time. */
+/** A client that stays connected and has no time limit. */
 const NEVER = new AbortController().signal;
 const OPEN: Promise<Error | undefined> = new Promise(() => undefined);
 

@@ -17,14 +17,8 @@ import { VlessFraming } from '../../../../src/protocols/vless/packet-framing.ts'
 import { until } from '../../../conformance/packet-link.ts';
 import { chunksOf, cuts, nearly } from '../../../support/chunks.ts';
 import { addressed, END, frame, KEEP, MuxClient, NEW } from '../../../support/mux-client.ts';
-import {
-  bytes,
-  connectTo,
-  neverAborted,
-  onLoopback,
-  readAll,
-  readExactly,
-} from '../socks/harness.ts';
+import { bytes, connectTo, neverAborted, onLoopback } from '../socks/harness.ts';
+import { readAll, readExactly } from '../../../support/read-link.ts';
 import { clientOf, serverOf, settle } from '../tunnel-harness.ts';
 
 /** As v2ray 4.34 sends them. */

@@ -257,7 +257,8 @@ describe('a body', () => {
   });
 
   test('does not end because its lengths were changed', () => {
-    // Masks hide a length and protect nothing: who knows it can make it that of an empty chunk.
+    // Masks hide a length but do not authenticate it: an attacker who knows it can change it to that of
+    // an empty chunk.
     const keys = requestKeys(terms(0x05));
     const bytes = sealed(keys, [Buffer.from('hello')]);
     bytes.writeUInt16BE(bytes.readUInt16BE() ^ (16 + 5) ^ 16);

@@ -20,11 +20,11 @@ import {
   inbound,
   KnownRandom,
   OTHER_ID,
-  readAll,
   serve,
   settled,
   type InboundFixture,
 } from './harness.ts';
+import { readAll } from '../../../support/read-link.ts';
 
 const TARGET = { host: 'origin.example', port: 80 };
 const NOW = Date.UTC(2026, 0, 1) / 1000;

@@ -10,13 +10,13 @@ import {
   neverAborted,
   OTHER_ID,
   outbound,
-  readAll,
   serve,
   settled,
   type InboundFixture,
   type OutboundOptions,
   type Served,
 } from './harness.ts';
+import { readAll } from '../../../support/read-link.ts';
 
 const TARGET = { host: 'origin.example', port: 80 };
 

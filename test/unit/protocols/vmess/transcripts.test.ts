@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import { connectTo, inbound, neverAborted, outbound, readAll, readExactly } from './harness.ts';
+import { connectTo, inbound, neverAborted, outbound } from './harness.ts';
+import { readAll, readExactly } from '../../../support/read-link.ts';
 import { ACCEPTED_BY_V2RAY, SENT_BY_OTHERS } from './transcripts.ts';
 
 describe('what v2ray accepted', () => {

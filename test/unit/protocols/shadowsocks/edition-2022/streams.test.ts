@@ -8,12 +8,12 @@ import {
   firstBytes,
   keyFor,
   MODERN,
-  readAll,
   server,
   settle,
   SITE,
   WITH_IDENTITIES,
 } from '../harness.ts';
+import { readAll } from '../../../../support/read-link.ts';
 
 for (const method of MODERN) {
   const { keyLength } = METHODS[method];

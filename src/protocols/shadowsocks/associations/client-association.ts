@@ -1,10 +1,10 @@
-import type { Endpoint } from '../../net/addresses/address.ts';
-import type { Clock } from '../../net/time/clock.ts';
-import { IdleTimer } from '../../net/time/idle-timer.ts';
-import type { Packet, PacketLink, WireCounter, ReplyPath } from '../../net/links/link.ts';
-import { onClosed } from '../../net/links/on-closed.ts';
-import { PacketQueue } from '../../net/packets/packet-queue.ts';
-import { UDP_IDLE_MS } from '../../net/time/time-limits.ts';
+import type { Endpoint } from '../../../net/addresses/address.ts';
+import type { Clock } from '../../../net/time/clock.ts';
+import { IdleTimer } from '../../../net/time/idle-timer.ts';
+import type { Packet, PacketLink, WireCounter, ReplyPath } from '../../../net/links/link.ts';
+import { onClosed } from '../../../net/links/on-closed.ts';
+import { PacketQueue } from '../../../net/packets/packet-queue.ts';
+import { UDP_IDLE_MS } from '../../../net/time/time-limits.ts';
 
 /** Seals responses as datagrams for one client. */
 export interface ResponseSealer extends Disposable {
@@ -12,7 +12,7 @@ export interface ResponseSealer extends Disposable {
   seal(packet: Packet): Uint8Array | undefined;
 }
 
-/** The association of one client of an inbound, as the dispatcher carries it. */
+/** The association of one client of an inbound, as the dispatcher sees it. */
 export class ClientAssociation implements PacketLink {
   readonly closed: Promise<Error | undefined>;
   readonly #resolveClosed: (cause: Error | undefined) => void;
@@ -26,7 +26,7 @@ export class ClientAssociation implements PacketLink {
   #refused = 0;
   #ended = false;
 
-  /** @param client the address that responses are sent to until a datagram has another source. */
+  /** @param client the destination of responses, until a datagram has another source. */
   constructor(client: Endpoint, sealer: ResponseSealer, clock: Clock) {
     this.#client = client;
     this.#sealer = sealer;
@@ -51,7 +51,9 @@ export class ClientAssociation implements PacketLink {
     return this.#refused + this.#queue.dropped;
   }
 
-  /** Takes the packet of a datagram of `size` bytes; responses are sent to where it came from. */
+  /**
+   * Takes the packet of a datagram of `size` bytes; responses are sent to its source from now on.
+   */
   deliver(packet: Packet, size: number, client: Endpoint, replyPath: ReplyPath): void {
     if (this.#ended) return;
     this.#idle.touch();
@@ -92,7 +94,7 @@ export class ClientAssociation implements PacketLink {
     this.#resolveClosed(cause);
   }
 
-  /** An association is closed with the socket that its client's datagrams arrive at. */
+  /** Responds through that socket from now on, and closes the association with it. */
   #replyBy(replyPath: ReplyPath): void {
     this.#forgetSocket?.();
     this.#replyPath = replyPath;

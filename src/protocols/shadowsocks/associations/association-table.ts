@@ -1,12 +1,12 @@
 import { LRUCache } from 'lru-cache';
-import type { RandomSource } from '../../crypto/random-source.ts';
-import { unmapIPv4, type Endpoint } from '../../net/addresses/address.ts';
-import type { DatagramSessions, InboundContext } from '../contract.ts';
-import { originOf } from '../inbounds/serve-flows.ts';
+import type { RandomSource } from '../../../crypto/random-source.ts';
+import { unmapIPv4, type Endpoint } from '../../../net/addresses/address.ts';
+import type { DatagramSessions, InboundContext } from '../../contract.ts';
+import { originOf } from '../../inbounds/serve-flows.ts';
 import { ClientAssociation, type ResponseSealer } from './client-association.ts';
-import type { KeyedUser, ShadowsocksUsers } from './shadowsocks-users.ts';
+import type { KeyedUser, ShadowsocksUsers } from '../shadowsocks-users.ts';
 
-/** What the datagram server of either edition is made with. */
+/** What the datagram server of either edition needs. */
 export interface DatagramServerDeps {
   readonly users: ShadowsocksUsers;
   /** What the server keeps of the user's key. */
@@ -15,22 +15,24 @@ export interface DatagramServerDeps {
   readonly random: RandomSource;
 }
 
-/** Associations of one inbound; beyond it the least recently used one is closed. */
+/** Associations of one inbound; beyond this the least recently used one is closed. */
 const MOST_ASSOCIATIONS = 4096;
 /**
- * Associations of one user among many; where there are few users each has an equal share. Beyond it
- * the user's own oldest one is closed, so that no user closes those of others by opening more.
+ * Associations of one user among many; few users have equal shares instead. Beyond this the user's
+ * own longest idle one is closed, so that no user can close those of others by opening more.
  */
 const MOST_OF_USER = 256;
 
-/** One association with the state that its edition keeps of it. */
+/** One association with the state of its edition. */
 export interface AssociationEntry<State> {
   readonly association: ClientAssociation;
   readonly user: KeyedUser;
   readonly state: State;
 }
 
-/** The live associations of an inbound by their edition's key, bounded in count and idle time. */
+/**
+ * The live associations of an inbound by a key of their edition, bounded in number and idle time.
+ */
 export class AssociationTable<State> {
   readonly #deps: Pick<DatagramServerDeps, 'context' | 'credentialOf'>;
   readonly #sessions: DatagramSessions;
@@ -38,7 +40,7 @@ export class AssociationTable<State> {
   readonly #byUser = new Map<KeyedUser, Set<ClientAssociation>>();
   readonly #limitOfUser: number;
 
-  /** @param users how many share the associations. */
+  /** @param users the number of users who share the associations. */
   constructor(
     deps: Pick<DatagramServerDeps, 'context' | 'credentialOf'>,
     sessions: DatagramSessions,
@@ -59,7 +61,7 @@ export class AssociationTable<State> {
     return this.#entries.get(key);
   }
 
-  /** Opens an association and hands it to the dispatcher. */
+  /** Opens an association and passes it to the dispatcher. */
   open(
     key: string,
     user: KeyedUser,
@@ -74,7 +76,7 @@ export class AssociationTable<State> {
       if (own.size === 0) this.#byUser.delete(user);
       if (this.#entries.peek(key) === entry) this.#entries.delete(key);
     };
-    // Sealer and state are released with the association: it must not be found after that.
+    // Sealer and state are released with the association, which must not be found after that.
     const owned: ResponseSealer = {
       seal: (packet) => sealer.seal(packet),
       [Symbol.dispose]: () => {
@@ -104,7 +106,7 @@ export class AssociationTable<State> {
     return entry;
   }
 
-  /** The live associations of that user, with room for another. */
+  /** The live associations of that user; closes one when there is no room for another. */
   #makeRoom(user: KeyedUser): Set<ClientAssociation> {
     const before = this.#byUser.get(user);
     if (before && before.size >= this.#limitOfUser) longestIdle(before)?.close();

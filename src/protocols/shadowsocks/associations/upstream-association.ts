@@ -1,10 +1,10 @@
-import { ipVersion, type Endpoint } from '../../net/addresses/address.ts';
-import type { Packet, PacketLink } from '../../net/links/link.ts';
-import { bindToServer } from '../../net/sockets/server-socket.ts';
-import { dialledUdp } from '../../net/loop-guard/own-peers.ts';
-import type { SocketObserver, UdpSocket } from '../../net/sockets/sockets.ts';
-import { preferredAddress, type FamilyPolicy } from '../../net/addresses/resolver.ts';
-import type { DatagramCodec } from './packets.ts';
+import { ipVersion, type Endpoint } from '../../../net/addresses/address.ts';
+import type { Packet, PacketLink } from '../../../net/links/link.ts';
+import { bindToServer } from '../../../net/sockets/server-socket.ts';
+import { dialledUdp } from '../../../net/loop-guard/own-peers.ts';
+import type { SocketObserver, UdpSocket } from '../../../net/sockets/sockets.ts';
+import { preferredAddress, type FamilyPolicy } from '../../../net/addresses/resolver.ts';
+import type { DatagramCodec } from '../packets.ts';
 
 /** An association of an outbound with its server: one socket and one codec. */
 export class UpstreamAssociation implements PacketLink {
@@ -16,10 +16,10 @@ export class UpstreamAssociation implements PacketLink {
 
   /**
    * @param server an IP address and a port.
-   * @param codec released with the association.
+   * @param codec disposed of with the association.
    * @param client the address of the association's client.
    * @param onSocket called with its socket.
-   * @throws the system's error when no socket can be bound; the codec is then the caller's.
+   * @throws the system's error when no socket can be bound; the caller then disposes of the codec.
    */
   static async open(
     server: Endpoint,
@@ -71,14 +71,13 @@ export class UpstreamAssociation implements PacketLink {
 }
 
 /**
- * The address of a server that datagrams are sent to; `undefined` when there is none to choose from.
+ * The address of a server to which datagrams are sent; `undefined` without addresses.
  *
- * The loss of datagrams is not reported, but connections have raced: the address by which the last
- * one reached the server is known to work, or at least its family when the name has other addresses
- * by now.
+ * A loss of datagrams is not reported, but connections to all addresses have raced: the address of
+ * the last connection works, or at least its family when the name has other addresses by now.
  *
  * @param addresses of the server, in the order of the resolver.
- * @param reached by the last connection; `undefined` when there was none.
+ * @param reached by the last connection; `undefined` without one.
  */
 export function serverAddress(
   addresses: readonly string[],

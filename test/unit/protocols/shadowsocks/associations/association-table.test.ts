@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { AssociationTable } from '../../../../src/protocols/shadowsocks/association-table.ts';
-import type { DatagramCodec } from '../../../../src/protocols/shadowsocks/packets.ts';
-import type { KeyedUser } from '../../../../src/protocols/shadowsocks/shadowsocks-users.ts';
-import { ManualClock } from '../../../support/manual-clock.ts';
-import { inboundContext } from '../inbound-context.ts';
-import { codec, FakeSessions, listening, text } from './datagram-harness.ts';
-import { clientAt, EchoDispatcher, keyFor, settle, SITE } from './harness.ts';
+import { AssociationTable } from '../../../../../src/protocols/shadowsocks/associations/association-table.ts';
+import type { DatagramCodec } from '../../../../../src/protocols/shadowsocks/packets.ts';
+import type { KeyedUser } from '../../../../../src/protocols/shadowsocks/shadowsocks-users.ts';
+import { ManualClock } from '../../../../support/manual-clock.ts';
+import { inboundContext } from '../../inbound-context.ts';
+import { codec, FakeSessions, listening, text } from '../datagram-harness.ts';
+import { clientAt, EchoDispatcher, keyFor, settle, SITE } from '../harness.ts';
 
 test('a user that opens more and more associations closes its own, not those of others', async () => {
   const method = '2022-blake3-aes-128-gcm';
