@@ -14,31 +14,31 @@ import { lowerConfig, type Lowered } from './lower.ts';
 import type { Warning } from './warnings/warning.ts';
 import { warningsOf } from './warnings/warnings.ts';
 
-/** A configuration that is valid as far as can be known without building anything. */
+/** A configuration that has passed every check that builds nothing. */
 export interface LoadedConfig {
   readonly spec: Spec;
   /** The lists that rules of `spec` name. */
   readonly geo: GeoData;
-  /** Set where the routes have been compiled already; `spec` has no rules then. */
+  /** Set when the routes are already compiled; `spec` then has no rules. */
   readonly tables?: RouterTables | undefined;
-  /** The options of `[api]`; `undefined` without it, and where it is not served. */
+  /** The options of `[api]`; `undefined` without that table, or when the API is not served. */
   readonly api: ApiOptions | undefined;
   /** Whether there is an `[api]` that was ignored. */
   readonly apiIgnored: boolean;
-  /** What is valid and surely not meant. */
+  /** Valid settings that are almost certainly mistakes. */
   readonly warnings: readonly Warning[];
 }
 
 export interface LoadOptions {
-  /** Compiles patterns; pass the one that is kept across reloads, where there is one. */
+  /** Compiles patterns; the instance that is kept across reloads, if any. */
   readonly regexes: RegexCache;
-  /** Whether `[api]` will be served; where not, it is not even validated. */
+  /** Whether the API is served; if not, `[api]` is not validated. */
   readonly serveApi: boolean;
-  /** Unix milliseconds, for the validity of certificates; the present by default. */
+  /** Unix milliseconds, for the validity of certificates; the current time by default. */
   readonly now?: number | undefined;
-  /** Gets `[log].level` as soon as it is known, also when the configuration is invalid. */
+  /** Called with `[log].level` once it is read, even if the configuration is invalid. */
   readonly onLogLevel?: ((level: string) => void) | undefined;
-  /** Gets the tables that a valid configuration consists of, and where they stand. */
+  /** Called with the tables of a valid configuration and their places. */
   readonly onMerged?: ((merged: MergedConfig, places: Places) => void) | undefined;
 }
 
@@ -57,7 +57,7 @@ export async function loadConfig(
   const input = new InputFiles();
   const lower = (): Lowered => lowerConfig({ file, subscribe, api, places, files: input, regexes });
   let lowered = outcomeOf(lower);
-  // Each pass may name more files, which are read before the next.
+  // Each pass may request more files, which are read before the next pass.
   while (await input.readWanted(files)) lowered = outcomeOf(lower);
   if (lowered instanceof ConfigError) throw lowered;
   onMerged?.(lowered, places);
