@@ -9,8 +9,8 @@ import type { LoadedConfig } from '../config/load-config.ts';
 import { ApplyError } from '../supervisor/apply-error.ts';
 
 /**
- * Does `work` with the configuration of a command. An invalid one is logged, at the level that it sets
- * as far as it can be read, and `undefined` is returned.
+ * Calls `work` with the configuration of a command. If it is invalid, logs the error, at the level
+ * that the configuration sets if that can be read, and returns `undefined`.
  */
 export async function loadOrReport<T>(
   configPath: string | undefined,
@@ -23,7 +23,7 @@ export async function loadOrReport<T>(
     const { files = new FileLog() } = options;
     const bytes = configPath === undefined ? undefined : await readStreamConfig(configPath);
     const loaded = await loadAtStart(configPath, { ...options, files, bytes, onLogLevel });
-    // What has been read once cannot be read again: a reload finds a change, and reports what it is.
+    // A stream cannot be read again: a reload detects a change, and reports it.
     if (configPath !== undefined && bytes !== undefined) files.expect(configPath, bytes);
     return await work(loaded);
   } catch (error) {
@@ -35,7 +35,7 @@ export async function loadOrReport<T>(
   }
 }
 
-/** @throws every other error than one of the configuration. */
+/** @throws any error that does not concern the configuration. */
 function describe(error: unknown): string {
   if (error instanceof ConfigError) return renderConfigError(error);
   if (error instanceof ApplyError) return error.message;
