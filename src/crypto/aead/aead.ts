@@ -22,7 +22,7 @@ export const chooseAead = (wish = process.env['WEIR_CRYPTO']): AeadBackend =>
     wish,
   );
 
-/** Chosen with the first cipher: commands that need none do not wait for it. */
+/** Chosen with the first cipher, so that commands without any do not load it. */
 let chosen: AeadBackend | undefined;
 
 /** The implementation in use in this process. */

@@ -26,7 +26,7 @@ export const choosePacketCiphers = (wish = process.env['WEIR_CRYPTO']): PacketCi
     wish,
   );
 
-/** Chosen with the first packet: commands that need none do not wait for it. */
+/** Chosen with the first packet, so that commands without any do not load it. */
 let chosen: PacketCipherBackend | undefined;
 
 /** The implementation in use in this process. */
