@@ -105,7 +105,7 @@ const rotate = (word: number, by: number): number => (word >>> by) | (word << (3
 export class Blake3KeyDerivation {
   readonly #key = new Uint32Array(8);
 
-  /** @param context what the keys are for, at most 64 bytes. @throws {RangeError} */
+  /** @param context the purpose of the keys, at most 64 bytes. @throws {RangeError} */
   constructor(context: string) {
     const text = Buffer.from(context);
     if (text.length > BLOCK) throw new RangeError('a context of more than a block');
@@ -126,7 +126,7 @@ export class Blake3KeyDerivation {
     compress(this.#key, total, DERIVE_KEY_MATERIAL);
     for (let i = 0; i < LONGEST / 4; i++) view.setInt32(4 * i, state[i]!, true); // 8 of 16
     const key = bytes.slice(0, length);
-    // The material is a key that outlives this one: no copy of it stays behind.
+    // Clears the material, which is a key of longer lifetime.
     bytes.fill(0);
     return key;
   }

@@ -104,11 +104,11 @@ class Table {
     return table;
   }
 
-  /** Where the number is, or the free slot where it would go; never full, so there is one. */
+  /** The slot of the number, or the free slot for it; the table is never full, so there is one. */
   #find(low: number, high: number): number {
     const last = this.#words.length - 1;
     const marked = high || 1;
-    // The upper half of a product is its better mixed one.
+    // The upper half of a product is mixed better.
     for (let at = (marked * 2) & last; ; at = (at + 2) & last) {
       const found = this.#words[at + 1];
       if (found === 0 || (found === marked && this.#words[at] === low)) return at;

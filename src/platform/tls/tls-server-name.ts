@@ -22,10 +22,9 @@ export function verifiableName(
 }
 
 /**
- * Sets the name of the server that a client wants: for SNI (RFC 6066 §3: DNS names only), and to
- * verify it.
+ * Sets the server name of a client, for SNI (RFC 6066 §3: DNS names only) and for verification.
  *
- * @returns whether OpenSSL has taken it.
+ * @returns whether OpenSSL accepted it.
  */
 export function setServerName(
   library: QuicTlsLibrary,
