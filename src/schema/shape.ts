@@ -1,6 +1,6 @@
 /**
- * The key of a shape that says whether errors may quote its values. A symbol, so that it is not part of
- * the schema as JSON.
+ * The key of a shape that determines whether errors may quote its values. A symbol, so that it is
+ * not part of the schema as JSON.
  */
 export const DISCLOSURE = Symbol('disclosure');
 

@@ -68,7 +68,7 @@ export interface Restored {
  * Restores what another program has removed from an interface. Adds each part; the kernel refuses
  * those that exist.
  *
- * @throws {SystemError} where the kernel does not answer.
+ * @throws {SystemError} if the kernel does not reply.
  */
 export function restoreInterface(
   netlink: NetlinkSocket,

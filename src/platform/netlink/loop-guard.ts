@@ -51,7 +51,7 @@ const DNS_PORT = 53;
  * interface of the best other route. Nothing is changed in the system: no rule, no mark, no table.
  *
  * A new destination costs one query of the kernel and one search in a table that is kept current by
- * notifications, whatever the number of interfaces. No call throws: if the kernel does not answer,
+ * notifications, whatever the number of interfaces. No call throws: if the kernel does not reply,
  * only the table is used.
  */
 export class LoopGuard implements DeviceChoice {
@@ -115,9 +115,9 @@ export class LoopGuard implements DeviceChoice {
   }
 
   /**
-   * Binds every connected socket of this process, whoever opened it, to its current interface if
-   * the routes of a device would redirect it, so that open connections continue. Call it before
-   * such routes are created.
+   * Binds every connected socket of this process, including those of Node and the C library, to its
+   * current interface if the routes of a device would redirect it, so that open connections
+   * continue. Call it before such routes are created.
    */
   keepConnected({ addresses, routes }: Pick<AvoidedDevice, 'addresses' | 'routes'>): void {
     const networks = [...addresses, ...routes].flatMap(toNetwork);

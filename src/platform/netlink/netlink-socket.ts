@@ -160,7 +160,7 @@ export class NetlinkSocket implements Disposable {
         this.#socket.number,
         this.#memory.at,
         LARGEST_DATAGRAM,
-        MSG_DONTWAIT, // a lost answer must not stop the process
+        MSG_DONTWAIT, // a lost reply must not block the process
       );
       if (length >= 0) return this.#memory.bytes.subarray(0, length);
       const number = this.#calls.errno();

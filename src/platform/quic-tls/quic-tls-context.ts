@@ -18,11 +18,11 @@ export interface QuicTlsServerOptions extends QuicTlsChoices, TlsCredentials {}
 export interface QuicTlsClientOptions extends QuicTlsChoices {
   /** The trust anchors for the server's certificate; `undefined` accepts any. */
   readonly trust: TrustStore | undefined;
-  /** Protocols offered (RFC 7301); `h3` unless a test says otherwise. */
+  /** Protocols offered (RFC 7301); `h3` by default. */
   readonly protocols?: readonly string[] | undefined;
 }
 
-/** Of openssl/ssl.h. */
+/** Constants of openssl/ssl.h. */
 const SET_MAX_CERT_LIST = 51;
 const SET_GROUPS_LIST = 92;
 const SET_MAX_PROTOCOL = 124;

@@ -23,7 +23,7 @@ export interface QuicTlsWork {
   alert(code: number): boolean;
 }
 
-/** Of openssl/core_dispatch.h, `OSSL_FUNC_SSL_QUIC_TLS_`. */
+/** Constants `OSSL_FUNC_SSL_QUIC_TLS_` of openssl/core_dispatch.h. */
 const CRYPTO_SEND = 2001;
 const CRYPTO_RECEIVE = 2002;
 const CRYPTO_RELEASE = 2003;

@@ -3,7 +3,7 @@ import { checkServerIdentity } from 'node:tls';
 import type { Address } from './quic-tls-functions.ts';
 import type { QuicTlsLibrary } from './quic-tls-library.ts';
 
-/** Of openssl/x509_vfy.h, `X509_V_`. */
+/** Constants `X509_V_` of openssl/x509_vfy.h. */
 const OK = 0;
 const UNKNOWN_ISSUER = 20;
 const UNVERIFIED_LEAF = 21;

@@ -32,7 +32,7 @@ export interface QuicTlsEvents {
   readonly onComplete: () => void;
 }
 
-/** Of openssl/ssl.h. */
+/** Constants of openssl/ssl.h. */
 const WANT_READ = 2;
 const WANT_WRITE = 3;
 

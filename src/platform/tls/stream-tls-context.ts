@@ -6,7 +6,7 @@ import { newTlsContext, offerProtocols, tlsFailure, verifyBy } from './tls-conte
 import { useCredentials, type TlsCredentials } from './tls-credentials.ts';
 import type { StreamTlsLibrary } from './stream-tls-library.ts';
 
-/** Of openssl/ssl.h. */
+/** Constants of openssl/ssl.h. */
 const SET_MODE = 33;
 const RELEASE_BUFFERS = 0x10;
 const TLS1_2 = 0x0303;

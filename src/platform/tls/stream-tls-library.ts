@@ -7,7 +7,7 @@ import { ALPN_REFUSED, type QuicTlsLibrary } from '../quic-tls/quic-tls-library.
 import { quicTls } from '../quic-tls/quic-tls-probe.ts';
 import { openStreamTlsFunctions, type StreamTlsFunctions } from './stream-tls-functions.ts';
 
-/** Of openssl/bio.h. */
+/** A constant of openssl/bio.h. */
 const RESET = 1;
 
 /** The most input bytes of one call. */

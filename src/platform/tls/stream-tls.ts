@@ -8,7 +8,7 @@ import type { StreamTlsContext } from './stream-tls-context.ts';
 /** Payload of a full record (RFC 8446 §5.1). */
 const FULL_RECORD = 16_384;
 
-/** Of openssl/ssl.h. */
+/** Constants of openssl/ssl.h. */
 const WANT_READ = 2;
 const WANT_WRITE = 3;
 const ZERO_RETURN = 6;

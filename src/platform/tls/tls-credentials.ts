@@ -19,7 +19,7 @@ export interface TlsCredentials {
   readonly key: string;
 }
 
-/** Of openssl/ssl.h. */
+/** A constant of openssl/ssl.h. */
 const CHAIN_CERTIFICATE = 89;
 
 /**

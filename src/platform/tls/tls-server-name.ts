@@ -3,7 +3,7 @@ import { NativeError } from '../native.ts';
 import type { Address } from '../quic-tls/quic-tls-functions.ts';
 import type { QuicTlsLibrary } from '../quic-tls/quic-tls-library.ts';
 
-/** Of openssl/ssl.h and openssl/tls1.h. */
+/** Constants of openssl/ssl.h and openssl/tls1.h. */
 const SET_SERVER_NAME = 55;
 const HOST_NAME = 0;
 

@@ -134,8 +134,7 @@ export class StreamListener implements Readiness {
     let free = room.free(this.#descriptor.number);
     for (let i = 0; i < BATCH; i++) {
       if (this.#slot === undefined) return i;
-      // If the kernel reports no count, `free` only tells whether one flow fits, so it is checked
-      // again.
+      // If the kernel reports no count, `free` only covers one flow, so it is checked again.
       if (free < DESCRIPTORS_A_FLOW) free = room.free(this.#descriptor.number);
       if (free < DESCRIPTORS_A_FLOW) {
         this.#holdBack('this process has too many open files');
