@@ -2,7 +2,7 @@ import { agrees } from './aead-self-test.ts';
 import type { AeadBackend, AeadName, Opener, Sealer } from './aead-contract.ts';
 import { baselineAead } from './baseline-aead.ts';
 import { checkedAead } from './checked-aead.ts';
-import { chooseBackend } from './choose-backend.ts';
+import { chooseBackend } from '../choose-backend.ts';
 import { openOpensslAead } from './openssl-aead.ts';
 
 export {

@@ -1,6 +1,6 @@
 import { baselinePacketCiphers } from './baseline-packet-cipher.ts';
 import { checkedPacketCiphers } from './checked-packet-cipher.ts';
-import { chooseBackend } from './choose-backend.ts';
+import { chooseBackend } from '../choose-backend.ts';
 import { openOpensslPacketCiphers } from './openssl-packet-cipher.ts';
 import type { PacketCipherBackend } from './packet-cipher-contract.ts';
 import { packetCiphersAgree } from './packet-cipher-self-test.ts';

@@ -1,5 +1,6 @@
 import { blake2b } from '@noble/hashes/blake2.js';
 import { EvpBlake2b } from '../../platform/openssl/evp-blake2b.ts';
+import { chooseBackend } from '../choose-backend.ts';
 
 const DIGEST_LENGTH = 32;
 
@@ -47,19 +48,12 @@ export function openOpensslBlake2b(): SuffixedHashes {
   };
 }
 
-/**
- * The fastest implementation that agrees with the baseline on this machine, otherwise the baseline.
- * WEIR_CRYPTO=baseline forces the baseline, as for ciphers; `checked` changes nothing for a hash.
- */
-export function chooseBlake2b(wish = process.env['WEIR_CRYPTO']): SuffixedHashes {
-  if (wish === 'baseline') return baselineBlake2b;
-  try {
-    const candidate = openOpensslBlake2b();
-    return hashesAgree(candidate) ? candidate : baselineBlake2b;
-  } catch {
-    return baselineBlake2b; // No native functions on this machine, or an OpenSSL without the size.
-  }
-}
+/** See `chooseBackend`. */
+export const chooseBlake2b = (wish = process.env['WEIR_CRYPTO']): SuffixedHashes =>
+  chooseBackend<SuffixedHashes>(
+    { baseline: baselineBlake2b, open: openOpensslBlake2b, agrees: hashesAgree },
+    wish,
+  );
 
 /** Lengths around a block of 128 bytes. */
 const PREFIX_LENGTHS = [4, 16, 119, 120, 121, 300];

@@ -1,6 +1,7 @@
 import { hkdfSync } from 'node:crypto';
 import { swapBytes } from '../../platform/native-memory.ts';
 import { NativeSha1 } from '../../platform/openssl/sha-compression.ts';
+import { chooseBackend } from '../choose-backend.ts';
 
 /**
  * HKDF with SHA-1 (RFC 5869) for inputs of one block each.
@@ -134,19 +135,12 @@ export class OpensslHkdfSha1 {
   }
 }
 
-/**
- * The fastest implementation that agrees with the baseline on this machine, otherwise the baseline.
- * WEIR_CRYPTO=baseline forces the baseline, as for ciphers; `checked` changes nothing for a hash.
- */
-export function chooseHkdfSha1(wish = process.env['WEIR_CRYPTO']): HkdfSha1 {
-  if (wish === 'baseline') return baselineHkdfSha1;
-  try {
-    const { derive } = new OpensslHkdfSha1();
-    return agrees(derive) ? derive : baselineHkdfSha1;
-  } catch {
-    return baselineHkdfSha1; // No native functions on this machine.
-  }
-}
+/** See `chooseBackend`. */
+export const chooseHkdfSha1 = (wish = process.env['WEIR_CRYPTO']): HkdfSha1 =>
+  chooseBackend<HkdfSha1>(
+    { baseline: baselineHkdfSha1, open: () => new OpensslHkdfSha1().derive, agrees },
+    wish,
+  );
 
 const agrees = (candidate: HkdfSha1): boolean =>
   [16, 20, 32].every((length) => {

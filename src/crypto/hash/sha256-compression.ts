@@ -1,5 +1,6 @@
 import { swapBytes } from '../../platform/native-memory.ts';
 import { NativeSha256 } from '../../platform/openssl/sha-compression.ts';
+import { chooseBackend } from '../choose-backend.ts';
 
 /**
  * The compression function of SHA-256 (FIPS 180-4 §6.2.2), for constructions that often start from
@@ -131,19 +132,12 @@ export class BaselineSha256 implements Sha256Compression {
   }
 }
 
-/**
- * The fastest implementation that agrees with the baseline on this machine, otherwise the baseline.
- * WEIR_CRYPTO=baseline forces the baseline, as for ciphers; `checked` changes nothing for a hash.
- */
-export function chooseSha256(wish = process.env['WEIR_CRYPTO']): Sha256Compression {
-  if (wish === 'baseline') return new BaselineSha256();
-  try {
-    const candidate = new NativeSha256();
-    return agrees(candidate) ? candidate : new BaselineSha256();
-  } catch {
-    return new BaselineSha256(); // No native functions on this machine.
-  }
-}
+/** See `chooseBackend`. */
+export const chooseSha256 = (wish = process.env['WEIR_CRYPTO']): Sha256Compression =>
+  chooseBackend<Sha256Compression>(
+    { baseline: new BaselineSha256(), open: () => new NativeSha256(), agrees },
+    wish,
+  );
 
 /** Whether a chain of blocks gives the same states as the baseline. */
 function agrees(candidate: Sha256Compression): boolean {

@@ -1,5 +1,6 @@
 import { shake128 } from '@noble/hashes/sha3.js';
 import { EvpShake128 } from '../../platform/openssl/evp-shake128.ts';
+import { chooseBackend } from '../choose-backend.ts';
 
 /** The rate of SHAKE128 in bytes: the output of one permutation (FIPS 202 §6.2). */
 export const SHAKE128_RATE = 168;
@@ -18,19 +19,12 @@ export function openOpensslFirstBlock(): FirstBlock {
   return (seed) => evp.digest(seed, SHAKE128_RATE);
 }
 
-/**
- * The fastest implementation that agrees with the baseline on this machine, otherwise the baseline.
- * WEIR_CRYPTO=baseline forces the baseline, as for ciphers; `checked` changes nothing for a hash.
- */
-export function chooseFirstBlock(wish = process.env['WEIR_CRYPTO']): FirstBlock {
-  if (wish === 'baseline') return baselineFirstBlock;
-  try {
-    const candidate = openOpensslFirstBlock();
-    return agrees(candidate) ? candidate : baselineFirstBlock;
-  } catch {
-    return baselineFirstBlock; // No native functions on this machine.
-  }
-}
+/** See `chooseBackend`. */
+export const chooseFirstBlock = (wish = process.env['WEIR_CRYPTO']): FirstBlock =>
+  chooseBackend<FirstBlock>(
+    { baseline: baselineFirstBlock, open: openOpensslFirstBlock, agrees },
+    wish,
+  );
 
 const agrees = (candidate: FirstBlock): boolean =>
   [0, 16, SHAKE128_SEED].every((length) => {
