@@ -1,8 +1,8 @@
 /**
- * The root of every error that Weir raises on purpose.
+ * The base class of all errors that Weir raises on purpose.
  *
- * `code` is stable and meant for programs (tests, the API, exit statuses); `message` is meant for
- * users. `cause` keeps the error of the operating system or a library.
+ * `code` is stable, for programs (tests, the API, exit statuses); `message` is for users. `cause`
+ * is the error of the operating system or a library.
  */
 export class WeirError extends Error {
   readonly code: string;
@@ -15,7 +15,9 @@ export class WeirError extends Error {
     this.#hint = options?.hint;
   }
 
-  /** What helps on where `message` is a fixed text: a line, or several. */
+  /**
+   * Advice for the user in addition to `message`, which may be a specified text: one or more lines.
+   */
   get hint(): string | undefined {
     return typeof this.#hint === 'function' ? this.#hint() : this.#hint;
   }
@@ -31,14 +33,14 @@ export class CodedError<Code extends string> extends WeirError {
 }
 
 export interface WeirErrorOptions extends ErrorOptions {
-  /** A function where it takes long to make: it is called for errors that are reported. */
+  /** A function if it is costly to compute: called only for errors that are reported. */
   readonly hint?: string | (() => string | undefined) | undefined;
 }
 
-/** Causes beyond this depth are not looked at. */
+/** Causes beyond this depth are ignored. */
 const MOST_CAUSES = 16;
 
-/** The hints of an error and of its causes, a line each. */
+/** The hints of an error and of its causes, one line each. */
 export function hintsOf(error: unknown): readonly string[] {
   const hints = new Set<string>();
   let at = error;
@@ -59,11 +61,11 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Anything that was thrown, as an Error: itself, or one whose message is its text. */
+/** A thrown value as an Error: itself, or a new Error with its text. */
 export const asError = (thrown: unknown): Error =>
   thrown instanceof Error ? thrown : new Error(String(thrown));
 
-/** The `code` of a Node system error (`ECONNREFUSED`) or of a WeirError, when there is one. */
+/** The `code` of a Node system error (`ECONNREFUSED`) or of a WeirError, if any. */
 export function codeOf(error: unknown): string | undefined {
   if (typeof error !== 'object' || error === null || !('code' in error)) return undefined;
   return typeof error.code === 'string' ? error.code : undefined;

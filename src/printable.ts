@@ -1,27 +1,28 @@
 /**
- * What must not reach a terminal or a log as it stands: control characters of both sets, which move the
- * cursor and end lines; the separators of lines and paragraphs; and formatting characters, among them
- * those that reverse the direction of what follows. The joiners (U+200C, U+200D) stay: names of several
- * scripts, and emoji, are written with them.
+ * Characters that must not reach a terminal or a log unescaped: C0 and C1 control characters, which
+ * move the cursor and end lines; line and paragraph separators; and format characters, some of
+ * which reverse the direction of the text. The joiners (U+200C, U+200D) are kept: several scripts
+ * and emoji need them.
  */
 const UNPRINTABLE = /(?![\u200C\u200D])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|\p{Cs}/gu;
 
-/** `text` with `replace` of each unprintable character in its place. */
+/** `text` with each unprintable character replaced by the result of `replace`. */
 export const replaceUnprintable = (text: string, replace: (codePoint: number) => string): string =>
   text.replaceAll(UNPRINTABLE, (char) => replace(char.codePointAt(0) ?? 0));
 
-/** Text from elsewhere on one line, with its unprintable characters as `\u{1b}`. */
+/** Untrusted text on one line, with unprintable characters escaped as `\u{1b}`. */
 export const printable = (text: string): string =>
   replaceUnprintable(text, (codePoint) => String.raw`\u{${codePoint.toString(16)}}`);
 
-/** In double quotes, and on one line. */
+/** The same in double quotes. */
 export const quoted = (text: string): string => printable(JSON.stringify(text));
 
-/** The same of a text that may have several lines, such as another process's report. */
+/** The same for a text of several lines, such as another process's report. */
 export const printableLines = (text: string): string => text.split('\n').map(printable).join('\n');
 
 /**
- * JSON on one line, `null` for undefined. JSON itself escapes only some of what a terminal must not get.
+ * JSON on one line, `null` for undefined. Also escapes unprintable characters that JSON itself does
+ * not.
  */
 export const printableJson = (value: unknown): string =>
   replaceUnprintable(JSON.stringify(value ?? null), (codePoint) =>

@@ -8,26 +8,26 @@ import type { IfMatch } from './requests/if-match.ts';
 export type { RouteGroupView, RouteTargetView, RouteView } from '../config/route-view.ts';
 export type { Inherit as RouteInherit } from '../config/sources/subscribe-file.ts';
 
-/** What the API requires of the process that it controls. */
+/** The interface of the process that the API controls. */
 export interface ControlledApp {
   /** The program's version. */
   readonly version: string;
   readonly tracker: Tracker;
   readonly clock: Clock;
   /**
-   * Reads the files as they are now.
+   * Reads the routes from the current files.
    * @throws {ControlError} `invalid` or `failed`.
    */
   routes(): Promise<RoutesResult>;
   /**
-   * Writes the pick of a group, or of `default`, into the configuration file and reloads. Edits
-   * apply one at a time. `signal` aborts when the client has disconnected: before the file is
-   * written nothing happens then; a write that has begun is finished.
-   * @throws {ControlError} with the `etag` of the file where the client needs it to continue.
+   * Writes the pick of a group, or of `default`, into the configuration file and reloads. Edits are
+   * serialised. `signal` aborts when the client has disconnected: an edit that has not begun to
+   * write is cancelled, one that has is completed.
+   * @throws {ControlError} with the `etag` of the file if the client needs it to continue.
    */
   pick(group: string, target: string, ifMatch: IfMatch, signal: AbortSignal): Promise<PickResult>;
   /**
-   * Reads the files again and applies what has changed.
+   * Reads the files again and applies the changes.
    * @throws {ControlError} `invalid` or `failed`.
    */
   reload(): Promise<ReloadReport>;
@@ -41,14 +41,15 @@ export interface RoutesResult {
 
 export interface PickResult {
   readonly report: ReloadReport;
-  /** Of the file as it is now; quotes included. */
+  /** Entity tag of the current file; quotes included. */
   readonly etag: string;
 }
 
 /**
  * - `unknown_group`: no route group has that name
- * - `invalid`: the change would make the configuration invalid, or the one on disk cannot be applied
- * - `stale`: the file is no longer the one that the client has seen
+ * - `invalid`: the change would make the configuration invalid, or the configuration on disk cannot
+ *   be applied
+ * - `stale`: the file has changed since the client read it
  * - `failed`: a file cannot be read or written, a listener cannot be bound, the runtime has stopped
  */
 export type ControlErrorCode = 'unknown_group' | 'invalid' | 'stale' | 'failed';
@@ -57,10 +58,10 @@ export interface ControlErrorOptions extends ErrorOptions {
   readonly etag?: string | undefined;
 }
 
-/** Why a request to the process was not carried out. */
+/** A request to the process that failed. */
 export class ControlError extends WeirError {
   declare readonly code: ControlErrorCode;
-  /** The configuration file's entity tag, when the client should know it; quotes included. */
+  /** The configuration file's entity tag, if the client should get it; quotes included. */
   readonly etag: string | undefined;
 
   constructor(code: ControlErrorCode, message: string, options: ControlErrorOptions = {}) {
@@ -68,7 +69,7 @@ export class ControlError extends WeirError {
     this.etag = options.etag;
   }
 
-  /** The same error for a client that has to know which file it now deals with. */
+  /** The same error with the entity tag of the current file. */
   withEtag(etag: string): ControlError {
     return new ControlError(this.code, this.message, { cause: this.cause, etag });
   }
@@ -83,7 +84,7 @@ export const unknownTarget = (name: string): ControlError =>
     `no node, outbound or balancer is named ${JSON.stringify(name)}; the route view lists them`,
   );
 
-/** @param etag of the file as it is now, quotes included. */
+/** @param etag of the current file, quotes included. */
 export const stale = (etag: string): ControlError =>
   new ControlError(
     'stale',

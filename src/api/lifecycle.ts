@@ -9,16 +9,16 @@ import { ApiServer } from './http/server.ts';
 /**
  * - `off`: nothing is bound
  * - `on`: serving
- * - `stopping`: the address is free again, responses under way are being finished
- * - `failed`: the first `[api]` could not be bound; the process is to end
+ * - `stopping`: the address is free again, responses in progress are being finished
+ * - `failed`: the first `[api]` could not be bound; the process must exit
  */
 export type ApiState = 'off' | 'on' | 'stopping' | 'failed';
 
 /**
- * The API of a running process, through reloads that change `[api]`.
+ * The API of a running process, across reloads that change `[api]`.
  *
- * Changes are carried out one after the other. A reload that came in through the API must not wait
- * for `change`: it is one of the requests which are finished before the old listener is done.
+ * Changes are applied one after the other. A reload requested through the API must not wait for
+ * `change`, because the old listener waits for that request to finish.
  */
 export class ApiLifecycle {
   readonly #app: ControlledApp;
@@ -27,20 +27,20 @@ export class ApiLifecycle {
   #state: ApiState = 'off';
   /** The current `[api]`, whether or not it could be bound. */
   #options: ApiOptions | undefined;
-  /** The `[api]` that was read last; later than `#options` while changes wait. */
+  /** The `[api]` that was read last; newer than `#options` while changes are queued. */
   #wanted: ApiOptions | undefined;
-  /** The last attempt to bind, settled or not; never rejects. */
+  /** The last attempt to bind, pending or settled; never rejects. */
   #bindingDone: Promise<void> = Promise.resolve();
   #server: ApiServer | undefined;
   #ended = false;
-  /** Changes and the stop, in the order of their calls. */
+  /** Queue of changes and the stop, in call order. */
   #work: Promise<void> = Promise.resolve();
-  /** Listeners that are closed and still have responses under way. */
+  /** Listeners that are closed but have responses in progress. */
   readonly #finishing = new Set<Promise<void>>();
 
   /**
    * @param log the app's own target, `svc_app`
-   * @param ownListeners gets the address of an API without a secret
+   * @param ownListeners is given the address of an API without a secret
    */
   constructor(app: ControlledApp, log: Logger, ownListeners: OwnListeners) {
     this.#ownListeners = ownListeners;
@@ -52,15 +52,15 @@ export class ApiLifecycle {
     return this.#state;
   }
 
-  /** The address of the API while it is on. */
+  /** The address of the API while its state is `on`. */
   get address(): string | undefined {
     return this.#state === 'on' ? this.#server?.address : undefined;
   }
 
   /**
-   * The first start; without options it stays off.
-   * @throws {ApiBindError} when `[api]` cannot be bound: the process is to end, with
-   *   `failed to start: ` before the message.
+   * Starts for the first time; without options the API stays off.
+   * @throws {ApiBindError} when `[api]` cannot be bound: the process must exit, with `failed to
+   *   start: ` before the message.
    */
   start(options: ApiOptions | undefined): Promise<void> {
     this.#wanted = options;
@@ -77,8 +77,8 @@ export class ApiLifecycle {
   }
 
   /**
-   * The listener, when `[api]` moves it to another address or is removed: a reload may give the old
-   * address to an inbound before `change` is called. Waits for a listener that is being bound.
+   * The listener, if a new `[api]` moves or removes it: a reload may bind an inbound to the old
+   * address before it calls `change`. Waits for a listener that is being bound.
    */
   async leaving(next: ApiOptions | undefined): Promise<LeavingListener | undefined> {
     await this.#bindingDone;
@@ -92,8 +92,8 @@ export class ApiLifecycle {
   }
 
   /**
-   * Applies the `[api]` of a reload. Resolves when it is in force, or its failure has been logged. Of
-   * changes that wait for their turn only the last is carried out.
+   * Applies the `[api]` of a reload. Resolves when it is in effect or its failure is logged. Of
+   * several queued changes only the last is applied.
    */
   change(wanted: ApiOptions | undefined): Promise<void> {
     this.#wanted = wanted;
@@ -107,7 +107,7 @@ export class ApiLifecycle {
     });
   }
 
-  /** Stops for good: responses under way get 5 seconds. */
+  /** Stops permanently: responses in progress get 5 seconds. */
   stop(): Promise<void> {
     return this.#queue(async () => {
       this.#ended = true;
@@ -119,7 +119,7 @@ export class ApiLifecycle {
 
   #queue(work: () => Promise<void>): Promise<void> {
     const done = this.#work.then(work);
-    this.#work = done.catch(() => undefined); // its caller gets the failure
+    this.#work = done.catch(() => undefined); // the caller gets the failure
     return done;
   }
 
@@ -136,7 +136,7 @@ export class ApiLifecycle {
     this.#log.info(`API listening on ${this.#server.address}`);
   }
 
-  /** A reload that was to take the address has failed. */
+  /** The reload that was to use the address has failed. */
   async #reopen(server: ApiServer): Promise<void> {
     try {
       await server.reopen();
@@ -153,7 +153,10 @@ export class ApiLifecycle {
     this.#log.error(`${messageOf(error)}; it stays off until [api] changes`);
   }
 
-  /** The old listener has released its address, so the new one need not wait for its responses. */
+  /**
+   * The old listener has already released its address, so the new one does not wait for its
+   * responses.
+   */
   async #rebind(options: ApiOptions): Promise<void> {
     try {
       await this.#bind(options);
@@ -168,7 +171,7 @@ export class ApiLifecycle {
     this.#log.info('API stopped: the config no longer has [api]');
   }
 
-  /** Stops the listener, if there is one; resolves when its responses under way are finished. */
+  /** Stops the listener, if any; resolves when its responses in progress are finished. */
   #close(): Promise<void> | undefined {
     const server = this.#server;
     if (!server) return undefined;

@@ -30,7 +30,7 @@ import {
   targetJson,
 } from './views.ts';
 
-/** What handlers use. */
+/** Services for handlers. */
 export interface Services {
   readonly app: ControlledApp;
   readonly clock: Clock;
@@ -39,9 +39,9 @@ export interface Services {
   readonly traffic: TrafficFeed;
 }
 
-/** One request whose method and path have a handler. */
+/** A request whose method and path have a handler. */
 export interface ApiCall {
-  /** The last segment of the path, as it was sent. */
+  /** The last segment of the path, undecoded. */
   readonly parameter: string;
   readonly query: string;
   readonly headers: {
@@ -61,7 +61,7 @@ export type Handler = (
 
 export interface ApiRoute extends RouteKey {
   readonly handler: Handler;
-  /** Ends when the client disconnects: an edit that has not begun, a stream of events. */
+  /** Its work ends when the client disconnects: an edit that has not begun, a stream of events. */
   readonly abandonable?: true;
 }
 
@@ -111,7 +111,7 @@ async function reload(_: ApiCall, { app, clock }: Services): Promise<ApiResponse
   return jsonText(200, await reportBody(await app.reload(), clock));
 }
 
-/** Thousands of groups and targets are written in turns. */
+/** Yields to other work, since there may be thousands of groups and targets. */
 async function routesBody(view: RouteView, clock: Clock): Promise<Buffer> {
   return Buffer.concat([
     Buffer.from(`{"default":${defaultJson(view.default)},"groups":[`),
@@ -122,7 +122,7 @@ async function routesBody(view: RouteView, clock: Clock): Promise<Buffer> {
   ]);
 }
 
-/** Names of thousands of resources are written in turns. */
+/** Yields to other work, since there may be thousands of names. */
 async function reportBody(report: ReloadReport, clock: Clock): Promise<Buffer> {
   const { status } = report;
   const parts: Buffer[] = [Buffer.from(`{"status":"${status}"`)];
@@ -135,7 +135,7 @@ async function reportBody(report: ReloadReport, clock: Clock): Promise<Buffer> {
   return Buffer.concat([...parts, Buffer.from('}')]);
 }
 
-/** Flows first, then sessions: a flow whose session has ended in between is still a flow. */
+/** Flows first: if a session ends in between, its flows are still listed. */
 async function getConnections(_: ApiCall, { app, clock, times }: Services): Promise<ApiResponse> {
   const offset = times.read();
   const flows = await writeList(app.tracker.flows(), (flow) => flowJson(flow, offset), clock);
@@ -151,7 +151,7 @@ function closeConnections({ query }: ApiCall, { app: { tracker } }: Services): A
 
 function closeConnection({ parameter }: ApiCall, { app: { tracker } }: Services): ApiResponse {
   const id = u64Parameter('flow', parameter);
-  // Ids beyond 2^53 are never given out, and what they round to is not, either.
+  // Ids never reach 2^53, so a rounded larger number matches none.
   const flow = tracker.flow(Number(id));
   if (!flow) throw new NotFound(`no live flow ${id}`);
   flow.kill();

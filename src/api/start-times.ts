@@ -1,21 +1,21 @@
 import type { Clock } from '../net/time/clock.ts';
 
-/** About as many readings as fit into the one millisecond that the wall clock stands still. */
+/** About as many readings as fit into one millisecond, the resolution of the wall clock. */
 const FIRST_READINGS = 10_000;
 const READINGS = 8;
 
 /**
- * How far the clocks may drift against each other, in milliseconds, before the offset is corrected.
- * Less is within the error of a reading: the wall clock counts whole milliseconds.
+ * Drift between the clocks, in milliseconds, from which on the offset is corrected. Less is within
+ * the error of a reading, because the wall clock counts whole milliseconds.
  */
 const SLACK_MS = 2;
 
 /**
- * Start times in Unix milliseconds, derived when they are read: now, less the time since on the
- * monotonic clock. A step of the wall clock therefore moves them.
+ * Start times in Unix milliseconds, computed when they are read: the wall time minus the monotonic
+ * time since the start. A step of the wall clock therefore changes them.
  *
- * The offset between the two clocks is kept while it holds, so that the same start is always reported
- * alike.
+ * The offset between the clocks is kept while it is accurate, so that a start time does not vary
+ * between responses.
  */
 export class StartTimes {
   readonly #clock: Clock;
@@ -26,7 +26,7 @@ export class StartTimes {
     this.#offset = this.#measure(FIRST_READINGS);
   }
 
-  /** The offset to add to a monotonic time for a wall time. */
+  /** Added to a monotonic time, gives the wall time. */
   read(): number {
     if (!this.#holds(this.#measure(1))) {
       const measured = this.#measure(READINGS);
@@ -40,8 +40,8 @@ export class StartTimes {
   }
 
   /**
-   * The greatest of some readings: the wall clock is behind by up to a millisecond, and a thread that
-   * is interrupted between the clocks reads too little as well.
+   * The greatest of several readings: the wall clock lags by up to a millisecond, and an
+   * interruption between the clocks makes the difference too small as well.
    */
   #measure(readings: number): number {
     let greatest = -Infinity;

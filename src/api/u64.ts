@@ -1,9 +1,9 @@
 const DIGITS = /^\+?\d+$/;
-/** The maximum of a `u64`, which has at most this many digits without leading zeros. */
+/** The maximum of a `u64`, and its number of digits. */
 const MAX_U64 = (1n << 64n) - 1n;
 const MAX_DIGITS = 20;
 
-/** An unsigned 64-bit integer, or the error; accepts what Rust's parser accepts. */
+/** Parses an unsigned 64-bit integer; accepts the same texts as Rust's parser. */
 export function parseU64(text: string): { readonly value: bigint } | { readonly error: string } {
   if (text === '') return { error: 'cannot parse integer from empty string' };
   if (!DIGITS.test(text)) return { error: 'invalid digit found in string' };
@@ -12,7 +12,7 @@ export function parseU64(text: string): { readonly value: bigint } | { readonly 
   return value <= MAX_U64 ? { value } : { error: 'number too large to fit in target type' };
 }
 
-/** The decimal digits of a count or a time; below the range it is 0, above it saturates. */
+/** A count or a time as decimal digits of a `u64`, clamped to its range. */
 export function u64Text(value: number): string {
   if (!(value >= 1)) return '0';
   if (value <= Number.MAX_SAFE_INTEGER) return String(Math.floor(value));

@@ -7,8 +7,8 @@ import { u64Text } from './u64.ts';
 
 /*
  * Views as JSON text. Flows and traffic are written without `JSON.stringify`: there may be
- * thousands of flows in one response and as many events a second, and tags that look like numbers
- * must keep their place in a map.
+ * thousands of flows in a response and thousands of events per second, and tags that look like
+ * integers must keep their order in a map.
  */
 
 const text = JSON.stringify;
@@ -57,7 +57,7 @@ function figuresByTag(tags: ReadonlyMap<string, TrafficFigures>): string {
   return `{${entries.join(',')}}`;
 }
 
-/* Field by field, so that no other property of the app's objects is published. */
+/* Field by field, so that no other property of the app's objects is exposed. */
 
 export const defaultJson = ({ pick, target }: RouteView['default']): string =>
   text({ pick, target });
@@ -67,7 +67,7 @@ export const groupJson = ({ name, pick, inherit, target }: RouteGroupView): stri
 
 export const targetJson = ({ name, kind }: RouteTargetView): string => text({ name, kind });
 
-/** The lists of a report, in the order in which they are written. */
+/** The lists of a report, in output order. */
 export const REPORT_LISTS = [
   'built',
   'swapped',

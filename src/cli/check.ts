@@ -14,9 +14,8 @@ import type { Importable } from '../app/log/error-lines.ts';
 import { loadOrReport } from './load.ts';
 
 /**
- * `--test`: builds what the configuration describes, binds nothing, and reports whether it is valid.
- * Warnings follow the verdict as plain lines on standard error, where the log would show warnings of the
- * app.
+ * `--test`: builds the configuration without binding anything, and reports whether it is valid.
+ * Warnings follow as plain lines on standard error, if the log would show warnings of the app.
  */
 export async function check(
   configPath: string | undefined,
@@ -47,7 +46,10 @@ export async function check(
   return 0;
 }
 
-/** A mistake in `[log].level` itself, which may silence the log, is judged by the level that it replaces. */
+/**
+ * Warnings about `[log].level` itself, which may silence the log, are filtered by the default
+ * level.
+ */
 function shownWarnings({ spec, warnings }: PreparedConfig): readonly Warning[] {
   const own = process.env['RUST_LOG'];
   const isShown = (level: string): boolean => passes(chooseFilter(own, level), APP_TARGET, 'warn');

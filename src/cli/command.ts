@@ -9,14 +9,14 @@ export interface CommandIo {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** An option; its name, without the dashes, is its key in a table. */
+/** An option; its name without dashes is its key in the table. */
 export interface OptionSpec {
   readonly type: 'string' | 'boolean';
   /** The letter of its short form. */
   readonly short?: string;
-  /** What its value is called in the help: `FILE` for the name of a file. */
+  /** The placeholder of its value in the help, such as `FILE`. */
   readonly value?: string;
-  /** The values that it has, where they are few. */
+  /** Its values, if there are only a few. */
   readonly choices?: readonly string[];
   /** For the help, one line or several. */
   readonly summary: string;
@@ -24,7 +24,7 @@ export interface OptionSpec {
 
 export type OptionTable = Readonly<Record<string, OptionSpec>>;
 
-/** What one word of a command line stands for. */
+/** The description of a command, for help, completion and parsing. */
 export interface CommandSpec {
   readonly name: string;
   /** As in a usage line: `HOST:PORT`; empty for none. */
@@ -32,21 +32,21 @@ export interface CommandSpec {
   /** For the list of commands in the help, one line or several. */
   readonly summary: string;
   readonly options: OptionTable;
-  /** The commands of a command that has some. */
+  /** Its subcommands, if any. */
   readonly commands?: readonly Omit<CommandSpec, 'commands'>[];
 }
 
-/** A command of `weir`, from which help and completions are made too. */
+/** A command of `weir`. */
 export interface Command extends CommandSpec {
   /**
-   * Carries it out.
+   * Runs the command.
    * @returns the exit status when the process should end.
    * @throws {UsageError}
    */
   run(argv: readonly string[], io: CommandIo): Promise<number>;
 }
 
-/** Arguments that make no command. */
+/** Invalid arguments. */
 export class UsageError extends WeirError {
   constructor(message: string) {
     super('usage', message);
@@ -58,7 +58,7 @@ export const HELP_OPTION = {
   help: { type: 'boolean', short: 'h', summary: 'print this text and exit' },
 } as const satisfies OptionTable;
 
-/** The options that a command line may have, as `parseArgs` gives them: strict, positionals allowed. */
+/** Parses options by `parseArgs`: strict, positionals allowed. */
 export function parseOptions<T extends OptionTable>(argv: readonly string[], options: T) {
   try {
     return parseArgs({ args: [...argv], allowPositionals: true, options });
@@ -67,7 +67,9 @@ export function parseOptions<T extends OptionTable>(argv: readonly string[], opt
   }
 }
 
-/** For an option that there is not; Node's own text goes on about arguments that begin with a dash. */
+/**
+ * The error text for an unknown option; Node's own also explains arguments that begin with a dash.
+ */
 function unknownOption(error: unknown, options: OptionTable): string | undefined {
   if (codeOf(error) !== 'ERR_PARSE_ARGS_UNKNOWN_OPTION') return undefined;
   const name = messageOf(error).split("'")[1];
@@ -76,7 +78,7 @@ function unknownOption(error: unknown, options: OptionTable): string | undefined
   return `unknown option ${name}${meant === undefined ? '' : `; did you mean --${meant}?`}`;
 }
 
-/** @throws {UsageError} unless there are as many operands as `usage` names, which is shown for missing ones. */
+/** @throws {UsageError} unless the number of operands is that of the words in `usage`. */
 export function expectOperands(name: string, operands: readonly string[], usage = ''): void {
   const count = usage === '' ? 0 : usage.split(' ').length;
   if (operands.length < count) throw new UsageError(`${name} needs ${usage}`);
@@ -84,7 +86,7 @@ export function expectOperands(name: string, operands: readonly string[], usage 
   if (extra !== undefined) throw new UsageError(`unexpected argument ${JSON.stringify(extra)}`);
 }
 
-/** @param where the command whose command it would be: ` of ctl`. */
+/** @param where the command that would have this subcommand: ` of ctl`. */
 export function unknownCommand(
   name: string,
   commands: readonly { readonly name: string }[],

@@ -7,7 +7,7 @@ import { LOG_LEVEL } from './control/log-level-arguments.ts';
 import { RELOAD } from './control/reload-arguments.ts';
 import { CONFIG_OPTION, RUN_OPTIONS } from './run/arguments.ts';
 
-/** What runs when the first argument names no command. Each command loads its own parts. */
+/** The default command. Each command imports its implementation when it runs. */
 const RUN: Command = {
   name: 'run',
   operands: '',
@@ -16,7 +16,7 @@ const RUN: Command = {
   run: async (argv) => (await import('./run/command.ts')).runCommand(argv, COMMANDS),
 };
 
-/** What other programs have as commands, beside the option of the same meaning. */
+/** Commands that other programs have, with options of the same meaning. */
 const ALIASES: readonly Command[] = [
   {
     name: 'check',
@@ -84,8 +84,8 @@ export const COMMANDS: readonly Command[] = [
 ];
 
 /**
- * The command that a command line names, and its own arguments.
- * @throws {UsageError} when there is none of this name.
+ * The command of a command line, and its arguments.
+ * @throws {UsageError} for an unknown command.
  */
 export function chooseCommand(argv: readonly string[]): [Command, readonly string[]] {
   const [first, ...rest] = argv;

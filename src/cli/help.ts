@@ -1,6 +1,6 @@
 import type { CommandSpec, OptionSpec, OptionTable } from './command.ts';
 
-/** Lines with what is explained in a column on the left, as in `  -h, --help  print this text and exit`. */
+/** Lines in two columns, as in ` -h, --help print this text and exit`. */
 export function columns(rows: readonly (readonly [string, string])[]): string {
   const width = Math.max(0, ...rows.map(([left]) => left.length));
   return rows
@@ -11,7 +11,7 @@ export function columns(rows: readonly (readonly [string, string])[]): string {
     .join('');
 }
 
-/** The options of a command, a line or more for each. */
+/** The options of a command, one or more lines each. */
 export const optionLines = (options: OptionTable): string =>
   columns(
     Object.entries(options).map(([name, option]) => [optionForm(name, option), option.summary]),
@@ -25,7 +25,7 @@ export const commandLines = (commands: readonly Omit<CommandSpec, 'commands'>[])
     ]),
   );
 
-/** As in a help: `-c, --config FILE`, padded where there is no short form. */
+/** An option as in the help: `-c, --config FILE`, padded if there is no short form. */
 export function optionForm(name: string, { short, value }: OptionSpec): string {
   const long = value === undefined ? `--${name}` : `--${name} ${value}`;
   return short === undefined ? `    ${long}` : `-${short}, ${long}`;

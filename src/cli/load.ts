@@ -15,8 +15,8 @@ export interface LoadInput {
 }
 
 /**
- * Loads the configuration of a command and works with it. An invalid one is logged, at the level that it
- * sets as far as it can be read, and `undefined` is returned.
+ * Loads the configuration of a command and calls `work` with it. If it is invalid, logs the error, at the
+ * level that the configuration sets if that can be read, and returns `undefined`.
  *
  * @param load throws the errors of `loadConfig`; so may `work`, and an ApplyError
  */
@@ -32,7 +32,7 @@ export async function loadOrReport<Loaded, T>(
     const { files = new FileLog() } = options;
     const bytes = configPath === undefined ? undefined : await readStreamConfig(configPath);
     const loaded = await load(configPath, { files, bytes, onLogLevel });
-    // What has been read once cannot be read again: a reload finds a change, and reports what it is.
+    // A stream cannot be read again: a reload detects a change, and reports it.
     if (configPath !== undefined && bytes !== undefined) files.expect(configPath, bytes);
     return await work(loaded);
   } catch (error) {
@@ -44,7 +44,7 @@ export async function loadOrReport<Loaded, T>(
   }
 }
 
-/** @throws every other error than one of the configuration. */
+/** @throws any error that does not concern the configuration. */
 function describe(error: unknown): string {
   if (error instanceof ConfigError) return renderConfigError(error);
   if (error instanceof ApplyError) return error.message;

@@ -1,7 +1,7 @@
 import { UsageError } from './command.ts';
 import { chooseCommand } from './commands.ts';
 
-/** Carries out a command line; resolves with the exit status when the process should end. */
+/** Runs a command line; resolves with the exit status when the process should end. */
 export async function main(argv: readonly string[]): Promise<number> {
   let help = '--help';
   try {

@@ -1,11 +1,11 @@
 import { systemSockets } from '../net/sockets/system-sockets.ts';
 import type { Sockets } from '../net/sockets/sockets.ts';
 
-/** Which sockets are in use, and why where these are Node's. */
+/** The kind of sockets in use, with the reason if they are Node's. */
 export const socketsInUse = ({ kind, reason }: Sockets = systemSockets()): string =>
   kind === 'kernel' ? "the kernel's (epoll, splice)" : `Node's (${reason ?? 'no reason'})`;
 
-/** What `--version --verbose` prints below the version, a line each. */
+/** The lines that `--version --verbose` prints below the version. */
 export const howItRuns = (): string =>
   [
     `node ${process.version}, ${process.platform} ${process.arch}, OpenSSL ${process.versions.openssl}`,

@@ -41,7 +41,7 @@ export class ApiOptions {
     return this.#secret;
   }
 
-  /** Whether a listener for `other` also fits these options. */
+  /** Whether both have the same address and secret. */
   equals(other: ApiOptions | undefined): boolean {
     return other?.listen.text === this.listen.text && other.#secret === this.#secret;
   }
@@ -59,8 +59,8 @@ export class ApiOptions {
 }
 
 /**
- * Lowers `[api]`. Checked in this order: the form of `listen`, an empty secret, an
- * address that other hosts reach without a secret.
+ * Lowers `[api]`. Checks, in this order: the syntax of `listen`, an empty secret, an address that
+ * other hosts can reach without a secret.
  *
  * @throws {Finding}
  */
@@ -92,11 +92,11 @@ function parseListen(written: Located<string> | undefined): ApiListen {
 }
 
 const LISTEN_ADDRESS = /^(?<host>[\d.]+|\[[^\]]+\]):(?<digits>\d+)$/;
-/** Interfaces are given by number, as in Rust's socket addresses. */
+/** Zones are interface numbers, as in Rust's socket addresses. */
 const NAMED_ZONE = /%(?!\d+$)/;
 const MAX_PORT = 0xffff;
 
-/** Whether only this host can connect. An IPv4-mapped address does not count as the IPv4 one. */
+/** Whether only this host can connect. An IPv4-mapped loopback address does not count. */
 function isLocal(listen: ApiListen): boolean {
   if (listen.kind === 'unix') return true;
   const { host } = listen;

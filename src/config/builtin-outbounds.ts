@@ -10,17 +10,17 @@ const builtin = (tag: string, protocol: string): OutboundSpec => ({
   settings: undefined,
 });
 
-/** The outbounds that every configuration has, unless another part of it has their names. */
+/** The outbounds that every configuration has, unless it uses their tags itself. */
 const BUILTIN_OUTBOUNDS: readonly OutboundSpec[] = [
   builtin('direct', 'freedom'),
   builtin('blackhole', 'blackhole'),
 ];
 
-/** Whether a route that names this tag may mean a built-in outbound. */
+/** Whether this is the tag of a built-in outbound. */
 export const isBuiltinTag = (tag: string): boolean =>
   BUILTIN_OUTBOUNDS.some((outbound) => outbound.tag === tag);
 
-/** The built-ins among the tags that a route names, without those that the file has itself. */
+/** The built-in outbounds among the tags that a route names, without tags that the file defines. */
 export function builtinOutbounds(
   named: ReadonlySet<string>,
   carried: ReadonlySet<string>,

@@ -1,7 +1,7 @@
 import type { ForeignFormat } from './sources/foreign-format.ts';
 import { hintsOf, WeirError, type WeirErrorOptions } from '../errors.ts';
 
-/** Where something stands: the file, when there is one, and a line and column counted from 1. */
+/** A place: the file, if any, and a line and column counted from 1. */
 export interface ConfigLocation {
   readonly file: string | undefined;
   readonly line: number;
@@ -15,8 +15,8 @@ export type ConfigErrorKind = 'invalid' | 'io';
 export interface ConfigErrorOptions extends WeirErrorOptions {
   readonly location?: ConfigLocation | undefined;
   readonly subject?: string | undefined;
-  /** Whether the place is shown; true by default. */
-  readonly tellsPlace?: boolean | undefined;
+  /** Whether the error shows its place; true by default. */
+  readonly showsPlace?: boolean | undefined;
   readonly format?: ForeignFormat | undefined;
 }
 
@@ -29,9 +29,9 @@ export class ConfigError extends WeirError {
   readonly location: ConfigLocation | undefined;
   /** The part of the file: `inbound socks`, `route`. */
   readonly subject: string | undefined;
-  /** False for errors in `settings`, which by their specification carry no line number. */
-  readonly tellsPlace: boolean;
-  /** What the file seems to be instead of TOML. */
+  /** False for errors in `settings`, which are specified without a line number. */
+  readonly showsPlace: boolean;
+  /** The format of the file, if it seems to be another one than TOML. */
   readonly format: ForeignFormat | undefined;
 
   constructor(kind: ConfigErrorKind, message: string, options: ConfigErrorOptions = {}) {
@@ -39,29 +39,29 @@ export class ConfigError extends WeirError {
     this.kind = kind;
     this.location = options.location;
     this.subject = options.subject;
-    this.tellsPlace = options.tellsPlace ?? true;
+    this.showsPlace = options.showsPlace ?? true;
     this.format = options.format;
   }
 }
 
 /**
- * Why the files could not be read: one is missing, or `[subscribe]` has no path. Its
- * message does not name the configuration file: the caller puts that in front.
+ * The files could not be read: one is missing, or `[subscribe]` has no path. The message does not
+ * name the configuration file: the caller prepends it.
  */
 export class DocumentReadError extends ConfigError {}
 
-/** The message, and the place, if shown, on a line of its own. */
+/** The message and, if it is shown, the place on a second line. */
 export function renderConfigError(error: ConfigError): string {
-  const place = error.tellsPlace ? placeOf(error) : undefined;
+  const place = error.showsPlace ? placeOf(error) : undefined;
   return place === undefined ? error.message : `${error.message}\n  at ${place}`;
 }
 
 /**
- * What helps on where the specified text stops short, a line each: shown after the error, apart from it.
- * The place of an error in `settings` is among it.
+ * Hints shown separately after the error, whose text is specified, one line each. The place of an
+ * error in `settings` is one of them.
  */
 export function configHints(error: ConfigError): readonly string[] {
-  const place = error.tellsPlace ? undefined : placeOf(error);
+  const place = error.showsPlace ? undefined : placeOf(error);
   return place === undefined ? hintsOf(error) : [`at ${place}`, ...hintsOf(error)];
 }
 

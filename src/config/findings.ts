@@ -10,7 +10,7 @@ export interface FindingOptions extends WeirErrorOptions {
 
 /** One error in a document of the right shape. */
 export class Finding extends WeirError {
-  /** Where it is; left out for an error of the document as a whole. */
+  /** Its place; `undefined` for an error of the document as a whole. */
   readonly span: Span | undefined;
   readonly kind: ConfigErrorKind;
 
@@ -22,10 +22,10 @@ export class Finding extends WeirError {
   }
 }
 
-/** An error within `settings`: its place orders it among others and is not shown. */
+/** An error within `settings`: its place orders it among other errors but is not shown. */
 export class SettingsFinding extends Finding {}
 
-/** Collects errors, so that the first in document order is reported. */
+/** Collects errors, to report the first in document order. */
 export class Findings {
   #first: { readonly finding: Finding; readonly subject: string } | undefined;
 
@@ -36,13 +36,13 @@ export class Findings {
     });
   }
 
-  /** The first finding as the error that is reported. */
+  /** The error to report: the first finding. */
   toError(places: Places): ConfigError | undefined {
     if (!this.#first) return undefined;
     const { finding, subject } = this.#first;
     const { kind, message, span } = finding;
-    const tellsPlace = !(finding instanceof SettingsFinding);
-    return places.error(kind, message, span, { cause: finding, subject, tellsPlace });
+    const showsPlace = !(finding instanceof SettingsFinding);
+    return places.error(kind, message, span, { cause: finding, subject, showsPlace });
   }
 }
 
@@ -55,12 +55,12 @@ export class PartFindings {
     this.#add = add;
   }
 
-  /** Whether anything has been found so far. */
+  /** Whether an error has been added. */
   get failed(): boolean {
     return this.#failed;
   }
 
-  /** Does some of the work; a Finding that it throws is added, and `undefined` is returned. */
+  /** Calls `work`. If it throws a Finding, adds that and returns `undefined`. */
   attempt<T>(work: () => T): T | undefined {
     try {
       return work();

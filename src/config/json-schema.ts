@@ -2,18 +2,19 @@ import { findProtocol, protocolNames } from '../protocols/registry.ts';
 import type { Shape } from '../schema/shape.ts';
 import { configFile } from './sources/config-file.ts';
 
-/** A schema with the key that names its dialect. */
+/** A schema that names its dialect. */
 export interface JsonSchema extends Shape {
   readonly $schema: string;
   readonly title: string;
 }
 
 /**
- * The JSON Schema of a configuration file, made of its decoders: an editor completes and checks with it.
+ * The JSON Schema of a configuration file, derived from its decoders, for completion and checks in
+ * editors.
  *
- * What `settings` may hold depends on `protocol`: all keys of all protocols stand there, so that editors
- * can complete them, and a condition for each protocol narrows them. Editors that get alternatives
- * (`oneOf`) report errors at the whole table instead.
+ * The keys of `settings` depend on `protocol`: the schema lists the keys of all protocols, for
+ * completion, and narrows them by a condition for each protocol. With alternatives (`oneOf`)
+ * editors would report errors at the whole table.
  */
 export function configSchema(): JsonSchema {
   const { properties = {}, ...rest } = configFile.shape ?? {};
@@ -37,7 +38,7 @@ function withSettings(list: Shape, side: 'inbound' | 'outbound'): Shape {
   for (const name of names) {
     const settings = findProtocol(name)?.[side]?.table?.shape;
     if (!settings) continue;
-    // A key that several protocols have is checked by the condition of each.
+    // A key of several protocols is checked by the condition of each.
     for (const [key, value] of Object.entries(settings.properties ?? {})) {
       keys[key] = key in keys ? {} : value;
     }
@@ -65,7 +66,7 @@ function withSettings(list: Shape, side: 'inbound' | 'outbound'): Shape {
 /** The keywords of a condition (JSON Schema 2020-12, core §10.2.2), which draft 7 has too. */
 const [IF = '', THEN = ''] = 'if then'.split(' ');
 
-/** Not a literal: an object with a key `then` is easily taken for a promise. */
+/** Not an object literal, because an object with a key `then` looks like a promise. */
 function conditional(condition: Shape, consequence: Shape): Shape {
   return { [IF]: condition, [THEN]: consequence };
 }

@@ -17,20 +17,20 @@ import { lowerOutbound } from './tables/outbound.ts';
 import { outboundHint } from './word-hints.ts';
 import { lowerGeoFile, lowerRules, routeReferences, type Reference } from './tables/route.ts';
 
-/** What is lowered. */
+/** The input of `lowerConfig`. */
 export interface Lowering {
   readonly file: ConfigFile;
   /** The file that `[subscribe]` names; `undefined` without that table. */
   readonly subscribe: SubscribeFile | undefined;
-  /** `[api]`, in a program that serves it. */
+  /** `[api]`, if this program serves it. */
   readonly api: ApiTable | undefined;
   readonly places: Places;
-  /** The files that the configuration names, as far as they have been read. */
+  /** The contents of the files that the configuration names, as far as they are read. */
   readonly files: InputFiles;
   readonly regexes: RegexCache;
 }
 
-/** The meaning of a configuration, and the merged tables that it was lowered from. */
+/** The result: a Spec, and the merged tables that it was lowered from. */
 export interface Lowered {
   readonly spec: Spec;
   readonly api: ApiOptions | undefined;
@@ -41,8 +41,8 @@ export interface Lowered {
 /**
  * Lowers a file, together with its subscribe file where it has one.
  *
- * Every table is checked, whatever the errors of the others, so that the error that is reported is
- * the first in document order.
+ * Every table is checked even after an error, so that the first error in document order is
+ * reported.
  *
  * @throws {ConfigError}
  */
@@ -58,7 +58,7 @@ export function lowerConfig(task: Lowering): Lowered {
   refuseDuplicates(file.outbound, 'outbound', (tag) => `duplicate outbound tag: ${tag}`, findings);
   const inbounds = file.inbound.map((inbound) => lowerInbound(inbound, files, findings));
   const written = file.outbound.map((outbound) => lowerOutbound(outbound, files, findings));
-  // Before the rules, so that a missing file is reported rather than an invalid code.
+  // Before the rules, so that a missing file is reported instead of an invalid code.
   const geoip = lowerGeoFile(file.route, 'geoip', files, findings);
   const geosite = lowerGeoFile(file.route, 'geosite', files, findings);
   const rules = lowerRules(file.route, regexes, findings);
@@ -71,8 +71,8 @@ export function lowerConfig(task: Lowering): Lowered {
   const builtins = builtinOutbounds(new Set(references.map(({ tag }) => tag.value)), carried);
   for (const { tag } of builtins) carried.add(tag);
   let balancers: BalancerSpec[] = [];
-  // A built-in is not a default route unless it is named as one. Without any outbound every reference
-  // is unknown, which would hide the actual error.
+  // A built-in outbound is the default route only if it is named. Without any outbound every
+  // reference is unknown, which would hide the actual error.
   const hasDefault = file.outbound.length > 0 || file.route?.default !== undefined;
   if (hasDefault && file.outbound.length + builtins.length > 0) {
     balancers = lowerBalancers(file.balancer, file.outbound, findings);

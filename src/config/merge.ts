@@ -10,10 +10,10 @@ import { routeTable } from './tables/route.ts';
 /** A route group with its target. */
 export interface MergedGroup {
   readonly name: string;
-  /** How errors name it. */
+  /** Its name in errors. */
   readonly subject: string;
   readonly outbound: RouteTarget;
-  /** How many of the last rules of the merged file are its own. */
+  /** Number of its rules in the merged file. */
   readonly rules: number;
 }
 
@@ -29,14 +29,14 @@ interface ResolvedGroup {
 }
 
 /**
- * Merges a subscribe file into the configuration that names it. Its nodes become outbounds after the
- * configuration's own; its groups become rules after the configuration's own, each with what its
- * group leads to; the pick of the default route takes the place of `[route].default`.
+ * Merges a subscribe file into the configuration that names it. Its nodes become outbounds after
+ * the configuration's own, and the rules of its groups follow the configuration's own rules, each
+ * with the target of its group. The pick of the default route replaces `[route].default`.
  *
  * @param subscribe given only for a configuration with `[subscribe]`
  *
- * Errors of the merge are added to `findings`. Unknown and duplicate tags are found later, as in any
- * other configuration, and built-ins are added later too.
+ * Errors of the merge are added to `findings`. Unknown and duplicate tags are detected later, as in
+ * any configuration, and built-in outbounds are added later too.
  */
 export function mergeSubscribe(
   config: ConfigFile,
@@ -70,7 +70,7 @@ export function mergeSubscribe(
   };
 }
 
-/** The groups that have a target; groups without one and invalid names are findings. */
+/** The groups that have a target; invalid names and groups without a target become findings. */
 function resolveGroups(
   config: ConfigFile,
   subscribe: SubscribeFile,
@@ -96,7 +96,7 @@ function resolveGroups(
 }
 
 function refuseDeadEnd(group: RouteGroup, end: DeadEnd, findings: Findings): void {
-  // Without a default target there is no outbound either, which is reported once for the file.
+  // Without a default target there is no outbound at all, which is reported once for the file.
   if (end.problem === 'no_default') return;
   const why =
     end.problem === 'cycle'
@@ -109,8 +109,8 @@ function refuseDeadEnd(group: RouteGroup, end: DeadEnd, findings: Findings): voi
 const subjectOf = ({ name }: RouteGroup): string => `route group ${JSON.stringify(name.value)}`;
 
 /**
- * A pick of `direct` or `blackhole` means the built-in, or an outbound or node of that name. With a
- * balancer of that name it could mean either, and traffic could leave by an unexpected outbound.
+ * Refuses targets `direct` or `blackhole` when a balancer has that tag: the name could mean the
+ * built-in outbound or the balancer, and traffic could leave by the wrong one.
  */
 function refuseBalancers(
   config: ConfigFile,

@@ -7,7 +7,7 @@ export const shiftSpan = ({ start, end }: Span, by: number): Span => ({
   end: end + by,
 });
 
-/** The same values, in places `by` characters further on. */
+/** A copy of a node whose spans are shifted by `by` characters. */
 export function shiftNode(node: Node, by: number): Node {
   const span = shiftSpan(node.span, by);
   switch (node.kind) {
@@ -31,12 +31,15 @@ export function shiftNode(node: Node, by: number): Node {
   }
 }
 
-/** Finds places and creates errors with them; a `SourceText` does so for one file. */
+/**
+ * Converts offsets to lines and columns, and creates errors with them. A `SourceText` does so for
+ * one file.
+ */
 export type Places = Pick<SourceText, 'error' | 'locate'>;
 
 /**
- * Two files, one written after the other: places in the second have larger offsets than any in the
- * first, so that a place identifies its file and all places have one order.
+ * Two files as one text: offsets in the second are larger than any in the first, so that an offset
+ * identifies its file and all offsets have one order.
  */
 export class JoinedPlaces implements Places {
   readonly #first: SourceText;
@@ -64,5 +67,8 @@ export class JoinedPlaces implements Places {
   }
 }
 
-/** Where a file that is written after `source` begins; the end of `source` is a place of its own. */
+/**
+ * The offset at which a file that follows `source` begins; the end of `source` is still a place in
+ * `source`.
+ */
 export const baseAfter = ({ text }: SourceText): number => text.length + 1;

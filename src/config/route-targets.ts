@@ -10,22 +10,22 @@ import {
 /** A name of an outbound, node, balancer or built-in, with its place. */
 export type RouteTarget = Located<string>;
 
-/** Why a group has no target: no default target, a cycle, or no group of that name. */
+/** Why a group has no target: no default target, a cycle, or an unknown group. */
 export type DeadEnd =
   | { readonly problem: 'no_default' }
   | { readonly problem: 'cycle' }
   | { readonly problem: 'no_group'; readonly group: string };
 
-/** The key of the default route among the picks; no group may have that name. */
+/** The default route's key among the picks; no group may have this name. */
 export const DEFAULT_GROUP = 'default';
 
 const NO_PICKS: ReadonlyMap<string, RouteTarget> = new Map();
 
-/** The picks of the route groups, the default route's among them. */
+/** The picks of the route groups and of the default route. */
 export const picksOf = (config: ConfigFile): ReadonlyMap<string, RouteTarget> =>
   config.subscribe?.value.routes ?? NO_PICKS;
 
-/** The name of the default route in the files; a pick of `[subscribe.routes]` takes precedence. */
+/** The default route named in the files; a pick in `[subscribe.routes]` takes precedence. */
 export const defaultPick = (config: ConfigFile): RouteTarget | undefined =>
   picksOf(config).get(DEFAULT_GROUP) ?? config.route?.default;
 
@@ -37,9 +37,9 @@ export const defaultTarget = (
   defaultPick(config) ?? config.outbound[0]?.value.tag ?? subscribe?.proxyServer[0]?.value.name;
 
 /**
- * The target of each route group, in file order: its pick, else what it inherits, through the
- * picks of other groups, in the end the default target. Of several groups of one name the first
- * is inherited from. Takes time in proportion to the number of groups, however they inherit.
+ * The target of each route group, in file order: its pick, otherwise the one that it inherits,
+ * directly or through other groups, and finally the default target. If several groups have one
+ * name, the first is inherited from. Takes time linear in the number of groups.
  */
 export function groupTargets(
   config: ConfigFile,

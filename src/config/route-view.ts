@@ -3,8 +3,8 @@ import { defaultPick, defaultTarget, groupTargets, picksOf } from './route-targe
 import { inheritOf, type Inherit, type SubscribeFile } from './sources/subscribe-file.ts';
 
 /**
- * The routes as the files describe them, whether or not such a configuration would apply: a pick is
- * the name in a file, a target is what traffic uses, and null stands for none.
+ * The routes as the files describe them, even if that configuration would be rejected. A pick is
+ * the name in a file, a target is the outbound or balancer that traffic uses; null means none.
  */
 export interface RouteView {
   readonly default: { readonly pick: string | null; readonly target: string | null };

@@ -25,8 +25,8 @@ export function eachKey(shape: Shape, visit: (key: string, value: Shape) => void
 }
 
 /**
- * Whether errors may quote a value of this shape: numbers, booleans, one of a few words, and what the
- * schema declares public. Any other text is confidential.
+ * Whether errors may quote a value of this shape: numbers, booleans, words of a fixed list, and
+ * text that the schema declares public. Any other text is confidential.
  */
 const isDisclosed = (shape: Shape): boolean =>
   shape[DISCLOSURE] === 'public' ||
@@ -49,5 +49,5 @@ for (const shape of tableShapes()) {
 /** Every key that a file may have. */
 export const KNOWN_KEYS: ReadonlySet<string> = known;
 
-/** Keys whose values errors may quote: whichever table such a key stands in, none is confidential. */
+/** Keys whose values errors may quote: they are not confidential in any table. */
 export const DISCLOSED_KEYS: ReadonlySet<string> = disclosed.difference(confidential);

@@ -1,11 +1,11 @@
 import { DISCLOSED_KEYS, KNOWN_KEYS } from './shown-keys.ts';
 
-/** What a line begins in the middle of. `lost`: something before it is not TOML. */
+/** The syntactic context at the start of a line. `lost`: the text before it is not valid TOML. */
 type LineStart = 'statement' | 'brackets' | 'text' | 'lost';
 
 const HEADER = /^[ \t]*(?:\[[ \t\w.-]+\]|\[\[[ \t\w.-]+\]\])(?=[ \t]*(?:#|$))/;
 const STATEMENT = /^[ \t]*(?:[\w-]+\.)*([\w-]+)[ \t]*=[ \t]*/;
-/** An `@` may stand behind the credentials of a share link. */
+/** An `@` may follow the credentials of a share link. */
 const PLAIN_VALUE = /(?:"[^"\\@]*"|'[^'@]*'|[\w.:+-]+)(?=[ \t]*(?:#|$))/y;
 const FIRST_WORD = /^[ \t]*([\w-]+)/;
 
@@ -16,17 +16,17 @@ const CLOSED_STRING =
   /"(?!"")((?:[^"\\]|\\.)*)"(?=[ \t]*(?:[,}\]#]|$))|'(?!'')([^']*)'(?=[ \t]*(?:[,}\]#]|$))/y;
 
 /**
- * A line of a document as an error may show it: keys, headers and brackets as they are written,
- * values replaced by stars character by character, since any may be a secret. The value of a key that
- * is known to hold none is shown where nothing else follows on the line. Comments may hold a secret
+ * A line of a document as errors show it: keys, headers and brackets unchanged, each character of a
+ * value replaced by a star, because it may be a secret. The value of a key that never holds a
+ * secret is shown if nothing follows it on the line. Comments are masked: they may hold a secret
  * that was commented out.
  *
- * The line need not be TOML: from the first text on that does not fit, everything is replaced. Tabs
- * stay, so that columns are preserved.
+ * The line need not be valid TOML: everything from the first unexpected text on is masked. Tabs are
+ * kept, so that columns are preserved.
  *
  * @param text the document
- * @param start where the line begins in it
- * @param end where it ends, without its line break
+ * @param start offset of the line
+ * @param end offset of its end, without the line break
  */
 export function shownLine(text: string, start: number, end: number): string {
   const line = text.slice(start, end);
@@ -57,7 +57,7 @@ function shownTail(tail: string): string {
   return hash < 0 ? tail : tail.slice(0, hash + 1) + starred(tail.slice(hash + 1));
 }
 
-/** The line from `from` on, which is (part of) a value. */
+/** The rest of the line from `from`, which is a value or a part of one. */
 function shownParts(line: string, from: number): string {
   let shown = '';
   let at = from;
@@ -97,12 +97,12 @@ const STRING = /"(?:[^"\\\n]|\\[^\n])*"|'[^'\n]*'/y;
 const COMMENT = /#[^\n]*/y;
 const PLAIN = /[^"'#[\]{}\s]+/y;
 
-/** Reads the document up to `end`, where a line begins, and returns what is open there. */
+/** Scans the document up to `end`, the start of a line, and returns the context there. */
 function standingAt(text: string, end: number): LineStart {
   let depth = 0;
-  /** The last token of a header or a `key = value` that is not over yet. */
+  /** The last token of a header or `key = value` that is not complete. */
   let last: string | undefined;
-  /** Whether that is complete: text after an incomplete one may be its value. */
+  /** Whether it is complete; text after an incomplete one may be its value. */
   let complete = true;
   for (let at = 0; at < end;) {
     const next = endOfToken(text, at);
@@ -128,7 +128,7 @@ function standingAt(text: string, end: number): LineStart {
   return depth > 0 ? 'brackets' : 'statement';
 }
 
-/** Where what begins at `at` ends: a string, a comment, a bracket, or a run of anything else. */
+/** The end of the token at `at`: a string, a comment, a bracket, or a run of other characters. */
 function endOfToken(text: string, at: number): number {
   const char = text.charAt(at);
   const triple = text.startsWith(char.repeat(3), at);
@@ -138,7 +138,7 @@ function endOfToken(text: string, at: number): number {
   return Math.max(at + 1, endOf(PLAIN, text, at));
 }
 
-/** Where a match that begins at `at` ends; -1 without one. */
+/** The end of a match at `at`; -1 without one. */
 function endOf(pattern: RegExp, text: string, at: number): number {
   pattern.lastIndex = at;
   return pattern.test(text) ? pattern.lastIndex : -1;

@@ -1,7 +1,7 @@
 import { findProtocol, protocolNames } from '../protocols/registry.ts';
 import { suggestion } from '../schema/suggestion.ts';
 
-/** Protocols as other programs call them, and what takes their place. */
+/** Names of protocols in other programs, and the names here. */
 const PROTOCOLS_ELSEWHERE: Readonly<Record<string, string>> = {
   reject: 'blackhole',
   drop: 'blackhole',
@@ -16,10 +16,10 @@ const PROTOCOLS_ELSEWHERE: Readonly<Record<string, string>> = {
   hysteria1: 'hysteria2',
 };
 
-/** Kinds of outbounds elsewhere that are tables of their own here. */
+/** Outbound types of other programs that are tables of their own here. */
 const GROUPS = new Set(['selector', 'select', 'urltest', 'url-test', 'fallback', 'load-balance']);
 
-/** For an unknown `protocol`: its value, the choices, and what was probably meant. */
+/** The hint for an unknown `protocol`: its value, the choices, and the likely intention. */
 export function protocolHint(name: string, side: 'inbound' | 'outbound'): string {
   const other = side === 'inbound' ? 'outbound' : 'inbound';
   const written = `protocol${valueShown(name)}`;
@@ -40,7 +40,7 @@ export function protocolHint(name: string, side: 'inbound' | 'outbound'): string
   return `${written} is unknown; ${listed}${didYouMean(meant ?? suggestion(name, choices))}${hidden}`;
 }
 
-/** For a value that is not shown. */
+/** Explains why a value is not shown. */
 const LINK_HERE =
   '; its value is not shown, since it may hold a secret: `weir import` reads share links';
 
@@ -54,7 +54,7 @@ const NETWORKS_ELSEWHERE: Readonly<Record<string, string>> = {
   ssl: 'tls',
 };
 
-/** Carriers of other programs. */
+/** Transports of other programs that are not supported. */
 const NETWORKS_NOT_HERE = new Set([
   'xhttp',
   'splithttp',
@@ -66,7 +66,7 @@ const NETWORKS_NOT_HERE = new Set([
   'quic',
 ]);
 
-/** The same for `network` of a stream. */
+/** The same hint for `network` of a stream. */
 export function networkHint(name: string): string {
   if (NETWORKS_NOT_HERE.has(name.trim().toLowerCase())) {
     return `network${valueShown(name)} is not supported, so that the other end needs another one too; a stream has ${NETWORKS.join(', ')}`;
@@ -85,7 +85,7 @@ const TAGS_ELSEWHERE: Readonly<Record<string, string>> = {
   bypass: 'direct',
 };
 
-/** For an unknown tag of an outbound: a built-in, or one of those that there are. */
+/** The hint for an unknown outbound tag: a built-in, or the most similar tag of the file. */
 export function outboundHint(tag: string, known: Iterable<string>): string | undefined {
   const builtin = TAGS_ELSEWHERE[tag.toLowerCase()];
   if (builtin === undefined) {
@@ -95,7 +95,7 @@ export function outboundHint(tag: string, known: Iterable<string>): string | und
   return `the built-in outbound that ${what} is ${JSON.stringify(builtin)}`;
 }
 
-/** The same for a member of a balancer, which cannot be a built-in. */
+/** The same hint for a member of a balancer, which cannot be a built-in. */
 export function memberHint(tag: string, known: Iterable<string>): string | undefined {
   const meant = suggestion(tag, known);
   return meant === undefined ? undefined : `did you mean ${JSON.stringify(meant)}?`;
@@ -103,7 +103,10 @@ export function memberHint(tag: string, known: Iterable<string>): string | undef
 
 const LONGEST_VALUE = 40;
 
-/** A long value is no mistyped word, and a share link in its place has credentials. */
+/**
+ * The value as shown in hints. A long one is not a mistyped word, and one with an `@` may be a
+ * share link with credentials: both are left out.
+ */
 const valueShown = (text: string): string =>
   text.length > LONGEST_VALUE || text.includes('@') ? '' : ` = ${JSON.stringify(text)}`;
 

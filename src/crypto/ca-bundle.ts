@@ -24,7 +24,7 @@ export class NoCertificateError extends CaBundleError {
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
 /**
- * The certificates of a PEM file, each as PEM text of its own; anything between them is skipped.
+ * The certificates of a PEM file, each as PEM text; anything between them is skipped.
  *
  * @throws {NoCertificateError} when there is none.
  * @throws {CaBundleError} when one is invalid.
@@ -48,17 +48,15 @@ function checkCertificate(certificate: string): X509Certificate {
 }
 
 /**
- * The system's trusted certificates and `extra` ones; Node's bundled ones where the system has none
- * (a container without a certificate package).
+ * The system's trusted certificates and `extra` ones; Node's bundled certificates if the system has
+ * none, as in a container without a certificate package.
  */
 export function trustedCertificates(extra: readonly string[]): string[] {
   const system = getCACertificates('system');
-  // Debian's store has every certificate up to four times, and each costs time to load.
+  // Debian's store has every certificate up to four times, and each takes time to load.
   return [...new Set([...(system.length > 0 ? system : rootCertificates), ...extra])];
 }
 
-/**
- * The trust store of TLS clients. Takes about 15 ms and 1 MB, so make it once and keep it.
- */
+/** The trust store of TLS clients. Takes about 15 ms and 1 MB, so create it once and keep it. */
 export const trustContext = (extra: readonly string[]): SecureContext =>
   createSecureContext({ ca: trustedCertificates(extra) });

@@ -1,11 +1,11 @@
 import { randomFillSync, randomInt } from 'node:crypto';
 
 /**
- * A source of unpredictable bytes: keys, salts, ids, padding. It is injected wherever they are
- * needed, so that tests can provide known bytes.
+ * A source of unpredictable bytes for keys, salts, ids and padding. It is always injected, so that
+ * tests can provide known bytes.
  */
 export interface RandomSource {
-  /** `length` bytes in memory of their own. */
+  /** `length` bytes in new memory. */
   bytes(length: number): Buffer;
   /** Fills `target`. */
   fill(target: Uint8Array): void;
@@ -18,8 +18,8 @@ const POOL_BYTES = 8192;
 const SHORT_BYTES = 32;
 
 /**
- * The system's random bytes, fetched in larger pieces: padding and masking keys take a few for every
- * chunk, and one call of `randomFillSync` costs as much for 4 bytes as for 1,000.
+ * The system's random bytes, fetched in larger pieces: padding and masking keys need a few bytes
+ * per chunk, and a call of `randomFillSync` costs as much for 4 bytes as for 1,000.
  */
 export class SystemRandomSource implements RandomSource {
   readonly #pool = Buffer.alloc(POOL_BYTES);
@@ -43,7 +43,7 @@ export class SystemRandomSource implements RandomSource {
     const start = this.#used;
     const end = start + target.length;
     this.#used = end;
-    // What is handed out may be a key: the pool does not keep it.
+    // Returned bytes may become a key: they are cleared in the pool.
     if (target.length <= SHORT_BYTES) {
       for (let at = start; at < end; at++) {
         target[at - start] = this.#pool[at] as number; // within the pool

@@ -13,7 +13,7 @@ export class ServerCertificateError extends WeirError {
 }
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
-// Traditional encrypted keys have headers with hyphens in them, though never five in a row.
+// Traditional encrypted keys have headers with hyphens, but never five in a row.
 const KEY =
   /-----BEGIN (?:(?:RSA|EC|ENCRYPTED) )?PRIVATE KEY-----(?:[^-]|-(?!----))+-----END (?:(?:RSA|EC|ENCRYPTED) )?PRIVATE KEY-----/;
 
@@ -44,12 +44,12 @@ export function parseServerKey(file: Uint8Array, certificates: string): string {
   return `${pem}\n`;
 }
 
-/** What clients look at in the certificate of a server. */
+/** The properties of a server's certificate that clients check. */
 export interface LeafFacts {
   /** Unix milliseconds. */
   readonly validFrom: number;
   readonly validTo: number;
-  /** Whether it has a subjectAltName: RFC 9525 §2 has clients look at nothing else. */
+  /** Whether it has a subjectAltName: RFC 9525 §2 lets clients use no other name. */
   readonly hasName: boolean;
 }
 

@@ -3,12 +3,13 @@ import { createPrivateKey, createPublicKey, diffieHellman, type KeyObject } from
 /** Bytes of a key and of a shared secret. */
 export const X25519_LENGTH = 32;
 
-/** What precedes the 32 bytes of a key in PKCS #8 and in SubjectPublicKeyInfo (RFC 8410 §3 to §7). */
+/** The bytes before a key in PKCS #8 and in SubjectPublicKeyInfo (RFC 8410 §3 to §7). */
 const PRIVATE_PREFIX = Buffer.from('302e020100300506032b656e04220420', 'hex');
 const PUBLIC_PREFIX = Buffer.from('302a300506032b656e032100', 'hex');
 
 /**
- * A private key of X25519 (RFC 7748 §5). OpenSSL holds it, and overwrites it when the object is collected.
+ * A private key of X25519 (RFC 7748 §5). OpenSSL holds it, and clears it when the object is
+ * collected.
  */
 export class X25519PrivateKey {
   readonly publicKey: Uint8Array;
@@ -27,8 +28,8 @@ export class X25519PrivateKey {
   }
 
   /**
-   * The secret shared with the owner of a public key; `undefined` when that is a point of low order, with
-   * which the secret would be zero (RFC 7748 §6.1).
+   * The secret shared with the owner of a public key; `undefined` if that is a point of low order,
+   * with which the secret would be zero (RFC 7748 §6.1).
    *
    * @throws {RangeError} for another length than 32 bytes.
    */

@@ -58,17 +58,17 @@ function groupsOf(document: ForeignObject): ReadonlyMap<string, Group> {
   return groups;
 }
 
-/** Kinds of rules that match whatever comes to them. */
+/** Types of rules that match every flow. */
 const CATCH_ALL: ReadonlySet<string> = new Set(['MATCH', 'FINAL']);
 
-/** The target of `MATCH,target`; `undefined` for another rule. */
+/** The target of `MATCH,target`; `undefined` for any other rule. */
 function catchAllTarget(rule: unknown): string | undefined {
   if (typeof rule !== 'string') return undefined;
   const [kind = '', target = ''] = rule.split(',', 2).map((part) => part.trim());
   return CATCH_ALL.has(kind.toUpperCase()) && target !== '' ? target : undefined;
 }
 
-/** The target of the rule that matches everything; Clash goes directly where none does. */
+/** The target of the rule that matches everything; without one Clash connects directly. */
 function defaultOf(
   document: ForeignObject,
   rules: readonly unknown[],
@@ -99,7 +99,7 @@ const FAMILIES: ReadonlyMap<string, string | undefined> = new Map([
   ['ipv6-prefer', 'prefer_ipv6'],
 ]);
 
-/** @throws {ImportError} for a version that Clash does not have. */
+/** @throws {ImportError} for an unknown version. */
 function familyOf(fields: ForeignObject): string | undefined {
   const version = fields.text('ip-version') ?? '';
   if (FAMILIES.has(version)) return FAMILIES.get(version);
@@ -193,7 +193,7 @@ function streamFor(fields: ForeignObject, isTls: boolean): StreamDraft | undefin
   );
 }
 
-/** mihomo has a list of peers too, whose keys are those that otherwise stand beside the others. */
+/** mihomo also accepts a list of peers, which then holds the keys of the peer. */
 const peerOf = (fields: ForeignObject): ForeignObject =>
   fields.has('peers') ? fields.only('peers') : fields;
 

@@ -2,41 +2,41 @@ import { quoted } from '../printable.ts';
 import type { ImportedEntry } from './draft.ts';
 import type { DefaultTag } from './write-config.ts';
 
-/** Where a document sends what none of its rules matches. */
+/** The default route of a document. */
 export type DefaultRoute =
-  /** A list of servers alone: any of them will do. */
+  /** The document is a list of servers: any of them may be the default. */
   | { readonly kind: 'unstated' }
   | { readonly kind: 'direct' }
   | { readonly kind: 'blackhole' }
-  /** One of these entries, by index; the first that can be imported. */
+  /** The first of these entries, by index, that can be imported. */
   | { readonly kind: 'entries'; readonly name: string; readonly among: readonly number[] }
-  /** Something that is no entry. */
+  /** A name that is not an entry. */
   | { readonly kind: 'missing'; readonly name: string };
 
 /** The servers of a document. */
 export interface Servers {
   readonly entries: readonly ImportedEntry[];
   readonly standard: DefaultRoute;
-  /** Groups and rules, which are not imported. */
+  /** The number of groups and rules, which are not imported. */
   readonly groups: number;
   readonly rules: number;
 }
 
-/** Outbounds that choose among others, by their names. */
+/** A group of outbounds, by their names. */
 export interface Group {
   readonly members: readonly string[];
-  /** Whether it stays with its first member until the user picks another; otherwise it may use any. */
+  /** Whether it uses its first member until the user picks another; otherwise it may use any. */
   readonly choosesOne: boolean;
 }
 
-/** Names of Clash for what is no server. */
+/** Clash's built-in outbounds. */
 const BUILT_IN: ReadonlyMap<string, 'direct' | 'blackhole'> = new Map([
   ['DIRECT', 'direct'],
   ['REJECT', 'blackhole'],
   ['REJECT-DROP', 'blackhole'],
 ]);
 
-/** The entries that a name stands for, through groups of groups. */
+/** Resolves a name to entries, through nested groups. */
 export function followGroups(
   name: string,
   groups: ReadonlyMap<string, Group>,
@@ -61,13 +61,13 @@ export function followGroups(
   return builtIn === undefined ? { kind: 'missing', name } : { kind: builtIn };
 }
 
-/** The built-in outbound that drops what is sent to it. */
+/** The built-in outbound that drops flows. */
 const DROP = 'blackhole';
 
 /**
- * The outbound for flows that no rule matches. What cannot be imported must not become a direct
- * connection: flows are dropped instead, and the problem is reported.
- * @param tags of the entries that were imported, by index
+ * The outbound for flows that no rule matches. If the default cannot be imported it must not become
+ * a direct connection: flows are dropped, and the problem is reported.
+ * @param tags tags of the imported entries, by index
  */
 export function chooseDefault(servers: Servers, tags: ReadonlyMap<number, string>): DefaultTag {
   const { entries, standard, rules } = servers;
@@ -95,7 +95,7 @@ export function chooseDefault(servers: Servers, tags: ReadonlyMap<number, string
     case 'entries': {
       const [chosen = -1, ...others] = standard.among;
       if (isDirect(chosen) && hasServers && rules > 0) return withoutRules();
-      // Among several a direct connection is not what the document was made for.
+      // Among several members a direct connection is not the purpose of the document.
       const index = standard.among.find(
         (each) => tags.has(each) && (others.length === 0 || isServer(each)),
       );

@@ -9,10 +9,10 @@ import { readSingBox } from './sing-box.ts';
 import { isWireGuardConf, readWireGuardConf } from './wireguard.ts';
 import { readXray } from './xray.ts';
 
-/** What a document was taken for, and its servers. */
+/** The detected format of a document, and its servers. */
 export interface Imported extends Servers {
   readonly kind: string;
-  /** Parts of the document that are not imported: `inbounds`. */
+  /** Top-level keys that are not imported: `inbounds`. */
   readonly others: readonly string[];
 }
 
@@ -20,7 +20,7 @@ export interface Imported extends Servers {
 export const LARGEST_DOCUMENT = 16 * 1024 * 1024;
 
 /**
- * Reads the servers of another program's document: share links, a line each, also as base64; the
+ * Reads the servers of another program's document: share links, one per line, possibly as base64; a
  * configuration of sing-box, Xray, v2ray, Clash or mihomo; a file of wg-quick.
  *
  * @throws {ImportError} for anything else.
@@ -46,7 +46,7 @@ const links = (text: string): Imported => ({
   ...readShareLinks(text),
 });
 
-/** The first that is neither empty nor a comment. */
+/** The first line that is neither empty nor a comment. */
 const firstLine = (text: string): string =>
   trimmedLines(text).find((line) => line !== '' && !/^(?:#|\/\/)/.test(line)) ?? '';
 
@@ -73,7 +73,7 @@ function readJson(text: string): Imported {
       };
 }
 
-/** The keys of a document but for those that are read, as far as a line has room for them. */
+/** The keys of a document that are not read, up to `MAX_OTHERS`. */
 function othersOf(document: ForeignObject, read: readonly string[]): readonly string[] {
   const others = document.keys.filter((key) => !read.includes(key));
   return others.length > MAX_OTHERS ? [...others.slice(0, MAX_OTHERS), '…'] : others;
@@ -82,8 +82,8 @@ function othersOf(document: ForeignObject, read: readonly string[]): readonly st
 const MAX_OTHERS = 12;
 
 function readYaml(text: string): Imported {
-  // All scalars as text: a password of digits is one, and keeps its zeros. Keys are not compared with
-  // each other, which takes the square of their number: of two that are equal the later counts.
+  // All scalars as text, so that a password of digits keeps its zeros. Duplicate keys are not
+  // detected, which would take quadratic time: the last one counts.
   const document = parseDocument(text, {
     logLevel: 'silent',
     schema: 'failsafe',
@@ -97,7 +97,7 @@ function readYaml(text: string): Imported {
   }
   let value: unknown;
   try {
-    // Aliases are limited in number, or a short document could become a large one.
+    // The number of aliases is limited, or a short document could expand to a large one.
     value = document.toJS({ maxAliasCount: 100 });
   } catch (error) {
     if (error instanceof ReferenceError) throw new ImportError('YAML with too many aliases');
@@ -111,7 +111,7 @@ function readYaml(text: string): Imported {
   };
 }
 
-/** JSON with comments of both kinds and commas before the end, as sing-box and Xray take it. */
+/** JSON without comments and trailing commas, which sing-box and Xray accept. */
 function withoutComments(text: string): string {
   const parts: string[] = [];
   let from = 0;
@@ -129,7 +129,7 @@ function withoutComments(text: string): string {
   return parts.join('');
 }
 
-/** Where the string or the comment that begins at `at` ends; one character for anything else. */
+/** The end of the string or comment at `at`; of any other character, the next one. */
 function endOfPart(text: string, at: number): number {
   const after = (mark: string): number => {
     const found = text.indexOf(mark, at + 2);
@@ -143,7 +143,10 @@ function endOfPart(text: string, at: number): number {
   return end + 1;
 }
 
-/** The first character from `at` on that is neither blank nor of a comment; empty at the end. */
+/**
+ * The first character from `at` on that is neither white space nor part of a comment; empty at the
+ * end.
+ */
 function firstToken(text: string, at: number): string {
   let next = at;
   while (next < text.length) {

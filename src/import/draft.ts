@@ -1,6 +1,6 @@
 import { WeirError } from '../errors.ts';
 
-/** What a setting may be in a configuration file, as far as outbounds need it. */
+/** The types of settings that outbounds need. */
 export type SettingValue = string | number | boolean | readonly (string | number)[];
 
 export type Settings = Readonly<Record<string, SettingValue | undefined>>;
@@ -14,9 +14,9 @@ export interface StreamDraft {
   readonly grpc?: Settings | undefined;
 }
 
-/** One outbound, made of what another program says about a server. */
+/** An outbound converted from another program's document. */
 export interface Draft {
-  /** As the other program names it; may be empty, or the name of another draft. */
+  /** Its name in the document; may be empty or not unique. */
   readonly name: string;
   readonly protocol: string;
   readonly server?: string | undefined;
@@ -25,29 +25,29 @@ export interface Draft {
   readonly family?: string | undefined;
   readonly stream?: StreamDraft | undefined;
   readonly settings: Settings;
-  /** What the outbound cannot express. */
+  /** Settings of the document that the outbound lacks, as texts for the user. */
   readonly notes?: readonly string[];
 }
 
-/** A server that cannot be imported; the message says why, without secrets. */
+/** A server that cannot be imported; the message is the reason, without secrets. */
 export class ImportError extends WeirError {
   constructor(message: string) {
     super('import', message);
   }
 }
 
-/** An entry of a document: a draft and what it does without, or why there is no draft. */
+/** An entry of a document: a draft with notes on what it lacks, or the reason why there is none. */
 export type ImportedEntry =
   | { readonly draft: Draft; readonly notes: readonly string[]; readonly skipped?: undefined }
   | { readonly draft?: undefined; readonly name: string; readonly skipped: string };
 
-/** A draft, with the notes on what has no counterpart in it. */
+/** A draft, with notes on what it lacks. */
 export interface Reading {
   readonly draft: Draft;
   readonly notes: readonly string[];
 }
 
-/** Does `work` for an entry with this name. */
+/** Converts an entry by `work`; an ImportError becomes the reason for skipping it. */
 export function entryOf(name: string, work: () => Reading): ImportedEntry {
   try {
     const { draft, notes } = work();
@@ -65,9 +65,9 @@ const ANY_CERTIFICATE =
 const isInsecure = ({ stream, settings }: Draft): boolean =>
   stream?.tls?.['allow_insecure'] === true || settings['allow_insecure'] === true;
 
-/** What carries a protocol, in the terms that other programs share. */
+/** The transport of a protocol, in terms that other programs share. */
 export interface Transport {
-  /** As the document says; empty for TCP. */
+  /** As in the document; empty for TCP. */
   readonly kind: string;
   readonly path?: string | undefined;
   readonly host?: string | undefined;
@@ -80,7 +80,7 @@ export interface Transport {
 export interface Tls {
   readonly serverName?: string | undefined;
   readonly allowInsecure?: boolean | undefined;
-  /** Of a PEM file. */
+  /** Path of a PEM file. */
   readonly caFile?: string | undefined;
 }
 
@@ -88,7 +88,7 @@ const TCP: ReadonlySet<string> = new Set(['', 'tcp', 'raw', 'none']);
 
 /**
  * The stream table for a transport, over TLS or not; `undefined` for plain TCP.
- * @throws {ImportError} for a transport that Weir does not have.
+ * @throws {ImportError} for an unsupported transport.
  */
 export function streamOf(transport: Transport, tls: Tls | undefined): StreamDraft | undefined {
   const kind = transport.kind.toLowerCase();
@@ -122,7 +122,7 @@ export function streamOf(transport: Transport, tls: Tls | undefined): StreamDraf
   throw new ImportError(`the transport ${JSON.stringify(transport.kind)} is not supported`);
 }
 
-/** TLS as `[outbound.stream.tls]` and the settings of Hysteria 2 have it. */
+/** TLS in the keys of `[outbound.stream.tls]` and of the settings of Hysteria 2. */
 export const tlsSettings = ({ serverName, allowInsecure, caFile }: Tls): Settings => ({
   server_name: serverName === '' ? undefined : serverName,
   allow_insecure: allowInsecure === true && caFile === undefined ? true : undefined,
@@ -131,7 +131,7 @@ export const tlsSettings = ({ serverName, allowInsecure, caFile }: Tls): Setting
 
 const withQuery = (path: string): string => (path.includes('?') ? `${path}&` : `${path}?`);
 
-/** A host as `server` takes it: IPv6 without brackets. */
+/** A host in the form of `server`: IPv6 without brackets. */
 export const bareHost = (host: string): string => host.replace(/^\[(.*)\]$/, '$1');
 
 /** @throws {ImportError} unless it is a port of 1 to 65535. */
@@ -143,6 +143,6 @@ export function toPort(value: string | number | undefined): number {
   );
 }
 
-/** The lines of a document, without the blanks around them. */
+/** The lines of a document without surrounding white space. */
 export const trimmedLines = (text: string): readonly string[] =>
   text.split('\n').map((line) => line.trim());

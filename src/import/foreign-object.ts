@@ -1,19 +1,22 @@
 import { ImportError } from './draft.ts';
 
-/** A key of a document that its reader has not asked for. */
+/** A key of a document that no reader has read. */
 export interface UnreadKey {
-  /** With those of the objects around it: `tls.utls`. */
+  /** Includes the keys of enclosing objects: `tls.utls`. */
   readonly path: string;
   readonly value: unknown;
 }
 
-/** An object of a document of another program, read key by key; it knows which keys have not been read. */
+/**
+ * An object in another program's document, read key by key. Records which keys are read, so that
+ * the others can be reported.
+ */
 export class ForeignObject {
   readonly #value: Readonly<Record<string, unknown>>;
   readonly #read = new Set<string>();
   readonly #nested = new Map<string, ForeignObject>();
 
-  /** @throws {ImportError} for anything but an object; nothing at all is one without keys. */
+  /** @throws {ImportError} for anything but an object; null and undefined are an empty object. */
   constructor(value: unknown, name = 'it') {
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
       this.#value = value as Record<string, unknown>;
@@ -29,7 +32,7 @@ export class ForeignObject {
     return Object.hasOwn(this.#value, key) && this.#value[key] !== null;
   }
 
-  /** A string; a number or a boolean as text. */
+  /** A string; numbers and booleans are converted to text. */
   text(key: string): string | undefined {
     const value = this.#own(key);
     if (value === undefined || value === null) return undefined;
@@ -60,19 +63,19 @@ export class ForeignObject {
     return value === true || value === 1;
   }
 
-  /** The object of a key; one without keys where there is none. */
+  /** The object at a key; an empty one if absent. */
   fields(key: string): ForeignObject {
     return this.#nest(key, () => this.#own(key));
   }
 
-  /** A list; one value stands for a list of it. */
+  /** A list; a single value counts as a list of one. */
   list(key: string): readonly unknown[] {
     const value = this.#own(key);
     if (Array.isArray(value)) return value;
     return value === undefined || value === null ? [] : [value];
   }
 
-  /** The first of a list of objects. @throws {ImportError} for more than one, which Weir has outbounds for. */
+  /** The only object of a list. @throws {ImportError} for more than one. */
   only(key: string): ForeignObject {
     return this.#nest(key, () => {
       const list = this.list(key);
@@ -81,7 +84,7 @@ export class ForeignObject {
     });
   }
 
-  /** The keys that have not been read, those of nested objects included. */
+  /** The keys that have not been read, including those of nested objects. */
   *unread(prefix = ''): Generator<UnreadKey> {
     for (const key of this.keys) {
       const nested = this.#nested.get(key);

@@ -1,11 +1,11 @@
 import { ImportError, tlsSettings, type Draft, type StreamDraft, type Tls } from './draft.ts';
 
 /*
- * The outbounds that documents of all programs describe, each in the words of its own. What a protocol has
- * in other programs and not in Weir is refused here.
+ * Creates drafts from data that the documents of all programs contain. Protocol features that Weir
+ * lacks are refused here.
  */
 
-/** Where the server is, and how the document names it. */
+/** The address of a server, and its name in the document. */
 export type NamedServer = Pick<Draft, 'name' | 'server' | 'port'>;
 
 export interface VlessAccount {
@@ -14,7 +14,7 @@ export interface VlessAccount {
   readonly encryption?: string | undefined;
 }
 
-/** @throws {ImportError} for a flow, or encryption. */
+/** @throws {ImportError} for a flow or an encryption. */
 export function vlessDraft(
   place: NamedServer,
   stream: StreamDraft | undefined,
@@ -35,7 +35,7 @@ export interface VmessAccount {
   readonly alterId?: string | undefined;
 }
 
-/** @throws {ImportError} for an account of the time before AEAD headers, or another cipher. */
+/** @throws {ImportError} for an account without AEAD headers, or an unsupported cipher. */
 export function vmessDraft(
   place: NamedServer,
   stream: StreamDraft | undefined,
@@ -47,7 +47,7 @@ export function vmessDraft(
   return { ...place, protocol: 'vmess', stream, settings: { id, security: cipherOf(security) } };
 }
 
-/** The body cipher as Weir writes it; `undefined` for its default. */
+/** The body cipher in Weir's spelling; `undefined` for the default. */
 function cipherOf(security = ''): string | undefined {
   const cipher = security.toLowerCase();
   if (cipher === '' || cipher === 'auto' || cipher === 'aes-128-gcm') return undefined;

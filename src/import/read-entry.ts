@@ -2,11 +2,11 @@ import { entryOf, ImportError, type Draft, type ImportedEntry } from './draft.ts
 import { ForeignObject } from './foreign-object.ts';
 import { notesOn, type KeyTable } from './verdicts.ts';
 
-/** What an entry is made of beside the draft itself. */
+/** How the entries of one program are read. */
 export interface EntryReader {
-  /** The key of an entry's name. */
+  /** The key that holds an entry's name. */
   readonly name: string;
-  /** What becomes of the keys that `read` does not read. */
+  /** Verdicts on the keys that `read` does not read. */
   readonly verdicts: KeyTable;
   /** @throws {ImportError} */
   read(fields: ForeignObject): Draft;
@@ -14,7 +14,7 @@ export interface EntryReader {
   family(fields: ForeignObject): string | undefined;
 }
 
-/** One entry of a list; whatever is wrong with it ends the entry and not the document. */
+/** Reads one entry of a list. An error skips the entry, not the document. */
 export function readEntry(value: unknown, reader: EntryReader): ImportedEntry {
   return entryOf(nameOf(value, reader.name), () => {
     const fields = new ForeignObject(value);
@@ -24,7 +24,7 @@ export function readEntry(value: unknown, reader: EntryReader): ImportedEntry {
   });
 }
 
-/** The name of an entry of any type; empty for one without a name. */
+/** The name of an entry of any type; empty if it has none. */
 export function nameOf(value: unknown, key: string): string {
   try {
     return new ForeignObject(value).text(key) ?? '';

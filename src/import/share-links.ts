@@ -29,7 +29,7 @@ const LINK = /^(?:vless|vmess|trojan|ss|hysteria2|hy2|socks|socks5):\/\//i;
 
 export const isShareLink = (line: string): boolean => LINK.test(line);
 
-/** A line for each server; empty ones and comments are passed over. */
+/** Reads one server per line; empty lines and comments are skipped. */
 export function readShareLinks(text: string): Servers {
   const entries = trimmedLines(text)
     .filter((line) => line !== '' && !line.startsWith('#') && !line.startsWith('//'))
@@ -37,7 +37,7 @@ export function readShareLinks(text: string): Servers {
   return { entries, groups: 0, rules: 0, standard: { kind: 'unstated' } };
 }
 
-/** What follows the `#`, where it says a name. */
+/** The text after the `#`, which is the name. */
 function nameOf(link: string): string {
   const at = link.indexOf('#');
   return at < 0 ? '' : decoded(link.slice(at + 1));
@@ -74,7 +74,7 @@ function readLink(text: string, read: (link: Link) => Draft): Reading {
   return { draft, notes: notesOn(link.query, LINK_KEYS) };
 }
 
-/** `scheme://user@host:port/path?query#name`; what stands before the `@` may be any text. */
+/** `scheme://user@host:port/path?query#name`; the text before the `@` may be anything. */
 class Link {
   readonly name: string;
   readonly user: string;
@@ -126,7 +126,7 @@ class Link {
     return this.user;
   }
 
-  /** The transport in the parameters that VLESS, VMess and Trojan links share. */
+  /** The transport, from parameters that VLESS, VMess and Trojan links share. */
   stream(fallback: 'tls' | 'none'): StreamDraft | undefined {
     const header = this.get('headerType');
     if (header !== undefined && header !== 'none') {
@@ -173,7 +173,7 @@ function parameters(query: string): Readonly<Record<string, string>> {
   return Object.fromEntries(found);
 }
 
-/** Either base64 of JSON, as v2rayN writes it, or the form of VLESS links. */
+/** Reads base64 of JSON, as v2rayN writes it, or the form of VLESS links. */
 function readVmess(text: string): Reading {
   const body = (text.slice(text.indexOf('://') + 3).split('#', 1)[0] ?? '').trim();
   const json = fromBase64(body);
@@ -221,7 +221,7 @@ function readVmessJson(fields: ForeignObject): Draft {
   });
 }
 
-/** SIP002, and the older form that is base64 as a whole. */
+/** Reads SIP002 links, and the older form that is base64 as a whole. */
 function readShadowsocks(text: string): Reading {
   let link = text;
   if (!text.includes('@')) {
@@ -260,7 +260,7 @@ function readSocks(link: Link): Draft {
   return proxyDraft('socks', link.place, undefined, user === '' ? {} : { user, pass });
 }
 
-/** Percent-decoded where it is valid, otherwise as it stands. */
+/** Percent-decoded if valid, otherwise unchanged. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);

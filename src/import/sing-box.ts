@@ -21,7 +21,7 @@ import {
 import { nameOf, readEntry, type EntryReader } from './read-entry.ts';
 import { wireguardDraft } from './wireguard.ts';
 
-/** Outbounds inside of the program. */
+/** Outbounds that are internal to the program. */
 const INTERNAL: ReadonlySet<string> = new Set(['dns']);
 
 const READER: EntryReader = {
@@ -59,7 +59,7 @@ export function readSingBox(document: ForeignObject): Servers {
   };
 }
 
-/** A selector stands for the one that it starts with. */
+/** A selector stands for its initial member. */
 function groupOf(fields: ForeignObject, type: string): Group {
   const members = fields.list('outbounds').filter((each) => typeof each === 'string');
   const chosen = fields.text('default') ?? '';
@@ -67,7 +67,7 @@ function groupOf(fields: ForeignObject, type: string): Group {
   return { members: chosen === '' ? members : [chosen], choosesOne: true };
 }
 
-/** `domain_strategy`, or that of the resolver, in words that Weir has too. */
+/** `domain_strategy`, or that of the resolver; Weir accepts the same words. */
 function familyOf(fields: ForeignObject): string | undefined {
   const own = fields.text('domain_strategy') ?? '';
   const resolver = fields.list('domain_resolver')[0];
@@ -175,13 +175,13 @@ function streamFor(fields: ForeignObject): StreamDraft | undefined {
   );
 }
 
-/** Headers have one value or a list. */
+/** The first value of a header, which may be a list. */
 function firstText(headers: ForeignObject, names: readonly string[]): string | undefined {
   const values = names.flatMap((name) => headers.list(name));
   return values.find((value) => typeof value === 'string');
 }
 
-/** The peer of an endpoint, or of the older outbound whose settings are the peer's too. */
+/** The peer of an endpoint, or of the older outbound, whose keys include those of the peer. */
 const peerOf = (
   fields: ForeignObject,
 ): { readonly fields: ForeignObject; readonly isEndpoint: boolean } =>

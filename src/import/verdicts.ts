@@ -2,30 +2,33 @@ import { quoted } from '../printable.ts';
 import { ImportError } from './draft.ts';
 import type { ForeignObject } from './foreign-object.ts';
 
-/** What becomes of a key of another program that has no counterpart in an outbound of Weir. */
+/** How to treat a key of another program that Weir does not carry over. */
 export type KeyVerdict =
-  /** Weir behaves as it says, or it changes nothing between client and server. */
+  /** Weir already behaves so, or the key changes nothing between client and server. */
   | { readonly kind: 'same'; readonly when?: ((value: unknown) => boolean) | undefined }
-  /** The outbound does without it; `reason` says what is different then. */
+  /** The outbound works without it; `reason` names the difference. */
   | { readonly kind: 'dropped'; readonly reason: string }
-  /** Without it the outbound would not connect, or would show what the key was to hide. */
+  /** Without it the outbound would not connect, or would reveal what the key was to hide. */
   | { readonly kind: 'refused'; readonly reason: string };
 
-/** By the path of the key inside its entry: `tls.utls`, or `headers.*` for every key of an object. Keys that a reader carries over are not among them. */
+/**
+ * Verdicts by the path of a key in its entry: `tls.utls`, or `headers.*` for every key of an
+ * object. Keys that are carried over have none.
+ */
 export type KeyTable = Readonly<Record<string, KeyVerdict>>;
 
 export const dropped = (reason: string): KeyVerdict => ({ kind: 'dropped', reason });
 export const refused = (reason: string): KeyVerdict => ({ kind: 'refused', reason });
 
-/** @param when the values for which it is true; for others the key is dropped with a note. */
+/** @param when for which values this holds; for others the key is dropped with a note. */
 export const same = (when?: (value: unknown) => boolean): KeyVerdict => ({ kind: 'same', when });
 
-/** Notes of one entry; a document may have any number of keys. */
+/** The most notes on one entry; a document may have any number of keys. */
 const MAX_NOTES = 20;
 
 /**
- * A note for each key that has not been read and is not carried over.
- * @throws {ImportError} for a key without which the entry must not be used.
+ * A note on each key that is not carried over.
+ * @throws {ImportError} for a refused key.
  */
 export function notesOn(fields: ForeignObject, verdicts: KeyTable): readonly string[] {
   const notes: string[] = [];
@@ -47,17 +50,17 @@ export function notesOn(fields: ForeignObject, verdicts: KeyTable): readonly str
   return more === 0 ? notes : [...notes, `${more} more keys are not carried over`];
 }
 
-/** The verdict on a path, or on all keys of the object around it: `headers.*`. */
+/** The verdict on a path, or on all keys of its enclosing object: `headers.*`. */
 function verdictOn(path: string, verdicts: KeyTable): KeyVerdict | undefined {
   if (Object.hasOwn(verdicts, path)) return verdicts[path];
   const every = `${path.slice(0, path.lastIndexOf('.') + 1)}*`;
   return Object.hasOwn(verdicts, every) ? verdicts[every] : undefined;
 }
 
-/** Values that switch a feature off, or leave it at what it is without the key. */
+/** Whether a value disables a feature or equals its default. */
 function saysNothing(value: unknown): boolean {
   if (value === null || value === undefined || value === false || value === 0) return true;
-  // Scalars of YAML are read as text.
+  // YAML scalars are read as text.
   if (typeof value === 'string') return ['', 'false', '0', 'none', 'off'].includes(value);
   if (Array.isArray(value)) return value.every(saysNothing);
   if (typeof value !== 'object') return false;

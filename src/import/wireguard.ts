@@ -2,7 +2,7 @@ import { printable, quoted } from '../printable.ts';
 import type { Servers } from './default-route.ts';
 import { bareHost, entryOf, ImportError, trimmedLines, type Draft } from './draft.ts';
 
-/** A tunnel as other programs describe it. */
+/** A tunnel of another program. */
 export interface WireGuardTunnel {
   readonly privateKey: string;
   /** With or without a prefix length. */
@@ -13,9 +13,9 @@ export interface WireGuardTunnel {
   /** `host:port`. */
   readonly endpoint: string;
   readonly keepalive?: number | undefined;
-  /** Three bytes, or none. */
+  /** Three bytes, or empty. */
   readonly reserved?: readonly unknown[] | undefined;
-  /** The networks that are sent into the tunnel, and the key that lists them. */
+  /** The networks routed into the tunnel, and the name of their key. */
   readonly allowed: { readonly key: string; readonly networks: readonly unknown[] };
 }
 
@@ -42,10 +42,10 @@ export function wireguardDraft(name: string, tunnel: WireGuardTunnel): Draft {
   };
 }
 
-/** Networks that together are all addresses of one family. */
+/** Lists of networks that cover all addresses of a family. */
 const EVERYTHING = [['0.0.0.0/0'], ['0.0.0.0/1', '128.0.0.0/1'], ['::/0'], ['::/1', '8000::/1']];
 
-/** A note on the networks that a tunnel is limited to, where those are not all of a family. */
+/** A note on the networks of a tunnel, unless they cover a whole family. */
 function limitNotes({ key, networks }: WireGuardTunnel['allowed']): readonly string[] {
   const given = new Set(networks.map((each) => String(each).trim()));
   if (given.size === 0 || EVERYTHING.some((all) => all.every((each) => given.has(each)))) return [];
@@ -55,7 +55,7 @@ function limitNotes({ key, networks }: WireGuardTunnel['allowed']): readonly str
   ];
 }
 
-/** `host:port` with an IPv6 host bare, as the setting takes it. */
+/** `host:port` with an unbracketed IPv6 host, the form of the setting. */
 function endpointOf(text: string): string {
   const colon = text.lastIndexOf(':');
   if (colon < 0) throw new ImportError('its endpoint has no port');
@@ -65,7 +65,7 @@ function endpointOf(text: string): string {
 function reservedOf(given: readonly unknown[]): readonly number[] | undefined {
   if (given.length === 0) return undefined;
   const [first] = given;
-  // Three bytes as base64, as some clients write them.
+  // Some clients write the three bytes as base64.
   if (given.length === 1 && typeof first === 'string') return [...Buffer.from(first, 'base64')];
   return given.map(Number);
 }
@@ -75,7 +75,7 @@ export function isWireGuardConf(text: string): boolean {
   return lines.includes('[interface]') && lines.some((line) => /^privatekey[ \t]*=/.test(line));
 }
 
-/** The file of `wg-quick`, which has one interface and, here, one peer. */
+/** Reads a file of `wg-quick`: one interface and, here, one peer. */
 export function readWireGuardConf(text: string): Servers {
   const sections = sectionsOf(text);
   const entry = entryOf('wireguard', () => {
@@ -88,7 +88,10 @@ export function readWireGuardConf(text: string): Servers {
 
 type Section = ReadonlyMap<string, string>;
 
-/** By name in lower case, as are the keys; values of a repeated key are joined by commas. */
+/**
+ * Sections by lower-case name. Keys are lower-case too; values of a repeated key are joined by
+ * commas.
+ */
 function sectionsOf(text: string): ReadonlyMap<string, readonly Section[]> {
   const sections = new Map<string, Map<string, string>[]>();
   let section: Map<string, string> | undefined;
@@ -134,7 +137,7 @@ const READ_BY_CONF: readonly string[] = [
 const unknownKey = (key: string): string =>
   `${quoted(key)} is not carried over: this key is unknown here`;
 
-/** Keys of wg-quick(8) and wg(8) that an outbound does without, in lower case. */
+/** Keys of wg-quick(8) and wg(8) that are not carried over, in lower case. */
 const CONF_KEYS: ReadonlyMap<string, string> = new Map(
   Object.entries({
     DNS: 'names are resolved by [dns]',

@@ -3,13 +3,13 @@ import { basicString, dottedKey } from '../config/edit/toml-text.ts';
 import { printable, replaceUnprintable } from '../printable.ts';
 import type { Draft, Settings, SettingValue } from './draft.ts';
 
-/** The longest tag that is made of a name. */
+/** The longest tag, in UTF-16 units. */
 const LONGEST_TAG = 80;
 
-/** Gives each draft a tag of its own, made of its name. */
+/** Gives each draft a unique tag, derived from its name. */
 export class Tags {
   readonly #taken = new Set<string>();
-  /** How many have had a tag made of the same text. */
+  /** Number of tags derived from the same text. */
   readonly #counts = new Map<string, number>();
 
   next({ name, protocol, server, port }: Draft): string {
@@ -31,11 +31,11 @@ export class Tags {
   }
 }
 
-/** Whether a tag is not that of an outbound that Weir makes by itself, of another protocol. */
+/** Whether a tag does not clash with a built-in outbound of another protocol. */
 const isFree = (tag: string, protocol: string): boolean =>
   (tag !== 'direct' || protocol === 'freedom') && (tag !== 'blackhole' || protocol === 'blackhole');
 
-/** How an outbound is written: into a configuration, or as a node of a subscribe file. */
+/** The table of an outbound, in a configuration or as a node of a subscribe file. */
 const FORMS = {
   outbound: { table: 'outbound', name: 'tag' },
   node: { table: 'proxy_server', name: 'name' },
@@ -43,7 +43,7 @@ const FORMS = {
 
 export type Form = keyof typeof FORMS;
 
-/** One `[[outbound]]` or `[[proxy_server]]` with its tables. */
+/** An `[[outbound]]` or `[[proxy_server]]` with its subtables. */
 export function outboundText(
   tag: string,
   { protocol, server, port, family, stream, settings }: Draft,
@@ -78,7 +78,7 @@ function valueText(value: SettingValue): string {
   return String(value);
 }
 
-/** A basic string whose unprintable characters are escaped: what is written may be shown on a terminal. */
+/** Escapes unprintable characters of a basic string, because the output may go to a terminal. */
 const terminalSafe = (text: string): string =>
   replaceUnprintable(text, (codePoint) =>
     codePoint > 0xffff
@@ -86,14 +86,14 @@ const terminalSafe = (text: string): string =>
       : String.raw`\u${codePoint.toString(16).padStart(4, '0')}`,
   );
 
-/** Where flows go that no rule matches. */
+/** The default route of the new configuration. */
 export interface DefaultTag {
   readonly tag: string;
-  /** Why it is not what the document says. */
+  /** Why it differs from the document. */
   readonly problem?: string | undefined;
 }
 
-/** What precedes the outbounds of a whole configuration. */
+/** The text before the outbounds of a whole configuration. */
 export function configHead({ tag, problem }: DefaultTag): string {
   const comment =
     problem === undefined

@@ -1,28 +1,28 @@
 import type { LogSink } from './output.ts';
 
-/** What finished lines are written to. */
+/** The destination of formatted lines. */
 export interface LineDevice {
   /** Whether it is a terminal. */
   readonly terminal: boolean;
-  /** Writes without blocking; `done` is called once, with the error when the text is lost. */
+  /** Writes without blocking; `done` is called once, with an error if the text is lost. */
   write(text: string, done: (error?: Error | null) => void): void;
 }
 
-/** Bytes that may wait for the device: what a busy process logs in some seconds. */
+/** Bytes that may wait for the device: a busy process logs this much in some seconds. */
 const MAX_BACKLOG = 1 << 20;
 
 /**
- * A sink that neither blocks nor grows when its device is slow or stuck. One write is under way at
- * a time, and a bounded backlog waits behind it. A line that does not fit is dropped, and so are
- * those after it until the backlog has been written, so that there is one gap, whose size is
- * reported at its place.
+ * A sink that neither blocks nor grows when its device is slow or stuck. One write is in progress
+ * at a time, followed by a bounded backlog. A line that does not fit is dropped, and so are all
+ * lines until the backlog is written: the log then has a single gap, in which the number of dropped
+ * lines is reported.
  */
 export class BoundedSink implements LogSink {
   readonly #device: LineDevice;
   readonly #notice: (dropped: number) => string;
   readonly #limit: number;
   #lines: string[] = [];
-  /** Of the lines that wait and of those that are being written. */
+  /** Bytes of waiting lines and of those being written. */
   #bytes = 0;
   #dropped = 0;
   #writing = false;
@@ -30,7 +30,7 @@ export class BoundedSink implements LogSink {
 
   /**
    * @param notice the line that reports dropped lines; empty for none
-   * @param limit of the backlog, in bytes
+   * @param limit bytes of the backlog
    */
   constructor(device: LineDevice, notice: (dropped: number) => string, limit = MAX_BACKLOG) {
     this.#device = device;
@@ -39,7 +39,7 @@ export class BoundedSink implements LogSink {
   }
 
   write(line: string): void {
-    // Lines that a failed write has lost are reported with the next line.
+    // Lines lost by a failed write are reported before the next line.
     if (!this.#writing && this.#dropped > 0) this.#reportDropped();
     const bytes = Buffer.byteLength(line);
     if (this.#dropped > 0 || this.#bytes + bytes > this.#limit) {
@@ -51,7 +51,7 @@ export class BoundedSink implements LogSink {
     if (!this.#writing) this.#writeBacklog();
   }
 
-  /** Resolves when all lines have been written or are lost. */
+  /** Resolves when all lines are written or lost. */
   async flushed(): Promise<void> {
     if (!this.#writing) return;
     const { promise, resolve } = Promise.withResolvers<void>();

@@ -7,20 +7,20 @@ import {
   type LineFormat,
 } from './line-format.ts';
 
-/** What the format of a log depends on. */
+/** What determines the format of a log. */
 export interface LogSurroundings {
   readonly terminal: boolean;
   /** Whether a journal reads the log. */
   readonly journal: boolean;
   /** `WEIR_LOG`. */
   readonly wanted: string | undefined;
-  /** `NO_COLOR`: no colour when it is not empty. */
+  /** `NO_COLOR`: no colour if it is not empty. */
   readonly noColour: string | undefined;
 }
 
 export interface ChosenFormat {
   readonly format: LineFormat;
-  /** What is wrong with the choice, for the log itself. */
+  /** An invalid choice, to be logged. */
   readonly problem: string | undefined;
 }
 
@@ -42,14 +42,14 @@ export function chooseFormat({
   };
 }
 
-/** A file by its numbers, as fstat(2) gives them. */
+/** Identifies a file, as fstat(2) does. */
 export interface FileNumbers {
   readonly dev: bigint;
   readonly ino: bigint;
 }
 
 /**
- * Whether a file is the stream that systemd has connected to the journal.
+ * Whether a file is the stream that systemd connected to the journal.
  * @param stream `JOURNAL_STREAM`, as in `8:12345`: systemd.exec(5).
  */
 export const isJournal = (stream: string | undefined, { dev, ino }: FileNumbers): boolean =>

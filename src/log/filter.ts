@@ -3,11 +3,11 @@ import type { LogLevel } from './logger.ts';
 
 /**
  * A log filter in the syntax of RUST_LOG: directives separated by commas, each a level, a target
- * (which then shows everything) or `target=level`. The longest target that a line's target starts
- * with decides; without one the bare level does, and without that the line is dropped.
+ * (at every level) or `target=level`. The directive with the longest matching prefix of a line's
+ * target applies, otherwise the bare level; without either the line is dropped.
  */
 export interface LogFilter {
-  /** Longest target first; a directive without target, if any, comes last. */
+  /** Longest target first; a directive without a target comes last. */
   readonly directives: readonly Directive[];
 }
 
@@ -19,7 +19,9 @@ interface Directive {
 const LEVEL_NAMES = ['off', 'error', 'warn', 'info', 'debug', 'trace'] as const;
 const EVERYTHING = 5;
 
-/** Targets as Rust paths; a span part in brackets parses but never matches, for there are no spans. */
+/**
+ * Targets as Rust paths; a span in brackets parses but never matches, because there are no spans.
+ */
 const DIRECTIVE = /^(?<target>[\w:-]+)?(?<span>\[[^\]]*\])?(?:=(?<level>\w*))?$/;
 
 /** A filter that drops every line. */
@@ -28,9 +30,9 @@ export const SILENT: LogFilter = { directives: [] };
 const ERRORS_ONLY: LogFilter = { directives: [{ target: '', level: 1 }] };
 
 /**
- * Chooses the filter of a process. `environment` (the value of RUST_LOG) wins whenever all of it
- * parses, an empty one included, which shows nothing. `level` is that of the configuration: its
- * valid directives count, and without any only errors are shown.
+ * Chooses the filter of a process. `environment` (the value of RUST_LOG) applies if all of it
+ * parses; an empty one drops every line. Otherwise the valid directives of `level`, of the
+ * configuration, apply; without any, only errors are logged.
  */
 export function chooseFilter(environment: string | undefined, level: string): LogFilter {
   if (environment !== undefined) {
@@ -44,7 +46,10 @@ export function chooseFilter(environment: string | undefined, level: string): Lo
   return directives.length > 0 ? ordered(directives) : ERRORS_ONLY;
 }
 
-/** How much of a target is written: 0 for nothing, 1 for errors alone, up to 5 for everything. */
+/**
+ * The lowest severity that is logged for a target: 0 for nothing, 1 for errors, up to 5 for
+ * everything.
+ */
 export function severityOf(filter: LogFilter, target: string): number {
   const decisive = filter.directives.find((directive) => target.startsWith(directive.target));
   return decisive?.level ?? 0;
@@ -55,8 +60,8 @@ export const passes = (filter: LogFilter, target: string, level: LogLevel): bool
   LEVEL_NAMES.indexOf(level) <= severityOf(filter, target);
 
 /**
- * A filter whose every part is a level, or a target with one: a word such as `warning`, which the
- * configuration takes as a target, is refused.
+ * A filter in which every part is a level or `target=level`. A word such as `warning`, which the
+ * configuration would read as a target, is rejected.
  * @throws {RangeError} naming the invalid part, or for a text without any.
  */
 export function parseFilter(text: string): LogFilter {
@@ -71,11 +76,11 @@ export function parseFilter(text: string): LogFilter {
   return ordered(directives);
 }
 
-/** The parts of a filter that are no directives, and that a configuration's level is read without. */
+/** The invalid parts of a filter, which the level of a configuration ignores. */
 export const unreadDirectives = (text: string): readonly string[] =>
   partsOf(text).filter((part) => parseDirective(part) === undefined);
 
-/** Whether a part of a filter is a target without a level, which shows everything of that target. */
+/** Whether a part of a filter is a target without a level, which logs everything of that target. */
 export const readsAsTarget = (part: string): boolean =>
   parseLevel(part) === undefined && /^[\w:-]+$/.test(part);
 
@@ -94,7 +99,7 @@ function parseDirective(part: string): Directive | undefined {
   const { target = '', span, level } = groups;
   const parsed = level === undefined || level === '' ? EVERYTHING : parseLevel(level);
   if (parsed === undefined || (target === '' && span === undefined)) return undefined;
-  // No line carries a span, so a directive for one can match nothing: no target contains a bracket.
+  // No line has a span: keeping the bracket in the target makes the directive match nothing.
   return { target: span === undefined ? target : `${target}${span}`, level: parsed };
 }
 
@@ -104,7 +109,7 @@ function parseLevel(text: string): number | undefined {
   return index >= 0 ? index : undefined;
 }
 
-/** Longest target first; of equal targets the one written last counts. */
+/** Longest target first; of equal targets the last one applies. */
 function ordered(directives: readonly Directive[]): LogFilter {
   return {
     directives: directives.toReversed().sort((a, b) => b.target.length - a.target.length),

@@ -1,7 +1,7 @@
 import { printableJson } from '../printable.ts';
 import type { LogFields, LogLevel } from './logger.ts';
 
-/** Makes the text of a line of the log, its line feed included. */
+/** Formats a log line, including its line feed. */
 export type LineFormat = (
   level: LogLevel,
   target: string,
@@ -17,7 +17,7 @@ const COLOURS: Readonly<Record<LogLevel, string>> = {
   trace: '35',
 };
 
-/** The priorities of syslog(3); below `debug` there is none. */
+/** Priorities of syslog(3), which has none below `debug`. */
 const PRIORITIES: Readonly<Record<LogLevel, number>> = {
   error: 3,
   warn: 4,
@@ -32,21 +32,21 @@ const levelName = (level: LogLevel): string => level.toUpperCase().padStart(5);
 export const textFormat: LineFormat = (level, target, message) =>
   `${timestamp()} ${levelName(level)} ${target}: ${message}\n`;
 
-/** The same with the level in colour and the rest of the head dimmed. */
+/** The same with a coloured level and a dimmed time and target. */
 export const colourFormat: LineFormat = (level, target, message) =>
   `\x1b[2m${timestamp()}\x1b[0m \x1b[${COLOURS[level]}m${levelName(level)}\x1b[0m \x1b[2m${target}:\x1b[0m ${message}\n`;
 
-/** For a journal, which keeps the time itself. */
+/** For a journal, which records the time itself. */
 export const plainFormat: LineFormat = (level, target, message) =>
   `${level.toUpperCase()} ${target}: ${message}\n`;
 
-/** An object of JSON on a line: `time`, `level`, `target`, `message` and the fields of the line. */
+/** A JSON object on one line: `time`, `level`, `target`, `message` and the fields of the line. */
 export const jsonFormat: LineFormat = (level, target, message, fields) =>
   `${printableJson({ time: timestamp(), level, target, message, ...fields })}\n`;
 
 /**
- * With the priority in front, as in `<6>INFO svc_app: message`: sd-daemon(3). A journal makes an entry of
- * each line, so every line of a message has it.
+ * Prefixes the priority of sd-daemon(3): `<6>INFO svc_app: message`. A journal stores each line as
+ * an entry, so every line of a message has the prefix.
  */
 export const withPriority =
   (format: LineFormat): LineFormat =>

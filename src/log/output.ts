@@ -3,15 +3,15 @@ import { severityOf, SILENT, type LogFilter } from './filter.ts';
 import { textFormat, type LineFormat } from './line-format.ts';
 import type { LogFields, Logger, LogLevel, LogMessage } from './logger.ts';
 
-/** Where finished lines go. */
+/** The destination of formatted lines. */
 export interface LogSink {
   write(line: string): void;
 }
 
-/** The filter of an output, which may be exchanged while its loggers are in use. */
+/** The filter of an output, which may be replaced while its loggers are in use. */
 export class FilterSwitch {
   #filter: LogFilter;
-  /** Grows with each exchange. */
+  /** Incremented with each replacement. */
   #version = 0;
 
   constructor(filter: LogFilter) {
@@ -34,10 +34,10 @@ export class FilterSwitch {
 
 const RANK: Readonly<Record<LogLevel, number>> = { error: 1, warn: 2, info: 3, debug: 4, trace: 5 };
 
-/** What the first line of a record begins with, in each of the formats. */
+/** The start of the first line of a record, in each format. */
 const RECORD_HEAD = /^(?:\d{4}-\d\d-\d\dT|<\d>|\{|(?:ERROR|WARN|INFO|DEBUG|TRACE) )/;
 
-/** The lines of one record; none but the first can be taken for a record of its own. */
+/** The lines of one record. Only the first can look like the start of a record. */
 const recordText = (lines: readonly string[]): string =>
   lines
     .map((line, index) => {
@@ -46,13 +46,13 @@ const recordText = (lines: readonly string[]): string =>
     })
     .join('\n');
 
-/** Tabs stay: lines of a configuration file have them. */
+/** Keeps tabs, which lines of a configuration file have. */
 const printableText = (line: string): string => line.split('\t').map(printable).join('\t');
 
 /** The lines of a text, as one record. */
 export const recordLines = (text: string): readonly string[] => text.split('\n');
 
-/** A logger of one target over a sink; the filter is asked once per target and exchange. */
+/** A logger of one target over a sink; the filter is evaluated once per target and replacement. */
 export function createLogger(
   filter: FilterSwitch,
   sink: LogSink,

@@ -17,10 +17,10 @@ export type NativeLibrary = ReturnType<Koffi['load']>;
 /**
  * The symbols that the running Node exports: OpenSSL and libuv among others.
  *
- * koffi is a binary for each platform that takes 20 ms to load, so it is loaded on first use, and may
+ * koffi is a platform-specific binary that takes 20 ms to load: it is loaded on first use, and may
  * be missing.
  *
- * @throws {NativeError} where there is no koffi for this machine.
+ * @throws {NativeError} if koffi has no binary for this machine.
  */
 export function openSelf(): NativeLibrary {
   try {
@@ -30,7 +30,7 @@ export function openSelf(): NativeLibrary {
   }
 }
 
-/** Binds one exported function: the C types of its result and parameters. */
+/** Binds an exported function, given the C types of its result and parameters. */
 export type Bind = (
   result: string,
   name: string,
@@ -40,7 +40,8 @@ export type Bind = (
 /**
  * Binds functions that the running Node exports.
  *
- * @returns what binds one; it throws a {@link NativeError} where Node was built with another OpenSSL.
+ * @returns a function that binds one, and throws a {@link NativeError} if Node was built with
+ *   another OpenSSL.
  * @throws {NativeError} as `openSelf` does.
  */
 export function exportsOfSelf(): Bind {
@@ -54,22 +55,20 @@ export function exportsOfSelf(): Bind {
   };
 }
 
-/**
- * The address of the first byte of memory outside of the heap. It holds as long as `memory` lives and
- * is not detached.
- */
+/** The address of memory outside the heap. Valid while `memory` is referenced and not detached. */
 export const addressOf = (memory: ArrayBufferLike): number =>
   Number(loadKoffi().address(new Uint8Array(memory)));
 
-/** Memory that C has allocated and never frees, without a copy. */
+/** A view of memory that C allocated and never frees. */
 export const nativeView = (address: number, length: number): Uint8Array<ArrayBuffer> =>
   new Uint8Array(loadKoffi().view(BigInt(address), length));
 
 /**
- * Makes a function of JavaScript callable from C, for as long as the process lives; returns its address.
- * Their number is bounded, so register one for a purpose and never one for an object.
+ * Makes a JavaScript function callable from C for the lifetime of the process; returns its address.
+ * Their number is limited: register one per purpose, never one per object.
  *
- * @param implementation must not throw: C would go on with the result 0, and the exception is lost.
+ * @param implementation must not throw: C would continue with the result 0, and the exception would
+ *   be lost.
  */
 export function registerCallback(
   result: string,

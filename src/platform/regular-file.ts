@@ -2,7 +2,7 @@ import { constants, type Stats } from 'node:fs';
 import { open, stat, type FileHandle } from 'node:fs/promises';
 import { WeirError } from '../errors.ts';
 
-/** A path that leads to something else than a file with contents; `message` says what it is. */
+/** A path that is not a regular file; `message` names its type. */
 export class NotRegularFileError extends WeirError {
   constructor(what: string) {
     super('not_a_regular_file', `is a ${what}, not a regular file`);
@@ -10,15 +10,15 @@ export class NotRegularFileError extends WeirError {
 }
 
 /**
- * Opens a regular file for reading. Anything else may block a thread of the pool, and with it the end of
- * the process, for as long as its writer likes: a named pipe when it is opened, a terminal when it is read.
- * A directory is opened: reading it has an error of its own.
+ * Opens a regular file for reading. Anything else may block a thread of the pool, and with it the
+ * end of the process, indefinitely: opening a named pipe, reading a terminal. A directory can be
+ * opened: reading it fails with its own error.
  *
  * @throws {NotRegularFileError}
  * @throws the system's error.
  */
 export async function openRegularFile(path: string): Promise<FileHandle> {
-  // Even an open that does not wait has effects, such as on the writer of a pipe.
+  // Even a non-blocking open has effects, such as on the writer of a pipe.
   refuseOthers(await stat(path));
   const file = await open(path, READ_WITHOUT_WAITING);
   try {
@@ -30,10 +30,10 @@ export async function openRegularFile(path: string): Promise<FileHandle> {
   }
 }
 
-/** Neither waits for the writer of a pipe nor takes a terminal over. */
+/** Neither waits for the writer of a pipe nor makes a terminal the controlling one. */
 export const READ_WITHOUT_WAITING = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
 
-/** What a file is that has no contents of its own; `undefined` for a regular file or a directory. */
+/** The type of a special file; `undefined` for a regular file or a directory. */
 export function kindOfOther(stats: Stats): string | undefined {
   if (stats.isFile() || stats.isDirectory()) return undefined;
   if (stats.isFIFO()) return 'pipe';

@@ -1,8 +1,8 @@
 import { loadBufferUtil, type BufferUtil } from './addons.ts';
 
 /**
- * bufferutil is a binary for the usual machines and JavaScript elsewhere: 64 KB in 3 microseconds,
- * or in 12 to 30 by loops of our own. Loaded on first use.
+ * bufferutil is a binary on common platforms and JavaScript elsewhere: 64 KB in 3 microseconds, or
+ * in 12 to 30 by our own loops. Loaded on first use.
  */
 let loaded: BufferUtil | undefined;
 
@@ -10,13 +10,13 @@ const native = (): BufferUtil => (loaded ??= loadBufferUtil());
 
 const KEY_BYTES = 4;
 
-/** XORs `data` in place with a key of 4 bytes, over and over. */
+/** XORs `data` in place with a repeated key of 4 bytes. */
 export function xorInPlace(data: Uint8Array, key: Uint8Array): void {
   if (key.length !== KEY_BYTES) throw new RangeError('a key has 4 bytes');
   native().unmask(data, key);
 }
 
-/** Writes `source`, XORed with a key of 4 bytes, to the start of `out`. */
+/** Writes `source`, XORed with a repeated key of 4 bytes, to the start of `out`. */
 export function xorInto(source: Uint8Array, key: Uint8Array, out: Uint8Array): void {
   if (key.length !== KEY_BYTES) throw new RangeError('a key has 4 bytes');
   if (out.length < source.length) throw new RangeError('no room for the result');

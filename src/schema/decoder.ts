@@ -6,22 +6,22 @@ import { describeNode, describeKind, expectedOneOf } from './words.ts';
 /**
  * Turns a node into a value.
  *
- * @throws {DecodeError} for the first part, in document order, that has the wrong shape. The texts are
- *   those of Rust's serde, as specified.
+ * @throws {DecodeError} for the first invalid part in document order, with the specified texts of
+ *   Rust's serde.
  */
 export interface Decoder<T> {
   (node: Node): T;
-  /** What it accepts; anything where left out. */
+  /** What it accepts; anything if absent. */
   readonly shape?: Shape;
 }
 
-/** A value with its place, for later checks. */
+/** A value with its place, for later errors. */
 export interface Located<T> {
   readonly value: T;
   readonly span: Span;
 }
 
-/** For values that may be a secret, and in the place of a list or a table that may hold one. */
+/** Does not quote the value, which may be, or hold, a secret. */
 const withoutValue = (node: Node, wanted: string, hint?: string): DecodeError =>
   new DecodeError(`invalid type: ${describeKind(node)}, expected ${wanted}`, node.span, { hint });
 
@@ -36,7 +36,7 @@ export const str: Decoder<string> = shaped(
   { type: 'string' },
 );
 
-/** A string whose wrong types are named without their value: `pass = 1234` must not reach a log. */
+/** A string whose errors never quote the value: `pass = 1234` must not reach a log. */
 export const secret: Decoder<string> = shaped(
   (node) => {
     if (node.kind === 'string') return node.value;
@@ -53,7 +53,7 @@ export const bool: Decoder<boolean> = shaped(
   { type: 'boolean' },
 );
 
-/** An unsigned integer of so many bits. */
+/** An unsigned integer of `bits` bits. */
 const unsigned =
   (bits: bigint): Decoder<bigint> =>
   (node) => {
@@ -77,7 +77,7 @@ export const u8: Decoder<number> = shaped((node) => Number(wideU8(node)), intege
 export const u16: Decoder<number> = shaped((node) => Number(wideU16(node)), integerShape(16));
 export const u64: Decoder<bigint> = shaped(unsigned(64n), { type: 'integer', minimum: 0 });
 
-/** One of a few words. */
+/** One of a fixed list of words. */
 export function variant<const Names extends readonly string[]>(
   ...names: Names
 ): Decoder<Names[number]> {
@@ -112,7 +112,7 @@ export const array = <T>(item: Decoder<T>): Decoder<readonly T[]> =>
     { type: 'array', ...(item.shape && { items: item.shape }) },
   );
 
-/** A table whose keys are names chosen by its author. */
+/** A table with arbitrary keys. */
 export const record = <T>(item: Decoder<T>): Decoder<ReadonlyMap<string, T>> =>
   shaped<Decoder<ReadonlyMap<string, T>>>(
     (node) => {
@@ -127,7 +127,7 @@ export const record = <T>(item: Decoder<T>): Decoder<ReadonlyMap<string, T>> =>
     { type: 'object', ...(item.shape && { additionalProperties: item.shape }) },
   );
 
-/** Any table, not yet decoded: its keys are defined elsewhere. */
+/** Any table, not yet decoded. */
 export const table: Decoder<TableNode> = shaped(
   (node) => {
     if (node.kind !== 'table') throw withoutValue(node, 'a table');
@@ -136,7 +136,7 @@ export const table: Decoder<TableNode> = shaped(
   { type: 'object' },
 );
 
-/** Any value at all, not yet decoded. */
+/** Any value, not yet decoded. */
 export const anything: Decoder<Node> = (node) => node;
 
 export const located = <T>(inner: Decoder<T>): Decoder<Located<T>> =>
@@ -145,7 +145,7 @@ export const located = <T>(inner: Decoder<T>): Decoder<Located<T>> =>
     inner.shape ?? {},
   );
 
-/** A table with its place beside its keys. */
+/** A decoded table with its place as `span`. */
 export const spanned = <T extends object>(
   inner: Decoder<T>,
 ): Decoder<T & { readonly span: Span }> =>
@@ -154,10 +154,10 @@ export const spanned = <T extends object>(
     inner.shape ?? {},
   );
 
-/** Makes the error of a value, with a line that helps on where its text is fixed. */
+/** Creates the error of a value; `hint` adds a line to a specified text. */
 export type Reject = (message: string, hint?: string) => DecodeError;
 
-/** Converts a decoded value; `convert` throws the error that `reject` makes of a message. */
+/** Converts a decoded value; `convert` throws the error that `reject` creates. */
 export const converted = <T, U>(
   inner: Decoder<T>,
   convert: (value: T, reject: Reject) => U,
@@ -168,10 +168,10 @@ export const converted = <T, U>(
     inner.shape ?? {},
   );
 
-/** The same decoder with more in its shape: what is checked elsewhere, such as the words of a text. */
+/** The same decoder with a narrower shape, for what is checked elsewhere. */
 export const narrowed = <T>(decoder: Decoder<T>, shape: Shape): Decoder<T> =>
   shaped<Decoder<T>>((node) => decoder(node), { ...decoder.shape, ...shape });
 
-/** The same decoder for values that are never confidential, so that errors may quote their lines. */
+/** The same decoder for values that are never confidential: errors may quote their lines. */
 export const disclosed = <T>(decoder: Decoder<T>): Decoder<T> =>
   narrowed(decoder, { [DISCLOSURE]: 'public' });

@@ -1,7 +1,7 @@
 import { WeirError, type WeirErrorOptions } from '../errors.ts';
 import type { Span } from './node.ts';
 
-/** A value of the wrong shape; `span` is its place. */
+/** A value that a decoder rejects; `span` is its place. */
 export class DecodeError extends WeirError {
   readonly span: Span;
 
@@ -14,11 +14,11 @@ export class DecodeError extends WeirError {
 /** A DecodeError whose message gets no prefix such as `invalid settings`. */
 export class PlainDecodeError extends DecodeError {}
 
-/** Decodes several parts of a value and keeps the error that comes first in the document. */
+/** Collects errors of several parts of a value, and keeps the first in document order. */
 export class FirstError {
   #first: DecodeError | undefined;
 
-  /** Runs one part; its DecodeError is kept, any other error is a defect and is rethrown. */
+  /** Runs one part and keeps its DecodeError; any other error is a defect and is rethrown. */
   attempt(part: () => void): void {
     try {
       part();
@@ -32,7 +32,7 @@ export class FirstError {
     if (!this.#first || error.span.start < this.#first.span.start) this.#first = error;
   }
 
-  /** @throws {DecodeError} the first one, when there is any. */
+  /** @throws {DecodeError} the first one, if any. */
   throwIfAny(): void {
     if (this.#first) throw this.#first;
   }

@@ -1,4 +1,4 @@
-/** Keys of other programs, and what stands for them here: one of these keys, where a table has it. */
+/** Keys of other programs, and their names here, of which the table may have one. */
 const NAMES_HERE: Readonly<Record<string, readonly string[]>> = {
   sni: ['server_name'],
   servername: ['server_name'],
@@ -32,7 +32,7 @@ const NAMES_HERE: Readonly<Record<string, readonly string[]>> = {
   final: ['default'],
 };
 
-/** Keys that stand for what Weir does not have. */
+/** Keys of features that Weir does not have. */
 const NOT_HERE: Readonly<Record<string, string>> = {
   flow: 'XTLS flows (Vision) are not supported: leave `flow` out, here and at the server',
   reality: 'REALITY is not supported: use TLS with a certificate',
@@ -51,7 +51,7 @@ const NOT_HERE: Readonly<Record<string, string>> = {
   fallbacks: 'fallbacks are not supported',
 };
 
-/** A hint for a key that is known from other programs; `undefined` for any other key. */
+/** A hint for a key of other programs; `undefined` for any other key. */
 export function foreignKeyHint(name: string, known: Iterable<string>): string | undefined {
   const key = name.toLowerCase().replaceAll('-', '_');
   const choices = new Set(known);

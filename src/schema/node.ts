@@ -1,6 +1,6 @@
 /**
- * The values of a document, each with its place. Only the reader that makes these nodes depends on the
- * document format (TOML); decoders of settings do not.
+ * The values of a document, each with its place. Only the parser that creates these nodes depends
+ * on the format (TOML); decoders do not.
  */
 
 /** A half-open range of UTF-16 offsets into the document's text. */
@@ -48,13 +48,13 @@ export interface ArrayNode {
 
 export interface TableNode {
   readonly kind: 'table';
-  /** The header of a table, the braces of an inline table, the key of one that is only implied. */
+  /** The header of a table, the braces of an inline table, or the key of an implied table. */
   readonly span: Span;
   /** In the order in which the keys first appear. */
   readonly entries: ReadonlyMap<string, TableEntry>;
 }
 
-/** One key of a table: where the key stands and what it holds. */
+/** One key of a table: its place and its value. */
 export interface TableEntry {
   readonly key: Span;
   readonly value: Node;
@@ -63,5 +63,5 @@ export interface TableEntry {
 export type ScalarNode = StringNode | IntegerNode | FloatNode | BooleanNode | DatetimeNode;
 export type Node = ScalarNode | ArrayNode | TableNode;
 
-/** A table that was left out, at the place where it could have been. */
+/** An absent table, at the place of its parent. */
 export const emptyTable = (span: Span): TableNode => ({ kind: 'table', span, entries: new Map() });

@@ -1,10 +1,10 @@
 /**
- * The key of a shape that says whether errors may quote its values. A symbol, so that it is not part of
- * the schema as JSON.
+ * The key of a shape that determines whether errors may quote its values. A symbol, so that it is
+ * not part of the schema as JSON.
  */
 export const DISCLOSURE = Symbol('disclosure');
 
-/** What a decoder accepts, in the terms of JSON Schema: for editors, which know less than the decoder. */
+/** What a decoder accepts, as JSON Schema, for editors; less precise than the decoder. */
 export interface Shape {
   readonly type?: 'string' | 'boolean' | 'integer' | 'array' | 'object';
   readonly enum?: readonly string[];
@@ -28,7 +28,7 @@ export interface Shape {
 export const shaped = <D extends object>(decoder: D, shape: Shape): D =>
   Object.assign(decoder, { shape });
 
-/** A default in the form that a document has it; `undefined` for one that a scalar does not show. */
+/** A default as a document would write it; `undefined` if no scalar can express it. */
 export function plainDefault(value: unknown): Shape['default'] {
   if (typeof value === 'bigint') return Number(value);
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') {

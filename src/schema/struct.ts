@@ -5,20 +5,20 @@ import { plainDefault, shaped, type Shape } from './shape.ts';
 import { suggestion } from './suggestion.ts';
 import { expectedOneOf } from './words.ts';
 
-/** A key of a table that may be left out, or has aliases. */
+/** A key of a table that is optional or has aliases. */
 export interface KeyDecoder<T> {
   readonly decode: Decoder<T>;
   /** The value of an absent key; `undefined` for a required one. */
   readonly absent: (() => T) | undefined;
   readonly aliases: readonly string[];
-  /** The value of an absent key as a document would have it, if any. */
+  /** The value of an absent key as a document would write it, if any. */
   readonly shownDefault?: Shape['default'];
 }
 
 /** The keys of a table: a bare decoder is a required key. */
 export type KeyDecoders = Readonly<Record<string, Decoder<unknown> | KeyDecoder<unknown>>>;
 
-/** What each key is for, in a few words; shown by editors. */
+/** Descriptions of keys in a few words, shown by editors. */
 export type Descriptions<S extends KeyDecoders> = { readonly [Property in keyof S]?: string };
 
 /** The type of a decoded table. */
@@ -36,14 +36,14 @@ export type Decoded<D> = D extends Decoder<infer T> ? T : never;
 const toField = <T>(part: Decoder<T> | KeyDecoder<T>): KeyDecoder<T> =>
   typeof part === 'function' ? { decode: part, absent: undefined, aliases: [] } : part;
 
-/** A key that may be left out. */
+/** An optional key. */
 export const optional = <T>(decode: Decoder<T>): KeyDecoder<T | undefined> => ({
   decode,
   absent: () => undefined,
   aliases: [],
 });
 
-/** A key that stands for `value` when it is left out. */
+/** An optional key with a default value. */
 export const fallback = <T>(decode: Decoder<T>, value: T): KeyDecoder<T> => ({
   decode,
   absent: () => value,
@@ -51,7 +51,7 @@ export const fallback = <T>(decode: Decoder<T>, value: T): KeyDecoder<T> => ({
   shownDefault: plainDefault(value),
 });
 
-/** Other names of a key; writing two of them is an error. */
+/** A key with other names; using two of them is an error. */
 export const alias = <T>(
   part: Decoder<T> | KeyDecoder<T>,
   ...aliases: readonly string[]
@@ -65,10 +65,10 @@ const keyOf = (property: string): string =>
   property.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 /**
- * A table with known keys: property names are written in snake case, any other key is an error.
+ * A table with fixed keys, the property names in snake case; any other key is an error.
  *
- * A missing key is reported only when all present ones are valid, since a misspelt key
- * is the more useful error.
+ * A missing key is reported only if all keys of the table are valid, because a misspelt key is the
+ * more useful error.
  */
 export function struct<S extends KeyDecoders>(
   shape: S,
@@ -114,7 +114,7 @@ export function struct<S extends KeyDecoders>(
       if (!field.absent) throw new DecodeError(`missing field \`${key}\``, span);
       decoded[property] = field.absent();
     }
-    // Every property of the shape has been set by its own decoder just now.
+    // Every property has been set by its decoder above.
     return decoded as DecodedKeys<S>;
   };
   return shaped(decode, {

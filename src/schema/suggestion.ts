@@ -1,10 +1,10 @@
-/** Longer words are not compared, nor more choices, which bounds the work. */
+/** The longest word and the most choices that are compared, to bound the work. */
 const LONGEST = 64;
 const MOST_CHOICES = 1000;
 
 /**
- * The one of `choices` that a mistyped `word` most likely stands for: within a third of its length in
- * edits, or a choice that it begins; `undefined` when there is none.
+ * The choice that a mistyped `word` most likely means: within an edit distance of a third of its
+ * length, or one that begins with it; `undefined` if there is none.
  */
 export function suggestion(word: string, choices: Iterable<string>): string | undefined {
   if (word === '' || word.length > LONGEST) return undefined;
@@ -23,7 +23,7 @@ export function suggestion(word: string, choices: Iterable<string>): string | un
   return best ?? begun;
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours that make `b` of `a`. */
+/** The number of insertions, deletions, replacements and transpositions that turn `a` into `b`. */
 function distance(a: string, b: string): number {
   let before: number[] = [];
   let above = Array.from({ length: b.length + 1 }, (_, column) => column);

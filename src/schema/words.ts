@@ -1,6 +1,6 @@
 import type { Node } from './node.ts';
 
-/** A value as an error names it, in the words of serde: ``integer `5` ``, `string "x"`, `sequence`. */
+/** A value as serde's errors describe it: ``integer `5` ``, `string "x"`, `sequence`. */
 export function describeNode(node: Node): string {
   switch (node.kind) {
     case 'string':
@@ -22,12 +22,12 @@ export function describeNode(node: Node): string {
   }
 }
 
-/** The same without the value, for what may be a secret. */
+/** The same without the value, which may be a secret. */
 export function describeKind(node: Node): string {
   return node.kind === 'array' || node.kind === 'table' ? describeNode(node) : node.kind;
 }
 
-/** What may stand in a place: ``expected `a` or `b` ``, ``expected one of `a`, `b`, `c` ``. */
+/** The expected names: ``expected `a` or `b` ``, ``expected one of `a`, `b`, `c` ``. */
 export function expectedOneOf(names: readonly string[]): string {
   const quoted = names.map((name) => `\`${name}\``);
   if (quoted.length === 0) return 'there are no fields';

@@ -2,32 +2,32 @@ import type { Clock } from '../../net/time/clock.ts';
 import { KEPT_EVENTS, type FlowNotice, type FlowSubscription } from '../../tracker/flow-events.ts';
 import type { FlowEvent } from '../../tracker/flow-events.ts';
 import type { Tracker } from '../../tracker/tracker.ts';
-import { eventText, type EventStream } from './event-stream.ts';
+import { eventText, type SseStream } from './sse-stream.ts';
 import { Rounds } from './slices.ts';
 import type { StartTimes } from '../start-times.ts';
 import { flowJson } from '../views.ts';
 
-/** One client and the number of the event that it gets next. */
+/** A client and the number of its next event. */
 interface Client {
-  readonly stream: EventStream;
+  readonly stream: SseStream;
   next: number;
 }
 
-/** Several events as one piece for the socket; `end` is the number of the event behind it. */
+/** Several events in one piece; `end` is the number of the event after them. */
 interface Piece {
   readonly bytes: Buffer;
   readonly end: number;
 }
 
-/** About how long a piece is allowed to get, in characters. */
+/** Approximate maximum length of a piece, in characters. */
 const PIECE_LENGTH = 64 << 10;
 
 /**
  * Sends the openings and closings of flows to any number of clients.
  *
- * The feed is one reader of the tracker, however many clients there are, and keeps the last 1024 events
- * for all of them; of a client it keeps a number. Clients at the same position are sent the same bytes.
- * A client that falls further behind gets the number of events that it missed.
+ * The feed is a single reader of the tracker for all clients. It keeps the last 1024 events, and
+ * one number per client. Clients at the same position share the same bytes. A client that falls
+ * further behind is sent the number of events that it missed.
  */
 export class FlowFeed {
   readonly #tracker: Tracker;
@@ -35,9 +35,9 @@ export class FlowFeed {
   readonly #ring: (FlowEvent | undefined)[] = Array.from({ length: KEPT_EVENTS });
   readonly #clients = new Set<Client>();
   readonly #rounds: Rounds<Client>;
-  /** By the number of their first event, for as long as a round lasts. */
+  /** By the number of their first event, within one round. */
   readonly #pieces = new Map<number, Piece>();
-  /** Events seen so far, those included that the tracker no longer had: the number of the next one. */
+  /** Events so far, including those that the tracker had dropped: the number of the next event. */
   #published = 0;
   #subscription: FlowSubscription | undefined;
 
@@ -52,8 +52,8 @@ export class FlowFeed {
     );
   }
 
-  /** The client is sent everything that happens from now on. */
-  readonly join = (stream: EventStream): void => {
+  /** Sends the client all events from now on. */
+  readonly join = (stream: SseStream): void => {
     if (!this.#subscription) void this.#watch();
     else if (this.#collect(this.#subscription)) this.#rounds.request();
     const client: Client = { stream, next: this.#published };
@@ -84,7 +84,7 @@ export class FlowFeed {
     this.#subscription = subscription;
     for (;;) {
       const notice = await subscription.next();
-      // After a close there may be another reader at work already: this one is done either way.
+      // After a close another reader may have started: this one ends either way.
       if (!notice || this.#subscription !== subscription) return;
       this.#keep(notice);
       this.#collect(subscription);
@@ -92,7 +92,7 @@ export class FlowFeed {
     }
   }
 
-  /** Takes over what the tracker has; whether that was anything. */
+  /** Takes all events from the tracker; returns whether there were any. */
   #collect(subscription: FlowSubscription): boolean {
     const before = this.#published;
     for (let notice = subscription.poll(); notice; notice = subscription.poll()) this.#keep(notice);
@@ -104,7 +104,7 @@ export class FlowFeed {
     else this.#ring[this.#published++ % KEPT_EVENTS] = notice;
   }
 
-  /** Sends a client its next piece, when it can take one and there is one. */
+  /** Sends a client its next piece, if it is ready and there is one. */
   #pump(client: Client): void {
     if (!client.stream.ready || client.next >= this.#published) return;
     let piece = this.#pieces.get(client.next);

@@ -1,29 +1,29 @@
 import type { Clock, Timer } from '../../net/time/clock.ts';
 import { setImmediate as turn } from 'node:timers/promises';
 
-/** How long the thread works for clients at a stretch, in milliseconds: traffic waits that long. */
+/** Milliseconds of work for clients without a break; traffic waits that long. */
 const SLICE_MS = 2;
 
-/** The share of the thread's time that a feed takes at most; the rest of its work comes later. */
+/** The largest share of the thread's time for a feed. */
 const SHARE = 1 / 4;
 
 /**
- * Serves many clients, each in its turn, in slices with a rest after each, so that any number of
- * clients leaves most of the thread's time to traffic. A round goes through all clients once.
+ * Serves many clients in slices with a pause after each, so that any number of clients leaves most
+ * of the thread's time to traffic. A round serves each client once.
  */
 export class Rounds<Client> {
   readonly #clock: Clock;
   readonly #clients: Iterable<Client>;
   readonly #serve: (client: Client) => void;
   readonly #onEnd: () => void;
-  /** What is left of the round that is under way. */
+  /** The rest of the current round. */
   #round: Iterator<Client> | undefined;
   #again = false;
   #restUntil = -Infinity;
   #timer: Timer | undefined;
   #immediate: NodeJS.Immediate | undefined;
 
-  /** @param onEnd is called when a round is over. */
+  /** @param onEnd called at the end of a round. */
   constructor(
     clock: Clock,
     clients: Iterable<Client>,
@@ -36,7 +36,7 @@ export class Rounds<Client> {
     this.#onEnd = onEnd;
   }
 
-  /** Asks for a round that begins from now on. */
+  /** Requests a round that starts after this call. */
   request(): void {
     if (this.#round) this.#again = true;
     else this.#schedule();
@@ -51,7 +51,10 @@ export class Rounds<Client> {
     this.#again = false;
   }
 
-  /** The next slice, after the rest: behind all other work of this turn of the loop. */
+  /**
+   * Schedules the next slice after the pause, following all other work of this turn of the event
+   * loop.
+   */
   #schedule(): void {
     if (this.#immediate || this.#timer) return;
     const wait = this.#restUntil - this.#clock.now();
@@ -88,12 +91,12 @@ export class Rounds<Client> {
   }
 }
 
-/** The clock is read once for this many items. */
+/** Items between two readings of the clock. */
 const STRIDE = 64;
 
 /**
- * Writes items one after the other with commas between. A long list gives way to other work every
- * few milliseconds; each item shows its state at the moment when it is written.
+ * Writes items separated by commas. A long list yields to other work every few milliseconds; each
+ * item shows its state when it is written.
  */
 export async function writeList<Item>(
   items: readonly Item[],

@@ -1,12 +1,12 @@
 import type { Clock } from '../../net/time/clock.ts';
 import type { TrafficSampler, TrafficSnapshot } from '../../tracker/traffic.ts';
-import { eventText, type EventStream } from './event-stream.ts';
+import { eventText, type SseStream } from './sse-stream.ts';
 import { Rounds } from './slices.ts';
 import { trafficJson } from '../views.ts';
 
-/** One client, and the newest snapshot that it has been sent or must not be sent. */
+/** A client, and the newest snapshot that it has been sent or that precedes its connection. */
 interface Client {
-  readonly stream: EventStream;
+  readonly stream: SseStream;
   seen: TrafficSnapshot | undefined;
 }
 
@@ -16,8 +16,8 @@ interface Piece {
 }
 
 /**
- * Sends each traffic sample to every client that keeps up; one that does not gets the newest when it
- * is ready again, and those between are skipped. Ends when the sampler does.
+ * Sends each traffic sample to every client that keeps up. A slow client skips samples, and is sent
+ * the newest when it is ready again. Ends with the sampler.
  */
 export class TrafficFeed {
   readonly #sampler: TrafficSampler;
@@ -31,8 +31,8 @@ export class TrafficFeed {
     this.#rounds = new Rounds(clock, this.#clients, (client) => this.#pump(client));
   }
 
-  /** The snapshot of this moment is not sent, the next one is. */
-  readonly join = (stream: EventStream): void => {
+  /** Sends the client snapshots from the next one on. */
+  readonly join = (stream: SseStream): void => {
     const client: Client = { stream, seen: this.#sampler.latest };
     stream.onReady = () => this.#pump(client);
     stream.onClose = () => this.#leave(client);

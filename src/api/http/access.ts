@@ -1,7 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { isIP } from 'node:net';
 
-/** Anything but visible ASCII, space and tab. */
+/** Characters other than visible ASCII, space and tab. */
 const FOREIGN = /[^\t\x20-\x7e]/;
 const SCHEME = 'bearer';
 
@@ -9,8 +9,8 @@ const SCHEME = 'bearer';
 export type BearerCheck = (authorization: string | undefined) => boolean;
 
 /**
- * A check for `secret` (RFC 6750 §2.1, with the scheme in any letter case). Digests are compared, in
- * constant time, so that the time reveals nothing about the secret or a guess.
+ * Creates a check for `secret` (RFC 6750 §2.1, with the scheme in any letter case). Compares
+ * digests in constant time, so that the time reveals nothing about the secret or a guess.
  */
 export function bearerCheck(secret: string): BearerCheck {
   const wanted = digest(secret);
@@ -29,9 +29,9 @@ function tokenOf(authorization: string | undefined): string | undefined {
   return authorization.slice(space).trim();
 }
 
-/** The headers by which a request from a web page is recognised. */
+/** The headers that identify a request from a web page. */
 export interface RequestOrigin {
-  /** The authority: of an absolute request target, else the `Host` header. */
+  /** The authority of an absolute request target, otherwise the `Host` header. */
   readonly authority: string | undefined;
   readonly origin: string | undefined;
 }
@@ -40,9 +40,8 @@ const AUTHORITY = /^(?:[^@]*@)?(?<host>\[[^\]]*\]|[^:]*)(?::(?<port>\d*))?$/;
 const DEFAULT_PORT = 80;
 
 /**
- * Whether the authority is one that a browser reaches only by address: an IP or `localhost`. A page
- * whose own name resolves to this host (DNS rebinding) sends that name. A request without one is not
- * from a browser.
+ * Whether the authority is an IP address or `localhost`. A web page whose domain resolves to this
+ * host (DNS rebinding) would send its domain. A request without an authority is not from a browser.
  */
 export function namesThisHost(authority: string | undefined): boolean {
   if (authority === undefined || authority === '') return true;
@@ -51,8 +50,8 @@ export function namesThisHost(authority: string | undefined): boolean {
 }
 
 /**
- * Whether a request comes from a page of this very listener, or from no page. A browser names the
- * page's origin with every request that could change something.
+ * Whether a request comes from a page of this listener, or from no page. A browser sends the page's
+ * origin with every request that could change something.
  */
 export function isOwnOrigin({ authority, origin }: RequestOrigin, port: number): boolean {
   if (origin === undefined) return true;
@@ -75,6 +74,6 @@ const hostOf = (authority: string | undefined): string | undefined =>
 const isAddressOrLocalhost = (host: string): boolean =>
   host.toLowerCase() === 'localhost' || isIP(host.replace(/^\[(.*)\]$/, '$1')) !== 0;
 
-/** The listener is on loopback, since without a secret it may be nowhere else. */
+/** Without a secret the listener can only be on loopback. */
 const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '[::1]' || (host.startsWith('127.') && isIP(host) === 4);

@@ -1,9 +1,9 @@
-/** A request target in parts, as they were sent. */
+/** The parts of a request target, undecoded. */
 export interface RequestTarget {
-  /** Of an absolute target; it then counts instead of the `Host` header (RFC 9112 §3.2.2). */
+  /** The authority of an absolute target, which replaces the `Host` header (RFC 9112 §3.2.2). */
   readonly authority: string | undefined;
   readonly path: string;
-  /** What follows the first `?`. */
+  /** The text after the first `?`. */
   readonly query: string;
 }
 
@@ -29,7 +29,7 @@ export interface RouteKey {
 }
 
 export type Routed<Route> =
-  /** `parameter` is the last segment as it was sent; `''` where the route has none. */
+  /** `parameter` is the last segment, undecoded; `''` if the route has none. */
   | { readonly kind: 'found'; readonly route: Route; readonly parameter: string }
   | { readonly kind: 'wrong_method'; readonly allow: string }
   | { readonly kind: 'unknown' };
@@ -39,12 +39,12 @@ type Methods<Route> = Map<string, Route>;
 const PARAMETER = /\{\w+\}$/;
 
 /**
- * Finds routes. Paths are compared as they are sent: nothing is decoded, folded or shortened. A path
- * that is written out wins over one with a parameter, whatever the method.
+ * Finds routes. Paths are compared undecoded and without normalisation. A literal path takes
+ * precedence over one with a parameter, whatever the method.
  */
 export class ApiRouter<Route extends RouteKey> {
   readonly #literal = new Map<string, Methods<Route>>();
-  /** By the path before the parameter. */
+  /** Keyed by the path before the parameter. */
   readonly #open = new Map<string, Methods<Route>>();
 
   constructor(routes: readonly Route[]) {
@@ -54,7 +54,7 @@ export class ApiRouter<Route extends RouteKey> {
       const key = path.replace(PARAMETER, '');
       const methods: Methods<Route> = table.get(key) ?? new Map();
       methods.set(method, route);
-      // A path with GET supports HEAD, without the body (RFC 9110 §9.3.2).
+      // A path with GET supports HEAD (RFC 9110 §9.3.2).
       if (method === 'GET') methods.set('HEAD', route);
       table.set(key, methods);
     }

@@ -1,19 +1,19 @@
 import type { IncomingMessage } from 'node:http';
 import { BadRequest } from './rejections.ts';
 
-/** The longest request body that is taken, in bytes. */
+/** The longest request body that is accepted, in bytes. */
 export const MAX_BODY = 2_097_152;
 
 /**
- * How much of a body that is too long is still read, in bytes. A client writes all of its request
- * before it reads the response; closing before that would lose the response.
+ * Bytes of a body that is too long which are still read. A client may write its whole request
+ * before it reads the response; closing earlier would lose the response.
  */
 export const MAX_DISCARDED = 64 << 20;
 
 /** `application/json` or a type built on it (RFC 6839 §3.1), with or without parameters. */
 const JSON_TYPE = /^application\/(?:[\w!#$&^.+-]+\+)?json[ \t]*(?:;|$)/i;
 
-/** @throws {BadRequest} when a body is not announced as JSON. */
+/** @throws {BadRequest} when the content type is not JSON. */
 export function requireJson(contentType: string | undefined): void {
   if (contentType !== undefined && JSON_TYPE.test(contentType)) return;
   throw new BadRequest('Expected request with `Content-Type: application/json`');

@@ -2,24 +2,24 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock } from '../../net/time/clock.ts';
 
-/** Requests that a client may send ahead of the responses. */
+/** The most pipelined requests that may wait. */
 const MOST_WAITING = 256;
 
 /** How long a client may continue to send after an early response, in milliseconds. */
 const LINGER_MS = 1_000;
 
-/** One request and what serves it. */
+/** A request and how it is served. */
 export interface ApiExchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** Whether work ends when the client has disconnected. */
+  /** Whether work ends when the client disconnects. */
   readonly abandonable: boolean;
   readonly serve: () => void;
 }
 
 /**
- * One accepted connection. Its requests are served one after the other, so that a client which sends
- * several at once finds each done when the next begins.
+ * An accepted connection. Its requests are served one after another, so that the effects of a
+ * pipelined request are complete before the next begins.
  */
 export class ApiConnection {
   readonly #socket: Socket;
@@ -33,8 +33,8 @@ export class ApiConnection {
     this.#socket = socket;
     this.#clock = clock;
     const closeAtOnce = socket.destroySoon.bind(socket);
-    // Node closes with this after the last response. Closing while a request is still arriving resets
-    // the connection, and the reset can overtake the response (RFC 9112 §9.6).
+    // Node calls this after the last response. Closing while a request is still arriving resets the
+    // connection, and the reset can overtake the response (RFC 9112 §9.6).
     socket.destroySoon = () => {
       if (this.#current?.request.complete === false) this.#linger();
       else closeAtOnce();
@@ -44,20 +44,20 @@ export class ApiConnection {
     });
   }
 
-  /** A response is under way. */
+  /** Whether a response is in progress. */
   get busy(): boolean {
     return this.#current !== undefined;
   }
 
-  /** Serves the exchange once those before it are over. */
+  /** Serves the exchange after the previous ones. */
   take(exchange: ApiExchange): void {
     if (this.#waiting.length >= MOST_WAITING) this.#socket.destroy();
-    else if (this.#closing) return; // the response under way, if any, is the last
+    else if (this.#closing) return; // the response in progress, if any, is the last
     else if (this.#current) this.#waiting.push(exchange);
     else this.#begin(exchange);
   }
 
-  /** Closes when the response under way has been sent, at once without one. */
+  /** Closes after the response in progress, or immediately without one. */
   finish(): void {
     this.#closing = true;
     this.#waiting.length = 0;
@@ -69,7 +69,7 @@ export class ApiConnection {
     if (!response.headersSent) response.setHeader('Connection', 'close');
   }
 
-  /** Sends bytes in place of a response and closes; once a response has begun, it only closes. */
+  /** Sends bytes instead of a response and closes; after the start of a response, only closes. */
   refuse(bytes: Buffer): void {
     if (this.#lingering) return;
     if (!this.#socket.writable || this.#current?.response.headersSent === true) {
@@ -94,7 +94,10 @@ export class ApiConnection {
     exchange.serve();
   }
 
-  /** Sends the rest, half-closes, and reads on until the client ends as well or the time is over. */
+  /**
+   * Sends pending data, half-closes, and discards input until the client closes or `LINGER_MS` is
+   * over.
+   */
   #linger(): void {
     if (this.#lingering) return;
     this.#lingering = true;

@@ -4,10 +4,10 @@ import { bearerCheck, type BearerCheck, isOwnOrigin, namesThisHost } from './acc
 import { splitRequestTarget, ApiRouter } from './api-router.ts';
 import { ROUTES, type ApiRoute } from '../routes.ts';
 
-/** The parts of a request that are judged before any handler runs. */
+/** The parts of a request that are checked before any handler runs. */
 export interface ApiRequestHead {
   readonly method: string;
-  /** As sent. */
+  /** Undecoded. */
   readonly target: string;
   readonly host: string | undefined;
   readonly origin: string | undefined;
@@ -24,16 +24,19 @@ export type FrontDecision =
     };
 
 /**
- * Decides how a request is handled: the token first, for any path; then, where there is no
- * token, whether it may come from a web page; then the route.
+ * Decides how a request is handled. Checks the token first, for any path; without a secret, whether
+ * the request may come from a web page; then the route.
  */
 export class Front {
   readonly #router = new ApiRouter(ROUTES);
   readonly #isAuthorized: BearerCheck | undefined;
-  /** The port of a listener that is open to every program of this host, but not to web pages. */
+  /**
+   * The port of a listener without a secret: open to all programs of this host, but not to web
+   * pages.
+   */
   readonly #guardedPort: number | undefined;
 
-  /** @param port that is bound; `undefined` for a unix socket. */
+  /** @param port the bound port; `undefined` for a unix socket. */
   constructor({ secret }: ApiOptions, port: number | undefined) {
     this.#isAuthorized = secret === undefined ? undefined : bearerCheck(secret);
     this.#guardedPort = secret === undefined ? port : undefined;

@@ -1,5 +1,5 @@
 import { ControlError, type ControlErrorCode } from '../contract.ts';
-import type { EventStream } from '../feeds/event-stream.ts';
+import type { SseStream } from '../feeds/sse-stream.ts';
 import { BadPath, BadRequest, NotFound } from './rejections.ts';
 
 export type Headers = Readonly<Record<string, string>>;
@@ -11,9 +11,9 @@ export interface ApiResponse {
   readonly body: Buffer;
 }
 
-/** A response that does not end by itself: `open` gets the stream, whose headers are sent first. */
+/** A response without end: `open` is called with the stream, after its headers are sent. */
 export interface Streaming {
-  readonly open: (stream: EventStream) => void;
+  readonly open: (stream: SseStream) => void;
 }
 
 const EMPTY = Buffer.alloc(0);
@@ -25,7 +25,7 @@ export const empty = (status: number, headers: Headers = {}): ApiResponse => ({
   body: EMPTY,
 });
 
-/** @param text JSON, already written out. */
+/** @param text serialised JSON. */
 export const jsonText = (
   status: number,
   text: string | Buffer,
@@ -57,7 +57,10 @@ export const misdirected = (): ApiResponse =>
 export const foreignOrigin = (): ApiResponse =>
   failure(403, 'this API does not answer to web pages; set a secret to use it from one');
 
-/** The file as it is now, in responses to `GET /v1/routes` and `PUT /v1/routes/{group}`. */
+/**
+ * The entity tag of the current file, in responses to `GET /v1/routes` and `PUT
+ * /v1/routes/{group}`.
+ */
 export const withEtag = (etag: string): Headers => ({ ETag: etag });
 
 const CONTROL_STATUS: Readonly<Record<ControlErrorCode, number>> = {
@@ -67,7 +70,7 @@ const CONTROL_STATUS: Readonly<Record<ControlErrorCode, number>> = {
   failed: 500,
 };
 
-/** The response to a request that failed with a named error; `undefined` for a defect. */
+/** The response to a request that failed with an expected error; `undefined` for a defect. */
 export function responseTo(error: unknown): ApiResponse | undefined {
   if (error instanceof BadPath) return plain(400, error.message);
   if (error instanceof BadRequest) return failure(400, error.message);

@@ -15,7 +15,7 @@ import { responseTo, internalError, type ApiResponse } from './response.ts';
 import { MAX_DISCARDED, readBody } from './body.ts';
 import { ApiConnection } from './connection.ts';
 import type { ControlledApp } from '../contract.ts';
-import { EVENT_STREAM_HEADERS, EventStream } from '../feeds/event-stream.ts';
+import { EVENT_STREAM_HEADERS, SseStream } from '../feeds/sse-stream.ts';
 import { FlowFeed } from '../feeds/flow-feed.ts';
 import { Front, type ApiRequestHead, type FrontDecision } from './front.ts';
 import { parserRejection, rawResponse } from './raw-http.ts';
@@ -23,7 +23,7 @@ import type { Services } from '../routes.ts';
 import { StartTimes } from '../start-times.ts';
 import { TrafficFeed } from '../feeds/traffic-feed.ts';
 
-/** How long responses under way may take once the API stops, in milliseconds. */
+/** Milliseconds that responses in progress may take after the API stops. */
 export const STOP_WAIT_MS = 5_000;
 
 /** Large, because a token may be long. */
@@ -61,15 +61,15 @@ export class ApiServer {
    */
   static async start(options: ApiOptions, app: ControlledApp, log: Logger): Promise<ApiServer> {
     const server = createServer({
-      // Clients on a unix socket have no host to name, and HTTP/1.0 has no such header.
+      // Clients on a unix socket have no host name, and HTTP/1.0 has no such header.
       requireHostHeader: false,
       maxHeaderSize: MAX_HEAD_BYTES,
       headersTimeout: HEAD_TIMEOUT_MS,
       requestTimeout: REQUEST_TIMEOUT_MS,
       keepAliveTimeout: IDLE_TIMEOUT_MS,
     });
-    // A client that half-closes after its request still gets the response; `ApiConnection` decides for
-    // which requests the end of stream means that the client has disconnected.
+    // A client that half-closes after its request still gets the response. `ApiConnection` decides
+    // for which requests the end of stream counts as a disconnect.
     Object.assign(server, { httpAllowHalfOpen: true });
     try {
       await bind(server, options.listen);
@@ -102,7 +102,7 @@ export class ApiServer {
     this.#listenForRequests();
   }
 
-  /** Whether an inbound could be bound to `spec` if this one left its address. */
+  /** Whether this listener may prevent an inbound from binding to `spec`. */
   standsInTheWayOf(spec: SocketListenSpec): boolean {
     if (this.#bound.kind === 'unix') {
       return spec.kind === 'unix' && resolvePath(this.#bound.path) === resolvePath(spec.path);
@@ -110,13 +110,13 @@ export class ApiServer {
     return spec.kind !== 'unix' && this.#bound.port === spec.port;
   }
 
-  /** Frees the address at once; requests under way go on, and it may be opened again. */
+  /** Frees the address immediately; requests in progress continue, and it can be reopened. */
   release(): void {
     unbind(this.#server);
   }
 
   /**
-   * Binds the address again that was released.
+   * Binds the released address again.
    * @throws {ApiBindError}
    */
   async reopen(): Promise<void> {
@@ -128,8 +128,8 @@ export class ApiServer {
   }
 
   /**
-   * Stops accepting and frees the address at once, waits up to 5 seconds for responses under way,
-   * then drops them, with a warning.
+   * Stops accepting and frees the address immediately. Waits up to 5 seconds for responses in
+   * progress, then drops them with a warning.
    */
   stop(): Promise<void> {
     this.#stopping ??= this.#stop();
@@ -170,7 +170,7 @@ export class ApiServer {
         else socket.destroy(); // no route has CONNECT
       })
       .on('clientError', (error: Error, socket: Socket) => {
-        // Input after a request with `Connection: close` is ignored: its response is under way.
+        // Input after a request with `Connection: close` is ignored: its response is in progress.
         if (codeOf(error) === 'HPE_CLOSED_CONNECTION') return;
         this.#reject(socket, parserRejection(error, this.#front));
       })
@@ -229,7 +229,7 @@ export class ApiServer {
       const result = await route.handler(call, this.#services);
       if ('open' in result) {
         if (request.method === 'HEAD') response.writeHead(200, EVENT_STREAM_HEADERS).end();
-        else result.open(new EventStream(response, this.#services.clock));
+        else result.open(new SseStream(response, this.#services.clock));
         return;
       }
       reply = result;
@@ -297,10 +297,10 @@ function unbind(server: Server): void {
   claims.delete(server);
 }
 
-/** Of servers on sockets that a service manager has passed. */
+/** Claims of servers on sockets that a service manager passed. */
 const claims = new WeakMap<Server, Claim>();
 
-/** Node reports a missing folder as one without write permission. */
+/** Why binding failed. Node reports a missing folder as EACCES. */
 function reasonOf(listen: ApiListen, cause: unknown): string {
   const lost =
     listen.kind === 'unix' && codeOf(cause) === 'EACCES' && !existsSync(dirname(listen.path));

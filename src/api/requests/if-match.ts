@@ -1,6 +1,6 @@
 import { BadRequest } from '../http/rejections.ts';
 
-/** The condition that a client puts on the configuration file it edits. */
+/** The condition of a client on the configuration file that it edits. */
 export type IfMatch =
   | { readonly kind: 'any' }
   /** `etag` has its quotes and is compared by equality. */
@@ -10,11 +10,11 @@ export const ANY_FILE: IfMatch = { kind: 'any' };
 
 /** One strong entity tag: quoted, without a quote or a comma inside. */
 const ONE_TAG = /^"[^",]*"$/;
-/** Anything but visible ASCII, space and tab. */
+/** Characters other than visible ASCII, space and tab. */
 const FOREIGN = /[^\t\x20-\x7e]/;
 
 /**
- * Reads an `If-Match` header (RFC 9110 §13.1.1), of which only `*` and one strong tag are taken.
+ * Parses an `If-Match` header (RFC 9110 §13.1.1); only `*` and a single strong tag are accepted.
  * @throws {BadRequest} for weak tags, lists and anything else.
  */
 export function parseIfMatch(header: string | undefined): IfMatch {

@@ -1,6 +1,6 @@
 import { WeirError } from '../../errors.ts';
 
-/** JSON that is malformed; the message ends with the place. */
+/** Malformed JSON; the message ends with the place. */
 export class JsonSyntaxError extends WeirError {
   constructor(message: string) {
     super('json_syntax', message);
@@ -12,8 +12,8 @@ const NUMBER = /-?(?:0|[1-9]\d*)(?<rest>\.\d+(?:[eE][+-]?\d+)?|[eE][+-]?\d+)?/y;
 const LITERALS = ['true', 'false', 'null'] as const;
 
 /**
- * Reads JSON from left to right, one token at a time, so that the first error is found first and
- * no unwanted value is built. The texts are those of Rust's serde_json.
+ * Reads JSON token by token, so that the first error is the one reported and no unwanted value is
+ * built. The texts are those of Rust's serde_json.
  */
 export class JsonScanner {
   readonly #text: string;
@@ -23,7 +23,7 @@ export class JsonScanner {
     this.#text = text;
   }
 
-  /** The next character that is not white space, not yet taken; `''` at the end. */
+  /** The next character that is not white space, without consuming it; `''` at the end. */
   peek(): string {
     WHITE_SPACE.lastIndex = this.#at;
     WHITE_SPACE.test(this.#text);
@@ -31,14 +31,14 @@ export class JsonScanner {
     return this.#text.charAt(this.#at);
   }
 
-  /** Takes the next character when it is `wanted`. */
+  /** Consumes the next character if it is `wanted`. */
   takes(wanted: string): boolean {
     if (this.peek() !== wanted) return false;
     this.#at++;
     return true;
   }
 
-  /** Takes a string, whose opening quote comes next, and returns its value. */
+  /** Consumes a string, whose opening quote is next, and returns its value. */
   string(): string {
     const start = this.#at;
     for (this.#at++; this.#text.charAt(this.#at) !== '"'; this.#at++) {
@@ -53,7 +53,7 @@ export class JsonScanner {
     return this.#unescape(this.#text.slice(start, this.#at));
   }
 
-  /** Takes the next value, or the beginning of a nested one, and describes it. */
+  /** Consumes the next value, or the start of a nested one, and describes it. */
   describe(): string {
     const first = this.peek();
     if (first === '"') return `string ${JSON.stringify(this.string())}`;
@@ -69,12 +69,12 @@ export class JsonScanner {
     return this.#describeNumber(first);
   }
 
-  /** An error where the scanner stands. */
+  /** An error at the current position. */
   syntax(message: string): JsonSyntaxError {
     return new JsonSyntaxError(`${message} at ${this.position()}`);
   }
 
-  /** The end of the text, or any other character in the place of `wanted`. */
+  /** An error at the end of the text, or at another character than `wanted`. */
   unexpected(wanted: string, what: string): JsonSyntaxError {
     return this.syntax(this.peek() === '' ? `EOF while parsing ${what}` : wanted);
   }

@@ -9,7 +9,7 @@ export function percentDecode(text: string): Buffer {
   const bytes = text.replaceAll(ESCAPE, (_, hex: string) =>
     String.fromCharCode(Number.parseInt(hex, 16)),
   );
-  // A request target has one character for each byte, and so has the result.
+  // A request target has one character per byte, and so has the result.
   return Buffer.from(bytes, 'latin1');
 }
 

@@ -13,10 +13,10 @@ const reject = (reason: string): BadRequest =>
   new BadRequest(`Failed to deserialize query string: ${reason}`);
 
 /**
- * Which flows to close, from a query string. A field without a value selects the empty text; no field
- * at all selects every flow.
+ * Parses the query string that selects flows to close. A field without a value selects the empty
+ * text; no field at all selects every flow.
  *
- * @throws {BadRequest} for the first field that is unknown, repeated or not the number it should be.
+ * @throws {BadRequest} for the first field that is unknown, repeated or not a valid number.
  */
 export function parseSelector(query: string): FlowSelector {
   const texts = new Map<Field, string>();
@@ -39,7 +39,7 @@ export function parseSelector(query: string): FlowSelector {
   };
 }
 
-/** Name and value pairs of `application/x-www-form-urlencoded`; what is not UTF-8 is replaced. */
+/** Name and value pairs of `application/x-www-form-urlencoded`; invalid UTF-8 is replaced. */
 function formPairs(query: string): [name: string, value: string][] {
   const decode = (text: string): string => percentDecode(text.replaceAll('+', ' ')).toString();
   return query

@@ -19,7 +19,7 @@ export interface SerializedError {
         readonly kind: ConfigErrorKind;
         readonly location: ConfigLocation | undefined;
         readonly subject: string | undefined;
-        readonly tellsPlace: boolean;
+        readonly showsPlace: boolean;
         readonly format: ForeignFormat | undefined;
         /** Whether it is a DocumentReadError. */
         readonly unread: boolean;
@@ -32,9 +32,9 @@ export function serializeError(error: unknown): SerializedError {
   const code = codeOf(error) ?? 'internal';
   const hint = hintsOf(error).join('\n') || undefined;
   if (!(error instanceof ConfigError)) return { message, code, hint, config: undefined };
-  const { kind, location, subject, tellsPlace, format } = error;
+  const { kind, location, subject, showsPlace, format } = error;
   const unread = error instanceof DocumentReadError;
-  return { message, code, hint, config: { kind, location, subject, tellsPlace, format, unread } };
+  return { message, code, hint, config: { kind, location, subject, showsPlace, format, unread } };
 }
 
 /** The error without its cause. */

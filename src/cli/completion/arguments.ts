@@ -30,8 +30,8 @@ Options:
 ${optionLines(COMPLETION.options)}`;
 
 /**
- * The shell that is asked for; `undefined` for help.
- * @throws {UsageError} naming what is wrong.
+ * The requested shell; `undefined` for help.
+ * @throws {UsageError} for invalid arguments.
  */
 export function parseCompletion(argv: readonly string[]): Shell | undefined {
   const { values, positionals } = parseOptions(argv, COMPLETION.options);

@@ -51,7 +51,10 @@ ${positions.map(words).join('\n')}
 complete -F _weir weir
 `;
 
-/** What completes names: `_weir_names KIND TYPED [OPTION...]`. Names that cannot be quoted as was begun are left out. */
+/**
+ * The shell function that completes names: `_weir_names KIND TYPED [OPTION...]`. Omits names that
+ * cannot be quoted in the style that the word begins with.
+ */
 const namesFunction = `_weir_names() {
   local kind=$1 typed=$2 name quote=
   local -a names=()
@@ -78,7 +81,7 @@ const namesFunction = `_weir_names() {
 }
 `;
 
-/** Which words lead from a place to another, and which take the next word as their value. */
+/** Cases for words that lead to another position, and for options whose value is the next word. */
 function steps({ name, commands, options }: CommandPosition): string[] {
   const into = commands.map(({ name: word }) => {
     const next = name === '' ? word : `${name}.${word}`;
@@ -89,7 +92,7 @@ function steps({ name, commands, options }: CommandPosition): string[] {
   return [...into, `    ${taking.map((form) => `${name}:${form}`).join(' | ')}) option=$word ;;`];
 }
 
-/** What completes the values of options. */
+/** Cases that complete the values of options. */
 const values = ({ name, options }: CommandPosition): string[] =>
   options.flatMap(({ value, forms }) =>
     value && value.kind !== 'other'

@@ -12,7 +12,7 @@ const SCRIPTS: Readonly<Record<Shell, (positions: readonly CommandPosition[]) =>
 };
 
 /**
- * `weir completion`: prints the script of a shell, made of the table of commands.
+ * `weir completion`: prints the script for a shell, generated from the table of commands.
  * @throws {UsageError}
  */
 export function completionCommand(

@@ -1,6 +1,6 @@
 import { NAMES, type Completed, type CommandPosition, type PositionOption } from './positions.ts';
 
-/** A script for fish, which is to be sourced or put into its folder of completions. */
+/** A script for fish, to be sourced or put into its folder of completions. */
 export const fishScript = (
   positions: readonly CommandPosition[],
 ): string => `# fish completion for weir
@@ -90,7 +90,7 @@ function requirement(value: Completed): string {
       return '-r -F';
     case 'choices':
       return `-x -a ${quoted(value.choices.join(' '))}`;
-    // No option takes such a name.
+    // No option has such values.
     case 'names':
     case 'other':
       return '-x';

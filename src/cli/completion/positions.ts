@@ -1,16 +1,16 @@
 import type { CommandSpec, OptionSpec, OptionTable } from '../command.ts';
 
-/** What completes a value or an operand. */
+/** How a value or an operand is completed. */
 export type Completed =
   | { readonly kind: 'files' }
   | { readonly kind: 'choices'; readonly choices: readonly string[] }
-  /** Names that the running Weir has: those of `NAMES[n]` for the n-th operand. */
+  /** Names of the running Weir: for the n-th operand those of `NAMES[n]`. */
   | { readonly kind: 'names' }
-  /** Nothing that the shell could know. */
+  /** Values that the shell cannot complete. */
   | { readonly kind: 'other' };
 
 export interface PositionOption {
-  /** `--config`, and `-c` where there is one. */
+  /** `--config`, and `-c` if it has a short form. */
   readonly forms: readonly string[];
   readonly name: string;
   readonly short: string | undefined;
@@ -71,12 +71,12 @@ const valueOf = ({ choices, value = '' }: OptionSpec): Completed =>
   choices ? { kind: 'choices', choices } : completedBy(value);
 
 /**
- * What `ctl pick` is given, in order, as `weir ctl routes --names` calls it. The names come from files of
- * others: a script never lets a shell expand them, and quotes them before they reach a command line.
+ * The operands of `ctl pick` in order, as kinds of `weir ctl routes --names`. The names are
+ * untrusted: scripts never let a shell expand them, and quote them on the command line.
  */
 export const NAMES = ['groups', 'targets'] as const;
 
-/** What a value is called says what it is: `FILE`, or `bash|zsh|fish` for one of few. */
+/** Derives the completion from a placeholder: `FILE`, or `bash|zsh|fish` for choices. */
 function completedBy(word: string): Completed {
   if (/^\[?(FILE|PATH|SOCKET|WHERE)\b/.test(word)) return { kind: 'files' };
   if (word === 'GROUP TARGET') return { kind: 'names' };

@@ -65,7 +65,7 @@ function words({ name, commands, options, operand }: CommandPosition): string {
 const described = (what: string, items: readonly string[]): string =>
   `found=(${items.join(' ')}); _describe ${what} found`;
 
-/** The first colon ends the word, so options and commands have none. */
+/** The first colon ends the word; options and commands contain none. */
 const item = (word: string, summary: string): string =>
   `'${`${word}:${summary}`.replaceAll("'", `'\\''`)}'`;
 

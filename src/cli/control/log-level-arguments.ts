@@ -44,7 +44,7 @@ export interface LogLevelArguments {
   readonly level: string;
 }
 
-/** @throws {UsageError} naming what is wrong. */
+/** @throws {UsageError} for invalid arguments. */
 export function parseLogLevel(argv: readonly string[]): LogLevelArguments {
   const { values, positionals } = parseOptions(argv, OPTIONS);
   const { help = false, socket = SERVICE_SOCKET } = values;

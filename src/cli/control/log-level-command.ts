@@ -7,7 +7,8 @@ import type { CommandIo } from '../command.ts';
 import { LOG_LEVEL_HELP, parseLogLevel } from './log-level-arguments.ts';
 
 /**
- * `weir log-level`. Resolves with the exit status: 1 when the filter of the running process is what it was.
+ * `weir log-level`. Resolves with the exit status: 1 if the filter of the running process is
+ * unchanged.
  * @throws {UsageError}
  */
 export async function logLevelCommand(argv: readonly string[], io: CommandIo): Promise<number> {
@@ -17,7 +18,7 @@ export async function logLevelCommand(argv: readonly string[], io: CommandIo): P
     return 0;
   }
   try {
-    // A typing error is reported whether or not a process is there.
+    // Reports a syntax error even if no process is running.
     parseFilter(level);
     const outcome = await requestLogFilter(new Socket(), socket, level);
     if (outcome.kind !== 'failed') return 0;

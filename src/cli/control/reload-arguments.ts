@@ -20,8 +20,8 @@ Options:
 ${optionLines(RELOAD.options)}`;
 
 /**
- * The path of the socket; `undefined` when help is asked for.
- * @throws {UsageError} naming what is wrong.
+ * The path of the socket; `undefined` for help.
+ * @throws {UsageError} for invalid arguments.
  */
 export function parseReload(argv: readonly string[]): string | undefined {
   const { values, positionals } = parseOptions(argv, RELOAD.options);

@@ -7,8 +7,8 @@ import type { CommandIo } from '../command.ts';
 import { parseReload, RELOAD_HELP } from './reload-arguments.ts';
 
 /**
- * `weir reload`: has a running Weir reload and waits for the outcome. Resolves with the exit status: 1 when the
- * configuration is not in force.
+ * `weir reload`: reloads a running Weir and waits for the outcome. Resolves with the exit status: 1
+ * if the configuration is not in effect.
  * @throws {UsageError}
  */
 export async function reloadCommand(argv: readonly string[], io: CommandIo): Promise<number> {

@@ -15,10 +15,10 @@ export type RouteNames = (typeof ROUTE_NAMES)[number];
 
 export interface CtlArguments {
   readonly command: CtlCommand;
-  /** `--api` as given. */
+  /** The value of `--api`. */
   readonly api: string | undefined;
   readonly secretFile: string | undefined;
-  /** JSON lines, on a terminal too. */
+  /** JSON lines even on a terminal. */
   readonly json: boolean;
 }
 
@@ -73,7 +73,7 @@ const CONNECTIONS_OPTIONS = {
   sessions: { type: 'boolean', summary: 'the sessions that carry the flows' },
 } as const satisfies OptionTable;
 
-/** Of all commands. */
+/** Options of all commands. */
 const CTL_OPTIONS = {
   api: {
     type: 'string',
@@ -151,7 +151,7 @@ ${COMMANDS.filter(({ options }) => Object.keys(options).length > 0)
 
 const SELECTORS = ['outbound', 'inbound', 'session', 'user'] as const;
 
-/** @throws {UsageError} naming what is wrong. */
+/** @throws {UsageError} for invalid arguments. */
 export function parseCtl(argv: readonly string[]): CtlArguments {
   const { values, positionals } = parse(argv);
   const { api, 'secret-file': secretFile, json = false } = values;

@@ -4,24 +4,24 @@ import { WeirError, codeOf, messageOf, type WeirErrorOptions } from '../../error
 import { UsageError } from '../command.ts';
 import { EventReader } from './event-reader.ts';
 
-/** The API could not be reached, or rejected the request; the message is its own text, if any. */
+/** The API could not be reached, or rejected the request; the message is the API's, if any. */
 export class CtlError extends WeirError {
   constructor(message: string, options?: WeirErrorOptions) {
     super('ctl', message, options);
   }
 }
 
-/** Where the API is. */
+/** The address of the API. */
 export type ApiPlace =
   | { readonly kind: 'url'; readonly url: URL }
   | { readonly kind: 'unix'; readonly path: string };
 
 const DEFAULT_PLACE = '127.0.0.1:9090';
-/** How long a response may take; a reload can be slow. */
+/** Milliseconds that a response may take; a reload can be slow. */
 const SILENCE_MS = 60_000;
 
 /**
- * Reads `--api`: a URL, or what `[api] listen` takes.
+ * Parses `--api`: a URL, or an address in the form of `[api] listen`.
  * @throws {UsageError}
  */
 export function parsePlace(text = DEFAULT_PLACE): ApiPlace {
@@ -61,7 +61,7 @@ export class CtlClient {
     return text === '' ? undefined : this.#parse(text);
   }
 
-  /** The events of a stream, one after the other. */
+  /** The events of a stream. */
   async *events(path: string): AsyncGenerator<{ readonly event: string; readonly data: unknown }> {
     const response = await this.#open('GET', path, {});
     response.setEncoding('utf8');
@@ -124,11 +124,11 @@ export class CtlClient {
         ? 'the API requires its secret: --secret-file names a file with [api].secret'
         : 'the file of --secret-file does not have the secret of [api]';
     }
-    // The body of an error is the message alone.
+    // The body of an error is only the message.
     if (path === '/v1/reload' && text !== undefined) {
       return 'the log of Weir has the file and the line, and further hints';
     }
-    // Each of the requests is for a path that the API has, and its own errors have a text.
+    // Every request is for a path that the API has, and its errors have a text.
     return text === undefined || text.trimStart().startsWith('<') ? this.#otherServer() : undefined;
   }
 
@@ -141,7 +141,7 @@ export class CtlClient {
       case 'EACCES':
         return 'the permissions of the socket and its folder decide who may use the API';
       default:
-        // The parser of Node, and a peer that closes what it does not understand.
+        // Errors of Node's parser, and a peer that closes on unknown input.
         return /^HPE_|^ECONNRESET$/.test(code) ? this.#otherServer() : undefined;
     }
   }

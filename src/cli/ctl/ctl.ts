@@ -26,11 +26,11 @@ import {
   type TrafficJson,
 } from './views.ts';
 
-/** How long the names may take for which a shell waits while a word is completed. */
+/** Milliseconds for names, because a shell waits for them during completion. */
 const NAMES_MS = 1000;
 
 /**
- * `weir ctl`: a client of the API of a running Weir. Resolves with the exit status: 1 when a request
+ * `weir ctl`: a client of the API of a running Weir. Resolves with the exit status: 1 if a request
  * fails, with the API's error text on standard error.
  * @throws {UsageError}
  */
@@ -46,7 +46,7 @@ export async function ctl(argv: readonly string[], io: CommandIo): Promise<numbe
     await carryOut(command, new CtlClient(place, await readSecret(secretFile)), output);
     return 0;
   } catch (error) {
-    // The reader of the output has closed it, which is not an error.
+    // The reader has closed the output, which is not an error.
     if (output.closed) return 0;
     if (!(error instanceof WeirError)) throw error;
     const hints = hintsOf(error).map((hint) => `hint: ${hint}\n`);
@@ -64,7 +64,7 @@ async function readSecret(file: CtlArguments['secretFile']): Promise<string | un
   }
 }
 
-/** Where results go: a table for people, or a line of JSON for each thing. */
+/** Writes results: as a table, or as one line of JSON each. */
 class CtlOutput {
   readonly #stream: NodeJS.WritableStream;
   readonly #json: boolean;
@@ -82,7 +82,7 @@ class CtlOutput {
     return this.#closed;
   }
 
-  /** One table of all things, or a line of JSON for each. */
+  /** Writes all values as one table, or each as a line of JSON. */
   async write(things: readonly unknown[], table: () => string): Promise<void> {
     const text = this.#json ? things.map((thing) => `${printableJson(thing)}\n`).join('') : table();
     await this.#put(text);
@@ -93,13 +93,15 @@ class CtlOutput {
     if (!this.#stream.write(text)) await once(this.#stream, 'drain');
   }
 
-  /** Texts that are each a line of their own, as they are; those that could not be are left out. */
+  /**
+   * Writes texts unescaped, one per line; omits empty texts and those with unprintable characters.
+   */
   async lines(texts: readonly string[]): Promise<void> {
     const whole = [...new Set(texts)].filter((text) => text !== '' && printable(text) === text);
     await this.#put(whole.map((text) => `${text}\n`).join(''));
   }
 
-  /** For tables only. */
+  /** Writes text only in table format. */
   async head(text: string): Promise<void> {
     if (!this.#json) await this.write([], () => text);
   }

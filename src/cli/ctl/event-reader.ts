@@ -8,16 +8,16 @@ const EVENT = 'event: ';
 const DATA = 'data: ';
 
 /**
- * Reads the server-sent events of the API, whatever pieces they come in: each an `event` and a `data`
+ * Parses the server-sent events of the API from arbitrary pieces: each an `event` and a `data`
  * line, then an empty one. Comments and fields that the API does not send are skipped.
  */
 export class EventReader {
-  /** The line that is not complete. Joined at its end, so that each piece is copied once. */
+  /** The pieces of an incomplete line, joined once at its end. */
   #line: string[] = [];
   #event: string | undefined;
   #data: string | undefined;
 
-  /** Takes the next piece of the stream and returns the events that end in it. */
+  /** Parses the next piece and returns the events that it completes. */
   push(text: string): ServerEvent[] {
     const found: ServerEvent[] = [];
     const [first = '', ...others] = text.split('\n');

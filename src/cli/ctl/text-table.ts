@@ -1,6 +1,6 @@
 import { printable } from '../../printable.ts';
 
-/** Shown for null. */
+/** Shown for null and empty cells. */
 const NOTHING = '-';
 
 export type Cell = string | number | null | undefined;
@@ -8,7 +8,7 @@ export type Cell = string | number | null | undefined;
 const cellText = (cell: Cell): string =>
   cell === null || cell === undefined || cell === '' ? NOTHING : printable(String(cell));
 
-/** The lines of a table; columns are as wide as their longest cell, numbers are aligned to the right. */
+/** A table as text. Columns are as wide as their longest cell; numbers are right-aligned. */
 export function textTable(heads: readonly string[], rows: readonly (readonly Cell[])[]): string {
   const texts = rows.map((row) => row.map(cellText));
   const widths = heads.map((head, column) =>
@@ -30,7 +30,7 @@ export function textTable(heads: readonly string[], rows: readonly (readonly Cel
 
 const UNITS = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
 
-/** A number of bytes for people: `1.5 MB`. */
+/** A number of bytes, formatted: `1.5 MB`. */
 export function bytes(count: number): string {
   let value = count;
   let unit = 0;
@@ -42,7 +42,7 @@ export function bytes(count: number): string {
   return `${value.toFixed(digits)} ${UNITS[unit]}`;
 }
 
-/** How long ago, for people: `12s`, `3m 5s`, `2h 10m`, `4d 3h`. */
+/** A duration, formatted: `12s`, `3m 5s`, `2h 10m`, `4d 3h`. */
 export function age(milliseconds: number): string {
   const seconds = Math.max(0, Math.floor(milliseconds / 1000));
   const parts = [

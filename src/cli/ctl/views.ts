@@ -4,8 +4,8 @@ import { printable } from '../../printable.ts';
 import { age, bytes, textTable } from './text-table.ts';
 
 /*
- * Responses of the API as tables. Their shapes are those of docs/openapi.yaml and are not checked; their
- * texts are untrusted and are made printable.
+ * Responses of the API as tables. Their shapes are those of docs/openapi.yaml and are not checked;
+ * their texts are untrusted and are escaped.
  */
 
 export interface FlowJson {
@@ -77,7 +77,7 @@ export function reportTable(report: ReloadReport): string {
 const endpoint = (host: string, port: number): string =>
   host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 
-/** Queries to the proxy's own resolver, which is no outbound, have the empty tag in the API. */
+/** Queries to the proxy's own resolver, which is not an outbound, have an empty tag in the API. */
 const outboundText = (tag: string): string => (tag === '' ? 'dns' : tag);
 
 /** @param now Unix milliseconds. */

@@ -54,11 +54,11 @@ ${optionLines(OPTIONS)}
 Nothing is resolved, dialled or bound. IPv6 is written in brackets: [2001:db8::1]:443.
 `;
 
-/** What is asked about. Left out: what is assumed. */
+/** The flow to explain; absent values are assumed. */
 export interface ExplainArguments {
   readonly kind: 'explain';
   readonly config: string | undefined;
-  /** The host as flows have it: an address, or a name in ASCII. */
+  /** The host in the form of flows: an address, or a name in ASCII. */
   readonly destination: Endpoint;
   readonly network: Network;
   readonly from: string | undefined;
@@ -67,7 +67,7 @@ export interface ExplainArguments {
   readonly json: boolean;
 }
 
-/** @throws {UsageError} naming what is wrong. */
+/** @throws {UsageError} for invalid arguments. */
 export function parseExplain(
   argv: readonly string[],
 ): ExplainArguments | { readonly kind: 'help' } {
@@ -100,7 +100,7 @@ export function parseExplain(
 
 const PORT = /^\d{1,5}$/;
 
-/** `example.com:443`, `[2001:db8::1]:443`; the host in the form that flows have it in. */
+/** Parses `example.com:443` or `[2001:db8::1]:443`; the host in the form of flows. */
 function parseDestination(text: string): Endpoint {
   const colon = text.lastIndexOf(':');
   const written = text.slice(0, Math.max(0, colon));

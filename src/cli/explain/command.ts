@@ -15,7 +15,7 @@ import { answerOf } from './route-answer.ts';
 import { RulePlaces } from './rule-places.ts';
 import { suggestion } from '../../schema/suggestion.ts';
 
-/** The client that is meant unless another one is given: a program on this host. */
+/** The default client address: a program on this host. */
 const LOCAL_CLIENT = '127.0.0.1';
 
 const DOMAIN_MATCHERS: ReadonlySet<MatcherKey> = new Set<MatcherKey>([
@@ -27,8 +27,8 @@ const DOMAIN_MATCHERS: ReadonlySet<MatcherKey> = new Set<MatcherKey>([
 ]);
 
 /**
- * `weir explain`: where a flow would go by a configuration, and why. Resolves with the exit status:
- * 1 for an invalid configuration.
+ * `weir explain`: prints where a configuration routes a flow, and why. Resolves with the exit
+ * status: 1 for an invalid configuration.
  * @throws {UsageError}
  */
 export async function explainCommand(argv: readonly string[], io: CommandIo): Promise<number> {
@@ -85,7 +85,10 @@ async function answer(
   }
 }
 
-/** Waits until a pipe has taken all of it: the process ends next. A reader that has left is no error. */
+/**
+ * Waits until a pipe has accepted all of it, because the process ends next. A closed pipe is not an
+ * error.
+ */
 async function write(stream: NodeJS.WritableStream, text: string): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   stream.once('error', () => resolve());
@@ -93,7 +96,7 @@ async function write(stream: NodeJS.WritableStream, text: string): Promise<void>
   await promise;
 }
 
-/** @throws {UsageError} for a tag that no inbound has. */
+/** @throws {UsageError} for an unknown inbound. */
 function chooseInbound({ inbounds }: Spec, tag: string | undefined): InboundSpec | undefined {
   if (tag === undefined) return inbounds[0];
   const found = inbounds.find((inbound) => inbound.tag === tag);
@@ -106,7 +109,7 @@ function chooseInbound({ inbounds }: Spec, tag: string | undefined): InboundSpec
   throw new UsageError(`no inbound has the tag ${JSON.stringify(tag)}${hint}`);
 }
 
-/** The flow as the router of a running Weir would see it. */
+/** The flow as a running Weir would present it to the router. */
 function queryOf(
   { destination, network, from, sniffed }: ExplainArguments,
   inbound: InboundSpec | undefined,
@@ -122,11 +125,11 @@ function queryOf(
   return sniffs(inbound, query) ? { ...query, sniffed } : query;
 }
 
-/** Whether the first bytes of a flow are read: only those to an IP address, over TCP. */
+/** Whether the flow is sniffed: only TCP to an IP address. */
 const sniffs = (inbound: InboundSpec | undefined, { network, host }: RouteQuery): boolean =>
   inbound?.sniffing === true && network === 'tcp' && ipVersion(host) !== 0;
 
-/** What was assumed, where another value could change the answer. */
+/** The assumptions that could change the result. */
 function assumptions(
   asked: ExplainArguments,
   { inbounds }: Spec,
@@ -138,7 +141,7 @@ function assumptions(
   if (asked.from === undefined) assumed.add('source_cidr');
   const decisive = new Set([
     ...matched.map(({ key }) => key),
-    // Rules that nothing else keeps from matching.
+    // Rules that fail to match only because of the assumption.
     ...passed.flatMap(({ failing }) => (failing.every((key) => assumed.has(key)) ? failing : [])),
   ]);
   const notes: string[] = [];

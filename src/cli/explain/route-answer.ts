@@ -6,10 +6,10 @@ import { ipVersion } from '../../net/addresses/address.ts';
 import type { Spec } from '../../spec.ts';
 import type { RulePlaces } from './rule-places.ts';
 
-/** Entries of a matcher that a reason lists. */
+/** The most entries of a matcher that a reason lists. */
 const SHOWN_ENTRIES = 3;
 
-/** A balancer in the place of an outbound: which member takes a flow, only a running Weir knows. */
+/** A balancer as the target: its member is chosen only at run time. */
 export interface BalancerAnswer {
   readonly balancer: string;
   readonly strategy: 'failover' | 'round_robin';
@@ -27,17 +27,19 @@ export interface PassedAnswer {
 /** The JSON of `weir explain`. */
 export interface RouteAnswer {
   readonly outbound: string | BalancerAnswer;
-  /** As the API counts it; null for the default route. */
+  /** Its index, as in the API; null for the default route. */
   readonly rule: number | null;
-  /** The line of the rule: in the subscribe file when there is a group, else in the configuration. */
+  /**
+   * The line of the rule: in the subscribe file for a group's rule, otherwise in the configuration.
+   */
   readonly line: number | null;
-  /** What of the flow each matcher of the rule has found; null for the default route. */
+  /** The entry that matched, for each matcher of the rule; null for the default route. */
   readonly matcher: readonly { readonly key: string; readonly value: string }[] | null;
   readonly group: string | null;
   readonly passed_over: readonly PassedAnswer[];
 }
 
-/** Puts an explanation into the terms of the configuration. */
+/** Converts an explanation to the terms of the configuration. */
 export function answerOf(
   spec: Spec,
   query: RouteQuery,
@@ -60,7 +62,7 @@ export function answerOf(
   };
 }
 
-/** A balancer whose members are all one outbound is that outbound. */
+/** A balancer with a single distinct member counts as that outbound. */
 function exitOf({ balancers }: Spec, tag: string): string | BalancerAnswer {
   const balancer = balancers.find((each) => each.tag === tag);
   if (!balancer) return tag;
@@ -70,7 +72,7 @@ function exitOf({ balancers }: Spec, tag: string): string | BalancerAnswer {
   return { balancer: tag, strategy, members };
 }
 
-/** Why the first matcher of a rule that does not match does not. */
+/** The reason of the first matcher that does not match. */
 function reasonOf(spec: Spec, query: RouteQuery, { rule, failing, reason }: PassedRule): string {
   const [key] = failing;
   const written = spec.route.rules[rule];
@@ -105,7 +107,7 @@ const LACKS: Readonly<Partial<Record<MatcherKey, string>>> = {
   source_cidr: 'the client has no address',
 };
 
-/** What of a flow a matcher looks at. */
+/** The property of a flow that a matcher compares. */
 function valueOf(key: MatcherKey, query: RouteQuery): string {
   switch (key) {
     case 'domain_full':

@@ -2,7 +2,7 @@ import type { ConfigLocation } from '../../config/errors.ts';
 import type { MergedConfig } from '../../config/merge.ts';
 import type { Places } from '../../config/places.ts';
 
-/** Where the rules of a configuration stand. */
+/** The places of a configuration's rules. */
 export class RulePlaces {
   readonly #merged: MergedConfig;
   readonly #places: Places;
@@ -12,7 +12,7 @@ export class RulePlaces {
     this.#places = places;
   }
 
-  /** The place of a rule; that of the default route for `undefined`. */
+  /** The place of a rule; for `undefined`, of the default route. */
   of(rule: number | undefined): ConfigLocation | undefined {
     const { route, outbound } = this.#merged.file;
     const span =
@@ -22,7 +22,7 @@ export class RulePlaces {
     return span && this.#places.locate(span.start);
   }
 
-  /** The route group of a rule; the rules of groups follow the configuration's own. */
+  /** The route group of a rule. The rules of groups follow the configuration's own. */
   groupOf(rule: number | undefined): string | undefined {
     if (rule === undefined) return undefined;
     const { file, groups } = this.#merged;

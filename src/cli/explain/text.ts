@@ -8,10 +8,10 @@ import { textTable } from '../ctl/text-table.ts';
 import type { RouteAnswer } from './route-answer.ts';
 import type { RulePlaces } from './rule-places.ts';
 
-/** Rules that were passed over of which people see the reasons; JSON has all. */
+/** The most skipped rules that the text explains; JSON has all. */
 const SHOWN_RULES = 10;
 
-/** The answer for people. */
+/** The result as text. */
 export function explainText(
   spec: Spec,
   query: RouteQuery,
@@ -40,7 +40,7 @@ function passedText(passed: RouteAnswer['passed_over'], places: RulePlaces): str
   if (passed.length === 0) return '';
   const rows = passed.slice(0, SHOWN_RULES).map(({ rule, line, group, outbound, reason }) => {
     const file = places.of(rule)?.file;
-    // The lines of a group are those of the subscribe file.
+    // Line numbers of a group are those of the subscribe file.
     const at = group === null || file === undefined ? line : `${basename(file)}:${line}`;
     return [rule, at, outbound, reason];
   });

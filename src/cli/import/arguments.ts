@@ -44,11 +44,11 @@ export interface ImportArguments {
   /** `-` for standard input. */
   readonly file: string;
   readonly outbounds: boolean;
-  /** Whether a default that could not be imported leaves the exit status 0. */
+  /** Whether the exit status is 0 even if the default could not be imported. */
   readonly force: boolean;
 }
 
-/** @throws {UsageError} naming what is wrong. */
+/** @throws {UsageError} for invalid arguments. */
 export function parseImport(argv: readonly string[]): ImportArguments {
   const { values, positionals } = parseOptions(argv, OPTIONS);
   const { help = false, outbounds = false, force = false } = values;

@@ -12,8 +12,8 @@ import type { CommandIo } from '../command.ts';
 import { IMPORT_HELP, parseImport } from './arguments.ts';
 
 /**
- * `weir import`. Resolves with the exit status: 1 when nothing could be imported, or the default of the
- * document could not.
+ * `weir import`. Resolves with the exit status: 1 if nothing could be imported, or the default of
+ * the document could not.
  * @throws {UsageError}
  */
 export async function importCommand(argv: readonly string[], io: CommandIo): Promise<number> {
@@ -52,7 +52,10 @@ function leftOut({ rules, groups, others }: Imported): string {
   return [...counted(rules, 'rule'), ...counted(groups, 'group'), ...others].join(', ');
 }
 
-/** Those that are valid, by the index of their entry; of the others `warn` gets the reason. */
+/**
+ * The valid outbounds as text, by the index of their entry; `warn` is called with the reasons for
+ * the others.
+ */
 async function outboundTexts(
   { entries }: Imported,
   form: Form,
@@ -67,7 +70,7 @@ async function outboundTexts(
       warn(`${which} was left out: ${entry.skipped}`);
       continue;
     }
-    // A node is a server: the others are built in.
+    // A node is a server: `direct` and `blackhole` are built in.
     if (
       form === 'node' &&
       entry.draft.server === undefined &&
@@ -88,7 +91,7 @@ async function outboundTexts(
   return texts;
 }
 
-/** What the configuration's own checks say about an outbound. */
+/** The error of the configuration's checks for an outbound, if any. */
 async function problemWith(text: string): Promise<string | undefined> {
   try {
     await loadConfigFile('imported', { bytes: Buffer.from(text), serveApi: false });

@@ -16,7 +16,7 @@ export interface RunOptions {
   readonly reloadSocket: string | undefined;
 }
 
-/** What `weir` does without the name of another command. */
+/** The default command of `weir` and its variants. */
 export type RunArguments =
   | ({ readonly kind: 'run' } & RunOptions)
   | { readonly kind: 'check'; readonly config: string | undefined }
@@ -72,7 +72,7 @@ Environment: RUST_LOG replaces [log].level of the configuration. WEIR_IO=node us
 WEIR_SOCKET_MODE=660 are the permissions of unix sockets that it listens on, 600 unless it is set.
 `;
 
-/** @throws {UsageError} naming what is wrong. */
+/** @throws {UsageError} for invalid arguments. */
 export function parseRun(argv: readonly string[]): RunArguments {
   const { values, positionals } = parseOptions(argv, RUN_OPTIONS);
   const { config, watch = false, verbose = false, 'reload-socket': reloadSocket } = values;

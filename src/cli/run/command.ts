@@ -3,7 +3,10 @@ import type { Importable } from '../../app/log/error-lines.ts';
 import type { CommandSpec } from '../command.ts';
 import { helpWith, parseRun } from './arguments.ts';
 
-/** `weir run`, and the options of `weir` that end at once. Each loads its own parts. */
+/**
+ * `weir run`, and the options of `weir` that only print. Each imports its implementation when it
+ * runs.
+ */
 export async function runCommand(
   argv: readonly string[],
   commands: readonly CommandSpec[],
@@ -26,6 +29,6 @@ export async function runCommand(
   }
 }
 
-/** What `weir import` reads; nothing where there is no such command. */
+/** The formats that `weir import` reads; none if there is no such command. */
 const importable = (commands: readonly CommandSpec[]): Importable =>
   commands.some(({ name }) => name === 'import') ? ['json', 'yaml', 'links', 'wireguard'] : [];

@@ -23,12 +23,12 @@ import { loadOrReport } from '../load.ts';
 import type { RunOptions } from './arguments.ts';
 import { socketsInUse } from '../surroundings.ts';
 
-/** How long live connections may go on after the first stop signal. */
+/** Milliseconds that live connections may continue after the first stop signal. */
 const STOP_GRACE_MS = 5_000;
 
 /**
- * The exit status for an invalid configuration under a service manager, which must not start it again
- * until the files have changed: `EX_CONFIG` of sysexits.h.
+ * The exit status for an invalid configuration under a service manager, which should not restart
+ * before the files change: `EX_CONFIG` of sysexits.h.
  */
 const INVALID_CONFIGURATION = 78;
 
@@ -39,10 +39,10 @@ export async function run({
   reloadSocket,
   importable,
 }: RunOptions & { readonly importable?: Importable | undefined }): Promise<number> {
-  // Handled from the start, because by default the signal ends the process; it takes effect once the
-  // process runs. Stop signals have their default effect until there is something to stop.
+  // Handled from the start, because by default the signal ends the process; the reload begins once
+  // the instance runs. Stop signals keep their default effect until there is something to stop.
   const running = Promise.withResolvers<Instance>();
-  // The outcome of a reload is logged by the instance.
+  // The instance logs the outcome of a reload.
   const reload = (): void =>
     void running.promise.then((instance) => instance.reload()).catch(() => undefined);
   process.on('SIGHUP', reload);
@@ -58,7 +58,7 @@ export async function run({
   if (!loaded) return service.notifySocket === undefined ? 1 : INVALID_CONFIGURATION;
   using stop = stopSignals();
   const { log, flush, setFilter } = processLog(loaded.spec.log.level);
-  // Whatever the rest waits for, or has failed with.
+  // Even if the rest is waiting, or has failed.
   void stop.second.then(flush).finally(() => endProcessAtOnce(0));
   surviveDefects(log);
   const notifier = openNotifier(service, { clock: systemClock, log, pid: process.pid });
@@ -86,7 +86,7 @@ export async function run({
       if (!instance.stopping) {
         log.error(`failed to start: ${messageOf(error)}`);
         logHints(error, log);
-        // Its line says why one of them could not be bound.
+        // The warning explains why an inbound could not be bound.
         for (const warning of loaded.warnings) {
           if (warning.id === 'same-address') log.warn(renderWarning(warning));
         }
@@ -94,7 +94,7 @@ export async function run({
       return 'failed' as const;
     },
   );
-  // Binding waits for the addresses of names in `listen`, which may take long.
+  // Binding resolves names in `listen`, which may take long.
   const state = await Promise.race([started, stop.first.then(() => 'stopped' as const)]);
   if (state === 'failed') {
     await flush();
@@ -143,7 +143,7 @@ function watchFiles(instance: Instance, reload: () => void, log: Logger): FileWa
   const check = async (): Promise<void> => {
     if (!(await instance.files.unchanged())) reload();
   };
-  // A file that was read before it was watched may have changed in between.
+  // A file may have changed after it was read and before it was watched.
   void check();
   instance.onReload({
     ended: () => {
@@ -153,7 +153,7 @@ function watchFiles(instance: Instance, reload: () => void, log: Logger): FileWa
   return watcher;
 }
 
-/** The first and the second SIGINT or SIGTERM; the process is kept alive until it is disposed of. */
+/** The first and the second SIGINT or SIGTERM; keeps the process alive until disposed of. */
 interface StopSignals extends Disposable {
   readonly first: Promise<void>;
   readonly second: Promise<void>;
@@ -162,14 +162,15 @@ interface StopSignals extends Disposable {
 function stopSignals(): StopSignals {
   const first = Promise.withResolvers<void>();
   const second = Promise.withResolvers<void>();
-  // A signal handler alone does not hold the event loop. A configuration may have no listener, and
-  // sessions that are not being read do not hold it either while the process waits for their end.
+  // A signal handler alone does not keep the event loop alive. A configuration may have no
+  // listener, and sessions that are not being read do not keep it alive either while the process
+  // waits for their end.
   const alive = setInterval(() => undefined, 2 ** 30);
   let stopping = false;
   const onSignal = (): void => {
     if (stopping) {
       second.resolve();
-      // A third one has its default effect, which needs nothing of this program.
+      // A third signal has its default effect, which works even if this program hangs.
       process.off('SIGINT', onSignal);
       process.off('SIGTERM', onSignal);
     }
@@ -186,15 +187,15 @@ function stopSignals(): StopSignals {
 }
 
 /**
- * A defect in serving one connection must not end all others: it is logged with its stack, so that it
- * can be fixed, and the process continues.
+ * A defect in serving one connection must not end all others: it is logged with its stack, and the
+ * process continues.
  */
 export function surviveDefects(log: Logger): void {
   process.on('uncaughtException', (error) => log.error(recordLines(describeDefect(error))));
   process.on('unhandledRejection', (reason) => log.error(recordLines(describeDefect(reason))));
 }
 
-/** The details that a bug report needs. */
+/** The text of a defect, with the details for a bug report. */
 function describeDefect(error: unknown): string {
   const detail = error instanceof Error && !(error instanceof WeirError) ? error.stack : undefined;
   return `internal error: ${detail ?? messageOf(error)}`;

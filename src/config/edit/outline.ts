@@ -4,15 +4,15 @@ import { parseSyntax, type SyntaxSlice } from '../toml/parse.ts';
 
 export type KeyPath = readonly string[];
 
-/** Where a `key = value` stands, and its parts. */
+/** The places of a `key = value` and of its parts. */
 export interface KeyValue {
   readonly span: Span;
   readonly key: Span;
-  /** The key's own names, and where each stands. */
+  /** The names of the dotted key, with their places. */
   readonly names: KeyPath;
   readonly nameSpans: readonly Span[];
   readonly value: Span;
-  /** Where the value is an inline table. */
+  /** Set if the value is an inline table. */
   readonly table: InlineTable | undefined;
 }
 
@@ -20,33 +20,35 @@ export interface KeyValue {
 export interface InlineTable {
   readonly span: Span;
   readonly body: readonly KeyValue[];
-  /** The comma behind its last key. */
+  /** The comma after its last key. */
   readonly lastComma: Span | undefined;
 }
 
-/** A `key = value`, outside arrays, in the same table of the root as what is sought. */
+/** A `key = value` outside arrays, in the same top-level table as the sought path. */
 export interface KeyEntry {
   /** From the root of the document. */
   readonly path: KeyPath;
-  /** How much of `path` is the table that the line stands in; the rest is its own dotted key. */
+  /**
+   * Number of names in `path` that belong to the enclosing table; the rest is its own dotted key.
+   */
   readonly owner: number;
-  /** It stands between the braces of an inline table. */
+  /** It is inside an inline table. */
   readonly inline: boolean;
   readonly node: KeyValue;
 }
 
-/** A `[table]` or `[[array of tables]]` in the same table of the root as what is sought. */
+/** A `[table]` or `[[array of tables]]` in the same top-level table as the sought path. */
 export interface Header {
   readonly path: KeyPath;
   readonly isArray: boolean;
   readonly key: Span;
-  /** With the keys below it. */
+  /** Includes the keys below it. */
   readonly span: Span;
   /** The last of the keys below it. */
   readonly last: Span | undefined;
 }
 
-/** The parts of a document that concern one path, with their places, in document order. */
+/** The parts of a document that concern a path, with their places, in document order. */
 export interface Outline {
   readonly text: string;
   readonly entries: readonly KeyEntry[];
@@ -61,7 +63,7 @@ export const startsWith = (path: KeyPath, prefix: KeyPath): boolean =>
 export const samePath = (a: KeyPath, b: KeyPath): boolean =>
   a.length === b.length && startsWith(a, b);
 
-/** Whether both lie in the same table of the root: only such lines can affect an edit. */
+/** Whether both are in the same top-level table: only such lines can affect an edit. */
 const related = (a: KeyPath, b: KeyPath): boolean => a[0] === b[0];
 
 /**
@@ -74,7 +76,7 @@ export function outlineOf(text: string, sought: KeyPath, sliceLength?: number): 
   const entries: KeyEntry[] = [];
   const headers: Header[] = [];
   const sections: Span[] = [];
-  /** The arrays of tables so far, as texts. */
+  /** The arrays of tables so far, by their paths as JSON. */
   const arrays = new Set<string>();
 
   const collect = (owner: KeyPath, body: readonly KeyValue[], inline: boolean): void => {
@@ -100,7 +102,7 @@ export function outlineOf(text: string, sought: KeyPath, sliceLength?: number): 
       const header = places.header(node, path);
       headers.push(header);
       if (header.isArray) arrays.add(JSON.stringify(path));
-      // Otherwise the table is an element of an array, or in one.
+      // Otherwise the table is an element of an array, or inside one.
       const inArray = path.some((_, at) => arrays.has(JSON.stringify(path.slice(0, at + 1))));
       if (!inArray)
         collect(
@@ -116,7 +118,7 @@ export function outlineOf(text: string, sought: KeyPath, sliceLength?: number): 
 const namesOf = (key: AST.TOMLKey): string[] =>
   key.keys.map((part) => (part.type === 'TOMLBare' ? part.name : part.value));
 
-/** Takes places out of the tree of a slice, so that the tree can be forgotten. */
+/** Copies places from the tree of a slice, so that the tree can be released. */
 class SpanReader {
   readonly #slice: SyntaxSlice;
 

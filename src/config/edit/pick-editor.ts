@@ -10,11 +10,11 @@ const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
  * With a `[subscribe]` table the pick is a key of `[subscribe.routes]`: `default` there overrides
  * `[route].default`, which is left alone. Without one the only pick is `[route].default`.
  *
- * @param group of the view; `default` alone where there is no `[subscribe]`
+ * @param group a group of the view; only `default` without `[subscribe]`
  * @param file named in errors
- * @returns bytes equal to those given when the pick is there already, written in the same way
- * @throws {ConfigError} of the kind `invalid`, when the file is not UTF-8 or not TOML, when the table
- *   or a parent of it is something else, and when a name cannot be written as UTF-8
+ * @returns equal bytes if the file already has this pick in the same form
+ * @throws {ConfigError} of kind `invalid` when the file is not UTF-8 or not TOML, when the table or
+ *   a parent of it is another kind of value, or when a name cannot be encoded as UTF-8
  */
 export function editPick(
   bytes: Uint8Array,

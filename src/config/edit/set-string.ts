@@ -24,7 +24,7 @@ import {
   nextLine,
 } from './toml-text.ts';
 
-/** Takes `remove` UTF-16 units away at `at`, and puts `insert` there. */
+/** Replaces `remove` UTF-16 units at `at` by `insert`. */
 interface Splice {
   readonly at: number;
   readonly remove: number;
@@ -34,18 +34,18 @@ interface Splice {
 const insertion = (at: number, insert: string): Splice => ({ at, remove: 0, insert });
 
 /**
- * Sets one string in a TOML document, and leaves every other character as it is.
+ * Sets one string in a TOML document and leaves every other character unchanged.
  *
- * A value that is there is replaced where it stands. Otherwise the key is added at the end of its
- * table, in the form in which the document writes that table: under its header, as a dotted key, or
- * between the braces of an inline table. A table that only subtables imply gets its header, before
- * the first of them; a table that does not exist is created after its relatives, else at the end.
+ * An existing value is replaced in place. Otherwise the key is added at the end of its table, in
+ * the form that the document uses for it: below its header, as a dotted key, or in an inline table.
+ * A table that only subtables imply gets a header before the first of them; a missing table is
+ * created after its relatives, otherwise at the end.
  *
  * @param table the path of the table, at least one name
  * @param sliceLength see `slicesOf`
- * @returns the whole text, without a byte order mark as it was given
- * @throws {ConfigError} when it is not TOML, when the table or a parent of it is something else, and
- *   when the key is itself a table
+ * @returns the whole text; like the input, without a byte order mark
+ * @throws {ConfigError} when it is not TOML, when the table or a parent of it is another kind of
+ *   value, or when the key is a table
  */
 export function setString(
   source: SourceText,
@@ -65,7 +65,7 @@ export function setString(
   }
 }
 
-/** Another kind of value in the place of a table or of the key. */
+/** The path of the table or of the key has another kind of value. */
 class Occupied extends WeirError {
   readonly span: Span;
 
@@ -114,7 +114,7 @@ function refuseOtherKinds({ entries, headers }: Outline, table: KeyPath, target:
   if (other) throw new Occupied(`\`${dottedKey(target)}\` is a table, not a name`, other);
 }
 
-/** Adds the key `rest` to the table `path`, in the form in which the document has that table. */
+/** Adds the key `rest` to the table `path`, in the form that the document uses for the table. */
 function extend(
   outline: Outline,
   path: KeyPath,
@@ -154,25 +154,25 @@ const isDottedInto = (entry: KeyEntry, path: KeyPath): boolean =>
   entry.path.length > path.length &&
   startsWith(entry.path, path);
 
-/** The dotted key of `entry` up to `depth` names from the root, with the user's own quotes. */
+/** The dotted key of `entry` up to `depth` names from the root, quoted as in the document. */
 function writtenPrefix(text: string, entry: KeyEntry, depth: number): string {
   const { key, nameSpans } = entry.node;
   const last = nameSpans[depth - entry.owner - 1] ?? key;
   return text.slice(key.start, last.end);
 }
 
-/** A line of its own after that on which `neighbour` ends, indented like it. */
+/** A new line after the one on which `neighbour` ends, with the same indentation. */
 function lineAfter(text: string, neighbour: Span, line: string): Splice {
   const at = nextLine(text, neighbour.end);
   const eol = eolNear(text, at);
   const indented = indentAt(text, neighbour.start) + line;
-  // Only the last line of a file lacks its line break, and then the new last line does.
+  // Only the last line of a file may lack a line break; the new last line then lacks it too.
   return insertion(at, endsLine(text, at) ? indented + eol : eol + indented);
 }
 
 const endsLine = (text: string, at: number): boolean => at === 0 || text[at - 1] === '\n';
 
-/** A header and its first key, kept apart from their neighbours by empty lines. */
+/** A header and its first key, separated from their neighbours by empty lines. */
 function newTable(
   { text }: Outline,
   at: number,
@@ -188,7 +188,9 @@ function newTable(
   return insertion(at, before + block + after);
 }
 
-/** Where a new table is inserted before `section`: above the comment lines that directly precede it. */
+/**
+ * The offset for a new table before `section`: above the comment lines that directly precede it.
+ */
 function startOfSection({ text, sections }: Outline, section: Span): number {
   const previous = sections.findLast(({ start }) => start < section.start);
   const floor = previous ? nextLine(text, previous.end) : 0;
@@ -201,7 +203,7 @@ function startOfSection({ text, sections }: Outline, section: Span): number {
   return start;
 }
 
-/** Where a new table is inserted after `section`: before the next one, or at the end of the document. */
+/** The offset for a new table after `section`: before the next one, or at the end. */
 function endOfSection(outline: Outline, section: Span): number {
   const next = outline.sections.find(({ start }) => start > section.start);
   return next ? startOfSection(outline, next) : outline.text.length;
@@ -231,7 +233,7 @@ function intoInlineTable(
   return [comma ? insertion(comma.end, ` ${item},`) : insertion(from, `, ${item}`)];
 }
 
-/** Parents of the key that are missing become inline tables, unless dotted keys make them already. */
+/** Missing parents of the key become inline tables, unless dotted keys already create them. */
 function inlineItem(table: InlineTable, rest: KeyPath, literal: string): string {
   const [first = '', ...deeper] = rest;
   const isDotted = table.body.some(({ names }) => names[0] === first);

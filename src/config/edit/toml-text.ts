@@ -12,7 +12,7 @@ const SHORT_ESCAPES: Readonly<Record<string, string>> = {
 // oxlint-disable-next-line no-control-regex -- control characters are what it looks for
 const ESCAPED = /["\\\u0000-\u001f\u007f]/g;
 
-/** `value` as a basic, double-quoted string; only what TOML does not take as it stands is escaped. */
+/** `value` as a basic string in double quotes; only characters that need it are escaped. */
 export function basicString(value: string): string {
   const body = value.replace(ESCAPED, (char) => SHORT_ESCAPES[char] ?? unicodeEscape(char));
   return `"${body}"`;
@@ -21,36 +21,36 @@ export function basicString(value: string): string {
 const unicodeEscape = (char: string): string =>
   String.raw`\u${char.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}`;
 
-/** `key` bare where TOML allows it, otherwise as a basic string. */
+/** `key` as a bare key if TOML allows it, otherwise as a basic string. */
 export const keyText = (key: string): string =>
   /^[A-Za-z0-9_-]+$/.test(key) ? key : basicString(key);
 
-/** A dotted key, or what stands between the brackets of a header. */
+/** A dotted key, or the text between the brackets of a header. */
 export const dottedKey = (path: readonly string[]): string => path.map(keyText).join('.');
 
-/** The offset at which the line that holds `offset` begins. */
+/** The start of the line that contains `offset`. */
 export const lineStart = (text: string, offset: number): number =>
   offset === 0 ? 0 : text.lastIndexOf('\n', offset - 1) + 1;
 
-/** The offset of the line break (`\n` or `\r\n`) that ends the line of `offset`, or of the end. */
+/** The offset of the line break (`\n` or `\r\n`) after `offset`, or of the end. */
 export function lineBreak(text: string, offset: number): number {
   const at = text.indexOf('\n', offset);
   if (at < 0) return text.length;
   return at > offset && text[at - 1] === '\r' ? at - 1 : at;
 }
 
-/** The offset at which the line after that of `offset` begins; the end when there is none. */
+/** The start of the next line after `offset`, or the end. */
 export function nextLine(text: string, offset: number): number {
   const at = text.indexOf('\n', offset);
   return at < 0 ? text.length : at + 1;
 }
 
-/** The spaces and tabs that the line of `offset` begins with. */
+/** The spaces and tabs at the start of the line that contains `offset`. */
 export function indentAt(text: string, offset: number): string {
   return /^[ \t]*/.exec(text.slice(lineStart(text, offset), offset))?.[0] ?? '';
 }
 
-/** The line break that the text uses next to `offset`: the one before it, else the one after it. */
+/** The form of the nearest line break: the one before `offset`, otherwise the one after it. */
 export function eolNear(text: string, offset: number): string {
   let at = offset === 0 ? -1 : text.lastIndexOf('\n', offset - 1);
   if (at < 0) at = text.indexOf('\n', offset);

@@ -5,8 +5,8 @@ import { shownLine } from '../shown-line.ts';
 import { characters, type SourceText } from './source-text.ts';
 
 /**
- * An error of the document itself, in the format of Rust's toml crate: the line with its values masked,
- * and marks below the place.
+ * An error of the document itself, in the format of Rust's toml crate: the line with masked values,
+ * and marks under the place.
  */
 export function documentError(
   source: SourceText,

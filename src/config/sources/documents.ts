@@ -13,11 +13,11 @@ import { subscribePath } from '../tables/subscribe.ts';
 export interface ConfigSource {
   /** The file, which errors name; the built-in configuration when left out. */
   readonly path?: string | undefined;
-  /** Used as the contents of the file, which is not read then. */
+  /** The contents of the file, which is then not read. */
   readonly bytes?: Uint8Array | undefined;
 }
 
-/** A configuration and its subscribe file, of the right shape but not checked any further. */
+/** A configuration and its subscribe file: decoded, but not yet checked further. */
 export interface Documents {
   /** The configuration file's own bytes. */
   readonly bytes: Uint8Array;
@@ -25,7 +25,7 @@ export interface Documents {
   readonly file: ConfigFile;
   /** `undefined` without `[subscribe]`. */
   readonly subscribe: SubscribeFile | undefined;
-  /** The places of both. */
+  /** The places of both files. */
   readonly places: Places;
 }
 

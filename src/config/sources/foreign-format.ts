@@ -1,4 +1,4 @@
-/** A format of other programs, by how it looks. */
+/** A format of other programs, guessed from the text. */
 export type ForeignFormat = 'json' | 'yaml' | 'links' | 'wireguard';
 
 const NAMES: Readonly<Record<ForeignFormat, string>> = {
@@ -8,7 +8,7 @@ const NAMES: Readonly<Record<ForeignFormat, string>> = {
   wireguard: 'a configuration of WireGuard',
 };
 
-/** The beginning of a file is enough to recognise it. */
+/** Characters at the start of a file that are enough to recognise its format. */
 const BEGINNING = 64 * 1024;
 
 const LINK = /^(?:vless|vmess|trojan|ss|ssr|hysteria2?|hy2|tuic|anytls|wireguard|socks5?):\/\//i;
@@ -16,7 +16,10 @@ const BASE64 = /^[\w+/-]{16,}={0,2}$/;
 const WIREGUARD = /^\[(?:Interface|Peer)\]$/;
 const YAML_KEY = /^(?:- )?[\w-]+:(?: |$)/;
 
-/** What a text that is not TOML seems to be; `undefined` for anything unknown, TOML with a mistake above all. */
+/**
+ * The likely format of a text that is not valid TOML; `undefined` if unknown, above all for TOML
+ * with a mistake.
+ */
 export function foreignFormat(text: string): ForeignFormat | undefined {
   const lines = text
     .slice(0, BEGINNING)
@@ -42,7 +45,7 @@ function isToml(line: string): boolean {
 }
 
 /**
- * Says what a file seems to be.
+ * A hint that names the likely format of a file.
  * @param importable the formats that `weir import` reads; none where there is no such command.
  */
 export function foreignFormatHint(

@@ -14,7 +14,7 @@ export interface FileReader {
   /** @throws {FileReadError} */
   read(path: string): Promise<Uint8Array>;
   /**
-   * The SHA-256 of a file in hex, for files of which not everything is kept in memory.
+   * The SHA-256 of a file in hex, for files that are not kept in memory as a whole.
    * @throws {FileReadError}
    */
   sha256(path: string): Promise<string>;
@@ -25,9 +25,9 @@ export interface FileReader {
 /**
  * The contents of the files that a configuration names.
  *
- * Lowering opens no files: it asks this class, and where a file has not been read yet it continues
- * without it and is repeated once `readWanted` has read it. So only the tables need to know which of
- * their keys name files.
+ * Lowering is synchronous and opens no files. It gets contents here; a file that is not yet read is
+ * recorded and fails with a Finding, and lowering is repeated after `readWanted` has read it. So
+ * only the tables decide which of their keys name files.
  */
 export class InputFiles {
   readonly #contents = new FilesAsked((reader, path) => reader.read(path));
@@ -37,7 +37,7 @@ export class InputFiles {
   /**
    * The content of a file.
    * @param failure the beginning of the message, before the path and the reason: `dns: cannot read ca_file`.
-   * @throws {Finding} of kind `io` when it cannot be read, of any kind when it has not been so far.
+   * @throws {Finding} of kind `io` when it cannot be read, of any kind when it is not yet read.
    */
   content(path: Located<string>, failure: string): Uint8Array {
     return this.#contents.get(path, failure);
@@ -48,12 +48,12 @@ export class InputFiles {
     return this.#digests.get(path, failure);
   }
 
-  /** Those of the files whose content was asked for that other users may read. */
+  /** The files whose content was requested and that other users may read. */
   get public(): ReadonlySet<string> {
     return this.#public;
   }
 
-  /** Reads the files that were missing; returns whether there were any. */
+  /** Reads the files that were requested and not yet read; returns whether there were any. */
   async readWanted(reader: FileReader): Promise<boolean> {
     for (const path of this.#contents.wanted) {
       if (await reader.isPublic(path)) this.#public.add(path);
@@ -74,7 +74,7 @@ class FilesAsked<T> {
     this.#read = read;
   }
 
-  /** The files that are yet to be read. */
+  /** Requested files that are not yet read. */
   get wanted(): ReadonlySet<string> {
     return this.#wanted;
   }

@@ -15,18 +15,18 @@ import type { Places } from '../places.ts';
 import { listEntries, ruleSubject } from '../tables/rule.ts';
 import { parseGeoipRef, parseGeositeRef } from '../values/matchers.ts';
 
-/** What the lists are loaded for. */
+/** The routes whose lists are loaded. */
 export interface GeoLoad {
   readonly route: RouteSpec;
-  /** The tables that `route` was made of, and where they stand: for the places of errors. */
+  /** The tables that `route` was lowered from, for the places of errors. */
   readonly file: ConfigFile;
   readonly places: Places;
   readonly regexes: RegexCache;
 }
 
 /**
- * Reads the lists that rules take from the geo files. Their digests have been taken before, so a file
- * that is replaced in between differs from its digest, and the next reload finds that out.
+ * Reads the lists that rules use from the geo files. Their digests are taken before this: a file
+ * that is replaced in between does not match its digest, and the next reload detects the change.
  *
  * @throws {ConfigError} for an invalid file, an unknown code, and a pattern in a list that the
  *   router could not use; located at the path of the file or at the matcher.
@@ -42,7 +42,7 @@ export async function loadGeo(task: GeoLoad): Promise<GeoData> {
   return { geoip: geoip.geoip, geosite: geosite.geosite };
 }
 
-/** Reads one of the files by itself, so that each can have its finding. */
+/** Reads one file, so that each file can have its own finding. */
 async function loadKind(
   kind: GeoKind,
   { route, file }: GeoLoad,
@@ -72,11 +72,11 @@ async function loadKind(
 /** `EIO`, `ENOENT`; Node's own errors are `ERR_…`. */
 const SYSTEM_ERROR = /^E[A-Z0-9]+$/;
 
-/** A file that has disappeared since its digest was taken is not an error in the files. */
+/** A file that has disappeared since its digest was taken is an I/O error, not invalid. */
 const errorKind = ({ cause }: GeoFileError): 'io' | 'invalid' =>
   SYSTEM_ERROR.test(codeOf(cause) ?? '') ? 'io' : 'invalid';
 
-/** Compiles the patterns of all lists together, before the router would stop at an invalid one. */
+/** Compiles the patterns of all lists together, to report an invalid one at its rule. */
 function checkPatterns(
   { geosite: lists }: GeoData,
   { route, file, regexes }: GeoLoad,

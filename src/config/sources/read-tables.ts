@@ -14,8 +14,8 @@ import { subscribeFile, type SubscribeFile } from './subscribe-file.ts';
 /**
  * Reads the shape of a configuration file.
  *
- * @param onLogLevel gets `[log].level`, also when the rest of the file is invalid: it decides
- *   whether that error is shown. Not called when `[log]` itself cannot be read.
+ * @param onLogLevel called with `[log].level` even if the rest of the file is invalid, because the
+ *   level decides whether that error is shown. Not called when `[log]` itself cannot be read.
  * @throws {ConfigError} for the first place that is not TOML, or not of the right shape.
  */
 export function readConfigFile(

@@ -10,7 +10,7 @@ import {
 export class SourceText {
   readonly text: string;
   readonly file: string | undefined;
-  /** Where each line begins; made with the first place that is asked for. */
+  /** Offsets of the lines, computed on first use. */
   #lineStarts: readonly number[] | undefined;
 
   constructor(text: string, file: string | undefined) {
@@ -31,7 +31,7 @@ export class SourceText {
     return { file: this.file, line: line + 1, column: characters(before) + 1 };
   }
 
-  /** An error with a place apart from its message, or about the document as a whole. */
+  /** An error whose place is separate from its message, or that concerns the whole document. */
   error(
     kind: ConfigErrorKind,
     message: string,

@@ -7,7 +7,7 @@ import { describeNode, expectedOneOf } from '../../schema/words.ts';
 import { outboundShape } from '../tables/outbound.ts';
 import { matcherShape } from '../tables/rule.ts';
 
-/** What a group without a pick uses: a keyword, or the target of another group. */
+/** The target of a group without a pick: a keyword, or the target of another group. */
 export type Inherit = 'default' | 'direct' | 'blackhole' | { readonly group: string };
 
 const INHERIT_WORDS = ['default', 'direct', 'blackhole'] as const;

@@ -39,12 +39,12 @@ type Strategy = BalancerSpec['strategy'];
 const STRATEGIES: readonly Strategy[] = ['failover', 'round_robin'];
 const DEFAULT_STRATEGY: Strategy = 'failover';
 
-/** Protocols over UDP alone: a TCP connection cannot probe their servers. */
+/** Protocols that use only UDP, whose servers a TCP connection cannot probe. */
 const UDP_ONLY: ReadonlySet<string> = new Set(['hysteria2']);
 
 /**
  * Lowers the balancers in file order; invalid ones are left out.
- * @param outbounds those of the file: built-ins have no server and cannot be members.
+ * @param outbounds of the file; built-ins have no server and cannot be members.
  */
 export function lowerBalancers(
   tables: readonly BalancerTable[],
@@ -65,7 +65,7 @@ export function lowerBalancers(
 
 type Member = OutboundTable['value'];
 
-/** What a member may be, and what it may be taken for. */
+/** The tags that a member may have, and those of balancers, for a hint. */
 interface KnownTags {
   readonly members: ReadonlyMap<string, Member>;
   readonly balancers: ReadonlySet<string>;
@@ -124,7 +124,7 @@ export function canBeProbed({
 }: Pick<Member, 'protocol' | 'server' | 'port'>): boolean {
   const known = findProtocol(protocol.value);
   if (UDP_ONLY.has(known?.name ?? protocol.value)) return false;
-  // For a protocol that requires an upstream, a missing key is reported elsewhere.
+  // If the protocol requires an upstream, a missing key is reported elsewhere.
   if (known?.outbound?.upstream) return true;
   return server !== undefined && port !== undefined;
 }

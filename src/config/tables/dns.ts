@@ -45,7 +45,7 @@ export function lowerDnsTable(
   if (!table) return lowerSettings({});
   const { backend, server, serverName, url, caFile } = table.value;
   const part = findings.about('dns');
-  // Whatever the backend: a file that is named has to exist.
+  // For every backend: a file that is named must exist.
   const content = caFile && part.attempt(() => files.content(caFile, 'dns: cannot read ca_file'));
   const settings: DnsSettings = {
     backend: backend?.value,

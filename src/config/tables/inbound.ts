@@ -27,7 +27,7 @@ export const inboundTable = located(
       listen: optional(narrowed(located(disclosed(str)), { default: '127.0.0.1' })),
       port: optional(located(u16)),
       stream: optional(streamTable),
-      // Accepted only because outbounds have it.
+      // Without effect; accepted because outbounds have it.
       addressFamily: optional(disclosed(str)),
       sniffing: optional(narrowed(bool, { default: true })),
       settings: optional(table),

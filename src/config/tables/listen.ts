@@ -6,7 +6,7 @@ import type { SocketListenSpec, ListenSpec } from '../../spec.ts';
 import { Finding } from '../findings.ts';
 import { hostProblem } from '../values/addresses.ts';
 
-/** Loopback: serving the network has to be configured. */
+/** Loopback: listening to the network must be configured explicitly. */
 const DEFAULT_LISTEN = '127.0.0.1';
 
 /** Where an inbound listens, as written. */
@@ -40,7 +40,7 @@ export function lowerListen(keys: ListenKeys, owner: ListenOwner, span: Span): L
   throw new Finding(message, keys.listen?.span ?? span);
 }
 
-/** Of `listen` and `port` each decides what the other may be. */
+/** A unix socket has no port; every other listen address needs one. */
 function lowerSocket({ listen, port }: ListenKeys, subject: string, span: Span): SocketListenSpec {
   const host = listen?.value ?? DEFAULT_LISTEN;
   if (host.startsWith('/')) {

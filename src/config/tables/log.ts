@@ -21,7 +21,9 @@ export const lowerLog = (table: LogTable | undefined): LogSpec => ({
   level: table?.level?.value ?? DEFAULT_LEVEL,
 });
 
-/** The level that a document sets, whatever else is in it; `undefined` for an invalid `[log]`. */
+/**
+ * The level that a document sets, even if the rest is invalid; `undefined` for an invalid `[log]`.
+ */
 export function readLogLevel(document: Node): string | undefined {
   const log = document.kind === 'table' ? document.entries.get('log') : undefined;
   try {

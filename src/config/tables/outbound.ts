@@ -18,7 +18,7 @@ import { parseFamilyPolicy, hostProblem } from '../values/addresses.ts';
 import { lowerSettings, protocolSide } from './protocol-side.ts';
 import { lowerOutboundStream, streamTable } from './stream.ts';
 
-/** What an outbound is but for its tag, which a subscribe file calls a name. */
+/** The keys of an outbound except its tag, which a subscribe file calls a name. */
 export const outboundShape = {
   protocol: narrowed(located(str), { enum: protocolNames('outbound') }),
   server: optional(located(disclosed(str))),
@@ -32,7 +32,7 @@ export const outboundShape = {
 export const outboundTable = located(struct({ tag: located(disclosed(str)), ...outboundShape }));
 export type OutboundTable = Decoded<typeof outboundTable>;
 
-/** Lowers one outbound; `undefined` when something is wrong with it. */
+/** Lowers one outbound; `undefined` when it is invalid. */
 export function lowerOutbound(
   written: OutboundTable,
   files: InputFiles,
@@ -59,12 +59,12 @@ export function lowerOutbound(
   return { tag, protocol: name, server, port, stream, addressFamily, settings };
 }
 
-/** `server` and `port` of a protocol that cannot do without. */
+/** Checks `server` and `port` of a protocol that requires them. */
 function checkUpstream({ value: { server, port }, span }: OutboundTable, subject: string): void {
   if (!server) throw new Finding('missing server', span);
   const problem = hostProblem(server.value);
   if (problem !== undefined) {
-    // A share link in its place holds the credentials before the `@`.
+    // A share link in its place has credentials before the `@`.
     const shown = server.value.includes('@') ? '' : ` ${JSON.stringify(server.value)}`;
     throw new Finding(`${subject}: server${shown} ${problem}`, server.span);
   }

@@ -19,13 +19,15 @@ export function protocolSide<Side extends 'inbound' | 'outbound'>(
   throw new Finding('unknown protocol', span, { hint: protocolHint(written, side) });
 }
 
-/** Runs a protocol's decoder; its errors are reported without a line, as `settings` errors are. */
+/**
+ * Runs a protocol's decoder. Its errors are reported without a line, as specified for `settings`.
+ */
 export function lowerSettings<T>(subject: string, decode: () => T): T {
   try {
     return decode();
   } catch (error) {
     if (error instanceof Finding) {
-      // A file of the settings.
+      // A file that the settings name.
       const { kind, message, span } = error;
       throw new SettingsFinding(`${subject}: ${message}`, span, { kind, cause: error });
     }

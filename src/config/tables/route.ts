@@ -53,7 +53,7 @@ export function lowerRules(
     .filter((rule) => rule !== undefined);
 }
 
-/** The file that rules take lists from; `undefined` where none does, or on an error. */
+/** The file that rules take lists from; `undefined` if no rule does, or on an error. */
 export function lowerGeoFile(
   route: RouteTable | undefined,
   kind: GeoKind,
@@ -83,7 +83,7 @@ export function lowerGeoFile(
 const geoHint = (kind: GeoKind): string =>
   `[route].${kind} names a ${kind}.dat, which comes with Xray and v2ray, and from the projects v2fly/${kind === 'geoip' ? 'geoip' : 'domain-list-community (as dlc.dat)'} and Loyalsoldier/v2ray-rules-dat`;
 
-/** A file that is not there may never have been fetched. */
+/** Adds where to get the file, which may never have been downloaded. */
 function withGeoHint<T>(kind: GeoKind, work: () => T): T {
   try {
     return work();
@@ -94,7 +94,9 @@ function withGeoHint<T>(kind: GeoKind, work: () => T): T {
   }
 }
 
-/** Compiles the patterns of all rules together: one by one it would cost time and memory. */
+/**
+ * Compiles the patterns of all rules together, which costs less time and memory than one by one.
+ */
 function checkPatterns({ rule: rules }: RouteTable, regexes: RegexCache, findings: Findings): void {
   const patterns = rules.flatMap(({ domainRegex }, index) =>
     listEntries(domainRegex).map(({ value, span }) => ({

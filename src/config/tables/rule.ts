@@ -21,10 +21,10 @@ export type MatcherList = Decoded<typeof list>;
 
 const texts = optional(list);
 
-/** Of the keys that are left out, most of those of a hundred thousand rules. */
+/** Shared by all absent keys: with a hundred thousand rules, most keys are absent. */
 const NONE: readonly never[] = [];
 
-/** The entries of a matcher; none when its key is left out. */
+/** The entries of a matcher; empty when its key is absent. */
 export const listEntries = (matcher: MatcherList | undefined): readonly Located<string>[] =>
   matcher?.value ?? NONE;
 
@@ -47,10 +47,10 @@ export const matcherShape = {
 export const ruleTable = spanned(struct({ outbound: located(disclosed(str)), ...matcherShape }));
 export type RuleTable = Decoded<typeof ruleTable>;
 
-/** How errors name a rule: by the index that the API shows too. */
+/** A rule's name in errors: its index, as the API shows it. */
 export const ruleSubject = (index: number): string => `route.rule[${index}]`;
 
-/** Lowers a rule, `index` being its place in the file; `undefined` when it is invalid. */
+/** Lowers the rule at `index` in the file; `undefined` when it is invalid. */
 export function lowerRule(
   rule: RuleTable,
   index: number,
@@ -69,7 +69,7 @@ export function lowerRule(
     domainSuffix: lowerCase(rule.domainSuffix),
     domainKeyword: lowerCase(rule.domainKeyword),
     domainFull: lowerCase(rule.domainFull),
-    // Written in lower case by its author: `\D` and `\d` must not become one.
+    // Not converted to lower case, which would make `\d` of `\D`.
     domainRegex: valuesOf(rule.domainRegex),
     cidr,
     sourceCidr,
@@ -116,7 +116,7 @@ function lowerGeoip({ value, span }: Located<string>): GeoipRef {
   return ref;
 }
 
-/** The file may have an entry without a code, but it is not a named list. */
+/** An entry of the file without a code is not a named list. */
 function refuseNoCode(kind: GeoKind, code: string, span: Span): void {
   if (code !== '') return;
   const cause = new GeoCodeError(kind, code);

@@ -77,14 +77,14 @@ export const streamTable = struct(
 );
 export type StreamTable = Decoded<typeof streamTable>;
 
-/** The owner of a stream table, as far as the rules of streams depend on it. */
+/** The properties of a stream's owner that its checks depend on. */
 export interface StreamOwner {
   /** As the file writes it. */
   readonly protocol: string;
   readonly takesStream: boolean;
 }
 
-/** What lowering a stream needs besides its table. */
+/** Context for lowering a stream. */
 export interface StreamContext {
   readonly files: InputFiles;
   readonly part: PartFindings;
@@ -156,11 +156,11 @@ export function lowerOutboundStream(
   return carrier && { carrier, tls };
 }
 
-/** A carrier that is more than a socket, and whether TLS is below it. */
+/** A carrier other than a bare socket, and whether TLS is below it. */
 interface ChosenStream {
   readonly network: 'tls' | 'ws' | 'grpc';
   readonly tls: boolean;
-  /** Where it was chosen. */
+  /** The place of `network`. */
   readonly span: Span;
 }
 
@@ -172,7 +172,7 @@ function chooseStream(
   if (!table) return undefined;
   const { network, security } = table;
   const noStream = streamRefusal(owner);
-  // Where no stream can be chosen, an empty network counts as absent.
+  // If the owner has no stream, an empty network counts as absent.
   const name = noStream !== undefined && network?.value === '' ? 'tcp' : (network?.value ?? 'tcp');
   const known = NETWORKS.find((each) => each === name);
   if (!known) {
@@ -184,7 +184,7 @@ function chooseStream(
   const tls = hasTlsLayer(security);
   if (noStream && tls) throw new Finding(`${noStream}, so security must be none`, security?.span);
   if (known !== 'tcp') {
-    // It is present: the default is tcp.
+    // `network` is present, because the default is tcp.
     return { network: known, tls: known === 'tls' || tls, span: (network as Located<string>).span };
   }
   if (!tls) return undefined;
@@ -234,7 +234,7 @@ function lowerTlsServer(
   const key = part.attempt(() => {
     const file = needed(keyFile, span, 'tls stream needs tls.key_file');
     const content = files.content(file, 'cannot read tls.key_file');
-    // Without a certificate there is nothing to compare the key with.
+    // Without a certificate the key cannot be compared with it.
     if (certificates === undefined) return undefined;
     return parsed(file, 'tls.key_file', () => parseServerKey(content, certificates));
   });
@@ -268,7 +268,7 @@ function needed(file: Located<string> | undefined, span: Span, missing: string):
 
 const NO_PREFIX = new Set(['no private key assigned']);
 
-/** Parses the contents of a file; `key` precedes the error where the specified text has it. */
+/** Parses the contents of a file; the error begins with `key` if the specified text does. */
 function parsed<T>(file: Located<string>, key: string | undefined, parse: () => T): T {
   try {
     return parse();
@@ -284,5 +284,5 @@ function parsed<T>(file: Located<string>, key: string | undefined, parse: () => 
 const written = (part: Located<string> | undefined): string | undefined =>
   part && part.value !== '' ? part.value : undefined;
 
-/** A host as `Host` and `:authority` write it. */
+/** A host in the form of `Host` and `:authority`. */
 const inAuthority = (host: string): string => (ipVersion(host) === 6 ? `[${host}]` : host);

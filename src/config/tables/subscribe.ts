@@ -25,8 +25,8 @@ export type SubscribeTable = Decoded<typeof subscribeTable>;
 const NEEDS_PATH = '[subscribe] needs a path naming the subscribe file';
 
 /**
- * Where the subscribe file of a configuration is; `undefined` when it has none. A relative path starts
- * at the folder of the configuration file.
+ * The path of a configuration's subscribe file; `undefined` without one. A relative path is
+ * relative to the folder of the configuration file.
  *
  * @throws {DocumentReadError} `[subscribe] needs a path naming the subscribe file`
  */

@@ -1,9 +1,9 @@
 /**
- * A string between its delimiters. The parser spreads the characters of a string into one call, for which
- * the stack has room for about 100,000 of them: longer ones are read in pieces.
+ * A long string and its delimiters. The parser passes the characters of a string as arguments of
+ * one call, and the stack has room for about 100,000: longer strings are parsed in pieces.
  */
 export interface LongString {
-  /** Where the opening delimiter starts, and the closing one ends. */
+  /** The start of the opening delimiter and the end of the closing one. */
   readonly start: number;
   readonly end: number;
   readonly delimiter: Delimiter;
@@ -11,19 +11,22 @@ export interface LongString {
 
 export type Delimiter = '"' | "'" | '"""' | "'''";
 
-/** Characters of a string, and of a piece of one, that the parser reads at a time. */
+/** The longest string, and piece of one, that is given to the parser, in characters. */
 const LONGEST = 16_384;
 
-/** What a string or a comment begins with, outside of both. */
+/** The start of a string or a comment. */
 const BEGINNING = /["'#]/g;
 
-/** What matters within strings of one line, and of several. */
+/** Significant characters within single-line and multi-line strings. */
 const BASIC = /["\\\n]/g;
 const LITERAL = /['\n]/g;
 const MULTILINE_BASIC = /"""|\\/g;
 const MULTILINE_LITERAL = /'''/g;
 
-/** The strings of a document that are too long for the parser. Its other errors are for the parser to find. */
+/**
+ * The strings of a document that are too long for the parser. Invalid syntax is left for the parser
+ * to report.
+ */
 export function longStrings(text: string): LongString[] {
   const found: LongString[] = [];
   for (let at = indexOf(BEGINNING, text, 0); at >= 0; at = indexOf(BEGINNING, text, at)) {
@@ -54,23 +57,23 @@ export function withoutLongStrings(text: string, long: readonly LongString[]): s
   return parts.join('');
 }
 
-/** A string of its own: keys that are different stay so. No key has a control character. */
+/** A unique string, so that different keys stay different; a real key has no control character. */
 const placeholder = (index: number): string => `"\\u0001${index}"`;
 
-/** Where the placeholder of a long string ends. */
+/** The end of the placeholder of a long string. */
 export const placeholderEnd = ({ start }: LongString, index: number): number =>
   start + placeholder(index).length;
 
-/** A part of the content of a long string, as a document in which it is the value of `x`. */
+/** A part of a long string, as a document in which it is the value of `x`. */
 export interface Piece {
   readonly document: string;
-  /** What is to be added to an index in this document, to have that in the whole one. */
+  /** Added to an index in this document, gives the index in the whole document. */
   readonly offset: number;
 }
 
-/** The content of a long string in pieces, none of which divides what belongs together. */
+/** The content of a long string in pieces; escapes, quotes and line ends are not divided. */
 export function* piecesOf(text: string, { start, end, delimiter }: LongString): Generator<Piece> {
-  // A line feed right behind the opening delimiter is not part of the content.
+  // A line feed directly after the opening delimiter is not part of the content.
   const isMultiline = delimiter.length === 3;
   const opening = `x=${delimiter}${isMultiline ? '\n' : ''}`;
   const last = end - delimiter.length;
@@ -86,13 +89,13 @@ export function* piecesOf(text: string, { start, end, delimiter }: LongString): 
   }
 }
 
-/** The end of the character at `at`, of an escape, of quotes beside each other, or of a line's end. */
+/** The end of the unit at `at`: a character, an escape, a pair of quotes, or a line end. */
 function unitEnd(text: string, at: number, delimiter: Delimiter): number {
   const code = text.codePointAt(at) ?? 0;
   if (code > 0xffff || text.startsWith('\r\n', at)) return at + 2;
   const char = text.charAt(at);
   if (char === '\\' && delimiter.startsWith('"')) return escapeEnd(text, at);
-  // Two of them and those of the closing delimiter are the five that there may be.
+  // At most two quotes may precede the three of the closing delimiter.
   return delimiter.startsWith(char) && text[at + 1] === char ? at + 2 : at + 1;
 }
 
@@ -102,7 +105,7 @@ function escapeEnd(text: string, at: number): number {
   const size = ESCAPE_SIZES[text.charAt(at + 1)];
   if (size !== undefined) return at + size;
   let end = at + 1;
-  // At the end of a line it takes all white space that follows with it.
+  // At the end of a line, the escape includes all white space that follows.
   while (end < text.length && ' \t\r\n'.includes(text.charAt(end))) end++;
   return Math.max(end, at + 2);
 }
@@ -113,7 +116,10 @@ function delimiterAt(text: string, at: number): Delimiter {
   return text[at] === '"' ? '"' : "'";
 }
 
-/** Behind the closing delimiter of the string whose content starts at `from`; -1 when there is none. */
+/**
+ * The offset after the closing delimiter of the string whose content starts at `from`; -1 without
+ * one.
+ */
 function endOf(text: string, from: number, delimiter: Delimiter): number {
   switch (delimiter) {
     case '"':

@@ -7,10 +7,10 @@ import {
   type LongString,
 } from './long-strings.ts';
 
-/** What the parser says of a part of a text. */
+/** A parser error in a part of a text. */
 export class PartParseError extends Error {
   readonly error: ParseError;
-  /** Where it is in the text. */
+  /** Its offset in the text. */
   readonly index: number;
 
   constructor(error: ParseError, index: number) {
@@ -22,8 +22,8 @@ export class PartParseError extends Error {
 
 /**
  * The syntax tree of a text whose strings may have any length.
- * @throws {ParseError | PartParseError | RangeError} when it is invalid, the last for what is nested too
- *   deeply.
+ * @throws {ParseError | PartParseError | RangeError} when it is invalid; RangeError when it is
+ *   nested too deeply.
  */
 export function parseText(text: string): AST.TOMLProgram {
   try {
@@ -35,7 +35,7 @@ export function parseText(text: string): AST.TOMLProgram {
   }
 }
 
-/** Reads a text without its long strings, and puts them back into the syntax tree. */
+/** Parses a text with placeholders for its long strings, then inserts them into the tree. */
 function parseWithout(text: string, long: readonly LongString[]): AST.TOMLProgram {
   const program = parseTOML(withoutLongStrings(text, long));
   const values = new Map(long.map((string) => [string.start, contentOf(text, string)]));
@@ -52,7 +52,7 @@ function parseWithout(text: string, long: readonly LongString[]): AST.TOMLProgra
   return program;
 }
 
-/** @throws {PartParseError} for what is invalid in it. */
+/** @throws {PartParseError} when it is invalid. */
 function contentOf(text: string, string: LongString): string {
   const parts: string[] = [];
   for (const { document, offset } of piecesOf(text, string)) {

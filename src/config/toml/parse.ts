@@ -6,7 +6,10 @@ import { longArraysOf, SLICE, slicesOf, type LongArray, type Slice } from './sli
 import { appendTable, newTable, openTable, setValue } from './tree.ts';
 import type { Name, OpenNode, OpenTable } from './tree.ts';
 
-/** Signed 64 bits are TOML's; the upper half of the unsigned ones is for keys that are a `u64`. */
+/**
+ * TOML integers have 64 signed bits; the range up to the maximum of a `u64` is for keys of that
+ * type.
+ */
 const LEAST_INTEGER = -(2n ** 63n);
 const GREATEST_INTEGER = 2n ** 64n - 1n;
 
@@ -33,8 +36,9 @@ export function parseToml(text: string, sliceLength?: number): TableNode {
 }
 
 /**
- * The syntax trees of a TOML document without its byte order mark, one slice after the other: of each, the
- * memory can be used again before the next. That no table is defined twice is checked within each alone.
+ * The syntax trees of a TOML document without its byte order mark, one slice after another, so that
+ * the memory of a slice can be reclaimed before the next. Tables that are defined twice are
+ * detected only within one slice.
  * @param sliceLength see `slicesOf`.
  * @throws {TomlError} when it is invalid.
  */
@@ -50,7 +54,7 @@ export function* parseSyntax(text: string, sliceLength?: number): Generator<Synt
     } catch (error) {
       if (!isParseError(error)) throw error;
       const found = toTomlError(error, text.slice(start, slice.end), start);
-      // What is missing at its end is said better with what follows in its place.
+      // An error at the end of a slice is clearer with the text that follows it.
       if (failed || slice.end === text.length) throw found;
       failed = { start, error: found };
     }
@@ -69,14 +73,14 @@ function parseSlice(text: string, slice: Slice, length?: number): SyntaxSlice {
     try {
       return new SyntaxSlice(text, slice, parseText(withoutElements(whole, slice, arrays)), arrays);
     } catch (error) {
-      // What is wrong is said of the text as it stands.
+      // The error is reported for the original text.
       if (!(error instanceof ParseError || error instanceof PartParseError)) throw error;
     }
   }
   return new SyntaxSlice(text, slice, parseText(whole), []);
 }
 
-/** A slice with white space in the place of the elements of its long arrays. */
+/** A slice with the elements of its long arrays replaced by white space. */
 function withoutElements(whole: string, { start }: Slice, arrays: readonly LongArray[]): string {
   const parts: string[] = [];
   let from = 0;
@@ -90,7 +94,7 @@ function withoutElements(whole: string, { start }: Slice, arrays: readonly LongA
 /** A slice of a document, and its syntax tree, in which long arrays have no elements. */
 export class SyntaxSlice {
   readonly program: AST.TOMLProgram;
-  /** Where the places of the tree count from. */
+  /** The offset of the tree's places in the document. */
   readonly base: number;
   readonly #text: string;
   readonly #slice: Slice;
@@ -105,8 +109,8 @@ export class SyntaxSlice {
   }
 
   /**
-   * The elements of an array of the tree, a piece after the other, with the base of their places.
-   * @param base that of the array's own place.
+   * The elements of an array of the tree in pieces, each with the offset of its places.
+   * @param base the offset of the array's own places.
    * @throws {TomlError} when a piece is invalid.
    */
   *elementsOf(
@@ -124,7 +128,10 @@ export class SyntaxSlice {
     }
   }
 
-  /** Parses the elements that are not in the tree, for those that do not need them. @throws {TomlError} */
+  /**
+   * Checks the elements that are not in the tree, for callers that do not read them. @throws
+   * {TomlError}
+   */
   checkElements(): void {
     for (const { close, pieces } of this.#arrays.values()) {
       for (const [index, from] of pieces.entries()) {
@@ -144,7 +151,7 @@ export class SyntaxSlice {
     }
   }
 
-  /** Throws what the parser says of the slice as it stands. */
+  /** Throws the parser's error for the original slice. */
   #refuse(): void {
     const { start, end } = this.#slice;
     const whole = this.#text.slice(start, end);
@@ -156,17 +163,17 @@ export class SyntaxSlice {
   }
 }
 
-/** What makes a document of a piece of an array; a comment at its end needs a line of its own. */
+/** Turns a piece of an array into a document; a comment at its end needs a line end. */
 const PIECE_START = 'x=[';
 
-/** The parser takes a carriage return alone for the end of a line; TOML allows it nowhere. */
+/** The parser accepts a bare carriage return as a line end; TOML never allows it. */
 function refuseBareCarriageReturn(text: string): void {
   const start = text.search(/\r(?!\n)/);
   if (start < 0) return;
   throw new TomlError('carriage return without a line feed', { start, end: start + 1 });
 }
 
-/** Puts what a slice of a document holds into the tree, with its places in the document. */
+/** Adds the contents of a slice to the tree, with places in the document. */
 class TreeReader {
   readonly #text: string;
   readonly #slice: SyntaxSlice;
@@ -245,7 +252,7 @@ function toScalar(content: AST.TOMLValue, span: Span): ScalarNode {
       throw new TomlError('integer number does not fit in 64 bits', span);
     }
     case 'float':
-      // Infinity is written `inf`; digits that amount to it are more than the type holds.
+      // Infinity is written `inf`; digits that evaluate to it overflow the type.
       if (Number.isFinite(content.value) || !/\d/.test(content.number)) {
         return { kind: 'float', span, value: content.value };
       }
@@ -260,7 +267,7 @@ function toScalar(content: AST.TOMLValue, span: Span): ScalarNode {
   }
 }
 
-/** The end of a document without the white space at its end. */
+/** The end of a document without trailing white space. */
 function contentEnd(text: string): number {
   let end = text.length;
   while (end > 0 && ' \t\r\n'.includes(text.charAt(end - 1))) end--;
@@ -272,16 +279,17 @@ const CODE_POINT = /^(Invalid code point) \S+/;
 
 const DUPLICATE_KEY = /^Defining a key multiple times/;
 
-/** A bare or quoted key, for the marks below it. */
+/** A bare or quoted key, for the marks under it. */
 const KEY = /"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[\w-]+/y;
 
-/** @param base where `text`, which was parsed, begins in the document. */
+/** @param base offset of `text`, which was parsed, in the document. */
 function toTomlError(error: unknown, text: string, base: number): unknown {
   if (error instanceof ParseError) return fromParseError(error, text, base);
   if (error instanceof PartParseError) {
     return fromParseError(error.error, text, base, error.index);
   }
-  // The parser calls itself for every level of nesting, and spreads the digits of a number into one call.
+  // The parser recurses for each level of nesting, and passes the digits of a number as arguments
+  // of one call.
   if (error instanceof RangeError) {
     const message = 'the document is nested too deeply, or holds too long a number';
     return new TomlError(message, { start: 0, end: 0 }, { cause: error });
@@ -295,7 +303,7 @@ function fromParseError(
   base: number,
   index = error.index,
 ): TomlError {
-  // Text missing at the end is reported after the last text, not on the empty lines that follow.
+  // Missing text at the end is reported after the last text, not on the empty lines that follow.
   const start = index < text.length ? index : contentEnd(text);
   if (DUPLICATE_KEY.test(error.message)) {
     KEY.lastIndex = start;

@@ -1,6 +1,7 @@
 /**
- * Characters of a document that are parsed at once, about. The parser's tree takes some hundred bytes for
- * each: that of ten megabytes would take more than one gigabyte, and that of a slice is garbage soon.
+ * Approximate number of characters that are parsed at once. The parser's tree takes a hundred bytes
+ * or more for each: that of ten megabytes would take over a gigabyte, that of a slice is soon
+ * collected.
  */
 export const SLICE = 8 * 1024;
 
@@ -11,9 +12,9 @@ export interface Slice {
 }
 
 /**
- * Divides a TOML document before headers of tables, into slices of about `length` or a single table each. If
- * each is valid TOML, then so is the whole, but for tables that are defined twice; if one is not, the whole
- * is not. Takes linear time.
+ * Divides a TOML document at table headers into slices of about `length` characters, or of a single
+ * larger table. The document is valid TOML if and only if each slice is, except for tables that are
+ * defined twice. Takes linear time.
  */
 export function* slicesOf(text: string, length = SLICE): Generator<Slice> {
   let start = 0;
@@ -31,18 +32,17 @@ export function* slicesOf(text: string, length = SLICE): Generator<Slice> {
 
 /** The elements of a long array of a slice, in UTF-16 offsets of the document. */
 export interface LongArray {
-  /** Of its first bracket. */
+  /** Offset of its opening bracket. */
   readonly open: number;
-  /** Of its last. */
+  /** Offset of its closing bracket. */
   readonly close: number;
-  /** Where its pieces of about `SLICE` characters begin, each behind a comma of the array's own. */
+  /** Offsets of its pieces of about `SLICE` characters, each after a comma of this array. */
   readonly pieces: readonly number[];
 }
 
 /**
- * The arrays of a slice, outside of others and of inline tables, that are so long that they are parsed in
- * pieces: if each piece is the valid content of an array, then so is the whole; if one is not, the whole is
- * not. Takes linear time.
+ * The outermost arrays of a slice that are long enough to be parsed in pieces. An array is valid if
+ * and only if each piece is the valid content of an array. Takes linear time.
  */
 export function longArraysOf(text: string, { start, end }: Slice, length = SLICE): LongArray[] {
   const arrays: LongArray[] = [];
@@ -80,7 +80,7 @@ const RIGHT_BRACKET = 0x5d;
 const LEFT_BRACE = 0x7b;
 const RIGHT_BRACE = 0x7d;
 
-/** What a bracket or brace adds to the depth of nesting. */
+/** The change of the nesting depth at a bracket or brace. */
 function nestingOf(char: number): -1 | 0 | 1 {
   if (char === LEFT_BRACKET || char === LEFT_BRACE) return 1;
   return char === RIGHT_BRACKET || char === RIGHT_BRACE ? -1 : 0;
@@ -92,20 +92,23 @@ function endOfToken(text: string, at: number, char: number): number {
   return char === QUOTE || char === APOSTROPHE ? endOfString(text, at) : at + 1;
 }
 
-/** Whether the line that starts at `at` is the header of a table, outside of any value. */
+/** Whether the line that starts at `at`, outside any value, is a table header. */
 function isHeader(text: string, at: number): boolean {
   let first = at;
   while (text.charCodeAt(first) === SPACE || text.charCodeAt(first) === TAB) first++;
   return text.charCodeAt(first) === LEFT_BRACKET;
 }
 
-/** Where the line feed is, or the end of the document. */
+/** The offset of the line feed, or of the end of the document. */
 function endOfLine(text: string, at: number): number {
   const end = text.indexOf('\n', at);
   return end < 0 ? text.length : end;
 }
 
-/** Behind the string that starts at `at`. One of a single line ends with its line at the latest. */
+/**
+ * The offset after the string that starts at `at`. A single-line string ends at its line's end at
+ * the latest.
+ */
 function endOfString(text: string, at: number): number {
   const quote = text.charCodeAt(at);
   const isLong = text.charCodeAt(at + 1) === quote && text.charCodeAt(at + 2) === quote;
@@ -118,7 +121,7 @@ function endOfString(text: string, at: number): number {
       if (!isLong) return next + 1;
       if (text.charCodeAt(next + 1) !== quote || text.charCodeAt(next + 2) !== quote) continue;
       next += 3;
-      // Two more may stand before the three that close it.
+      // Two more may precede the three that close it.
       for (let more = 0; more < 2 && text.charCodeAt(next) === quote; more++) next++;
       return next;
     }

@@ -12,18 +12,18 @@ export interface OpenTable {
   readonly kind: 'table';
   span: Span;
   /**
-   * What made it: dotted keys may not add to what a header made, or only implied; a header is not written
-   * for what dotted keys made; and nothing adds to what stands between braces.
+   * How it was created. Dotted keys may not extend a table that a header created or implied, a
+   * header may not reopen a table of dotted keys, and nothing extends an inline table.
    */
   readonly madeBy: 'header' | 'key' | 'braces';
-  /** Whether it has had its header. */
+  /** Whether its header has been read. */
   isDefined: boolean;
   readonly entries: Map<string, { readonly key: Span; readonly value: OpenNode }>;
 }
 
 export interface OpenArray {
   readonly kind: 'array';
-  /** An array that is a value takes no tables of headers. */
+  /** An array that is a value cannot be extended by headers. */
   readonly madeBy: 'header' | 'key';
   readonly span: Span;
   readonly items: OpenNode[];
@@ -39,7 +39,7 @@ export const newTable = (span: Span, madeBy: OpenTable['madeBy']): OpenTable => 
   entries: new Map(),
 });
 
-/** `[a.b]`: the table of that name below `root`, made or found; `header` becomes its place. */
+/** `[a.b]`: finds or creates that table below `root`; `header` becomes its place. */
 export function openTable(root: OpenTable, path: readonly Name[], header: Span): OpenTable {
   const parent = walk(root, path.slice(0, -1), 'header');
   const last = lastOf(path);
@@ -57,7 +57,7 @@ export function openTable(root: OpenTable, path: readonly Name[], header: Span):
   return table;
 }
 
-/** `[[a.b]]`: one more table at the end of that array, which is made where it is missing. */
+/** `[[a.b]]`: appends a table to that array, which is created if missing. */
 export function appendTable(root: OpenTable, path: readonly Name[], header: Span): OpenTable {
   const parent = walk(root, path.slice(0, -1), 'header');
   const last = lastOf(path);
@@ -73,7 +73,7 @@ export function appendTable(root: OpenTable, path: readonly Name[], header: Span
   return table;
 }
 
-/** `a.b = …`: a value below `table`, which may hold none of that name. */
+/** `a.b = …`: sets a value below `table`, which must not have that key. */
 export function setValue(table: OpenTable, path: readonly Name[], value: OpenNode): void {
   const parent = walk(table, path.slice(0, -1), 'key');
   const last = lastOf(path);
@@ -82,8 +82,8 @@ export function setValue(table: OpenTable, path: readonly Name[], value: OpenNod
 }
 
 /**
- * Descends by names; a missing table is created, an array of tables stands for its last one.
- * @throws {TomlError} where a name has something else that cannot be added to.
+ * Descends by names. Missing tables are created; of an array of tables the last is entered.
+ * @throws {TomlError} if a name has a value that cannot be extended.
  */
 function walk(from: OpenTable, path: readonly Name[], by: 'header' | 'key'): OpenTable {
   let table = from;

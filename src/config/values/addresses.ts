@@ -1,10 +1,12 @@
 import { ipVersion } from '../../net/addresses/address.ts';
 import type { FamilyPolicy } from '../../net/addresses/resolver.ts';
 
-/** White space and the delimiters of URLs, paths and socket addresses, which no host name has. */
+/**
+ * White space and delimiters of URLs, paths and socket addresses, which host names never contain.
+ */
 const NOT_IN_NAMES = /[\s/\\:@[\]?#%\p{Cc}]/u;
 
-/** The error of a host whose port has a key of its own; `undefined` for a valid one. */
+/** What is wrong with a host whose port has a separate key; `undefined` for a valid one. */
 export function hostProblem(text: string): string | undefined {
   if (text === '') return 'is empty';
   if (ipVersion(text) !== 0) return undefined;
@@ -14,7 +16,7 @@ export function hostProblem(text: string): string | undefined {
   return undefined;
 }
 
-/** Every spelling of a policy, those of other programs included. */
+/** All spellings of a policy, including those of other programs. */
 const SPELLINGS: Readonly<Record<FamilyPolicy, readonly string[]>> = {
   auto: ['auto', 'any', 'dual_stack'],
   ipv4_only: ['ipv4_only', 'v4_only', 'only_ipv4', 'only_v4', 'ipv4', 'v4'],
@@ -29,6 +31,6 @@ const POLICIES: ReadonlyMap<string, FamilyPolicy> = new Map(
   ),
 );
 
-/** Reads `address_family`: spaces around it, case, and `-` for `_` make no difference. */
+/** Parses `address_family`, ignoring surrounding white space, case, and `-` in place of `_`. */
 export const parseFamilyPolicy = (text: string): FamilyPolicy | undefined =>
   POLICIES.get(text.trim().toLowerCase().replaceAll('-', '_'));

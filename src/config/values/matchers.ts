@@ -33,7 +33,7 @@ export const parseGeoipRef = (text: string): GeoipRef =>
 /** A host name has at most 127 labels. */
 const MOST_LABELS = 128;
 
-/** A name and all domains that it is in: `a.b.c`, `b.c`, `c`. */
+/** A name and all its parent domains: `a.b.c`, `b.c`, `c`. */
 export function* suffixesOf(name: string): Generator<string> {
   let at = 0;
   for (let label = 0; label < MOST_LABELS; label++) {

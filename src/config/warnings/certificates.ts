@@ -6,10 +6,10 @@ import type { Examined } from './examined.ts';
 import { quotedShort, type WarningList } from './warning.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** Automatic renewal happens at least this long before the end, so that it has failed by then. */
+/** Automatic renewal usually happens earlier than this, so it has failed. */
 const SOON_MS = 14 * DAY_MS;
 
-/** A certificate that clients refuse, or soon will, and a key that other users can read. */
+/** Certificates that clients reject, or soon will, and keys that other users can read. */
 export function warnOfCertificates(examined: Examined, list: WarningList): void {
   const { own, spec, publicFiles, now } = examined;
   own.inbound.forEach(({ value: { tag, stream, settings } }, index) => {
@@ -37,7 +37,7 @@ export function warnOfCertificates(examined: Examined, list: WarningList): void 
   });
 }
 
-/** A path, and where it stands. */
+/** A path of the file and its place. */
 type WrittenPath = { readonly value: string; readonly span: Span } | undefined;
 
 function placeOf(settings: Parameters<typeof valueAt>[0], key: string): WrittenPath {
@@ -46,7 +46,7 @@ function placeOf(settings: Parameters<typeof valueAt>[0], key: string): WrittenP
   return value === undefined || span === undefined ? undefined : { value, span };
 }
 
-/** Why clients refuse a certificate, or when they will; `undefined` where they do not. */
+/** Why clients reject a certificate, or when they will; `undefined` otherwise. */
 function problemWith(certificates: string, now: number): string | undefined {
   const { validFrom, validTo, hasName } = leafFacts(certificates);
   if (validTo <= now) return `the certificate has expired on ${day(validTo)}: clients refuse it`;

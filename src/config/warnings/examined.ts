@@ -5,20 +5,22 @@ import type { Places } from '../places.ts';
 import type { ConfigFile } from '../sources/config-file.ts';
 import type { SubscribeFile } from '../sources/subscribe-file.ts';
 
-/** A valid configuration, and the documents that it was lowered from. */
+/** A valid configuration and the documents that it was lowered from. */
 export interface Examined {
   /** The configuration file alone. */
   readonly own: ConfigFile;
   readonly subscribe: SubscribeFile | undefined;
-  /** Both files together. */
+  /** The merge of both files. */
   readonly merged: ConfigFile;
   readonly spec: Spec;
   readonly geo: GeoData;
   readonly api: ApiOptions | undefined;
-  /** Whether routes can be switched while it runs: each outbound and balancer is a choice then. */
+  /**
+   * Whether routes can be switched at run time, so that every outbound and balancer may be picked.
+   */
   readonly canPick: boolean;
   readonly places: Places;
-  /** The files that it names and that every user may read. */
+  /** The files that it names and that are readable by every user. */
   readonly publicFiles: ReadonlySet<string>;
   /** Unix milliseconds. */
   readonly now: number;

@@ -13,7 +13,7 @@ import type { InboundTable } from '../tables/inbound.ts';
 import type { Examined } from './examined.ts';
 import type { WarningList } from './warning.ts';
 
-/** Inbounds that cannot be bound beside each other, and proxies that anyone can use. */
+/** Inbounds with overlapping addresses, and open proxies on public addresses. */
 export function warnOfListeners({ own, spec, api }: Examined, list: WarningList): void {
   const taken = new TakenAddresses();
   if (api?.listen.kind === 'tcp') {
@@ -71,12 +71,12 @@ interface Owner {
 const ANY_IPV4 = '0.0.0.0';
 const ANY = '::';
 
-/** Who has which port on which addresses. `::` takes IPv4 as well, since listeners are dual-stack. */
+/** The owners of ports on addresses. `::` includes IPv4, because listeners are dual-stack. */
 class TakenAddresses {
   /** By network and port, then by address. */
   readonly #ports = new Map<string, Map<string, Owner>>();
 
-  /** Takes an address; returns the owner of one that it overlaps with. */
+  /** Adds an address; returns the owner of an address that overlaps it. */
   take(network: 'tcp' | 'udp', listen: SocketListenSpec, owner: Owner): Owner | undefined {
     if (listen.kind !== 'unix' && listen.port === 0) return undefined;
     const port = listen.kind === 'unix' ? 'unix' : `${network} ${listen.port}`;
@@ -95,7 +95,7 @@ function overlap(
   kind: SocketListenSpec['kind'],
 ): Owner | undefined {
   const same = hosts.get(address);
-  // Where a name leads is known only when it is bound.
+  // The addresses of a name are known only when it is bound.
   if (same || kind !== 'ip') return same;
   const any = hosts.get(ANY);
   if (any) return any;
@@ -111,13 +111,13 @@ function overlap(
   return undefined;
 }
 
-/** An address in the one form that all of its spellings have. */
+/** The canonical form of an address. */
 function canonical(host: string): string {
   const bytes = parseIP(host);
   return bytes ? unmapIPv4(formatIP(bytes)) : host;
 }
 
-/** Networks whose addresses other networks do not reach: RFC 1918, 6598, 3927, 4193, 4291. */
+/** Networks that are not reachable from the Internet: RFC 1918, 6598, 3927, 4193, 4291. */
 const PRIVATE: readonly Cidr[] = [
   '127.0.0.0/8',
   '10.0.0.0/8',

@@ -5,7 +5,7 @@ import { quotedShort, type WarningList } from './warning.ts';
 
 const LEVELS = ['off', 'error', 'warn', 'info', 'debug', 'trace'];
 
-/** Levels as other programs call them. */
+/** Names of levels in other programs. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   warning: 'warn',
   err: 'error',
@@ -20,10 +20,12 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   quiet: 'off',
 };
 
-/** Every target that Weir writes under begins so. */
+/** The prefix of all targets of Weir. */
 const OWN_TARGETS = 'svc_';
 
-/** A word that was meant as a level names a target, and then nothing is logged, errors included. */
+/**
+ * A mistyped level is read as the name of a target, and then nothing is logged, not even errors.
+ */
 export function warnOfLog(table: LogTable | undefined, list: WarningList): void {
   if (!table?.level) return;
   const { value: level, span } = table.level;

@@ -8,7 +8,7 @@ import { parseGeositeRef, suffixesOf } from '../values/matchers.ts';
 import type { Examined } from './examined.ts';
 import { quotedShort, type WarningList } from './warning.ts';
 
-/** The keys that hold lists, as a file writes them. */
+/** The keys of lists, as written in a file and as properties. */
 const LISTS = [
   ['domain_suffix', 'domainSuffix'],
   ['domain_keyword', 'domainKeyword'],
@@ -22,7 +22,7 @@ const LISTS = [
   ['geoip', 'geoip'],
 ] as const;
 
-/** Entries of rules that match nothing, and lists without entries, each rule looked at by itself. */
+/** Entries that match nothing, and empty lists, in each rule by itself. */
 export function warnOfRules({ merged, geo }: Examined, list: WarningList): void {
   const inbounds = new Set(merged.inbound.map(({ value }) => value.tag.value));
   merged.route?.rule.forEach((rule, index) => {
@@ -96,7 +96,7 @@ function warnOfDomains(rule: RuleTable, subject: string, list: WarningList): voi
   }
 }
 
-/** Why an entry is the name of no host; `undefined` for one that can be. */
+/** Why an entry cannot be a host name; `undefined` if it can. */
 function noName(text: string, wildcard: string): string | undefined {
   if (normalizeName(text) === '') return 'matches nothing: it is empty';
   if (text.startsWith('.')) return `matches nothing: write it without the dot; ${wildcard}`;
@@ -107,8 +107,8 @@ function noName(text: string, wildcard: string): string | undefined {
 }
 
 /**
- * Whether a pattern has capital letters that stand for themselves. In escapes (`\D`, `\p{Lu}`), classes
- * (`[^A-Z]`) and names of groups they do no harm; with a flag case may not matter.
+ * Whether a pattern has literal capital letters. They do not matter in escapes (`\D`, `\p{Lu}`),
+ * classes (`[^A-Z]`) and group names, nor, possibly, after a flag.
  */
 function hasUpperCase(pattern: string): boolean {
   let found = false;
@@ -134,7 +134,7 @@ function endOf(pattern: string, char: string, from: number): number {
   return end < 0 ? pattern.length : end;
 }
 
-/** The list of full names of a rule, when each of them is outside of all its suffixes. */
+/** The full names of a rule, if none of them is under one of its suffixes. */
 function noneUnderSuffixes({ domainFull, domainSuffix }: RuleTable): MatcherList | undefined {
   if (!domainFull?.value.length || !domainSuffix?.value.length) return undefined;
   const suffixes = new Set(domainSuffix.value.map(({ value }) => normalizeName(value)));

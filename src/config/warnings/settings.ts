@@ -3,7 +3,7 @@ import { emptyTable } from '../../schema/node.ts';
 import type { Examined } from './examined.ts';
 import type { WarningList } from './warning.ts';
 
-/** What the protocols find in their own settings, and inbounds that reject every client. */
+/** Warnings of the protocols about their settings, and inbounds that reject every client. */
 export function warnOfSettings({ own, spec }: Examined, list: WarningList): void {
   own.inbound.forEach(({ value: { tag, settings }, span }, index) => {
     const inbound = spec.inbounds[index];

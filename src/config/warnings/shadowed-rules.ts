@@ -7,11 +7,11 @@ import { TakenNames, TakenNetworks, TakenPorts, TakenWords } from './taken.ts';
 import type { WarningList } from './warning.ts';
 
 /**
- * Rules that are never reached, since earlier ones take all that they match. Only what is certain:
- * an earlier rule without conditions, one with the same conditions, or earlier rules of a
- * single condition that cover one of the later rule's conditions.
+ * Rules that never match, because earlier rules match all their flows. Reports only certain cases:
+ * an earlier rule without conditions, one with the same conditions, or earlier rules with a single
+ * condition that together cover one condition of the later rule.
  *
- * Rules of a subscribe file may repeat those of the configuration: these override them.
+ * Rules of a subscribe file are not reported: the configuration may override them on purpose.
  */
 export function warnOfShadowedRules({ own, merged }: Examined, list: WarningList): void {
   const rules = own.route?.rule ?? [];
@@ -32,7 +32,7 @@ export function warnOfShadowedRules({ own, merged }: Examined, list: WarningList
   warnOfRulesBehind(taken.everythingBy, rules, all.length, list);
 }
 
-/** A rule that takes every flow, with rules after it: its own file's, or those of route groups. */
+/** A rule that matches every flow, and the rules after it, of the same file or of route groups. */
 function warnOfRulesBehind(
   by: number | undefined,
   rules: readonly RuleTable[],
@@ -84,7 +84,7 @@ function conditionsOf(rule: RuleTable): readonly RuleCondition[] {
   return conditions;
 }
 
-/** An entry in the one form that all of its spellings have. */
+/** The canonical form of an entry. */
 function comparable(key: Key, text: string): string {
   switch (key) {
     case 'domainSuffix':
@@ -106,11 +106,11 @@ function comparable(key: Key, text: string): string {
   }
 }
 
-/** The flows that rules take before others, as far as it is known for certain. */
+/** The flows that earlier rules match, as far as that is certain. */
 class TakenFlows {
-  /** The rule that takes every flow. */
+  /** The rule that matches every flow. */
   everythingBy: number | undefined;
-  /** By all conditions in one text, the rule that has them. */
+  /** Rules with several conditions, by the text of all conditions. */
   readonly #whole = new Map<string, number>();
   readonly #names = new TakenNames();
   readonly #destinations = new TakenNetworks();
@@ -130,7 +130,7 @@ class TakenFlows {
     }
   }
 
-  /** The last of the earlier rules that take all flows with these conditions. */
+  /** The last of the earlier rules that together match all flows with these conditions. */
   coverOf(conditions: readonly RuleCondition[]): number | undefined {
     const same = conditions.length > 1 ? this.#whole.get(textOf(conditions)) : undefined;
     if (same !== undefined) return same;
@@ -207,6 +207,6 @@ class TakenFlows {
   }
 }
 
-/** Conditions with their alternatives in one order. */
+/** Conditions as text, with sorted alternatives. */
 const textOf = (conditions: readonly RuleCondition[]): string =>
   JSON.stringify(conditions.map(({ key, entries }) => [key, ...new Set(entries.toSorted())]));

@@ -5,7 +5,9 @@ import type { StreamTable } from '../tables/stream.ts';
 import type { Examined } from './examined.ts';
 import type { WarningList } from './warning.ts';
 
-/** Tables of a stream that are not read: the connection lacks the layer that they describe. */
+/**
+ * Tables of a stream without effect, because the connection lacks the layer that they configure.
+ */
 export function warnOfStreams({ own, spec }: Examined, list: WarningList): void {
   own.inbound.forEach(({ value: { tag, stream } }, index) => {
     const inbound = spec.inbounds[index];
@@ -23,7 +25,7 @@ export function warnOfStreams({ own, spec }: Examined, list: WarningList): void 
 
 interface Use {
   readonly chosen: InboundStreamSpec | OutboundStreamSpec | undefined;
-  /** Whether the protocol can have a stream at all. */
+  /** Whether the protocol supports streams at all. */
   readonly takes: boolean;
 }
 
@@ -39,7 +41,7 @@ function warnOfStream(
     const how = takes ? advice : 'the protocol takes no stream';
     list.add('stream-ignored', table.span, () => `${subject}: stream.${name} is ignored: ${how}`);
   };
-  // Of a WebSocket or gRPC without TLS the name is still the one that it asks for.
+  // WebSocket and gRPC without TLS still send this name as their host.
   const named =
     tls !== undefined &&
     (carrier === 'ws' || carrier === 'grpc') &&

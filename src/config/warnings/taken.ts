@@ -3,7 +3,7 @@ import { formatIP, parseIP } from '../../net/addresses/address.ts';
 import type { PortRangeSpec } from '../../spec.ts';
 import { suffixesOf } from '../values/matchers.ts';
 
-/** Single words, each with the first rule that takes it. */
+/** Single words, each with the first rule that matches it. */
 export class TakenWords {
   readonly #rules = new Map<string, number>();
 
@@ -20,12 +20,12 @@ export class TakenWords {
   }
 }
 
-/** Domains with all their subdomains. */
+/** Domains, each including its subdomains. */
 export class TakenNames {
   readonly #suffixes = new Map<string, number>();
 
   takeSuffix(name: string, rule: number): void {
-    // Such an entry matches nothing.
+    // An empty entry, or one with a leading dot, matches nothing.
     if (name === '' || name.startsWith('.')) return;
     if (!this.#suffixes.has(name)) this.#suffixes.set(name, rule);
   }
@@ -39,10 +39,10 @@ export class TakenNames {
   }
 }
 
-/** Networks with all that lies in them. */
+/** Networks, each including its subnets. */
 export class TakenNetworks {
   readonly #rules = new Map<string, number>();
-  /** The prefix lengths that occur, by the length of an address in bits: few in practice. */
+  /** The prefix lengths in use, by address length in bits; few in practice. */
   readonly #prefixes = new Map<number, Set<number>>();
 
   take({ address, prefix }: Cidr, rule: number): void {
@@ -68,7 +68,7 @@ export class TakenNetworks {
   }
 }
 
-/** The network of that prefix length that an address is in. */
+/** The network of an address, as a key. */
 function keyOf(address: Uint8Array, prefix: number): string {
   const network = address.map((byte, index) => {
     const bits = Math.min(8, Math.max(0, prefix - index * 8));
@@ -79,10 +79,10 @@ function keyOf(address: Uint8Array, prefix: number): string {
 
 const PORTS = 65_536;
 
-/** Ports, each with the first rule that takes it. */
+/** Ports, each with the first rule that matches it. */
 export class TakenPorts {
   readonly #rules = new Map<number, number>();
-  /** For each port the next one that may be free, which may have one in turn. */
+  /** Union-find with path compression: for each port the next one that may be free. */
   readonly #next = new Int32Array(PORTS + 1).map((_, port) => port);
 
   take({ low, high }: PortRangeSpec, rule: number): void {
@@ -92,12 +92,12 @@ export class TakenPorts {
     }
   }
 
-  /** The rule that takes the first of these ports, when rules take all of them. */
+  /** The rule of the first port, if rules match all ports of the range. */
   coverOf({ low, high }: PortRangeSpec): number | undefined {
     return this.#free(low) > high ? this.#rules.get(low) : undefined;
   }
 
-  /** The first free port from `port` on; shortens the way for the next search. */
+  /** The first free port from `port` on; compresses the path for the next search. */
   #free(port: number): number {
     let end = port;
     for (let next = this.#next[end] ?? end; next !== end; next = this.#next[end] ?? end) end = next;

@@ -4,8 +4,8 @@ import type { Examined } from './examined.ts';
 import type { WarningList } from './warning.ts';
 
 /**
- * Outbounds and balancers of the configuration file that nothing leads to. Nodes of a subscribe file
- * are a provider's choice, and where picks can be made each outbound is a choice.
+ * Outbounds and balancers of the configuration file that no route uses. Nodes of a subscribe file
+ * are the provider's choice; if routes can be switched at run time, every outbound may be picked.
  */
 export function warnOfUnused(examined: Examined, list: WarningList): void {
   const { own, merged, subscribe, canPick } = examined;
@@ -25,7 +25,7 @@ export function warnOfUnused(examined: Examined, list: WarningList): void {
     );
   for (const { tag, outbounds } of own.balancer) {
     if (!used.has(tag.value)) warn('unused-balancer', 'balancer', tag);
-    // Of an unused balancer, one warning is enough.
+    // One warning is enough for an unused balancer: its members count as used.
     for (const { value } of outbounds.value) used.add(value);
   }
   for (const { value } of own.outbound) {

@@ -3,7 +3,7 @@ import type { Span } from '../../schema/node.ts';
 import type { ConfigLocation } from '../errors.ts';
 import type { Places } from '../places.ts';
 
-/** What a warning is about; stable, for tests and the table of the documentation. */
+/** The kind of a warning; stable, for tests and the documentation. */
 export type WarningId =
   | 'accounts-ignored'
   | 'balancer-timing'
@@ -28,7 +28,7 @@ export type WarningId =
   | 'unused-group'
   | 'unused-outbound';
 
-/** Something valid that is surely not meant. */
+/** A valid setting that is almost certainly a mistake. */
 export interface Warning {
   readonly id: WarningId;
   /** One line. */
@@ -36,7 +36,7 @@ export interface Warning {
   readonly location: ConfigLocation | undefined;
 }
 
-/** Where a text of the document stands, for messages that point at a second place. */
+/** The line of a span, for messages that refer to a second place. */
 export type LineOf = (span: Span) => number;
 
 interface Noted {
@@ -45,13 +45,13 @@ interface Noted {
   readonly message: (lineOf: LineOf) => string;
 }
 
-/** Warnings that are kept while a document is examined, and those of them that are shown. */
+/** The most warnings that are kept while a document is examined, and that are shown. */
 const MOST_NOTED = 1000;
 const MOST_SHOWN = 50;
 
 /**
- * Collects warnings. However many there are, the work for each is small: messages are made for those
- * that are shown.
+ * Collects warnings. Messages are formatted only for those that are shown, so that any number of
+ * warnings costs little.
  */
 export class WarningList {
   readonly #noted: Noted[] = [];
@@ -62,7 +62,7 @@ export class WarningList {
     if (this.#noted.length < MOST_NOTED) this.#noted.push({ id, span, message });
   }
 
-  /** In document order; the last one says how many there are beyond the limit. */
+  /** In document order; the last one counts those beyond the limit. */
   shown(places: Places): readonly Warning[] {
     const lineOf: LineOf = ({ start }) => places.locate(start).line;
     const shown = this.#noted
@@ -80,7 +80,7 @@ export class WarningList {
   }
 }
 
-/** `weir.toml:12:3: rule …`, as compilers print it. */
+/** `weir.toml:12:3: rule …`, as compilers do. */
 export function renderWarning({ message, location }: Warning): string {
   if (!location) return message;
   const { file, line, column } = location;
@@ -90,7 +90,7 @@ export function renderWarning({ message, location }: Warning): string {
 
 const LONGEST_QUOTE = 100;
 
-/** A text of the document as a message shows it. */
+/** A text of the document in quotes, shortened for a message. */
 export function quotedShort(text: string): string {
   const shown = text.length > LONGEST_QUOTE ? `${text.slice(0, LONGEST_QUOTE)}…` : text;
   return quoted(shown);

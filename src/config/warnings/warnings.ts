@@ -13,8 +13,8 @@ import { warnOfUnused } from './unused.ts';
 import { type Warning, WarningList } from './warning.ts';
 
 /**
- * What in a valid configuration is surely not meant, in document order, limited in number. Takes time
- * in proportion to the length of the files.
+ * Likely mistakes in a valid configuration, in document order and limited in number. Takes time
+ * linear in the length of the files.
  */
 export function warningsOf(examined: Examined): readonly Warning[] {
   const list = new WarningList();

@@ -1,11 +1,11 @@
 import { WeirError } from '../../errors.ts';
 
-/** Authenticated ciphers that protocols here use; all have tags of 16 bytes. */
+/** The AEADs in use; all have tags of 16 bytes. */
 export type AeadName =
   | 'aes-128-gcm'
   | 'aes-256-gcm'
   | 'chacha20-poly1305'
-  /** draft-irtf-cfrg-xchacha §2: nonces long enough to be drawn at random. */
+  /** draft-irtf-cfrg-xchacha §2: nonces long enough to be chosen at random. */
   | 'xchacha20-poly1305';
 
 /** Lengths in bytes. */
@@ -24,7 +24,7 @@ export const AEAD_SHAPES: Readonly<Record<AeadName, AeadShape>> = {
 /** The bytes that sealing adds to a message. */
 export const TAG_LENGTH = 16;
 
-/** Wrong use or a failure of a cipher; never a message that is not authentic. */
+/** Misuse or failure of a cipher; never a message that is not authentic. */
 export class CryptoError extends WeirError {
   constructor(message: string, options?: ErrorOptions) {
     super('crypto', message, options);
@@ -32,12 +32,12 @@ export class CryptoError extends WeirError {
 }
 
 /**
- * A cipher under one key, for one direction of one connection. It holds memory outside of
- * JavaScript: dispose of it when the direction ends. Using it afterwards throws a WeirError.
+ * A cipher under one key, for one direction of one connection. It holds native memory: dispose of
+ * it when the direction ends. Using it afterwards throws a WeirError.
  */
 export interface AeadCipher extends Disposable {
   readonly name: AeadName;
-  /** Puts another key of the same length in place; the bytes are copied. Cheaper than a new one. */
+  /** Replaces the key by another of the same length, which is copied. Cheaper than a new cipher. */
   rekey(key: Uint8Array): void;
 }
 
@@ -64,7 +64,7 @@ export interface Opener extends AeadCipher {
   open(nonce: Uint8Array, sealed: Uint8Array, out: Uint8Array, associated?: Uint8Array): boolean;
 }
 
-/** One implementation of the ciphers. All do the same: see test/conformance/aead.ts. */
+/** An implementation of the ciphers. All behave the same: see test/conformance/aead.ts. */
 export interface AeadBackend {
   readonly name: 'baseline' | 'openssl';
   /** @throws {RangeError} for a key of the wrong length. */

@@ -2,12 +2,12 @@ import { AEAD_SHAPES, TAG_LENGTH, type AeadBackend, type AeadName } from './aead
 
 const NAMES = Object.keys(AEAD_SHAPES) as AeadName[];
 
-/** Around the block lengths of the ciphers, and a chunk of the size that streams use. */
+/** Lengths around the ciphers' blocks, and of a stream's chunk. */
 const LENGTHS = [0, 1, 16, 63, 64, 65, 1420, 16_383];
 
 /**
- * Whether `candidate` agrees with `truth`: bytes, reuse, rekeying, and rejection of changed messages.
- * Takes about two milliseconds. False for anything unexpected, including an exception.
+ * Whether `candidate` behaves as `truth`: output, reuse, rekeying, and rejection of forged
+ * messages. Takes about two milliseconds. False for anything unexpected, including an exception.
  */
 export function agrees(candidate: AeadBackend, truth: AeadBackend): boolean {
   try {

@@ -2,7 +2,7 @@ import { agrees } from './aead-self-test.ts';
 import type { AeadBackend, AeadName, Opener, Sealer } from './aead-contract.ts';
 import { baselineAead } from './baseline-aead.ts';
 import { checkedAead } from './checked-aead.ts';
-import { chooseBackend } from './choose-backend.ts';
+import { chooseBackend } from '../choose-backend.ts';
 import { openOpensslAead } from './openssl-aead.ts';
 
 export {
@@ -22,7 +22,7 @@ export const chooseAead = (wish = process.env['WEIR_CRYPTO']): AeadBackend =>
     wish,
   );
 
-/** Chosen with the first cipher: commands that need none do not wait for it. */
+/** Chosen with the first cipher, so that commands without any do not load it. */
 let chosen: AeadBackend | undefined;
 
 /** The implementation in use in this process. */

@@ -24,7 +24,7 @@ type NodeAead = Exclude<AeadName, 'xchacha20-poly1305'>;
 
 const OPTIONS = { authTagLength: TAG_LENGTH };
 
-/** The key of a cipher, for as long as that is open. */
+/** The key of a cipher until it is disposed of. */
 class KeyHolder {
   readonly name: NodeAead;
   #key: KeyObject | undefined;
@@ -64,7 +64,7 @@ class BaselineSealer extends KeyHolder implements Sealer {
     if (out.length < plain.length + TAG_LENGTH) {
       throw new RangeError('no room for the sealed bytes');
     }
-    // Node types one overload for each family of ciphers, and both look the same from here.
+    // Node's types have one overload for each family of ciphers.
     const cipher: CipherGCM | CipherChaCha20Poly1305 =
       this.name === 'chacha20-poly1305'
         ? createCipheriv(this.name, key, nonce, OPTIONS)

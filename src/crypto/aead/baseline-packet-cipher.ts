@@ -54,7 +54,7 @@ class BaselineOpening extends BaselinePacketCipher<Opener> implements PacketOpen
   }
 }
 
-/** What samples and masks have in common, whatever the cipher. */
+/** The samples and masks, for every cipher. */
 abstract class BaselineMasks implements HeaderMasks {
   readonly samples = new Uint8Array(MASK_BATCH * MASK_LENGTH);
   readonly masks = new Uint8Array(MASK_BATCH * MASK_LENGTH);

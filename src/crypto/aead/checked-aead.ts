@@ -8,7 +8,7 @@ import {
 } from './aead-contract.ts';
 import { Checked, forgottenCiphers, type Made } from './checked-cipher.ts';
 
-/** What checked sealers and openers have in common. */
+/** The common part of checked sealers and openers. */
 class CheckedAead<Cipher extends Sealer | Opener> extends Checked<Cipher> {
   readonly name: AeadName;
 
@@ -53,7 +53,10 @@ class CheckedOpener extends CheckedAead<Opener> implements Opener {
   }
 }
 
-/** Ciphers may work in place; an output that starts within the input would be read after written. */
+/**
+ * Ciphers may work in place, but an output that starts within the input would overwrite unread
+ * input.
+ */
 function mustNotStraddle(input: Uint8Array, out: Uint8Array): void {
   if (input.buffer !== out.buffer || input.byteOffset === out.byteOffset) return;
   const apart =
@@ -63,9 +66,9 @@ function mustNotStraddle(input: Uint8Array, out: Uint8Array): void {
 }
 
 /**
- * `subject` with checks: every message is compared with `truth`, overlaps are rejected, and a cipher
- * that was collected without disposal is reported with the place where it was created. Many times
- * slower; for tests and for debugging.
+ * `subject` with checks: compares every message with `truth`, rejects overlaps, and reports ciphers
+ * that were collected without disposal, with the stack of their creation. Many times slower; for
+ * tests and debugging.
  */
 export function checkedAead(
   subject: AeadBackend,

@@ -1,6 +1,6 @@
 import { CryptoError } from './aead-contract.ts';
 
-/** What was made and where, for the report that it was not disposed of. */
+/** A cipher and the stack of its creation, to report that it was not disposed of. */
 export interface Made {
   readonly what: string;
   readonly stack: string;
@@ -37,6 +37,6 @@ export class Checked<Cipher extends Disposable> implements Disposable {
   }
 }
 
-/** Reports ciphers that were collected without disposal, with the place where they were made. */
+/** Reports ciphers that were collected without disposal, with the stack of their creation. */
 export const forgottenCiphers = (report: (text: string) => void): FinalizationRegistry<Made> =>
   new FinalizationRegistry<Made>(({ what, stack }) => report(`${what} was never closed\n${stack}`));

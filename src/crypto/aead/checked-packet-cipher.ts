@@ -47,7 +47,7 @@ class CheckedOpening extends Checked<PacketOpening> implements PacketOpening {
     if (this.witness.open(expected, 0, middle - start, end - start) !== authentic) {
       throw new CryptoError(`${this.name}: a packet was not judged as the baseline judges it`);
     }
-    // Of a packet that is not authentic, what was its ciphertext may have been overwritten.
+    // The ciphertext of a packet that is not authentic may have been overwritten.
     if (authentic && Buffer.compare(bytes.subarray(start, end), expected) !== 0) {
       throw new CryptoError(`${this.name}: a packet was not opened as the baseline opens it`);
     }
@@ -55,7 +55,7 @@ class CheckedOpening extends Checked<PacketOpening> implements PacketOpening {
   }
 }
 
-/** A packet by itself; nothing of memory that is gone, which the ciphers reject. */
+/** A copy of a packet; empty for detached memory, which the ciphers reject. */
 const copyOf = (bytes: Uint8Array, start: number, end: number): Uint8Array =>
   bytes.length === 0 ? new Uint8Array(0) : Uint8Array.from(bytes.subarray(start, end));
 
@@ -81,9 +81,9 @@ class CheckedMasks extends Checked<HeaderMasks> implements HeaderMasks {
 }
 
 /**
- * `subject` with checks: every packet is compared with `truth`, and a cipher that was collected
- * without disposal is reported with the place where it was created. Many times slower; for tests and
- * for debugging.
+ * `subject` with checks: compares every packet with `truth`, and reports ciphers that were
+ * collected without disposal, with the stack of their creation. Many times slower; for tests and
+ * debugging.
  */
 export function checkedPacketCiphers(
   subject: PacketCipherBackend,

@@ -3,7 +3,7 @@
  * §3.1.2). It cannot run out: the shortest lasts for 2^96 messages.
  */
 export class NonceCounter {
-  /** The current nonce, always in the same array: for one call of a cipher, not to be kept. */
+  /** The current nonce. The array is reused, so use it only for one call of a cipher. */
   readonly bytes: Uint8Array;
 
   /** `length` is 12 or 24. */
@@ -11,7 +11,7 @@ export class NonceCounter {
     this.bytes = new Uint8Array(length);
   }
 
-  /** The nonce after `count` messages, for one call of a cipher as well. */
+  /** Sets and returns the nonce after `count` messages. */
   at(count: number): Uint8Array {
     let rest = count;
     for (let i = 0; i < this.bytes.length; i++) {
@@ -21,7 +21,7 @@ export class NonceCounter {
     return this.bytes;
   }
 
-  /** Counts up. */
+  /** Increments the nonce. */
   next(): void {
     const { bytes } = this;
     for (let i = 0; i < bytes.length; i++) {

@@ -9,11 +9,11 @@ import {
 
 const NAMES: readonly PacketCipherName[] = ['aes-128-gcm', 'aes-256-gcm', 'chacha20-poly1305'];
 
-/** Around the block lengths of the ciphers, and a full packet. */
+/** Lengths around the ciphers' blocks, and of a full packet. */
 const LENGTHS = [0, 1, 16, 63, 64, 65, 1_337];
 
 /**
- * Whether `candidate` agrees with `truth`: packets, rejection of changed ones, masks. Takes about a
+ * Whether `candidate` behaves as `truth`: packets, rejection of forged ones, masks. Takes about a
  * millisecond. False for anything unexpected, including an exception.
  */
 export function packetCiphersAgree(

@@ -1,6 +1,6 @@
 import { baselinePacketCiphers } from './baseline-packet-cipher.ts';
 import { checkedPacketCiphers } from './checked-packet-cipher.ts';
-import { chooseBackend } from './choose-backend.ts';
+import { chooseBackend } from '../choose-backend.ts';
 import { openOpensslPacketCiphers } from './openssl-packet-cipher.ts';
 import type { PacketCipherBackend } from './packet-cipher-contract.ts';
 import { packetCiphersAgree } from './packet-cipher-self-test.ts';
@@ -26,7 +26,7 @@ export const choosePacketCiphers = (wish = process.env['WEIR_CRYPTO']): PacketCi
     wish,
   );
 
-/** Chosen with the first packet: commands that need none do not wait for it. */
+/** Chosen with the first packet, so that commands without any do not load it. */
 let chosen: PacketCipherBackend | undefined;
 
 /** The implementation in use in this process. */

@@ -1,24 +1,25 @@
 import { blake2b } from '@noble/hashes/blake2.js';
 import { EvpBlake2b } from '../../platform/openssl/evp-blake2b.ts';
+import { chooseBackend } from '../choose-backend.ts';
 
 const DIGEST_LENGTH = 32;
 
 /**
- * BLAKE2b-256 (RFC 7693) of a prefix that stays and a suffix that changes, for a hash per packet: it
- * allocates nothing in its fast form.
+ * BLAKE2b-256 (RFC 7693) of a fixed prefix and a changing suffix, for a hash per packet. The
+ * OpenSSL implementation allocates nothing.
  */
 export interface SuffixedHash {
-  /** To be set before `compute`. */
+  /** Set by the caller before `compute`. */
   readonly suffix: Uint8Array;
   /** 32 bytes, valid until the next `compute`. */
   readonly digest: Uint8Array;
   compute(): void;
 }
 
-/** Makes a hash for a prefix and a suffix of that many bytes. */
+/** Creates a hash for a prefix, and a suffix of `suffixLength` bytes. */
 export type SuffixedHashes = (prefix: Uint8Array, suffixLength: number) => SuffixedHash;
 
-/** By JavaScript: 4.7 microseconds where OpenSSL takes 0.4. */
+/** In JavaScript: 4.7 microseconds where OpenSSL takes 0.4. */
 export const baselineBlake2b: SuffixedHashes = (prefix, suffixLength) => {
   const input = new Uint8Array(prefix.length + suffixLength);
   input.set(prefix);
@@ -47,21 +48,14 @@ export function openOpensslBlake2b(): SuffixedHashes {
   };
 }
 
-/**
- * The fastest implementation that agrees with the baseline on this machine, else the baseline.
- * WEIR_CRYPTO=baseline chooses that in any case, as for ciphers; a hash has nothing to check further.
- */
-export function chooseBlake2b(wish = process.env['WEIR_CRYPTO']): SuffixedHashes {
-  if (wish === 'baseline') return baselineBlake2b;
-  try {
-    const candidate = openOpensslBlake2b();
-    return hashesAgree(candidate) ? candidate : baselineBlake2b;
-  } catch {
-    return baselineBlake2b; // No native functions on this machine, or an OpenSSL without the size.
-  }
-}
+/** See `chooseBackend`. */
+export const chooseBlake2b = (wish = process.env['WEIR_CRYPTO']): SuffixedHashes =>
+  chooseBackend<SuffixedHashes>(
+    { baseline: baselineBlake2b, open: openOpensslBlake2b, agrees: hashesAgree },
+    wish,
+  );
 
-/** Around the block of 128 bytes. */
+/** Lengths around a block of 128 bytes. */
 const PREFIX_LENGTHS = [4, 16, 119, 120, 121, 300];
 
 function hashesAgree(candidate: SuffixedHashes): boolean {
@@ -78,7 +72,7 @@ function hashesAgree(candidate: SuffixedHashes): boolean {
   });
 }
 
-/** Chosen with the first hash: a process without one does not wait for it. */
+/** Chosen with the first hash, so that a process without any does not load it. */
 let chosen: SuffixedHashes | undefined;
 
 /** A hash by the implementation in use in this process. */

@@ -1,14 +1,14 @@
 import { createHash, createHmac } from 'node:crypto';
 import { blake2s } from '@noble/hashes/blake2.js';
 
-/** BLAKE2s with 32 bytes (RFC 7693) of all parts, one behind the other. */
+/** BLAKE2s-256 (RFC 7693) of the concatenated parts. */
 export function blake2s256(...parts: readonly Uint8Array[]): Buffer {
   const hash = createHash('blake2s256');
   for (const part of parts) hash.update(part);
   return hash.digest();
 }
 
-/** HMAC (RFC 2104) with BLAKE2s-256: 32 bytes. It is another function than keyed BLAKE2s. */
+/** HMAC (RFC 2104) with BLAKE2s-256: 32 bytes. Not the same function as keyed BLAKE2s. */
 export function hmacBlake2s(key: Uint8Array, ...parts: readonly Uint8Array[]): Buffer {
   const hmac = createHmac('blake2s256', key);
   for (const part of parts) hmac.update(part);
@@ -18,7 +18,7 @@ export function hmacBlake2s(key: Uint8Array, ...parts: readonly Uint8Array[]): B
 /**
  * Keyed BLAKE2s with 16 bytes (RFC 7693 §2.9): a message authentication code.
  *
- * By JavaScript, 3 µs for a short message: node:crypto has no keyed BLAKE2s with declared types.
+ * In JavaScript, 3 µs for a short message: node:crypto has no keyed BLAKE2s with declared types.
  *
  * @param key 1 to 32 bytes.
  */

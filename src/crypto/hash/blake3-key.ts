@@ -1,7 +1,7 @@
 /**
- * BLAKE3 in the mode that derives keys (BLAKE3 specification §2.3, "derive_key"), for material of at
- * most one block: one call of the compression function, 0.5 microseconds where a general
- * implementation takes 5 and makes a dozen objects.
+ * BLAKE3's key derivation (BLAKE3 specification §2.3, "derive_key") for material of at most one
+ * block: one call of the compression function, 0.5 microseconds where a general implementation
+ * takes 5 and creates a dozen objects.
  */
 
 const BLOCK = 64;
@@ -15,7 +15,7 @@ const SINGLE_BLOCK = (1 << 0) | (1 << 1) | (1 << 3);
 const DERIVE_KEY_CONTEXT = 1 << 5;
 const DERIVE_KEY_MATERIAL = 1 << 6;
 
-/** What a hash without a key has in its place: that of SHA-256. */
+/** The initialization vector, that of SHA-256, used in place of a key. */
 const IV = Uint32Array.of(
   0x6a09e667,
   0xbb67ae85,
@@ -27,11 +27,11 @@ const IV = Uint32Array.of(
   0x5be0cd19,
 );
 
-/** How the words of the message are permuted between rounds. */
+/** The permutation of the message words between rounds. */
 const PERMUTATION = [2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8] as const;
 const ROUNDS = 7;
 
-/** Which word of the message comes where, for all rounds. */
+/** The order of the message words in all rounds. */
 const SCHEDULE: Uint8Array = scheduleOf();
 
 function scheduleOf(): Uint8Array {
@@ -45,7 +45,7 @@ function scheduleOf(): Uint8Array {
   return schedule;
 }
 
-/** The indices that each of the eight mixes of a round works on: columns, then diagonals. */
+/** The state indices of the eight quarter rounds of a round: columns, then diagonals. */
 const MIXES = Uint8Array.from(
   [
     [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15],
@@ -53,13 +53,15 @@ const MIXES = Uint8Array.from(
   ].flat(),
 );
 
-/** The block and the state of a compression: one is made and used up at a time. */
+/** The block and state of a compression, reused by all. */
 const bytes = new Uint8Array(BLOCK);
 const view = new DataView(bytes.buffer);
 const message = new Int32Array(BLOCK_WORDS);
 const state = new Int32Array(16);
 
-/** Compresses the first `length` bytes of `bytes`, which are all, to the first words of `state`. */
+/**
+ * Compresses the first `length` bytes of `bytes`, the whole input, into the first words of `state`.
+ */
 function compress(key: Uint32Array, length: number, flags: number): void {
   bytes.fill(0, length);
   for (let i = 0; i < BLOCK_WORDS; i++) message[i] = view.getInt32(4 * i, true);
@@ -103,7 +105,7 @@ const rotate = (word: number, by: number): number => (word >>> by) | (word << (3
 export class Blake3KeyDerivation {
   readonly #key = new Uint32Array(8);
 
-  /** @param context what the keys are for, at most 64 bytes. @throws {RangeError} */
+  /** @param context the purpose of the keys, at most 64 bytes. @throws {RangeError} */
   constructor(context: string) {
     const text = Buffer.from(context);
     if (text.length > BLOCK) throw new RangeError('a context of more than a block');
@@ -124,7 +126,7 @@ export class Blake3KeyDerivation {
     compress(this.#key, total, DERIVE_KEY_MATERIAL);
     for (let i = 0; i < LONGEST / 4; i++) view.setInt32(4 * i, state[i]!, true); // 8 of 16
     const key = bytes.slice(0, length);
-    // The material is a key that outlives this one: no copy of it stays behind.
+    // Clears the material, which is a key of longer lifetime.
     bytes.fill(0);
     return key;
   }

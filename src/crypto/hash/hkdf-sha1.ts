@@ -1,6 +1,7 @@
 import { hkdfSync } from 'node:crypto';
 import { swapBytes } from '../../platform/native-memory.ts';
 import { NativeSha1 } from '../../platform/openssl/sha-compression.ts';
+import { chooseBackend } from '../choose-backend.ts';
 
 /**
  * HKDF with SHA-1 (RFC 5869) for inputs of one block each.
@@ -20,7 +21,7 @@ export type HkdfSha1 = (
 
 const BLOCK = 64;
 const DIGEST = 20;
-/** What a block holds beside the end of the input and its length. */
+/** The longest input whose padding and length fit into the same block. */
 const LAST = BLOCK - 9;
 
 function checkLengths(key: Uint8Array, salt: Uint8Array, info: Uint8Array, length: number): void {
@@ -33,13 +34,13 @@ function checkLengths(key: Uint8Array, salt: Uint8Array, info: Uint8Array, lengt
   if (!fits) throw new RangeError('the inputs of a derivation need more than a block');
 }
 
-/** By node:crypto: 5 microseconds, and a job and key objects for the collector. */
+/** By node:crypto: 5 microseconds, and a job and key objects that are collected later. */
 export const baselineHkdfSha1: HkdfSha1 = (key, salt, info, length) => {
   checkLengths(key, salt, info, length);
   return new Uint8Array(hkdfSync('sha1', key, salt, info, length));
 };
 
-/** The state that a hash begins with (FIPS 180-4 §5.3.1). */
+/** The initial hash value (FIPS 180-4 §5.3.1). */
 const INITIAL = Uint32Array.of(0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0);
 const STATE_WORDS = 5;
 const BLOCK_WORDS = 16;
@@ -47,10 +48,10 @@ const BLOCK_WORDS = 16;
 /** The values that HMAC keys are combined with (RFC 2104 §2), in each byte of a word. */
 const INNER = 0x36363636;
 const OUTER = 0x5c5c5c5c;
-/** The bit that ends an input (FIPS 180-4 §5.1.1), as the machine sees it. */
+/** The padding bit after an input (FIPS 180-4 §5.1.1). */
 const END_BIT = 0x80;
 
-/** By the compression function of OpenSSL: eight calls for a key of up to 20 bytes. */
+/** By OpenSSL's compression function: eight calls for a key of up to 20 bytes. */
 export class OpensslHkdfSha1 {
   readonly #compression: NativeSha1;
   readonly #words: Uint32Array;
@@ -75,7 +76,7 @@ export class OpensslHkdfSha1 {
     this.#put(key, 0);
     this.#hmac(key.length);
     this.#takeKey(DIGEST);
-    // The first piece has no other before it; the second comes behind the first.
+    // T(1) has no predecessor; T(2) follows T(1) (RFC 5869 §2.3).
     let at = 0;
     for (let counter = 1, before = 0; at < length; counter++, before = DIGEST) {
       this.#put(info, before);
@@ -92,7 +93,7 @@ export class OpensslHkdfSha1 {
     for (let i = 0; i < input.length; i++) this.#bytes[at + i] = input[i] as number; // checked
   }
 
-  /** Makes the first `length` bytes of the block the key of the HMACs that follow. */
+  /** Uses the first `length` bytes of the block as the key of the following HMACs. */
   #takeKey(length: number): void {
     const words = this.#words;
     for (let i = length; i < BLOCK; i++) this.#bytes[i] = 0;
@@ -102,13 +103,13 @@ export class OpensslHkdfSha1 {
     this.#run(INITIAL, this.#outer);
   }
 
-  /** The HMAC of the first `length` bytes of the block, to its start. */
+  /** Replaces the start of the block by the HMAC of its first `length` bytes. */
   #hmac(length: number): void {
     this.#finish(this.#inner, length);
     this.#finish(this.#outer, DIGEST);
   }
 
-  /** Ends the hash that has come to `from`, one block in; its digest comes to the block. */
+  /** Finishes a hash whose state after one block is `from`, and writes the digest to the block. */
   #finish(from: Uint32Array, length: number): void {
     const words = this.#words;
     for (let i = length; i < BLOCK; i++) this.#bytes[i] = 0;
@@ -125,7 +126,7 @@ export class OpensslHkdfSha1 {
     for (let i = 0; i < STATE_WORDS; i++) to[i] = state[i]!; // 5 of 5 or more
   }
 
-  /** Secrets do not stay in memory that is used again. */
+  /** Clears secrets from the shared memory. */
   #wipe(): void {
     for (let i = 0; i < BLOCK_WORDS; i++) this.#words[i] = 0;
     for (let i = 0; i < STATE_WORDS; i++) {
@@ -134,19 +135,12 @@ export class OpensslHkdfSha1 {
   }
 }
 
-/**
- * The fastest implementation that agrees with the baseline on this machine, else the baseline.
- * WEIR_CRYPTO=baseline chooses that in any case, as for ciphers; a hash has nothing to check further.
- */
-export function chooseHkdfSha1(wish = process.env['WEIR_CRYPTO']): HkdfSha1 {
-  if (wish === 'baseline') return baselineHkdfSha1;
-  try {
-    const { derive } = new OpensslHkdfSha1();
-    return agrees(derive) ? derive : baselineHkdfSha1;
-  } catch {
-    return baselineHkdfSha1; // No native functions on this machine.
-  }
-}
+/** See `chooseBackend`. */
+export const chooseHkdfSha1 = (wish = process.env['WEIR_CRYPTO']): HkdfSha1 =>
+  chooseBackend<HkdfSha1>(
+    { baseline: baselineHkdfSha1, open: () => new OpensslHkdfSha1().derive, agrees },
+    wish,
+  );
 
 const agrees = (candidate: HkdfSha1): boolean =>
   [16, 20, 32].every((length) => {
@@ -155,7 +149,7 @@ const agrees = (candidate: HkdfSha1): boolean =>
     return Buffer.compare(candidate(...inputs, length), baselineHkdfSha1(...inputs, length)) === 0;
   });
 
-/** Chosen with the first derivation: a process without one does not wait for it. */
+/** Chosen with the first derivation, so that a process without any does not load it. */
 let chosen: HkdfSha1 | undefined;
 
 /** HKDF with SHA-1 by the implementation in use in this process. */

@@ -7,6 +7,6 @@ export const sha256 = (message: Uint8Array): Uint8Array => hash('sha256', messag
 export const hmacSha256 = (key: Uint8Array, message: Uint8Array): Uint8Array =>
   createHmac('sha256', key).update(message).digest();
 
-/** Whether two byte strings are equal, in a time that depends on their lengths alone. */
+/** Whether two byte strings are equal, in a time that depends only on their lengths. */
 export const equalInConstantTime = (a: Uint8Array, b: Uint8Array): boolean =>
   a.length === b.length && timingSafeEqual(a, b);

@@ -9,10 +9,12 @@ export const SHA256_DIGEST = 32;
 const STATE_WORDS = 8;
 const BLOCK_WORDS = 16;
 
-/** A hash that has taken whole blocks: where any number of inputs that begin so may go on. */
+/**
+ * The state of a hash after whole blocks, from which several inputs with this prefix can continue.
+ */
 export interface Sha256State {
   readonly words: Uint32Array;
-  /** Blocks taken so far. */
+  /** Blocks hashed so far. */
   blocks: number;
 }
 
@@ -24,12 +26,12 @@ export const newSha256State = (): Sha256State => ({
 /** The values that HMAC keys are combined with (RFC 2104 §2), in each byte of a word. */
 const INNER = 0x36363636;
 const OUTER = 0x5c5c5c5c;
-/** The bit that ends an input (FIPS 180-4 §5.1.1), as the machine sees it. */
+/** The padding bit after an input (FIPS 180-4 §5.1.1). */
 const END_BIT = 0x80;
 
 /**
- * SHA-256 from one state to the next. The input of `finish` lies in `block`, and so does what it
- * gives, so that digests of digests need no copy.
+ * SHA-256 from state to state. `finish` reads its input from `block` and writes the digest there,
+ * so that digests of digests need no copy.
  */
 export class Sha256Chain {
   /** 64 bytes. */
@@ -44,13 +46,16 @@ export class Sha256Chain {
     this.block = new Uint8Array(block.buffer, block.byteOffset, SHA256_BLOCK);
   }
 
-  /** Goes from `from` to `to`, which may be the same, by the block of a key of HMAC (RFC 2104 §2). */
+  /**
+   * Hashes the padded key of an HMAC (RFC 2104 §2), from the state `from` to `to`, which may be the
+   * same.
+   */
   takeKey(key: Uint8Array, pad: 'inner' | 'outer', from: Sha256State, to: Sha256State): void {
     if (key.length > SHA256_BLOCK) throw new RangeError('a key of more than a block');
     const { block } = this;
     const words = this.#words;
     const value = pad === 'inner' ? INNER : OUTER;
-    // Loops: for a block, a call of a typed array's method takes longer.
+    // Loops, because for one block a call of a typed array's method takes longer.
     for (let i = 0; i < key.length; i++) block[i] = key[i]!; // 64 at most
     this.#clear(key.length);
     for (let i = 0; i < BLOCK_WORDS; i++) words[i]! ^= value; // 16 words
@@ -61,7 +66,7 @@ export class Sha256Chain {
   }
 
   /**
-   * Ends the hash that has come to `from` with the first `length` bytes of `block`, at most 55. The
+   * Finishes the hash in state `from` with the first `length` bytes of `block`, at most 55. The
    * first 32 bytes of `block` are then the digest.
    */
   finish(from: Sha256State, length: number): void {

@@ -1,19 +1,20 @@
 import { swapBytes } from '../../platform/native-memory.ts';
 import { NativeSha256 } from '../../platform/openssl/sha-compression.ts';
+import { chooseBackend } from '../choose-backend.ts';
 
 /**
- * The compression function of SHA-256 (FIPS 180-4 §6.2.2): for constructions of it that begin again
- * and again at the same states, such as HMAC under keys that stay.
+ * The compression function of SHA-256 (FIPS 180-4 §6.2.2), for constructions that often start from
+ * the same states, such as HMAC under fixed keys.
  */
 export interface Sha256Compression {
   /** Eight words, read and written by `compress`. */
   readonly state: Uint32Array;
-  /** 64 bytes of input as 16 words in the order of the machine; `compress` leaves them as they are. */
+  /** 64 bytes of input as 16 words in the machine's byte order; `compress` does not change them. */
   readonly block: Uint32Array;
   compress(): void;
 }
 
-/** The state that a hash begins with (FIPS 180-4 §5.3.3). */
+/** The initial hash value (FIPS 180-4 §5.3.3). */
 export const SHA256_INITIAL: readonly number[] = [
   0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
 ];
@@ -88,7 +89,7 @@ const ROUND_CONSTANTS = Uint32Array.of(
 
 const rotate = (word: number, by: number): number => (word >>> by) | (word << (32 - by));
 
-/** By JavaScript; no branch and no index depends on the input. */
+/** In JavaScript; no branch and no index depends on the input. */
 export class BaselineSha256 implements Sha256Compression {
   readonly state = new Uint32Array(8);
   readonly block = new Uint32Array(16);
@@ -131,21 +132,14 @@ export class BaselineSha256 implements Sha256Compression {
   }
 }
 
-/**
- * The fastest implementation that agrees with the baseline on this machine, else the baseline.
- * WEIR_CRYPTO=baseline chooses that in any case, as for ciphers; a hash has nothing to check further.
- */
-export function chooseSha256(wish = process.env['WEIR_CRYPTO']): Sha256Compression {
-  if (wish === 'baseline') return new BaselineSha256();
-  try {
-    const candidate = new NativeSha256();
-    return agrees(candidate) ? candidate : new BaselineSha256();
-  } catch {
-    return new BaselineSha256(); // No native functions on this machine.
-  }
-}
+/** See `chooseBackend`. */
+export const chooseSha256 = (wish = process.env['WEIR_CRYPTO']): Sha256Compression =>
+  chooseBackend<Sha256Compression>(
+    { baseline: new BaselineSha256(), open: () => new NativeSha256(), agrees },
+    wish,
+  );
 
-/** Whether a chain of blocks leads to the same states as with the baseline. */
+/** Whether a chain of blocks gives the same states as the baseline. */
 function agrees(candidate: Sha256Compression): boolean {
   const truth = new BaselineSha256();
   for (const { state, block } of [candidate, truth]) {
@@ -162,8 +156,11 @@ function agrees(candidate: Sha256Compression): boolean {
   return true;
 }
 
-/** Chosen with the first hash: a process without one does not wait for it. */
+/** Chosen with the first hash, so that a process without any does not load it. */
 let chosen: Sha256Compression | undefined;
 
-/** The implementation in use in this process. Its memory is everyone's: use it in one piece. */
+/**
+ * The implementation in use in this process. Its memory is shared by all callers: complete a hash
+ * before anything else runs.
+ */
 export const sha256Compression = (): Sha256Compression => (chosen ??= chooseSha256());

@@ -1,15 +1,16 @@
 import { shake128 } from '@noble/hashes/sha3.js';
 import { EvpShake128 } from '../../platform/openssl/evp-shake128.ts';
+import { chooseBackend } from '../choose-backend.ts';
 
-/** What one permutation gives (FIPS 202 §6.2): the rate of SHAKE128 in bytes. */
+/** The rate of SHAKE128 in bytes: the output of one permutation (FIPS 202 §6.2). */
 export const SHAKE128_RATE = 168;
 /** Seeds have at most this many bytes. */
 export const SHAKE128_SEED = 64;
 
-/** Gives the first `SHAKE128_RATE` bytes of the output for a seed. */
+/** Computes the first `SHAKE128_RATE` bytes of the output for a seed. */
 export type FirstBlock = (seed: Uint8Array) => Uint8Array;
 
-/** By JavaScript: 7 microseconds where OpenSSL takes 0.6. */
+/** In JavaScript: 7 microseconds where OpenSSL takes 0.6. */
 export const baselineFirstBlock: FirstBlock = (seed) => shake128(seed, { dkLen: SHAKE128_RATE });
 
 /** By OpenSSL. @throws {NativeError} on machines where it cannot be called. */
@@ -18,19 +19,12 @@ export function openOpensslFirstBlock(): FirstBlock {
   return (seed) => evp.digest(seed, SHAKE128_RATE);
 }
 
-/**
- * The fastest implementation that agrees with the baseline on this machine, else the baseline.
- * WEIR_CRYPTO=baseline chooses that in any case, as for ciphers; a hash has nothing to check further.
- */
-export function chooseFirstBlock(wish = process.env['WEIR_CRYPTO']): FirstBlock {
-  if (wish === 'baseline') return baselineFirstBlock;
-  try {
-    const candidate = openOpensslFirstBlock();
-    return agrees(candidate) ? candidate : baselineFirstBlock;
-  } catch {
-    return baselineFirstBlock; // No native functions on this machine.
-  }
-}
+/** See `chooseBackend`. */
+export const chooseFirstBlock = (wish = process.env['WEIR_CRYPTO']): FirstBlock =>
+  chooseBackend<FirstBlock>(
+    { baseline: baselineFirstBlock, open: openOpensslFirstBlock, agrees },
+    wish,
+  );
 
 const agrees = (candidate: FirstBlock): boolean =>
   [0, 16, SHAKE128_SEED].every((length) => {
@@ -38,21 +32,21 @@ const agrees = (candidate: FirstBlock): boolean =>
     return Buffer.compare(candidate(seed), baselineFirstBlock(seed)) === 0;
   });
 
-/** Chosen with the first stream: a process without one does not wait for it. */
+/** Chosen with the first stream, so that a process without any does not load it. */
 let chosen: FirstBlock | undefined;
 
 /**
  * The output of SHAKE128 (FIPS 202 §6.2) in order, block by block.
  *
- * The first block comes from a context that all streams share. Few streams need another one, and
- * those make a state of their own then, so that short ones hold nothing but their seed.
+ * The first block is computed in a context that all streams share. Only streams that need more
+ * create a state of their own, so that short ones hold only their seed.
  */
 export class Shake128Stream {
   readonly #seed: Uint8Array;
   #further: ReturnType<typeof shake128.create> | undefined;
   #begun = false;
 
-  /** @param seed at most `SHAKE128_SEED` bytes, which stay unchanged. */
+  /** @param seed at most `SHAKE128_SEED` bytes, which must not change. */
   constructor(seed: Uint8Array) {
     if (seed.length > SHAKE128_SEED) throw new RangeError('the seed of a stream is too long');
     this.#seed = seed;

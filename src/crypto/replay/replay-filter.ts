@@ -1,19 +1,19 @@
 import { SystemRandomSource, type RandomSource } from '../random-source.ts';
 import type { Clock } from '../../net/time/clock.ts';
 
-/** Slots of a table at first and at most; a table is full when half of them are taken. */
+/** Initial and largest number of slots; a table is full when half of them are taken. */
 const FIRST_SLOTS = 1024;
 const LAST_SLOTS = 2 ** 21;
 
 export type ReplayVerdict = 'new' | 'seen' | 'full';
 
 /**
- * Remembers entries for at least a given time, in two tables that alternate: one is filled during
- * that time while the previous one is still consulted.
+ * Remembers entries for at least a given time in two alternating tables: one is filled during that
+ * time while the previous one is still consulted.
  *
- * 64 bits of each entry are kept, mixed with a secret of the process, so that a peer cannot choose
- * entries that collide. Memory is bounded by 16 MiB a table; when a table is full, new entries are
- * rejected rather than old ones forgotten.
+ * Keeps 64 bits of each entry, mixed with a random key of the process, so that a peer cannot choose
+ * entries that collide. Memory is bounded by 16 MiB per table; when a table is full, new entries
+ * are rejected instead of forgetting old ones.
  */
 export class ReplayFilter {
   readonly #clock: Clock;
@@ -24,7 +24,7 @@ export class ReplayFilter {
   #before: Table | undefined;
   #turnsAt: number;
 
-  /** @param period milliseconds for which entries are remembered at the least. */
+  /** @param period the least time for which entries are remembered, in milliseconds. */
   constructor(
     clock: Clock,
     period: number,
@@ -39,7 +39,7 @@ export class ReplayFilter {
     this.#turnsAt = clock.now() + period;
   }
 
-  /** Whether an entry of at least 8 bytes is new; it is remembered from now on. */
+  /** Whether an entry of at least 8 bytes is new; remembers it. */
   check(entry: Uint8Array): ReplayVerdict {
     this.#turn();
     const view = new DataView(entry.buffer, entry.byteOffset, entry.byteLength);
@@ -65,7 +65,7 @@ export class ReplayFilter {
 }
 
 const MASK64 = 2n ** 64n - 1n;
-/** Odd, so nothing is lost: 2^64 over the golden ratio. */
+/** 2^64 over the golden ratio; odd, so that the multiplication is a bijection. */
 const MULTIPLIER = 0x9e37_79b9_7f4a_7c15n;
 
 /** A set of 64-bit numbers by open addressing; a zero upper half is a free slot. */
@@ -104,11 +104,11 @@ class Table {
     return table;
   }
 
-  /** Where the number is, or the free slot where it would go; never full, so there is one. */
+  /** The slot of the number, or the free slot for it; the table is never full, so there is one. */
   #find(low: number, high: number): number {
     const last = this.#words.length - 1;
     const marked = high || 1;
-    // The upper half of a product is its better mixed one.
+    // The upper half of a product is mixed better.
     for (let at = (marked * 2) & last; ; at = (at + 2) & last) {
       const found = this.#words[at + 1];
       if (found === 0 || (found === marked && this.#words[at] === low)) return at;

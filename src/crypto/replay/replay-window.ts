@@ -17,8 +17,8 @@ export class ReplayWindow {
   }
 
   /**
-   * Whether `number`, a safe integer from 0 on, is new. Call `mark` once the packet has proved
-   * authentic.
+   * Whether `number`, a safe integer from 0 on, is new. Call `mark` once the packet is
+   * authenticated.
    */
   isNew(number: number): boolean {
     if (number > this.#newest) return true;

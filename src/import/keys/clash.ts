@@ -32,7 +32,7 @@ export const CLASH_KEYS: KeyTable = {
   'authenticated-length': same(),
   'client-fingerprint': FINGERPRINT,
   alpn: ALPN,
-  // Read where there is TLS.
+  // Read only with TLS.
   servername: same(),
   sni: same(),
   'skip-cert-verify': same(),

@@ -1,8 +1,8 @@
 import { dropped, refused } from '../verdicts.ts';
 
-/* What the programs share under different names, and why an outbound of Weir is without it. */
+/* Verdicts for features that the programs have under different names. */
 
-/** A server that is reached through another one. */
+/** A server that is reached through another server. */
 export const CHAINED = refused(
   'the connection to this server goes through another one, which Weir cannot do; without that the server would see your own address',
 );
@@ -23,7 +23,7 @@ export const TLS_VERSIONS = dropped('TLS 1.2 and 1.3 are used, with the ciphers 
 export const NO_RESOLVER = dropped('names are resolved by [dns]');
 export const HEADERS = dropped('no further HTTP headers are sent');
 
-/** A network that the outbound is limited to; Weir sends it both. */
+/** A limit to one network; Weir's outbounds carry both. */
 export const ONE_NETWORK = dropped(
   'flows of every network are sent; limit them by `network` in a rule',
 );

@@ -22,7 +22,7 @@ export const LINK_KEYS: KeyTable = {
   pinSHA256: PINNED,
   fragment: FRAGMENT,
   mux: MULTIPLEX,
-  // Of REALITY, which is refused itself, and of transports that are not the chosen one.
+  // Parameters of REALITY, which itself is refused, and of unused transports.
   pbk: same(),
   sid: same(),
   spx: same(),
@@ -33,7 +33,7 @@ export const LINK_KEYS: KeyTable = {
   quicSecurity: same(),
   key: same(),
   extra: same(),
-  // How UDP travels, which Weir sends in a stream of its own.
+  // The encoding of UDP, which Weir sends in a separate stream.
   packetEncoding: same(),
   udp: same(),
   group: same(),

@@ -48,9 +48,10 @@ export const SING_BOX_KEYS: KeyTable = {
   network: ONE_NETWORK,
   multiplex: MULTIPLEX,
   udp_over_tcp: UDP_OVER_TCP,
-  // Without a plugin, which is refused.
+  // Without effect, because plugins are refused.
   plugin_opts: same(),
-  // How UDP travels in VLESS and VMess: Weir sends it in a stream of its own, which every server takes.
+  // The encoding of UDP in VLESS and VMess: Weir sends it in a separate stream, which every server
+  // accepts.
   packet_encoding: same(),
   global_padding: dropped('padding is added as the options of the protocol say'),
   authenticated_length: same(),

@@ -15,7 +15,7 @@ import {
 
 const LABEL = same();
 
-/** Keys of an account, at each place that it may have. */
+/** Keys of an account, at a given path. */
 const account = (prefix: string): KeyTable => ({
   [`${prefix}level`]: LABEL,
   [`${prefix}flow`]: refused('XTLS flows are not supported'),
@@ -99,7 +99,7 @@ export const XRAY_KEYS: KeyTable = {
   'streamSettings.grpcSettings.permit_without_stream': TUNING,
   'streamSettings.grpcSettings.initial_windows_size': TUNING,
   'streamSettings.grpcSettings.user_agent': HEADERS,
-  // Settings of transports that are not the chosen one.
+  // Settings of unused transports.
   'streamSettings.xhttpSettings': same(),
   'streamSettings.splithttpSettings': same(),
   'streamSettings.kcpSettings': same(),

@@ -23,7 +23,7 @@ const IFLA_INET6_ADDR_GEN_MODE = 8;
 const IN6_ADDR_GEN_MODE_NONE = 1;
 const IFA_ADDRESS = 1;
 const IFA_LOCAL = 2;
-/** No duplicate address detection: the address is usable at once. */
+/** No duplicate address detection: the address is usable immediately. */
 const IFA_F_NODAD = 0x02;
 const RTA_DST = 1;
 const RTA_OIF = 4;
@@ -32,20 +32,20 @@ const RT_SCOPE_UNIVERSE = 0;
 const RT_SCOPE_LINK = 253;
 const RTN_UNICAST = 1;
 
-/** What an interface is given. */
+/** The configuration of an interface. */
 export interface InterfacePlan {
   /** Bytes of the largest packet. */
   readonly mtu: number;
   /** Addresses of the interface with their prefix lengths; host bits may be set. */
   readonly addresses: readonly Cidr[];
-  /** Networks that the main table sends through the interface. */
+  /** Networks that the main table routes through the interface. */
   readonly routes: readonly Cidr[];
 }
 
 /**
- * Brings an interface up with its MTU, addresses and routes. They go with the interface.
+ * Brings an interface up with its MTU, addresses and routes. They are removed with the interface.
  *
- * @throws {NetlinkError} for the first that the kernel refuses.
+ * @throws {NetlinkError} for the first part that the kernel refuses.
  */
 export function configureInterface(
   netlink: NetlinkSocket,
@@ -58,19 +58,19 @@ export function configureInterface(
   for (const cidr of routes) addRoute(netlink, index, cidr);
 }
 
-/** What `restoreInterface` has found and done. */
+/** The result of `restoreInterface`. */
 export interface Restored {
-  /** What was missing and is there again, as people name it: `the address 10.0.0.1/24`. */
+  /** Descriptions of restored parts: `the address 10.0.0.1/24`. */
   readonly restored: readonly string[];
-  /** What could not be restored, with the reason of the kernel. */
+  /** Descriptions of parts that could not be restored, with the kernel's reason. */
   readonly failures: readonly string[];
 }
 
 /**
- * Gives an interface again what another program has taken from it. The kernel is asked to add each part,
- * and refuses those that are there.
+ * Restores what another program has removed from an interface. Adds each part; the kernel refuses
+ * those that exist.
  *
- * @throws {SystemError} where the kernel does not answer.
+ * @throws {SystemError} if the kernel does not reply.
  */
 export function restoreInterface(
   netlink: NetlinkSocket,
@@ -85,7 +85,7 @@ export function restoreInterface(
       restored.push(what);
     } catch (error) {
       if (!(error instanceof NetlinkError)) throw error;
-      // It is there, or the interface itself is gone, of which its owner learns otherwise.
+      // The part exists, or the interface itself is gone, which its owner detects elsewhere.
       if (error.code !== 'EEXIST' && error.code !== 'ENODEV')
         failures.push(`${what}: ${error.reason}`);
     }
@@ -100,7 +100,7 @@ export function restoreInterface(
   return { restored, failures };
 }
 
-/** Whether an interface is up with an MTU; false also when it is gone. @throws {SystemError} */
+/** Whether an interface is up with this MTU; false if it is gone. @throws {SystemError} */
 function isInterfaceUp(netlink: NetlinkSocket, index: number, mtu: number): boolean {
   try {
     const reply = netlink.query('look at the interface', RTM_GETLINK, linkBody(index, 0), []);
@@ -120,8 +120,8 @@ function bringUp(netlink: NetlinkSocket, index: number, mtu: number): void {
 }
 
 /**
- * Nothing configures itself through the device: no link-local IPv6 address, and no router
- * solicitations. A kernel without IPv6 refuses, which comes to the same.
+ * Disables autoconfiguration of the device: no link-local IPv6 address, no router solicitations. A
+ * kernel without IPv6 refuses, which has the same effect.
  */
 function keepFromGeneratingAddresses(netlink: NetlinkSocket, index: number): void {
   const mode = { type: IFLA_INET6_ADDR_GEN_MODE, value: Uint8Array.of(IN6_ADDR_GEN_MODE_NONE) };

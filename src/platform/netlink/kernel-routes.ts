@@ -6,21 +6,24 @@ export interface KernelRoute {
   readonly family: 4 | 6;
   /** The number of the routing table that it is in. */
   readonly table: number;
-  /** The network; bits behind the prefix are zero. */
+  /** The network; bits after the prefix are zero. */
   readonly network: IpEndpoint;
-  /** Bits of the network. */
+  /** Length of the prefix in bits. */
   readonly prefix: number;
-  /** Of routes to the same network the least is taken. */
+  /** The route with the lowest metric to a network is used. */
   readonly metric: number;
-  /** `refused` sends nothing (blackhole, unreachable, prohibit); `throw` ends the search in the table. */
+  /**
+   * `refused` rejects packets (blackhole, unreachable, prohibit); `throw` ends the search in this
+   * table.
+   */
   readonly kind: 'unicast' | 'local' | 'refused' | 'throw';
-  /** The interfaces by which it leads, by index: several where it is shared between them. */
+  /** Indices of its interfaces; several for a multipath route. */
   readonly devices: readonly number[];
   /** The next hop, as text to compare by. */
   readonly gateway: string;
 }
 
-/** What a table says of a destination. */
+/** The result of a look-up. */
 export type RouteLookup =
   | { readonly kind: 'device'; readonly device: number; readonly prefix: number }
   | { readonly kind: 'local' | 'refused' | 'none' };
@@ -31,19 +34,19 @@ const REFUSED: RouteLookup = { kind: 'refused' };
 
 interface Kept {
   readonly route: KernelRoute;
-  /** The list or notification that it was last part of. */
+  /** The dump that it was last part of. */
   generation: number;
 }
 
 /** The routes of one table and family, by the length of their prefix and their network. */
 class PrefixTable {
-  /** In use, the longest first. */
+  /** Prefix lengths in use, the longest first. */
   lengths: readonly number[] = [];
   readonly byLength = new Map<number, Map<string, KernelRoute[]>>();
 }
 
 /**
- * The routes of the system as a search structure: the longest prefix is found with one look-up for each
+ * The routes of the system as a search structure: finds the longest prefix with one look-up per
  * length in use, whatever the number of interfaces and routes. Nothing here calls the kernel.
  */
 export class KernelRoutes {
@@ -54,25 +57,25 @@ export class KernelRoutes {
   #isComplete = true;
   #isReduced = false;
 
-  /** Routes that are kept. */
+  /** Number of routes. */
   get size(): number {
     return this.#kept.size;
   }
 
-  /** Whether no route was left out because of MOST_ROUTES since the last list began. */
+  /** Whether no route was ignored because of MOST_ROUTES since the last dump began. */
   get isComplete(): boolean {
     return this.#isComplete;
   }
 
   /**
-   * Whether a route by several interfaces has lost one since the last list began: it has it again when
-   * the interface is up, and nothing says so.
+   * Whether a multipath route has lost an interface since the last dump began: it regains it
+   * without a notification when the interface is up.
    */
   get isReduced(): boolean {
     return this.#isReduced;
   }
 
-  /** A list of all routes begins: those that it does not name are removed by `endList`. */
+  /** Starts a dump of all routes: `endList` removes those that are not part of it. */
   beginList(): void {
     this.#generation++;
     this.#isComplete = true;
@@ -89,9 +92,9 @@ export class KernelRoutes {
   }
 
   /**
-   * Adds a route, or confirms it.
+   * Adds a route, or marks it as part of the current dump.
    *
-   * @param replaces whether it takes the place of the routes to the same network with its metric.
+   * @param replaces whether it replaces the routes to the same network with the same metric.
    * @returns whether anything has changed.
    */
   add(route: KernelRoute, replaces = false): boolean {
@@ -120,7 +123,7 @@ export class KernelRoutes {
     return true;
   }
 
-  /** @returns whether the route was there. */
+  /** @returns whether the route existed. */
   delete(route: KernelRoute): boolean {
     const id = idOf(route);
     const known = this.#kept.get(id);
@@ -130,8 +133,8 @@ export class KernelRoutes {
   }
 
   /**
-   * An interface is down or gone, and its routes with it, of which the kernel says nothing for IPv4. Of
-   * a route by several interfaces the others stay.
+   * Removes the routes of an interface that is down or gone, which the kernel does not report for
+   * IPv4. A multipath route keeps its other interfaces.
    *
    * @returns whether any route was removed.
    */
@@ -150,7 +153,7 @@ export class KernelRoutes {
     return true;
   }
 
-  /** Whether there is such a route by an interface, in a table. */
+  /** Whether a table has a route to this network through an interface. */
   has(table: number, network: IpEndpoint, prefix: number, device: number): boolean {
     const family = isIPv4Endpoint(network) ? 4 : 6;
     return this.#at({ family, table, network, prefix }).some(({ devices }) =>
@@ -159,9 +162,9 @@ export class KernelRoutes {
   }
 
   /**
-   * The best route of a table to a destination by an interface that may be used.
+   * The best route of a table to a destination through an interface that may be used.
    *
-   * @param leastPrefix shorter prefixes do not count.
+   * @param leastPrefix shorter prefixes are ignored.
    */
   find(
     table: number,
@@ -194,7 +197,7 @@ export class KernelRoutes {
     prefix,
   }: Pick<KernelRoute, 'family' | 'table' | 'network' | 'prefix'>): readonly KernelRoute[] {
     const key = networkKey(network, prefix, family === 4);
-    // A copy: routes are removed while it is read.
+    // A copy, because routes are removed during iteration.
     return [...(this.#tables.get(tableKey(family, table))?.byLength.get(prefix)?.get(key) ?? [])];
   }
 
@@ -247,14 +250,14 @@ export class KernelRoutes {
 
 const tableKey = (family: 4 | 6, table: number): string => `${family} ${table}`;
 
-/** The first bits of an address, as a key. */
+/** The prefix of an address, as a key. */
 export function networkKey(address: IpEndpoint, prefix: number, isIPv4: boolean): string {
   if (isIPv4) return String(masked(address.d, prefix));
   const { a, b, c, d } = address;
   return `${masked(a, prefix)} ${masked(b, prefix - 32)} ${masked(c, prefix - 64)} ${masked(d, prefix - 96)}`;
 }
 
-/** The first bits of a word; a shift by 32 would be one by 0. */
+/** The first bits of a word. A shift by 32 would be a shift by 0. */
 function masked(word: number, bits: number): number {
   if (bits <= 0) return 0;
   return bits >= 32 ? word : word & (-1 << (32 - bits));

@@ -1,44 +1,48 @@
 /**
- * Destinations whose device is remembered, at most one entry each of about 100 bytes. At the limit the
- * one that was found first is forgotten; it costs one question to the kernel when it is used again.
+ * The most destinations whose device is cached, about 100 bytes each. At the limit the oldest is
+ * evicted; it costs one query of the kernel when it is used again.
  */
 export const MOST_REMEMBERED = 4096;
 
 /**
- * Routes of the system that are kept, about 400 bytes each. Routes beyond it are not looked at: what
- * only they lead to leaves by a shorter prefix, or not at all while a device of this process covers it.
+ * The most routes of the system that are kept, about 400 bytes each. Routes beyond it are ignored:
+ * their destinations use a shorter prefix, or are unreachable while a device of this process covers
+ * them.
  */
 export const MOST_ROUTES = 65_536;
 
-/** Rules of policy routing that are kept of each family; rules beyond it are not looked at. */
+/** The most rules of policy routing that are kept per family; rules beyond it are ignored. */
 export const MOST_RULES = 1024;
 
 /**
- * Datagrams of netlink taken in one turn of the event loop, each of at most 32 KB, or about 250 routes.
- * What is left comes with the next turn.
+ * Netlink datagrams read per turn of the event loop, each of at most 32 KB, or about 250 routes.
+ * The rest follows in the next turn.
  */
 export const READS_A_TURN = 16;
 
-/** Bytes of notifications that the kernel may keep for this process; beyond it they are lost (ENOBUFS). */
+/**
+ * Bytes of notifications that the kernel queues for this process; beyond it they are lost
+ * (ENOBUFS).
+ */
 export const NOTIFICATIONS_KEPT = 1 << 20;
 
 /**
- * Milliseconds between the beginnings of two lists of all routes: a flood of changes, or of errors,
- * costs no more than one list in this time.
+ * Milliseconds between the starts of two dumps of all routes: a flood of changes or errors causes
+ * at most one dump in this time.
  */
 export const LIST_INTERVAL_MS = 250;
 
 /**
- * Milliseconds between two times at which remembered destinations are forgotten in a flood of route
- * changes: each destination in use is asked for no more often than that.
+ * Milliseconds between two flushes of cached destinations in a flood of route changes: each
+ * destination in use is queried no more often.
  */
 export const FORGET_INTERVAL_MS = 200;
 
 /**
- * Times that they are forgotten at once before that: what a person or a daemon changes together, a link that
- * goes down and comes again with its routes, counts for the next flow.
+ * Flushes without that delay: changes that a person or daemon makes together, or a link that goes
+ * down and up with its routes, take effect for the next flow.
  */
 export const FORGOTTEN_AT_ONCE = 8;
 
-/** Milliseconds between two restorations of one device, where another program keeps changing it. */
+/** Milliseconds between two restorations of one device, if another program keeps changing it. */
 export const RESTORE_INTERVAL_MS = 1000;

@@ -17,17 +17,17 @@ import { usualRoute, type UsualRoute } from './route-query.ts';
 import { networkKey, type RouteLookup } from './kernel-routes.ts';
 import { RT_TABLE_MAIN } from './routing-rules.ts';
 
-/** A device of this process, as the guard has to know it. */
+/** A device of this process that the guard must avoid. */
 export interface AvoidedDevice {
   readonly index: number;
   readonly addresses: readonly Cidr[];
-  /** Networks that are, or will be, routed to it, beside those of `addresses`. */
+  /** Networks that are, or will be, routed to it, in addition to those of `addresses`. */
   readonly routes: readonly Cidr[];
-  /** Its state, or an address or a route of it, may have changed. */
+  /** Called when its state, an address or a route of it may have changed. */
   readonly onChange: () => void;
 }
 
-/** An address and the length of a prefix of it, in numbers. */
+/** An address and a prefix length, as numbers. */
 interface Subnet {
   readonly address: IpEndpoint;
   readonly prefix: number;
@@ -35,25 +35,24 @@ interface Subnet {
 
 interface Avoided {
   readonly device: AvoidedDevice;
-  /** The subnets of its addresses, as far as the kernel makes a route for them. */
+  /** The subnets of its addresses for which the kernel creates a route. */
   readonly subnets: readonly Subnet[];
   readonly addresses: readonly Subnet[];
 }
 
-/** Where a device answers queries of local programs. */
+/** The port at which a device answers queries of local programs. */
 const DNS_PORT = 53;
 
 /**
- * Keeps what this process sends out of its own devices.
+ * Keeps traffic of this process out of its own devices.
  *
- * A device's routes may cover every destination, and then the connections that the proxy makes would
- * come back to it. Where the kernel would send by such a device, the best route by any other interface
- * is used instead, and the socket or datagram is bound to that interface. Nothing of this is left
- * in the system: no rule, no mark, no table.
+ * A device's routes may cover every destination; then connections of the proxy itself would return
+ * to it. If the kernel would route through such a device, the socket or datagram is bound to the
+ * interface of the best other route. Nothing is changed in the system: no rule, no mark, no table.
  *
- * A new destination costs one question to the kernel and one search in a table that notifications keep
- * current, whatever the number of interfaces. No call throws: where the kernel does not answer, the
- * table alone decides.
+ * A new destination costs one query of the kernel and one search in a table that is kept current by
+ * notifications, whatever the number of interfaces. No call throws: if the kernel does not reply,
+ * only the table is used.
  */
 export class LoopGuard implements DeviceChoice {
   readonly #io: KernelIo;
@@ -61,17 +60,17 @@ export class LoopGuard implements DeviceChoice {
   readonly #mirror: RouteMirror;
   readonly #avoided = new Map<number, Avoided>();
   readonly #remembered = new Map<string, number>();
-  /** Most datagrams go where the one before went. */
+  /** The last destination: most datagrams go to the same one as before. */
   readonly #last = blankEndpoint();
   #lastDevice: number | undefined;
-  /** Times that destinations were forgotten, less one for each interval since. */
+  /** Recent flushes of the cache, decremented once per interval. */
   #forgotten = 0;
-  /** Set while there are such. */
+  /** The timer that decrements it. */
   #interval: { cancel(): void } | undefined;
-  /** Whether routes have changed since destinations were forgotten last. */
+  /** Whether routes have changed since the last flush. */
   #isChanged = false;
 
-  /** Has an effect as long as there are devices to avoid. @throws {SystemError} without netlink. */
+  /** Effective while there are devices to avoid. @throws {SystemError} without netlink. */
   constructor(io: KernelIo) {
     this.#io = io;
     this.#netlink = new NetlinkSocket(io.calls);
@@ -89,7 +88,7 @@ export class LoopGuard implements DeviceChoice {
     }
   }
 
-  /** Whether every route of the system is looked at; false where there are too many. */
+  /** Whether all routes of the system are known; false if there are too many. */
   get isComplete(): boolean {
     return this.#mirror.isComplete;
   }
@@ -99,7 +98,7 @@ export class LoopGuard implements DeviceChoice {
     return this.#avoided.size === 0;
   }
 
-  /** Keeps packets of this process out of an interface. */
+  /** Starts avoiding a device. */
   avoid(device: AvoidedDevice): void {
     const addresses = device.addresses.flatMap(toNetwork);
     const subnets = addresses.filter(({ prefix }) => prefix > 0);
@@ -108,7 +107,7 @@ export class LoopGuard implements DeviceChoice {
     this.#io.devices = this;
   }
 
-  /** Ends it; the interface is gone. */
+  /** Stops avoiding a device that is gone. */
   release(index: number): void {
     this.#avoided.delete(index);
     this.#forget();
@@ -116,9 +115,9 @@ export class LoopGuard implements DeviceChoice {
   }
 
   /**
-   * Binds every connected socket of this process, whichever part of it has opened it, to the interface
-   * that it sends by, if the routes of a device would take that over: what is open goes on. To be called
-   * before such routes are made.
+   * Binds every connected socket of this process, including those of Node and the C library, to its
+   * current interface if the routes of a device would redirect it, so that open connections
+   * continue. Call it before such routes are created.
    */
   keepConnected({ addresses, routes }: Pick<AvoidedDevice, 'addresses' | 'routes'>): void {
     const networks = [...addresses, ...routes].flatMap(toNetwork);
@@ -133,7 +132,7 @@ export class LoopGuard implements DeviceChoice {
     });
   }
 
-  /** Whether the main table leads to a device for all of these networks, as far as is known. */
+  /** Whether the main table, as far as is known, routes all these networks to a device. */
   leadsTo(index: number, routes: readonly Cidr[]): boolean {
     return routes
       .flatMap(toNetwork)
@@ -149,7 +148,7 @@ export class LoopGuard implements DeviceChoice {
   }
 
   deviceFor(destination: IpEndpoint): number {
-    // The address of an interface says by itself where to.
+    // A scoped address determines its interface.
     if (destination.scope !== 0) return ANY_DEVICE;
     if (this.#lastDevice !== undefined && isSameAddress(destination, this.#last)) {
       return this.#lastDevice;
@@ -166,7 +165,7 @@ export class LoopGuard implements DeviceChoice {
     return false;
   }
 
-  /** How the kernel sends what programs of this host, but for this process, send to an address. */
+  /** How the kernel routes packets of other programs of this host to an address. */
   programRoute(destination: IpEndpoint): 'subnet' | 'device' | 'host' | 'uplink' | 'none' {
     const usual = this.#usual(destination);
     if (usual === undefined || usual === 'unknown') return 'none';
@@ -193,17 +192,17 @@ export class LoopGuard implements DeviceChoice {
 
   #choose(destination: IpEndpoint): number {
     const usual = this.#usual(destination);
-    // Without a route the kernel itself says so, with the reason.
+    // Without a route the kernel reports the error itself.
     if (usual === undefined) return ANY_DEVICE;
     if (usual !== 'unknown' && !this.#avoided.has(usual.device)) return ANY_DEVICE;
     const found = this.#other(destination);
     if (found.kind === 'local') return ANY_DEVICE;
-    // What is in the subnet of an own device is nowhere else.
+    // A subnet of an own device is not reachable elsewhere.
     if (this.#isInSubnet(destination) || found.kind !== 'device') return NO_DEVICE;
     return found.device;
   }
 
-  /** The device by which a connected socket sends now, if one of `networks` would change that. */
+  /** The current device of a connected socket, if a route to one of `networks` would change it. */
   #present(peer: IpEndpoint, networks: readonly Subnet[]): number {
     const covering = networks.filter((network) => isWithin(peer, network));
     if (covering.length === 0) return ANY_DEVICE;
@@ -212,7 +211,7 @@ export class LoopGuard implements DeviceChoice {
       usual === 'unknown' || (usual !== undefined && this.#avoided.has(usual.device));
     if (usual === undefined || (usual !== 'unknown' && usual.isLocal)) return ANY_DEVICE;
     const found = this.#other(peer);
-    // A more specific route stays the one that is taken.
+    // A more specific route remains in use.
     const isKept = found.kind === 'device' && covering.every(({ prefix }) => prefix < found.prefix);
     if (isKept) return ANY_DEVICE;
     if (!isAvoided) return usual.device === 0 ? ANY_DEVICE : usual.device;
@@ -223,7 +222,7 @@ export class LoopGuard implements DeviceChoice {
     try {
       return usualRoute(this.#netlink, destination);
     } catch {
-      // Out of memory, or an answer that was lost twice.
+      // Out of memory, or the reply was lost twice.
       return 'unknown';
     }
   }
@@ -239,7 +238,10 @@ export class LoopGuard implements DeviceChoice {
     return false;
   }
 
-  /** Forgets at once, so that the next flow goes the new way; in a flood of changes now and then. */
+  /**
+   * Flushes the cache immediately, so that the next flow uses the new routes; in a flood of
+   * changes, only periodically.
+   */
   #onRoutes(): void {
     if (this.#forgotten >= FORGOTTEN_AT_ONCE) {
       this.#isChanged = true;

@@ -1,7 +1,7 @@
 /**
- * Netlink messages (RFC 3549; include/uapi/linux/netlink.h): a header of 16 bytes, a body of the
- * message's type, attributes. Numbers are in the order of the machine; both machines are
- * little-endian. Nothing here calls the kernel.
+ * Netlink messages (RFC 3549; include/uapi/linux/netlink.h): a header of 16 bytes, a body that
+ * depends on the type, and attributes. Numbers are in the machine's byte order; both supported
+ * machines are little-endian. Nothing here calls the kernel.
  */
 
 /** `struct nlmsghdr`: length 0, type 4, flags 6, sequence 8, port 12. */
@@ -15,13 +15,13 @@ export const NLMSG_DONE = 3;
 export const NLM_F_REQUEST = 0x1;
 export const NLM_F_MULTI = 0x2;
 export const NLM_F_ACK = 0x4;
-/** A list changed while it was read. */
+/** A dump changed while it was read. */
 export const NLM_F_DUMP_INTR = 0x10;
 export const NLM_F_DUMP = 0x300;
 export const NLM_F_REPLACE = 0x100;
 export const NLM_F_EXCL = 0x200;
 export const NLM_F_CREATE = 0x400;
-/** The request is left out of the error, whose attributes follow at once. */
+/** The error does not contain the request; its attributes follow immediately. */
 const NLM_F_CAPPED = 0x100;
 /** The error has attributes. */
 const NLM_F_ACK_TLVS = 0x200;
@@ -45,13 +45,13 @@ export const wordAttribute = (type: number, value: number): Attribute => {
   return { type, value: bytes };
 };
 
-/** An attribute that holds attributes. */
+/** An attribute that contains attributes. */
 export const nestedAttribute = (type: number, attributes: readonly Attribute[]): Attribute => ({
   type: type | 0x8000, // NLA_F_NESTED
   value: encodeAttributes(attributes),
 });
 
-/** A request, as it is sent. */
+/** Encodes a request. */
 export function encodeRequest(
   type: number,
   flags: number,
@@ -86,7 +86,7 @@ function encodeAttributes(attributes: readonly Attribute[]): Buffer {
   return bytes;
 }
 
-/** One message that was received; its body is a view. */
+/** A received message; its body is a view. */
 export interface NetlinkMessage {
   readonly type: number;
   readonly flags: number;
@@ -94,7 +94,7 @@ export interface NetlinkMessage {
   readonly body: Buffer;
 }
 
-/** The messages of a received datagram, in order; what follows a truncated one is left out. */
+/** The messages of a received datagram, in order, up to a truncated one. */
 export function* readMessages(datagram: Buffer): Generator<NetlinkMessage> {
   let at = 0;
   while (at + HEADER <= datagram.length) {
@@ -111,8 +111,8 @@ export function* readMessages(datagram: Buffer): Generator<NetlinkMessage> {
 }
 
 /**
- * The attributes behind the first `skip` bytes of a body, by type; the values are views. Of several
- * of one type the last counts.
+ * The attributes after the first `skip` bytes of a body, by type; the values are views. The last
+ * one of a type counts.
  */
 export function readAttributes(body: Buffer, skip: number): Map<number, Buffer> {
   const attributes = new Map<number, Buffer>();
@@ -120,7 +120,7 @@ export function readAttributes(body: Buffer, skip: number): Map<number, Buffer> 
   while (at + ATTRIBUTE_HEADER <= body.length) {
     const length = body.readUInt16LE(at);
     if (length < ATTRIBUTE_HEADER || at + length > body.length) break;
-    // The upper two bits say how the value is encoded.
+    // The upper two bits are flags of the encoding.
     const type = body.readUInt16LE(at + 2) & 0x3fff;
     attributes.set(type, body.subarray(at + ATTRIBUTE_HEADER, at + length));
     at += aligned(length);
@@ -128,11 +128,11 @@ export function readAttributes(body: Buffer, skip: number): Map<number, Buffer> 
   return attributes;
 }
 
-/** What an NLMSG_ERROR says. */
+/** The contents of an NLMSG_ERROR. */
 export interface NetlinkAcknowledgement {
-  /** As `errno` holds it; 0 for success. */
+  /** A value of `errno`; 0 for success. */
   readonly errno: number;
-  /** The kernel's own description, where it has one. */
+  /** The kernel's description, if any. */
   readonly text: string | undefined;
 }
 

@@ -23,12 +23,12 @@ const LARGEST_DATAGRAM = 64 << 10;
 
 /** A request of rtnetlink that the kernel refused. */
 export class NetlinkError extends SystemError {
-  /** What the kernel says in words. */
+  /** The kernel's description. */
   readonly reason: string;
 
   /**
-   * @param request what was asked for, as people name it: `add the address 10.0.0.1/24`.
-   * @param number positive, as `errno` holds it.
+   * @param request a description of the request: `add the address 10.0.0.1/24`.
+   * @param number the positive value of `errno`.
    */
   constructor(request: string, number: number, text: string | undefined) {
     super(request, number);
@@ -37,11 +37,11 @@ export class NetlinkError extends SystemError {
 }
 
 /**
- * A socket to the kernel's routing (rtnetlink(7)). The kernel has handled a request before `send`
- * returns, so that the answer is there at once and nothing waits.
+ * A socket of rtnetlink(7). The kernel handles a request before `send` returns, so the reply is
+ * available immediately and nothing blocks.
  *
- * A call that fails for want of memory (ENOBUFS, ENOMEM) may have lost the answer, or left one behind
- * that fits no later request. The socket is then closed, and the next request opens another one.
+ * A call that fails for lack of memory (ENOBUFS, ENOMEM) may have lost the reply, or left a stale
+ * one in the queue. The socket is then closed, and the next request opens a new one.
  */
 export class NetlinkSocket implements Disposable {
   readonly #calls: SystemCalls;
@@ -50,7 +50,7 @@ export class NetlinkSocket implements Disposable {
   #sequence = 0;
   #isClosed = false;
 
-  /** @throws {SystemError} where there is no netlink. */
+  /** @throws {SystemError} if netlink is not available. */
   constructor(calls: SystemCalls) {
     this.#calls = calls;
     this.#memory = calls.memory(LARGEST_DATAGRAM);
@@ -58,9 +58,9 @@ export class NetlinkSocket implements Disposable {
   }
 
   /**
-   * Asks for a change.
+   * Requests a change.
    *
-   * @param request as people name it, for the error.
+   * @param request a description for the error.
    * @throws {NetlinkError} when the kernel refuses.
    */
   request(
@@ -82,11 +82,11 @@ export class NetlinkSocket implements Disposable {
   }
 
   /**
-   * Asks for one thing; once more where the answer was lost.
+   * Queries one object; repeats the query once if the reply was lost.
    *
-   * @returns the answer, a view that the next call overwrites.
+   * @returns the reply, a view that the next call overwrites.
    * @throws {NetlinkError} when the kernel refuses.
-   * @throws {SystemError} where there is no answer.
+   * @throws {SystemError} if there is no reply.
    */
   query(
     request: string,
@@ -133,7 +133,7 @@ export class NetlinkSocket implements Disposable {
     const calls = this.#calls;
     const fd = calls.socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_ROUTE);
     if (fd < 0) throw new SystemError('socket', calls.errno());
-    // Descriptions of errors; a kernel without them sends the number alone.
+    // Requests descriptions of errors; a kernel without them sends only the number.
     this.#memory.words[0] = 1;
     calls.setsockopt(fd, SOL_NETLINK, NETLINK_EXT_ACK, this.#memory.at, 4);
     return new Descriptor(calls, fd);
@@ -160,7 +160,7 @@ export class NetlinkSocket implements Disposable {
         this.#socket.number,
         this.#memory.at,
         LARGEST_DATAGRAM,
-        MSG_DONTWAIT, // a lost answer must not stop the process
+        MSG_DONTWAIT, // a lost reply must not block the process
       );
       if (length >= 0) return this.#memory.bytes.subarray(0, length);
       const number = this.#calls.errno();

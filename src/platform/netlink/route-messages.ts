@@ -43,7 +43,7 @@ const FRA_SUPPRESS_PREFIXLEN = 14;
 const FRA_TABLE = 15;
 const FRA_FWMASK = 16;
 const FRA_PROTOCOL = 21;
-/** The one attribute that only fills a gap. */
+/** Padding. */
 const FRA_PAD = 18;
 const FIB_RULE_INVERT = 0x2;
 const FR_ACT_TO_TBL = 1;
@@ -62,12 +62,15 @@ const KINDS: ReadonlyMap<number, KernelRoute['kind']> = new Map([
   [RTN_THROW, 'throw'],
 ]);
 
-/** A route in a message (RTM_NEWROUTE, RTM_DELROUTE); `undefined` for one that no socket here uses. */
+/**
+ * Reads a route (RTM_NEWROUTE, RTM_DELROUTE); `undefined` for one that sockets of this process
+ * never use.
+ */
 export function readRouteEntry({ body }: NetlinkMessage): KernelRoute | undefined {
   if (body.length < RTMSG_LENGTH) return undefined;
   const family = familyOf(body[0]);
   const kind = KINDS.get(body[7] ?? 0);
-  // Another type of service than the usual one, or a copy of a route for one destination.
+  // A route for a type of service, or a cached copy for one destination.
   const isApart = body[3] !== 0 || (body.readUInt32LE(8) & RTM_F_CLONED) !== 0;
   if (family === undefined || kind === undefined || isApart || body[2] !== 0) return undefined;
   const attributes = readAttributes(body, RTMSG_LENGTH);
@@ -87,7 +90,10 @@ export function readRouteEntry({ body }: NetlinkMessage): KernelRoute | undefine
   };
 }
 
-/** A rule in a message (RTM_NEWRULE); `undefined` for one that looks at more than the destination and the mark. */
+/**
+ * Reads a rule (RTM_NEWRULE); `undefined` for one that depends on more than the destination and the
+ * mark.
+ */
 export function readRule({ body }: NetlinkMessage): RoutingRule | undefined {
   if (body.length < RTMSG_LENGTH) return undefined;
   const family = familyOf(body[0]);
@@ -117,10 +123,13 @@ const LOOKED_AT: ReadonlySet<number> = new Set([
   FRA_PROTOCOL,
   FRA_PAD,
 ]);
-/** -1 of these says that they are not used. */
+/** Attributes that are unused if their value is -1. */
 const UNUSED_WITHOUT_VALUE: ReadonlySet<number> = new Set([13]); // FRA_SUPPRESS_IFGROUP
 
-/** Whether a rule asks for nothing but what is known of every socket here: `iif lo` is all that is sent. */
+/**
+ * Whether a rule depends only on properties that are known for every socket here; `iif lo` matches
+ * all locally generated packets.
+ */
 function looksAtNoMore(attributes: ReadonlyMap<number, Buffer>): boolean {
   for (const [type, value] of attributes) {
     if (LOOKED_AT.has(type)) continue;
@@ -139,7 +148,7 @@ function actionOf(
   shortTable: number,
 ): RoutingRule['action'] {
   if (number === FR_ACT_TO_TBL) {
-    // Prefixes up to this length do not count; -1 where all do.
+    // Prefixes up to this length are ignored; -1 for none.
     const suppressed = (word(attributes, FRA_SUPPRESS_PREFIXLEN) ?? -1) | 0;
     const table = word(attributes, FRA_TABLE) ?? shortTable;
     return { kind: 'table', table, leastPrefix: suppressed + 1 };
@@ -159,7 +168,7 @@ function word(attributes: ReadonlyMap<number, Buffer>, type: number): number | u
   return value === undefined || value.length < 4 ? undefined : value.readUInt32LE(0);
 }
 
-/** The address in an attribute; the wildcard for none, as a default route has it. */
+/** The address in an attribute; the unspecified address if absent, as in a default route. */
 function addressOf(bytes: Buffer | undefined, family: 4 | 6): IpEndpoint | undefined {
   const endpoint = blankEndpoint();
   if (family === 4) endpoint.c = MAPPED;

@@ -57,10 +57,10 @@ const IFINFO_LENGTH = 16;
 const BODY_LENGTH = 12;
 /** The header of a message, and the body. */
 const REQUEST_LENGTH = 16 + BODY_LENGTH;
-/** The first lists are asked for so often, where an answer is lost. */
+/** Attempts to read the first dumps if a reply is lost. */
 const MOST_ATTEMPTS = 3;
 
-/** What is listed, in order: a socket can list one thing at a time. */
+/** The dumps, in order: a socket can have only one at a time. */
 const LISTS: readonly (readonly [type: number, family: number])[] = [
   [RTM_GETRULE, AF_INET],
   [RTM_GETRULE, AF_INET6],
@@ -68,7 +68,7 @@ const LISTS: readonly (readonly [type: number, family: number])[] = [
   [RTM_GETROUTE, AF_INET6],
 ];
 
-/** Reactions to what the kernel reports. They must not throw. */
+/** Handlers of notifications. They must not throw. */
 export interface MirrorHandlers {
   /** Routes or rules have changed. */
   readonly onRoutes: () => void;
@@ -79,13 +79,12 @@ export interface MirrorHandlers {
 }
 
 /**
- * The routes and rules of the system, kept current by the kernel's notifications, so that a choice
- * between routes asks the kernel nothing.
+ * The routes and rules of the system, kept current by the kernel's notifications, so that route
+ * look-ups need no query.
  *
- * Lists and notifications come by one socket, in the order in which they are true. A list is taken
- * when this begins, after notifications were lost (ENOBUFS), and after what the kernel does not report
- * in full; it is read with a bounded share of each turn of the event loop, and what was known before
- * counts meanwhile.
+ * Dumps and notifications arrive on one socket, in order. A dump is requested at the start, after
+ * lost notifications (ENOBUFS), and after changes that the kernel does not report completely. It is
+ * read in limited shares per turn of the event loop; the previous state is used meanwhile.
  */
 export class RouteMirror implements Readiness, Disposable {
   readonly #io: KernelIo;
@@ -96,9 +95,9 @@ export class RouteMirror implements Readiness, Disposable {
   #socket: Descriptor;
   #slot = -1;
   #sequence = 0;
-  /** The list that is being read, of LISTS; -1 for none. */
+  /** Index in LISTS of the dump that is being read; -1 for none. */
   #list = -1;
-  /** Another list is due: what is known may be incomplete. */
+  /** Whether another dump is needed because the state may be incomplete. */
   #isStale = false;
   #timer: { cancel(): void } | undefined;
   #touched = new Set<number>();
@@ -106,7 +105,7 @@ export class RouteMirror implements Readiness, Disposable {
   #hasLost = false;
   #isDisposed = false;
 
-  /** Reads everything once, before it returns. @throws {SystemError} where there is no netlink. */
+  /** Reads the first dumps synchronously. @throws {SystemError} without netlink. */
   constructor(io: KernelIo, handlers: MirrorHandlers) {
     this.#io = io;
     this.#handlers = handlers;
@@ -118,7 +117,7 @@ export class RouteMirror implements Readiness, Disposable {
     }
   }
 
-  /** Whether no route was left out because there are too many. */
+  /** Whether no route was ignored because there are too many. */
   get isComplete(): boolean {
     return this.#table.isComplete;
   }
@@ -145,10 +144,10 @@ export class RouteMirror implements Readiness, Disposable {
     this.#close();
   }
 
-  /** The first lists. False where a part of them was lost. */
+  /** Reads the first dumps; false if a part was lost. */
   #readAll(): boolean {
     this.#beginLists();
-    // The kernel prepares each part when the one before is taken: nothing is waited for.
+    // The kernel prepares each part when the previous one is read, so nothing blocks.
     while (this.#list >= 0 && this.#read());
     if (this.#socket.number < 0) return false;
     this.#report();
@@ -179,7 +178,7 @@ export class RouteMirror implements Readiness, Disposable {
     this.#socket.close();
   }
 
-  /** Takes one datagram. False when there is none for now. */
+  /** Reads one datagram; false if there is none. */
   #read(): boolean {
     if (this.#socket.number < 0) return false;
     const { calls, scratch } = this.#io;
@@ -195,7 +194,10 @@ export class RouteMirror implements Readiness, Disposable {
     return false;
   }
 
-  /** Messages were lost, perhaps the end of a list among them: a new socket begins with a list. */
+  /**
+   * Messages were lost, possibly including the end of a dump: starts over with a new socket and
+   * dump.
+   */
   #onLoss(): void {
     this.#close();
     this.#list = -1;
@@ -209,7 +211,7 @@ export class RouteMirror implements Readiness, Disposable {
     switch (message.type) {
       case NLMSG_DONE:
       case NLMSG_ERROR:
-        // A kernel without policy routing, or without IPv6, has an error in place of the list.
+        // A kernel without policy routing, or without IPv6, returns an error instead of a dump.
         if (isOfList) this.#nextList();
         break;
       case RTM_NEWROUTE:
@@ -229,7 +231,7 @@ export class RouteMirror implements Readiness, Disposable {
       case RTM_NEWADDR:
       case RTM_DELADDR:
         if (message.body.length >= 8) this.#touched.add(message.body.readInt32LE(4));
-        // Routes with that source are gone, and nothing says so.
+        // Routes with that source address are removed without a notification.
         if (message.type === RTM_DELADDR) this.#isStale = true;
         break;
       default:
@@ -242,12 +244,12 @@ export class RouteMirror implements Readiness, Disposable {
     const isPart = (message.flags & NLM_F_MULTI) !== 0;
     if (!isPart) for (const device of route.devices) this.#touched.add(device);
     if (message.type === RTM_NEWROUTE) {
-      // The devices of a route that was replaced are not named.
+      // The notification does not name the devices of the replaced route.
       const replaces = !isPart && (message.flags & NLM_F_REPLACE) !== 0;
       if (replaces) this.#isStale = true;
       if (this.#table.add(route, replaces)) this.#hasChanged = true;
     } else if (this.#table.delete(route)) this.#hasChanged = true;
-    // One of several next hops, for example.
+    // An unknown part of a route, such as one of several next hops.
     else if (isKept(route)) this.#isStale = true;
   }
 
@@ -269,7 +271,7 @@ export class RouteMirror implements Readiness, Disposable {
     else if (this.#table.deleteDevice(device)) this.#hasChanged = true;
   }
 
-  /** Passes on what was read, and begins another list where one is due. */
+  /** Calls the handlers, and requests another dump if needed. */
   #report(): void {
     if (this.#hasChanged) {
       this.#hasChanged = false;
@@ -280,7 +282,7 @@ export class RouteMirror implements Readiness, Disposable {
       this.#touched = new Set();
       for (const device of touched) this.#handlers.onDevice(device);
     }
-    // Once everything is known again.
+    // After the state is complete again.
     if (this.#hasLost && this.#list < 0 && this.#socket.number >= 0) {
       this.#hasLost = false;
       this.#handlers.onLoss();
@@ -296,7 +298,7 @@ export class RouteMirror implements Readiness, Disposable {
         if (this.#socket.number < 0) this.#socket = this.#open();
         this.#beginLists();
       } catch {
-        // Out of descriptors or memory: what is known counts until it works.
+        // Out of descriptors or memory: keeps the current state and retries.
         this.#isStale = true;
       }
       this.#report();
@@ -328,13 +330,13 @@ export class RouteMirror implements Readiness, Disposable {
     const body = Buffer.alloc(BODY_LENGTH);
     body[0] = family;
     const request = encodeRequest(type, NLM_F_DUMP, ++this.#sequence, body, []);
-    // Not in the shared memory, which is being read.
+    // Not in the scratch memory, which is being read.
     this.#request.bytes.set(request);
     const { calls } = this.#io;
     if (calls.send(this.#socket.number, this.#request.at, request.length, 0) < 0) this.#onLoss();
   }
 }
 
-/** Whether it would have been kept, rather than one of a broadcast or multicast address. */
+/** Whether such a route is kept, unlike those of broadcast and multicast addresses. */
 const isKept = ({ kind, network }: KernelRoute): boolean =>
   kind !== 'local' || isIPv4Endpoint(network);

@@ -4,18 +4,18 @@ import { readAttributes, wordAttribute } from './message.ts';
 import { NetlinkError, type NetlinkSocket } from './netlink-socket.ts';
 import { RTA_DST, RTA_OIF, RTM_GETROUTE, RTMSG_LENGTH, RTN_LOCAL } from './route-messages.ts';
 
-/** What the kernel does with packets to one destination. */
+/** The kernel's route to a destination. */
 export interface UsualRoute {
-  /** The index of the interface; 0 where the route has none. */
+  /** The index of the interface; 0 if the route has none. */
   readonly device: number;
   /** Whether the destination is an address of this host. */
   readonly isLocal: boolean;
 }
 
 /**
- * The route that the kernel takes to a destination; `undefined` when there is none.
+ * The route that the kernel uses for a destination; `undefined` if there is none.
  *
- * @throws {SystemError} where the kernel does not answer.
+ * @throws {SystemError} if the kernel does not reply.
  */
 export function usualRoute(
   netlink: NetlinkSocket,
@@ -33,7 +33,7 @@ export function usualRoute(
     const device = readAttributes(reply.body, RTMSG_LENGTH).get(RTA_OIF)?.readUInt32LE(0) ?? 0;
     return { device, isLocal: reply.body[7] === RTN_LOCAL };
   } catch (error) {
-    // No route, or one that refuses.
+    // No route, or a route that rejects packets.
     if (error instanceof NetlinkError) return undefined;
     throw error;
   }

@@ -6,7 +6,7 @@ export const RT_TABLE_DEFAULT = 253;
 export const RT_TABLE_MAIN = 254;
 export const RT_TABLE_LOCAL = 255;
 
-/** A rule of policy routing (ip-rule(8)), as far as it concerns what this process sends. */
+/** A rule of policy routing (ip-rule(8)), reduced to what concerns packets of this process. */
 export interface RoutingRule {
   readonly family: 4 | 6;
   readonly priority: number;
@@ -15,15 +15,15 @@ export interface RoutingRule {
     | { readonly kind: 'goto'; readonly priority: number }
     | { readonly kind: 'refuse' }
     | { readonly kind: 'nothing' };
-  /** The destinations that it is for; `undefined` for all. */
+  /** The destinations that it matches; `undefined` for all. */
   readonly to: { readonly network: IpEndpoint; readonly prefix: number } | undefined;
-  /** Whether a packet without a mark has the mark that it asks for. */
+  /** Whether it matches packets without a mark. */
   readonly fitsUnmarked: boolean;
-  /** It is for all packets but those that it describes. */
+  /** Whether it matches all packets except those that it describes. */
   readonly isInverted: boolean;
 }
 
-/** The rules that a kernel without policy routing obeys. */
+/** The implicit rules of a kernel without policy routing. */
 const BUILT_IN: readonly RoutingRule[] = [RT_TABLE_LOCAL, RT_TABLE_MAIN, RT_TABLE_DEFAULT].flatMap(
   (table, priority) =>
     ([4, 6] as const).map((family): RoutingRule => ({
@@ -36,12 +36,12 @@ const BUILT_IN: readonly RoutingRule[] = [RT_TABLE_LOCAL, RT_TABLE_MAIN, RT_TABL
     })),
 );
 
-/** In which tables, and in which order, the route of a destination is looked for. */
+/** Determines the tables, and their order, in which a route is looked up. */
 export class RoutingRules {
   #rules: readonly RoutingRule[] = BUILT_IN;
   #listed: RoutingRule[] | undefined;
 
-  /** A list of all rules begins, which takes the place of those before with `endList`. */
+  /** Starts a dump of all rules, which replaces the previous rules in `endList`. */
   beginList(): void {
     this.#listed = [];
   }
@@ -59,7 +59,9 @@ export class RoutingRules {
     );
   }
 
-  /** The route to a destination by an interface that may be used, for packets of this process. */
+  /**
+   * The route to a destination through an interface that may be used, for packets of this process.
+   */
   find(
     table: KernelRoutes,
     destination: IpEndpoint,

@@ -3,7 +3,9 @@ import { exportsOfSelf } from '../native.ts';
 import { putWord64, type NativeMemory } from '../native-memory.ts';
 
 const DIGEST_LENGTH = 32;
-/** OSSL_PARAM of openssl/core.h: key, type, data, size, size returned; the last one is all zeros. */
+/**
+ * OSSL_PARAM of openssl/core.h: key, type, data, size, returned size; the last one is all zeros.
+ */
 const PARAM_WORDS = 10;
 const OSSL_PARAM_UNSIGNED_INTEGER = 2;
 
@@ -14,7 +16,7 @@ const OSSL_PARAM_UNSIGNED_INTEGER = 2;
 export class EvpBlake2b {
   readonly #evp: EvpDigest;
   readonly #parameters: NativeMemory;
-  /** What the parameters point to: it must live as long as they do. */
+  /** Targets of pointers in the parameters, which must stay allocated. */
   readonly #name: NativeMemory;
   readonly #size: NativeMemory;
   readonly #lengthOut: NativeMemory;
@@ -44,7 +46,7 @@ export class EvpBlake2b {
     return digestMemory(size);
   }
 
-  /** Writes the digest of all of `input`, from its `length` first bytes, to the start of `out`. */
+  /** Writes the digest of the first `length` bytes of `input` to the start of `out`. */
   digest(input: NativeMemory, length: number, out: NativeMemory): void {
     if (!(length >= 0 && length <= input.bytes.length) || out.bytes.length < 2 * DIGEST_LENGTH) {
       throw new RangeError('the input or the digest is not within its memory');

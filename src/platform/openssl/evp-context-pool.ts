@@ -1,17 +1,16 @@
 import { NativeError } from '../native.ts';
 
-/** Contexts that are kept for each cipher: about 1 KB of native memory each. */
+/** Unused contexts that are kept per cipher; each takes about 1 KB of native memory. */
 export const POOLED_CONTEXTS = 64;
 
 /**
- * Contexts of OpenSSL for one direction that nothing uses, for the next cipher of their kind: to free
- * one and make another takes longer than to seal a short message. Those that are here have no key any
- * more.
+ * Unused OpenSSL contexts of one direction, for reuse by the next cipher of the same name: freeing
+ * one and creating another takes longer than sealing a short message. Their keys are wiped.
  */
 export class EvpContextPool {
   readonly #newContext: () => number;
   readonly #freeContext: (context: number) => void;
-  /** By the cipher's name. */
+  /** By cipher name. */
   readonly #unused = new Map<string, number[]>();
 
   constructor(newContext: () => number, freeContext: (context: number) => void) {
@@ -19,19 +18,19 @@ export class EvpContextPool {
     this.#freeContext = freeContext;
   }
 
-  /** A context that was initialized for the cipher before; `undefined` when there is none. */
+  /** An unused context that was initialised for this cipher; `undefined` if there is none. */
   take(cipher: string): number | undefined {
     return this.#unused.get(cipher)?.pop();
   }
 
-  /** A new context, for no cipher yet. @throws {NativeError} when OpenSSL is out of memory. */
+  /** A new, uninitialised context. @throws {NativeError} when OpenSSL is out of memory. */
   create(): number {
     const context = this.#newContext();
     if (context === 0) throw new NativeError('OpenSSL is out of memory');
     return context;
   }
 
-  /** Keeps a context, or frees it when there are enough, or when its key could not be wiped. */
+  /** Keeps a context, or frees it if there are enough or its key could not be wiped. */
   give(cipher: string, context: number, isWiped: boolean): void {
     let unused = this.#unused.get(cipher);
     if (!unused) this.#unused.set(cipher, (unused = []));

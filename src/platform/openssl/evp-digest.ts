@@ -2,8 +2,8 @@ import { addressOf, exportsOfSelf, NativeError } from '../native.ts';
 import { nativeMemory, type NativeMemory } from '../native-memory.ts';
 
 /**
- * A digest by the OpenSSL inside Node. One context serves all inputs, because each output is begun and
- * finished in one call.
+ * A digest of the OpenSSL inside Node. One context serves all inputs, because each is hashed in one
+ * synchronous call.
  */
 export class EvpDigest {
   readonly context: number;
@@ -12,7 +12,7 @@ export class EvpDigest {
   readonly #update: (context: number, input: number, length: number) => number;
 
   /**
-   * @param name as OpenSSL has it.
+   * @param name OpenSSL's name.
    * @throws {NativeError} where the functions or the digest are not available.
    */
   constructor(name: string) {
@@ -33,12 +33,12 @@ export class EvpDigest {
     if (this.#digest === 0 || this.context === 0) throw new NativeError(`OpenSSL has no ${name}`);
   }
 
-  /** Chooses the digest. @param parameters the address of OSSL_PARAMs; 0 for none. */
+  /** Sets the digest. @param parameters address of OSSL_PARAMs; 0 for none. */
   choose(parameters: number): void {
     this.must(this.#init(this.context, this.#digest, parameters));
   }
 
-  /** Begins an output, and takes the whole input. */
+  /** Starts a hash of the whole input. */
   take(input: number, length: number, parameters: number): void {
     this.must(this.#init(this.context, 0, parameters));
     this.must(this.#update(this.context, input, length));
@@ -50,6 +50,6 @@ export class EvpDigest {
   }
 }
 
-/** Memory that digests read and write. */
+/** Memory for input and output of digests. */
 export const digestMemory = (size: number): NativeMemory =>
   nativeMemory(size, ({ buffer }) => addressOf(buffer));

@@ -14,27 +14,27 @@ import {
   type EvpMaskName,
 } from './evp-functions.ts';
 
-/** Samples and masks have 16 bytes; as many of them are computed at once. */
+/** Bytes of a sample and of a mask, and how many one call computes. */
 export const EVP_MASK_LENGTH = 16;
 export const EVP_MASK_BATCH = 64;
 
 /**
- * Ciphers of the OpenSSL inside Node for packets that lie in a larger buffer: they are given offsets,
- * not views, because a view for each part of each packet costs more than the cipher.
+ * Ciphers of the OpenSSL inside Node for packets in a larger buffer, given by offsets: a view for
+ * each part of each packet would cost more than the cipher.
  *
- * Ranges are checked here before any call, and a freed context is never used again, so that no input
- * can reach memory of others.
+ * Ranges are checked before any call, and a freed context is never used again, so that no input can
+ * access other memory.
  */
 export class PacketEvp {
   readonly functions = new EvpFunctions();
-  /** Input and output of mask computations; what they hold counts until the next one. */
+  /** Input and output of mask computations, valid until the next one. */
   readonly samples: NativeMemory;
   readonly masks: NativeMemory;
-  /** The nonce of the next packet, whichever cipher seals or opens it. */
+  /** The nonce of the next packet, shared by all ciphers. */
   readonly nonce: NonceMemory;
-  /** 16 zero bytes, and where OpenSSL writes the length of masks behind them. */
+  /** 16 zero bytes, followed by space for the length that OpenSSL writes. */
   readonly zeros: NativeMemory;
-  /** A key on its way to OpenSSL, which copies it. */
+  /** Scratch memory for a key, which OpenSSL copies. */
   readonly key: NativeMemory;
   readonly #addresses = new WeakMap<ArrayBufferLike, number>();
   #lastMemory: ArrayBufferLike | undefined;
@@ -54,8 +54,8 @@ export class PacketEvp {
   }
 
   /**
-   * The address of the first byte of `bytes`. A typed array whose bytes V8 keeps on its heap is moved
-   * off it by the access to `buffer`.
+   * The address of the first byte of `bytes`. Reading `buffer` moves a small typed array off V8's
+   * heap.
    */
   addressOf(bytes: Uint8Array): number {
     const memory = bytes.buffer;
@@ -71,7 +71,7 @@ export class PacketEvp {
   }
 }
 
-/** One `EVP_CIPHER_CTX`, owned by one object and freed once. */
+/** An `EVP_CIPHER_CTX`, owned and freed once. */
 class PacketContext implements Disposable {
   protected readonly evp: PacketEvp;
   protected readonly direction: EvpDirection;
@@ -101,7 +101,7 @@ class PacketContext implements Disposable {
     functions.freeContext(context);
   }
 
-  /** The context, for calls made before anything else can run. */
+  /** The context, to be used only synchronously. @throws {NativeError} after disposal. */
   protected live(): number {
     if (this.#context === 0) throw new NativeError('a cipher was used after it was closed');
     return this.#context;
@@ -117,13 +117,13 @@ class PacketAead extends PacketContext {
     this.name = name;
   }
 
-  /** 12 bytes, to be set before each call: all ciphers share them. */
+  /** 12 bytes, to be set before each call, because all ciphers share them. */
   get nonce(): Uint8Array {
     return this.evp.nonce.bytes;
   }
 }
 
-/** The nonce of a cipher, and where OpenSSL writes the length of each output. */
+/** The shared nonce, followed by space for the length that OpenSSL writes. */
 class NonceMemory {
   readonly bytes: Uint8Array;
   readonly at: number;
@@ -151,7 +151,7 @@ export class EvpPacketSealer extends PacketAead {
     super(evp, name, evp.functions.encrypt, key);
   }
 
-  /** Encrypts from `middle` to `end` and writes the tag behind; from `start` on is authenticated. */
+  /** Encrypts from `middle` to `end` and appends the tag; authenticates from `start` on. */
   seal(bytes: Uint8Array, start: number, middle: number, end: number): void {
     const context = this.live();
     checkRange(bytes, start, middle, end + EVP_TAG_LENGTH);
@@ -178,8 +178,8 @@ export class EvpPacketOpener extends PacketAead {
   }
 
   /**
-   * Decrypts from `middle` to `end` - 16, where the tag is. False when the tag does not fit; then
-   * that part is zero.
+   * Decrypts from `middle` to `end` - 16, followed by the tag. False if the tag is wrong; that part
+   * is then zero.
    */
   open(bytes: Uint8Array, start: number, middle: number, end: number): boolean {
     const context = this.live();
@@ -218,7 +218,7 @@ export class EvpMasks extends PacketContext {
     must(evp.functions.setPadding(this.live(), 0));
   }
 
-  /** Turns the first `count` samples of `PacketEvp` into masks. */
+  /** Computes masks of the first `count` samples. */
   compute(count: number): void {
     const context = this.live();
     if (!(count >= 0 && count <= EVP_MASK_BATCH)) throw new RangeError('too many samples');

@@ -10,7 +10,7 @@ export class EvpShake128 {
   readonly #finalXof: (context: number, out: number, length: number) => number;
 
   /**
-   * @param longestInput and `longestOutput` in bytes.
+   * @param longestInput in bytes, like `longestOutput`.
    * @throws {NativeError} where the functions are not available.
    */
   constructor(longestInput: number, longestOutput: number) {
@@ -22,7 +22,7 @@ export class EvpShake128 {
     this.#evp.choose(0);
   }
 
-  /** The first `length` bytes of the output, in memory of their own. */
+  /** The first `length` bytes of the output, in new memory. */
   digest(input: Uint8Array, length: number): Uint8Array<ArrayBuffer> {
     const { bytes, at } = this.#memory;
     const start = this.#longestInput;

@@ -13,13 +13,15 @@ import {
   type EvpDirection,
 } from './evp-functions.ts';
 
-/** OpenSSL counts in `int`. */
+/** OpenSSL's lengths are of type `int`. */
 const LONGEST = 0x7fff_ffff;
 
-/** Up to this length bytes are copied to native memory: cheaper than an address of their own. */
+/**
+ * Up to this length bytes are copied to native memory, which is cheaper than getting their address.
+ */
 const SHORT = 64;
 
-/** One direction, with the contexts that nothing uses. */
+/** One direction, with its unused contexts. */
 interface PooledDirection extends EvpDirection {
   readonly contexts: EvpContextPool;
 }
@@ -33,17 +35,19 @@ const WRITTEN_AT = 96;
 const DATA_AT = 104;
 
 /**
- * AEAD ciphers of the OpenSSL inside Node, called without the objects that node:crypto makes for
- * each message: three to five times as fast (docs/performance.md).
+ * AEADs of the OpenSSL inside Node, without the objects that node:crypto creates for each message:
+ * three to five times as fast (docs/performance.md).
  *
- * Lengths are checked here before any call, and a freed context is never used again, so that no
- * input can reach memory of others.
+ * Lengths are checked before any call, and a freed context is never used again, so that no input
+ * can access other memory.
  */
 export class Evp {
   readonly functions = new EvpFunctions();
   readonly encrypt: PooledDirection;
   readonly decrypt: PooledDirection;
-  /** Keys, nonces, tags and short messages on their way; secrets do not stay. */
+  /**
+   * Scratch memory for keys, nonces, tags and short messages; secrets are cleared after each call.
+   */
   readonly memory: NativeMemory;
 
   /** @throws {NativeError} where the functions are not available. */
@@ -54,7 +58,7 @@ export class Evp {
     this.memory = nativeMemory(DATA_AT + SHORT, ({ buffer }) => addressOf(buffer));
   }
 
-  /** A context for one direction of a cipher, under a key of the cipher's length. */
+  /** Initialises a context for a direction of a cipher, with a key of the cipher's length. */
   open(name: EvpAeadName, { init, contexts }: PooledDirection, key: Uint8Array): number {
     const pooled = contexts.take(name);
     const context = pooled ?? contexts.create();
@@ -67,13 +71,13 @@ export class Evp {
     return context;
   }
 
-  /** Gives a context back, without its key. */
+  /** Returns a context to the pool, without its key. */
   close(name: EvpAeadName, { init, contexts }: PooledDirection, context: number): void {
     const zeros = this.memory.at + NO_KEY_AT;
     contexts.give(name, context, init(context, 0, 0, zeros, zeros) === 1);
   }
 
-  /** Puts a key in place, which OpenSSL copies. @param cipher 0 for the one of the context. */
+  /** Sets the key, which OpenSSL copies. @param cipher 0 for the current one of the context. */
   rekey(context: number, cipher: number, init: EvpDirection['init'], key: Uint8Array): void {
     const { bytes, at } = this.memory;
     copy(key, bytes, KEY_AT, key.length);
@@ -83,14 +87,14 @@ export class Evp {
   }
 }
 
-/** Copies the first bytes; for few of them a loop is cheaper than a view and a call. */
+/** Copies the first bytes; for a few bytes a loop is cheaper than a view and a call. */
 function copy(from: Uint8Array, to: Uint8Array, at: number, length: number): void {
   for (let i = 0; i < length; i++) to[at + i] = from[i] as number; // within
 }
 
 const NOTHING = new Uint8Array(0);
 
-/** One `EVP_CIPHER_CTX`, owned by one object until that is disposed of. */
+/** An `EVP_CIPHER_CTX`, owned until disposed of. */
 class EvpContext implements Disposable {
   readonly name: EvpAeadName;
   protected readonly evp: Evp;
@@ -106,7 +110,7 @@ class EvpContext implements Disposable {
     evp.functions.forgotten.register(this, this.#context, this);
   }
 
-  /** Puts another key in place. The bytes are copied. */
+  /** Replaces the key. The bytes are copied. */
   rekey(key: Uint8Array): void {
     const context = this.live();
     checkKeyLength(this.name, key);
@@ -121,20 +125,20 @@ class EvpContext implements Disposable {
     this.evp.close(this.name, this.direction, context);
   }
 
-  /** The context, for calls made before anything else can run. */
+  /** The context, to be used only synchronously. @throws {NativeError} after disposal. */
   protected live(): number {
     if (this.#context === 0) throw new NativeError('a cipher was used after it was closed');
     return this.#context;
   }
 
-  /** Begins a message. */
+  /** Starts a message. */
   protected begin(context: number, nonce: Uint8Array): void {
     const { bytes, at } = this.evp.memory;
     copy(nonce, bytes, NONCE_AT, EVP_NONCE_LENGTH);
     must(this.direction.init(context, 0, 0, 0, at + NONCE_AT));
   }
 
-  /** Authenticates bytes that are not encrypted. */
+  /** Adds associated data. */
   protected associate(context: number, associated: Uint8Array): void {
     const { length } = associated;
     if (length === 0) return;
@@ -147,7 +151,7 @@ class EvpContext implements Disposable {
     must(this.direction.updateBytes(context, null, at + WRITTEN_AT, associated, length));
   }
 
-  /** Turns the first `length` bytes of `input` into those of `out`, which may be the same. */
+  /** Encrypts or decrypts the first `length` bytes of `input` to `out`, which may be the same. */
   protected update(context: number, out: Uint8Array, input: Uint8Array, length: number): void {
     if (length === 0) return;
     const { bytes, at } = this.evp.memory;
@@ -201,8 +205,8 @@ export class EvpOpener extends EvpContext {
   }
 
   /**
-   * Writes the plaintext of `sealed`, 16 bytes shorter, to the start of `out`. False when the tag
-   * does not fit; then that part of `out` is zero.
+   * Writes the plaintext of `sealed`, 16 bytes shorter, to the start of `out`. False if the tag is
+   * wrong; that part of `out` is then zero.
    */
   open(
     nonce: Uint8Array,

@@ -4,11 +4,11 @@ import { nativeMemory, type NativeMemory } from '../native-memory.ts';
 const BLOCK_WORDS = 16;
 
 /**
- * The compression function of a hash by the OpenSSL inside Node, which uses the processor's
- * instructions for it: one native call, 60 ns for SHA-256 where a hash object of node:crypto takes 2 µs.
+ * A hash's compression function of the OpenSSL inside Node, which uses the processor's SHA
+ * instructions: one native call, 60 ns for SHA-256 where a hash object of node:crypto takes 2 µs.
  */
 class NativeCompression {
-  /** The words of FIPS 180-4 §5.3, in the order of the machine. */
+  /** The hash value of FIPS 180-4 §5.3, in words of the machine. */
   readonly state: Uint32Array;
   /** A block of 64 bytes, as 16 words of the machine. */
   readonly block: Uint32Array;
@@ -17,7 +17,8 @@ class NativeCompression {
   readonly #transform: (context: number, block: number) => void;
 
   /**
-   * @param words of the state, and of the context with its length, block and counts (openssl/sha.h).
+   * @param words number of words of the state, and of the context with its length, block and counts
+   *   (openssl/sha.h).
    * @throws {NativeError} where the function is not available.
    */
   constructor(name: string, words: { readonly state: number; readonly context: number }) {
@@ -29,7 +30,7 @@ class NativeCompression {
     this.block = this.#input.words.subarray(0, BLOCK_WORDS);
   }
 
-  /** Takes `block` into `state`. */
+  /** Compresses `block` into `state`. */
   compress(): void {
     this.#transform(this.#context.at, this.#input.at);
   }

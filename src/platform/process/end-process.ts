@@ -1,8 +1,8 @@
 import { openSelf } from '../native.ts';
 
 /**
- * Work of the thread pool that may take for ever, as Node names it: look-ups by the system resolver, whose
- * servers may be silent, and calls of the file system, which may be one that does not respond.
+ * Node's names of thread pool work that may never end: look-ups by the system resolver, whose
+ * servers may not respond, and file system calls, which may hang.
  */
 const ENDLESS: ReadonlySet<string> = new Set([
   'GetAddrInfoReqWrap',
@@ -12,14 +12,15 @@ const ENDLESS: ReadonlySet<string> = new Set([
 
 let isHeld = false;
 
-/** A thread of this process does not end. Node does not list those. */
+/** Declares that a thread of this process may never end; Node does not list threads. */
 export function threadHolds(): void {
   isHeld = true;
 }
 
 /**
- * Ends the process. `process.exit` joins the thread pool and all other threads, and so waits for what they
- * do, which cannot be cancelled: where that may take for ever, the process ends without it.
+ * Ends the process. `process.exit` joins the thread pool and all other threads, and so waits for
+ * their work, which cannot be cancelled. If that may never end, the process ends without joining
+ * them.
  */
 export function endProcess(status: number): never {
   if (isHeld || process.getActiveResourcesInfo().some((name) => ENDLESS.has(name))) {
@@ -28,14 +29,16 @@ export function endProcess(status: number): never {
   process.exit(status);
 }
 
-/** Ends the process whatever its threads do; by SIGKILL where native functions cannot be called. */
+/**
+ * Ends the process without joining its threads; by SIGKILL if native functions cannot be called.
+ */
 export function endProcessAtOnce(status: number): never {
   exitAtOnce(status);
   process.kill(process.pid, 'SIGKILL');
   process.exit(status);
 }
 
-/** Returns where native functions cannot be called. */
+/** Returns only if native functions cannot be called. */
 function exitAtOnce(status: number): void {
   let exit: (status: number) => void;
   try {

@@ -1,11 +1,11 @@
-/** Threads of libuv's pool, half of which getaddrinfo(3) may hold; by default there are four. */
+/** Threads of libuv's pool, of which getaddrinfo(3) may use half; the default is four. */
 const THREADS = '16';
 
 /**
- * Gives the process more threads for look-ups by the C library, unless its environment says how
- * many. Without effect once the pool has been used.
+ * Enlarges the thread pool, for look-ups by the C library, unless the environment sets its size.
+ * Without effect once the pool has been used.
  *
- * @param env that of the process, which libuv reads
+ * @param env the environment of the process, which libuv reads
  */
 export function widenThreadPool(env: NodeJS.ProcessEnv): void {
   env['UV_THREADPOOL_SIZE'] ??= THREADS;

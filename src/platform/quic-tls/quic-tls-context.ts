@@ -5,9 +5,9 @@ import type { TrustStore } from './quic-tls-trust.ts';
 import { newTlsContext, offerProtocols, tlsFailure, verifyBy } from '../tls/tls-context.ts';
 import { useCredentials, type TlsCredentials } from '../tls/tls-credentials.ts';
 
-/** What tests narrow down; the platform's defaults otherwise. */
+/** Restrictions for tests; by default those of the platform. */
 export interface QuicTlsChoices {
-  /** OpenSSL's names, separated by colons, the preferred one first. */
+  /** OpenSSL's names, separated by colons, in order of preference. */
   readonly cipherSuites?: string | undefined;
   /** Key exchanges, likewise. The default has a hybrid with ML-KEM first. */
   readonly groups?: string | undefined;
@@ -16,25 +16,29 @@ export interface QuicTlsChoices {
 export interface QuicTlsServerOptions extends QuicTlsChoices, TlsCredentials {}
 
 export interface QuicTlsClientOptions extends QuicTlsChoices {
-  /** What the server's certificate must lead to; `undefined` takes any certificate. */
+  /** The trust anchors for the server's certificate; `undefined` accepts any. */
   readonly trust: TrustStore | undefined;
-  /** Protocols offered (RFC 7301); `h3` unless a test says otherwise. */
+  /** Protocols offered (RFC 7301); `h3` by default. */
   readonly protocols?: readonly string[] | undefined;
 }
 
-/** Of openssl/ssl.h. */
+/** Constants of openssl/ssl.h. */
 const SET_MAX_CERT_LIST = 51;
 const SET_GROUPS_LIST = 92;
 const SET_MAX_PROTOCOL = 124;
 const TLS1_3 = 0x0304;
 
 /**
- * The cipher suites of RFC 9001 §5.3 with AES-128 first, because packets are sealed with what is chosen
- * here. A server follows the client's order, since a client without AES instructions knows best.
+ * The cipher suites of RFC 9001 §5.3 with AES-128 first, because the choice determines the cipher
+ * of packets. A server follows the client's order: a client without AES instructions prefers
+ * ChaCha20.
  */
 const CIPHER_SUITES = 'TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256';
 
-/** The longest certificate chain of a peer, in bytes: as long as the largest handshake message taken. */
+/**
+ * The longest certificate chain of a peer, in bytes: that of the largest accepted handshake
+ * message.
+ */
 export const MAX_CERTIFICATE_CHAIN = 0x10000;
 
 /** An `SSL_CTX`: what the connections of one server, or to one server, have in common. */
@@ -56,8 +60,8 @@ export class QuicTlsContext implements Disposable {
   }
 
   /**
-   * @throws {TlsCertificateError} when OpenSSL refuses the certificate or the key, which are valid
-   *   PEM (a key that is too short, for example).
+   * @throws {TlsCertificateError} when OpenSSL rejects the certificate or the key although they are
+   *   valid PEM (a key that is too short, for example).
    */
   static server(library: QuicTlsLibrary, options: QuicTlsServerOptions): QuicTlsContext {
     const context = new QuicTlsContext(library, true, false);
@@ -89,7 +93,7 @@ export class QuicTlsContext implements Disposable {
   }
 
   /**
-   * For a call made before anything else can run.
+   * To be used only synchronously.
    * @throws {NativeError} after it was disposed of.
    */
   get address(): Address {
@@ -97,7 +101,7 @@ export class QuicTlsContext implements Disposable {
     return this.#context;
   }
 
-  /** Connections that were made of it go on. */
+  /** Existing connections of this context are not affected. */
   [Symbol.dispose](): void {
     const context = this.#context;
     if (context === 0) return;

@@ -1,11 +1,10 @@
 import { exportsOfSelf } from '../native.ts';
 
-/** What `EVP_PKEY`, `X509`, `SSL` and the like are here: an address; 0 is the null pointer. */
+/** The address of an `EVP_PKEY`, `X509`, `SSL` and so on; 0 is the null pointer. */
 export type Address = number;
 
 /**
- * The functions of OpenSSL's TLS that QUIC needs, under their own names, and nothing else. Most return
- * 1 on success.
+ * The OpenSSL functions that TLS for QUIC needs, under their own names. Most return 1 on success.
  */
 export interface QuicTlsFunctions {
   readonly TLS_method: () => Address;
@@ -86,13 +85,13 @@ export interface QuicTlsFunctions {
   readonly ERR_clear_error: () => void;
   readonly ERR_reason_error_string: (code: number) => string | null;
   readonly memcpy: (to: Address, from: Address, length: number) => void;
-  /** `memcpy` to bytes that may be on the heap. */
+  /** `memcpy` to a typed array, which may be on the heap. */
   readonly copyOut: (to: Uint8Array, from: Address, length: number) => void;
 }
 
 /**
- * Binds them.
- * @throws {NativeError} where Node was built with another OpenSSL, or koffi is missing.
+ * Binds the functions.
+ * @throws {NativeError} if Node was built with another OpenSSL, or koffi is missing.
  */
 export function openQuicTlsFunctions(): QuicTlsFunctions {
   const bind = exportsOfSelf();

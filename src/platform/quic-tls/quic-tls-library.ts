@@ -7,15 +7,15 @@ import { nativeMemory, putWord64, type NativeMemory } from '../native-memory.ts'
 /** Levels of openssl/core_dispatch.h, `OSSL_RECORD_PROTECTION_LEVEL_`. */
 export const ProtectionLevel = { NONE: 0, EARLY: 1, HANDSHAKE: 2, APPLICATION: 3 } as const;
 
-/** The most input that OpenSSL is given at once. */
+/** The most input bytes that are passed to OpenSSL at once. */
 export const INPUT_PIECE = 0x4000;
 
 /**
- * What OpenSSL does while it works on one connection. Called in the middle of a function of OpenSSL, so
- * that an implementation only notes what happened. False makes that function fail.
+ * Callbacks of OpenSSL for one connection. They are called inside a function of OpenSSL, so an
+ * implementation must only record events. False makes that function fail.
  */
 export interface QuicTlsWork {
-  /** What OpenSSL gives back to say which connection it is: never an address. */
+  /** Identifies the connection in callbacks; never an address. */
   readonly number: number;
   produce(bytes: Uint8Array): boolean;
   secret(level: number, isWrite: boolean, secret: Uint8Array): boolean;
@@ -23,7 +23,7 @@ export interface QuicTlsWork {
   alert(code: number): boolean;
 }
 
-/** Of openssl/core_dispatch.h, `OSSL_FUNC_SSL_QUIC_TLS_`. */
+/** Constants `OSSL_FUNC_SSL_QUIC_TLS_` of openssl/core_dispatch.h. */
 const CRYPTO_SEND = 2001;
 const CRYPTO_RECEIVE = 2002;
 const CRYPTO_RELEASE = 2003;
@@ -40,10 +40,10 @@ const POINTER = 'uintptr_t';
 /** `h3` and nothing else (RFC 9114 §3.1). */
 const chooseH3: AlpnChoice = (offered) => (offered.includes('h3') ? 'h3' : undefined);
 
-/** `OSSL_DISPATCH`: a number and the address of a function. */
+/** Bytes of an `OSSL_DISPATCH`: a number and the address of a function. */
 const ENTRY_SIZE = 16;
 
-/** Addresses that OpenSSL gives to its callback for ALPN; `length` is that of `offered`, in bytes. */
+/** The arguments of OpenSSL's ALPN callback; `length` is that of `offered`, in bytes. */
 export interface AlpnCallback {
   readonly out: Address;
   readonly outLength: Address;
@@ -51,28 +51,31 @@ export interface AlpnCallback {
   readonly length: number;
 }
 
-/** OpenSSL's TLS for QUIC in this process: functions, callbacks and what all connections share. */
+/**
+ * OpenSSL's TLS for QUIC in this process: functions, callbacks, and memory shared by all
+ * connections.
+ */
 export class QuicTlsLibrary {
   readonly functions: QuicTlsFunctions;
   /** An `OSSL_DISPATCH` table. */
   readonly callbacks: Address;
   /** Chooses `h3` and nothing else (RFC 9114 §3.1). */
   readonly chooseH3: Address;
-  /** Only for connections and contexts that were not disposed of. */
+  /** Free connections and contexts that were not disposed of. */
   readonly forgottenConnections: FinalizationRegistry<Address>;
   readonly forgottenContexts: FinalizationRegistry<Address>;
   /** Two words of 64 bits for results. */
   readonly results: NativeMemory;
-  /** Held, because OpenSSL keeps its address. */
+  /** Referenced here, because OpenSSL keeps its address. */
   readonly #table: NativeMemory;
   readonly #noPassword: NativeMemory;
-  /** What OpenSSL reads, the part from `#inputAt` to `#inputEnd`; empty between two calls. */
+  /** OpenSSL's input, from `#inputAt` to `#inputEnd`; empty between two calls. */
   readonly #input: NativeMemory;
   #inputAt = 0;
   #inputEnd = 0;
-  /** The connection whose function of OpenSSL is running. */
+  /** The connection on which OpenSSL is working. */
   #work: QuicTlsWork | undefined;
-  /** What a callback has thrown. */
+  /** The first exception of a callback. */
   #thrown: { readonly error: unknown } | undefined;
   #lastNumber = 0;
 
@@ -108,12 +111,12 @@ export class QuicTlsLibrary {
     return nativeMemory(size, ({ buffer }) => addressOf(buffer));
   }
 
-  /** Puts an address into the first of the words for results. */
+  /** Stores an address in the first result word. */
   putResult(address: Address): void {
     putWord64(this.results.words, 0, address);
   }
 
-  /** Calls OpenSSL with the address of a string of C, which it must not keep. */
+  /** Calls `use` with the address of a temporary C string. */
   withText<T>(value: string, use: (text: Address, length: number) => T): T {
     const bytes = Buffer.from(value);
     const memory = this.memory(bytes.length + 1);
@@ -121,13 +124,13 @@ export class QuicTlsLibrary {
     try {
       return use(memory.at, bytes.length);
     } finally {
-      // It may be a key. The collector cannot take the memory before this either.
+      // It may be a key. This also keeps the memory alive during the call.
       bytes.fill(0);
       memory.bytes.fill(0);
     }
   }
 
-  /** The certificates of a PEM text, each to be freed; what comes after an invalid one is not read. */
+  /** The certificates of a PEM text, to be freed by the caller; stops at an invalid one. */
   readCertificates(pem: string): Address[] {
     const { functions } = this;
     const certificates: Address[] = [];
@@ -138,16 +141,19 @@ export class QuicTlsLibrary {
         certificates.push(certificate);
       }
     });
-    // The end of the text is an error as well.
+    // The end of the text also adds an error.
     if (certificates.length > 0) functions.ERR_clear_error();
     return certificates;
   }
 
-  /** The private key of a PEM text, to be freed; 0 when there is none, or it is encrypted. */
+  /**
+   * The private key of a PEM text, to be freed by the caller; 0 if there is none or it is
+   * encrypted.
+   */
   readKey(pem: string): Address {
     let key = 0;
     this.#withBio(pem, (bio) => {
-      // Without a password OpenSSL would ask at the terminal: an empty one is refused.
+      // Without a password OpenSSL would prompt at the terminal; an empty one makes it fail.
       key = this.functions.PEM_read_bio_PrivateKey(bio, 0, 0, this.#noPassword.at);
     });
     return key;
@@ -167,17 +173,17 @@ export class QuicTlsLibrary {
     });
   }
 
-  /** A number for a connection that no other one has had. */
+  /** A unique number for a connection. */
   nextNumber(): number {
     return ++this.#lastNumber;
   }
 
   /**
-   * Lets OpenSSL work on a connection, with up to `INPUT_PIECE` bytes of input.
+   * Runs OpenSSL on a connection, with up to `INPUT_PIECE` bytes of input.
    *
-   * @param step calls OpenSSL; returns false when it makes no progress. Repeated while there is input.
-   * @returns whether OpenSSL has taken all of the input.
-   * @throws what a callback has thrown.
+   * @param step calls OpenSSL; returns false to stop. Repeated while OpenSSL consumes input.
+   * @returns whether OpenSSL has consumed all input.
+   * @throws the exception of a callback, if any.
    */
   run(work: QuicTlsWork, input: Uint8Array | undefined, step: () => boolean): boolean {
     if (this.#work !== undefined) throw new NativeError('TLS is at work on another connection');
@@ -197,7 +203,7 @@ export class QuicTlsLibrary {
     } finally {
       this.#work = undefined;
       this.#inputAt = this.#inputEnd = 0;
-      // The memory is shared: the next connection must not find what this one was given.
+      // The memory is shared: clears the input of this connection.
       if (input) this.#input.bytes.fill(0, 0, input.length);
     }
   }
@@ -206,7 +212,10 @@ export class QuicTlsLibrary {
     if (this.#thrown) throw asError(this.#thrown.error);
   }
 
-  /** The reason on top of the thread's error queue, in OpenSSL's words, and empties the queue. */
+  /**
+   * Returns the reason of the first error in the thread's queue, in OpenSSL's words, and clears the
+   * queue.
+   */
   takeError(): string | undefined {
     const code = this.functions.ERR_get_error();
     this.functions.ERR_clear_error();

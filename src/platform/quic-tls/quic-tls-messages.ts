@@ -2,26 +2,29 @@
 const HEADER = 4;
 
 /**
- * The longest handshake message, in bytes, without its header; a longer one ends the handshake. OpenSSL
- * reserves the announced length at once, so that without this bound the first packet of a client would
- * cost 128 KB. A ClientHello has 300 to 2,000 bytes, a certificate chain seldom more than 10,000.
+ * The longest handshake message, in bytes, without its header; a longer one aborts the handshake.
+ * OpenSSL allocates the announced length immediately: without this bound the first packet of a
+ * client would cost 128 KB. A ClientHello has 300 to 2,000 bytes, a certificate chain rarely more
+ * than 10,000.
  */
 export const MAX_MESSAGE = { initial: 0x4000, handshake: 0x10000, application: 0x4000 } as const;
 
-/** The message by which TLS changes its keys; QUIC has an update of its own (RFC 9001 §6). */
+/** KeyUpdate, forbidden in QUIC, which has its own key update (RFC 9001 §6). */
 const KEY_UPDATE = 24;
 
-/** What of a handshake message is refused before TLS reads it. */
+/** Why a handshake message is rejected before TLS reads it. */
 export type MessageFault = 'key update' | 'too long';
 
-/** Follows the types and lengths of handshake messages through CRYPTO data that comes in pieces. */
+/** Tracks the types and lengths of handshake messages in CRYPTO data of arbitrary pieces. */
 export class MessageHeads {
-  /** Bytes of the present message that have not come. */
+  /** Outstanding bytes of the current message. */
   #left = 0;
   #headerBytes = 0;
   #length = 0;
 
-  /** The first fault of the messages that start in these bytes, each of which may have `most` bytes. */
+  /**
+   * The first fault of the messages that start in these bytes; each may have at most `most` bytes.
+   */
   faultIn(most: number, bytes: Uint8Array): MessageFault | undefined {
     let at = 0;
     while (at < bytes.length) {

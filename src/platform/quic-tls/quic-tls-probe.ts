@@ -4,17 +4,17 @@ import { QuicTls } from './quic-tls.ts';
 import { QuicTlsContext } from './quic-tls-context.ts';
 import { QuicTlsLibrary } from './quic-tls-library.ts';
 
-/** Whether this Node has what QUIC needs of TLS, and why not. */
+/** Whether this Node supports TLS for QUIC, and why not. */
 export type QuicTlsProbe =
   | { readonly kind: 'available'; readonly library: QuicTlsLibrary }
   | { readonly kind: 'unavailable'; readonly reason: string };
 
 let known: QuicTlsProbe | undefined;
 
-/** Finds out once for the process; never throws. Loads koffi, about 20 ms. */
+/** Probed once per process; never throws. Loads koffi, about 20 ms. */
 export const quicTls = (): QuicTlsProbe => (known ??= probeQuicTls(() => new QuicTlsLibrary()));
 
-/** @param open as the process has it, or as a test wants it. */
+/** @param open opens the library; replaced by tests. */
 export function probeQuicTls(open: () => QuicTlsLibrary): QuicTlsProbe {
   try {
     const library = open();
@@ -26,7 +26,7 @@ export function probeQuicTls(open: () => QuicTlsLibrary): QuicTlsProbe {
   }
 }
 
-/** A ClientHello that carries transport parameters shows that functions and layouts are as expected. */
+/** Verifies functions and layouts by a ClientHello that carries transport parameters. */
 function tryClientHello(library: QuicTlsLibrary): void {
   const marker = Buffer.from('weir-probe');
   const made: Uint8Array[] = [];

@@ -4,7 +4,7 @@ import { ProtectionLevel, type QuicTlsLibrary, type QuicTlsWork } from './quic-t
 export type QuicTlsLevel = 'initial' | 'handshake' | 'application';
 export type KeyedLevel = Exclude<QuicTlsLevel, 'initial'>;
 
-/** An event that waits until OpenSSL has returned. */
+/** An event that is delivered after OpenSSL has returned. */
 export type QuicTlsReport =
   | { readonly kind: 'data'; readonly level: QuicTlsLevel; readonly bytes: Uint8Array }
   | {
@@ -19,7 +19,7 @@ export type QuicTlsReport =
   | { readonly kind: 'violation'; readonly reason: string }
   | { readonly kind: 'complete' };
 
-/** An alert of our own, for what OpenSSL lets pass. */
+/** An alert for a violation that OpenSSL does not detect. */
 export interface Refusal {
   readonly alert: number;
   readonly reason: string;
@@ -35,8 +35,8 @@ const LEVELS: Readonly<Record<number, KeyedLevel>> = {
 };
 
 /**
- * What OpenSSL reports in the middle of its functions. It is kept until they have returned, so that a
- * handler of events may do anything, and its exceptions never pass through C.
+ * Records the callbacks of OpenSSL until its function has returned, so that event handlers may do
+ * anything, and their exceptions never pass through C.
  */
 export class QuicTlsReports implements QuicTlsWork {
   readonly number: number;
@@ -45,7 +45,7 @@ export class QuicTlsReports implements QuicTlsWork {
   readonly #tls: Address;
   #waiting: QuicTlsReport[] = [];
   #hasPeerParameters = false;
-  /** What OpenSSL reads and writes at present. */
+  /** The levels at which OpenSSL currently reads and writes. */
   readLevel: QuicTlsLevel = 'initial';
   #writeLevel: QuicTlsLevel = 'initial';
   /** The alert that OpenSSL wants to send. */
@@ -67,7 +67,7 @@ export class QuicTlsReports implements QuicTlsWork {
     return this.#waiting.shift();
   }
 
-  /** Forgets what waits, and clears secrets. */
+  /** Drops pending reports, and clears their secrets. */
   clear(): void {
     for (const report of this.#waiting) if (report.kind === 'secret') report.bytes.fill(0);
     this.#waiting = [];
@@ -108,8 +108,8 @@ export class QuicTlsReports implements QuicTlsWork {
   }
 
   /**
-   * What QUIC demands of the extensions and TLS does not. A server knows those of the client when it
-   * makes its first keys, a client those of the server when it makes its last ones.
+   * Checks that QUIC requires of extensions and TLS does not. A server has read the client's
+   * extensions when its first keys are available, a client the server's when its last keys are.
    */
   #findRefusal(level: KeyedLevel): Refusal | undefined {
     if (!this.#isServer && level === 'handshake') return undefined;

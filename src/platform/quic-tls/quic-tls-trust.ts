@@ -2,13 +2,13 @@ import { NativeError } from '../native.ts';
 import type { Address } from './quic-tls-functions.ts';
 import type { QuicTlsLibrary } from './quic-tls-library.ts';
 
-/** Certificates in OpenSSL's memory: parsing a system's takes 10 ms, so keep them. */
+/** Parsed certificates in OpenSSL's memory: parsing those of a system takes 10 ms, so keep them. */
 export class CertificateSet implements Disposable {
   readonly #library: QuicTlsLibrary;
   readonly #certificates: Address[] = [];
 
   /**
-   * @param pems one or several certificates each.
+   * @param pems one or more certificates each.
    * @throws {NativeError} for an invalid certificate.
    */
   constructor(library: QuicTlsLibrary, pems: readonly string[]) {
@@ -23,19 +23,19 @@ export class CertificateSet implements Disposable {
     }
   }
 
-  /** For calls made before anything else can run. */
+  /** To be used only synchronously. */
   get addresses(): readonly Address[] {
     return this.#certificates;
   }
 
-  /** Stores that were made of it keep the certificates. */
+  /** Stores that use the certificates keep references to them. */
   [Symbol.dispose](): void {
     const { X509_free } = this.#library.functions;
     for (const certificate of this.#certificates.splice(0)) X509_free(certificate);
   }
 }
 
-/** An `X509_STORE`: the certificates that a server's has to lead to. */
+/** An `X509_STORE`: the trust anchors of a client. */
 export class TrustStore implements Disposable {
   readonly #library: QuicTlsLibrary;
   #store: Address;
@@ -56,7 +56,7 @@ export class TrustStore implements Disposable {
   }
 
   /**
-   * For a call made before anything else can run.
+   * To be used only synchronously.
    * @throws {NativeError} after it was disposed of.
    */
   get address(): Address {
@@ -64,7 +64,7 @@ export class TrustStore implements Disposable {
     return this.#store;
   }
 
-  /** Contexts that use it keep it. */
+  /** Contexts that use it keep a reference. */
   [Symbol.dispose](): void {
     const store = this.#store;
     if (store === 0) return;

@@ -3,7 +3,7 @@ import { checkServerIdentity } from 'node:tls';
 import type { Address } from './quic-tls-functions.ts';
 import type { QuicTlsLibrary } from './quic-tls-library.ts';
 
-/** Of openssl/x509_vfy.h, `X509_V_`. */
+/** Constants `X509_V_` of openssl/x509_vfy.h. */
 const OK = 0;
 const UNKNOWN_ISSUER = 20;
 const UNVERIFIED_LEAF = 21;
@@ -11,8 +11,8 @@ const HOSTNAME_MISMATCH = 62;
 const ADDRESS_MISMATCH = 64;
 
 /**
- * Why a server's certificate was not verified, in the words of Node's own TLS; `undefined` when that is
- * not why the handshake failed.
+ * Why verification of a server's certificate failed, in the words of Node's TLS; `undefined` if the
+ * handshake failed for another reason.
  */
 export function verifyFailure(
   library: QuicTlsLibrary,
@@ -26,14 +26,14 @@ export function verifyFailure(
     const mismatch = mismatchOf(library, tls, name);
     if (mismatch !== undefined) return mismatch;
   }
-  // Node goes on after the first failure, and reports what a lone certificate fails with at the end.
+  // Node continues after the first failure, and reports the last one for a single certificate.
   const chain = functions.SSL_get_peer_cert_chain(tls);
   const isLone = chain !== 0 && functions.OPENSSL_sk_num(chain) === 1;
   const reported = code === UNKNOWN_ISSUER && isLone ? UNVERIFIED_LEAF : code;
   return functions.X509_verify_cert_error_string(reported) ?? `certificate error ${code}`;
 }
 
-/** Which names a certificate has instead. */
+/** The error text that lists the names of a certificate. */
 function mismatchOf(library: QuicTlsLibrary, tls: Address, name: string): string | undefined {
   const der = leafOf(library, tls);
   if (!der) return undefined;
@@ -50,7 +50,7 @@ function leafOf(library: QuicTlsLibrary, tls: Address): Uint8Array | undefined {
   const size = functions.i2d_X509(leaf, 0);
   if (size <= 0) return undefined;
   const memory = library.memory(size);
-  // It moves the pointer that it is given behind what it has written.
+  // Advances the given pointer past the output.
   library.putResult(memory.at);
   const written = functions.i2d_X509(leaf, library.results.at);
   return written === size ? memory.bytes.subarray(0, size) : undefined;

@@ -15,7 +15,9 @@ import type { NativeMemory } from '../native-memory.ts';
 import { setServerName, verifiableName } from '../tls/tls-server-name.ts';
 import { tlsReasonInWords } from '../tls/tls-reasons.ts';
 
-/** What a connection reports: `TlsEvents` of quic/connection/tls-handshake.ts, which is a layer above this one. */
+/**
+ * Events of a connection: the same as `TlsEvents` of quic/connection/tls-handshake.ts, which is in a layer above.
+ */
 export interface QuicTlsEvents {
   readonly onCryptoData: (level: QuicTlsLevel, bytes: Uint8Array) => void;
   readonly onSecret: (
@@ -30,7 +32,7 @@ export interface QuicTlsEvents {
   readonly onComplete: () => void;
 }
 
-/** Of openssl/ssl.h. */
+/** Constants of openssl/ssl.h. */
 const WANT_READ = 2;
 const WANT_WRITE = 3;
 
@@ -39,30 +41,30 @@ const UNEXPECTED_MESSAGE = 10;
 const ILLEGAL_PARAMETER = 47;
 const INTERNAL_ERROR = 80;
 
-/** The TLS of one QUIC connection: an `SSL` without records (RFC 9001 §4), freed once. */
+/** The TLS of one QUIC connection: an `SSL` without records (RFC 9001 §4). */
 export class QuicTls implements Disposable {
   readonly #library: QuicTlsLibrary;
   readonly #isServer: boolean;
-  /** The name that the certificate has to have, without a dot at the end; `undefined` for any. */
+  /** The name to verify the certificate by, without a trailing dot; `undefined` for any. */
   readonly #expectedName: string | undefined;
   readonly #events: QuicTlsEvents;
   readonly #reports: QuicTlsReports;
   readonly #messages = new MessageHeads();
-  /** 0 when it was freed. */
+  /** 0 once freed. */
   #tls: Address;
   #isDisposed = false;
-  /** The own transport parameters; held, because OpenSSL keeps their address. */
+  /** The local transport parameters; referenced here, because OpenSSL keeps their address. */
   #parameters: NativeMemory | undefined;
   #isStarted = false;
-  /** Whether OpenSSL has finished; `isComplete` says that this was reported. */
+  /** Whether OpenSSL has finished the handshake; `isComplete` is set when that is reported. */
   #isFinished = false;
   #isComplete = false;
   #failure: string | undefined;
   #isReporting = false;
 
   /**
-   * @param serverName the server that a client wants: a DNS name, which is sent as SNI, or an IP address. The
-   *   certificate has to have it, if the context verifies at all. `undefined` for servers.
+   * @param serverName the server's name for a client: a DNS name, which is sent as SNI, or an IP
+   *   address. Verified in the certificate if the context verifies. `undefined` for servers.
    * @throws {NativeError} when the process is out of memory, or the name cannot be one.
    */
   constructor(context: QuicTlsContext, serverName: string | undefined, events: QuicTlsEvents) {
@@ -100,11 +102,11 @@ export class QuicTls implements Disposable {
     return this.#failure;
   }
 
-  /** Once, before anything else. */
+  /** To be called once, before anything else. */
   setTransportParameters(bytes: Uint8Array): void {
     const tls = this.#live();
     if (this.#parameters) throw new NativeError('TLS has its transport parameters');
-    // Memory of no bytes has no address.
+    // Empty memory has no address.
     const memory = this.#library.memory(Math.max(1, bytes.length));
     memory.bytes.set(bytes);
     const { SSL_set_quic_tls_transport_params } = this.#library.functions;
@@ -112,7 +114,7 @@ export class QuicTls implements Disposable {
     this.#parameters = memory;
   }
 
-  /** Makes the ClientHello. */
+  /** Produces the ClientHello. */
   start(): void {
     this.#ready();
     if (this.#isServer || this.#isStarted) throw new NativeError('TLS has started');
@@ -126,7 +128,7 @@ export class QuicTls implements Disposable {
     if (!this.#isServer && !this.#isStarted) throw new NativeError('TLS has not started');
     if (this.#failure !== undefined || bytes.length === 0) return;
     const fault = this.#messages.faultIn(MAX_MESSAGE[level], bytes);
-    // Whatever the level is, and whether or not TLS would read it: the code is that of RFC 9001 §6.
+    // At every level, even if TLS would not read it: the code is that of RFC 9001 §6.
     if (fault === 'key update') this.#fail(UNEXPECTED_MESSAGE, 'a KeyUpdate message of TLS');
     else if (this.#tls === 0) this.#refuse(level);
     else if (fault === undefined) this.#take(level, bytes);
@@ -150,7 +152,7 @@ export class QuicTls implements Disposable {
     this.#parameters = undefined;
   }
 
-  /** For calls made before anything else can run. */
+  /** To be used only synchronously. */
   #live(): Address {
     if (this.#isDisposed) throw new NativeError('TLS was used after it was closed');
     if (this.#tls === 0) throw new NativeError('TLS has finished');
@@ -163,7 +165,7 @@ export class QuicTls implements Disposable {
     throw new NativeError('TLS has no transport parameters');
   }
 
-  /** What comes after OpenSSL was freed: see `#take`. */
+  /** Rejects data that arrives after OpenSSL was freed: see `#take`. */
   #refuse(level: QuicTlsLevel): void {
     if (level === 'application') this.#fail(UNEXPECTED_MESSAGE, 'unexpected message');
     else this.#violate(notRead(level));
@@ -177,17 +179,18 @@ export class QuicTls implements Disposable {
         this.#violate(notRead(level));
       }
     }
-    // A client has nothing to say to TLS any more: it sends no tickets, must not send KeyUpdate (RFC
-    // 9001 §6), and is not asked for a certificate. So a live connection needs no 20 KB for it.
+    // After the handshake a client sends no TLS messages: no tickets, no KeyUpdate (RFC 9001 §6),
+    // and no certificate, which is never requested. Freeing the `SSL` saves 20 KB per live
+    // connection.
     if (this.#isServer && this.#isFinished) this.#free();
   }
 
-  /** Lets OpenSSL go on. False when it has not taken all of the input. */
+  /** Runs OpenSSL. False if it has not consumed all input. */
   #step(input: Uint8Array | undefined): boolean {
     const tls = this.#live();
     const { functions } = this.#library;
     const step = (): boolean => {
-      // Errors of others in this thread would be taken for errors of this connection.
+      // Clears errors of other connections in this thread.
       functions.ERR_clear_error();
       const result = this.#isFinished
         ? functions.SSL_read(tls, this.#library.results.at, 1)
@@ -240,7 +243,7 @@ export class QuicTls implements Disposable {
     this.#reports.add({ kind: 'violation', reason });
   }
 
-  /** Calls the handlers, unless one of them has called: then the outer call goes on with it. */
+  /** Calls the handlers. If a handler calls this, the outer call delivers the new reports. */
   #report(): void {
     if (this.#isReporting) return;
     this.#isReporting = true;

@@ -18,18 +18,18 @@ import {
 import { SocketAddresses, type SocketAddress } from '../sockets/sockaddr.ts';
 import { getOption } from '../sockets/socket-options.ts';
 
-/** Connections are accepted from a stream, datagrams received from the other. */
+/** A listening stream socket, or a datagram socket. */
 export type PassedKind = 'stream' | 'datagram';
 
-/** A descriptor that a service manager has passed, with its name. */
+/** A descriptor passed by a service manager, with its name. */
 export interface PassedDescriptor {
   readonly fd: number;
   readonly name: string;
 }
 
-/** The use of a passed socket, until it is released. */
+/** The exclusive use of a passed socket, until it is released. */
 export interface Claim {
-  /** A duplicate that does not block, which the claimant closes. */
+  /** A non-blocking duplicate, closed by the claimant. */
   readonly fd: number;
   /** Leaves the socket to the next claimant. Idempotent. */
   release(): void;
@@ -39,15 +39,15 @@ interface PassedSocket extends PassedDescriptor {
   readonly kind: PassedKind;
   readonly address: string;
   readonly key: string;
-  /** Whether it has been claimed at any time. */
+  /** Whether it was ever claimed. */
   used: boolean;
   claimed: boolean;
 }
 
 /**
- * Bound sockets that a service manager has passed: sd_listen_fds(3). A listener at the address of one uses
- * it instead of binding. The socket itself stays open for as long as the process lives, so that the
- * address may be given up and wanted again by reloads; what comes meanwhile waits in the kernel.
+ * Bound sockets passed by a service manager: sd_listen_fds(3). A listener at the address of one
+ * uses it instead of binding. The socket stays open for the lifetime of the process, so that
+ * reloads may release and claim its address again; input waits in the kernel meanwhile.
  */
 export class PassedSockets {
   readonly #calls: SystemCalls;
@@ -55,7 +55,7 @@ export class PassedSockets {
   readonly #sockets: PassedSocket[] = [];
   readonly #unusable: string[] = [];
 
-  /** No child process inherits them from now on. */
+  /** Makes them close-on-exec, so that no child process inherits them. */
   constructor(calls: SystemCalls, descriptors: readonly PassedDescriptor[]) {
     this.#calls = calls;
     this.#option = calls.memory(16);
@@ -63,19 +63,19 @@ export class PassedSockets {
     for (const descriptor of descriptors) this.#take(descriptor, addresses);
   }
 
-  /** Descriptors that no listener could use, in words. */
+  /** Descriptions of descriptors that no listener can use. */
   get unusable(): readonly string[] {
     return this.#unusable;
   }
 
-  /** Those that no listener has claimed yet, in words. */
+  /** Descriptions of sockets that no listener has claimed yet. */
   get unused(): readonly string[] {
     return this.#sockets.filter(({ used }) => !used).map(describe);
   }
 
   /**
-   * The socket at an address, for a listener; `undefined` when none was passed, or it is in use.
-   * IP addresses may be written in any form. A port that the kernel is to choose is no address.
+   * The socket at an address, for a listener; `undefined` if none was passed or it is in use. IP
+   * addresses may be in any form. Port 0 never matches.
    */
   claim(kind: PassedKind, where: SocketAddress | IpEndpoint): Claim | undefined {
     const key = keyOf(where);
@@ -106,7 +106,7 @@ export class PassedSockets {
     if (type !== SOCK_STREAM && type !== SOCK_DGRAM) return refuse('neither stream nor datagram');
     if (type === SOCK_STREAM && option(SO_ACCEPTCONN) !== 1) return refuse('it does not listen');
     if (type === SOCK_DGRAM && 'path' in address) return refuse('a unix datagram socket');
-    // Of the open file, which the manager shares: it does not read from it.
+    // A flag of the open file, shared with the manager, which does not read from it.
     calls.fcntl(fd, F_SETFL, calls.fcntl(fd, F_GETFL, 0) | O_NONBLOCK);
     this.#sockets.push({
       fd,
@@ -123,7 +123,7 @@ export class PassedSockets {
 const describe = ({ name, kind, address }: PassedSocket): string =>
   `${name} (${kind === 'datagram' ? 'UDP ' : ''}${address})`;
 
-/** The same for all ways to write an address. */
+/** A canonical key of an address. */
 function keyOf(where: SocketAddress | IpEndpoint): string {
   if ('path' in where) return where.path.startsWith('\0') ? where.path : resolve(where.path);
   const endpoint = 'host' in where ? toEndpoint(where.host, where.port) : where;
@@ -132,15 +132,15 @@ function keyOf(where: SocketAddress | IpEndpoint): string {
   return [a, b, c, d, port, scope].join(' ');
 }
 
-/** Of this process: a property of it, like its descriptors. */
+/** Per process, like its descriptors. */
 let adopted: PassedSockets | undefined;
 
-/** Makes listeners of this process use passed sockets. Once, before anything is bound. */
+/** Makes listeners of this process use passed sockets. Call it once, before anything is bound. */
 export function adoptPassedSockets(sockets: PassedSockets): void {
   adopted = sockets;
 }
 
-/** A claim among the passed sockets of this process, if there are any: see {@link PassedSockets.claim}. */
+/** Claims one of the passed sockets of this process, if any: see {@link PassedSockets.claim}. */
 export const claimPassed = (
   kind: PassedKind,
   where: SocketAddress | IpEndpoint,

@@ -12,15 +12,15 @@ import {
 import { SocketAddresses } from '../sockets/sockaddr.ts';
 
 /**
- * Sends datagrams to a unix socket, which Node cannot. Each has a socket of its own, so that one peer
- * after another may be bound to the path.
+ * Sends datagrams to a unix socket, which Node does not support. Each is sent by a new socket, so
+ * that different peers may be bound to the path over time.
  */
 export class UnixDatagrams {
   readonly #calls: SystemCalls;
   readonly #addresses: SocketAddresses;
   readonly #path: string;
 
-  /** @param path an abstract one begins with a NUL. */
+  /** @param path begins with a NUL for an abstract socket. */
   constructor(calls: SystemCalls, path: string) {
     this.#calls = calls;
     this.#addresses = new SocketAddresses(calls);
@@ -30,7 +30,8 @@ export class UnixDatagrams {
   /**
    * Sends without blocking.
    * @returns false when the peer's queue is full.
-   * @throws {SystemError} `ENOENT`, `ECONNREFUSED` without a peer, `EINVAL` for a path that is too long.
+   * @throws {SystemError} `ENOENT` or `ECONNREFUSED` without a peer, `EINVAL` for a path that is
+   *   too long.
    */
   send(data: Uint8Array): boolean {
     const calls = this.#calls;

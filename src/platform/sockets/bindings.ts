@@ -2,7 +2,7 @@ import { loadKoffi, type Koffi } from '../addons.ts';
 import { NativeError } from '../native.ts';
 import { nativeMemory, type NativeMemory } from '../native-memory.ts';
 
-/** A descriptor that libuv watches for input. */
+/** A watch of libuv on a descriptor, for input. */
 export interface LoopWatch {
   /** Whether the watch keeps the process alive. */
   ref(): void;
@@ -11,12 +11,12 @@ export interface LoopWatch {
 }
 
 /**
- * The system calls of the socket layer, and nothing else. Addresses are plain numbers. Each returns
- * what the C function returns: -1 on failure, and `errno()` must be the very next call.
+ * The system calls of the socket layer. Addresses are plain numbers. Each returns the result of the
+ * C function: -1 on failure, after which `errno()` must be the very next call.
  */
 export interface SystemCalls {
   readonly errno: () => number;
-  /** Opens a file that exists. */
+  /** Opens an existing file. */
   readonly open: (path: string, flags: number) => number;
   readonly socket: (domain: number, type: number, protocol: number) => number;
   readonly socketpair: (domain: number, type: number, protocol: number, pair: number) => number;
@@ -42,7 +42,7 @@ export interface SystemCalls {
   readonly getpeername: (fd: number, address: number, length: number) => number;
   readonly recv: (fd: number, at: number, length: number, flags: number) => number;
   readonly send: (fd: number, at: number, length: number, flags: number) => number;
-  /** `send` of bytes on the heap. */
+  /** `send` of a typed array, which may be on the heap. */
   readonly sendBytes: (fd: number, bytes: Uint8Array, length: number, flags: number) => number;
   readonly sendmsg: (fd: number, message: number, flags: number) => number;
   readonly recvmsg: (fd: number, message: number, flags: number) => number;
@@ -75,41 +75,41 @@ export interface SystemCalls {
   readonly epollCreate1: (flags: number) => number;
   readonly epollCtl: (epoll: number, operation: number, fd: number, event: number) => number;
   readonly epollWait: (epoll: number, events: number, count: number, timeout: number) => number;
-  /** The index of a network interface; 0 when there is none of this name. */
+  /** The index of a network interface; 0 for an unknown name. */
   readonly ifNameToIndex: (name: string) => number;
-  /** Writes the name of an interface (16 bytes at most) to `name`; 0 when there is none. */
+  /** Writes the name of an interface (at most 16 bytes) to `name`; 0 for an unknown index. */
   readonly ifIndexToName: (index: number, name: number) => number;
-  /** Memory whose address can be given to the calls. */
+  /** Memory whose address can be passed to the calls. */
   readonly memory: (size: number) => NativeMemory;
   /**
-   * The address of the first byte. It holds as long as the memory below: that of a buffer outside
-   * the heap never moves, and this call moves the bytes of a small one there.
+   * The address of the first byte, valid while the underlying memory lives: memory outside the heap
+   * never moves, and this call moves a small array off the heap.
    */
   readonly addressOf: (bytes: Uint8Array) => number;
-  /** Lets the event loop of this thread watch a descriptor; `onReadable` must not throw. */
+  /** Watches a descriptor in the event loop of this thread; `onReadable` must not throw. */
   readonly watch: (fd: number, onReadable: () => void) => LoopWatch;
-  /** What the debug mode keeps; see `checkCalls`. */
+  /** The data of the debug mode; see `checkCalls`. */
   readonly debug?: DescriptorHistory | undefined;
 }
 
-/** The recent life of each descriptor, in the debug mode. */
+/** The recent calls with each descriptor, in the debug mode. */
 export interface DescriptorHistory {
-  /** Adds a line to the history of a descriptor. */
+  /** Adds an entry to the history of a descriptor. */
   note(fd: number, text: string): void;
-  /** Says that a descriptor from elsewhere is closed here. */
+  /** Registers a descriptor that was opened elsewhere and is closed here. */
   adopt(fd: number): void;
-  /** Says that another owner closes the descriptor from now on. */
+  /** Unregisters a descriptor that another owner will close. */
   disown(fd: number): void;
-  /** The last calls with a descriptor's number, earlier owners included; oldest first. */
+  /** The last calls with a descriptor's number, including earlier owners; oldest first. */
   historyOf(fd: number): readonly string[];
   /** Descriptors that are open. */
   open(): readonly number[];
 }
 
 /**
- * Binds the calls, about 10 ms with the loading of koffi.
+ * Binds the calls; takes about 10 ms, including loading koffi.
  *
- * @throws {NativeError} where koffi has no binary for this machine, or a function is missing.
+ * @throws {NativeError} if koffi has no binary for this machine, or a function is missing.
  */
 export function openSystemCalls(): SystemCalls {
   try {
@@ -122,13 +122,13 @@ export function openSystemCalls(): SystemCalls {
 function bindCalls(native: Koffi): SystemCalls {
   const library = native.load(null);
   const bind = (definition: string) => library.func(definition);
-  // `void *` of the heap and `size_t` of an address are the same register; ssize_t results of at
-  // most 2 GB are read as `int64_t`, which koffi returns as a number.
+  // Pointers and `size_t` are passed in the same registers. Results of type ssize_t are at most 2
+  // GB, and are declared as `int64_t`, which koffi returns as a number.
   const ssize = 'int64_t';
   const addressOf = (bytes: Uint8Array): number => Number(native.address(bytes));
   return {
     errno: () => native.errno(),
-    // Variadic in C as well; no mode, since no file is created.
+    // Variadic in C; no mode argument, because no file is created.
     open: bind('int open(const char *, int)'),
     socket: bind('int socket(int, int, int)'),
     socketpair: bind('int socketpair(int, int, int, size_t)'),
@@ -154,7 +154,7 @@ function bindCalls(native: Koffi): SystemCalls {
     close: bind('int close(int)'),
     splice: bind(`${ssize} splice(int, size_t, int, size_t, size_t, unsigned int)`),
     pipe2: bind('int pipe2(size_t, int)'),
-    // Variadic in C; on both machines an integer argument travels as a fixed one does.
+    // Variadic in C; on both supported machines an integer argument is passed like a fixed one.
     fcntl: bind('int fcntl(int, int, size_t)'),
     ioctl: bind('int ioctl(int, unsigned long, size_t)'),
     poll: bind('int poll(size_t, unsigned long, int)'),
@@ -166,7 +166,7 @@ function bindCalls(native: Koffi): SystemCalls {
     ifIndexToName: bind('size_t if_indextoname(unsigned int, size_t)'),
     memory: (size) => nativeMemory(size, addressOf),
     addressOf,
-    // The handle must stay referenced: collecting it ends the watch.
+    // The handle must stay referenced: its collection ends the watch.
     watch: (fd, onReadable) => native.node.poll(fd, onReadable),
   };
 }

@@ -3,13 +3,13 @@ import type { DescriptorHistory, SystemCalls } from './bindings.ts';
 import { F_DUPFD_CLOEXEC } from './linux.ts';
 import type { NativeMemory } from '../native-memory.ts';
 
-/** Calls that are remembered of a descriptor. */
+/** Calls that are remembered per descriptor. */
 const HISTORY = 24;
 
-/** A descriptor was used that its owner had closed, or that was never opened here. */
+/** A descriptor was used after its owner closed it, or was never opened here. */
 export class DescriptorError extends NativeError {}
 
-/** Calls that take a descriptor first and need no more than a check that it is open. */
+/** Calls whose first argument is a descriptor, which only has to be open. */
 const USES = [
   'bind',
   'listen',
@@ -32,7 +32,7 @@ const USES = [
   'ioctl',
 ] as const;
 
-/** What the debug mode knows of a descriptor's number. */
+/** The state of a descriptor's number in the debug mode. */
 interface Life {
   open: boolean;
   readonly history: string[];
@@ -44,10 +44,10 @@ export interface CheckedCalls extends SystemCalls {
 }
 
 /**
- * Checks that each descriptor is open when it is used, and keeps a short history for each number.
+ * Checks that each descriptor is open when used, and keeps a short history of each number.
  *
  * For tests and the debug mode (`WEIR_IO_CHECK=1`): calls cost about a microsecond more. A call
- * with a descriptor that is not open throws a {@link DescriptorError} and never reaches the kernel.
+ * with a closed descriptor throws a {@link DescriptorError} and never reaches the kernel.
  */
 export function checkCalls(calls: SystemCalls): CheckedCalls {
   const lives = new Map<number, Life>();
@@ -79,7 +79,7 @@ export function checkCalls(calls: SystemCalls): CheckedCalls {
   const use = (fd: number, call: string): void => {
     if (!lives.get(fd)?.open) throw misuse(call, fd);
   };
-  // The result tells of a failure without errno, which only the caller may read.
+  // Records only the result: errno may be read only by the caller.
   const record = (fd: number, call: string, result: number): number => {
     note(fd, `${call} ${result}`);
     return result;
@@ -89,7 +89,7 @@ export function checkCalls(calls: SystemCalls): CheckedCalls {
     return result;
   };
 
-  /** Memory that pairs of descriptors may be written to, by address. */
+  /** Memory to which pairs of descriptors may be written, by address. */
   const memories = new Map<number, NativeMemory>();
   const uses = Object.fromEntries(
     USES.map((name) => {

@@ -3,44 +3,49 @@ import type { SystemCalls } from './bindings.ts';
 import { F_DUPFD_CLOEXEC, RLIMIT_NOFILE } from './linux.ts';
 import type { NativeMemory } from '../native-memory.ts';
 
-/** What a socket is: a stream, by the side that opened its connection, or one for datagrams. */
+/** The kind of a socket: a stream that was accepted or dialled, or a datagram socket. */
 export type SocketOrigin = 'accepted' | 'dialled' | 'datagrams';
 
 type RoomCalls = Pick<SystemCalls, 'getrlimit' | 'fcntl' | 'close' | 'memory'>;
 
-/** With as many free, the kernel is not asked about each connection. */
+/** With this many free descriptors, the kernel is not queried for each connection. */
 const PLENTY = 1024;
-/** Sockets that may be opened before the kernel is asked again. */
+/** Sockets that may be opened between two queries of the kernel. */
 const OPENED_UNASKED = 64;
-/** Descriptors that the opening of a socket stands for: pipes of its flow, and files of others. */
+/** Descriptors that one socket is counted as: pipes of its flow, and other files. */
 const A_SOCKET = 8;
 /**
- * The part of all descriptors that UDP associations leave to accepted connections, dials and questions of
- * DNS, and how many that are at most.
+ * The share of all descriptors that UDP associations leave to accepted connections, dials and DNS
+ * queries, and its maximum.
  */
 const RESERVED_PART = 1 / 4;
 const MOST_RESERVED = 4096;
 /**
- * The part that the connections of a device leave to everything else, and how many that are at most: a device
- * accepts no descriptors, so that nothing holds its dials back as listeners are held back.
+ * The share that the connections of a device leave to everything else, and its maximum: a device
+ * accepts no descriptors, so its dials are not limited like those of listeners.
  */
 const LEFT_BY_DIALS_PART = 1 / 16;
 const MOST_LEFT_BY_DIALS = 1024;
-/** Descriptors that are not counted here, such as pipes and files, where the kernel does not count. */
+/**
+ * Assumed number of other descriptors, such as pipes and files, if the kernel does not report a
+ * count.
+ */
 const UNCOUNTED = 512;
 
-/** How many descriptors can still be opened, so that what is accepted can also be served. */
+/**
+ * Tracks how many descriptors can still be opened, so that accepted connections can also be served.
+ */
 export class DescriptorRoom {
   readonly #calls: RoomCalls;
   readonly #limits: NativeMemory;
   readonly #countOpen: () => number;
   readonly #open: Record<SocketOrigin, number> = { accepted: 0, dialled: 0, datagrams: 0 };
-  /** Descriptors that were free when the kernel was asked, at most, less what was opened since. */
+  /** Upper bound of the descriptors that were free at the last query, minus those opened since. */
   #known = 0;
-  /** UDP associations, and dials of devices, that may be opened before the kernel is asked again. */
+  /** UDP associations, and dials of devices, that may be opened before the next query. */
   readonly #unasked = { association: 0, dial: 0 };
 
-  /** @param countOpen gives the number of open descriptors, 0 where it is not known. */
+  /** @param countOpen returns the number of open descriptors, 0 if unknown. */
   constructor(calls: RoomCalls, countOpen: () => number = openDescriptors) {
     this.#calls = calls;
     this.#countOpen = countOpen;
@@ -48,18 +53,18 @@ export class DescriptorRoom {
   }
 
   /**
-   * Descriptors that accepted connections are going to need for their destinations: one for each
-   * connection, until as many have been dialled. Which was dialled for which is not known here.
+   * Descriptors that accepted connections will need for their destinations: one each, minus the
+   * number of dialled connections. Which belong together is not tracked.
    */
   get reserved(): number {
     return Math.max(0, this.#open.accepted - this.#open.dialled);
   }
 
   /**
-   * Descriptors that can be opened beside those reserved; fewer than there are while there are plenty.
+   * Descriptors that can be opened besides the reserved ones; a lower bound while there are plenty.
    *
-   * @param fd any open descriptor; older kernels do not count, and there it is duplicated in order
-   *   to find out whether two more are free.
+   * @param fd any open descriptor; on older kernels, which report no count, it is duplicated to
+   *   find out whether two more are free.
    */
   free(fd: number): number {
     const known = this.#known - this.reserved;
@@ -74,14 +79,14 @@ export class DescriptorRoom {
   }
 
   /**
-   * Whether a descriptor can be taken for a UDP association, of which clients may open any number: with it
-   * the reserve for everything else is still free.
+   * Whether a descriptor can be used for a UDP association, of which clients may open any number,
+   * without touching the reserve for everything else.
    */
   takeForAssociation(): boolean {
     return this.#take('association', RESERVED_PART, MOST_RESERVED);
   }
 
-  /** The same for the destination of a connection that came by a device, with a smaller reserve. */
+  /** The same for the destination of a device's connection, with a smaller reserve. */
   takeForDial(): boolean {
     return this.#take('dial', LEFT_BY_DIALS_PART, MOST_LEFT_BY_DIALS);
   }
@@ -98,7 +103,7 @@ export class DescriptorRoom {
       const { accepted, dialled, datagrams } = this.#open;
       const open = this.#countOpen() || accepted + dialled + datagrams + UNCOUNTED;
       const left = limit - open - Math.min(Math.floor(limit * part), most) - this.reserved;
-      // Others open descriptors meanwhile, so that not all that is left is given away unasked.
+      // Other code opens descriptors meanwhile, so only a part is granted without a query.
       unasked[kind] = Math.min(OPENED_UNASKED, Math.max(0, Math.ceil(left / A_SOCKET)));
       if (unasked[kind] === 0) return false;
     }
@@ -112,7 +117,7 @@ export class DescriptorRoom {
     this.#open[origin]++;
   }
 
-  /** Counts a socket that was closed or handed over. */
+  /** Counts a socket that was closed or transferred. */
   closed(origin: SocketOrigin): void {
     this.#open[origin]--;
   }
@@ -135,7 +140,7 @@ export class DescriptorRoom {
   }
 }
 
-/** Since Linux 6.2 the size of this folder is the number of open descriptors; 0 before. */
+/** Since Linux 6.2 the size of this directory is the number of open descriptors; 0 before. */
 function openDescriptors(): number {
   return statSync('/proc/self/fd', { throwIfNoEntry: false })?.size ?? 0;
 }

@@ -1,8 +1,8 @@
 import type { SystemCalls } from './bindings.ts';
 
 /**
- * The one owner of a descriptor. Its number becomes -1 when it is closed or handed over, so that a
- * second close cannot hit the descriptor that got the number next.
+ * The only owner of a descriptor. Its number becomes -1 when it is closed or transferred, so that a
+ * second close cannot affect a later descriptor of the same number.
  */
 export class Descriptor implements Disposable {
   readonly #calls: SystemCalls;
@@ -13,12 +13,12 @@ export class Descriptor implements Disposable {
     this.#number = number;
   }
 
-  /** -1 when this is no longer the owner. */
+  /** -1 after close or transfer. */
   get number(): number {
     return this.#number;
   }
 
-  /** Idempotent. After EINTR the descriptor is closed as well (close(2)): it is never tried again. */
+  /** Idempotent. EINTR also leaves the descriptor closed (close(2)), so it is never retried. */
   close(): void {
     const number = this.#number;
     if (number < 0) return;
@@ -26,7 +26,7 @@ export class Descriptor implements Disposable {
     this.#calls.close(number);
   }
 
-  /** Hands the descriptor over: the caller closes it. -1 when there is nothing to hand over. */
+  /** Transfers the descriptor to the caller, who closes it; -1 if there is none. */
   take(): number {
     const number = this.#number;
     if (number < 0) return -1;

@@ -1,14 +1,14 @@
 import { getSystemErrorMap } from 'node:util';
 
-/** Where a call was directed: an address with its port, or the path of a unix socket. */
+/** The target of a call: an address with its port, or the path of a unix socket. */
 export interface CallTarget {
   readonly address: string;
   readonly port?: number | undefined;
 }
 
 /**
- * A system call that failed, with the fields and the text of the error that Node would have thrown:
- * `connect ECONNREFUSED 127.0.0.1:80` with `code`, `errno` (negative) and `syscall`.
+ * A failed system call, with the fields and text of Node's error: `connect ECONNREFUSED
+ * 127.0.0.1:80` with `code`, `errno` (negative) and `syscall`.
  */
 export class SystemError extends Error {
   readonly code: string;
@@ -17,7 +17,7 @@ export class SystemError extends Error {
   readonly address?: string;
   readonly port?: number;
 
-  /** @param number positive, as `errno` holds it. */
+  /** @param number the positive value of `errno`. */
   constructor(syscall: string, number: number, target?: CallTarget) {
     const code = errorCode(number);
     super(`${syscall} ${code}${describe(target)}`);
@@ -36,7 +36,7 @@ export class SystemError extends Error {
 export const errorCode = (number: number): string =>
   getSystemErrorMap().get(-number)?.[0] ?? `Unknown system error ${number}`;
 
-/** The description that libuv has for an error: `address already in use` for EADDRINUSE. */
+/** Libuv's description of an error: `address already in use` for EADDRINUSE. */
 export const errorText = (number: number): string =>
   getSystemErrorMap().get(-number)?.[1] ?? `unknown system error ${number}`;
 

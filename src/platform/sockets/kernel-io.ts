@@ -8,12 +8,12 @@ import { PipePool, type Timers } from './streams/pipe-pool.ts';
 import { Poller } from './poller.ts';
 import { SocketAddresses } from './sockaddr.ts';
 
-/** Bytes that one call receives at most. */
+/** The most bytes that one call receives. */
 export const RECEIVE_SIZE = 128 << 10;
 
 /**
- * What the kernel sockets of one thread share: the calls, the poller and the memory that calls read
- * and write. Nothing in the memory outlives the call that it was prepared for.
+ * Shared by the kernel sockets of a thread: the calls, the poller, and memory for arguments and
+ * results of calls, valid only during a call.
  */
 export class KernelIo implements Disposable {
   readonly calls: SystemCalls;
@@ -22,16 +22,16 @@ export class KernelIo implements Disposable {
   readonly addresses: SocketAddresses;
   readonly pipes: PipePool;
   readonly room: DescriptorRoom;
-  /** Where received bytes arrive, and small pieces are gathered: RECEIVE_SIZE bytes. */
+  /** Buffer of RECEIVE_SIZE bytes for received bytes and gathered small pieces. */
   readonly scratch: NativeMemory;
   /** Values of socket options. */
   readonly option: NativeMemory;
-  /** Chooses the devices that sockets send by; `undefined` leaves that to the kernel. */
+  /** Chooses the devices that sockets send through; `undefined` leaves that to the kernel. */
   devices: DeviceChoice | undefined;
   #receiver: DatagramReceiver | undefined;
   #sender: DatagramSender | undefined;
 
-  /** @throws {SystemError} when there is no epoll instance to be had. */
+  /** @throws {SystemError} if epoll_create1 fails. */
   constructor(calls: SystemCalls, timers: Timers) {
     this.calls = calls;
     this.timers = timers;
@@ -53,7 +53,7 @@ export class KernelIo implements Disposable {
     return (this.#sender ??= new DatagramSender(this));
   }
 
-  /** Ends the watch of the event loop. Sockets that are still open hear of nothing any more. */
+  /** Ends the watch of the event loop. Open sockets get no more events. */
   close(): void {
     this.poller.close();
     this.pipes.close();

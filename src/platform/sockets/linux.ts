@@ -11,7 +11,7 @@ export const SOCK_STREAM = 1;
 export const SOCK_DGRAM = 2;
 export const SOCK_NONBLOCK = 0o4000;
 export const SOCK_CLOEXEC = 0o2000000;
-/** Every descriptor of this layer: it never blocks, and no child process inherits it. */
+/** Flags of every descriptor of this layer: non-blocking, and not inherited by child processes. */
 export const NONBLOCK_CLOEXEC = SOCK_NONBLOCK | SOCK_CLOEXEC;
 
 export const O_RDWR = 0o2;
@@ -39,7 +39,7 @@ export const IP_TOS = 1;
 export const IP_PKTINFO = 8;
 export const IP_MTU_DISCOVER = 10;
 export const IP_RECVTOS = 13;
-/** DF is set, and what ICMP says about the path MTU is ignored; the same number for IPv6. */
+/** DF is set and path MTU reports of ICMP are ignored; the same number for IPv6. */
 export const PMTUDISC_PROBE = 3;
 
 export const IPPROTO_IPV6 = 41;

@@ -5,8 +5,8 @@ const POLLOUT = 0x4;
 const POLLRDHUP = 0x2000;
 
 /**
- * What poll(2) reports of a descriptor at this moment, without taking anything away: no edge of
- * epoll, no error of the socket. 0 when it is not ready.
+ * The result of poll(2) for a descriptor, which consumes neither an edge of epoll nor the socket's
+ * error. 0 if it is not ready.
  */
 export function pollEvents(
   { calls, option }: Pick<KernelIo, 'calls' | 'option'>,

@@ -4,23 +4,23 @@ import { SystemError } from './errno.ts';
 import { EEXIST, EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLL_CTL_MOD, SOCK_CLOEXEC } from './linux.ts';
 import type { NativeMemory } from '../native-memory.ts';
 
-/** Reacts to the readiness of one descriptor. */
+/** Handles the readiness of a descriptor. */
 export interface Readiness {
   /** @param events the bits of `EPOLLIN` and so on. */
   ready(events: number): void;
 }
 
-/** Has more to do than its share of a turn. */
+/** Work to be continued in a later turn. */
 export interface Resumable {
   resume(): void;
 }
 
-/** Events that one call brings. What is left stays in the kernel and comes with the next turn. */
+/** The most events of one call. The rest stays in the kernel until the next turn. */
 const BATCH = 512;
 
 /**
- * Bytes that all sockets together may move in one turn of the event loop, before timers, the control
- * API and Node's own sockets have their turn: about 2 ms of copying.
+ * Bytes that all sockets together may move in one turn of the event loop before timers, the control
+ * API and Node's sockets run: about 2 ms of copying.
  */
 const BYTES_A_TURN = 4 << 20;
 
@@ -29,15 +29,15 @@ const layout =
   process.arch === 'x64' ? ({ words: 3, data: 1 } as const) : ({ words: 4, data: 2 } as const);
 
 /**
- * One epoll instance inside the event loop of this thread.
+ * An epoll instance inside the event loop of this thread.
  *
  * libuv watches the epoll descriptor, level-triggered; its callback only schedules the turn that
- * takes the events, as an ordinary immediate. What a handler throws is therefore an ordinary
- * uncaught exception; the events and the work behind it go on in the next turn, since an
- * edge-triggered event that was taken from the kernel and dropped would never come again.
+ * takes the events, as an ordinary immediate. An exception of a handler is therefore an ordinary
+ * uncaught exception. The remaining events and work continue in the next turn, because a dropped
+ * edge-triggered event would never be repeated.
  *
- * A slot of the table with a generation identifies a registration: an event of a registration that
- * has been removed meets another generation and reaches no handler.
+ * A registration is identified by a slot and its generation: events of a removed registration have
+ * an old generation and reach no handler.
  */
 export class Poller {
   readonly #calls: SystemCalls;
@@ -54,14 +54,14 @@ export class Poller {
   #keepers = 0;
   #deferred: Resumable[] = [];
   #nextDeferred = 0;
-  /** The batch in hand; what a handler that threw left behind is taken up in the next turn. */
+  /** The current batch; what remains after a handler threw is processed in the next turn. */
   #count = 0;
   #nextEvent = 0;
   #scheduled = false;
   #budget = BYTES_A_TURN;
   #turn = 0;
 
-  /** @throws {SystemError} when there is no epoll instance to be had. */
+  /** @throws {SystemError} if epoll_create1 fails. */
   constructor(calls: SystemCalls) {
     this.#calls = calls;
     const epoll = calls.epollCreate1(SOCK_CLOEXEC);
@@ -71,8 +71,8 @@ export class Poller {
     this.#change = calls.memory(16);
     this.#watch = calls.watch(epoll, this.#schedule);
     this.#watch.unref();
-    // A handle that is still open while Node takes the environment down is called once more, and
-    // koffi then ends the process by abort.
+    // If the handle is still open while Node tears down the environment, it is called once more,
+    // and koffi aborts the process.
     process.once('exit', this.#onExit);
   }
 
@@ -81,17 +81,17 @@ export class Poller {
     return this.#size;
   }
 
-  /** Counts turns, so that a share of a turn can be given to each socket. */
+  /** The number of turns, to give each socket a share of a turn. */
   get turn(): number {
     return this.#turn;
   }
 
-  /** Whether more bytes may be moved in this turn; otherwise what is left is for `later`. */
+  /** Whether more bytes may be moved in this turn; otherwise use `later`. */
   get mayMove(): boolean {
     return this.#budget > 0;
   }
 
-  /** Books bytes that were moved in this turn. */
+  /** Counts bytes that were moved in this turn. */
   moved(bytes: number): void {
     this.#budget -= bytes;
   }
@@ -100,9 +100,9 @@ export class Poller {
    * Watches a descriptor.
    *
    * @param events bits of `EPOLLIN` and so on, with `EPOLLET` for edges.
-   * @param keepsAlive whether the process must not end by itself meanwhile.
+   * @param keepsAlive whether the registration keeps the process alive.
    * @returns the slot of the registration.
-   * @throws {SystemError} when the kernel refuses, as with ENOMEM or ENOSPC.
+   * @throws {SystemError} if the kernel refuses, for example with ENOMEM or ENOSPC.
    */
   add(fd: number, handler: Readiness, events: number, keepsAlive = true): number {
     const slot = this.#free.pop() ?? this.#handlers.length;
@@ -123,7 +123,7 @@ export class Poller {
     return slot;
   }
 
-  /** The error number, or 0. A registration that could not be taken out of epoll is replaced. */
+  /** The error number, or 0. Replaces a registration that could not be removed from epoll. */
   #register(fd: number): number {
     const { at } = this.#change;
     if (this.#calls.epollCtl(this.#epoll.number, EPOLL_CTL_ADD, fd, at) === 0) return 0;
@@ -134,7 +134,7 @@ export class Poller {
       : this.#calls.errno();
   }
 
-  /** Watches a registered descriptor for other events; false when the kernel refuses. */
+  /** Changes the events of a registered descriptor; false if the kernel refuses. */
   modify(slot: number, fd: number, events: number): boolean {
     if (this.#handlers[slot] === undefined || this.#epoll.number < 0) return false;
     const { words } = this.#change;
@@ -144,7 +144,10 @@ export class Poller {
     return this.#calls.epollCtl(this.#epoll.number, EPOLL_CTL_MOD, fd, this.#change.at) === 0;
   }
 
-  /** Forgets a registration. Right before its descriptor is closed, which takes it out of epoll. */
+  /**
+   * Removes a registration immediately before its descriptor is closed, which removes it from
+   * epoll.
+   */
   remove(slot: number): void {
     if (this.#handlers[slot] === undefined) return;
     this.keepAlive(slot, false);
@@ -154,7 +157,7 @@ export class Poller {
     this.#size--;
   }
 
-  /** Forgets a registration whose descriptor stays open. */
+  /** Removes a registration whose descriptor stays open. */
   detach(slot: number, fd: number): void {
     if (this.#handlers[slot] === undefined) return;
     if (this.#epoll.number >= 0) {
@@ -163,7 +166,7 @@ export class Poller {
     this.remove(slot);
   }
 
-  /** Whether a registration keeps the process alive. */
+  /** Sets whether a registration keeps the process alive. */
   keepAlive(slot: number, keeps: boolean): void {
     if (this.#keeping[slot] === keeps) return;
     this.#keeping[slot] = keeps;
@@ -173,13 +176,13 @@ export class Poller {
     else if (!keeps && this.#keepers === 0) this.#watch.unref();
   }
 
-  /** Calls `work.resume` in the next turn; in order. */
+  /** Calls `work.resume` in the next turn, in order. */
   later(work: Resumable): void {
     this.#deferred.push(work);
     this.#schedule();
   }
 
-  /** Ends the watch. Idempotent; no registration hears of an event afterwards. */
+  /** Ends the watch. Idempotent; no registration gets events afterwards. */
   close(): void {
     if (this.#epoll.number < 0) return;
     process.off('exit', this.#onExit);
@@ -206,14 +209,15 @@ export class Poller {
       this.#take();
       this.#dispatch();
     } finally {
-      // Also after a handler that threw.
+      // Also if a handler threw.
       if (this.#deferred.length > 0 || this.#nextEvent < this.#count) this.#schedule();
     }
   };
 
   /**
-   * What was deferred before this turn began; what it defers again is for the next one. What the
-   * turn has no bytes left for stays in front of that, or the same ones would go first each time.
+   * Resumes work that was deferred before this turn; work deferred meanwhile is for the next turn.
+   * Work that exceeds the bytes of this turn stays first in the queue, so that every socket gets
+   * its turn.
    */
   #resumeDeferred(): void {
     const end = this.#deferred.length;

@@ -13,18 +13,18 @@ import {
   SOCK_STREAM,
 } from './linux.ts';
 
-/** How this process moves bytes, and why. */
+/** Which sockets this process uses, and why. */
 export type SocketProbe =
   | { readonly kind: 'kernel'; readonly calls: SystemCalls }
   | { readonly kind: 'node'; readonly reason: string };
 
-/** What the probe looks at, besides the machine itself. */
+/** The inputs of the probe besides the machine itself. */
 export interface ProbeSurroundings {
   readonly platform: string;
   readonly arch: string;
   /** `WEIR_IO`: `node` turns kernel sockets off. */
   readonly wanted: string | undefined;
-  /** `WEIR_IO_CHECK`: `1` checks each use of a descriptor. */
+  /** Whether `WEIR_IO_CHECK` is `1`: checks each use of a descriptor. */
   readonly check: boolean;
   readonly mainThread: boolean;
   readonly open: () => SystemCalls;
@@ -40,7 +40,7 @@ export const surroundings = (): ProbeSurroundings => ({
   open: openSystemCalls,
 });
 
-/** Finds out whether kernel sockets work here; never throws. Loads koffi, about 20 ms. */
+/** Tests whether kernel sockets work here; never throws. Loads koffi, about 20 ms. */
 export function probeSockets(around: ProbeSurroundings = surroundings()): SocketProbe {
   const unfit = unfitness(around);
   if (unfit !== undefined) return { kind: 'node', reason: unfit };
@@ -63,12 +63,15 @@ function unfitness({ platform, arch, wanted, mainThread }: ProbeSurroundings): s
   if (platform !== 'linux') return `kernel sockets need Linux, this is ${platform}`;
   if (arch !== 'x64' && arch !== 'arm64')
     return `kernel sockets need x64 or arm64, this is ${arch}`;
-  // A worker can be terminated while the loop watches the epoll descriptor, which ends the process.
+  // Terminating a worker while its loop watches the epoll descriptor would end the process.
   if (!mainThread) return 'kernel sockets are for the main thread';
   return undefined;
 }
 
-/** A byte through a socket pair must come back as an event with its data (seccomp, gVisor, layout). */
+/**
+ * Sends a byte through a socket pair, which must produce an event with the registered data: detects
+ * seccomp, gVisor and other layouts.
+ */
 function tryEpoll(calls: SystemCalls): void {
   const must = (call: string, result: number): number => {
     if (result < 0) throw new SystemError(call, calls.errno());
@@ -90,7 +93,7 @@ function tryEpoll(calls: SystemCalls): void {
   const { words } = memory;
   const isExpected = words[0] === EPOLLIN && words[data] === 0x5eed && words[data + 1] === 0xfeed;
   if (count !== 1 || !isExpected) throw new Error('epoll does not report what was registered');
-  // The event loop must be able to watch it.
+  // The event loop must be able to watch the epoll descriptor.
   const watch = calls.watch(epoll.number, () => undefined);
   watch.unref();
   watch.close();

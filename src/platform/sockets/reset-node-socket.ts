@@ -13,14 +13,14 @@ type SetSocketOption = (
   length: number,
 ) => number;
 
-/** Bound with the first call: programs that reset nothing do not wait for it. */
+/** Bound with the first call, so that programs without resets do not load it. */
 let setSocketOption: SetSocketOption | false | undefined;
 
 /**
- * Makes the closing of a TCP socket a reset, whatever is still to be sent or read. Node's own
- * `resetAndDestroy` fails while a half-close is under way, and below TLS it crashes Node 26.10.
+ * Makes close reset a TCP socket, even with unsent or unread data. Node's own `resetAndDestroy`
+ * fails while a half-close is in progress, and below TLS it crashes Node 26.10.
  *
- * @returns false where the option could not be set: closing then is an ordinary one.
+ * @returns false if the option could not be set; close is then an ordinary one.
  */
 export function resetNodeSocketOnClose(socket: Socket): boolean {
   setSocketOption ??= bind();
@@ -40,7 +40,7 @@ function bind(): SetSocketOption | false {
   }
 }
 
-/** Node exposes it on the handle only; -1 once that is closed. */
+/** Node exposes it only on the handle; -1 once that is closed. */
 function descriptorOf(socket: Socket): number | undefined {
   if (!('_handle' in socket)) return undefined;
   const handle: unknown = socket._handle;

@@ -19,13 +19,15 @@ import {
 import { AF_INET, AF_INET6, AF_UNIX, EAFNOSUPPORT, EINVAL } from './linux.ts';
 import { swapBytes, type NativeMemory } from '../native-memory.ts';
 
-/** An IP address in text, with a zone where it needs one, and a port. */
+/** An IP address as text, with a zone if needed, and a port. */
 export interface IpAddress {
   readonly host: string;
   readonly port: number;
 }
 
-/** A unix socket; the path of an unnamed one is empty, an abstract one begins with a NUL. */
+/**
+ * A unix socket; the path is empty for an unnamed one and begins with a NUL for an abstract one.
+ */
 export interface UnixAddress {
   readonly path: string;
 }
@@ -41,13 +43,13 @@ const MAX_PATH = 107;
 /**
  * Structures of socket addresses in memory: `sockaddr_in`, `sockaddr_in6` and `sockaddr_un`.
  *
- * One for a thread serves all its sockets: what a call needs is written right before it.
+ * One per thread serves all sockets: arguments are written immediately before a call.
  */
 export class SocketAddresses {
   readonly #calls: SystemCalls;
-  /** What goes to the kernel. */
+  /** The address for the kernel. */
   readonly #out: NativeMemory;
-  /** What the kernel answers, and at `LENGTH_AT` the `socklen_t` beside it. */
+  /** The address from the kernel, and its `socklen_t` at `LENGTH_AT`. */
   readonly #in: NativeMemory;
   readonly #name: NativeMemory;
 
@@ -58,12 +60,12 @@ export class SocketAddresses {
     this.#name = calls.memory(16);
   }
 
-  /** The address of what `encode` wrote. */
+  /** The memory address of the output of `encode`. */
   get at(): number {
     return this.#out.at;
   }
 
-  /** Where a call may write an address, and the length that it takes and gives. */
+  /** Where a call writes an address, and the location of its length. */
   get answerAt(): number {
     return this.#in.at;
   }
@@ -77,20 +79,20 @@ export class SocketAddresses {
    *
    * @param family of the socket: an IPv6 socket reaches IPv4 addresses in mapped form.
    * @returns its length in bytes.
-   * @throws {SystemError} EINVAL for what is not an address, a port out of range, a path that is too
-   *   long or a zone that does not exist; EAFNOSUPPORT for an IPv6 address on an IPv4 socket.
+   * @throws {SystemError} EINVAL for an invalid address, a port out of range, a path that is too
+   *   long or an unknown zone; EAFNOSUPPORT for an IPv6 address on an IPv4 socket.
    */
   encode(address: SocketAddress, family: number = familyOf(address)): number {
     if ('path' in address) return this.#encodePath(address.path);
     return putIpAddress(this.#out.bytes, 0, address, family, this.zoneIndex);
   }
 
-  /** Prepares the space for a call that answers with an address. */
+  /** Prepares the space for a call that returns an address. */
   prepare(): void {
     this.#in.bytes.writeUInt32LE(SOCKADDR_LENGTH, LENGTH_AT);
   }
 
-  /** The address that the last call answered with. */
+  /** The address that the last call returned. */
   decode(): SocketAddress | undefined {
     const { bytes } = this.#in;
     const length = bytes.readUInt32LE(LENGTH_AT);
@@ -109,7 +111,7 @@ export class SocketAddresses {
     return this.decode();
   }
 
-  /** The local address of an IP socket in numbers. */
+  /** The local address of an IP socket as numbers. */
   localEndpointOf(fd: number): IpEndpoint | undefined {
     this.prepare();
     if (this.#calls.getsockname(fd, this.answerAt, this.answerLengthAt) !== 0) return undefined;
@@ -124,7 +126,7 @@ export class SocketAddresses {
     return this.decode();
   }
 
-  /** The scope id for a zone: the number of the interface, or its name. 0 when there is none. */
+  /** The scope id of a zone, which is the number or name of an interface; 0 if unknown. */
   readonly zoneIndex = (zone: string): number => {
     const number = Number(zone);
     return Number.isInteger(number) && number > 0 && number <= 0xffff_ffff
@@ -132,7 +134,7 @@ export class SocketAddresses {
       : this.#calls.ifNameToIndex(zone);
   };
 
-  /** The zone for a scope id: the name of the interface, as Node reports it. */
+  /** The zone of a scope id: the interface's name, as in Node. */
   readonly zoneName = (index: number): string => {
     if (this.#calls.ifIndexToName(index, this.#name.at) === 0) return String(index);
     return this.#name.bytes.toString('latin1', 0, this.#name.bytes.indexOf(0));
@@ -152,7 +154,7 @@ export class SocketAddresses {
 
 const LENGTH_AT = 112;
 
-/** The address family that a socket for an address has; AF_INET6 for what is no IPv4 address. */
+/** The address family of a socket for an address; AF_INET6 for anything but an IPv4 address. */
 export function familyOf(address: SocketAddress): number {
   if ('path' in address) return AF_UNIX;
   return ipVersion(address.host) === 4 ? AF_INET : AF_INET6;
@@ -219,7 +221,7 @@ export function getIpAddress(
 /**
  * Writes a `sockaddr_in` or `sockaddr_in6` from numbers, for a socket of `family`.
  *
- * @param at the word where it begins.
+ * @param at index of its first word.
  * @returns its length in bytes.
  */
 export function putEndpoint(

@@ -21,9 +21,9 @@ import {
 
 type OptionSpace = Pick<KernelIo, 'calls' | 'option'>;
 
-/** Silence after which the kernel asks whether the peer is still there, in seconds. */
+/** Seconds of silence before the first keep-alive probe. */
 const KEEP_ALIVE_SECONDS = 60;
-/** Probes without an answer that end the connection, and the seconds between them; as libuv's. */
+/** Unanswered probes after which the connection ends, and the seconds between them; as in libuv. */
 const KEEP_ALIVE_PROBES = 10;
 const KEEP_ALIVE_INTERVAL = 1;
 
@@ -39,7 +39,7 @@ export function setOption(
   return calls.setsockopt(fd, level, name, option.at, 4);
 }
 
-/** The value of an option of type `int`; `undefined` when the kernel does not say. */
+/** The value of an option of type `int`; `undefined` on an error. */
 export function getOption(
   { calls, option }: OptionSpace,
   fd: number,
@@ -52,8 +52,8 @@ export function getOption(
 }
 
 /**
- * Asks for room for `bytes` in a direction: beyond the limit of the system where the process may
- * do that (CAP_NET_ADMIN), else up to it. A kernel that refuses keeps its default.
+ * Requests a buffer of `bytes` for a direction: beyond the system's limit if the process has
+ * CAP_NET_ADMIN, otherwise up to it. On an error the default is kept.
  */
 export function setBufferSize(
   space: OptionSpace,
@@ -67,11 +67,11 @@ export function setBufferSize(
   setOption(space, fd, SOL_SOCKET, ask, bytes);
 }
 
-/** The error that a socket holds, which is cleared; 0 for none. */
+/** Returns and clears the pending error of a socket; 0 for none. */
 export const takeError = (io: OptionSpace, fd: number): number =>
   getOption(io, fd, SOL_SOCKET, SO_ERROR) ?? 0;
 
-/** Makes the closing of a TCP connection a reset, whatever is still to be sent (socket(7)). */
+/** Makes close reset a TCP connection, even with unsent data (socket(7)). */
 export function setZeroLinger({ calls, option }: OptionSpace, fd: number): void {
   // struct linger { int on; int seconds; }
   option.words[0] = 1;
@@ -85,11 +85,11 @@ export function unreadBytes({ calls, option }: OptionSpace, fd: number): number 
 }
 
 /**
- * What every TCP connection has: no delay for small segments, and keep-alive. Set on a listener,
- * accepted connections inherit it.
+ * Sets the options of every TCP connection: no delay for small segments, and keep-alive. Accepted
+ * connections inherit them from the listener.
  *
- * No TCP_USER_TIMEOUT: it also ends a connection whose peer is alive and keeps its window closed for
- * so long (tcp(7)), which a client that pauses a download does, and no flow has such a limit.
+ * No TCP_USER_TIMEOUT: it would also end a connection whose live peer keeps its window closed that
+ * long (tcp(7)), as a client does that pauses a download; flows have no such limit.
  */
 export function setTcpOptions(io: OptionSpace, fd: number): void {
   setOption(io, fd, IPPROTO_TCP, TCP_NODELAY, 1);
@@ -100,10 +100,10 @@ export function setTcpOptions(io: OptionSpace, fd: number): void {
 }
 
 /**
- * Binds a socket to the device that it has to send by, if the kernel is not to choose.
+ * Binds a socket to the device that it must send through, unless the kernel may choose.
  *
- * @param destination `undefined` for one that is known to the kernel alone, such as one with a zone.
- * @returns false when there is no device for it, or this process itself would answer there.
+ * @param destination `undefined` if only the kernel can interpret it, such as one with a zone.
+ * @returns false if there is no device for it, or this process itself serves that address.
  */
 export function bindToDevice(
   io: OptionSpace & Pick<KernelIo, 'devices'>,

@@ -1,18 +1,18 @@
 /** Application-Layer Protocol Negotiation (RFC 7301). */
 
 /**
- * Chooses one of the protocols that a client offers; `undefined` rejects the client. It is not asked for a
- * client that offers none.
+ * Chooses one of the protocols that a client offers; `undefined` rejects the client. Not called for
+ * a client that offers none.
  */
 export type AlpnChoice = (offered: readonly string[]) => string | undefined;
 
-/** A list of protocols as OpenSSL takes and gives it: each with its length in front (§3.1). */
+/** Encodes a list of protocols, each prefixed by its length (§3.1). */
 export const encodeProtocols = (protocols: readonly string[]): Buffer =>
   Buffer.concat(
     protocols.map((name) => Buffer.concat([Buffer.of(name.length), Buffer.from(name, 'latin1')])),
   );
 
-/** The protocols of such a list, and where in it the name of each begins. */
+/** Decodes such a list; `positions` are the offsets of the names. */
 export function decodeProtocols(list: Buffer): { names: string[]; positions: number[] } {
   const names: string[] = [];
   const positions: number[] = [];

@@ -6,7 +6,7 @@ import { newTlsContext, offerProtocols, tlsFailure, verifyBy } from './tls-conte
 import { useCredentials, type TlsCredentials } from './tls-credentials.ts';
 import type { StreamTlsLibrary } from './stream-tls-library.ts';
 
-/** Of openssl/ssl.h. */
+/** Constants of openssl/ssl.h. */
 const SET_MODE = 33;
 const RELEASE_BUFFERS = 0x10;
 const TLS1_2 = 0x0303;
@@ -38,8 +38,8 @@ export class StreamTlsContext {
   }
 
   /**
-   * Tickets are sealed with keys of this context: sessions end with it.
-   * @param choose a constant of the program: it is kept for as long as the process lives.
+   * Tickets are sealed with keys of this context, so sessions cannot outlive it.
+   * @param choose kept for the lifetime of the process, so never create one per context.
    * @throws {TlsCertificateError} when OpenSSL refuses the certificate or the key.
    */
   static server(
@@ -57,8 +57,8 @@ export class StreamTlsContext {
   }
 
   /**
-   * @param trust what the server's certificate must lead to; `undefined` takes any certificate.
-   * @param offered protocols (RFC 7301); none for no ALPN at all.
+   * @param trust the trust anchors for the server's certificate; `undefined` accepts any.
+   * @param offered protocols (RFC 7301); empty for no ALPN.
    */
   static client(
     library: StreamTlsLibrary,
@@ -71,18 +71,18 @@ export class StreamTlsContext {
     return context;
   }
 
-  /** For a call made before anything else can run. */
+  /** To be used only synchronously. */
   get address(): Address {
     return this.#context;
   }
 
-  /** Lets a connection resume the last session, if there is one. */
+  /** Makes a connection resume the last session, if any. */
   resume(tls: Address): void {
     const { address } = this.#session;
     if (address !== 0) this.library.functions.SSL_set_session(tls, address);
   }
 
-  /** Keeps the session of a connection. @returns whether it is a new one that can be resumed. */
+  /** Keeps the session of a connection. @returns whether it is new and resumable. */
   keepSession(tls: Address): boolean {
     const { SSL_get1_session, SSL_SESSION_is_resumable, SSL_SESSION_free } = this.library.functions;
     const session = SSL_get1_session(tls);
@@ -96,14 +96,14 @@ export class StreamTlsContext {
     return true;
   }
 
-  /** For a session that the server may have rejected. */
+  /** Drops a session that the server may have rejected. */
   forgetSession(): void {
     const { address } = this.#session;
     this.#session.address = 0;
     if (address !== 0) this.library.functions.SSL_SESSION_free(address);
   }
 
-  /** The ciphers of Node's own TLS, which its command line may have changed. */
+  /** Uses the ciphers of Node's TLS, which its command line may change. */
   #useDefaultCiphers(): void {
     const names = DEFAULT_CIPHERS.split(':');
     const suites = names.filter((name) => name.startsWith('TLS_')).join(':');

@@ -1,7 +1,10 @@
 import { exportsOfSelf } from '../native.ts';
 import type { Address } from '../quic-tls/quic-tls-functions.ts';
 
-/** What TLS over a stream needs of OpenSSL beyond `QuicTlsFunctions`. Most return 1 on success. */
+/**
+ * OpenSSL functions for TLS over streams, in addition to `QuicTlsFunctions`. Most return 1 on
+ * success.
+ */
 export interface StreamTlsFunctions {
   readonly SSL_CTX_set_cipher_list: (context: Address, names: string) => number;
   readonly SSL_CTX_set_options: (context: Address, bits: number) => number;
@@ -15,7 +18,7 @@ export interface StreamTlsFunctions {
   readonly SSL_get1_session: (tls: Address) => Address;
   readonly SSL_SESSION_is_resumable: (session: Address) => number;
   readonly SSL_SESSION_free: (session: Address) => void;
-  /** Puts two BIOs at the addresses; what is written to one is read from the other. */
+  /** Stores two BIOs at the addresses; what is written to one is read from the other. */
   readonly BIO_new_bio_pair: (
     first: Address,
     firstSize: number,
@@ -25,13 +28,13 @@ export interface StreamTlsFunctions {
   readonly BIO_up_ref: (bio: Address) => number;
   readonly BIO_ctrl: (bio: Address, command: number, number: number, pointer: Address) => number;
   readonly BIO_writeBytes: (bio: Address, from: Uint8Array, length: number) => number;
-  /** Reads without a copy: puts where the bytes are at an address. */
+  /** Reads without a copy: stores the address of the bytes at an address. */
   readonly BIO_nread: (bio: Address, from: Address, length: number) => number;
 }
 
 /**
- * Binds them.
- * @throws {NativeError} where Node was built with another OpenSSL, or koffi is missing.
+ * Binds the functions.
+ * @throws {NativeError} if Node was built with another OpenSSL, or koffi is missing.
  */
 export function openStreamTlsFunctions(): StreamTlsFunctions {
   const bind = exportsOfSelf();

@@ -7,39 +7,41 @@ import { ALPN_REFUSED, type QuicTlsLibrary } from '../quic-tls/quic-tls-library.
 import { quicTls } from '../quic-tls/quic-tls-probe.ts';
 import { openStreamTlsFunctions, type StreamTlsFunctions } from './stream-tls-functions.ts';
 
-/** Of openssl/bio.h. */
+/** A constant of openssl/bio.h. */
 const RESET = 1;
 
-/** Bytes of a peer that one call on a connection may be given. */
+/** The most input bytes of one call. */
 export const CALL_BYTES = 128 << 10;
-/** Bytes that one call may write: as many, in the frame of a layer above. */
+/** The most bytes that one call may write: as many, with the framing of a layer above. */
 export const WRITE_BYTES = 144 << 10;
-/** Pieces of them that one call may write; each ends a record. */
+/** The most pieces that one call may write; each ends a record. */
 export const CALL_PIECES = 64;
-/** With the overhead of their records, and a handshake with a long chain of certificates. */
+/**
+ * Room for these with the overhead of records, and for a handshake with a long certificate chain.
+ */
 const BUFFER_BYTES = 256 << 10;
 
 const POINTER = 'uintptr_t';
 
 /**
- * OpenSSL's TLS over streams in this process: functions, and the memory that all connections share.
+ * OpenSSL's TLS over streams in this process: functions, and memory shared by all connections.
  *
- * Every call on a connection is given its whole input and hands over its whole output before it
- * returns. So one pair of BIOs serves all connections: its buffers stay in the processor's caches, and
- * a connection that rests holds none.
+ * Every call on a connection consumes its whole input, and its output is taken before the next
+ * call. So one pair of BIOs serves all connections: its buffers stay in the processor's caches, and
+ * an idle connection holds none.
  */
 export class StreamTlsLibrary {
   readonly base: QuicTlsLibrary;
   readonly functions: StreamTlsFunctions;
-  /** An OpenSSL callback that has its argument choose among the protocols of a client. */
+  /** An OpenSSL callback that chooses a protocol by the `AlpnChoice` of its argument. */
   readonly chooseProtocol: Address;
-  /** Frees the session of a client that was not disposed of. */
+  /** Frees the sessions of collected contexts. */
   readonly forgottenSessions: FinalizationRegistry<{ address: Address }>;
   readonly #alpnChoices: AlpnChoice[] = [];
   /** A pair of BIOs: what is written to one is read from the other, which OpenSSL has. */
   readonly #own: Address;
   readonly #other: Address;
-  /** Where what OpenSSL writes is; known after it has written something. */
+  /** The output buffer of OpenSSL; known after its first output. */
   #output: { readonly at: Address; readonly bytes: Uint8Array } | undefined;
 
   /** @throws {NativeError} where the functions are not available. */
@@ -72,7 +74,7 @@ export class StreamTlsLibrary {
     );
   }
 
-  /** Connects an `SSL`, which keeps it, with the shared BIO. */
+  /** Connects an `SSL` with the shared BIO, to which it holds a reference. */
   attach(tls: Address): void {
     const { functions } = this;
     functions.BIO_up_ref(this.#other);
@@ -81,46 +83,46 @@ export class StreamTlsLibrary {
     functions.SSL_set0_wbio(tls, this.#other);
   }
 
-  /** Before each call: what a connection has left by failing must not reach another one. */
+  /** Called before each call: data left by a failed connection must not reach another one. */
   begin(): void {
     this.functions.BIO_ctrl(this.#own, RESET, 0, 0);
     this.functions.BIO_ctrl(this.#other, RESET, 0, 0);
     this.base.functions.ERR_clear_error();
   }
 
-  /** Makes up to `CALL_BYTES` the input of the next call. */
+  /** Sets the input of the next call, up to `CALL_BYTES`. */
   putInput(bytes: Uint8Array): void {
     if (this.functions.BIO_writeBytes(this.#own, bytes, bytes.length) === bytes.length) return;
     throw new NativeError('TLS has input that was not read');
   }
 
-  /** What the last call has written, to be used or copied before the next one. */
+  /** The output of the last call, to be used or copied before the next one. */
   takeOutput(): Uint8Array | undefined {
     const { results } = this.base;
     const count = this.functions.BIO_nread(this.#own, results.at, BUFFER_BYTES);
     if (count <= 0) return undefined;
     const at = word64(results.words, 0);
-    // The buffer is used from its beginning whenever it is empty, as it is before each call.
+    // The buffer is empty before each call, and is then used from its beginning.
     this.#output ??= { at, bytes: nativeView(at, BUFFER_BYTES) };
     if (at !== this.#output.at) throw new NativeError('TLS has output that was not taken');
     return this.#output.bytes.subarray(0, count);
   }
 
-  /** The argument that stands for a choice; there are few, which live as long as the process. */
+  /** The callback argument for a choice. Choices are kept for the lifetime of the process. */
   alpnArgument(choice: AlpnChoice): Address {
     const known = this.#alpnChoices.indexOf(choice);
     return known >= 0 ? known : this.#alpnChoices.push(choice) - 1;
   }
 }
 
-/** Whether this Node has what TLS over streams needs, and why not. */
+/** Whether this Node supports TLS over streams, and why not. */
 export type StreamTlsProbe =
   | { readonly kind: 'available'; readonly library: StreamTlsLibrary }
   | { readonly kind: 'unavailable'; readonly reason: string };
 
 let known: StreamTlsProbe | undefined;
 
-/** Finds out once for the process; never throws. */
+/** Probed once per process; never throws. */
 export const streamTls = (): StreamTlsProbe => (known ??= probe());
 
 function probe(): StreamTlsProbe {

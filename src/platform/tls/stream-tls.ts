@@ -9,7 +9,7 @@ import type { StreamTlsContext } from './stream-tls-context.ts';
 /** Payload of a full record (RFC 8446 §5.1). */
 const FULL_RECORD = 16_384;
 
-/** Of openssl/ssl.h. */
+/** Constants of openssl/ssl.h. */
 const WANT_READ = 2;
 const WANT_WRITE = 3;
 const ZERO_RETURN = 6;
@@ -18,22 +18,22 @@ const BOTH_SHUT = 3;
 /** Reads after which a client no longer expects a ticket. */
 const TICKET_READS = 8;
 
-/** The TLS of one connection over a stream: an `SSL`, freed once. It neither reads nor writes itself. */
+/** The TLS of one connection over a stream: an `SSL`, without I/O. */
 export class StreamTls implements Disposable {
   readonly #context: StreamTlsContext;
-  /** The name that the certificate has to have; `undefined` for any. */
+  /** The name to verify the certificate by; `undefined` for any. */
   readonly #expectedName: string | undefined;
-  /** 0 when it was freed. */
+  /** 0 once freed. */
   #tls: Address;
   #isOpen = false;
   #hasEnded = false;
   #failure: string | undefined;
-  /** Reads in which a client still looks for a ticket. */
+  /** Reads after which a client will still check for a ticket. */
   #ticketReads: number;
 
   /**
-   * @param serverName the server that a client wants: a DNS name, which is sent as SNI, or an IP
-   *   address. The certificate has to have it, if the context verifies at all. `undefined` for servers.
+   * @param serverName the server's name for a client: a DNS name, which is sent as SNI, or an IP
+   *   address. Verified in the certificate if the context verifies. `undefined` for servers.
    * @throws {NativeError} when the process is out of memory, or the name cannot be one.
    */
   constructor(context: StreamTlsContext, serverName: string | undefined) {
@@ -83,30 +83,29 @@ export class StreamTls implements Disposable {
     return name.toString('latin1');
   }
 
-  /** Why the connection has failed, in OpenSSL's words or Node's. */
+  /** Why the connection has failed, in OpenSSL's or Node's words. */
   get failure(): string | undefined {
     return this.#failure;
   }
 
   /**
-   * Bytes for the peer that the last call has left: to be taken before anything else runs, and to be
-   * used or copied at once.
+   * Output of the last call for the peer. Take it synchronously, and use or copy it immediately.
    */
   takeOutput(): Uint8Array | undefined {
     return this.#tls === 0 ? undefined : this.#context.library.takeOutput();
   }
 
-  /** Makes a client's first message. */
+  /** Produces a client's first message. */
   start(): void {
     this.#context.library.begin();
     this.#handshake();
   }
 
   /**
-   * Takes up to `CALL_BYTES` of the peer, whatever they are parts of, and returns the payload in them.
+   * Processes up to `CALL_BYTES` from the peer, in arbitrary pieces, and returns their payload.
    *
-   * @param bytes are overwritten: the payload is put in their place.
-   * @param allocate makes room for what does not fit there.
+   * @param bytes overwritten by the payload.
+   * @param allocate provides memory for payload that does not fit there.
    */
   receive(bytes: Uint8Array, allocate: (length: number) => Uint8Array): Uint8Array[] {
     if (this.#tls === 0 || this.#failure !== undefined) return [];
@@ -120,8 +119,8 @@ export class StreamTls implements Disposable {
   }
 
   /**
-   * Encrypts up to `WRITE_BYTES` in up to `CALL_PIECES`, none of them empty, which are no longer needed
-   * afterwards. Records do not span pieces. False when the connection has failed.
+   * Encrypts up to `WRITE_BYTES` in up to `CALL_PIECES` non-empty pieces, which may be reused
+   * afterwards. Records do not span pieces. False if the connection has failed.
    */
   write(pieces: readonly Uint8Array[]): boolean {
     if (this.#tls === 0 || this.#failure !== undefined) return false;
@@ -136,7 +135,7 @@ export class StreamTls implements Disposable {
     return true;
   }
 
-  /** Ends this side with close_notify (RFC 8446 §6.1). */
+  /** Closes this side with close_notify (RFC 8446 §6.1). */
   end(): void {
     if (this.#tls === 0 || this.#failure !== undefined || !this.#isOpen) return;
     const { library } = this.#context;
@@ -149,7 +148,7 @@ export class StreamTls implements Disposable {
     if (tls === 0) return;
     this.#tls = 0;
     const { base, functions } = this.#context.library;
-    // OpenSSL would otherwise spoil the session, which other connections resume.
+    // Otherwise OpenSSL would make the session unusable for resumption.
     if (this.#failure === undefined) functions.SSL_set_shutdown(tls, BOTH_SHUT);
     base.functions.SSL_free(tls);
   }

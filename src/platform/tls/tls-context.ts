@@ -4,7 +4,9 @@ import type { QuicTlsLibrary } from '../quic-tls/quic-tls-library.ts';
 import type { TrustStore } from '../quic-tls/quic-tls-trust.ts';
 import { encodeProtocols } from './alpn.ts';
 
-/* What every `SSL_CTX` needs, for streams and for QUIC. Commands and values are of openssl/ssl.h. */
+/*
+ * Settings of every `SSL_CTX`, for streams and for QUIC. Commands and values are of openssl/ssl.h.
+ */
 
 const SET_SESSION_CACHE_MODE = 44;
 const SET_MIN_PROTOCOL = 123;

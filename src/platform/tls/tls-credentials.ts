@@ -2,7 +2,7 @@ import { NativeError } from '../native.ts';
 import type { Address } from '../quic-tls/quic-tls-functions.ts';
 import type { QuicTlsLibrary } from '../quic-tls/quic-tls-library.ts';
 
-/** A server's certificate or key that OpenSSL refuses. */
+/** A server's certificate or key that OpenSSL rejects. */
 export class TlsCertificateError extends NativeError {
   readonly part: 'certificate' | 'key';
 
@@ -19,13 +19,13 @@ export interface TlsCredentials {
   readonly key: string;
 }
 
-/** Of openssl/ssl.h. */
+/** A constant of openssl/ssl.h. */
 const CHAIN_CERTIFICATE = 89;
 
 /**
- * Gives an `SSL_CTX` a server's certificate and key.
- * @throws {TlsCertificateError} when OpenSSL refuses one of them, which are valid PEM (a key that is
- *   too short, for example).
+ * Sets a server's certificate and key in an `SSL_CTX`.
+ * @throws {TlsCertificateError} when OpenSSL rejects one of them although it is valid PEM (a key
+ *   that is too short, for example).
  */
 export function useCredentials(
   library: QuicTlsLibrary,
@@ -59,7 +59,7 @@ function useKey(library: QuicTlsLibrary, context: Address, pem: string): void {
   const key = library.readKey(pem);
   if (key === 0) throw refused(library, 'key');
   try {
-    // Compares it with the certificate as well.
+    // Also checks that it matches the certificate.
     if (functions.SSL_CTX_use_PrivateKey(context, key) !== 1) throw refused(library, 'key');
   } finally {
     functions.EVP_PKEY_free(key);

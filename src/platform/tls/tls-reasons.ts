@@ -1,4 +1,4 @@
-/** Reasons of OpenSSL that its own words do not explain. */
+/** Clearer texts for some of OpenSSL's reasons. */
 const REASONS: Readonly<Record<string, string>> = {
   'wrong version number': 'the peer does not speak TLS',
   'http request': 'the peer speaks HTTP without TLS',
@@ -6,5 +6,5 @@ const REASONS: Readonly<Record<string, string>> = {
   'no application protocol': 'the peer offers no supported application protocol',
 };
 
-/** The reason string of an OpenSSL error, or better words for it. */
+/** The reason of an OpenSSL error, or a clearer text for it. */
 export const tlsReasonInWords = (reason: string): string => REASONS[reason] ?? reason;

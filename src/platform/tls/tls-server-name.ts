@@ -3,7 +3,7 @@ import { NativeError } from '../native.ts';
 import type { Address } from '../quic-tls/quic-tls-functions.ts';
 import type { QuicTlsLibrary } from '../quic-tls/quic-tls-library.ts';
 
-/** Of openssl/ssl.h and openssl/tls1.h. */
+/** Constants of openssl/ssl.h and openssl/tls1.h. */
 const SET_SERVER_NAME = 55;
 const HOST_NAME = 0;
 
@@ -22,10 +22,9 @@ export function verifiableName(
 }
 
 /**
- * Sets the name of the server that a client wants: for SNI (RFC 6066 §3: DNS names only), and to
- * verify it.
+ * Sets the server name of a client, for SNI (RFC 6066 §3: DNS names only) and for verification.
  *
- * @returns whether OpenSSL has taken it.
+ * @returns whether OpenSSL accepted it.
  */
 export function setServerName(
   library: QuicTlsLibrary,

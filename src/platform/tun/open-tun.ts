@@ -24,7 +24,7 @@ const TUNSETVNETHDRSZ = 0x4004_54d8;
 const IFF_TUN = 0x0001;
 const IFF_NO_PI = 0x1000;
 const IFF_VNET_HDR = 0x4000;
-/** A device that must not exist yet: another program's persistent one is not taken over. */
+/** Fails if the device exists, so that another program's persistent device is not taken over. */
 const IFF_TUN_EXCL = 0x8000;
 const TUN_F_CSUM = 0x01;
 const TUN_F_TSO4 = 0x02;
@@ -32,13 +32,16 @@ const TUN_F_TSO6 = 0x04;
 const TUN_F_USO4 = 0x20;
 const TUN_F_USO6 = 0x40;
 
-/** Bytes of an interface's name, its terminating zero included (IFNAMSIZ). */
+/** Bytes of an interface's name, including the terminating zero (IFNAMSIZ). */
 const NAME_SIZE = 16;
 
-/** The most bytes of an interface's name. */
+/** The longest name of an interface, in bytes. */
 export const LONGEST_NAME = NAME_SIZE - 1;
 
-/** A TUN device could not be made. Its code is `EEXIST` when another device has its name or a route of it. */
+/**
+ * A TUN device could not be created. The code is `EEXIST` if another device has its name or one of
+ * its routes.
+ */
 export class TunError extends WeirError {
   declare readonly code: 'tun' | 'EEXIST';
 
@@ -47,12 +50,12 @@ export class TunError extends WeirError {
   }
 }
 
-/** A device that was created; it goes with the descriptor. */
+/** A created device, which is removed when the descriptor is closed. */
 export interface OpenedTun {
   readonly descriptor: Descriptor;
-  /** As the kernel has it. */
+  /** The name that the kernel assigned. */
   readonly name: string;
-  /** Segments of TCP, and checksums, may be left to the kernel, and are left to this side. */
+  /** Whether TCP segmentation and checksums are offloaded, in both directions. */
   readonly segmentsTcp: boolean;
   /** The same for UDP; since Linux 6.2. */
   readonly segmentsUdp: boolean;
@@ -62,7 +65,7 @@ export interface OpenedTun {
  * Creates a TUN device with a virtio header before each packet.
  *
  * @param name `undefined` lets the kernel choose.
- * @throws {TunError} with the reason in words.
+ * @throws {TunError} with the reason as text.
  */
 export function openTun(calls: SystemCalls, name: string | undefined): OpenedTun {
   if (name !== undefined && Buffer.byteLength(name) > LONGEST_NAME) {

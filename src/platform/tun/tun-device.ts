@@ -24,12 +24,12 @@ import { needsNoCheck, putVirtioHeader, segmentSizeOf, VIRTIO_HEADER } from './v
 /** Bytes of the largest IP packet: the length field of IPv4 has 16 bits. */
 const LARGEST_PACKET = 65_535;
 
-/** Packets read in one turn of the event loop; what is left comes with the next one. */
+/** Packets read per turn of the event loop; the rest follows in the next one. */
 const PACKETS_A_TURN = 256;
-/** Bytes read in one turn, about 0.3 ms of copying. */
+/** Bytes read per turn, about 0.3 ms of copying. */
 const BYTES_A_TURN = 1 << 20;
 
-/** Errors of a read that end the device: it was removed, or this is a defect. */
+/** Read errors that end the device: it was removed, or there is a defect. */
 const FATAL: ReadonlySet<number> = new Set([EBADF, EBADFD, EFAULT, EINVAL, EIO]);
 
 /** The TUN device to create. */
@@ -39,11 +39,11 @@ export interface TunPlan extends InterfacePlan {
 }
 
 /**
- * A TUN device of the kernel, with its addresses and routes. It is not persistent: everything goes
+ * A TUN device of the kernel, with its addresses and routes. It is not persistent: it is removed
  * with the process, however that ends.
  *
- * Offloads let packets of up to 64 KB pass: the kernel's TCP hands over its segments unsplit, and takes
- * such from here, with checksums that nothing computes.
+ * Offloads allow packets of up to 64 KB: the kernel's TCP passes and accepts unsegmented packets,
+ * whose checksums are never computed.
  */
 export class TunDevice implements PacketDevice, Readiness {
   readonly name: string;
@@ -63,9 +63,9 @@ export class TunDevice implements PacketDevice, Readiness {
   #handlers: DeviceHandlers | undefined;
 
   /**
-   * Creates the device; it is down, and has no address and no route before `configure`.
+   * Creates the device; until `configure` it is down, without addresses and routes.
    *
-   * @throws {TunError} with the reason in words; nothing is left of the device.
+   * @throws {TunError} with the reason as text; the device is then removed.
    */
   static open(io: KernelIo, plan: TunPlan): TunDevice {
     const opened = openTun(io.calls, plan.name);
@@ -111,12 +111,12 @@ export class TunDevice implements PacketDevice, Readiness {
     return this.#written.dropped;
   }
 
-  /** Gives it its MTU, addresses and routes. @throws {TunError} with the reason in words. */
+  /** Sets its MTU, addresses and routes. @throws {TunError} with the reason as text. */
   configure(): void {
     configure(this.#io, this.name, this.index, this.#plan);
   }
 
-  /** Gives it again what another program has taken. @throws {SystemError} without netlink. */
+  /** Restores what another program has removed. @throws {SystemError} without netlink. */
   restore(): Restored {
     if (this.#descriptor.number < 0) return { restored: [], failures: [] };
     using netlink = new NetlinkSocket(this.#io.calls);
@@ -129,7 +129,7 @@ export class TunDevice implements PacketDevice, Readiness {
     this.#slot = this.#io.poller.add(this.#descriptor.number, this, EPOLLIN);
   }
 
-  /** Each packet is sent when it is committed. */
+  /** No-op: each packet is sent when it is committed. */
   flush(): void {}
 
   ready(): void {
@@ -144,7 +144,7 @@ export class TunDevice implements PacketDevice, Readiness {
     this.#resolveClosed(cause);
   }
 
-  /** Whether any packet came. */
+  /** Whether any packet was read. */
   #read(): boolean {
     const { calls, poller } = this.#io;
     let bytes = 0;
@@ -155,7 +155,7 @@ export class TunDevice implements PacketDevice, Readiness {
         const errno = calls.errno();
         if (errno === EINTR) continue;
         if (FATAL.has(errno)) this.close(new TunError(`the device ${this.name} is gone`));
-        // After all others (want of memory) the poller calls again as long as there are packets.
+        // After any other error (out of memory) the poller calls again while there are packets.
         break;
       }
       packets++;
@@ -202,7 +202,8 @@ class Output implements PacketOutput {
     const fd = this.#descriptor.number;
     if (fd < 0) return;
     putVirtioHeader(this.buffer, 0, segmentSize, checksumStart, checksumOffset);
-    // Also for want of memory, or with the interface down: a packet may be lost on any path.
+    // Errors include lack of memory and an interface that is down: a packet may be lost on any
+    // path.
     if (this.#io.calls.write(fd, this.#memory.at, VIRTIO_HEADER + length) < 0) this.dropped++;
     else this.#io.poller.moved(length);
   }

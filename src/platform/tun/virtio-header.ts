@@ -1,7 +1,7 @@
 /**
  * The header before each packet of a device with IFF_VNET_HDR (`struct virtio_net_hdr`,
- * include/uapi/linux/virtio_net.h): flags 0, kind of segmentation 1, length of headers 2, segment
- * size 4, start of the checksum 6, its offset 8. Little-endian, as both machines are.
+ * include/uapi/linux/virtio_net.h): flags 0, type of segmentation 1, length of headers 2, segment
+ * size 4, start of the checksum 6, its offset 8. Little-endian, like both supported machines.
  */
 export const VIRTIO_HEADER = 10;
 
@@ -12,16 +12,19 @@ const GSO_NONE = 0;
 const GSO_TCPV4 = 1;
 const GSO_TCPV6 = 4;
 const GSO_UDP_L4 = 5;
-/** Set beside a kind when segments carry congestion marks. */
+/** Added to a type if segments carry congestion marks. */
 const GSO_ECN = 0x80;
 
 const TCP_CHECKSUM_OFFSET = 16;
 
-/** Whether the kernel vouches for the transport checksum, or has left it to be completed. */
+/** Whether the transport checksum was verified by the kernel, or is yet to be completed. */
 export const needsNoCheck = (memory: Uint8Array, at: number): boolean =>
   ((memory[at] as number) & (NEEDS_CSUM | DATA_VALID)) !== 0;
 
-/** Payload bytes of each segment of a merged packet; 0 for a plain one, -1 for a kind not asked for. */
+/**
+ * Payload bytes of each segment of a merged packet; 0 for a plain packet, -1 for an unsupported
+ * type.
+ */
 export function segmentSizeOf(memory: Uint8Array, at: number): number {
   switch ((memory[at + 1] as number) & ~GSO_ECN) {
     case GSO_NONE:
@@ -36,10 +39,10 @@ export function segmentSizeOf(memory: Uint8Array, at: number): number {
 }
 
 /**
- * Writes the header of a packet, which begins behind it.
+ * Writes the header before a packet.
  *
- * @param segmentSize 0 for a packet that stays as it is.
- * @param checksumStart from the start of the packet; -1 where the checksum is complete.
+ * @param segmentSize 0 for a packet that is not to be segmented.
+ * @param checksumStart from the start of the packet; -1 if the checksum is complete.
  */
 export function putVirtioHeader(
   memory: Uint8Array,

@@ -7,7 +7,10 @@ export const basicCredentials = ({ user, pass }: Account): string =>
   `Basic ${Buffer.from(`${user}:${pass}`).toString('base64')}`;
 
 /** The account that a request authenticates; `undefined` without valid `Proxy-Authorization`. */
-export function accountOf(fields: FieldLines, accounts: AccountTable): AuthenticatedUser | undefined {
+export function accountOf(
+  fields: FieldLines,
+  accounts: AccountTable,
+): AuthenticatedUser | undefined {
   const credentials = decode(fields);
   const colon = credentials?.indexOf(':') ?? -1;
   if (!credentials || colon < 0) return undefined;

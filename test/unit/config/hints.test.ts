@@ -288,7 +288,7 @@ test('an error keeps its hints and its place on the way from another thread', ()
   const error = errorOf(text, '/etc/weir.toml');
   const arrived = deserializeError(structuredClone(serializeError(error)));
   assert.ok(arrived instanceof ConfigError);
-  assert.equal(arrived.tellsPlace, false);
+  assert.equal(arrived.showsPlace, false);
   assert.deepEqual(configHints(arrived), configHints(error));
   assert.equal(configHints(error).length, 2);
 });

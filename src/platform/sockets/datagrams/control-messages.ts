@@ -15,7 +15,7 @@ import {
 } from '../linux.ts';
 import { swapBytes } from '../../native-memory.ts';
 
-/** Room for the control messages of one datagram, either way, in bytes. */
+/** Bytes for the control messages of one datagram, in either direction. */
 export const CONTROL_LENGTH = 128;
 
 /** `struct cmsghdr`: size_t length, int level, int type; then the data, aligned to 8 bytes. */
@@ -26,17 +26,17 @@ const IN_PKTINFO_LENGTH = 12;
 /** `struct in6_pktinfo`: the address, interface. */
 const IN6_PKTINFO_LENGTH = 20;
 
-/** Bytes that a message with so much data takes. */
+/** Bytes of a control message with `length` bytes of data. */
 const spaceOf = (length: number): number => (HEADER + length + 7) & ~7;
 
 /**
  * Writes the control messages of a transmit.
  *
- * @param start the word where they begin; eight bytes of alignment.
- * @param segmentSize of the datagrams that leave with the message; 0 for one.
+ * @param start index of their first word, aligned to eight bytes.
+ * @param segmentSize of the datagrams in the message; 0 for a single one.
  * @param fromIPv6 whether the socket is an IPv6 one.
- * @param device index of the interface to send by; 0 for the one that the routes say.
- * @returns their length in bytes, which may be 0.
+ * @param device index of the interface to send through; 0 to follow the routes.
+ * @returns their length in bytes; may be 0.
  */
 export function putControl(
   words: Uint32Array,
@@ -56,7 +56,7 @@ export function putControl(
     const data = putHeader(words, at, IPPROTO_IPV6, IPV6_PKTINFO, IN6_PKTINFO_LENGTH);
     words[data] = swapBytes(source?.a ?? 0);
     words[data + 1] = swapBytes(source?.b ?? 0);
-    // To an IPv4 peer the address must be a mapped one, also where it leaves the choice open.
+    // For an IPv4 peer the address must be mapped, even if it is unspecified.
     words[data + 2] = swapBytes(source?.c ?? (isIPv4Endpoint(destination) ? MAPPED : 0));
     words[data + 3] = swapBytes(source?.d ?? 0);
     words[data + 4] = device || (source?.scope ?? 0);
@@ -77,7 +77,7 @@ export function putControl(
   return (at - start) * 4;
 }
 
-/** Begins a message whose data is cleared; the word where the data begins. */
+/** Writes the header of a message with zeroed data; returns the index of the data's first word. */
 function putHeader(
   words: Uint32Array,
   at: number,
@@ -92,22 +92,25 @@ function putHeader(
   return at + HEADER_WORDS;
 }
 
-/** What the kernel says beside a datagram that was received; a record that is filled again. */
+/** Control data of a received datagram; the record is reused. */
 export interface ReceiveControl {
-  /** Bytes of each datagram in the buffer; 0 for one datagram. */
+  /** Bytes of each datagram in the buffer; 0 for a single one. */
   stride: number;
   ecn: Ecn;
-  /** Whether `own` holds the address that it was sent to. */
+  /** Whether `own` holds the destination address of the datagram. */
   hasOwn: boolean;
   readonly own: MutableIpEndpoint;
-  /** Datagrams that the socket's full queue has dropped since it was opened; `undefined`: not said. */
+  /**
+   * Datagrams dropped from the socket's full queue since it was opened; `undefined` if not
+   * reported.
+   */
   overflow: number | undefined;
 }
 
 /**
  * Reads control messages into `into`. Messages that are truncated or unknown are skipped.
  *
- * @param start the word where they begin.
+ * @param start index of their first word.
  * @param length in bytes.
  */
 export function getControl(
@@ -120,11 +123,11 @@ export function getControl(
   into.ecn = 0;
   into.hasOwn = false;
   into.overflow = undefined;
-  // Words behind the end of the memory read as `undefined`, which no comparison accepts.
+  // Words after the end of the memory read as `undefined`, for which every comparison is false.
   let left = Math.min(length, CONTROL_LENGTH);
   for (let at = start; left >= HEADER;) {
     const size = words[at] as number; // within, as below
-    // The upper half of the length is checked as well: a size_t.
+    // The length is a size_t, whose upper half is checked as well.
     if (!(size >= HEADER && size <= left) || words[at + 1] !== 0) return;
     getOne(words, at, size - HEADER, into);
     const space = spaceOf(size - HEADER);
@@ -137,7 +140,7 @@ function getOne(words: Uint32Array, at: number, room: number, into: ReceiveContr
   const [level, type, data] = [words[at + 2], words[at + 3], at + HEADER_WORDS];
   const first = words[data] as number; // within wherever `room` is checked
   if (level === SOL_UDP && type === UDP_GRO && room >= 4) {
-    // An int that is a segment size: what no datagram can have is ignored.
+    // The segment size as an int; impossible sizes are ignored.
     if (first <= 0xffff) into.stride = first;
   } else if (level === IPPROTO_IP && type === IP_TOS && room >= 1) into.ecn = (first & 3) as Ecn;
   else if (level === IPPROTO_IPV6 && type === IPV6_TCLASS && room >= 4) {
@@ -146,7 +149,7 @@ function getOne(words: Uint32Array, at: number, room: number, into: ReceiveContr
     putOwn(into, 0, 0, MAPPED, swapBytes(words[data + 2] as number), 0);
   } else if (level === IPPROTO_IPV6 && type === IPV6_PKTINFO && room >= IN6_PKTINFO_LENGTH) {
     const a = swapBytes(first);
-    // fe80::/10 is the address of one interface (RFC 4291 §2.5.6); all others are of the host.
+    // Only fe80::/10 addresses are scoped to an interface (RFC 4291 §2.5.6).
     const scope = a >>> 22 === 0xfe80 >>> 6 ? (words[data + 4] as number) : 0;
     const [b, c, d] = [words[data + 1], words[data + 2], words[data + 3]] as [
       number,

@@ -18,11 +18,11 @@ import { getEndpoint } from '../sockaddr.ts';
 const SLOT = 64 << 10;
 
 /**
- * Receives batches of datagrams (`recvmmsg`) for all sockets of a thread. Nothing is allocated for a
+ * Receives batches of datagrams (`recvmmsg`) for all sockets of a thread, without allocations per
  * datagram.
  */
 export class DatagramReceiver {
-  /** Bytes that the last `receive` has passed on. */
+  /** Bytes that the last `receive` passed to `visit`. */
   received = 0;
   readonly #calls: SystemCalls;
   readonly #payload: NativeMemory;
@@ -57,10 +57,10 @@ export class DatagramReceiver {
   }
 
   /**
-   * Receives up to BATCH buffers of datagrams and passes them on, in order, as long as the socket is
-   * open. `visit` must not receive in turn.
+   * Receives up to BATCH buffers of datagrams and passes them to `visit` in order, while the socket
+   * is open. `visit` must not call `receive`.
    *
-   * @returns their number, or the negative error number; `-EAGAIN` when there is nothing.
+   * @returns their number, or the negative error number; `-EAGAIN` if there are none.
    */
   receive(socket: BatchSocket, visit: (received: ReceivedDatagrams) => void): number {
     const { messages } = this.#headers;
@@ -73,7 +73,7 @@ export class DatagramReceiver {
     return count;
   }
 
-  /** Fills the record from a received message; false for one that is not passed on. */
+  /** Fills the record from a received message; false for one to be skipped. */
   #read(socket: BatchSocket, index: number): boolean {
     const { messages, controls, names } = this.#headers;
     const message = index * MESSAGE_WORDS;

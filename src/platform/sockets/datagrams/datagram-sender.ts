@@ -23,41 +23,41 @@ import {
 } from './message-headers.ts';
 import { putEndpoint } from '../sockaddr.ts';
 
-/** `UDP_MAX_SEGMENTS` of older kernels, and the payload that one IPv4 packet can have. */
+/** `UDP_MAX_SEGMENTS` of older kernels, and the largest payload of an IPv4 packet. */
 const MAX_SEGMENTS = 64;
 const MAX_SEGMENTED = 65_507;
 /**
- * Datagrams up to this size that follow each other to one peer leave as segments of one message:
- * larger ones do not fit the MTU of most paths, and only a whole datagram can be fragmented.
+ * Consecutive datagrams to one peer up to this size are sent as segments of one message. Larger
+ * ones exceed the MTU of most paths, and segments cannot be fragmented.
  */
 const MAX_JOINED = 1472;
-/** Vectors of one call: each message has one, or one for each datagram that was joined. */
+/** Vectors of one call: one per message, or one per joined datagram. */
 const VECTORS = 256;
 /** The largest payload to an IPv4 (RFC 768) and an IPv6 destination (RFC 8200), without jumbograms. */
 const MAX_IPV4_PAYLOAD = 65_507;
 const MAX_IPV6_PAYLOAD = 65_527;
 
-/** What the sender uses of `KernelIo`. */
+/** The part of `KernelIo` that the sender uses. */
 export interface SenderDeps {
   readonly calls: SystemCalls;
   readonly devices: DeviceChoice | undefined;
 }
 
-/** What an outgoing message carries: a part of one transmit, or several whole ones. */
+/** The content of an outgoing message: a part of one transmit, or several whole ones. */
 interface Piece {
-  /** The first transmit, and where in its bytes the message begins. */
+  /** The first transmit, and the offset in it at which the message begins. */
   index: number;
   offset: number;
-  /** The last transmit, and where in its bytes the message ends. */
+  /** The last transmit, and the offset in it at which the message ends. */
   last: number;
   end: number;
-  /** Datagrams. */
+  /** Number of datagrams. */
   segments: number;
 }
 
 /**
- * Sends batches of datagrams (`sendmmsg`) for all sockets of a thread. Nothing is allocated for a
- * datagram, and its bytes are read where they lie.
+ * Sends batches of datagrams (`sendmmsg`) for all sockets of a thread, without allocations or
+ * copies per datagram.
  */
 export class DatagramSender {
   readonly #calls: SystemCalls;
@@ -77,15 +77,15 @@ export class DatagramSender {
     end: 0,
     segments: 0,
   }));
-  /** The datagrams that go one by one, since the kernel refused them together. */
+  /** The datagrams to be sent one by one, because the kernel refused them as segments. */
   readonly #apart: Piece = { index: 0, offset: 0, last: -1, end: 0, segments: 0 };
   #lastTooLarge = -1;
-  /** Where the next message begins: a transmit, and bytes of it. */
+  /** The start of the next message: a transmit and an offset in it. */
   #index = 0;
   #offset = 0;
   /** The next free vector. */
   #vector = 0;
-  /** The memory that was sent from last, and its address. */
+  /** The last memory sent from, and its address. */
   #memory: ArrayBufferLike | undefined;
   #memoryAt = 0;
 
@@ -96,11 +96,11 @@ export class DatagramSender {
   }
 
   /**
-   * Sends transmits in order, as many datagrams with a call as fit; the promise of
+   * Sends transmits in order, with as many datagrams per call as possible, as specified by
    * `DatagramSocket.send`.
    *
-   * Datagrams that the kernel refuses together are sent once more one by one. When it then takes
-   * them, and the error was one that blames UDP_SEGMENT, the socket does without from then on.
+   * Datagrams that the kernel refuses as segments are sent again one by one. If that succeeds, and
+   * the error indicated a problem of UDP_SEGMENT, the socket no longer uses it.
    */
   send(
     socket: BatchSocket,
@@ -123,7 +123,10 @@ export class DatagramSender {
     return result;
   }
 
-  /** Sends the prepared messages; false when the socket is full. Moves back to what is left. */
+  /**
+   * Sends the prepared messages; false if the socket is full. Resets the position to the first
+   * unsent message.
+   */
   #flush(socket: BatchSocket, transmits: readonly Transmit[], count: number): boolean {
     const { messages } = this.#headers;
     for (let sent = 0; sent < count;) {
@@ -140,8 +143,8 @@ export class DatagramSender {
         return false;
       }
       if (piece.segments > 1 && (error === EIO || error === EINVAL || error === EMSGSIZE)) {
-        // EIO: no checksum offload at this device. EINVAL: no UDP_SEGMENT at all or, in kernels
-        // before 6.14, segments beyond the MTU, for which later ones have EMSGSIZE.
+        // EIO: the device has no checksum offload. EINVAL: no UDP_SEGMENT at all or, before Linux
+        // 6.14, segments beyond the MTU, for which later kernels return EMSGSIZE.
         if (error !== EMSGSIZE) socket.segmentation = false;
         Object.assign(this.#apart, piece);
         this.#goBackTo(piece);
@@ -149,7 +152,7 @@ export class DatagramSender {
       }
       if (error === EMSGSIZE) {
         this.#reportTooLarge(piece.index);
-        // The size was to blame, not the offload.
+        // The cause was the size, not the offload.
         if (this.#isApart(piece.index, piece.offset)) socket.segmentation = true;
       }
       if (error === ENETUNREACH || error === EHOSTUNREACH) {
@@ -177,12 +180,12 @@ export class DatagramSender {
   #reportTooLarge(index: number): void {
     const result = this.#result;
     if (result.tooLarge === 0) result.firstTooLarge = index;
-    // The datagrams of one transmit fail behind each other.
+    // The datagrams of one transmit fail consecutively, and count once.
     if (index !== this.#lastTooLarge || result.tooLarge === 0) result.tooLarge++;
     this.#lastTooLarge = index;
   }
 
-  /** Prepares messages from where the last ones ended; their number. */
+  /** Prepares messages from the current position; returns their number. */
   #fill(socket: BatchSocket, transmits: readonly Transmit[], end: number): number {
     let count = 0;
     this.#vector = 0;
@@ -219,7 +222,7 @@ export class DatagramSender {
     return count;
   }
 
-  /** Adds the transmits behind the one of `piece` that may leave as segments of the same message. */
+  /** Adds the transmits after that of `piece` that can be segments of the same message. */
   #join(socket: BatchSocket, transmits: readonly Transmit[], end: number, piece: Piece): void {
     const first = transmits[piece.index] as Transmit; // within
     const most = Math.min(MAX_SEGMENTS, Math.floor(MAX_SEGMENTED / Math.max(first.length, 1)));
@@ -235,7 +238,7 @@ export class DatagramSender {
     }
   }
 
-  /** Whether it could only leave by a device that must not be used. */
+  /** Whether the only route is through a device that must not be used. */
   #isUnreachable({ destination }: Transmit): boolean {
     return this.#choice.devices?.deviceFor(destination) === NO_DEVICE;
   }
@@ -283,15 +286,15 @@ export class DatagramSender {
   }
 }
 
-/** Bytes of each datagram of a transmit but the last. */
+/** Bytes of each datagram of a transmit except the last. */
 const segmentOf = ({ segmentSize, length }: Transmit): number =>
   segmentSize > 0 ? segmentSize : Math.max(length, 1);
 
-/** Whether a transmit can be put into messages: bytes that are there, for a peer in reach. */
+/** Whether a transmit can be sent: its bytes exist, and the socket can reach its destination. */
 function canSend(socket: BatchSocket, transmit: Transmit): boolean {
   const { destination, buffer, offset, length, source } = transmit;
   const { port } = destination;
-  // A buffer whose memory was transferred has no bytes any more.
+  // A buffer whose memory was transferred is empty.
   if (!(offset >= 0 && length >= 0 && offset + length <= buffer.length) || socket.fd < 0) {
     return false;
   }
@@ -299,12 +302,12 @@ function canSend(socket: BatchSocket, transmit: Transmit): boolean {
   const toIPv4 = isIPv4Endpoint(destination);
   const most = toIPv4 ? MAX_IPV4_PAYLOAD : MAX_IPV6_PAYLOAD;
   if (Math.min(segmentOf(transmit), length) > most) return false;
-  // The kernel refuses the source of another family, or ignores it.
+  // The kernel refuses or ignores a source of another family.
   if (source !== undefined && isIPv4Endpoint(source) !== toIPv4) return false;
   return socket.family === AF_INET6 ? !toIPv4 || socket.dualStack : toIPv4;
 }
 
-/** Whether a datagram may be a segment behind another. */
+/** Whether a datagram can be a segment after another. */
 function canJoin(first: Transmit, next: Transmit): boolean {
   const { length } = next;
   return (

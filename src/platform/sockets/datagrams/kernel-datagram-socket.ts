@@ -51,14 +51,14 @@ import type { Readiness } from '../poller.ts';
 import { putEndpoint } from '../sockaddr.ts';
 import { bindToDevice, getOption, setBufferSize, setOption } from '../socket-options.ts';
 
-/** Batches that one socket receives in one turn; what is left comes with the next one. */
+/** Batches that one socket receives per turn; the rest follows in the next one. */
 const BATCHES_A_TURN = 4;
-/** When sending is tried again that no event can announce, in milliseconds. */
+/** Milliseconds before sending is retried when no event can be registered. */
 const RETRY_MS = 20;
 
 /**
- * Errors of a receive that end the socket. All others are those of single datagrams (ICMP errors, an
- * interface that went away, memory pressure): the socket is as good as before.
+ * Receive errors that end the socket. All others concern single datagrams (ICMP errors, a removed
+ * interface, memory pressure) and do not affect the socket.
  */
 const FATAL: ReadonlySet<number> = new Set([EBADF, EFAULT, EINVAL, ENOTSOCK]);
 
@@ -72,7 +72,7 @@ export class KernelDatagramSocket implements DatagramSocket, Readiness {
   readonly #slot: number;
   readonly #resolveClosed: (cause: Error | undefined) => void;
   readonly #isConnected: boolean;
-  /** A socket that a service manager has passed, and has again afterwards. */
+  /** The claim on a socket passed by a service manager. */
   readonly #claim: Claim | undefined;
   #waitsForRoom = false;
 
@@ -134,7 +134,7 @@ export class KernelDatagramSocket implements DatagramSocket, Readiness {
   ready(events: number): void {
     if (events & EPOLLOUT) {
       const waited = this.#waitsForRoom;
-      // Also when a change back has failed: the event would come in every turn.
+      // Always resets the events: otherwise a failed reset would produce the event in every turn.
       this.#waitForRoom(false);
       if (waited) this.#handlers.onWritable?.();
     }
@@ -143,7 +143,7 @@ export class KernelDatagramSocket implements DatagramSocket, Readiness {
 
   close(cause?: Error): void {
     if (this.#state.fd < 0) return;
-    // A passed socket lives on, and epoll would report it for as long.
+    // A passed socket stays open, and epoll would continue to report it.
     if (this.#claim) this.#io.poller.detach(this.#slot, this.#state.fd);
     else this.#io.poller.remove(this.#slot);
     this.#state.descriptor.close();
@@ -152,7 +152,7 @@ export class KernelDatagramSocket implements DatagramSocket, Readiness {
     this.#resolveClosed(cause);
   }
 
-  /** Whether anything came and the socket is still open. */
+  /** Whether anything was received and the socket is still open. */
   #receive(): boolean {
     let received = false;
     for (let i = 0; i < BATCHES_A_TURN && this.#state.fd >= 0; i++) {
@@ -161,7 +161,7 @@ export class KernelDatagramSocket implements DatagramSocket, Readiness {
         if (FATAL.has(-count) || (this.#isConnected && count === -ECONNREFUSED)) {
           this.close(new SystemError('recvmsg', -count));
         }
-        // The error of one datagram was taken off the socket; more may be behind it.
+        // The error of one datagram was cleared; more datagrams may follow.
         if (count === -EAGAIN) break;
         continue;
       }
@@ -177,7 +177,7 @@ export class KernelDatagramSocket implements DatagramSocket, Readiness {
     const { poller, timers } = this.#io;
     const events = waits ? EPOLLIN | EPOLLOUT : EPOLLIN;
     if (poller.modify(this.#slot, this.#state.fd, events) || !waits) return;
-    // No event will come: what waits is tried after a while instead.
+    // No event will come: retries after a delay instead.
     timers.after(RETRY_MS, () => {
       if (this.#state.fd < 0 || !this.#waitsForRoom) return;
       this.#waitsForRoom = false;
@@ -186,7 +186,7 @@ export class KernelDatagramSocket implements DatagramSocket, Readiness {
   }
 }
 
-/** Gives a socket its one peer, past the devices that must not be used. @throws {SystemError} */
+/** Connects a socket to its peer, bypassing devices that must not be used. @throws {SystemError} */
 function connect(io: KernelIo, fd: number, family: number, remote: IpEndpoint): void {
   const target = { address: addressText(remote), port: remote.port };
   const { calls, scratch } = io;
@@ -197,7 +197,7 @@ function connect(io: KernelIo, fd: number, family: number, remote: IpEndpoint): 
   }
 }
 
-/** What the batch reads and counts of a socket. */
+/** The state of a socket that batches read and update. */
 class KernelSocket implements BatchSocket {
   readonly descriptor: Descriptor;
   readonly family: number;
@@ -237,7 +237,7 @@ class KernelSocket implements BatchSocket {
   }
 }
 
-/** Sets what is asked for, as far as the kernel knows it; what works. */
+/** Sets the requested options as far as the kernel supports them; returns those in effect. */
 function setOptions(
   io: KernelIo,
   fd: number,
@@ -252,15 +252,15 @@ function setOptions(
   if (isIPv6) takes(IPPROTO_IPV6, IPV6_V6ONLY, dualStack ? 0 : 1);
   if (receiveBuffer !== undefined) setBufferSize(io, fd, 'receive', receiveBuffer);
   if (sendBuffer !== undefined) setBufferSize(io, fd, 'send', sendBuffer);
-  /** An option for each family that the socket speaks. */
+  /** Sets an option for each address family of the socket. */
   const takesBoth = (v4: number, v6: number, value = 1): boolean =>
     (!isIPv6 || takes(IPPROTO_IPV6, v6, value)) &&
     ((isIPv6 && !dualStack) || takes(IPPROTO_IP, v4, value));
   return {
-    // A kernel without UDP_SEGMENT does not know the option either.
+    // Without UDP_SEGMENT the kernel rejects this option.
     segmentation: getOption(io, fd, SOL_UDP, UDP_SEGMENT) !== undefined,
     coalescing: coalesce && takes(SOL_UDP, UDP_GRO),
-    // An IPv6 socket reports its own IPv4 addresses in mapped form.
+    // An IPv6 socket reports own IPv4 addresses in mapped form.
     ownAddress:
       details && (isIPv6 ? takes(IPPROTO_IPV6, IPV6_RECVPKTINFO) : takes(IPPROTO_IP, IP_PKTINFO)),
     ecn: details && takesBoth(IP_RECVTOS, IPV6_RECVTCLASS),

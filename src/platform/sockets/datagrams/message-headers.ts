@@ -3,7 +3,7 @@ import type { SystemCalls } from '../bindings.ts';
 import { CONTROL_LENGTH } from './control-messages.ts';
 import { putWord64, type NativeMemory } from '../../native-memory.ts';
 
-/** Messages of one call. */
+/** The most messages of one call. */
 export const BATCH = 64;
 
 /** `struct mmsghdr` in words: name 0, namelen 2, iov 4, iovlen 6, control 8, controllen 10, flags 12, len 14. */
@@ -14,21 +14,21 @@ const VECTOR_WORDS = 4;
 export const NAME_WORDS = 8;
 export const CONTROL_WORDS = CONTROL_LENGTH / 4;
 
-/** A socket, for the calls of a batch. */
+/** A socket, as batches use it. */
 export interface BatchSocket {
   readonly fd: number;
   readonly family: number;
   /** Whether an IPv6 socket reaches IPv4 peers. */
   readonly dualStack: boolean;
-  /** The port of its own address, for the records that it receives. */
+  /** The local port, for records of received datagrams. */
   readonly port: number;
-  /** UDP_SEGMENT works; cleared for good by the first error that is its fault. */
+  /** Whether UDP_SEGMENT is used; cleared permanently by the first error that it causes. */
   segmentation: boolean;
-  /** Datagrams that the kernel or this batch refused. */
+  /** Number of datagrams that the kernel or the batch refused. */
   dropped: number;
   /** The queue overflow counter of the kernel (SO_RXQ_OVFL). */
   overflowed: number;
-  /** As `DatagramHandlers` has it. */
+  /** See `DatagramHandlers`. */
   readonly onUnreachable?: ((destination: IpEndpoint, isHost: boolean) => void) | undefined;
 }
 
@@ -52,21 +52,21 @@ export class MessageHeaders {
     }
   }
 
-  /** A place of payload. */
+  /** Sets an `iovec` of payload. */
   setVector(index: number, at: number, length: number): void {
     const { words } = this.#vectors;
     putWord64(words, index * VECTOR_WORDS, at);
     words[index * VECTOR_WORDS + 2] = length;
   }
 
-  /** Which vectors hold the payload of a message. */
+  /** Sets the vectors that hold the payload of a message. */
   setVectors(index: number, first: number, count: number): void {
     const { words } = this.messages;
     putWord64(words, index * MESSAGE_WORDS + 4, this.#vectors.at + first * VECTOR_WORDS * 4);
     words[index * MESSAGE_WORDS + 6] = count;
   }
 
-  /** States how much room each message has; an earlier message has changed that. */
+  /** Resets the lengths of names and control messages, which received messages have overwritten. */
   clear(): void {
     const { words } = this.messages;
     for (let i = 0; i < BATCH; i++) {

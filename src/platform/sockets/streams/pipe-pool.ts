@@ -3,27 +3,26 @@ import { F_GETPIPE_SZ, F_SETPIPE_SZ, NONBLOCK_CLOEXEC } from '../linux.ts';
 import type { NativeMemory } from '../../native-memory.ts';
 import { Descriptor } from '../descriptor.ts';
 
-/** Starts timers that do not keep the process alive. */
+/** Timers that do not keep the process alive. */
 export interface Timers {
   after(milliseconds: number, callback: () => void): { cancel(): void };
 }
 
-/** Pipes at most, in use and idle. */
+/** The most pipes, in use and idle. */
 const MAX_PIPES = 128;
 /**
- * Of a user other than root only the first ones are large: that user gets 64 MB of pipes and then
- * only tiny ones (`pipe-user-pages-soft`), and the user's other programs want some as well: these
- * are 56 MB.
+ * Large pipes of a user other than root: the kernel grants a user 64 MB of pipes and then only tiny
+ * ones (`pipe-user-pages-soft`). This leaves some of that to the user's other programs.
  */
 const LARGE_PIPES = 32;
 const LARGE_SIZE = 1 << 20;
 const SMALL_SIZE = 256 << 10;
-/** Below this, splicing costs more calls than copying through one buffer. */
+/** Below this capacity, splicing takes more calls than copying through one buffer. */
 const SMALLEST_SIZE = 64 << 10;
-/** How long an idle pipe is kept, and how long the kernel is not asked again after a refusal. */
+/** How long an idle pipe is kept, and how long none is requested after a refusal. */
 const IDLE_MS = 5_000;
 
-/** A pipe that a direction of a flow holds while bytes are in it. */
+/** A pipe, held by a direction of a flow while it contains bytes. */
 export interface Pipe {
   readonly read: Descriptor;
   readonly write: Descriptor;
@@ -31,7 +30,7 @@ export interface Pipe {
   readonly size: number;
 }
 
-/** The pipes of a thread, bounded in number; those that are idle are closed after a while. */
+/** The pipes of a thread, limited in number; idle ones are closed after a while. */
 export class PipePool {
   readonly #calls: SystemCalls;
   readonly #timers: Timers;
@@ -40,12 +39,12 @@ export class PipePool {
   readonly #idle: Pipe[] = [];
   #size = 0;
   #refused = false;
-  /** The fewest idle pipes in this period: so many were not needed. */
+  /** The fewest idle pipes in this period, which were not needed. */
   #spare = 0;
   #timer: { cancel(): void } | undefined;
   #closed = false;
 
-  /** @param isRoot whether the kernel sets no bound to the pipes of this process. */
+  /** @param isRoot whether the kernel does not limit the pipes of this process. */
   constructor(calls: SystemCalls, timers: Timers, isRoot = process.geteuid?.() === 0) {
     this.#calls = calls;
     this.#timers = timers;
@@ -53,12 +52,12 @@ export class PipePool {
     this.#pair = calls.memory(8);
   }
 
-  /** Pipes that are open. */
+  /** Number of open pipes. */
   get size(): number {
     return this.#size;
   }
 
-  /** An empty pipe, or `undefined`: then bytes are copied instead. */
+  /** An empty pipe; `undefined` if none is available, and bytes must be copied instead. */
   take(): Pipe | undefined {
     const pipe = this.#idle.pop();
     if (pipe) {
@@ -69,7 +68,7 @@ export class PipePool {
     return this.#open();
   }
 
-  /** Takes an empty pipe back. */
+  /** Returns an empty pipe to the pool. */
   give(pipe: Pipe): void {
     if (this.#closed) {
       this.discard(pipe);
@@ -79,14 +78,14 @@ export class PipePool {
     this.#startTimer();
   }
 
-  /** Closes a pipe that still holds bytes. */
+  /** Closes a pipe that contains bytes. */
   discard(pipe: Pipe): void {
     pipe.read.close();
     pipe.write.close();
     this.#size--;
   }
 
-  /** Closes what is idle; pipes in use are closed when they come back. */
+  /** Closes idle pipes; those in use are closed when they are returned. */
   close(): void {
     this.#closed = true;
     this.#timer?.cancel();
@@ -101,7 +100,7 @@ export class PipePool {
     const write = new Descriptor(calls, this.#pair.bytes.readInt32LE(4));
     const isLarge =
       this.#size < this.#largePipes && calls.fcntl(write.number, F_SETPIPE_SZ, LARGE_SIZE) >= 0;
-    // A root without privileges, as in a container, is refused what exceeds the bound.
+    // Root without privileges, as in a container, is subject to the limit.
     if (!isLarge) calls.fcntl(write.number, F_SETPIPE_SZ, SMALL_SIZE);
     const size = calls.fcntl(write.number, F_GETPIPE_SZ, 0);
     if (size < SMALLEST_SIZE) {

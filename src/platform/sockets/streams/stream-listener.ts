@@ -24,27 +24,27 @@ import { familyOf, type SocketAddress } from '../sockaddr.ts';
 import { setOption, setTcpOptions } from '../socket-options.ts';
 import { StreamSocket } from './stream-socket.ts';
 
-/** Connections that the kernel may hold: a burst of clients must not be refused. */
+/** Connections that the kernel queues, so that a burst of clients is not refused. */
 const BACKLOG = 4096;
-/** Connections that one turn accepts; what is left comes with the next one. */
+/** Connections accepted per turn; the rest follows in the next one. */
 const BATCH = 64;
-/** Descriptors of one flow: the client's and that of its destination. */
+/** Descriptors of one flow: for the client and for the destination. */
 const DESCRIPTORS_A_FLOW = 2;
-/** How long accepting is held back until descriptors are looked at again. */
+/** Milliseconds before accepting is retried after it was held back. */
 const HELD_BACK_MS = 20;
-/** Errors of accept4(2) that pass when something else is closed. */
+/** Errors of accept4(2) that are temporary, until something else is closed. */
 const EXHAUSTED: ReadonlySet<number> = new Set([EMFILE, ENFILE, ENOBUFS, ENOMEM]);
 
 export interface StreamListenerOptions {
   readonly onSocket: (socket: StreamSocket, remote: SocketAddress | undefined) => void;
-  /** Descriptors have run out: accepting is held back, and the kernel keeps what waits. */
+  /** Called when accepting is held back for lack of descriptors; connections wait in the kernel. */
   readonly onHeldBack?: ((reason: string) => void) | undefined;
 }
 
 /**
- * A listening stream socket. Accepted sockets inherit its options and are accepted only while the
- * descriptors for their destinations are free as well: the kernel's queue holds the rest, where
- * libuv would accept and close them.
+ * A listening stream socket, whose options accepted sockets inherit. Connections are accepted only
+ * while descriptors for their destinations are free too; the others wait in the kernel's queue,
+ * where libuv would accept and close them.
  */
 export class StreamListener implements Readiness {
   /** The bound address, with the port that the kernel chose. */
@@ -53,16 +53,16 @@ export class StreamListener implements Readiness {
   readonly #descriptor: Descriptor;
   readonly #options: StreamListenerOptions;
   readonly #isTcp: boolean;
-  /** A socket that a service manager has passed, and has again afterwards. */
+  /** The claim on a socket passed by a service manager. */
   readonly #claim: Claim | undefined;
   #slot: number | undefined;
   #timer: { cancel(): void } | undefined;
 
   /**
-   * Binds and listens, unless a listening socket was passed for the address. The IPv6 wildcard takes IPv4
-   * connections as well.
+   * Binds and listens, unless a listening socket was passed for the address. The IPv6 wildcard
+   * accepts IPv4 connections too.
    *
-   * @throws {SystemError} of the system call `listen`, in Node's words.
+   * @throws {SystemError} of the system call `listen`, with Node's text.
    */
   constructor(io: KernelIo, where: SocketAddress, options: StreamListenerOptions) {
     this.#io = io;
@@ -88,9 +88,9 @@ export class StreamListener implements Readiness {
   }
 
   /**
-   * Stops accepting and frees the address at once, with the file of a unix socket. Connections that
-   * are complete are accepted first, since the kernel would reset them. In a socket that was passed they wait
-   * for its next listener. Idempotent.
+   * Stops accepting and frees the address immediately, including the file of a unix socket. First
+   * accepts completed connections, which the kernel would reset; in a passed socket they wait for
+   * its next listener. Idempotent.
    */
   close(): void {
     const fd = this.#descriptor.number;
@@ -101,7 +101,7 @@ export class StreamListener implements Readiness {
       }
     } finally {
       this.#timer?.cancel();
-      // A passed socket lives on, and epoll would report it for as long.
+      // A passed socket stays open, and epoll would continue to report it.
       if (this.#slot !== undefined) this.#io.poller.detach(this.#slot, fd);
       this.#slot = undefined;
       const { local } = this;
@@ -125,13 +125,16 @@ export class StreamListener implements Readiness {
     if (calls.listen(fd, BACKLOG) !== 0) throw listenError(calls.errno(), where);
   }
 
-  /** Accepts up to `BATCH` connections; returns how many there were, fewer when no more can be had. */
+  /**
+   * Accepts up to `BATCH` connections; returns their number, which is smaller if no more are
+   * available.
+   */
   #acceptBatch(): number {
     const { calls, addresses, room } = this.#io;
     let free = room.free(this.#descriptor.number);
     for (let i = 0; i < BATCH; i++) {
       if (this.#slot === undefined) return i;
-      // Where the kernel does not count, `free` only says whether one flow fits: it is asked again.
+      // If the kernel reports no count, `free` only covers one flow, so it is checked again.
       if (free < DESCRIPTORS_A_FLOW) free = room.free(this.#descriptor.number);
       if (free < DESCRIPTORS_A_FLOW) {
         this.#holdBack('this process has too many open files');
@@ -143,8 +146,7 @@ export class StreamListener implements Readiness {
       if (fd < 0) {
         const error = calls.errno();
         if (error === EAGAIN) return i;
-        // A connection that failed while it waited is one connection lost; anything that says that
-        // the kernel has no room is not.
+        // Any other error concerns only one connection, which failed while it was queued.
         if (EXHAUSTED.has(error)) {
           this.#holdBack(errorText(error));
           return i;
@@ -159,7 +161,7 @@ export class StreamListener implements Readiness {
     return BATCH;
   }
 
-  /** A socket that was not taken over is closed: its client must not wait for nothing. */
+  /** Closes the socket if the handler throws, so that its client does not wait in vain. */
   #pass(socket: StreamSocket): void {
     let isTaken = false;
     try {
@@ -170,7 +172,7 @@ export class StreamListener implements Readiness {
     }
   }
 
-  /** `undefined` when the kernel has no room to watch another socket: that connection is lost. */
+  /** `undefined` if the kernel cannot watch another socket; that connection is lost. */
   #adopt(fd: number): StreamSocket | undefined {
     try {
       return new StreamSocket(this.#io, fd, this.#isTcp, 'accepted');
@@ -182,7 +184,7 @@ export class StreamListener implements Readiness {
   }
 
   #watch(): void {
-    // Level-triggered: what a batch leaves comes again.
+    // Level-triggered: connections left by a batch are reported again.
     this.#slot = this.#io.poller.add(this.#descriptor.number, this, EPOLLIN);
   }
 
@@ -202,13 +204,13 @@ export class StreamListener implements Readiness {
       try {
         watches = this.#io.room.free(fd) >= DESCRIPTORS_A_FLOW && this.#watchAgain();
       } finally {
-        // Whatever failed: without another look nothing would ever be accepted again.
+        // After any failure: without a retry nothing would be accepted again.
         if (!watches) this.#lookAgain();
       }
     });
   }
 
-  /** False while the kernel has no room to watch it. */
+  /** False while the kernel cannot watch it. */
   #watchAgain(): boolean {
     try {
       this.#watch();
@@ -220,7 +222,7 @@ export class StreamListener implements Readiness {
   }
 }
 
-/** `listen EADDRINUSE: address already in use 127.0.0.1:80`, as node:net has it. */
+/** `listen EADDRINUSE: address already in use 127.0.0.1:80`, the form of node:net. */
 function listenError(number: number, where: SocketAddress): SystemError {
   const target =
     'path' in where ? { address: where.path } : { address: where.host, port: where.port };
@@ -233,6 +235,6 @@ function removeFile(path: string): void {
   try {
     unlinkSync(path);
   } catch {
-    // It is gone already, or not ours to remove.
+    // It is already removed, or may not be removed.
   }
 }

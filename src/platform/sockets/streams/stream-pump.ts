@@ -4,38 +4,39 @@ import type { Pipe } from './pipe-pool.ts';
 import type { Resumable } from '../poller.ts';
 import { AGAIN, type StreamSocket } from './stream-socket.ts';
 
-/** Bytes after which a direction is worth a pipe: small flows never see one. */
+/** Bytes after which a direction uses a pipe; small flows never do. */
 const WORTH_A_PIPE = 256 << 10;
-/** Up to a page is copied as cheaply as it is spliced, and waits for no pipe. */
+/** Up to a page, copying is as cheap as splicing, and needs no pipe. */
 const SMALL_PIECE = 4 << 10;
-/** Bytes that are copied after a pipe was refused, before one is asked for again. */
+/** Bytes to copy after a pipe was refused before another request. */
 const COPIED_AFTER_REFUSAL = 4 << 20;
 /**
- * Bytes that one direction copies or splices in one turn of the loop. The poller bounds what all of
- * them move together.
+ * Bytes that one direction copies or splices per turn of the loop. The poller limits the sum of all
+ * directions.
  */
 const COPIED_A_TURN = 128 << 10;
 const SPLICED_A_TURN = 4 << 20;
-/** A spliced byte costs half of the time of a copied one, of which the poller's share is made. */
+/** A spliced byte takes half the time of a copied one, which is the unit of the poller's budget. */
 const SPLICE_COST = 0.5;
 
 export interface PumpEvents {
-  /** Bytes that have been written, at most once for each turn. */
+  /** Reports written bytes, at most once per turn. */
   moved(bytes: number): void;
-  /** The source has ended, and all that came from it has been written. */
+  /** The source has ended, and everything from it has been written. */
   ended(): void;
-  /** A side has failed; the other knows nothing of it. */
+  /** A side has failed; the other has not been notified. */
   failed(side: 'from' | 'to', error: SystemError): void;
 }
 
 type Step = 'moved' | 'blocked' | 'over';
 
 /**
- * Moves bytes from one stream socket to another until the source ends: by recv and send through one
- * shared buffer first and for small pieces, by splice through a pipe for the bulk of a large flow.
+ * Moves bytes from one stream socket to another until the source ends: initially and for small
+ * pieces by recv and send through a shared buffer, for the bulk of a large flow by splice through a
+ * pipe.
  *
- * A pipe is held only while bytes are in it. The owner of the sockets calls `pump` when either of
- * them is ready, and `stop` when the transfer must end early.
+ * A pipe is held only while it contains bytes. The owner of the sockets calls `pump` when either of
+ * them is ready, and `stop` to end the transfer early.
  */
 export class StreamPump implements Resumable {
   readonly #from: StreamSocket;
@@ -43,18 +44,18 @@ export class StreamPump implements Resumable {
   readonly #events: PumpEvents;
   #live = true;
   #queued = false;
-  /** Bytes that were received and not yet sent. */
+  /** Received bytes that are not yet sent. */
   #rest: Uint8Array | undefined;
   #pipe: Pipe | undefined;
   /** Bytes in the pipe. */
   #held = 0;
-  /** Nothing more is spliced from the source: what is left, the end included, is received. */
+  /** No more splicing from the source: the rest, including the end, is received by recv. */
   #spliced = false;
   #total = 0;
-  /** Bytes that the last call brought from the source. */
+  /** Bytes of the last read from the source. */
   #piece = 0;
   #spliceFrom: number = WORTH_A_PIPE;
-  /** Moved in this call of `pump` and not yet reported. */
+  /** Bytes moved in this call of `pump` and not yet reported. */
   #unreported = 0;
 
   constructor(from: StreamSocket, to: StreamSocket, events: PumpEvents) {
@@ -63,12 +64,12 @@ export class StreamPump implements Resumable {
     this.#events = events;
   }
 
-  /** Whether it waits for its source, with nothing in hand. */
+  /** Whether it waits for its source and holds no bytes. */
   get isWaiting(): boolean {
     return this.#live && !this.#queued && this.#held === 0 && this.#rest === undefined;
   }
 
-  /** Moves what can be moved now, within the share of one turn. */
+  /** Moves available bytes, up to the share of one turn. */
   pump(): void {
     if (!this.#live || this.#queued) return;
     const { poller } = this.#from.io;
@@ -78,7 +79,7 @@ export class StreamPump implements Resumable {
       step = this.#splices() ? this.#splice() : this.#copy();
     }
     this.#report();
-    // The report may have ended the transfer.
+    // The handler of the report may have stopped the transfer.
     if (step === 'moved' && this.#live) {
       this.#queued = true;
       poller.later(this);
@@ -90,7 +91,7 @@ export class StreamPump implements Resumable {
     this.pump();
   }
 
-  /** Ends without an event; what is in hand is dropped. */
+  /** Ends without an event; drops pending bytes. */
   stop(): void {
     this.#live = false;
     this.#rest = undefined;
@@ -101,7 +102,7 @@ export class StreamPump implements Resumable {
     return moved < (this.#pipe ? SPLICED_A_TURN : COPIED_A_TURN);
   }
 
-  /** Whether the next step goes through a pipe, which is then in hand. */
+  /** Whether the next step uses a pipe, which is then held. */
   #splices(): boolean {
     if (this.#pipe) return true;
     if (this.#piece <= SMALL_PIECE || this.#total < this.#spliceFrom) return false;
@@ -138,7 +139,7 @@ export class StreamPump implements Resumable {
   }
 
   #splice(): Step {
-    const pipe = this.#pipe as Pipe; // `#splices` has taken it
+    const pipe = this.#pipe as Pipe; // taken by `#splices`
     const filled = this.#fill(pipe);
     if (filled === 'over') return 'over';
     const emptied = this.#empty(pipe);
@@ -171,18 +172,18 @@ export class StreamPump implements Resumable {
       return 'moved';
     }
     if (count === 0) {
-      // The end of the stream, or urgent data whose event is still to come.
+      // The end of the stream, or urgent data whose event is still pending.
       this.#spliced = true;
       return 'moved';
     }
     const error = calls.errno();
     if (error === EAGAIN) {
-      // With bytes in the pipe it may also be the pipe that is full: it counts pages, not bytes.
+      // If the pipe contains bytes, it may be full, because its capacity is in pages, not bytes.
       if (this.#held === 0) from.readable = false;
       return 'blocked';
     }
     if (error === EINVAL && this.#held === 0) {
-      // No splice from this kind of socket: what is left is copied.
+      // No splice from this type of socket: copies the rest.
       this.#dropPipe();
       this.#spliceFrom = Infinity;
       return 'moved';

@@ -33,10 +33,10 @@ import {
   unreadBytes,
 } from '../socket-options.ts';
 
-/** What `receive` and `send` return when the call has to be repeated after an event. */
+/** Returned by `receive` and `send` when the call must be repeated after an event. */
 export const AGAIN = -EAGAIN;
 
-/** Learns of the readiness of a socket. */
+/** Handles the readiness of a socket. */
 export interface SocketOwner {
   /** @param failed whether the kernel reports an error. */
   onReady(failed: boolean): void;
@@ -47,12 +47,13 @@ const READABLE = EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR;
 const WRITABLE = EPOLLOUT | EPOLLHUP | EPOLLERR;
 
 /**
- * Starts to connect to the address that was encoded last.
+ * Starts connecting to the last encoded address.
  *
- * TCP has no EAGAIN here: it is that of another call of this thread, such as a futex of the collector, between
- * connect(2) and the look at errno. A second call tells what became of the first.
+ * Connect(2) never returns EAGAIN for TCP: errno was overwritten by another call of this thread,
+ * such as a futex of the garbage collector, before it was read. A second call returns the state of
+ * the first.
  *
- * @returns 0, or the number of the error, which is EINPROGRESS as a rule.
+ * @returns 0, or the error number, usually EINPROGRESS.
  */
 function connectError(
   { calls, addresses }: KernelIo,
@@ -70,20 +71,20 @@ function connectError(
 }
 
 /**
- * A connected stream socket, TCP or unix, watched edge-triggered from birth to close.
+ * A connected stream socket, TCP or unix, watched edge-triggered for its lifetime.
  *
- * `readable` and `writable` are set by events and cleared by EAGAIN only. A short result clears
- * nothing, since not every one of them means that the kernel has no more (a unix socket stops at
- * passed descriptors): the call that meets EAGAIN is what arms the next edge.
+ * `readable` and `writable` are set by events and cleared only by EAGAIN. A short result clears
+ * nothing, because it does not always mean that the kernel has no more (a unix socket stops at
+ * passed descriptors): only a call that returns EAGAIN arms the next edge.
  */
 export class StreamSocket implements Readiness {
   readonly io: KernelIo;
-  /** Whether a call may bring something; true until a call has shown that it does not. */
+  /** Whether a read may succeed; true until one returns EAGAIN. */
   readable = true;
   writable = true;
   /**
-   * Whether the peer has sent urgent data (RFC 9293 §3.8.5). `receive` skips it; splice(2) stops in front
-   * of it for good, and reports that there is nothing to read, or the end of the stream.
+   * Whether the peer has sent urgent data (RFC 9293 §3.8.5). `receive` skips it; splice(2)
+   * permanently stops before it, and reports that nothing is available, or the end of the stream.
    */
   urgent = false;
   readonly #descriptor: Descriptor;
@@ -95,10 +96,10 @@ export class StreamSocket implements Readiness {
   #onClose: (() => void) | undefined;
 
   /**
-   * Takes a descriptor over, which is closed when it cannot be watched.
+   * Takes ownership of a descriptor, which is closed if it cannot be watched.
    *
-   * @param origin counts for the descriptors that are still needed: see `DescriptorRoom`.
-   * @throws {SystemError} when the kernel has no room to watch it.
+   * @param origin for the count of needed descriptors: see `DescriptorRoom`.
+   * @throws {SystemError} if the kernel cannot watch it.
    */
   constructor(io: KernelIo, fd: number, isTcp: boolean, origin: SocketOrigin) {
     this.io = io;
@@ -115,11 +116,12 @@ export class StreamSocket implements Readiness {
   }
 
   /**
-   * Begins to connect.
+   * Starts connecting.
    *
-   * @param onConnected is called once, unless the socket is closed before; never within this call.
-   * @returns the socket, and whether it is connected already, in which case nothing is called.
-   * @throws {SystemError} for a failure that the kernel reports at once.
+   * @param onConnected called once, unless the socket is closed before; never synchronously.
+   * @returns the socket, and whether it is already connected, in which case `onConnected` is not
+   *   called.
+   * @throws {SystemError} for a failure that the kernel reports immediately.
    */
   static connect(
     io: KernelIo,
@@ -158,7 +160,7 @@ export class StreamSocket implements Readiness {
     return { socket, connected: error === 0 };
   }
 
-  /** -1 once it is closed. */
+  /** -1 after close. */
   get fd(): number {
     return this.#descriptor.number;
   }
@@ -167,7 +169,7 @@ export class StreamSocket implements Readiness {
     return this.#descriptor.number >= 0;
   }
 
-  /** Who learns of events from now on. */
+  /** The handler of events from now on. */
   set owner(owner: SocketOwner) {
     this.#owner = owner;
   }
@@ -190,7 +192,7 @@ export class StreamSocket implements Readiness {
   /**
    * Receives into the shared memory.
    *
-   * @returns the number of bytes, 0 at the end of the stream, AGAIN, or the negative error number.
+   * @returns the number of bytes, 0 at the end of the stream, AGAIN, or a negative error number.
    */
   receive(): number {
     const { calls, scratch } = this.io;
@@ -201,7 +203,10 @@ export class StreamSocket implements Readiness {
     return -error;
   }
 
-  /** Sends the first bytes of the shared memory. Bytes sent, AGAIN, or the negative error number. */
+  /**
+   * Sends the first bytes of the shared memory. Returns the bytes sent, AGAIN, or a negative error
+   * number.
+   */
   sendScratch(length: number): number {
     const { calls, scratch } = this.io;
     return this.#sent(calls.send(this.#descriptor.number, scratch.at, length, MSG_NOSIGNAL));
@@ -210,8 +215,8 @@ export class StreamSocket implements Readiness {
   /**
    * Sends a chunk.
    *
-   * @param more whether more follows at once: the kernel then does not send a short segment.
-   * @returns bytes sent, AGAIN, or the negative error number.
+   * @param more whether more follows immediately: the kernel then delays a short segment.
+   * @returns the bytes sent, AGAIN, or a negative error number.
    */
   send(chunk: Uint8Array, more = false): number {
     const flags = more ? MSG_NOSIGNAL | MSG_MORE : MSG_NOSIGNAL;
@@ -219,28 +224,28 @@ export class StreamSocket implements Readiness {
     return this.#sent(this.io.calls.sendBytes(fd, chunk, chunk.length, flags));
   }
 
-  /** Half-closes: the peer reads the end after what was sent. */
+  /** Half-closes: the peer reads the end of the stream after all sent data. */
   shutdown(): void {
     this.io.calls.shutdown(this.#descriptor.number, SHUT_WR);
   }
 
-  /** Calls back when the descriptor is closed or handed over; the last callback counts. */
+  /** Sets the callback for when the descriptor is closed or transferred. */
   onClose(callback: () => void): void {
     if (this.isOpen) this.#onClose = callback;
     else callback();
   }
 
-  /** Bytes that wait to be received. */
+  /** Bytes in the receive queue. */
   unread(): number {
     return this.isOpen ? unreadBytes(this.io, this.fd) : 0;
   }
 
-  /** The error that the kernel reports for the connection, which is cleared; 0 for none. */
+  /** Returns and clears the pending error of the connection; 0 for none. */
   takeError(): number {
     return this.isOpen ? takeError(this.io, this.fd) : 0;
   }
 
-  /** Whether the process must not end by itself while the socket is open. */
+  /** Sets whether the open socket keeps the process alive. */
   keepAlive(keeps: boolean): void {
     if (this.isOpen) this.io.poller.keepAlive(this.#slot, keeps);
   }
@@ -253,13 +258,13 @@ export class StreamSocket implements Readiness {
     this.#descriptor.close();
   }
 
-  /** Closes with a reset (RFC 9293 §3.5.3); a unix socket is closed as usual. */
+  /** Closes with a reset (RFC 9293 §3.5.3); a unix socket is closed normally. */
   reset(): void {
     if (this.isOpen && this.#isTcp) setZeroLinger(this.io, this.fd);
     this.close();
   }
 
-  /** Hands the descriptor over, for a socket of Node's. -1 when it is closed. */
+  /** Transfers the descriptor to a socket of Node; -1 if it is closed. */
   release(): number {
     if (!this.isOpen) return -1;
     this.#forget();

@@ -1,5 +1,11 @@
 import type { Framing } from '../../../http/http1/framing.ts';
-import { field, listOf, valuesOf, type FieldLine, type FieldLines } from '../../../http/http1/fields.ts';
+import {
+  field,
+  listOf,
+  valuesOf,
+  type FieldLine,
+  type FieldLines,
+} from '../../../http/http1/fields.ts';
 import { headBytes, type RequestHead, type ResponseHead } from '../../../http/http1/head.ts';
 
 /**

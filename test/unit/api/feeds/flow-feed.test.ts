@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { setImmediate as immediate } from 'node:timers/promises';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import type { EventStream } from '../../../../src/api/feeds/event-stream.ts';
+import type { SseStream } from '../../../../src/api/feeds/sse-stream.ts';
 import { FlowFeed } from '../../../../src/api/feeds/flow-feed.ts';
 import { StartTimes } from '../../../../src/api/start-times.ts';
 import { KEPT_EVENTS } from '../../../../src/tracker/flow-events.ts';
@@ -66,7 +66,7 @@ function create() {
   const join = (): Reader => {
     const reader = new Reader();
     // The feed uses no more of a stream than this.
-    feed.join(reader as Partial<EventStream> as EventStream);
+    feed.join(reader as Partial<SseStream> as SseStream);
     return reader;
   };
   let open = 0;

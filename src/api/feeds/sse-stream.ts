@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Clock, Timer } from '../../net/time/clock.ts';
 
-/** A comment is sent after this long without an event. */
+/** Milliseconds without an event after which a comment is sent. */
 export const KEEP_ALIVE_MS = 15_000;
 
 export const EVENT_STREAM_HEADERS = {
@@ -18,11 +18,11 @@ export const eventText = (name: string, data: string): string =>
 /**
  * One client of server-sent events.
  *
- * At most one piece is on its way to the socket. Until the system has taken it the stream is not
- * `ready`, and its feed keeps the client's position instead of data: a client that never reads costs
- * one piece and the socket's buffer.
+ * At most one piece is being written to the socket. Until the system has accepted it the stream is
+ * not `ready`, and its feed keeps only the client's position: a client that never reads costs one
+ * piece and the socket's buffer.
  */
-export class EventStream {
+export class SseStream {
   /** Called when the previous piece has been sent and the next may be. */
   onReady: (() => void) | undefined;
   /** Called once, when the client has disconnected or the stream has been ended. */
@@ -48,12 +48,12 @@ export class EventStream {
     return !this.#writing && !this.#closed;
   }
 
-  /** Sends whole events, only while `ready`; the caller does not change `piece` any more. */
+  /** Sends whole events; only while `ready`. The caller must not change `piece` afterwards. */
   send(piece: Buffer): void {
     this.#writing = true;
     this.#lastWrite = this.#clock.now();
-    // Explicitly corked, the piece is written now, not at the end of the tick, so that the time counts
-    // for this round.
+    // Explicitly corked, the piece is written now instead of at the end of the tick, so that its
+    // time counts in this round.
     this.#response.cork();
     this.#response.write(piece, () => {
       this.#writing = false;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { chooseBackend, type Implementations } from '../../../../src/crypto/aead/choose-backend.ts';
+import { chooseBackend, type Implementations } from '../../../src/crypto/choose-backend.ts';
 
 const IMPLEMENTATIONS: Implementations<string> = {
   baseline: 'baseline',
@@ -23,6 +23,11 @@ test('a machine without native functions uses the baseline', () => {
     chooseBackend({ ...IMPLEMENTATIONS, open }, 'checked'),
     'baseline checked by baseline',
   );
+});
+
+test('without a checked implementation WEIR_CRYPTO=checked chooses the fast one', () => {
+  const { checked: _, ...hash } = IMPLEMENTATIONS;
+  assert.equal(chooseBackend(hash, 'checked'), 'fast');
 });
 
 test('WEIR_CRYPTO=checked compares with the baseline, and =baseline opens nothing', () => {
