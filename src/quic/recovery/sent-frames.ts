@@ -12,12 +12,11 @@ const ROW = 3;
 const NO_ROWS = new Float64Array(0);
 
 /**
- * The frames of the packets that were sent in one packet number space, in the order of sending: whom to
- * notify of their delivery, and three numbers each, in a ring. Nothing is allocated for a frame.
+ * The frames of the packets that were sent in one packet number space, in the order of sending: the listener to
+ * notify of the delivery, and three numbers each, in a ring. Nothing is allocated for a frame.
  *
- * While a packet is assembled, the writers of frames `add` each. `take` makes them the packet's, `rollback`
- * forgets them when the packet is not sent. Frames that are never sent again (PADDING, PING, PATH_*,
- * DATAGRAM) are not recorded.
+ * While a packet is assembled, the writers of frames `add` each; `take` makes them the packet's. Frames that are
+ * never sent again (PADDING, PING, PATH_*, DATAGRAM) are not recorded.
  */
 export class SentFrames implements FrameLog {
   /** `undefined` for frames that were released, so that closed streams can be collected. */
@@ -75,11 +74,6 @@ export class SentFrames implements FrameLog {
   /** The packet that is being assembled is sent: what follows belongs to the next one. */
   take(): void {
     this.#open = this.#tail;
-  }
-
-  /** The packet that is being assembled is not sent. */
-  rollback(): void {
-    this.#tail = this.#open;
   }
 
   /** Reports the frames of a packet as acknowledged. */

@@ -35,7 +35,7 @@ export class OpenStreams implements StreamOwner {
   readonly #peerSide: Role;
   readonly #streams = new Map<number, Stream>();
   readonly #queued: QueuedBytes = { total: 0 };
-  /** Of bidirectional, and of unidirectional streams. */
+  /** The counts of bidirectional streams, then of unidirectional ones. */
   readonly #counts: readonly [StreamCounts, StreamCounts];
   #peerGrants: PeerGrants | undefined;
 

@@ -21,19 +21,6 @@ describe('the frames of sent packets (RFC 9000 §13.3)', () => {
     assert.deepEqual(other.take(), ['lost 8']);
   });
 
-  test('a packet that is not sent has no frames', () => {
-    const log = new SentFrames();
-    const recorder = new Recorder();
-    log.add(recorder, 1);
-    log.take();
-    log.add(recorder, 2);
-    log.rollback();
-    assert.equal(log.count, 0);
-    log.add(recorder, 3);
-    log.lose(0, 2);
-    assert.deepEqual(recorder.take(), ['lost 1', 'lost 3']);
-  });
-
   test('frames keep their place as the ring grows and wraps', () => {
     const log = new SentFrames();
     const recorder = new Recorder();
