@@ -1,4 +1,4 @@
-/** The largest value of the present and the previous period. */
+/** The largest value of the current and the previous period. */
 export class TwoPeriodMaximum {
   #present = 0;
   #previous = 0;
