@@ -4,7 +4,7 @@ import { TAG_SIZE } from '../protection/packet-keys.ts';
 import { MAX_PACKET_NUMBER_SIZE } from '../wire/packet-number.ts';
 import { datagramHeaderSize } from '../wire/frame-writers.ts';
 
-/** Takes the size of datagrams that a path allows to all that depends on it. */
+/** Applies the datagram size of the active path to congestion control and DATAGRAM frames. */
 export class DatagramSize {
   readonly #parts: ConnectionParts;
   #peerFrameSize = 0;
@@ -19,7 +19,7 @@ export class DatagramSize {
     return this.#current;
   }
 
-  /** The peer's transport parameters of these names. */
+  /** @param maxDatagramFrameSize the peer's max_datagram_frame_size. */
   setPeer(maxDatagramFrameSize: number): void {
     const { acceptUnannouncedDatagrams } = this.#parts.settings;
     this.#peerFrameSize =
@@ -29,7 +29,7 @@ export class DatagramSize {
     this.#applyToDatagrams();
   }
 
-  /** To be called when the path in use, or what is known of it, may have changed. */
+  /** Must be called when the active path or its MTU may have changed. */
   update(now: number): void {
     const { paths, loss, trace } = this.#parts;
     const { current } = paths.active.mtu;

@@ -4,7 +4,7 @@ import { TransportErrorCode } from '../errors.ts';
 import type { ConnectionParts } from '../connection/parts.ts';
 import type { Path } from './path.ts';
 
-/** Moves of a connection from path to path (RFC 9000 §9): what they mean to its other parts. */
+/** Connection migration (RFC 9000 §9): updates ids, loss recovery and datagram size when the active path changes. */
 export class PathChanges {
   readonly #parts: ConnectionParts;
   readonly #size: DatagramSize;
@@ -14,7 +14,7 @@ export class PathChanges {
     this.#size = size;
   }
 
-  /** The peer sends from another address now (§9.3). */
+  /** The peer has migrated to another address (§9.3). */
   moveTo(path: Path<IpEndpoint>, now: number): void {
     const { paths, loss } = this.#parts;
     const former = paths.active;
@@ -29,14 +29,14 @@ export class PathChanges {
     if (trace !== undefined) trace({ kind: 'path', change: 'failed' }, now);
     if (outcome === 'moved') this.#moved(former, now);
     else {
-      // No address is known to be the peer's (§9.3.2).
+      // There is no validated address left (§9.3.2).
       const code = TransportErrorCode.NO_VIABLE_PATH;
       const reason = 'the peer does not respond at its new address';
       closing.end({ kind: 'transport', by: 'self', code, reason }, now);
     }
   }
 
-  /** Retires the ids of paths that are forgotten, or were left and are not validated any more (§9.5). */
+  /** Retires the ids of removed paths, and of former paths whose validation has ended (§9.5). */
   retireIds(): void {
     const { paths, peerIds } = this.#parts;
     if (!peerIds.hasOthers) return;
@@ -48,7 +48,7 @@ export class PathChanges {
 
   #moved(former: Path<IpEndpoint>, now: number): void {
     const { paths, loss, peerIds, trace } = this.#parts;
-    // So that the two paths cannot be linked (§9.5); where the peer gave no other id, it stays.
+    // Another id, so that the paths cannot be linked (§9.5); if the peer has issued no other, it stays the same.
     peerIds.use(paths.active, former);
     this.retireIds();
     loss.usePath(paths.active.control, paths.active.mtu, now);
