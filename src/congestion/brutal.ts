@@ -6,36 +6,36 @@ import {
   MINIMUM_WINDOW_PACKETS,
 } from './controller.ts';
 
-/** Seconds over which losses are counted. */
+/** Losses are counted over this many seconds. */
 const SLOTS = 5;
 const SLOT_TIME = 1000;
-/** Fewer packets than these say nothing about the path. */
+/** With fewer packets the loss rate is taken to be 0. */
 const MINIMUM_SAMPLES = 50;
-/** Losses beyond this are not made up for. */
+/** Loss beyond 20 % is not compensated. */
 const MINIMUM_ACK_RATE = 0.8;
-/** The window, in products of rate and round trip. */
+/** The window as a multiple of rate × round trip. */
 const WINDOW_GAIN = 2;
 
 /**
- * Sends at a fixed rate that the peer has asked for, raised by what the path loses so that this rate
- * arrives (Hysteria's "Brutal"; constants of apernet/hysteria core/internal/congestion/brutal). Losses
- * are counted in bytes where the reference counts packets.
+ * Sends at a fixed rate chosen by the peer, increased by the loss rate so that this rate arrives (Hysteria's
+ * "Brutal"; constants of apernet/hysteria core/internal/congestion/brutal). Losses are counted in bytes; the
+ * reference counts packets.
  */
 export class Brutal implements CongestionController {
   readonly name = 'brutal';
-  /** Bytes per millisecond that are to arrive. */
+  /** Bytes per millisecond that must arrive. */
   readonly rate: number;
   readonly #acked = new Float64Array(SLOTS);
   readonly #lost = new Float64Array(SLOTS);
-  /** Which second each slot holds. */
+  /** The second that each slot counts. */
   readonly #second = new Float64Array(SLOTS).fill(-Infinity);
   #ackRate = 1;
   #smoothedRtt = 0;
   #mtu: number;
 
   /**
-   * @param rate bytes per millisecond that are to arrive, above 0.
-   * @param mtu the most bytes of a packet.
+   * @param rate bytes per millisecond that must arrive, above 0.
+   * @param mtu the maximum packet size in bytes.
    */
   constructor(rate: number, mtu: number) {
     this.rate = rate;
@@ -55,7 +55,7 @@ export class Brutal implements CongestionController {
   }
 
   onSent(): void {
-    // Only what arrives and what is lost counts.
+    // Only deliveries and losses count.
   }
 
   onAck(event: AckEvent): void {
@@ -76,7 +76,7 @@ export class Brutal implements CongestionController {
   }
 
   onSpuriousLoss(): void {
-    // Its acknowledgement was counted or not; one packet of five seconds makes no difference.
+    // One packet in five seconds makes no difference.
   }
 
   onMtu(bytes: number): void {

@@ -9,12 +9,12 @@ import {
 import { RecoveryEpoch } from './recovery-epoch.ts';
 import { INITIAL_RTT } from './rtt.ts';
 
-/** A window that is nearly full counts as full: packets are not sent in fractions. */
+/** Packets by which a window may be short of full and still count as used. */
 const SLACK_PACKETS = 3;
 
-/** How much faster than a window a round trip a window-based controller is paced (RFC 9002 §7.7). */
+/** N of RFC 9002 §7.7: the pacing rate as a multiple of the window per round trip. */
 const PACING_GAIN = 1.25;
-/** In slow start, where the window doubles in each round trip. */
+/** N in slow start, where the window doubles in each round trip. */
 const SLOW_START_PACING_GAIN = 2;
 
 /**
@@ -37,7 +37,7 @@ export abstract class ClassicWindow implements CongestionController {
   #lastAckAt = 0;
   #hasSent = false;
 
-  /** @param mtu the most bytes of a packet. */
+  /** @param mtu the maximum packet size in bytes. */
   constructor(mtu: number) {
     this.mtu = mtu;
     this.size = initialWindow(mtu);
@@ -90,7 +90,7 @@ export abstract class ClassicWindow implements CongestionController {
 
   onMtu(bytes: number): void {
     this.mtu = bytes;
-    // Before anything was sent it is the initial window that changes (RFC 9002 §7.2, RFC 6928 §2).
+    // Before anything was sent the initial window changes (RFC 9002 §7.2, RFC 6928 §2).
     if (!this.#hasSent) this.size = initialWindow(bytes);
     this.size = Math.max(this.size, this.#minimum);
   }
@@ -128,9 +128,9 @@ export abstract class ClassicWindow implements CongestionController {
 }
 
 /**
- * Whether the window limited what this acknowledgement acknowledges, so that it may grow (RFC 9002
- * §7.8). Waiting for the pacer counts as limited by the window. In slow start half a window is enough:
- * it will have doubled when the next one is acknowledged.
+ * Whether the window was the limit when the acknowledged packets were sent, so that it may grow (RFC 9002 §7.8).
+ * Waiting for the pacer counts as limited by the window. In slow start half a window suffices, since the window
+ * doubles in the next round trip.
  */
 function windowWasUsed(event: AckEvent, window: number, slowStart: boolean, mtu: number): boolean {
   const { appLimited, inFlightAtSend } = event.rate;
@@ -138,7 +138,7 @@ function windowWasUsed(event: AckEvent, window: number, slowStart: boolean, mtu:
   return slowStart ? inFlightAtSend * 2 >= window : inFlightAtSend + SLACK_PACKETS * mtu >= window;
 }
 
-/** Bytes per millisecond that spread a window over a round trip. */
+/** The rate that spreads a window over a round trip, in bytes per millisecond. */
 function windowPacingRate(window: number, smoothedRtt: number, slowStart: boolean): number {
   const gain = slowStart ? SLOW_START_PACING_GAIN : PACING_GAIN;
   return (gain * window) / (smoothedRtt > 0 ? smoothedRtt : INITIAL_RTT);

@@ -4,23 +4,24 @@ import { HyStart } from './hystart.ts';
 
 /** RFC 9438 §4.1, §4.6: the constant of the cubic function in packets per cubed second. */
 const C = 0.4;
-/** What is left of the window after a loss. */
+/** beta_cubic: the factor of the window after a loss. */
 const BETA = 0.7;
-/** The additive increase that gives a Reno flow with this factor the same average (§4.3). */
+/** alpha_cubic: the additive increase with which a flow reduced by BETA has the average window of Reno (§4.3). */
 const RENO_ALPHA = (3 * (1 - BETA)) / (1 + BETA);
 
 /** CUBIC (RFC 9438) with fast convergence and HyStart++ (RFC 9406). */
 export class Cubic extends ClassicWindow {
   readonly name = 'cubic';
   #hyStart = new HyStart();
-  /** The window at which the curve is flat, W_max. */
+  /** W_max: the window at which the curve is flat. */
   #plateau = 0;
-  /** When the present congestion avoidance began; `undefined` before its first acknowledgement. */
+  /** t_epoch: when congestion avoidance began; `undefined` before its first acknowledgement. */
   #avoidanceStart: number | undefined;
-  /** Milliseconds from then until the curve reaches the plateau, K. */
+  /** K: milliseconds from then until the curve reaches the plateau. */
   #plateauTime = 0;
-  /** What Reno would have, W_est. */
+  /** W_est: the window of a Reno flow. */
   #renoWindow = 0;
+  /** W_max before the last reduction. */
   #priorPlateau = 0;
 
   protected growInSlowStart(event: AckEvent): boolean {
@@ -29,7 +30,7 @@ export class Cubic extends ClassicWindow {
   }
 
   protected onUnused(elapsed: number): void {
-    // Time in which the window was not used does not count for the curve (§5.8).
+    // Time in which the window was not used does not advance the curve (§5.8).
     if (this.#avoidanceStart !== undefined) this.#avoidanceStart += elapsed;
   }
 
@@ -46,7 +47,7 @@ export class Cubic extends ClassicWindow {
   protected avoidCongestion({ now, acked, smoothedRtt }: AckEvent): void {
     this.#avoidanceStart ??= this.#startAvoidance(now);
     const elapsed = now - this.#avoidanceStart;
-    // Reno's growth, faster once it has made up for the smaller reduction (§4.3).
+    // Once W_est has reached cwnd_prior it grows as Reno does (§4.3).
     const alpha = this.#renoWindow >= this.priorWindow ? 1 : RENO_ALPHA;
     this.#renoWindow += (alpha * acked * this.mtu) / this.size;
     if (this.#curve(elapsed) < this.#renoWindow) {
@@ -72,7 +73,7 @@ export class Cubic extends ClassicWindow {
     return now;
   }
 
-  /** W_cubic, in bytes, so many milliseconds after congestion avoidance began (§4.2). */
+  /** W_cubic(t) in bytes, `elapsed` milliseconds after congestion avoidance began (§4.2). */
   #curve(elapsed: number): number {
     const seconds = (elapsed - this.#plateauTime) / 1000;
     return this.#plateau + C * seconds * seconds * seconds * this.mtu;
@@ -80,7 +81,7 @@ export class Cubic extends ClassicWindow {
 
   protected reducedWindow(): number {
     this.#priorPlateau = this.#plateau;
-    // Fast convergence: a flow that did not reach its last plateau gives room to new ones (§4.7).
+    // Fast convergence: a flow that has not reached its last plateau makes room for new flows (§4.7).
     const losesGround = this.size < this.#plateau;
     this.#plateau = losesGround ? (this.size * (1 + BETA)) / 2 : this.size;
     this.#avoidanceStart = undefined;

@@ -1,7 +1,7 @@
 import type { LossEvent, RateSample } from './controller.ts';
 import { LEAST_TIME } from './rtt.ts';
 
-/** Columns of a slot. */
+/** Columns of a row: the state when the packet of the slot was sent. */
 const SENT_AT = 0;
 const BYTES = 1;
 const DELIVERED = 2;
@@ -12,18 +12,18 @@ const IN_FLIGHT = 6;
 const LIMITED_BY = 7;
 const FIELDS = 8;
 
-/** Values of the last column. */
+/** Values of `LIMITED_BY`. */
 const BY_NOTHING = 0;
 const BY_APPLICATION = 1;
 const BY_FLOW_CONTROL = 2;
 
 /**
- * What has to be remembered of each packet in flight, by a slot of the caller's choice: QUIC keeps one
- * of these beside the ring of each packet number space, TCP one beside its queue. A slot is taken by
- * `DeliveryRate.onSent` and free again after it was acknowledged, lost or overwritten.
+ * The state of the delivery rate when each packet in flight was sent, by slots that the caller chooses: QUIC has
+ * one table for the ring of each packet number space, TCP one for its queue. `DeliveryRate.onSent` fills a slot;
+ * it is free again once its packet is acknowledged or lost.
  */
 export class SentFacts {
-  /** For `DeliveryRate` alone. */
+  /** For `DeliveryRate` only. */
   readonly rows: Float64Array;
 
   readonly capacity: number;
@@ -44,8 +44,8 @@ export class SentFacts {
   }
 
   /**
-   * Divides the packet in this slot, which TCP does when only a part of it has arrived: `bytes` of it
-   * stay, the rest moves to another slot. Both were sent at the same time and are counted as one was.
+   * Divides the packet in this slot, for TCP when only a part of it has arrived: `bytes` of it stay, the rest
+   * moves to another slot. Both keep the state of the time when the packet was sent.
    */
   divide(slot: number, rest: number, bytes: number): void {
     const total = this.bytes(slot);
@@ -54,7 +54,7 @@ export class SentFacts {
     this.rows[rest * FIELDS + BYTES] = total - bytes;
   }
 
-  /** Takes over a slot of another one: for a ring that grows. */
+  /** Copies a slot of another table, for a ring that grows. */
   copy(from: SentFacts, fromSlot: number, slot: number): void {
     const start = fromSlot * FIELDS;
     this.rows.set(from.rows.subarray(start, start + FIELDS), slot * FIELDS);
@@ -62,9 +62,9 @@ export class SentFacts {
 }
 
 /**
- * Measures the delivery rate: what was acknowledged between the sending of a packet and its
- * acknowledgement, over the longer of the time it took to send and the time it took to be
- * acknowledged, so that neither bursts nor compressed acknowledgements make it too high.
+ * Measures the delivery rate: the bytes acknowledged between the sending of a packet and its acknowledgement,
+ * over the longer of the send interval and the acknowledgement interval, so that neither bursts nor compressed
+ * acknowledgements make it too high.
  */
 export class DeliveryRate {
   /** Filled by `finishAck`; reused. */
@@ -96,11 +96,11 @@ export class DeliveryRate {
   #deliveredAt = 0;
   #firstSentAt = 0;
   #lost = 0;
-  /** Packets sent until so much is delivered are limited by the application; 0: they are not. */
+  /** Packets are application-limited until this many bytes are delivered; 0: they are not (C.app_limited). */
   #appLimitedUntil = 0;
   #limitedBy = BY_NOTHING;
 
-  /** Of the newest packet of the present acknowledgement. */
+  /** The columns of P, the most recently sent packet of the current acknowledgement. */
   #hasNewest = false;
   #newestSentAt = 0;
   #newestDelivered = 0;
@@ -115,14 +115,14 @@ export class DeliveryRate {
     return this.#appLimitedUntil > 0;
   }
 
-  /** When the newest packet of the present acknowledgement was sent. */
+  /** When the most recently sent packet of the current acknowledgement was sent. */
   get newestSentAt(): number {
     return this.#newestSentAt;
   }
 
-  /** @param inFlight bytes in flight, this packet included. */
+  /** @param inFlight bytes in flight, including this packet. */
   onSent(facts: SentFacts, slot: number, bytes: number, inFlight: number, now: number): void {
-    // After a pause nothing is known of the time before: both intervals start here.
+    // After an idle time both intervals start here: the idle time is not part of the measurement.
     if (inFlight <= bytes) {
       this.#firstSentAt = now;
       this.#deliveredAt = now;
@@ -140,15 +140,15 @@ export class DeliveryRate {
   }
 
   /**
-   * Nothing is left to send although the window has room: what follows measures no path.
-   * @param byFlowControl whether there is data, which the peer's flow control keeps back.
+   * There is nothing to send although the window has room: samples from now on do not measure the path.
+   * @param byFlowControl whether there is data that the peer's flow control holds back.
    */
   onAppLimited(inFlight: number, byFlowControl: boolean): void {
     this.#limitedBy = byFlowControl ? BY_FLOW_CONTROL : BY_APPLICATION;
     this.#appLimitedUntil = Math.max(1, this.#delivered + inFlight);
   }
 
-  /** Begins an acknowledgement: its packets follow, in any order. */
+  /** Begins an acknowledgement. Its packets follow in any order. */
   beginAck(): void {
     this.#hasNewest = false;
     this.#newestSentAt = 0;
@@ -162,7 +162,7 @@ export class DeliveryRate {
     this.#deliveredAt = now;
     const sentAt = rows[at + SENT_AT] as number;
     const delivered = rows[at + DELIVERED] as number;
-    // The most recently sent packet; of several sent at once, the one sent last.
+    // P is the most recently sent packet; of several sent at the same time, the last one.
     if (
       this.#hasNewest &&
       (sentAt < this.#newestSentAt ||
@@ -180,7 +180,7 @@ export class DeliveryRate {
     this.#newestLimitedBy = rows[at + LIMITED_BY] as number;
   }
 
-  /** The packet in this slot is lost. Returns the record for the controller, valid until the next. */
+  /** The packet in this slot is lost. Returns the record for the controller, valid until the next call. */
   onLost(facts: SentFacts, slot: number, now: number): LossEvent {
     const { rows } = facts;
     const at = slot * FIELDS;
@@ -198,8 +198,8 @@ export class DeliveryRate {
   }
 
   /**
-   * Ends an acknowledgement whose losses have been reported, too.
-   * @param minRtt the least round trip known; 0 when none is.
+   * Ends an acknowledgement, after its losses were reported.
+   * @param minRtt the minimum round trip; 0 before the first measurement.
    */
   finishAck(minRtt: number): RateSample {
     const { sample } = this;
@@ -220,10 +220,10 @@ export class DeliveryRate {
     sample.lost = this.#lost - this.#newestLost;
     const sendElapsed = this.#newestSentAt - this.#newestFirstSentAt;
     const ackElapsed = this.#deliveredAt - this.#newestDeliveredAt;
-    // What is sent from now on was sent after the newest delivered packet.
+    // The next send interval starts with P.
     this.#firstSentAt = this.#newestSentAt;
     sample.interval = Math.max(sendElapsed, ackElapsed);
-    // Less than a round trip is no measurement but the wrong packet, e.g. one sent twice.
+    // An interval below the minimum round trip is invalid: P was probably sent twice.
     if (sample.interval >= Math.max(minRtt, LEAST_TIME)) {
       sample.rate = sample.delivered / sample.interval;
     }

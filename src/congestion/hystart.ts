@@ -1,30 +1,30 @@
 import type { AckEvent } from './controller.ts';
 import { RoundCounter } from './rounds.ts';
 
-/** The increase of the round trip that ends slow start, and its bounds in ms (RFC 9406 §4.3). */
+/** The increase of the round trip that ends slow start: its bounds in milliseconds, and its divisor (RFC 9406 §4.3). */
 const MIN_RTT_INCREASE = 4;
 const MAX_RTT_INCREASE = 16;
 const RTT_DIVISOR = 8;
-/** Measurements a round needs to count. */
+/** N_RTT_SAMPLE: measurements that a round needs. */
 const RTT_SAMPLES = 8;
-/** How much slower conservative slow start grows, and how many rounds it lasts. */
+/** CSS_GROWTH_DIVISOR and CSS_ROUNDS: how much slower conservative slow start grows, and for how many rounds. */
 const CONSERVATIVE_DIVISOR = 4;
 const CONSERVATIVE_ROUNDS = 5;
 
 /**
- * Leaves slow start when round trips grow, before packets are lost (HyStart++, RFC 9406). Packets are
- * paced, so that the growth of one acknowledgement has no limit (its L is infinite).
+ * HyStart++ (RFC 9406): leaves slow start when round trips increase, before packets are lost. Packets are paced,
+ * so the growth per acknowledgement is not limited (L is infinite).
  */
 export class HyStart {
   readonly #rounds = new RoundCounter();
   #lastRoundMinRtt = Infinity;
   #roundMinRtt = Infinity;
   #samples = 0;
-  /** The least round trip of the round that began conservative slow start; Infinity outside it. */
+  /** cssBaselineMinRtt: set during conservative slow start, else Infinity. */
   #baseline = Infinity;
   #conservativeRounds = 0;
 
-  /** Takes an acknowledgement of slow start; returns how much the window grows, in bytes. */
+  /** Takes an acknowledgement in slow start. Returns the growth of the window in bytes. */
   onAck(event: AckEvent): number {
     this.#rounds.update(event.rate);
     if (this.#rounds.started) this.#startRound();
@@ -36,7 +36,7 @@ export class HyStart {
     return this.#conservative ? event.acked / CONSERVATIVE_DIVISOR : event.acked;
   }
 
-  /** Whether conservative slow start has lasted long enough: congestion avoidance begins. */
+  /** Whether conservative slow start has lasted CSS_ROUNDS: congestion avoidance begins. */
   get done(): boolean {
     return this.#conservativeRounds >= CONSERVATIVE_ROUNDS;
   }
@@ -54,7 +54,7 @@ export class HyStart {
 
   #compare(): void {
     if (this.#conservative) {
-      // The increase was none: slow start goes on.
+      // The increase was spurious: back to slow start.
       if (this.#roundMinRtt < this.#baseline) {
         this.#baseline = Infinity;
         this.#conservativeRounds = 0;

@@ -1,13 +1,13 @@
 import { ClassicWindow } from './classic-window.ts';
 import type { AckEvent } from './controller.ts';
 
-/** What is left of the window after a loss (RFC 9002 §7.3.2). */
+/** kLossReductionFactor (RFC 9002 §7.3.2). */
 const LOSS_REDUCTION = 0.5;
 
-/** NewReno as RFC 9002 §7 and appendix B describe it: the simple one that others are compared with. */
+/** NewReno (RFC 9002 §7 and appendix B): the baseline to which the others are compared. */
 export class NewReno extends ClassicWindow {
   readonly name = 'newreno';
-  /** Bytes acknowledged since the window last grew, in congestion avoidance. */
+  /** Bytes acknowledged in congestion avoidance since the window last grew. */
   #acked = 0;
 
   protected growInSlowStart(event: AckEvent): boolean {
@@ -37,6 +37,6 @@ export class NewReno extends ClassicWindow {
   }
 
   protected onUndone(): void {
-    // Nothing beside the window and its threshold.
+    // There is no state besides the window and its threshold.
   }
 }

@@ -1,21 +1,21 @@
-/** A burst is what the rate sends in this time: timers fire to the millisecond. */
+/** Milliseconds of the rate in a burst: the resolution of timers. */
 const BURST_TIME = 1;
-/** The most of a burst: one send with segmentation offload takes as much. */
+/** The largest burst in bytes: one send with segmentation offload. */
 const MOST_BURST = 65_536;
-/** The least of a burst, in packets: a receiver acknowledges every second packet. */
+/** The smallest burst in packets: a receiver acknowledges every second packet. */
 const LEAST_BURST_PACKETS = 2;
 /**
- * How much of a late timer's time is made up for, in milliseconds of the rate, but no less than
- * `MOST_BURST`: a process that waits for the processor for tens of milliseconds would else send a small
- * part of a low rate, from which a controller concludes that the path takes no more.
+ * How much a late timer may make up for, in milliseconds of the rate; at least `MOST_BURST`. Otherwise a process
+ * that waits tens of milliseconds for the processor would send a fraction of a low rate, and a controller would
+ * conclude that the path carries no more.
  */
 const MOST_LATENESS = 2;
-/** What may leave at once when a connection starts or wakes (RFC 9002 §7.7). */
+/** The burst at the start of a connection (RFC 9002 §7.7). */
 const INITIAL_BURST_PACKETS = 10;
 
 /**
- * A token bucket: tokens are bytes, they grow with the pacing rate up to one burst. A packet may leave
- * when there are tokens, and may overdraw them by less than itself.
+ * A token bucket: tokens are bytes, and accumulate at the pacing rate up to one burst. A packet may be sent while
+ * there are tokens, and may overdraw them by less than its size.
  */
 export class Pacer {
   #mtu: number;
@@ -23,7 +23,7 @@ export class Pacer {
   #at = 0;
   #rate = 0;
   #started = false;
-  /** When the burst is due that is waited for. */
+  /** When the next burst is due; `undefined` if none is waited for. */
   #due: number | undefined;
   #isBehind = false;
 
@@ -32,21 +32,21 @@ export class Pacer {
     this.#tokens = INITIAL_BURST_PACKETS * mtu;
   }
 
-  /** Bytes of a full bucket, which leave at once when no timer is late. */
+  /** Bytes of a full bucket: the burst when no timer is late. */
   get burst(): number {
     const least = LEAST_BURST_PACKETS * this.#mtu;
     return Math.max(least, Math.min(this.#rate * BURST_TIME, MOST_BURST));
   }
 
-  /** Bytes that may leave now; 0 or less: none before `nextTime`. */
+  /** Bytes that may be sent now; 0 or less: none before `nextTime`. */
   budget(now: number): number {
     this.#refill(now);
     return this.#tokens;
   }
 
   /**
-   * When the next burst may leave: `now` or before when there are tokens, else as soon as a
-   * full burst has gathered, so that few timers and few sends move the data.
+   * When the next burst may be sent: `now` if there are tokens, else when a full burst has accumulated, so that
+   * few timers and few sends are needed.
    */
   nextTime(now: number): number {
     this.#refill(now);
@@ -55,21 +55,21 @@ export class Pacer {
     return this.#due;
   }
 
-  /** So many bytes have left. */
+  /** `bytes` were sent. */
   onSent(bytes: number, now: number): void {
     this.#refill(now);
     this.#tokens -= bytes;
     this.#due = undefined;
   }
 
-  /** There is nothing to send: what comes later is not late. */
+  /** There is nothing to send, so what follows is not late. */
   onNothingToSend(): void {
     this.#due = undefined;
   }
 
   /**
-   * Whether a timer was so late that less than half of the rate could be sent, which then says nothing
-   * of the path. Returns true once for each such time.
+   * Whether a timer was so late that less than half of the rate could be sent, so that the rate does not measure
+   * the path. True once for each such case.
    */
   takeBehind(): boolean {
     const isBehind = this.#isBehind;
@@ -98,9 +98,9 @@ export class Pacer {
     const late = Math.max(now - (this.#due ?? now), 0) * this.#rate;
     const most = Math.max(MOST_LATENESS * this.#rate, MOST_BURST);
     const madeUp = Math.min(late, most);
-    // More is lost than was sent and is sent now.
+    // More time was lost than is made up for.
     if (late - madeUp > this.burst + most) this.#isBehind = true;
-    // The initial burst may lie above a full bucket; it is used up, but not filled again.
+    // The initial burst may exceed a full bucket; it is not refilled.
     const full = Math.max(this.burst + madeUp, this.#tokens);
     this.#tokens = Math.min(full, this.#tokens + (now - this.#at) * this.#rate);
     this.#at = now;

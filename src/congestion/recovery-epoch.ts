@@ -1,13 +1,13 @@
 /**
- * The recovery period of RFC 9002 §7.3.2: losses of what was sent before it began belong to the one
- * reduction of the window that began it. Also counts whether all of them were spurious.
+ * The recovery period of RFC 9002 §7.3.2: it starts with a reduction of the window, and further losses of
+ * packets sent before its start cause no other. Counts its losses, to detect that all of them were spurious.
  */
 export class RecoveryEpoch {
   #startedAt = -Infinity;
   #previousStart = -Infinity;
   #lost = 0;
 
-  /** Takes a loss; returns whether it begins a new period, in which the window is to be reduced. */
+  /** Takes a loss. Returns whether it starts a new period: the window must be reduced. */
   onLoss(now: number, sentAt: number): boolean {
     if (sentAt <= this.#startedAt) {
       if (sentAt > this.#previousStart) this.#lost++;
@@ -19,7 +19,7 @@ export class RecoveryEpoch {
     return true;
   }
 
-  /** Congestion without a loss; returns whether it begins a new period, which cannot be undone. */
+  /** ECN-CE. Returns whether it starts a new period, which cannot be undone. */
   onCongestionExperienced(now: number, sentAt: number): boolean {
     if (sentAt <= this.#startedAt) return false;
     this.#previousStart = this.#startedAt;
@@ -29,8 +29,8 @@ export class RecoveryEpoch {
   }
 
   /**
-   * A lost packet has arrived after all; returns whether it was the last one of the period, so that
-   * its reduction is to be undone. The period is over then.
+   * A loss was spurious. Returns whether that was the last loss of the period: its reduction must then be undone,
+   * and the period has ended.
    */
   onSpuriousLoss(sentAt: number): boolean {
     if (sentAt > this.#startedAt || sentAt <= this.#previousStart || this.#lost === 0) return false;
@@ -40,7 +40,7 @@ export class RecoveryEpoch {
     return true;
   }
 
-  /** Whether a packet sent then was sent in or before the period: its acknowledgement grows nothing. */
+  /** Whether a packet was sent before the period started: its acknowledgement does not grow the window. */
   covers(sentAt: number): boolean {
     return sentAt <= this.#startedAt;
   }

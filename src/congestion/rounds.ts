@@ -1,12 +1,12 @@
 import type { RateSample } from './controller.ts';
 
 /**
- * Counts round trips by data instead of by a clock: one ends with the acknowledgement of a packet that
- * was sent after the previous one had ended (draft-ietf-ccwg-bbr, "Tracking Packet-Timed Round Trips").
+ * Counts packet-timed round trips: a round ends with the acknowledgement of a packet that was sent after the
+ * previous round had ended (draft-ietf-ccwg-bbr, "Tracking Packet-Timed Round Trips").
  */
 export class RoundCounter {
   count = 0;
-  /** Whether the newest acknowledgement has ended a round. */
+  /** Whether the last acknowledgement started a round. */
   started = false;
   #endsAt = 0;
 
@@ -17,7 +17,7 @@ export class RoundCounter {
     this.count++;
   }
 
-  /** Lets a round begin now; the one under way does not count. */
+  /** Starts a round now; the current one does not count. */
   restart(totalDelivered: number): void {
     this.#endsAt = totalDelivered;
   }

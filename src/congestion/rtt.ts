@@ -1,13 +1,13 @@
-/** The round trip assumed before one was measured, in milliseconds (RFC 9002 §6.2.2). */
+/** kInitialRtt: the round trip assumed before the first measurement, in milliseconds (RFC 9002 §6.2.2). */
 export const INITIAL_RTT = 333;
 
 /**
- * The shortest round trip and interval that is measured, in milliseconds: on one host the clock may not
- * have moved at all, and a rate is never infinite.
+ * The shortest round trip and interval that is measured, in milliseconds. On one host the clock may not have
+ * advanced at all, and a rate must not be infinite.
  */
 export const LEAST_TIME = 0.001;
 
-/** Round-trip time as RFC 9002 §5 estimates it. All values in milliseconds. */
+/** Estimates the round-trip time (RFC 9002 §5). All values in milliseconds. */
 export class RttEstimator {
   #latest = 0;
   #minimum = 0;
@@ -15,21 +15,22 @@ export class RttEstimator {
   #variation = INITIAL_RTT / 2;
   #firstSampleAt: number | undefined;
 
-  /** The newest sample; 0 before the first. */
+  /** latest_rtt; 0 before the first sample. */
   get latest(): number {
     return this.#latest;
   }
 
-  /** The least sample ever, without any acknowledgement delay subtracted; 0 before the first. */
+  /** min_rtt, without any acknowledgement delay subtracted; 0 before the first sample. */
   get minimum(): number {
     return this.#minimum;
   }
 
-  /** `INITIAL_RTT` before the first sample. */
+  /** smoothed_rtt; `INITIAL_RTT` before the first sample. */
   get smoothed(): number {
     return this.#smoothed;
   }
 
+  /** rttvar. */
   get variation(): number {
     return this.#variation;
   }
@@ -40,9 +41,9 @@ export class RttEstimator {
   }
 
   /**
-   * Takes a sample: the newest acknowledged packet was sent `measured` milliseconds ago.
-   * @param ackDelay the delay that the peer reports, already limited to its max_ack_delay once the
-   *   handshake is confirmed, and 0 for Initial packets (§5.3).
+   * Takes a sample: the largest acknowledged packet was sent `measured` milliseconds ago.
+   * @param ackDelay the delay that the peer reports: limited to its max_ack_delay once the handshake is
+   *   confirmed, and 0 for Initial packets (§5.3).
    */
   update(measured: number, ackDelay: number, now: number): void {
     const sample = Math.max(measured, LEAST_TIME);
@@ -55,18 +56,18 @@ export class RttEstimator {
       return;
     }
     this.#minimum = Math.min(this.#minimum, sample);
-    // A delay is only subtracted as far as the path itself allows.
+    // The result must not be below min_rtt (§5.3).
     const adjusted = sample >= this.#minimum + ackDelay ? sample - ackDelay : sample;
     this.#variation = 0.75 * this.#variation + 0.25 * Math.abs(this.#smoothed - adjusted);
     this.#smoothed = 0.875 * this.#smoothed + 0.125 * adjusted;
   }
 
-  /** Starts the minimum again from the newest sample, after persistent congestion (§5.2). */
+  /** Sets min_rtt to the latest sample, after persistent congestion (§5.2). */
   restartMinimum(): void {
     this.#minimum = this.#latest;
   }
 
-  /** Forgets everything: the path is another one (RFC 9000 §9.4). */
+  /** Resets everything: the connection has moved to another path (RFC 9000 §9.4). */
   reset(): void {
     this.#latest = 0;
     this.#minimum = 0;

@@ -4,13 +4,13 @@ import { DeliveryRate, type SentFacts } from './delivery-rate.ts';
 import { RttEstimator } from './rtt.ts';
 
 /**
- * Everything that decides how much may be sent on one path and when: the controller with its rate
- * samples, round-trip estimator, pacer and count of bytes in flight, in the order in which they must
- * hear of an event. Loss recovery (QUIC's or TCP's) calls it and sees none of its parts.
+ * Decides how much may be sent on one path and when. It holds the controller, rate samples, round-trip estimator,
+ * pacer and count of bytes in flight, and passes events to them in the required order. Loss recovery (QUIC's or
+ * TCP's) calls it.
  *
- * An acknowledgement is `beginAck`, `onAcked` for each packet, `onRtt` where it measures one,
- * `onLost` for each packet that it shows to be lost, `finishAck`. Losses found by a timer are `onLost`
- * alone. Slots are the caller's (see `SentFacts`).
+ * An acknowledgement is `beginAck`, `onAcked` for each packet, `onRtt` if it measures a round trip, `onLost` for
+ * each packet that it reveals as lost, `finishAck`. A loss found by a timer is `onLost` only. The caller chooses
+ * the slots (see `SentFacts`).
  */
 export class SendControl {
   readonly rtt = new RttEstimator();
@@ -32,7 +32,7 @@ export class SendControl {
     rate: this.#rates.sample,
   };
 
-  /** @param mtu the most bytes of a packet. */
+  /** @param mtu the maximum packet size in bytes. */
   constructor(controller: CongestionController, mtu: number) {
     this.#controller = controller;
     this.#mtu = mtu;
@@ -53,7 +53,7 @@ export class SendControl {
     return this.#rates.appLimited;
   }
 
-  /** Continues with another controller; what is in flight stays counted. */
+  /** Replaces the controller; the count of bytes in flight is kept. */
   use(controller: CongestionController): void {
     this.#controller = controller;
   }
@@ -64,21 +64,20 @@ export class SendControl {
   }
 
   /**
-   * Bytes that may leave now: at least one packet, or 0 when the window is full or the pacer says to
-   * wait. Probes (RFC 9002 §6.2.4), acknowledgements alone and CONNECTION_CLOSE do not ask.
+   * Bytes that may be sent now: at least one packet, or 0 if the window is full or the pacer requires a wait. Does
+   * not apply to probes (RFC 9002 §6.2.4), packets with acknowledgements only, and CONNECTION_CLOSE.
    */
   allowance(now: number): number {
     if (!this.hasRoom) return 0;
     this.#pacer.setRate(this.#controller.pacingRate, now);
     const budget = this.#pacer.budget(now);
     if (budget <= 0) return 0;
-    // The last packet of a burst may overdraw the pacer, which waits the longer for the next.
+    // The last packet of a burst may overdraw the pacer, which delays the next burst.
     return Math.min(this.#controller.window - this.#inFlight, Math.max(budget, this.#mtu));
   }
 
   /**
-   * When `allowance` is above 0: `now` or before if it is, `Infinity` when an acknowledgement has
-   * to come first.
+   * When `allowance` becomes positive: `now` if it is, `Infinity` if an acknowledgement must arrive first.
    */
   nextSendTime(now: number): number {
     if (!this.hasRoom) return Infinity;
@@ -86,21 +85,21 @@ export class SendControl {
     return this.#pacer.nextTime(now);
   }
 
-  /** A packet that counts as in flight was sent; its facts go into this slot. */
+  /** A packet that counts as in flight was sent; its facts are written into this slot. */
   onSent(facts: SentFacts, slot: number, bytes: number, now: number): void {
     this.#inFlight += bytes;
     this.#pacer.setRate(this.#controller.pacingRate, now);
     this.#pacer.onSent(bytes, now);
-    // This process and not the path has limited what is in flight.
+    // The process, not the path, has limited the rate.
     if (this.#pacer.takeBehind()) this.#rates.onAppLimited(this.#inFlight, false);
     this.#rates.onSent(facts, slot, bytes, this.#inFlight, now);
     this.#controller.onSent(now, bytes, this.#inFlight, this.#rates.appLimited);
   }
 
   /**
-   * There is nothing to send, or flow control allows nothing, while `allowance` is above 0. To be
-   * called whenever sending stops for that reason.
-   * @param byFlowControl whether there is data, which the peer's flow control keeps back.
+   * There is nothing to send, or flow control allows nothing, while `allowance` is above 0. Must be called
+   * whenever sending stops for that reason.
+   * @param byFlowControl whether there is data that the peer's flow control holds back.
    */
   onAppLimited(byFlowControl = false): void {
     this.#pacer.onNothingToSend();
@@ -140,7 +139,7 @@ export class SendControl {
     this.#controller.onLoss(this.#rates.onLost(facts, slot, now));
   }
 
-  /** Ends an acknowledgement: the controller hears of it if it newly acknowledged anything. */
+  /** Ends an acknowledgement. The controller is called if anything was newly acknowledged. */
   finishAck(): void {
     const event = this.#event;
     this.#rates.finishAck(this.rtt.minimum);
@@ -152,12 +151,12 @@ export class SendControl {
     this.#controller.onAck(event);
   }
 
-  /** The packet in this slot will never be acknowledged and says nothing: its keys are discarded. */
+  /** The packet in this slot no longer counts, neither as delivered nor as lost: its keys are discarded. */
   onDiscarded(facts: SentFacts, slot: number): void {
     this.#inFlight -= facts.bytes(slot);
   }
 
-  /** A packet that was lost has been acknowledged after all; it was sent then. */
+  /** A packet that was reported lost, sent at `sentAt`, was acknowledged after all. */
   onSpuriousLoss(now: number, sentAt: number): void {
     this.#controller.onSpuriousLoss(now, sentAt);
   }
@@ -173,7 +172,7 @@ export class SendControl {
     this.#controller.onPersistentCongestion(now);
   }
 
-  /** The most bytes of a packet have changed. */
+  /** The maximum packet size has changed. */
   onMtu(bytes: number): void {
     if (bytes === this.#mtu) return;
     this.#mtu = bytes;

@@ -13,15 +13,14 @@ import { BandwidthProbe } from './probe-bandwidth.ts';
 import { RoundTripProbe } from './probe-rtt.ts';
 import { FullPipe, Startup } from './startup.ts';
 
-/** Paced a little below the bandwidth, so that the queue does not grow (PacingMarginPercent). */
+/** PacingMarginPercent: the pacing rate is a little below the bandwidth, so that the queue does not grow. */
 const PACING_MARGIN = 0.99;
 
 /**
- * BBR version 3 (draft-ietf-ccwg-bbr), with other thresholds of loss, for which `loss-response.ts` has
- * the reasons. It models the path by its bandwidth and least round trip and sends what fits, instead of
- * waiting for losses.
+ * BBR version 3 (draft-ietf-ccwg-bbr) with other thresholds for losses; see `loss-response.ts` for the reasons.
+ * It models the path by its bandwidth and minimum round trip and sends what fits, instead of waiting for losses.
  *
- * The order of the steps is the draft's ("Per-ACK Steps"); its names are in the comments of the parts.
+ * The steps are in the order of the draft ("Per-ACK Steps"), whose names are in the comments of the parts.
  */
 export class Bbr implements CongestionController {
   readonly name = 'bbr';
@@ -33,9 +32,9 @@ export class Bbr implements CongestionController {
   readonly #roundTripProbe = new RoundTripProbe();
   readonly #epoch = new RecoveryEpoch();
   #hasRtt = false;
-  /** Whether the window was full in the round under way. */
+  /** Whether the window was full in the current round. */
   #wasFull = false;
-  /** Before the present losses, in case that they were spurious. */
+  /** The state before the current losses, in case they are spurious (BBRSaveStateUponLoss). */
   #undoState: 'startup' | 'probe-up' | undefined;
   #undoWindow = 0;
   #undoShortTermBandwidth = 0;
@@ -43,7 +42,7 @@ export class Bbr implements CongestionController {
   #undoLongTermInflight = 0;
 
   /**
-   * @param mtu the most bytes of a packet.
+   * @param mtu the maximum packet size in bytes.
    * @param random spreads the probes of several flows in time.
    */
   constructor(mtu: number, random: RandomSource) {
@@ -115,7 +114,7 @@ export class Bbr implements CongestionController {
   }
 
   onPersistentCongestion(): void {
-    // The model stays: the window grows back with what is acknowledged.
+    // The model is kept: the window grows again with acknowledgements.
     this.#model.window = this.#model.minimumWindow;
   }
 
@@ -180,7 +179,7 @@ export class Bbr implements CongestionController {
   #setPacingRate(event: AckEvent): void {
     const model = this.#model;
     if (!this.#hasRtt && event.smoothedRtt > 0 && event.latestRtt > 0) {
-      // The first round trip replaces the assumed one.
+      // The first measured round trip replaces the assumed one.
       this.#hasRtt = true;
       model.pacingRate = (GAINS.startup.pacing * initialWindow(model.mtu)) / event.smoothedRtt;
     }
@@ -190,7 +189,7 @@ export class Bbr implements CongestionController {
   #pace(gain: number): void {
     const model = this.#model;
     const rate = gain * model.bandwidth * PACING_MARGIN;
-    // In Startup samples may be limited by anything: they only raise the rate.
+    // In Startup samples may be too low for many reasons, so they only raise the rate.
     if (rate > 0 && (model.pipeFilled || rate > model.pacingRate)) model.pacingRate = rate;
   }
 
@@ -205,7 +204,7 @@ export class Bbr implements CongestionController {
     model.window = Math.min(window, Math.max(this.#bound(), model.minimumWindow));
   }
 
-  /** What recent congestion allows (BoundCwndForModel). */
+  /** The bound set by recent congestion (BBRBoundCwndForModel). */
   #bound(): number {
     const { state, shortTermInflight, longTermInflight, inflightWithHeadroom } = this.#model;
     if (state === 'startup' || state === 'drain') return shortTermInflight;

@@ -2,18 +2,18 @@ import type { AckEvent, LossEvent } from '../controller.ts';
 import type { PathModel } from './path-model.ts';
 
 /**
- * How much loss is congestion. The draft answers more than 2 % in a round while it probes, and any loss
- * otherwise, by slowing down to what was delivered. On a path that loses 2 % at random it slows
- * down so in each of the up to 60 rounds between two probes, to a third of the bandwidth. Weir's users
- * choose this protocol for such paths, where the peers' BBRv1 ignores loss altogether. So a loss is
- * judged by whether the round trips show a queue, which random loss has not made:
+ * How much loss counts as congestion. The draft responds to more than 2 % in a round while it probes, and to any
+ * loss otherwise, by slowing down to the rate that was delivered. On a path with 2 % of random loss it therefore
+ * slows down in each of the up to 60 rounds between two probes, to a third of the bandwidth. Weir's users choose
+ * this protocol for such paths, on which the peers' BBRv1 ignores loss altogether. So the response depends on
+ * whether the round trips show a queue, which random loss does not build:
  *
- * - With a standing queue 1 % beyond what is lost anyway is the loss of its full buffer, and 2 % (the draft's LossThresh) ends a
- *   probe. If the loss was random after all, little is lost: slowing down empties the queue.
- * - Without one, losses say nothing of this flow below 20 %: a probe sends 1.25 times the bandwidth
- *   and can make up for no more (1 - 1/1.25). They end a probe from 15 % on, because a probe adds its own.
- * - Shares are judged over a round and no fewer than 50 packets, else chance decides; a probe ends for
- *   no fewer than six packets, as the draft has it for Startup.
+ * - With a standing queue, 1 % beyond the background loss means that the buffer is full, and 2 % (the draft's
+ *   LossThresh) ends a probe. If the loss was random after all, the cost is small: slowing down empties the queue.
+ * - Without a queue, loss below 20 % is not caused by this flow: a probe sends 1.25 times the bandwidth and cannot
+ *   compensate for more (1 - 1/1.25). It ends a probe from 15 % on, because a probe adds losses of its own.
+ * - The loss rate is measured over a round and at least 50 packets, to exclude chance; a probe needs at least six
+ *   lost packets to end, as Startup in the draft.
  */
 const LOSS_WITH_QUEUE = 0.01;
 const LOSS_WITHOUT_QUEUE = 0.2;
@@ -22,21 +22,21 @@ const PROBE_LOSS_WITH_QUEUE = 0.02;
 const PROBE_LOSS_WITHOUT_QUEUE = 0.15;
 const LEAST_PROBE_LOSSES = 6;
 /**
- * What is lost anyway is a moving average of the rounds between probes. A queue is judged by what is
- * lost beyond it: jitter looks like a queue as well, and a path with jitter and random loss would be used
- * to 90 %. A probe is judged so with half as much again for chance. Else each probe on a path with jitter and random loss
- * would end at once, at a little less in flight than the one before.
+ * The background loss is a moving average over the rounds between probes. With a queue only the loss beyond it
+ * counts: jitter looks like a queue as well, and a path with jitter and random loss would be used to 90 % only.
+ * For a probe it counts one and a half times, to allow for chance. Otherwise each probe on such a path would end
+ * at once, at a little less in flight than the one before.
  */
 const BACKGROUND_WEIGHT = 1 / 8;
 const BACKGROUND_FACTOR = 1.5;
-/** Startup ends for losses from here on; until then it waits for the rate to stop growing. */
+/** Startup ends at this loss rate; below, it waits for the delivery rate to stop growing. */
 const STARTUP_LOSS = 0.2;
-/** What a round of congestion leaves at least of a bound (the draft's Beta, CUBIC's factor). */
+/** The draft's Beta, CUBIC's factor: a round of congestion reduces a bound at most to this share. */
 const BETA = 0.7;
 /**
- * How much of the rate is given up in a round, in shares of the loss that counts. The draft slows down to the
- * best sample of the round, which hardly shows that a few packets were lost, so that a flow that
- * fills the path leaves nothing to one that begins. Three times the loss empties the buffer.
+ * The reduction of the rate in a round of congestion, as a multiple of the excess loss. The draft slows down to
+ * the best sample of the round, which a few lost packets hardly lower, so that a flow that fills the path leaves
+ * nothing to a new one. Three times the loss empties the buffer.
  */
 const YIELD = 3;
 
@@ -44,29 +44,29 @@ const YIELD = 3;
 export class LossResponse {
   #roundEndsAt = 0;
   #roundEnded = false;
-  /** Of the round that has just ended. */
+  /** About the round that has just ended: congestion, and the loss rate. */
   #congested = false;
   #share = 0;
-  /** What of it is more than the path loses anyway. */
+  /** The loss rate beyond the background loss. */
   #excess = 0;
-  /** The maxima of the round: what the path has delivered. */
+  /** Maxima of the current round: delivery rate, and bytes delivered in a round trip. */
   #bandwidth = 0;
   #inflight = 0;
   #minRtt = Infinity;
   #acked = 0;
   #lost = 0;
   #marked = false;
-  /** Whether the newest round trip shows a queue. */
+  /** Whether the last round trip shows a queue. */
   #queue = false;
-  /** What the path loses while this flow only keeps its rate. */
+  /** The background loss: the loss rate while this flow keeps its rate. */
   #background = 0;
 
-  /** The most data that was delivered during the round trip of a packet of this round. */
+  /** The most bytes delivered during the round trip of a packet of this round. */
   get latestInflight(): number {
     return this.#inflight;
   }
 
-  /** Whether the round that has just ended lost so much that Startup is to end. */
+  /** Whether the loss in the round that has just ended ends Startup. */
   get endsStartup(): boolean {
     return this.#congested && this.#share > STARTUP_LOSS;
   }
@@ -79,12 +79,12 @@ export class LossResponse {
     this.#marked = true;
   }
 
-  /** Whether the losses since a packet was sent say that too much was in flight then. */
+  /** Whether the losses since a packet was sent show that too much was in flight then. */
   isInflightTooHigh(lost: number, inFlight: number, mtu: number): boolean {
     return lost > this.#tolerableProbeLoss * inFlight && lost >= LEAST_PROBE_LOSSES * mtu;
   }
 
-  /** What was in flight when the losses up to this packet became too many. */
+  /** Bytes in flight when the losses up to this packet became too many (BBRInflightAtLoss). */
   inflightAtLoss({ bytes, inFlightAtSend, lostSinceSend }: LossEvent): number {
     const share = this.#tolerableProbeLoss;
     const before = inFlightAtSend - bytes;
@@ -92,7 +92,7 @@ export class LossResponse {
     return before + (share * before - lostBefore) / (1 - share);
   }
 
-  /** First step of an acknowledgement: what it says of delivery and losses. */
+  /** First step of an acknowledgement: takes its delivery and losses. */
   observe({ acked, latestRtt, rate }: AckEvent, model: PathModel): void {
     this.#bandwidth = Math.max(this.#bandwidth, rate.rate);
     this.#inflight = Math.max(this.#inflight, rate.delivered);
@@ -120,7 +120,7 @@ export class LossResponse {
     this.#marked = false;
   }
 
-  /** Second step, when the bandwidth is up to date. */
+  /** Second step, after the update of the bandwidth. */
   adapt(model: PathModel): void {
     if (!this.#congested || model.isAccelerating) return;
     const bandwidth = Math.min(model.shortTermBandwidth, model.maxBandwidth);
@@ -131,25 +131,25 @@ export class LossResponse {
       model.shortTermInflight = Math.max(this.#inflight, BETA * inflight);
       return;
     }
-    // In the other states the rate is lower already, so that it says nothing of the path, and queue
-    // and losses are those of the probe before.
+    // In the other states the rate is already below the bandwidth, so that it does not measure the path, and the
+    // queue and the losses come from the previous probe.
     if (model.state !== 'probe-cruise') return;
-    // The queue may be another flow's, or jitter, and the losses random: until the next probe they
-    // cost no more than one reduction.
+    // The queue may be jitter or another flow's, and the losses random: until the next probe they cost at most one
+    // reduction.
     model.shortTermBandwidth = Math.max(
       Math.min(delivered, bandwidth * (1 - YIELD * this.#excess)),
       BETA * model.maxBandwidth,
     );
   }
 
-  /** Last step: the next round begins with this sample. */
+  /** Last step: the next round starts with this sample. */
   finish({ rate }: AckEvent): void {
     if (!this.#roundEnded) return;
     this.#bandwidth = rate.rate;
     this.#inflight = rate.delivered;
   }
 
-  /** Forgets the present round. */
+  /** Discards the current round. */
   reset(): void {
     this.#bandwidth = 0;
     this.#inflight = 0;

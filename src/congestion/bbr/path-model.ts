@@ -11,11 +11,11 @@ export type BbrState =
   | 'probe-up'
   | 'probe-rtt';
 
-/** What each state does (draft, "Summary of Control Behavior in the State Machine"). */
+/** The gains of each state (draft, "Summary of Control Behavior in the State Machine"). */
 export const GAINS: Readonly<
   Record<BbrState, { readonly pacing: number; readonly window: number }>
 > = {
-  // 4 ln 2: the least that doubles the rate in each round.
+  // 4 ln 2: the smallest gain that doubles the rate in each round.
   startup: { pacing: 2.77, window: 2 },
   drain: { pacing: 0.5, window: 2 },
   'probe-down': { pacing: 0.9, window: 2 },
@@ -25,25 +25,25 @@ export const GAINS: Readonly<
   'probe-rtt': { pacing: 1, window: 0.5 },
 };
 
-/** MinPipeCwnd: with fewer packets in flight a receiver that acknowledges every second one stalls it. */
+/** MinPipeCwnd: with fewer packets, a receiver that acknowledges every second one would stall the flow. */
 const MINIMUM_PACKETS = 4;
-/** Rounds over which aggregation is remembered, and in Startup. */
+/** Rounds over which the maximum of aggregation is kept: in general, and in Startup. */
 const AGGREGATION_ROUNDS = 10;
 const STARTUP_AGGREGATION_ROUNDS = 1;
-/** Headroom: the part of the long-term bound that is left to others. */
+/** Headroom: the share of the long-term bound that is left to other flows. */
 const HEADROOM = 0.15;
-/** A round trip that exceeds the least one by this factor shows a queue. */
+/** A round trip that exceeds the minimum by this factor shows a queue. */
 const QUEUE_RTT = 1.25;
-/** But by no less than this, in ms: timers and schedulers are no queue. */
+/** But by at least this many milliseconds: delays of timers and schedulers are not a queue. */
 const QUEUE_TIME = 2;
-/** What a pacer sends at once: a millisecond of the rate, within these bounds. */
+/** The send quantum of the pacer: a millisecond of the rate, within these bounds. */
 const QUANTUM_TIME = 1;
 const MOST_QUANTUM = 65_536;
 const LEAST_QUANTUM_PACKETS = 2;
 
 /**
- * What BBR believes of the path, and the bounds that follow from it. The parts of the algorithm share
- * it; each says which of its fields it writes.
+ * The model of the path, and the bounds derived from it. Shared by the parts of the algorithm; the comment of a
+ * field names the part that writes it.
  */
 export class PathModel {
   readonly rounds = new RoundCounter();
@@ -51,21 +51,21 @@ export class PathModel {
   readonly #aggregation = new WindowedMaximum();
   mtu: number;
   state: BbrState = 'startup';
-  /** Of the connection: the window in force, bytes in flight, everything delivered. */
+  /** State of the connection: the current window, bytes in flight, bytes delivered in total. */
   window: number;
   inFlight = 0;
   delivered = 0;
   pacingRate = 0;
-  /** Whether the window was full at some point of the last round. */
+  /** Whether the window was full at some time in the last round (is_cwnd_limited). */
   windowLimited = false;
-  /** Whether the bandwidth has ever been found to be reached. Written by `FullPipe`. */
+  /** full_bw_reached: whether the bandwidth was ever reached. Written by `FullPipe`. */
   pipeFilled = false;
-  /** The least round trip of ten seconds. Written by `RoundTripProbe`. */
+  /** The minimum round trip over ten seconds. Written by `RoundTripProbe`. */
   minRtt = Infinity;
-  /** Bounds that losses have set until the next probe. Written by `LossResponse`. */
+  /** bw_shortterm and inflight_shortterm: bounds set by losses until the next probe. Written by `LossResponse`. */
   shortTermBandwidth = Infinity;
   shortTermInflight = Infinity;
-  /** The most in flight that did not lose too much. Written by `BandwidthProbe`. */
+  /** inflight_longterm: the most in flight without too much loss. Written by `BandwidthProbe`. */
   longTermInflight = Infinity;
   #extraStart = 0;
   #extraDelivered = 0;
@@ -75,12 +75,12 @@ export class PathModel {
     this.window = initialWindow(mtu);
   }
 
-  /** The maximum of the delivery rates of two probe cycles, in bytes per millisecond. */
+  /** max_bw: the maximum delivery rate over two probe cycles, in bytes per millisecond. */
   get maxBandwidth(): number {
     return this.#bandwidths.value;
   }
 
-  /** The bandwidth to be used at present. */
+  /** The bandwidth to be used now. */
   get bandwidth(): number {
     return Math.min(this.#bandwidths.value, this.shortTermBandwidth);
   }
@@ -98,7 +98,7 @@ export class PathModel {
     );
   }
 
-  /** Whether more than the estimated bandwidth is tried, so that losses are expected. */
+  /** Whether this state sends more than the estimated bandwidth, so that losses are expected. */
   get isAccelerating(): boolean {
     return this.state === 'startup' || this.state === 'probe-refill' || this.state === 'probe-up';
   }
@@ -108,36 +108,36 @@ export class PathModel {
     return rtt > Math.max(QUEUE_RTT * this.minRtt, this.minRtt + QUEUE_TIME);
   }
 
-  /** So many bandwidth-delay products, in bytes. */
+  /** `gain` bandwidth-delay products in bytes. */
   product(gain: number, bandwidth: number = this.bandwidth): number {
     if (this.minRtt === Infinity) return initialWindow(this.mtu);
     return gain * bandwidth * this.minRtt;
   }
 
-  /** Bytes in flight that make up so many bandwidth-delay products in whole bursts. */
+  /** `gain` bandwidth-delay products, with room for a burst (BBRInflight). */
   inflight(gain: number, bandwidth: number = this.bandwidth): number {
     return this.#inBursts(this.product(gain, bandwidth));
   }
 
-  /** The most in flight that the present state wants. */
+  /** max_inflight: the most in flight in this state. */
   get maxInflight(): number {
     return this.#inBursts(this.product(GAINS[this.state].window) + this.#aggregation.value);
   }
 
-  /** The long-term bound without the part that is left to others. */
+  /** The long-term bound without the headroom. */
   get inflightWithHeadroom(): number {
     if (this.longTermInflight === Infinity) return Infinity;
     const headroom = Math.max(this.mtu, HEADROOM * this.longTermInflight);
     return Math.max(this.longTermInflight - headroom, this.minimumWindow);
   }
 
-  /** The product, unless congestion has made the window smaller. */
+  /** The bandwidth-delay product, or the window if congestion has made it smaller. */
   get targetInflight(): number {
     return Math.min(this.product(1), this.window);
   }
 
   updateBandwidth(rate: number, appLimited: boolean): void {
-    // A sample that the application limited counts when it shows more than is known.
+    // An application-limited sample counts if it is above the estimate.
     if (rate > 0 && (rate >= this.maxBandwidth || !appLimited)) this.#bandwidths.update(rate);
   }
 
@@ -146,7 +146,7 @@ export class PathModel {
     this.#bandwidths.advance();
   }
 
-  /** Learns how much more than the bandwidth acknowledges at once (draft, "extra_acked"). */
+  /** extra_acked: measures how far acknowledgements arrive in bursts beyond the bandwidth. */
   updateAggregation(now: number, acked: number): void {
     let expected = this.bandwidth * (now - this.#extraStart);
     if (this.#extraDelivered <= expected) {
@@ -159,7 +159,7 @@ export class PathModel {
     this.#aggregation.update(extra, this.rounds.count, length);
   }
 
-  /** After a pause nothing is known of the time before. */
+  /** After an idle time the measurement starts again. */
   restartAggregation(now: number): void {
     this.#extraDelivered = 0;
     this.#extraStart = now;

@@ -4,17 +4,17 @@ import type { LossResponse } from './loss-response.ts';
 import type { PathModel } from './path-model.ts';
 import type { FullPipe } from './startup.ts';
 
-/** Milliseconds between two probes: at least, and what chance adds, so that flows do not probe at once. */
+/** Milliseconds between two probes: the minimum, and a random part so that flows do not probe at the same time. */
 const PROBE_WAIT = 2000;
 const RANDOM_WAIT = 1000;
-/** Rounds after which Reno would have grown by a window of so many packets: probe no later. */
+/** The maximum number of rounds between two probes: Reno with a window of this many packets needs as many. */
 const MOST_ROUNDS = 63;
-/** What a window that was too much keeps at least of its target (the draft's Beta). */
+/** The draft's Beta: after too much loss the bound is at least this share of the target. */
 const BETA = 0.7;
-/** Bound of the exponent by which the long-term bound grows from round to round. */
+/** Maximum exponent of the growth of the long-term bound from round to round. */
 const MOST_GROWTH_ROUNDS = 30;
 
-/** What acknowledgements mean at present for the probe (the draft's ack_phase). */
+/** ack_phase: to which part of the probe the current acknowledgements belong. */
 type Feedback = 'none' | 'refilling' | 'starting' | 'probing' | 'stopping';
 
 /** The cycle of the ProbeBW states: down, cruise, refill, up. */
@@ -23,12 +23,12 @@ export class BandwidthProbe {
   readonly #pipe: FullPipe;
   readonly #losses: LossResponse;
   #feedback: Feedback = 'none';
-  /** Whether what is lost and acknowledged now was sent by a probe, and has had no response yet. */
+  /** bw_probe_samples: whether current losses and acknowledgements belong to a probe without a response yet. */
   #sampling = false;
   #cycleStart = 0;
   #wait = 0;
   #roundsSinceProbe = 0;
-  /** The last probe lost too much: the next one stops where this one failed, and tells. */
+  /** The last probe lost too much: the next one stops at the same amount in flight. */
   #tooHigh = false;
   #precautionary = false;
   #upRounds = 0;
@@ -41,7 +41,7 @@ export class BandwidthProbe {
     this.#losses = losses;
   }
 
-  /** Begins a cycle with the state that empties the queue. */
+  /** Starts a cycle with ProbeBW_DOWN, which empties the queue. */
   goDown(now: number, model: PathModel): void {
     this.#losses.reset();
     this.#ackedPerIncrease = Infinity;
@@ -53,7 +53,7 @@ export class BandwidthProbe {
     model.state = 'probe-down';
   }
 
-  /** Goes on after ProbeRTT, which has emptied the queue and measured no bandwidth. */
+  /** Continues after ProbeRTT, which has emptied the queue and measured no bandwidth. */
   cruise(now: number, model: PathModel): void {
     this.goDown(now, model);
     this.#feedback = 'none';
@@ -87,7 +87,7 @@ export class BandwidthProbe {
           model.inFlight <= model.inflight(1, model.maxBandwidth)
         ) {
           model.state = 'probe-cruise';
-          // What the probe has lost does not count for what follows.
+          // Losses of the probe do not count for what follows.
           this.#losses.reset();
         }
         return;
@@ -108,13 +108,13 @@ export class BandwidthProbe {
     }
   }
 
-  /** Returns whether the loss has ended the state probe-up. */
+  /** Returns whether the loss has ended ProbeBW_UP. */
   onLoss(event: LossEvent, model: PathModel): boolean {
     if (!this.#sampling) return false;
     if (!this.#losses.isInflightTooHigh(event.lostSinceSend, event.inFlightAtSend, model.mtu))
       return false;
     this.#tooHigh = true;
-    // One response to each probe.
+    // At most one response per probe.
     this.#sampling = false;
     if (!event.appLimited) {
       model.longTermInflight = Math.max(
@@ -144,7 +144,7 @@ export class BandwidthProbe {
       this.#feedback = 'none';
       if (model.isProbingBandwidthState) {
         if (!event.rate.appLimited) model.advanceBandwidth();
-        // The cautious probe went well: go on with a whole one.
+        // The precautionary probe lost little: continue with a complete one.
         if (this.#precautionary && !this.#tooHigh) {
           this.refill(model);
           return true;
@@ -170,7 +170,7 @@ export class BandwidthProbe {
     if (model.rounds.started) this.#raiseSlope(model);
   }
 
-  /** One packet more in the first round, two in the next, four, … */
+  /** Growth by one packet in the first round, two in the next, then four, and so on. */
   #raiseSlope(model: PathModel): void {
     const growth = 2 ** this.#upRounds;
     this.#upRounds = Math.min(this.#upRounds + 1, MOST_GROWTH_ROUNDS);
@@ -179,7 +179,7 @@ export class BandwidthProbe {
 
   #isTimeToProbe(now: number, model: PathModel): boolean {
     if (now > this.#cycleStart + this.#wait) return true;
-    // Long enough for Reno to have won back what a probe took.
+    // Long enough for Reno to recover from a probe.
     const renoRounds = model.targetInflight / model.mtu;
     return this.#roundsSinceProbe >= Math.min(renoRounds, MOST_ROUNDS);
   }

@@ -1,14 +1,14 @@
 import type { AckEvent } from '../controller.ts';
 import { GAINS, type PathModel } from './path-model.ts';
 
-/** How long the least round trip counts, in milliseconds. */
+/** MinRTTFilterLen: how long a minimum of the round trip is valid, in milliseconds. */
 const FILTER_TIME = 10_000;
-/** How long it may go without a new minimum before the queue is drained to look for one. */
+/** ProbeRTTInterval: the time without a new minimum after which the queue is drained to measure one. */
 const PROBE_INTERVAL = 5000;
-/** How long the queue is kept drained, so that the phases of several flows overlap. */
+/** ProbeRTTDuration: how long the queue is kept drained, so that the phases of several flows overlap. */
 const PROBE_TIME = 200;
 
-/** Keeps the least round trip, and drains the queue from time to time to measure it (ProbeRTT). */
+/** Tracks the minimum round trip, and drains the queue from time to time to measure it (ProbeRTT). */
 export class RoundTripProbe {
   /** Whether the sender was idle, which has drained the queue as well. */
   idle = false;
@@ -39,7 +39,7 @@ export class RoundTripProbe {
     }
   }
 
-  /** Enters ProbeRTT when it is time; returns whether it has. */
+  /** Enters ProbeRTT if it is due. Returns whether it was. */
   enter(event: AckEvent, model: PathModel): boolean {
     if (model.state === 'probe-rtt' || !this.#expired || this.idle) return false;
     model.state = 'probe-rtt';
@@ -49,7 +49,7 @@ export class RoundTripProbe {
     return true;
   }
 
-  /** Whether ProbeRTT, if it is the state, is over; the window is then what it was. */
+  /** In ProbeRTT: whether it has ended. The window is then restored. */
   isDone({ now }: { readonly now: number }, model: PathModel): boolean {
     if (this.#doneAt === undefined) {
       if (model.inFlight > this.window(model)) return false;
@@ -62,7 +62,7 @@ export class RoundTripProbe {
     return this.#roundDone && this.isOver(now, model);
   }
 
-  /** The same after a pause, which ends the round as well. */
+  /** The same after an idle time, which ends the round as well. */
   isOver(now: number, model: PathModel): boolean {
     if (this.#doneAt === undefined || now <= this.#doneAt) return false;
     this.#recentAt = now;

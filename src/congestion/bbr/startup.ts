@@ -1,31 +1,31 @@
 import type { AckEvent } from '../controller.ts';
 import type { PathModel } from './path-model.ts';
 
-/** Growth of the delivery rate that counts as growth. */
+/** The least growth of the delivery rate that counts. */
 const GROWTH = 1.25;
 /** Rounds without it after which the pipe is full. */
 const ROUNDS_WITHOUT_GROWTH = 3;
-/** Drain ends after so many rounds even if the queue seems not to be empty. */
+/** Drain ends after this many rounds even if the queue does not seem empty. */
 const DRAIN_ROUNDS = 3;
 
 /**
- * Looks for the delivery rate at which sending faster brings nothing (draft, "full pipe").
+ * Detects that the delivery rate has stopped growing (draft, "full pipe").
  *
- * Rounds that the application limited show nothing. Those that flow control limited are not such rounds in
- * the draft, since there was data to send. Here they only count with a queue, which proves that the pipe is
- * full: a connection carries streams with readers of any speed, and a slow one is not the path.
+ * Application-limited rounds do not count. In the draft rounds limited by flow control do, since there was data to
+ * send. Here they count only with a queue, which proves that the pipe is full: a connection carries streams with
+ * readers of any speed, and a slow reader says nothing about the path.
  */
 export class FullPipe {
-  /** Whether the rate has been found to be flat since the last `restart`. */
+  /** full_bw_now: whether the rate has stopped growing since the last `restart`. */
   now = false;
   #baseline = 0;
   #rounds = 0;
-  /** The best sample of the round: where acknowledgements come together, the first is far too low. */
+  /** The best sample of the round. If acknowledgements arrive in bursts, the first sample is far too low. */
   #best = 0;
-  /** The least round trip of the round; 0 before the first. */
+  /** The minimum round trip of the round; 0 before the first sample. */
   #leastRtt = 0;
 
-  /** Starts looking again, for growth over `baseline`. */
+  /** Starts again, with growth measured against `baseline`. */
   restart(baseline = 0): void {
     this.now = false;
     this.#baseline = baseline;
@@ -54,13 +54,12 @@ export class FullPipe {
   }
 }
 
-/** The first search for the bandwidth, and the end of the queue that it has made. */
+/** Startup, the first search for the bandwidth, and Drain, which empties the queue that it has built. */
 export class Startup {
   #drainStart = 0;
 
   /**
-   * Goes from Startup to Drain when the pipe is full; returns whether Drain is over, so that the first
-   * probe cycle begins.
+   * Enters Drain from Startup when the pipe is full. Returns whether Drain has ended: the first probe cycle begins.
    */
   update(model: PathModel): boolean {
     if (model.state === 'startup' && model.pipeFilled) {

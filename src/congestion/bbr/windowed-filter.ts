@@ -1,20 +1,20 @@
-/** The largest value of the present and the previous period. */
+/** The largest value of the current and the previous period. */
 export class TwoPeriodMaximum {
-  #present = 0;
+  #current = 0;
   #previous = 0;
 
   get value(): number {
-    return Math.max(this.#present, this.#previous);
+    return Math.max(this.#current, this.#previous);
   }
 
   update(value: number): void {
-    if (value > this.#present) this.#present = value;
+    if (value > this.#current) this.#current = value;
   }
 
   /** A new period begins. */
   advance(): void {
-    this.#previous = this.#present;
-    this.#present = 0;
+    this.#previous = this.#current;
+    this.#current = 0;
   }
 }
 

@@ -9,15 +9,15 @@ import { ACTIVE_CONNECTION_ID_LIMIT, MAX_LOCAL_IDS, MAX_RETIREMENTS } from './li
 
 const { PROTOCOL_VIOLATION, FRAME_ENCODING_ERROR, CONNECTION_ID_LIMIT_ERROR } = TransportErrorCode;
 
-/** A connection id, and the token with which the endpoint that issued it resets the connection. */
+/** A connection id, and the stateless reset token of the endpoint that issued it. */
 export interface ConnectionId {
   readonly sequence: number;
   readonly id: Uint8Array;
-  /** 16 bytes; `undefined` for an id of the handshake that came without one. */
+  /** 16 bytes; `undefined` for an id of the handshake without one. */
   readonly resetToken: Uint8Array | undefined;
 }
 
-/** An id that NEW_CONNECTION_ID announces. */
+/** A connection id in a NEW_CONNECTION_ID frame. */
 export interface AnnouncedId extends ConnectionId {
   readonly resetToken: Uint8Array;
 }
@@ -25,7 +25,7 @@ export interface AnnouncedId extends ConnectionId {
 interface LocalId {
   readonly sequence: number;
   readonly id: Uint8Array;
-  /** The frame that announces it; the id of the handshake needs none. */
+  /** Its NEW_CONNECTION_ID frame; the id of the handshake needs none. */
   readonly frame: AnnouncedId | undefined;
   isDue: boolean;
   isKnown: boolean;
@@ -34,7 +34,7 @@ interface LocalId {
 const isSame = (a: Uint8Array, b: Uint8Array): boolean =>
   a.length === b.length && a.every((byte, index) => byte === b[index]);
 
-/** The ids that this side has issued, to which the peer addresses its packets (RFC 9000 §5.1.1). */
+/** The connection ids issued by this side, to which the peer addresses its packets (RFC 9000 §5.1.1). */
 export class LocalConnectionIds implements DeliveryListener {
   readonly #issue: (sequence: number) => {
     readonly id: Uint8Array;
@@ -47,9 +47,9 @@ export class LocalConnectionIds implements DeliveryListener {
   #largestSent = 0;
 
   /**
-   * @param first the id of the handshake. When it is empty, there are no others.
-   * @param issue makes an id with its token, and directs its packets to this connection.
-   * @param release is called when an id is used no more.
+   * @param first the id of the handshake. If it is empty, there are no others.
+   * @param issue creates an id with its token, and routes its packets to this connection.
+   * @param release is called when an id is no longer used.
    */
   constructor(
     first: Uint8Array,
@@ -61,7 +61,7 @@ export class LocalConnectionIds implements DeliveryListener {
     this.#ids = [{ sequence: 0, id: first, frame: undefined, isDue: false, isKnown: true }];
   }
 
-  /** The peer's active_connection_id_limit: as many are issued, up to our own bound. */
+  /** The peer's active_connection_id_limit: issues that many ids, up to `MAX_LOCAL_IDS`. */
   setPeerLimit(limit: number): void {
     const isEmpty = this.#ids[0]?.id.length === 0;
     this.#limit = isEmpty ? 1 : Math.min(limit, MAX_LOCAL_IDS);
@@ -70,7 +70,7 @@ export class LocalConnectionIds implements DeliveryListener {
 
   /** The next id to announce with NEW_CONNECTION_ID; the same until `onSent`. Its Retire Prior To is 0. */
   get due(): AnnouncedId | undefined {
-    // A loop without a closure: asked for every packet.
+    // A loop without a closure, because it runs for each packet.
     for (const entry of this.#ids) if (entry.isDue) return entry.frame;
     return undefined;
   }
@@ -80,7 +80,7 @@ export class LocalConnectionIds implements DeliveryListener {
     this.#setDue(sequence, false);
   }
 
-  /** The peer has received a frame that announced it. */
+  /** A NEW_CONNECTION_ID frame was acknowledged. */
   onAcknowledged(sequence: number): void {
     const entry = this.#ids.find((one) => one.sequence === sequence);
     if (entry === undefined) return;
@@ -88,14 +88,14 @@ export class LocalConnectionIds implements DeliveryListener {
     entry.isDue = false;
   }
 
-  /** A frame that announced it is lost. */
+  /** A NEW_CONNECTION_ID frame was lost. */
   onLost(sequence: number): void {
     this.#setDue(sequence, true);
   }
 
   /**
    * RETIRE_CONNECTION_ID arrived.
-   * @param packetId the destination connection id of the packet that held it (§19.16).
+   * @param packetId the destination connection id of its packet (§19.16).
    */
   retire(sequence: number, packetId: Uint8Array): QuicError | undefined {
     if (sequence > this.#largestSent) {
@@ -140,29 +140,29 @@ export class LocalConnectionIds implements DeliveryListener {
   }
 }
 
-/** The id of a path that is not the one in use. */
+/** The id of a path that is not active. */
 interface PathId {
   readonly path: object;
   readonly id: ConnectionId;
-  /** Whether the connection has moved away from the path. */
+  /** Whether the connection has migrated away from the path. */
   readonly isLeft: boolean;
 }
 
 /**
- * The ids that the peer has issued, to which this side addresses its packets (RFC 9000 §5.1): one for the
- * path in use, and one for each other path, so that they cannot be linked (§9.5).
+ * The connection ids issued by the peer, to which this side addresses its packets (RFC 9000 §5.1): one for the
+ * active path, and one for each other path, so that they cannot be linked (§9.5).
  *
- * They are used in the order of their sequence numbers: those before the last one used are in use, or
- * retired, or will be as soon as they arrive, so that nothing has to be remembered of them.
+ * They are used in the order of their sequence numbers. Those below the last one used are in use, retired, or
+ * retired on arrival, so that no list of them is needed.
  */
 export class PeerConnectionIds implements DeliveryListener {
   #current: ConnectionId;
-  /** As many as there are other paths, at most. */
+  /** At most one for each other path. */
   #others: PathId[] = [];
   #largestUsed = 0;
-  /** By sequence number, all above `#largestUsed`. */
+  /** Unused ids in the order of sequence numbers, all above `#largestUsed`. */
   #spares: ConnectionId[] = [];
-  /** Retired, and the peer has not acknowledged that. */
+  /** Retired ids whose frame is not acknowledged. */
   readonly #retirements: { readonly sequence: number; isDue: boolean }[] = [];
 
   /** @param first for a client, the random id of its first packet; for a server, the client's id. */
@@ -170,14 +170,14 @@ export class PeerConnectionIds implements DeliveryListener {
     this.#current = { sequence: 0, id: first, resetToken: undefined };
   }
 
-  /** The id for packets that are sent now. */
+  /** The id of the active path. */
   get current(): Uint8Array {
     return this.#current.id;
   }
 
   /**
-   * The id of the handshake is another one: that of the server's first packet or of a Retry (§7.2), or
-   * its token came with the transport parameters (§10.3).
+   * Replaces the id of the handshake, by that of the server's first packet or of a Retry (§7.2), or adds its token
+   * from the transport parameters (§10.3).
    */
   setFirst(id: Uint8Array, resetToken: Uint8Array | undefined): void {
     if (this.#current.sequence === 0) this.#current = { sequence: 0, id, resetToken };
@@ -218,10 +218,10 @@ export class PeerConnectionIds implements DeliveryListener {
   }
 
   /**
-   * The id for packets on a path that is not in use: one that was used on no other (§9.5). Where the peer
-   * gave none, it is the one in use: this side opens no path itself, and sends only to an address from which
-   * the peer's packets came. So it may go on with its id when a NAT has changed the address, and when a peer
-   * moves on purpose without having given another one, the connection lives on.
+   * The id for packets on a path that is not active: one that was used on no other path (§9.5). If the peer has
+   * issued no other, it is the current one: this side opens no paths itself, and sends only to addresses from which
+   * packets of the peer arrived. So the connection survives a NAT rebinding, and a migration of a peer that has
+   * issued no other id.
    */
   idFor(path: object): Uint8Array {
     const known = this.#others.find((other) => other.path === path);
@@ -232,7 +232,7 @@ export class PeerConnectionIds implements DeliveryListener {
     return id.id;
   }
 
-  /** The connection moves to a path, and to the id of that path; the former one keeps its own. */
+  /** The connection migrates to a path, and to the id of that path; the former path keeps its own. */
   use(path: object, former: object): void {
     const index = this.#others.findIndex((other) => other.path === path);
     const id = index < 0 ? this.#takeSpare() : this.#others.splice(index, 1)[0]?.id;
@@ -241,15 +241,15 @@ export class PeerConnectionIds implements DeliveryListener {
     this.#current = id;
   }
 
-  /** Whether there are ids for `retireUnused` to look at. */
+  /** Whether `retireUnused` has ids to check. */
   get hasOthers(): boolean {
     return this.#others.length > 0;
   }
 
-  /** Retires the ids of paths that are not needed any more. */
+  /** Retires the ids of paths that are no longer needed. */
   retireUnused(isNeeded: (path: object, isLeft: boolean) => boolean): void {
     this.#others = this.#others.filter(({ path, id, isLeft }) => {
-      // Without room for it, it is retired later.
+      // Without room for the frame it is retired later.
       return isNeeded(path, isLeft) || this.#retire(id.sequence) !== undefined;
     });
   }
@@ -279,8 +279,8 @@ export class PeerConnectionIds implements DeliveryListener {
   }
 
   /**
-   * Whether 16 bytes at the end of a datagram are the token of an id in use (§10.3.1), in a time that
-   * does not depend on them.
+   * Whether 16 bytes at the end of a datagram are the stateless reset token of an id in use (§10.3.1). Takes
+   * constant time.
    */
   isResetToken(bytes: Uint8Array, at: number): boolean {
     const token = bytes.subarray(at, at + RESET_TOKEN_SIZE);
@@ -300,7 +300,7 @@ export class PeerConnectionIds implements DeliveryListener {
     return spare;
   }
 
-  /** A sequence number has one id and one token, and an id one sequence number (§19.15). */
+  /** Whether a sequence number has two ids or two tokens, or an id two sequence numbers (§19.15). */
   #contradicts(added: ConnectionId): boolean {
     const isContradiction = (known: ConnectionId): boolean => {
       if (known.sequence !== added.sequence) return isSame(known.id, added.id);
@@ -339,7 +339,7 @@ export class PeerConnectionIds implements DeliveryListener {
     while (this.#current.sequence < limit) {
       const error = this.#retire(this.#current.sequence);
       if (error !== undefined) return error;
-      // The id of the frame that retires others is not retired by it.
+      // The new id itself is not below Retire Prior To, so there is one.
       const next = this.#takeSpare() ?? this.#others.pop()?.id;
       if (next === undefined) return undefined;
       this.#current = next;

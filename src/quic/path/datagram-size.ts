@@ -19,7 +19,7 @@ export interface DatagramSizeParts {
   readonly telemetry: Telemetry;
 }
 
-/** Takes the size of datagrams that a path allows to all that depends on it. */
+/** Applies the datagram size of the active path to congestion control and DATAGRAM frames. */
 export class DatagramSize {
   readonly #acceptUnannounced: boolean;
   readonly #peerIds: PeerConnectionIds;
@@ -44,7 +44,7 @@ export class DatagramSize {
     return this.#current;
   }
 
-  /** The peer's transport parameters of these names. */
+  /** @param maxDatagramFrameSize the peer's max_datagram_frame_size. */
   setPeer(maxDatagramFrameSize: number): void {
     this.#peerFrameSize =
       maxDatagramFrameSize === 0 && this.#acceptUnannounced
@@ -53,7 +53,7 @@ export class DatagramSize {
     this.#applyToDatagrams();
   }
 
-  /** To be called when the path in use, or what is known of it, may have changed. */
+  /** Must be called when the active path or its MTU may have changed. */
   update(now: number): void {
     const { current } = this.#paths.active.mtu;
     if (current === this.#current) return;

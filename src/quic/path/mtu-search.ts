@@ -1,54 +1,53 @@
 import { BASE_DATAGRAM } from './limits.ts';
 
 /**
- * Sizes that paths really have: UDP payloads of IPv6 and IPv4 packets over links of 1,280, 1,420
- * (WireGuard), 1,476 (GRE), 1,492 (PPPoE), 1,500 and 9,000 bytes, and steps between and beyond them.
+ * Sizes that occur in practice: UDP payloads of IPv6 and IPv4 packets over links of 1,280, 1,420 (WireGuard),
+ * 1,476 (GRE), 1,492 (PPPoE), 1,500 and 9,000 bytes, and steps between and beyond them.
  */
 const CANDIDATES = [
   1232, 1252, 1312, 1372, 1392, 1428, 1444, 1452, 1464, 1472, 2048, 4096, 8952, 8972, 16_384,
   32_768,
 ];
-/** Lost probes of one size after which it is taken to be too large (RFC 8899 §5.1.2, MAX_PROBES). */
+/** MAX_PROBES: lost probes after which a size is considered too large (RFC 8899 §5.1.2). */
 const MAX_PROBES = 3;
-/** Until the next search, in milliseconds (RFC 8899 §5.1.1, PMTU_RAISE_TIMER). */
+/** PMTU_RAISE_TIMER: milliseconds until the next search (RFC 8899 §5.1.1). */
 const SEARCH_AGAIN_AFTER = 600_000;
-/** The same when timeouts ended the last one: the path may have been down altogether. */
+/** The same after probe timeouts: the path may have been down altogether. */
 const SEARCH_AFTER_SILENCE = 60_000;
-/** Times in a row that larger datagrams were lost without one arriving, or probe timeouts in a row. */
+/** A black hole is assumed after as many losses of larger datagrams, or probe timeouts, in a row. */
 const BLACK_HOLE = 3;
 
 /**
- * The search for the largest datagram that a path takes (DPLPMTUD: RFC 8899, RFC 9000 §14.3). The largest
- * size is tried first, because mostly it is right; then the candidates below are halved until the
- * last that arrived and the first that did not are neighbours. One probe is in flight at a time, and its
- * loss is no sign of congestion.
+ * DPLPMTUD: the search for the largest datagram that a path supports (RFC 8899, RFC 9000 §14.3). The largest size
+ * is probed first, because it usually passes; then a binary search over the candidates below it. One probe is in
+ * flight at a time, and its loss is not a sign of congestion.
  *
- * All sizes are bytes of UDP payload. `current` changes only within calls: their owner looks at it after.
+ * All sizes are bytes of UDP payload. `current` changes only within calls, after which the owner reads it.
  */
 export class MtuSearch {
   readonly #base: number;
   #sizes: number[];
   #most: number;
   #current: number;
-  /** Sizes from this one on do not pass. */
+  /** The smallest size known to be too large. */
   #tooLarge = Infinity;
   #state: 'searching' | 'complete' = 'searching';
   #searchAt = Infinity;
   /** The size of the probe in flight; 0 for none. */
   #probing = 0;
-  /** The size that is tried until it proves right or too large; 0 for none, and how often it was lost. */
+  /** The size being probed until it is confirmed or too large, 0 for none; and how often its probe was lost. */
   #trying = 0;
   #lost = 0;
   #isFirst = true;
   #lossEvents = 0;
   #lastLossAt = -Infinity;
-  /** The size before a fall back to the base; 0 when a search has begun since. */
+  /** The size before a fallback to the base; 0 once a search has started. */
   #before = 0;
 
   /**
-   * @param options.base what the path is taken to carry: 1,200.
-   * @param options.most the largest size that is of use: what the interface and the peer's
-   *   max_udp_payload_size allow. With a `most` of `base` there is no search.
+   * @param options.base BASE_PLPMTU: the size that the path is assumed to support, 1,200.
+   * @param options.most MAX_PLPMTU: the limit of the interface and of the peer's max_udp_payload_size. If it equals
+   *   `base` there is no search.
    */
   constructor(options: { readonly base?: number; readonly most: number }) {
     this.#base = options.base ?? BASE_DATAGRAM;
@@ -57,17 +56,17 @@ export class MtuSearch {
     this.#sizes = sizesBetween(this.#base, this.#most);
   }
 
-  /** Bytes that a datagram may have now. */
+  /** The maximum size of a datagram now. */
   get current(): number {
     return this.#current;
   }
 
-  /** When a new search begins; Infinity when none is waited for. */
+  /** When the next search starts; Infinity if none is scheduled. */
   get timeout(): number {
     return this.#searchAt;
   }
 
-  /** The upper end is known better: the peer's transport parameters have arrived. */
+  /** Sets the upper limit, when the peer's transport parameters have arrived. */
   setMost(bytes: number): void {
     this.#most = Math.max(this.#base, bytes);
     this.#sizes = sizesBetween(this.#base, this.#most);
@@ -78,8 +77,8 @@ export class MtuSearch {
   }
 
   /**
-   * The size of a probe to send now; 0 for none. It is to be asked after the handshake is confirmed, when
-   * the window has room.
+   * The size of a probe to send now; 0 for none. Call it only after the handshake is confirmed, when the
+   * congestion window has room.
    */
   probeSize(now: number): number {
     if (this.#probing > 0) return 0;
@@ -103,7 +102,7 @@ export class MtuSearch {
     this.#isFirst = false;
   }
 
-  /** The path is left: what becomes of a probe in flight is not reported. */
+  /** The path is no longer active: the result of a probe in flight will not be reported. */
   abandonProbe(): void {
     this.#probing = 0;
   }
@@ -115,7 +114,7 @@ export class MtuSearch {
       this.#probing = 0;
       this.#lost = 0;
     }
-    // A late acknowledgement, after a black hole or a lower upper end, proves nothing new.
+    // A late acknowledgement, after a black hole or a lower upper limit, is not used.
     if (size <= this.#current || size > this.#most || size >= this.#tooLarge) return false;
     this.#current = size;
     this.#lossEvents = 0;
@@ -133,8 +132,8 @@ export class MtuSearch {
   }
 
   /**
-   * A packet in a datagram of this size arrived that was no probe. When it is larger than `current`, there
-   * was no black hole: the peer was only silent, as on a host that has no processor for it.
+   * A packet that was not a probe, in a datagram of this size, was acknowledged. If it is larger than `current`,
+   * there was no black hole: the peer was only silent, as on an overloaded host.
    */
   onAcknowledged(bytes: number): void {
     if (bytes <= this.#base) return;
@@ -143,13 +142,12 @@ export class MtuSearch {
   }
 
   /**
-   * A packet in a datagram of this size was lost that was no probe. Returns whether `current` fell back
-   * to the base: none of the larger datagrams arrives any more (RFC 8899 §4.3).
+   * A packet that was not a probe, in a datagram of this size, was lost. Returns whether `current` fell back to the
+   * base: a black hole, larger datagrams no longer arrive (RFC 8899 §4.3).
    */
   onLost(bytes: number, sentAt: number, now: number): boolean {
     if (bytes <= this.#base || this.#current === this.#base) return false;
-    // Losses of one flight are one event, even if timers find them one by one: the end of it may have found a
-    // buffer full.
+    // Losses of one flight are one event, even if timers detect them one by one: its end may have met a full buffer.
     if (sentAt <= this.#lastLossAt) return false;
     this.#lastLossAt = now;
     if (++this.#lossEvents < BLACK_HOLE) return false;
@@ -158,8 +156,8 @@ export class MtuSearch {
   }
 
   /**
-   * Probe timeouts in a row: when all datagrams are large, a black hole lets no acknowledgement through that
-   * would show losses. Returns whether `current` fell back to the base.
+   * Probe timeouts in a row. If all datagrams are large, nothing arrives through a black hole, so no acknowledgement
+   * reveals the losses. Returns whether `current` fell back to the base.
    */
   onProbeTimeout(count: number, now: number): boolean {
     if (count < BLACK_HOLE || this.#current === this.#base) return false;
@@ -179,7 +177,7 @@ export class MtuSearch {
     return true;
   }
 
-  /** The next size to try; 0 when none is left. */
+  /** The next size to probe; 0 if none is left. */
   #next(): number {
     const tried = this.#trying;
     if (tried > this.#current && tried < this.#tooLarge && tried <= this.#most) return tried;

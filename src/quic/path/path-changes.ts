@@ -17,7 +17,7 @@ export interface PathChangesParts {
   readonly telemetry: Telemetry;
 }
 
-/** Moves of a connection from path to path (RFC 9000 §9): what they mean to its other parts. */
+/** Connection migration (RFC 9000 §9): updates ids, loss recovery and datagram size when the active path changes. */
 export class PathChanges {
   readonly #closing: Closing;
   readonly #peerIds: PeerConnectionIds;
@@ -35,7 +35,7 @@ export class PathChanges {
     this.#size = size;
   }
 
-  /** The peer sends from another address now (§9.3). */
+  /** The peer has migrated to another address (§9.3). */
   moveTo(path: Path<IpEndpoint>, now: number): void {
     const former = this.#paths.active;
     if (this.#paths.moveTo(path, this.#loss.probeTimeout(), now)) this.#moved(former, now);
@@ -48,14 +48,14 @@ export class PathChanges {
     this.#telemetry.trace({ kind: 'path', change: 'failed' }, now);
     if (outcome === 'moved') this.#moved(former, now);
     else {
-      // No address is known to be the peer's (§9.3.2).
+      // There is no validated address left (§9.3.2).
       const code = TransportErrorCode.NO_VIABLE_PATH;
       const reason = 'the peer does not respond at its new address';
       this.#closing.end({ kind: 'transport', by: 'self', code, reason }, now);
     }
   }
 
-  /** Retires the ids of paths that are forgotten, or were left and are not validated any more (§9.5). */
+  /** Retires the ids of removed paths, and of former paths whose validation has ended (§9.5). */
   retireIds(): void {
     if (!this.#peerIds.hasOthers) return;
     this.#peerIds.retireUnused((id, isLeft) => {
@@ -65,7 +65,7 @@ export class PathChanges {
   }
 
   #moved(former: Path<IpEndpoint>, now: number): void {
-    // So that the two this.#paths cannot be linked (§9.5); where the peer gave no other id, it stays.
+    // Another id, so that the paths cannot be linked (§9.5); if the peer has issued no other, it stays the same.
     this.#peerIds.use(this.#paths.active, former);
     this.retireIds();
     this.#loss.usePath(this.#paths.active.control, this.#paths.active.mtu, now);

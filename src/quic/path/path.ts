@@ -5,12 +5,12 @@ import { copyOf } from '../../collections/copy-bytes.ts';
 import { MAX_CHALLENGES, MAX_RESPONSES } from './limits.ts';
 import type { MtuSearch } from './mtu-search.ts';
 
-/** Times what was received may be sent to an address before it is validated (RFC 9000 §8). */
+/** The anti-amplification limit: bytes sent to an unvalidated address per byte received (RFC 9000 §8). */
 const AMPLIFICATION = 3;
 const DATA_SIZE = 8;
 /** Probe timeouts after which a validation is abandoned (§8.2.4). */
 const ABANDONED_AFTER = 3;
-/** The probe timeout of a path of which nothing is known (RFC 9002 §6.2.2). */
+/** The probe timeout of a new path (RFC 9002 §6.2.2). */
 const INITIAL_PROBE_TIMEOUT = 3 * INITIAL_RTT;
 
 interface Challenge {
@@ -18,10 +18,10 @@ interface Challenge {
   readonly expanded: boolean;
 }
 
-/** What a path is made of. */
+/** The parts of a path. */
 export interface PathOptions<Address> {
   readonly remote: Address;
-  /** The own address that the peer sends to, where it is known. */
+  /** The local address, if it is known. */
   readonly local: Address | undefined;
   readonly control: SendControl;
   readonly mtu: MtuSearch;
@@ -29,10 +29,7 @@ export interface PathOptions<Address> {
   readonly validated: boolean;
 }
 
-/**
- * One path: its addresses, whether the peer's is validated, what may be sent to it, and the controls of
- * what is sent on it.
- */
+/** A path: its addresses, the validation of the peer's address, and the congestion control and MTU of the path. */
 export class Path<Address> {
   readonly remote: Address;
   readonly local: Address | undefined;
@@ -50,9 +47,9 @@ export class Path<Address> {
   #interval = INITIAL_RTT;
   #probeTimeout = INITIAL_PROBE_TIMEOUT;
   #due: Uint8Array | undefined;
-  /** Sent and not answered, the oldest first. */
+  /** Unanswered challenges, the oldest first. */
   readonly #challenges: Challenge[] = [];
-  /** Data of the peer's challenges that is to be sent back. */
+  /** Data of the peer's challenges to be returned. */
   readonly #responses: Uint8Array[] = [];
 
   constructor(options: PathOptions<Address>) {
@@ -64,7 +61,7 @@ export class Path<Address> {
     this.#isValidated = options.validated;
   }
 
-  /** Whether the peer was shown to receive at this address (RFC 9000 §8). */
+  /** Whether the peer has proven that it receives packets at this address (RFC 9000 §8). */
   get isValidated(): boolean {
     return this.#isValidated;
   }
@@ -75,7 +72,7 @@ export class Path<Address> {
     return Math.max(0, AMPLIFICATION * this.#received - this.#sent);
   }
 
-  /** A datagram arrived on this path; all of it counts (§8.1). */
+  /** A datagram was received on this path; all of its bytes count (§8.1). */
   onReceived(bytes: number): void {
     this.#received += bytes;
   }
@@ -85,7 +82,7 @@ export class Path<Address> {
     this.#sent += bytes;
   }
 
-  /** The address is validated by the handshake or a token (§8.1). */
+  /** The address was validated by the handshake or a token (§8.1). */
   validate(): void {
     this.#isValidated = true;
   }
@@ -94,14 +91,14 @@ export class Path<Address> {
     return this.#isValidating;
   }
 
-  /** When `onTimeout` is to be called; Infinity for not at all. */
+  /** When to call `onTimeout`; Infinity for never. */
   get timeout(): number {
     return Math.min(this.#deadline, this.#resendAt);
   }
 
   /**
-   * Starts a validation; does nothing when one is in progress (§8.2.1).
-   * @param probeTimeout of the path in use, in milliseconds.
+   * Starts a validation; does nothing if one is in progress (§8.2.1).
+   * @param probeTimeout of the active path, in milliseconds.
    */
   startValidation(probeTimeout: number, now: number): void {
     if (this.#isValidating) return;
@@ -113,7 +110,7 @@ export class Path<Address> {
     this.#due = this.#random.bytes(DATA_SIZE);
   }
 
-  /** Sends another challenge, or returns 'failed' when the validation is abandoned (§8.2.4). */
+  /** Schedules another challenge, or returns 'failed' if the validation is abandoned (§8.2.4). */
   onTimeout(now: number): 'failed' | undefined {
     if (now >= this.#deadline) {
       this.#stop();
@@ -121,18 +118,18 @@ export class Path<Address> {
     }
     if (now >= this.#resendAt) {
       this.#resendAt = Infinity;
-      // Each challenge has data of its own, so that each answer belongs to one (§8.2.1).
+      // Each challenge has data of its own, so that a response can be associated with it (§8.2.1).
       this.#due = this.#random.bytes(DATA_SIZE);
     }
     return undefined;
   }
 
-  /** The data of a PATH_CHALLENGE that is to be sent on this path now; the same until `onChallengeSent`. */
+  /** The data of the PATH_CHALLENGE to be sent on this path; the same until `onChallengeSent`. */
   get challengeDue(): Uint8Array | undefined {
     return this.#due;
   }
 
-  /** @param expanded whether its datagram had 1,200 bytes or more (§8.2.1). */
+  /** @param expanded whether its datagram had at least 1,200 bytes (§8.2.1). */
   onChallengeSent(expanded: boolean, now: number): void {
     if (this.#due === undefined) return;
     if (this.#challenges.length === MAX_CHALLENGES) this.#challenges.shift();
@@ -142,24 +139,24 @@ export class Path<Address> {
     this.#interval *= 2;
   }
 
-  /** A PATH_RESPONSE arrived, on whichever path (§8.2.3). Returns whether it answers a challenge of this one. */
+  /** A PATH_RESPONSE arrived on any path (§8.2.3). Returns whether it answers a challenge of this path. */
   onResponse(bytes: Uint8Array, at: number, now: number): boolean {
     const answered = this.#challenges.find(({ data }) => isSameData(data, bytes, at));
     if (answered === undefined) return false;
     this.#isValidated = true;
     this.#stop();
-    // The address is right; that the path takes datagrams of 1,200 bytes is still to be seen.
+    // The address is valid; that the path supports 1,200 bytes must still be validated (§8.2.3).
     if (!answered.expanded) this.startValidation(this.#probeTimeout, now);
     return true;
   }
 
-  /** A PATH_CHALLENGE arrived on this path: its answer has to leave on it (§8.2.2). */
+  /** A PATH_CHALLENGE arrived on this path: the response must be sent on the same path (§8.2.2). */
   onChallenge(bytes: Uint8Array, at: number): void {
     if (this.#responses.length === MAX_RESPONSES) this.#responses.shift();
     this.#responses.push(copyOf(bytes, at, at + DATA_SIZE));
   }
 
-  /** The data of a PATH_RESPONSE that is to be sent on this path now, once. */
+  /** The data of the PATH_RESPONSE to be sent on this path, once. */
   get responseDue(): Uint8Array | undefined {
     return this.#responses[0];
   }

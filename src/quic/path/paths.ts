@@ -1,23 +1,23 @@
 import { MAX_PATHS } from './limits.ts';
 import type { Path } from './path.ts';
 
-/** Compares addresses, of which this folder knows nothing else. */
+/** Compares addresses, whose type this folder leaves open. */
 export interface AddressRules<Address> {
   isSame(one: Address, other: Address): boolean;
-  /** Whether they differ in the port at most. */
+  /** Whether they are equal except for the port. */
   isSameHost(one: Address, other: Address): boolean;
-  /** A copy that stays as it is. */
+  /** A copy that does not change. */
   copy(address: Address): Address;
 }
 
-/** What the paths of a connection are made of. */
+/** The parts of `Paths`. */
 export interface PathsOptions<Address> {
   readonly role: 'client' | 'server';
   readonly rules: AddressRules<Address>;
   readonly first: Path<Address>;
   /**
-   * Makes a path, not validated. `from` is the one whose controls and MTU go on, because only the port
-   * differs from it: most likely a NAT has forgotten its mapping (RFC 9000 §9.4).
+   * Creates a path that is not validated. It takes over congestion control and MTU of `from`, from which it differs
+   * only in the port: most likely a NAT rebinding (RFC 9000 §9.4).
    */
   readonly create: (
     remote: Address,
@@ -26,14 +26,14 @@ export interface PathsOptions<Address> {
   ) => Path<Address>;
 }
 
-/** The paths of a connection: the one in use, and those that the peer has tried or left (RFC 9000 §9). */
+/** The paths of a connection: the active one, and those that the peer has probed or left (RFC 9000 §9). */
 export class Paths<Address> {
   readonly #role: 'client' | 'server';
   readonly #rules: AddressRules<Address>;
   readonly #create: PathsOptions<Address>['create'];
-  /** The one in use first, then the newest first. */
+  /** The active path first, then the newest first. */
   readonly #paths: [Path<Address>, ...Path<Address>[]];
-  /** The validated path to return to if that in use proves not to be valid (§9.3.2). */
+  /** The validated path to revert to if the validation of the active path fails (§9.3.2). */
   #fallback: Path<Address> | undefined;
 
   constructor(options: PathsOptions<Address>) {
@@ -43,34 +43,34 @@ export class Paths<Address> {
     this.#paths = [options.first];
   }
 
-  /** The path in use. */
+  /** The active path. */
   get active(): Path<Address> {
     return this.#paths[0];
   }
 
-  /** All paths, the one in use first. */
+  /** All paths, the active one first. */
   get all(): readonly Path<Address>[] {
     return this.#paths;
   }
 
-  /** When `onTimeout` is to be called; Infinity for not at all. */
+  /** When to call `onTimeout`; Infinity for never. */
   get timeout(): number {
     let earliest = Infinity;
     for (const path of this.#paths) earliest = Math.min(earliest, path.timeout);
     return earliest;
   }
 
-  /** The path between these addresses, if it is known. */
+  /** The path between these addresses, if there is one. */
   find(remote: Address, local: Address | undefined): Path<Address> | undefined {
     for (const path of this.#paths) if (this.#joins(path, remote, local)) return path;
     return undefined;
   }
 
   /**
-   * The path on which an authenticated packet arrived; it is a new one where need be.
+   * The path on which an authenticated packet arrived; creates it if there is none.
    *
    * @param mayMigrate whether the handshake is confirmed (§9).
-   * @returns `undefined` when the packet is to be dropped: only clients move, and not before that.
+   * @returns `undefined` if the packet must be dropped: only clients migrate, and only after that.
    */
   of(remote: Address, local: Address | undefined, mayMigrate: boolean): Path<Address> | undefined {
     const known = this.find(remote, local);
@@ -88,12 +88,12 @@ export class Paths<Address> {
   }
 
   /**
-   * The newest packet so far, one that does not just probe, arrived on this path: the peer has moved to
-   * it (§9.3). A path that is not validated is validated now, and so is the one before it, in case that
-   * an attacker has forwarded packets from elsewhere (§9.3.3).
+   * The highest-numbered non-probing packet arrived on this path: the peer has migrated to it (§9.3). Starts the
+   * validation of a path that is not validated, and of the previous one, in case an attacker has forwarded packets
+   * from elsewhere (§9.3.3).
    *
-   * @param probeTimeout of the path in use so far.
-   * @returns whether the path in use is another one now.
+   * @param probeTimeout of the previous path.
+   * @returns whether the active path has changed.
    */
   moveTo(path: Path<Address>, probeTimeout: number, now: number): boolean {
     const previous = this.active;
@@ -109,12 +109,12 @@ export class Paths<Address> {
   }
 
   /**
-   * Sends challenges again and abandons validations.
-   * @returns 'moved' when the path in use is another one now, 'failed' when no valid one is left (§9.3.2).
+   * Repeats challenges and abandons validations.
+   * @returns 'moved' if the active path has changed, 'failed' if no validated path is left (§9.3.2).
    */
   onTimeout(now: number): 'moved' | 'failed' | undefined {
     let result: 'moved' | 'failed' | undefined;
-    // A copy, because paths are removed on the way.
+    // A copy, because the loop removes paths.
     for (const path of this.#paths.slice()) {
       if (path.timeout > now || path.onTimeout(now) !== 'failed') continue;
       if (path === this.active) {
@@ -126,7 +126,7 @@ export class Paths<Address> {
         } else if (!path.isValidated) {
           return 'failed';
         }
-        // A path that was valid before has merely become silent: that is for the idle timeout.
+        // A path that was valid before is only silent: the idle timeout handles that.
       } else if (path !== this.#fallback) {
         this.#remove(path);
       }
@@ -135,8 +135,8 @@ export class Paths<Address> {
   }
 
   /**
-   * A PATH_RESPONSE arrived, on whichever path (§8.2.3). Returns the path that it validated; `undefined` when
-   * it answers no challenge, which is ignored.
+   * A PATH_RESPONSE arrived on any path (§8.2.3). Returns the path that it validated; `undefined` if it answers no
+   * challenge and is ignored.
    */
   onResponse(bytes: Uint8Array, at: number, now: number): Path<Address> | undefined {
     const path = this.#paths.find((one) => one.onResponse(bytes, at, now));
@@ -146,7 +146,7 @@ export class Paths<Address> {
 
   #joins(path: Path<Address>, remote: Address, local: Address | undefined): boolean {
     if (!this.#rules.isSame(path.remote, remote)) return false;
-    // A client's own address changes without its doing.
+    // The local address of a client may change without its knowledge.
     return this.#role === 'client' || this.#isLocal(path, local);
   }
 

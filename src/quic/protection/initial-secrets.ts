@@ -6,7 +6,7 @@ const SALT = Buffer.from('38762cf7f55934b34d179ae6a4c80cadccbb7f0a', 'hex');
 
 const SECRET_SIZE = 32;
 
-/** Both directions of one level. */
+/** The keys of both directions at one encryption level. */
 export interface LevelKeys {
   readonly sealer: PacketSealer;
   readonly opener: PacketOpener;

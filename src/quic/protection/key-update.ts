@@ -2,7 +2,7 @@ import { QuicError, TransportErrorCode } from '../errors.ts';
 import { keyPhaseOf } from '../wire/packet-header.ts';
 import { PacketOpener, PacketSealer, type CipherSuite } from './packet-keys.ts';
 
-/** What became of a packet: `dropped` ones are not authentic, and nothing of them is to be used. */
+/** The result for a packet. `dropped`: it is not authentic, and nothing in it may be used. */
 export type OpenResult = 'opened' | 'dropped' | QuicError;
 
 /** Probe timeouts for which the keys before an update are kept (RFC 9001 §6.5). */
@@ -11,14 +11,14 @@ const KEPT_PROBE_TIMEOUTS = 3;
 /** Packets after which an update is due: half of what AES-GCM may seal (§6.6), some 5 GB. */
 const UPDATE_AFTER = 2 ** 22;
 
-/** Packets that are left for closing the connection when no update was possible. */
+/** Packets reserved for closing the connection if no update was possible. */
 const RESERVE = 16;
 
-/** Counts of packets. */
+/** Limits in packets. */
 export interface KeyLimits {
-  /** After which an update is due. */
+  /** An update is due after this many. */
   readonly updateAfter?: number;
-  /** That keys may seal, and that may fail authentication on a connection (§6.6). */
+  /** The confidentiality limit of keys, and the integrity limit of the connection (§6.6). */
   readonly confidentiality?: number;
   readonly integrity?: number;
 }
@@ -28,17 +28,16 @@ const { KEY_UPDATE_ERROR, AEAD_LIMIT_REACHED } = TransportErrorCode;
 const other = (phase: 0 | 1): 0 | 1 => (phase === 0 ? 1 : 0);
 
 /**
- * The 1-RTT keys of a connection through all key updates (RFC 9001 §6): which packet takes which, when
- * the previous ones are discarded, when an update is due.
+ * The 1-RTT keys of a connection through all key updates (RFC 9001 §6): selects the keys of a packet, discards
+ * previous keys, and decides when an update is due.
  *
- * Keys for the next phase are made when those of a phase come into use, after a packet was found
- * authentic. A forged packet finds them ready, so the time that it takes does not tell what its key
- * phase bit was (§9.5).
+ * The keys of the next phase are derived when a phase begins, after an authentic packet. They exist before any
+ * forged packet arrives, so that the processing time does not reveal the key phase bit (§9.5).
  */
 export class OneRttKeys implements Disposable {
   #write: PacketSealer | undefined;
   #writePhase: 0 | 1 = 0;
-  /** The first packet number sealed in this phase; Infinity before. */
+  /** The first packet number sealed in this phase; Infinity before it. */
   #firstWritten = Infinity;
   #isWriteAcknowledged = false;
   #confirmed = false;
@@ -47,24 +46,24 @@ export class OneRttKeys implements Disposable {
   #readNext: PacketOpener | undefined;
   #readPrevious: PacketOpener | undefined;
   #readPhase: 0 | 1 = 0;
-  /** The lowest packet number opened in this phase: lower ones of the other phase are older. */
+  /** The lowest packet number opened in this phase: lower numbers with the other phase bit use the previous keys. */
   #firstRead = Infinity;
   #discardAt: number | undefined;
   #rejected = 0;
   readonly #limits: KeyLimits;
   #updates = 0;
 
-  /** @param limits instead of those of the suite, for tests. */
+  /** @param limits replace those of the suite, for tests. */
   constructor(limits: KeyLimits = {}) {
     this.#limits = limits;
   }
 
-  /** Keys to send with, once TLS has them. */
+  /** Installs the keys for sending, when TLS has derived them. */
   installWrite(suite: CipherSuite, secret: Uint8Array): void {
     this.#write = new PacketSealer(suite, secret);
   }
 
-  /** Keys to receive with, once TLS has them. */
+  /** Installs the keys for receiving, when TLS has derived them. */
   installRead(suite: CipherSuite, secret: Uint8Array): void {
     this.#read = new PacketOpener(suite, secret);
     this.#readNext = this.#read.next();
@@ -78,7 +77,7 @@ export class OneRttKeys implements Disposable {
     return this.#read !== undefined;
   }
 
-  /** For the header of the next packet to send. */
+  /** The key phase bit of the next packet to send. */
   get writePhase(): 0 | 1 {
     return this.#writePhase;
   }
@@ -115,7 +114,7 @@ export class OneRttKeys implements Disposable {
     return this.#read?.prepareMasks(bytes, numberOffset, stride, end) ?? 0;
   }
 
-  /** See `PacketOpener.unprotect`; -1 before `installRead`, too. */
+  /** See `PacketOpener.unprotect`; -1 before `installRead` as well. */
   unprotect(
     bytes: Uint8Array,
     start: number,
@@ -130,9 +129,9 @@ export class OneRttKeys implements Disposable {
   /**
    * Opens an unprotected packet with the keys of its phase, and follows an update by the peer.
    *
-   * @param probeTimeout the current PTO in milliseconds: the keys before an update are kept for three.
-   * @returns an error when the peer updates out of turn (KEY_UPDATE_ERROR) or when too many packets
-   *   were not authentic (AEAD_LIMIT_REACHED).
+   * @param probeTimeout the current PTO in milliseconds: previous keys are kept for three.
+   * @returns an error if the peer updates too early (KEY_UPDATE_ERROR), or too many packets failed authentication
+   *   (AEAD_LIMIT_REACHED).
    */
   open(
     bytes: Uint8Array,
@@ -159,10 +158,10 @@ export class OneRttKeys implements Disposable {
     return this.#followUpdate(next, packetNumber, now + KEPT_PROBE_TIMEOUTS * probeTimeout);
   }
 
-  /** A packet of the next phase is authentic: the peer has updated, or has followed our update. */
+  /** A packet of the next phase is authentic: the peer has initiated an update, or responded to ours. */
   #followUpdate(next: PacketOpener, packetNumber: number, discardAt: number): OpenResult {
     const isOurs = this.#writePhase !== this.#readPhase;
-    // Nothing was sent since the last update, so the peer cannot have seen it followed (§6.2).
+    // Nothing was sent since the last update, so the peer has no acknowledgement of it (§6.2).
     if (!isOurs && this.#updates > 0 && this.#firstWritten === Infinity) {
       return new QuicError(KEY_UPDATE_ERROR, 'a key update before the last one was acknowledged');
     }
@@ -197,29 +196,28 @@ export class OneRttKeys implements Disposable {
     return new QuicError(AEAD_LIMIT_REACHED, 'too many packets failed authentication');
   }
 
-  /** The handshake is confirmed: updates are allowed from now on (§6.1). */
+  /** The handshake is confirmed: updates are now allowed (§6.1). */
   onConfirmed(): void {
     this.#confirmed = true;
   }
 
   /**
-   * The peer has acknowledged a packet: once it is one of the current phase, the next update may
-   * follow (§6.1).
+   * The peer has acknowledged a packet. An acknowledgement of the current phase allows the next update (§6.1).
    */
   onAcknowledged(packetNumber: number): void {
     if (packetNumber >= this.#firstWritten) this.#isWriteAcknowledged = true;
   }
 
   /**
-   * Whether these keys have sealed so many packets that an update should be made with
-   * `initiateUpdate`, which the connection calls before it assembles the next packet.
+   * Whether an update is due because of the number of packets sealed: the connection then calls `initiateUpdate`
+   * before it assembles the next packet.
    */
   get updateDue(): boolean {
     const { updateAfter = UPDATE_AFTER } = this.#limits;
     return (this.#write?.sealed ?? 0) >= updateAfter && this.#mayUpdate;
   }
 
-  /** Not before three PTOs after the last update, for which the keys before it are kept (§6.5). */
+  /** Not within three PTOs of the last update, while the previous keys are kept (§6.5). */
   get #mayUpdate(): boolean {
     return (
       this.#confirmed &&
@@ -229,14 +227,14 @@ export class OneRttKeys implements Disposable {
     );
   }
 
-  /** Changes to the next keys. False when it is not allowed yet. */
+  /** Switches to the next keys. False if an update is not allowed yet. */
   initiateUpdate(): boolean {
     if (!this.#mayUpdate) return false;
     this.#updateWrite();
     return true;
   }
 
-  /** Set when these keys may seal no more packets but a few: close with it (§6.6). */
+  /** The error with which to close if these keys have reached their confidentiality limit (§6.6). */
   get exhausted(): QuicError | undefined {
     const write = this.#write;
     if (write === undefined) return undefined;
@@ -245,7 +243,7 @@ export class OneRttKeys implements Disposable {
     return new QuicError(AEAD_LIMIT_REACHED, 'the keys have sealed as many packets as they may');
   }
 
-  /** When the keys before the last update are to be discarded, in the time of `now`. */
+  /** When to discard the previous keys, in the time of `now`; `undefined` if there are none. */
   nextTimeout(): number | undefined {
     return this.#discardAt;
   }

@@ -19,7 +19,7 @@ export const CipherSuite = {
 } as const;
 export type CipherSuite = (typeof CipherSuite)[keyof typeof CipherSuite];
 
-/** What a suite protects packets with, and for how many of them (RFC 9001 §6.6). */
+/** The algorithms of a suite, and its usage limits in packets (RFC 9001 §6.6). */
 interface Suite {
   readonly cipher: PacketCipherName;
   readonly hash: HkdfHash;
@@ -47,23 +47,23 @@ const SUITES: Readonly<Record<CipherSuite, Suite>> = {
     cipher: 'chacha20-poly1305',
     hash: 'sha256',
     keySize: 32,
-    // More than there are packet numbers.
+    // More than there are packet numbers, so there is no limit.
     confidentialityLimit: 2 ** 62,
     integrityLimit: 2 ** 36,
   },
 };
 
-/** Whether a number of TLS is a suite that packets can be protected with. */
+/** Whether a TLS cipher suite can protect packets. */
 export const isCipherSuite = (value: number): value is CipherSuite => value in SUITES;
 
-/** Bytes that protection adds to a packet. */
+/** Bytes of the AEAD tag that protection adds to a packet. */
 export const TAG_SIZE = 16;
-/** Bytes that a packet has from its number on, tag included: the sample is behind the first 4 (§5.4.2). */
+/** Minimum size from the packet number to the end of the tag: the sample follows the first 4 bytes (§5.4.2). */
 export const MIN_PROTECTED_SIZE = 4 + MASK_LENGTH;
 
 const NONCE_SIZE = 12;
 
-/** Header protection of one direction: the same through all key updates (§6.1), released by the last. */
+/** Header protection of one direction. Its key never changes (§6.1), so all key phases share it. */
 class HeaderProtection {
   readonly masks: HeaderMasks;
   #users = 1;
@@ -85,7 +85,7 @@ class HeaderProtection {
     if (ahead.of === this) ahead.of = undefined;
   }
 
-  /** Copies the sample of the packet whose number starts at `numberOffset`. A loop: it has 16 bytes. */
+  /** Copies the sample of the packet whose number is at `numberOffset`. A loop, since it has 16 bytes only. */
   sample(bytes: Uint8Array, numberOffset: number, index: number): void {
     const { samples } = this.masks;
     const from = numberOffset + 4;
@@ -95,8 +95,8 @@ class HeaderProtection {
 }
 
 /**
- * Masks that were computed ahead for a batch, and whose they are: those of one connection at a time, so
- * that an idle one holds none. Copied, because ciphers share their memory.
+ * Masks computed ahead for a batch of packets, and their owner. There is one batch for all connections, so that
+ * an idle one holds no memory. Copied, because ciphers share their memory.
  */
 const ahead = {
   of: undefined as HeaderProtection | undefined,
@@ -104,7 +104,7 @@ const ahead = {
   masks: new Uint8Array(MASK_BATCH * MASK_LENGTH),
 };
 
-/** The part of a nonce that is fixed: its last 8 bytes are combined with packet numbers (§5.3). */
+/** The IV, whose last 8 bytes are combined with the packet number to form the nonce (§5.3). */
 class PacketNonce {
   readonly #fixed: number;
   readonly #high: number;
@@ -117,7 +117,7 @@ class PacketNonce {
     this.#low = view.getInt32(8);
   }
 
-  /** Sets the nonce of a cipher, which others may have used. */
+  /** Sets the nonce of a cipher, whose buffer is shared with other connections. */
   set(nonce: Uint8Array, packetNumber: number): void {
     const fixed = this.#fixed;
     const high = this.#high ^ Math.floor(packetNumber / 2 ** 32);
@@ -141,7 +141,7 @@ class PacketNonce {
 const LONG_HEADER = 0x80;
 const coveredBits = (firstByte: number): number => ((firstByte & LONG_HEADER) === 0 ? 0x1f : 0x0f);
 
-/** The keys of one direction at one level, which TLS has made the secret of (RFC 9001 §5.1). */
+/** The keys of one direction at one encryption level, derived from a secret of TLS (RFC 9001 §5.1). */
 abstract class PacketKeys<Cipher extends PacketSealing | PacketOpening> implements Disposable {
   readonly suite: CipherSuite;
   protected readonly cipher: Cipher;
@@ -152,7 +152,7 @@ abstract class PacketKeys<Cipher extends PacketSealing | PacketOpening> implemen
 
   /**
    * @param secret the traffic secret of TLS; copied.
-   * @param createCipher makes the cipher of the key.
+   * @param createCipher creates the cipher for the key.
    */
   constructor(
     suite: CipherSuite,
@@ -186,14 +186,14 @@ abstract class PacketKeys<Cipher extends PacketSealing | PacketOpening> implemen
 /**
  * Seals the packets of one direction at one level, in place.
  *
- * A packet has at least 4 bytes of packet number and plaintext together (§5.4.2). Dispose of it when
- * its keys are discarded.
+ * Packet number and plaintext must have at least 4 bytes together (§5.4.2). Dispose of it when its keys are
+ * discarded.
  */
 export class PacketSealer extends PacketKeys<PacketSealing> {
-  /** How many packets these keys may seal (§6.6). */
+  /** The number of packets that these keys may seal (§6.6). */
   readonly confidentialityLimit: number;
   #sealed = 0;
-  /** Packets whose headers are not yet protected: they are all in one buffer. */
+  /** Packets whose headers are not protected yet, all in one buffer. */
   #pendingBytes: Uint8Array | undefined;
   readonly #pendingStarts: number[] = [];
   readonly #pendingNumbers: number[] = [];
@@ -211,14 +211,14 @@ export class PacketSealer extends PacketKeys<PacketSealing> {
   }
 
   /**
-   * Encrypts a packet and appends its tag. Its header stays readable until `protectHeaders`, which
-   * has to be called before the packet is sent, and before `bytes` are used for others.
+   * Encrypts a packet and appends its tag. Its header is not protected until `protectHeaders`, which must be called
+   * before the packet is sent, and before `bytes` is reused.
    *
-   * @param start of the packet; what stands before the plaintext is authenticated.
-   * @param numberOffset of the packet number, of `numberSize` bytes, behind which the plaintext starts.
-   * @param end of the plaintext; 16 bytes follow in `bytes`.
-   * @returns the end of the packet, behind its tag.
-   * @throws {RangeError} for ranges outside of `bytes`, and for a packet without a sample.
+   * @param start of the packet; the bytes before the plaintext are authenticated.
+   * @param numberOffset of the packet number of `numberSize` bytes; the plaintext follows it.
+   * @param end of the plaintext; `bytes` has room for the tag of 16 bytes after it.
+   * @returns the end of the packet, after its tag.
+   * @throws {RangeError} for ranges outside `bytes`, and for a packet too short for a sample.
    */
   seal(
     bytes: Uint8Array,
@@ -253,7 +253,7 @@ export class PacketSealer extends PacketKeys<PacketSealing> {
     }
     this.protection.masks.compute(count);
     for (let i = 0; i < count; i++) {
-      const start = this.#pendingStarts[i] as number; // as many as are pending
+      const start = this.#pendingStarts[i] as number; // below `#pending`
       const numberOffset = this.#pendingNumbers[i] as number;
       const first = bytes[start] as number; // sealed, so it is within
       const mask = i * MASK_LENGTH;
@@ -281,7 +281,7 @@ export class PacketSealer extends PacketKeys<PacketSealing> {
 
 /** Opens the packets of one direction at one level, in place. */
 export class PacketOpener extends PacketKeys<PacketOpening> {
-  /** How many packets may fail before the connection closes with AEAD_LIMIT_REACHED (§6.6). */
+  /** The number of failed packets at which the connection closes with AEAD_LIMIT_REACHED (§6.6). */
   readonly integrityLimit: number;
   #rejected = 0;
 
@@ -291,20 +291,20 @@ export class PacketOpener extends PacketKeys<PacketOpening> {
     this.integrityLimit = SUITES[suite].integrityLimit;
   }
 
-  /** Packets that these keys have not found authentic. */
+  /** Packets that failed authentication with these keys. */
   get rejected(): number {
     return this.#rejected;
   }
 
   /**
-   * Computes the header protection masks of packets that lie at equal distances, such as the
-   * datagrams of one receive: for `unprotect` with an index from 0 to the returned count - 1, until masks
-   * are prepared with other keys; it computes its own then.
+   * Computes the header protection masks of packets at equal distances, such as the datagrams of one receive call,
+   * for `unprotect` with an index below the returned count. Valid until masks are prepared with other keys, after
+   * which `unprotect` computes its own.
    *
    * @param numberOffset of the first packet's number.
    * @param stride from packet to packet; at least 1.
-   * @param end of the bytes; packets too short for a sample at the end are left out.
-   * @returns how many masks are ready, 64 at most.
+   * @param end of the bytes; a last packet too short for a sample is omitted.
+   * @returns the number of masks, at most 64.
    */
   prepareMasks(bytes: Uint8Array, numberOffset: number, stride: number, end: number): number {
     const protection = this.protection;
@@ -322,11 +322,11 @@ export class PacketOpener extends PacketKeys<PacketOpening> {
   }
 
   /**
-   * Removes header protection: the first byte and the packet number are readable afterwards.
+   * Removes header protection from the first byte and the packet number.
    *
    * @param end of the packet.
-   * @param largest number received in this space; -1 before the first.
-   * @param mask the index of a mask that `prepareMasks` has computed; -1 to compute it here.
+   * @param largest the largest number received in this space; -1 before the first.
+   * @param mask the index of a mask from `prepareMasks`; -1 to compute it here.
    * @returns the full packet number, or -1 for a packet that is too short.
    */
   unprotect(
@@ -362,10 +362,10 @@ export class PacketOpener extends PacketKeys<PacketOpening> {
   }
 
   /**
-   * Decrypts an unprotected packet. The plaintext is from `numberOffset` + the size of the packet
-   * number to `end` - 16.
+   * Decrypts a packet after `unprotect`. The plaintext is from `numberOffset` + the size of the packet number to
+   * `end` - 16.
    *
-   * @returns false when the packet is not authentic: it is dropped, and nothing of it is to be used.
+   * @returns false if the packet is not authentic: it must be dropped, and nothing in it used.
    */
   open(
     bytes: Uint8Array,

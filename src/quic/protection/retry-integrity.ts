@@ -1,16 +1,16 @@
 import { createSealer, TAG_LENGTH, type Sealer } from '../../crypto/aead/aead.ts';
 import { equalInConstantTime } from '../../crypto/hash/keyed-hash.ts';
 
-/** Key and nonce of version 1 (RFC 9001 §5.8). They are public: the tag keeps accidents out. */
+/** Key and nonce of version 1 (RFC 9001 §5.8). They are public: the tag only detects accidental changes. */
 const KEY = Buffer.from('be0c690b9f66575a1d766b54e368c84e', 'hex');
 const NONCE = Buffer.from('461599d35d632bf2239825bb', 'hex');
 
 const NOTHING = new Uint8Array(0);
 
 /**
- * Writes the integrity tag of a Retry packet (RFC 9001 §5.8) at `end`. Returns the offset behind it.
+ * Writes the integrity tag of a Retry packet (RFC 9001 §5.8) at `end`. Returns the offset after it.
  *
- * @param originalId the destination connection id of the Initial packet that is answered.
+ * @param originalId the destination connection id of the Initial packet that the Retry answers.
  */
 export function writeRetryTag(
   bytes: Uint8Array,
@@ -22,7 +22,7 @@ export function writeRetryTag(
   return end + TAG_LENGTH;
 }
 
-/** Whether a Retry packet, with its tag, answers an Initial packet to `originalId`. */
+/** Whether the tag of a Retry packet is valid for an Initial packet to `originalId`. */
 export function isRetryAuthentic(
   bytes: Uint8Array,
   start: number,
@@ -35,7 +35,7 @@ export function isRetryAuthentic(
   return equalInConstantTime(bytes.subarray(tagAt, end), expected);
 }
 
-/** The tag of an empty plaintext, with the id and the packet as associated data. */
+/** The tag of an empty plaintext, with the Retry Pseudo-Packet as associated data. */
 function retryTag(packet: Uint8Array, originalId: Uint8Array): Uint8Array {
   const pseudoPacket = Buffer.concat([Uint8Array.of(originalId.length), originalId, packet]);
   const tag = new Uint8Array(TAG_LENGTH);

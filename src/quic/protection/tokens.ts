@@ -10,40 +10,40 @@ import { equalInConstantTime, hmacSha256 } from '../../crypto/hash/keyed-hash.ts
 import type { RandomSource } from '../../crypto/random-source.ts';
 import { MAX_CONNECTION_ID, RESET_TOKEN_SIZE } from '../wire/packet-header.ts';
 
-/** What a token that was issued here says. */
+/** The contents of a token issued by this process. */
 export type TokenClaim =
   | {
       readonly kind: 'retry';
       /** The destination connection id of the client's first Initial packet. */
       readonly originalId: Uint8Array;
-      /** The id that the Retry packet gave: the Initial has to be sent to it (RFC 9000 §7.3). */
+      /** The source connection id of the Retry packet, to which the Initial must be sent (RFC 9000 §7.3). */
       readonly retrySourceId: Uint8Array;
     }
-  /** A Retry token for another address, or too old: close with INVALID_TOKEN (RFC 9000 §8.1.2). */
+  /** A Retry token of another address, or an expired one: close with INVALID_TOKEN (RFC 9000 §8.1.2). */
   | { readonly kind: 'invalid-retry' }
   | { readonly kind: 'new-token' };
 
-/** Milliseconds for which a Retry token is valid: a client answers in one round trip. */
+/** Milliseconds for which a Retry token is valid. A client returns it within one round trip. */
 const RETRY_LIFETIME = 10_000;
-/** Milliseconds for which a token of NEW_TOKEN is valid. */
+/** Milliseconds for which a token from NEW_TOKEN is valid. */
 const NEW_TOKEN_LIFETIME = 3_600_000;
 
 const RETRY = 1;
 const NEW_TOKEN = 2;
 
-/** Drawn at random, which a nonce of 24 bytes allows for any number of tokens. */
+/** Its nonce of 24 bytes may be random for any number of tokens. */
 const CIPHER = 'xchacha20-poly1305';
 const { keyLength: KEY_SIZE, nonceLength: NONCE_SIZE } = AEAD_SHAPES[CIPHER];
 
-/** The kind, the time, and the address with its length and port. */
+/** Size with kind, time, and an IPv4 address with its length and port. */
 const SHORTEST = NONCE_SIZE + 1 + 8 + 1 + 4 + 2 + TAG_LENGTH;
-/** The same with an IPv6 address and two connection ids. */
+/** Size with an IPv6 address and two connection ids. */
 const LONGEST = SHORTEST + 12 + 2 * (1 + MAX_CONNECTION_ID);
 
 /**
- * Address validation tokens (RFC 9000 §8.1), encrypted with a key that lives as long as this object,
- * and bound to the client's address and to time. A Retry token is valid for one port and 10 seconds, a
- * token of NEW_TOKEN for the address from any port and an hour.
+ * Address validation tokens (RFC 9000 §8.1), encrypted with a random key of this object, and bound to the client's
+ * address and to time. A Retry token is valid for one port and 10 seconds, a token from NEW_TOKEN for any port of
+ * the address and an hour.
  */
 export class AddressTokens implements Disposable {
   readonly #random: RandomSource;
@@ -58,7 +58,7 @@ export class AddressTokens implements Disposable {
   }
 
   /**
-   * A token for a Retry packet: 100 bytes or so.
+   * A token for a Retry packet, of about 100 bytes.
    *
    * @param address 4 or 16 bytes.
    * @param now milliseconds.
@@ -88,9 +88,9 @@ export class AddressTokens implements Disposable {
   }
 
   /**
-   * What the token in `size` bytes from `offset` on says about a client at this address. Undefined when
-   * it was not issued here, or by NEW_TOKEN for another address or too long ago: the client then
-   * counts as one without a token (§8.1.3).
+   * Opens the token of `size` bytes at `offset`, sent by a client at this address. `undefined` if it was not issued
+   * here, or if it is from NEW_TOKEN and expired or for another address: the client is then treated as one without
+   * a token (§8.1.3).
    */
   open(
     bytes: Uint8Array,
@@ -105,7 +105,7 @@ export class AddressTokens implements Disposable {
     const sealed = bytes.subarray(offset + NONCE_SIZE, offset + size);
     const claim = Buffer.alloc(sealed.length - TAG_LENGTH);
     if (!this.#opener.open(nonce, sealed, claim)) return undefined;
-    // What is authentic was written by `claimOf`.
+    // Authentic contents were written by `claimOf`, so they are well-formed.
     const isRetry = claim[0] === RETRY;
     const age = now - claim.readDoubleBE(1);
     const addressSize = claim[9] as number;
@@ -151,10 +151,10 @@ export class ResetTokens {
   }
 
   /**
-   * The tokens of a key that outlives the process, so that a server that comes back after its death can
-   * reset the connections of the former process (§10.3.2).
+   * Tokens from a persistent key, with which a restarted server can reset the connections of the former process
+   * (§10.3.2).
    *
-   * @param key 32 secret bytes, which no other server at the same time has.
+   * @param key 32 secret bytes, used by no other server at the same time.
    */
   static withKey(key: Uint8Array): ResetTokens {
     return new ResetTokens({ bytes: () => Buffer.from(key) });
@@ -165,5 +165,5 @@ export class ResetTokens {
   }
 }
 
-/** The shortest datagram that may be a stateless reset: 5 bytes before its token (§10.3). */
+/** The shortest stateless reset: 5 bytes before its token (§10.3). */
 export const SHORTEST_RESET = 5 + RESET_TOKEN_SIZE;

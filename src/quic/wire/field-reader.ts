@@ -1,8 +1,8 @@
 import { readVarint, TRUNCATED, varintSizeAt } from './varint.ts';
 
 /**
- * The fields of frames, one behind the other. Where the bytes end too early a method returns 0 or the
- * place that was reached, and sets `isTruncated`.
+ * Reads the fields of frames in sequence. If the bytes end too early, a method returns 0 or the current offset,
+ * and sets `isTruncated`.
  */
 export class FieldReader {
   bytes: Uint8Array = new Uint8Array(0);
@@ -34,7 +34,7 @@ export class FieldReader {
     return Math.min(this.number(), Number.MAX_SAFE_INTEGER);
   }
 
-  /** Takes `size` bytes and returns where they start. */
+  /** Skips `size` bytes and returns their offset. */
   range(size: number): number {
     const { at } = this;
     if (size > this.end - at) this.isTruncated = true;

@@ -29,11 +29,11 @@ const HAS_LENGTH = 0x02;
 const HAS_OFFSET = 0x04;
 
 /**
- * Reads the frames of packets into a visitor, without allocation. Work is linear in the packet, and so
- * is the number of ranges of an ACK.
+ * Reads the frames of packets into a visitor, without allocation. Work, and the number of ranges of an ACK, are
+ * linear in the size of the packet.
  *
- * The private methods read one frame, behind its type. Whether the bytes ended too early is looked at
- * once for a frame, before any of its numbers is used.
+ * The private methods read one frame, after its type. Truncation is checked once per frame, before any of its
+ * numbers is used.
  */
 export class FrameReader {
   readonly #receiver: 'client' | 'server';
@@ -43,22 +43,22 @@ export class FrameReader {
   #probing = false;
   #frames = 0;
 
-  /** @param receiver the side that reads: only clients may receive NEW_TOKEN and HANDSHAKE_DONE. */
+  /** @param receiver this side: only clients may receive NEW_TOKEN and HANDSHAKE_DONE. */
   constructor(receiver: 'client' | 'server') {
     this.#receiver = receiver;
   }
 
-  /** Whether the packet read last requires an acknowledgement (RFC 9002 §2). */
+  /** Whether the last packet is ack-eliciting (RFC 9002 §2). */
   get ackEliciting(): boolean {
     return this.#ackEliciting;
   }
 
-  /** The frames of the packet read last; ranges of ACK frames count as frames, `ACK_RANGES_A_FRAME` as one. */
+  /** The number of frames in the last packet. `ACK_RANGES_A_FRAME` ranges of an ACK count as one frame more. */
   get frames(): number {
     return this.#frames;
   }
 
-  /** Whether the packet read last has probing frames only (RFC 9000 §9.1). */
+  /** Whether the last packet has only probing frames (RFC 9000 §9.1). */
   get probing(): boolean {
     return this.#probing;
   }
@@ -193,7 +193,7 @@ export class FrameReader {
     const at = fields.range(size);
     const error = this.#truncatedOr(id);
     if (error !== undefined) return error;
-    // Windows here end far below 2^53, so this is more than any allows (§19.8).
+    // Flow control of this side never allows 2^53 (§19.8).
     if (offset + size > Number.MAX_SAFE_INTEGER) {
       return this.#fault(FLOW_CONTROL_ERROR, 'the offset of a stream exceeds every limit');
     }
@@ -210,7 +210,7 @@ export class FrameReader {
     if (largest === TOO_LARGE) {
       return this.#fault(PROTOCOL_VIOLATION, 'an acknowledgement of a packet that was never sent');
     }
-    // Each further range takes two bytes at least.
+    // Each further range takes at least two bytes.
     if (count > (fields.end - fields.at) / 2) return this.#truncation();
     this.#frames += Math.floor(count / ACK_RANGES_A_FRAME);
     let smallest = largest - length;
@@ -300,7 +300,7 @@ export class FrameReader {
     const retirePriorTo = fields.number();
     const sizeAt = fields.range(1);
     if (fields.isTruncated) return this.#truncation();
-    const size = fields.bytes[sizeAt] as number; // within: it is no truncation
+    const size = fields.bytes[sizeAt] as number; // not truncated
     if (size < 1 || size > MAX_CONNECTION_ID) {
       return this.#fault(FRAME_ENCODING_ERROR, 'a connection id has 1 to 20 bytes');
     }
@@ -329,7 +329,7 @@ export class FrameReader {
       : visitor.applicationClose(code, fields.bytes, at, size);
   }
 
-  /** The error for bytes that ended early, or for the id of a stream that no limit allows. */
+  /** The error for a truncated frame, or for a stream id that no limit allows. */
   #truncatedOr(id: number): FrameError {
     if (this.#fields.isTruncated) return this.#truncation();
     if (id === TOO_LARGE) return this.#fault(STREAM_LIMIT_ERROR, 'a stream beyond every limit');
@@ -344,7 +344,7 @@ export class FrameReader {
     return this.#fault(FRAME_ENCODING_ERROR, 'an acknowledgement of negative packet numbers');
   }
 
-  /** A type that is not known, or that was not encoded in as few bytes as possible (§12.4). */
+  /** The error for an unknown type, or for one that is not encoded in the fewest bytes (§12.4). */
   #unknownType(): QuicError {
     const fields = this.#fields;
     const type = readVarint(fields.bytes, fields.at, fields.end);

@@ -31,25 +31,26 @@ export const FrameType = {
   DATAGRAM_WITH_LENGTH: 0x31,
 } as const;
 
-/** The types of packet that frames arrive in, and bits for sets of them. */
+/** The types of packet that contain frames. */
 export type FramesPacketType =
   | typeof PacketType.INITIAL
   | typeof PacketType.ZERO_RTT
   | typeof PacketType.HANDSHAKE
   | typeof PacketType.ONE_RTT;
 
+/** Bits for sets of packet types, named as in table 3 of RFC 9000 §12.4. */
 const I = 1 << PacketType.INITIAL;
 const Z = 1 << PacketType.ZERO_RTT;
 const H = 1 << PacketType.HANDSHAKE;
 const O = 1 << PacketType.ONE_RTT;
 
-/** Marks of table 3 besides the packet types: no acknowledgement needed, and probing (RFC 9000 §12.4). */
+/** The marks N (not ack-eliciting) and P (probing) of table 3. */
 export const NOT_ELICITING = 1 << 6;
 export const PROBING = 1 << 7;
 const N = NOT_ELICITING;
 const P = PROBING;
 
-/** RFC 9000 §12.4, table 3, and RFC 9221 §4: what may hold a frame of each type. 0: no such type. */
+/** By frame type: the packets that may contain it, and its marks (RFC 9000 table 3, RFC 9221 §4). 0: unknown type. */
 const RULES = new Uint8Array(64);
 RULES[FrameType.PADDING] = I | H | Z | O | N | P;
 RULES[FrameType.PING] = I | H | Z | O;
@@ -70,9 +71,9 @@ RULES[FrameType.HANDSHAKE_DONE] = O;
 RULES[FrameType.DATAGRAM] = Z | O;
 RULES[FrameType.DATAGRAM_WITH_LENGTH] = Z | O;
 
-/** Whether packets of this type may hold frames of that type (RFC 9000 §12.4, table 3). */
+/** Whether a packet may contain a frame of this type (RFC 9000 §12.4, table 3). */
 export const isFrameAllowed = (type: number, packet: FramesPacketType): boolean =>
   ((RULES[type] ?? 0) & (1 << packet)) !== 0;
 
-/** The bits of a frame type: the packets that may hold it, and the marks; 0 for no such type. */
+/** The bits of a frame type: the packets that may contain it, and its marks; 0 for an unknown type. */
 export const rulesOf = (type: number): number => RULES[type] ?? 0;

@@ -1,28 +1,28 @@
 import type { QuicError } from '../errors.ts';
 
-/** What a visitor makes of a frame: nothing, or why the connection has to be closed. */
+/** The error with which a frame closes the connection; `undefined` if it is valid. */
 export type FrameError = QuicError | undefined;
 
 /**
- * What `FrameReader` calls for each frame but PADDING, in their order. An error that a method returns
- * ends the reading. Byte ranges are parts of the packet, and only valid during the call.
+ * Called by `FrameReader` for each frame except PADDING, in order. An error returned by a method ends the
+ * reading. Byte ranges lie in the packet, and are valid during the call only.
  *
  * Limits (`maxData` and so on), delays and counts above 2^53 - 1 arrive as 2^53 - 1, and so do error
- * codes. Offsets, stream ids, packet numbers and sequence numbers are exact: a frame with a larger
- * one is an error, because none is ever issued here.
+ * codes. Offsets, stream ids, packet numbers and sequence numbers are exact: a frame with a larger one is an
+ * error, because this implementation never issues one.
  */
 export interface FrameVisitor {
   ping(): FrameError;
   /**
-   * An ACK frame starts; its ranges follow, the newest first, then `ackEnd`. When the frame is
-   * malformed, `ackEnd` is not called and the reader returns the error.
+   * The start of an ACK frame. Its ranges follow, in descending order, then `ackEnd`. If the frame is malformed,
+   * `ackEnd` is not called and the reader returns the error.
    *
    * @param delay as received: microseconds divided by 2 ^ ack_delay_exponent.
    */
   ackStart(largest: number, delay: number): FrameError;
-  /** Packets that were received, both included. */
+  /** A range of received packets, inclusive. */
   ackRange(smallest: number, largest: number): FrameError;
-  /** The counts of ECN marks so far, 0 when the frame has none. */
+  /** The ECN counts; 0 if the frame has none. */
   ackEnd(hasEcn: boolean, ect0: number, ect1: number, ce: number): FrameError;
   resetStream(id: number, code: number, finalSize: number): FrameError;
   stopSending(id: number, code: number): FrameError;
@@ -55,7 +55,7 @@ export interface FrameVisitor {
   /** The data has 8 bytes. */
   pathChallenge(bytes: Uint8Array, at: number): FrameError;
   pathResponse(bytes: Uint8Array, at: number): FrameError;
-  /** The reason is UTF-8 at best. */
+  /** The reason should be UTF-8, but may be anything. */
   connectionClose(
     code: number,
     frameType: number,
@@ -70,6 +70,6 @@ export interface FrameVisitor {
     reasonSize: number,
   ): FrameError;
   handshakeDone(): FrameError;
-  /** Whether datagrams were announced, and how large, is the visitor's to check (RFC 9221 §3). */
+  /** The visitor must check that datagrams of this size were announced (RFC 9221 §3). */
   datagram(bytes: Uint8Array, at: number, size: number): FrameError;
 }

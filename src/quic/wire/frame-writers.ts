@@ -2,11 +2,11 @@ import { FrameType } from './frame-types.ts';
 import { varintSize, writeVarint } from './varint.ts';
 
 /*
- * Writers return the offset behind the frame; the caller has made sure that it fits, with the size
- * functions. Numbers are integers from 0 to 2^53 - 1.
+ * Writers return the offset after the frame. The caller must ensure that it fits, by the size functions. Numbers
+ * are integers from 0 to 2^53 - 1.
  */
 
-/** Writes `size` PADDING frames, each of which is a byte. */
+/** Writes `size` PADDING frames of one byte each. */
 export function writePadding(out: Uint8Array, at: number, size: number): number {
   out.fill(0, at, at + size);
   return at + size;
@@ -17,7 +17,7 @@ export function writePing(out: Uint8Array, at: number): number {
   return at + 1;
 }
 
-/** Received packet numbers, the newest range first; never empty. */
+/** Ranges of received packet numbers in descending order; never empty. */
 export interface AckRangeSource {
   readonly length: number;
   smallest(index: number): number;
@@ -31,15 +31,15 @@ export interface EcnCounts {
   readonly ce: number;
 }
 
-/** More than a packet holds would never fit; below 64, so that the count has one byte. */
+/** Ranges after the first one; below 64, so that the count takes one byte. */
 const MAX_ACK_RANGES = 63;
 
 /**
- * Writes an ACK frame with as many ranges as fit, 64 at most, from the newest on.
+ * Writes an ACK frame with as many ranges as fit, at most 64, in descending order.
  *
- * @param limit the end of the room. Returns `at` when not even the first range fits.
+ * @param limit the end of the room. Returns `at` if not even the first range fits.
  * @param delay microseconds divided by 2 ^ ack_delay_exponent.
- * @param ecn left out when no mark was ever received.
+ * @param ecn `undefined` if no ECN mark was ever received.
  */
 export function writeAck(
   out: Uint8Array,
@@ -93,8 +93,8 @@ export function writeStopSending(out: Uint8Array, at: number, id: number, code: 
 }
 
 /**
- * The most bytes up to `wanted` that fit into `room` together with a length field in front of them; -1
- * when not even an empty one fits.
+ * The number of bytes, at most `wanted`, that fit into `room` together with a length field before them; -1 if not
+ * even the length field fits.
  */
 export function fittingSize(room: number, wanted: number): number {
   if (room < 1) return -1;
@@ -108,7 +108,7 @@ export function fittingSize(room: number, wanted: number): number {
 export const cryptoHeaderSize = (offset: number, size: number): number =>
   1 + varintSize(offset) + varintSize(size);
 
-/** Writes a CRYPTO frame up to its data, which the caller puts at the returned offset. */
+/** Writes a CRYPTO frame up to its data, which the caller writes at the returned offset. */
 export function writeCryptoHeader(
   out: Uint8Array,
   at: number,
@@ -129,14 +129,14 @@ const FIN = 0x01;
 const HAS_LENGTH = 0x02;
 const HAS_OFFSET = 0x04;
 
-/** Bytes of a STREAM frame before its data; without a length, when `size` is -1. */
+/** Bytes of a STREAM frame before its data; without a length field if `size` is -1. */
 export const streamHeaderSize = (id: number, offset: number, size: number): number =>
   1 + varintSize(id) + (offset > 0 ? varintSize(offset) : 0) + (size >= 0 ? varintSize(size) : 0);
 
 /**
- * Writes a STREAM frame up to its data, which the caller puts at the returned offset.
+ * Writes a STREAM frame up to its data, which the caller writes at the returned offset.
  *
- * @param size bytes of data; -1 leaves the length out: the data then fills the rest of the packet.
+ * @param size bytes of data; -1 omits the length field: the data then extends to the end of the packet.
  */
 export function writeStreamHeader(
   out: Uint8Array,
@@ -255,7 +255,7 @@ export function writePathResponse(out: Uint8Array, at: number, data: Uint8Array)
 export const connectionCloseSize = (code: number, frameType: number, reasonSize: number): number =>
   1 + varintSize(code) + varintSize(frameType) + varintSize(reasonSize) + reasonSize;
 
-/** @param frameType that caused the error; 0 when it was none or is unknown. */
+/** @param frameType the type of the frame that caused the error; 0 if none did or it is unknown. */
 export function writeConnectionClose(
   out: Uint8Array,
   at: number,
@@ -285,7 +285,7 @@ export function writeHandshakeDone(out: Uint8Array, at: number): number {
   return at + 1;
 }
 
-/** Bytes of a DATAGRAM frame before its data; without a length, when `size` is -1. */
+/** Bytes of a DATAGRAM frame before its data; without a length field if `size` is -1. */
 export const datagramHeaderSize = (size: number): number => 1 + (size >= 0 ? varintSize(size) : 0);
 
 /** Writes a DATAGRAM frame (RFC 9221 §4) up to its data; `size` as for streams. */
@@ -295,7 +295,7 @@ export function writeDatagramHeader(out: Uint8Array, at: number, size: number): 
   return at + 1;
 }
 
-/** Every type here is below 64, one byte. */
+/** Writes a type, which is below 64 and so takes one byte, and a number. */
 function writeOne(out: Uint8Array, at: number, type: number, value: number): number {
   out[at] = type;
   return writeVarint(out, at + 1, value);

@@ -9,12 +9,12 @@ import {
 
 /** QUIC version 1. */
 export const VERSION_1 = 1;
-/** The bytes of the longest connection id in version 1. */
+/** The maximum size of a connection id in version 1, in bytes. */
 export const MAX_CONNECTION_ID = 20;
-/** The bytes of a stateless reset token, which comes with a connection id (RFC 9000 §10.3). */
+/** Bytes of a stateless reset token, which belongs to a connection id (RFC 9000 §10.3). */
 export const RESET_TOKEN_SIZE = 16;
 
-/** Packet types (RFC 9000 §17); the first four are the values of the long header's type bits. */
+/** Packet types (RFC 9000 §17). The first four are the values of the type bits in long headers. */
 export const PacketType = {
   INITIAL: 0,
   ZERO_RTT: 1,
@@ -22,12 +22,12 @@ export const PacketType = {
   RETRY: 3,
   ONE_RTT: 4,
   VERSION_NEGOTIATION: 5,
-  /** A long header of a version that is not known here: only what RFC 8999 fixes was read. */
+  /** A long header of an unsupported version: only the invariants of RFC 8999 were read. */
   UNKNOWN_VERSION: 6,
 } as const;
 export type PacketType = (typeof PacketType)[keyof typeof PacketType];
 
-/** Why bytes are no packet. Such a packet is dropped: it is not authenticated. */
+/** Why a packet is invalid. It is dropped without an error, because it is not authenticated. */
 export type HeaderFault =
   | 'empty'
   | 'truncated'
@@ -35,7 +35,7 @@ export type HeaderFault =
   | 'connection id too long'
   | 'length exceeds the datagram';
 
-/** What is known of a packet before its protection is removed. One record is reused for all packets. */
+/** The unprotected fields of a packet. One record is reused for all packets. */
 export class PacketHeader {
   type: PacketType = PacketType.ONE_RTT;
   /** 0 for short headers and for version negotiation. */
@@ -44,15 +44,15 @@ export class PacketHeader {
   start = 0;
   destinationIdOffset = 0;
   destinationIdSize = 0;
-  /** Not in short headers. */
+  /** 0 in short headers. */
   sourceIdOffset = 0;
   sourceIdSize = 0;
   /** The token of an Initial or a Retry packet. */
   tokenOffset = 0;
   tokenSize = 0;
-  /** Where the protected packet number starts; for version negotiation, where the versions start. */
+  /** The offset of the protected packet number, or of the versions in version negotiation. */
   numberOffset = 0;
-  /** Behind the packet; further packets of the datagram start here. */
+  /** The offset after the packet, where the next packet of the datagram starts. */
   end = 0;
 }
 
@@ -95,7 +95,7 @@ export function readPacketHeader(
   return header.numberOffset < end ? undefined : 'truncated';
 }
 
-/** What RFC 8999 §5.1 fixes for all versions, and then the rest of version 1 (RFC 9000 §17.2). */
+/** Reads the invariants of all versions (RFC 8999 §5.1), then the fields of version 1 (RFC 9000 §17.2). */
 function readLongHeader(
   bytes: Uint8Array,
   first: number,
@@ -124,7 +124,7 @@ function readLongHeader(
   if (header.destinationIdSize > MAX_CONNECTION_ID || header.sourceIdSize > MAX_CONNECTION_ID) {
     return 'connection id too long';
   }
-  // The two bits of the type have the values of the first four.
+  // Two bits, whose values are the first four packet types.
   header.type = ((first >> 4) & 0x03) as PacketType;
   if (header.type === PacketType.RETRY) {
     if (at + RETRY_TAG_SIZE > end) return 'truncated';
@@ -156,17 +156,17 @@ const readWord = (bytes: Uint8Array, at: number): number =>
     (bytes[at + 3] as number)) >>>
   0;
 
-/** Whether the reserved bits of an unprotected first byte are set: a PROTOCOL_VIOLATION (§17.2). */
+/** Whether reserved bits of an unprotected first byte are set: a PROTOCOL_VIOLATION (RFC 9000 §17.2). */
 export const hasReservedBits = (firstByte: number): boolean =>
   (firstByte & (firstByte & LONG_HEADER ? 0x0c : 0x18)) !== 0;
 
 /** The key phase bit of an unprotected short header. */
 export const keyPhaseOf = (firstByte: number): 0 | 1 => ((firstByte & KEY_PHASE) === 0 ? 0 : 1);
 
-/** The bytes of the packet number, from an unprotected first byte. */
+/** The size of the packet number in bytes, from an unprotected first byte. */
 export const numberSizeOf = (firstByte: number): number => (firstByte & 0x03) + 1;
 
-/** Bytes of a long header up to its packet number, as `writeLongHeader` makes it. */
+/** Bytes of a long header before its packet number, as written by `writeLongHeader`. */
 export function longHeaderSize(
   type: typeof PacketType.INITIAL | typeof PacketType.HANDSHAKE,
   destinationIdSize: number,
@@ -209,8 +209,8 @@ function writeBytes(out: Uint8Array, at: number, bytes: Uint8Array): number {
 }
 
 /**
- * Writes a long header of version 1 up to its packet number. Its Length field, the two bytes before
- * the returned offset, is filled by `writeLength`.
+ * Writes a long header of version 1 up to its packet number. `writeLength` fills its Length field later, the two
+ * bytes before the returned offset.
  *
  * @param token only for Initial packets; empty otherwise.
  * @returns the offset of the packet number.
@@ -236,7 +236,7 @@ export function writeLongHeader(
 /**
  * Fills the Length field of a long header.
  *
- * @param end behind the packet, with its tag of 16 bytes.
+ * @param end the offset after the packet, including its tag of 16 bytes.
  */
 export function writeLength(out: Uint8Array, numberOffset: number, end: number): void {
   writeVarint2(out, numberOffset - LENGTH_SIZE, end - numberOffset);
@@ -251,7 +251,7 @@ export function writeShortHeader(
   destinationId: Uint8Array,
 ): number {
   out[offset] = FIXED_BIT | (keyPhase === 1 ? KEY_PHASE : 0) | (numberSize - 1);
-  // A loop: ids have a few bytes, and `set` costs more than those.
+  // A loop, because `set` costs more than copying the few bytes of an id.
   const { length } = destinationId;
   for (let i = 0; i < length; i++) out[offset + 1 + i] = destinationId[i] as number;
   return offset + 1 + length;
@@ -260,7 +260,7 @@ export function writeShortHeader(
 /**
  * Writes a Retry packet (§17.2.5) without its integrity tag: see protection/retry-integrity.ts.
  *
- * @param unused random bits for the four that have no meaning.
+ * @param unused random values for the four unused bits.
  */
 export function writeRetry(
   out: Uint8Array,
@@ -278,8 +278,8 @@ export function writeRetry(
 /**
  * Writes a version negotiation packet (§17.2.1). The ids may be up to 255 bytes (RFC 8999 §5.1).
  *
- * @param unused random bits for the seven that have no meaning; the one in the place of the fixed bit
- *   is set, for the sake of other protocols on the same port.
+ * @param unused random values for the unused bits. The one at the position of the fixed bit is set, so that other
+ *   protocols can share the port (§17.2.1).
  */
 export function writeVersionNegotiation(
   out: Uint8Array,

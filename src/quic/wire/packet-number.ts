@@ -1,10 +1,10 @@
-/** The bytes of a packet number on the wire: 1 to 4. */
+/** The largest size of a packet number on the wire, in bytes. */
 export const MAX_PACKET_NUMBER_SIZE = 4;
 
 /**
- * The full packet number for one that was truncated to `size` bytes (RFC 9000 §17.1, §A.3).
+ * The full packet number of one truncated to `size` bytes (RFC 9000 §17.1, §A.3).
  *
- * @param largest the largest number received in the space so far; -1 before the first.
+ * @param largest largest_pn: the largest number received in the space; -1 before the first.
  */
 export function decodePacketNumber(largest: number, truncated: number, size: number): number {
   const expected = largest + 1;
@@ -13,21 +13,21 @@ export function decodePacketNumber(largest: number, truncated: number, size: num
   let candidate = expected - (expected % window) + truncated;
   if (candidate <= expected - half) candidate += window;
   else if (candidate > expected + half && candidate >= window) candidate -= window;
-  // No connection counts this far: the packet is not authentic.
+  // No connection has so many packets, so the packet is not authentic.
   return Math.min(candidate, Number.MAX_SAFE_INTEGER);
 }
 
 /**
- * The bytes that a packet number needs so that the peer can decode it (RFC 9000 §17.1, §A.2).
+ * The size in which the peer can decode a packet number, in bytes (RFC 9000 §17.1, §A.2).
  *
- * @param largestAcknowledged the largest number that the peer has acknowledged; -1 for none.
+ * @param largestAcknowledged largest_acked: the largest number that the peer has acknowledged; -1 for none.
  */
 export function packetNumberSize(number: number, largestAcknowledged: number): number {
   const range = (number - largestAcknowledged) * 2;
   return range <= 0xff ? 1 : range <= 0xffff ? 2 : range <= 0xff_ffff ? 3 : 4;
 }
 
-/** Writes the low `size` bytes of a packet number. Returns the offset behind them. */
+/** Writes the low `size` bytes of a packet number. Returns the offset after them. */
 export function writePacketNumber(
   out: Uint8Array,
   offset: number,

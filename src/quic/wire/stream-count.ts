@@ -1,8 +1,8 @@
 import { varintSizeAt } from './varint.ts';
 
 /**
- * Whether a number exceeds 2^60, the most streams that ids can count (§4.6). Exact: such numbers are
- * larger than those that JavaScript counts in.
+ * Whether a varint exceeds 2^60, the maximum number of streams (RFC 9000 §4.6). Compares bytes, because such
+ * values are above 2^53.
  */
 export function exceedsStreamCount(bytes: Uint8Array, at: number): boolean {
   if (varintSizeAt(bytes, at) < 8) return false;

@@ -3,7 +3,7 @@ import { exceedsStreamCount } from './stream-count.ts';
 import { MAX_CONNECTION_ID, RESET_TOKEN_SIZE } from './packet-header.ts';
 import { readVarint, TRUNCATED, varintSize, varintSizeAt, writeVarint } from './varint.ts';
 
-/** The server's address for clients to move to (RFC 9000 §18.2). */
+/** preferred_address: the address of the server to which clients should migrate (RFC 9000 §18.2). */
 export interface PreferredAddress {
   /** 4 bytes and a port; all zero for none. */
   readonly ipv4: Uint8Array;
@@ -29,9 +29,9 @@ export interface TransportParameters {
   /** Bytes; at least 1,200. */
   readonly maxUdpPayloadSize: number;
   readonly initialMaxData: number;
-  /** For streams that the sender of the parameters opens. */
+  /** For bidirectional streams opened by the sender of the parameters. */
   readonly initialMaxStreamDataBidiLocal: number;
-  /** For streams that the receiver of the parameters opens. */
+  /** For bidirectional streams opened by the receiver of the parameters. */
   readonly initialMaxStreamDataBidiRemote: number;
   readonly initialMaxStreamDataUni: number;
   readonly initialMaxStreamsBidi: number;
@@ -45,15 +45,15 @@ export interface TransportParameters {
   readonly preferredAddress: PreferredAddress | undefined;
   /** At least 2. */
   readonly activeConnectionIdLimit: number;
-  /** Required of both; absent in `DEFAULT_TRANSPORT_PARAMETERS` alone. */
+  /** Required of both sides; `undefined` only in `DEFAULT_TRANSPORT_PARAMETERS`. */
   readonly initialSourceConnectionId: Uint8Array | undefined;
   /** Servers only, after a Retry. */
   readonly retrySourceConnectionId: Uint8Array | undefined;
-  /** Bytes of the largest DATAGRAM frame with its type and length; 0 for none. */
+  /** Bytes of the largest DATAGRAM frame, including its type and length; 0 if not supported. */
   readonly maxDatagramFrameSize: number;
 }
 
-/** What holds for parameters that are absent. */
+/** The values of absent parameters. */
 export const DEFAULT_TRANSPORT_PARAMETERS: TransportParameters = {
   originalDestinationConnectionId: undefined,
   maxIdleTimeout: 0,
@@ -80,7 +80,7 @@ type NameOf<Value> = {
   [Name in keyof Parameters]: Parameters[Name] extends Value ? Name : never;
 }[keyof Parameters];
 
-/** The forms of values, and the rules for them (§18.2). */
+/** The form of a parameter's value, and its limits (§18.2). */
 type Rule =
   | {
       readonly form: 'number';
@@ -99,7 +99,7 @@ type Rule =
     }
   | { readonly form: 'address'; readonly serverOnly: true };
 
-/** An id, which may be empty. */
+/** A connection id, which may be empty. */
 const ID = { form: 'bytes', least: 0, most: MAX_CONNECTION_ID } as const;
 
 const RULES: ReadonlyMap<number, Rule> = new Map<number, Rule>([
@@ -132,10 +132,10 @@ const RULES: ReadonlyMap<number, Rule> = new Map<number, Rule>([
   [0x20, { form: 'number', name: 'maxDatagramFrameSize' }],
 ]);
 
-/** How many parameters a peer may send; there are about 20, and a few for GREASE. */
+/** The maximum number of parameters of a peer; there are about 20, and a few reserved ones. */
 const MAX_PARAMETERS = 64;
 
-/** Encodes what differs from the defaults. */
+/** Encodes the parameters that differ from the defaults. */
 export function encodeTransportParameters(parameters: Partial<TransportParameters>): Uint8Array {
   const parts: Uint8Array[] = [];
   for (const [id, rule] of RULES) {
@@ -187,7 +187,7 @@ function encodeAddress(address: PreferredAddress): Uint8Array {
 
 function decodeAddress(bytes: Uint8Array): PreferredAddress | undefined {
   const idSize = bytes[24] ?? 0;
-  // An endpoint that has chosen an empty id must not send this parameter (§18.2).
+  // A server that chose an empty connection id MUST NOT send this parameter (§18.2).
   if (idSize < 1 || idSize > MAX_CONNECTION_ID) return undefined;
   if (bytes.length !== ADDRESS_SIZE + idSize) return undefined;
   const port = (at: number): number => ((bytes[at] as number) << 8) | (bytes[at + 1] as number);
@@ -202,9 +202,8 @@ function decodeAddress(bytes: Uint8Array): PreferredAddress | undefined {
 }
 
 /**
- * Reads and checks the parameters of a peer; unknown ones are ignored. Byte ranges are copied. Whether
- * the connection ids are those of the handshake (§7.3) is the connection's to check; that the required
- * ones are present is checked here.
+ * Reads and validates the parameters of a peer; unknown ones are ignored. Byte ranges are copied. Required
+ * connection ids must be present; the connection must check that they are those of the handshake (§7.3).
  *
  * @param sender the side that sent them.
  * @returns a TRANSPORT_PARAMETER_ERROR for anything invalid.
@@ -214,7 +213,7 @@ export function decodeTransportParameters(
   sender: 'client' | 'server',
 ): TransportParameters | QuicError {
   const parameters: Parameters = { ...DEFAULT_TRANSPORT_PARAMETERS };
-  // Ids above 2^53 cannot be told apart here; only GREASE has them.
+  // Ids above 2^53 cannot be distinguished; only reserved parameters have them.
   const seen = new Set<number>();
   let at = 0;
   for (let count = 0; at < bytes.length; count++) {
@@ -247,7 +246,7 @@ export function decodeTransportParameters(
   return parameters;
 }
 
-/** Sets one parameter, or returns what is wrong with it. */
+/** Sets one parameter, or returns why it is invalid. */
 function decodeValue(
   rule: Rule,
   value: Uint8Array,

@@ -1,11 +1,11 @@
-/** What `readVarint` returns when the bytes end within the number. */
+/** Returned by `readVarint` if the bytes end within the number. */
 export const TRUNCATED = -1;
 
-/** What `readVarint` returns for a number above 2^53 - 1, which a JavaScript number may not hold. */
+/** Returned by `readVarint` for a value above 2^53 - 1, which a number cannot represent exactly. */
 export const TOO_LARGE = Infinity;
 
 const WORD = 2 ** 32;
-/** The largest upper word whose number is still exact. */
+/** The largest upper word of an exact value. */
 const LARGEST_HIGH = 2 ** 21 - 1;
 
 /**
@@ -36,15 +36,15 @@ export function readVarint(bytes: Uint8Array, offset: number, end: number): numb
   return word * WORD + low;
 }
 
-/** The bytes of the integer that starts at `offset`: 1, 2, 4 or 8. */
+/** The size of the integer at `offset`: 1, 2, 4 or 8 bytes. */
 export const varintSizeAt = (bytes: Uint8Array, offset: number): number =>
   1 << ((bytes[offset] as number) >> 6); // the caller has read it
 
-/** The bytes of the shortest encoding of an integer from 0 to 2^53 - 1. */
+/** The size of the shortest encoding of an integer from 0 to 2^53 - 1, in bytes. */
 export const varintSize = (value: number): number =>
   value < 0x40 ? 1 : value < 0x4000 ? 2 : value < 0x4000_0000 ? 4 : 8;
 
-/** Writes an integer from 0 to 2^53 - 1 in its shortest encoding. Returns the offset behind it. */
+/** Writes an integer from 0 to 2^53 - 1 in its shortest encoding. Returns the offset after it. */
 export function writeVarint(out: Uint8Array, offset: number, value: number): number {
   if (value < 0x40) {
     out[offset] = value;
@@ -60,10 +60,7 @@ export function writeVarint(out: Uint8Array, offset: number, value: number): num
   return offset + 8;
 }
 
-/**
- * Writes an integer below 16,384 in two bytes, however small it is: for lengths that are known later
- * than their place.
- */
+/** Writes an integer below 16,384 in two bytes, even if one suffices: for lengths that are filled in later. */
 export function writeVarint2(out: Uint8Array, offset: number, value: number): number {
   out[offset] = 0x40 | (value >> 8);
   out[offset + 1] = value & 0xff;
