@@ -31,7 +31,7 @@ export class TlsLink implements ByteLink {
   /** The error of later reads and writes, and the cause of the end, if any. */
   #error: Error | undefined;
   #cause: Error | undefined;
-  /** What TLS itself has sent, an answer to KeyUpdate for example, and the link below has queued. */
+  /** Pending while the link below has queued messages of TLS itself, such as the response to KeyUpdate. */
   #responding: Promise<void> | undefined;
 
   /** Takes both over. */
@@ -44,7 +44,7 @@ export class TlsLink implements ByteLink {
     void lower.closed.then((cause) => {
       this.#isLowerClosed = true;
       if (this.#error !== undefined || this.#isFinished) this.#settle(this.#cause);
-      // What was received before a clean end may still be read, and decides how this link ended.
+      // Data received before a clean end may still be read, and decides how this link ended.
       else if (cause) this.#settle(cause);
     });
   }
@@ -177,7 +177,7 @@ export class TlsLink implements ByteLink {
     }
     for (let at = 0; at < chunk.length; at += CALL_BYTES) {
       this.#items.push(...this.#tls.receive(chunk.subarray(at, at + CALL_BYTES), ownChunk));
-      // What TLS has to say goes out before the next call.
+      // Output of TLS itself is sent before the next call.
       if (at + CALL_BYTES < chunk.length) this.#respond();
     }
   }
@@ -196,7 +196,7 @@ export class TlsLink implements ByteLink {
     return this.#tls.write(pieces) ? this.#flush() : this.#failWrite();
   }
 
-  /** Sends what TLS itself has to say; until it is sent no more is read, so that it is bounded. */
+  /** Sends messages of TLS itself. Nothing more is read until they are sent, so that they are bounded. */
   #respond(): void {
     const full = this.#flush();
     if (!full) return;
