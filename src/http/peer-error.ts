@@ -3,7 +3,7 @@
  * sends makes a parser throw.
  */
 export class PeerError<Name extends string> {
-  /** What ends with it: the connection, or one stream (RFC 9113 §5.4, RFC 9114 §8). */
+  /** Whether it ends the connection or one stream (RFC 9113 §5.4, RFC 9114 §8). */
   readonly scope: 'connection' | 'stream';
   readonly name: Name;
   readonly code: number;

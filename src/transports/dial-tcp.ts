@@ -20,7 +20,7 @@ export interface TcpDialOptions {
 /** Checks an IP address before a connection to it is made. @throws {DialError} to reject it. */
 export type Approach = (address: Endpoint) => SocketObserver | undefined;
 
-/** Options of one dial, for every kind of carrier. */
+/** Options of a dial, the same for every carrier. */
 export interface DialerOptions {
   readonly signal: AbortSignal;
   /** As for `dialTcp`; for a shared connection, that of its first tunnel. */
@@ -44,7 +44,7 @@ export function dialTcp(target: Endpoint, options: TcpDialOptions): Promise<Carr
   );
 }
 
-/** As `dialTcp`, for layers that make more than a TCP connection of an address. */
+/** As `dialTcp`, with `connect` in place of a TCP connection as a link. */
 export async function raceAddresses<Made>(
   target: Endpoint,
   { resolver, family, clock, signal, approach, client }: TcpDialOptions,

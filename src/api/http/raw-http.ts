@@ -23,7 +23,7 @@ export function rawResponse({ status, headers, body }: ApiResponse): Buffer {
 
 const HEAD_END = '\r\n\r\n';
 
-/** What Node's parser has rejected may be in the target, which still decides between 401, 404 and 405. */
+/** Node's parser may have rejected bytes of the target; the response still depends on the rest of it. */
 const ANY_TARGET = /^\S+$/;
 
 /**

@@ -249,7 +249,7 @@ export class ApiServer {
     response.writeHead(status, {
       ...headers,
       ...(status === 204 ? {} : { 'Content-Length': body.length }),
-      ...(closing ? { ApiConnection: 'close' } : {}),
+      ...(closing ? { Connection: 'close' } : {}),
     });
     response.end(body);
   }

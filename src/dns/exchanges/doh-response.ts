@@ -4,7 +4,7 @@ import type { KeepableConnection } from './kept-connection.ts';
 
 export const DNS_MESSAGE = 'application/dns-message';
 
-/** What questions are posted to. */
+/** The resource to which questions are posted. */
 export interface DohTarget {
   /** Sent as `Host` or `:authority`. */
   readonly host: string;
@@ -30,7 +30,7 @@ export interface DohConnection extends KeepableConnection {
   post(message: Buffer, signal: AbortSignal): Promise<DohReply>;
 }
 
-/** What collects the body of most responses, which are far shorter than the longest message. */
+/** Initial size of the buffer of a body: most are far shorter than the longest message. */
 const FIRST_BYTES = 1024;
 
 /** The response to one question as it arrives, in memory of its own. */

@@ -17,7 +17,7 @@ import { KeptConnection } from './kept-connection.ts';
 import { TlsConnector } from './tls-connector.ts';
 
 export interface HttpsExchangeOptions extends DohTarget {
-  /** What is dialled; `host` is only sent and verified. */
+  /** The address that is dialled; `host` is only sent and verified. */
   readonly server: Endpoint;
   /** Trusted beside the system's certificates. */
   readonly ca: CaSpec | undefined;

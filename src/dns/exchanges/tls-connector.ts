@@ -10,7 +10,7 @@ import {
 } from '../../transports/tls/secure-client.ts';
 
 export interface TlsConnectorOptions {
-  /** What is dialled. */
+  /** The address that is dialled. */
   readonly server: Endpoint;
   /** Sent as SNI unless it is an IP address (RFC 6066 §3), and always verified. */
   readonly serverName: string;

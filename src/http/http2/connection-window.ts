@@ -2,15 +2,15 @@ import type { Sender } from './sender.ts';
 import { INITIAL_WINDOW } from './settings.ts';
 
 /**
- * What the peer may still send on all streams together (RFC 9113 §6.9). Data is acknowledged as it
- * arrives, so that a reader that rests holds back its own stream alone.
+ * The receive window of a connection, for all its streams together (RFC 9113 §6.9). Data is acknowledged
+ * as it arrives, so that a slow reader holds back its own stream only.
  */
 export class ConnectionWindow {
   readonly #sender: Sender;
   readonly #size: number;
   #credit = INITIAL_WINDOW;
 
-  /** @param size what the peer may have in flight, in bytes. */
+  /** @param size bytes that the peer may have in flight. */
   constructor(size: number, sender: Sender) {
     this.#size = size;
     this.#sender = sender;

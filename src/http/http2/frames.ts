@@ -33,7 +33,7 @@ export const SETTING_BYTES = 6;
 /** Length of the fixed part of GOAWAY. */
 export const GOAWAY_BYTES = 8;
 
-/** What a client sends first (§3.4). */
+/** The preface of a client (§3.4). */
 export const PREFACE = Uint8Array.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', (char) =>
   char.charCodeAt(0),
 );

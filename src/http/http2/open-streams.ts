@@ -89,11 +89,11 @@ export class OpenStreams {
     this.touch(stream);
   }
 
-  /** Closes a stream at once. `tellsUser` is false when its user has reset it. */
-  abort(stream: Http2Stream, end: StreamEnd, tellsUser: boolean): void {
+  /** Closes a stream at once. `isReported` is false when its user has reset it, and needs no `onAbort`. */
+  abort(stream: Http2Stream, end: StreamEnd, isReported: boolean): void {
     stream.state = afterReset(stream.state);
     this.#close(stream);
-    if (tellsUser) stream.handler?.onAbort(end);
+    if (isReported) stream.handler?.onAbort(end);
   }
 
   get touchedCount(): number {

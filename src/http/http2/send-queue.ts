@@ -7,7 +7,7 @@ interface Piece {
   readonly isOwned: boolean;
 }
 
-/** What a stream has to send: data, which waits for windows or the link below, trailers, END_STREAM. */
+/** The send side of a stream: data that waits for windows or the link below, trailers, END_STREAM. */
 export class SendQueue {
   #pieces: Piece[] = [];
   /** Bytes of the first piece that were copied. */
@@ -25,7 +25,7 @@ export class SendQueue {
     return this.#isEnded;
   }
 
-  /** What is sent before END_STREAM, if anything. */
+  /** Trailers to be sent after the data, if any. */
   get trailers(): readonly HttpField[] | undefined {
     return this.#trailers;
   }
