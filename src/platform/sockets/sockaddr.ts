@@ -66,11 +66,11 @@ export class SocketAddresses {
   }
 
   /** Where a call writes an address, and the location of its length. */
-  get answerAt(): number {
+  get resultAt(): number {
     return this.#in.at;
   }
 
-  get answerLengthAt(): number {
+  get resultLengthAt(): number {
     return this.#in.at + LENGTH_AT;
   }
 
@@ -107,14 +107,14 @@ export class SocketAddresses {
   /** The local address of a socket, with the port that the kernel chose. */
   localOf(fd: number): SocketAddress | undefined {
     this.prepare();
-    if (this.#calls.getsockname(fd, this.answerAt, this.answerLengthAt) !== 0) return undefined;
+    if (this.#calls.getsockname(fd, this.resultAt, this.resultLengthAt) !== 0) return undefined;
     return this.decode();
   }
 
   /** The local address of an IP socket as numbers. */
   localEndpointOf(fd: number): IpEndpoint | undefined {
     this.prepare();
-    if (this.#calls.getsockname(fd, this.answerAt, this.answerLengthAt) !== 0) return undefined;
+    if (this.#calls.getsockname(fd, this.resultAt, this.resultLengthAt) !== 0) return undefined;
     const endpoint = blankEndpoint();
     return getEndpoint(this.#in.words, 0, endpoint) ? endpoint : undefined;
   }
@@ -122,7 +122,7 @@ export class SocketAddresses {
   /** The peer of a connected socket. */
   peerOf(fd: number): SocketAddress | undefined {
     this.prepare();
-    if (this.#calls.getpeername(fd, this.answerAt, this.answerLengthAt) !== 0) return undefined;
+    if (this.#calls.getpeername(fd, this.resultAt, this.resultLengthAt) !== 0) return undefined;
     return this.decode();
   }
 

@@ -141,8 +141,8 @@ export class StreamListener implements Readiness {
         return i;
       }
       addresses.prepare();
-      const { answerAt, answerLengthAt } = addresses;
-      const fd = calls.accept4(this.#descriptor.number, answerAt, answerLengthAt, NONBLOCK_CLOEXEC);
+      const { resultAt, resultLengthAt } = addresses;
+      const fd = calls.accept4(this.#descriptor.number, resultAt, resultLengthAt, NONBLOCK_CLOEXEC);
       if (fd < 0) {
         const error = calls.errno();
         if (error === EAGAIN) return i;
