@@ -5,8 +5,8 @@ interface Entry<Item> {
 }
 
 /**
- * A set that gives its oldest element in constant time. The iterator of a `Set` that is used as a queue
- * passes over all that were removed since its table was built: some 40 microseconds of 32,768 elements.
+ * A set with access to its oldest element in constant time. The iterator of a `Set` that is used as a queue skips
+ * all elements that were removed since its table was built: some 40 microseconds for 32,768 elements.
  */
 export class AgedSet<Item> {
   readonly #entries = new Map<Item, Entry<Item>>();

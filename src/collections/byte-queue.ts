@@ -1,24 +1,23 @@
 /**
- * Bytes up to which a chunk that waits for the rest of its frame is copied behind the one before. As an
- * object it costs some 200 bytes, or keeps the memory around it.
+ * Size up to which a chunk is copied to the end of the previous one, in bytes. An object for a chunk costs some
+ * 200 bytes, or keeps the memory that it is a part of.
  */
 const SHORT_CHUNK = 512;
 
-/** Bytes of the memory that such chunks are copied into; when it is full another is begun. */
+/** Bytes of the buffers that short chunks are copied into. */
 const JOINED_BYTES = 4096;
 
 /**
- * Bytes that arrive in pieces and are taken in pieces of other lengths: the buffer of frame decoders
- * between two reads. Bytes are copied only when a taken piece spans several chunks, and when a short
- * chunk has to wait behind another: a frame that is received byte by byte costs its bytes, and not an
- * object for each.
+ * Bytes that arrive in chunks and are taken in pieces of other lengths: the buffer of frame decoders. Bytes are
+ * copied only when a piece spans several chunks, and when a short chunk follows another one: a frame that is
+ * received byte by byte does not cost an object for each.
  */
 export class ByteQueue {
   readonly #chunks: Uint8Array[] = [];
   /** Bytes of the first chunk that were taken. */
   #offset = 0;
   #length = 0;
-  /** The memory that the last chunk is the beginning of, where it was made of short ones. */
+  /** The buffer of which the last chunk is the beginning, if it consists of short ones. */
   #joined: Uint8Array | undefined;
 
   get length(): number {
@@ -61,7 +60,7 @@ export class ByteQueue {
     return first && this.take(Math.min(limit, first.length - this.#offset));
   }
 
-  /** Adds a copy of a short chunk to the last one, or begins another of such copies. */
+  /** Copies a short chunk to the end of the last one, or into a new buffer. */
   #append(chunk: Uint8Array): void {
     const last = this.#chunks.length - 1;
     const used = this.#joined ? (this.#chunks[last]?.length ?? 0) : 0;
@@ -70,13 +69,13 @@ export class ByteQueue {
       this.#chunks[last] = this.#joined.subarray(0, used + chunk.length);
       return;
     }
-    // Not from Node's pool, which a part would keep as a whole.
+    // Not from Node's pool: a part of it keeps all of it alive.
     this.#joined = Buffer.allocUnsafeSlow(JOINED_BYTES);
     this.#joined.set(chunk);
     this.#chunks.push(this.#joined.subarray(0, chunk.length));
   }
 
-  /** Makes the first chunk one of at least `length` bytes. */
+  /** Joins the first chunks to one of at least `length` bytes. */
   #join(length: number): void {
     const parts: Uint8Array[] = [];
     let joined = 0;
@@ -86,7 +85,7 @@ export class ByteQueue {
       parts.push(part);
       joined += part.length;
     }
-    // Also of the last chunk: it is no longer the beginning of that memory.
+    // If that includes the last chunk, it is no longer the beginning of its buffer.
     if (parts.length === this.#chunks.length) this.#joined = undefined;
     this.#chunks.splice(0, parts.length, Buffer.concat(parts, joined));
     this.#offset = 0;

@@ -1,8 +1,8 @@
 const FIRST_CAPACITY = 8;
-/** A drained ring that is larger than this is given back. */
+/** An empty ring that is larger than this is released. */
 const KEPT_CAPACITY = 128;
 
-/** A queue as a ring that doubles, and that takes no memory before its first item. */
+/** A queue as a ring that doubles its size. Without items it has no ring. */
 export class Fifo<Item> {
   /** Its length is a power of two, or 0. */
   #items: (Item | undefined)[] = [];
@@ -22,7 +22,7 @@ export class Fifo<Item> {
     return this.#items[this.#head];
   }
 
-  /** The item at a place below `size`, counted from the head. */
+  /** The item at an index below `size`, from the head. */
   at(index: number): Item | undefined {
     return this.#items[(this.#head + index) & (this.#items.length - 1)];
   }

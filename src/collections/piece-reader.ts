@@ -22,7 +22,7 @@ export class PieceReader {
     this.#at = 0;
   }
 
-  /** The next `length` bytes; `undefined` when they are not all there yet. */
+  /** The next `length` bytes; `undefined` when fewer have been received. */
   take(length: number): Uint8Array | undefined {
     const fed = this.#fed.length - this.#at;
     if (this.#held + fed < length) return undefined;
@@ -36,14 +36,14 @@ export class PieceReader {
     return this.#scratch.subarray(0, length);
   }
 
-  /** Ends the last turn: returns everything that was not taken. */
+  /** Ends the last turn: returns the bytes that were not taken. */
   rest(): Uint8Array {
     const rest = this.#fed.subarray(this.#at);
     this.feed(NOTHING);
     return rest;
   }
 
-  /** Ends a turn: keeps what was not taken. */
+  /** Ends a turn: keeps the bytes that were not taken. */
   keep(): void {
     const rest = this.#fed.subarray(this.#at);
     if (rest.length > 0) {

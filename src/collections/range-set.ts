@@ -1,14 +1,14 @@
 const FIRST_CAPACITY = 8;
-/** Of a set that is empty: most of them stay so. */
+/** Shared by empty sets: most sets stay empty. */
 const NO_BOUNDS = new Float64Array(0);
 
 /**
- * A set of numbers as sorted ranges, none of which touch each other: offsets that were received, lost
- * or acknowledged. Its users bound the number of ranges. Plain numbers in one array; a change at either
- * end, the usual one, moves nothing or little, one in the middle moves 16 bytes for each range behind it.
+ * A set of numbers as sorted ranges that do not touch: offsets that were received, lost or acknowledged. Its users
+ * bound the number of ranges. The ranges are numbers in one array: a change at either end, which is usual, moves
+ * little; one in the middle moves 16 bytes for each range after it.
  */
 export class RangeSet {
-  /** Start and end (excluded) by turns. */
+  /** Starts and ends (excluded) alternately. */
   #bounds = NO_BOUNDS;
   #size = 0;
 
@@ -18,15 +18,15 @@ export class RangeSet {
   }
 
   start(index: number): number {
-    return this.#bounds[index * 2] as number; // below `size`, as the caller knows; here and below
+    return this.#bounds[index * 2] as number; // `index` is below `size`, here and below
   }
 
-  /** The end of a range, which is not part of it. */
+  /** The end of a range (excluded). */
   end(index: number): number {
     return this.#bounds[index * 2 + 1] as number;
   }
 
-  /** The index of the first range that ends behind `offset`; `size` when there is none. */
+  /** The index of the first range that ends after `offset`; `size` when there is none. */
   find(offset: number): number {
     let low = 0;
     let high = this.#size;
@@ -46,7 +46,7 @@ export class RangeSet {
 
   add(start: number, end: number): void {
     if (start >= end) return;
-    // Ranges that overlap or touch the new one, which takes their place.
+    // The new range replaces those that it overlaps or touches.
     const first = this.find(start - 1);
     let last = first;
     let from = start;
@@ -87,7 +87,7 @@ export class RangeSet {
     this.#bounds = NO_BOUNDS;
   }
 
-  /** Makes room for `count` ranges in the place of those from `first` up to `last`. */
+  /** Makes room for `count` ranges instead of those from `first` to `last` (excluded). */
   #replace(first: number, last: number, count: number): void {
     const size = this.#size - (last - first) + count;
     if (size * 2 > this.#bounds.length) {

@@ -9,7 +9,7 @@ export const HANDSHAKE_MS = 10_000;
 /** A dial may take this long, the handshake with an upstream proxy included. */
 export const DIAL_MS = 10_000;
 
-/** When no attempt of a dial that flows share has heard anything for this long, another one is made beside it. */
+/** Time without a response to any attempt of a shared dial after which another attempt is started. */
 export const SILENT_ATTEMPT_MS = 2_000;
 
 /** A TLS handshake may take this long, on either side. */
@@ -18,16 +18,16 @@ export const TLS_HANDSHAKE_MS = 10_000;
 /** A configuration that is not a file, such as standard input, may take this long to be written. */
 export const CONFIG_STREAM_MS = 30_000;
 
-/** Silence after which the kernel probes whether the peer of a TCP connection is still there. */
+/** Idle time after which the kernel sends keep-alive probes on a TCP connection. */
 export const KEEP_ALIVE_DELAY_MS = 60_000;
 
-/** A flow of which one side has closed ends after this long without a byte in either direction. */
+/** A half-closed flow ends after this long without a byte in either direction. */
 export const HALF_CLOSED_IDLE_MS = 300_000;
 
 /** Datagrams to or from a peer, or an association as a whole, end after this long without one. */
 export const UDP_IDLE_MS = 300_000;
 
-/** The same where every peer was a DNS server: a resolver asks once. */
+/** The same if every peer was a DNS server: a query has one response. */
 export const UDP_DNS_IDLE_MS = 10_000;
 
 /** A header may wait this long for the payload to be sent with it. */
