@@ -61,7 +61,7 @@ export class ByteQueue {
     return first && this.take(Math.min(limit, first.length - this.#offset));
   }
 
-  /** Adds a copy of a short chunk to the last one, or begins another of such copies. */
+  /** Copies a short chunk to the end of the last one, or into a new buffer. */
   #append(chunk: Uint8Array): void {
     const last = this.#chunks.length - 1;
     const used = this.#joined ? (this.#chunks[last]?.length ?? 0) : 0;
@@ -76,7 +76,7 @@ export class ByteQueue {
     this.#chunks.push(this.#joined.subarray(0, chunk.length));
   }
 
-  /** Makes the first chunk one of at least `length` bytes. */
+  /** Joins the first chunks to one of at least `length` bytes. */
   #join(length: number): void {
     const parts: Uint8Array[] = [];
     let joined = 0;
@@ -86,7 +86,7 @@ export class ByteQueue {
       parts.push(part);
       joined += part.length;
     }
-    // Also of the last chunk: it is no longer the beginning of that memory.
+    // If that includes the last chunk, it is no longer the beginning of its buffer.
     if (parts.length === this.#chunks.length) this.#joined = undefined;
     this.#chunks.splice(0, parts.length, Buffer.concat(parts, joined));
     this.#offset = 0;

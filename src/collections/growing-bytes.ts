@@ -1,8 +1,8 @@
 const LEAST = 256;
 
 /**
- * A byte array that grows. Its space doubles, so that the work is linear in the bytes however short
- * the pieces are; the caller bounds the length.
+ * A byte array that grows. Its space doubles, so that the work is linear in the bytes whatever the size of the
+ * pieces; the caller bounds the length.
  */
 export class GrowingBytes {
   #space = new Uint8Array(0);

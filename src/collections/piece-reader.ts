@@ -36,14 +36,14 @@ export class PieceReader {
     return this.#scratch.subarray(0, length);
   }
 
-  /** Ends the last turn: returns everything that was not taken. */
+  /** Ends the last turn: returns the bytes that were not taken. */
   rest(): Uint8Array {
     const rest = this.#fed.subarray(this.#at);
     this.feed(NOTHING);
     return rest;
   }
 
-  /** Ends a turn: keeps what was not taken. */
+  /** Ends a turn: keeps the bytes that were not taken. */
   keep(): void {
     const rest = this.#fed.subarray(this.#at);
     if (rest.length > 0) {

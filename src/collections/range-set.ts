@@ -21,7 +21,7 @@ export class RangeSet {
     return this.#bounds[index * 2] as number; // the caller passes an index below `size`; here and below
   }
 
-  /** The end of a range, which is not part of it. */
+  /** The end of a range (excluded). */
   end(index: number): number {
     return this.#bounds[index * 2 + 1] as number;
   }
@@ -46,7 +46,7 @@ export class RangeSet {
 
   add(start: number, end: number): void {
     if (start >= end) return;
-    // Ranges that overlap or touch the new one, which takes their place.
+    // The new range replaces those that it overlaps or touches.
     const first = this.find(start - 1);
     let last = first;
     let from = start;
@@ -87,7 +87,7 @@ export class RangeSet {
     this.#bounds = NO_BOUNDS;
   }
 
-  /** Makes room for `count` ranges in the place of those from `first` up to `last`. */
+  /** Makes room for `count` ranges instead of those from `first` to `last` (excluded). */
   #replace(first: number, last: number, count: number): void {
     const size = this.#size - (last - first) + count;
     if (size * 2 > this.#bounds.length) {

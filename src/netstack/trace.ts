@@ -17,7 +17,7 @@ export type DropReason =
   | 'not local'
   /** To a multicast or broadcast address. */
   | 'group'
-  /** Of an unsupported protocol. */
+  /** An unsupported protocol. */
   | 'protocol'
   /** A segment for no connection. It gets a reset, within a limit. */
   | 'no connection'

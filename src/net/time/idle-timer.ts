@@ -27,19 +27,19 @@ export class IdleTimer {
     return this.#lastActive;
   }
 
-  /** Notes activity, also before `start`. Bound, so that it can be passed as a callback. */
+  /** Records activity, also before `start`. Bound, so that it can be passed as a callback. */
   readonly touch = (): void => {
     this.#lastActive = this.#clock.now();
   };
 
-  /** Begins to watch, with this moment as the last activity. No effect while it watches. */
+  /** Starts, with this moment as the last activity. No effect while it runs. */
   start(): void {
     if (this.#timer) return;
     this.touch();
     this.#arm(this.#limit());
   }
 
-  /** Stops watching; `start` begins anew. Idempotent. */
+  /** Stops; `start` starts it again. Idempotent. */
   stop(): void {
     this.#timer?.cancel();
     this.#timer = undefined;

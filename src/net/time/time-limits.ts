@@ -18,10 +18,10 @@ export const TLS_HANDSHAKE_MS = 10_000;
 /** A configuration that is not a file, such as standard input, may take this long to be written. */
 export const CONFIG_STREAM_MS = 30_000;
 
-/** Silence after which the kernel probes whether the peer of a TCP connection is still there. */
+/** Idle time after which the kernel sends keep-alive probes on a TCP connection. */
 export const KEEP_ALIVE_DELAY_MS = 60_000;
 
-/** A flow of which one side has closed ends after this long without a byte in either direction. */
+/** A half-closed flow ends after this long without a byte in either direction. */
 export const HALF_CLOSED_IDLE_MS = 300_000;
 
 /** A UDP flow, or an association as a whole, ends after this long without a datagram. */

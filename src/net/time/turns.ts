@@ -2,12 +2,12 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { Clock } from './clock.ts';
 
 /**
- * Work in steps of at most a fraction of a millisecond, and its result: for `Turns.run`, which splits
- * it into turns, or `atOnce`.
+ * Work in steps of a fraction of a millisecond, with a result: for `Turns.run`, which spreads it over turns of the
+ * event loop, or `atOnce`.
  */
 export type Steps<T> = Generator<void, T, void>;
 
-/** The result of all steps, where there are few. */
+/** Runs all steps at once, where there are few. */
 export function atOnce<T>(steps: Steps<T>): T {
   for (;;) {
     const step = steps.next();
@@ -33,7 +33,7 @@ export class Turns {
     return this.#clock.now() - this.#since >= STRETCH_MS;
   }
 
-  /** Takes steps, giving way to everything else when it is time; rejects with what one throws. */
+  /** Runs all steps, and yields to the event loop when it is time. Rejects with the error of a step. */
   async run<T>(steps: Steps<T>): Promise<T> {
     for (;;) {
       const step = steps.next();

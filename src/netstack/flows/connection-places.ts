@@ -30,7 +30,7 @@ export class ConnectionPlaces {
   readonly #options: ConnectionPlacesOptions;
   readonly #backlog: ListenBacklog<TcpFlow, number, number>;
   readonly #established = new EstablishedConnections<TcpFlow, number>();
-  /** Of the current request. */
+  /** The client and the destination of the current request. */
   readonly #ends = { address: 0, network: 0 };
 
   constructor(options: ConnectionPlacesOptions) {

@@ -58,7 +58,7 @@ export class IcmpMessage {
   /** The offset after its header of 8 bytes: the data of an echo, the quoted packet of an error. */
   payload = 0;
   end = 0;
-  /** Of echo messages. */
+  /** Only in echo messages, as is `sequence`. */
   identifier = 0;
   sequence = 0;
   /** Of "too big" messages: the MTU of the next hop; 0 from a router older than RFC 1191. */

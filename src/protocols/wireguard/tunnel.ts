@@ -204,7 +204,7 @@ export class Tunnel {
     this.#sessions.addInitiated(session);
     this.#onSession(session, now);
     this.#onUsable(now);
-    // A responder sends no data before it has received some (§5.4.4): this confirms the keys to it.
+    // A responder sends no data before it has received some, which confirms the keys.
     this.#liveness.requireKeepalive();
     return undefined;
   }
