@@ -6,17 +6,17 @@ import type { QuicStream } from './contract.ts';
 import { STREAM_LINGER } from './endpoint/limits.ts';
 import { StreamFailedError } from './connection/failures.ts';
 
-/** The calls of a connection that concern one stream. */
+/** The methods of a connection for one stream. */
 export type StreamCalls = Pick<
   Connection,
   'read' | 'write' | 'queued' | 'finish' | 'reset' | 'stopSending'
 >;
 
-/** The connection of a stream, as the stream needs it. */
+/** The part of a connection that a stream link uses. */
 export interface StreamHost {
   readonly calls: StreamCalls;
   readonly clock: Clock;
-  /** Something may be due to be sent. */
+  /** Packets may be due to be sent. */
   touch(): void;
 }
 
@@ -24,12 +24,11 @@ export interface StreamHost {
 const DESTROYED = 0;
 
 /**
- * A stream as a ByteLink. What has been received stays with the connection until it is read, so that a
- * reader that rests stops its sender (flow control by consumption); what is written is queued there.
+ * A stream as a ByteLink. Received bytes stay with the connection until they are read, so that a reader
+ * that pauses stops its sender (flow control by consumption); written bytes are queued there.
  *
- * A stream that the peer resets has failed as a whole: what it was to carry is truncated. One that the
- * peer stops (RFC 9000 §3.5) rejects writes, and is read to its end: a peer that wants no more may have
- * sent all of its own.
+ * A reset by the peer fails both directions: the stream is truncated. STOP_SENDING of the peer (RFC 9000
+ * §3.5) rejects writes, but the stream is read to its end: the peer may have sent all of its own data.
  */
 export class StreamLink extends PulledLink implements QuicStream {
   readonly id: number;
@@ -74,7 +73,7 @@ export class StreamLink extends PulledLink implements QuicStream {
     this.settle();
   }
 
-  /** Both directions have ended, and the peer knows it. */
+  /** Both directions have ended, and the peer has acknowledged that. */
   onClosed(): void {
     this.stopLinger();
   }

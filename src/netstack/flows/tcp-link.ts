@@ -6,28 +6,28 @@ import { LINGER, RESTING_LINGER } from '../limits.ts';
 import type { TcpEvent } from '../tcp/events.ts';
 import type { TcpFlow, TcpOwner } from './tcp-flow.ts';
 
-/** The stack of a link, as the link needs it. */
+/** The part of the stack that a link uses. */
 export interface TcpHost {
   readonly clock: Clock;
-  /** Something of the connection was called. */
+  /** The connection was called: what it has to send is due. */
   touch(flow: TcpFlow): void;
 }
 
 /**
- * A TCP connection as a ByteLink. What has been received stays with the connection until it is read, so
- * that a reader that rests closes the window; what is written is queued there.
+ * A TCP connection as a ByteLink. Received bytes stay with the connection until they are read, so that a
+ * reader that pauses closes the window; written bytes are queued there.
  *
- * A connection that the peer resets has failed as a whole, but for what it had sent before its FIN.
+ * A reset by the peer fails both directions, except for what the peer sent before its FIN.
  */
 export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
-  /** Resolves when the connection is established; rejects when it has failed before. */
+  /** Resolves when the connection is established; rejects when it fails before. */
   readonly established: Promise<void>;
   readonly #host: TcpHost;
   readonly #flow: TcpFlow;
   readonly #established: PromiseWithResolvers<void>;
-  /** Whether the peer's FIN was reached, so that what is left to be read is all. */
+  /** Whether the peer's FIN was received: the rest to be read is complete. */
   #isWhole = false;
-  /** Whether the link was released: what still comes is discarded. */
+  /** Whether the link was destroyed: bytes that still arrive are discarded. */
   #isReleased = false;
 
   constructor(host: TcpHost, flow: TcpFlow) {
@@ -36,7 +36,7 @@ export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
     this.#flow = flow;
     this.#established = Promise.withResolvers<void>();
     this.established = this.#established.promise;
-    // Not every owner waits for it.
+    // A rejection that no owner waits for must not be unhandled.
     this.established.catch(() => undefined);
     flow.owner = this;
   }
@@ -76,7 +76,7 @@ export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
     super.onReadable();
   }
 
-  /** The link has failed, without a call of the connection. */
+  /** The link has failed; the connection is not called. */
   fail(error: Error): void {
     this.stopLinger();
     this.#isReleased = true;
@@ -140,7 +140,7 @@ export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
   }
 
   protected override failReads(error: Error): void {
-    // The peer had sent everything before it failed: that is not truncated.
+    // All that the peer sent has been received, and may still be read.
     if (this.#isReleased || !this.#isWhole) super.failReads(error);
   }
 
@@ -149,7 +149,7 @@ export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
     super.failAll(error, cause);
   }
 
-  /** A peer that sends to a released link is not stopped: it may read what was written before that. */
+  /** Bytes for a destroyed link are read and dropped: the peer may still read what was written before. */
   #discard(): void {
     const { connection } = this.#flow;
     const now = this.#host.clock.now();

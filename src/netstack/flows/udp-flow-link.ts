@@ -6,17 +6,17 @@ import { PacketReceiver } from '../../net/packets/packet-receiver.ts';
 import type { UdpEvent, UdpFlow, UdpOwner } from './udp-flow.ts';
 import type { UdpFlows } from './udp-flows.ts';
 
-/** The stack of a link, as the link needs it. */
+/** The part of the stack that a link uses. */
 export interface UdpHost {
   readonly clock: Clock;
   readonly udp: Pick<UdpFlows, 'send' | 'close'>;
-  /** Reports to the client of an association that its datagrams to `peer` go nowhere. */
+  /** Reports to the client of an association that `peer` is unreachable. */
   refuseDatagrams(flow: UdpFlow, peer: IpEndpoint, reason: Unreachable): void;
-  /** A datagram was written: it is to leave with the next turn. */
+  /** A datagram was written, to be sent in the next turn. */
   wake(): void;
 }
 
-/** A UDP association as a PacketLink. What has been received stays with the association until it is taken. */
+/** A UDP association as a PacketLink. Received datagrams stay with the association until they are taken. */
 export class UdpFlowLink extends PacketReceiver implements PacketLink, UdpOwner {
   readonly closed: Promise<Error | undefined>;
   readonly #host: UdpHost;
