@@ -166,7 +166,7 @@ export class MuxCarrier {
         if (flow instanceof MuxStream) return { kind: 'stream', stream: flow };
         if (flow) return { kind: 'packets', packets: flow, peer: header.peer };
         // The client may not have received the End of the flow yet.
-        if (header.hasData) this.#outlet.urge(encodeEnd(header.id, false));
+        if (header.hasData) this.#outlet.sendControl(encodeEnd(header.id, false));
         return NO_RECEIVER;
       case Status.end:
         if (flow instanceof MuxStream) flow.end(header.failed);
@@ -188,7 +188,7 @@ export class MuxCarrier {
     // Counted until they are served, not until they are closed: a client must not make room by
     // ending flows that are still being dialled.
     if (!destination || this.#serving.size >= MAX_FLOWS || !this.#handlers.mayOpen()) {
-      this.#outlet.urge(encodeEnd(id, true));
+      this.#outlet.sendControl(encodeEnd(id, true));
       this.endIfRefused();
       return NO_RECEIVER;
     }

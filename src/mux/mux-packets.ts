@@ -79,7 +79,7 @@ export class MuxPackets extends QueuedPackets implements PacketLink {
 
   close(cause?: Error): void {
     if (this.#end(cause))
-      this.#options.outlet.urge(encodeEnd(this.#options.id, cause !== undefined));
+      this.#options.outlet.sendControl(encodeEnd(this.#options.id, cause !== undefined));
   }
 
   #end(cause: Error | undefined): boolean {

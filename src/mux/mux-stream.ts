@@ -157,7 +157,7 @@ export class MuxStream implements ByteLink {
     this.#short.take();
     this.#outlet.forget(this, error);
     this.#queued(-this.#queuedBytes);
-    if (this.#leave(cause) && sendEnd) this.#outlet.urge(encodeEnd(this.#id, true));
+    if (this.#leave(cause) && sendEnd) this.#outlet.sendControl(encodeEnd(this.#id, true));
   }
 
   #keepShort(piece: Uint8Array): void {

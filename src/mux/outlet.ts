@@ -4,7 +4,7 @@ import { MAX_UNSENT_BYTES } from '../net/bounds/limits.ts';
 import type { ByteLink } from '../net/links/link.ts';
 
 /** Bytes of queued control frames beyond which the carrier is not read. */
-const MAX_URGENT = 16 * 1024;
+const MAX_CONTROL_BYTES = 16 * 1024;
 
 /** A write that waits for its turn. */
 interface Turn {
@@ -21,8 +21,8 @@ export class Outlet {
   readonly #link: ByteLink;
   readonly #onFailure: (error: Error) => void;
   #turns: Turn[] = [];
-  #urgent: Uint8Array[] = [];
-  #urgentBytes = 0;
+  #control: Uint8Array[] = [];
+  #controlBytes = 0;
   #datagramBytes = 0;
   #full = false;
   #room: PromiseWithResolvers<void> | undefined;
@@ -61,14 +61,14 @@ export class Outlet {
   }
 
   /** Sends a control frame before all waiting writes. */
-  urge(frame: Uint8Array): void {
+  sendControl(frame: Uint8Array): void {
     if (this.#failure) return;
     if (!this.#full) {
       this.#put([frame]);
       return;
     }
-    this.#urgent.push(frame);
-    this.#urgentBytes += frame.length;
+    this.#control.push(frame);
+    this.#controlBytes += frame.length;
   }
 
   /** Removes the waiting writes of a flow, which reject with `cause`. */
@@ -81,7 +81,7 @@ export class Outlet {
 
   /** Pending while the queue of control frames is full, since reading may add more. */
   room(): Promise<void> | undefined {
-    if (this.#failure || this.#urgentBytes < MAX_URGENT) return undefined;
+    if (this.#failure || this.#controlBytes < MAX_CONTROL_BYTES) return undefined;
     this.#room ??= Promise.withResolvers<void>();
     return this.#room.promise;
   }
@@ -99,7 +99,7 @@ export class Outlet {
     this.#failure = cause;
     const turns = this.#turns;
     this.#turns = [];
-    this.#urgent = [];
+    this.#control = [];
     for (const turn of turns) this.#drop(turn, cause);
     this.#room?.resolve();
     this.#emptied?.resolve();
@@ -118,11 +118,11 @@ export class Outlet {
   #drained(): void {
     this.#full = false;
     if (this.#failure) return;
-    if (this.#urgent.length > 0) {
-      const urgent = this.#urgent;
-      this.#urgent = [];
-      this.#urgentBytes = 0;
-      this.#put(urgent);
+    if (this.#control.length > 0) {
+      const frames = this.#control;
+      this.#control = [];
+      this.#controlBytes = 0;
+      this.#put(frames);
     }
     this.#room?.resolve();
     this.#room = undefined;

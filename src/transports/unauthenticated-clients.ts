@@ -13,7 +13,7 @@ export class ClientPlace {
   readonly #places: Shares<ClientPlace, string>;
   #client: Evictable | undefined;
 
-  /** @internal of UnauthenticatedClients */
+  /** @internal for UnauthenticatedClients */
   constructor(places: Shares<ClientPlace, string>, client: Evictable) {
     this.#places = places;
     this.#client = client;
@@ -25,7 +25,7 @@ export class ClientPlace {
     this.#places.delete(this);
   };
 
-  /** @internal of UnauthenticatedClients */
+  /** @internal for UnauthenticatedClients */
   evict(): void {
     const client = this.#client;
     this.leave();

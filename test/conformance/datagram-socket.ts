@@ -147,7 +147,7 @@ const hasIPv6 = Object.values(networkInterfaces()).some((all) =>
 
 const SENT = { sentBytes: 0, full: false, tooLarge: 0, firstTooLarge: -1 };
 
-/** Checks the contract of `src/net/datagram-socket.ts`. */
+/** Checks the contract of `src/ip/datagram-socket.ts`. */
 export function datagramSocketConformance(name: string, open: OpenDatagramSocket): void {
   const check = (title: string, body: (fixture: Fixture) => Promise<void>): void => {
     for (const address of hasIPv6 ? ['127.0.0.1', '::1'] : ['127.0.0.1']) {

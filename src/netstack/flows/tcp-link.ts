@@ -20,7 +20,7 @@ export interface TcpHost {
  * A reset by the peer fails both directions, except for data that was received before its FIN.
  */
 export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
-  /** Resolves when the connection is established; rejects when it has failed before. */
+  /** Resolves when the connection is established; rejects when it fails before. */
   readonly established: Promise<void>;
   readonly #host: TcpHost;
   readonly #flow: TcpFlow;
@@ -140,7 +140,7 @@ export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
   }
 
   protected override failReads(error: Error): void {
-    // The peer had sent everything before it failed: that is not truncated.
+    // All that the peer sent has been received, and may still be read.
     if (this.#isReleased || !this.#isWhole) super.failReads(error);
   }
 

@@ -10,7 +10,7 @@ import type { UdpFlows } from './udp-flows.ts';
 export interface UdpHost {
   readonly clock: Clock;
   readonly udp: Pick<UdpFlows, 'send' | 'close'>;
-  /** Reports to the client of an association that its datagrams to `peer` go nowhere. */
+  /** Reports to the client of an association that `peer` is unreachable. */
   refuseDatagrams(flow: UdpFlow, peer: IpEndpoint, reason: Unreachable): void;
   /** A datagram was written, to be sent in the next turn. */
   wake(): void;

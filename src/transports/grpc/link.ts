@@ -2,7 +2,7 @@ import type { Clock } from '../../net/time/clock.ts';
 import { LinkClosedError, ProtocolError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/links/link.ts';
 import { PulledLink } from '../../net/links/pulled-link.ts';
-import { ownChunk } from '../../net/links/spent-chunk.ts';
+import { joined } from '../../net/links/spent-chunk.ts';
 import { Http2Error, Http2ErrorCode, http2ErrorName } from '../../http/http2/errors.ts';
 import { type HttpField, valueOf } from '../../http/fields/field.ts';
 import type { Http2Stream, StreamEnd, StreamHandler } from '../../http/http2/stream.ts';
@@ -204,28 +204,17 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
   /** The payload in bytes of messages, in memory of its own; `undefined` when there is none. */
   #decode(pieces: readonly Uint8Array[]): Uint8Array | undefined {
     const parts: Uint8Array[] = [];
-    let length = 0;
     try {
       for (const piece of pieces) {
         this.#options.meter.addReceived(piece.length);
-        for (const part of this.#decoder.push(piece)) {
-          parts.push(part);
-          length += part.length;
-        }
+        for (const part of this.#decoder.push(piece)) parts.push(part);
       }
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
       this.#abort(error, Http2ErrorCode.PROTOCOL_ERROR);
       return undefined;
     }
-    if (length === 0) return undefined;
-    const payload = ownChunk(length);
-    let at = 0;
-    for (const part of parts) {
-      payload.set(part, at);
-      at += part.length;
-    }
-    return payload;
+    return parts.length === 0 ? undefined : joined(parts);
   }
 
   /** The peer's side has ended and was read. */

@@ -124,22 +124,22 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
     if (failed && socket.isOpen) this.#onError();
   }
 
-  /** @internal of the halves. */
+  /** @internal for the halves. */
   waits(): void {
     this.#watchdog?.watch(this);
   }
 
-  /** @internal of the halves. */
+  /** @internal for the halves. */
   get inputEnded(): boolean {
     return this.#reader.ended;
   }
 
-  /** @internal of the halves: the end of both directions closes the link. */
+  /** @internal for the halves: the end of both directions closes the link. */
   halfEnded(): void {
     if (this.#reader.ended && this.#writer.isShut) this.#close(undefined);
   }
 
-  /** @internal of the halves: the connection failed, and both directions are over. */
+  /** @internal for the halves: the connection failed, and both directions are over. */
   fail(error: Error): void {
     if (!this.#socket.isOpen) return;
     if (this.#linger) {

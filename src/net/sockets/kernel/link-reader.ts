@@ -26,7 +26,8 @@ export class LinkReader implements Resumable {
   source: HalfPump | undefined;
   /** Chunks that were put back, the next one first. */
   #front: Uint8Array[] = [];
-  readonly #pending = new PendingRead<Uint8Array>();
+  /** Made by the first read that waits: flows that the kernel relays need none, and keep less memory. */
+  #pending: PendingRead<Uint8Array> | undefined;
   #ended = false;
   #error: Error | undefined;
   /** The turn in which this link read last, and how often. */
@@ -56,12 +57,12 @@ export class LinkReader implements Resumable {
 
   /** Whether a read or a transfer is pending. */
   get isInUse(): boolean {
-    return this.#pending.isPending || this.source !== undefined;
+    return this.#isPending || this.source !== undefined;
   }
 
   /** Whether it waits for an event of the poller. */
   get isWaiting(): boolean {
-    return (this.#pending.isPending && !this.#deferred) || (this.source?.isWaiting ?? false);
+    return (this.#isPending && !this.#deferred) || (this.source?.isWaiting ?? false);
   }
 
   read(signal: AbortSignal | undefined): Promise<Uint8Array | undefined> {
@@ -78,7 +79,7 @@ export class LinkReader implements Resumable {
       if (chunk === FAILED) return Promise.reject(this.#error ?? new LinkClosedError());
       if (chunk !== NOTHING_YET) return Promise.resolve(chunk);
     }
-    const chunk = this.#pending.wait(signal);
+    const chunk = (this.#pending ??= new PendingRead()).wait(signal);
     if (mayRead) this.owner.waits();
     else this.#defer();
     return chunk;
@@ -96,15 +97,15 @@ export class LinkReader implements Resumable {
   /** The socket may be read from. */
   onReadable(): void {
     if (this.source) this.source.pump();
-    else if (this.#pending.isPending) this.#receiveForWaiter();
+    else if (this.#isPending) this.#receiveForRead();
   }
 
   /** Continues a read that was deferred to this turn. */
   resume(): void {
     this.#deferred = false;
-    if (!this.#pending.isPending) return;
-    this.#receiveForWaiter();
-    if (this.#pending.isPending) this.owner.waits();
+    if (!this.#isPending) return;
+    this.#receiveForRead();
+    if (this.#isPending) this.owner.waits();
   }
 
   /** The peer's end of stream has been read. */
@@ -117,8 +118,12 @@ export class LinkReader implements Resumable {
   fail(reason: Error): void {
     this.#error ??= reason;
     this.#front = [];
-    this.#pending.reject(reason);
+    this.#pending?.reject(reason);
     this.source?.fail(reason);
+  }
+
+  get #isPending(): boolean {
+    return this.#pending?.isPending ?? false;
   }
 
   /** Counts a read of this turn; false when the share of the link or of the thread is used up. */
@@ -157,13 +162,13 @@ export class LinkReader implements Resumable {
     return FAILED;
   }
 
-  #receiveForWaiter(): void {
+  #receiveForRead(): void {
     if (!this.#mayRead()) {
       this.#defer();
       return;
     }
     const chunk = this.#receive();
     if (chunk === NOTHING_YET || chunk === FAILED) return;
-    this.#pending.resolve(chunk);
+    this.#pending?.resolve(chunk);
   }
 }

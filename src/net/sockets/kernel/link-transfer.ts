@@ -52,21 +52,21 @@ export class LinkTransfer implements HalfPump, PumpEvents {
     this.#done.reject(error);
   }
 
-  /** @internal of the pump. */
+  /** @internal for the pump. */
   moved(bytes: number): void {
     this.#from.bytesRead += bytes;
     this.#to.bytesWritten += bytes;
     this.#moved(bytes);
   }
 
-  /** @internal of the pump. */
+  /** @internal for the pump. */
   ended(): void {
     this.#detach();
     this.#done.resolve();
     this.#from.end();
   }
 
-  /** @internal of the pump. */
+  /** @internal for the pump. */
   failed(side: 'from' | 'to', error: SystemError): void {
     this.#detach();
     this.#done.reject(error);
