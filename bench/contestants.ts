@@ -1,16 +1,22 @@
 import { fileURLToPath } from 'node:url';
 import type { Via } from './load/flow.ts';
 import type { StartedPath } from './path/start-path.ts';
-import { open, portOf, type Address } from '../test/support/address.ts';
-import { Child } from '../test/support/child.ts';
-import { freedom, socksIn } from '../test/support/config.ts';
-import { startV2ray, startXray, without, type Peer, type PeerName } from '../test/support/peers.ts';
+import { open, portOf, type Address } from '../test/support/data/address.ts';
+import { Child } from '../test/support/process/child.ts';
+import { freedom, socksIn } from '../test/support/process/config.ts';
+import {
+  startV2ray,
+  startXray,
+  without,
+  type Peer,
+  type PeerName,
+} from '../test/support/programs/peers.ts';
 import { freePort } from '../test/support/ports.ts';
 import { eventually } from '../test/support/wait.ts';
 import { RAY_SOCKS_IN } from '../test/support/ways/ray.ts';
 import { startSingBox } from '../test/support/ways/sing-box.ts';
 import { XRAY_FREEDOM } from '../test/support/ways/xray.ts';
-import { Weir } from '../test/support/weir.ts';
+import { Weir } from '../test/support/process/weir.ts';
 
 export type ContestantName =
   | 'direct'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { Child } from '../test/support/child.ts';
-import { cpuSeconds, residentBytes } from '../test/support/proc.ts';
+import { Child } from '../test/support/process/child.ts';
+import { cpuSeconds, residentBytes } from '../test/support/process/proc.ts';
 import { within } from '../test/support/wait.ts';
 import type { Case } from './case.ts';
 import { isNode, startRelay, type Contestant, type ContestantName } from './contestants.ts';

@@ -1,5 +1,5 @@
-import type { Address } from '../test/support/address.ts';
-import type { Peer } from '../test/support/peers.ts';
+import type { Address } from '../test/support/data/address.ts';
+import type { Peer } from '../test/support/programs/peers.ts';
 import { singBoxOut, startSingBox } from '../test/support/ways/sing-box.ts';
 import type { Way } from '../test/support/ways/way.ts';
 import { sessionHost } from './load/session-host.ts';

@@ -12,12 +12,12 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { ApiClient } from '../../test/conformance/api-client.ts';
-import { parseAddress, portOf } from '../../test/support/address.ts';
-import { freedom, socksIn } from '../../test/support/config.ts';
-import { residentBytes } from '../../test/support/proc.ts';
-import { discardServer } from '../../test/support/servers.ts';
-import { socksConnect } from '../../test/support/socks-client.ts';
-import { Weir } from '../../test/support/weir.ts';
+import { parseAddress, portOf } from '../../test/support/data/address.ts';
+import { freedom, socksIn } from '../../test/support/process/config.ts';
+import { residentBytes } from '../../test/support/process/proc.ts';
+import { discardServer } from '../../test/support/peers/servers.ts';
+import { socksConnect } from '../../test/support/peers/socks-client.ts';
+import { Weir } from '../../test/support/process/weir.ts';
 
 const SECONDS = 3;
 const ROUNDS = 3;

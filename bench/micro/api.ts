@@ -18,7 +18,7 @@ import { lowerApi } from '../../src/config/api.ts';
 import { systemClock } from '../../src/net/time/clock.ts';
 import type { FlowInfo } from '../../src/tracker/flow.ts';
 import { Tracker } from '../../src/tracker/tracker.ts';
-import { parseAddress, portOf } from '../../test/support/address.ts';
+import { parseAddress, portOf } from '../../test/support/data/address.ts';
 import { silentLogger } from '../../src/log/output.ts';
 
 interface Job {

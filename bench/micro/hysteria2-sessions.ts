@@ -8,10 +8,14 @@
 import { RunningWeir } from '../../test/soak/running-weir.ts';
 import { connectionsOf, sampleOf, type Sample } from '../../test/soak/sample.ts';
 import { sampleAtRest } from '../../test/stress/before-and-after.ts';
-import { freedom } from '../../test/support/config.ts';
-import { API } from '../../test/support/control.ts';
-import { exchange, Hysteria2Clients, openEcho } from '../../test/support/hysteria2-clients.ts';
-import { echoServer } from '../../test/support/servers.ts';
+import { freedom } from '../../test/support/process/config.ts';
+import { API } from '../../test/support/process/control.ts';
+import {
+  exchange,
+  Hysteria2Clients,
+  openEcho,
+} from '../../test/support/peers/hysteria2-clients.ts';
+import { echoServer } from '../../test/support/peers/servers.ts';
 import { eventually } from '../../test/support/wait.ts';
 import { PASSWORD } from '../../test/support/ways/secrets.ts';
 import { weirIn } from '../../test/support/ways/weir-config.ts';

@@ -1,7 +1,7 @@
 /** Configurations of any size, each long in another place. */
-import { freedom, socksIn } from '../../test/support/config.ts';
-import { API } from '../../test/support/control.ts';
-import { encodeGeosite } from '../../test/support/geo-fixture.ts';
+import { freedom, socksIn } from '../../test/support/process/config.ts';
+import { API } from '../../test/support/process/control.ts';
+import { encodeGeosite } from '../../test/support/data/geo-fixture.ts';
 
 /** The files of one configuration beside the configuration file, by name. */
 export interface LargeConfig {

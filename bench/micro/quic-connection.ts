@@ -13,7 +13,7 @@ import { QuicCore, type IdIssuer } from '../../src/quic/connection/quic-core.ts'
 import { TransmitBatch } from '../../src/net/sockets/transmit-batch.ts';
 import { PacketHeader, readPacketHeader } from '../../src/quic/wire/packet-header.ts';
 import { QuicClientTls, QuicServerTls } from '../../src/transports/tls/quic.ts';
-import { TestAuthority } from '../../test/support/test-certificates.ts';
+import { TestAuthority } from '../../test/support/data/test-certificates.ts';
 
 const megabytes = Number(process.argv[2] ?? 400);
 const maxDatagram = Number(process.argv[3] ?? 1472);

@@ -19,7 +19,7 @@ import { DEFAULT_SETTINGS } from '../../src/quic/connection/connection-settings.
 import type { QuicConnection, QuicStream } from '../../src/quic/contract.ts';
 import { QuicEndpoint } from '../../src/quic/endpoint/endpoint.ts';
 import { QuicClientTls, QuicServerTls } from '../../src/transports/tls/quic.ts';
-import { TestAuthority } from '../../test/support/test-certificates.ts';
+import { TestAuthority } from '../../test/support/data/test-certificates.ts';
 
 const CHUNK = 64 * 1024;
 const WARM_UP_MB = 200;

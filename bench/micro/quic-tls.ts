@@ -6,7 +6,7 @@
  */
 import { QuicClientTls, QuicServerTls } from '../../src/transports/tls/quic.ts';
 import type { TlsEvents, TlsHandshake, TlsLevel } from '../../src/quic/connection/tls-handshake.ts';
-import { TestAuthority } from '../../test/support/test-certificates.ts';
+import { TestAuthority } from '../../test/support/data/test-certificates.ts';
 
 const count = Number(process.argv[2] ?? 10_000);
 const LIVE = 500;

@@ -14,8 +14,8 @@ import { Agent } from 'node:http';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ApiClient } from '../../test/conformance/api-client.ts';
-import { Control } from '../../test/support/control.ts';
-import { Weir } from '../../test/support/weir.ts';
+import { Control } from '../../test/support/process/control.ts';
+import { Weir } from '../../test/support/process/weir.ts';
 import { KINDS, SMALL, type LargeConfig } from './large-configs.ts';
 
 const PROBE =

@@ -14,8 +14,8 @@ import { RegexCache } from '../../src/engine/router/tables/regex-set.ts';
 import type { RouteQuery } from '../../src/engine/router/query.ts';
 import { Router } from '../../src/engine/router/router.ts';
 import type { CidrSpec, RoutingSpec, RuleSpec } from '../../src/spec.ts';
-import { encodeGeosite } from '../../test/support/geo-fixture.ts';
-import { ruleSpec } from '../../test/support/specs.ts';
+import { encodeGeosite } from '../../test/support/data/geo-fixture.ts';
+import { ruleSpec } from '../../test/support/data/specs.ts';
 
 const LOOKUPS = 300_000;
 

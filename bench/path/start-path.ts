@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
-import { portOf, type Address } from '../../test/support/address.ts';
-import { Child } from '../../test/support/child.ts';
+import { portOf, type Address } from '../../test/support/data/address.ts';
+import { Child } from '../../test/support/process/child.ts';
 import { within } from '../../test/support/wait.ts';
 import type { Figures } from '../load/messages.ts';
 import type { Path, PathReport, PathRequest } from './messages.ts';

@@ -1,6 +1,6 @@
 import { spawnSync, type SpawnSyncReturns } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { Child } from '../../test/support/child.ts';
+import { Child } from '../../test/support/process/child.ts';
 
 /** Where the origin listens, on the far side of the uplink; only the default route leads there. */
 export const FAR_HOST = '203.0.113.7';

@@ -1,4 +1,4 @@
-import { socksIn } from '../../test/support/config.ts';
+import { socksIn } from '../../test/support/process/config.ts';
 import { RAY_SOCKS_IN } from '../../test/support/ways/ray.ts';
 import type { TunnelEnd } from './peer.ts';
 

@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { portOf } from '../../test/support/address.ts';
-import { Child } from '../../test/support/child.ts';
+import { portOf } from '../../test/support/data/address.ts';
+import { Child } from '../../test/support/process/child.ts';
 import { eventually } from '../../test/support/wait.ts';
-import { scratch, Weir } from '../../test/support/weir.ts';
+import { scratch, Weir } from '../../test/support/process/weir.ts';
 import { probeArgs, type Contestant, type ContestantName } from '../contestants.ts';
 import { attempt, FAR_HOST } from '../tun/networks.ts';
 import { singBoxConfig, weirConfig, xrayConfig } from './configs.ts';

@@ -2,10 +2,10 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, rmSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Child } from '../../test/support/child.ts';
+import { Child } from '../../test/support/process/child.ts';
 import { withoutWireGuard } from '../../test/support/netns/wireguard-peer.ts';
 import { eventually } from '../../test/support/wait.ts';
-import { scratch } from '../../test/support/weir.ts';
+import { scratch } from '../../test/support/process/weir.ts';
 import { FAR_END, run, withoutNetworks, type Networks } from '../tun/networks.ts';
 
 /** What a contestant has to know to open the tunnel. */

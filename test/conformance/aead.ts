@@ -7,7 +7,7 @@ import {
   type AeadName,
 } from '../../src/crypto/aead/aead-contract.ts';
 import { WeirError } from '../../src/errors.ts';
-import { AEAD_VECTORS } from '../support/aead-vectors.ts';
+import { AEAD_VECTORS } from '../support/data/aead-vectors.ts';
 
 const NAMES = Object.keys(AEAD_SHAPES) as AeadName[];
 const hex = (text: string): Buffer => Buffer.from(text, 'hex');

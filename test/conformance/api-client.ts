@@ -1,6 +1,6 @@
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { hostPort, open, type Address } from '../support/address.ts';
+import { hostPort, open, type Address } from '../support/data/address.ts';
 import { readAll } from '../support/read.ts';
 import { within } from '../support/wait.ts';
 

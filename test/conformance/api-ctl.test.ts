@@ -12,7 +12,7 @@ import { ControlError } from '../../src/api/contract.ts';
 import { printable } from '../../src/printable.ts';
 import { eventLine } from '../../src/cli/ctl/views.ts';
 import { ctl } from '../../src/cli/ctl/ctl.ts';
-import { tcpServer } from '../support/servers.ts';
+import { tcpServer } from '../support/peers/servers.ts';
 import { eventually } from '../support/wait.ts';
 import { APPLIED, openFlow, openSlowFlow } from './api-fake.ts';
 import { serve, type Served } from './api-harness.ts';

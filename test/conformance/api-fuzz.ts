@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { open } from '../support/address.ts';
+import { open } from '../support/data/address.ts';
 import { readAll } from '../support/read.ts';
 import type { ApiClient } from './api-client.ts';
 import { serve, type Carrier } from './api-harness.ts';

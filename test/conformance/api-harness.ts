@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { ApiServer } from '../../src/api/http/server.ts';
 import { lowerApi, type ApiOptions } from '../../src/config/api.ts';
 import type { Logger } from '../../src/log/logger.ts';
-import { parseAddress } from '../support/address.ts';
+import { parseAddress } from '../support/data/address.ts';
 import { ApiClient } from './api-client.ts';
 import { FakeApp } from './api-fake.ts';
 

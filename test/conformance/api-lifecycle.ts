@@ -7,7 +7,7 @@ import { spawnSync } from 'node:child_process';
 import { describe, test } from 'node:test';
 import { ApiLifecycle } from '../../src/api/lifecycle.ts';
 import { ApiBindError } from '../../src/api/http/server.ts';
-import { parseAddress } from '../support/address.ts';
+import { parseAddress } from '../support/data/address.ts';
 import { eventually } from '../support/wait.ts';
 import { ApiClient } from './api-client.ts';
 import { FakeApp } from './api-fake.ts';

@@ -1,4 +1,4 @@
-import { CarrierPair, CARRIERS, type StreamPair } from '../support/carriers.ts';
+import { CarrierPair, CARRIERS, type StreamPair } from '../support/links/carriers.ts';
 import { byteLinkConformance, type LinkEnds } from './byte-link.ts';
 
 /** The dialling end is left in one run and right in the other. */

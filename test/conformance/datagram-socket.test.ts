@@ -3,7 +3,7 @@ import { after } from 'node:test';
 import { kernelSockets } from '../../src/net/sockets/kernel/kernel-sockets.ts';
 import { nodeSockets } from '../../src/net/sockets/node/node-sockets.ts';
 import type { Sockets } from '../../src/net/sockets/sockets.ts';
-import { checkedIo, noKernelSockets } from '../support/kernel-io.ts';
+import { checkedIo, noKernelSockets } from '../support/links/kernel-io.ts';
 import { datagramSocketConformance } from './datagram-socket.ts';
 
 const conformance = (name: string, sockets: Sockets): void =>

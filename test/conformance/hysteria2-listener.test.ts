@@ -1,6 +1,6 @@
 import type { SessionServer } from '../../src/protocols/contract.ts';
 import { eventually } from '../support/wait.ts';
-import { Bench, echo, patient } from '../unit/protocols/hysteria2/harness.ts';
+import { Bench, echo, patient } from '../support/protocols/hysteria2/harness.ts';
 import { readAll } from '../support/read-link.ts';
 import { sessionListenerConformance } from './session-listener.ts';
 

@@ -9,14 +9,14 @@ import { Hysteria2Outbound } from '../../src/protocols/hysteria2/outbound.ts';
 import { bindServer, dialServer } from '../../src/protocols/hysteria2/quic-endpoints.ts';
 import { InboundMemory } from '../../src/protocols/inbounds/inbound-memory.ts';
 import { QuicClientTls, QuicServerTls } from '../../src/transports/tls/quic.ts';
-import { TestAuthority } from '../support/test-certificates.ts';
+import { TestAuthority } from '../support/data/test-certificates.ts';
 import { eventually } from '../support/wait.ts';
 import {
   clientSettings,
   echo,
   patient,
   serverSettings,
-} from '../unit/protocols/hysteria2/harness.ts';
+} from '../support/protocols/hysteria2/harness.ts';
 import { readAll } from '../support/read-link.ts';
 import { sessionListenerConformance } from './session-listener.ts';
 

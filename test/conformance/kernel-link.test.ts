@@ -6,7 +6,7 @@ import { after } from 'node:test';
 import { connectKernel, connectKernelPath } from '../../src/net/sockets/kernel/kernel-dial.ts';
 import type { AcceptedConnection } from '../../src/net/sockets/sockets.ts';
 import { listenKernel } from '../../src/net/sockets/kernel/kernel-listener.ts';
-import { checkedIo, noKernelSockets, recordingWatchdog } from '../support/kernel-io.ts';
+import { checkedIo, noKernelSockets, recordingWatchdog } from '../support/links/kernel-io.ts';
 import { byteLinkConformance, type LinkEnds } from './byte-link.ts';
 
 if (noKernelSockets === false) {

@@ -2,7 +2,7 @@ import { networkInterfaces } from 'node:os';
 import { after } from 'node:test';
 import { KernelUdpLink } from '../../src/net/sockets/kernel/kernel-udp-link.ts';
 import { UdpLink } from '../../src/net/sockets/node/udp-link.ts';
-import { checkedIo, noKernelSockets } from '../support/kernel-io.ts';
+import { checkedIo, noKernelSockets } from '../support/links/kernel-io.ts';
 import { packetLinkConformance, type PacketLinkFixture } from './packet-link.ts';
 
 if (noKernelSockets === false) {

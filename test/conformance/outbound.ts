@@ -14,10 +14,10 @@ import type { Resolver } from '../../src/net/addresses/resolver.ts';
 import type { Outbound } from '../../src/protocols/contract.ts';
 import type { OutboundSpec } from '../../src/spec.ts';
 import { buildOutbound } from '../../src/supervisor/build.ts';
-import { bodyOf, pattern, receiveBody, sendBody } from '../support/pattern.ts';
+import { bodyOf, pattern, receiveBody, sendBody } from '../support/data/pattern.ts';
 import { freePort } from '../support/ports.ts';
-import { openSockets } from '../support/proc.ts';
-import { echoServer, tcpServer, udpEcho, type Origin } from '../support/servers.ts';
+import { openSockets } from '../support/process/proc.ts';
+import { echoServer, tcpServer, udpEcho, type Origin } from '../support/peers/servers.ts';
 import { eventually, within } from '../support/wait.ts';
 import { readAll } from './byte-link.ts';
 

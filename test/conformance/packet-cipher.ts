@@ -10,7 +10,7 @@ import {
   type PacketCipherName,
 } from '../../src/crypto/aead/packet-cipher-contract.ts';
 import { WeirError } from '../../src/errors.ts';
-import { AEAD_VECTORS } from '../support/aead-vectors.ts';
+import { AEAD_VECTORS } from '../support/data/aead-vectors.ts';
 
 const NAMES: readonly PacketCipherName[] = ['aes-128-gcm', 'aes-256-gcm', 'chacha20-poly1305'];
 const hex = (text: string): Buffer => Buffer.from(text, 'hex');

@@ -3,8 +3,8 @@ import { after } from 'node:test';
 import { kernelSockets } from '../../src/net/sockets/kernel/kernel-sockets.ts';
 import { nodeSockets } from '../../src/net/sockets/node/node-sockets.ts';
 import type { BindDatagrams } from '../../src/ip/datagram-socket.ts';
-import { checkedIo, noKernelSockets } from '../support/kernel-io.ts';
-import { openStream, QuicEnds, type QuicEndsOptions } from '../support/quic-endpoint/quic-ends.ts';
+import { checkedIo, noKernelSockets } from '../support/links/kernel-io.ts';
+import { openStream, QuicEnds, type QuicEndsOptions } from '../support/quic/endpoint/quic-ends.ts';
 import { byteLinkConformance, type LinkEnds } from './byte-link.ts';
 
 function conformance(name: string, bind: BindDatagrams, options?: QuicEndsOptions): void {

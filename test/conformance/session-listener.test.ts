@@ -5,7 +5,7 @@ import { silentLogger } from '../../src/log/output.ts';
 import { systemClock } from '../../src/net/time/clock.ts';
 import { atOnce } from '../../src/net/time/turns.ts';
 import { InboundMemory } from '../../src/protocols/inbounds/inbound-memory.ts';
-import { lines } from '../support/own-session-protocol.ts';
+import { lines } from '../support/peers/own-session-protocol.ts';
 import { eventually } from '../support/wait.ts';
 import { isSteps } from '../../src/protocols/protocol.ts';
 import { sessionListenerConformance } from './session-listener.ts';

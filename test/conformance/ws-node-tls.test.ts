@@ -8,7 +8,7 @@ import { TlsClient } from '../../src/transports/tls/client.ts';
 import { TlsServer } from '../../src/transports/tls/server.ts';
 import { WsClient } from '../../src/transports/ws/client.ts';
 import { WsServer } from '../../src/transports/ws/server.ts';
-import { TLS_CLIENT, TLS_SERVER } from '../support/carriers.ts';
+import { TLS_CLIENT, TLS_SERVER } from '../support/links/carriers.ts';
 import { byteLinkConformance, type LinkEnds } from './byte-link.ts';
 
 /** A WebSocket over the TLS and the sockets of Node, which serve where the kernel's cannot be used. */

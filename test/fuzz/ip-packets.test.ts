@@ -27,7 +27,7 @@ import {
   segment,
   tcpPacket,
   udpPacket,
-} from '../support/ip-packets.ts';
+} from '../support/data/ip-packets.ts';
 
 const RUNS = 100_000;
 

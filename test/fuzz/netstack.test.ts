@@ -14,7 +14,7 @@ import {
   SERVER4,
   tcpPacket,
   udpPacket,
-} from '../support/ip-packets.ts';
+} from '../support/data/ip-packets.ts';
 import { BareStack, sentSegment } from '../support/netstack/bare-stack.ts';
 import { plainTraits } from '../support/netstack/device-pair.ts';
 import { SeededRandom } from '../support/simnet/seeded-random.ts';

@@ -5,9 +5,9 @@ import { QuicEndpoint } from '../../src/quic/endpoint/endpoint.ts';
 import { MAX_UNVALIDATED_HANDSHAKES, MAX_WAITING_BYTES } from '../../src/quic/endpoint/limits.ts';
 import { MAX_LOCAL_IDS } from '../../src/quic/path/limits.ts';
 import type { CloseReason } from '../../src/quic/contract.ts';
-import { numeric } from '../support/quic-endpoint/memory-network.ts';
-import { MemoryQuic } from '../support/quic-endpoint/memory-quic.ts';
-import { openStream } from '../support/quic-endpoint/quic-ends.ts';
+import { numeric } from '../support/quic/endpoint/memory-network.ts';
+import { MemoryQuic } from '../support/quic/endpoint/memory-quic.ts';
+import { openStream } from '../support/quic/endpoint/quic-ends.ts';
 import { SeededRandom } from '../support/simnet/seeded-random.ts';
 
 const ROUNDS = Number(process.env['WEIR_ROUNDS'] ?? 1500);

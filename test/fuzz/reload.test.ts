@@ -1,5 +1,5 @@
 import { test } from 'node:test';
-import { soak } from '../support/reload-soak.ts';
+import { soak } from '../support/process/reload-soak.ts';
 
 const number = (name: string, otherwise: number): number => Number(process.env[name] ?? otherwise);
 

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Child } from '../support/child.ts';
+import { Child } from '../support/process/child.ts';
 
-const WRITER = join(import.meta.dirname, '../support/killed-writer.ts');
+const WRITER = join(import.meta.dirname, '../support/process/killed-writer.ts');
 const KILLS = 50;
 const LINES = 10_000;
 

@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { hostPort, portOf } from '../support/address.ts';
+import { hostPort, portOf } from '../support/data/address.ts';
 import {
   AioquicClient,
   AioquicServer,
   withoutAioquic,
   type AioquicRequest,
-} from '../support/aioquic.ts';
-import { freedom, socksIn } from '../support/config.ts';
-import { API, Control } from '../support/control.ts';
-import { bodyOf, receiveBody, sendBody } from '../support/pattern.ts';
+} from '../support/programs/aioquic.ts';
+import { freedom, socksIn } from '../support/process/config.ts';
+import { API, Control } from '../support/process/control.ts';
+import { bodyOf, receiveBody, sendBody } from '../support/data/pattern.ts';
 import { readAll, readExactly, roundTrip } from '../support/read.ts';
-import { echoServer } from '../support/servers.ts';
-import { socksConnect, SocksRefused } from '../support/socks-client.ts';
+import { echoServer } from '../support/peers/servers.ts';
+import { socksConnect, SocksRefused } from '../support/peers/socks-client.ts';
 import { certificate, SERVER_NAME } from '../support/ways/certificate.ts';
-import { Weir } from '../support/weir.ts';
+import { Weir } from '../support/process/weir.ts';
 
 const PASSWORD = 'sesame';
 const ECHOED = 1 << 20;

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { keepCompiled } from '../support/keep-compiled.ts';
+import { keepCompiled } from '../support/process/keep-compiled.ts';
 import { RESULTS, resultsIn } from '../support/matrix/result.ts';
 import { circumstances, tables } from '../support/matrix/table.ts';
 

@@ -7,11 +7,11 @@ import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Server } from 'node:net';
 import { join } from 'node:path';
 import test from 'node:test';
-import { hostPort } from '../support/address.ts';
-import { browse } from '../support/chromium.ts';
-import { freedom, httpIn, socksIn } from '../support/config.ts';
-import { findPeer, without } from '../support/peers.ts';
-import { scratch, Weir } from '../support/weir.ts';
+import { hostPort } from '../support/data/address.ts';
+import { browse } from '../support/programs/chromium.ts';
+import { freedom, httpIn, socksIn } from '../support/process/config.ts';
+import { findPeer, without } from '../support/programs/peers.ts';
+import { scratch, Weir } from '../support/process/weir.ts';
 
 /** A page that is only right when its script, its picture and its frame have come. */
 const PAGES: Readonly<Record<string, readonly [type: string, body: string]>> = {

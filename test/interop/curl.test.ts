@@ -1,9 +1,9 @@
 import test from 'node:test';
-import { hostPort } from '../support/address.ts';
-import { freedom, httpIn, proxyOut, socksIn } from '../support/config.ts';
-import { bothWays } from '../support/exchange.ts';
-import { webServer } from '../support/servers.ts';
-import { Weir } from '../support/weir.ts';
+import { hostPort } from '../support/data/address.ts';
+import { freedom, httpIn, proxyOut, socksIn } from '../support/process/config.ts';
+import { bothWays } from '../support/programs/exchange.ts';
+import { webServer } from '../support/peers/servers.ts';
+import { Weir } from '../support/process/weir.ts';
 
 const GB = 1 << 30;
 

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { hostPort } from '../support/address.ts';
-import { freedom, proxyOut, socksIn } from '../support/config.ts';
-import { bothWays, clientEndsFirst, datagrams } from '../support/exchange.ts';
+import { hostPort } from '../support/data/address.ts';
+import { freedom, proxyOut, socksIn } from '../support/process/config.ts';
+import { bothWays, clientEndsFirst, datagrams } from '../support/programs/exchange.ts';
 import { freePort } from '../support/ports.ts';
-import { startDante, without } from '../support/peers.ts';
-import { udpEcho, webServer } from '../support/servers.ts';
-import { socksConnect, socksReply } from '../support/socks-client.ts';
-import { Weir } from '../support/weir.ts';
+import { startDante, without } from '../support/programs/peers.ts';
+import { udpEcho, webServer } from '../support/peers/servers.ts';
+import { socksConnect, socksReply } from '../support/peers/socks-client.ts';
+import { Weir } from '../support/process/weir.ts';
 
 const BODY = 128 << 20;
 

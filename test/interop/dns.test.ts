@@ -8,11 +8,11 @@ import type { OwnedResolver } from '../../src/dns/cached-resolver.ts';
 import { createResolver } from '../../src/dns/create-resolver.ts';
 import type { DnsSpec } from '../../src/spec.ts';
 import { systemClock } from '../../src/net/time/clock.ts';
-import { portOf, type Address } from '../support/address.ts';
-import { KEPT_REQUESTS, startNginx, startUnbound } from '../support/dns-peers.ts';
-import { without } from '../support/peers.ts';
+import { portOf, type Address } from '../support/data/address.ts';
+import { KEPT_REQUESTS, startNginx, startUnbound } from '../support/peers/dns-peers.ts';
+import { without } from '../support/programs/peers.ts';
 import { silentLogger } from '../../src/log/output.ts';
-import { TestAuthority } from '../support/test-certificates.ts';
+import { TestAuthority } from '../support/data/test-certificates.ts';
 
 const authority = new TestAuthority();
 const certificate = authority.issue({ dns: ['dns.example.test'] });

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'node:test';
-import { portOf } from '../support/address.ts';
-import { startPeer, without, type Peer } from '../support/peers.ts';
+import { portOf } from '../support/data/address.ts';
+import { startPeer, without, type Peer } from '../support/programs/peers.ts';
 import { roundTrip } from '../support/read.ts';
-import { echoServer } from '../support/servers.ts';
-import { socksConnect } from '../support/socks-client.ts';
+import { echoServer } from '../support/peers/servers.ts';
+import { socksConnect } from '../support/peers/socks-client.ts';
 import { PROGRAMS } from '../support/ways/programs.ts';
 import type { Way } from '../support/ways/way.ts';
 

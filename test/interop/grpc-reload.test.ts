@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { freedom } from '../support/config.ts';
-import { API, Control } from '../support/control.ts';
-import { without } from '../support/peers.ts';
+import { freedom } from '../support/process/config.ts';
+import { API, Control } from '../support/process/control.ts';
+import { without } from '../support/programs/peers.ts';
 import { roundTrip } from '../support/read.ts';
-import { echoServer } from '../support/servers.ts';
-import { socksConnect } from '../support/socks-client.ts';
+import { echoServer } from '../support/peers/servers.ts';
+import { socksConnect } from '../support/peers/socks-client.ts';
 import { renewCertificate } from '../support/ways/certificate.ts';
 import { PROGRAMS } from '../support/ways/programs.ts';
 import { GRPC_TLS, type Way } from '../support/ways/way.ts';
 import { weirIn } from '../support/ways/weir-config.ts';
-import { Weir } from '../support/weir.ts';
+import { Weir } from '../support/process/weir.ts';
 
 const RELOADS = 15;
 /** Clients at once. */

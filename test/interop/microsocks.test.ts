@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { hostPort } from '../support/address.ts';
-import { proxyOut, socksIn } from '../support/config.ts';
-import { bothWays } from '../support/exchange.ts';
+import { hostPort } from '../support/data/address.ts';
+import { proxyOut, socksIn } from '../support/process/config.ts';
+import { bothWays } from '../support/programs/exchange.ts';
 import { freePort } from '../support/ports.ts';
-import { startMicrosocks, without } from '../support/peers.ts';
-import { udpEcho, webServer } from '../support/servers.ts';
-import { SocksRefused, socksReply } from '../support/socks-client.ts';
-import { UdpAssociation } from '../support/socks-udp.ts';
-import { Weir } from '../support/weir.ts';
+import { startMicrosocks, without } from '../support/programs/peers.ts';
+import { udpEcho, webServer } from '../support/peers/servers.ts';
+import { SocksRefused, socksReply } from '../support/peers/socks-client.ts';
+import { UdpAssociation } from '../support/peers/socks-udp.ts';
+import { Weir } from '../support/process/weir.ts';
 
 const BODY = 128 << 20;
 const LOGIN = { user: 'mia', pass: 's3cret' };

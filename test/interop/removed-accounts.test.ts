@@ -1,18 +1,18 @@
 import test from 'node:test';
-import { Control } from '../support/control.ts';
+import { Control } from '../support/process/control.ts';
 import {
   around,
   openPlaces,
   removeAccounts,
   withOtherSecrets,
   type Subject,
-} from '../support/removed-account.ts';
-import { without } from '../support/peers.ts';
+} from '../support/process/removed-account.ts';
+import { without } from '../support/programs/peers.ts';
 import type { ProgramName } from '../support/ways/program.ts';
 import { PROGRAMS } from '../support/ways/programs.ts';
 import { weirIn } from '../support/ways/weir-config.ts';
 import { TLS, WS_TLS, wayTitle, type Way } from '../support/ways/way.ts';
-import { Weir } from '../support/weir.ts';
+import { Weir } from '../support/process/weir.ts';
 
 /** A way that other programs take, and which flows share a session of theirs. */
 interface Case extends Pick<Subject, 'sharesStreams' | 'datagrams'> {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { hostPort } from '../support/address.ts';
-import { freedom, httpIn, proxyOut, socksIn } from '../support/config.ts';
-import { bothWays } from '../support/exchange.ts';
-import { startTinyproxy, without } from '../support/peers.ts';
+import { hostPort } from '../support/data/address.ts';
+import { freedom, httpIn, proxyOut, socksIn } from '../support/process/config.ts';
+import { bothWays } from '../support/programs/exchange.ts';
+import { startTinyproxy, without } from '../support/programs/peers.ts';
 import { freePort } from '../support/ports.ts';
-import { webServer } from '../support/servers.ts';
-import { socksReply } from '../support/socks-client.ts';
-import { Weir } from '../support/weir.ts';
+import { webServer } from '../support/peers/servers.ts';
+import { socksReply } from '../support/peers/socks-client.ts';
+import { Weir } from '../support/process/weir.ts';
 
 const BODY = 64 << 20;
 const LOGIN = { user: 'mia', pass: 's3cret' };

@@ -11,14 +11,14 @@ import {
 } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import { freedom } from '../support/config.ts';
-import { Control } from '../support/control.ts';
+import { freedom } from '../support/process/config.ts';
+import { Control } from '../support/process/control.ts';
 import { inOwnNetwork } from '../support/netns/own-network.ts';
 import { makePrivateSystem, put } from '../support/netns/private-system.ts';
 import { FAR, inside, NEAR, PORT, Site } from '../support/netns/site.ts';
 import { tunConfig } from '../support/netns/tun-config.ts';
 import { eventually } from '../support/wait.ts';
-import { Weir } from '../support/weir.ts';
+import { Weir } from '../support/process/weir.ts';
 
 const PAGE = readFileSync(join(import.meta.dirname, '../../docs/tun.md'), 'utf8');
 

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'node:test';
-import { portOf, type Address } from '../support/address.ts';
-import { freedom } from '../support/config.ts';
+import { portOf, type Address } from '../support/data/address.ts';
+import { freedom } from '../support/process/config.ts';
 import { freePort } from '../support/ports.ts';
-import { startPeer, startXray, without, type Peer } from '../support/peers.ts';
-import { socksConnect } from '../support/socks-client.ts';
-import { Weir } from '../support/weir.ts';
+import { startPeer, startXray, without, type Peer } from '../support/programs/peers.ts';
+import { socksConnect } from '../support/peers/socks-client.ts';
+import { Weir } from '../support/process/weir.ts';
 
 /** What real clients ask for that Weir does not support is one line of the info log, which says what to do. */
 

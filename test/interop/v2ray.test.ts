@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { hostPort } from '../support/address.ts';
-import { httpIn, proxyOut, socksIn } from '../support/config.ts';
-import { httpTunnel } from '../support/http-client.ts';
-import { startV2ray, without } from '../support/peers.ts';
+import { hostPort } from '../support/data/address.ts';
+import { httpIn, proxyOut, socksIn } from '../support/process/config.ts';
+import { httpTunnel } from '../support/peers/http-client.ts';
+import { startV2ray, without } from '../support/programs/peers.ts';
 import { roundTrip } from '../support/read.ts';
-import { echoServer } from '../support/servers.ts';
-import { socksConnect } from '../support/socks-client.ts';
+import { echoServer } from '../support/peers/servers.ts';
+import { socksConnect } from '../support/peers/socks-client.ts';
 import { RAY_SOCKS_IN } from '../support/ways/ray.ts';
-import { Weir } from '../support/weir.ts';
+import { Weir } from '../support/process/weir.ts';
 
 test(
   'connections in by SOCKS and by HTTP share one way out',

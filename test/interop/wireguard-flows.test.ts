@@ -4,20 +4,20 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { decode, encode, type DecodedPacket } from 'dns-packet';
-import { disposable, type Address } from '../support/address.ts';
-import { socksIn } from '../support/config.ts';
-import { API, Control } from '../support/control.ts';
-import { unboundConfig } from '../support/dns-peers.ts';
+import { disposable, type Address } from '../support/data/address.ts';
+import { socksIn } from '../support/process/config.ts';
+import { API, Control } from '../support/process/control.ts';
+import { unboundConfig } from '../support/peers/dns-peers.ts';
 import { inOwnNetwork } from '../support/netns/own-network.ts';
 import { FAR, PORT, Site } from '../support/netns/site.ts';
 import { at, says } from '../support/netns/wireguard-flows.ts';
 import { WireGuardPeer, withoutWireGuard } from '../support/netns/wireguard-peer.ts';
-import { without } from '../support/peers.ts';
+import { without } from '../support/programs/peers.ts';
 import { readAll, readExactly, roundTrip } from '../support/read.ts';
-import { socksConnect, socksReply, type Target } from '../support/socks-client.ts';
-import { UdpAssociation } from '../support/socks-udp.ts';
+import { socksConnect, socksReply, type Target } from '../support/peers/socks-client.ts';
+import { UdpAssociation } from '../support/peers/socks-udp.ts';
 import { eventually } from '../support/wait.ts';
-import { scratch, Weir } from '../support/weir.ts';
+import { scratch, Weir } from '../support/process/weir.ts';
 
 const noUnbound = without('unbound');
 /** Of the resolver: that of the far end's own names is taken. */

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, test } from 'node:test';
-import { disposable } from '../support/address.ts';
-import { socksIn } from '../support/config.ts';
+import { disposable } from '../support/data/address.ts';
+import { socksIn } from '../support/process/config.ts';
 import { withLoss, withoutLoss } from '../support/netns/loss.ts';
 import { inOwnNetwork } from '../support/netns/own-network.ts';
 import { FAR, inside, NEAR, PORT, Site } from '../support/netns/site.ts';
 import { at, download, says, upload } from '../support/netns/wireguard-flows.ts';
 import { WireGuardPath, WireGuardPeer, withoutWireGuard } from '../support/netns/wireguard-peer.ts';
-import { bodyOf } from '../support/pattern.ts';
+import { bodyOf } from '../support/data/pattern.ts';
 import { roundTrip } from '../support/read.ts';
-import { socksConnect, socksReply } from '../support/socks-client.ts';
+import { socksConnect, socksReply } from '../support/peers/socks-client.ts';
 import { eventually } from '../support/wait.ts';
-import { Weir } from '../support/weir.ts';
+import { Weir } from '../support/process/weir.ts';
 
 /** Seconds of the one test in real time: more than two minutes where a rekey is asked for. */
 const REKEY_SECONDS = Number(process.env['WEIR_WIREGUARD_REKEY'] ?? 0);

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { after, before, describe, test } from 'node:test';
-import { type Address } from '../support/address.ts';
-import { socksIn } from '../support/config.ts';
+import { type Address } from '../support/data/address.ts';
+import { socksIn } from '../support/process/config.ts';
 import { inOwnNetwork } from '../support/netns/own-network.ts';
 import { FAR, PORT, Site } from '../support/netns/site.ts';
 import { at, download, echoes, says, upload } from '../support/netns/wireguard-flows.ts';
@@ -13,9 +13,9 @@ import {
   WireGuardPeer,
   withoutWireGuard,
 } from '../support/netns/wireguard-peer.ts';
-import { bodyOf, receiveBody, sendBody } from '../support/pattern.ts';
-import { socksConnect, socksReply } from '../support/socks-client.ts';
-import { Weir } from '../support/weir.ts';
+import { bodyOf, receiveBody, sendBody } from '../support/data/pattern.ts';
+import { socksConnect, socksReply } from '../support/peers/socks-client.ts';
+import { Weir } from '../support/process/weir.ts';
 
 /** Bytes of a transfer: 1 GB where that is asked for. */
 const SIZE = Number(process.env['WEIR_WIREGUARD_BYTES'] ?? 32 << 20);

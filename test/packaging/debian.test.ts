@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { buildDebian } from '../../packaging/debian.ts';
 import { buildExecutable, executableObstacle } from '../../packaging/executable.ts';
-import { scratch } from '../support/weir.ts';
+import { scratch } from '../support/process/weir.ts';
 import { OtherRoot, withoutOtherRoot } from './other-root.ts';
 import { finish, tryOut, type Installed } from './trial.ts';
 

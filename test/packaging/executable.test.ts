@@ -3,7 +3,7 @@ import { chmod, copyFile, mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { buildExecutable, executableObstacle } from '../../packaging/executable.ts';
-import { scratch } from '../support/weir.ts';
+import { scratch } from '../support/process/weir.ts';
 import { finish, tryOut, type Installed } from './trial.ts';
 
 const skip = executableObstacle() ?? false;

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { after, before, describe, test, type TestContext } from 'node:test';
 import { OWN, publishedManifest } from '../../packaging/manifest.ts';
 import { packForNpm } from '../../packaging/npm.ts';
-import { freedom, socksIn } from '../support/config.ts';
+import { freedom, socksIn } from '../support/process/config.ts';
 import { within } from '../support/wait.ts';
-import { scratch } from '../support/weir.ts';
+import { scratch } from '../support/process/weir.ts';
 import { npmCli, putOldNode } from './old-node.ts';
 import { finish, start, tryOut, type Installed } from './trial.ts';
 

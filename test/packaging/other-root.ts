@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Child } from '../support/child.ts';
+import { Child } from '../support/process/child.ts';
 
 /** Why this machine gives no root of one's own; `false` when it does. */
 export function withoutOtherRoot(): string | false {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { freedom, rule, socksIn, blackhole } from '../support/config.ts';
+import { freedom, rule, socksIn, blackhole } from '../support/process/config.ts';
 import { readAll, roundTrip } from '../support/read.ts';
-import { echoServer, udpEcho } from '../support/servers.ts';
-import { socksConnect } from '../support/socks-client.ts';
-import { UdpAssociation } from '../support/socks-udp.ts';
+import { echoServer, udpEcho } from '../support/peers/servers.ts';
+import { socksConnect } from '../support/peers/socks-client.ts';
+import { UdpAssociation } from '../support/peers/socks-udp.ts';
 import { eventually } from '../support/wait.ts';
 import type { SeenEvent } from '../conformance/api-client.ts';
-import type { FlowView } from '../support/control.ts';
+import type { FlowView } from '../support/process/control.ts';
 import { api, connections, editConfig, start } from './api-support.ts';
 
 const ACCOUNTS = `[inbound.settings]

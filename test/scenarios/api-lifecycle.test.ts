@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'node:test';
-import { portOf } from '../support/address.ts';
-import { freedom, socksIn } from '../support/config.ts';
+import { portOf } from '../support/data/address.ts';
+import { freedom, socksIn } from '../support/process/config.ts';
 import { isFree } from '../support/ports.ts';
 import { roundTrip } from '../support/read.ts';
-import { echoServer, tcpServer } from '../support/servers.ts';
-import { socksConnect } from '../support/socks-client.ts';
-import { Weir, runWeir, scratch, weirCommand } from '../support/weir.ts';
+import { echoServer, tcpServer } from '../support/peers/servers.ts';
+import { socksConnect } from '../support/peers/socks-client.ts';
+import { Weir, runWeir, scratch, weirCommand } from '../support/process/weir.ts';
 import { ApiClient } from '../conformance/api-client.ts';
 import { api, apiAddresses, apiOf, editConfig, logged, start } from './api-support.ts';
 

@@ -6,16 +6,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { ApiClient } from '../conformance/api-client.ts';
-import { hostPort, open, parseAddress, type Address } from '../support/address.ts';
-import { Child } from '../support/child.ts';
-import { freedom, socksIn } from '../support/config.ts';
-import { errorOf } from '../support/control.ts';
+import { hostPort, open, parseAddress, type Address } from '../support/data/address.ts';
+import { Child } from '../support/process/child.ts';
+import { freedom, socksIn } from '../support/process/config.ts';
+import { errorOf } from '../support/process/control.ts';
 import { freePort } from '../support/ports.ts';
 import { roundTrip } from '../support/read.ts';
-import { bannerServer, echoServer } from '../support/servers.ts';
-import { socksConnect } from '../support/socks-client.ts';
+import { bannerServer, echoServer } from '../support/peers/servers.ts';
+import { socksConnect } from '../support/peers/socks-client.ts';
 import { eventually, within } from '../support/wait.ts';
-import { runWeir, scratch, Weir, weirCommand } from '../support/weir.ts';
+import { runWeir, scratch, Weir, weirCommand } from '../support/process/weir.ts';
 
 const REST = socksIn() + freedom();
 

@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { ApiClient } from '../conformance/api-client.ts';
-import { disposable, open, parseAddress, type Address } from '../support/address.ts';
-import { freedom, socksIn } from '../support/config.ts';
-import { Control } from '../support/control.ts';
+import { disposable, open, parseAddress, type Address } from '../support/data/address.ts';
+import { freedom, socksIn } from '../support/process/config.ts';
+import { Control } from '../support/process/control.ts';
 import { freePort } from '../support/ports.ts';
 import { roundTrip } from '../support/read.ts';
-import { bannerServer, echoServer } from '../support/servers.ts';
-import { socksConnect } from '../support/socks-client.ts';
+import { bannerServer, echoServer } from '../support/peers/servers.ts';
+import { socksConnect } from '../support/peers/socks-client.ts';
 import { eventually } from '../support/wait.ts';
-import { scratch, Weir } from '../support/weir.ts';
+import { scratch, Weir } from '../support/process/weir.ts';
 
 const apiAt = (listen: string, secret?: string): string =>
   `[api]\nlisten = "${listen}"\n${secret === undefined ? '' : `secret = "${secret}"\n`}`;

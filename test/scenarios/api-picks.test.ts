@@ -3,13 +3,13 @@ import { readFile, readdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'node:test';
-import { etagOf } from '../support/control.ts';
-import { freedom, proxyOut, socksIn } from '../support/config.ts';
+import { etagOf } from '../support/process/control.ts';
+import { freedom, proxyOut, socksIn } from '../support/process/config.ts';
 import { readAll, roundTrip } from '../support/read.ts';
-import { recorder } from '../support/recorder.ts';
-import { echoServer } from '../support/servers.ts';
-import { socksConnect } from '../support/socks-client.ts';
-import { Weir, scratch } from '../support/weir.ts';
+import { recorder } from '../support/peers/recorder.ts';
+import { echoServer } from '../support/peers/servers.ts';
+import { socksConnect } from '../support/peers/socks-client.ts';
+import { Weir, scratch } from '../support/process/weir.ts';
 import type { Reply } from '../conformance/api-client.ts';
 import {
   api,

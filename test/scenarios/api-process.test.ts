@@ -6,16 +6,16 @@ import { Writable } from 'node:stream';
 import { describe, test } from 'node:test';
 import { ctl } from '../../src/cli/ctl/ctl.ts';
 import { ApiClient, type Reply } from '../conformance/api-client.ts';
-import { disposable, parseAddress, type Address } from '../support/address.ts';
-import { freedom, rule, socksIn } from '../support/config.ts';
-import { errorOf, etagOf } from '../support/control.ts';
-import { ask } from '../support/http-client.ts';
+import { disposable, parseAddress, type Address } from '../support/data/address.ts';
+import { freedom, rule, socksIn } from '../support/process/config.ts';
+import { errorOf, etagOf } from '../support/process/control.ts';
+import { ask } from '../support/peers/http-client.ts';
 import { readAll, roundTrip } from '../support/read.ts';
-import { echoServer, udpEcho, type Origin } from '../support/servers.ts';
-import { socksConnect } from '../support/socks-client.ts';
-import { UdpAssociation } from '../support/socks-udp.ts';
+import { echoServer, udpEcho, type Origin } from '../support/peers/servers.ts';
+import { socksConnect } from '../support/peers/socks-client.ts';
+import { UdpAssociation } from '../support/peers/socks-udp.ts';
 import { eventually } from '../support/wait.ts';
-import { Weir, runWeir } from '../support/weir.ts';
+import { Weir, runWeir } from '../support/process/weir.ts';
 
 /*
  * The API of the real process, every endpoint from end to end, on both carriers. The conformance

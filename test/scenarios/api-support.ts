@@ -1,9 +1,9 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseAddress, type Address } from '../support/address.ts';
-import { Weir, type WeirOptions } from '../support/weir.ts';
+import { parseAddress, type Address } from '../support/data/address.ts';
+import { Weir, type WeirOptions } from '../support/process/weir.ts';
 import { ApiClient } from '../conformance/api-client.ts';
-import type { Connections } from '../support/control.ts';
+import type { Connections } from '../support/process/control.ts';
 
 /** The line with which the API logs its address. */
 const LISTENING = /svc_app: API listening on (\S+)$/gm;

@@ -1,13 +1,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { proxyOut, socksIn } from '../support/config.ts';
-import { API, Control } from '../support/control.ts';
-import { Beats, Download, Ledger, ownAddress, streamOrigin, type Moved } from '../support/load.ts';
-import type { Origin } from '../support/servers.ts';
-import { socksConnect, socksReply } from '../support/socks-client.ts';
-import { SocksServer } from '../support/socks-server.ts';
+import { proxyOut, socksIn } from '../support/process/config.ts';
+import { API, Control } from '../support/process/control.ts';
+import {
+  Beats,
+  Download,
+  Ledger,
+  ownAddress,
+  streamOrigin,
+  type Moved,
+} from '../support/process/load.ts';
+import type { Origin } from '../support/peers/servers.ts';
+import { socksConnect, socksReply } from '../support/peers/socks-client.ts';
+import { SocksServer } from '../support/peers/socks-server.ts';
 import { eventually } from '../support/wait.ts';
-import { Weir } from '../support/weir.ts';
+import { Weir } from '../support/process/weir.ts';
 
 const SIZE = 4096;
 

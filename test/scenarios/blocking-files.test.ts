@@ -3,12 +3,12 @@ import { closeSync, constants, openSync, writeSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import type { Child } from '../support/child.ts';
-import { freedom, socksIn } from '../support/config.ts';
-import { API, Control, errorOf } from '../support/control.ts';
-import { makeNamedPipe } from '../support/named-pipe.ts';
+import type { Child } from '../support/process/child.ts';
+import { freedom, socksIn } from '../support/process/config.ts';
+import { API, Control, errorOf } from '../support/process/control.ts';
+import { makeNamedPipe } from '../support/files/named-pipe.ts';
 import { within } from '../support/wait.ts';
-import { scratch, Weir, weirCommand } from '../support/weir.ts';
+import { scratch, Weir, weirCommand } from '../support/process/weir.ts';
 
 const VALID = `${API}${socksIn()}${freedom()}`;
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import test from 'node:test';
-import { disposable, hostPort, open } from '../support/address.ts';
-import { freedom, httpIn, socksIn } from '../support/config.ts';
-import { httpTunnel } from '../support/http-client.ts';
-import { bodyOf, receiveBody, sendBody } from '../support/pattern.ts';
+import { disposable, hostPort, open } from '../support/data/address.ts';
+import { freedom, httpIn, socksIn } from '../support/process/config.ts';
+import { httpTunnel } from '../support/peers/http-client.ts';
+import { bodyOf, receiveBody, sendBody } from '../support/data/pattern.ts';
 import { readAll, readExactly, readHead } from '../support/read.ts';
 import {
   bannerServer,
@@ -12,9 +12,9 @@ import {
   echoServer,
   sendFirstServer,
   tcpServer,
-} from '../support/servers.ts';
-import { encodeAddress, socksConnect, type Target } from '../support/socks-client.ts';
-import { Weir } from '../support/weir.ts';
+} from '../support/peers/servers.ts';
+import { encodeAddress, socksConnect, type Target } from '../support/peers/socks-client.ts';
+import { Weir } from '../support/process/weir.ts';
 
 const MB = 1 << 20;
 const CONFIG = socksIn() + httpIn() + freedom();

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { hostPort } from '../support/address.ts';
-import { blackhole, freedom, httpIn, proxyOut, rule, socksIn } from '../support/config.ts';
-import { curl } from '../support/curl.ts';
-import { socksHalfCloses } from '../support/exchange.ts';
-import { bodyOf } from '../support/pattern.ts';
-import { udpEcho, webBody, webServer } from '../support/servers.ts';
-import { SocksRefused, socksReply } from '../support/socks-client.ts';
-import { UdpAssociation } from '../support/socks-udp.ts';
-import { Weir } from '../support/weir.ts';
+import { hostPort } from '../support/data/address.ts';
+import { blackhole, freedom, httpIn, proxyOut, rule, socksIn } from '../support/process/config.ts';
+import { curl } from '../support/programs/curl.ts';
+import { socksHalfCloses } from '../support/programs/exchange.ts';
+import { bodyOf } from '../support/data/pattern.ts';
+import { udpEcho, webBody, webServer } from '../support/peers/servers.ts';
+import { SocksRefused, socksReply } from '../support/peers/socks-client.ts';
+import { UdpAssociation } from '../support/peers/socks-udp.ts';
+import { Weir } from '../support/process/weir.ts';
 
 const SIZE = 8 << 20;
 const LOGIN = 'user = "mia"\npass = "s3cret: x"';

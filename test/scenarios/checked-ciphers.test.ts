@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { hostPort, type Address } from '../support/address.ts';
-import { freedom, proxyOut, socksIn } from '../support/config.ts';
-import { API, Control } from '../support/control.ts';
-import { bothWays, datagrams, socksHalfCloses, manyStreams } from '../support/exchange.ts';
+import { hostPort, type Address } from '../support/data/address.ts';
+import { freedom, proxyOut, socksIn } from '../support/process/config.ts';
+import { API, Control } from '../support/process/control.ts';
+import { bothWays, datagrams, socksHalfCloses, manyStreams } from '../support/programs/exchange.ts';
 import { readAll, readExactly } from '../support/read.ts';
-import { echoServer, tcpServer, udpEcho, webServer } from '../support/servers.ts';
-import { socksConnect } from '../support/socks-client.ts';
+import { echoServer, tcpServer, udpEcho, webServer } from '../support/peers/servers.ts';
+import { socksConnect } from '../support/peers/socks-client.ts';
 import { eventually } from '../support/wait.ts';
-import { Weir } from '../support/weir.ts';
+import { Weir } from '../support/process/weir.ts';
 
 /**
  * Runs under the checks of `WEIR_CRYPTO=checked`: every message is compared with the baseline, a
@@ -20,7 +20,7 @@ const CHECKED = {
   nodeArgs: [
     '--expose-gc',
     '--import',
-    fileURLToPath(new URL('../support/collect.ts', import.meta.url)),
+    fileURLToPath(new URL('../support/process/collect.ts', import.meta.url)),
   ],
 };
 

@@ -3,12 +3,12 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'node:test';
-import { Child } from '../support/child.ts';
-import { freedom, socksIn } from '../support/config.ts';
+import { Child } from '../support/process/child.ts';
+import { freedom, socksIn } from '../support/process/config.ts';
 import { isFree } from '../support/ports.ts';
-import { bannerServer } from '../support/servers.ts';
+import { bannerServer } from '../support/peers/servers.ts';
 import { within } from '../support/wait.ts';
-import { runWeir, scratch, Weir, weirCommand } from '../support/weir.ts';
+import { runWeir, scratch, Weir, weirCommand } from '../support/process/weir.ts';
 
 /** A line of the log: time with microseconds, the level in five places, the target. */
 const LINE =

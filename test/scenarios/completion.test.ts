@@ -6,9 +6,9 @@ import { suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { COMMANDS } from '../../src/cli/commands.ts';
 import { CTL } from '../../src/cli/ctl/arguments.ts';
-import { freedom, socksIn } from '../support/config.ts';
-import { API } from '../support/control.ts';
-import { runWeir, scratch, Weir } from '../support/weir.ts';
+import { freedom, socksIn } from '../support/process/config.ts';
+import { API } from '../support/process/control.ts';
+import { runWeir, scratch, Weir } from '../support/process/weir.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 

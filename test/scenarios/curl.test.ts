@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { hostPort } from '../support/address.ts';
-import { freedom, httpIn, socksIn } from '../support/config.ts';
-import { curl } from '../support/curl.ts';
-import { bodyOf } from '../support/pattern.ts';
-import { webBody, webServer } from '../support/servers.ts';
-import { Weir } from '../support/weir.ts';
+import { hostPort } from '../support/data/address.ts';
+import { freedom, httpIn, socksIn } from '../support/process/config.ts';
+import { curl } from '../support/programs/curl.ts';
+import { bodyOf } from '../support/data/pattern.ts';
+import { webBody, webServer } from '../support/peers/servers.ts';
+import { Weir } from '../support/process/weir.ts';
 
 const MB = 1 << 20;
 const CONFIG = socksIn() + httpIn() + freedom();

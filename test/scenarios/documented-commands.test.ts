@@ -12,12 +12,12 @@ import { parseImport } from '../../src/cli/import/arguments.ts';
 import { parseLogLevel } from '../../src/cli/control/log-level-arguments.ts';
 import { parseReload } from '../../src/cli/control/reload-arguments.ts';
 import { parseRun } from '../../src/cli/run/arguments.ts';
-import { hostPort } from '../support/address.ts';
-import { Child } from '../support/child.ts';
+import { hostPort } from '../support/data/address.ts';
+import { Child } from '../support/process/child.ts';
 import { NOT_RUN, PLAIN_TOOLS } from '../support/docs/not-run.ts';
 import { blocksOf, PAGES, ROOT } from '../support/docs/pages.ts';
 import { commandsOf, type ShellCommand } from '../support/docs/shell.ts';
-import { scratch, Weir } from '../support/weir.ts';
+import { scratch, Weir } from '../support/process/weir.ts';
 
 interface Documented extends ShellCommand {
   readonly place: string;

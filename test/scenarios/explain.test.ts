@@ -5,12 +5,12 @@ import test from 'node:test';
 import { loadConfigFile } from '../../src/app/loading/inline-runner.ts';
 import { RouteExplainer } from '../../src/engine/router/explain.ts';
 import { RegexCache } from '../../src/engine/router/tables/regex-set.ts';
-import { blackhole, freedom, httpIn, proxyOut, rule, socksIn } from '../support/config.ts';
-import { API, Control } from '../support/control.ts';
-import { tcpServer } from '../support/servers.ts';
-import { GRANTED, readConnect } from '../support/socks-server.ts';
-import { socksConnect, type Target } from '../support/socks-client.ts';
-import { runWeir, scratch, Weir } from '../support/weir.ts';
+import { blackhole, freedom, httpIn, proxyOut, rule, socksIn } from '../support/process/config.ts';
+import { API, Control } from '../support/process/control.ts';
+import { tcpServer } from '../support/peers/servers.ts';
+import { GRANTED, readConnect } from '../support/peers/socks-server.ts';
+import { socksConnect, type Target } from '../support/peers/socks-client.ts';
+import { runWeir, scratch, Weir } from '../support/process/weir.ts';
 
 interface Passed {
   readonly rule: number;

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import test, { after, before } from 'node:test';
-import type { Target } from '../support/socks-client.ts';
-import { SocksRefused, socksConnect } from '../support/socks-client.ts';
-import { blackhole, freedom, proxyOut, rule, socksIn } from '../support/config.ts';
+import type { Target } from '../support/peers/socks-client.ts';
+import { SocksRefused, socksConnect } from '../support/peers/socks-client.ts';
+import { blackhole, freedom, proxyOut, rule, socksIn } from '../support/process/config.ts';
 import { freePort } from '../support/ports.ts';
 import { readAll, roundTrip } from '../support/read.ts';
-import { bannerServer, echoServer, tcpServer, type Origin } from '../support/servers.ts';
-import { API, Control } from '../support/control.ts';
-import { UdpAssociation } from '../support/socks-udp.ts';
+import { bannerServer, echoServer, tcpServer, type Origin } from '../support/peers/servers.ts';
+import { API, Control } from '../support/process/control.ts';
+import { UdpAssociation } from '../support/peers/socks-udp.ts';
 import type { Way } from '../support/ways/way.ts';
 import { weirIn, weirOut } from '../support/ways/weir-config.ts';
-import { Weir } from '../support/weir.ts';
+import { Weir } from '../support/process/weir.ts';
 
 const TROJAN = { protocol: 'trojan' } as const;
 const OVER_TLS: Way = { ...TROJAN, carrier: { network: 'tcp', tls: true } };

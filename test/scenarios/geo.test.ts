@@ -2,16 +2,16 @@ import assert from 'node:assert/strict';
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { freedom, proxyOut, rule, socksIn } from '../support/config.ts';
-import { API, Control, errorOf, type Report } from '../support/control.ts';
-import { a, cname, reply, soa, startPlainDns, type Script } from '../support/dns-server.ts';
-import { encodeGeoip, encodeGeosite, type DomainFixture } from '../support/geo-fixture.ts';
+import { freedom, proxyOut, rule, socksIn } from '../support/process/config.ts';
+import { API, Control, errorOf, type Report } from '../support/process/control.ts';
+import { a, cname, reply, soa, startPlainDns, type Script } from '../support/peers/dns-server.ts';
+import { encodeGeoip, encodeGeosite, type DomainFixture } from '../support/data/geo-fixture.ts';
 import { readAll } from '../support/read.ts';
-import { recorder } from '../support/recorder.ts';
-import { echoServer } from '../support/servers.ts';
+import { recorder } from '../support/peers/recorder.ts';
+import { echoServer } from '../support/peers/servers.ts';
 import { roundTrip } from '../support/read.ts';
-import { socksConnect, socksReply } from '../support/socks-client.ts';
-import { Weir } from '../support/weir.ts';
+import { socksConnect, socksReply } from '../support/peers/socks-client.ts';
+import { Weir } from '../support/process/weir.ts';
 
 const sites = (domains: readonly DomainFixture[]): Buffer =>
   encodeGeosite([

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { hostPort, portOf } from '../support/address.ts';
+import { hostPort, portOf } from '../support/data/address.ts';
 import { blocksOf, page } from '../support/docs/pages.ts';
-import { webServer } from '../support/servers.ts';
-import { TestAuthority } from '../support/test-certificates.ts';
-import { scratch, Weir } from '../support/weir.ts';
-import { curl } from '../support/curl.ts';
+import { webServer } from '../support/peers/servers.ts';
+import { TestAuthority } from '../support/data/test-certificates.ts';
+import { scratch, Weir } from '../support/process/weir.ts';
+import { curl } from '../support/programs/curl.ts';
 
 const [SERVER = '', CLIENT = ''] = blocksOf(page('docs/guides/vps.md'))
   .filter(({ language }) => language === 'toml')

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { suite, test } from 'node:test';
 import { ctl } from '../../src/cli/ctl/ctl.ts';
-import { freedom, socksIn } from '../support/config.ts';
-import { API } from '../support/control.ts';
-import { assertHarmless, FORGERY } from '../support/harmless-output.ts';
+import { freedom, socksIn } from '../support/process/config.ts';
+import { API } from '../support/process/control.ts';
+import { assertHarmless, FORGERY } from '../support/data/harmless-output.ts';
 import { eventually } from '../support/wait.ts';
-import { runWeir, scratch, Weir } from '../support/weir.ts';
+import { runWeir, scratch, Weir } from '../support/process/weir.ts';
 
 const named = (name: string): string => JSON.stringify(name + FORGERY);
 

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { freedom } from '../support/config.ts';
-import { API, Control } from '../support/control.ts';
-import { churn, exchangeDuring, Hysteria2Clients } from '../support/hysteria2-clients.ts';
-import { openSockets } from '../support/proc.ts';
-import { echoServer } from '../support/servers.ts';
+import { freedom } from '../support/process/config.ts';
+import { API, Control } from '../support/process/control.ts';
+import { churn, exchangeDuring, Hysteria2Clients } from '../support/peers/hysteria2-clients.ts';
+import { openSockets } from '../support/process/proc.ts';
+import { echoServer } from '../support/peers/servers.ts';
 import { eventually } from '../support/wait.ts';
 import { renewCertificate } from '../support/ways/certificate.ts';
 import { PASSWORD } from '../support/ways/secrets.ts';
 import { weirIn } from '../support/ways/weir-config.ts';
-import { Weir } from '../support/weir.ts';
+import { Weir } from '../support/process/weir.ts';
 
 /** As `npm run stress -- hysteria2` does it, with fewer of everything. */
 const CONNECTIONS = 100;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { scratch, runWeir } from '../support/weir.ts';
+import { scratch, runWeir } from '../support/process/weir.ts';
 
 const LINKS = [
   'trojan://correct%20horse@192.0.2.1:443?sni=example.com#home',

@@ -3,15 +3,15 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { test } from 'node:test';
 import { codeOf } from '../../src/errors.ts';
-import { freedom, rule, socksIn } from '../support/config.ts';
-import { API, Control } from '../support/control.ts';
+import { freedom, rule, socksIn } from '../support/process/config.ts';
+import { API, Control } from '../support/process/control.ts';
 import { roundTrip } from '../support/read.ts';
-import { tcpServer, type Origin } from '../support/servers.ts';
-import { socksConnect } from '../support/socks-client.ts';
+import { tcpServer, type Origin } from '../support/peers/servers.ts';
+import { socksConnect } from '../support/peers/socks-client.ts';
 import { eventually } from '../support/wait.ts';
 import { TLS, wayTitle, WS_TLS, type Carrier, type Way } from '../support/ways/way.ts';
 import { weirIn, weirOut } from '../support/ways/weir-config.ts';
-import { Weir } from '../support/weir.ts';
+import { Weir } from '../support/process/weir.ts';
 
 const CARRIERS: readonly Carrier[] = [{ network: 'tcp' }, TLS, WS_TLS, { network: 'grpc' }];
 

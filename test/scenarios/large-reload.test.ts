@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { freedom, rule, socksIn } from '../support/config.ts';
-import { API, Control, errorOf, type Report } from '../support/control.ts';
-import { Beats, Download, ownAddress, streamOrigin } from '../support/load.ts';
-import { peakResidentBytes } from '../support/proc.ts';
-import { socksConnect, socksReply } from '../support/socks-client.ts';
-import { Weir } from '../support/weir.ts';
+import { freedom, rule, socksIn } from '../support/process/config.ts';
+import { API, Control, errorOf, type Report } from '../support/process/control.ts';
+import { Beats, Download, ownAddress, streamOrigin } from '../support/process/load.ts';
+import { peakResidentBytes } from '../support/process/proc.ts';
+import { socksConnect, socksReply } from '../support/peers/socks-client.ts';
+import { Weir } from '../support/process/weir.ts';
 
 const RULES = 300;
 

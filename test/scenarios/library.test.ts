@@ -11,14 +11,14 @@ import {
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { test, before, after } from 'node:test';
-import { parseAddress } from '../support/address.ts';
-import { Child } from '../support/child.ts';
-import { freedom, socksIn } from '../support/config.ts';
+import { parseAddress } from '../support/data/address.ts';
+import { Child } from '../support/process/child.ts';
+import { freedom, socksIn } from '../support/process/config.ts';
 import { roundTrip } from '../support/read.ts';
-import { echoServer } from '../support/servers.ts';
-import { socksConnect } from '../support/socks-client.ts';
+import { echoServer } from '../support/peers/servers.ts';
+import { socksConnect } from '../support/peers/socks-client.ts';
 import { within } from '../support/wait.ts';
-import { scratch } from '../support/weir.ts';
+import { scratch } from '../support/process/weir.ts';
 
 /*
  * The package as it is published: built, put where npm would put it, and used by its name.

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { open } from '../support/address.ts';
-import { freedom, socksIn } from '../support/config.ts';
+import { open } from '../support/data/address.ts';
+import { freedom, socksIn } from '../support/process/config.ts';
 import { freePort } from '../support/ports.ts';
-import { bannerServer } from '../support/servers.ts';
+import { bannerServer } from '../support/peers/servers.ts';
 import { eventually, within } from '../support/wait.ts';
-import { Weir } from '../support/weir.ts';
+import { Weir } from '../support/process/weir.ts';
 
 /**
  * The lines of a process that starts and stops, logged at info, and of one that cannot bind, logged

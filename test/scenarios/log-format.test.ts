@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { blackhole, freedom, rule, socksIn } from '../support/config.ts';
-import { socksReply } from '../support/socks-client.ts';
+import { blackhole, freedom, rule, socksIn } from '../support/process/config.ts';
+import { socksReply } from '../support/peers/socks-client.ts';
 import { eventually } from '../support/wait.ts';
-import { runWeir, scratch, Weir } from '../support/weir.ts';
+import { runWeir, scratch, Weir } from '../support/process/weir.ts';
 
 const CONFIG = socksIn() + freedom();
 

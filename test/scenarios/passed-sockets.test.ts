@@ -5,13 +5,13 @@ import { closeSync, openSync, writeFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
-import { open } from '../support/address.ts';
-import { BoundSocket } from '../support/bound-socket.ts';
-import { freedom, proxyOut, rule, socksIn } from '../support/config.ts';
-import { udpEcho } from '../support/servers.ts';
-import { UdpAssociation } from '../support/socks-udp.ts';
+import { open } from '../support/data/address.ts';
+import { BoundSocket } from '../support/links/bound-socket.ts';
+import { freedom, proxyOut, rule, socksIn } from '../support/process/config.ts';
+import { udpEcho } from '../support/peers/servers.ts';
+import { UdpAssociation } from '../support/peers/socks-udp.ts';
 import { within } from '../support/wait.ts';
-import { scratch, Weir, type WeirOptions } from '../support/weir.ts';
+import { scratch, Weir, type WeirOptions } from '../support/process/weir.ts';
 
 const LOOPBACK = { host: '127.0.0.1', port: 0 };
 

@@ -4,17 +4,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { ApiClient } from '../conformance/api-client.ts';
-import { parseAddress } from '../support/address.ts';
+import { parseAddress } from '../support/data/address.ts';
 import { isTemporaryName } from '../../src/app/replace-file.ts';
-import { freedom, httpIn, proxyOut, socksIn } from '../support/config.ts';
-import { API, Control, errorOf, type Report, etagOf } from '../support/control.ts';
-import { Download, ownAddress, streamOrigin } from '../support/load.ts';
-import { recorder } from '../support/recorder.ts';
-import { socksConnect } from '../support/socks-client.ts';
-import { SocksServer } from '../support/socks-server.ts';
+import { freedom, httpIn, proxyOut, socksIn } from '../support/process/config.ts';
+import { API, Control, errorOf, type Report, etagOf } from '../support/process/control.ts';
+import { Download, ownAddress, streamOrigin } from '../support/process/load.ts';
+import { recorder } from '../support/peers/recorder.ts';
+import { socksConnect } from '../support/peers/socks-client.ts';
+import { SocksServer } from '../support/peers/socks-server.ts';
 import { readAll } from '../support/read.ts';
 import { eventually } from '../support/wait.ts';
-import { Weir, weirCommand } from '../support/weir.ts';
+import { Weir, weirCommand } from '../support/process/weir.ts';
 
 const node = (name: string, { host, port }: { host: string; port: number }): string =>
   `[[proxy_server]]\nname = "${name}"\nprotocol = "socks"\nserver = "${host}"\nport = ${port}\n`;

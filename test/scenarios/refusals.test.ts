@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { disposable, open } from '../support/address.ts';
-import { blackhole, freedom, httpIn, rule, socksIn } from '../support/config.ts';
-import { ask, httpConnect } from '../support/http-client.ts';
+import { disposable, open } from '../support/data/address.ts';
+import { blackhole, freedom, httpIn, rule, socksIn } from '../support/process/config.ts';
+import { ask, httpConnect } from '../support/peers/http-client.ts';
 import { freePort } from '../support/ports.ts';
 import { readAll, readUpTo, roundTrip } from '../support/read.ts';
-import { echoServer, webServer } from '../support/servers.ts';
+import { echoServer, webServer } from '../support/peers/servers.ts';
 import {
   COMMAND,
   greet5,
@@ -13,9 +13,9 @@ import {
   SocksRefused,
   socksConnect,
   socksReply,
-} from '../support/socks-client.ts';
-import { UdpAssociation } from '../support/socks-udp.ts';
-import { Weir } from '../support/weir.ts';
+} from '../support/peers/socks-client.ts';
+import { UdpAssociation } from '../support/peers/socks-udp.ts';
+import { Weir } from '../support/process/weir.ts';
 
 /** A multicast address: the kernel itself refuses to connect there and sends nothing. */
 const UNREACHABLE = '224.0.0.1';

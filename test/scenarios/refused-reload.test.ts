@@ -4,11 +4,11 @@ import { createServer, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { freedom, socksIn } from '../support/config.ts';
-import { API, Control, errorOf } from '../support/control.ts';
-import { Download, ownAddress, streamOrigin } from '../support/load.ts';
-import { socksConnect } from '../support/socks-client.ts';
-import { Weir } from '../support/weir.ts';
+import { freedom, socksIn } from '../support/process/config.ts';
+import { API, Control, errorOf } from '../support/process/control.ts';
+import { Download, ownAddress, streamOrigin } from '../support/process/load.ts';
+import { socksConnect } from '../support/peers/socks-client.ts';
+import { Weir } from '../support/process/weir.ts';
 
 const UNCHANGED = ' (the files have not changed since this was found)';
 

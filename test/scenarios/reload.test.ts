@@ -1,5 +1,5 @@
 import { test } from 'node:test';
-import { soak, type Broken } from '../support/reload-soak.ts';
+import { soak, type Broken } from '../support/process/reload-soak.ts';
 
 const BROKEN: readonly Broken[] = [
   {

@@ -5,16 +5,16 @@ import { createDialer } from '../../src/transports/dialer.ts';
 import { systemClock } from '../../src/net/time/clock.ts';
 import { Status } from '../../src/mux/frame.ts';
 import type { ByteLink } from '../../src/net/links/link.ts';
-import { hostPort, open, portOf, type Address } from '../support/address.ts';
-import { loopback } from '../support/carriers.ts';
-import { httpIn, rule, socksIn } from '../support/config.ts';
-import { Control } from '../support/control.ts';
-import { exchange, Hysteria2Clients, openEcho } from '../support/hysteria2-clients.ts';
-import { END, frame, MuxClient } from '../support/mux-client.ts';
+import { hostPort, open, portOf, type Address } from '../support/data/address.ts';
+import { loopback } from '../support/links/carriers.ts';
+import { httpIn, rule, socksIn } from '../support/process/config.ts';
+import { Control } from '../support/process/control.ts';
+import { exchange, Hysteria2Clients, openEcho } from '../support/peers/hysteria2-clients.ts';
+import { END, frame, MuxClient } from '../support/peers/mux-client.ts';
 import { freePort } from '../support/ports.ts';
 import { readAll, readExactly, readHead } from '../support/read.ts';
-import { webServer, type Origin } from '../support/servers.ts';
-import { UdpAssociation } from '../support/socks-udp.ts';
+import { webServer, type Origin } from '../support/peers/servers.ts';
+import { UdpAssociation } from '../support/peers/socks-udp.ts';
 import { eventually, within } from '../support/wait.ts';
 import {
   around,
@@ -22,11 +22,11 @@ import {
   removeAccounts,
   withOtherSecrets,
   type Subject,
-} from '../support/removed-account.ts';
+} from '../support/process/removed-account.ts';
 import { ID, LOGIN, OTHER_ID, PASSWORD, shadowsocksSecrets } from '../support/ways/secrets.ts';
 import { weirIn, weirOut } from '../support/ways/weir-config.ts';
 import { CARRIERS, carriesDatagrams, isModern, wayTitle, type Way } from '../support/ways/way.ts';
-import { Weir } from '../support/weir.ts';
+import { Weir } from '../support/process/weir.ts';
 
 const ofWeir = CARRIERS.filter(({ multi = false }) => !multi);
 

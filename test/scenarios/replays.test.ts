@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { pipeline } from 'node:stream/promises';
 import test from 'node:test';
-import { open, portOf, type Address } from '../support/address.ts';
-import { freedom, proxyOut, socksIn } from '../support/config.ts';
-import { API, Control } from '../support/control.ts';
+import { open, portOf, type Address } from '../support/data/address.ts';
+import { freedom, proxyOut, socksIn } from '../support/process/config.ts';
+import { API, Control } from '../support/process/control.ts';
 import { roundTrip } from '../support/read.ts';
-import { echoServer, tcpServer, type Origin } from '../support/servers.ts';
-import { socksConnect } from '../support/socks-client.ts';
-import { Weir } from '../support/weir.ts';
+import { echoServer, tcpServer, type Origin } from '../support/peers/servers.ts';
+import { socksConnect } from '../support/peers/socks-client.ts';
+import { Weir } from '../support/process/weir.ts';
 
 const ID = 'b831381d-6324-4d53-ad4f-8cda48b30811';
 const OTHER_ID = 'b831381d-6324-4d53-ad4f-8cda48b30812';

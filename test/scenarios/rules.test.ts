@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { blackhole, freedom, httpIn, proxyOut, rule, socksIn } from '../support/config.ts';
-import { httpTunnel } from '../support/http-client.ts';
+import { blackhole, freedom, httpIn, proxyOut, rule, socksIn } from '../support/process/config.ts';
+import { httpTunnel } from '../support/peers/http-client.ts';
 import { readAll } from '../support/read.ts';
-import { recorder } from '../support/recorder.ts';
-import { udpEcho, echoServer } from '../support/servers.ts';
-import { socksConnect, socksReply, type SocksOptions } from '../support/socks-client.ts';
-import { UdpAssociation } from '../support/socks-udp.ts';
-import { Weir } from '../support/weir.ts';
+import { recorder } from '../support/peers/recorder.ts';
+import { udpEcho, echoServer } from '../support/peers/servers.ts';
+import { socksConnect, socksReply, type SocksOptions } from '../support/peers/socks-client.ts';
+import { UdpAssociation } from '../support/peers/socks-udp.ts';
+import { Weir } from '../support/process/weir.ts';
 
 /** One rule for each kind of matcher, each to an outbound of its own. */
 const RULES: Readonly<Record<string, string>> = {

@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import test from 'node:test';
-import { open, portOf } from '../support/address.ts';
-import { freedom, httpIn, proxyOut, rule, socksIn } from '../support/config.ts';
-import { ask, httpConnect } from '../support/http-client.ts';
+import { open, portOf } from '../support/data/address.ts';
+import { freedom, httpIn, proxyOut, rule, socksIn } from '../support/process/config.ts';
+import { ask, httpConnect } from '../support/peers/http-client.ts';
 import { freePort } from '../support/ports.ts';
 import { readUpTo } from '../support/read.ts';
-import { socksConnect, socksReply } from '../support/socks-client.ts';
+import { socksConnect, socksReply } from '../support/peers/socks-client.ts';
 import type { Way } from '../support/ways/way.ts';
 import { weirIn, weirOut } from '../support/ways/weir-config.ts';
-import { Weir } from '../support/weir.ts';
+import { Weir } from '../support/process/weir.ts';
 import { api, apiAddresses, apiOf, editConfig } from './api-support.ts';
 
 /*

@@ -5,11 +5,11 @@ import { writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
-import { open, portOf } from '../support/address.ts';
-import { freedom, socksIn } from '../support/config.ts';
-import { NotifySocket } from '../support/notify-socket.ts';
+import { open, portOf } from '../support/data/address.ts';
+import { freedom, socksIn } from '../support/process/config.ts';
+import { NotifySocket } from '../support/peers/notify-socket.ts';
 import { eventually, within } from '../support/wait.ts';
-import { runWeir, scratch, Weir, type WeirOptions } from '../support/weir.ts';
+import { runWeir, scratch, Weir, type WeirOptions } from '../support/process/weir.ts';
 
 const CONFIG = socksIn('one') + socksIn('two') + freedom();
 

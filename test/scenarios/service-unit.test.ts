@@ -7,11 +7,11 @@ import { suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { parseReload } from '../../src/cli/control/reload-arguments.ts';
 import { parseRun } from '../../src/cli/run/arguments.ts';
-import { freedom, socksIn } from '../support/config.ts';
-import { open } from '../support/address.ts';
-import { NotifySocket } from '../support/notify-socket.ts';
+import { freedom, socksIn } from '../support/process/config.ts';
+import { open } from '../support/data/address.ts';
+import { NotifySocket } from '../support/peers/notify-socket.ts';
 import { within } from '../support/wait.ts';
-import { runWeir, scratch, Weir } from '../support/weir.ts';
+import { runWeir, scratch, Weir } from '../support/process/weir.ts';
 
 const UNIT = fileURLToPath(new URL('../../packaging/weir.service', import.meta.url));
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { createSecureContext, connect as tlsConnect, type TLSSocket } from 'node:tls';
 import test from 'node:test';
-import { freedom, proxyOut, rule, socksIn } from '../support/config.ts';
+import { freedom, proxyOut, rule, socksIn } from '../support/process/config.ts';
 import { readAll, readExactly } from '../support/read.ts';
-import { recorder } from '../support/recorder.ts';
-import { bannerServer, echoServer } from '../support/servers.ts';
-import { socksConnect } from '../support/socks-client.ts';
-import { Weir } from '../support/weir.ts';
+import { recorder } from '../support/peers/recorder.ts';
+import { bannerServer, echoServer } from '../support/peers/servers.ts';
+import { socksConnect } from '../support/peers/socks-client.ts';
+import { Weir } from '../support/process/weir.ts';
 import { Duplex } from 'node:stream';
 
 const RULE = rule('named', 'domain_suffix = ["sniffed.example"]');

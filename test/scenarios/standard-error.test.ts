@@ -4,11 +4,11 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { ApiClient } from '../conformance/api-client.ts';
-import { Child } from '../support/child.ts';
-import { freedom, socksIn } from '../support/config.ts';
-import { API, Control } from '../support/control.ts';
+import { Child } from '../support/process/child.ts';
+import { freedom, socksIn } from '../support/process/config.ts';
+import { API, Control } from '../support/process/control.ts';
 import { eventually, within } from '../support/wait.ts';
-import { scratch, Weir } from '../support/weir.ts';
+import { scratch, Weir } from '../support/process/weir.ts';
 
 const CONFIG = API + socksIn() + freedom();
 

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { disposable, open, portOf } from '../support/address.ts';
-import { freedom, socksIn } from '../support/config.ts';
-import { API, Control } from '../support/control.ts';
+import { disposable, open, portOf } from '../support/data/address.ts';
+import { freedom, socksIn } from '../support/process/config.ts';
+import { API, Control } from '../support/process/control.ts';
 import { freePort } from '../support/ports.ts';
 import { readExactly, roundTrip } from '../support/read.ts';
-import { bannerServer, echoServer } from '../support/servers.ts';
-import { socksConnect } from '../support/socks-client.ts';
+import { bannerServer, echoServer } from '../support/peers/servers.ts';
+import { socksConnect } from '../support/peers/socks-client.ts';
 import { eventually, within } from '../support/wait.ts';
-import { Weir } from '../support/weir.ts';
+import { Weir } from '../support/process/weir.ts';
 
 /** Names of `slow.test` are looked up with the next SIGUSR2, and are 127.0.0.1 then. */
 const slowNames = `data:text/javascript,${encodeURIComponent(`

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { describe, test } from 'node:test';
-import { disposable, hostPort, open, portOf } from '../support/address.ts';
-import { freedom, httpIn, socksIn } from '../support/config.ts';
-import { ask } from '../support/http-client.ts';
+import { disposable, hostPort, open, portOf } from '../support/data/address.ts';
+import { freedom, httpIn, socksIn } from '../support/process/config.ts';
+import { ask } from '../support/peers/http-client.ts';
 import { readExactly, roundTrip } from '../support/read.ts';
-import { echoServer, webServer } from '../support/servers.ts';
-import { socksConnect } from '../support/socks-client.ts';
+import { echoServer, webServer } from '../support/peers/servers.ts';
+import { socksConnect } from '../support/peers/socks-client.ts';
 import { eventually, within } from '../support/wait.ts';
 import { GRPC_TLS, type Way } from '../support/ways/way.ts';
 import { weirIn, weirOut } from '../support/ways/weir-config.ts';
-import { Weir } from '../support/weir.ts';
+import { Weir } from '../support/process/weir.ts';
 
 /** Sends SIGTERM, and waits until its SOCKS inbound has closed: then the stop has begun. */
 async function stop(weir: Weir): Promise<void> {

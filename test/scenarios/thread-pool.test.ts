@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { freedom, socksIn } from '../support/config.ts';
-import { threadsNamed } from '../support/proc.ts';
-import { Weir } from '../support/weir.ts';
+import { freedom, socksIn } from '../support/process/config.ts';
+import { threadsNamed } from '../support/process/proc.ts';
+import { Weir } from '../support/process/weir.ts';
 
 /*
  * The threads that getaddrinfo(3) has half of.

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
-import { disposable, open, type Address } from '../support/address.ts';
-import { freedom, httpIn, socksIn } from '../support/config.ts';
-import { openDescriptors } from '../support/proc.ts';
+import { disposable, open, type Address } from '../support/data/address.ts';
+import { freedom, httpIn, socksIn } from '../support/process/config.ts';
+import { openDescriptors } from '../support/process/proc.ts';
 import { readAll, roundTrip } from '../support/read.ts';
-import { echoServer } from '../support/servers.ts';
-import { socksConnect } from '../support/socks-client.ts';
+import { echoServer } from '../support/peers/servers.ts';
+import { socksConnect } from '../support/peers/socks-client.ts';
 import { eventually, within } from '../support/wait.ts';
-import { Weir } from '../support/weir.ts';
+import { Weir } from '../support/process/weir.ts';
 
 const SETTINGS = '[inbound.settings]\nauth = "password"\naccounts = [{ user = "u", pass = "p" }]\n';
 const EVERY_INBOUND = socksIn() + socksIn('guarded', SETTINGS) + httpIn() + freedom();

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
-import { disposable, open } from '../support/address.ts';
-import { freedom, socksIn } from '../support/config.ts';
-import { API, Control } from '../support/control.ts';
+import { disposable, open } from '../support/data/address.ts';
+import { freedom, socksIn } from '../support/process/config.ts';
+import { API, Control } from '../support/process/control.ts';
 import { inOwnNetwork } from '../support/netns/own-network.ts';
 import { connectError } from '../support/netns/program.ts';
 import { FAR, ip, PORT, sentBy, Site } from '../support/netns/site.ts';
 import { EVERYTHING, TUN, tunConfig, tunIn } from '../support/netns/tun-config.ts';
 import { roundTrip } from '../support/read.ts';
-import { socksConnect } from '../support/socks-client.ts';
+import { socksConnect } from '../support/peers/socks-client.ts';
 import { eventually } from '../support/wait.ts';
 import type { Way } from '../support/ways/way.ts';
 import { weirIn, weirOut } from '../support/ways/weir-config.ts';
-import { Weir } from '../support/weir.ts';
+import { Weir } from '../support/process/weir.ts';
 
 /** Ways whose sockets are opened by the kernel layer and by Node, each with the port of its server. */
 const WAYS: ReadonlyMap<string, readonly [port: number, way: Way]> = new Map([

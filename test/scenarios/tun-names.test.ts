@@ -2,18 +2,18 @@ import assert from 'node:assert/strict';
 import { Resolver } from 'node:dns/promises';
 import { after, before, describe, test } from 'node:test';
 import { encode, decode, streamDecode, streamEncode } from 'dns-packet';
-import { disposable, open } from '../support/address.ts';
-import { Child } from '../support/child.ts';
-import { blackhole, freedom, rule } from '../support/config.ts';
-import { Control } from '../support/control.ts';
-import { curl } from '../support/curl.ts';
+import { disposable, open } from '../support/data/address.ts';
+import { Child } from '../support/process/child.ts';
+import { blackhole, freedom, rule } from '../support/process/config.ts';
+import { Control } from '../support/process/control.ts';
+import { curl } from '../support/programs/curl.ts';
 import { inOwnNetwork } from '../support/netns/own-network.ts';
 import { Datagrams } from '../support/netns/program.ts';
 import { FAR, PORT, Site, useNameServer } from '../support/netns/site.ts';
 import { TUN, tunConfig } from '../support/netns/tun-config.ts';
 import { readExactly } from '../support/read.ts';
 import { eventually } from '../support/wait.ts';
-import { Weir } from '../support/weir.ts';
+import { Weir } from '../support/process/weir.ts';
 
 const CONFIG =
   `[dns]\nbackend = "udp"\nserver = "${FAR.host}:${PORT.names}"\n` +

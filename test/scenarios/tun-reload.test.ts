@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import { disposable, open } from '../support/address.ts';
-import { blackhole, freedom, rule } from '../support/config.ts';
-import { Control, errorOf } from '../support/control.ts';
+import { disposable, open } from '../support/data/address.ts';
+import { blackhole, freedom, rule } from '../support/process/config.ts';
+import { Control, errorOf } from '../support/process/control.ts';
 import { inOwnNetwork } from '../support/netns/own-network.ts';
 import { connectError, Datagrams, failureOf } from '../support/netns/program.ts';
 import { FAR, hasDevice, ip, mtuOf, PORT, sentBy, Site } from '../support/netns/site.ts';
@@ -11,7 +11,7 @@ import { tunConfig, tunIn, type TunOptions } from '../support/netns/tun-config.t
 import { roundTrip } from '../support/read.ts';
 import { endFlows } from '../support/netns/tun-config.ts';
 import { eventually } from '../support/wait.ts';
-import { Weir } from '../support/weir.ts';
+import { Weir } from '../support/process/weir.ts';
 
 const configOf = (options?: TunOptions, rules = ''): string =>
   tunConfig(freedom() + blackhole() + rules, options);

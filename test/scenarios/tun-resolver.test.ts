@@ -3,13 +3,13 @@ import { execFileSync } from 'node:child_process';
 import { Resolver } from 'node:dns/promises';
 import { rmSync } from 'node:fs';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import { freedom } from '../support/config.ts';
-import { Control } from '../support/control.ts';
+import { freedom } from '../support/process/config.ts';
+import { Control } from '../support/process/control.ts';
 import { inOwnNetwork } from '../support/netns/own-network.ts';
 import { makePrivateSystem, put } from '../support/netns/private-system.ts';
 import { FAR, ip, PORT, Site } from '../support/netns/site.ts';
 import { TUN, tunConfig, tunIn, type TunOptions } from '../support/netns/tun-config.ts';
-import { Weir } from '../support/weir.ts';
+import { Weir } from '../support/process/weir.ts';
 
 const RESOLV = '/etc/resolv.conf';
 const UPSTREAM = '/run/systemd/resolve/resolv.conf';

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { disposable, open } from '../support/address.ts';
-import { freedom } from '../support/config.ts';
-import { Control } from '../support/control.ts';
+import { disposable, open } from '../support/data/address.ts';
+import { freedom } from '../support/process/config.ts';
+import { Control } from '../support/process/control.ts';
 import { inOwnNetwork } from '../support/netns/own-network.ts';
 import { connectError, Datagrams, upload } from '../support/netns/program.ts';
 import { FAR, ip, NEAR, PORT, sentBy, Site } from '../support/netns/site.ts';
 import { endFlows, TUN, tunConfig, type TunOptions } from '../support/netns/tun-config.ts';
-import { bodyOf } from '../support/pattern.ts';
+import { bodyOf } from '../support/data/pattern.ts';
 import { roundTrip } from '../support/read.ts';
 import { eventually } from '../support/wait.ts';
 import type { Way } from '../support/ways/way.ts';
 import { weirIn, weirOut } from '../support/ways/weir-config.ts';
-import { Weir } from '../support/weir.ts';
+import { Weir } from '../support/process/weir.ts';
 
 const SIZE = 1 << 20;
 

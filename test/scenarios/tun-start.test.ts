@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import type { Exit } from '../support/child.ts';
-import { freedom } from '../support/config.ts';
+import type { Exit } from '../support/process/child.ts';
+import { freedom } from '../support/process/config.ts';
 import { inOwnNetwork } from '../support/netns/own-network.ts';
 import { hasDevice, ip, mtuOf } from '../support/netns/site.ts';
 import { tunConfig, tunIn, type TunOptions } from '../support/netns/tun-config.ts';
 import { within } from '../support/wait.ts';
-import { runWeir, scratch, Weir, weirCommand } from '../support/weir.ts';
+import { runWeir, scratch, Weir, weirCommand } from '../support/process/weir.ts';
 
 const configOf = (options: TunOptions): string => tunConfig(freedom(), { routes: [], ...options });
 

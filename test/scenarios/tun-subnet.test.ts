@@ -4,15 +4,15 @@ import { Resolver } from 'node:dns/promises';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
-import { freedom, socksIn } from '../support/config.ts';
-import { Control } from '../support/control.ts';
+import { freedom, socksIn } from '../support/process/config.ts';
+import { Control } from '../support/process/control.ts';
 import { inOwnNetwork } from '../support/netns/own-network.ts';
 import { connectError, Datagrams } from '../support/netns/program.ts';
 import { FAR, ip, NEAR, PORT, sentBy, Site, useNameServer } from '../support/netns/site.ts';
 import { TUN, tunConfig } from '../support/netns/tun-config.ts';
-import { SocksRefused, socksConnect } from '../support/socks-client.ts';
+import { SocksRefused, socksConnect } from '../support/peers/socks-client.ts';
 import { eventually } from '../support/wait.ts';
-import { Weir } from '../support/weir.ts';
+import { Weir } from '../support/process/weir.ts';
 
 const DNS = `[dns]\nbackend = "udp"\nserver = "${FAR.host}:${PORT.names}"\n`;
 

@@ -2,17 +2,17 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { after, before, describe, test } from 'node:test';
-import { disposable, open } from '../support/address.ts';
-import { freedom } from '../support/config.ts';
-import { Control, type FlowView } from '../support/control.ts';
+import { disposable, open } from '../support/data/address.ts';
+import { freedom } from '../support/process/config.ts';
+import { Control, type FlowView } from '../support/process/control.ts';
 import { inOwnNetwork } from '../support/netns/own-network.ts';
 import { connectError, Datagrams, download, failureOf, upload } from '../support/netns/program.ts';
 import { FAR, hasDevice, NEAR, networkState, PORT, sentBy, Site } from '../support/netns/site.ts';
 import { TUN, tunConfig } from '../support/netns/tun-config.ts';
-import { bodyOf } from '../support/pattern.ts';
+import { bodyOf } from '../support/data/pattern.ts';
 import { readAll, roundTrip } from '../support/read.ts';
 import { eventually } from '../support/wait.ts';
-import { Weir } from '../support/weir.ts';
+import { Weir } from '../support/process/weir.ts';
 
 /** Bytes of a transfer. */
 const SIZE = Number(process.env['WEIR_TUN_BYTES'] ?? 16 << 20);

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { hostPort, open } from '../support/address.ts';
-import { freedom, socksIn } from '../support/config.ts';
-import { bothWays, datagrams, socksHalfCloses, manyStreams } from '../support/exchange.ts';
-import { addressed, frame, NEW } from '../support/mux-client.ts';
+import { hostPort, open } from '../support/data/address.ts';
+import { freedom, socksIn } from '../support/process/config.ts';
+import { bothWays, datagrams, socksHalfCloses, manyStreams } from '../support/programs/exchange.ts';
+import { addressed, frame, NEW } from '../support/peers/mux-client.ts';
 import { readAll, readExactly, roundTrip } from '../support/read.ts';
-import { echoServer, tcpServer, udpEcho, webServer } from '../support/servers.ts';
-import { socksConnect } from '../support/socks-client.ts';
+import { echoServer, tcpServer, udpEcho, webServer } from '../support/peers/servers.ts';
+import { socksConnect } from '../support/peers/socks-client.ts';
 import { ID } from '../support/ways/secrets.ts';
 import { weirIn, weirOut } from '../support/ways/weir-config.ts';
 import { eventually } from '../support/wait.ts';
-import { Weir } from '../support/weir.ts';
+import { Weir } from '../support/process/weir.ts';
 
 const BODY = 8 << 20;
 const STREAMS = 300;

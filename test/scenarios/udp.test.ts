@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import test from 'node:test';
-import { freedom, socksIn } from '../support/config.ts';
-import { openDescriptors } from '../support/proc.ts';
+import { freedom, socksIn } from '../support/process/config.ts';
+import { openDescriptors } from '../support/process/proc.ts';
 import { roundTrip } from '../support/read.ts';
-import { echoServer, udpEcho, udpServer } from '../support/servers.ts';
-import { socksConnect } from '../support/socks-client.ts';
-import { UdpAssociation } from '../support/socks-udp.ts';
+import { echoServer, udpEcho, udpServer } from '../support/peers/servers.ts';
+import { socksConnect } from '../support/peers/socks-client.ts';
+import { UdpAssociation } from '../support/peers/socks-udp.ts';
 import { eventually } from '../support/wait.ts';
-import { Weir } from '../support/weir.ts';
+import { Weir } from '../support/process/weir.ts';
 
 const CONFIG = socksIn() + freedom();
 

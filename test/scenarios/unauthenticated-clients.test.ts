@@ -4,13 +4,13 @@ import * as http2 from 'node:http2';
 import { connect } from 'node:net';
 import test from 'node:test';
 import { encodeHunks } from '../../src/transports/grpc/hunks.ts';
-import { hostPort, open, portOf } from '../support/address.ts';
-import { freedom, socksIn } from '../support/config.ts';
+import { hostPort, open, portOf } from '../support/data/address.ts';
+import { freedom, socksIn } from '../support/process/config.ts';
 import { roundTrip } from '../support/read.ts';
-import { echoServer } from '../support/servers.ts';
-import { socksConnect } from '../support/socks-client.ts';
+import { echoServer } from '../support/peers/servers.ts';
+import { socksConnect } from '../support/peers/socks-client.ts';
 import { within } from '../support/wait.ts';
-import { Weir } from '../support/weir.ts';
+import { Weir } from '../support/process/weir.ts';
 
 const KEY = Buffer.alloc(16, 'weir').toString('base64');
 const ID = 'b831381d-6324-4d53-ad4f-8cda48b30811';

@@ -2,16 +2,16 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import { freedom, rule } from '../support/config.ts';
-import { httpTunnel } from '../support/http-client.ts';
-import { bodyOf, receiveBody, sendBody } from '../support/pattern.ts';
+import { freedom, rule } from '../support/process/config.ts';
+import { httpTunnel } from '../support/peers/http-client.ts';
+import { bodyOf, receiveBody, sendBody } from '../support/data/pattern.ts';
 import { readAll, roundTrip } from '../support/read.ts';
-import { recorder } from '../support/recorder.ts';
-import { digestServer, echoServer, sendFirstServer, udpEcho } from '../support/servers.ts';
-import { SocksRefused, socksConnect } from '../support/socks-client.ts';
-import { UdpAssociation } from '../support/socks-udp.ts';
-import { scratch, Weir } from '../support/weir.ts';
-import { proxyOut } from '../support/config.ts';
+import { recorder } from '../support/peers/recorder.ts';
+import { digestServer, echoServer, sendFirstServer, udpEcho } from '../support/peers/servers.ts';
+import { SocksRefused, socksConnect } from '../support/peers/socks-client.ts';
+import { UdpAssociation } from '../support/peers/socks-udp.ts';
+import { scratch, Weir } from '../support/process/weir.ts';
+import { proxyOut } from '../support/process/config.ts';
 
 const MB = 1 << 20;
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'node:test';
-import { blackhole, freedom, rule, socksIn } from '../support/config.ts';
-import { runWeir, scratch, Weir } from '../support/weir.ts';
+import { blackhole, freedom, rule, socksIn } from '../support/process/config.ts';
+import { runWeir, scratch, Weir } from '../support/process/weir.ts';
 
 const VALID = socksIn() + freedom();
 

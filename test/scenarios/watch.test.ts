@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { freedom, socksIn } from '../support/config.ts';
+import { freedom, socksIn } from '../support/process/config.ts';
 import { within } from '../support/wait.ts';
-import { scratch, weirCommand } from '../support/weir.ts';
+import { scratch, weirCommand } from '../support/process/weir.ts';
 
 const config = (...tags: string[]): string =>
   tags.map((tag) => socksIn(tag)).join('\n') + freedom();

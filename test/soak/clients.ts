@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { open, type Address } from '../support/address.ts';
-import { httpTunnel } from '../support/http-client.ts';
-import { bodyOf, receiveBody, sendBody } from '../support/pattern.ts';
+import { open, type Address } from '../support/data/address.ts';
+import { httpTunnel } from '../support/peers/http-client.ts';
+import { bodyOf, receiveBody, sendBody } from '../support/data/pattern.ts';
 import { readAll, readExactly, readUpTo } from '../support/read.ts';
-import { SocksRefused, socksConnect, type Target } from '../support/socks-client.ts';
-import { UdpAssociation } from '../support/socks-udp.ts';
+import { SocksRefused, socksConnect, type Target } from '../support/peers/socks-client.ts';
+import { UdpAssociation } from '../support/peers/socks-udp.ts';
 import { entrance, GROUP, HTTP, ROAMING, wrongEntrance } from './configurations.ts';
 import { BODY_SIZE, MODE } from './origin.ts';
 import type { RunningWeir } from './running-weir.ts';

@@ -1,7 +1,7 @@
-import { numbers } from '../support/random-config.ts';
-import { API } from '../support/control.ts';
-import { freedom, httpIn, rule, socksIn } from '../support/config.ts';
-import type { Address } from '../support/address.ts';
+import { numbers } from '../support/process/random-config.ts';
+import { API } from '../support/process/control.ts';
+import { freedom, httpIn, rule, socksIn } from '../support/process/config.ts';
+import type { Address } from '../support/data/address.ts';
 import { weirIn, weirOut } from '../support/ways/weir-config.ts';
 import { renewCertificate } from '../support/ways/certificate.ts';
 import { hasSecret, type Tunnel } from './tunnels.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../support/ports.ts';
-import { numbers } from '../support/random-config.ts';
-import { udpEcho } from '../support/servers.ts';
+import { numbers } from '../support/process/random-config.ts';
+import { udpEcho } from '../support/peers/servers.ts';
 import { KINDS, type Kind, type Scene } from './clients.ts';
 import { clientConfiguration, serverConfiguration } from './configurations.ts';
 import { optionsOf, withShadowsocksDatagrams } from './options.ts';

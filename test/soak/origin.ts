@@ -2,10 +2,10 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { pipeline } from 'node:stream/promises';
 import { decode } from 'dns-packet';
-import { a, reply } from '../support/dns-server.ts';
-import { receiveBody, sendBody } from '../support/pattern.ts';
+import { a, reply } from '../support/peers/dns-server.ts';
+import { receiveBody, sendBody } from '../support/data/pattern.ts';
 import { readUpTo } from '../support/read.ts';
-import { tcpServer, type Origin } from '../support/servers.ts';
+import { tcpServer, type Origin } from '../support/peers/servers.ts';
 
 /** What the first byte of a connection asks the origin for. */
 export const MODE = {

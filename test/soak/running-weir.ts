@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { ApiClient } from '../conformance/api-client.ts';
-import { parseAddress, type Address } from '../support/address.ts';
+import { parseAddress, type Address } from '../support/data/address.ts';
 import { eventually } from '../support/wait.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));

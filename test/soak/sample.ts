@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Connections } from '../support/control.ts';
-import { openDescriptors, residentBytes } from '../support/proc.ts';
+import type { Connections } from '../support/process/control.ts';
+import { openDescriptors, residentBytes } from '../support/process/proc.ts';
 import { Inspector } from './inspector.ts';
 import type { RunningWeir } from './running-weir.ts';
 

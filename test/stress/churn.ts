@@ -13,11 +13,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MODE, startOrigin } from '../soak/origin.ts';
 import { RunningWeir } from '../soak/running-weir.ts';
 import { connectionsOf } from '../soak/sample.ts';
-import { freedom, socksIn } from '../support/config.ts';
-import { API } from '../support/control.ts';
-import { receiveBody, sendBody } from '../support/pattern.ts';
+import { freedom, socksIn } from '../support/process/config.ts';
+import { API } from '../support/process/control.ts';
+import { receiveBody, sendBody } from '../support/data/pattern.ts';
 import { readAll, readUpTo } from '../support/read.ts';
-import { socksConnect } from '../support/socks-client.ts';
+import { socksConnect } from '../support/peers/socks-client.ts';
 import { compare, sampleAtRest } from './before-and-after.ts';
 
 const SECONDS = Number(process.env['WEIR_STRESS_SECONDS'] ?? 60);

@@ -8,16 +8,16 @@
  */
 import { RunningWeir } from '../soak/running-weir.ts';
 import { connectionsOf, type Sample } from '../soak/sample.ts';
-import { freedom } from '../support/config.ts';
-import { API } from '../support/control.ts';
+import { freedom } from '../support/process/config.ts';
+import { API } from '../support/process/control.ts';
 import {
   churn,
   exchangeDuring,
   Hysteria2Clients,
   type ChurnKind,
-} from '../support/hysteria2-clients.ts';
-import { cpuSeconds } from '../support/proc.ts';
-import { echoServer } from '../support/servers.ts';
+} from '../support/peers/hysteria2-clients.ts';
+import { cpuSeconds } from '../support/process/proc.ts';
+import { echoServer } from '../support/peers/servers.ts';
 import { eventually } from '../support/wait.ts';
 import { renewCertificate } from '../support/ways/certificate.ts';
 import { PASSWORD } from '../support/ways/secrets.ts';

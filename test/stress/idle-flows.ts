@@ -15,10 +15,10 @@ import { openFlow } from '../../bench/load/flow.ts';
 import { MODE, startOrigin } from '../../bench/load/origin.ts';
 import { RunningWeir } from '../soak/running-weir.ts';
 import { connectionsOf } from '../soak/sample.ts';
-import { portOf } from '../support/address.ts';
-import { freedom, socksIn } from '../support/config.ts';
-import { API } from '../support/control.ts';
-import { openDescriptors } from '../support/proc.ts';
+import { portOf } from '../support/data/address.ts';
+import { freedom, socksIn } from '../support/process/config.ts';
+import { API } from '../support/process/control.ts';
+import { openDescriptors } from '../support/process/proc.ts';
 import { compare, sampleAtRest } from './before-and-after.ts';
 
 const SECONDS = Number(process.env['WEIR_STRESS_SECONDS'] ?? 60);

@@ -25,8 +25,8 @@ import {
   hostWithoutPort,
   splitWsPath,
 } from '../../src/transports/ws/handshake.ts';
-import { growthOf, MOST_GROWTH } from '../support/growth.ts';
-import { isLinearByForm, regexLiterals } from '../support/regex-literals.ts';
+import { growthOf, MOST_GROWTH } from '../support/process/growth.ts';
+import { isLinearByForm, regexLiterals } from '../support/data/regex-literals.ts';
 
 const SRC = join(import.meta.dirname, '../../src');
 

@@ -61,7 +61,7 @@ export class IcmpMessage {
   /** Only in echo messages, as is `sequence`. */
   identifier = 0;
   sequence = 0;
-  /** Of "too big" messages: the MTU of the next hop; 0 from a router older than RFC 1191. */
+  /** For "too big" messages: the MTU of the next hop; 0 from a router older than RFC 1191. */
   mtu = 0;
 }
 
@@ -148,7 +148,7 @@ export class IcmpQuote {
   /** As in the packet: `source` is this end. Ports are 0 for protocols other than TCP and UDP. */
   readonly source = blankEndpoint();
   readonly destination = blankEndpoint();
-  /** Of TCP; 0 otherwise. */
+  /** The sequence number of a TCP segment; 0 for others. */
   sequence = 0;
   /** Bytes of the packet by its header. */
   size = 0;

@@ -58,7 +58,7 @@ export class SharedTunnels {
   /** By `keysOf`. */
   readonly #tunnels = new Map<string, SharedTunnel>();
   #generations = 0;
-  /** Of the last initiation: a tunnel may start in the same moment in which another has ended. */
+  /** The timestamp of the last initiation: a tunnel may start in the same moment in which another has ended. */
   #timestamp: Uint8Array | undefined;
 
   constructor(means: TunnelMeans) {

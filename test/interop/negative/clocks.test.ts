@@ -3,14 +3,14 @@ import test from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { cellAt, COLUMNS, impossible, missing } from '../../support/matrix/cell.ts';
 import { readAll, roundTrip } from '../../support/read.ts';
-import { echoServer, udpEcho } from '../../support/servers.ts';
-import { socksConnect } from '../../support/socks-client.ts';
-import { UdpAssociation } from '../../support/socks-udp.ts';
+import { echoServer, udpEcho } from '../../support/peers/servers.ts';
+import { socksConnect } from '../../support/peers/socks-client.ts';
+import { UdpAssociation } from '../../support/peers/socks-udp.ts';
 import type { Program } from '../../support/ways/program.ts';
 import { wayTitle, type Way } from '../../support/ways/way.ts';
 import { weirProgram } from '../../support/ways/weir.ts';
 
-const CLOCK = fileURLToPath(new URL('../../support/skewed-clock.ts', import.meta.url));
+const CLOCK = fileURLToPath(new URL('../../support/process/skewed-clock.ts', import.meta.url));
 
 /** Weir with a wall clock so many seconds ahead. */
 const skewed = (seconds: number): Program =>

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import test from 'node:test';
-import { open, portOf, type Address } from '../../support/address.ts';
+import { open, portOf, type Address } from '../../support/data/address.ts';
 import { cellAt, COLUMNS, impossible, missing } from '../../support/matrix/cell.ts';
 import { readAll, roundTrip } from '../../support/read.ts';
-import { recordingRelay } from '../../support/recording-relay.ts';
-import { echoServer, udpEcho } from '../../support/servers.ts';
-import { socksConnect } from '../../support/socks-client.ts';
-import { UdpAssociation } from '../../support/socks-udp.ts';
+import { recordingRelay } from '../../support/peers/recording-relay.ts';
+import { echoServer, udpEcho } from '../../support/peers/servers.ts';
+import { socksConnect } from '../../support/peers/socks-client.ts';
+import { UdpAssociation } from '../../support/peers/socks-udp.ts';
 import { isModern, wayTitle, type Way } from '../../support/ways/way.ts';
 
 const shadowsocks = (cipher: string, users = false): Way => ({

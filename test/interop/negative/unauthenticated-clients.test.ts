@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { Address } from '../../support/address.ts';
+import type { Address } from '../../support/data/address.ts';
 import { cellAt, COLUMNS, impossible, missing } from '../../support/matrix/cell.ts';
 import { readAll, roundTrip } from '../../support/read.ts';
-import { echoServer, udpEcho, type Origin } from '../../support/servers.ts';
-import { socksConnect, SocksRefused } from '../../support/socks-client.ts';
-import { UdpAssociation } from '../../support/socks-udp.ts';
+import { echoServer, udpEcho, type Origin } from '../../support/peers/servers.ts';
+import { socksConnect, SocksRefused } from '../../support/peers/socks-client.ts';
+import { UdpAssociation } from '../../support/peers/socks-udp.ts';
 import { carriesDatagrams, TLS, wayTitle, type Way } from '../../support/ways/way.ts';
 
 const MODERN = '2022-blake3-aes-128-gcm';

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { importCommand } from '../../../src/cli/import/command.ts';
-import { scratch } from '../weir.ts';
+import { scratch } from '../process/weir.ts';
 
 /**
  * What `weir import` prints for a document.

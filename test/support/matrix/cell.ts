@@ -1,4 +1,4 @@
-import { without } from '../peers.ts';
+import { without } from '../programs/peers.ts';
 import type { Lack } from '../ways/lack.ts';
 import type { Program, ProgramName } from '../ways/program.ts';
 import { PROGRAMS } from '../ways/programs.ts';

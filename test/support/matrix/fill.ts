@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { hostPort, portOf } from '../address.ts';
+import { hostPort, portOf } from '../data/address.ts';
 import {
   bothWays,
   clientEndsFirst,
@@ -8,10 +8,10 @@ import {
   serverEndsFirst,
   type Tunnel,
   manyStreams,
-} from '../exchange.ts';
+} from '../programs/exchange.ts';
 import { readExactly } from '../read.ts';
-import { tcpServer, udpEcho, webServer } from '../servers.ts';
-import { socksConnect } from '../socks-client.ts';
+import { tcpServer, udpEcho, webServer } from '../peers/servers.ts';
+import { socksConnect } from '../peers/socks-client.ts';
 import type { Feature } from '../ways/lack.ts';
 import type { End } from '../ways/program.ts';
 import { carriesDatagrams, isPlain, tellsItsEnd, type Protocol, type Way } from '../ways/way.ts';

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
-import { receiveBody } from '../pattern.ts';
+import { receiveBody } from '../data/pattern.ts';
 import { readExactly, readHead, roundTrip } from '../read.ts';
-import { echoServer, webServer } from '../servers.ts';
-import { socksConnect } from '../socks-client.ts';
+import { echoServer, webServer } from '../peers/servers.ts';
+import { socksConnect } from '../peers/socks-client.ts';
 import { eventually, within } from '../wait.ts';
-import type { Address } from '../address.ts';
+import type { Address } from '../data/address.ts';
 
 /** More than is transferred before the server dies. */
 const ENDLESS = 2 ** 40;

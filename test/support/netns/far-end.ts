@@ -5,7 +5,7 @@ import { createServer, type Socket } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import { decode, encode, type Answer, type Packet } from 'dns-packet';
 import { codeOf } from '../../../src/errors.ts';
-import { receiveBody, sendBody } from '../pattern.ts';
+import { receiveBody, sendBody } from '../data/pattern.ts';
 import { FAR, PORT } from './site.ts';
 
 /*

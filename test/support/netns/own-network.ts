@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
 import test from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { noKernelSockets } from '../kernel-io.ts';
+import { noKernelSockets } from '../links/kernel-io.ts';
 
 /** Set in the process that runs in a network of its own. */
 const INSIDE = 'WEIR_TEST_NETWORK';

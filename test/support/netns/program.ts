@@ -2,8 +2,8 @@ import { createSocket, type RemoteInfo, type Socket as UdpSocket } from 'node:dg
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { codeOf } from '../../../src/errors.ts';
-import { open } from '../address.ts';
-import { receiveBody, sendBody, type Body } from '../pattern.ts';
+import { open } from '../data/address.ts';
+import { receiveBody, sendBody, type Body } from '../data/pattern.ts';
 import { readAll } from '../read.ts';
 import { eventually, within } from '../wait.ts';
 import { PORT } from './site.ts';

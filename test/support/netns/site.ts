@@ -3,9 +3,9 @@ import { writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Child } from '../child.ts';
+import { Child } from '../process/child.ts';
 import { within } from '../wait.ts';
-import { Weir } from '../weir.ts';
+import { Weir } from '../process/weir.ts';
 import type { FarCounts } from './far-end.ts';
 
 const FAR_END = fileURLToPath(new URL('far-end.ts', import.meta.url));

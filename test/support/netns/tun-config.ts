@@ -1,4 +1,4 @@
-import { API, type Control } from '../control.ts';
+import { API, type Control } from '../process/control.ts';
 import { eventually } from '../wait.ts';
 
 /** Routes that cover every destination, beside the default routes. */

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import type { Address } from '../address.ts';
-import { bodyOf, receiveBody, sendBody, type Body } from '../pattern.ts';
+import type { Address } from '../data/address.ts';
+import { bodyOf, receiveBody, sendBody, type Body } from '../data/pattern.ts';
 import { readAll } from '../read.ts';
-import { socksConnect, type Target } from '../socks-client.ts';
-import { UdpAssociation } from '../socks-udp.ts';
+import { socksConnect, type Target } from '../peers/socks-client.ts';
+import { UdpAssociation } from '../peers/socks-udp.ts';
 import { eventually } from '../wait.ts';
 import { FAR, PORT } from './site.ts';
 

@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Child } from '../child.ts';
+import { Child } from '../process/child.ts';
 import { eventually } from '../wait.ts';
 import { FAR, inside, ip } from './site.ts';
 

@@ -6,7 +6,7 @@ import type { StackEvent } from '../../../src/netstack/flows/stack-event.ts';
 import type { TraceEvent } from '../../../src/netstack/trace.ts';
 import { IpProtocol, type IpPacket } from '../../../src/netstack/wire/ip-packet.ts';
 import { readTcpSegment, TcpSegment } from '../../../src/netstack/wire/tcp.ts';
-import { parsed } from '../ip-packets.ts';
+import { parsed } from '../data/ip-packets.ts';
 import { SeededRandom } from '../simnet/seeded-random.ts';
 import { plainTraits } from './device-pair.ts';
 import { PacketCollector } from './stack-node.ts';

@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import type { IpEndpoint } from '../../../src/ip/ip-endpoint.ts';
 import { OneRttForger } from './forge.ts';
-import { CLIENT_ADDRESS, Pair, SERVER_ADDRESS, type PairOptions } from './pair.ts';
+import {
+  CLIENT_ADDRESS,
+  ConnectionPair,
+  SERVER_ADDRESS,
+  type PairOptions,
+} from './connection-pair.ts';
 import type { Peer } from './peer.ts';
 import { OpenClientTls } from './secrets.ts';
 
@@ -13,7 +18,7 @@ const FIRST_FORGED = 10_000;
  * sealed packets, and nothing else any more. What the other side sends goes into the void.
  */
 export class Hostile {
-  readonly pair: Pair;
+  readonly pair: ConnectionPair;
   readonly #role: 'client' | 'server';
   readonly #forger: OneRttForger;
 
@@ -21,7 +26,7 @@ export class Hostile {
   constructor(role: 'client' | 'server' = 'client', options: PairOptions = {}) {
     const tls = new OpenClientTls();
     this.#role = role;
-    this.pair = new Pair({ ...options, clientTls: tls }).connect();
+    this.pair = new ConnectionPair({ ...options, clientTls: tls }).connect();
     this.pair.advance(3000);
     this.pair.passes = () => false;
     const secret = tls.secrets.get(role === 'client' ? 'application write' : 'application read');

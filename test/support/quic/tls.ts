@@ -1,6 +1,6 @@
 import { parseCaBundle } from '../../../src/crypto/ca-bundle.ts';
 import { QuicClientTls, QuicServerTls } from '../../../src/transports/tls/quic.ts';
-import { TestAuthority } from '../test-certificates.ts';
+import { TestAuthority } from '../data/test-certificates.ts';
 
 const authority = new TestAuthority();
 const certificate = authority.issue({ dns: ['test.example'] });

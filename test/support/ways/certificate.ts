@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { TestAuthority } from '../test-certificates.ts';
+import { TestAuthority } from '../data/test-certificates.ts';
 
 /** The name that servers of ways with TLS are asked for. */
 export const SERVER_NAME = 'server.test';

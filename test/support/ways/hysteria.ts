@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { hostPort, type Address } from '../address.ts';
-import { startPeer, versionOf, type Peer, type PeerOptions } from '../peers.ts';
+import { hostPort, type Address } from '../data/address.ts';
+import { startPeer, versionOf, type Peer, type PeerOptions } from '../programs/peers.ts';
 import { certificate, SERVER_NAME } from './certificate.ts';
 import { halfCloseLack } from './lack.ts';
 import type { Program } from './program.ts';

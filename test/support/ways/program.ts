@@ -1,6 +1,6 @@
-import type { Address } from '../address.ts';
-import type { Child } from '../child.ts';
-import type { PeerName } from '../peers.ts';
+import type { Address } from '../data/address.ts';
+import type { Child } from '../process/child.ts';
+import type { PeerName } from '../programs/peers.ts';
 import type { Lack } from './lack.ts';
 import type { Way } from './way.ts';
 

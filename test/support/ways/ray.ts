@@ -1,4 +1,4 @@
-import { portOf, type Address } from '../address.ts';
+import { portOf, type Address } from '../data/address.ts';
 import { certificate, SERVER_NAME } from './certificate.ts';
 import { clientSecrets, ID, LOGIN, PASSWORD, OTHER_ID, shadowsocksSecrets } from './secrets.ts';
 import { carrierOf, isModern, isPlain, type Protocol, type Way } from './way.ts';

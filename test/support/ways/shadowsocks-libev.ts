@@ -1,5 +1,5 @@
-import { portOf } from '../address.ts';
-import { startPeer, versionOf } from '../peers.ts';
+import { portOf } from '../data/address.ts';
+import { startPeer, versionOf } from '../programs/peers.ts';
 import { halfCloseLack } from './lack.ts';
 import type { Program, Role } from './program.ts';
 import { shadowsocksSecrets } from './secrets.ts';

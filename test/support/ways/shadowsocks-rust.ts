@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { portOf } from '../address.ts';
-import { startPeer, versionOf } from '../peers.ts';
+import { portOf } from '../data/address.ts';
+import { startPeer, versionOf } from '../programs/peers.ts';
 import type { Program, Role } from './program.ts';
 import { shadowsocksSecrets } from './secrets.ts';
 import { isModern, isPlain, type Way } from './way.ts';

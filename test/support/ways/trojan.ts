@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { portOf, type Address } from '../address.ts';
-import { startPeer, type Peer, versionOf } from '../peers.ts';
+import { portOf, type Address } from '../data/address.ts';
+import { startPeer, type Peer, versionOf } from '../programs/peers.ts';
 import { certificate, SERVER_NAME } from './certificate.ts';
 import { halfCloseLack } from './lack.ts';
 import type { Program, Role, ServerOptions } from './program.ts';

@@ -1,4 +1,4 @@
-import { startV2ray, versionOf } from '../peers.ts';
+import { startV2ray, versionOf } from '../programs/peers.ts';
 import { rayLacks } from './lack.ts';
 import type { Program, Role } from './program.ts';
 import { RAY_SOCKS_IN, rayIn, rayOut } from './ray.ts';

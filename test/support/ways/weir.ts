@@ -1,6 +1,6 @@
 import { VERSION } from '../../../src/version.ts';
-import { freedom, socksIn } from '../config.ts';
-import { Weir, type WeirOptions } from '../weir.ts';
+import { freedom, socksIn } from '../process/config.ts';
+import { Weir, type WeirOptions } from '../process/weir.ts';
 import type { Lack } from './lack.ts';
 import type { End, Program, Role } from './program.ts';
 import { isPlain, type Way } from './way.ts';

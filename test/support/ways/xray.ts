@@ -1,4 +1,4 @@
-import { startXray, versionOf } from '../peers.ts';
+import { startXray, versionOf } from '../programs/peers.ts';
 import { rayLacks, type Lack } from './lack.ts';
 import type { Program, Role } from './program.ts';
 import { RAY_SOCKS_IN, rayIn, rayOut } from './ray.ts';

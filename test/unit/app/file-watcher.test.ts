@@ -6,7 +6,7 @@ import { FileWatcher, type WatchFolder } from '../../../src/app/file-watcher.ts'
 import { silentLogger } from '../../../src/log/output.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { within } from '../../support/wait.ts';
-import { scratch } from '../../support/weir.ts';
+import { scratch } from '../../support/process/weir.ts';
 
 /** A watcher of files in a folder of its own, and its next report of a change. */
 async function subject(names: (at: (name: string) => string) => readonly string[]) {

@@ -6,7 +6,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { loadConfigFile } from '../../../src/app/loading/inline-runner.ts';
 import { FileLog } from '../../../src/app/log/file-log.ts';
 import { ConfigError, renderConfigError } from '../../../src/config/errors.ts';
-import { encodeGeoip } from '../../support/geo-fixture.ts';
+import { encodeGeoip } from '../../support/data/geo-fixture.ts';
 
 const DIRECT = '[[outbound]]\ntag = "direct"\nprotocol = "freedom"\n';
 

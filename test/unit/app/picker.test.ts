@@ -14,8 +14,8 @@ import { RegexCache } from '../../../src/engine/router/tables/regex-set.ts';
 import { ConfigError } from '../../../src/config/errors.ts';
 import { ApplyError } from '../../../src/supervisor/apply-error.ts';
 import type { ReloadReport } from '../../../src/supervisor/reload-report.ts';
-import { watchedFiles, type Step } from '../../support/watched-files.ts';
-import { scratch } from '../../support/weir.ts';
+import { watchedFiles, type Step } from '../../support/files/watched-files.ts';
+import { scratch } from '../../support/process/weir.ts';
 
 const outbound = (tag: string): string => `[[outbound]]\ntag = "${tag}"\nprotocol = "freedom"\n`;
 const PLAIN = `${outbound('a')}${outbound('b')}[route]\ndefault = "a" # mine\n`;

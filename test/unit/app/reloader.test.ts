@@ -11,7 +11,7 @@ import type { PreparedConfig } from '../../../src/app/loading/prepared-config.ts
 import { RegexCache } from '../../../src/engine/router/tables/regex-set.ts';
 import { ApplyError } from '../../../src/supervisor/apply-error.ts';
 import type { AppliedReport } from '../../../src/supervisor/reload-report.ts';
-import { scratch } from '../../support/weir.ts';
+import { scratch } from '../../support/process/weir.ts';
 
 const outbound = (tag: string): string => `[[outbound]]\ntag = "${tag}"\nprotocol = "freedom"\n`;
 

@@ -17,12 +17,12 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { isTemporaryName, replaceFile, systemFiles } from '../../../src/app/replace-file.ts';
-import { Child } from '../../support/child.ts';
-import { STEPS, watchedFiles, type Step } from '../../support/watched-files.ts';
+import { Child } from '../../support/process/child.ts';
+import { STEPS, watchedFiles, type Step } from '../../support/files/watched-files.ts';
 
 const OLD = 'old contents\n';
 const NEW = Buffer.from('new contents\n');
-const WRITER = join(import.meta.dirname, '../../support/killed-writer.ts');
+const WRITER = join(import.meta.dirname, '../../support/process/killed-writer.ts');
 
 /** A folder that holds only `weir.toml`, readable by its group. */
 async function folderWithFile(t: TestContext): Promise<{ folder: string; file: string }> {

@@ -8,8 +8,8 @@ import { readStreamConfig } from '../../../src/app/stream-config.ts';
 import { ConfigError } from '../../../src/config/errors.ts';
 import { CONFIG_STREAM_MS } from '../../../src/net/time/time-limits.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { makeNamedPipe } from '../../support/named-pipe.ts';
-import { scratch } from '../../support/weir.ts';
+import { makeNamedPipe } from '../../support/files/named-pipe.ts';
+import { scratch } from '../../support/process/weir.ts';
 
 /** Lets time pass until the reading is over, and returns how much that took. */
 async function pass(clock: ManualClock, reading: Promise<unknown>): Promise<void> {

@@ -5,8 +5,8 @@ import { PassThrough } from 'node:stream';
 import { describe, test } from 'node:test';
 import { UsageError } from '../../../src/cli/command.ts';
 import { explainCommand } from '../../../src/cli/explain/command.ts';
-import { freedom, httpIn, proxyOut, rule, socksIn } from '../../support/config.ts';
-import { scratch } from '../../support/weir.ts';
+import { freedom, httpIn, proxyOut, rule, socksIn } from '../../support/process/config.ts';
+import { scratch } from '../../support/process/weir.ts';
 
 const UPSTREAM = { host: '192.0.2.1', port: 1080 };
 const CONFIG = [

@@ -2,7 +2,14 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { canBeProbed } from '../../../src/config/tables/balancer.ts';
 import type { BalancerSpec } from '../../../src/spec.ts';
-import { DIRECT, errorOf, placeOf, refuses, specOf, type Row } from './support.ts';
+import {
+  DIRECT,
+  errorOf,
+  placeOf,
+  refuses,
+  specOf,
+  type Row,
+} from '../../support/config/support.ts';
 
 const socks = (tag: string): string =>
   `[[outbound]]\ntag = "${tag}"\nprotocol = "socks"\nserver = "${tag}.example"\nport = 1080\n`;

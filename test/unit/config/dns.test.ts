@@ -1,8 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { DnsSpec } from '../../../src/spec.ts';
-import { TestAuthority } from '../../support/test-certificates.ts';
-import { DIRECT, fakeFiles, load, loadErrorOf, placeOf, refuses, type Row } from './support.ts';
+import { TestAuthority } from '../../support/data/test-certificates.ts';
+import {
+  DIRECT,
+  fakeFiles,
+  load,
+  loadErrorOf,
+  placeOf,
+  refuses,
+  type Row,
+} from '../../support/config/support.ts';
 
 const dns = (lines: string): string => `${DIRECT}[dns]\n${lines}\n`;
 const TLS = 'backend = "tls"\nserver = "192.0.2.53:853"\n';

@@ -11,7 +11,7 @@ import {
   refuses,
   refusesShape,
   type Row,
-} from './support.ts';
+} from '../../support/config/support.ts';
 
 const SOCKS = 'protocol = "socks"\n';
 const PORT = 'port = 1\n';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ConfigError, renderConfigError } from '../../../src/config/errors.ts';
 import { WeirError } from '../../../src/errors.ts';
-import { DIRECT, errorOf } from './support.ts';
+import { DIRECT, errorOf } from '../../support/config/support.ts';
 
 describe('a configuration error', () => {
   test('is shown with its place on a line of its own', () => {

@@ -4,7 +4,7 @@ import { after, describe, test } from 'node:test';
 import { FileLog } from '../../../src/app/log/file-log.ts';
 import { DEFAULT_CONFIG } from '../../../src/config/sources/default-config.ts';
 import { isJsonData } from '../../support/json-data.ts';
-import { exampleFiles, load, makeGeoFiles, specOf } from './support.ts';
+import { exampleFiles, load, makeGeoFiles, specOf } from '../../support/config/support.ts';
 
 const folder = makeGeoFiles();
 after(() => rmSync(folder, { recursive: true }));

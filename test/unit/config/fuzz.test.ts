@@ -8,8 +8,8 @@ import { loadConfig } from '../../../src/config/load-config.ts';
 import { RegexCache } from '../../../src/engine/router/tables/regex-set.ts';
 import { Router } from '../../../src/engine/router/router.ts';
 import { isJsonData } from '../../support/json-data.ts';
-import { TestAuthority } from '../../support/test-certificates.ts';
-import { exampleFiles, fakeFiles, makeGeoFiles } from './support.ts';
+import { TestAuthority } from '../../support/data/test-certificates.ts';
+import { exampleFiles, fakeFiles, makeGeoFiles } from '../../support/config/support.ts';
 
 const folder = makeGeoFiles();
 after(() => rmSync(folder, { recursive: true }));

@@ -6,8 +6,17 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { FileLog } from '../../../src/app/log/file-log.ts';
 import type { ConfigError } from '../../../src/config/errors.ts';
-import { encodeGeoip, encodeGeosite } from '../../support/geo-fixture.ts';
-import { DIRECT, load, loadErrorOf, placeOf, refuses, rule, ruleOf, type Row } from './support.ts';
+import { encodeGeoip, encodeGeosite } from '../../support/data/geo-fixture.ts';
+import {
+  DIRECT,
+  load,
+  loadErrorOf,
+  placeOf,
+  refuses,
+  rule,
+  ruleOf,
+  type Row,
+} from '../../support/config/support.ts';
 
 const GEOSITE = encodeGeosite([
   { code: 'SHOP', domains: [{ type: 'root', value: 'shop.example', attributes: { ads: true } }] },

@@ -5,8 +5,16 @@ import { ConfigError, configHints } from '../../../src/config/errors.ts';
 import { foreignFormat, foreignFormatHint } from '../../../src/config/sources/foreign-format.ts';
 import { parseCertificateChain, parseServerKey } from '../../../src/crypto/server-certificate.ts';
 import { WeirError } from '../../../src/errors.ts';
-import { TestAuthority } from '../../support/test-certificates.ts';
-import { DIRECT, errorOf, fakeFiles, inbound, loadErrorOf, outbound, rule } from './support.ts';
+import { TestAuthority } from '../../support/data/test-certificates.ts';
+import {
+  DIRECT,
+  errorOf,
+  fakeFiles,
+  inbound,
+  loadErrorOf,
+  outbound,
+  rule,
+} from '../../support/config/support.ts';
 
 const stream = (network: string): string =>
   outbound(`protocol = "http"\nserver = "a.example"\nport = 1\nstream.network = "${network}"`);

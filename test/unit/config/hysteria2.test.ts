@@ -3,8 +3,8 @@ import { describe, test } from 'node:test';
 import type { Hysteria2InboundSettings } from '../../../src/protocols/hysteria2/settings.ts';
 import { restartReason } from '../../../src/protocols/hysteria2/settings.ts';
 import { inboundProtocol } from '../../../src/protocols/registry.ts';
-import { TestAuthority } from '../../support/test-certificates.ts';
-import { fakeFiles, inbound, load, loadErrorOf, outbound } from './support.ts';
+import { TestAuthority } from '../../support/data/test-certificates.ts';
+import { fakeFiles, inbound, load, loadErrorOf, outbound } from '../../support/config/support.ts';
 
 const authority = new TestAuthority();
 const { cert, key } = authority.issue({ dns: ['hy.example'] });

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { DIRECT, inbound, inboundOf, specOf, refuses, type Row } from './support.ts';
+import {
+  DIRECT,
+  inbound,
+  inboundOf,
+  specOf,
+  refuses,
+  type Row,
+} from '../../support/config/support.ts';
 
 const SOCKS = 'protocol = "socks"\n';
 const HTTP = 'protocol = "http"\n';

@@ -9,7 +9,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { configSchema } from '../../../src/config/json-schema.ts';
 import { findProtocol, protocolNames } from '../../../src/protocols/registry.ts';
 import type { Shape } from '../../../src/schema/shape.ts';
-import { DIRECT, errorOf } from './support.ts';
+import { DIRECT, errorOf } from '../../support/config/support.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Findings } from '../../../src/config/findings.ts';
 import { mergeSubscribe } from '../../../src/config/merge.ts';
-import { openConfig, openSubscribe } from './documents.ts';
+import { openConfig, openSubscribe } from '../../support/config/documents.ts';
 import { JoinedPlaces } from '../../../src/config/places.ts';
 import type { Spec } from '../../../src/spec.ts';
 import {
@@ -14,7 +14,7 @@ import {
   placeOf,
   specOfBoth,
   subscribed,
-} from './subscribe-support.ts';
+} from '../../support/config/subscribe-support.ts';
 
 const tagsOf = ({ outbounds }: Spec): string[] =>
   outbounds.map(({ tag, protocol }) => `${tag}: ${protocol}`);

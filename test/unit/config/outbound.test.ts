@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { inbound, outbound, outboundOf, refuses, type Row } from './support.ts';
+import { inbound, outbound, outboundOf, refuses, type Row } from '../../support/config/support.ts';
 
 const SOCKS = 'protocol = "socks"\n';
 const HTTP = 'protocol = "http"\n';

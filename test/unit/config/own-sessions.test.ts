@@ -5,8 +5,8 @@ import { lowerSettings } from '../../../src/config/tables/protocol-side.ts';
 import { InputFiles } from '../../../src/config/sources/input-files.ts';
 import { lowerListen } from '../../../src/config/tables/listen.ts';
 import type { Protocol } from '../../../src/protocols/protocol.ts';
-import { device, lines } from '../../support/own-session-protocol.ts';
-import { fakeFiles } from './support.ts';
+import { device, lines } from '../../support/peers/own-session-protocol.ts';
+import { fakeFiles } from '../../support/config/support.ts';
 
 const span = { start: 3, end: 4 };
 

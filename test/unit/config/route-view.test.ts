@@ -2,7 +2,14 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import type { RouteView } from '../../../src/config/route-view.ts';
-import { group, heir, nodes, outbounds, subscribed, viewOf } from './subscribe-support.ts';
+import {
+  group,
+  heir,
+  nodes,
+  outbounds,
+  subscribed,
+  viewOf,
+} from '../../support/config/subscribe-support.ts';
 
 const BALANCER = '[[balancer]]\ntag = "b"\noutbounds = ["a"]\n';
 

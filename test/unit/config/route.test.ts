@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { DIRECT, errorOf, inbound, rule, ruleOf, specOf, refuses, type Row } from './support.ts';
+import {
+  DIRECT,
+  errorOf,
+  inbound,
+  rule,
+  ruleOf,
+  specOf,
+  refuses,
+  type Row,
+} from '../../support/config/support.ts';
 
 const SOCKS = 'protocol = "socks"\n';
 const PORT = 'port = 1\n';

@@ -4,8 +4,8 @@ import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { toControlError, reloadFailureLine } from '../../../src/app/outcomes.ts';
 import { ConfigError, renderConfigError } from '../../../src/config/errors.ts';
-import { parseConfig } from './documents.ts';
-import { DIRECT, errorOf } from './support.ts';
+import { parseConfig } from '../../support/config/documents.ts';
+import { DIRECT, errorOf } from '../../support/config/support.ts';
 
 /** The line as it is shown, without its number. */
 const shownOf = (text: string): string | undefined =>

@@ -7,7 +7,7 @@ import {
   tableShapes,
 } from '../../../src/config/shown-keys.ts';
 import { DISCLOSURE } from '../../../src/schema/shape.ts';
-import { errorOf } from './support.ts';
+import { errorOf } from '../../support/config/support.ts';
 
 /** The line as an error shows it, without its number. */
 const shownOf = (text: string): string | undefined =>

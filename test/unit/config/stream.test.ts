@@ -1,8 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { InboundStreamSpec, OutboundStreamSpec } from '../../../src/spec.ts';
-import { TestAuthority } from '../../support/test-certificates.ts';
-import { fakeFiles, inbound, load, loadErrorOf, outbound, placeOf } from './support.ts';
+import { TestAuthority } from '../../support/data/test-certificates.ts';
+import {
+  fakeFiles,
+  inbound,
+  load,
+  loadErrorOf,
+  outbound,
+  placeOf,
+} from '../../support/config/support.ts';
 
 const authority = new TestAuthority();
 const leaf = authority.issue({ dns: ['server.test'] });

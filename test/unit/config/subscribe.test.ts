@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { ConfigError } from '../../../src/config/errors.ts';
-import { openConfig, parseConfig } from './documents.ts';
+import { openConfig, parseConfig } from '../../support/config/documents.ts';
 import { subscribePath } from '../../../src/config/tables/subscribe.ts';
 import { RegexCache } from '../../../src/engine/router/tables/regex-set.ts';
-import { errorOf, loadErrorOf, refusesShape, type Row } from './support.ts';
+import { errorOf, loadErrorOf, refusesShape, type Row } from '../../support/config/support.ts';
 import {
   errorOfBoth,
   group,
@@ -17,7 +17,7 @@ import {
   specOfBoth,
   subscribed,
   viewOf,
-} from './subscribe-support.ts';
+} from '../../support/config/subscribe-support.ts';
 
 /** What `[subscribe]` may not be. */
 const TABLE: readonly Row[] = [

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { TomlError } from '../../../src/config/toml/error.ts';
 import { parseToml } from '../../../src/config/toml/parse.ts';
 import type { Node, TableNode } from '../../../src/schema/node.ts';
-import { errorOf, specOf, DIRECT } from './support.ts';
+import { errorOf, specOf, DIRECT } from '../../support/config/support.ts';
 
 /** The values of a node without their places. */
 function valueOf(node: Node): unknown {

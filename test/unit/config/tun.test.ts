@@ -7,7 +7,7 @@ import {
   tunSettings,
   type TunSettings,
 } from '../../../src/protocols/tun/settings.ts';
-import { inbound, load, loadErrorOf } from './support.ts';
+import { inbound, load, loadErrorOf } from '../../support/config/support.ts';
 
 const device = (settings: string): string =>
   inbound(`protocol = "tun"\nsettings = { ${settings} }`);

@@ -4,8 +4,14 @@ import { after, describe, test } from 'node:test';
 import { FileLog } from '../../../src/app/log/file-log.ts';
 import { DEFAULT_CONFIG } from '../../../src/config/sources/default-config.ts';
 import { renderWarning, type Warning } from '../../../src/config/warnings/warning.ts';
-import { TestAuthority } from '../../support/test-certificates.ts';
-import { DIRECT, exampleFiles, fakeFiles, load, makeGeoFiles } from './support.ts';
+import { TestAuthority } from '../../support/data/test-certificates.ts';
+import {
+  DIRECT,
+  exampleFiles,
+  fakeFiles,
+  load,
+  makeGeoFiles,
+} from '../../support/config/support.ts';
 
 const SOCKS = '[[inbound]]\ntag = "socks"\nprotocol = "socks"\nport = 1080\n';
 const BLOCK = '[[outbound]]\ntag = "block"\nprotocol = "blackhole"\n';

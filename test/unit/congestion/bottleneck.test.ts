@@ -6,8 +6,8 @@ import type { CongestionController } from '../../../src/congestion/controller.ts
 import { Cubic } from '../../../src/congestion/cubic.ts';
 import { NewReno } from '../../../src/congestion/new-reno.ts';
 import { SeededRandom } from '../../support/simnet/seeded-random.ts';
-import { Dumbbell, jain, megabits, MTU } from './bottleneck.ts';
-import { matchSnapshot } from './snapshot.ts';
+import { Dumbbell, jain, megabits, MTU } from '../../support/congestion/bottleneck.ts';
+import { matchSnapshot } from '../../support/congestion/snapshot.ts';
 
 const SEED = 20_261_122;
 

@@ -7,7 +7,7 @@ import type { CongestionController } from '../../../src/congestion/controller.ts
 import { Cubic } from '../../../src/congestion/cubic.ts';
 import { NewReno } from '../../../src/congestion/new-reno.ts';
 import { SeededRandom } from '../../support/simnet/seeded-random.ts';
-import { PACKET, Rig } from './rig.ts';
+import { PACKET, ControllerRig } from '../../support/congestion/controller-rig.ts';
 
 const CONTROLLERS: readonly (() => CongestionController)[] = [
   () => new NewReno(PACKET),
@@ -36,7 +36,7 @@ for (const create of CONTROLLERS) {
       fc.property(
         fc.array(fc.tuple(event, fc.double({ min: 0, max: 6000, noNaN: true })), { maxLength: 80 }),
         (events) => {
-          const rig = new Rig(create(), 0);
+          const rig = new ControllerRig(create(), 0);
           const { control } = rig;
           let oldest = 0;
           for (const [{ kind, count }, wait] of events) {
@@ -68,7 +68,7 @@ for (const create of CONTROLLERS) {
 
 test('a round trip that takes no time gives no infinite rate', () => {
   for (const create of CONTROLLERS) {
-    const rig = new Rig(create());
+    const rig = new ControllerRig(create());
     for (let i = 0; i < 20; i++) rig.acknowledge(rig.send(2), 2);
     assert.ok(Number.isFinite(rig.control.controller.pacingRate));
     assert.ok(Number.isFinite(rig.control.controller.window));
@@ -80,7 +80,7 @@ test('several losses of one round trip reduce the window once (RFC 9002 section 
     [() => new NewReno(PACKET), 0.5],
     [() => new Cubic(PACKET), 0.7],
   ] as const) {
-    const rig = new Rig(create());
+    const rig = new ControllerRig(create());
     for (let i = 0; i < 4; i++) rig.round(50);
     const before = rig.control.controller.window;
     rig.send(10);
@@ -91,7 +91,7 @@ test('several losses of one round trip reduce the window once (RFC 9002 section 
 });
 
 test('a reduction is undone only when all of its losses were spurious', () => {
-  const rig = new Rig(new NewReno(PACKET));
+  const rig = new ControllerRig(new NewReno(PACKET));
   for (let i = 0; i < 4; i++) rig.round(50);
   const before = rig.control.controller.window;
   const first = rig.send(10);
@@ -106,7 +106,7 @@ test('a reduction is undone only when all of its losses were spurious', () => {
 });
 
 test('Congestion Experienced reduces the window as a loss does', () => {
-  const rig = new Rig(new NewReno(PACKET));
+  const rig = new ControllerRig(new NewReno(PACKET));
   for (let i = 0; i < 4; i++) rig.round(50);
   const before = rig.control.controller.window;
   rig.send(1);
@@ -116,7 +116,7 @@ test('Congestion Experienced reduces the window as a loss does', () => {
 
 test('Brutal forgets losses after five seconds, and says nothing of few packets', () => {
   const brutal = new Brutal(500, PACKET);
-  const rig = new Rig(brutal);
+  const rig = new ControllerRig(brutal);
   const exchange = (count: number, lost: number): void => {
     const first = rig.send(count);
     rig.now += 50;
@@ -139,14 +139,14 @@ test('Brutal forgets losses after five seconds, and says nothing of few packets'
 });
 
 test('what may be sent is whole packets, and never exceeds the window', () => {
-  const rig = new Rig(new NewReno(PACKET));
+  const rig = new ControllerRig(new NewReno(PACKET));
   const { control } = rig;
   rig.send(9);
   assert.equal(control.allowance(rig.now), PACKET);
   rig.send(1);
   assert.equal(control.allowance(rig.now), 0);
   assert.equal(control.nextSendTime(rig.now), Infinity);
-  const half = new Rig(new NewReno(PACKET));
+  const half = new ControllerRig(new NewReno(PACKET));
   half.send(9);
   half.control.onMtu(PACKET * 1.5);
   // Room for two thirds of a packet is room for none.
@@ -154,7 +154,7 @@ test('what may be sent is whole packets, and never exceeds the window', () => {
 });
 
 test('the controller can be exchanged while packets are in flight', () => {
-  const rig = new Rig(new Bbr(PACKET, new SeededRandom(1)));
+  const rig = new ControllerRig(new Bbr(PACKET, new SeededRandom(1)));
   rig.round(50);
   const first = rig.send(4);
   rig.control.use(new Brutal(100, PACKET));
@@ -167,7 +167,7 @@ test('the controller can be exchanged while packets are in flight', () => {
 
 test('Startup of BBR goes on where the acknowledgements of a round come together', () => {
   const bbr = new Bbr(PACKET, new SeededRandom(1));
-  const rig = new Rig(bbr);
+  const rig = new ControllerRig(bbr);
   for (let i = 0; i < 8; i++) {
     const first = rig.send(10 * 2 ** i);
     rig.now += 50;

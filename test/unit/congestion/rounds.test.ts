@@ -5,15 +5,15 @@ import type { CongestionController } from '../../../src/congestion/controller.ts
 import { Cubic } from '../../../src/congestion/cubic.ts';
 import { NewReno } from '../../../src/congestion/new-reno.ts';
 import { SeededRandom } from '../../support/simnet/seeded-random.ts';
-import { matchSnapshot } from './snapshot.ts';
-import { PACKET, Rig } from './rig.ts';
+import { matchSnapshot } from '../../support/congestion/snapshot.ts';
+import { PACKET, ControllerRig } from '../../support/congestion/controller-rig.ts';
 
 const RTT = 50;
 
 /** What each round does to the window: scripts that all controllers play. */
 const SCRIPTS: readonly {
   readonly name: string;
-  readonly play: (rig: Rig, show: (event?: string) => void) => void;
+  readonly play: (rig: ControllerRig, show: (event?: string) => void) => void;
 }[] = [
   {
     name: 'slow start, one loss, then avoidance',
@@ -100,7 +100,7 @@ for (const create of CONTROLLERS) {
   test(`the window of ${name} by round is the recorded one`, () => {
     const lines: string[] = [];
     for (const script of SCRIPTS) {
-      const rig = new Rig(create());
+      const rig = new ControllerRig(create());
       lines.push(`${script.name}:`);
       let round = 0;
       const show = (event = ''): void => {

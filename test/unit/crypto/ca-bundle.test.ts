@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseCaBundle, trustedCertificates } from '../../../src/crypto/ca-bundle.ts';
-import { TestAuthority } from '../../support/test-certificates.ts';
+import { TestAuthority } from '../../support/data/test-certificates.ts';
 
 const one = new TestAuthority('one').cert.trim();
 const two = new TestAuthority('two').cert.trim();

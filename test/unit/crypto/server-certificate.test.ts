@@ -6,7 +6,7 @@ import {
   parseServerKey,
   ServerCertificateError,
 } from '../../../src/crypto/server-certificate.ts';
-import { TestAuthority } from '../../support/test-certificates.ts';
+import { TestAuthority } from '../../support/data/test-certificates.ts';
 
 const authority = new TestAuthority();
 const { cert, key } = authority.issue({ dns: ['server.test'] });

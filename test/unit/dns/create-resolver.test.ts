@@ -15,10 +15,10 @@ import {
   type Asked,
   type Script,
   type TestDnsServer,
-} from '../../support/dns-server.ts';
+} from '../../support/peers/dns-server.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { silentLogger } from '../../../src/log/output.ts';
-import { TestAuthority } from '../../support/test-certificates.ts';
+import { TestAuthority } from '../../support/data/test-certificates.ts';
 import { eventually } from '../../support/wait.ts';
 
 const authority = new TestAuthority();

@@ -5,7 +5,7 @@ import * as fc from 'fast-check';
 import { followAliases } from '../../../src/dns/follow-aliases.ts';
 import { encodeQuery, messageId, readReply, type Question } from '../../../src/dns/message.ts';
 import { ProtocolError } from '../../../src/net/errors.ts';
-import { a, aaaa, cname, soa } from '../../support/dns-server.ts';
+import { a, aaaa, cname, soa } from '../../support/peers/dns-server.ts';
 
 const QUESTION: Question = { name: 'www.example.com', type: 'A' };
 const QUERY = encodeQuery(QUESTION, { id: 0x1234 });

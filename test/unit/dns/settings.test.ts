@@ -7,7 +7,7 @@ import {
   parseServerAddress,
   type DnsSettings,
 } from '../../../src/dns/settings.ts';
-import { TestAuthority } from '../../support/test-certificates.ts';
+import { TestAuthority } from '../../support/data/test-certificates.ts';
 
 const { cert } = new TestAuthority();
 const bundle = { file: 'ca.pem', content: Buffer.from(`# ours\n${cert}`) };

@@ -5,8 +5,8 @@ import { after, describe, test } from 'node:test';
 import { FileLog } from '../../../src/app/log/file-log.ts';
 import { importConfigOf } from '../../support/docs/imported.ts';
 import { blocksOf, PAGES, type Block } from '../../support/docs/pages.ts';
-import { load, makeGeoFiles } from '../config/support.ts';
-import { specOfBoth } from '../config/subscribe-support.ts';
+import { load, makeGeoFiles } from '../../support/config/support.ts';
+import { specOfBoth } from '../../support/config/subscribe-support.ts';
 
 const folder = makeGeoFiles();
 after(() => rmSync(folder, { recursive: true }));

@@ -17,7 +17,7 @@ import {
 } from '../../../src/protocols/users/standing.ts';
 import { Tracker } from '../../../src/tracker/tracker.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { packetPair } from '../../support/packet-pair.ts';
+import { packetPair } from '../../support/links/packet-pair.ts';
 import { silentLogger } from '../../../src/log/output.ts';
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

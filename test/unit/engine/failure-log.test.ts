@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FailureLog } from '../../../src/engine/failure-log.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { logLines } from './log-lines.ts';
+import { logLines } from '../../support/engine/log-lines.ts';
 
 const MINUTE = 60_000;
 

@@ -12,7 +12,7 @@ import { linkPair } from '../../../src/net/links/memory-link.ts';
 import { DIAL_MS } from '../../../src/net/time/time-limits.ts';
 import type { DialOptions, Origin } from '../../../src/protocols/contract.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { logLines } from './log-lines.ts';
+import { logLines } from '../../support/engine/log-lines.ts';
 
 const origin: Origin = { inbound: 'tun', source: '10.0.0.9', user: undefined, session: undefined };
 const query: RouteQuery = {

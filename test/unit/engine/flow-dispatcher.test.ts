@@ -14,7 +14,7 @@ import { Accounts, NO_ACCOUNTS } from '../../../src/protocols/users/standing.ts'
 import { Tracker } from '../../../src/tracker/tracker.ts';
 import { readAll } from '../../conformance/byte-link.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { logLines } from './log-lines.ts';
+import { logLines } from '../../support/engine/log-lines.ts';
 import { silentLogger } from '../../../src/log/output.ts';
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { readForeign } from '../../../src/import/document.ts';
 import { ImportError } from '../../../src/import/draft.ts';
-import { linesOf } from './support.ts';
+import { linesOf } from '../../support/import/support.ts';
 
 const ID = 'b831381d-6324-4d53-ad4f-8cda48b30811';
 const KEY = Buffer.alloc(32, 7).toString('base64');

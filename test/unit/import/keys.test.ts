@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { readForeign } from '../../../src/import/document.ts';
 import type { ImportedEntry } from '../../../src/import/draft.ts';
 import { outboundText } from '../../../src/import/write-config.ts';
-import { CLASH, SING_BOX, XRAY, type ProgramKeys } from './key-lists.ts';
+import { CLASH, SING_BOX, XRAY, type ProgramKeys } from '../../support/import/key-lists.ts';
 
 /** A copy of `entry` with `value` at a path; the objects on the way are made, and lists have one member. */
 function withKey(entry: object, path: string, value: unknown): object {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { readForeign } from '../../../src/import/document.ts';
-import type { Address } from '../../support/address.ts';
+import type { Address } from '../../support/data/address.ts';
 import { certificate } from '../../support/ways/certificate.ts';
 import { rayOut } from '../../support/ways/ray.ts';
 import { singBoxOut } from '../../support/ways/sing-box.ts';
 import { CARRIERS, wayTitle, type Way } from '../../support/ways/way.ts';
 import { weirOut } from '../../support/ways/weir-config.ts';
-import { specOf, textOf } from './support.ts';
+import { specOf, textOf } from '../../support/import/support.ts';
 
 /*
  * The interop suite runs these configurations of Xray and sing-box against Weir: what is imported from

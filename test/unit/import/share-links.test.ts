@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { readShareLinks } from '../../../src/import/share-links.ts';
-import { linesOf } from './support.ts';
+import { linesOf } from '../../support/import/support.ts';
 
 const ID = 'b831381d-6324-4d53-ad4f-8cda48b30811';
 const base64 = (text: string): string => Buffer.from(text).toString('base64');

@@ -3,12 +3,12 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { ConfigError, ControlError, Weir, type LogLine } from '../../../src/index.ts';
-import { disposable, parseAddress, type Address } from '../../support/address.ts';
-import { freedom, socksIn } from '../../support/config.ts';
+import { disposable, parseAddress, type Address } from '../../support/data/address.ts';
+import { freedom, socksIn } from '../../support/process/config.ts';
 import { readAll, roundTrip } from '../../support/read.ts';
-import { bannerServer, echoServer } from '../../support/servers.ts';
-import { socksConnect } from '../../support/socks-client.ts';
-import { scratch } from '../../support/weir.ts';
+import { bannerServer, echoServer } from '../../support/peers/servers.ts';
+import { socksConnect } from '../../support/peers/socks-client.ts';
+import { scratch } from '../../support/process/weir.ts';
 
 const BAD_API = '[api]\nlisten = "nonsense"\nsecret = ""\ncolour = 1\n';
 const CONFIG = socksIn() + freedom('direct') + freedom('other');

@@ -3,8 +3,16 @@ import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { MuxFrameDecoder } from '../../../src/mux/frame-decoder.ts';
 import { ProtocolError } from '../../../src/net/errors.ts';
-import { chunksOf, cuts, nearly } from '../../support/chunks.ts';
-import { addressed, END, FAILED, frame, KEEP, KEEP_ALIVE, NEW } from '../../support/mux-client.ts';
+import { chunksOf, cuts, nearly } from '../../support/data/chunks.ts';
+import {
+  addressed,
+  END,
+  FAILED,
+  frame,
+  KEEP,
+  KEEP_ALIVE,
+  NEW,
+} from '../../support/peers/mux-client.ts';
 
 const SITE = { host: 'a.example', port: 80 };
 const DNS = { host: '2001:db8::7', port: 53 };

@@ -24,7 +24,7 @@ import {
   KEEP_ALIVE,
   MuxClient,
   NEW,
-} from '../../support/mux-client.ts';
+} from '../../support/peers/mux-client.ts';
 
 const SITE: Endpoint = { host: 'a.example', port: 80 };
 const DNS: Endpoint = { host: '192.0.2.7', port: 53 };

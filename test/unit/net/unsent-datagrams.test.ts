@@ -15,7 +15,7 @@ import { BodyOpener, BodySealer } from '../../../src/protocols/vmess/body/body-c
 import { BodyDatagrams } from '../../../src/protocols/vmess/body/body-datagrams.ts';
 import { silentLogger } from '../../../src/log/output.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { packetPair } from '../../support/packet-pair.ts';
+import { packetPair } from '../../support/links/packet-pair.ts';
 
 const PEER = { host: '192.0.2.7', port: 53 };
 

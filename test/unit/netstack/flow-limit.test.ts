@@ -5,7 +5,7 @@ import type { Stack } from '../../../src/netstack/stack.ts';
 import type { StackEvent } from '../../../src/netstack/flows/stack-event.ts';
 import type { UdpFlow } from '../../../src/netstack/flows/udp-flow.ts';
 import { TcpFlag } from '../../../src/netstack/wire/tcp.ts';
-import { endpoint, segment, SERVER4, tcpPacket, udpPacket } from '../../support/ip-packets.ts';
+import { endpoint, segment, SERVER4, tcpPacket, udpPacket } from '../../support/data/ip-packets.ts';
 import { BareStack } from '../../support/netstack/bare-stack.ts';
 
 const DATA = Buffer.from('data');

@@ -5,7 +5,7 @@ import { Fragmentation } from '../../../src/netstack/ip/fragmentation.ts';
 import { FragmentReassembly } from '../../../src/netstack/ip/fragment-reassembly.ts';
 import { readTcpSegment, TcpSegment, tcpHeaderSize } from '../../../src/netstack/wire/tcp.ts';
 import { readUdpDatagram, UdpDatagram } from '../../../src/netstack/wire/udp.ts';
-import { parsed, tcpPacket } from '../../support/ip-packets.ts';
+import { parsed, tcpPacket } from '../../support/data/ip-packets.ts';
 
 /*
  * Packets that Linux 6 wrote to a TUN device without offloads.

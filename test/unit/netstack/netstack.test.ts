@@ -7,7 +7,7 @@ import { LINGER, RESTING_LINGER } from '../../../src/netstack/limits.ts';
 import { ICMP_ERRORS_A_SECOND } from '../../../src/netstack/ip/wire-limits.ts';
 import { FIRST_RECEIVE_WINDOW } from '../../../src/netstack/tcp/buffer-limits.ts';
 import type { RefusalReason } from '../../../src/netstack/stack.ts';
-import { udpPacket } from '../../support/ip-packets.ts';
+import { udpPacket } from '../../support/data/ip-packets.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { offloadTraits, plainTraits } from '../../support/netstack/device-pair.ts';
 import {

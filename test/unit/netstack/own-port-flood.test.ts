@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { FIRST_LOCAL_PORT, LAST_LOCAL_PORT } from '../../../src/netstack/limits.ts';
 import type { UdpFlow } from '../../../src/netstack/flows/udp-flow.ts';
-import { CLIENT4, SERVER4, udpPacket } from '../../support/ip-packets.ts';
+import { CLIENT4, SERVER4, udpPacket } from '../../support/data/ip-packets.ts';
 import { BareStack } from '../../support/netstack/bare-stack.ts';
 
 const DATA = Buffer.from('data');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { RESTORED_A_TURN, RESTORED_INTERVAL } from '../../../src/netstack/limits.ts';
 import { TcpFlag } from '../../../src/netstack/wire/tcp.ts';
-import { CLIENT4, endpoint, segment, tcpPacket } from '../../support/ip-packets.ts';
+import { CLIENT4, endpoint, segment, tcpPacket } from '../../support/data/ip-packets.ts';
 import { BareStack, sentSegment } from '../../support/netstack/bare-stack.ts';
 
 const { SYN, ACK } = TcpFlag;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { IpEndpoint } from '../../../src/ip/ip-endpoint.ts';
 import type { UdpFlow } from '../../../src/netstack/flows/udp-flow.ts';
-import { endpoint, parsed, udpPacket } from '../../support/ip-packets.ts';
+import { endpoint, parsed, udpPacket } from '../../support/data/ip-packets.ts';
 import { BareStack } from '../../support/netstack/bare-stack.ts';
 
 const DATA = Buffer.from('echo');

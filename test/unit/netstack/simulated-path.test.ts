@@ -11,7 +11,7 @@ import { plainTraits } from '../../support/netstack/device-pair.ts';
 import { StackNode } from '../../support/netstack/stack-node.ts';
 import { CLIENT_V4, CLIENT_V6, endpoint } from '../../support/netstack/stack-pair.ts';
 import { TransferApp, type TransferOptions } from '../../support/netstack/transfer.ts';
-import { CLIENT4, parsed, segment, tcpPacket } from '../../support/ip-packets.ts';
+import { CLIENT4, parsed, segment, tcpPacket } from '../../support/data/ip-packets.ts';
 import {
   IDLE,
   send,

@@ -28,7 +28,7 @@ import {
   tcpPacket,
   transportPacket,
   udpPacket,
-} from '../../support/ip-packets.ts';
+} from '../../support/data/ip-packets.ts';
 import { BareStack, sentSegment } from '../../support/netstack/bare-stack.ts';
 
 const { SYN, ACK, RST, FIN, ECE, CWR } = TcpFlag;

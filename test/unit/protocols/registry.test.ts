@@ -8,7 +8,7 @@ import {
   outboundProtocol,
 } from '../../../src/protocols/registry.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { inboundContext } from './inbound-context.ts';
+import { inboundContext } from '../../support/protocols/inbound-context.ts';
 
 test('a protocol is found by its name and its aliases, exactly', () => {
   assert.equal(findProtocol('freedom')?.name, 'freedom');

@@ -6,7 +6,7 @@ import * as socks from '../../../src/protocols/socks/settings.ts';
 import * as trojan from '../../../src/protocols/trojan/settings.ts';
 import * as vless from '../../../src/protocols/vless/settings.ts';
 import { DecodeError } from '../../../src/schema/errors.ts';
-import { tableNode } from '../schema/nodes.ts';
+import { tableNode } from '../../support/schema/nodes.ts';
 
 const files = { content: () => assert.fail('no file is named') };
 const TCP: InboundSettingsContext = {

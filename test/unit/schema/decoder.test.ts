@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import * as decode from '../../../src/schema/decoder.ts';
 import { DecodeError } from '../../../src/schema/errors.ts';
 import type { Node } from '../../../src/schema/node.ts';
-import { node, type Plain } from './nodes.ts';
+import { node, type Plain } from '../../support/schema/nodes.ts';
 
 /** The message and place of a refusal. */
 function refusal(decoder: decode.Decoder<unknown>, value: Node): [string, number] {

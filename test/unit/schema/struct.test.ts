@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { array, bool, str, u16 } from '../../../src/schema/decoder.ts';
 import { DecodeError } from '../../../src/schema/errors.ts';
 import { alias, fallback, optional, struct } from '../../../src/schema/struct.ts';
-import { node, type Plain } from './nodes.ts';
+import { node, type Plain } from '../../support/schema/nodes.ts';
 
 const account = struct({ user: str, pass: str });
 const listener = struct({

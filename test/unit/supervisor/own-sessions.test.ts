@@ -18,9 +18,9 @@ import {
   lines,
   type BeforeBind,
   type LineSettings,
-} from '../../support/own-session-protocol.ts';
+} from '../../support/peers/own-session-protocol.ts';
 import { freePort } from '../../support/ports.ts';
-import { inboundSpec, spec, wantedOf } from '../../support/specs.ts';
+import { inboundSpec, spec, wantedOf } from '../../support/data/specs.ts';
 import { eventually } from '../../support/wait.ts';
 
 /** @param beforeBind called before a server of the protocol `lines` binds. */

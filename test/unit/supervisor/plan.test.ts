@@ -14,7 +14,7 @@ import {
   spec,
   upstreamSpec,
   wantedOf,
-} from '../../support/specs.ts';
+} from '../../support/data/specs.ts';
 
 const withPassword = (pass: string) => ({
   settings: {

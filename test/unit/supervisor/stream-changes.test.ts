@@ -13,8 +13,8 @@ import { Supervisor } from '../../../src/supervisor/supervisor.ts';
 import { encodeHunks } from '../../../src/transports/grpc/hunks.ts';
 import { freePort } from '../../support/ports.ts';
 import { readExactly, readHead } from '../../support/read.ts';
-import { inboundSpec, spec, wantedOf } from '../../support/specs.ts';
-import { TestAuthority, type TestCertificate } from '../../support/test-certificates.ts';
+import { inboundSpec, spec, wantedOf } from '../../support/data/specs.ts';
+import { TestAuthority, type TestCertificate } from '../../support/data/test-certificates.ts';
 
 /** Stream settings of an inbound change by a reload while its address stays. */
 

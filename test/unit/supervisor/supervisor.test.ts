@@ -16,7 +16,7 @@ import {
   ruleSpec,
   spec,
   wantedOf,
-} from '../../support/specs.ts';
+} from '../../support/data/specs.ts';
 
 /** A supervisor that remembers where its inbounds listen. */
 function create(clock: Clock = systemClock) {

@@ -20,7 +20,7 @@ import {
   ruleSpec,
   spec,
   wantedOf,
-} from '../../support/specs.ts';
+} from '../../support/data/specs.ts';
 import { eventually } from '../../support/wait.ts';
 
 const KEY = Buffer.alloc(16, 7);

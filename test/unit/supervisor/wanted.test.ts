@@ -7,7 +7,7 @@ import {
   spec,
   upstreamSpec,
   wantedOf,
-} from '../../support/specs.ts';
+} from '../../support/data/specs.ts';
 
 const accounts = (pass: string) => ({
   settings: { auth: 'password', accounts: [{ user: 'ann', pass }], udp: true, udpBind: undefined },

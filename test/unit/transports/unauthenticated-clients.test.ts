@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { open } from '../../support/address.ts';
-import { CarrierPair, grpcPair, TLS_PAIR, wsPair } from '../../support/carriers.ts';
+import { open } from '../../support/data/address.ts';
+import { CarrierPair, grpcPair, TLS_PAIR, wsPair } from '../../support/links/carriers.ts';
 import { eventually } from '../../support/wait.ts';
 import {
   UnauthenticatedClients,

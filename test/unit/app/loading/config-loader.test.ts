@@ -16,7 +16,7 @@ import { planReload, reportOf } from '../../../../src/supervisor/plan.ts';
 import type { TaskRunner } from '../../../../src/app/loading/tasks.ts';
 import type { Wanted } from '../../../../src/supervisor/wanted.ts';
 import { inboundFacts } from '../../../../src/supervisor/inbound-facts.ts';
-import { encodeGeosite } from '../../../support/geo-fixture.ts';
+import { encodeGeosite } from '../../../support/data/geo-fixture.ts';
 
 const API = '[api]\nlisten = "127.0.0.1:9999"\nsecret = "hidden"\n';
 

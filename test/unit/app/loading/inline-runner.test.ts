@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { InlineRunner } from '../../../../src/app/loading/inline-runner.ts';
 import { FileLog, TooMuchToReadError } from '../../../../src/app/log/file-log.ts';
 import { RegexCache } from '../../../../src/engine/router/tables/regex-set.ts';
-import { scratch } from '../../../support/weir.ts';
+import { scratch } from '../../../support/process/weir.ts';
 
 const CONFIG = '[[outbound]]\ntag = "a"\nprotocol = "freedom"\n';
 

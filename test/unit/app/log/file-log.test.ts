@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { FileLog } from '../../../../src/app/log/file-log.ts';
 import { FileReadError } from '../../../../src/config/sources/input-files.ts';
-import { makeNamedPipe } from '../../../support/named-pipe.ts';
+import { makeNamedPipe } from '../../../support/files/named-pipe.ts';
 
 /** A folder that is removed with the test, and the path of a file in it. */
 async function scratch(context: TestContext): Promise<{ folder: string; file: string }> {

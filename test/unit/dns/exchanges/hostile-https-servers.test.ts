@@ -18,7 +18,7 @@ import {
   uint32,
 } from '../../../support/http2/raw-frames.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import { TestAuthority } from '../../../support/test-certificates.ts';
+import { TestAuthority } from '../../../support/data/test-certificates.ts';
 import { eventually } from '../../../support/wait.ts';
 
 const authority = new TestAuthority();

@@ -9,9 +9,9 @@ import {
   type Asked,
   type HttpOverride,
   type Script,
-} from '../../../support/dns-server.ts';
+} from '../../../support/peers/dns-server.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import { TestAuthority } from '../../../support/test-certificates.ts';
+import { TestAuthority } from '../../../support/data/test-certificates.ts';
 
 const authority = new TestAuthority();
 const certificate = authority.issue({ dns: ['dns.test'] });

@@ -3,9 +3,15 @@ import { createServer, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { test, type TestContext } from 'node:test';
 import { TlsExchange } from '../../../../src/dns/exchanges/tls-exchange.ts';
-import { a, reply, startTlsDns, type Asked, type Script } from '../../../support/dns-server.ts';
+import {
+  a,
+  reply,
+  startTlsDns,
+  type Asked,
+  type Script,
+} from '../../../support/peers/dns-server.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import { TestAuthority } from '../../../support/test-certificates.ts';
+import { TestAuthority } from '../../../support/data/test-certificates.ts';
 
 const authority = new TestAuthority();
 const certificate = authority.issue({ dns: ['dns.test'], ip: ['192.0.2.53'] });

@@ -8,7 +8,7 @@ import {
   a,
   type Script,
   type TestDnsServer,
-} from '../../../support/dns-server.ts';
+} from '../../../support/peers/dns-server.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 const QUESTION = { name: 'example.com', type: 'A' } as const;

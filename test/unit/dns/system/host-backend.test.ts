@@ -15,7 +15,7 @@ import {
   startPlainDns,
   type Asked,
   type Script,
-} from '../../../support/dns-server.ts';
+} from '../../../support/peers/dns-server.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 const never = new AbortController().signal;

@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, test } from 'node:test';
 import { systemResolvers } from '../../../../src/dns/system/system-resolvers.ts';
-import { scratch } from '../../../support/weir.ts';
+import { scratch } from '../../../support/process/weir.ts';
 
 /** What is found on a system with these files. */
 async function found(files: Readonly<Record<string, string>>): Promise<readonly string[]> {

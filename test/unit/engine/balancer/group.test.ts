@@ -4,7 +4,7 @@ import { BalancerGroup, type GroupMember } from '../../../../src/engine/balancer
 import { OutboundVersion } from '../../../../src/engine/outbound-version.ts';
 import { silentLogger } from '../../../../src/log/output.ts';
 import type { Outbound } from '../../../../src/protocols/contract.ts';
-import { balancerSpec } from '../../../support/specs.ts';
+import { balancerSpec } from '../../../support/data/specs.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 const NOWHERE: Outbound = {

@@ -6,7 +6,7 @@ import { GeoFileError } from '../../../../src/engine/geo/geo-data.ts';
 import { findEntries } from '../../../../src/engine/geo/find-entries.ts';
 import { readGeoip } from '../../../../src/engine/geo/geoip.ts';
 import { SITE_CODE, readGeosite } from '../../../../src/engine/geo/geosite.ts';
-import { encodeGeoip, encodeGeosite, field } from '../../../support/geo-fixture.ts';
+import { encodeGeoip, encodeGeosite, field } from '../../../support/data/geo-fixture.ts';
 
 /** Counts what is read. */
 function counting(bytes: Uint8Array): ByteSource & { total: number } {

@@ -9,8 +9,8 @@ import { RegexCache } from '../../../../src/engine/router/tables/regex-set.ts';
 import type { RouteQuery } from '../../../../src/engine/router/query.ts';
 import { Router } from '../../../../src/engine/router/router.ts';
 import type { RuleSpec } from '../../../../src/spec.ts';
-import { encodeGeoip, encodeGeosite } from '../../../support/geo-fixture.ts';
-import { query, rule } from '../router/rules.ts';
+import { encodeGeoip, encodeGeosite } from '../../../support/data/geo-fixture.ts';
+import { query, rule } from '../../../support/engine/router/rules.ts';
 
 const GEOSITE = encodeGeosite([
   { code: 'EMPTY', domains: [] },

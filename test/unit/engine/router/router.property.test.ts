@@ -11,8 +11,12 @@ import { RegexCache } from '../../../../src/engine/router/tables/regex-set.ts';
 import type { RouteQuery } from '../../../../src/engine/router/query.ts';
 import { Router } from '../../../../src/engine/router/router.ts';
 import type { CidrSpec, RoutingSpec, RuleSpec } from '../../../../src/spec.ts';
-import { referenceNeedsDomain, referenceRoute, type PlainGeo } from './reference.ts';
-import { cidr, rule } from './rules.ts';
+import {
+  referenceNeedsDomain,
+  referenceRoute,
+  type PlainGeo,
+} from '../../../support/engine/router/reference.ts';
+import { cidr, rule } from '../../../support/engine/router/rules.ts';
 
 // Few labels, addresses and ports, so that rules and queries meet all the time.
 const label = fc.constantFrom('a', 'b', 'ab', 'ba', 'é');

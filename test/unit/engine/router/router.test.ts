@@ -4,7 +4,7 @@ import { RegexCache, RegexError } from '../../../../src/engine/router/tables/reg
 import type { RouteQuery } from '../../../../src/engine/router/query.ts';
 import { Router } from '../../../../src/engine/router/router.ts';
 import type { RuleSpec } from '../../../../src/spec.ts';
-import { cidr, port, query, rule } from './rules.ts';
+import { cidr, port, query, rule } from '../../../support/engine/router/rules.ts';
 
 const router = (...rules: Partial<RuleSpec>[]): Router =>
   new Router(

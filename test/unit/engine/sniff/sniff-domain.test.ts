@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { DomainSniffer, sniffDomain } from '../../../../src/engine/sniff/sniff.ts';
-import { OPENSSL, refragment } from './client-hello.ts';
+import { OPENSSL, refragment } from '../../../support/engine/sniff/client-hello.ts';
 
 const REQUEST = Buffer.from(
   'GET http://h/x HTTP/1.1\r\nA: b\r\n c\r\nHost: example.com:80\r\n\r\n',

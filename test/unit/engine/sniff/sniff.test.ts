@@ -10,7 +10,7 @@ import {
 import type { ByteLink } from '../../../../src/net/links/link.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import { OPENSSL } from './client-hello.ts';
+import { OPENSSL } from '../../../support/engine/sniff/client-hello.ts';
 
 /** Everything that is still to be read from a link whose peer has closed. */
 async function drain(link: ByteLink): Promise<Buffer> {

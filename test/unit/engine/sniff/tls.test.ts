@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sniffDomain } from '../../../../src/engine/sniff/sniff.ts';
-import { OPENSSL, nodeClientHello, refragment } from './client-hello.ts';
+import {
+  OPENSSL,
+  nodeClientHello,
+  refragment,
+} from '../../../support/engine/sniff/client-hello.ts';
 
 const found = (domain: string | undefined) => ({ done: true, domain });
 const MORE = { done: false };

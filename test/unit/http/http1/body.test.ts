@@ -5,7 +5,7 @@ import { chunkedEncoder, createDecoder } from '../../../../src/http/http1/body.t
 import { type Framing } from '../../../../src/http/http1/framing.ts';
 import { MessageError } from '../../../../src/http/http1/message-error.ts';
 import { CHUNK_LINE_LIMIT, TRAILER_LIMIT } from '../../../../src/http/http1/limits.ts';
-import { chunksOf, outcomeOf } from './fuzz.ts';
+import { chunksOf, outcomeOf } from '../../../support/http/http1/fuzz.ts';
 
 const bytes = (text: string): Buffer => Buffer.from(text, 'latin1');
 

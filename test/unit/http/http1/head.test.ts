@@ -9,7 +9,7 @@ import {
   parseStrictResponseHead,
 } from '../../../../src/http/http1/head.ts';
 import { FIELD_LINE_LIMIT, HEAD_LIMIT } from '../../../../src/http/http1/limits.ts';
-import { chunksOf, outcomeOf } from './fuzz.ts';
+import { chunksOf, outcomeOf } from '../../../support/http/http1/fuzz.ts';
 
 const bytes = (text: string): Buffer => Buffer.from(text, 'latin1');
 const request = (text: string) => parseRequestHead(bytes(text));

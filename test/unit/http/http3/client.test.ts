@@ -7,7 +7,7 @@ import { BODY_LIMIT } from '../../../../src/http/http3/limits.ts';
 import { INTERIM_LIMIT } from '../../../../src/http/limits.ts';
 import { encodeHeaderBlock } from '../../../../src/http/http3/qpack/header-block.ts';
 import { ProtocolError } from '../../../../src/net/errors.ts';
-import { FakeConnection, type FakeStream } from './fake-connection.ts';
+import { FakeConnection, type FakeStream } from '../../../support/http/http3/fake-connection.ts';
 
 const hex = (text: string): Buffer => Buffer.from(text.replaceAll(' ', ''), 'hex');
 const frame = (type: number, payload: Uint8Array): Buffer =>

@@ -16,7 +16,7 @@ import {
   encodeSettings,
   ownSettings,
 } from '../../../../src/http/http3/settings.ts';
-import { chunksOf, cuts, nearly } from '../../../support/chunks.ts';
+import { chunksOf, cuts, nearly } from '../../../support/data/chunks.ts';
 
 const hex = (text: string): Buffer => Buffer.from(text.replaceAll(' ', ''), 'hex');
 

@@ -11,7 +11,7 @@ import {
 } from '../../../../src/http/http3/qpack/header-block.ts';
 import { Http3Server } from '../../../../src/http/http3/server.ts';
 import type { QuicStream } from '../../../../src/quic/contract.ts';
-import { FakeConnection, type FakeStream } from './fake-connection.ts';
+import { FakeConnection, type FakeStream } from '../../../support/http/http3/fake-connection.ts';
 
 const hex = (text: string): Buffer => Buffer.from(text.replaceAll(' ', ''), 'hex');
 const frame = (type: number, payload: Uint8Array): Buffer =>

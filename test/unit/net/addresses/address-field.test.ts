@@ -11,7 +11,7 @@ import {
 import { BoundedReader } from '../../../../src/net/links/bounded-reader.ts';
 import { ProtocolError } from '../../../../src/net/errors.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
-import { chunksOf, cuts, nearly } from '../../../support/chunks.ts';
+import { chunksOf, cuts, nearly } from '../../../support/data/chunks.ts';
 
 const NAME = Buffer.from('a.example').toString('hex');
 

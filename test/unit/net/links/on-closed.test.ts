@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { onClosed } from '../../../../src/net/links/on-closed.ts';
-import { countReactions } from '../../../support/count-reactions.ts';
-import { uncollected } from '../../../support/uncollected.ts';
+import { countReactions } from '../../../support/process/count-reactions.ts';
+import { uncollected } from '../../../support/process/uncollected.ts';
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

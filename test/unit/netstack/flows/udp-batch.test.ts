@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { UdpBatch } from '../../../../src/netstack/flows/udp-batch.ts';
 import { readUdpDatagram, UdpDatagram } from '../../../../src/netstack/wire/udp.ts';
-import { parsed, pattern, udpPacket } from '../../../support/ip-packets.ts';
+import { parsed, pattern, udpPacket } from '../../../support/data/ip-packets.ts';
 
 test('a received batch is walked in place', () => {
   const batch = new UdpBatch();

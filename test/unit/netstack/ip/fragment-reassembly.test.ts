@@ -21,7 +21,7 @@ import {
   SERVER6,
   udpPacket,
   type PacketParts,
-} from '../../../support/ip-packets.ts';
+} from '../../../support/data/ip-packets.ts';
 
 /** The fragments of a packet, in order. */
 function fragments(bytes: Uint8Array, mtu: number, identification = 7): IpPacket[] {

@@ -32,7 +32,7 @@ import {
   transportPacket,
   udpPacket,
   type PacketParts,
-} from '../../../support/ip-packets.ts';
+} from '../../../support/data/ip-packets.ts';
 
 const VERSIONS: readonly PacketParts[] = [{}, IPV6];
 const isV6 = (parts: PacketParts): boolean => parts === IPV6;

@@ -15,7 +15,7 @@ import {
   SERVER6,
   tcpPacket,
   type PacketParts,
-} from '../../../support/ip-packets.ts';
+} from '../../../support/data/ip-packets.ts';
 
 /** What a router says of a packet of 1,500 bytes. */
 function tooBig(mtu: number, parts: PacketParts = {}, sequence = 77, size = 1460): IcmpMessage {

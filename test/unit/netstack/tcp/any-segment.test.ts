@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
-import type { Driven } from './rig.ts';
-import { established, inState, Script, SYNCHRONIZED } from './script.ts';
-import type { Segment } from './segments.ts';
+import type { Driven } from '../../../support/netstack/tcp/tcp-rig.ts';
+import {
+  established,
+  inState,
+  Script,
+  SYNCHRONIZED,
+} from '../../../support/netstack/tcp/script.ts';
+import type { Segment } from '../../../support/netstack/tcp/segments.ts';
 
 const OWN = 1_000_000;
 const PEER = 4_294_960_000;

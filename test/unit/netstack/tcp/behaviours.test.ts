@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { RecoveryRig } from './recovery-rig.ts';
+import { RecoveryRig } from '../../../support/netstack/tcp/recovery-rig.ts';
 
 /*
  * Behaviours that the public scripts of packetdrill and of Linux check (fast_retransmit, sack, prr, undo,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { established, inState } from './script.ts';
+import { established, inState } from '../../../support/netstack/tcp/script.ts';
 
 describe('closing a connection (RFC 9293 §3.6)', () => {
   test('this side first (figure 12): FIN-WAIT-1, FIN-WAIT-2, TIME-WAIT', () => {

@@ -14,8 +14,8 @@ import {
 } from '../../../../src/netstack/tcp/buffer-limits.ts';
 import { MAX_SEGMENTS } from '../../../../src/netstack/tcp/recovery/recovery-limits.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
-import { countSteps } from './count-steps.ts';
-import { MSS, RecoveryRig } from './recovery-rig.ts';
+import { countSteps } from '../../../support/netstack/tcp/count-steps.ts';
+import { MSS, RecoveryRig } from '../../../support/netstack/tcp/recovery-rig.ts';
 
 /** Steps of one acknowledgement: four searches in thousands of segments and ranges, and what they find. */
 const STEPS_PER_ACK = 200;

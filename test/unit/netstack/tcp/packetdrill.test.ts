@@ -1,5 +1,5 @@
 import { describe, test } from 'node:test';
-import { Script, type ScriptChoices } from './script.ts';
+import { Script, type ScriptChoices } from '../../../support/netstack/tcp/script.ts';
 
 /*
  * What packetdrill's public scripts (google/packetdrill, gtests/net/tcp) check of Linux, as far as it

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
-import { Pair, pattern, readAll } from './pair.ts';
-import type { Driven } from './rig.ts';
+import { TcpPair, pattern, readAll } from '../../../support/netstack/tcp/tcp-pair.ts';
+import type { Driven } from '../../../support/netstack/tcp/tcp-rig.ts';
 
-const states = ({ client, server }: Pair): string[] => [
+const states = ({ client, server }: TcpPair): string[] => [
   client.connection.state,
   server.connection.state,
 ];
@@ -23,7 +23,7 @@ function feed(side: Driven, data: Buffer, from: number): number {
 
 describe('two connections', () => {
   test('the handshake takes three segments', () => {
-    const pair = new Pair();
+    const pair = new TcpPair();
     assert.ok(pair.step('server'));
     assert.ok(pair.step('client'));
     assert.ok(pair.step('server'));
@@ -33,7 +33,7 @@ describe('two connections', () => {
 
   test('each segment of the handshake may be lost', () => {
     for (let lost = 0; lost < 3; lost++) {
-      const pair = new Pair();
+      const pair = new TcpPair();
       for (let delivered = 0; delivered < lost; delivered++) {
         pair.step(delivered % 2 === 0 ? 'server' : 'client');
       }
@@ -45,7 +45,7 @@ describe('two connections', () => {
   });
 
   test('simultaneous open: two active sides (RFC 9293 §3.5)', () => {
-    const pair = new Pair({}, { role: 'active' });
+    const pair = new TcpPair({}, { role: 'active' });
     pair.deliver();
     assert.deepEqual(states(pair), ['ESTABLISHED', 'ESTABLISHED']);
     pair.client.connection.write(pattern(10_000));
@@ -54,7 +54,7 @@ describe('two connections', () => {
   });
 
   test('simultaneous close', () => {
-    const pair = Pair.established();
+    const pair = TcpPair.established();
     pair.client.connection.closeWrite();
     pair.server.connection.closeWrite();
     pair.deliver();
@@ -68,7 +68,7 @@ describe('two connections', () => {
       ['client', 'server'],
       ['server', 'client'],
     ] as const) {
-      const pair = Pair.established();
+      const pair = TcpPair.established();
       const data = pattern(1_000_000);
       pair[to].connection.closeWrite();
       pair.deliver();
@@ -91,7 +91,7 @@ describe('two connections', () => {
 
   test('every segment of a closing may be lost', () => {
     for (const lost of [0, 1, 2, 3]) {
-      const pair = Pair.established();
+      const pair = TcpPair.established();
       pair.client.connection.closeWrite();
       pair.settle();
       let count = 0;
@@ -114,7 +114,7 @@ describe('two connections', () => {
   });
 
   test('an abort resets the other side, which can read what had arrived', () => {
-    const pair = Pair.established();
+    const pair = TcpPair.established();
     pair.client.connection.write(pattern(5000));
     pair.deliver();
     pair.client.connection.abort(pair.now);
@@ -125,7 +125,7 @@ describe('two connections', () => {
   });
 
   test('a slow reader closes the window, and nothing is lost when it opens', () => {
-    const pair = Pair.established({}, { settings: { receiveBuffer: 20_000 } });
+    const pair = TcpPair.established({}, { settings: { receiveBuffer: 20_000 } });
     const data = pattern(100_000);
     let at = feed(pair.client, data, 0);
     pair.run(30_000);
@@ -143,7 +143,7 @@ describe('two connections', () => {
   });
 
   test('the update of a closed window may be lost: the probe asks for it', () => {
-    const pair = Pair.established({}, { settings: { receiveBuffer: 10_000 } });
+    const pair = TcpPair.established({}, { settings: { receiveBuffer: 10_000 } });
     pair.client.connection.write(pattern(15_000));
     pair.run(10);
     const first = readAll(pair.server);
@@ -153,7 +153,7 @@ describe('two connections', () => {
   });
 
   test('a keep-alive probe is answered, and both go on', () => {
-    const pair = Pair.established(
+    const pair = TcpPair.established(
       { settings: { keepAlive: 60_000 } },
       { settings: { keepAlive: 60_000 } },
     );
@@ -162,9 +162,9 @@ describe('two connections', () => {
   });
 
   test('two ends that disagree do not keep each other busy', () => {
-    const pair = Pair.established();
+    const pair = TcpPair.established();
     // Both are behind what the other thinks: each ACK is outside of the other's window.
-    const other = Pair.established({ initialSequence: 1 }, { initialSequence: 2 });
+    const other = TcpPair.established({ initialSequence: 1 }, { initialSequence: 2 });
     pair.client.receive({
       flags: '.',
       sequence: 5,
@@ -187,7 +187,7 @@ describe('two connections', () => {
   test('4 GiB and more: the sequence numbers wrap', () => {
     // Large segments, whose bytes matter little: only one in a thousand is compared.
     const path = { segmentBytes: 1460, announcedMss: 1460, largestPayload: 64_000 };
-    const pair = Pair.established({ path }, { path, settings: { receiveBuffer: 1 << 20 } });
+    const pair = TcpPair.established({ path }, { path, settings: { receiveBuffer: 1 << 20 } });
     const chunk = pattern(1 << 16);
     const total = 2 ** 32 + 2 ** 24;
     let written = 0;
@@ -219,7 +219,7 @@ test('data goes both ways over a path that loses, duplicates and reorders', () =
   for (let seed = 1; seed <= 40; seed++) {
     const random = new SeededRandom(seed);
     const withSack = seed % 2 === 0;
-    const pair = new Pair();
+    const pair = new TcpPair();
     if (!withSack) {
       // A peer without options: strip them from both SYNs.
       for (const queue of [pair.toServer]) {

@@ -13,9 +13,9 @@ import { advance, distance, SequenceSpace } from '../../../../src/netstack/tcp/s
 import { mayGo, type TcpState } from '../../../../src/netstack/tcp/state.ts';
 import { TimeWait, type TimeWaitFacts } from '../../../../src/netstack/tcp/lifecycle/time-wait.ts';
 import { Timestamps } from '../../../../src/netstack/tcp/timestamps.ts';
-import { endpoint } from '../../../support/ip-packets.ts';
+import { endpoint } from '../../../support/data/ip-packets.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
-import { Capture, type Segment, toRecord } from './segments.ts';
+import { Capture, type Segment, toRecord } from '../../../support/netstack/tcp/segments.ts';
 
 describe('sequence numbers (RFC 9293 §3.4)', () => {
   test('distances are modulo 2^32', () => {

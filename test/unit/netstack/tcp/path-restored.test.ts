@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Script, established } from './script.ts';
+import { Script, established } from '../../../support/netstack/tcp/script.ts';
 
 describe('a path that is restored', () => {
   test('gets the SYN at once, and the next waits begin anew', () => {

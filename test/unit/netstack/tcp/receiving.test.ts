@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MAX_DUPLICATE_ACKS, QUICK_ACKS } from '../../../../src/netstack/tcp/limits.ts';
-import { Script, connected, established, type ScriptChoices } from './script.ts';
+import {
+  Script,
+  connected,
+  established,
+  type ScriptChoices,
+} from '../../../support/netstack/tcp/script.ts';
 
 /** ESTABLISHED, behind the segments that are acknowledged at once. */
 function settled(choices: ScriptChoices = {}): { script: Script; at: number } {

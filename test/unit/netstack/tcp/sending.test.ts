@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { KEEP_ALIVE_PROBES, USER_TIMEOUT } from '../../../../src/netstack/tcp/limits.ts';
-import { Script, connected, established, type ScriptChoices } from './script.ts';
+import {
+  Script,
+  connected,
+  established,
+  type ScriptChoices,
+} from '../../../support/netstack/tcp/script.ts';
 
 describe('segments of data', () => {
   test('full ones, and the rest with PSH', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MAX_CHALLENGE_ACKS } from '../../../../src/netstack/tcp/limits.ts';
-import { AT, established, inState, SYNCHRONIZED } from './script.ts';
+import { AT, established, inState, SYNCHRONIZED } from '../../../support/netstack/tcp/script.ts';
 
 const WINDOW = 65_535;
 

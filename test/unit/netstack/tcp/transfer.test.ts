@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { MSS, Transfer, type PathOptions } from './transfer.ts';
+import { MSS, Transfer, type PathOptions } from '../../../support/netstack/tcp/transfer.ts';
 
 const PATHS: readonly (readonly [name: string, options: Partial<PathOptions>])[] = [
   ['a clean path', {}],

@@ -14,7 +14,7 @@ import {
   repairIPv4Checksum,
   SERVER4,
   SERVER6,
-} from '../../../support/ip-packets.ts';
+} from '../../../support/data/ip-packets.ts';
 
 const { UDP, TCP } = IpProtocol;
 const DATA = pattern(32);

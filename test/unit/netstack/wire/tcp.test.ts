@@ -17,7 +17,7 @@ import {
   segment,
   tcpPacket,
   transportPacket,
-} from '../../../support/ip-packets.ts';
+} from '../../../support/data/ip-packets.ts';
 
 const { FIN, SYN, RST, PSH, ACK, URG, ECE, CWR } = TcpFlag;
 const NONE = new Uint8Array(0);

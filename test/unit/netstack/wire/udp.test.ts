@@ -10,7 +10,7 @@ import {
   pattern,
   SERVER4,
   udpPacket,
-} from '../../../support/ip-packets.ts';
+} from '../../../support/data/ip-packets.ts';
 
 const fault = (bytes: Uint8Array, vouched = false): UdpFault | undefined =>
   readUdpDatagram(parsed(bytes), vouched, new UdpDatagram());

@@ -19,7 +19,7 @@ import {
 } from '../../../../src/platform/sockets/linux.ts';
 import { bindConnected } from '../../../../src/platform/sockets/open-sockets.ts';
 import { getOption } from '../../../../src/platform/sockets/socket-options.ts';
-import { faultyNetlink } from '../../../support/netlink-faults.ts';
+import { faultyNetlink } from '../../../support/links/netlink-faults.ts';
 import { inOwnNetwork } from '../../../support/netns/own-network.ts';
 import { EVERYTHING, TUN } from '../../../support/netns/tun-config.ts';
 import { eventually } from '../../../support/wait.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
-import { noKernelSockets } from '../../../support/kernel-io.ts';
+import { noKernelSockets } from '../../../support/links/kernel-io.ts';
 
 /** A network namespace of its own, whose loopback takes 1,400 bytes. */
 const inNamespace = (command: readonly string[]) =>
@@ -15,7 +15,7 @@ const noNamespaces =
   inNamespace(['true']).status === 0 ? noKernelSockets : 'no network namespaces here';
 
 test('a path MTU is found by what the socket reports', { skip: noNamespaces }, () => {
-  const script = new URL('../../../support/send-beyond-mtu.ts', import.meta.url).pathname;
+  const script = new URL('../../../support/links/send-beyond-mtu.ts', import.meta.url).pathname;
   const { stdout, stderr } = inNamespace([process.execPath, script]);
   assert.equal(stderr, '');
   assert.deepEqual(JSON.parse(stdout), [

@@ -4,7 +4,7 @@ import { openSystemCalls } from '../../../../src/platform/sockets/bindings.ts';
 import { checkCalls, DescriptorError } from '../../../../src/platform/sockets/check-calls.ts';
 import { Descriptor } from '../../../../src/platform/sockets/descriptor.ts';
 import { AF_INET, NONBLOCK_CLOEXEC, SOCK_DGRAM } from '../../../../src/platform/sockets/linux.ts';
-import { noKernelSockets } from '../../../support/kernel-io.ts';
+import { noKernelSockets } from '../../../support/links/kernel-io.ts';
 
 describe('the owner of a descriptor', { skip: noKernelSockets }, () => {
   const open = () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { EPOLLET, EPOLLIN, EPOLLOUT } from '../../../../src/platform/sockets/linux.ts';
 import type { KernelIo } from '../../../../src/platform/sockets/kernel-io.ts';
-import { checkedIo, descriptorPair, noKernelSockets } from '../../../support/kernel-io.ts';
+import { checkedIo, descriptorPair, noKernelSockets } from '../../../support/links/kernel-io.ts';
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

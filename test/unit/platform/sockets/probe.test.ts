@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { NativeError } from '../../../../src/platform/native.ts';
 import { openSystemCalls } from '../../../../src/platform/sockets/bindings.ts';
 import { probeSockets, type ProbeSurroundings } from '../../../../src/platform/sockets/probe.ts';
-import { noKernelSockets } from '../../../support/kernel-io.ts';
+import { noKernelSockets } from '../../../support/links/kernel-io.ts';
 
 const LINUX: ProbeSurroundings = {
   platform: 'linux',

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, test } from 'node:test';
-import { noKernelSockets } from '../../../support/kernel-io.ts';
+import { noKernelSockets } from '../../../support/links/kernel-io.ts';
 
-const SUPPORT = new URL('../../../support/kernel-io.ts', import.meta.url).href;
+const SUPPORT = new URL('../../../support/links/kernel-io.ts', import.meta.url).href;
 
 /** Runs a module with an open, watched socket pair `near` and `far`; its exit status and output. */
 async function run(body: string, ...flags: string[]): Promise<{ status: unknown; out: string }> {

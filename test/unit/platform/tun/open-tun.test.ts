@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import { openSystemCalls } from '../../../../src/platform/sockets/bindings.ts';
 import { EACCES, EBUSY, ENOENT, EPERM } from '../../../../src/platform/sockets/linux.ts';
 import { openTun, TunError } from '../../../../src/platform/tun/open-tun.ts';
-import { noKernelSockets } from '../../../support/kernel-io.ts';
+import { noKernelSockets } from '../../../support/links/kernel-io.ts';
 
 const failed = (message: RegExp) => (error: unknown) =>
   error instanceof TunError && message.test(error.message);

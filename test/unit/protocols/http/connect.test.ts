@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { DialError, type DialErrorCode } from '../../../../src/net/errors.ts';
-import { session, settle, startProxy } from './support.ts';
+import { session, settle, startProxy } from '../../../support/protocols/http/support.ts';
 
 const LIMIT = { timeout: 10_000 };
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { DialError, LinkClosedError } from '../../../../src/net/errors.ts';
 import { HANDSHAKE_MS } from '../../../../src/net/time/time-limits.ts';
-import { settle, startProxy, type Peer } from './support.ts';
+import { settle, startProxy, type Peer } from '../../../support/protocols/http/support.ts';
 
 const LIMIT = { timeout: 10_000 };
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { startProxy, type Peer } from './support.ts';
+import { startProxy, type Peer } from '../../../support/protocols/http/support.ts';
 
 const LIMIT = { timeout: 10_000 };
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';

@@ -24,11 +24,11 @@ import { SocketLink } from '../../../../src/net/sockets/node/socket-link.ts';
 import type { Dispatcher, StreamRequest } from '../../../../src/protocols/contract.ts';
 import { createHttpInbound } from '../../../../src/protocols/http/inbound.ts';
 import { createHttpOutbound } from '../../../../src/protocols/http/outbound.ts';
-import { inboundContext } from '../inbound-context.ts';
+import { inboundContext } from '../../../support/protocols/inbound-context.ts';
 import { freePort } from '../../../support/ports.ts';
 import { KeptObjects } from '../../../../src/collections/kept-objects.ts';
 import { OwnListeners } from '../../../../src/net/loop-guard/own-listeners.ts';
-import { carrierOf, Peer, quietLog, session } from './support.ts';
+import { carrierOf, Peer, quietLog, session } from '../../../support/protocols/http/support.ts';
 
 /** Dials destinations; the open flows can be counted. */
 class DirectDispatcher implements Dispatcher {

@@ -7,12 +7,12 @@ import { DialError } from '../../../../src/net/errors.ts';
 import type { ByteLink } from '../../../../src/net/links/link.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import { createHttpOutbound } from '../../../../src/protocols/http/outbound.ts';
-import { failureLine } from '../../../support/harmless-output.ts';
+import { failureLine } from '../../../support/data/harmless-output.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import { chunksOf } from '../../http/http1/fuzz.ts';
+import { chunksOf } from '../../../support/http/http1/fuzz.ts';
 import { KeptObjects } from '../../../../src/collections/kept-objects.ts';
 import { OwnListeners } from '../../../../src/net/loop-guard/own-listeners.ts';
-import { carrierOf, Peer, quietLog, settle } from './support.ts';
+import { carrierOf, Peer, quietLog, settle } from '../../../support/protocols/http/support.ts';
 
 const LIMIT = { timeout: 10_000 };
 

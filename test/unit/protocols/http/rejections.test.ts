@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { HEAD_LIMIT } from '../../../../src/http/http1/limits.ts';
-import { chunksOf } from '../../http/http1/fuzz.ts';
-import { settle, startProxy } from './support.ts';
+import { chunksOf } from '../../../support/http/http1/fuzz.ts';
+import { settle, startProxy } from '../../../support/protocols/http/support.ts';
 
 const LIMIT = { timeout: 10_000 };
 

@@ -3,8 +3,8 @@ import { describe, test } from 'node:test';
 import type { SettingsFiles } from '../../../../src/protocols/protocol.ts';
 import { inboundSettings, outboundSettings } from '../../../../src/protocols/hysteria2/settings.ts';
 import { DecodeError } from '../../../../src/schema/errors.ts';
-import { TestAuthority } from '../../../support/test-certificates.ts';
-import { tableNode } from '../../schema/nodes.ts';
+import { TestAuthority } from '../../../support/data/test-certificates.ts';
+import { tableNode } from '../../../support/schema/nodes.ts';
 
 const authority = new TestAuthority();
 const { cert, key } = authority.issue({ dns: ['hy.example'] });

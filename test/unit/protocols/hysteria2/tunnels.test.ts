@@ -27,12 +27,12 @@ import {
   encodeUdpMessage,
   readTcpResponse,
 } from '../../../../src/protocols/hysteria2/wire.ts';
-import { failureLine, FORGERY } from '../../../support/harmless-output.ts';
+import { failureLine, FORGERY } from '../../../support/data/harmless-output.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
 import { readAll } from '../../../support/read-link.ts';
-import { settle } from '../tunnel-harness.ts';
-import type { FakeConnection } from './fake-quic.ts';
-import { Bench, echo, patient, PASSWORD } from './harness.ts';
+import { settle } from '../../../support/protocols/tunnel-harness.ts';
+import type { FakeConnection } from '../../../support/protocols/hysteria2/fake-quic.ts';
+import { Bench, echo, patient, PASSWORD } from '../../../support/protocols/hysteria2/harness.ts';
 
 /** What a failure adds where not a packet has come back. */
 const SILENT =

@@ -22,7 +22,7 @@ import {
   readTcpResponse,
   udpHeaderSize,
 } from '../../../../src/protocols/hysteria2/wire.ts';
-import { chunksOf, cuts, nearly } from '../../../support/chunks.ts';
+import { chunksOf, cuts, nearly } from '../../../support/data/chunks.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
 
 const latin1 = (text: string): Buffer => Buffer.from(text, 'latin1');

@@ -7,8 +7,8 @@ import { createShadowsocksInbound } from '../../../../src/protocols/shadowsocks/
 import { createTrojanInbound } from '../../../../src/protocols/trojan/inbound.ts';
 import { createVlessInbound } from '../../../../src/protocols/vless/inbound.ts';
 import { createVmessInbound } from '../../../../src/protocols/vmess/inbound.ts';
-import { bytes, connectTo } from '../socks/harness.ts';
-import { serverOf, settle } from '../tunnel-harness.ts';
+import { bytes, connectTo } from '../../../support/protocols/socks/harness.ts';
+import { serverOf, settle } from '../../../support/protocols/tunnel-harness.ts';
 
 const ID = 'b831381d63244d53ad4f8cda48b30811';
 /** SHA-224 of the password in hex. */

@@ -1,9 +1,20 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { METHODS } from '../../../../src/protocols/shadowsocks/methods.ts';
-import { uncollected } from '../../../support/uncollected.ts';
-import { codec, ELSEWHERE, listening, text } from './datagram-harness.ts';
-import { clientAt, keyFor, METHOD_NAMES, settle, SITE } from './harness.ts';
+import { uncollected } from '../../../support/process/uncollected.ts';
+import {
+  codec,
+  ELSEWHERE,
+  listening,
+  text,
+} from '../../../support/protocols/shadowsocks/datagram-harness.ts';
+import {
+  clientAt,
+  keyFor,
+  METHOD_NAMES,
+  settle,
+  SITE,
+} from '../../../support/protocols/shadowsocks/harness.ts';
 
 for (const method of METHOD_NAMES) {
   describe(`datagrams of ${method}`, () => {

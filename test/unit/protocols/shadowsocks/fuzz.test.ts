@@ -15,7 +15,10 @@ import {
   writeStamp,
 } from '../../../../src/protocols/shadowsocks/edition-2022/wire.ts';
 import { NonceCounter } from '../../../../src/crypto/aead/nonce-counter.ts';
-import { FakeSessions, FakeSocket } from './datagram-harness.ts';
+import {
+  FakeSessions,
+  FakeSocket,
+} from '../../../support/protocols/shadowsocks/datagram-harness.ts';
 import {
   client,
   connectTo,
@@ -25,7 +28,7 @@ import {
   server,
   clientAt,
   settle,
-} from './harness.ts';
+} from '../../../support/protocols/shadowsocks/harness.ts';
 
 const WALL = Date.UTC(2026, 0, 1);
 const bytes = (maxLength: number): fc.Arbitrary<Buffer> =>

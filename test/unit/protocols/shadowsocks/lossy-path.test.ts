@@ -8,8 +8,18 @@ import { IDLE, send, wait, type Datagram, type Node } from '../../../support/sim
 import { corruption, delay, duplication, loss } from '../../../support/simnet/path.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
 import { simulate } from '../../../support/simnet/simulation.ts';
-import { FakeSessions, FakeSocket } from './datagram-harness.ts';
-import { clientAt, keyFor, KnownRandom, METHOD_NAMES, server, settle } from './harness.ts';
+import {
+  FakeSessions,
+  FakeSocket,
+} from '../../../support/protocols/shadowsocks/datagram-harness.ts';
+import {
+  clientAt,
+  keyFor,
+  KnownRandom,
+  METHOD_NAMES,
+  server,
+  settle,
+} from '../../../support/protocols/shadowsocks/harness.ts';
 
 const SERVER: Endpoint = { host: '192.0.2.1', port: 8388 };
 const SITE: Endpoint = { host: 'example.com', port: 5000 };

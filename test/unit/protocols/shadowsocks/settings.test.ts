@@ -7,7 +7,7 @@ import {
   outboundSettings,
 } from '../../../../src/protocols/shadowsocks/settings.ts';
 import { DecodeError } from '../../../../src/schema/errors.ts';
-import { tableNode } from '../../schema/nodes.ts';
+import { tableNode } from '../../../support/schema/nodes.ts';
 
 const K16 = Buffer.alloc(16, 3).toString('base64');
 const K32 = Buffer.alloc(32, 4).toString('base64');

@@ -12,7 +12,7 @@ import {
   server,
   settle,
   SITE,
-} from './harness.ts';
+} from '../../../support/protocols/shadowsocks/harness.ts';
 import { readAll } from '../../../support/read-link.ts';
 
 for (const method of METHOD_NAMES) {

@@ -8,8 +8,8 @@ import {
   server,
   settle,
   WITH_IDENTITIES,
-} from './harness.ts';
-import { TRANSCRIPTS } from './transcripts.ts';
+} from '../../../support/protocols/shadowsocks/harness.ts';
+import { TRANSCRIPTS } from '../../../support/protocols/shadowsocks/transcripts.ts';
 
 for (const { method, keys, wall, request, response } of TRANSCRIPTS) {
   const title = keys > 1 ? `${method} with an identity` : method;

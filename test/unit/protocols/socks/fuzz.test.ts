@@ -16,7 +16,7 @@ import {
   outbound,
   plainSettings,
   withAccounts,
-} from './harness.ts';
+} from '../../../support/protocols/socks/harness.ts';
 
 /** Bytes that begin like the protocol and go wrong anywhere, or are nothing of the kind. */
 const nearly = (...good: string[]): fc.Arbitrary<Buffer> =>

@@ -13,7 +13,7 @@ import {
   onUnixSocket,
   plainSettings,
   withAccounts,
-} from './harness.ts';
+} from '../../../support/protocols/socks/harness.ts';
 import { readAll, readExactly } from '../../../support/read-link.ts';
 
 interface Case {

@@ -16,7 +16,7 @@ import {
   outbound,
   plainSettings,
   withAccounts,
-} from './harness.ts';
+} from '../../../support/protocols/socks/harness.ts';
 import { readAll } from '../../../support/read-link.ts';
 
 const anonymous: SocksOutboundSettings = { account: undefined };

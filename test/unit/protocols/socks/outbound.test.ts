@@ -10,7 +10,12 @@ import { encodeReply } from '../../../../src/protocols/socks/wire.ts';
 import type { SocksOutboundSettings } from '../../../../src/protocols/socks/settings.ts';
 import type { ManualClock } from '../../../support/manual-clock.ts';
 import { until } from '../../../conformance/packet-link.ts';
-import { bytes, carrierOf, neverAborted, outbound } from './harness.ts';
+import {
+  bytes,
+  carrierOf,
+  neverAborted,
+  outbound,
+} from '../../../support/protocols/socks/harness.ts';
 import { readAll, readExactly } from '../../../support/read-link.ts';
 
 interface Scripted {

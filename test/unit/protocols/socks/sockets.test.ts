@@ -4,7 +4,13 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { systemClock } from '../../../../src/net/time/clock.ts';
 import { SocketLink } from '../../../../src/net/sockets/node/socket-link.ts';
-import { bytes, inbound, onLoopback, plainSettings, withAccounts } from './harness.ts';
+import {
+  bytes,
+  inbound,
+  onLoopback,
+  plainSettings,
+  withAccounts,
+} from '../../../support/protocols/socks/harness.ts';
 import type { SocksInboundSettings } from '../../../../src/protocols/socks/settings.ts';
 
 /** One connection over the kernel's TCP to an inbound; what it reads until its end. */

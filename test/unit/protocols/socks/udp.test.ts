@@ -17,7 +17,7 @@ import {
   onLoopback,
   onUnixSocket,
   plainSettings,
-} from './harness.ts';
+} from '../../../support/protocols/socks/harness.ts';
 import { readExactly } from '../../../support/read-link.ts';
 
 const hasIPv6 = Object.values(networkInterfaces()).some((all) =>

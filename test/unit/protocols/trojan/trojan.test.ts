@@ -11,10 +11,15 @@ import { MAX_DATA, TrojanFraming } from '../../../../src/protocols/trojan/packet
 import type { TrojanUser } from '../../../../src/protocols/trojan/settings.ts';
 import { trojanKey } from '../../../../src/protocols/trojan/key.ts';
 import { until } from '../../../conformance/packet-link.ts';
-import { chunksOf, cuts, nearly } from '../../../support/chunks.ts';
-import { bytes, connectTo, neverAborted, onLoopback } from '../socks/harness.ts';
+import { chunksOf, cuts, nearly } from '../../../support/data/chunks.ts';
+import {
+  bytes,
+  connectTo,
+  neverAborted,
+  onLoopback,
+} from '../../../support/protocols/socks/harness.ts';
 import { readAll, readExactly } from '../../../support/read-link.ts';
-import { clientOf, serverOf, settle } from '../tunnel-harness.ts';
+import { clientOf, serverOf, settle } from '../../../support/protocols/tunnel-harness.ts';
 
 const PASSWORD = 'correct horse';
 /** What v2ray 4.34 sends for that password. */

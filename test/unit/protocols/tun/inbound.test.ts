@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { DialError, type DialErrorCode } from '../../../../src/net/errors.ts';
 import { until } from '../../../conformance/packet-link.ts';
-import { endpoint, PROGRAM, TunRig } from './rig.ts';
+import { endpoint, PROGRAM, TunRig } from '../../../support/protocols/tun/tun-rig.ts';
 
 const never = new AbortController().signal;
 const WEB = endpoint('192.0.2.1', 80);

@@ -9,7 +9,7 @@ import {
   MOST_LOCAL_CONNECTIONS,
   LocalResolver,
 } from '../../../../src/protocols/tun/local-resolver.ts';
-import { packetPair } from '../../../support/packet-pair.ts';
+import { packetPair } from '../../../support/links/packet-pair.ts';
 
 const ADDRESSES = [{ address: '172.19.0.1', prefix: 30 }];
 const LOCAL = { host: '172.19.0.1', port: 53 };

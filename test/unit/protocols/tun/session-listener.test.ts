@@ -1,7 +1,7 @@
 import { LinkClosedError } from '../../../../src/net/errors.ts';
 import { sessionListenerConformance } from '../../../conformance/session-listener.ts';
 import { until } from '../../../conformance/packet-link.ts';
-import { endpoint, TunRig } from './rig.ts';
+import { endpoint, TunRig } from '../../../support/protocols/tun/tun-rig.ts';
 
 // A flow of a device is its session: the book holds each as long as it lives.
 const rig = new TunRig();

@@ -25,8 +25,8 @@ import { UsersByKey } from '../../../../src/protocols/users/users-by-key.ts';
 import { uuidBytes } from '../../../../src/protocols/users/uuid.ts';
 import { VmessUsers } from '../../../../src/protocols/vmess/vmess-users.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import { inboundContext } from '../inbound-context.ts';
-import { EchoDispatcher } from '../socks/harness.ts';
+import { inboundContext } from '../../../support/protocols/inbound-context.ts';
+import { EchoDispatcher } from '../../../support/protocols/socks/harness.ts';
 
 /** The accounts before a reload and after it, and whether the first of those before it stands. */
 interface Change {

@@ -15,11 +15,16 @@ import { createVlessInbound } from '../../../../src/protocols/vless/inbound.ts';
 import { createVlessOutbound } from '../../../../src/protocols/vless/outbound.ts';
 import { VlessFraming } from '../../../../src/protocols/vless/packet-framing.ts';
 import { until } from '../../../conformance/packet-link.ts';
-import { chunksOf, cuts, nearly } from '../../../support/chunks.ts';
-import { addressed, END, frame, KEEP, MuxClient, NEW } from '../../../support/mux-client.ts';
-import { bytes, connectTo, neverAborted, onLoopback } from '../socks/harness.ts';
+import { chunksOf, cuts, nearly } from '../../../support/data/chunks.ts';
+import { addressed, END, frame, KEEP, MuxClient, NEW } from '../../../support/peers/mux-client.ts';
+import {
+  bytes,
+  connectTo,
+  neverAborted,
+  onLoopback,
+} from '../../../support/protocols/socks/harness.ts';
 import { readAll, readExactly } from '../../../support/read-link.ts';
-import { clientOf, serverOf, settle } from '../tunnel-harness.ts';
+import { clientOf, serverOf, settle } from '../../../support/protocols/tunnel-harness.ts';
 
 /** As v2ray 4.34 sends them. */
 const ID = 'b831381d63244d53ad4f8cda48b30811';

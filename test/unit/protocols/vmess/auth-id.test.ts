@@ -13,7 +13,7 @@ import {
 import { ReplayFilter } from '../../../../src/crypto/replay/replay-filter.ts';
 import { VmessUsers } from '../../../../src/protocols/vmess/vmess-users.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import { ID, OTHER_ID } from './harness.ts';
+import { ID, OTHER_ID } from '../../../support/protocols/vmess/harness.ts';
 
 const KEY = userKey(ID);
 const RANDOM = Buffer.of(1, 2, 3, 4);

@@ -23,7 +23,7 @@ import {
   serve,
   settled,
   type InboundFixture,
-} from './harness.ts';
+} from '../../../support/protocols/vmess/harness.ts';
 import { readAll } from '../../../support/read-link.ts';
 
 const TARGET = { host: 'origin.example', port: 80 };

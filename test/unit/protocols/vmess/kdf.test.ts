@@ -5,7 +5,7 @@ import { BaselineSha256, chooseSha256 } from '../../../../src/crypto/hash/sha256
 import { userKey } from '../../../../src/protocols/vmess/header/auth-id.ts';
 import { Kdf, Purpose } from '../../../../src/protocols/vmess/kdf.ts';
 import { fnv1a } from '../../../../src/protocols/vmess/wire.ts';
-import { referenceKdf } from './kdf-reference.ts';
+import { referenceKdf } from '../../../support/protocols/vmess/kdf-reference.ts';
 
 const PURPOSES = Object.values(Purpose);
 

@@ -15,7 +15,7 @@ import {
   type InboundFixture,
   type OutboundOptions,
   type Served,
-} from './harness.ts';
+} from '../../../support/protocols/vmess/harness.ts';
 import { readAll } from '../../../support/read-link.ts';
 
 const TARGET = { host: 'origin.example', port: 80 };

@@ -24,7 +24,7 @@ import {
   type RequestHeader,
 } from '../../../../src/protocols/vmess/wire.ts';
 import { userKey } from '../../../../src/protocols/vmess/header/auth-id.ts';
-import { ID, KnownRandom } from './harness.ts';
+import { ID, KnownRandom } from '../../../support/protocols/vmess/harness.ts';
 
 const KEY = userKey(ID);
 const HEADER: RequestHeader = {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as vmess from '../../../../src/protocols/vmess/settings.ts';
 import { DecodeError, PlainDecodeError } from '../../../../src/schema/errors.ts';
-import { tableNode } from '../../schema/nodes.ts';
+import { tableNode } from '../../../support/schema/nodes.ts';
 
 const refusal = (message: string) => (error: unknown) => {
   assert.ok(error instanceof DecodeError);

@@ -2,9 +2,14 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import { connectTo, inbound, neverAborted, outbound } from './harness.ts';
+import {
+  connectTo,
+  inbound,
+  neverAborted,
+  outbound,
+} from '../../../support/protocols/vmess/harness.ts';
 import { readAll, readExactly } from '../../../support/read-link.ts';
-import { ACCEPTED_BY_V2RAY, SENT_BY_OTHERS } from './transcripts.ts';
+import { ACCEPTED_BY_V2RAY, SENT_BY_OTHERS } from '../../../support/protocols/vmess/transcripts.ts';
 
 describe('what v2ray accepted', () => {
   for (const { security, seconds, port, request, answer, payload } of ACCEPTED_BY_V2RAY) {

@@ -2,7 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { MAX_PENDING_MESSAGES } from '../../../../src/protocols/wireguard/limits.ts';
-import { endpoint, TunnelPair, type SentDatagram } from './pair.ts';
+import {
+  endpoint,
+  TunnelPair,
+  type SentDatagram,
+} from '../../../support/protocols/wireguard/tunnel-pair.ts';
 
 const OUTSIDER = endpoint('203.0.113.5', 5);
 

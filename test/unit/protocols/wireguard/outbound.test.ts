@@ -25,8 +25,8 @@ import { timestampAfter } from '../../../../src/protocols/wireguard/wire.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
 import { eventually } from '../../../support/wait.ts';
-import { FakeUdp } from './fake-udp.ts';
-import { endpoint } from './pair.ts';
+import { FakeUdp } from '../../../support/protocols/wireguard/fake-udp.ts';
+import { endpoint } from '../../../support/protocols/wireguard/tunnel-pair.ts';
 
 const OWN = new Uint8Array(32).fill(1);
 const PEER = new Uint8Array(32).fill(2);

@@ -5,7 +5,7 @@ import {
   MAX_WAITING_PACKETS,
   UNANSWERED_TIME,
 } from '../../../../src/protocols/wireguard/limits.ts';
-import { TunnelPair, type TunnelEnd } from './pair.ts';
+import { TunnelPair, type TunnelEnd } from '../../../support/protocols/wireguard/tunnel-pair.ts';
 
 /** A pair with a session that the left end has begun some time ago, and no events. */
 function connected(): TunnelPair {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { outboundSettings } from '../../../../src/protocols/wireguard/settings.ts';
 import { DecodeError } from '../../../../src/schema/errors.ts';
-import { tableNode, type Plain } from '../../schema/nodes.ts';
+import { tableNode, type Plain } from '../../../support/schema/nodes.ts';
 
 const HEX = '0123456789abcdef'.repeat(4);
 const BASE64 = Buffer.from(HEX, 'hex').toString('base64');

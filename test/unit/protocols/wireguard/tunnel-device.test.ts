@@ -9,8 +9,8 @@ import type { TunnelEvent, TunnelSettings } from '../../../../src/protocols/wire
 import { timestampAfter } from '../../../../src/protocols/wireguard/wire.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
-import { FakeUdp, type FakeSocket } from './fake-udp.ts';
-import { endpoint } from './pair.ts';
+import { FakeUdp, type FakeSocket } from '../../../support/protocols/wireguard/fake-udp.ts';
+import { endpoint } from '../../../support/protocols/wireguard/tunnel-pair.ts';
 
 interface End {
   readonly device: TunnelDevice;

@@ -16,7 +16,12 @@ import {
   MAX_WAITING_PACKET_BYTES,
   MAX_WAITING_PACKETS,
 } from '../../../../src/protocols/wireguard/limits.ts';
-import { endpoint, TunnelPair, type SentDatagram, type TunnelEnd } from './pair.ts';
+import {
+  endpoint,
+  TunnelPair,
+  type SentDatagram,
+  type TunnelEnd,
+} from '../../../support/protocols/wireguard/tunnel-pair.ts';
 
 /** A pair with a session that the left end has begun, and one packet delivered. */
 function connected(options?: ConstructorParameters<typeof TunnelPair>[0]): TunnelPair {

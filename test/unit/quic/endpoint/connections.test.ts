@@ -6,11 +6,11 @@ import { ResetTokens } from '../../../../src/quic/protection/tokens.ts';
 import { QuicEndpoint } from '../../../../src/quic/endpoint/endpoint.ts';
 import { MAX_UNVALIDATED_HANDSHAKES } from '../../../../src/quic/endpoint/limits.ts';
 import { PacketType } from '../../../../src/quic/wire/packet-header.ts';
-import { collectAll } from '../../../support/quic-endpoint/collect-stream.ts';
-import { MemoryQuic } from '../../../support/quic-endpoint/memory-quic.ts';
-import { numeric } from '../../../support/quic-endpoint/memory-network.ts';
-import { clientTls, openStream, serverTls } from '../../../support/quic-endpoint/quic-ends.ts';
-import { clientInitial } from '../../../support/quic-endpoint/packets.ts';
+import { collectAll } from '../../../support/quic/endpoint/collect-stream.ts';
+import { MemoryQuic } from '../../../support/quic/endpoint/memory-quic.ts';
+import { numeric } from '../../../support/quic/endpoint/memory-network.ts';
+import { clientTls, openStream, serverTls } from '../../../support/quic/endpoint/quic-ends.ts';
+import { clientInitial } from '../../../support/quic/endpoint/packets.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
 
 /** What both sides have to exchange to be known to work. */

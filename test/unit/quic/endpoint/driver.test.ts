@@ -2,21 +2,21 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { SENT_BYTES_A_TURN } from '../../../../src/quic/endpoint/limits.ts';
 import type { PacketObfuscation } from '../../../../src/quic/endpoint/obfuscation.ts';
-import type { ScriptedCore } from '../../../support/quic-endpoint/scripted-core.ts';
-import { shortPacket } from '../../../support/quic-endpoint/packets.ts';
-import { Rig } from './rig.ts';
+import type { ScriptedCore } from '../../../support/quic/endpoint/scripted-core.ts';
+import { shortPacket } from '../../../support/quic/endpoint/packets.ts';
+import { EndpointRig } from '../../../support/quic/endpoint/endpoint-rig.ts';
 
 /** Connections that are dialled, with what they are to send. */
-function dialAll(rig: Rig, count: number): ScriptedCore[] {
+function dialAll(rig: EndpointRig, count: number): ScriptedCore[] {
   for (let i = 0; i < count; i++) rig.dial();
   return rig.cores.clients;
 }
 
 /** The order in which the connections sent, by the first byte of their ids. */
-const senders = (rig: Rig): number[] => rig.responses.map((bytes) => bytes[0] as number);
+const senders = (rig: EndpointRig): number[] => rig.responses.map((bytes) => bytes[0] as number);
 
 test('connections take turns, one batch each', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   rig.record();
   const cores = dialAll(rig, 3);
   for (const core of cores)
@@ -27,7 +27,7 @@ test('connections take turns, one batch each', async () => {
 });
 
 test('one turn sends a bounded number of bytes, and the rest is sent in the following ones', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   rig.record();
   const [core] = dialAll(rig, 1) as [ScriptedCore];
   const BATCH = 60_000;
@@ -43,7 +43,7 @@ test('one turn sends a bounded number of bytes, and the rest is sent in the foll
 });
 
 test('batches of several connections leave with one call of the system', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   rig.record();
   const cores = dialAll(rig, 10);
   for (const core of cores) core.toSend.push({ bytes: 100, segmentSize: 0 });
@@ -53,7 +53,7 @@ test('batches of several connections leave with one call of the system', async (
 });
 
 test('a full socket stops all senders, and nothing is lost or sent twice when it has room', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   rig.record();
   const cores = dialAll(rig, 2);
   for (const core of cores) {
@@ -75,7 +75,7 @@ test('a full socket stops all senders, and nothing is lost or sent twice when it
 });
 
 test('events are handled although the socket is full', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   const connection = rig.dial();
   const [core] = rig.cores.clients as [ScriptedCore];
   core.toSend.push({ bytes: 1200, segmentSize: 0 });
@@ -87,7 +87,7 @@ test('events are handled although the socket is full', async () => {
 });
 
 test('one timer serves the deadlines of all connections, each in its time', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   const cores = dialAll(rig, 5);
   for (const [i, core] of cores.entries()) core.deadline = 100 - 10 * i;
   await rig.network.settle();
@@ -101,7 +101,7 @@ test('one timer serves the deadlines of all connections, each in its time', asyn
 });
 
 test('a deadline that was moved fires at its new time alone', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   const [core] = dialAll(rig, 1) as [ScriptedCore];
   core.deadline = 50;
   await rig.network.settle();
@@ -112,7 +112,7 @@ test('a deadline that was moved fires at its new time alone', async () => {
 });
 
 test('a deadline that is always due does not stop the event loop', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   const [core] = dialAll(rig, 1) as [ScriptedCore];
   core.onTimeout = (now) => {
     core.timeouts.push(now);
@@ -125,7 +125,7 @@ test('a deadline that is always due does not stop the event loop', async () => {
 });
 
 test('a datagram that the path does not take is reported to its connection', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   rig.record();
   const [one, two] = dialAll(rig, 2) as [ScriptedCore, ScriptedCore];
   one.toSend.push({ bytes: 1200, segmentSize: 0 });
@@ -136,7 +136,7 @@ test('a datagram that the path does not take is reported to its connection', asy
 });
 
 test('wire counters have the bytes of both directions', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   rig.record();
   const connection = rig.dial();
   const [core] = rig.cores.clients as [ScriptedCore];
@@ -162,7 +162,7 @@ const inverting: PacketObfuscation = {
 };
 
 test('obfuscation is put on every datagram of a batch, and counts on the wire', async () => {
-  const rig = await Rig.open({ obfuscation: inverting });
+  const rig = await EndpointRig.open({ obfuscation: inverting });
   rig.record();
   const connection = rig.dial();
   const [core] = rig.cores.clients as [ScriptedCore];
@@ -185,13 +185,13 @@ test('obfuscation is put on every datagram of a batch, and counts on the wire', 
 });
 
 test('the search for the MTU leaves room for obfuscation', async () => {
-  const rig = await Rig.open({ obfuscation: inverting });
+  const rig = await EndpointRig.open({ obfuscation: inverting });
   rig.dial();
   assert.equal(rig.cores.clients[0]?.options.settings.maxDatagram, 1468);
 });
 
 test('a batch with obfuscation still fits into one call of the system', async () => {
-  const rig = await Rig.open({ obfuscation: inverting });
+  const rig = await EndpointRig.open({ obfuscation: inverting });
   rig.record();
   const [core] = dialAll(rig, 1) as [ScriptedCore];
   core.toSend.push({ bytes: 64 * 1000, segmentSize: 1000 });
@@ -201,7 +201,7 @@ test('a batch with obfuscation still fits into one call of the system', async ()
 });
 
 test('datagrams are passed on before more is received, so that a burst does not fill the queue', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   const seen: [string, number][] = [];
   rig.dial({
     handlers: {
@@ -222,7 +222,7 @@ test('datagrams are passed on before more is received, so that a burst does not 
 });
 
 test('the work of all connections is counted anew in each turn', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   const [one, two] = dialAll(rig, 2) as [ScriptedCore, ScriptedCore];
   const { sharedWork } = one.options;
   assert.ok(sharedWork);
@@ -243,7 +243,7 @@ test('a connection that throws ends alone, and the others are served in the same
           errors.push(error);
         }
       });
-    const rig: Rig = await Rig.open({ soon });
+    const rig: EndpointRig = await EndpointRig.open({ soon });
     rig.record();
     const [first, faulty, last] = dialAll(rig, 3) as [ScriptedCore, ScriptedCore, ScriptedCore];
     await rig.network.settle();
@@ -280,7 +280,7 @@ test('a connection that throws over what it receives ends alone, and the rest of
           errors.push(error);
         }
       });
-    const rig: Rig = await Rig.open({ soon });
+    const rig: EndpointRig = await EndpointRig.open({ soon });
     rig.record();
     const fault = new Error(`the fault in ${where}`);
     const fail = (): never => {

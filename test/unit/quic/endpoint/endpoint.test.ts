@@ -12,17 +12,17 @@ import {
   MAX_WAITING_DATAGRAMS,
   RESETS_A_SECOND,
 } from '../../../../src/quic/endpoint/limits.ts';
-import { clientInitial, shortPacket } from '../../../support/quic-endpoint/packets.ts';
-import { numeric } from '../../../support/quic-endpoint/memory-network.ts';
-import { ScriptedCore } from '../../../support/quic-endpoint/scripted-core.ts';
+import { clientInitial, shortPacket } from '../../../support/quic/endpoint/packets.ts';
+import { numeric } from '../../../support/quic/endpoint/memory-network.ts';
+import { ScriptedCore } from '../../../support/quic/endpoint/scripted-core.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
-import { CLIENT, Rig } from './rig.ts';
+import { CLIENT, EndpointRig } from '../../../support/quic/endpoint/endpoint-rig.ts';
 
 const idOf = (number: number): Buffer => Buffer.from(String(number).padStart(8, '0'));
 const initialOf = (number: number): Buffer => clientInitial({ destinationId: idOf(number) });
 
 /** The connection of the only client so far. */
-async function oneClient(rig: Rig): Promise<ScriptedCore> {
+async function oneClient(rig: EndpointRig): Promise<ScriptedCore> {
   rig.serve();
   await rig.deliver([initialOf(1)]);
   const [core] = rig.cores.servers;
@@ -31,7 +31,7 @@ async function oneClient(rig: Rig): Promise<ScriptedCore> {
 }
 
 test('a client gets a connection, which gets all its packets', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   const core = await oneClient(rig);
   const again = initialOf(1);
   const toIssued = clientInitial({ destinationId: core.id });
@@ -43,7 +43,7 @@ test('a client gets a connection, which gets all its packets', async () => {
 });
 
 test('datagrams that were received behind each other find each its connection', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   rig.serve();
   rig.record();
   await rig.deliver([1, 2].map(initialOf));
@@ -71,7 +71,7 @@ test('datagrams that were received behind each other find each its connection', 
 });
 
 test('before it serves, an endpoint responds to no client', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   rig.record();
   await rig.deliver([initialOf(1)]);
   assert.equal(rig.cores.servers.length, 0);
@@ -79,7 +79,7 @@ test('before it serves, an endpoint responds to no client', async () => {
 });
 
 test('the protocol above sees a client when its handshake is complete, and not before', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   const core = await oneClient(rig);
   assert.equal(rig.accepted.length, 0);
   core.events.push({ kind: 'established' });
@@ -89,7 +89,7 @@ test('the protocol above sees a client when its handshake is complete, and not b
 });
 
 test('once a handshake is confirmed, the id that the client made up is forgotten', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   const core = await oneClient(rig);
   assert.equal(rig.endpoint.held.ids, 2);
   core.events.push({ kind: 'established' }, { kind: 'confirmed' });
@@ -98,7 +98,7 @@ test('once a handshake is confirmed, the id that the client made up is forgotten
 });
 
 test('new settings are for new clients', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   const seen: string[] = [];
   const serve = (name: string): void =>
     rig.serve({
@@ -117,7 +117,7 @@ test('new settings are for new clients', async () => {
 });
 
 test('clients beyond the limit are refused; when one has ended, the next gets its place', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   rig.record();
   rig.serve({ maxConnections: 8 });
   for (let i = 1; i <= 8; i++) {
@@ -140,7 +140,7 @@ test('clients beyond the limit are refused; when one has ended, the next gets it
 });
 
 test('100,000 Initial packets of spoofed sources leave a bounded number of handshakes, and live clients served', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   rig.record();
   rig.serve({ maxConnections: 100_000 });
   await rig.deliver([initialOf(999_999)]);
@@ -175,7 +175,7 @@ test('100,000 Initial packets of spoofed sources leave a bounded number of hands
 });
 
 test('clients that appear at once all get a connection, so many in a turn', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   rig.serve();
   const many = MAX_UNVALIDATED_HANDSHAKES;
   for (let i = 0; i < many; i++) rig.socket.deliver(initialOf(i), CLIENT);
@@ -185,7 +185,7 @@ test('clients that appear at once all get a connection, so many in a turn', asyn
 });
 
 test('handshakes that take long leave the turn to others, and live connections come first', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   const live = await oneClient(rig);
   const turns: string[] = [];
   rig.cores.onServer = () => {
@@ -203,7 +203,7 @@ test('handshakes that take long leave the turn to others, and live connections c
 });
 
 test('datagrams of handshakes under way come before new clients', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   const core = await oneClient(rig);
   const seen: number[] = [];
   core.receiveBatch = (...args) => {
@@ -216,7 +216,7 @@ test('datagrams of handshakes under way come before new clients', async () => {
 });
 
 test('so do handshakes under way, one after the other', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   const core = await oneClient(rig);
   const turns: string[] = [];
   core.receiveBatch = () => {
@@ -232,7 +232,7 @@ test('so do handshakes under way, one after the other', async () => {
 });
 
 test('a flood of one handshake does not keep out new clients', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   const core = await oneClient(rig);
   core.receiveBatch = () => rig.clock.advance(HANDSHAKE_MS_A_TURN / 4);
   for (let i = 0; i < 2 * MAX_WAITING_DATAGRAMS; i++) rig.socket.deliver(initialOf(1), CLIENT);
@@ -242,7 +242,7 @@ test('a flood of one handshake does not keep out new clients', async () => {
 });
 
 test('what waits of handshakes is bounded in number and bytes', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   rig.serve();
   const initial = initialOf(1);
   for (let i = 0; i < 2 * MAX_WAITING_DATAGRAMS; i++) rig.socket.deliver(initial, CLIENT);
@@ -256,7 +256,7 @@ test('what waits of handshakes is bounded in number and bytes', async () => {
 });
 
 test('a full socket leaves handshakes waiting until it has room', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   const core = await oneClient(rig);
   core.toSend.push({ bytes: 1200, segmentSize: 0 });
   rig.socket.room = 0;
@@ -268,7 +268,7 @@ test('a full socket leaves handshakes waiting until it has room', async () => {
 });
 
 test('a client whose first packet is not authentic gets no connection', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   rig.record();
   rig.serve();
   for (let i = 0; i < 100; i++) {
@@ -282,7 +282,7 @@ test('a client whose first packet is not authentic gets no connection', async ()
 });
 
 test('a client whose connection cannot be made is reported, and leaves nothing behind', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   const failures: string[] = [];
   rig.serve({ onFailure: ({ message }) => failures.push(message) });
   rig.cores.onServer = () => {
@@ -297,7 +297,7 @@ test('a client whose connection cannot be made is reported, and leaves nothing b
 });
 
 test('a packet to an unknown id gets a stateless reset that is shorter than itself', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   rig.record();
   const core = await oneClient(rig);
   core.end({ kind: 'idle', by: 'self', code: 0, reason: '' });
@@ -314,7 +314,7 @@ test('a packet to an unknown id gets a stateless reset that is shorter than itse
 });
 
 test('stateless resets are limited in time', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   rig.record();
   const unknown = Array.from({ length: 2 * RESETS_A_SECOND }, (_, i) => shortPacket(idOf(i)));
   await rig.deliver(unknown);
@@ -325,8 +325,8 @@ test('stateless resets are limited in time', async () => {
 });
 
 test('two endpoints without connections do not send each other resets for ever', async () => {
-  const rig = await Rig.open();
-  const other = await Rig.open();
+  const rig = await EndpointRig.open();
+  const other = await EndpointRig.open();
   let exchanged = 0;
   rig.network.fate = (bytes) => {
     exchanged++;
@@ -347,7 +347,7 @@ test('two endpoints without connections do not send each other resets for ever',
 });
 
 test('a stateless reset of the peer finds its connection, whatever id it seems to have', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   rig.dial();
   rig.dial();
   const [one, two] = rig.cores.clients as [ScriptedCore, ScriptedCore];
@@ -361,7 +361,7 @@ test('a stateless reset of the peer finds its connection, whatever id it seems t
 });
 
 test('a connection that has moved is found by resets of its new address', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   const core = await oneClient(rig);
   core.peerResetToken = Buffer.alloc(16, 0x5a);
   const moved = numeric('192.0.2.55', 5555);
@@ -373,7 +373,7 @@ test('a connection that has moved is found by resets of its new address', async 
 });
 
 test('nothing responds to garbage, and it does no harm', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   rig.record();
   const core = await oneClient(rig);
   const random = new SeededRandom(5);
@@ -395,7 +395,7 @@ test('nothing responds to garbage, and it does no harm', async () => {
 test('below an obfuscation nothing responds to random datagrams, whatever packet they look like', async () => {
   const random = new SeededRandom(6);
   const obfuscation = new Salamander('correct horse', random);
-  const rig = await Rig.open({ obfuscation });
+  const rig = await EndpointRig.open({ obfuscation });
   rig.record();
   rig.serve();
   const prober = numeric('203.0.113.9', 9);
@@ -414,7 +414,7 @@ test('below an obfuscation nothing responds to random datagrams, whatever packet
 });
 
 test('truncated packets reach their connection or nothing, and never throw', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   const core = await oneClient(rig);
   rig.record();
   const packet = clientInitial({ destinationId: core.id });
@@ -424,7 +424,7 @@ test('truncated packets reach their connection or nothing, and never throw', asy
 });
 
 test('a replayed first packet goes to its connection, and makes no second one', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   const core = await oneClient(rig);
   await rig.deliver(Array.from({ length: 50 }, () => initialOf(1)));
   assert.equal(rig.cores.servers.length, 1);
@@ -432,7 +432,7 @@ test('a replayed first packet goes to its connection, and makes no second one', 
 });
 
 test('connections that have ended respond for a while; the oldest are forgotten early', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   rig.serve({ maxConnections: 100_000 });
   for (let i = 0; i < MAX_CLOSING_CONNECTIONS + 10; i++) {
     await rig.deliver([initialOf(i)]);
@@ -446,7 +446,7 @@ test('connections that have ended respond for a while; the oldest are forgotten 
 });
 
 test('closing says goodbye on every connection, and then releases the socket', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   rig.record();
   rig.serve();
   await rig.deliver([1, 2, 3].map(initialOf));
@@ -464,14 +464,14 @@ test('closing says goodbye on every connection, and then releases the socket', a
 });
 
 /** Lets everything happen that is left, and returns how the socket was released. */
-async function closesWith(rig: Rig): Promise<Error | undefined> {
+async function closesWith(rig: EndpointRig): Promise<Error | undefined> {
   await rig.network.settle();
   await rig.network.settle();
   return rig.endpoint.closed;
 }
 
 test('a full socket delays the release until the goodbye is sent', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   rig.record();
   rig.serve();
   await rig.deliver([1, 2, 3].map(initialOf));
@@ -487,7 +487,7 @@ test('a full socket delays the release until the goodbye is sent', async () => {
 });
 
 test('a socket that stays full is released after a second', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   rig.serve();
   await rig.deliver([initialOf(1)]);
   rig.socket.room = 0;
@@ -500,7 +500,7 @@ test('a socket that stays full is released after a second', async () => {
 });
 
 test('a retired endpoint accepts no client, and is released with its last connection', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   rig.record();
   const core = await oneClient(rig);
   rig.endpoint.retire();
@@ -517,7 +517,7 @@ test('a retired endpoint accepts no client, and is released with its last connec
 });
 
 test('a retired endpoint without connections is released at once', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   rig.serve();
   rig.endpoint.retire();
   await closesWith(rig);
@@ -525,7 +525,7 @@ test('a retired endpoint without connections is released at once', async () => {
 });
 
 test('when the socket fails, all connections end, and the error is reported', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   const core = await oneClient(rig);
   const dialled = rig.dial();
   rig.socket.close(new Error('the interface is gone'));
@@ -538,7 +538,7 @@ test('when the socket fails, all connections end, and the error is reported', as
 });
 
 test('1,000 connections opened and closed leave nothing behind', async () => {
-  const rig = await Rig.open();
+  const rig = await EndpointRig.open();
   rig.serve({ maxConnections: 10_000 });
   for (let i = 0; i < 1000; i++) {
     await rig.deliver([initialOf(i)]);

@@ -3,13 +3,13 @@ import { test } from 'node:test';
 import type { QuicStream, StreamFailure } from '../../../../src/quic/contract.ts';
 import { STREAM_LINGER } from '../../../../src/quic/endpoint/limits.ts';
 import { DEFAULT_STREAM_GRANTS } from '../../../../src/quic/streams/streams.ts';
-import { collectAll } from '../../../support/quic-endpoint/collect-stream.ts';
-import { MemoryQuic } from '../../../support/quic-endpoint/memory-quic.ts';
+import { collectAll } from '../../../support/quic/endpoint/collect-stream.ts';
+import { MemoryQuic } from '../../../support/quic/endpoint/memory-quic.ts';
 import {
   openStream,
   type ConnectionEnd,
   type QuicEndsOptions,
-} from '../../../support/quic-endpoint/quic-ends.ts';
+} from '../../../support/quic/endpoint/quic-ends.ts';
 
 interface Fixture extends AsyncDisposable {
   readonly quic: MemoryQuic;

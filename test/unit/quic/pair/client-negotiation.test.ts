@@ -9,7 +9,11 @@ import {
   writeVersionNegotiation,
 } from '../../../../src/quic/wire/packet-header.ts';
 import { forgeInitial } from '../../../support/quic/forge.ts';
-import { CLIENT_ADDRESS, Pair, SERVER_ADDRESS } from '../../../support/quic/pair.ts';
+import {
+  CLIENT_ADDRESS,
+  ConnectionPair,
+  SERVER_ADDRESS,
+} from '../../../support/quic/connection-pair.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
 
 const RETRY_ID = Buffer.from('a1a2a3a4a5a6a7a8', 'hex');
@@ -28,9 +32,9 @@ function retryPacket(data: Uint8Array, header: PacketHeader, token: Uint8Array):
 }
 
 /** A server that sends a Retry first, with the id that it then puts into its transport parameters. */
-function retryingPair(): Pair {
+function retryingPair(): ConnectionPair {
   const tokens = new AddressTokens(new SeededRandom(7));
-  return new Pair({
+  return new ConnectionPair({
     delay: 10,
     answer: (data, header) => {
       const { tokenOffset, tokenSize } = header;
@@ -52,7 +56,7 @@ test('a client obeys a Retry, and both know its ids (RFC 9000 §7.3, §8.1.2)', 
 });
 
 test('a client closes when the server denies its Retry (RFC 9000 §7.3)', () => {
-  const pair = new Pair({
+  const pair = new ConnectionPair({
     delay: 10,
     answer: (data, header) => {
       if (header.tokenSize === 0) return retryPacket(data, header, Buffer.from('token'));
@@ -70,7 +74,7 @@ test('a client closes when the server denies its Retry (RFC 9000 §7.3)', () => 
 
 test('a client ignores a second Retry, and one that is not authentic (RFC 9000 §17.2.5.2)', () => {
   let count = 0;
-  const pair = new Pair({
+  const pair = new ConnectionPair({
     delay: 10,
     answer: (data, header) => {
       count++;
@@ -85,7 +89,7 @@ test('a client ignores a second Retry, and one that is not authentic (RFC 9000 �
 });
 
 test('a client gives up when the server does not speak its version (RFC 9000 §6.2)', () => {
-  const pair = new Pair({
+  const pair = new ConnectionPair({
     delay: 10,
     answer: (data, header) => {
       const [originalId, clientId] = idsOf(data, header);
@@ -98,7 +102,7 @@ test('a client gives up when the server does not speak its version (RFC 9000 §6
 });
 
 test('a client ignores a version negotiation that lists its version, or comes later (RFC 9000 §6.2)', () => {
-  const pair = new Pair({ delay: 10 });
+  const pair = new ConnectionPair({ delay: 10 });
   pair.flush();
   const [first] = pair.flying;
   assert.ok(first);
@@ -119,7 +123,7 @@ test('a client ignores a version negotiation that lists its version, or comes la
 });
 
 test('a server drops a client’s Initial packet in a datagram below 1,200 bytes (RFC 9000 §14.1)', () => {
-  const pair = new Pair({ delay: 10 });
+  const pair = new ConnectionPair({ delay: 10 });
   pair.flush();
   const [first] = pair.flying;
   assert.ok(first);
@@ -137,7 +141,7 @@ test('a server drops a client’s Initial packet in a datagram below 1,200 bytes
 });
 
 test('STREAM frames in an Initial packet close the connection (RFC 9000 §12.4)', () => {
-  const pair = new Pair({ delay: 10 });
+  const pair = new ConnectionPair({ delay: 10 });
   pair.flush();
   const [first] = pair.flying;
   assert.ok(first);
@@ -149,7 +153,7 @@ test('STREAM frames in an Initial packet close the connection (RFC 9000 §12.4)'
 });
 
 test('a packet with another source id than the first is dropped (RFC 9000 §7.2)', () => {
-  const pair = new Pair({ delay: 10 });
+  const pair = new ConnectionPair({ delay: 10 });
   pair.flush();
   const [first] = pair.flying;
   assert.ok(first);
@@ -162,7 +166,7 @@ test('a packet with another source id than the first is dropped (RFC 9000 §7.2)
 });
 
 test('RFC 9000 §17.2.2: a server’s Initial packet with a token is discarded', () => {
-  const pair = new Pair({ delay: 10 });
+  const pair = new ConnectionPair({ delay: 10 });
   pair.flush();
   const [first] = pair.flying;
   assert.ok(first);
@@ -180,13 +184,16 @@ test('RFC 9000 §17.2.2: a server’s Initial packet with a token is discarded',
 
 test('a server gives a token, and the client passes it on (RFC 9000 §8.1.3)', () => {
   const token = Buffer.from('a token for the next time');
-  const pair = new Pair({ delay: 10, serverOptions: { makeToken: () => token } }).connect();
+  const pair = new ConnectionPair({
+    delay: 10,
+    serverOptions: { makeToken: () => token },
+  }).connect();
   pair.advance(100);
   const event = pair.client.events.find(({ kind }) => kind === 'token');
   assert.ok(event?.kind === 'token');
   assert.deepEqual(Buffer.from(event.token), token);
   let seen: Uint8Array | undefined;
-  new Pair({
+  new ConnectionPair({
     token: event.token,
     answer: (data, { tokenOffset, tokenSize }) => {
       seen = data.slice(tokenOffset, tokenOffset + tokenSize);
@@ -197,7 +204,7 @@ test('a server gives a token, and the client passes it on (RFC 9000 §8.1.3)', (
 });
 
 test('a stateless reset ends the connection (RFC 9000 §10.3.1)', () => {
-  const pair = new Pair({ delay: 10, client: { idleTimeout: 0 } });
+  const pair = new ConnectionPair({ delay: 10, client: { idleTimeout: 0 } });
   const tokens: Uint8Array[] = [];
   const issue = pair.serverIds.issue.bind(pair.serverIds);
   pair.serverIds.issue = () => {

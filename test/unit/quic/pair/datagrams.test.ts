@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TransmitBatch } from '../../../../src/net/sockets/transmit-batch.ts';
 import type { Peer } from '../../../support/quic/peer.ts';
-import { Pair } from '../../../support/quic/pair.ts';
+import { ConnectionPair } from '../../../support/quic/connection-pair.ts';
 
 const settings = { maxDatagramFrameSize: 65_535 };
 
 /** Two sides that have found the size of their path, so that only what a test sends leaves. */
-function connectedPair(): Pair {
-  const pair = new Pair({ delay: 10, client: settings, server: settings }).connect();
+function connectedPair(): ConnectionPair {
+  const pair = new ConnectionPair({ delay: 10, client: settings, server: settings }).connect();
   pair.advance(5000);
   return pair;
 }

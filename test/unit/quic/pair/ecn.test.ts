@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Ecn } from '../../../../src/ip/datagram-socket.ts';
-import { Pair } from '../../../support/quic/pair.ts';
+import { ConnectionPair } from '../../../support/quic/connection-pair.ts';
 
 const ECT0 = 2;
 
 /** A megabyte over a path that changes marks; the marks with which the client sent. */
-function marksOver(change: (ecn: Ecn) => Ecn): { marks: Ecn[]; pair: Pair } {
-  const pair = new Pair({ delay: 10, client: { ecn: true, congestion: 'cubic' } });
+function marksOver(change: (ecn: Ecn) => Ecn): { marks: Ecn[]; pair: ConnectionPair } {
+  const pair = new ConnectionPair({ delay: 10, client: { ecn: true, congestion: 'cubic' } });
   const marks: Ecn[] = [];
   pair.passes = (datagram, towards) => {
     if (towards === 'server') {
@@ -43,7 +43,7 @@ test('congestion that is marked reduces the window without a loss (RFC 9002 §7.
 });
 
 test('without the setting nothing is marked', () => {
-  const pair = new Pair({ delay: 10 });
+  const pair = new ConnectionPair({ delay: 10 });
   pair.passes = ({ ecn }) => {
     assert.equal(ecn, 0);
     return true;

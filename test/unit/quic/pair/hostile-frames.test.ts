@@ -6,7 +6,11 @@ import { INITIAL_STREAM_WINDOW } from '../../../../src/quic/streams/limits.ts';
 import { writeVarint } from '../../../../src/quic/wire/varint.ts';
 import { forgeInitial } from '../../../support/quic/forge.ts';
 import { Hostile } from '../../../support/quic/hostile.ts';
-import { CLIENT_ADDRESS, Pair, SERVER_ADDRESS } from '../../../support/quic/pair.ts';
+import {
+  CLIENT_ADDRESS,
+  ConnectionPair,
+  SERVER_ADDRESS,
+} from '../../../support/quic/connection-pair.ts';
 
 const E = TransportErrorCode;
 
@@ -200,7 +204,7 @@ for (const role of ['client', 'server'] as const) {
 test('arbitrary frames in Initial packets end with a code of the RFC at worst', () => {
   fc.assert(
     fc.property(anyPackets, (packets) => {
-      const pair = new Pair({ delay: 10 });
+      const pair = new ConnectionPair({ delay: 10 });
       pair.flush();
       const [first] = pair.flying;
       assert.ok(first);
@@ -223,7 +227,7 @@ test('arbitrary frames in Initial packets end with a code of the RFC at worst', 
 test('arbitrary bytes instead of packets change nothing', () => {
   fc.assert(
     fc.property(fc.array(fc.uint8Array({ maxLength: 1500 }), { maxLength: 20 }), (datagrams) => {
-      const pair = new Pair({ delay: 10 }).connect();
+      const pair = new ConnectionPair({ delay: 10 }).connect();
       for (const data of datagrams) {
         pair.arrive({ data, from: CLIENT_ADDRESS, to: SERVER_ADDRESS, ecn: 0 }, 'server');
         pair.arrive({ data, from: SERVER_ADDRESS, to: CLIENT_ADDRESS, ecn: 0 }, 'client');
@@ -237,7 +241,7 @@ test('arbitrary bytes instead of packets change nothing', () => {
 });
 
 test('packets that come before their keys are kept within bounds (RFC 9001 §5.7)', () => {
-  const pair = new Pair({ delay: 10 });
+  const pair = new ConnectionPair({ delay: 10 });
   pair.flush();
   const [first] = pair.flying;
   assert.ok(first);

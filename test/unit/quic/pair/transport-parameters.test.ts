@@ -7,7 +7,7 @@ import {
   type TransportParameters,
 } from '../../../../src/quic/wire/transport-parameters.ts';
 import { OtherParameters } from '../../../support/quic/other-parameters.ts';
-import { Pair } from '../../../support/quic/pair.ts';
+import { ConnectionPair } from '../../../support/quic/connection-pair.ts';
 import { testClientTls, testServerTls } from '../../../support/quic/tls.ts';
 
 const { TRANSPORT_PARAMETER_ERROR } = TransportErrorCode;
@@ -25,7 +25,7 @@ const changing =
 
 /** What the other side makes of it. */
 function codeOf(sender: 'client' | 'server', change: (bytes: Uint8Array) => Uint8Array): unknown {
-  const pair = new Pair({
+  const pair = new ConnectionPair({
     delay: 10,
     ...(sender === 'client'
       ? { clientTls: new OtherParameters(testClientTls(), change) }
@@ -90,12 +90,12 @@ test('the handshake fails for transport parameters that are no such (RFC 9000 §
 test('unknown transport parameters are ignored (RFC 9000 §7.4.2)', () => {
   const grease = Buffer.from('5f3a0461626364', 'hex');
   const change = (bytes: Uint8Array): Uint8Array => Buffer.concat([grease, bytes]);
-  new Pair({ clientTls: new OtherParameters(testClientTls(), change) }).connect();
+  new ConnectionPair({ clientTls: new OtherParameters(testClientTls(), change) }).connect();
 });
 
 test('the peer’s max_udp_payload_size bounds what is sent to it (RFC 9000 §18.2)', () => {
   const change = changing('client', (p) => ({ ...p, maxUdpPayloadSize: 1300 }));
-  const pair = new Pair({
+  const pair = new ConnectionPair({
     delay: 10,
     clientTls: new OtherParameters(testClientTls(), change),
   }).connect();

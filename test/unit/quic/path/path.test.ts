@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { MAX_CHALLENGES, MAX_RESPONSES } from '../../../../src/quic/path/limits.ts';
 import type { Path } from '../../../../src/quic/path/path.ts';
-import { makePath } from './rig.ts';
+import { makePath } from '../../../support/quic/path-rig.ts';
 
 describe('anti-amplification (RFC 9000 §8.1)', () => {
   test('three times what was received may be sent, until the address is validated', () => {

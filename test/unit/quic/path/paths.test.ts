@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { MAX_PATHS } from '../../../../src/quic/path/limits.ts';
 import type { Path } from '../../../../src/quic/path/path.ts';
 import type { Paths } from '../../../../src/quic/path/paths.ts';
-import { makePaths } from './rig.ts';
+import { makePaths } from '../../../support/quic/path-rig.ts';
 
 const PROBE_TIMEOUT = 100;
 

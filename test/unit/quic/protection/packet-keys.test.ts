@@ -14,7 +14,13 @@ import {
   writeRetryTag,
 } from '../../../../src/quic/protection/retry-integrity.ts';
 import { numberSizeOf, writeRetry } from '../../../../src/quic/wire/packet-header.ts';
-import { CHACHA20, CLIENT_INITIAL, ORIGINAL_ID, RETRY, SERVER_INITIAL } from './rfc9001-vectors.ts';
+import {
+  CHACHA20,
+  CLIENT_INITIAL,
+  ORIGINAL_ID,
+  RETRY,
+  SERVER_INITIAL,
+} from '../../../support/quic/protection/rfc9001-vectors.ts';
 
 const hex = (text: string): Buffer => Buffer.from(text, 'hex');
 const SUITES = Object.values(CipherSuite);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { EcnValidation } from '../../../../src/quic/recovery/ecn-validation.ts';
 import { Space } from '../../../../src/quic/recovery/space.ts';
-import { type Counts, RecoveryRig } from './rig.ts';
+import { type Counts, RecoveryRig } from '../../../support/quic/recovery-rig.ts';
 
 const SPACE = Space.APPLICATION;
 

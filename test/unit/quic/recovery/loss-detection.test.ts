@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { TransportErrorCode } from '../../../../src/quic/errors.ts';
 import { Space } from '../../../../src/quic/recovery/space.ts';
-import { newControl, PACKET, RecoveryRig } from './rig.ts';
+import { newControl, PACKET, RecoveryRig } from '../../../support/quic/recovery-rig.ts';
 
 describe('acknowledgements', () => {
   test('each newly acknowledged packet is reported once (RFC 9002 §A.7)', () => {

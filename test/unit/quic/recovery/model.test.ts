@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { Reordering } from '../../../../src/quic/recovery/reordering.ts';
 import { Space } from '../../../../src/quic/recovery/space.ts';
-import { newControl, PACKET, RecoveryRig } from './rig.ts';
+import { newControl, PACKET, RecoveryRig } from '../../../support/quic/recovery-rig.ts';
 
 /** Packets, from the newest back, that one ACK frame may speak of. */
 const REACH = 40;

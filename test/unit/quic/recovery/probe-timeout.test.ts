@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Space } from '../../../../src/quic/recovery/space.ts';
-import { RecoveryRig } from './rig.ts';
+import { RecoveryRig } from '../../../support/quic/recovery-rig.ts';
 
 /** Without a measurement: 333 ms and four times half of it (RFC 9002 §6.2.2). */
 const INITIAL = 999;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MAX_FRAMES, MAX_FRAMES_PER_PACKET } from '../../../../src/quic/recovery/limits.ts';
 import { SentFrames } from '../../../../src/quic/recovery/sent-frames.ts';
-import { Recorder } from './rig.ts';
+import { Recorder } from '../../../support/quic/recovery-rig.ts';
 
 describe('the frames of sent packets (RFC 9000 §13.3)', () => {
   test('every listener gets the numbers of its frame', () => {

@@ -11,7 +11,7 @@ import {
 } from '../../../../src/quic/recovery/limits.ts';
 import { PacketFlag, SentPackets } from '../../../../src/quic/recovery/sent-packets.ts';
 import { Space } from '../../../../src/quic/recovery/space.ts';
-import { RecoveryRig } from './rig.ts';
+import { RecoveryRig } from '../../../support/quic/recovery-rig.ts';
 
 describe('the ring of sent packets', () => {
   test('random operations give what a map gives', () => {

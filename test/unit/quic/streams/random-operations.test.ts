@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { END_OF_STREAM, type StreamGrants } from '../../../../src/quic/streams/streams.ts';
-import { type End, Pair, type SentPacket } from './pair.ts';
+import { type End, StreamsPair, type SentPacket } from '../../../support/quic/streams-pair.ts';
 
 /** Small limits, so that all of them are reached. */
 const GRANTS: StreamGrants = {
@@ -36,7 +36,7 @@ const byteAt = (id: number, offset: number): number => (id * 31 + offset * 7) & 
 const sends = (side: 0 | 1, id: number): boolean => (id & 2) === 0 || (id & 1) === side;
 
 class Model {
-  readonly pair = new Pair(GRANTS, GRANTS);
+  readonly pair = new StreamsPair(GRANTS, GRANTS);
   readonly ends = [this.pair.client, this.pair.server] as const;
   readonly #flows = new Map<string, Flow>();
   /** Packets on their way, of each end. */
@@ -278,7 +278,7 @@ test('frames of any numbers are taken or refused with an error, in bounded memor
   };
   fc.assert(
     fc.property(fc.array(frame, { maxLength: 200 }), (frames) => {
-      const { server } = new Pair(GRANTS, GRANTS);
+      const { server } = new StreamsPair(GRANTS, GRANTS);
       const own = 3;
       for (let i = 0; i < own; i++) server.streams.open(i % 2 === 0);
       for (const one of frames) {

@@ -7,7 +7,7 @@ import {
   SEND_SHARED,
   STREAM_TURN,
 } from '../../../../src/quic/streams/limits.ts';
-import { Pair } from './pair.ts';
+import { StreamsPair } from '../../../support/quic/streams-pair.ts';
 
 const COUNT = 10_000;
 
@@ -19,7 +19,7 @@ const turns = (received: readonly string[]): string[] =>
     .filter((id, i, all) => id !== all[i - 1]);
 
 test('streams with data take turns of some packets each', () => {
-  const pair = new Pair({ streamWindow: 4 * STREAM_TURN });
+  const pair = new StreamsPair({ streamWindow: 4 * STREAM_TURN });
   const { client, server } = pair;
   const ids = [0, 1, 2, 3].map(() => client.streams.open(false) ?? -1);
   for (const id of ids) client.streams.write(id, Buffer.alloc(3 * STREAM_TURN));
@@ -29,7 +29,7 @@ test('streams with data take turns of some packets each', () => {
 });
 
 test('a stream that drains in each of its turns does not keep the others from theirs', () => {
-  const pair = new Pair({ connectionWindow: 8 << 20, streamWindow: 1 << 20 });
+  const pair = new StreamsPair({ connectionWindow: 8 << 20, streamWindow: 1 << 20 });
   const { client, server } = pair;
   const bulky = client.streams.open(false) ?? -1;
   const eager = [0, 1].map(() => client.streams.open(false) ?? -1);
@@ -48,7 +48,7 @@ test('a stream that drains in each of its turns does not keep the others from th
 });
 
 test('a stream with little to send does not wait for the turns of the others', () => {
-  const pair = new Pair();
+  const pair = new StreamsPair();
   const { client, server } = pair;
   const bulky = [0, 1, 2].map(() => client.streams.open(false) ?? -1);
   for (const id of bulky) client.streams.write(id, Buffer.alloc(200_000));
@@ -60,7 +60,7 @@ test('a stream with little to send does not wait for the turns of the others', (
 });
 
 test('small streams share a packet', () => {
-  const pair = new Pair();
+  const pair = new StreamsPair();
   const { client, server } = pair;
   for (let i = 0; i < 10; i++) {
     const id = client.streams.open(false) ?? -1;
@@ -72,7 +72,7 @@ test('small streams share a packet', () => {
 });
 
 test('the rest of a packet is left free rather than filled with a few bytes', () => {
-  const { client } = new Pair();
+  const { client } = new StreamsPair();
   const id = client.streams.open(false) ?? -1;
   client.streams.write(id, Buffer.alloc(1000));
   const out = new Uint8Array(1200);
@@ -81,7 +81,7 @@ test('the rest of a packet is left free rather than filled with a few bytes', ()
 });
 
 test('nothing is written where there is no room', () => {
-  const pair = new Pair({ streamWindow: 100, connectionWindow: 100 });
+  const pair = new StreamsPair({ streamWindow: 100, connectionWindow: 100 });
   const { client } = pair;
   const id = client.streams.open(true) ?? -1;
   client.streams.write(id, Buffer.alloc(200));
@@ -98,7 +98,7 @@ test('nothing is written where there is no room', () => {
 });
 
 test('a packet that takes no more notes takes no more frames', () => {
-  const pair = new Pair({ unidirectionalStreams: 400 });
+  const pair = new StreamsPair({ unidirectionalStreams: 400 });
   const { client, server } = pair;
   for (let i = 0; i < 400; i++) client.streams.finish(client.streams.open(false) ?? -1);
   assert.ok(pair.deliver(client));
@@ -109,7 +109,7 @@ test('a packet that takes no more notes takes no more frames', () => {
 
 test('a writer is asked to wait at the high-water mark and resumes at the low one', () => {
   // As much as the peer allows is queued: a window that has grown.
-  const pair = new Pair({ streamWindow: 2 * SEND_HIGH_WATER });
+  const pair = new StreamsPair({ streamWindow: 2 * SEND_HIGH_WATER });
   const { client, server } = pair;
   const id = client.streams.open(false) ?? -1;
   const piece = Buffer.alloc(SEND_HIGH_WATER / 4);
@@ -129,7 +129,7 @@ test('a writer is asked to wait at the high-water mark and resumes at the low on
 });
 
 test('a stream that its peer does not read holds one chunk, and goes on when it is read', () => {
-  const pair = new Pair();
+  const pair = new StreamsPair();
   const { client, server } = pair;
   const id = client.streams.open(false) ?? -1;
   const chunk = Buffer.alloc(64 * 1024);
@@ -155,7 +155,7 @@ test('a stream that its peer does not read holds one chunk, and goes on when it 
 });
 
 test('what many streams queue is bounded for all of them, and each goes on when it is sent', () => {
-  const pair = new Pair({ unidirectionalStreams: 200, streamWindow: 8 << 20 });
+  const pair = new StreamsPair({ unidirectionalStreams: 200, streamWindow: 8 << 20 });
   const { client, server } = pair;
   const chunk = Buffer.alloc(64 * 1024);
   const ids = Array.from({ length: 200 }, () => client.streams.open(false) ?? -1);
@@ -174,7 +174,7 @@ test('what many streams queue is bounded for all of them, and each goes on when 
 });
 
 test('ten thousand open streams cost nothing while they have nothing to send', () => {
-  const pair = new Pair({ bidirectionalStreams: COUNT });
+  const pair = new StreamsPair({ bidirectionalStreams: COUNT });
   const { client, server } = pair;
   const ids = Array.from({ length: COUNT }, () => client.streams.open(true) ?? -1);
   for (const id of ids) client.streams.write(id, Buffer.from('x'));
@@ -192,7 +192,7 @@ test('ten thousand open streams cost nothing while they have nothing to send', (
 });
 
 test('streams that come and go leave nothing behind', () => {
-  const pair = new Pair({ bidirectionalStreams: 8 });
+  const pair = new StreamsPair({ bidirectionalStreams: 8 });
   const { client, server } = pair;
   for (let round = 0; round < 5000; round++) {
     const id = client.streams.open(true);

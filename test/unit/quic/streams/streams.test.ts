@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TransportErrorCode } from '../../../../src/quic/errors.ts';
 import type { FrameError } from '../../../../src/quic/wire/frame-visitor.ts';
-import { Pair, type SentPacket } from './pair.ts';
+import { StreamsPair, type SentPacket } from '../../../support/quic/streams-pair.ts';
 
 const text = (value: string): Buffer => Buffer.from(value);
 const EMPTY = Buffer.alloc(0);
@@ -17,7 +17,7 @@ function sent(packet: SentPacket | undefined): SentPacket {
 }
 
 test('§2.1: ids say who opened a stream and whether both sides send', () => {
-  const { client, server } = new Pair();
+  const { client, server } = new StreamsPair();
   assert.deepEqual(
     [client.streams.open(true), client.streams.open(false), client.streams.open(true)],
     [0, 2, 4],
@@ -29,7 +29,7 @@ test('§2.1: ids say who opened a stream and whether both sides send', () => {
 });
 
 test('§2.2: bytes arrive in order, with the end of the stream', () => {
-  const pair = new Pair();
+  const pair = new StreamsPair();
   const id = pair.client.streams.open(true) ?? -1;
   pair.client.streams.write(id, text('hello, '));
   pair.client.streams.write(id, text('world'));
@@ -41,7 +41,7 @@ test('§2.2: bytes arrive in order, with the end of the stream', () => {
 });
 
 test('§2.2: data after the peer was asked to wait for more makes the stream readable again', () => {
-  const pair = new Pair();
+  const pair = new StreamsPair();
   const id = pair.client.streams.open(true) ?? -1;
   pair.client.streams.write(id, text('one'));
   pair.run();
@@ -56,7 +56,7 @@ test('§2.2: data after the peer was asked to wait for more makes the stream rea
 });
 
 test('the memory of a chunk that was given is freed when all of it is acknowledged', () => {
-  const { client } = new Pair();
+  const { client } = new StreamsPair();
   const id = client.streams.open(true) ?? -1;
   const given = Buffer.alloc(10_000, 1);
   const written = Buffer.alloc(10_000, 2);
@@ -79,7 +79,7 @@ test('the memory of a chunk that was given is freed when all of it is acknowledg
 });
 
 test('the memory of a chunk that was given is freed when the stream is reset', () => {
-  const { client } = new Pair();
+  const { client } = new StreamsPair();
   const id = client.streams.open(true) ?? -1;
   const given = Buffer.alloc(10_000, 1);
   client.streams.write(id, given, true);
@@ -88,7 +88,7 @@ test('the memory of a chunk that was given is freed when the stream is reset', (
 });
 
 test('§3: a stream is forgotten when both directions have ended and are acknowledged', () => {
-  const pair = new Pair();
+  const pair = new StreamsPair();
   const id = pair.client.streams.open(true) ?? -1;
   pair.client.streams.finish(id);
   pair.run();
@@ -106,7 +106,7 @@ test('§3: a stream is forgotten when both directions have ended and are acknowl
 });
 
 test('§3.1: FIN alone is sent when the data has gone before', () => {
-  const pair = new Pair();
+  const pair = new StreamsPair();
   const id = pair.client.streams.open(false) ?? -1;
   pair.client.streams.write(id, text('data'));
   pair.run();
@@ -117,7 +117,7 @@ test('§3.1: FIN alone is sent when the data has gone before', () => {
 });
 
 test('§3.1: FIN alone is sent although the limits allow no more data', () => {
-  const pair = new Pair({
+  const pair = new StreamsPair({
     connectionWindow: 4,
     maxConnectionWindow: 4,
     unread: 4,
@@ -132,7 +132,7 @@ test('§3.1: FIN alone is sent although the limits allow no more data', () => {
 });
 
 test('§13.3: a FIN that was lost is sent again, alone when its data has arrived', () => {
-  const pair = new Pair();
+  const pair = new StreamsPair();
   const { client, server } = pair;
   const id = client.streams.open(false) ?? -1;
   client.streams.write(id, text('data'));
@@ -144,7 +144,7 @@ test('§13.3: a FIN that was lost is sent again, alone when its data has arrived
 });
 
 test('§13.3: lost data is sent before new data, and only what has not arrived', () => {
-  const pair = new Pair();
+  const pair = new StreamsPair();
   const { client, server } = pair;
   const id = client.streams.open(false) ?? -1;
   client.streams.write(id, Buffer.alloc(300, 'a'));
@@ -167,7 +167,7 @@ test('§13.3: lost data is sent before new data, and only what has not arrived',
 });
 
 test('§13.3: what a probe repeats is not repeated once more when it is acknowledged', () => {
-  const pair = new Pair();
+  const pair = new StreamsPair();
   const { client } = pair;
   const id = client.streams.open(false) ?? -1;
   client.streams.write(id, Buffer.alloc(50));
@@ -181,7 +181,7 @@ test('§13.3: what a probe repeats is not repeated once more when it is acknowle
 });
 
 test('§3.1: an acknowledgement that closes several gaps at once completes the stream', () => {
-  const { client } = new Pair();
+  const { client } = new StreamsPair();
   const id = client.streams.open(false) ?? -1;
   client.streams.write(id, Buffer.alloc(400));
   client.streams.finish(id);
@@ -200,7 +200,7 @@ test('§3.1: an acknowledgement that closes several gaps at once completes the s
 });
 
 test('§3.1: a reset drops what is queued and names what was sent as the final size', () => {
-  const pair = new Pair();
+  const pair = new StreamsPair();
   const { client, server } = pair;
   const id = client.streams.open(false) ?? -1;
   client.streams.write(id, Buffer.alloc(5000));
@@ -216,7 +216,7 @@ test('§3.1: a reset drops what is queued and names what was sent as the final s
 });
 
 test('§13.3: a RESET_STREAM that was lost is sent again until it is acknowledged', () => {
-  const pair = new Pair();
+  const pair = new StreamsPair();
   const { client } = pair;
   const id = client.streams.open(false) ?? -1;
   client.streams.reset(id, 7);
@@ -230,7 +230,7 @@ test('§13.3: a RESET_STREAM that was lost is sent again until it is acknowledge
 });
 
 test('§3.2: a reset drops what was not read, and gives its room back', () => {
-  const pair = new Pair();
+  const pair = new StreamsPair();
   const { client, server } = pair;
   const id = client.streams.open(false) ?? -1;
   client.streams.write(id, Buffer.alloc(5000));
@@ -244,7 +244,7 @@ test('§3.2: a reset drops what was not read, and gives its room back', () => {
 });
 
 test('§3.2: a reset after all data has come does not take it away', () => {
-  const pair = new Pair();
+  const pair = new StreamsPair();
   const { client, server } = pair;
   const id = client.streams.open(false) ?? -1;
   client.streams.write(id, text('all'));
@@ -257,7 +257,7 @@ test('§3.2: a reset after all data has come does not take it away', () => {
 });
 
 test('§3.2: a stream opens all streams of its kind below it', () => {
-  const { server } = new Pair();
+  const { server } = new StreamsPair();
   assert.equal(server.streams.stream(8, 0, text('x'), 0, 1, false), undefined);
   assert.deepEqual(server.happened(), [
     'stream-opened 0',
@@ -268,7 +268,7 @@ test('§3.2: a stream opens all streams of its kind below it', () => {
 });
 
 test('§3.2: MAX_STREAM_DATA, STOP_SENDING and STREAM_DATA_BLOCKED open a stream of the peer', () => {
-  const { server } = new Pair();
+  const { server } = new StreamsPair();
   assert.equal(server.streams.maxStreamData(0, 1), undefined);
   assert.equal(server.streams.stopSendingReceived(4, 1), undefined);
   assert.equal(server.streams.streamDataBlocked(8, 1), undefined);
@@ -281,7 +281,7 @@ test('§3.2: MAX_STREAM_DATA, STOP_SENDING and STREAM_DATA_BLOCKED open a stream
 });
 
 test('§3.5: STOP_SENDING is answered with RESET_STREAM of the same code', () => {
-  const pair = new Pair();
+  const pair = new StreamsPair();
   const { client, server } = pair;
   const id = client.streams.open(true) ?? -1;
   client.streams.write(id, Buffer.alloc(5000));
@@ -297,7 +297,7 @@ test('§3.5: STOP_SENDING is answered with RESET_STREAM of the same code', () =>
 });
 
 test('§3.5: after STOP_SENDING the data that still comes is dropped and takes no window', () => {
-  const pair = new Pair();
+  const pair = new StreamsPair();
   const { client, server } = pair;
   const id = client.streams.open(false) ?? -1;
   client.streams.write(id, Buffer.alloc(3000));
@@ -312,7 +312,7 @@ test('§3.5: after STOP_SENDING the data that still comes is dropped and takes n
 });
 
 test('§13.3: a STOP_SENDING that was lost is sent again until the final size is known', () => {
-  const pair = new Pair();
+  const pair = new StreamsPair();
   const { client, server } = pair;
   const id = client.streams.open(true) ?? -1;
   client.streams.write(id, text('x'));
@@ -327,7 +327,7 @@ test('§13.3: a STOP_SENDING that was lost is sent again until the final size is
 });
 
 test('§4.1: a stream sends up to its limit and says that it is blocked, once', () => {
-  const pair = new Pair({ streamWindow: 1000, maxStreamWindow: 1000 });
+  const pair = new StreamsPair({ streamWindow: 1000, maxStreamWindow: 1000 });
   const { client, server } = pair;
   const id = client.streams.open(false) ?? -1;
   client.streams.write(id, Buffer.alloc(1500));
@@ -340,7 +340,7 @@ test('§4.1: a stream sends up to its limit and says that it is blocked, once', 
 });
 
 test('§4.1: all streams together send up to the limit of the connection and say so, once', () => {
-  const pair = new Pair({ connectionWindow: 1000, maxConnectionWindow: 1000, unread: 1000 });
+  const pair = new StreamsPair({ connectionWindow: 1000, maxConnectionWindow: 1000, unread: 1000 });
   const { client, server } = pair;
   const first = client.streams.open(false) ?? -1;
   const second = client.streams.open(false) ?? -1;
@@ -355,7 +355,11 @@ test('§4.1: all streams together send up to the limit of the connection and say
 });
 
 test('§13.3: *_BLOCKED frames that were lost are sent again while their limit holds', () => {
-  const pair = new Pair({ streamWindow: 100, maxStreamWindow: 100, unidirectionalStreams: 1 });
+  const pair = new StreamsPair({
+    streamWindow: 100,
+    maxStreamWindow: 100,
+    unidirectionalStreams: 1,
+  });
   const { client } = pair;
   const id = client.streams.open(false) ?? -1;
   assert.equal(client.streams.open(false), undefined);
@@ -373,7 +377,7 @@ test('§13.3: *_BLOCKED frames that were lost are sent again while their limit h
 });
 
 test('§4.1: a limit that is not higher changes nothing', () => {
-  const { client } = new Pair({ streamWindow: 100 });
+  const { client } = new StreamsPair({ streamWindow: 100 });
   const id = client.streams.open(false) ?? -1;
   client.streams.maxStreamData(id, 50);
   client.streams.maxData(50);
@@ -385,20 +389,20 @@ test('§4.1: a limit that is not higher changes nothing', () => {
 });
 
 test('§4.1: more than the limit of a stream is a FLOW_CONTROL_ERROR', () => {
-  const { server } = new Pair({ streamWindow: 10 });
+  const { server } = new StreamsPair({ streamWindow: 10 });
   assert.equal(server.streams.stream(2, 0, Buffer.alloc(10), 0, 10, false), undefined);
   assert.equal(codeOf(server.streams.stream(2, 10, text('x'), 0, 1, false)), 'FLOW_CONTROL_ERROR');
   assert.equal(codeOf(server.streams.resetStream(6, 0, 11)), 'FLOW_CONTROL_ERROR');
 });
 
 test('§4.1: more than the limit of the connection is a FLOW_CONTROL_ERROR', () => {
-  const { server } = new Pair({ connectionWindow: 10 });
+  const { server } = new StreamsPair({ connectionWindow: 10 });
   assert.equal(server.streams.stream(2, 0, Buffer.alloc(6), 0, 6, false), undefined);
   assert.equal(codeOf(server.streams.stream(6, 4, text('x'), 0, 1, false)), 'FLOW_CONTROL_ERROR');
 });
 
 test('§4.5: a final size that changes or lies below the data is a FINAL_SIZE_ERROR', () => {
-  const { server } = new Pair();
+  const { server } = new StreamsPair();
   const { streams } = server;
   assert.equal(streams.stream(2, 0, text('abc'), 0, 3, true), undefined);
   assert.equal(codeOf(streams.stream(2, 3, text('x'), 0, 1, false)), 'FINAL_SIZE_ERROR');
@@ -410,7 +414,7 @@ test('§4.5: a final size that changes or lies below the data is a FINAL_SIZE_ER
 });
 
 test('§4.5: the final size of a reset stream holds for what comes late', () => {
-  const { server } = new Pair();
+  const { server } = new StreamsPair();
   const { streams } = server;
   assert.equal(streams.resetStream(0, 0, 5), undefined);
   assert.equal(streams.stream(0, 0, text('abcde'), 0, 5, true), undefined);
@@ -418,14 +422,14 @@ test('§4.5: the final size of a reset stream holds for what comes late', () => 
 });
 
 test('§4.6: a stream beyond the limit is a STREAM_LIMIT_ERROR', () => {
-  const { server } = new Pair({ bidirectionalStreams: 2, unidirectionalStreams: 1 });
+  const { server } = new StreamsPair({ bidirectionalStreams: 2, unidirectionalStreams: 1 });
   assert.equal(server.streams.stream(4, 0, text('x'), 0, 1, false), undefined);
   assert.equal(codeOf(server.streams.stream(8, 0, text('x'), 0, 1, false)), 'STREAM_LIMIT_ERROR');
   assert.equal(codeOf(server.streams.resetStream(6, 0, 0)), 'STREAM_LIMIT_ERROR');
 });
 
 test('§4.6: closed streams make room for others', () => {
-  const pair = new Pair({ unidirectionalStreams: 1 });
+  const pair = new StreamsPair({ unidirectionalStreams: 1 });
   const { client, server } = pair;
   const id = client.streams.open(false) ?? -1;
   assert.equal(client.streams.open(false), undefined);
@@ -441,7 +445,7 @@ test('§4.6: closed streams make room for others', () => {
 });
 
 test('§4.6: MAX_STREAMS comes for every quarter, and for each stream when the peer has few left', () => {
-  const pair = new Pair({ unidirectionalStreams: 100 });
+  const pair = new StreamsPair({ unidirectionalStreams: 100 });
   const { client, server } = pair;
   for (let i = 0; i < 50; i++) client.streams.open(false);
   for (const id of [2, 6]) {
@@ -463,7 +467,7 @@ test('§4.6: MAX_STREAMS comes for every quarter, and for each stream when the p
 });
 
 test('§13.3: the newest MAX_DATA, MAX_STREAM_DATA and MAX_STREAMS are sent again when lost', () => {
-  const pair = new Pair({
+  const pair = new StreamsPair({
     connectionWindow: 1000,
     streamWindow: 1000,
     bidirectionalStreams: 1,
@@ -489,7 +493,7 @@ test('§13.3: the newest MAX_DATA, MAX_STREAM_DATA and MAX_STREAMS are sent agai
 });
 
 test('§19.4 to §19.14: frames for streams of the wrong kind are STREAM_STATE_ERRORs', () => {
-  const { client, server } = new Pair();
+  const { client, server } = new StreamsPair();
   const own = server.streams.open(false) ?? -1;
   const data = text('x');
   assert.equal(codeOf(server.streams.stream(own, 0, data, 0, 1, false)), 'STREAM_STATE_ERROR');
@@ -505,7 +509,7 @@ test('§19.4 to §19.14: frames for streams of the wrong kind are STREAM_STATE_E
 });
 
 test('frames for a stream that is forgotten do nothing', () => {
-  const pair = new Pair();
+  const pair = new StreamsPair();
   const { client, server } = pair;
   const id = client.streams.open(true) ?? -1;
   client.streams.write(id, text('x'));
@@ -537,7 +541,7 @@ test('frames for a stream that is forgotten do nothing', () => {
 });
 
 test('nothing is opened or sent before the peer has said what it grants', () => {
-  const pair = new Pair({ bidirectionalStreams: 0, connectionWindow: 0 });
+  const pair = new StreamsPair({ bidirectionalStreams: 0, connectionWindow: 0 });
   assert.equal(pair.client.streams.open(true), undefined);
   assert.deepEqual(pair.client.happened(), []);
   pair.client.streams.maxStreams(true, 1);

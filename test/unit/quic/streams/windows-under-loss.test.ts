@@ -6,7 +6,7 @@ import {
   PROVEN_STREAM_WINDOW,
 } from '../../../../src/quic/streams/limits.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
-import { type End, Pair, type SentPacket } from './pair.ts';
+import { type End, StreamsPair, type SentPacket } from '../../../support/quic/streams-pair.ts';
 
 const ROUND_TRIP = 50;
 const PACKET = 1250;
@@ -22,7 +22,7 @@ const CHUNK = Buffer.alloc(65_536, 'x');
  * @returns the share of the packets that the sender had credit for, second by second.
  */
 function transfer(packets: number, loss: number, seconds: number): number[] {
-  const { client, server } = new Pair();
+  const { client, server } = new StreamsPair();
   const random = new SeededRandom(1);
   const events = new Map<number, (() => void)[]>();
   const at = (time: number, event: () => void): void => {
@@ -83,8 +83,11 @@ for (const { packets, share } of [
  * In each round trip the client sends what it may, and its first packet arrives last. Then the server
  * reads `chunks` chunks of what has become readable at once.
  */
-function runRounds(rounds: number, chunks: number): { pair: Pair; id: number; unread: number } {
-  const pair = new Pair();
+function runRounds(
+  rounds: number,
+  chunks: number,
+): { pair: StreamsPair; id: number; unread: number } {
+  const pair = new StreamsPair();
   const { client, server } = pair;
   const id = client.streams.open(false) ?? -1;
   let unread = 0;

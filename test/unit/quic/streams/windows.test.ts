@@ -11,7 +11,7 @@ import {
   UNAUTHENTICATED_WINDOW,
 } from '../../../../src/quic/streams/limits.ts';
 import { END_OF_STREAM } from '../../../../src/quic/streams/streams.ts';
-import { type End, Pair } from './pair.ts';
+import { type End, StreamsPair } from '../../../support/quic/streams-pair.ts';
 
 const CHUNK = Buffer.alloc(65_536, 'x');
 
@@ -32,7 +32,7 @@ const lastLimit = (end: End, frame: string): number =>
   );
 
 test('§4.1: a stream that is not read gets its first window and no more', () => {
-  const pair = new Pair();
+  const pair = new StreamsPair();
   const id = openGreedy(pair.client, 4 * INITIAL_STREAM_WINDOW);
   pair.run();
   assert.equal(pair.server.streams.unread, INITIAL_STREAM_WINDOW);
@@ -40,7 +40,7 @@ test('§4.1: a stream that is not read gets its first window and no more', () =>
 });
 
 test('the windows grow to their maximum while the reader keeps up', () => {
-  const pair = new Pair();
+  const pair = new StreamsPair();
   const { client, server } = pair;
   const id = openGreedy(client, 64 * 1024 * 1024);
   let unreadMost = 0;
@@ -60,7 +60,7 @@ test('the windows grow to their maximum while the reader keeps up', () => {
 });
 
 test('a window grows to what lasts for a few round trips, and no more', () => {
-  const pair = new Pair();
+  const pair = new StreamsPair();
   const { client, server } = pair;
   // 10 MB/s and 100 ms: the path holds 1 MB.
   const id = openGreedy(client, 64 * 1024 * 1024);
@@ -80,7 +80,7 @@ test('a window grows to what lasts for a few round trips, and no more', () => {
 });
 
 test('the window of a slow reader does not grow', () => {
-  const pair = new Pair();
+  const pair = new StreamsPair();
   const { client, server } = pair;
   const id = openGreedy(client, 8 * 1024 * 1024);
   pair.run();
@@ -94,7 +94,7 @@ test('the window of a slow reader does not grow', () => {
 });
 
 test('a slow reader stops its own sender and no other', () => {
-  const pair = new Pair();
+  const pair = new StreamsPair();
   const { client, server } = pair;
   const slow = openGreedy(client, 4 * 1024 * 1024);
   const quick = openGreedy(client, 16 * 1024 * 1024);
@@ -110,7 +110,7 @@ test('a slow reader stops its own sender and no other', () => {
 });
 
 /** Reads one stream as fast as it comes, until nothing moves. Returns its bytes. */
-function readAll({ client, server }: Pair, from: End, id: number): number {
+function readAll({ client, server }: StreamsPair, from: End, id: number): number {
   const to = from === client ? server : client;
   let received = 0;
   for (let moved = true; moved;) {
@@ -133,7 +133,7 @@ const MANY = { bidirectionalStreams: 4096, unidirectionalStreams: 4096 };
 
 for (const count of [8, 100, 1000]) {
   test(`${count} uploads whose destinations do not read leave another one its rate`, () => {
-    const pair = new Pair(MANY);
+    const pair = new StreamsPair(MANY);
     const { client, server } = pair;
     for (let i = 0; i < count; i++) {
       const id = client.streams.open(true) ?? -1;
@@ -150,7 +150,7 @@ for (const count of [8, 100, 1000]) {
   });
 
   test(`${count} downloads that are not read leave another one its rate`, () => {
-    const pair = new Pair(MANY);
+    const pair = new StreamsPair(MANY);
     const { client, server } = pair;
     for (let i = 0; i < count; i++) {
       const id = client.streams.open(true) ?? -1;
@@ -177,7 +177,7 @@ for (const { count, least } of [
   { count: 500, least: INITIAL_STREAM_WINDOW },
 ]) {
   test(`${count} streams whose readers stop after they have read do not stop another one`, () => {
-    const pair = new Pair(MANY);
+    const pair = new StreamsPair(MANY);
     const { client, server } = pair;
     for (let i = 0; i < count; i++) {
       const id = openGreedy(client, 1 << 20);
@@ -199,7 +199,7 @@ for (const { count, least } of [
 }
 
 test('what streams hold that are not read is bounded for all of them together', () => {
-  const pair = new Pair(MANY);
+  const pair = new StreamsPair(MANY);
   const { client, server } = pair;
   const most = MAX_UNREAD / INITIAL_STREAM_WINDOW + 100;
   const ids = Array.from({ length: most }, () => client.streams.open(true) ?? -1);
@@ -217,7 +217,7 @@ test('what streams hold that are not read is bounded for all of them together', 
 });
 
 test('windows that have grown give their memory back when their streams end', () => {
-  const pair = new Pair();
+  const pair = new StreamsPair();
   const { client, server } = pair;
   for (let i = 0; i < 50; i++) {
     const id = client.streams.open(false) ?? -1;
@@ -233,7 +233,7 @@ test('windows that have grown give their memory back when their streams end', ()
 });
 
 test('all windows together grow by no more than their memory', () => {
-  const pair = new Pair(MANY);
+  const pair = new StreamsPair(MANY);
   const { client, server } = pair;
   const ids = Array.from({ length: 60 }, () => client.streams.open(true) ?? -1);
   for (const id of ids) {
@@ -250,7 +250,7 @@ test('all windows together grow by no more than their memory', () => {
 });
 
 test('what was credited for streams that are not read is not credited twice', () => {
-  const pair = new Pair({ ...MANY, maxConnectionWindow: INITIAL_CONNECTION_WINDOW });
+  const pair = new StreamsPair({ ...MANY, maxConnectionWindow: INITIAL_CONNECTION_WINDOW });
   const { client, server } = pair;
   const ids = Array.from({ length: 80 }, () => openGreedy(client, CHUNK.length));
   pair.run();
@@ -267,7 +267,7 @@ test('what was credited for streams that are not read is not credited twice', ()
 });
 
 test('a peer that has not authenticated gets a small window, which no stream exceeds', () => {
-  const pair = new Pair(MANY, {}, false);
+  const pair = new StreamsPair(MANY, {}, false);
   const { client, server } = pair;
   for (let i = 0; i < 12; i++) {
     const id = client.streams.open(true) ?? -1;

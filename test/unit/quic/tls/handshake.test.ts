@@ -15,7 +15,7 @@ import {
   serverTls,
   shake,
   type Role,
-} from './tls-peers.ts';
+} from '../../../support/quic/tls/tls-peers.ts';
 
 function assertComplete(client: Role, server: Role): void {
   assert.equal(client.tls.failure, undefined);

@@ -12,7 +12,7 @@ import {
   shake,
   SILENT,
   type Role,
-} from './tls-peers.ts';
+} from '../../../support/quic/tls/tls-peers.ts';
 
 const UNEXPECTED_MESSAGE = 10;
 const DECODE_ERROR = 50;

@@ -7,7 +7,7 @@ import { NativeError } from '../../../../src/platform/native.ts';
 import type { QuicTlsLibrary } from '../../../../src/platform/quic-tls/quic-tls-library.ts';
 import { probeQuicTls, quicTls } from '../../../../src/platform/quic-tls/quic-tls-probe.ts';
 import { quicTlsUnavailable } from '../../../../src/transports/tls/quic.ts';
-import { uncollected } from '../../../support/uncollected.ts';
+import { uncollected } from '../../../support/process/uncollected.ts';
 import {
   carry,
   clientSide,
@@ -16,7 +16,7 @@ import {
   serverSide,
   serverTls,
   shake,
-} from './tls-peers.ts';
+} from '../../../support/quic/tls/tls-peers.ts';
 
 function libraryOfProcess(): QuicTlsLibrary {
   const probe = quicTls();

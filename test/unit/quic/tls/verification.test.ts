@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { TestAuthority, type TestCertificate } from '../../../support/test-certificates.ts';
+import { TestAuthority, type TestCertificate } from '../../../support/data/test-certificates.ts';
 import {
   authority,
   clientTls,
@@ -9,7 +9,7 @@ import {
   shake,
   SILENT,
   type ClientOptions,
-} from './tls-peers.ts';
+} from '../../../support/quic/tls/tls-peers.ts';
 
 const addressed = authority.issue({ ip: ['127.0.0.1', '::1'] });
 const MISMATCH = "Hostname/IP does not match certificate's altnames:";

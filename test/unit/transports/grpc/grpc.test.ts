@@ -6,9 +6,9 @@ import { OWNED, type Carrier } from '../../../../src/net/links/link.ts';
 import { encodeHunks } from '../../../../src/transports/grpc/hunks.ts';
 import { readAll } from '../../../conformance/byte-link.ts';
 import { UnauthenticatedClients } from '../../../../src/transports/unauthenticated-clients.ts';
-import { CarrierPair, grpcPair, TLS_PAIR, wsPair } from '../../../support/carriers.ts';
-import { failureLine } from '../../../support/harmless-output.ts';
-import { Http2Server } from '../../../support/http2-server.ts';
+import { CarrierPair, grpcPair, TLS_PAIR, wsPair } from '../../../support/links/carriers.ts';
+import { failureLine } from '../../../support/data/harmless-output.ts';
+import { Http2Server } from '../../../support/peers/http2-server.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 const GRPC = 'application/grpc';

@@ -6,8 +6,8 @@ import { test } from 'node:test';
 import { encodeHunks } from '../../../../src/transports/grpc/hunks.ts';
 import type { ByteLink } from '../../../../src/net/links/link.ts';
 import { readAll } from '../../../conformance/byte-link.ts';
-import { CarrierPair, grpcPair } from '../../../support/carriers.ts';
-import { Http2Server } from '../../../support/http2-server.ts';
+import { CarrierPair, grpcPair } from '../../../support/links/carriers.ts';
+import { Http2Server } from '../../../support/peers/http2-server.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 const never = new AbortController().signal;

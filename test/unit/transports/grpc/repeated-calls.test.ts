@@ -6,7 +6,7 @@ import type { ByteLink } from '../../../../src/net/links/link.ts';
 import { encodeHunks } from '../../../../src/transports/grpc/hunks.ts';
 import { KEPT_BYTES } from '../../../../src/transports/grpc/repeatable-link.ts';
 import { readAll } from '../../../conformance/byte-link.ts';
-import { Http2Server } from '../../../support/http2-server.ts';
+import { Http2Server } from '../../../support/peers/http2-server.ts';
 
 const never = new AbortController().signal;
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import * as http2 from 'node:http2';
 import { test } from 'node:test';
 import { UNPROVEN_TUNNELS } from '../../../../src/transports/limits.ts';
-import { CarrierPair, grpcPair } from '../../../support/carriers.ts';
+import { CarrierPair, grpcPair } from '../../../support/links/carriers.ts';
 
 const REQUEST = {
   ':method': 'POST',

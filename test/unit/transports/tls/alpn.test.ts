@@ -14,7 +14,7 @@ import { streamTls } from '../../../../src/platform/tls/stream-tls-library.ts';
 import { onlyHttp2, preferHttp1 } from '../../../../src/transports/tls/alpn.ts';
 import { OpensslClient } from '../../../../src/transports/tls/openssl-client.ts';
 import { OpensslServer } from '../../../../src/transports/tls/openssl-server.ts';
-import { TLS_CLIENT, TLS_SERVER } from '../../../support/carriers.ts';
+import { TLS_CLIENT, TLS_SERVER } from '../../../support/links/carriers.ts';
 
 const probe = streamTls();
 if (probe.kind === 'unavailable') throw new Error(probe.reason);

@@ -9,7 +9,7 @@ import {
   secureClient,
   type SecureConnection,
 } from '../../../../src/transports/tls/secure-client.ts';
-import { TLS_CLIENT, TLS_SERVER } from '../../../support/carriers.ts';
+import { TLS_CLIENT, TLS_SERVER } from '../../../support/links/carriers.ts';
 
 const never = new AbortController().signal;
 

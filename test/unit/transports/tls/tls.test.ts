@@ -14,9 +14,9 @@ import {
   TLS_SERVER,
   wsPair,
   type StreamPair,
-} from '../../../support/carriers.ts';
+} from '../../../support/links/carriers.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import { TestAuthority } from '../../../support/test-certificates.ts';
+import { TestAuthority } from '../../../support/data/test-certificates.ts';
 
 const withClient = (client: Partial<TlsClientSpec>, server = TLS_SERVER): StreamPair => ({
   inbound: { carrier: { kind: 'raw' }, tls: server },

@@ -7,7 +7,7 @@ import type { ByteLink } from '../../../../src/net/links/link.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import type { OutboundCarrierSpec } from '../../../../src/spec.ts';
 import { frameHeader, Opcode } from '../../../../src/transports/ws/frames.ts';
-import { failureLine } from '../../../support/harmless-output.ts';
+import { failureLine } from '../../../support/data/harmless-output.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
 import { SocketLink } from '../../../../src/net/sockets/node/socket-link.ts';

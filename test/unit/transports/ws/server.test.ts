@@ -9,7 +9,7 @@ import { WsServer } from '../../../../src/transports/ws/server.ts';
 import { HEAD_BYTES, HEAD_FIELDS } from '../../../../src/transports/ws/upgrade.ts';
 import { readAll } from '../../../conformance/byte-link.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import { chunksOf } from '../../http/http1/fuzz.ts';
+import { chunksOf } from '../../../support/http/http1/fuzz.ts';
 
 const KEY = 'dGhlIHNhbXBsZSBub25jZQ==';
 const SPEC = { kind: 'ws', path: '/ws', host: 'server.test' } as const;

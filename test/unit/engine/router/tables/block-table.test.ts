@@ -11,7 +11,7 @@ import {
   portWords,
 } from '../../../../../src/engine/router/tables/network-list.ts';
 import { formatIP, parseIP } from '../../../../../src/net/addresses/address.ts';
-import { cidr } from '../rules.ts';
+import { cidr } from '../../../../support/engine/router/rules.ts';
 
 const sorted = (hits: Hits): number[] => hits.lists.toSorted((a, b) => a - b);
 

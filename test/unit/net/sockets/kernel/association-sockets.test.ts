@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { AssociationSockets } from '../../../../../src/net/sockets/kernel/association-sockets.ts';
 import { KernelUdpLink } from '../../../../../src/net/sockets/kernel/kernel-udp-link.ts';
-import { checkedIo, noKernelSockets } from '../../../../support/kernel-io.ts';
+import { checkedIo, noKernelSockets } from '../../../../support/links/kernel-io.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
 
 describe('the sockets of UDP associations', { skip: noKernelSockets }, () => {

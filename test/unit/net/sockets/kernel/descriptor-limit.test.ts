@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { openKernelIo } from '../../../../../src/net/sockets/kernel/open-kernel-io.ts';
 import { surroundings } from '../../../../../src/platform/sockets/probe.ts';
-import { noKernelSockets } from '../../../../support/kernel-io.ts';
+import { noKernelSockets } from '../../../../support/links/kernel-io.ts';
 
 test(
   'a relay with 64 descriptors serves all of 100 clients that come at once',

@@ -14,8 +14,8 @@ import {
   noKernelSockets,
   recordingWatchdog,
   socketPair,
-} from '../../../../support/kernel-io.ts';
-import { kernelPair } from '../../../../support/kernel-links.ts';
+} from '../../../../support/links/kernel-io.ts';
+import { kernelPair } from '../../../../support/links/kernel-links.ts';
 
 /**
  * Random interleavings of calls and events on both ends of a real connection, compared with a model

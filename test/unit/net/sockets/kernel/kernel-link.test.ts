@@ -12,8 +12,8 @@ import { KernelLink } from '../../../../../src/net/sockets/kernel/kernel-link.ts
 import { listenKernel } from '../../../../../src/net/sockets/kernel/kernel-listener.ts';
 import { LinkWatchdog, type LostEvent } from '../../../../../src/net/sockets/kernel/watchdog.ts';
 import type { AcceptedConnection } from '../../../../../src/net/sockets/sockets.ts';
-import { checkedIo, noKernelSockets, socketPair } from '../../../../support/kernel-io.ts';
-import { kernelPair } from '../../../../support/kernel-links.ts';
+import { checkedIo, noKernelSockets, socketPair } from '../../../../support/links/kernel-io.ts';
+import { kernelPair } from '../../../../support/links/kernel-links.ts';
 import { linkPair } from '../../../../../src/net/links/memory-link.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
 

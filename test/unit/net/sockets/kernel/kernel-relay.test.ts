@@ -2,9 +2,13 @@ import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import type { KernelLink } from '../../../../../src/net/sockets/kernel/kernel-link.ts';
 import { MSG_OOB } from '../../../../../src/platform/sockets/linux.ts';
-import { checkedIo, noKernelSockets, recordingWatchdog } from '../../../../support/kernel-io.ts';
-import { kernelPair } from '../../../../support/kernel-links.ts';
-import { pouringRelay } from '../../../../support/kernel-relay.ts';
+import {
+  checkedIo,
+  noKernelSockets,
+  recordingWatchdog,
+} from '../../../../support/links/kernel-io.ts';
+import { kernelPair } from '../../../../support/links/kernel-links.ts';
+import { pouringRelay } from '../../../../support/links/kernel-relay.ts';
 
 describe('a relay between kernel links', { skip: noKernelSockets }, () => {
   if (noKernelSockets !== false) return;

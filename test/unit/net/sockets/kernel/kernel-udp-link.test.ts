@@ -12,7 +12,7 @@ import {
 } from '../../../../../src/net/sockets/socket-limits.ts';
 import { KernelIo } from '../../../../../src/platform/sockets/kernel-io.ts';
 import { EAGAIN } from '../../../../../src/platform/sockets/linux.ts';
-import { checkedIo, noKernelSockets } from '../../../../support/kernel-io.ts';
+import { checkedIo, noKernelSockets } from '../../../../support/links/kernel-io.ts';
 
 describe('a kernel UDP socket on all addresses', { skip: noKernelSockets }, () => {
   const { io } = checkedIo();

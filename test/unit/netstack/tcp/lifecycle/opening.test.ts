@@ -1,5 +1,5 @@
 import { describe, test } from 'node:test';
-import { Script } from '../script.ts';
+import { Script } from '../../../../support/netstack/tcp/script.ts';
 
 describe('LISTEN (RFC 9293 §3.10.7.2)', () => {
   test('a RST is ignored', () => {

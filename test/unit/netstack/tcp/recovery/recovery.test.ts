@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { Cubic } from '../../../../../src/congestion/cubic.ts';
 import { SendControl } from '../../../../../src/congestion/send-control.ts';
 import { Recovery } from '../../../../../src/netstack/tcp/recovery/recovery.ts';
-import { MSS, RecoveryRig } from '../recovery-rig.ts';
+import { MSS, RecoveryRig } from '../../../../support/netstack/tcp/recovery-rig.ts';
 
 const range = (from: number, to: number): string[] =>
   Array.from({ length: to - from }, (_, i) => `${from + i}`);

@@ -12,7 +12,7 @@ import { KernelDatagramSocket } from '../../../../../src/platform/sockets/datagr
 import { KernelIo } from '../../../../../src/platform/sockets/kernel-io.ts';
 import * as linux from '../../../../../src/platform/sockets/linux.ts';
 import type { NativeMemory } from '../../../../../src/platform/native-memory.ts';
-import { checkedIo, noKernelSockets } from '../../../../support/kernel-io.ts';
+import { checkedIo, noKernelSockets } from '../../../../support/links/kernel-io.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

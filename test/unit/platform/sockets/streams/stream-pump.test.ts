@@ -10,7 +10,7 @@ import {
   AGAIN,
   type StreamSocket,
 } from '../../../../../src/platform/sockets/streams/stream-socket.ts';
-import { checkedIo, noKernelSockets, socketPair } from '../../../../support/kernel-io.ts';
+import { checkedIo, noKernelSockets, socketPair } from '../../../../support/links/kernel-io.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

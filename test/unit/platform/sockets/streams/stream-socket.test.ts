@@ -16,7 +16,7 @@ import type { IpAddress, SocketAddress } from '../../../../../src/platform/socke
 import { getOption } from '../../../../../src/platform/sockets/socket-options.ts';
 import { StreamListener } from '../../../../../src/platform/sockets/streams/stream-listener.ts';
 import { AGAIN, StreamSocket } from '../../../../../src/platform/sockets/streams/stream-socket.ts';
-import { checkedIo, noKernelSockets, socketPair } from '../../../../support/kernel-io.ts';
+import { checkedIo, noKernelSockets, socketPair } from '../../../../support/links/kernel-io.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

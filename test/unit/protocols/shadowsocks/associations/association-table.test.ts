@@ -4,9 +4,20 @@ import { AssociationTable } from '../../../../../src/protocols/shadowsocks/assoc
 import type { DatagramCodec } from '../../../../../src/protocols/shadowsocks/packets.ts';
 import type { KeyedUser } from '../../../../../src/protocols/shadowsocks/shadowsocks-users.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
-import { inboundContext } from '../../inbound-context.ts';
-import { codec, FakeSessions, listening, text } from '../datagram-harness.ts';
-import { clientAt, EchoDispatcher, keyFor, settle, SITE } from '../harness.ts';
+import { inboundContext } from '../../../../support/protocols/inbound-context.ts';
+import {
+  codec,
+  FakeSessions,
+  listening,
+  text,
+} from '../../../../support/protocols/shadowsocks/datagram-harness.ts';
+import {
+  clientAt,
+  EchoDispatcher,
+  keyFor,
+  settle,
+  SITE,
+} from '../../../../support/protocols/shadowsocks/harness.ts';
 
 test('a user that opens more and more associations closes its own, not those of others', async () => {
   const method = '2022-blake3-aes-128-gcm';

@@ -1,8 +1,22 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ManualClock } from '../../../../support/manual-clock.ts';
-import { codec, FakeSessions, FakeSocket, listening, text } from '../datagram-harness.ts';
-import { clientAt, keyFor, MODERN, server, settle, SITE, WITH_IDENTITIES } from '../harness.ts';
+import {
+  codec,
+  FakeSessions,
+  FakeSocket,
+  listening,
+  text,
+} from '../../../../support/protocols/shadowsocks/datagram-harness.ts';
+import {
+  clientAt,
+  keyFor,
+  MODERN,
+  server,
+  settle,
+  SITE,
+  WITH_IDENTITIES,
+} from '../../../../support/protocols/shadowsocks/harness.ts';
 
 for (const method of WITH_IDENTITIES) {
   test(`${method}: users are identified by their identity headers`, async () => {

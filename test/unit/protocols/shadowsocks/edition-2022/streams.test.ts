@@ -12,7 +12,7 @@ import {
   settle,
   SITE,
   WITH_IDENTITIES,
-} from '../harness.ts';
+} from '../../../../support/protocols/shadowsocks/harness.ts';
 import { readAll } from '../../../../support/read-link.ts';
 
 for (const method of MODERN) {

@@ -5,8 +5,19 @@ import type { DatagramCodec } from '../../../../../src/protocols/shadowsocks/pac
 import { costOfDatagram } from '../../../../../src/net/bounds/datagram-cost.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
 import { WaitingDatagrams } from '../../../../../src/protocols/shadowsocks/legacy/waiting-datagrams.ts';
-import { codec, FakeSocket, listening, text } from '../datagram-harness.ts';
-import { clientAt, keyFor, LEGACY, settle, SITE } from '../harness.ts';
+import {
+  codec,
+  FakeSocket,
+  listening,
+  text,
+} from '../../../../support/protocols/shadowsocks/datagram-harness.ts';
+import {
+  clientAt,
+  keyFor,
+  LEGACY,
+  settle,
+  SITE,
+} from '../../../../support/protocols/shadowsocks/harness.ts';
 
 for (const method of LEGACY) {
   test(`${method}: users are found by trial, and an address may pass to another user`, async () => {

@@ -14,7 +14,7 @@ import {
   settle,
   SITE,
   type Server,
-} from '../harness.ts';
+} from '../../../../support/protocols/shadowsocks/harness.ts';
 
 for (const method of LEGACY) {
   test(`${method}: each of many users is identified and has its label`, async () => {

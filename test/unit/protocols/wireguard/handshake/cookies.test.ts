@@ -5,7 +5,7 @@ import { toEndpoint, type IpEndpoint } from '../../../../../src/ip/ip-endpoint.t
 import { MacReader, MacWriter } from '../../../../../src/protocols/wireguard/handshake/cookies.ts';
 import { COOKIE_SECRET_TIME } from '../../../../../src/protocols/wireguard/limits.ts';
 import { SeededRandom } from '../../../../support/simnet/seeded-random.ts';
-import { HANDSHAKES } from '../vectors.ts';
+import { HANDSHAKES } from '../../../../support/protocols/wireguard/vectors.ts';
 
 const RESPONDER = new X25519PrivateKey(new Uint8Array(32).fill(0x22)).publicKey;
 

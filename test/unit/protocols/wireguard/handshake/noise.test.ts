@@ -15,7 +15,7 @@ import {
   KDF_VECTORS,
   RESPONDER_INDEX,
   TIMESTAMP,
-} from '../vectors.ts';
+} from '../../../../support/protocols/wireguard/vectors.ts';
 
 const bytes = (hex: string): Buffer => Buffer.from(hex, 'hex');
 const filled = (octet: number): Uint8Array => new Uint8Array(32).fill(octet);

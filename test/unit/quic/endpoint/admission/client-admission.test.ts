@@ -22,8 +22,8 @@ import {
   VERSION_1,
 } from '../../../../../src/quic/wire/packet-header.ts';
 import { SeededRandom } from '../../../../support/simnet/seeded-random.ts';
-import { numeric } from '../../../../support/quic-endpoint/memory-network.ts';
-import { clientInitial, type InitialOptions } from '../../../../support/quic-endpoint/packets.ts';
+import { numeric } from '../../../../support/quic/endpoint/memory-network.ts';
+import { clientInitial, type InitialOptions } from '../../../../support/quic/endpoint/packets.ts';
 
 const CLIENT = numeric('192.0.2.7', 4242);
 const ID = Buffer.from('11223344556677', 'hex');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { HandshakeQueue } from '../../../../../src/quic/endpoint/admission/handshake-queue.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
-import { CLIENT } from '../rig.ts';
+import { CLIENT } from '../../../../support/quic/endpoint/endpoint-rig.ts';
 
 test('a datagram whose handshake throws leaves the others their turn', () => {
   const tasks: (() => void)[] = [];

@@ -7,10 +7,10 @@ import {
   MAX_UNAUTHENTICATED_OF_SOURCE,
   UNAUTHENTICATED_STAY,
 } from '../../../../../src/quic/endpoint/limits.ts';
-import { numeric } from '../../../../support/quic-endpoint/memory-network.ts';
-import { clientInitial, shortPacket } from '../../../../support/quic-endpoint/packets.ts';
-import type { ScriptedCore } from '../../../../support/quic-endpoint/scripted-core.ts';
-import { noHandlers, Rig } from '../rig.ts';
+import { numeric } from '../../../../support/quic/endpoint/memory-network.ts';
+import { clientInitial, shortPacket } from '../../../../support/quic/endpoint/packets.ts';
+import type { ScriptedCore } from '../../../../support/quic/endpoint/scripted-core.ts';
+import { noHandlers, EndpointRig } from '../../../../support/quic/endpoint/endpoint-rig.ts';
 
 const FIRST = numeric('192.0.2.1', 4000);
 const flooder = numeric('198.51.100.1', 1000);
@@ -18,16 +18,16 @@ const honest = numeric('203.0.113.1', 1000);
 
 /** A server whose clients come with tokens, as all do that have been there before. */
 class Server {
-  readonly rig: Rig;
+  readonly rig: EndpointRig;
   #count = 0;
   #makeToken: ((address: IpEndpoint, now: number) => Uint8Array) | undefined;
 
-  constructor(rig: Rig) {
+  constructor(rig: EndpointRig) {
     this.rig = rig;
   }
 
   static async open(maxConnections: number): Promise<Server> {
-    const rig = await Rig.open();
+    const rig = await EndpointRig.open();
     rig.record();
     rig.serve({ maxConnections: 100_000 });
     const server = new Server(rig);
@@ -199,7 +199,7 @@ test('further clients are refused at once when all are authenticated', async () 
 
 test('forged addresses leave three quarters of the places, whatever their number', async () => {
   for (const most of [4, 16, 100, 1000]) {
-    const rig = await Rig.open();
+    const rig = await EndpointRig.open();
     rig.record();
     rig.serve({ maxConnections: most });
     for (let i = 0; i < 300; i++) {

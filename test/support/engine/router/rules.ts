@@ -1,0 +1,24 @@
+import type { RouteQuery } from '../../../../src/engine/router/query.ts';
+import { ruleSpec } from '../../data/specs.ts';
+import type { CidrSpec, PortRangeSpec, RuleSpec } from '../../../../src/spec.ts';
+
+/** A rule with these matchers. */
+export const rule = (matchers: Partial<RuleSpec>): RuleSpec => ruleSpec('out', matchers);
+
+/** `192.0.2.0/24` as the configuration lowers it. */
+export function cidr(text: string): CidrSpec {
+  const [address = '', prefix] = text.split('/');
+  return { address, prefix: prefix === undefined ? (address.includes(':') ? 128 : 32) : +prefix };
+}
+
+export const port = (low: number, high = low): PortRangeSpec => ({ low, high });
+
+export const query = (parts: Partial<RouteQuery>): RouteQuery => ({
+  inbound: 'in',
+  source: '127.0.0.1',
+  network: 'tcp',
+  host: 'example.com',
+  port: 443,
+  sniffed: undefined,
+  ...parts,
+});

@@ -1,0 +1,70 @@
+import {
+  systemFiles,
+  type NewFile,
+  type ReplaceFileSystem,
+} from '../../../src/app/replace-file.ts';
+
+/** In the order in which a replacement without failures takes them. */
+export const STEPS = [
+  'realpath',
+  'modeOf',
+  'create',
+  'write',
+  'chmod',
+  'sync',
+  'close',
+  'rename',
+  'syncFolder',
+] as const;
+
+export type Step = (typeof STEPS)[number] | 'unlink';
+
+/** The real file system, with a look at each step before it is taken: what throws there fails it. */
+export function watchedFiles(before: (step: Step, file?: NewFile) => unknown): ReplaceFileSystem {
+  const real = systemFiles;
+  return {
+    realpath: async (path) => {
+      await before('realpath');
+      return real.realpath(path);
+    },
+    modeOf: async (path) => {
+      await before('modeOf');
+      return real.modeOf(path);
+    },
+    create: async (path) => {
+      await before('create');
+      const file = await real.create(path);
+      return {
+        write: async (bytes) => {
+          await before('write', file);
+          await file.write(bytes);
+        },
+        chmod: async (mode) => {
+          await before('chmod');
+          await file.chmod(mode);
+        },
+        sync: async () => {
+          await before('sync');
+          await file.sync();
+        },
+        close: async () => {
+          // A descriptor is gone even when closing it fails (POSIX close).
+          await file.close();
+          await before('close');
+        },
+      };
+    },
+    rename: async (from, to) => {
+      await before('rename');
+      await real.rename(from, to);
+    },
+    unlink: async (path) => {
+      await before('unlink');
+      await real.unlink(path);
+    },
+    syncFolder: async (path) => {
+      await before('syncFolder');
+      await real.syncFolder(path);
+    },
+  };
+}

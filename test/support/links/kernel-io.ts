@@ -1,0 +1,44 @@
+import { systemClock } from '../../../src/net/time/clock.ts';
+import { LinkWatchdog, type LostEvent } from '../../../src/net/sockets/kernel/watchdog.ts';
+import { openSystemCalls } from '../../../src/platform/sockets/bindings.ts';
+import { checkCalls, type CheckedCalls } from '../../../src/platform/sockets/check-calls.ts';
+import { AF_UNIX, NONBLOCK_CLOEXEC, SOCK_STREAM } from '../../../src/platform/sockets/linux.ts';
+import { KernelIo } from '../../../src/platform/sockets/kernel-io.ts';
+import { probeSockets, surroundings } from '../../../src/platform/sockets/probe.ts';
+import { StreamSocket } from '../../../src/platform/sockets/streams/stream-socket.ts';
+
+const probe = probeSockets({ ...surroundings(), wanted: undefined, check: false });
+
+/** Why tests of kernel sockets cannot run here; false where they can. */
+export const noKernelSockets: string | false = probe.kind === 'kernel' ? false : probe.reason;
+
+/** Kernel sockets in the debug mode: each use of a descriptor is checked. */
+export function checkedIo(): { readonly io: KernelIo; readonly calls: CheckedCalls } {
+  const calls = checkCalls(openSystemCalls());
+  return { calls, io: new KernelIo(calls, systemClock) };
+}
+
+/** A watchdog that keeps what it reports. */
+export function recordingWatchdog(): {
+  readonly watchdog: LinkWatchdog;
+  readonly lost: LostEvent[];
+} {
+  const lost: LostEvent[] = [];
+  return { lost, watchdog: new LinkWatchdog(systemClock, (event) => lost.push(event)) };
+}
+
+/** Two connected unix stream sockets. */
+export function socketPair(io: KernelIo): readonly [StreamSocket, StreamSocket] {
+  const [near, far] = descriptorPair(io);
+  return [
+    new StreamSocket(io, near, false, 'dialled'),
+    new StreamSocket(io, far, false, 'dialled'),
+  ];
+}
+
+/** Two connected unix stream descriptors. */
+export function descriptorPair(io: KernelIo): readonly [number, number] {
+  const result = io.calls.socketpair(AF_UNIX, SOCK_STREAM | NONBLOCK_CLOEXEC, 0, io.option.at);
+  if (result !== 0) throw new Error('no socket pair');
+  return [io.option.bytes.readInt32LE(0), io.option.bytes.readInt32LE(4)];
+}

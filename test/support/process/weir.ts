@@ -1,0 +1,116 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseAddress, type Address } from '../data/address.ts';
+import { Child, type ChildOptions, type Exit } from './child.ts';
+import { within } from '../wait.ts';
+
+/** The program as a user starts it: this Node, the sources, a configuration file. */
+const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
+
+/** The line with which a listener reports its address. */
+const LISTENING = /svc_app: inbound (\S+) listening on (\S+)$/gm;
+
+/** A temporary folder that is removed at the end of the block. */
+export async function scratch(): Promise<AsyncDisposable & { readonly path: string }> {
+  const path = await mkdtemp(join(tmpdir(), 'weir-test-'));
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
+}
+
+export interface WeirOptions extends ChildOptions {
+  /** Arguments of node itself, before the program. */
+  readonly nodeArgs?: readonly string[];
+  /** A command that runs the program that follows it: in another namespace, without a capability. */
+  readonly wrap?: readonly string[];
+  /** Arguments after `--config FILE`. */
+  readonly args?: readonly string[];
+  /** Files beside the configuration file, by name. */
+  readonly files?: Readonly<Record<string, string | Uint8Array>>;
+}
+
+/** A running Weir; disposing of it kills it and takes its configuration file away. */
+export class Weir implements AsyncDisposable {
+  readonly child: Child;
+  /** The folder of its configuration file. */
+  readonly folder: string;
+
+  private constructor(child: Child, folder: string) {
+    this.child = child;
+    this.folder = folder;
+  }
+
+  /** Starts Weir without waiting for anything. */
+  static async launch(config: string, options: WeirOptions = {}): Promise<Weir> {
+    const folder = await mkdtemp(join(tmpdir(), 'weir-test-'));
+    const file = join(folder, 'weir.toml');
+    await writeFile(file, config);
+    for (const [name, content] of Object.entries(options.files ?? {})) {
+      await writeFile(join(folder, name), content);
+    }
+    const child = weirCommand(['run', '--config', file, ...(options.args ?? [])], options);
+    return new Weir(child, folder);
+  }
+
+  /** Starts Weir and waits until every inbound of the configuration listens. */
+  static async start(config: string, options: WeirOptions = {}): Promise<Weir> {
+    const weir = await Weir.launch(config, options);
+    const inbounds = config.match(/^\[\[inbound\]\]/gm)?.length ?? 0;
+    try {
+      await weir.child.until(`${inbounds} inbounds listening`, () =>
+        weir.addresses.size >= inbounds ? true : undefined,
+      );
+      return weir;
+    } catch (error) {
+      await weir[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  get pid(): number {
+    return this.child.pid;
+  }
+
+  /** The address of each inbound that has reported one. */
+  get addresses(): Map<string, Address> {
+    const matches = this.child.stderr.matchAll(LISTENING);
+    return new Map(Array.from(matches, ([, tag = '', text = '']) => [tag, parseAddress(text)]));
+  }
+
+  address(tag: string): Address {
+    const address = this.addresses.get(tag);
+    if (!address) throw new Error(`no inbound ${tag} listens:\n${this.child.stderr}`);
+    return address;
+  }
+
+  /** Asks it to stop and waits until it has. */
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<Exit> {
+    this.child.signal(signal);
+    return within(this.child.exited, `Weir's end after ${signal}`);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.child[Symbol.asyncDispose]();
+    await rm(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** Weir's command line with any arguments, on the Node that runs the tests. */
+export function weirCommand(args: readonly string[], options: WeirOptions = {}): Child {
+  const env = { RUST_LOG: undefined, NODE_OPTIONS: undefined, ...options.env };
+  const nodeArgs = options.nodeArgs ?? [];
+  const command = [process.execPath, ...nodeArgs, MAIN, ...args];
+  const [program = '', ...rest] = [...(options.wrap ?? []), ...command];
+  return new Child(program, rest, { ...options, env });
+}
+
+/** Runs Weir's command line to its end. */
+export async function runWeir(args: readonly string[], options: WeirOptions = {}): Promise<Child> {
+  const child = weirCommand(args, options);
+  try {
+    await within(child.exited, `the end of ${child.name}`);
+  } finally {
+    await child[Symbol.asyncDispose]();
+  }
+  return child;
+}

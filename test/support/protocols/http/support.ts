@@ -1,0 +1,200 @@
+import assert from 'node:assert/strict';
+import { atOnce } from '../../../../src/net/time/turns.ts';
+import type { ByteLink, Carrier } from '../../../../src/net/links/link.ts';
+import { linkPair } from '../../../../src/net/links/memory-link.ts';
+import { relay } from '../../../../src/net/links/relay.ts';
+import type { Logger } from '../../../../src/log/logger.ts';
+import type {
+  Dispatcher,
+  InboundContext,
+  PacketRequest,
+  StreamRequest,
+} from '../../../../src/protocols/contract.ts';
+import { createHttpInbound } from '../../../../src/protocols/http/inbound.ts';
+import type { HttpInboundSettings } from '../../../../src/protocols/http/settings.ts';
+import type { Session } from '../../../../src/tracker/session.ts';
+import { inboundContext } from '../inbound-context.ts';
+import { ManualClock } from '../../manual-clock.ts';
+
+/** Runs everything that is already under way. */
+export const settle = async (): Promise<void> => {
+  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+};
+
+/** One end of a link as text. */
+export class Peer {
+  readonly link: ByteLink;
+  #seen = '';
+
+  constructor(link: ByteLink) {
+    this.link = link;
+  }
+
+  async send(text: string): Promise<void> {
+    await this.link.write(Buffer.from(text, 'latin1'));
+  }
+
+  /** Everything up to and including `mark`. */
+  async until(mark: string): Promise<string> {
+    for (;;) {
+      const at = this.#seen.indexOf(mark);
+      if (at >= 0) return this.#take(at + mark.length);
+      const chunk = await this.link.read();
+      assert.ok(chunk, `the peer ended before ${JSON.stringify(mark)}; came: ${this.#seen}`);
+      this.#seen += Buffer.from(chunk).toString('latin1');
+    }
+  }
+
+  /** A head without its empty line. */
+  async head(): Promise<string> {
+    // The random name of the proxy in `Via` has tests of its own.
+    return (await this.until('\r\n\r\n'))
+      .slice(0, -4)
+      .replace(/\r\nVia: 1\.[01] [0-9a-f]{16}(?=\r\n|$)/, '');
+  }
+
+  async exactly(length: number): Promise<string> {
+    while (this.#seen.length < length) {
+      const chunk = await this.link.read();
+      assert.ok(chunk, `the peer ended before ${length} bytes; came: ${this.#seen}`);
+      this.#seen += Buffer.from(chunk).toString('latin1');
+    }
+    return this.#take(length);
+  }
+
+  /** A response of the proxy's own: its head and the text of its body. */
+  async response(): Promise<{ head: string; text: string; status: number }> {
+    const head = await this.head();
+    const length = Number(/\r\nContent-Length: (\d+)/.exec(head)?.[1] ?? 0);
+    const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(head)?.[1]);
+    return { head, text: await this.exactly(length), status };
+  }
+
+  /** Everything to the end. */
+  async rest(): Promise<string> {
+    for (;;) {
+      const chunk = await this.link.read();
+      if (!chunk) return this.#take(this.#seen.length);
+      this.#seen += Buffer.from(chunk).toString('latin1');
+    }
+  }
+
+  /** Half-closes. */
+  end(): Promise<void> {
+    return this.link.closeWrite();
+  }
+
+  #take(length: number): string {
+    const taken = this.#seen.slice(0, length);
+    this.#seen = this.#seen.slice(length);
+    return taken;
+  }
+}
+
+/** A dispatcher whose destinations are the test itself, one origin for each flow. */
+export class ScriptedDispatcher implements Dispatcher {
+  readonly requests: StreamRequest[] = [];
+  readonly clock = new ManualClock();
+  /** Flows that have not ended. */
+  live = 0;
+  /** What the next dials fail with, in place of an origin. */
+  failure: Error | undefined;
+  /** Awaited before each dial succeeds or fails. */
+  dialing: Promise<void> = Promise.resolve();
+  /** Ends every flow, as an operator would. */
+  readonly kills = new Set<(cause: Error) => void>();
+  readonly #origins: Peer[] = [];
+  readonly #waiting: ((origin: Peer) => void)[] = [];
+
+  /** The origin of the next flow. */
+  origin(): Promise<Peer> {
+    const ready = this.#origins.shift();
+    if (ready) return Promise.resolve(ready);
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  async stream(request: StreamRequest): Promise<void> {
+    this.requests.push(request);
+    await this.dialing;
+    if (this.failure) throw this.failure;
+    const [remote, origin] = linkPair();
+    const client = await request.accept();
+    this.live++;
+    const peer = new Peer(origin);
+    const waiting = this.#waiting.shift();
+    if (waiting) waiting(peer);
+    else this.#origins.push(peer);
+    const kill = (cause: Error): void => {
+      client.destroy(cause);
+      remote.destroy(cause);
+    };
+    this.kills.add(kill);
+    await relay(client, remote, { addUp: () => undefined, addDown: () => undefined }, this.clock);
+    this.kills.delete(kill);
+    this.live--;
+  }
+
+  packets(_request: PacketRequest): Promise<void> {
+    return Promise.reject(new Error('no test needs packets'));
+  }
+
+  get destinations(): string[] {
+    return this.requests.map(({ destination: { host, port } }) => `${host} ${port}`);
+  }
+}
+
+export const quietLog: Logger = {
+  error: () => undefined,
+  warn: () => undefined,
+  info: () => undefined,
+  debug: () => undefined,
+  trace: () => undefined,
+  enabled: () => false,
+  target: () => quietLog,
+};
+
+export const session: Session = {
+  id: 7,
+  inbound: 'http-in',
+  source: '192.0.2.9',
+  user: undefined,
+  startedAt: 0,
+  attach: () => undefined,
+};
+
+export const carrierOf = (link: ByteLink): Carrier => ({
+  link,
+  wire: { bytesRead: 0, bytesWritten: 0 },
+  remote: { host: '192.0.2.9', port: 50_000 },
+  local: { host: '127.0.0.1', port: 8080 },
+});
+
+export interface Proxy {
+  readonly client: Peer;
+  /** The proxy's end of the client's connection. */
+  readonly server: ByteLink;
+  readonly dispatcher: ScriptedDispatcher;
+  readonly clock: ManualClock;
+  /** Resolves with what ended the connection, `undefined` after a clean end. */
+  readonly served: Promise<Error | undefined>;
+}
+
+/** An inbound with one client connection, and the client's end of it. */
+export function startProxy(
+  settings: Partial<HttpInboundSettings> = {},
+  context: Partial<InboundContext> = {},
+): Proxy {
+  const dispatcher = new ScriptedDispatcher();
+  const inbound = atOnce(
+    createHttpInbound(
+      { accounts: [], allowTransparent: false, ...settings },
+      inboundContext('http-in', { dispatcher, clock: dispatcher.clock }, context),
+    ),
+  );
+  const [client, server] = linkPair();
+  const served = inbound.serve(carrierOf(server), session).then(
+    () => undefined,
+    (error: unknown) => (error instanceof Error ? error : new Error(String(error))),
+  );
+  return { client: new Peer(client), server, dispatcher, clock: dispatcher.clock, served };
+}

@@ -1,0 +1,152 @@
+import { LiveSessions } from '../../../../src/engine/live-sessions.ts';
+import { silentLogger } from '../../../../src/log/output.ts';
+import { KeptObjects } from '../../../../src/collections/kept-objects.ts';
+import { OwnListeners } from '../../../../src/net/loop-guard/own-listeners.ts';
+import { atOnce } from '../../../../src/net/time/turns.ts';
+import type {
+  InboundContext,
+  SessionListener,
+  SessionServer,
+} from '../../../../src/protocols/contract.ts';
+import { createHysteria2Inbound } from '../../../../src/protocols/hysteria2/inbound.ts';
+import { Hysteria2Outbound } from '../../../../src/protocols/hysteria2/outbound.ts';
+import type {
+  Hysteria2InboundSettings,
+  Hysteria2OutboundSettings,
+} from '../../../../src/protocols/hysteria2/settings.ts';
+import { InboundMemory } from '../../../../src/protocols/inbounds/inbound-memory.ts';
+import { accountsOf, NO_ACCOUNTS } from '../../../../src/protocols/users/standing.ts';
+import { Http3Client } from '../../../../src/http/http3/client.ts';
+import type { QuicConnection } from '../../../../src/quic/contract.ts';
+import type { ClientTls, ServerTls } from '../../../../src/quic/connection/tls-handshake.ts';
+import { Tracker } from '../../../../src/tracker/tracker.ts';
+import { ManualClock } from '../../manual-clock.ts';
+import { SeededRandom } from '../../simnet/seeded-random.ts';
+import { inboundContext } from '../inbound-context.ts';
+import { EchoDispatcher } from '../socks/harness.ts';
+import { FakeNetwork } from './fake-quic.ts';
+
+export const PASSWORD = 'sesame';
+
+export const serverSettings: Hysteria2InboundSettings = {
+  tls: { certificates: '', key: '' },
+  credentials: { password: PASSWORD },
+  udp: { idleSeconds: 60 },
+  maxConnections: 4096,
+  maxCircuits: 65_536,
+  obfuscation: undefined,
+  masquerade: { status: 404, body: 'nothing here\n', contentType: 'text/plain' },
+};
+
+export const clientSettings: Hysteria2OutboundSettings = {
+  password: PASSWORD,
+  serverName: 'hy.example',
+  allowInsecure: false,
+  ca: undefined,
+  obfuscation: undefined,
+  maxConcurrentStreams: 102_400,
+};
+
+/** The fakes make no handshake. */
+const tls: ServerTls & ClientTls = {
+  createHandshake: () => {
+    throw new Error('there is no TLS here');
+  },
+  [Symbol.dispose]: () => undefined,
+};
+
+/** Servers and clients on one network in memory, whose engine echoes. */
+export class Bench {
+  readonly network = new FakeNetwork();
+  readonly clock = new ManualClock();
+  readonly dispatcher = new EchoDispatcher();
+  readonly tracker = new Tracker(this.clock);
+  readonly book = this.createBook();
+  readonly #random = new SeededRandom(7);
+  readonly #memory = new InboundMemory();
+  /** Host names resolve to these addresses. */
+  addresses: readonly string[] = ['192.0.2.1'];
+
+  createBook(tag = 'in'): LiveSessions {
+    return new LiveSessions(tag, this.tracker, new OwnListeners());
+  }
+
+  server(
+    changes: Partial<Hysteria2InboundSettings> = {},
+    context: Partial<InboundContext> = {},
+  ): SessionServer {
+    return atOnce(
+      createHysteria2Inbound(
+        { ...serverSettings, ...changes },
+        inboundContext('in', this, { memory: this.#memory, ...context }),
+        { bind: this.network.bind, createTls: () => tls, random: this.#random },
+      ),
+    );
+  }
+
+  /** Removes all accounts, as a reload does. */
+  async removeAccounts(): Promise<void> {
+    const accounts = accountsOf(this.#memory);
+    accounts.replace(NO_ACCOUNTS);
+    const turns = { due: false, next: () => Promise.resolve() };
+    await accounts.endRemoved(turns, (error) => {
+      throw error;
+    });
+  }
+
+  /** A listener that serves. */
+  async listen(changes: Partial<Hysteria2InboundSettings> = {}): Promise<SessionListener> {
+    const server = this.server(changes);
+    const listen = { kind: 'ip', host: '192.0.2.1', port: 443 } as const;
+    const listener = await server.bind(listen, this.book);
+    listener.serve();
+    return listener;
+  }
+
+  async prober(onDatagram: (data: Uint8Array) => void = () => undefined): Promise<Prober> {
+    const late: { http?: Http3Client } = {};
+    const { connection } = await this.network.dial({
+      server: { host: '192.0.2.1', port: 443 },
+      tls,
+      clock: this.clock,
+      random: this.#random,
+      obfuscation: undefined,
+      handlers: { onStream: (stream) => late.http?.accept(stream), onDatagram },
+    });
+    const http = (late.http = new Http3Client(connection));
+    await connection.established;
+    return { connection, http };
+  }
+
+  client(
+    changes: Partial<Hysteria2OutboundSettings> = {},
+    { port = 443 }: { readonly port?: number } = {},
+  ): Hysteria2Outbound {
+    return new Hysteria2Outbound(
+      { ...clientSettings, ...changes },
+      {
+        tag: 'out',
+        family: 'auto',
+        resolver: { resolve: () => Promise.resolve(this.addresses) },
+        clock: this.clock,
+        log: silentLogger,
+        ownListeners: new OwnListeners(),
+        shared: new KeptObjects(),
+        server: { host: 'hy.example', port },
+        dial: () => Promise.reject(new Error('QUIC is not dialled over TCP')),
+      },
+      { dial: this.network.dial, createTls: () => tls, random: this.#random },
+    );
+  }
+}
+
+/** A client of HTTP/3 that does not authenticate by itself. */
+export interface Prober {
+  readonly connection: QuicConnection;
+  readonly http: Http3Client;
+}
+
+/** Dials without a limit. */
+export const patient = { signal: new AbortController().signal };
+
+export const echo = { host: 'echo.example', port: 7 };

@@ -1,0 +1,223 @@
+import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
+import { atOnce } from '../../../../src/net/time/turns.ts';
+import type { RandomSource } from '../../../../src/crypto/random-source.ts';
+import { asError } from '../../../../src/errors.ts';
+import { silentLogger } from '../../../../src/log/output.ts';
+import type { Endpoint } from '../../../../src/net/addresses/address.ts';
+import { DialError } from '../../../../src/net/errors.ts';
+import type { ByteLink, Carrier, WireCounter } from '../../../../src/net/links/link.ts';
+import { linkPair } from '../../../../src/net/links/memory-link.ts';
+import { KeptObjects } from '../../../../src/collections/kept-objects.ts';
+import { OwnListeners } from '../../../../src/net/loop-guard/own-listeners.ts';
+import type {
+  Dispatcher,
+  InboundHandler,
+  Outbound,
+  OutboundContext,
+  PacketRequest,
+  StreamRequest,
+} from '../../../../src/protocols/contract.ts';
+import { createShadowsocksInbound } from '../../../../src/protocols/shadowsocks/inbound.ts';
+import { METHODS, type MethodName } from '../../../../src/protocols/shadowsocks/methods.ts';
+import { ShadowsocksOutbound } from '../../../../src/protocols/shadowsocks/outbound.ts';
+import type { ShadowsocksInboundSettings } from '../../../../src/protocols/shadowsocks/settings.ts';
+import type { Session } from '../../../../src/tracker/session.ts';
+import { ManualClock } from '../../manual-clock.ts';
+import { inboundContext } from '../inbound-context.ts';
+
+export const METHOD_NAMES = Object.keys(METHODS) as MethodName[];
+export const LEGACY = METHOD_NAMES.filter((name) => METHODS[name].edition === 'legacy');
+export const MODERN = METHOD_NAMES.filter((name) => METHODS[name].edition === '2022');
+export const WITH_IDENTITIES = METHOD_NAMES.filter((name) => METHODS[name].identities);
+
+/** A key of the method's length, in base64. */
+export const keyFor = (method: MethodName, byte: number): string =>
+  Buffer.alloc(METHODS[method].keyLength, byte).toString('base64');
+
+/** Predictable bytes, the same in every run. */
+export class KnownRandom implements RandomSource {
+  readonly #seed: string;
+  #count = 0;
+
+  constructor(seed: string) {
+    this.#seed = seed;
+  }
+
+  bytes(length: number): Buffer {
+    const bytes = Buffer.alloc(length);
+    this.fill(bytes);
+    return bytes;
+  }
+
+  fill(target: Uint8Array): void {
+    for (let at = 0; at < target.length; at += 32) {
+      const block = hash('sha256', `${this.#seed} ${this.#count++}`, 'buffer');
+      target.set(block.subarray(0, target.length - at), at);
+    }
+  }
+
+  below(limit: number): number {
+    return this.bytes(4).readUInt32BE() % limit;
+  }
+}
+
+/** Echoes streams and packets, and records the requests. */
+export class EchoDispatcher implements Dispatcher {
+  readonly streams: StreamRequest[] = [];
+  readonly associations: PacketRequest[] = [];
+  /** Sent first on every stream. */
+  banner = '';
+
+  async stream(request: StreamRequest): Promise<void> {
+    this.streams.push(request);
+    const link = await request.accept();
+    if (this.banner !== '') await link.write(Buffer.from(this.banner));
+    for (;;) {
+      const chunk = await link.read();
+      if (!chunk) break;
+      await link.write(chunk);
+    }
+    await link.closeWrite();
+  }
+
+  async packets(request: PacketRequest): Promise<void> {
+    this.associations.push(request);
+    const { client } = request;
+    try {
+      for (;;) {
+        const packet = await client.receive();
+        if (!packet) return;
+        client.send(packet);
+      }
+    } catch {
+      // The contract: an association that fails has ended.
+    }
+  }
+}
+
+export const clientAt: Endpoint = { host: '192.0.2.7', port: 50_000 };
+export const SITE: Endpoint = { host: 'example.com', port: 443 };
+const noWire: WireCounter = { bytesRead: 0, bytesWritten: 0 };
+export const sessionOf = (id: number): Session => ({
+  id,
+  inbound: 'ss',
+  source: clientAt.host,
+  user: undefined,
+  startedAt: 0,
+  attach: () => undefined,
+});
+
+export interface Server {
+  readonly handler: InboundHandler;
+  readonly dispatcher: EchoDispatcher;
+  readonly clock: ManualClock;
+}
+
+export function server(
+  method: MethodName,
+  settings: Partial<ShadowsocksInboundSettings> = {},
+  seed = 'server',
+  clock = new ManualClock(),
+): Server {
+  const dispatcher = new EchoDispatcher();
+  const handler = atOnce(
+    createShadowsocksInbound(
+      { method, key: keyFor(method, 1), users: [], ...settings },
+      inboundContext('ss', { dispatcher, clock }),
+      new KnownRandom(seed),
+    ),
+  );
+  return { handler, dispatcher, clock };
+}
+
+/** The far end of a connection to `server`, and the error that serving it ended with. */
+export function connectTo(
+  { handler }: Server,
+  remote = clientAt,
+): {
+  readonly far: ByteLink;
+  readonly served: Promise<Error | undefined>;
+} {
+  const [far, link] = linkPair();
+  const carrier: Carrier = { link, wire: noWire, remote, local: undefined };
+  const served = handler.serve(carrier, sessionOf(1)).then(() => undefined, asError);
+  void served.then(() => link.destroy());
+  return { far, served };
+}
+
+export interface Client {
+  readonly outbound: Outbound;
+  readonly clock: ManualClock;
+  /** The far ends of its carriers that lead to no server. */
+  readonly dialled: ByteLink[];
+}
+
+/** A client, whose carriers lead to `to`; without it their far ends are in `dialled`. */
+export function client(
+  method: MethodName,
+  keys: readonly string[] = [keyFor(method, 1)],
+  to?: Server,
+  seed = 'client',
+  { remote, ...context }: Partial<OutboundContext> & Pick<Partial<Carrier>, 'remote'> = {},
+): Client {
+  const clock = new ManualClock();
+  const dialled: ByteLink[] = [];
+  const outbound = new ShadowsocksOutbound(
+    { method, keys },
+    {
+      tag: 'out',
+      family: 'auto',
+      resolver: { resolve: (host) => Promise.reject(new DialError('not_found', host)) },
+      clock,
+      log: silentLogger,
+      ownListeners: new OwnListeners(),
+      shared: new KeptObjects(),
+      server: { host: '192.0.2.1', port: 8388 },
+      dial: () => {
+        let link: ByteLink;
+        if (to) link = connectTo(to).far;
+        else {
+          const [near, far] = linkPair();
+          dialled.push(far);
+          link = near;
+        }
+        return Promise.resolve({ link, wire: noWire, remote, local: undefined });
+      },
+      ...context,
+    },
+    new KnownRandom(seed),
+  );
+  return { outbound, clock, dialled };
+}
+
+export const dialOptions = (): { signal: AbortSignal } => ({
+  signal: new AbortController().signal,
+});
+
+/** The first write of a client that sends `payload`. */
+export async function firstBytes(
+  from: Client,
+  payload: string,
+  destination = SITE,
+): Promise<Buffer> {
+  const link = await from.outbound.connect(destination, dialOptions());
+  await link.write(Buffer.from(payload));
+  const [far] = from.dialled.splice(0);
+  assert.ok(far);
+  const chunk = await far.read();
+  assert.ok(chunk);
+  return Buffer.from(chunk);
+}
+
+/** Waits until all code has run that waits for no event from outside. */
+export const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** Lets all time limits of a server pass, also those that are set when others pass. */
+export async function expire({ clock }: Server): Promise<void> {
+  for (let i = 0; i < 3; i++) {
+    await settle();
+    clock.advance(60_000);
+  }
+  await settle();
+}

@@ -1,0 +1,183 @@
+import { atOnce } from '../../../../src/net/time/turns.ts';
+import { linkPair } from '../../../../src/net/links/memory-link.ts';
+import { DialError } from '../../../../src/net/errors.ts';
+import type { Endpoint } from '../../../../src/net/addresses/address.ts';
+import type { ByteLink, Carrier, WireCounter } from '../../../../src/net/links/link.ts';
+import type {
+  Dispatcher,
+  InboundContext,
+  InboundHandler,
+  Outbound,
+  OutboundContext,
+  PacketRequest,
+  StreamRequest,
+} from '../../../../src/protocols/contract.ts';
+import { createSocksInbound } from '../../../../src/protocols/socks/inbound.ts';
+import { SocksOutbound } from '../../../../src/protocols/socks/outbound.ts';
+import type {
+  SocksInboundSettings,
+  SocksOutboundSettings,
+} from '../../../../src/protocols/socks/settings.ts';
+import type { Session } from '../../../../src/tracker/session.ts';
+import { ManualClock } from '../../manual-clock.ts';
+import { silentLogger } from '../../../../src/log/output.ts';
+import { KeptObjects } from '../../../../src/collections/kept-objects.ts';
+import { OwnListeners } from '../../../../src/net/loop-guard/own-listeners.ts';
+import { inboundContext } from '../inbound-context.ts';
+
+/** Echoes streams and packets, and records the requests. */
+export class EchoDispatcher implements Dispatcher {
+  readonly streams: StreamRequest[] = [];
+  readonly associations: PacketRequest[] = [];
+  /** Associations that have not ended. */
+  open = 0;
+  /** What `stream` fails with instead. */
+  failure: Error | undefined;
+  /** The source of an echoed packet; by default its destination. */
+  answerFrom: Endpoint | undefined;
+
+  async stream(request: StreamRequest): Promise<void> {
+    this.streams.push(request);
+    if (this.failure) throw this.failure;
+    const link = await request.accept();
+    for (;;) {
+      const chunk = await link.read();
+      if (!chunk) break;
+      await link.write(chunk);
+    }
+    await link.closeWrite();
+  }
+
+  async packets(request: PacketRequest): Promise<void> {
+    this.associations.push(request);
+    this.open++;
+    const { client } = request;
+    try {
+      for (;;) {
+        const packet = await client.receive();
+        if (!packet) break;
+        client.send({ data: packet.data, peer: this.answerFrom ?? packet.peer });
+      }
+    } catch {
+      // The contract: an association that fails has ended.
+    } finally {
+      this.open--;
+    }
+  }
+}
+
+export const plainSettings: SocksInboundSettings = {
+  auth: 'none',
+  accounts: [],
+  udp: true,
+  udpBind: undefined,
+};
+
+export const withAccounts = (
+  ...accounts: [user: string, pass: string][]
+): SocksInboundSettings => ({
+  ...plainSettings,
+  auth: 'password',
+  accounts: accounts.map(([user, pass]) => ({ user, pass })),
+});
+
+export interface InboundFixture {
+  readonly handler: InboundHandler;
+  readonly dispatcher: EchoDispatcher;
+  readonly clock: ManualClock;
+  readonly session: Session;
+  /** Sockets whose bytes belong to the session. */
+  readonly attached: WireCounter[];
+}
+
+export function inbound(
+  settings: SocksInboundSettings = plainSettings,
+  context: Partial<InboundContext> = {},
+): InboundFixture {
+  const dispatcher = new EchoDispatcher();
+  const clock = new ManualClock();
+  const attached: WireCounter[] = [];
+  const handler = atOnce(
+    createSocksInbound(settings, inboundContext('socks-in', { dispatcher, clock }, context)),
+  );
+  const session: Session = {
+    id: 1,
+    inbound: 'socks-in',
+    source: '127.0.0.1',
+    user: undefined,
+    startedAt: 0,
+    attach: (wire) => attached.push(wire),
+  };
+  return { handler, dispatcher, clock, session, attached };
+}
+
+const noWire: WireCounter = { bytesRead: 0, bytesWritten: 0 };
+
+export const onLoopback: Pick<Carrier, 'remote' | 'local'> = {
+  remote: { host: '127.0.0.1', port: 50_000 },
+  local: { host: '127.0.0.1', port: 1080 },
+};
+
+export const onUnixSocket: Pick<Carrier, 'remote' | 'local'> = {
+  remote: undefined,
+  local: undefined,
+};
+
+/** A client's end of a connection that `fixture` serves, and how serving it ended. */
+export function connectTo(
+  { handler, session }: InboundFixture,
+  ends: Pick<Carrier, 'remote' | 'local'> = onLoopback,
+): { readonly client: ByteLink; readonly served: Promise<Error | undefined> } {
+  const [client, link] = linkPair();
+  const served = handler.serve({ link, wire: noWire, ...ends }, session).then(
+    () => undefined,
+    (error: unknown) => (error instanceof Error ? error : new Error(String(error))),
+  );
+  // What the engine does when a handler is through.
+  void served.then(() => link.destroy());
+  return { client, served };
+}
+
+/** An outbound whose carriers are the near ends of `dialled` connections. */
+export function outbound(
+  settings: SocksOutboundSettings,
+  dial: () => Carrier | Promise<Carrier>,
+  context: Partial<OutboundContext> = {},
+): { readonly outbound: Outbound; readonly clock: ManualClock } {
+  const clock = new ManualClock();
+  const made = new SocksOutbound(settings, {
+    tag: 'socks-out',
+    family: 'auto',
+    resolver: {
+      resolve: (host) => Promise.reject(new DialError('not_found', `${host}: no such host`)),
+    },
+    clock,
+    log: silentLogger,
+    ownListeners: new OwnListeners(),
+    shared: new KeptObjects(),
+    server: { host: 'proxy.example', port: 1080 },
+    dial: () => Promise.resolve(dial()),
+    ...context,
+  });
+  return { outbound: made, clock };
+}
+
+/** A carrier over a link, to a server on loopback. */
+export const carrierOf = (
+  link: ByteLink,
+  remote: Endpoint | undefined = { host: '127.0.0.1', port: 1080 },
+): Carrier => ({ link, wire: noWire, remote, local: { host: '127.0.0.1', port: 40_000 } });
+
+/** Bytes from hexadecimal text with blanks, and from text in quotes: `05 01 03 'a.example' 0050`. */
+export function bytes(notation: string): Buffer {
+  const parts = notation.match(/'[^']*'|[0-9a-fA-F]+/g) ?? [];
+  return Buffer.concat(
+    parts.map((part) =>
+      part.startsWith("'") ? Buffer.from(part.slice(1, -1)) : Buffer.from(part, 'hex'),
+    ),
+  );
+}
+
+export const neverAborted = (): { signal: AbortSignal } => ({
+  signal: new AbortController().signal,
+});

@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict';
+import { SystemRandomSource } from '../../../../src/crypto/random-source.ts';
+import { LiveSessions } from '../../../../src/engine/live-sessions.ts';
+import { toEndpoint, type IpEndpoint } from '../../../../src/ip/ip-endpoint.ts';
+import type { Logger } from '../../../../src/log/logger.ts';
+import { silentLogger } from '../../../../src/log/output.ts';
+import { systemClock } from '../../../../src/net/time/clock.ts';
+import { OwnListeners } from '../../../../src/net/loop-guard/own-listeners.ts';
+import type { TunPlan } from '../../../../src/platform/tun/tun-device.ts';
+import { Netstack } from '../../../../src/netstack/netstack.ts';
+import type {
+  Dispatcher,
+  PacketRequest,
+  SessionListener,
+  StreamRequest,
+} from '../../../../src/protocols/contract.ts';
+import { InboundMemory } from '../../../../src/protocols/inbounds/inbound-memory.ts';
+import { TunServer } from '../../../../src/protocols/tun/inbound.ts';
+import type { TunSettings } from '../../../../src/protocols/tun/settings.ts';
+import { Tracker } from '../../../../src/tracker/tracker.ts';
+import { devicePair, type MemoryDevice } from '../../netstack/device-pair.ts';
+
+export const SETTINGS: TunSettings = {
+  name: 'weir0',
+  mtu: 1500,
+  addresses: [{ address: '172.19.0.1', prefix: 30 }],
+  routes: [],
+  udp: { idleSeconds: 60 },
+  maxFlows: 100,
+};
+
+/** The address of the programs that use the device. */
+export const PROGRAM = '172.19.0.1';
+
+/** Requests that came, with what their dispatcher does about them. */
+export class RecordingDispatcher implements Dispatcher {
+  readonly streams: StreamRequest[] = [];
+  readonly associations: PacketRequest[] = [];
+  onStream: (request: StreamRequest) => Promise<void> = async (request) => {
+    const link = await request.accept();
+    for (let chunk = await link.read(); chunk; chunk = await link.read()) await link.write(chunk);
+    await link.closeWrite();
+  };
+
+  stream(request: StreamRequest): Promise<void> {
+    this.streams.push(request);
+    return this.onStream(request);
+  }
+
+  async packets(request: PacketRequest): Promise<void> {
+    this.associations.push(request);
+    const { client } = request;
+    try {
+      for (let packet = await client.receive(); packet; packet = await client.receive()) {
+        client.send(packet);
+      }
+    } catch {
+      // The association was ended with a cause.
+    }
+  }
+}
+
+/** The device in memory has no address on this host. */
+const noSocket = (): Promise<never> => Promise.reject(new Error('no such address'));
+
+/** A server on one of two devices in memory, and a stack with programs on the other. */
+export class TunRig {
+  readonly dispatcher = new RecordingDispatcher();
+  readonly lines: string[] = [];
+  hasRoomForDial = true;
+  readonly plans: TunPlan[] = [];
+  readonly #devices: [MemoryDevice, MemoryDevice][] = [];
+  readonly #names = new Set<string>();
+  readonly #programs = new Map<MemoryDevice, Netstack>();
+
+  server(settings: Partial<TunSettings> = {}, tag = 'tun'): TunServer {
+    const log: Logger = {
+      ...silentLogger,
+      enabled: () => true,
+      debug: (line) => this.lines.push(String(line)),
+      error: (line) => this.lines.push(String(line)),
+    };
+    const context = {
+      tag,
+      sniffing: true,
+      unixSocket: false,
+      dispatcher: this.dispatcher,
+      memory: new InboundMemory(),
+      clock: systemClock,
+      log,
+    };
+    const open = (plan: TunPlan): MemoryDevice => {
+      this.plans.push(plan);
+      const { name } = plan;
+      if (name !== undefined && this.#names.has(name)) throw new Error(`${name} exists already`);
+      const pair = devicePair();
+      if (name !== undefined) {
+        this.#names.add(name);
+        void pair[0].closed.then(() => this.#names.delete(name));
+      }
+      this.#devices.push(pair);
+      return pair[0];
+    };
+    return new TunServer({ ...SETTINGS, ...settings }, context, {
+      descriptorLimit: () => 1024,
+      hasRoomForDial: () => this.hasRoomForDial,
+      open,
+      random: new SystemRandomSource(),
+      sockets: { listen: noSocket, bindUdp: noSocket },
+      programRoute: () => 'none',
+      systemResolvers: () => Promise.resolve([]),
+    });
+  }
+
+  book(tag = 'tun'): LiveSessions {
+    return new LiveSessions(tag, new Tracker(systemClock), new OwnListeners());
+  }
+
+  async bound(
+    settings: Partial<TunSettings> = {},
+  ): Promise<{ listener: SessionListener; book: LiveSessions; device: MemoryDevice }> {
+    const book = this.book();
+    const listener = await this.server(settings).bind({ kind: 'none' }, book);
+    const [device] = this.#devices.at(-1) ?? [];
+    assert.ok(device);
+    return { listener, book, device };
+  }
+
+  /** The programs' side of the device that was opened last. */
+  programs(): Netstack {
+    const [, device] = this.#devices.at(-1) ?? [];
+    assert.ok(device);
+    const known = this.#programs.get(device);
+    if (known) return known;
+    const programs = new Netstack({
+      device,
+      clock: systemClock,
+      random: new SystemRandomSource(),
+      addresses: [endpoint(PROGRAM, 0)],
+      isPaced: false,
+      settings: { maxFlows: 1000, udp: true, udpIdle: 60_000 },
+    });
+    this.#programs.set(device, programs);
+    return programs;
+  }
+}
+
+export function endpoint(host: string, port: number): IpEndpoint {
+  const found = toEndpoint(host, port);
+  assert.ok(found);
+  return found;
+}

@@ -1,0 +1,72 @@
+import type { ByteLink } from '../../../src/net/links/link.ts';
+import { linkPair } from '../../../src/net/links/memory-link.ts';
+import type {
+  Outbound,
+  OutboundContext,
+  InboundContext,
+  InboundHandler,
+} from '../../../src/protocols/contract.ts';
+import { ManualClock } from '../manual-clock.ts';
+import { silentLogger } from '../../../src/log/output.ts';
+import { inboundContext } from './inbound-context.ts';
+import { KeptObjects } from '../../../src/collections/kept-objects.ts';
+import { OwnListeners } from '../../../src/net/loop-guard/own-listeners.ts';
+import { carrierOf, EchoDispatcher, type InboundFixture } from './socks/harness.ts';
+
+/** A handler in an engine that echoes. */
+export function serverOf(
+  create: (context: InboundContext) => InboundHandler,
+  tag = 'in',
+): InboundFixture {
+  const dispatcher = new EchoDispatcher();
+  const clock = new ManualClock();
+  const context = inboundContext(tag, { dispatcher, clock });
+  const session = {
+    id: 1,
+    inbound: tag,
+    source: '127.0.0.1',
+    user: undefined,
+    startedAt: 0,
+    attach: () => undefined,
+  };
+  return { handler: create(context), dispatcher, clock, session, attached: [] };
+}
+
+export interface ClientFixture {
+  readonly outbound: Outbound;
+  readonly clock: ManualClock;
+  /** The server's ends of what was dialled. */
+  readonly dialled: ByteLink[];
+}
+
+/** An outbound whose server's ends are the test's. */
+export function clientOf(
+  create: (context: OutboundContext) => Outbound,
+  dial?: OutboundContext['dial'],
+): ClientFixture {
+  const clock = new ManualClock();
+  const dialled: ByteLink[] = [];
+  const outbound = create({
+    tag: 'out',
+    family: 'auto',
+    resolver: { resolve: () => Promise.reject(new Error('nothing is resolved here')) },
+    clock,
+    log: silentLogger,
+    ownListeners: new OwnListeners(),
+    shared: new KeptObjects(),
+    server: { host: 'proxy.example', port: 443 },
+    dial:
+      dial ??
+      (() => {
+        const [near, far] = linkPair();
+        dialled.push(far);
+        return Promise.resolve(carrierOf(near));
+      }),
+  });
+  return { outbound, clock, dialled };
+}
+
+/** Runs what is under way as far as possible without advancing time. */
+export async function settle(): Promise<void> {
+  for (let i = 0; i < 4; i++) await new Promise((resolve) => setImmediate(resolve));
+}

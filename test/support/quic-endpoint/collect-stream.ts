@@ -1,8 +1,0 @@
-import type { ByteLink } from '../../../src/net/links/link.ts';
-
-/** The text of a stream, to its end. */
-export async function collectAll(link: ByteLink): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  for (let chunk = await link.read(); chunk; chunk = await link.read()) chunks.push(chunk);
-  return Buffer.concat(chunks).toString();
-}

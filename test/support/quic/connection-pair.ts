@@ -1,0 +1,244 @@
+import assert from 'node:assert/strict';
+import { toEndpoint, type IpEndpoint } from '../../../src/ip/ip-endpoint.ts';
+import {
+  DEFAULT_SETTINGS,
+  type ConnectionSettings,
+} from '../../../src/quic/connection/connection-settings.ts';
+import {
+  type ClientOptions,
+  QuicCore,
+  type ServerOptions,
+} from '../../../src/quic/connection/quic-core.ts';
+import type { ClientTls, ServerTls } from '../../../src/quic/connection/tls-handshake.ts';
+import type { TraceEvent } from '../../../src/quic/trace.ts';
+import { PacketHeader, readPacketHeader } from '../../../src/quic/wire/packet-header.ts';
+import { SeededRandom } from '../simnet/seeded-random.ts';
+import { Peer, TestIds, type SentDatagram } from './peer.ts';
+import { testClientTls, testServerTls } from './tls.ts';
+
+/** An address of the documentation range. */
+export function address(host: string, port: number): IpEndpoint {
+  const endpoint = toEndpoint(host, port);
+  assert.ok(endpoint);
+  return endpoint;
+}
+
+export const CLIENT_ADDRESS = address('192.0.2.1', 40_000);
+export const SERVER_ADDRESS = address('192.0.2.2', 443);
+
+export interface PairOptions {
+  readonly seed?: number;
+  readonly client?: Partial<ConnectionSettings>;
+  readonly server?: Partial<ConnectionSettings>;
+  /** Milliseconds from sending to arrival. */
+  readonly delay?: number;
+  readonly clientTls?: ClientTls;
+  readonly serverTls?: ServerTls;
+  readonly clientIdSize?: number;
+  readonly token?: Uint8Array;
+  readonly serverOptions?: Partial<ServerOptions>;
+  readonly clientOptions?: Partial<ClientOptions>;
+  /** Answers a first datagram without a connection, or says how to make one. */
+  readonly answer?: (
+    data: Uint8Array,
+    header: PacketHeader,
+  ) => Uint8Array | Partial<ServerOptions> | undefined;
+}
+
+interface Flying extends SentDatagram {
+  readonly at: number;
+  readonly towards: 'client' | 'server';
+}
+
+let defaults: { readonly client: ClientTls; readonly server: ServerTls } | undefined;
+
+/**
+ * A client and a server, driven by hand in virtual time. The server's connection is made by the first
+ * datagram that arrives.
+ */
+export class ConnectionPair {
+  now = 1000;
+  readonly random: SeededRandom;
+  readonly client: Peer;
+  readonly clientIds: TestIds;
+  readonly serverIds: TestIds;
+  /** What is on the way, in the order of arrival. */
+  readonly flying: Flying[] = [];
+  /** Whether a datagram arrives; replaced by tests that lose some. */
+  passes: (datagram: SentDatagram, towards: 'client' | 'server') => boolean = () => true;
+  /** Milliseconds from sending to arrival. */
+  delay: number;
+  /** Datagrams sent by both sides. */
+  sent: { readonly towards: 'client' | 'server'; readonly size: number }[] = [];
+  #server: Peer | undefined;
+  readonly #options: PairOptions;
+  readonly #tls: { readonly client: ClientTls; readonly server: ServerTls };
+
+  constructor(options: PairOptions = {}) {
+    defaults ??= { client: testClientTls(), server: testServerTls() };
+    this.#tls = {
+      client: options.clientTls ?? defaults.client,
+      server: options.serverTls ?? defaults.server,
+    };
+    this.#options = options;
+    this.random = new SeededRandom(options.seed ?? 1);
+    this.delay = options.delay ?? 0;
+    this.clientIds = new TestIds(this.random, options.clientIdSize);
+    this.serverIds = new TestIds(this.random);
+    const trace: TraceEvent[] = [];
+    this.client = new Peer(
+      QuicCore.client({
+        settings: { ...DEFAULT_SETTINGS, ...options.client },
+        random: this.random,
+        ids: this.clientIds,
+        remote: SERVER_ADDRESS,
+        now: this.now,
+        tls: this.#tls.client,
+        token: options.token,
+        trace: (event) => trace.push(event),
+        ...options.clientOptions,
+      }),
+      CLIENT_ADDRESS,
+      trace,
+    );
+  }
+
+  /** The server's side, once it has been made. */
+  get server(): Peer {
+    assert.ok(this.#server, 'no datagram of the client has arrived');
+    return this.#server;
+  }
+
+  get hasServer(): boolean {
+    return this.#server !== undefined;
+  }
+
+  /** Sends what both sides want to send now. */
+  flush(): void {
+    this.#launch(this.client.flush(this.now), 'server');
+    if (this.#server) this.#launch(this.#server.flush(this.now), 'client');
+  }
+
+  /** Delivers what has been sent, and what is sent in response, without moving time. */
+  deliver(): void {
+    for (let round = 0; ; round++) {
+      assert.ok(round < 10_000, 'the two never come to rest');
+      this.flush();
+      const due = this.flying.filter(({ at }) => at <= this.now);
+      if (due.length === 0) return;
+      this.flying.splice(0, this.flying.length, ...this.flying.filter(({ at }) => at > this.now));
+      for (const datagram of due) this.arrive(datagram, datagram.towards);
+    }
+  }
+
+  /** One datagram arrives now. */
+  arrive(datagram: SentDatagram, towards: 'client' | 'server'): void {
+    if (towards === 'client') {
+      this.client.receive(datagram, this.now);
+      return;
+    }
+    this.#server ??= this.#accept(datagram);
+    this.#server?.receive(datagram, this.now);
+  }
+
+  /** Loses the next `count` datagrams that are on the way. */
+  drop(count = 1): void {
+    this.flush();
+    this.flying.splice(0, count);
+  }
+
+  /** Turns the order of what is on the way. */
+  reverse(): void {
+    this.flush();
+    this.flying.reverse();
+  }
+
+  /** Moves time by so many milliseconds, from deadline to deadline, and delivers. */
+  advance(milliseconds: number): void {
+    const end = this.now + milliseconds;
+    this.deliver();
+    for (;;) {
+      const next = this.nextTime();
+      if (next > end) break;
+      this.now = Math.max(this.now, next);
+      this.#timeouts();
+      this.deliver();
+    }
+    this.now = end;
+    this.deliver();
+  }
+
+  /** Moves time until a condition holds. */
+  run(isDone: () => boolean, limit = 60_000): number {
+    const start = this.now;
+    this.deliver();
+    while (!isDone()) {
+      const next = this.nextTime();
+      assert.ok(next < Infinity, 'nothing is left to happen');
+      assert.ok(next - start <= limit, 'it takes too long');
+      this.now = Math.max(this.now, next);
+      this.#timeouts();
+      this.deliver();
+    }
+    return this.now - start;
+  }
+
+  /** When something happens next. */
+  nextTime(): number {
+    let next = this.client.connection.nextTimeout();
+    if (this.#server) next = Math.min(next, this.#server.connection.nextTimeout());
+    for (const { at } of this.flying) next = Math.min(next, at);
+    return next;
+  }
+
+  /** Runs the handshake until both sides have confirmed it. */
+  connect(): this {
+    this.run(
+      () =>
+        this.client.connection.state === 'confirmed' &&
+        this.#server?.connection.state === 'confirmed',
+    );
+    return this;
+  }
+
+  #timeouts(): void {
+    this.client.connection.onTimeout(this.now);
+    this.#server?.connection.onTimeout(this.now);
+  }
+
+  #launch(datagrams: readonly SentDatagram[], towards: 'client' | 'server'): void {
+    for (const datagram of datagrams) {
+      this.sent.push({ towards, size: datagram.data.length });
+      if (!this.passes(datagram, towards)) continue;
+      this.flying.push({ ...datagram, towards, at: this.now + this.delay });
+    }
+  }
+
+  #accept({ data, from, to }: SentDatagram): Peer | undefined {
+    const header = new PacketHeader();
+    if (readPacketHeader(data, 0, data.length, 8, header) !== undefined) return undefined;
+    const answer = this.#options.answer?.(data, header);
+    if (answer instanceof Uint8Array) {
+      this.#launch([{ data: answer, from: to, to: from, ecn: 0 }], 'client');
+      return undefined;
+    }
+    const { destinationIdOffset, destinationIdSize, sourceIdOffset, sourceIdSize } = header;
+    const trace: TraceEvent[] = [];
+    const connection = QuicCore.server({
+      settings: { ...DEFAULT_SETTINGS, ...this.#options.server },
+      random: this.random,
+      ids: this.serverIds,
+      remote: from,
+      local: to,
+      now: this.now,
+      tls: this.#tls.server,
+      originalId: data.slice(destinationIdOffset, destinationIdOffset + destinationIdSize),
+      clientId: data.slice(sourceIdOffset, sourceIdOffset + sourceIdSize),
+      isValidated: false,
+      trace: (event) => trace.push(event),
+      ...this.#options.serverOptions,
+      ...answer,
+    });
+    return new Peer(connection, SERVER_ADDRESS, trace);
+  }
+}
