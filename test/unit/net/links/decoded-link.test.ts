@@ -40,7 +40,13 @@ class EchoLink extends DecodedLink {
   }
 }
 
-function pair(): { link: EchoLink; write(text: string): Promise<void>; end(): Promise<void> } {
+interface Ends {
+  readonly link: EchoLink;
+  readonly write: (text: string) => Promise<void>;
+  readonly end: () => Promise<void>;
+}
+
+function pair(): Ends {
   const [left, right] = linkPair();
   return {
     link: new EchoLink(left),
