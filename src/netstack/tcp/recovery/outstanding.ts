@@ -265,7 +265,7 @@ export class Outstanding implements SackOwner {
     segments.setLostSentAt(slot, sentAt);
     segments.setFlags(slot, segments.flags(slot) | REPORTED);
     this.#repeat(slot);
-    this.episode.onLoss(sentAt);
+    this.episode.onLoss(sentAt, this.#sndUna);
     if (this.#trace !== undefined) {
       this.#trace({ kind: 'lost', bytes: segments.end(slot) - segments.start(slot) }, now);
     }

@@ -136,7 +136,7 @@ export class Recovery {
     else outstanding.onSent(end, now);
     if (isFirst) this.#timer.restart(now);
     if (plan.plannedProbe === 'tail') {
-      this.#tail.onSent(end, isRetransmission, now);
+      this.#tail.onSent(end, isRetransmission ? end - start : 0, now);
       this.#timer.restart(now);
     } else if (plan.plannedProbe === 'first') this.#spuriousTimeout.onResent(now);
     plan.onSent(now);
@@ -216,8 +216,8 @@ export class Recovery {
     const outstanding = this.#outstanding;
     const { scoreboard, episode } = outstanding;
     if (!scoreboard.hasDuplicate || this.#tail.isOutstanding) return;
-    const bytes = scoreboard.duplicateEnd - scoreboard.duplicateStart;
-    if (!episode.onDuplicate(bytes, this.#control, now)) return;
+    const { duplicateStart, duplicateEnd } = scoreboard;
+    if (!episode.onDuplicate(duplicateStart, duplicateEnd, this.#control, now)) return;
     outstanding.rack.onSpurious(outstanding.sndUna, outstanding.sndNxt);
   }
 
@@ -234,6 +234,7 @@ export class Recovery {
     const { sndUna, sndNxt, lost } = outstanding;
     if (this.#phase !== 'open' && sndUna >= this.#point) {
       this.#phase = 'open';
+      outstanding.episode.end();
       outstanding.rack.onRecovered();
     }
     const isOpen = this.#phase === 'open';
@@ -246,6 +247,8 @@ export class Recovery {
     this.#phase = 'recovery';
     this.#point = sndNxt;
     this.#plan.isForced = true;
+    const probed = this.#tail.resent;
+    if (probed > 0) outstanding.episode.onResent(probed, this.#tail.sentAt);
     this.#tail.cancel();
   }
 
@@ -289,6 +292,7 @@ export class Recovery {
     this.#phase = 'open';
     this.#duplicates.clear();
     if (isSpurious) {
+      outstanding.episode.end();
       if (this.#trace !== undefined) this.#trace({ kind: 'spurious', what: 'timeout' }, now);
       return;
     }
@@ -297,6 +301,7 @@ export class Recovery {
     outstanding.loseAll(now);
     control.onPersistentCongestion(now);
     if (outstanding.sndUna < this.#point) this.#phase = 'go-back';
+    else outstanding.episode.end();
   }
 
   #useMss(mss: number): void {
