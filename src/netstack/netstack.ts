@@ -33,6 +33,11 @@ export interface ConnectionRequest {
   accept(): Promise<ByteLink>;
   /** Instead of `accept`: the link fails. Without effect after `accept` or `refuse`. */
   refuse(reason: RefusalReason): void;
+  /**
+   * Resolves, never rejects, when the client has acknowledged everything, or the connection was aborted.
+   * `link.closed` may resolve before: to close the stack then would reset the connection.
+   */
+  whenLeft(): Promise<void>;
 }
 
 /** A new client's datagrams. */
@@ -301,6 +306,7 @@ export class Netstack {
         link.fail(new LinkClosedError('the request was refused'));
         this.#turns.schedule();
       },
+      whenLeft: () => link.whenLeft(),
     });
   }
 

@@ -245,8 +245,9 @@ class TunListener extends SessionListenerBase<TunServer> {
     } catch (error) {
       request.refuse(refusalOf(error));
     }
-    // The last bytes may still be on their way to the program.
     await link.closed;
+    // The last bytes may still be on their way to the program, and the release of the device resets it.
+    await request.whenLeft();
     end();
   }
 
