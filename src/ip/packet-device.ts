@@ -35,7 +35,7 @@ export interface InboundPacket {
    * pseudo-header alone (VIRTIO_NET_HDR_F_NEEDS_CSUM), or the kernel has checked it
    * (VIRTIO_NET_HDR_F_DATA_VALID). Never set for what came from a network unchecked.
    */
-  readonly checksumPartial: boolean;
+  readonly checksumVouched: boolean;
   /**
    * Bytes of payload of each segment that the device merged into this packet; the last one may be
    * shorter. For TCP it is one long segment, for UDP that many datagrams; 0 for a plain packet.

@@ -204,7 +204,7 @@ export class Stack {
     else if (this.#isToGroup(packet)) this.#drops.add('group', end - start, now);
     else if (!this.#isLocal(packet)) this.#drops.add('not local', end - start, now);
     else if (packet.isFragment) this.#onFragment(now);
-    else this.#onPacket(inbound.checksumPartial, inbound.segmentSize, now);
+    else this.#onPacket(inbound.checksumVouched, inbound.segmentSize, now);
   }
 
   /** Begins a connection. @returns undefined when there is no own address for it, no port, or no room. */
@@ -344,18 +344,18 @@ export class Stack {
     else this.#onPacket(false, 0, now);
   }
 
-  #onPacket(vouched: boolean, segmentSize: number, now: number): void {
+  #onPacket(checksumVouched: boolean, segmentSize: number, now: number): void {
     const packet = this.#packet;
     switch (packet.protocol) {
       case IpProtocol.TCP:
-        this.tcp.receive(packet, vouched, now);
+        this.tcp.receive(packet, checksumVouched, now);
         break;
       case IpProtocol.UDP:
-        this.#onUdp(vouched, segmentSize, now);
+        this.#onUdp(checksumVouched, segmentSize, now);
         break;
       case IpProtocol.ICMP:
       case IpProtocol.ICMPV6:
-        this.#icmp.receive(packet, vouched, now);
+        this.#icmp.receive(packet, checksumVouched, now);
         break;
       default:
         this.#drops.add('protocol', packet.end - packet.start, now);
@@ -363,11 +363,11 @@ export class Stack {
     }
   }
 
-  #onUdp(vouched: boolean, segmentSize: number, now: number): void {
+  #onUdp(checksumVouched: boolean, segmentSize: number, now: number): void {
     const packet = this.#packet;
     if (!this.#settings.udp) {
       this.#drops.add('udp disabled', packet.end - packet.start, now);
-    } else if (this.udp.receive(packet, vouched, segmentSize, now) === 'no socket') {
+    } else if (this.udp.receive(packet, checksumVouched, segmentSize, now) === 'no socket') {
       this.#icmp.report('port unreachable', packet, now);
     }
   }

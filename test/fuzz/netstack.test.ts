@@ -125,7 +125,7 @@ function inbound(buffer: Uint8Array, random: SeededRandom): InboundPacket {
     start: 0,
     end: buffer.length,
     // As if the device vouched for it, so that damage gets past the checksum.
-    checksumPartial: random.chance(0.7),
+    checksumVouched: random.chance(0.7),
     segmentSize: random.chance(0.1) ? random.below(1500) : 0,
   };
 }

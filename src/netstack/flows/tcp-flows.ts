@@ -105,9 +105,9 @@ export class TcpFlows {
   }
 
   /** Handles the TCP segment in `packet`. */
-  receive(packet: IpPacket, vouched: boolean, now: number): void {
+  receive(packet: IpPacket, checksumVouched: boolean, now: number): void {
     const segment = this.#segment;
-    const fault = readTcpSegment(packet, vouched, segment);
+    const fault = readTcpSegment(packet, checksumVouched, segment);
     if (fault !== undefined) {
       this.#drops.add(fault, packet.end - packet.start, now);
       return;
