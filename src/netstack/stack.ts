@@ -119,7 +119,7 @@ export class Stack {
     this.tcp = new TcpFlows({
       ...shared,
       hasRoom: () => this.#limit.hasRoomForTcp,
-      isFull: () => this.#limit.isWithin,
+      endMakesRoom: () => this.#limit.endMakesRoom,
       makeRoom: (client, at) => this.#limit.isUdpCrowding && this.udp.giveWay(client, at),
       maxHeld: options.maxHeld ?? MAX_BUFFERED_BYTES,
       maxBacklog: Math.min(options.maxBacklog ?? MAX_BACKLOG, MAX_BACKLOG),
