@@ -134,7 +134,7 @@ export class Netstack {
       clock,
       udp,
       touch: (flow) => {
-        this.#stack.touch(flow);
+        this.#stack.tcp.touch(flow);
         this.#turns.schedule();
       },
       refuseDatagrams: (flow, peer, reason) => {
@@ -294,7 +294,7 @@ export class Netstack {
       link,
       accept: async () => {
         if (decide()) {
-          this.#stack.accept(flow);
+          this.#stack.tcp.accept(flow);
           this.#turns.schedule();
         }
         await link.established;

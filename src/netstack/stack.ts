@@ -213,11 +213,6 @@ export class Stack {
     return from === undefined ? undefined : this.tcp.connect(from, to, now);
   }
 
-  /** Accepts a request: the SYN-ACK leaves with the next `transmit`. */
-  accept(flow: TcpFlow): void {
-    this.tcp.accept(flow);
-  }
-
   /** Refuses a request. */
   refuse(flow: TcpFlow, reason: RefusalReason, now: number): void {
     const { syn } = flow;
@@ -233,11 +228,6 @@ export class Stack {
     const isOneFamily = isIPv4Endpoint(flow.remote) === isIPv4Endpoint(peer);
     if (error === undefined || flow.isClosed || !isOneFamily) return;
     this.#icmp.reportCopy(error, emptyDatagram(flow.remote, peer), now);
-  }
-
-  /** The application has called a method of the connection. */
-  touch(flow: TcpFlow): void {
-    this.#queues.touch(flow);
   }
 
   /**
