@@ -81,7 +81,7 @@ export interface NetstackOptions {
 }
 
 /**
- * A TCP/IP stack on a device: links above, packets below. It owns the device.
+ * The driver of a TCP/IP stack and of its device: links above, packets below. `close` releases the device.
  *
  * Packets from the device are handled as they arrive; after each batch the links get their events, segments
  * that may leave are sent, and the timer is set. Calls of the application take effect together, after the
@@ -214,7 +214,7 @@ export class Netstack {
   bindUdp(client = ''): PacketLink {
     const now = this.#clock.now();
     const flow = this.#state === 'open' ? this.#stack.udp.bind(client, now) : undefined;
-    // The owner of one that gave way gets its event.
+    // The link of one that gave way gets its event.
     this.#turns.schedule();
     if (flow === undefined) throw new DialError('failed', 'the stack has no room for another flow');
     return new UdpFlowLink(this.#host, flow);

@@ -9,7 +9,7 @@ import type { TcpFlow, TcpOwner } from './tcp-flow.ts';
 /** What a link needs of its stack. */
 export interface TcpHost {
   readonly clock: Clock;
-  /** A method of the connection was called. */
+  /** To be called after each call of the connection: delivers its events and sends. */
   touch(flow: TcpFlow): void;
 }
 
@@ -39,7 +39,7 @@ export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
     this.#flow = flow;
     this.#established = Promise.withResolvers<void>();
     this.established = this.#established.promise;
-    // An owner that does not wait for it must not cause an unhandled rejection.
+    // A caller that does not wait for it must not cause an unhandled rejection.
     this.established.catch(() => undefined);
     flow.owner = this;
   }
