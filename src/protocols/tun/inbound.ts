@@ -246,7 +246,7 @@ class TunListener extends SessionListenerBase<TunServer> {
       request.refuse(refusalOf(error));
     }
     await link.closed;
-    // The last bytes may still be on their way to the program, and the release of the device resets it.
+    // The last bytes may still be on their way: to release the device now would reset the connection.
     await request.whenLeft();
     end();
   }
