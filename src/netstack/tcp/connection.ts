@@ -58,8 +58,8 @@ export interface TcpConnectionOptions {
  * A TCP connection (RFC 9293) as a function of segments and time, in milliseconds. No method throws, whatever
  * the peer sends.
  *
- * After each call that is not a pure query: `transmit` until it returns false or the output is full,
- * `nextEvent` until there is none, `transmit` again if an event handler made a call, then `nextTimeout`.
+ * For the calls that follow each one that is not a pure query, see `Stack`: events first, then `transmit`;
+ * `closed` may follow it.
  *
  * An active connection sends its SYN with the first `transmit`. A passive one is in LISTEN until its SYN
  * arrives; the SYN-ACK is sent after `accept`, which may be called before.

@@ -197,6 +197,7 @@ export class Recovery {
     this.#arm(now);
   }
 
+  /** Probes at once with the first unacknowledged segment, if its timeout has passed. */
   onPathRestored(now: number): void {
     if (this.#phase !== 'timeout') return;
     this.#timer.onAnswer(now);
