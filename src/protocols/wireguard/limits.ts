@@ -59,8 +59,8 @@ export const RETRY_DELAY = 2_000;
 export const SILENCE_LIMIT = 9_500;
 
 /**
- * Time of connection attempts for which the peer must have been silent then: RETRY_DELAY, and as long for the
- * response to that handshake. A dial whose name took longer to resolve fails with the limit of every dial.
+ * Least time from the start of the connection attempts that counts as silence then: RETRY_DELAY, and as long for
+ * the response to that handshake. A dial whose name took longer to resolve fails at the limit of every dial.
  */
 export const LEAST_SILENCE = 2 * RETRY_DELAY;
 

@@ -38,7 +38,7 @@ export class WireGuardOutbound implements Outbound {
     const { clock, resolver, family } = this.#context;
     this.#mustReach(destination);
     let tunnel: RunningTunnel | undefined;
-    /** When the connection attempts began: nothing is sent to the peer for this dial before. */
+    /** When the connection attempts began; nothing is sent for this dial before. */
     let since = Infinity;
     using dial = new Deadline(clock, DIAL_MS, 'the connection', signal);
     const limit = clock.after(SILENCE_LIMIT, () => {
