@@ -65,3 +65,9 @@ export const CLOSE_PROBE_TIMEOUTS = 3;
 
 /** The longest token of NEW_TOKEN that is passed on, in bytes; longer ones are ignored. */
 export const MAX_TOKEN_BYTES = 1024;
+
+/**
+ * Milliseconds without progress after which a stream that was released after its half-close is reset, although
+ * bytes are unsent: a peer that reads nothing must not hold it.
+ */
+export const STREAM_LINGER = 30_000;

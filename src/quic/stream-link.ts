@@ -3,7 +3,7 @@ import type { Clock } from '../net/time/clock.ts';
 import { PulledLink } from '../net/links/pulled-link.ts';
 import type { QuicCore } from './connection/quic-core.ts';
 import type { QuicStream } from './contract.ts';
-import { STREAM_LINGER } from './endpoint/limits.ts';
+import { STREAM_LINGER } from './limits.ts';
 import { StreamFailedError } from './connection/failures.ts';
 
 /** The methods of a connection's core for streams. */

@@ -23,7 +23,7 @@ export interface Http3ServerHandlers {
    */
   readonly takeStream?: ((type: number, stream: QuicStream) => boolean) | undefined;
   /**
-   * A stream was opened; nothing may have arrived on it yet. `giveUp` may be called while it is read: a
+   * A stream was opened; maybe nothing has arrived on it yet. `giveUp` may be called while it is read: a
    * request whose header section is complete then gets its response and is not read further, and any other
    * is rejected. The function returned is called when the request is no longer waited for, maybe twice.
    */
@@ -68,7 +68,7 @@ export class Http3Server {
     wait.end = this.#handlers.onWaiting?.(() => giveUp(stream, wait));
     try {
       const first = await readFirstVarint(stream);
-      const type = first.bytes.subarray(0, first.size);
+      const typeBytes = first.bytes.subarray(0, first.size);
       if (first.bytes.length > first.size) stream.unread(first.bytes.subarray(first.size));
       if (first.value !== TRUNCATED && this.#handlers.takeStream?.(first.value, stream)) return;
       if (this.#goingAway && stream.id >= this.#nextId) {
@@ -77,7 +77,7 @@ export class Http3Server {
       }
       this.#nextId = Math.max(this.#nextId, stream.id + 4);
       wait.reader = new Http3RequestReader(this.#shared.budget);
-      await this.#serveRequest(stream, wait.reader, type, wait);
+      await this.#serveRequest(stream, wait.reader, typeBytes, wait);
     } finally {
       wait.reader?.release();
       wait.end?.();
@@ -88,13 +88,13 @@ export class Http3Server {
   async #serveRequest(
     stream: QuicStream,
     reader: Http3RequestReader,
-    type: Uint8Array,
+    typeBytes: Uint8Array,
     wait: Wait,
   ): Promise<void> {
     let response: Promise<void> | undefined;
     let error: Http3Error | undefined;
     for (
-      let chunk: Uint8Array | undefined = type;
+      let chunk: Uint8Array | undefined = typeBytes;
       chunk !== undefined;
       chunk = await readUnlessGivenUp(stream, wait)
     ) {

@@ -18,7 +18,8 @@ export interface TunnelOutput {
  * - `unused`: nothing has been sent
  * - `connecting`: packets wait for a handshake
  * - `established`: there was a session, and no handshake has failed since
- * - `silent`: the peer has not responded for `REKEY_ATTEMPT_TIME`; the next packet starts another handshake
+ * - `silent`: the peer has not responded for `REKEY_ATTEMPT_TIME`; the next packet without a usable session, or
+ *   15 s of unanswered ones, starts another handshake
  * - `closed`: nothing is sent or received any more
  */
 export type TunnelState = 'unused' | 'connecting' | 'established' | 'silent' | 'closed';

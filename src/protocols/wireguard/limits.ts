@@ -47,16 +47,22 @@ export const SMALLEST_MTU = 576;
 export const SOCKET_BUFFER = 4 * 1024 * 1024;
 
 /**
- * Time after the start of a dial or an association at which another handshake begins if the peer has been
- * silent: a restarted peer is found before dials fail.
+ * Time after the start of an association, or of a dial's connection attempts (its name is resolved by then), at
+ * which another handshake begins if the peer has been silent: a restarted peer is found before dials fail.
  */
 export const RETRY_DELAY = 2_000;
 
 /**
- * Time after which a dial fails if the peer has been silent: just before the limit of every dial, whose error
- * does not name the peer.
+ * Time after the start of a dial at which it fails if the peer has been silent: just before the limit of every
+ * dial, whose error does not name the peer.
  */
 export const SILENCE_LIMIT = 9_500;
+
+/**
+ * Least time from the start of the connection attempts that counts as silence then: RETRY_DELAY, and as long for
+ * the response to that handshake. A dial whose name took longer to resolve fails at the limit of every dial.
+ */
+export const LEAST_SILENCE = 2 * RETRY_DELAY;
 
 /**
  * Time without an answer after which a new session counts as a restored path: what was sent in that time is

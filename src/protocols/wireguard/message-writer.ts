@@ -1,7 +1,7 @@
 import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
 import type { TunnelOutput, TunnelSettings } from './contract.ts';
 import type { TransportSession } from './transport-session.ts';
-import { Data, datagramSize, paddedLength } from './wire.ts';
+import { DataOffset, datagramSize, paddedLength } from './wire.ts';
 
 /** Writes messages as configured: with padding up to the MTU, and the reserved bytes. */
 export class MessageWriter {
@@ -24,14 +24,14 @@ export class MessageWriter {
   /** Copies a packet to `out`, to be sealed there. @returns the offset of its datagram; -1 when there is no room. */
   place(packet: Uint8Array, out: TunnelOutput): number {
     const at = out.reserve(datagramSize(packet.length, this.settings.mtu));
-    if (at >= 0) out.buffer.set(packet, at + Data.packet);
+    if (at >= 0) out.buffer.set(packet, at + DataOffset.packet);
     return at;
   }
 
-  /** Pads and seals the packet of `length` bytes at `at + Data.packet`. @returns the bytes of the datagram. */
+  /** Pads and seals the packet of `length` bytes at `at + DataOffset.packet`. @returns the bytes of the datagram. */
   seal(session: TransportSession, bytes: Uint8Array, at: number, length: number): number {
     const padded = paddedLength(length, this.settings.mtu);
-    const end = at + Data.packet + length;
+    const end = at + DataOffset.packet + length;
     if (padded > length) bytes.fill(0, end, end + padded - length);
     const size = session.seal(bytes, at, padded);
     this.#writeReserved(bytes, at);

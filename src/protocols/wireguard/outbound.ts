@@ -10,7 +10,7 @@ import { unlessAborted } from '../../net/time/unless-aborted.ts';
 import { toEndpoint } from '../../ip/ip-endpoint.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
 import { ResolvedPackets } from '../outbounds/resolved-packets.ts';
-import { RETRY_DELAY, SILENCE_LIMIT } from './limits.ts';
+import { LEAST_SILENCE, RETRY_DELAY, SILENCE_LIMIT } from './limits.ts';
 import { causesOfSilence, type WireGuardSettings } from './settings.ts';
 import type { RunningTunnel, SharedTunnels, TunnelLease } from './shared-tunnels.ts';
 
@@ -37,18 +37,21 @@ export class WireGuardOutbound implements Outbound {
   async connect(destination: Endpoint, { signal, origin }: DialOptions): Promise<ByteLink> {
     const { clock, resolver, family } = this.#context;
     this.#mustReach(destination);
-    const since = clock.now();
     let tunnel: RunningTunnel | undefined;
+    /** When the connection attempts began; nothing is sent for this dial before. */
+    let since = Infinity;
     using dial = new Deadline(clock, DIAL_MS, 'the connection', signal);
     const limit = clock.after(SILENCE_LIMIT, () => {
-      const isSilent = tunnel === undefined || tunnel.device.receivedAt < since;
-      if (isSilent) dial.abort(this.#silence(tunnel));
+      const hasWaited = clock.now() - since >= LEAST_SILENCE;
+      const isSilent = hasWaited && tunnel !== undefined && tunnel.device.receivedAt < since;
+      if (tunnel === undefined || isSilent) dial.abort(this.#silence(tunnel));
     });
     try {
       tunnel = await unlessAborted(this.#running(), dial.signal);
       const policy = this.#family ?? family;
       const { host, port } = destination;
       const addresses = await resolver.resolve(host, policy, dial.signal, origin?.source);
+      since = clock.now();
       return await this.#race(tunnel, addresses, port, dial.signal);
     } catch (error) {
       throw dial.signal.aborted ? abortedDial(dial.signal, destination) : error;

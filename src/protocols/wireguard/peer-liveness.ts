@@ -3,7 +3,7 @@ import { UNANSWERED_TIME } from './limits.ts';
 
 /**
  * When a keep-alive is due, and for how long the peer has not responded (whitepaper §6.5). Sets the deadlines
- * `keepalive`, `silence` and `persistent`.
+ * `keepalive`, `silence` and `persistent`; the tunnel handles `silence`.
  */
 export class PeerLiveness {
   readonly #deadlines: TunnelDeadlines;
@@ -80,13 +80,13 @@ export class PeerLiveness {
   }
 
   /** A new session is in use. @returns whether packets were unanswered for `UNANSWERED_TIME` before it. */
-  onSession(now: number): boolean {
+  onUsable(now: number): boolean {
     const isRestored = now - this.#unansweredSince >= UNANSWERED_TIME;
     this.#unansweredSince = Infinity;
     return isRestored;
   }
 
-  /** Handles the deadlines of keep-alives. */
+  /** Handles `keepalive` and `persistent`. */
   onTimeout(now: number): void {
     const deadlines = this.#deadlines;
     if (deadlines.take('keepalive', now)) {

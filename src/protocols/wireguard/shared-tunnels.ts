@@ -47,11 +47,11 @@ export interface TunnelLease {
 
 /**
  * The tunnels of a running proxy. A peer keeps one session per public key, so outbounds with the same keys,
- * endpoint and addresses share a tunnel: two versions of one outbound, for instance, while the older
- * carries its last flows.
+ * preshared key, endpoint and addresses share a tunnel: two versions of one outbound, for instance, while the
+ * older carries its last flows.
  *
- * An outbound that is newer and has the same keys, but another endpoint or other addresses, takes the keys
- * over: two tunnels would take the peer's session from each other over and over.
+ * An outbound that is newer and has the same keys, but another preshared key, endpoint or addresses, takes the
+ * keys over: two tunnels would take the peer's session from each other over and over.
  */
 export class SharedTunnels {
   readonly #means: TunnelMeans;
@@ -130,7 +130,7 @@ class SharedTunnel {
     this.#means = means;
     this.#current = tunnelSettings(settings);
     this.#running = this.#start();
-    // Also where every user has released its lease and none awaits `running`.
+    // A failed start ends the tunnel even if no user awaits `running`.
     this.#running.catch(() => this.end());
   }
 
@@ -196,11 +196,12 @@ class SharedTunnel {
       const remote = await this.#resolve();
       const { bind, random, timestamp } = this.#means;
       let isKnown = false;
+      const opened = this.#current;
       const device = await TunnelDevice.open({
         name: `wireguard ${tag}`,
         staticKeys,
         endpoint: remote,
-        settings: this.#current,
+        settings: opened,
         clock,
         random,
         bind,
@@ -220,7 +221,7 @@ class SharedTunnel {
       });
       if (this.#isOver) stack.close(this.#cause);
       this.#started = { stack, device };
-      device.settings = this.#current;
+      if (this.#current !== opened) device.settings = this.#current;
       void stack.closed.then((cause) => this.end(cause));
       return this.#started;
     } catch (error) {

@@ -7,7 +7,14 @@ import { ReplayWindow } from '../../crypto/replay/replay-window.ts';
 import { REJECT_AFTER_MESSAGES, REKEY_AFTER_MESSAGES } from './deadlines.ts';
 import { REPLAY_WINDOW } from './limits.ts';
 import type { SessionKeys } from './handshake/noise.ts';
-import { Data, MessageType, readCounter, TAG_SIZE, writeCounter, writeIndex } from './wire.ts';
+import {
+  DataOffset,
+  MessageType,
+  readCounter,
+  TAG_SIZE,
+  writeCounter,
+  writeIndex,
+} from './wire.ts';
 
 /** Numbers of messages after which a session is replaced, and after which it is not used any more. */
 export interface MessageLimits {
@@ -69,7 +76,7 @@ export class TransportSession implements Disposable {
   }
 
   /**
-   * Seals the packet at `at + Data.packet` in place. Not for a session that is spent.
+   * Seals the packet at `at + DataOffset.packet` in place. Not for a session that is spent.
    *
    * @param length of the packet with its padding; there must be room for the tag after it.
    * @returns the bytes of the message, which begins at `at`.
@@ -78,25 +85,25 @@ export class TransportSession implements Disposable {
     const counter = this.#sent++;
     bytes[at] = MessageType.DATA;
     bytes[at + 1] = bytes[at + 2] = bytes[at + 3] = 0;
-    writeIndex(bytes, at + Data.receiver, this.peerIndex);
-    writeCounter(bytes, at + Data.counter, counter);
+    writeIndex(bytes, at + DataOffset.receiver, this.peerIndex);
+    writeCounter(bytes, at + DataOffset.counter, counter);
     setNonce(this.#sealing.nonce, counter);
-    const start = at + Data.packet;
+    const start = at + DataOffset.packet;
     this.#sealing.seal(bytes, start, start, start + length);
-    return Data.packet + length + TAG_SIZE;
+    return DataOffset.packet + length + TAG_SIZE;
   }
 
   /**
-   * Opens the message from `start` to `end` in place: its packet is at `start + Data.packet`.
+   * Opens the message from `start` to `end` in place: its packet is at `start + DataOffset.packet`.
    * @returns why it failed; `undefined` for success.
    */
   open(bytes: Uint8Array, start: number, end: number): OpenFailure | undefined {
-    const counter = readCounter(bytes, start + Data.counter);
+    const counter = readCounter(bytes, start + DataOffset.counter);
     if (!(counter < this.#limits.rejectAfter)) return 'counter';
     if (!this.#window.isNew(counter)) return 'replay';
     const opening = this.#opening;
     setNonce(opening.nonce, counter);
-    const at = start + Data.packet;
+    const at = start + DataOffset.packet;
     if (!opening.open(bytes, at, at, end)) return 'authentication';
     this.#window.mark(counter);
     return undefined;

@@ -32,6 +32,7 @@ export class TransportSessions {
   addInitiated(session: TransportSession): void {
     this.#previous?.[Symbol.dispose]();
     if (this.#next) this.#current?.[Symbol.dispose]();
+    // The peer may already send with `next`: it is the one to keep.
     this.#previous = this.#next ?? this.#current;
     this.#next = undefined;
     this.#current = session;

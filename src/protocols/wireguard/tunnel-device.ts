@@ -16,7 +16,7 @@ import { DatagramOutput } from './datagram-output.ts';
 import type { Trace } from './trace.ts';
 import type { TunnelEvent, TunnelSettings, TunnelState } from './contract.ts';
 import { Tunnel } from './tunnel.ts';
-import { Data, datagramSize } from './wire.ts';
+import { DataOffset, datagramSize } from './wire.ts';
 
 export interface TunnelDeviceOptions {
   /** For log lines and errors. */
@@ -162,7 +162,7 @@ export class TunnelDevice implements PacketDevice, PacketOutput {
   reserve(bytes: number): number {
     if (this.#isClosed) return -1;
     this.#at = this.#datagrams.reserve(datagramSize(bytes, this.#traits.mtu));
-    if (this.#at >= 0) return this.#at + Data.packet;
+    if (this.#at >= 0) return this.#at + DataOffset.packet;
     this.#isDenied = true;
     return -1;
   }
@@ -194,7 +194,7 @@ export class TunnelDevice implements PacketDevice, PacketOutput {
       const size = this.#tunnel.receive(buffer, start, Math.min(start + stride, end), peer, now);
       if (size === 0) continue;
       inbound.buffer = buffer;
-      inbound.start = start + Data.packet;
+      inbound.start = start + DataOffset.packet;
       inbound.end = inbound.start + size;
       this.#handlers?.onPacket(inbound);
     }

@@ -32,13 +32,20 @@ import { MessageWriter } from './message-writer.ts';
 import { TunnelStatus } from './tunnel-status.ts';
 import type { DropReason, Trace } from './trace.ts';
 import { WaitingPackets } from './waiting-packets.ts';
-import { Data, DATA_OVERHEAD, Initiation, MessageType, messageType, readIndex } from './wire.ts';
+import {
+  INITIATION_SIZE,
+  DataOffset,
+  DATA_OVERHEAD,
+  MessageType,
+  messageType,
+  readIndex,
+} from './wire.ts';
 
 /**
  * A WireGuard tunnel to one peer (whitepaper §5 and §6), as initiator and as responder: datagrams and packets
  * in, datagrams and packets out. No datagram makes it throw.
  *
- * After every call: `nextEvent` until there is none, `transmit`, then `nextTimeout`.
+ * After a batch of calls: `transmit`, `nextEvent` until there is none, `nextTimeout`.
  */
 export class Tunnel {
   readonly #random: RandomSource;
@@ -52,7 +59,7 @@ export class Tunnel {
   readonly #waiting = new WaitingPackets();
   readonly #status = new TunnelStatus();
   readonly #writer: MessageWriter;
-  /** `dropped` when the last session began. */
+  /** `dropped` when packets could last be sent with new keys. */
   #droppedBefore = 0;
   /** Whether a received packet has caused a handshake to replace the current session: one does. */
   #isReplacedOnReceipt = false;
@@ -101,7 +108,7 @@ export class Tunnel {
   /**
    * Receives the datagram at `start` to `end` of `bytes`, which is decrypted in place.
    *
-   * @returns the size of the packet at `start + Data.packet`, padding included; 0 for none.
+   * @returns the size of the packet at `start + DataOffset.packet`, padding included; 0 for none.
    */
   receive(bytes: Uint8Array, start: number, end: number, from: IpEndpoint, now: number): number {
     if (this.#status.state === 'closed') return 0;
@@ -116,7 +123,7 @@ export class Tunnel {
   }
 
   /**
-   * Sends the packet at `at + Data.packet` of `bytes`: encrypted in place where there is a session, else it is
+   * Sends the packet at `at + DataOffset.packet` of `bytes`: encrypted in place where there is a session, else it is
    * queued and a handshake begins. The `datagramSize` bytes from `at` may be overwritten.
    *
    * @param length of the packet.
@@ -126,7 +133,7 @@ export class Tunnel {
     if (this.#status.state === 'closed') return 0;
     const session = this.#usable(now);
     if (session !== undefined) return this.#seal(session, bytes, at, length, now);
-    const start = at + Data.packet;
+    const start = at + DataOffset.packet;
     this.#waiting.push(copyOf(bytes, start, start + length));
     this.#wantHandshake(now);
     return 0;
@@ -216,7 +223,7 @@ export class Tunnel {
   }
 
   #onData(bytes: Uint8Array, start: number, end: number, from: IpEndpoint, now: number): number {
-    const session = this.#sessions.find(readIndex(bytes, start + Data.receiver));
+    const session = this.#sessions.find(readIndex(bytes, start + DataOffset.receiver));
     if (session === undefined) return this.#drop('index', end - start, now);
     const age = now - session.createdAt;
     if (age >= REJECT_AFTER_TIME) return this.#drop('expired', end - start, now);
@@ -255,7 +262,7 @@ export class Tunnel {
     this.#attempts.end();
     this.#isReplacedOnReceipt = false;
     this.#status.enter('established');
-    const isRestored = this.#liveness.onSession(now);
+    const isRestored = this.#liveness.onUsable(now);
     if (isRestored || this.dropped > this.#droppedBefore) this.#status.notify('restored');
     this.#droppedBefore = this.dropped;
   }
@@ -348,7 +355,7 @@ export class Tunnel {
       return;
     }
     // Each initiation replaces the handshake of the one before it: none is made without room for it.
-    if (out.reserve(Initiation.size) < 0) return;
+    if (out.reserve(INITIATION_SIZE) < 0) return;
     this.#writer.write(this.#handshakes.initiation(now), this.#endpoint, out);
     this.#attempts.onSent(now, this.#jitter());
     this.#liveness.onSent(now);

@@ -16,36 +16,39 @@ export const TIMESTAMP_SIZE = 12;
 /** Bytes of the nonce of XChaCha20. */
 export const COOKIE_NONCE_SIZE = 24;
 
-/** Where the parts of a handshake initiation begin (§5.4.2). */
-export const Initiation = {
+/** Bytes of a handshake initiation, a handshake response, and a cookie reply. */
+export const INITIATION_SIZE = 148;
+export const RESPONSE_SIZE = 92;
+export const COOKIE_REPLY_SIZE = 64;
+
+/** Offsets of the fields of a handshake initiation (§5.4.2). */
+export const InitiationOffset = {
   sender: 4,
   ephemeral: 8,
   static: 40,
   timestamp: 88,
   mac1: 116,
   mac2: 132,
-  size: 148,
 } as const;
 
-/** The parts of a handshake response (§5.4.3). */
-export const HandshakeResponse = {
+/** Offsets of the fields of a handshake response (§5.4.3). */
+export const ResponseOffset = {
   sender: 4,
   receiver: 8,
   ephemeral: 12,
   empty: 44,
   mac1: 60,
   mac2: 76,
-  size: 92,
 } as const;
 
-/** The parts of a cookie reply (§5.4.7). */
-export const CookieReply = { receiver: 4, nonce: 8, cookie: 32, size: 64 } as const;
+/** Offsets of the fields of a cookie reply (§5.4.7). */
+export const CookieReplyOffset = { receiver: 4, nonce: 8, cookie: 32 } as const;
 
-/** The parts of a transport data message (§5.4.6); the tag follows the packet. */
-export const Data = { receiver: 4, counter: 8, packet: 16 } as const;
+/** Offsets of the fields of a transport data message (§5.4.6); the tag follows the packet. */
+export const DataOffset = { receiver: 4, counter: 8, packet: 16 } as const;
 
 /** Bytes of the header and the tag. */
-export const DATA_OVERHEAD = Data.packet + TAG_SIZE;
+export const DATA_OVERHEAD = DataOffset.packet + TAG_SIZE;
 
 /** The plaintext is padded with zeros to a multiple of it. */
 const PADDING = 16;
@@ -73,11 +76,11 @@ export function messageType(
     case MessageType.DATA:
       return MessageType.DATA;
     case MessageType.INITIATION:
-      return length === Initiation.size ? MessageType.INITIATION : undefined;
+      return length === INITIATION_SIZE ? MessageType.INITIATION : undefined;
     case MessageType.RESPONSE:
-      return length === HandshakeResponse.size ? MessageType.RESPONSE : undefined;
+      return length === RESPONSE_SIZE ? MessageType.RESPONSE : undefined;
     case MessageType.COOKIE_REPLY:
-      return length === CookieReply.size ? MessageType.COOKIE_REPLY : undefined;
+      return length === COOKIE_REPLY_SIZE ? MessageType.COOKIE_REPLY : undefined;
     default:
       return undefined;
   }

@@ -1,6 +1,6 @@
 import type { Role } from '../contract.ts';
 import { initialKeys } from '../protection/initial-secrets.ts';
-import { type KeyLimits, OneRttKeys } from '../protection/key-update.ts';
+import { type KeyLimits, OneRttKeys } from '../protection/one-rtt-keys.ts';
 import { PacketOpener, PacketSealer, type CipherSuite } from '../protection/packet-keys.ts';
 import { Space } from '../recovery/space.ts';
 import type { SecretDirection, TlsLevel } from './tls-handshake.ts';

@@ -1,7 +1,7 @@
 import type { RandomSource } from '../../crypto/random-source.ts';
 import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
 import type { ConnectionSettings } from './connection-settings.ts';
-import type { KeyLimits } from '../protection/key-update.ts';
+import type { KeyLimits } from '../protection/one-rtt-keys.ts';
 import type { ClientTls, ServerTls } from './tls-handshake.ts';
 import type { QuicTrace } from '../trace.ts';
 import type { SharedWork } from '../packets/turn-work.ts';

@@ -24,8 +24,8 @@ export type { ClientOptions, IdIssuer, RegisteredId, ServerOptions } from './con
  * batches of `transmit`, calls `onTimeout` at `nextTimeout()`, and handles the events. Times are milliseconds
  * of a monotonic clock. Nothing that a peer sends makes a method throw.
  *
- * After every call other than a query: `transmit` until it returns false, events until there are none,
- * `transmit` again if the handling of events has queued anything, then `nextTimeout`.
+ * After a call other than a query: events, `transmit` and events again, until neither has anything left; then
+ * `nextTimeout`. A driver may pause between batches.
  */
 export class QuicCore {
   readonly #parts: ConnectionParts;
@@ -35,7 +35,7 @@ export class QuicCore {
     return new QuicCore(options, clientIdentity(options));
   }
 
-  /** For a client's first Initial packet, which is then passed to `receive`. */
+  /** For a client's first Initial packet, which is then passed to `receiveBatch`. */
   static server(options: ServerOptions): QuicCore {
     return new QuicCore(options, serverIdentity(options));
   }
@@ -142,7 +142,7 @@ export class QuicCore {
 
   /**
    * When `onTimeout` is to be called, and `transmit` after it; Infinity for never. It may be in the
-   * past after `receive`, when a smaller RTT was measured: then it is due at once.
+   * past after `receiveBatch`, when a smaller RTT was measured: then it is due at once.
    */
   nextTimeout(): number {
     const { lifecycle, deadlines, loss, paths, keys, acks } = this.#parts;

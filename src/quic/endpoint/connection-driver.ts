@@ -192,7 +192,7 @@ export class ConnectionDriver
   /**
    * Processes consecutive datagrams of the peer. Never throws, because datagrams of other connections follow.
    * @param stride bytes of each datagram but the last, which may be shorter.
-   * @param size bytes of all on the wire, obfuscation included.
+   * @param wireBytes of all datagrams, obfuscation included.
    */
   receive(
     buffer: Uint8Array,
@@ -203,9 +203,9 @@ export class ConnectionDriver
     own: IpEndpoint | undefined,
     ecn: Ecn,
     now: number,
-    size: number,
+    wireBytes: number,
   ): void {
-    this.wire.bytesRead += size;
+    this.wire.bytesRead += wireBytes;
     try {
       this.core.receiveBatch(buffer, offset, length, stride, peer, own, ecn, now);
       this.#passDatagrams();

@@ -30,8 +30,9 @@ export class Driver {
   readonly #soon: Defer;
   readonly #sharedWork: SharedWork;
   readonly #deadlines = new DeadlineQueue<ConnectionDriver>();
-  /** Connections with events or packets, and those of the current round. */
+  /** Connections to serve in the next round. */
   #ready: ConnectionDriver[] = [];
+  /** Those of the current round; the arrays are swapped. */
   #round: ConnectionDriver[] = [];
   readonly #turns: TurnLoop;
 

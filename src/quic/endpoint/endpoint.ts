@@ -301,12 +301,12 @@ export class QuicEndpoint {
   }
 
   #onDrained(): void {
-    this.#incoming.respond();
+    this.#incoming.serveAll();
   }
 
   #onWritable(): void {
     this.#outgoing.onWritable();
-    this.#incoming.respond();
+    this.#incoming.serveAll();
   }
 
   #onTurnEnd(): void {

@@ -68,7 +68,7 @@ export class Incoming {
   }
 
   /** All received datagrams were routed: serves live connections first, then handshakes. */
-  respond(): void {
+  serveAll(): void {
     this.#options.run();
     this.#handshakes.run();
   }
@@ -118,14 +118,14 @@ export class Incoming {
     return next;
   }
 
-  /** @param size bytes of the datagram on the wire. */
+  /** @param wireBytes of the datagram, obfuscation included. */
   #route(
     bytes: Uint8Array,
     offset: number,
     length: number,
     received: ReceivedDatagrams,
     now: number,
-    size: number,
+    wireBytes: number,
   ): void {
     if (length <= LOCAL_ID_SIZE) return;
     const first = bytes[offset] as number; // `length` is not 0
@@ -136,15 +136,15 @@ export class Incoming {
       ? this.#ownerOfLong(bytes, offset, length)
       : this.#ownerOfShort(bytes, offset, length, received);
     if (owner && !(isLong && owner.core.role === 'server')) {
-      owner.receive(bytes, offset, length, length, peer, own, ecn, now, size);
+      owner.receive(bytes, offset, length, length, peer, own, ecn, now, wireBytes);
     } else if (owner) {
       const isServed = this.#handshakes.serveAtOnce(() =>
-        owner.receive(bytes, offset, length, length, peer, own, ecn, now, size),
+        owner.receive(bytes, offset, length, length, peer, own, ecn, now, wireBytes),
       );
-      if (!isServed) this.#handshakes.add(bytes, offset, length, received, size, true);
+      if (!isServed) this.#handshakes.add(bytes, offset, length, received, wireBytes, true);
     } else if (isLong) {
       if (this.#isPlausible(bytes, offset, length)) {
-        this.#handshakes.add(bytes, offset, length, received, size, false);
+        this.#handshakes.add(bytes, offset, length, received, wireBytes, false);
       }
     } else {
       this.#reset(bytes, offset, length, received, now);
@@ -158,11 +158,11 @@ export class Incoming {
 
   /** Serves a datagram of the queue: since it was queued, its connection may have been made or ended. */
   #serve(waiting: Waiting): void {
-    const { buffer, length, peer, own, ecn, size } = waiting;
+    const { buffer, length, peer, own, ecn, wireBytes } = waiting;
     const now = this.#options.clock.now();
     const owner = this.#ownerOfLong(buffer, 0, length);
-    if (owner) owner.receive(buffer, 0, length, length, peer, own, ecn, now, size);
-    else this.#admit(buffer, 0, length, waiting, now, size);
+    if (owner) owner.receive(buffer, 0, length, length, peer, own, ecn, now, wireBytes);
+    else this.#admit(buffer, 0, length, waiting, now, wireBytes);
   }
 
   #ownerOfShort(
@@ -192,7 +192,7 @@ export class Incoming {
     length: number,
     received: ReceivedDatagrams,
     now: number,
-    size: number,
+    wireBytes: number,
   ): void {
     const { outgoing, admission, connections, accept } = this.#options;
     const maxConnections = this.#options.maxConnections();
@@ -208,13 +208,13 @@ export class Incoming {
       now,
       outgoing.next().buffer,
     );
-    if (verdict.kind === 'respond') this.#respond(received, verdict.length);
+    if (verdict.kind === 'respond') this.#sendStateless(received, verdict.length);
     if (verdict.kind !== 'accept') return;
     connections.makeRoom(peer, maxConnections, now);
     const client = accept(verdict, received, now);
     if (!client) return;
     connections.addChosenId(client, bytes, verdict.chosenIdOffset, verdict.chosenIdSize);
-    client.receive(bytes, offset, length, length, peer, own, ecn, now, size);
+    client.receive(bytes, offset, length, length, peer, own, ecn, now, wireBytes);
   }
 
   #reset(
@@ -229,11 +229,11 @@ export class Incoming {
     if (obfuscation || outgoing.isBlocked || !this.#resets.take(now)) return;
     const { buffer } = outgoing.next();
     const written = reset(buffer, bytes, offset, length, resetTokens, random);
-    if (written > 0) this.#respond(received, written);
+    if (written > 0) this.#sendStateless(received, written);
   }
 
   /** Sends the first `length` bytes of the next batch in response to a datagram. */
-  #respond({ peer, own }: ReceivedDatagrams, length: number): void {
+  #sendStateless({ peer, own }: ReceivedDatagrams, length: number): void {
     const { outgoing } = this.#options;
     const batch = outgoing.next();
     batch.begin(peer, own);

@@ -82,9 +82,3 @@ export const SOCKET_BUFFER = 4 * 1024 * 1024;
 
 /** Milliseconds for which a closed endpoint waits for room in its socket to send CONNECTION_CLOSE to all peers. */
 export const CLOSE_TIMEOUT = 1000;
-
-/**
- * Milliseconds without progress after which a stream that was released after its half-close is reset, although
- * bytes are unsent: a peer that reads nothing must not hold it.
- */
-export const STREAM_LINGER = 30_000;

@@ -73,11 +73,6 @@ export class CryptoStreams {
     return this.#levels[level].sending.next(room, log);
   }
 
-  /** All bytes that are not acknowledged are to be sent again: for probes (RFC 9002 §6.2.4). */
-  resend(level: TlsLevel): void {
-    this.#levels[level].sending.resend();
-  }
-
   /** Whether everything written has been acknowledged. */
   isAcknowledged(level: TlsLevel): boolean {
     return this.#levels[level].sending.isAcknowledged;
@@ -184,10 +179,6 @@ class CryptoSending implements DeliveryListener {
     for (let i = 0; i < this.#acknowledged.size; i++) {
       this.#lost.remove(this.#acknowledged.start(i), this.#acknowledged.end(i));
     }
-  }
-
-  resend(): void {
-    this.onLost(0, this.#sent);
   }
 
   discard(): void {

@@ -145,7 +145,7 @@ export class PacketAssembler {
     }
     if (builder.isEmpty) return false;
     if (pads) builder.pad(room);
-    this.#leave(path, out, builder.finish(now));
+    this.#finishSingle(path, out, builder.finish(now));
     return true;
   }
 
@@ -185,7 +185,7 @@ export class PacketAssembler {
     }
     builder.close(next, true, now);
     builder.pad(room);
-    this.#leave(path, out, builder.finish(now));
+    this.#finishSingle(path, out, builder.finish(now));
     return true;
   }
 
@@ -207,7 +207,7 @@ export class PacketAssembler {
     builder.close(writePing(out.buffer, at), true, now);
     builder.pad(size);
     path.mtu.onProbeSent(size);
-    this.#leave(path, out, builder.finish(now));
+    this.#finishSingle(path, out, builder.finish(now));
     return true;
   }
 
@@ -295,7 +295,7 @@ export class PacketAssembler {
   }
 
   /** The batch is a single datagram up to `end`, which is sent now. */
-  #leave(path: Path<IpEndpoint>, out: TransmitBatch, end: number): void {
+  #finishSingle(path: Path<IpEndpoint>, out: TransmitBatch, end: number): void {
     this.#builder.flush();
     out.length = end;
     path.onSent(end);

@@ -36,7 +36,7 @@ export interface PacketBuilderParts {
 
 /**
  * Builds the packets of one datagram after another (RFC 9000 §12.2): headers, padding, protection, and the
- * record for loss detection. The last packet stays open until it is decided whether it is padded.
+ * record for loss detection. The last packet is closed, but sealed only when it is decided whether it is padded.
  */
 export class PacketBuilder {
   readonly #idle: IdleTimeout;
@@ -63,7 +63,7 @@ export class PacketBuilder {
   #destinationId: Uint8Array = NO_TOKEN;
   /** The end of the finished packets of the datagram. */
   #start = 0;
-  /** The packet that is closed and waits to be finished. */
+  /** The packet that is closed, but not yet sealed. */
   #space: Space = Space.INITIAL;
   #numberAt = 0;
   #numberSize = 0;

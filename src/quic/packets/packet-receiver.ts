@@ -20,7 +20,7 @@ import { MIN_DATAGRAM } from '../limits.ts';
 import type { HandshakeSteps } from '../connection/handshake-steps.ts';
 import type { PathChanges } from '../path/path-changes.ts';
 import type { Path } from '../path/path.ts';
-import type { OpenResult } from '../protection/key-update.ts';
+import type { OpenResult } from '../protection/one-rtt-keys.ts';
 import { PreparedMasks } from './prepared-masks.ts';
 import { TAG_SIZE } from '../protection/packet-keys.ts';
 import { Space } from '../recovery/space.ts';

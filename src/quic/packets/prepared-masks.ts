@@ -1,4 +1,4 @@
-import type { OneRttKeys } from '../protection/key-update.ts';
+import type { OneRttKeys } from '../protection/one-rtt-keys.ts';
 
 /**
  * Header protection masks of datagrams that are received together, computed with one call (RFC 9001 §5.4).

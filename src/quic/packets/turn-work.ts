@@ -42,7 +42,7 @@ export class TurnWork {
     this.#shared.frames += frames - FREE_FRAMES_A_PACKET;
   }
 
-  /** A new turn begins. */
+  /** Something may be sent again: the peer gets a new share. */
   restart(): void {
     this.#frames = 0;
   }

@@ -74,11 +74,6 @@ export class EcnValidation {
     return moreCe > 0;
   }
 
-  /** The socket cannot send marks. */
-  disable(): void {
-    this.#state = 'failed';
-  }
-
   /** The path has changed (§13.4.2): it is tested anew. The counts go on. */
   restart(): void {
     if (this.#state === 'failed') return;

@@ -84,8 +84,8 @@ export class ServerConnection {
   #flows = 0;
   /** Runs while a client whose account was removed has no flow. */
   #removalTimer: Timer | undefined;
-  /** Circuits that are streams. */
-  #streams = 0;
+  /** Proxy streams of this client, counted in the listener's `Circuits`. */
+  #circuits = 0;
   /** Streams that the client may have open. */
   #allowed = 0;
 
@@ -148,7 +148,7 @@ export class ServerConnection {
    * which may have changed.
    */
   allowStreams(): void {
-    const steps = Math.ceil(this.#streams / STREAMS_STEP);
+    const steps = Math.ceil(this.#circuits / STREAMS_STEP);
     const allowed = Math.min(
       steps * STREAMS_STEP + STREAMS_AHEAD_OF_CIRCUITS,
       this.#owner.circuits.limit + STREAMS_BESIDE_CIRCUITS,
@@ -227,11 +227,11 @@ export class ServerConnection {
     if (type !== TCP_REQUEST || !this.#client) return false;
     const { circuits } = this.#owner;
     if (circuits.open()) {
-      this.#streams++;
+      this.#circuits++;
       this.allowStreams();
       void this.#serve(stream, this.#client).finally(() => {
         circuits.close();
-        this.#streams--;
+        this.#circuits--;
         if (this.#ended) return;
         this.allowStreams();
         this.#endIfRemoved();

@@ -5,8 +5,9 @@ import type { RandomSource } from '../../../crypto/random-source.ts';
 import { addressBytes, type IpEndpoint } from '../../../ip/ip-endpoint.ts';
 import { COOKIE_SECRET_TIME } from '../limits.ts';
 import {
+  COOKIE_REPLY_SIZE,
+  CookieReplyOffset,
   COOKIE_NONCE_SIZE,
-  CookieReply,
   KEY_SIZE,
   MAC_SIZE,
   MessageType,
@@ -59,10 +60,13 @@ export class MacWriter {
    */
   readReply(reply: Uint8Array, now: number): boolean {
     if (!this.#hasSent) return false;
-    const nonce = reply.subarray(CookieReply.nonce, CookieReply.nonce + COOKIE_NONCE_SIZE);
+    const nonce = reply.subarray(
+      CookieReplyOffset.nonce,
+      CookieReplyOffset.nonce + COOKIE_NONCE_SIZE,
+    );
     const cookie = new Uint8Array(MAC_SIZE);
     using opener = createOpener('xchacha20-poly1305', this.#cookieKey);
-    if (!opener.open(nonce, reply.subarray(CookieReply.cookie), cookie, this.#lastMac1))
+    if (!opener.open(nonce, reply.subarray(CookieReplyOffset.cookie), cookie, this.#lastMac1))
       return false;
     // There is one reply to a message; another one is a copy.
     this.#hasSent = false;
@@ -113,16 +117,19 @@ export class MacReader {
       this.#random.fill(this.#secret);
       this.#secretAt = now;
     }
-    const reply = new Uint8Array(CookieReply.size);
+    const reply = new Uint8Array(COOKIE_REPLY_SIZE);
     reply[0] = MessageType.COOKIE_REPLY;
     // Both handshake messages have the sender's index at this offset.
-    writeIndex(reply, CookieReply.receiver, readIndex(message, 4));
-    const nonce = reply.subarray(CookieReply.nonce, CookieReply.nonce + COOKIE_NONCE_SIZE);
+    writeIndex(reply, CookieReplyOffset.receiver, readIndex(message, 4));
+    const nonce = reply.subarray(
+      CookieReplyOffset.nonce,
+      CookieReplyOffset.nonce + COOKIE_NONCE_SIZE,
+    );
     this.#random.fill(nonce);
     const at = mac1At(message);
     const mac1 = message.subarray(at, at + MAC_SIZE);
     using sealer = createSealer('xchacha20-poly1305', this.#cookieKey);
-    sealer.seal(nonce, this.#cookieFor(from), reply.subarray(CookieReply.cookie), mac1);
+    sealer.seal(nonce, this.#cookieFor(from), reply.subarray(CookieReplyOffset.cookie), mac1);
     return reply;
   }
 

@@ -7,7 +7,7 @@ import { INITIATION_INTERVAL, MAX_PENDING_MESSAGES } from '../limits.ts';
 import { Initiator, Responder, type StaticKeys } from './noise.ts';
 import { TransportSession } from '../transport-session.ts';
 import type { DropReason } from '../trace.ts';
-import { CookieReply, KEY_SIZE, readIndex, HandshakeResponse } from '../wire.ts';
+import { ResponseOffset, CookieReplyOffset, KEY_SIZE, readIndex } from '../wire.ts';
 
 /** A message that answers a handshake message. */
 export interface PendingMessage {
@@ -117,7 +117,7 @@ export class Handshakes {
   /** @returns the session of the handshake that this side has initiated. */
   onResponse(message: Uint8Array, from: IpEndpoint, now: number): TransportSession | DropReason {
     const initiator = this.#initiator;
-    if (initiator?.index !== readIndex(message, HandshakeResponse.receiver)) return 'index';
+    if (initiator?.index !== readIndex(message, ResponseOffset.receiver)) return 'index';
     if (!this.#limiter.isValid(message, from, now)) return 'mac';
     const accepted = initiator.accept(message);
     if (accepted === undefined) return 'authentication';
@@ -133,7 +133,7 @@ export class Handshakes {
     responded: number | undefined,
     now: number,
   ): DropReason | undefined {
-    const index = readIndex(message, CookieReply.receiver);
+    const index = readIndex(message, CookieReplyOffset.receiver);
     if (index !== this.#initiator?.index && index !== responded) return 'index';
     return this.#macs.readReply(message, now) ? undefined : 'authentication';
   }

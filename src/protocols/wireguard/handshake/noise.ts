@@ -4,11 +4,13 @@ import { equalInConstantTime } from '../../../crypto/hash/keyed-hash.ts';
 import { copyOf } from '../../../collections/copy-bytes.ts';
 import { X25519PrivateKey } from '../../../crypto/x25519.ts';
 import {
-  Initiation,
+  INITIATION_SIZE,
+  RESPONSE_SIZE,
+  InitiationOffset,
+  ResponseOffset,
   KEY_SIZE,
   MessageType,
   readIndex,
-  HandshakeResponse,
   TAG_SIZE,
   writeIndex,
 } from '../wire.ts';
@@ -198,11 +200,11 @@ export class Initiator {
   initiation(timestamp: Uint8Array): Uint8Array {
     const { privateKey, peerPublicKey, staticSecret } = this.#staticKeys;
     const transcript = this.#transcript;
-    const message = new Uint8Array(Initiation.size);
+    const message = new Uint8Array(INITIATION_SIZE);
     message[0] = MessageType.INITIATION;
-    writeIndex(message, Initiation.sender, this.index);
+    writeIndex(message, InitiationOffset.sender, this.index);
     // msg.ephemeral := E_pub_i
-    message.set(this.#ephemeral.publicKey, Initiation.ephemeral);
+    message.set(this.#ephemeral.publicKey, InitiationOffset.ephemeral);
     // H := HASH(H ‖ msg.ephemeral)
     transcript.mixHash(this.#ephemeral.publicKey);
     // C := KDF1(C, E_pub_i)
@@ -210,11 +212,11 @@ export class Initiator {
     // (C, κ) := KDF2(C, DH(E_priv_i, S_pub_r)); `createStaticKeys` rejects a key of low order.
     const staticKey = transcript.mixKey(this.#ephemeral.sharedSecret(peerPublicKey) ?? NO_KEY);
     // msg.static := AEAD(κ, 0, S_pub_i, H); H := HASH(H ‖ msg.static)
-    transcript.encryptAndHash(staticKey, privateKey.publicKey, message, Initiation.static);
+    transcript.encryptAndHash(staticKey, privateKey.publicKey, message, InitiationOffset.static);
     // (C, κ) := KDF2(C, DH(S_priv_i, S_pub_r))
     const timestampKey = transcript.mixKey(staticSecret);
     // msg.timestamp := AEAD(κ, 0, TIMESTAMP(), H); H := HASH(H ‖ msg.timestamp)
-    transcript.encryptAndHash(timestampKey, timestamp, message, Initiation.timestamp);
+    transcript.encryptAndHash(timestampKey, timestamp, message, InitiationOffset.timestamp);
     return message;
   }
 
@@ -226,10 +228,7 @@ export class Initiator {
     message: Uint8Array,
   ): { readonly keys: SessionKeys; readonly peerIndex: number } | undefined {
     const { privateKey, presharedKey } = this.#staticKeys;
-    const theirs = message.subarray(
-      HandshakeResponse.ephemeral,
-      HandshakeResponse.ephemeral + KEY_SIZE,
-    );
+    const theirs = message.subarray(ResponseOffset.ephemeral, ResponseOffset.ephemeral + KEY_SIZE);
     const ephemeralSecret = this.#ephemeral.sharedSecret(theirs);
     const staticSecret = privateKey.sharedSecret(theirs);
     if (!ephemeralSecret || !staticSecret) return undefined;
@@ -244,7 +243,7 @@ export class Initiator {
     transcript.mixChainingKey(staticSecret);
     // (C, τ, κ) := KDF3(C, Q); H := HASH(H ‖ τ)
     const key = transcript.mixKeyAndHash(presharedKey);
-    const empty = message.subarray(HandshakeResponse.empty, HandshakeResponse.empty + TAG_SIZE);
+    const empty = message.subarray(ResponseOffset.empty, ResponseOffset.empty + TAG_SIZE);
     // msg.empty = AEAD(κ, 0, ε, H); H := HASH(H ‖ msg.empty)
     if (transcript.decryptAndHash(key, empty) === undefined) {
       transcript.erase();
@@ -255,7 +254,7 @@ export class Initiator {
     this.erase();
     return {
       keys: { sending, receiving },
-      peerIndex: readIndex(message, HandshakeResponse.sender),
+      peerIndex: readIndex(message, ResponseOffset.sender),
     };
   }
 
@@ -282,15 +281,18 @@ export class Responder {
     this.#staticKeys = staticKeys;
     this.#transcript = transcript;
     this.timestamp = timestamp;
-    this.peerIndex = readIndex(message, Initiation.sender);
-    const { ephemeral, static: end } = Initiation;
+    this.peerIndex = readIndex(message, InitiationOffset.sender);
+    const { ephemeral, static: end } = InitiationOffset;
     this.#theirEphemeral = copyOf(message, ephemeral, end);
   }
 
   /** Reads an initiation (§5.4.2); `undefined` when it is not authentic, or another peer's. */
   static read(staticKeys: StaticKeys, message: Uint8Array): Responder | undefined {
     const { privateKey, peerPublicKey, staticSecret } = staticKeys;
-    const theirs = message.subarray(Initiation.ephemeral, Initiation.ephemeral + KEY_SIZE);
+    const theirs = message.subarray(
+      InitiationOffset.ephemeral,
+      InitiationOffset.ephemeral + KEY_SIZE,
+    );
     const secret = privateKey.sharedSecret(theirs);
     if (!secret) return undefined;
     const transcript = new Transcript(privateKey.publicKey);
@@ -301,7 +303,7 @@ export class Responder {
     // (C, κ) := KDF2(C, DH(S_priv_r, E_pub_i))
     const staticKey = transcript.mixKey(secret);
     // msg.static = AEAD(κ, 0, S_pub_i, H); H := HASH(H ‖ msg.static)
-    const sealedStatic = message.subarray(Initiation.static, Initiation.timestamp);
+    const sealedStatic = message.subarray(InitiationOffset.static, InitiationOffset.timestamp);
     const peer = transcript.decryptAndHash(staticKey, sealedStatic);
     if (!peer || !equalInConstantTime(peer, peerPublicKey)) {
       transcript.erase();
@@ -310,7 +312,7 @@ export class Responder {
     // (C, κ) := KDF2(C, DH(S_priv_r, S_pub_i))
     const timestampKey = transcript.mixKey(staticSecret);
     // msg.timestamp = AEAD(κ, 0, TIMESTAMP(), H); H := HASH(H ‖ msg.timestamp)
-    const sealedTimestamp = message.subarray(Initiation.timestamp, Initiation.mac1);
+    const sealedTimestamp = message.subarray(InitiationOffset.timestamp, InitiationOffset.mac1);
     const timestamp = transcript.decryptAndHash(timestampKey, sealedTimestamp);
     if (!timestamp) {
       transcript.erase();
@@ -340,12 +342,12 @@ export class Responder {
       transcript.erase();
       return undefined;
     }
-    const message = new Uint8Array(HandshakeResponse.size);
+    const message = new Uint8Array(RESPONSE_SIZE);
     message[0] = MessageType.RESPONSE;
-    writeIndex(message, HandshakeResponse.sender, index);
-    writeIndex(message, HandshakeResponse.receiver, this.peerIndex);
+    writeIndex(message, ResponseOffset.sender, index);
+    writeIndex(message, ResponseOffset.receiver, this.peerIndex);
     // msg.ephemeral := E_pub_r
-    message.set(own.publicKey, HandshakeResponse.ephemeral);
+    message.set(own.publicKey, ResponseOffset.ephemeral);
     // H := HASH(H ‖ msg.ephemeral)
     transcript.mixHash(own.publicKey);
     // C := KDF1(C, E_pub_r)
@@ -357,7 +359,7 @@ export class Responder {
     // (C, τ, κ) := KDF3(C, Q); H := HASH(H ‖ τ)
     const key = transcript.mixKeyAndHash(presharedKey);
     // msg.empty := AEAD(κ, 0, ε, H); H := HASH(H ‖ msg.empty)
-    transcript.encryptAndHash(key, EMPTY, message, HandshakeResponse.empty);
+    transcript.encryptAndHash(key, EMPTY, message, ResponseOffset.empty);
     // (T_recv_r, T_send_r) := KDF2(C, ε)
     const [receiving, sending] = transcript.split();
     return { message, keys: { sending, receiving } };

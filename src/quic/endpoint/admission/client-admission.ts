@@ -16,7 +16,7 @@ import { negotiateVersion, refuse, retry } from './stateless-packets.ts';
 
 /** The clients of an endpoint, as far as the admission of a new one depends on them. */
 export interface Occupancy {
-  /** Connections that have not ended. */
+  /** Connections of clients that have not ended. */
   readonly connections: number;
   /** Those of them whose handshake is not complete, and whose address was not validated by a token. */
   readonly unvalidatedHandshakes: number;
@@ -131,7 +131,7 @@ export class ClientAdmission implements Disposable {
       isAuthentic(bytes, header)
         ? { kind: 'respond', length: refuse(out, bytes, header, code) }
         : DROP;
-    // A client that comes back with a token was not refused before: it is now, when that is so.
+    // Also checked with a token: the endpoint may have become full since the Retry.
     const isFull = connections >= maxConnections;
     if (maxConnections === 0 || (isFull && !hasVictim))
       return refusal(TransportErrorCode.CONNECTION_REFUSED);

@@ -16,8 +16,8 @@ const NEW_SHARE = 4;
 
 /** A queued datagram, without obfuscation. */
 export interface Waiting extends ReceivedDatagrams {
-  /** Bytes on the wire. */
-  readonly size: number;
+  /** Bytes on the wire, obfuscation included. */
+  readonly wireBytes: number;
 }
 
 export interface HandshakeQueueOptions {
@@ -32,9 +32,9 @@ export interface HandshakeQueueOptions {
 
 /**
  * Queues the datagrams of handshakes with clients. They are served after live connections, within limits of
- * number and time per turn of the event loop: a TLS signature takes a millisecond or more. Those of handshakes
- * in progress are served before those of new clients, except for every fourth datagram, and are only queued
- * when the time of a turn is used up.
+ * number and time per turn of the event loop: a TLS signature takes a millisecond or more. Datagrams of
+ * handshakes in progress are queued only when the turn's time is used up or others wait. From the queue they
+ * go first; every fourth is of a new client.
  */
 export class HandshakeQueue {
   readonly #known = new Fifo<Waiting>();
@@ -77,7 +77,7 @@ export class HandshakeQueue {
     offset: number,
     length: number,
     { peer, own, ecn }: ReceivedDatagrams,
-    size: number,
+    wireBytes: number,
     isKnown: boolean,
   ): void {
     if (this.#count >= MAX_WAITING_DATAGRAMS || this.#bytes + length > MAX_WAITING_BYTES) return;
@@ -93,7 +93,7 @@ export class HandshakeQueue {
       peer: copyEndpoint(peer),
       own: own && copyEndpoint(own),
       ecn,
-      size,
+      wireBytes,
     });
   }
 

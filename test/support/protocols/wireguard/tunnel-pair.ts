@@ -5,7 +5,11 @@ import { createStaticKeys } from '../../../../src/protocols/wireguard/handshake/
 import type { TraceEvent } from '../../../../src/protocols/wireguard/trace.ts';
 import type { TunnelOutput, TunnelSettings } from '../../../../src/protocols/wireguard/contract.ts';
 import { Tunnel } from '../../../../src/protocols/wireguard/tunnel.ts';
-import { Data, datagramSize, timestampAfter } from '../../../../src/protocols/wireguard/wire.ts';
+import {
+  DataOffset,
+  datagramSize,
+  timestampAfter,
+} from '../../../../src/protocols/wireguard/wire.ts';
 import { SeededRandom } from '../../simnet/seeded-random.ts';
 
 export function endpoint(host: string, port: number): IpEndpoint {
@@ -103,7 +107,7 @@ export class TunnelPair {
     const bytes = typeof packet === 'number' ? new Uint8Array(packet).fill(0x45) : packet;
     // A Buffer, as sockets have: its `slice` does not copy.
     const buffer = Buffer.alloc(datagramSize(bytes.length, MTU));
-    buffer.set(bytes, Data.packet);
+    buffer.set(bytes, DataOffset.packet);
     const length = end.tunnel.send(buffer, 0, bytes.length, this.now);
     if (length > 0) {
       end.sent.push({
@@ -136,7 +140,9 @@ export class TunnelPair {
     const bytes = Buffer.from(datagram.bytes);
     const length = at.tunnel.receive(bytes, 0, bytes.length, datagram.from, this.now);
     if (length > 0) {
-      at.received.push(Uint8Array.from(bytes.subarray(Data.packet, Data.packet + length)));
+      at.received.push(
+        Uint8Array.from(bytes.subarray(DataOffset.packet, DataOffset.packet + length)),
+      );
     }
     bytes.fill(0xdb);
     at.tunnel.transmit(this.now, at);

@@ -5,6 +5,7 @@ import { X25519PrivateKey } from '../../../../src/crypto/x25519.ts';
 import { silentLogger } from '../../../../src/log/output.ts';
 import { systemClock, type Clock } from '../../../../src/net/time/clock.ts';
 import { DialError } from '../../../../src/net/errors.ts';
+import { DIAL_MS } from '../../../../src/net/time/time-limits.ts';
 import { KeptObjects } from '../../../../src/collections/kept-objects.ts';
 import { OwnListeners } from '../../../../src/net/loop-guard/own-listeners.ts';
 import type { FamilyPolicy } from '../../../../src/net/addresses/resolver.ts';
@@ -14,6 +15,7 @@ import { TunnelDevice } from '../../../../src/protocols/wireguard/tunnel-device.
 import { REKEY_TIMEOUT } from '../../../../src/protocols/wireguard/deadlines.ts';
 import {
   INITIATION_INTERVAL,
+  LEAST_SILENCE,
   RETRY_DELAY,
   SILENCE_LIMIT,
 } from '../../../../src/protocols/wireguard/limits.ts';
@@ -54,6 +56,8 @@ class World {
   readonly asked: (readonly [string, FamilyPolicy])[] = [];
   readonly tunnels: SharedTunnels;
   readonly random = new SeededRandom(1);
+  /** Names of destinations resolve after it. */
+  resolvable = Promise.resolve();
   readonly #clock: Clock;
   readonly #outbounds: WireGuardOutbound[] = [];
   #peer: Netstack | undefined;
@@ -133,9 +137,10 @@ class World {
       tag: 'wg',
       family,
       resolver: {
-        resolve: (host, policy) => {
+        resolve: async (host, policy) => {
           this.asked.push([host, policy]);
-          return Promise.resolve([host.endsWith('.test') ? ECHO.host : host]);
+          await this.resolvable;
+          return [host.endsWith('.test') ? ECHO.host : host];
         },
       },
       clock: this.#clock,
@@ -292,6 +297,53 @@ describe('a WireGuard outbound', () => {
     await eventually('an initiation', () => (made.net.sockets[0]?.sent.length ?? 0) > 0);
     clock.advance(SILENCE_LIMIT);
     await failed;
+  });
+
+  describe('whose destination takes long to resolve', () => {
+    const NAME = { host: 'echo.test', port: ECHO.port };
+
+    /** A dial that resolves its name after `milliseconds`; before it, the tunnel was used and became idle. */
+    async function dialled(milliseconds: number, isSilent: boolean) {
+      const clock = new ManualClock();
+      const made = world(clock);
+      await made.startPeer();
+      const outbound = made.outbound();
+      await passing(clock, says(outbound, 'before'));
+      // The end of that connection, and the keep-alives after it.
+      for (let seconds = 0; seconds < 30; seconds++) {
+        await turn();
+        clock.advance(1000);
+      }
+      if (isSilent) made.net.passes = () => false;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      made.resolvable = promise;
+      const begun = clock.now();
+      const dial = outbound.connect(NAME, { signal });
+      dial.catch(() => undefined);
+      await eventually('the question', () => made.asked.at(-1)?.[0] === NAME.host);
+      clock.advance(milliseconds);
+      resolve();
+      return { dial: passing(clock, dial), passed: () => clock.now() - begun };
+    }
+
+    test('does not blame the peer, to which nothing was sent', async () => {
+      const { dial } = await dialled(SILENCE_LIMIT, false);
+      const link = await dial;
+      link.destroy();
+    });
+
+    test('names a peer that was silent since then', async () => {
+      const { dial, passed } = await dialled(SILENCE_LIMIT - LEAST_SILENCE, true);
+      const message = '127.0.0.1:1000: the WireGuard peer does not respond';
+      await assert.rejects(dial, fails('timed_out', message));
+      assert.ok(passed() >= SILENCE_LIMIT && passed() < DIAL_MS, `${passed()} ms`);
+    });
+
+    test('does not blame a peer that had no time to respond', async () => {
+      const { dial } = await dialled(SILENCE_LIMIT - LEAST_SILENCE + 1, true);
+      const message = 'echo.test:7: the connection took longer than 10 s';
+      await assert.rejects(dial, fails('timed_out', message));
+    });
   });
 
   test('goes on with a dial as soon as a peer that was restarted is found', async () => {

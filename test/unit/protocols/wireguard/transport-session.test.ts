@@ -3,7 +3,7 @@ import { createCipheriv } from 'node:crypto';
 import { test } from 'node:test';
 import { packetCiphers } from '../../../../src/crypto/aead/packet-ciphers.ts';
 import { TransportSession } from '../../../../src/protocols/wireguard/transport-session.ts';
-import { Data, TAG_SIZE } from '../../../../src/protocols/wireguard/wire.ts';
+import { DataOffset, TAG_SIZE } from '../../../../src/protocols/wireguard/wire.ts';
 
 const KEY = Buffer.alloc(32, 0x11);
 const PACKET = Buffer.from('a packet of thirty-two bytes, so');
@@ -33,10 +33,10 @@ test('a message is sealed under its counter, whatever another cipher has left in
   using session = sessionOf();
   for (const counter of [0, 1, 2]) {
     useNonce();
-    const message = Buffer.alloc(Data.packet + PACKET.length + TAG_SIZE);
-    PACKET.copy(message, Data.packet);
+    const message = Buffer.alloc(DataOffset.packet + PACKET.length + TAG_SIZE);
+    PACKET.copy(message, DataOffset.packet);
     assert.equal(session.seal(message, 0, PACKET.length), message.length);
-    assert.deepEqual(message.subarray(Data.packet), sealed(counter));
+    assert.deepEqual(message.subarray(DataOffset.packet), sealed(counter));
   }
 });
 
@@ -44,9 +44,9 @@ test('a message is opened under its counter, whatever another cipher has left in
   using session = sessionOf();
   for (const counter of [0, 7, 3]) {
     useNonce();
-    const message = Buffer.concat([Buffer.alloc(Data.packet), sealed(counter)]);
-    message.writeBigUInt64LE(BigInt(counter), Data.counter);
+    const message = Buffer.concat([Buffer.alloc(DataOffset.packet), sealed(counter)]);
+    message.writeBigUInt64LE(BigInt(counter), DataOffset.counter);
     assert.equal(session.open(message, 0, message.length), undefined);
-    assert.deepEqual(message.subarray(Data.packet, -TAG_SIZE), PACKET);
+    assert.deepEqual(message.subarray(DataOffset.packet, -TAG_SIZE), PACKET);
   }
 });

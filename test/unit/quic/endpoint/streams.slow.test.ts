@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { QuicStream, StreamFailure } from '../../../../src/quic/contract.ts';
-import { STREAM_LINGER } from '../../../../src/quic/endpoint/limits.ts';
+import { STREAM_LINGER } from '../../../../src/quic/limits.ts';
 import { DEFAULT_STREAM_GRANTS } from '../../../../src/quic/streams/streams.ts';
 import { collectAll } from '../../../support/quic/endpoint/collect-stream.ts';
 import { MemoryQuic } from '../../../support/quic/endpoint/memory-quic.ts';

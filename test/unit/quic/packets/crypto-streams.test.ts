@@ -103,16 +103,6 @@ test('a part that was declared lost and is acknowledged after all is not sent ag
   assert.ok(streams.isAcknowledged('handshake'));
 });
 
-test('a probe sends again what is not acknowledged', () => {
-  const streams = new CryptoStreams();
-  streams.write('initial', stream(1000));
-  due(streams, 'initial');
-  log.acknowledge(0, 400);
-  assert.ok(!streams.isAcknowledged('initial'));
-  streams.resend('initial');
-  assert.deepEqual(due(streams, 'initial'), [[400, 600]]);
-});
-
 test('received data is read in order, whatever the order of its frames', () => {
   const order = [3, 1, 4, 0, 2, 2, 5];
   const streams = new CryptoStreams();
@@ -202,7 +192,6 @@ test('a discarded level sends nothing, and ignores what comes', () => {
   receive(streams, 'initial', 10, 10);
   streams.discard('initial');
   log.lose(50, 50);
-  streams.resend('initial');
   assert.ok(!streams.hasPending('initial'));
   assert.equal(receive(streams, 'initial', 1e6, 10), undefined);
   assert.equal(streams.read('initial'), undefined);

@@ -68,7 +68,8 @@ describe('ECN validation (RFC 9000 §13.4.2)', () => {
 
   test('once it has failed it stays so', () => {
     const ecn = new EcnValidation();
-    ecn.disable();
+    ecn.onSent(SPACE);
+    ecn.onAck(SPACE, 1, false, 0, 0, 0);
     ecn.restart();
     ecn.onSent(SPACE);
     assert.equal(ecn.onAck(SPACE, 1, true, 1, 0, 1), false);

@@ -5,7 +5,7 @@ import {
   OneRttKeys,
   type KeyLimits,
   type OpenResult,
-} from '../../../../src/quic/protection/key-update.ts';
+} from '../../../../src/quic/protection/one-rtt-keys.ts';
 import { CipherSuite } from '../../../../src/quic/protection/packet-keys.ts';
 import { numberSizeOf, writeShortHeader } from '../../../../src/quic/wire/packet-header.ts';
 import { writePacketNumber } from '../../../../src/quic/wire/packet-number.ts';
