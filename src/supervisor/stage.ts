@@ -120,7 +120,10 @@ export interface StageDeps {
 }
 
 /**
- * Builds everything that the plan calls for, in turns; changes nothing that runs and opens no socket.
+ * Builds everything that the plan calls for, in turns; changes nothing that runs, and opens no socket and
+ * starts no timer: outbounds and resolvers begin with their first use, balancers and servers after the
+ * commit. So what was built before a failure needs no release: it is memory only, and OpenSSL's share of
+ * it is freed with its garbage-collected owner.
  *
  * @throws {ApplyError} `build_failed` or `bad_balancer`
  */
