@@ -75,7 +75,7 @@ export class Supervisor {
   readonly #facts: InboundFacts;
   readonly #departures = new Departures();
   readonly #shared = new KeptObjects();
-  readonly #newcomers = UnauthenticatedClients.within(systemSockets().descriptorLimit);
+  readonly #unauthenticated = UnauthenticatedClients.within(systemSockets().descriptorLimit);
   /** The configuration in force. */
   #applied: Wanted | undefined;
   #outbounds: ReadonlyMap<string, BuiltOutbound> = new Map();
@@ -232,7 +232,7 @@ export class Supervisor {
       dispatcher: this.#dispatcher,
       protocolOf: this.#protocolOf,
       facts: this.#facts,
-      newcomers: this.#newcomers,
+      unauthenticated: this.#unauthenticated,
       shared: this.#shared,
       resolver: this.#resolver,
       createResolver: () => this.#createResolver(spec.dns),

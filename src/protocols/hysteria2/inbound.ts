@@ -127,7 +127,7 @@ class Hysteria2Listener extends SessionListenerBase<Hysteria2Server> implements 
   readonly #port: ServerEndpoint;
   readonly waiting: WaitingRequests;
   readonly associations = new AssociationPlaces();
-  /** Bounded by the port: see `Newcomers`. */
+  /** Bounded by the port: see `UnauthenticatedClients` of QUIC. */
   readonly #unauthenticated = new Set<ServerConnection>();
   readonly #live = new Set<ServerConnection>();
   /** The number of the next connection. */
