@@ -45,7 +45,8 @@ export class NamedDeadlines<Name extends string> {
   }
 
   clearAll(): void {
-    this.#at.fill(Infinity);
+    const at = this.#at;
+    for (let index = 0; index < at.length; index++) at[index] = Infinity;
   }
 
   /** Whether it is due; then it is cleared. */

@@ -5,7 +5,7 @@
 
 /** What a device takes and does for the stack. */
 export interface DeviceTraits {
-  /** Bytes of the largest IP packet on the path beyond the device, its header included: 1,280 to 65,535. */
+  /** Bytes of the largest IP packet on the path beyond the device, its header included: 576 to 65,535. */
   readonly mtu: number;
   /** TCP and UDP checksums may be left partial: the device, or the kernel, completes them. */
   readonly checksumOffload: boolean;
@@ -35,7 +35,7 @@ export interface InboundPacket {
    * pseudo-header alone (VIRTIO_NET_HDR_F_NEEDS_CSUM), or the kernel has checked it
    * (VIRTIO_NET_HDR_F_DATA_VALID). Never set for what came from a network unchecked.
    */
-  readonly checksumPartial: boolean;
+  readonly checksumVouched: boolean;
   /**
    * Bytes of payload of each segment that the device merged into this packet; the last one may be
    * shorter. For TCP it is one long segment, for UDP that many datagrams; 0 for a plain packet.
@@ -76,12 +76,12 @@ export interface PacketOutput {
   commit(length: number, segmentSize: number, checksumStart: number, checksumOffset: number): void;
 }
 
-/** What a device reports to its owner. The functions do not throw. */
+/** What a device reports to its driver. The functions do not throw. */
 export interface DeviceHandlers {
   readonly onPacket: (packet: InboundPacket) => void;
   /**
-   * The packets of one turn have been passed on: responses to them can be sent together. Also called after
-   * the last of several batches that a device reads in one turn, and not between them.
+   * The packets of one turn have been passed on: responses to them can be sent together. Called once a
+   * turn, after its last packet.
    */
   readonly onDrained: () => void;
   /** Called once after a `reserve` that returned -1, when there is room again. Not from within `reserve`. */
@@ -100,7 +100,7 @@ export interface DeviceHandlers {
  *
  * The contract:
  *
- * - Nothing is read before `start`. From then on packets are passed to `onPacket` in order of arrival,
+ * - No packet is passed on before `start`. From then on packets are passed to `onPacket` in order of arrival,
  *   and `onDrained` follows each turn's. What is read in one turn of the event loop is bounded by the
  *   device, so that everything else gets its turn as well.
  * - Packets committed to `output` leave in order, at the latest after `flush`, which the driver calls at
@@ -116,7 +116,7 @@ export interface PacketDevice {
   readonly name: string;
   readonly traits: DeviceTraits;
   readonly output: PacketOutput;
-  /** Begins to read. Called once. */
+  /** Packets are passed on from now on. Called once. */
   start(handlers: DeviceHandlers): void;
   /** Sends what is committed, as far as there is room. */
   flush(): void;

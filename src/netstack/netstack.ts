@@ -33,6 +33,11 @@ export interface ConnectionRequest {
   accept(): Promise<ByteLink>;
   /** Instead of `accept`: the link fails. Without effect after `accept` or `refuse`. */
   refuse(reason: RefusalReason): void;
+  /**
+   * Resolves, never rejects, when the client has acknowledged everything, or the connection was aborted.
+   * `link.closed` may resolve before: to close the stack then would reset the connection.
+   */
+  whenLeft(): Promise<void>;
 }
 
 /** A new client's datagrams. */
@@ -76,7 +81,7 @@ export interface NetstackOptions {
 }
 
 /**
- * A TCP/IP stack on a device: links above, packets below. It owns the device.
+ * The driver of a TCP/IP stack and of its device: links above, packets below. `close` releases the device.
  *
  * Packets from the device are handled as they arrive; after each batch the links get their events, segments
  * that may leave are sent, and the timer is set. Calls of the application take effect together, after the
@@ -129,7 +134,7 @@ export class Netstack {
       clock,
       udp,
       touch: (flow) => {
-        this.#stack.touch(flow);
+        this.#stack.tcp.touch(flow);
         this.#turns.schedule();
       },
       refuseDatagrams: (flow, peer, reason) => {
@@ -209,7 +214,7 @@ export class Netstack {
   bindUdp(client = ''): PacketLink {
     const now = this.#clock.now();
     const flow = this.#state === 'open' ? this.#stack.udp.bind(client, now) : undefined;
-    // The owner of one that gave way gets its event.
+    // The link of one that gave way gets its event.
     this.#turns.schedule();
     if (flow === undefined) throw new DialError('failed', 'the stack has no room for another flow');
     return new UdpFlowLink(this.#host, flow);
@@ -289,7 +294,7 @@ export class Netstack {
       link,
       accept: async () => {
         if (decide()) {
-          this.#stack.accept(flow);
+          this.#stack.tcp.accept(flow);
           this.#turns.schedule();
         }
         await link.established;
@@ -301,6 +306,7 @@ export class Netstack {
         link.fail(new LinkClosedError('the request was refused'));
         this.#turns.schedule();
       },
+      whenLeft: () => link.whenLeft(),
     });
   }
 

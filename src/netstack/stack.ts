@@ -119,7 +119,7 @@ export class Stack {
     this.tcp = new TcpFlows({
       ...shared,
       hasRoom: () => this.#limit.hasRoomForTcp,
-      isFull: () => this.#limit.isWithin,
+      endMakesRoom: () => this.#limit.endMakesRoom,
       makeRoom: (client, at) => this.#limit.isUdpCrowding && this.udp.giveWay(client, at),
       maxHeld: options.maxHeld ?? MAX_BUFFERED_BYTES,
       maxBacklog: Math.min(options.maxBacklog ?? MAX_BACKLOG, MAX_BACKLOG),
@@ -204,18 +204,13 @@ export class Stack {
     else if (this.#isToGroup(packet)) this.#drops.add('group', end - start, now);
     else if (!this.#isLocal(packet)) this.#drops.add('not local', end - start, now);
     else if (packet.isFragment) this.#onFragment(now);
-    else this.#onPacket(inbound.checksumPartial, inbound.segmentSize, now);
+    else this.#onPacket(inbound.checksumVouched, inbound.segmentSize, now);
   }
 
   /** Begins a connection. @returns undefined when there is no own address for it, no port, or no room. */
   connect(to: IpEndpoint, now: number): TcpFlow | undefined {
     const from = this.sourceFor(to);
     return from === undefined ? undefined : this.tcp.connect(from, to, now);
-  }
-
-  /** Accepts a request: the SYN-ACK leaves with the next `transmit`. */
-  accept(flow: TcpFlow): void {
-    this.tcp.accept(flow);
   }
 
   /** Refuses a request. */
@@ -233,11 +228,6 @@ export class Stack {
     const isOneFamily = isIPv4Endpoint(flow.remote) === isIPv4Endpoint(peer);
     if (error === undefined || flow.isClosed || !isOneFamily) return;
     this.#icmp.reportCopy(error, emptyDatagram(flow.remote, peer), now);
-  }
-
-  /** The application has called a method of the connection. */
-  touch(flow: TcpFlow): void {
-    this.#queues.touch(flow);
   }
 
   /**
@@ -344,18 +334,18 @@ export class Stack {
     else this.#onPacket(false, 0, now);
   }
 
-  #onPacket(vouched: boolean, segmentSize: number, now: number): void {
+  #onPacket(checksumVouched: boolean, segmentSize: number, now: number): void {
     const packet = this.#packet;
     switch (packet.protocol) {
       case IpProtocol.TCP:
-        this.tcp.receive(packet, vouched, now);
+        this.tcp.receive(packet, checksumVouched, now);
         break;
       case IpProtocol.UDP:
-        this.#onUdp(vouched, segmentSize, now);
+        this.#onUdp(checksumVouched, segmentSize, now);
         break;
       case IpProtocol.ICMP:
       case IpProtocol.ICMPV6:
-        this.#icmp.receive(packet, vouched, now);
+        this.#icmp.receive(packet, checksumVouched, now);
         break;
       default:
         this.#drops.add('protocol', packet.end - packet.start, now);
@@ -363,11 +353,11 @@ export class Stack {
     }
   }
 
-  #onUdp(vouched: boolean, segmentSize: number, now: number): void {
+  #onUdp(checksumVouched: boolean, segmentSize: number, now: number): void {
     const packet = this.#packet;
     if (!this.#settings.udp) {
       this.#drops.add('udp disabled', packet.end - packet.start, now);
-    } else if (this.udp.receive(packet, vouched, segmentSize, now) === 'no socket') {
+    } else if (this.udp.receive(packet, checksumVouched, segmentSize, now) === 'no socket') {
       this.#icmp.report('port unreachable', packet, now);
     }
   }

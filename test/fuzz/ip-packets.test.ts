@@ -40,7 +40,12 @@ const batch = new UdpBatch();
 const fragmentation = new Fragmentation();
 
 /** Everything that is done with a packet from the network; returns what came of it. */
-function handle(bytes: Uint8Array, start: number, vouched: boolean, segmentSize: number): string {
+function handle(
+  bytes: Uint8Array,
+  start: number,
+  checksumVouched: boolean,
+  segmentSize: number,
+): string {
   const fault = readIpPacket(bytes, start, bytes.length, packet);
   if (fault !== undefined) return fault;
   assert.ok(packet.start <= packet.payload && packet.payload <= packet.end);
@@ -54,27 +59,27 @@ function handle(bytes: Uint8Array, start: number, vouched: boolean, segmentSize:
   if (packet.isFragment) return 'fragment';
   switch (packet.protocol) {
     case IpProtocol.TCP:
-      return handleTcp(vouched);
+      return handleTcp(checksumVouched);
     case IpProtocol.UDP:
-      return handleUdp(vouched, segmentSize);
+      return handleUdp(checksumVouched, segmentSize);
     default: {
-      const icmpFault = readIcmp(packet, vouched, icmp);
+      const icmpFault = readIcmp(packet, checksumVouched, icmp);
       if (icmpFault !== undefined) return icmpFault;
       return `icmp ${icmp.kind} ${readQuote(icmp, quote)}`;
     }
   }
 }
 
-function handleTcp(vouched: boolean): string {
-  const fault = readTcpSegment(packet, vouched, tcp);
+function handleTcp(checksumVouched: boolean): string {
+  const fault = readTcpSegment(packet, checksumVouched, tcp);
   if (fault !== undefined) return fault;
   assert.ok(tcp.payload <= tcp.payloadEnd && tcp.payloadEnd === packet.end);
   assert.ok(tcp.sackCount <= 4 && tcp.windowScale <= 14);
   return 'tcp';
 }
 
-function handleUdp(vouched: boolean, segmentSize: number): string {
-  const fault = readUdpDatagram(packet, vouched, udp);
+function handleUdp(checksumVouched: boolean, segmentSize: number): string {
+  const fault = readUdpDatagram(packet, checksumVouched, udp);
   if (fault !== undefined) return fault;
   batch.begin(udp, segmentSize);
   let at = udp.payload;
@@ -164,8 +169,8 @@ test(`any of ${RUNS} packets gives a result or a named reason`, (t) => {
       fc.oneof({ arbitrary: damaged, weight: 5 }, { arbitrary: someBytes, weight: 1 }),
       fc.boolean(),
       fc.nat(60),
-      (bytes, vouched, segmentSize) => {
-        const outcome = handle(bytes, 0, vouched, segmentSize);
+      (bytes, checksumVouched, segmentSize) => {
+        const outcome = handle(bytes, 0, checksumVouched, segmentSize);
         seen.set(outcome, (seen.get(outcome) ?? 0) + 1);
       },
     ),

@@ -47,7 +47,7 @@ function program(random: SeededRandom): (event: StackEvent, stack: Stack) => voi
     const { connection } = flow;
     if (event === 'requested') {
       const choice = random.below(8);
-      if (choice < 5) stack.accept(flow);
+      if (choice < 5) stack.tcp.accept(flow);
       else if (choice === 5) stack.refuse(flow, 'refused', 0);
       else if (choice === 6) stack.refuse(flow, 'host unreachable', 0);
       else stack.refuse(flow, 'timeout', 0);
@@ -59,7 +59,7 @@ function program(random: SeededRandom): (event: StackEvent, stack: Stack) => voi
     }
     if (random.chance(0.05)) connection.closeWrite();
     if (random.chance(0.02)) connection.abort(0);
-    stack.touch(flow);
+    stack.tcp.touch(flow);
   };
 }
 
@@ -125,7 +125,7 @@ function inbound(buffer: Uint8Array, random: SeededRandom): InboundPacket {
     start: 0,
     end: buffer.length,
     // As if the device vouched for it, so that damage gets past the checksum.
-    checksumPartial: random.chance(0.7),
+    checksumVouched: random.chance(0.7),
     segmentSize: random.chance(0.1) ? random.below(1500) : 0,
   };
 }

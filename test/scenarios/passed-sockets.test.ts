@@ -151,6 +151,8 @@ test('sockets that match nothing and descriptors that are none are warned of', a
     passing([passed, { fd: file }, udp], { LISTEN_FDNAMES: 'web:log:dns' }),
   );
   closeSync(file);
+  // They are written after the lines of the inbounds.
+  await weir.child.until('three warnings', () => (warnings(weir).length >= 3 ? true : undefined));
   await weir.stop();
   const reason = 'is the address of no inbound, and not of [api]';
   assert.deepEqual(warnings(weir), [

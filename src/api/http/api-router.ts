@@ -1,5 +1,5 @@
 /** The parts of a request target, undecoded. */
-export interface RequestTarget {
+export interface ApiTarget {
   /** The authority of an absolute target, which replaces the `Host` header (RFC 9112 §3.2.2). */
   readonly authority: string | undefined;
   readonly path: string;
@@ -9,7 +9,7 @@ export interface RequestTarget {
 
 const ABSOLUTE = /^[a-z][a-z0-9+.-]*:\/\/(?<authority>[^/?#]*)/i;
 
-export function splitRequestTarget(target: string): RequestTarget {
+export function splitRequestTarget(target: string): ApiTarget {
   const match = ABSOLUTE.exec(target);
   const authority = match?.groups?.['authority'];
   const [local = ''] = target.slice(match?.[0].length ?? 0).split('#', 1);

@@ -5,7 +5,7 @@ import { FilesRead, TooMuchToReadError } from './files-read.ts';
 import { ConfigThread } from './config-thread.ts';
 import { InlineRunner } from './inline-runner.ts';
 import { toPreparedConfig, type PreparedConfig } from './prepared-config.ts';
-import type { EditTask, ResultOf, RoutesRead, RunOptions, Task, TaskRunner } from './tasks.ts';
+import type { EditTask, ResultOf, RoutesRead, TaskOptions, Task, TaskRunner } from './tasks.ts';
 
 /**
  * More bytes than this, all files together, are read in the thread: parsing them would delay traffic. The
@@ -54,7 +54,7 @@ export class ConfigLoader {
    */
   async load(
     path: string | undefined,
-    { bytes, ...options }: RunOptions & { readonly bytes?: Uint8Array | undefined } = {},
+    { bytes, ...options }: TaskOptions & { readonly bytes?: Uint8Array | undefined } = {},
   ): Promise<PreparedConfig> {
     const task = { kind: 'load', path, bytes, serveApi: this.#serveApi } as const;
     return toPreparedConfig(await this.#run(task, options));
@@ -70,7 +70,7 @@ export class ConfigLoader {
     return this.#run({ kind: 'edit', ...edit }, { signal });
   }
 
-  async #run<T extends Task>(task: T, options: RunOptions): Promise<ResultOf<T>> {
+  async #run<T extends Task>(task: T, options: TaskOptions): Promise<ResultOf<T>> {
     try {
       return await this.#inline.run(task, options);
     } catch (error) {

@@ -5,7 +5,7 @@ import { threadHolds } from '../../platform/process/end-process.ts';
 import type { FilesRead, FilesSeen } from './files-read.ts';
 import { deserializeError, type SerializedError } from './serialized-error.ts';
 import { startThread } from './start-thread.ts';
-import type { ResultOf, RunOptions, Task, TaskRunner } from './tasks.ts';
+import type { ResultOf, TaskOptions, Task, TaskRunner } from './tasks.ts';
 import { ValueJoiner, type FirstPiece, type NextPiece } from './value-pieces.ts';
 
 /** A message to the thread: a task, or a request for the next piece of the last result. */
@@ -119,7 +119,7 @@ export class ConfigThread implements TaskRunner {
    * @throws {WeirError} what the task failed with, without its cause; `busy` when too much waits
    * @throws the signal's reason
    */
-  async run<T extends Task>(task: T, { files, signal }: RunOptions = {}): Promise<ResultOf<T>> {
+  async run<T extends Task>(task: T, { files, signal }: TaskOptions = {}): Promise<ResultOf<T>> {
     signal?.throwIfAborted();
     if (this.#stopped) throw this.#stopped;
     const job = this.#jobFor(task, files);

@@ -6,7 +6,7 @@ import { readDocuments } from '../../config/sources/documents.ts';
 import { RegexCache } from '../../engine/router/tables/regex-set.ts';
 import { FilesRead, TooMuchToReadError } from './files-read.ts';
 import { toLoadResult } from './prepared-config.ts';
-import type { LoadTask, ResultOf, RoutesRead, RunOptions, Task, TaskRunner } from './tasks.ts';
+import type { LoadTask, ResultOf, RoutesRead, TaskOptions, Task, TaskRunner } from './tasks.ts';
 
 export interface InlineRunnerOptions {
   /** Bytes that a task may read or be given. */
@@ -23,7 +23,7 @@ export class InlineRunner implements TaskRunner {
     this.#options = options;
   }
 
-  async run<T extends Task>(task: T, { files }: RunOptions = {}): Promise<ResultOf<T>> {
+  async run<T extends Task>(task: T, { files }: TaskOptions = {}): Promise<ResultOf<T>> {
     const { limit } = this.#options;
     if (task.kind !== 'routes' && (task.bytes?.length ?? 0) > limit) throw new TooMuchToReadError();
     const read = new FilesRead(limit);

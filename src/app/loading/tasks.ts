@@ -48,7 +48,7 @@ export interface RoutesRead {
   readonly subscribe: boolean;
 }
 
-export interface RunOptions {
+export interface TaskOptions {
   /** Remembers the files that are read, also when the task fails. */
   readonly files?: FilesRead | undefined;
   /** Ends the wait for the result. */
@@ -58,5 +58,5 @@ export interface RunOptions {
 /** Carries out tasks: in the calling thread (`InlineRunner`) or in another (`ConfigThread`). */
 export interface TaskRunner {
   /** @throws {WeirError} usually a ConfigError */
-  run<T extends Task>(task: T, options?: RunOptions): Promise<ResultOf<T>>;
+  run<T extends Task>(task: T, options?: TaskOptions): Promise<ResultOf<T>>;
 }

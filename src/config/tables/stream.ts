@@ -78,7 +78,7 @@ export const streamTable = struct(
 export type StreamTable = Decoded<typeof streamTable>;
 
 /** The properties of a stream's owner that its checks depend on. */
-export interface StreamOwner {
+export interface StreamSettingsOwner {
   /** As the file writes it. */
   readonly protocol: string;
   readonly takesStream: boolean;
@@ -93,7 +93,7 @@ export interface StreamContext {
 /** Lowers `[inbound.stream]`; findings go to `part`. */
 export function lowerInboundStream(
   table: StreamTable | undefined,
-  owner: StreamOwner & { readonly listen: ListenSpec | undefined },
+  owner: StreamSettingsOwner & { readonly listen: ListenSpec | undefined },
   { files, part }: StreamContext,
 ): InboundStreamSpec | undefined {
   const chosen = part.attempt(() => chooseStream(table, owner));
@@ -123,7 +123,7 @@ export function lowerInboundStream(
 /** Lowers `[outbound.stream]`; findings go to `part`. */
 export function lowerOutboundStream(
   table: StreamTable | undefined,
-  owner: StreamOwner & { readonly server: string | undefined },
+  owner: StreamSettingsOwner & { readonly server: string | undefined },
   { files, part }: StreamContext,
 ): OutboundStreamSpec | undefined {
   const chosen = part.attempt(() => chooseStream(table, owner));
@@ -167,7 +167,7 @@ interface ChosenStream {
 /** Checks `network` and `security`; `undefined` is a bare socket. @throws {Finding} */
 function chooseStream(
   table: StreamTable | undefined,
-  owner: StreamOwner & { readonly listen?: ListenSpec | undefined },
+  owner: StreamSettingsOwner & { readonly listen?: ListenSpec | undefined },
 ): ChosenStream | undefined {
   if (!table) return undefined;
   const { network, security } = table;
@@ -206,7 +206,7 @@ function streamRefusal({
   protocol,
   takesStream,
   listen,
-}: StreamOwner & { readonly listen?: ListenSpec | undefined }): string | undefined {
+}: StreamSettingsOwner & { readonly listen?: ListenSpec | undefined }): string | undefined {
   if (!takesStream) return `protocol ${protocol} takes no stream`;
   if (listen && listen.kind !== 'ip') return 'a stream needs listen to be an IP address';
   return undefined;

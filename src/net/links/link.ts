@@ -31,7 +31,8 @@ import type { Endpoint } from '../addresses/address.ts';
  * - `destroy` ends both directions at once, discards queued data and rejects pending operations with
  *   `cause`. Idempotent; never throws.
  * - `closed` resolves, and never rejects, when both directions have ended or the link was destroyed:
- *   with `undefined` after a clean end, with the cause otherwise. All resources are released by then.
+ *   with `undefined` after a clean end, with the cause otherwise. After a clean end what was written may
+ *   still be on its way: a link over a protocol core lingers until the peer has taken it (`PulledLink`).
  */
 export interface ByteLink {
   read(signal?: AbortSignal): Promise<Uint8Array | undefined>;

@@ -1,6 +1,6 @@
 import { keptData } from '../bounds/datagram-cost.ts';
 import type { Packet } from '../links/link.ts';
-import { PacketReceiver } from './packet-receiver.ts';
+import { ReceivingPackets } from './receiving-packets.ts';
 
 /** Datagrams that may wait for a reader. */
 const MAX_PACKETS = 256;
@@ -14,7 +14,7 @@ const MAX_BYTES = 1024 * 1024;
  * The newest, because those that wait are in order and will be read, and because it costs nothing: a
  * reader that is late for longer than the queue lasts loses as many either way.
  */
-export class PacketQueue extends PacketReceiver {
+export class PacketQueue extends ReceivingPackets {
   readonly #packets: Packet[] = [];
   readonly #limit: number;
   #bytes = 0;

@@ -20,10 +20,10 @@ export interface Sockets {
   /** Descriptors that the process may have open; Infinity where that is not known. */
   readonly descriptorLimit: number;
   /**
-   * Whether there is a descriptor for the destination of a connection from a TUN device, beside a reserve
-   * for accepted connections and DNS queries.
+   * Takes a descriptor for a dial; false when there is none. For the destination of a connection from a TUN
+   * device: a reserve is left to accepted connections and DNS queries.
    */
-  hasRoomForDial(): boolean;
+  takeRoomForDial(): boolean;
   /**
    * Opens a TCP connection to an IP address in text.
    * @throws {DialError} with the kernel's reason, or that of `signal`, which also closes the socket.

@@ -14,8 +14,8 @@ export interface ConnectionPlacesOptions {
   readonly connections: () => number;
   /** Whether there is room for another connection. */
   readonly hasRoom: () => boolean;
-  /** Whether there is room as soon as another flow ends. */
-  readonly isFull: () => boolean;
+  /** Whether room is made as soon as another flow ends. */
+  readonly endMakesRoom: () => boolean;
   /** Ends an association in favour of a connection of a client. @returns whether one gave way. */
   readonly makeRoom: (client: IpEndpoint, now: number) => boolean;
   /** Ends a connection that gives way. */
@@ -40,7 +40,7 @@ export class ConnectionPlaces {
 
   /**
    * Finds a place for a request, which `add` takes. Another connection may end for it.
-   * @returns why there is none.
+   * @returns `undefined` when a place was found, else why not.
    */
   find(
     client: IpEndpoint,
@@ -85,8 +85,8 @@ export class ConnectionPlaces {
 
   /** Whether another flow gives way to the current request, where there are too many. */
   #makeRoom(client: IpEndpoint, now: number): boolean {
-    const { isFull, makeRoom, hasRoom } = this.#options;
-    if (!isFull()) return false;
+    const { endMakesRoom, makeRoom, hasRoom } = this.#options;
+    if (!endMakesRoom()) return false;
     if (makeRoom(client, now)) return true;
     const victim = this.#backlog.heavier(this.#ends) ?? this.#crowding();
     return this.#displace(victim, now) && hasRoom();

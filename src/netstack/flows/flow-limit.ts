@@ -30,11 +30,14 @@ export class FlowLimit {
   }
 
   get isFull(): boolean {
-    return this.isWithin && this.#flows === this.#counts.maxFlows();
+    return this.endMakesRoom && this.#flows === this.#counts.maxFlows();
   }
 
-  /** Whether a flow that ends makes room: after a change of the settings there may be more than fit. */
-  get isWithin(): boolean {
+  /**
+   * Whether room is made as soon as another flow ends: after a change of the settings there may be more than
+   * fit.
+   */
+  get endMakesRoom(): boolean {
     const maxFlows = this.#counts.maxFlows();
     return maxFlows >= LEAST_SHARED_FLOWS && this.#flows <= maxFlows;
   }

@@ -13,7 +13,7 @@ export interface TcpOwner {
 
 /**
  * A TCP connection with its place in the stack. The application calls methods of `connection`, each followed by
- * `touch` of the stack.
+ * `touch` of `TcpFlows`.
  */
 export class TcpFlow implements Keyed, Timed {
   readonly network = 'tcp';

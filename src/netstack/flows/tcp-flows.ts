@@ -105,9 +105,9 @@ export class TcpFlows {
   }
 
   /** Handles the TCP segment in `packet`. */
-  receive(packet: IpPacket, vouched: boolean, now: number): void {
+  receive(packet: IpPacket, checksumVouched: boolean, now: number): void {
     const segment = this.#segment;
-    const fault = readTcpSegment(packet, vouched, segment);
+    const fault = readTcpSegment(packet, checksumVouched, segment);
     if (fault !== undefined) {
       this.#drops.add(fault, packet.end - packet.start, now);
       return;
@@ -187,7 +187,12 @@ export class TcpFlows {
     }
   }
 
-  /** Accepts a request. */
+  /** To be called after each call of a connection by the application. */
+  touch(flow: TcpFlow): void {
+    this.#queues.touch(flow);
+  }
+
+  /** Accepts a request: the SYN-ACK leaves with the next `transmit`. */
   accept(flow: TcpFlow): void {
     flow.syn = undefined;
     flow.connection.accept();
@@ -238,7 +243,7 @@ export class TcpFlows {
     return this.#flows.find(local, remote);
   }
 
-  /** See `TcpConnection.onPathRestored`: called for all connections, a few at a time. */
+  /** Calls `TcpConnection.onPathRestored` for those in backoff, a few at a time. */
   onPathRestored(now: number): void {
     this.#restored.begin(this.#flows.toArray(), now);
   }

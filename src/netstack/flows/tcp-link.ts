@@ -9,7 +9,7 @@ import type { TcpFlow, TcpOwner } from './tcp-flow.ts';
 /** What a link needs of its stack. */
 export interface TcpHost {
   readonly clock: Clock;
-  /** A method of the connection was called. */
+  /** To be called after each call of the connection: delivers its events and sends. */
   touch(flow: TcpFlow): void;
 }
 
@@ -29,6 +29,9 @@ export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
   #isWhole = false;
   /** Whether the link was released: what is received then is discarded. */
   #isReleased = false;
+  #hasLeft = false;
+  /** For `whenLeft`; most links need none. */
+  #left: PromiseWithResolvers<void> | undefined;
 
   constructor(host: TcpHost, flow: TcpFlow) {
     super(host.clock, LINGER);
@@ -36,7 +39,7 @@ export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
     this.#flow = flow;
     this.#established = Promise.withResolvers<void>();
     this.established = this.#established.promise;
-    // An owner that does not wait for it must not cause an unhandled rejection.
+    // A caller that does not wait for it must not cause an unhandled rejection.
     this.established.catch(() => undefined);
     flow.owner = this;
   }
@@ -64,7 +67,7 @@ export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
         this.#onFailed();
         break;
       case 'closed':
-        this.stopLinger();
+        this.#leave();
         break;
       default:
         event satisfies never;
@@ -76,9 +79,19 @@ export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
     super.onReadable();
   }
 
+  /**
+   * Resolves, never rejects, when nothing of the connection is left to be sent: the peer has acknowledged
+   * everything, or it was aborted. `closed` may resolve before, since the link lingers.
+   */
+  whenLeft(): Promise<void> {
+    if (this.#hasLeft) return Promise.resolve();
+    this.#left ??= Promise.withResolvers<void>();
+    return this.#left.promise;
+  }
+
   /** The stack was closed: the link fails without calls of the connection. */
   fail(error: Error): void {
-    this.stopLinger();
+    this.#leave();
     this.#isReleased = true;
     this.failAll(error, error);
   }
@@ -104,7 +117,7 @@ export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
   }
 
   #onFailed(): void {
-    this.stopLinger();
+    this.#leave();
     const error = new TcpFailedError(this.#flow.connection.failure ?? 'aborted');
     this.failAll(error, error);
   }
@@ -120,7 +133,7 @@ export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
   }
 
   protected override abandon(): void {
-    this.stopLinger();
+    this.#leave();
     this.#flow.connection.abort(this.#host.clock.now());
     this.#host.touch(this.#flow);
   }
@@ -147,6 +160,12 @@ export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
   protected override failAll(error: Error, cause: Error | undefined): void {
     this.#established.reject(error);
     super.failAll(error, cause);
+  }
+
+  #leave(): void {
+    this.stopLinger();
+    this.#hasLeft = true;
+    this.#left?.resolve();
   }
 
   /** A released link goes on discarding data: its peer may still read what was written before. */

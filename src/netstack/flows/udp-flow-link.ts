@@ -2,7 +2,7 @@ import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
 import type { Endpoint } from '../../net/addresses/address.ts';
 import type { Clock } from '../../net/time/clock.ts';
 import type { Packet, PacketLink, Unreachable } from '../../net/links/link.ts';
-import { PacketReceiver } from '../../net/packets/packet-receiver.ts';
+import { ReceivingPackets } from '../../net/packets/receiving-packets.ts';
 import type { UdpEvent, UdpFlow, UdpOwner } from './udp-flow.ts';
 import type { UdpFlows } from './udp-flows.ts';
 
@@ -17,7 +17,7 @@ export interface UdpHost {
 }
 
 /** A UDP association as a PacketLink. Received datagrams stay in the association's queue until they are taken. */
-export class UdpFlowLink extends PacketReceiver implements PacketLink, UdpOwner {
+export class UdpFlowLink extends ReceivingPackets implements PacketLink, UdpOwner {
   readonly closed: Promise<Error | undefined>;
   readonly #host: UdpHost;
   readonly #flow: UdpFlow;

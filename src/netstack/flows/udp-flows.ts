@@ -91,11 +91,16 @@ export class UdpFlows {
    * Receives the datagram in `packet`, or several that the device has merged.
    * @param segmentSize bytes of payload of each of them; 0 for one.
    */
-  receive(packet: IpPacket, vouched: boolean, segmentSize: number, now: number): UdpOutcome {
+  receive(
+    packet: IpPacket,
+    checksumVouched: boolean,
+    segmentSize: number,
+    now: number,
+  ): UdpOutcome {
     const datagram = this.#datagram;
     const { drops, queues } = this.#options;
     const size = packet.end - packet.start;
-    const fault = readUdpDatagram(packet, vouched, datagram);
+    const fault = readUdpDatagram(packet, checksumVouched, datagram);
     if (fault !== undefined) {
       drops.add(fault, size, now);
       return 'dropped';

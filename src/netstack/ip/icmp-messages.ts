@@ -59,9 +59,9 @@ export class IcmpMessages {
   }
 
   /** Handles the ICMP message in `packet`. */
-  receive(packet: IpPacket, vouched: boolean, now: number): void {
+  receive(packet: IpPacket, checksumVouched: boolean, now: number): void {
     const message = this.#message;
-    const fault = readIcmp(packet, vouched, message);
+    const fault = readIcmp(packet, checksumVouched, message);
     if (fault !== undefined) {
       this.#drops.add(fault, packet.end - packet.start, now);
       return;

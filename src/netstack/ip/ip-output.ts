@@ -23,7 +23,7 @@ export const largestTransport = (remote: IpEndpoint): number =>
  *     const at = output.begin(remote, size, Infinity);
  *     if (at < 0) return; // no room
  *     write the transport header and the payload to output.buffer from `at`
- *     output.end(local, remote, IpProtocol.TCP, 16, 0);
+ *     output.end(local, remote, IpProtocol.TCP, 16, 0, true);
  */
 export class IpOutput {
   traits: DeviceTraits;

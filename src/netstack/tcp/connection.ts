@@ -3,6 +3,7 @@ import type { Trace } from '../trace.ts';
 import type { TcpSegment } from '../wire/tcp.ts';
 import type { SharedMemory } from './buffer-limits.ts';
 import { NamedDeadlines } from '../../collections/named-deadlines.ts';
+import type { ConnectionParts } from './connection-parts.ts';
 import { TCP_DEADLINES, type Deadlines } from './deadlines.ts';
 import { EventFlags, type TcpEvent, type TcpFailure } from './events.ts';
 import { PeerProbes } from './lifecycle/peer-probes.ts';
@@ -15,6 +16,7 @@ import { PendingReset } from './pending-reset.ts';
 import { DelayedAcks } from './receive/delayed-acks.ts';
 import { ReceiveBuffer } from './receive/receive-buffer.ts';
 import { Recovery } from './recovery/recovery.ts';
+import { RejectedSegments } from './segment-arrives/rejected-segments.ts';
 import { SegmentArrives } from './segment-arrives/segment-arrives.ts';
 import type { SegmentOutput, TcpPath } from './segment-output.ts';
 import { SendBuffer } from './send-buffer.ts';
@@ -56,24 +58,17 @@ export interface TcpConnectionOptions {
  * A TCP connection (RFC 9293) as a function of segments and time, in milliseconds. No method throws, whatever
  * the peer sends.
  *
- * After each call that is not a pure query: `transmit` until it returns false or the output is full,
- * `nextEvent` until there is none, `transmit` again if an event handler made a call, then `nextTimeout`.
+ * For the calls that follow each one that is not a pure query, see `Stack`: events first, then `transmit`;
+ * `closed` may follow it.
  *
  * An active connection sends its SYN with the first `transmit`. A passive one is in LISTEN until its SYN
  * arrives; the SYN-ACK is sent after `accept`, which may be called before.
  */
 export class TcpConnection {
-  readonly #tcb: Tcb;
-  readonly #machine: StateMachine;
-  readonly #syn: SynRetransmission;
-  readonly #probes: PeerProbes;
+  readonly #parts: ConnectionParts;
   readonly #deadlines: Deadlines = new NamedDeadlines(TCP_DEADLINES);
-  readonly #acks = new DelayedAcks(this.#deadlines);
-  readonly #reset = new PendingReset();
-  readonly #events = new EventFlags();
   readonly #arrives: SegmentArrives;
   readonly #transmitter: Transmitter;
-  readonly #memory: SharedMemory;
   readonly #trace: Trace | undefined;
 
   constructor(options: TcpConnectionOptions) {
@@ -89,50 +84,54 @@ export class TcpConnection {
       new Recovery(control, negotiated.mss, settings.isPaced, trace),
     );
     if (memory.isShort) tcb.receiveBuffer.window.shrink();
-    const events = this.#events;
+    const events = new EventFlags();
     const deadlines = this.#deadlines;
+    const acks = new DelayedAcks(deadlines);
     const state = role === 'active' ? 'SYN-SENT' : 'LISTEN';
-    const machine = new StateMachine(state, tcb.sendBuffer, events, deadlines, trace);
-    const syn = new SynRetransmission(role, deadlines);
-    const probes = new PeerProbes(deadlines, settings.keepAlive, trace, now);
-    const parts = { machine, syn, probes, events, acks: this.#acks, reset: this.#reset };
-    this.#tcb = tcb;
-    this.#machine = machine;
-    this.#syn = syn;
-    this.#probes = probes;
-    this.#memory = memory;
+    const parts: ConnectionParts = {
+      tcb,
+      machine: new StateMachine(state, tcb.sendBuffer, events, deadlines, trace),
+      syn: new SynRetransmission(role, deadlines),
+      probes: new PeerProbes(deadlines, settings.keepAlive, trace, now),
+      acks,
+      reset: new PendingReset(),
+      events,
+      rejected: new RejectedSegments(acks, trace),
+      memory,
+    };
+    this.#parts = parts;
     this.#trace = trace;
-    this.#arrives = new SegmentArrives(tcb, parts, memory, trace);
-    this.#transmitter = new Transmitter(tcb, parts, trace);
+    this.#arrives = new SegmentArrives(parts);
+    this.#transmitter = new Transmitter(parts, trace);
   }
 
   get state(): TcpState {
-    return this.#machine.state;
+    return this.#parts.machine.state;
   }
 
   /** Why the connection ended early. */
   get failure(): TcpFailure | undefined {
-    return this.#machine.failure;
+    return this.#parts.machine.failure;
   }
 
   /** Set in TIME-WAIT: replaces the connection. */
   get timeWait(): TimeWait | undefined {
-    return this.#machine.timeWait;
+    return this.#parts.machine.timeWait;
   }
 
   /** Bytes that were written and are not acknowledged. */
   get unacknowledged(): number {
-    return this.#tcb.sendBuffer.size;
+    return this.#parts.tcb.sendBuffer.size;
   }
 
   /** When the last acceptable segment of the peer arrived, in milliseconds. */
   get heardAt(): number {
-    return this.#probes.heardAt;
+    return this.#parts.probes.heardAt;
   }
 
   /** Bytes of memory held in both directions, with the overhead of chunks. */
   get held(): number {
-    return this.#tcb.sendBuffer.charge + this.#tcb.receiveBuffer.memory;
+    return this.#parts.tcb.sendBuffer.charge + this.#parts.tcb.receiveBuffer.memory;
   }
 
   // ---- the stack's calls ----
@@ -152,27 +151,28 @@ export class TcpConnection {
 
   /** When to call `onTimeout`, and `transmit` after it; Infinity for never. */
   nextTimeout(): number {
-    if (this.#machine.state === 'CLOSED') return Infinity;
-    return Math.min(this.#deadlines.next, this.#tcb.recovery.timeout);
+    if (this.#parts.machine.state === 'CLOSED') return Infinity;
+    return Math.min(this.#deadlines.next, this.#parts.tcb.recovery.timeout);
   }
 
   /** Handles the deadlines that have passed; before `nextTimeout()` it does nothing. */
   onTimeout(now: number): void {
     const deadlines = this.#deadlines;
-    const machine = this.#machine;
+    const machine = this.#parts.machine;
     if (deadlines.take('close', now)) machine.enter('CLOSED', now);
     if (deadlines.take('handshake', now)) {
       const retries = machine.state === 'SYN-SENT' ? SYN_RETRIES : SYN_ACK_RETRIES;
-      if (!this.#syn.onTimeout(retries)) machine.fail('timeout', now);
+      if (!this.#parts.syn.onTimeout(retries)) machine.fail('timeout', now);
     }
     if (deadlines.take('keepAlive', now)) {
-      if (!this.#probes.onKeepAliveTimeout(this.#tcb.isAwaitingAck, now)) this.#giveUp(now);
+      if (!this.#parts.probes.onKeepAliveTimeout(this.#parts.tcb.isAwaitingAck, now))
+        this.#giveUp(now);
     }
     if (deadlines.take('user', now)) this.#giveUp(now);
     if (machine.state === 'CLOSED') return;
-    this.#acks.onTimeout(now);
-    if (deadlines.take('persist', now)) this.#probes.onPersistTimeout(now);
-    this.#tcb.recovery.onTimeout(now);
+    this.#parts.acks.onTimeout(now);
+    if (deadlines.take('persist', now)) this.#parts.probes.onPersistTimeout(now);
+    this.#parts.tcb.recovery.onTimeout(now);
   }
 
   /**
@@ -180,16 +180,16 @@ export class TcpConnection {
    * in TIME-WAIT, was written.
    */
   nextEvent(): TcpEvent | undefined {
-    const isAckDue = this.#machine.state === 'TIME-WAIT' && this.#acks.due > 0;
-    return this.#events.next(!this.#reset.isDue && !isAckDue);
+    const isAckDue = this.#parts.machine.state === 'TIME-WAIT' && this.#parts.acks.due > 0;
+    return this.#parts.events.next(!this.#parts.reset.isDue && !isAckDue);
   }
 
   /** Whether SND.UNA =< SEG.SEQ < SND.NXT: other ICMP errors are ignored (RFC 5927 §4.1). */
   isInFlight(sequence: number): boolean {
-    const { sendSpace, recovery } = this.#tcb;
-    const { state } = this.#machine;
+    const { sendSpace, recovery } = this.#parts.tcb;
+    const { state } = this.#parts.machine;
     if (state === 'SYN-SENT' || state === 'SYN-RECEIVED') {
-      return this.#syn.isSent && sequence === sendSpace.initial;
+      return this.#parts.syn.isSent && sequence === sendSpace.initial;
     }
     const { sndUna, sndNxt } = recovery;
     const offset = sendSpace.offset(sequence, sndUna);
@@ -198,10 +198,10 @@ export class TcpConnection {
 
   /** The path MTU has changed, by a verified ICMP message or with the MTU of the device. */
   onPathMtu(segmentBytes: number, now: number): void {
-    const { options, recovery } = this.#tcb;
+    const { options, recovery } = this.#parts.tcb;
     if (!options.setSegmentBytes(segmentBytes)) return;
     if (this.#trace !== undefined) this.#trace({ kind: 'mtu', bytes: segmentBytes }, now);
-    const { state } = this.#machine;
+    const { state } = this.#parts.machine;
     if (state !== 'LISTEN' && state !== 'SYN-SENT' && state !== 'SYN-RECEIVED') {
       recovery.setMss(options.mss, now);
     }
@@ -213,7 +213,7 @@ export class TcpConnection {
    * RFC 5927 §5.2).
    */
   onUnreachable(sequence: number, now: number): void {
-    const machine = this.#machine;
+    const machine = this.#parts.machine;
     if (machine.state === 'SYN-SENT' && this.isInFlight(sequence)) machine.fail('unreachable', now);
   }
 
@@ -222,23 +222,23 @@ export class TcpConnection {
    * that may be in flight. It may do so indefinitely (RFC 9293 §3.8.6.1).
    */
   get isPeerResting(): boolean {
-    return this.#tcb.recovery.isWindowBlocked && this.#probes.isAnswered;
+    return this.#parts.tcb.recovery.isWindowBlocked && this.#parts.probes.isAnswered;
   }
 
   /** Whether something was sent without an answer, and is retransmitted with exponential backoff. */
   get isBackedOff(): boolean {
-    const { state } = this.#machine;
+    const { state } = this.#parts.machine;
     switch (state) {
       case 'SYN-SENT':
       case 'SYN-RECEIVED':
-        return this.#syn.isSent && !this.#syn.isDue;
+        return this.#parts.syn.isSent && !this.#parts.syn.isDue;
       case 'ESTABLISHED':
       case 'FIN-WAIT-1':
       case 'FIN-WAIT-2':
       case 'CLOSE-WAIT':
       case 'CLOSING':
       case 'LAST-ACK':
-        return this.#tcb.recovery.timeouts > 0 || this.#probes.isBackedOff;
+        return this.#parts.tcb.recovery.timeouts > 0 || this.#parts.probes.isBackedOff;
       case 'LISTEN':
       case 'TIME-WAIT':
       case 'CLOSED':
@@ -254,23 +254,23 @@ export class TcpConnection {
    */
   onPathRestored(now: number): void {
     if (!this.isBackedOff) return;
-    const { state } = this.#machine;
+    const { state } = this.#parts.machine;
     if (state === 'SYN-SENT' || state === 'SYN-RECEIVED') {
-      this.#syn.onPathRestored();
+      this.#parts.syn.onPathRestored();
       return;
     }
-    this.#tcb.recovery.onPathRestored(now);
-    this.#probes.onPathRestored();
+    this.#parts.tcb.recovery.onPathRestored(now);
+    this.#parts.probes.onPathRestored();
   }
 
   // ---- the application's calls ----
 
   /** Passive: the SYN-ACK is sent with the next `transmit`. */
   accept(): void {
-    const syn = this.#syn;
+    const syn = this.#parts.syn;
     if (syn.isAccepted) return;
     syn.isAccepted = true;
-    if (this.#machine.state === 'SYN-RECEIVED') syn.isDue = true;
+    if (this.#parts.machine.state === 'SYN-RECEIVED') syn.isDue = true;
   }
 
   /**
@@ -278,8 +278,8 @@ export class TcpConnection {
    * again, which is a new request.
    */
   refuse(how: 'reset' | 'silent', now: number): void {
-    const machine = this.#machine;
-    if (this.#syn.isAccepted || machine.state === 'CLOSED') return;
+    const machine = this.#parts.machine;
+    if (this.#parts.syn.isAccepted || machine.state === 'CLOSED') return;
     if (how === 'reset') this.abort(now);
     else machine.fail('aborted', now);
   }
@@ -291,31 +291,31 @@ export class TcpConnection {
    * @returns whether more may be written now; if not, 'writable' follows.
    */
   write(chunk: Uint8Array, isOwned = false): boolean {
-    const { isFinQueued, sendBuffer } = this.#tcb;
-    if (isFinQueued || this.#machine.state === 'CLOSED') return false;
-    return sendBuffer.write(chunk, this.#memory.isShort, isOwned);
+    const { isFinQueued, sendBuffer } = this.#parts.tcb;
+    if (isFinQueued || this.#parts.machine.state === 'CLOSED') return false;
+    return sendBuffer.write(chunk, this.#parts.memory.isShort, isOwned);
   }
 
   /** Half-closes: a FIN follows the data that was written. Idempotent. */
   closeWrite(): void {
-    this.#tcb.isFinQueued = true;
+    this.#parts.tcb.isFinQueued = true;
   }
 
   /** The next chunk, which the caller owns; `undefined` if there is none. Opens the receive window. */
   read(now: number): Uint8Array | undefined {
-    return this.#tcb.receiveBuffer.take(now, this.#memory.mayGrow);
+    return this.#parts.tcb.receiveBuffer.take(now, this.#parts.memory.mayGrow);
   }
 
   /** Whether everything up to the peer's FIN was read. */
   get isEnded(): boolean {
-    const { isFinReceived, receiveBuffer } = this.#tcb;
+    const { isFinReceived, receiveBuffer } = this.#parts.tcb;
     return isFinReceived && receiveBuffer.readable === 0;
   }
 
   /** ABORT (RFC 9293 §3.10.5): sends a RST if the peer has a connection. Idempotent. */
   abort(now: number): void {
-    const { recovery, sendBuffer, receiveBuffer } = this.#tcb;
-    const machine = this.#machine;
+    const { recovery, sendBuffer, receiveBuffer } = this.#parts.tcb;
+    const machine = this.#parts.machine;
     switch (machine.state) {
       case 'LISTEN':
       case 'SYN-SENT':
@@ -344,13 +344,15 @@ export class TcpConnection {
 
   #giveUp(now: number): void {
     this.#resetPeer();
-    this.#machine.fail('timeout', now);
+    this.#parts.machine.fail('timeout', now);
   }
 
   /** <SEQ=SND.NXT><ACK=RCV.NXT><CTL=RST,ACK>, or SEQ=ISS before the SYN was sent. */
   #resetPeer(): void {
-    const { sendSpace, receiveSpace, recovery, rcvNxt } = this.#tcb;
-    const sequence = this.#syn.isSent ? sendSpace.sequence(recovery.sndNxt) : sendSpace.initial;
-    this.#reset.toPeer(sequence, receiveSpace.sequence(rcvNxt));
+    const { sendSpace, receiveSpace, recovery, rcvNxt } = this.#parts.tcb;
+    const sequence = this.#parts.syn.isSent
+      ? sendSpace.sequence(recovery.sndNxt)
+      : sendSpace.initial;
+    this.#parts.reset.toPeer(sequence, receiveSpace.sequence(rcvNxt));
   }
 }

@@ -16,6 +16,6 @@ export const TCP_DEADLINES = [
   'close',
 ] as const;
 
-export type DeadlineName = (typeof TCP_DEADLINES)[number];
+type TcpDeadline = (typeof TCP_DEADLINES)[number];
 
-export type Deadlines = NamedDeadlines<DeadlineName>;
+export type Deadlines = NamedDeadlines<TcpDeadline>;

@@ -1,12 +1,7 @@
 import type { Trace } from '../trace.ts';
 import { MAX_SACK_BLOCKS, TcpFlag } from '../wire/tcp.ts';
-import type { PeerProbes } from './lifecycle/peer-probes.ts';
-import type { StateMachine } from './lifecycle/state-machine.ts';
-import type { SynRetransmission } from './lifecycle/syn-retransmission.ts';
-import type { PendingReset } from './pending-reset.ts';
-import type { DelayedAcks } from './receive/delayed-acks.ts';
+import type { ConnectionParts } from './connection-parts.ts';
 import type { SegmentOutput } from './segment-output.ts';
-import type { Tcb } from './tcb.ts';
 
 const { FIN, SYN, RST, PSH, ACK } = TcpFlag;
 
@@ -15,47 +10,28 @@ const reported = new Float64Array(2 * MAX_SACK_BLOCKS);
 /** SACK blocks that fit into the options beside timestamps (RFC 2018 §3). */
 const SACK_BLOCKS_BESIDE_TIMESTAMPS = 3;
 
-/** What the transmitter reads and advances beside the TCB. */
-export interface TransmitterParts {
-  readonly machine: StateMachine;
-  readonly syn: SynRetransmission;
-  readonly probes: PeerProbes;
-  readonly acks: DelayedAcks;
-  readonly reset: PendingReset;
-}
-
 /** Writes what a connection has to send now: a RST, a SYN, data with its FIN, probes, ACKs. */
 export class Transmitter {
-  readonly #tcb: Tcb;
-  readonly #machine: StateMachine;
-  readonly #syn: SynRetransmission;
-  readonly #probes: PeerProbes;
-  readonly #acks: DelayedAcks;
-  readonly #reset: PendingReset;
+  readonly #parts: ConnectionParts;
   readonly #trace: Trace | undefined;
 
-  constructor(tcb: Tcb, parts: TransmitterParts, trace: Trace | undefined) {
-    this.#tcb = tcb;
-    this.#machine = parts.machine;
-    this.#syn = parts.syn;
-    this.#probes = parts.probes;
-    this.#acks = parts.acks;
-    this.#reset = parts.reset;
+  constructor(parts: ConnectionParts, trace: Trace | undefined) {
+    this.#parts = parts;
     this.#trace = trace;
   }
 
   /** See `TcpConnection.transmit`. */
   transmit(now: number, out: SegmentOutput, budget: number): boolean {
-    if (this.#reset.isDue && !this.#sendReset(out, now)) return true;
-    const { state } = this.#machine;
+    if (this.#parts.reset.isDue && !this.#sendReset(out, now)) return true;
+    const { state } = this.#parts.machine;
     switch (state) {
       case 'LISTEN':
       case 'CLOSED':
         return false;
       case 'SYN-SENT':
-        return this.#syn.isDue && !this.#sendSyn(out, SYN, now);
+        return this.#parts.syn.isDue && !this.#sendSyn(out, SYN, now);
       case 'SYN-RECEIVED':
-        if (this.#syn.isDue && !this.#sendSyn(out, SYN | ACK, now)) return true;
+        if (this.#parts.syn.isDue && !this.#sendSyn(out, SYN | ACK, now)) return true;
         return !this.#sendAcks(out, now);
       case 'TIME-WAIT':
         return this.#sendTimeWaitAcks(out, now);
@@ -73,7 +49,7 @@ export class Transmitter {
   }
 
   #sendReset(out: SegmentOutput, now: number): boolean {
-    const { sequence, acknowledgment } = this.#reset;
+    const { sequence, acknowledgment } = this.#parts.reset;
     const { segment } = out;
     segment.clear();
     segment.sequence = sequence;
@@ -82,15 +58,15 @@ export class Transmitter {
       segment.flags = RST | ACK;
       segment.acknowledgment = acknowledgment;
     }
-    if (this.#tcb.timestamps.enabled) this.#stamp(out, now);
+    if (this.#parts.tcb.timestamps.enabled) this.#stamp(out, now);
     if (out.begin(0) < 0) return false;
     out.end(0);
-    this.#reset.onSent();
+    this.#parts.reset.onSent();
     return true;
   }
 
   #sendSyn(out: SegmentOutput, flags: number, now: number): boolean {
-    const { sendSpace, receiveSpace, receiveBuffer, options, rcvNxt } = this.#tcb;
+    const { sendSpace, receiveSpace, receiveBuffer, options, rcvNxt } = this.#parts.tcb;
     const { segment } = out;
     segment.clear();
     segment.sequence = sendSpace.initial;
@@ -101,15 +77,15 @@ export class Transmitter {
     if ((flags & ACK) !== 0) segment.acknowledgment = receiveSpace.sequence(rcvNxt);
     if (out.begin(0) < 0) return false;
     out.end(0);
-    this.#syn.onSent(now);
+    this.#parts.syn.onSent(now);
     return true;
   }
 
   /** Data as far as recovery and SND.WND permit, then probes and ACKs without data. */
   #sendStream(out: SegmentOutput, budget: number, now: number): boolean {
-    const tcb = this.#tcb;
+    const tcb = this.#parts.tcb;
     const { recovery, options, receiveBuffer } = tcb;
-    const acks = this.#acks;
+    const acks = this.#parts.acks;
     this.#updateWindow();
     // A full segment has no room for SACK blocks, so they are sent before it.
     if (acks.due > 0 && (receiveBuffer.hasGap || acks.isReportDue)) {
@@ -120,22 +96,22 @@ export class Transmitter {
       if (left <= 0 || !this.#sendPlanned(out, now)) return true;
       left -= recovery.planned.end - recovery.planned.start;
     }
-    if (this.#probes.isDue && !this.#sendProbe(out, now)) return true;
-    if (recovery.isWindowBlocked) this.#probes.onWindowBlocked(recovery.rtt, now);
-    else this.#probes.onWindowOpened();
+    if (this.#parts.probes.isDue && !this.#sendProbe(out, now)) return true;
+    if (recovery.isWindowBlocked) this.#parts.probes.onWindowBlocked(recovery.rtt, now);
+    else this.#parts.probes.onWindowOpened();
     return !this.#sendAcks(out, now);
   }
 
   /** The reader has made room. A window larger than a SYN can announce needs no segment of its own. */
   #updateWindow(): void {
-    const { receiveBuffer, options, isFinReceived } = this.#tcb;
+    const { receiveBuffer, options, isFinReceived } = this.#parts.tcb;
     if (isFinReceived || receiveBuffer.received === 0) return;
-    if (receiveBuffer.isUpdateDue(options.announcedMss)) this.#acks.require();
+    if (receiveBuffer.isUpdateDue(options.announcedMss)) this.#parts.acks.require();
   }
 
   /** Sends what `Recovery.plan` has chosen, with the ACK. */
   #sendPlanned(out: SegmentOutput, now: number): boolean {
-    const { recovery, sendBuffer, options } = this.#tcb;
+    const { recovery, sendBuffer, options } = this.#parts.tcb;
     const { start, end } = recovery.planned;
     const dataEnd = Math.min(end, sendBuffer.end);
     const size = dataEnd - start;
@@ -153,29 +129,29 @@ export class Transmitter {
     }
     recovery.onSent(now);
     this.#ackSent();
-    this.#probes.startUserTimeout(now);
+    this.#parts.probes.startUserTimeout(now);
     if (hasFin) this.#finSent(now);
     return true;
   }
 
   #finSent(now: number): void {
-    const machine = this.#machine;
+    const machine = this.#parts.machine;
     if (machine.state === 'ESTABLISHED') machine.enter('FIN-WAIT-1', now);
     else if (machine.state === 'CLOSE-WAIT') machine.enter('LAST-ACK', now);
   }
 
   /** SEG.SEQ = SND.UNA - 1, without data: the peer must answer with an ACK (RFC 9293 §3.8.4). */
   #sendProbe(out: SegmentOutput, now: number): boolean {
-    this.#header(out, this.#tcb.recovery.sndUna - 1, ACK, now);
+    this.#header(out, this.#parts.tcb.recovery.sndUna - 1, ACK, now);
     if (out.begin(0) < 0) return false;
     out.end(0);
-    this.#probes.isDue = false;
+    this.#parts.probes.isDue = false;
     return true;
   }
 
   #sendAcks(out: SegmentOutput, now: number): boolean {
-    const { receiveBuffer, receiveSpace, options, timestamps, recovery } = this.#tcb;
-    const acks = this.#acks;
+    const { receiveBuffer, receiveSpace, options, timestamps, recovery } = this.#parts.tcb;
+    const acks = this.#parts.acks;
     while (acks.due > 0) {
       this.#header(out, recovery.sndNxt, ACK, now);
       const { segment } = out;
@@ -196,8 +172,8 @@ export class Transmitter {
   }
 
   #sendTimeWaitAcks(out: SegmentOutput, now: number): boolean {
-    const acks = this.#acks;
-    const { timeWait } = this.#machine;
+    const acks = this.#parts.acks;
+    const { timeWait } = this.#parts.machine;
     while (acks.due > 0) {
       if (timeWait?.acknowledge(out, now) === false) return true;
       acks.onSent();
@@ -206,13 +182,13 @@ export class Transmitter {
   }
 
   #ackSent(): void {
-    const tcb = this.#tcb;
-    this.#acks.onSent();
+    const tcb = this.#parts.tcb;
+    this.#parts.acks.onSent();
     tcb.lastAckSent = tcb.rcvNxt;
   }
 
   #header(out: SegmentOutput, offset: number, flags: number, now: number): void {
-    const tcb = this.#tcb;
+    const tcb = this.#parts.tcb;
     const { segment } = out;
     segment.clear();
     segment.sequence = tcb.sendSpace.sequence(offset);
@@ -224,7 +200,7 @@ export class Transmitter {
 
   #stamp(out: SegmentOutput, now: number): void {
     const { segment } = out;
-    const { timestamps } = this.#tcb;
+    const { timestamps } = this.#parts.tcb;
     segment.hasTimestamps = true;
     segment.timestamp = timestamps.at(now);
     segment.timestampEcho = timestamps.recent;

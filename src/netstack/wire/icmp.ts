@@ -68,12 +68,12 @@ export class IcmpMessage {
 /**
  * Reads the ICMP message in `packet`. ICMPv6 in IPv4 packets and the reverse are rejected.
  *
- * @param vouched the device has verified the checksum, or it is partial.
+ * @param checksumVouched the device has verified the checksum, or it is partial.
  * @returns undefined when `message` is filled, or why it has to be dropped.
  */
 export function readIcmp(
   packet: IpPacket,
-  vouched: boolean,
+  checksumVouched: boolean,
   message: IcmpMessage,
 ): IcmpFault | undefined {
   const { bytes, payload: at, end, version } = packet;
@@ -81,7 +81,7 @@ export function readIcmp(
     return 'icmp version';
   if (at + ICMP_HEADER_SIZE > end) return 'icmp truncated';
   const isValid =
-    vouched ||
+    checksumVouched ||
     (version === 4 ? sumOf(bytes, at, end) === 0xffff : isTransportSumValid(packet, at, end));
   if (!isValid) return 'icmp checksum';
   const type = bytes[at] as number;

@@ -119,13 +119,13 @@ const VALID_COMBINATIONS = [SYN, SYN | ACK, RST, RST | ACK, FIN | ACK, ACK].redu
 /**
  * Reads the TCP segment in `packet`, and fills the ports of the packet's endpoints.
  *
- * @param vouched the device has verified the checksum, or it is partial because the segment has not crossed a
- *   wire.
+ * @param checksumVouched the device has verified the checksum, or it is partial because the segment has not
+ *   crossed a wire.
  * @returns undefined when `segment` is filled, or why it has to be dropped.
  */
 export function readTcpSegment(
   packet: IpPacket,
-  vouched: boolean,
+  checksumVouched: boolean,
   segment: TcpSegment,
 ): TcpFault | undefined {
   const { bytes, payload: at, end } = packet;
@@ -134,7 +134,7 @@ export function readTcpSegment(
   if (headerSize < TCP_HEADER_SIZE || at + headerSize > end) return 'tcp data offset';
   // RFC 1122 §4.2.3.10: segments to groups are silently discarded.
   if (packet.toGroup) return 'tcp to group';
-  if (!vouched && !isTransportSumValid(packet, at, end)) return 'tcp checksum';
+  if (!checksumVouched && !isTransportSumValid(packet, at, end)) return 'tcp checksum';
   const flags = bytes[at + 13] as number;
   if (((VALID_COMBINATIONS >> (flags & (FIN | SYN | RST | ACK))) & 1) === 0) return 'tcp flags';
   const sourcePort = readUint16(bytes, at);

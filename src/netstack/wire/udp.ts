@@ -31,19 +31,19 @@ export class UdpDatagram {
  *
  * Bytes after the length in the UDP header are ignored (the surplus area of RFC 9868).
  *
- * @param vouched the device has verified the checksum, or it is partial.
+ * @param checksumVouched the device has verified the checksum, or it is partial.
  * @returns undefined when `datagram` is filled, or why it has to be dropped.
  */
 export function readUdpDatagram(
   packet: IpPacket,
-  vouched: boolean,
+  checksumVouched: boolean,
   datagram: UdpDatagram,
 ): UdpFault | undefined {
   const { bytes, payload: at, end } = packet;
   if (at + UDP_HEADER_SIZE > end) return 'udp truncated';
   const length = readUint16(bytes, at + 4);
   if (length < UDP_HEADER_SIZE || at + length > end) return 'udp length';
-  if (!vouched) {
+  if (!checksumVouched) {
     if (readUint16(bytes, at + UDP_CHECKSUM_OFFSET) === 0) {
       // No checksum (RFC 768); RFC 8200 §8.1 requires one in IPv6.
       if (packet.version === 6) return 'udp checksum missing';

@@ -99,7 +99,7 @@ export class TunDevice implements PacketDevice, Readiness {
       buffer: this.#input.bytes,
       start: VIRTIO_HEADER,
       end: VIRTIO_HEADER,
-      checksumPartial: false,
+      checksumVouched: false,
       segmentSize: 0,
     };
     const { promise, resolve } = Promise.withResolvers<Error | undefined>();
@@ -173,7 +173,7 @@ export class TunDevice implements PacketDevice, Readiness {
     if (segmentSize < 0) return;
     const packet = this.#packet;
     packet.end = length;
-    packet.checksumPartial = needsNoCheck(memory, 0);
+    packet.checksumVouched = needsNoCheck(memory, 0);
     packet.segmentSize = segmentSize;
     this.#handlers?.onPacket(packet);
   }

@@ -35,8 +35,8 @@ import type { TunSettings } from './settings.ts';
 export interface TunMeans {
   /** The process's limit on open files; see `Sockets`. */
   readonly descriptorLimit: () => number;
-  /** Whether there are descriptors left for another dial; see `Sockets`. */
-  readonly hasRoomForDial: () => boolean;
+  /** See `Sockets`. */
+  readonly takeRoomForDial: () => boolean;
   /** @throws the reason why the device cannot be created. */
   readonly open: (plan: TunPlan, events: TunEvents) => PacketDevice;
   readonly random: RandomSource;
@@ -68,9 +68,9 @@ export class TunServer implements SessionServer {
     this.#means = means;
   }
 
-  /** See `Sockets`. */
-  get hasRoomForDial(): boolean {
-    return this.#means.hasRoomForDial();
+  /** Takes a descriptor for a dial; false when there is none. */
+  takeRoomForDial(): boolean {
+    return this.#means.takeRoomForDial();
   }
 
   /** Maximum number of connections that wait for their dial or their client. */
@@ -226,7 +226,7 @@ class TunListener extends SessionListenerBase<TunServer> {
     }
     const { context, resolver } = this.server;
     const toResolver = resolver.has(destination);
-    if (!toResolver && !this.server.hasRoomForDial) {
+    if (!toResolver && !this.server.takeRoomForDial()) {
       // The client retransmits its SYN, which is then another request.
       request.refuse('timeout');
       this.#report('descriptors');
@@ -245,8 +245,9 @@ class TunListener extends SessionListenerBase<TunServer> {
     } catch (error) {
       request.refuse(refusalOf(error));
     }
-    // The last bytes may still be on their way to the program.
     await link.closed;
+    // The last bytes may still be on their way: to release the device now would reset the connection.
+    await request.whenLeft();
     end();
   }
 

@@ -7,7 +7,7 @@ import { inboundWarnings, restartReason, tunSettings, tunTable } from './setting
 
 const means: TunMeans = {
   descriptorLimit: () => systemSockets().descriptorLimit,
-  hasRoomForDial: () => systemSockets().hasRoomForDial(),
+  takeRoomForDial: () => systemSockets().takeRoomForDial(),
   open: (plan, events) => systemSockets().openTun(plan, events),
   random: new SystemRandomSource(),
   sockets: {

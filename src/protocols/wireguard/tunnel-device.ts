@@ -53,7 +53,7 @@ export class TunnelDevice implements PacketDevice, PacketOutput {
     buffer: new Uint8Array(0),
     start: 0,
     end: 0,
-    checksumPartial: false,
+    checksumVouched: false,
     segmentSize: 0,
   };
   #traits: DeviceTraits;

@@ -3,6 +3,6 @@ import type { NamedDeadlines } from '../../collections/named-deadlines.ts';
 /** The deadlines of a connection itself; its parts have their own. */
 export const CONNECTION_DEADLINES = ['handshake', 'idle', 'keepAlive', 'pacing', 'close'] as const;
 
-export type DeadlineName = (typeof CONNECTION_DEADLINES)[number];
+type ConnectionDeadline = (typeof CONNECTION_DEADLINES)[number];
 
-export type Deadlines = NamedDeadlines<DeadlineName>;
+export type Deadlines = NamedDeadlines<ConnectionDeadline>;

@@ -53,7 +53,7 @@ export class BareStack {
     const buffer = this.#buffer;
     for (const packet of packets) {
       buffer.set(packet);
-      const record = { start: 0, end: packet.length, checksumPartial: false, segmentSize: 0 };
+      const record = { start: 0, end: packet.length, checksumVouched: false, segmentSize: 0 };
       this.stack.receive({ buffer, ...record }, this.now);
       buffer.fill(0xee, 0, packet.length);
     }

@@ -64,7 +64,7 @@ export class MemoryDevice implements PacketDevice, PacketOutput {
     buffer: new Uint8Array(0),
     start: 0,
     end: 0,
-    checksumPartial: false,
+    checksumVouched: false,
     segmentSize: 0,
   };
   #peer: MemoryDevice | undefined;
@@ -151,7 +151,7 @@ export class MemoryDevice implements PacketDevice, PacketOutput {
       const handlers = this.#peerHandlers();
       inbound.buffer = slot.bytes;
       inbound.end = slot.length;
-      inbound.checksumPartial = slot.isPartial;
+      inbound.checksumVouched = slot.isPartial;
       inbound.segmentSize = slot.segmentSize;
       handlers?.onPacket(inbound);
       slot.bytes.fill(0xdb, 0, slot.length);

@@ -89,7 +89,7 @@ export class StackNode implements Node {
     }
     if (datagram) {
       const { data } = datagram;
-      const record = { start: 0, end: data.length, checksumPartial: false, segmentSize: 0 };
+      const record = { start: 0, end: data.length, checksumVouched: false, segmentSize: 0 };
       stack.receive({ buffer: data, ...record }, now);
     }
     this.#run(now);

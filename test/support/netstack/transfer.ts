@@ -93,12 +93,12 @@ export class TransferApp implements App {
   onEvent({ network, flow, event }: StackEvent, stack: Stack, now: number): void {
     assert.ok(network === 'tcp');
     if (this.#options.isOurs?.(flow) === false) {
-      if (event === 'requested') stack.accept(flow);
+      if (event === 'requested') stack.tcp.accept(flow);
       return;
     }
     if (event === 'requested') {
       this.#sides.set(flow, new Side(this.#options.down));
-      stack.accept(flow);
+      stack.tcp.accept(flow);
       return;
     }
     assert.notEqual(event, 'failed', `it failed: ${flow.connection.failure}`);
@@ -107,7 +107,7 @@ export class TransferApp implements App {
     assert.ok(side);
     const { isEnded: wasEnded, isFinished: wasFinished } = side;
     side.onEvent(flow, now);
-    stack.touch(flow);
+    stack.tcp.touch(flow);
     side.isFinished ||= event === 'finished';
     if (side.isEnded && side.isFinished && !(wasEnded && wasFinished)) {
       assert.equal(side.received, this.#to ? this.#options.down : this.#options.up);

@@ -48,7 +48,7 @@ function rig(maxFlows = 65_536) {
     const flow = requested.at(-1);
     assert.equal(flow?.remote.port, port);
     assert.ok(flow);
-    bare.stack.accept(flow);
+    bare.stack.tcp.accept(flow);
     const { tcp } = sentSegment(bare.settle()[0]);
     return tcp.sequence + 1;
   };

@@ -44,7 +44,7 @@ describe('a path that is restored', () => {
       assert.ok(flow);
       establish(stack, stack.settle()[0]);
       if (port === 80) flow.connection.write(Buffer.alloc(100));
-      stack.stack.touch(flow);
+      stack.stack.tcp.touch(flow);
       stack.settle();
     }
     stack.advance(1000);

@@ -21,7 +21,7 @@ export const kernelSockets = (
   get descriptorLimit() {
     return io.room.limit;
   },
-  hasRoomForDial: () => io.room.takeForDial(),
+  takeRoomForDial: () => io.room.takeForDial(),
   connect: ({ host, port }, options) => connectKernel(io, host, port, { ...options, watchdog }),
   connectSocket: (target, options) => connectNodeSocket(io, target, options),
   listen: async (where, options) => listenKernel(io, where, options, watchdog),

@@ -26,7 +26,7 @@ export const nodeSockets = (reason: string): Sockets => ({
   kind: 'node',
   reason,
   descriptorLimit: Infinity,
-  hasRoomForDial: () => true,
+  takeRoomForDial: () => true,
   connect: ({ host, port }, options) => connectTcp(host, port, options),
   connectSocket: ({ host, port }, options) => connectSocket(host, port, options),
   listen,

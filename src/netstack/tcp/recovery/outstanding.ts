@@ -18,7 +18,8 @@ export class Outstanding implements SackOwner {
   readonly segments = new SentSegments();
   readonly scoreboard = new SackScoreboard();
   readonly rack = new Rack();
-  readonly episode = new RecoveryEpisode();
+  /** Created with the first retransmission or loss. */
+  episode: RecoveryEpisode | undefined;
   /** Ranges to be retransmitted; they start and end where segments do. */
   readonly lost = new RangeSet();
   readonly #control: SendControl;
@@ -89,6 +90,7 @@ export class Outstanding implements SackOwner {
     const control = this.#control;
     const transmission = this.#transmission++;
     this.lost.remove(start, end);
+    this.episode ??= new RecoveryEpisode();
     this.episode.onResent(end - start, now);
     for (let index = segments.find(start); index < segments.count; index++) {
       const slot = segments.at(index);
@@ -265,7 +267,8 @@ export class Outstanding implements SackOwner {
     segments.setLostSentAt(slot, sentAt);
     segments.setFlags(slot, segments.flags(slot) | REPORTED);
     this.#repeat(slot);
-    this.episode.onLoss(sentAt);
+    this.episode ??= new RecoveryEpisode();
+    this.episode.onLoss(sentAt, this.#sndUna);
     if (this.#trace !== undefined) {
       this.#trace({ kind: 'lost', bytes: segments.end(slot) - segments.start(slot) }, now);
     }
@@ -315,14 +318,14 @@ export class Outstanding implements SackOwner {
     if (!this.#advances || this.#echo < 0) return false;
     const { segments } = this;
     const isFirst = segments.start(slot) === this.#sndUna;
-    const resentAt = isFirst ? segments.facts.sentAt(slot) : this.episode.firstResentAt;
-    return this.#echo + TIMESTAMP_TICK <= resentAt;
+    const resentAt = isFirst ? segments.facts.sentAt(slot) : this.episode?.firstResentAt;
+    return resentAt !== undefined && this.#echo + TIMESTAMP_TICK <= resentAt;
   }
 
   #spurious(slot: number): void {
     this.#control.onSpuriousLoss(this.#now, this.segments.lostSentAt(slot));
     this.rack.onSpurious(this.#sndUna, this.#sndNxt);
-    this.episode.onSpurious();
+    this.episode?.onSpurious();
     if (this.#trace !== undefined) this.#trace({ kind: 'spurious', what: 'loss' }, this.#now);
   }
 }

@@ -1,10 +1,15 @@
 import type { SendControl } from '../../../congestion/send-control.ts';
 
 /**
- * Losses reported to congestion control, and the bytes retransmitted. If DSACK shows that all retransmissions
- * were unnecessary, there was no loss (RFC 3708, RFC 4653), and the reduction is undone.
+ * Losses reported to congestion control in one recovery, and the bytes retransmitted. If DSACK shows that all
+ * retransmissions were unnecessary, there was no loss (RFC 3708, RFC 4653), and the reduction is undone.
+ *
+ * DSACK may follow when the recovery is over, so the record is kept until the next one begins.
  */
 export class RecoveryEpisode {
+  #isOver = true;
+  /** SND.UNA at its beginning: what was retransmitted below belongs to earlier recoveries. */
+  #from = 0;
   /** Losses reported and not found to be spurious. */
   #losses = 0;
   #sentAt = 0;
@@ -17,7 +22,9 @@ export class RecoveryEpisode {
     return this.#firstResentAt;
   }
 
-  onLoss(sentAt: number): void {
+  /** A loss; the first one after `end` begins another record. */
+  onLoss(sentAt: number, sndUna: number): void {
+    if (this.#isOver) this.#begin(sndUna);
     if (this.#losses++ === 0) this.#sentAt = sentAt;
   }
 
@@ -31,15 +38,29 @@ export class RecoveryEpisode {
     this.#firstResentAt = Math.min(this.#firstResentAt, now);
   }
 
+  /** The recovery has ended. */
+  end(): void {
+    this.#isOver = true;
+  }
+
   /**
    * Bytes arrived twice (DSACK, RFC 2883). Returns whether a retransmission explains that. With the last
    * retransmitted byte, each loss is reported to congestion control as spurious.
    */
-  onDuplicate(bytes: number, control: SendControl, now: number): boolean {
+  onDuplicate(start: number, end: number, control: SendControl, now: number): boolean {
     if (this.#resent === 0) return false;
-    this.#resent = Math.max(0, this.#resent - bytes);
+    if (start < this.#from) return true;
+    this.#resent = Math.max(0, this.#resent - (end - start));
     if (this.#resent > 0) return true;
     for (; this.#losses > 0; this.#losses--) control.onSpuriousLoss(now, this.#sentAt);
     return true;
+  }
+
+  #begin(sndUna: number): void {
+    this.#isOver = false;
+    this.#from = sndUna;
+    this.#losses = 0;
+    this.#resent = 0;
+    this.#firstResentAt = Infinity;
   }
 }

@@ -26,7 +26,6 @@ export class Recovery {
   readonly #timer = new RetransmissionTimer();
   readonly #plan: SendPlan;
   readonly #tail = new TailLossProbe();
-  readonly #spuriousTimeout = new SpuriousTimeout();
   #mss: number;
   #sack = false;
   #phase: RecoveryPhase = 'open';
@@ -36,6 +35,8 @@ export class Recovery {
   #activeAt = 0;
   #timeout = Infinity;
   #deadline: RecoveryDeadline = 'none';
+  /** Set with the first timeout. */
+  #timedOut: SpuriousTimeout | undefined;
 
   /** @param isPaced whether segments are spread over the round trip. A local path does not need that. */
   constructor(control: SendControl, mss: number, isPaced: boolean, trace?: Trace) {
@@ -136,9 +137,9 @@ export class Recovery {
     else outstanding.onSent(end, now);
     if (isFirst) this.#timer.restart(now);
     if (plan.plannedProbe === 'tail') {
-      this.#tail.onSent(end, isRetransmission, now);
+      this.#tail.onSent(end, isRetransmission ? end - start : 0, now);
       this.#timer.restart(now);
-    } else if (plan.plannedProbe === 'first') this.#spuriousTimeout.onResent(now);
+    } else if (plan.plannedProbe === 'first') this.#timedOut?.onResent(now);
     plan.onSent(now);
     this.#activeAt = now;
     this.#arm(now);
@@ -163,7 +164,9 @@ export class Recovery {
     if (!this.#sack) this.#countDuplicates(ack, newly);
     else this.#takeDuplicates(now);
     if (this.#tail.isOutstanding) this.#judgeProbe(ack, advances, now);
-    if (this.#phase === 'timeout') this.#judgeTimeout(ack, advances, now);
+    if (this.#phase === 'timeout' && this.#timedOut !== undefined) {
+      this.#judgeTimeout(this.#timedOut, ack, advances, now);
+    }
     if (this.#phase !== 'timeout') this.#detectLost(advances, now);
     control.finishAck();
     this.#plan.onAcked(inFlight - control.inFlight);
@@ -194,6 +197,7 @@ export class Recovery {
     this.#arm(now);
   }
 
+  /** Probes at once with the first unacknowledged segment, if its timeout has passed. */
   onPathRestored(now: number): void {
     if (this.#phase !== 'timeout') return;
     this.#timer.onAnswer(now);
@@ -215,9 +219,9 @@ export class Recovery {
   #takeDuplicates(now: number): void {
     const outstanding = this.#outstanding;
     const { scoreboard, episode } = outstanding;
-    if (!scoreboard.hasDuplicate || this.#tail.isOutstanding) return;
-    const bytes = scoreboard.duplicateEnd - scoreboard.duplicateStart;
-    if (!episode.onDuplicate(bytes, this.#control, now)) return;
+    if (episode === undefined || !scoreboard.hasDuplicate || this.#tail.isOutstanding) return;
+    const { duplicateStart, duplicateEnd } = scoreboard;
+    if (!episode.onDuplicate(duplicateStart, duplicateEnd, this.#control, now)) return;
     outstanding.rack.onSpurious(outstanding.sndUna, outstanding.sndNxt);
   }
 
@@ -234,6 +238,7 @@ export class Recovery {
     const { sndUna, sndNxt, lost } = outstanding;
     if (this.#phase !== 'open' && sndUna >= this.#point) {
       this.#phase = 'open';
+      outstanding.episode?.end();
       outstanding.rack.onRecovered();
     }
     const isOpen = this.#phase === 'open';
@@ -246,6 +251,8 @@ export class Recovery {
     this.#phase = 'recovery';
     this.#point = sndNxt;
     this.#plan.isForced = true;
+    const probed = this.#tail.resent;
+    if (probed > 0) outstanding.episode?.onResent(probed, this.#tail.sentAt);
     this.#tail.cancel();
   }
 
@@ -269,7 +276,7 @@ export class Recovery {
     if (this.#phase !== 'timeout') {
       this.#phase = 'timeout';
       this.#point = outstanding.sndNxt;
-      this.#spuriousTimeout.begin(outstanding, this.#sack);
+      this.#timedOut = new SpuriousTimeout(outstanding, this.#sack);
     }
     this.#timer.onTimeout(now);
     if (this.#trace !== undefined) {
@@ -281,22 +288,24 @@ export class Recovery {
   }
 
   /** Ends the phase `timeout` with an acknowledgement that shows whether the timeout was spurious. */
-  #judgeTimeout(ack: ReceivedAck, advances: boolean, now: number): void {
+  #judgeTimeout(timedOut: SpuriousTimeout, ack: ReceivedAck, advances: boolean, now: number): void {
     const outstanding = this.#outstanding;
-    const isSpurious = this.#spuriousTimeout.isSpurious(outstanding, advances, ack.echo);
+    const isSpurious = timedOut.isSpurious(outstanding, advances, ack.echo);
     if (!isSpurious && !advances) return;
     this.#plan.probe = 'none';
     this.#phase = 'open';
     this.#duplicates.clear();
     if (isSpurious) {
+      outstanding.episode?.end();
       if (this.#trace !== undefined) this.#trace({ kind: 'spurious', what: 'timeout' }, now);
       return;
     }
     const control = this.#control;
-    control.onCongestionExperienced(now, this.#spuriousTimeout.sentAt);
+    control.onCongestionExperienced(now, timedOut.sentAt);
     outstanding.loseAll(now);
     control.onPersistentCongestion(now);
     if (outstanding.sndUna < this.#point) this.#phase = 'go-back';
+    else outstanding.episode?.end();
   }
 
   #useMss(mss: number): void {

@@ -8,25 +8,24 @@ import { TIMESTAMP_TICK } from './recovery-limits.ts';
  */
 export class SpuriousTimeout {
   /** The segment that timed out, and when it had been sent. */
-  #offset = 0;
-  #sentAt = 0;
-  #firstResentAt = Infinity;
-  #sack = false;
+  readonly #offset: number;
+  readonly #sentAt: number;
+  readonly #sack: boolean;
   /** SND.NXT at the timeout. */
-  #point = 0;
-
-  /** When the segment that timed out had been sent. */
-  get sentAt(): number {
-    return this.#sentAt;
-  }
+  readonly #point: number;
+  #firstResentAt = Infinity;
 
   /** The first timeout of a series; something is outstanding. */
-  begin({ segments, sndUna, sndNxt }: Outstanding, sack: boolean): void {
+  constructor({ segments, sndUna, sndNxt }: Outstanding, sack: boolean) {
     this.#sack = sack;
     this.#point = sndNxt;
     this.#offset = sndUna;
     this.#sentAt = segments.facts.sentAt(segments.at(0));
-    this.#firstResentAt = Infinity;
+  }
+
+  /** When the segment that timed out had been sent. */
+  get sentAt(): number {
+    return this.#sentAt;
   }
 
   /** The segment was sent again. */

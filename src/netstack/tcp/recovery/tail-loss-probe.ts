@@ -17,7 +17,7 @@ export function probeWait(rtt: RttEstimator, inFlight: number, mss: number): num
 export class TailLossProbe {
   #end = -1;
   #sentAt = 0;
-  #isRetransmission = false;
+  #resent = 0;
 
   /** Whether a probe is unanswered. There is only one at a time. */
   get isOutstanding(): boolean {
@@ -29,10 +29,16 @@ export class TailLossProbe {
     return this.#sentAt;
   }
 
-  onSent(end: number, isRetransmission: boolean, now: number): void {
+  /** Bytes that the unanswered probe has retransmitted; 0 for new data, and without a probe. */
+  get resent(): number {
+    return this.isOutstanding ? this.#resent : 0;
+  }
+
+  /** @param resent its bytes if they were sent before; 0 for new data. */
+  onSent(end: number, resent: number, now: number): void {
     this.#end = end;
     this.#sentAt = now;
-    this.#isRetransmission = isRetransmission;
+    this.#resent = resent;
   }
 
   /** A retransmission timeout or a recovery supersedes it. */
@@ -48,7 +54,7 @@ export class TailLossProbe {
    */
   onAck(acknowledged: number, duplicateEnd: number, echo: number): boolean {
     if (this.#end < 0 || acknowledged < this.#end) return false;
-    if (!this.#isRetransmission) {
+    if (this.#resent === 0) {
       this.#end = -1;
       return false;
     }

@@ -7,11 +7,16 @@ import { ChallengeLimit } from '../receive/challenge-limit.ts';
 export class RejectedSegments {
   readonly #acks: DelayedAcks;
   readonly #trace: Trace | undefined;
-  readonly #limit = new ChallengeLimit();
+  /** Created with the first segment that it limits: most connections have none. */
+  #limited: ChallengeLimit | undefined;
 
   constructor(acks: DelayedAcks, trace: Trace | undefined) {
     this.#acks = acks;
     this.#trace = trace;
+  }
+
+  get #limit(): ChallengeLimit {
+    return (this.#limited ??= new ChallengeLimit());
   }
 
   /** The segment is dropped, or not used as it was meant: for the trace only. */

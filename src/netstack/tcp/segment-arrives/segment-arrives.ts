@@ -1,28 +1,9 @@
-import type { Trace } from '../../trace.ts';
 import { TcpFlag, type TcpSegment } from '../../wire/tcp.ts';
-import type { SharedMemory } from '../buffer-limits.ts';
-import type { EventFlags } from '../events.ts';
-import type { PeerProbes } from '../lifecycle/peer-probes.ts';
-import type { StateMachine } from '../lifecycle/state-machine.ts';
-import type { SynRetransmission } from '../lifecycle/syn-retransmission.ts';
-import type { PendingReset } from '../pending-reset.ts';
-import type { DelayedAcks } from '../receive/delayed-acks.ts';
-import type { Tcb } from '../tcb.ts';
-import { AckProcessing } from './ack-processing.ts';
-import { RejectedSegments } from './rejected-segments.ts';
-import { TextProcessing } from './text-processing.ts';
+import type { ConnectionParts } from '../connection-parts.ts';
+import { processAck } from './process-ack.ts';
+import { processText } from './process-text.ts';
 
 const { FIN, SYN, RST, ACK } = TcpFlag;
-
-/** What SEGMENT ARRIVES changes beside the TCB. */
-export interface SegmentEffects {
-  readonly machine: StateMachine;
-  readonly syn: SynRetransmission;
-  readonly probes: PeerProbes;
-  readonly acks: DelayedAcks;
-  readonly reset: PendingReset;
-  readonly events: EventFlags;
-}
 
 /**
  * SEGMENT ARRIVES: RFC 9293 §3.10.7 in its order, for every state, with the stricter checks of RFC 5961 and
@@ -32,33 +13,14 @@ export interface SegmentEffects {
  * SEG.SEQ, SEG.ACK and the variables of the TCB are offsets in the streams, see `SequenceSpace`.
  */
 export class SegmentArrives {
-  readonly #tcb: Tcb;
-  readonly #machine: StateMachine;
-  readonly #syn: SynRetransmission;
-  readonly #probes: PeerProbes;
-  readonly #acks: DelayedAcks;
-  readonly #reset: PendingReset;
-  readonly #events: EventFlags;
-  readonly #rejected: RejectedSegments;
-  readonly #ack: AckProcessing;
-  readonly #text: TextProcessing;
+  readonly #parts: ConnectionParts;
 
-  constructor(tcb: Tcb, effects: SegmentEffects, memory: SharedMemory, trace: Trace | undefined) {
-    const { machine, syn, probes, acks, reset, events } = effects;
-    this.#tcb = tcb;
-    this.#machine = machine;
-    this.#syn = syn;
-    this.#probes = probes;
-    this.#acks = acks;
-    this.#reset = reset;
-    this.#events = events;
-    this.#rejected = new RejectedSegments(acks, trace);
-    this.#ack = new AckProcessing(tcb, machine, probes, events, memory);
-    this.#text = new TextProcessing(tcb, machine, acks, events, this.#rejected, memory);
+  constructor(parts: ConnectionParts) {
+    this.#parts = parts;
   }
 
   arrives(segment: TcpSegment, now: number): void {
-    const { state } = this.#machine;
+    const { state } = this.#parts.machine;
     switch (state) {
       // §3.10.7.1: the segment is discarded. The stack answers segments without a connection.
       case 'CLOSED':
@@ -70,7 +32,7 @@ export class SegmentArrives {
         this.#inSynSent(segment, now);
         break;
       case 'SYN-RECEIVED':
-        if (this.#syn.isSent) this.#inOtherStates(segment, now);
+        if (this.#parts.syn.isSent) this.#inOtherStates(segment, now);
         else this.#beforeSynAck(segment, now);
         break;
       case 'TIME-WAIT':
@@ -94,33 +56,33 @@ export class SegmentArrives {
   #inListen(segment: TcpSegment, now: number): void {
     const { flags } = segment;
     // First: a RST is ignored, since nothing was sent that it could answer.
-    if ((flags & RST) !== 0) this.#rejected.drop('reset', segment, now);
+    if ((flags & RST) !== 0) this.#parts.rejected.drop('reset', segment, now);
     // Second: any ACK is bad, and is answered with <SEQ=SEG.ACK><CTL=RST>.
-    else if ((flags & ACK) !== 0) this.#reset.inReplyTo(segment);
+    else if ((flags & ACK) !== 0) this.#parts.reset.inReplyTo(segment);
     // Fourth: anything else without a SYN is dropped.
-    else if ((flags & SYN) === 0) this.#rejected.drop('no-acknowledgment', segment, now);
+    else if ((flags & SYN) === 0) this.#parts.rejected.drop('no-acknowledgment', segment, now);
     else {
       // Third: a SYN sets IRS and RCV.NXT; the SYN-ACK waits until the connection is accepted.
       this.#takeSyn(segment, now);
-      this.#machine.enter('SYN-RECEIVED', now);
-      if (this.#syn.isAccepted) this.#syn.isDue = true;
-      else this.#events.raise('requested');
+      this.#parts.machine.enter('SYN-RECEIVED', now);
+      if (this.#parts.syn.isAccepted) this.#parts.syn.isDue = true;
+      else this.#parts.events.raise('requested');
     }
   }
 
   /** SYN-RECEIVED before the SYN-ACK was sent, which for the client is as LISTEN. */
   #beforeSynAck(segment: TcpSegment, now: number): void {
-    const { receiveSpace } = this.#tcb;
+    const { receiveSpace } = this.#parts.tcb;
     const { flags } = segment;
     if ((flags & RST) !== 0) {
       // The client takes its SYN back: only the exact RCV.NXT is valid (RFC 5961 §3.2).
-      if (segment.sequence === receiveSpace.sequence(0)) this.#machine.fail('refused', now);
-      else this.#rejected.drop('reset', segment, now);
-    } else if ((flags & ACK) !== 0) this.#reset.inReplyTo(segment);
+      if (segment.sequence === receiveSpace.sequence(0)) this.#parts.machine.fail('refused', now);
+      else this.#parts.rejected.drop('reset', segment, now);
+    } else if ((flags & ACK) !== 0) this.#parts.reset.inReplyTo(segment);
     else if ((flags & SYN) !== 0 && segment.sequence !== receiveSpace.initial) {
       // Another ISN is another connection of a client that has given up the first.
       this.#takeSyn(segment, now);
-    } else this.#rejected.drop('state', segment, now);
+    } else this.#parts.rejected.drop('state', segment, now);
   }
 
   // ---- §3.10.7.3: SYN-SENT ----
@@ -131,22 +93,22 @@ export class SegmentArrives {
     // First: if SEG.ACK =< ISS or SEG.ACK > SND.NXT, send <SEQ=SEG.ACK><CTL=RST>, unless it is a RST.
     if (hasAck) {
       const isAcceptable =
-        this.#syn.isSent && segment.acknowledgment === this.#tcb.sendSpace.sequence(0);
+        this.#parts.syn.isSent && segment.acknowledgment === this.#parts.tcb.sendSpace.sequence(0);
       if (!isAcceptable) {
-        if ((flags & RST) === 0) this.#reset.inReplyTo(segment);
-        this.#rejected.drop('acknowledgment', segment, now);
+        if ((flags & RST) === 0) this.#parts.reset.inReplyTo(segment);
+        this.#parts.rejected.drop('acknowledgment', segment, now);
         return;
       }
     }
     // Second: a RST with an acceptable ACK refuses the connection; without an ACK it is dropped.
     if ((flags & RST) !== 0) {
-      if (hasAck) this.#machine.fail('refused', now);
-      else this.#rejected.drop('reset', segment, now);
+      if (hasAck) this.#parts.machine.fail('refused', now);
+      else this.#parts.rejected.drop('reset', segment, now);
       return;
     }
     // Fifth: neither SYN nor RST is dropped.
     if ((flags & SYN) === 0) {
-      this.#rejected.drop('state', segment, now);
+      this.#parts.rejected.drop('state', segment, now);
       return;
     }
     // Fourth: a SYN sets IRS and RCV.NXT. If it acknowledges ours the connection is ESTABLISHED, and an ACK is
@@ -154,45 +116,45 @@ export class SegmentArrives {
     this.#takeSyn(segment, now);
     if (hasAck) {
       this.#establish(now);
-      this.#acks.require();
-      this.#text.process(segment, 0, now);
+      this.#parts.acks.require();
+      processText(this.#parts, segment, 0, now);
     } else {
       // Simultaneous open (§3.5, figure 8): the SYN-ACK is sent in place of the SYN.
-      this.#machine.enter('SYN-RECEIVED', now);
-      this.#syn.isDue = true;
+      this.#parts.machine.enter('SYN-RECEIVED', now);
+      this.#parts.syn.isDue = true;
     }
   }
 
   #takeSyn(segment: TcpSegment, now: number): void {
-    this.#tcb.onSyn(segment, now);
-    this.#probes.onHeard(now);
+    this.#parts.tcb.onSyn(segment, now);
+    this.#parts.probes.onHeard(now);
   }
 
   /** The SYN of this side is acknowledged: ESTABLISHED. */
   #establish(now: number): void {
-    const { options, recovery, receiveBuffer } = this.#tcb;
-    this.#machine.enter('ESTABLISHED', now);
+    const { options, recovery, receiveBuffer } = this.#parts.tcb;
+    this.#parts.machine.enter('ESTABLISHED', now);
     recovery.start(options.sack, options.mss);
-    const roundTrip = this.#syn.onAcknowledged(now);
+    const roundTrip = this.#parts.syn.onAcknowledged(now);
     recovery.onHandshake(roundTrip, now);
     if (roundTrip !== undefined) receiveBuffer.window.onRoundTrip(roundTrip);
-    this.#probes.onEstablished(now);
-    this.#events.raise('established');
+    this.#parts.probes.onEstablished(now);
+    this.#parts.events.raise('established');
   }
 
   // ---- §3.10.7.4: other states ----
 
   #inTimeWait(segment: TcpSegment, now: number): void {
-    const machine = this.#machine;
+    const machine = this.#parts.machine;
     const verdict = machine.timeWait?.segmentArrives(segment, now) ?? 'ignored';
     switch (verdict) {
       // Eighth: the peer's FIN again. Acknowledge it, and restart the 2 MSL timeout.
       case 'restart':
         machine.restartTimeWait();
-        this.#acks.require();
+        this.#parts.acks.require();
         break;
       case 'acknowledge':
-        this.#acks.require();
+        this.#parts.acks.require();
         break;
       case 'closed':
         machine.enter('CLOSED', now);
@@ -206,7 +168,7 @@ export class SegmentArrives {
   }
 
   #inOtherStates(segment: TcpSegment, now: number): void {
-    const tcb = this.#tcb;
+    const tcb = this.#parts.tcb;
     const { timestamps } = tcb;
     const { flags } = segment;
     const { rcvNxt } = tcb;
@@ -216,24 +178,24 @@ export class SegmentArrives {
     if (timestamps.enabled && (flags & RST) === 0) {
       // After the negotiation a segment without timestamps is dropped silently (RFC 7323 §3.2).
       if (!segment.hasTimestamps) {
-        this.#rejected.drop('timestamp', segment, now);
+        this.#parts.rejected.drop('timestamp', segment, now);
         return;
       }
       // An old duplicate is not acceptable: an ACK is sent in reply (RFC 7323 §5.3 R1).
       if (timestamps.isOld(segment.timestamp, now)) {
-        this.#rejected.unacceptable('timestamp', segment, now);
+        this.#parts.rejected.unacceptable('timestamp', segment, now);
         return;
       }
     }
-    if (segSeq === -1 && this.#machine.state === 'SYN-RECEIVED' && (flags & SYN) !== 0) {
+    if (segSeq === -1 && this.#parts.machine.state === 'SYN-RECEIVED' && (flags & SYN) !== 0) {
       if ((flags & ACK) === 0) {
         // The client repeats its SYN, so the SYN-ACK was lost: it is sent again.
-        if (this.#rejected.mayRepeatSynAck(now)) this.#syn.isDue = true;
+        if (this.#parts.rejected.mayRepeatSynAck(now)) this.#parts.syn.isDue = true;
         return;
       }
       // Simultaneous open (§3.5, figure 8): the SYN of the peer's SYN-ACK is known, its ACK is new.
       segSeq = 0;
-      this.#acks.require();
+      this.#parts.acks.require();
     } else {
       // An unacceptable segment is dropped; an ACK is sent in reply, unless it is a RST. At the right edge an
       // ACK and a RST are acceptable although the window is closed (MUST-66), text is not.
@@ -249,56 +211,56 @@ export class SegmentArrives {
       // challenge ACK MUST be sent (RFC 5961 §3.2).
       if ((flags & RST) !== 0) {
         if (segSeq === rcvNxt) this.#resetByPeer(now);
-        else this.#rejected.challenge('reset', segment, now);
+        else this.#parts.rejected.challenge('reset', segment, now);
         return;
       }
       // Third, check security: obsolete. Fourth, check SYN: a challenge ACK MUST be sent (RFC 5961 §4.2).
       if ((flags & SYN) !== 0) {
-        this.#rejected.challenge('syn', segment, now);
+        this.#parts.rejected.challenge('syn', segment, now);
         return;
       }
     }
 
     // Fifth, check ACK: a segment without it is dropped.
     if ((flags & ACK) === 0) {
-      this.#rejected.drop('no-acknowledgment', segment, now);
+      this.#parts.rejected.drop('no-acknowledgment', segment, now);
       return;
     }
     const { sndUna, sndNxt } = tcb.recovery;
     const segAck = tcb.sendSpace.offset(segment.acknowledgment, sndUna);
-    if (this.#machine.state === 'SYN-RECEIVED') {
+    if (this.#parts.machine.state === 'SYN-RECEIVED') {
       // If SND.UNA < SEG.ACK =< SND.NXT the connection is ESTABLISHED, else send <SEQ=SEG.ACK><CTL=RST>.
       if (segAck !== 0) {
-        this.#reset.inReplyTo(segment);
-        this.#rejected.drop('acknowledgment', segment, now);
+        this.#parts.reset.inReplyTo(segment);
+        this.#parts.rejected.drop('acknowledgment', segment, now);
         return;
       }
       this.#establish(now);
     } else if (segAck > sndNxt || segAck < sndUna - tcb.maxSndWnd) {
       // Unless (SND.UNA - MAX.SND.WND) =< SEG.ACK =< SND.NXT the segment MUST be discarded, and an ACK sent
       // back (RFC 5961 §5.2).
-      this.#rejected.challenge('acknowledgment', segment, now);
+      this.#parts.rejected.challenge('acknowledgment', segment, now);
       return;
     }
-    this.#probes.onHeard(now);
+    this.#parts.probes.onHeard(now);
     // If SEG.TSval >= TS.Recent and SEG.SEQ <= Last.ACK.sent, SEG.TSval is saved (RFC 7323 §4.3).
     if (timestamps.enabled && segSeq <= tcb.lastAckSent) timestamps.update(segment.timestamp, now);
-    this.#ack.process(segment, segSeq, segAck, now);
-    const { state } = this.#machine;
+    processAck(this.#parts, segment, segSeq, segAck, now);
+    const { state } = this.#parts.machine;
     if (state === 'CLOSED' || state === 'TIME-WAIT') return;
 
     // Sixth, check URG: urgent data is treated as any other (§3.8.5).
     // Seventh, process the segment text; eighth, check FIN.
-    this.#text.process(segment, segSeq, now);
+    processText(this.#parts, segment, segSeq, now);
   }
 
   #outsideOfWindow(segment: TcpSegment, segSeq: number, rcvNxt: number, now: number): void {
     if ((segment.flags & RST) !== 0) {
       // Some systems (macOS) reset with the number of their FIN instead of the next one.
-      if (this.#tcb.isFinReceived && segSeq === rcvNxt - 1) this.#resetByPeer(now);
-      else this.#rejected.drop('reset', segment, now);
-    } else if ((segment.flags & SYN) !== 0) this.#rejected.challenge('syn', segment, now);
-    else this.#rejected.unacceptable('sequence', segment, now);
+      if (this.#parts.tcb.isFinReceived && segSeq === rcvNxt - 1) this.#resetByPeer(now);
+      else this.#parts.rejected.drop('reset', segment, now);
+    } else if ((segment.flags & SYN) !== 0) this.#parts.rejected.challenge('syn', segment, now);
+    else this.#parts.rejected.unacceptable('sequence', segment, now);
   }
 
   /**
@@ -306,8 +268,8 @@ export class SegmentArrives {
    * complete and only the ACK of the FIN is missing. Others: it is reset, and what is queued discarded.
    */
   #resetByPeer(now: number): void {
-    const { recovery, sendBuffer } = this.#tcb;
-    const machine = this.#machine;
+    const { recovery, sendBuffer } = this.#parts.tcb;
+    const machine = this.#parts.machine;
     const { state } = machine;
     const isClosing = state === 'CLOSING' || state === 'LAST-ACK';
     if (state === 'SYN-RECEIVED') machine.fail('refused', now);

@@ -103,7 +103,7 @@ export class TunRig {
     };
     return new TunServer({ ...SETTINGS, ...settings }, context, {
       descriptorLimit: () => 1024,
-      hasRoomForDial: () => this.hasRoomForDial,
+      takeRoomForDial: () => this.hasRoomForDial,
       open,
       random: new SystemRandomSource(),
       sockets: { listen: noSocket, bindUdp: noSocket },

@@ -69,8 +69,8 @@ test('an echo request is answered with its own data', () => {
 });
 
 test('messages that are damaged, too short or of the other version are dropped', () => {
-  const fault = (bytes: Uint8Array, vouched = false): IcmpFault | undefined =>
-    readIcmp(parsed(bytes), vouched, new IcmpMessage());
+  const fault = (bytes: Uint8Array, checksumVouched = false): IcmpFault | undefined =>
+    readIcmp(parsed(bytes), checksumVouched, new IcmpMessage());
   for (const parts of VERSIONS) {
     const bytes = icmpPacket(parts, isV6(parts) ? 128 : 8, 0, ECHO);
     bytes[bytes.length - 1] = (bytes.at(-1) ?? 0) ^ 1;

@@ -22,14 +22,14 @@ import {
 const { FIN, SYN, RST, PSH, ACK, URG, ECE, CWR } = TcpFlag;
 const NONE = new Uint8Array(0);
 
-function read(bytes: Uint8Array, vouched = false): TcpSegment {
+function read(bytes: Uint8Array, checksumVouched = false): TcpSegment {
   const into = new TcpSegment();
-  assert.equal(readTcpSegment(parsed(bytes), vouched, into), undefined);
+  assert.equal(readTcpSegment(parsed(bytes), checksumVouched, into), undefined);
   return into;
 }
 
-const fault = (bytes: Uint8Array, vouched = false): TcpFault | undefined =>
-  readTcpSegment(parsed(bytes), vouched, new TcpSegment());
+const fault = (bytes: Uint8Array, checksumVouched = false): TcpFault | undefined =>
+  readTcpSegment(parsed(bytes), checksumVouched, new TcpSegment());
 
 const SHAPES: readonly (readonly [name: string, fields: Partial<TcpSegment>, header: number])[] = [
   ['an ACK', { flags: ACK, sequence: 0xffffffff, acknowledgment: 1, window: 65_535 }, 20],

@@ -12,8 +12,8 @@ import {
   udpPacket,
 } from '../../../support/data/ip-packets.ts';
 
-const fault = (bytes: Uint8Array, vouched = false): UdpFault | undefined =>
-  readUdpDatagram(parsed(bytes), vouched, new UdpDatagram());
+const fault = (bytes: Uint8Array, checksumVouched = false): UdpFault | undefined =>
+  readUdpDatagram(parsed(bytes), checksumVouched, new UdpDatagram());
 
 test('a datagram is read as it was written', () => {
   for (const parts of [{}, IPV6]) {

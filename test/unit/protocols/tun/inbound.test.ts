@@ -1,11 +1,41 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { LiveSessions } from '../../../../src/engine/live-sessions.ts';
 import { DialError, type DialErrorCode } from '../../../../src/net/errors.ts';
+import type { ByteLink } from '../../../../src/net/links/link.ts';
+import type { Netstack } from '../../../../src/netstack/netstack.ts';
+import { MAX_RECEIVE_WINDOW } from '../../../../src/netstack/tcp/buffer-limits.ts';
+import type { SessionListener } from '../../../../src/protocols/contract.ts';
 import { until } from '../../../conformance/packet-link.ts';
 import { endpoint, PROGRAM, TunRig } from '../../../support/protocols/tun/tun-rig.ts';
 
 const never = new AbortController().signal;
 const WEB = endpoint('192.0.2.1', 80);
+const MORE_THAN_A_WINDOW = 2 * MAX_RECEIVE_WINDOW;
+
+/** A flow that has ended for its dispatcher, while its program has read nothing. */
+async function endedFlow(rig: TunRig): Promise<{
+  listener: SessionListener;
+  book: LiveSessions;
+  client: ByteLink;
+  programs: Netstack;
+  link: ByteLink;
+}> {
+  const { listener, book } = await rig.bound();
+  const served = Promise.withResolvers<ByteLink>();
+  rig.dispatcher.onStream = async (request) => {
+    const client = await request.accept();
+    assert.equal(await client.read(), undefined);
+    void client.write(Buffer.alloc(MORE_THAN_A_WINDOW));
+    await client.closeWrite();
+    served.resolve(client);
+  };
+  listener.serve();
+  const programs = rig.programs();
+  const link = await programs.connect(WEB, never);
+  await link.closeWrite();
+  return { listener, book, client: await served.promise, programs, link };
+}
 
 describe('a TUN inbound', () => {
   test('creates the device with its name, MTU, addresses and routes', async () => {
@@ -42,6 +72,39 @@ describe('a TUN inbound', () => {
     assert.equal(await link.read(), undefined);
     await until(() => book.count === 0);
     listener.destroy(new Error('over'));
+    programs.close();
+  });
+
+  test('a retired device is released only when a slow program has the end of its flow', async () => {
+    const rig = new TunRig();
+    const { listener, book, client, programs, link } = await endedFlow(rig);
+    assert.equal(await client.closed, undefined);
+    listener.retire();
+    let isReleased = false;
+    void listener.closed.then(() => (isReleased = true));
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.deepEqual([isReleased, book.count], [false, 1]);
+    let received = 0;
+    for (let chunk = await link.read(); chunk; chunk = await link.read()) received += chunk.length;
+    assert.equal(received, MORE_THAN_A_WINDOW);
+    await listener.closed;
+    assert.equal(book.count, 0);
+    programs.close();
+  });
+
+  test('a session book that is destroyed resets a flow whose end is on its way', async () => {
+    const rig = new TunRig();
+    const { listener, book, client, programs, link } = await endedFlow(rig);
+    await client.closed;
+    assert.equal(book.count, 1);
+    listener.retire();
+    book.destroy(new Error('over'));
+    await listener.closed;
+    assert.equal(book.count, 0);
+    await link.closed;
+    await assert.rejects(async () => {
+      while (await link.read());
+    });
     programs.close();
   });
 

@@ -110,6 +110,90 @@ test('RFC 3522: a timestamp older than the retransmission takes the reduction ba
   assert.ok(rig.window >= 10);
 });
 
+/** Ten segments, the first of which is really lost: a recovery that nothing undoes. Returns the next segment. */
+const recoverOnce = (rig: RecoveryRig): number => {
+  rig.send(10);
+  rig.now += 100;
+  assert.deepEqual(rig.ack(0, { sack: [[1, 10]] }).slice(0, 1), ['again 0']);
+  rig.now += 100;
+  rig.ack(10);
+  assert.ok(rig.window < 10);
+  return 10;
+};
+
+/** Sends `count` segments from `first`; the later half is reported, so `lost` of them are sent again. */
+const loseSome = (rig: RecoveryRig, first: number, lost: number, echo = -1): void => {
+  const resent = Array.from({ length: lost }, (_, i) => `again ${first + i}`);
+  const left = rig.ack(first, { sack: [[first + lost, first + 5]], echo });
+  for (let i = 1; i < lost; i++) {
+    rig.now += 1;
+    left.push(...rig.ack(first, { sack: [[first + lost, first + 5]], echo }));
+  }
+  assert.deepEqual(
+    left.filter((each) => each.startsWith('again')),
+    resent,
+  );
+};
+
+test('RFC 3708: a spurious recovery after a genuine one is undone', () => {
+  const rig = new RecoveryRig();
+  const first = recoverOnce(rig);
+  const { window } = rig;
+  rig.send(5);
+  rig.now += 100;
+  loseSome(rig, first, 1);
+  assert.ok(rig.window < window);
+  rig.now += 10;
+  rig.ack(first + 5);
+  rig.now += 90;
+  rig.ack(first + 5, { sack: [[first, first + 1]] });
+  assert.ok(rig.window >= window, `${rig.window} after ${window}`);
+});
+
+test('RFC 3522: timestamps undo a spurious recovery of two segments after a genuine one', () => {
+  const rig = new RecoveryRig();
+  const first = recoverOnce(rig);
+  const { window } = rig;
+  rig.send(5);
+  const sentAt = rig.now;
+  rig.now += 100;
+  loseSome(rig, first, 2, sentAt);
+  assert.ok(rig.window < window);
+  rig.now += 20;
+  rig.ack(first + 5, { echo: sentAt });
+  assert.ok(rig.window >= window, `${rig.window} after ${window}`);
+});
+
+test('RFC 3708: a late duplicate of an earlier recovery does not undo the present one', () => {
+  const rig = new RecoveryRig();
+  const first = recoverOnce(rig);
+  rig.send(5);
+  rig.now += 100;
+  loseSome(rig, first, 1);
+  const { window } = rig;
+  rig.ack(first, {
+    sack: [
+      [0, 1],
+      [first + 1, first + 5],
+    ],
+  });
+  assert.equal(rig.window, window);
+});
+
+test('RFC 3708: the duplicate of a tail loss probe does not undo the recovery that it begins', () => {
+  const rig = new RecoveryRig();
+  rig.send(5);
+  assert.deepEqual(rig.expire(), ['again 4']);
+  rig.now += 50;
+  loseSome(rig, 0, 1);
+  const { window } = rig;
+  assert.ok(window < 10);
+  rig.now += 10;
+  const duplicate: readonly [number, number] = [4, 5];
+  rig.ack(0, { sack: [duplicate, [1, 5]] });
+  assert.equal(rig.window, window);
+});
+
 test('what is lost, probed, repeated after a timeout, and found to be spurious is traced', () => {
   const rig = new RecoveryRig();
   rig.send(10);

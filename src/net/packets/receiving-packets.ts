@@ -9,7 +9,7 @@ interface Taker {
 }
 
 /** `receive` and `receiveAll` of a PacketLink, one of which may be pending. */
-export abstract class PacketReceiver {
+export abstract class ReceivingPackets {
   #next: PromiseWithResolvers<Packet | undefined> | undefined;
   #taker: Taker | undefined;
   #isEnded = false;

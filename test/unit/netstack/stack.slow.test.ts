@@ -86,7 +86,7 @@ describe('explicit congestion notification (RFC 3168), which is not offered', ()
   test('does not keep a client from connecting that asks for it', () => {
     const stack = new BareStack({
       onEvent({ network, flow, event }) {
-        if (network === 'tcp' && event === 'requested') stack.stack.accept(flow);
+        if (network === 'tcp' && event === 'requested') stack.stack.tcp.accept(flow);
       },
     });
     const syn = segment({ flags: SYN | ECE | CWR, sequence: 999, mss: 1460 });
@@ -311,7 +311,7 @@ function accepted(): { stack: BareStack; flow: () => TcpFlow; client: Client } {
     onEvent(event) {
       if (event.network !== 'tcp') return;
       flow ??= event.flow;
-      if (event.event === 'requested') stack.stack.accept(event.flow);
+      if (event.event === 'requested') stack.stack.tcp.accept(event.flow);
     },
   });
   const [synAck] = stack.receive(tcpPacket(segment({ flags: SYN, sequence: 999, mss: 1460 })));
@@ -341,7 +341,7 @@ describe('what connections hold', () => {
     stack.receive(tcpPacket(segment({ ...client, flags: ACK, window: 65_535 }), pattern(1000)));
     assert.equal(tcp.held, 1024);
     connection.write(pattern(500));
-    stack.stack.touch(flow());
+    stack.stack.tcp.touch(flow());
     stack.settle();
     assert.equal(tcp.held, 1024 + 500 + CHUNK_OVERHEAD);
     connection.read(stack.now);
@@ -349,7 +349,7 @@ describe('what connections hold', () => {
     stack.receive(tcpPacket(segment({ ...next, flags: ACK })));
     assert.equal(tcp.held, 300 + CHUNK_OVERHEAD);
     connection.abort(stack.now);
-    stack.stack.touch(flow());
+    stack.stack.tcp.touch(flow());
     stack.settle();
     assert.equal(tcp.held, 0);
     assert.equal(stack.stack.flows, 0);
@@ -363,7 +363,7 @@ describe('what connections hold', () => {
       onEvent({ network, flow, event }) {
         if (network !== 'tcp' || event !== 'requested') return;
         flows.push(flow);
-        stack.stack.accept(flow);
+        stack.stack.tcp.accept(flow);
       },
     });
     for (let index = 0; index < clients; index++) {
@@ -408,7 +408,7 @@ describe('ICMP errors', () => {
   test('lower the size of segments when they quote one in flight (RFC 5927)', () => {
     const { stack, flow } = accepted();
     flow().connection.write(pattern(4000));
-    stack.stack.touch(flow());
+    stack.stack.tcp.touch(flow());
     const [first] = stack.settle();
     assert.ok(first);
     assert.equal(first.length, 1500);
@@ -421,7 +421,7 @@ describe('ICMP errors', () => {
   test('lower the segments of all connections of the destination', () => {
     const stack = new BareStack({
       onEvent({ network, flow, event }) {
-        if (network === 'tcp' && event === 'requested') stack.stack.accept(flow);
+        if (network === 'tcp' && event === 'requested') stack.stack.tcp.accept(flow);
       },
     });
     const flows = [40_000, 40_001].map((sourcePort) => {
@@ -437,12 +437,12 @@ describe('ICMP errors', () => {
     const [one, other] = flows;
     assert.ok(one && other);
     one.connection.write(pattern(4000));
-    stack.stack.touch(one);
+    stack.stack.tcp.touch(one);
     const [first] = stack.settle();
     assert.ok(first);
     stack.receive(tooBig(first, 1300));
     other.connection.write(pattern(4000));
-    stack.stack.touch(other);
+    stack.stack.tcp.touch(other);
     const sent = stack.settle();
     assert.ok(sent.length >= 4);
     for (const packet of sent) assert.ok(packet.length <= 1300, `${packet.length} bytes`);
@@ -451,7 +451,7 @@ describe('ICMP errors', () => {
   test('mean nothing when they quote what was never sent', () => {
     const { stack, flow } = accepted();
     flow().connection.write(pattern(4000));
-    stack.stack.touch(flow());
+    stack.stack.tcp.touch(flow());
     const [first] = stack.settle();
     assert.ok(first);
     const forged = tcpPacket(segment({ sequence: 5, flags: ACK }), pattern(1400), {
@@ -468,7 +468,7 @@ describe('TIME-WAIT', () => {
   test('responds to the FIN of a lost ACK, and gives way to a newer SYN', () => {
     const { stack, flow, client } = accepted();
     flow().connection.closeWrite();
-    stack.stack.touch(flow());
+    stack.stack.tcp.touch(flow());
     const [fin] = stack.settle();
     assert.equal(sentSegment(fin).tcp.flags & FIN, FIN);
     const behind = { sequence: 1000, acknowledgment: client.acknowledgment + 1, window: 65_535 };
@@ -487,7 +487,7 @@ describe('TIME-WAIT', () => {
   test('ends after its time', () => {
     const { stack, flow, client } = accepted();
     flow().connection.closeWrite();
-    stack.stack.touch(flow());
+    stack.stack.tcp.touch(flow());
     stack.settle();
     const behind = { sequence: 1000, acknowledgment: client.acknowledgment + 1, window: 65_535 };
     stack.receive(tcpPacket(segment({ ...behind, flags: FIN | ACK })));
@@ -536,7 +536,7 @@ describe('own ports with one destination', () => {
       },
       close(flow, { sequence }) {
         flow.connection.closeWrite();
-        stack.stack.touch(flow);
+        stack.stack.tcp.touch(flow);
         stack.settle();
         const acknowledgment = (sequence + 2) >>> 0;
         stack.receive(reply(flow, { flags: FIN | ACK, sequence: 6, acknowledgment }));
