@@ -3,7 +3,7 @@ import { messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
 import type { OwnListeners } from '../net/loop-guard/own-listeners.ts';
 import type { ControlledApp } from './contract.ts';
-import type { LeavingListener } from '../supervisor/inbound-listener.ts';
+import type { ReopenableListener } from '../supervisor/inbound-listener.ts';
 import { ApiServer } from './http/server.ts';
 
 /**
@@ -80,7 +80,7 @@ export class ApiLifecycle {
    * The listener, if a new `[api]` moves or removes it: a reload may bind an inbound to the old
    * address before it calls `change`. Waits for a listener that is being bound.
    */
-  async leaving(next: ApiOptions | undefined): Promise<LeavingListener | undefined> {
+  async movingListener(next: ApiOptions | undefined): Promise<ReopenableListener | undefined> {
     await this.#bindingDone;
     const server = this.#server;
     if (!server || next?.listen.text === this.#options?.listen.text) return undefined;

@@ -17,7 +17,7 @@ import { Supervisor } from '../supervisor/supervisor.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 import { VERSION } from '../version.ts';
 import { logHints } from './log/error-lines.ts';
-import { FileLog } from './log/file-log.ts';
+import { FilesRead } from './loading/files-read.ts';
 import { ConfigLoader } from './loading/config-loader.ts';
 import { ConfigThread } from './loading/config-thread.ts';
 import type { PreparedConfig } from './loading/prepared-config.ts';
@@ -62,7 +62,7 @@ export class Instance implements ControlledApp {
   readonly #thread = new ConfigThread();
   readonly #loader: ConfigLoader;
   /** The configuration of the pick that was checked last, and its files. */
-  #checked: { readonly loaded: PreparedConfig; readonly files: FileLog } | undefined;
+  #checked: { readonly loaded: PreparedConfig; readonly files: FilesRead } | undefined;
 
   constructor(options: InstanceOptions) {
     const { configPath, log, regexes } = options;
@@ -72,7 +72,7 @@ export class Instance implements ControlledApp {
     this.#log = log.target('svc_app::instance');
     this.#warnings = new WarningLog(this.#log);
     this.#supervisor = new Supervisor({ clock: this.clock, log, regexes, ownListeners });
-    this.#reloader = this.#createReloader(new FileLog());
+    this.#reloader = this.#createReloader(new FilesRead());
     this.#picker = new Picker(configPath, {
       check: (bytes) => this.#check(bytes),
       reload: () => this.reload(),
@@ -91,7 +91,7 @@ export class Instance implements ControlledApp {
   }
 
   /** The files of the last load, successful or not. */
-  get files(): FileLog {
+  get files(): FilesRead {
     return this.#reloader.files;
   }
 
@@ -100,7 +100,7 @@ export class Instance implements ControlledApp {
    * @param files that `loaded` was read from
    * @throws {WeirError} when something cannot be built or bound; everything has been released
    */
-  async start(loaded: PreparedConfig, files: FileLog): Promise<void> {
+  async start(loaded: PreparedConfig, files: FilesRead): Promise<void> {
     this.#reloader = this.#createReloader(files);
     try {
       await this.#supervisor.apply(loaded, { bound: () => this.#api.start(loaded.api) });
@@ -190,13 +190,15 @@ export class Instance implements ControlledApp {
     for (const observer of this.#observers) observer.ended?.(outcome);
   }
 
-  #createReloader(files: FileLog): Reloader {
+  #createReloader(files: FilesRead): Reloader {
     return new Reloader(
       {
-        load: (log) => this.#loadOnce(log),
+        load: (read) => this.#loadOnce(read),
         apply: async (loaded) => {
-          const api = await this.#api.leaving(loaded.api);
-          const report = await this.#supervisor.apply(loaded, { leaving: api ? [api] : [] });
+          const api = await this.#api.movingListener(loaded.api);
+          const report = await this.#supervisor.apply(loaded, {
+            apiListeners: api ? [api] : [],
+          });
           this.#logIgnoredApi(loaded);
           this.#logUnreadLevel(loaded);
           this.#warnings.log(loaded.warnings);
@@ -228,7 +230,7 @@ export class Instance implements ControlledApp {
 
   async #check(bytes: Uint8Array): Promise<void> {
     const { configPath } = this.#options;
-    const files = new FileLog();
+    const files = new FilesRead();
     const loaded = await this.#load(files, bytes);
     await this.#supervisor.check(loaded);
     if (configPath === undefined) return;
@@ -237,7 +239,7 @@ export class Instance implements ControlledApp {
   }
 
   /** Uses the configuration of a pick that has just been checked, unless one of its files has changed. */
-  async #loadOnce(files: FileLog): Promise<PreparedConfig> {
+  async #loadOnce(files: FilesRead): Promise<PreparedConfig> {
     const checked = this.#checked;
     this.#checked = undefined;
     if (!checked || !(await checked.files.unchanged())) return this.#load(files);
@@ -245,7 +247,7 @@ export class Instance implements ControlledApp {
     return checked.loaded;
   }
 
-  #load(files: FileLog, bytes?: Uint8Array): Promise<PreparedConfig> {
+  #load(files: FilesRead, bytes?: Uint8Array): Promise<PreparedConfig> {
     const { signal } = this.#stopping;
     return this.#loader.load(this.#options.configPath, { files, bytes, signal });
   }

@@ -12,7 +12,7 @@ import { messageOf } from '../errors.ts';
 import { unlessAborted } from '../net/time/unless-aborted.ts';
 import type { ReloadReport } from '../supervisor/reload-report.ts';
 import { toControlError, toReadError } from './outcomes.ts';
-import { FileLog } from './log/file-log.ts';
+import { FilesRead } from './loading/files-read.ts';
 import { Mutex } from './mutex.ts';
 import { replaceFile, systemFiles, type ReplaceFileSystem } from './replace-file.ts';
 import type { ConfigLoader } from './loading/config-loader.ts';
@@ -134,7 +134,7 @@ export class Picker {
 /** @throws {ControlError} whose message does not name the file */
 async function readAgain(path: string): Promise<Uint8Array> {
   try {
-    return await new FileLog().read(path);
+    return await new FilesRead().read(path);
   } catch (error) {
     throw toControlError(error);
   }

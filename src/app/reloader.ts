@@ -3,12 +3,12 @@ import { ConfigError } from '../config/errors.ts';
 import type { AppliedReport, ReloadReport } from '../supervisor/reload-report.ts';
 import { toControlError } from './outcomes.ts';
 import type { PreparedConfig } from './loading/prepared-config.ts';
-import { FileLog } from './log/file-log.ts';
+import { FilesRead } from './loading/files-read.ts';
 import { Mutex } from './mutex.ts';
 
 /** The steps of a reload; each may reject with a ConfigError or an ApplyError. */
 export interface ReloadSteps {
-  readonly load: (files: FileLog) => Promise<PreparedConfig>;
+  readonly load: (files: FilesRead) => Promise<PreparedConfig>;
   readonly apply: (loaded: PreparedConfig) => Promise<AppliedReport>;
 }
 
@@ -23,24 +23,27 @@ export class Reloader {
   readonly #steps: ReloadSteps;
   readonly #mutex = new Mutex();
   /** The files of the last attempt. */
-  #tried: FileLog;
+  #tried: FilesRead;
   /** Its failure, if any. */
   #failure: unknown;
-  #files: FileLog;
+  #files: FilesRead;
 
   /** @param files of the running configuration */
-  constructor(steps: ReloadSteps, files: FileLog) {
+  constructor(steps: ReloadSteps, files: FilesRead) {
     this.#steps = steps;
     this.#tried = files;
     this.#files = files;
   }
 
   /** The files of the last reload, whether or not they could all be read. */
-  get files(): FileLog {
+  get files(): FilesRead {
     return this.#files;
   }
 
-  /** @throws {ControlError} `invalid` or `failed`; its cause is what the step rejected with */
+  /**
+   * @throws {ControlError} `invalid` or `failed`, whose cause is what the step rejected with; for unchanged
+   *   files `invalid` for every cause: only other files help
+   */
   async reload(): Promise<ReloadReport> {
     const release = await this.#mutex.acquire();
     try {
@@ -59,7 +62,7 @@ export class Reloader {
   }
 
   async #try(): Promise<ReloadReport> {
-    const files = new FileLog();
+    const files = new FilesRead();
     this.#files = files;
     try {
       const report = await this.#steps.apply(await this.#steps.load(files));

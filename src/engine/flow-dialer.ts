@@ -6,7 +6,7 @@ import { DialError } from '../net/errors.ts';
 import type { ByteLink, PacketLink } from '../net/links/link.ts';
 import { DIAL_MS } from '../net/time/time-limits.ts';
 import type { Origin, Outbound } from '../protocols/contract.ts';
-import { LogLimiter } from '../protocols/inbounds/log-limiter.ts';
+import { LogLimiter } from '../net/time/log-limiter.ts';
 import { clientFeatureHint } from './client-features.ts';
 import { ClientWatch } from './client-watch.ts';
 import { FailureLog } from './failure-log.ts';
@@ -142,7 +142,7 @@ export class FlowDialer {
   }
 
   /**
-   * Routes and connects a stream; failures are logged, but not those of a stop.
+   * Routes and connects a stream; failures are logged, those of a stop at `debug` at most.
    *
    * @param client watched during a long dial, which is aborted when it disconnects; see `StreamRequest.client`
    * @param toResolver whether the destination is the proxy's own resolver
@@ -214,7 +214,10 @@ export class FlowDialer {
     }
   }
 
-  /** Logs failures at `info`, those caused by the client at `debug`. */
+  /**
+   * Logs failures at `info`, those caused by the client at `debug`; refusals (`loop`, `forbidden`) at
+   * `warn`, limited.
+   */
   #logFailure(
     origin: Origin,
     to: Destination,

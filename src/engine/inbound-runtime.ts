@@ -40,7 +40,7 @@ export class InboundRuntime {
     this.#log = log;
     this.#handler = handler;
     this.#datagrams = new DatagramSide(tag, tracker, ownListeners, () => this.#settle());
-    this.swap(handler);
+    this.#begin(handler);
   }
 
   get sessions(): number {
@@ -53,8 +53,7 @@ export class InboundRuntime {
    */
   swap(handler: InboundHandler): void {
     this.#handler = handler;
-    accountsOf(this.memory).replace(handler.accounts ?? NO_ACCOUNTS);
-    this.#datagrams.swap(handler);
+    this.#begin(handler);
   }
 
   /** Serves an accepted carrier. Its failure ends only its own session. */
@@ -107,6 +106,12 @@ export class InboundRuntime {
       // Thrown before there was a promise.
       onFailed(error);
     }
+  }
+
+  /** Accepts its accounts, and passes it new datagrams. */
+  #begin(handler: InboundHandler): void {
+    accountsOf(this.memory).replace(handler.accounts ?? NO_ACCOUNTS);
+    this.#datagrams.swap(handler);
   }
 
   #settle(): void {

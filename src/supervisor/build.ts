@@ -20,7 +20,7 @@ import { outboundProtocol } from '../protocols/registry.ts';
 import type { BalancerSpec, InboundSpec, OutboundSpec } from '../spec.ts';
 import { Acceptor, type StreamDeps } from '../transports/acceptor.ts';
 import { dialTcp } from '../transports/dial-tcp.ts';
-import { createDialer } from '../transports/dialer.ts';
+import { createDialer } from '../transports/create-dialer.ts';
 import { ApplyError } from './apply-error.ts';
 
 /** A version of an outbound, and the spec that it was built from. */

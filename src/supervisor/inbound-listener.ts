@@ -5,7 +5,7 @@ import type { ListenSpec, SocketListenSpec } from '../spec.ts';
 export type ListenMeans = 'tcp' | 'tcp+udp' | 'udp' | 'device';
 
 /** A listener that can give up its address, so that another can be bound there. */
-export interface LeavingListener {
+export interface ReopenableListener {
   /** Whether closing this one could make room for `spec`: another address with the same port. */
   standsInTheWayOf(spec: SocketListenSpec): boolean;
   /** Releases the address; `reopen` may follow. */
@@ -15,7 +15,7 @@ export interface LeavingListener {
 }
 
 /** A bound listener of an inbound, whichever way it holds its sessions. */
-export interface InboundListener extends LeavingListener {
+export interface InboundListener extends ReopenableListener {
   readonly spec: ListenSpec;
   readonly means: ListenMeans;
   /** For log lines. */

@@ -2,14 +2,14 @@ import { messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Turns } from '../net/time/turns.ts';
 import type { ListenSpec } from '../spec.ts';
+import { isInUse } from '../transports/listeners/bind-error.ts';
 import { ApplyError } from './apply-error.ts';
 import {
   shareNetwork,
   type InboundListener,
-  type LeavingListener,
+  type ReopenableListener,
   type ListenMeans,
 } from './inbound-listener.ts';
-import { isInUse } from './switched-listener.ts';
 
 /** A listener that an inbound needs: newly bound, or taken over from an inbound that no longer needs it. */
 export interface WantedListener {
@@ -20,15 +20,15 @@ export interface WantedListener {
    * Why the inbound's current listener has to be closed before this one is bound; `undefined` when it stays
    * open until the commit.
    */
-  readonly restart: string | undefined;
+  readonly restartReason: string | undefined;
   /**
    * @throws {BindError}
    * @throws the reason of `signal`
    */
   bind(signal: AbortSignal): Promise<InboundListener>;
   /**
-   * Prepares to attach the inbound to a bound listener; the returned function does so. `undefined` where
-   * the listener does not fit. A draining listener stays open until then, or until `retire`.
+   * Claims `listener`: a draining one is kept open until the returned function or `retire` is called. That
+   * function attaches the inbound to it. Returns `undefined`, and claims nothing, where it does not fit.
    */
   takeOver(listener: InboundListener): (() => void) | undefined;
 }
@@ -46,8 +46,8 @@ export interface FreedListener {
 export interface Exchanged {
   /** New and taken over listeners, by the tags of their inbounds. */
   readonly listeners: ReadonlyMap<string, InboundListener>;
-  /** Freed listeners that were not taken over: they have been retired. */
-  readonly left: readonly FreedListener[];
+  /** Freed listeners that were not taken over. */
+  readonly retired: readonly FreedListener[];
 }
 
 interface TakenOver {
@@ -71,14 +71,18 @@ export class ListenerExchange {
   readonly #freed: Set<FreedListener>;
   readonly #bound = new Map<string, InboundListener>();
   readonly #takenOver = new Map<string, TakenOver>();
-  /** Listeners of no inbound, which may be closed to make room. */
-  readonly #leaving: Set<LeavingListener>;
+  /** Listeners of the API that move away or are removed, and may be closed to make room. */
+  readonly #apiListeners: Set<ReopenableListener>;
   readonly #closedEarly: FreedListener[] = [];
-  readonly #leftEarly: LeavingListener[] = [];
+  readonly #closedApiListeners: ReopenableListener[] = [];
 
-  constructor(freed: readonly FreedListener[], leaving: readonly LeavingListener[], log: Logger) {
+  constructor(
+    freed: readonly FreedListener[],
+    apiListeners: readonly ReopenableListener[],
+    log: Logger,
+  ) {
     this.#freed = new Set(freed);
-    this.#leaving = new Set(leaving);
+    this.#apiListeners = new Set(apiListeners);
     this.#log = log;
   }
 
@@ -92,7 +96,7 @@ export class ListenerExchange {
     const restarted: WantedListener[] = [];
     for (const want of wanted) {
       if (turns.due) await turns.next();
-      if (want.restart !== undefined) {
+      if (want.restartReason !== undefined) {
         restarted.push(want);
         continue;
       }
@@ -122,9 +126,9 @@ export class ListenerExchange {
       take();
       listeners.set(tag, freed.listener);
     }
-    const left = [...this.#freed, ...this.#closedEarly];
-    for (const { listener } of left) void listener.retire();
-    return { listeners, left };
+    const retired = [...this.#freed, ...this.#closedEarly];
+    for (const { listener } of retired) void listener.retire();
+    return { listeners, retired };
   }
 
   /**
@@ -141,7 +145,7 @@ export class ListenerExchange {
     }
     this.#takenOver.clear();
     if (!restore) return;
-    for (const listener of this.#leftEarly) await listener.reopen();
+    for (const listener of this.#closedApiListeners) await listener.reopen();
     for (const { tag, listener, draining } of this.#closedEarly) {
       if (draining) continue;
       try {
@@ -172,24 +176,24 @@ export class ListenerExchange {
   }
 
   /** The freed listeners that have to be closed before `want` is bound. */
-  #inTheWayOf({ tag, spec, means, restart }: WantedListener): FreedListener[] {
+  #inTheWayOf({ tag, spec, means, restartReason }: WantedListener): FreedListener[] {
     return [...this.#freed].filter(({ tag: holder, listener, draining }) => {
-      if (restart !== undefined && holder === tag && !draining) return true;
+      if (restartReason !== undefined && holder === tag && !draining) return true;
       if (spec.kind === 'none' || !shareNetwork(listener.means, means)) return false;
       return listener.standsInTheWayOf(spec);
     });
   }
 
-  /** The same among listeners of no inbound, which are TCP. */
-  #leavingInTheWayOf({ spec, means }: WantedListener): LeavingListener[] {
+  /** The same among listeners of the API, which are TCP. */
+  #apiListenersInTheWayOf({ spec, means }: WantedListener): ReopenableListener[] {
     if (spec.kind === 'none' || !shareNetwork(means, 'tcp')) return [];
-    return [...this.#leaving].filter((listener) => listener.standsInTheWayOf(spec));
+    return [...this.#apiListeners].filter((listener) => listener.standsInTheWayOf(spec));
   }
 
   #canMakeRoomFor(want: WantedListener): boolean {
     return (
       this.#inTheWayOf(want).length > 0 ||
-      this.#leavingInTheWayOf(want).length > 0 ||
+      this.#apiListenersInTheWayOf(want).length > 0 ||
       this.#devicesBeside(want).length > 0
     );
   }
@@ -206,9 +210,9 @@ export class ListenerExchange {
 
   async #bindInPlaceOfOld(want: WantedListener, signal: AbortSignal): Promise<void> {
     for (const freed of this.#inTheWayOf(want)) await this.#closeEarly(freed, want);
-    for (const listener of this.#leavingInTheWayOf(want)) {
-      this.#leaving.delete(listener);
-      this.#leftEarly.push(listener);
+    for (const listener of this.#apiListenersInTheWayOf(want)) {
+      this.#apiListeners.delete(listener);
+      this.#closedApiListeners.push(listener);
       await listener.close();
     }
     try {
@@ -256,7 +260,7 @@ export class ListenerExchange {
  */
 function refuseToEndSessions(
   { tag, listener }: FreedListener,
-  { tag: wanted, restart }: WantedListener,
+  { tag: wanted, restartReason }: WantedListener,
 ): void {
   if (listener.tied === 0) return;
   const what = listener.means === 'device' ? 'the name or a route of its device' : 'its address';
@@ -264,7 +268,7 @@ function refuseToEndSessions(
     tag === wanted
       ? 'its new address overlaps an earlier one'
       : `${what} is needed for inbound ${wanted}`;
-  throw disruptive(tag, tag === wanted ? (restart ?? overlap) : overlap);
+  throw disruptive(tag, tag === wanted ? (restartReason ?? overlap) : overlap);
 }
 
 /** @param reason precedes "which would end its live connections" */

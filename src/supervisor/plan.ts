@@ -49,7 +49,7 @@ export interface Plan {
   readonly dns: 'build' | 'reuse';
   readonly outbounds: readonly OutboundStep[];
   /** Replaced and removed versions: they take no new flow, and are closed after their last one. */
-  readonly drained: readonly { readonly tag: string; readonly version: number }[];
+  readonly replaced: readonly { readonly tag: string; readonly version: number }[];
   readonly balancers: readonly BalancerStep[];
   readonly route: 'build' | 'reuse';
   readonly userSets: readonly UserSetStep[];
@@ -66,9 +66,9 @@ export function* planReload(running: Running, wanted: Wanted, facts: InboundFact
   const balancers = yield* planBalancers(old?.balancers, wanted, keptOutbounds);
   const kept = keptOutbounds.union(yield* tagsReused(balancers));
   yield;
-  const drained: Plan['drained'][number][] = [];
+  const replaced: Plan['replaced'][number][] = [];
   for (const { tag } of old?.outbounds ?? []) {
-    if (!keptOutbounds.has(tag)) drained.push({ tag, version: running.versions.get(tag) ?? 0 });
+    if (!keptOutbounds.has(tag)) replaced.push({ tag, version: running.versions.get(tag) ?? 0 });
     yield;
   }
   const { tables } = wanted;
@@ -94,7 +94,7 @@ export function* planReload(running: Running, wanted: Wanted, facts: InboundFact
   return {
     dns: old && isDeepStrictEqual(old.dns, wanted.spec.dns) ? 'reuse' : 'build',
     outbounds,
-    drained,
+    replaced,
     balancers,
     route: sameRoute ? 'reuse' : 'build',
     userSets,
@@ -119,7 +119,7 @@ export function* reportOf(plan: Plan): Steps<AppliedReport> {
   const tags = (wanted: InboundStep['action']): string[] =>
     plan.inbounds.filter(({ action }) => action === wanted).map(({ spec }) => spec.tag);
   const drained: string[] = [];
-  for (const { tag, version } of plan.drained) {
+  for (const { tag, version } of plan.replaced) {
     drained.push(`${tag}@v${version}`);
     yield;
   }

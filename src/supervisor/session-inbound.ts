@@ -128,6 +128,7 @@ export class SessionInbound implements InboundListener {
     return this.#listener.keep();
   }
 
+  /** Takes no new clients; stays bound until its last session ends (`closed`). */
   retire(): Promise<void> {
     this.#listener.retire();
     return Promise.resolve();

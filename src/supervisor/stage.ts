@@ -111,7 +111,7 @@ export interface StageDeps {
   readonly dispatcher: Dispatcher;
   readonly protocolOf: ProtocolOf;
   readonly facts: InboundFacts;
-  readonly newcomers: UnauthenticatedClients;
+  readonly unauthenticated: UnauthenticatedClients;
   readonly shared: KeptObjects;
   /** The resolver of outbounds: see ResolverHandle. */
   readonly resolver: Resolver;
@@ -120,7 +120,10 @@ export interface StageDeps {
 }
 
 /**
- * Builds everything that the plan calls for, in turns; changes nothing that runs and opens no socket.
+ * Builds everything that the plan calls for, in turns; changes nothing that runs, and opens no socket and
+ * starts no timer: outbounds and resolvers begin with their first use, balancers and servers after the
+ * commit. So what was built before a failure needs no release: it is memory only, and OpenSSL's share of
+ * it is freed with its garbage-collected owner.
  *
  * @throws {ApplyError} `build_failed` or `bad_balancer`
  */
@@ -188,7 +191,7 @@ async function stageCarriers(
   side: CarrierProtocol<unknown>,
   old: RunningCarriers | undefined,
   turns: Turns,
-  { clock, log, newcomers, ownListeners, tracker, dispatcher }: StageDeps,
+  { clock, log, unauthenticated, ownListeners, tracker, dispatcher }: StageDeps,
 ): Promise<StagedHandler | StagedListening> {
   const { tag, stream } = spec;
   const memory = old?.runtime.memory ?? new InboundMemory();
@@ -203,7 +206,7 @@ async function stageCarriers(
   }
   const runtime =
     old?.runtime ?? new InboundRuntime(tag, memory, handler, tracker, ownListeners, log);
-  const acceptor = buildAcceptor(spec, runtime.accept, { clock, log, newcomers });
+  const acceptor = buildAcceptor(spec, runtime.accept, { clock, log, unauthenticated });
   const target = {
     accept: (connection: AcceptedConnection) => acceptor.accept(connection),
     close: () => acceptor.close(),

@@ -22,7 +22,7 @@ import type { BuiltOutbound } from './build.ts';
 import { Departures, type LiveSide } from './departures.ts';
 import { inboundFacts, type InboundFacts, type ProtocolOf } from './inbound-facts.ts';
 import { inboundProtocol } from '../protocols/registry.ts';
-import type { LeavingListener } from './inbound-listener.ts';
+import type { ReopenableListener } from './inbound-listener.ts';
 import { disruptive, ListenerExchange, type FreedListener } from './listener-exchange.ts';
 import { planReload, reportOf, type InboundStep, type Plan } from './plan.ts';
 import type { AppliedReport } from './reload-report.ts';
@@ -51,8 +51,8 @@ export interface SupervisorDeps {
 }
 
 export interface ApplyOptions {
-  /** Listeners of no inbound that give up their addresses, which inbounds may use. */
-  readonly leaving?: readonly LeavingListener[];
+  /** Listeners of the API that give up their addresses, which inbounds may use. */
+  readonly apiListeners?: readonly ReopenableListener[];
   /** Called when all listeners are bound and before any is served; `apply` fails when it rejects. */
   readonly bound?: () => Promise<void>;
 }
@@ -61,7 +61,8 @@ export interface ApplyOptions {
  * Makes running resources of a configuration, at the start and in reloads, and stops them.
  *
  * A reload first builds and binds everything that is new. If that succeeds, it swaps pointers; until then
- * nothing that runs is changed. Live flows keep the outbound version, and live sessions the handler, that
+ * nothing is committed, and listeners that were closed early are bound again where possible when it fails.
+ * Live flows keep the outbound version, and live sessions the handler, that
  * they started with.
  */
 export class Supervisor {
@@ -74,7 +75,7 @@ export class Supervisor {
   readonly #facts: InboundFacts;
   readonly #departures = new Departures();
   readonly #shared = new KeptObjects();
-  readonly #newcomers = UnauthenticatedClients.within(systemSockets().descriptorLimit);
+  readonly #unauthenticated = UnauthenticatedClients.within(systemSockets().descriptorLimit);
   /** The configuration in force. */
   #applied: Wanted | undefined;
   #outbounds: ReadonlyMap<string, BuiltOutbound> = new Map();
@@ -106,11 +107,22 @@ export class Supervisor {
   }
 
   /**
-   * Applies a configuration. One call at a time.
+   * Applies a configuration. One call at a time. Builds and binds first; then, in this order:
    *
-   * @throws {ApplyError} with the reason; what runs has not changed
+   * 1. commits in one turn of the event loop: resolver, plane, handlers, stream settings, listeners,
+   *    accounts;
+   * 2. starts the probes of new balancer groups;
+   * 3. ends sessions of removed accounts;
+   * 4. stops replaced balancer groups and retires replaced outbounds, which close after their last flow.
+   *
+   * @throws {ApplyError}
+   * @throws what `bound` rejects with; nothing was committed, and listeners closed early were bound again
+   *   where possible
    */
-  async apply(wanted: Wanted, { leaving = [], bound }: ApplyOptions = {}): Promise<AppliedReport> {
+  async apply(
+    wanted: Wanted,
+    { apiListeners = [], bound }: ApplyOptions = {},
+  ): Promise<AppliedReport> {
     this.#refuseStopped();
     const turns = new Turns(this.#deps.clock);
     const running = {
@@ -122,7 +134,7 @@ export class Supervisor {
     this.#refuseDisruption(plan);
     const staged = await this.#stage(wanted, plan, turns);
     const changes = await turns.run(changesBetween(this.#running, staged));
-    const exchange = new ListenerExchange(this.#freedBy(plan), leaving, this.#deps.log);
+    const exchange = new ListenerExchange(this.#freedBy(plan), apiListeners, this.#deps.log);
     const { signal } = this.#stopping;
     try {
       await exchange.bind(
@@ -220,7 +232,7 @@ export class Supervisor {
       dispatcher: this.#dispatcher,
       protocolOf: this.#protocolOf,
       facts: this.#facts,
-      newcomers: this.#newcomers,
+      unauthenticated: this.#unauthenticated,
       shared: this.#shared,
       resolver: this.#resolver,
       createResolver: () => this.#createResolver(spec.dns),
@@ -255,12 +267,12 @@ export class Supervisor {
   }
 
   #freedBy({ removed, inbounds }: Plan): FreedListener[] {
-    const moved = inbounds.filter(leavesListener).map(({ spec }) => spec.tag);
-    const left = [...removed, ...moved].flatMap((tag) => {
+    const moved = inbounds.filter(movesAway).map(({ spec }) => spec.tag);
+    const freed = [...removed, ...moved].flatMap((tag) => {
       const running = this.#inbounds.get(tag);
       return running ? [{ tag, listener: running.listener, draining: false }] : [];
     });
-    return [...left, ...this.#departures.freed];
+    return [...freed, ...this.#departures.freed];
   }
 
   /**
@@ -289,7 +301,7 @@ export class Supervisor {
       running.runtime.swap(next.handler);
       if (next.kind === 'handler') next.changeStream?.();
     }
-    const { listeners, left } = exchange.commit();
+    const { listeners, retired } = exchange.commit();
     const inbounds = new Map<string, RunningInbound>();
     for (const { action, spec: inbound } of plan.inbounds) {
       const { tag } = inbound;
@@ -313,7 +325,7 @@ export class Supervisor {
       ),
     );
     for (const listener of listeners.values()) this.#departures.release(listener);
-    for (const { tag, listener } of left) this.#departures.drain(tag, listener);
+    for (const { tag, listener } of retired) this.#departures.drain(tag, listener);
     for (const [tag, running] of before) {
       if (running.kind === 'carriers' && inbounds.get(tag)?.kind !== 'carriers') {
         this.#departures.awaitSessions(running.runtime);
@@ -331,5 +343,4 @@ export class Supervisor {
 const sideOf = (inbound: RunningInbound): LiveSide =>
   inbound.kind === 'carriers' ? inbound.runtime : inbound.listener;
 
-const leavesListener = ({ action }: InboundStep): boolean =>
-  action === 'rebind' || action === 'restart';
+const movesAway = ({ action }: InboundStep): boolean => action === 'rebind' || action === 'restart';

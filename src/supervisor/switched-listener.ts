@@ -1,8 +1,8 @@
-import { codeOf } from '../errors.ts';
 import type { Packet, ReplyPath } from '../net/links/link.ts';
 import type { AcceptedConnection } from '../net/sockets/sockets.ts';
 import type { OwnEndpoint } from '../net/loop-guard/own-listeners.ts';
 import type { SocketListenSpec } from '../spec.ts';
+import { isInUse } from '../transports/listeners/bind-error.ts';
 import { listenTcp, type Listener } from '../transports/listeners/tcp-listener.ts';
 import { listenUdp, type DatagramListener } from '../transports/listeners/udp-listener.ts';
 import type { InboundListener, ListenMeans } from './inbound-listener.ts';
@@ -174,9 +174,3 @@ export class SwitchedListener implements InboundListener {
     this.#target.close();
   }
 }
-
-/** Whether an error of `bind` means that the address, or the name or a route of a device, is taken. */
-export const isInUse = (error: unknown): boolean => {
-  const code = error instanceof Error ? codeOf(error.cause) : undefined;
-  return code === 'EADDRINUSE' || code === 'EEXIST';
-};

@@ -36,7 +36,7 @@ function forCarriers(
     tag,
     spec,
     means,
-    restart: undefined,
+    restartReason: undefined,
     bind: (signal) => SwitchedListener.bind(options, signal),
     takeOver: (listener) =>
       listener instanceof SwitchedListener && isAtPlace(listener, { spec, means })
@@ -59,7 +59,7 @@ function forSessions(
     tag: inbound.tag,
     spec,
     means,
-    restart: step.action === 'restart' ? step.reason : undefined,
+    restartReason: step.action === 'restart' ? step.reason : undefined,
     bind: (signal) => SessionInbound.bind(ready, spec, signal),
     takeOver: (listener) =>
       listener instanceof SessionInbound &&

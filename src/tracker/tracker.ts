@@ -125,7 +125,7 @@ class SessionRecord implements LiveSession {
   readonly startedAt: number;
   readonly lineage: Lineage | undefined;
   user: string | undefined;
-  /** Called once. */
+  /** Called by the first `authenticated`. */
   onAuthenticated: (() => void) | undefined;
   readonly #wire: WireCounter;
   /** Counters added by `attach`. */

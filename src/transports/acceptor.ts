@@ -16,7 +16,7 @@ export interface StreamDeps {
   readonly clock: Clock;
   readonly log: Logger;
   /** Counts the clients of all inbounds that have not authenticated. */
-  readonly newcomers: UnauthenticatedClients;
+  readonly unauthenticated: UnauthenticatedClients;
 }
 
 /** How connections become carriers under the current stream settings. */
@@ -47,10 +47,13 @@ export class Acceptor {
     this.#way = this.#wayOf(stream, undefined);
   }
 
-  /** Takes over a connection; when a handshake fails, it is closed and nothing reported. */
+  /**
+   * Takes over a connection. When a handshake fails, it is closed; a failed TLS handshake is logged at
+   * `debug`, a failed upgrade not at all.
+   */
   accept(accepted: AcceptedConnection): void {
     const { secure, serve } = this.#way;
-    const connection = new CountedConnection(accepted, this.#deps.newcomers);
+    const connection = new CountedConnection(accepted, this.#deps.unauthenticated);
     if (!secure) {
       serve(bareCarrier(connection));
       return;
@@ -104,7 +107,7 @@ export class Acceptor {
   /** @param old the current way, whose server is kept if it can adopt the settings. */
   #wayOf(stream: InboundStreamSpec | undefined, old: Way | undefined): Way {
     const carrier = carrierSpecOf(stream);
-    const { clock, newcomers } = this.#deps;
+    const { clock, unauthenticated } = this.#deps;
     const onCarrier = this.#onCarrier;
     const tls = stream?.tls;
     if (carrier.kind !== 'grpc') {
@@ -113,7 +116,7 @@ export class Acceptor {
     }
     const secure = tls && secureServer(tls, onlyHttp2, clock);
     const kept = old && !old.secure === !secure ? old.shared : undefined;
-    const shared = kept ?? new GrpcServer(carrier, clock, newcomers);
+    const shared = kept ?? new GrpcServer(carrier, clock, unauthenticated);
     const serve = (below: Carrier): void =>
       shared.serve(below, (tunnel) => onCarrier({ ...below, ...tunnel }));
     return { secure, serve, shared };

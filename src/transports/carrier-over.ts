@@ -5,6 +5,7 @@ export const carrierOver = (below: Carrier, link: ByteLink, wire = below.wire): 
   link,
   wire,
   remote: below.remote,
+  // Read on demand: below, it may cost a system call, which most carriers never need.
   get local() {
     return below.local;
   },

@@ -12,11 +12,11 @@ export class CountedConnection implements AcceptedConnection, Evictable {
   readonly #place: ClientPlace;
   #taken: ByteLink | Socket | undefined;
 
-  constructor(below: AcceptedConnection, clients: UnauthenticatedClients) {
+  constructor(below: AcceptedConnection, unauthenticated: UnauthenticatedClients) {
     this.#below = below;
     this.remote = below.remote;
     this.local = below.local;
-    this.#place = clients.enter(below.remote?.host, this);
+    this.#place = unauthenticated.enter(below.remote?.host, this);
   }
 
   /** The user of the connection calls it when the client has authenticated, and when it is over. */

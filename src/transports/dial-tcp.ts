@@ -2,9 +2,10 @@ import type { Endpoint } from '../net/addresses/address.ts';
 import type { FamilyPolicy, Resolver } from '../net/addresses/resolver.ts';
 import type { Carrier } from '../net/links/link.ts';
 import { connectAny } from '../net/sockets/happy-eyeballs.ts';
-import type { ConnectOptions, SocketObserver } from '../net/sockets/sockets.ts';
+import type { ConnectOptions } from '../net/sockets/sockets.ts';
 import { systemSockets } from '../net/sockets/system-sockets.ts';
 import type { Clock } from '../net/time/clock.ts';
+import type { Approach } from './dialer.ts';
 
 export interface TcpDialOptions {
   readonly resolver: Resolver;
@@ -15,18 +16,6 @@ export interface TcpDialOptions {
   readonly approach?: Approach | undefined;
   /** The address of the requesting client; left out for a server of the configuration. */
   readonly client?: string | undefined;
-}
-
-/** Checks an IP address before a connection to it is made. @throws {DialError} to reject it. */
-export type Approach = (address: Endpoint) => SocketObserver | undefined;
-
-/** Options of a dial, the same for every carrier. */
-export interface DialerOptions {
-  readonly signal: AbortSignal;
-  /** As for `dialTcp`; for a shared connection, that of its first tunnel. */
-  readonly approach?: Approach | undefined;
-  /** Only dials of the same group share a connection; by default all are of one. */
-  readonly group?: string | undefined;
 }
 
 /**

@@ -4,8 +4,8 @@ import { systemClock } from '../../src/net/time/clock.ts';
 import { SystemRandomSource } from '../../src/crypto/random-source.ts';
 import { SocketLink } from '../../src/net/sockets/node/socket-link.ts';
 import { preferHttp1 } from '../../src/transports/tls/alpn.ts';
-import { TlsClient } from '../../src/transports/tls/client.ts';
-import { TlsServer } from '../../src/transports/tls/server.ts';
+import { NodeClient } from '../../src/transports/tls/node-client.ts';
+import { NodeServer } from '../../src/transports/tls/node-server.ts';
 import { WsClient } from '../../src/transports/ws/client.ts';
 import { WsServer } from '../../src/transports/ws/server.ts';
 import { TLS_CLIENT, TLS_SERVER } from '../support/links/carriers.ts';
@@ -23,13 +23,13 @@ async function ends(): Promise<LinkEnds> {
   const [[far]] = await Promise.all([once(listener, 'connection'), once(near, 'connect')]);
   listener.close();
   const server = async (raw: Socket) => {
-    const socket = await new TlsServer(TLS_SERVER, preferHttp1, systemClock).accept(raw);
+    const socket = await new NodeServer(TLS_SERVER, preferHttp1, systemClock).accept(raw);
     const spec = { kind: 'ws', path: '/', host: undefined } as const;
     return new WsServer(spec, systemClock).upgrade(new SocketLink(socket, raw));
   };
   const client = async (raw: Socket) => {
     const { signal } = new AbortController();
-    const tls = new TlsClient(TLS_CLIENT, ['http/1.1'], systemClock);
+    const tls = new NodeClient(TLS_CLIENT, ['http/1.1'], systemClock);
     const socket = await tls.connect(raw, where, signal);
     const spec = { kind: 'ws', path: '/', host: 'server.test', earlyData: 0 } as const;
     const opener = new WsClient(spec, where, systemClock, new SystemRandomSource());

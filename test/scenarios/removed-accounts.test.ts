@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import test from 'node:test';
-import { createDialer } from '../../src/transports/dialer.ts';
+import { createDialer } from '../../src/transports/create-dialer.ts';
 import { systemClock } from '../../src/net/time/clock.ts';
 import { Status } from '../../src/mux/frame.ts';
 import type { ByteLink } from '../../src/net/links/link.ts';

@@ -1,7 +1,7 @@
 import type { RegexCache } from '../../engine/router/tables/regex-set.ts';
 import type { LoadHooks } from '../../config/load-config.ts';
 import { WeirError } from '../../errors.ts';
-import { FileLog, TooMuchToReadError } from '../log/file-log.ts';
+import { FilesRead, TooMuchToReadError } from './files-read.ts';
 import { ConfigThread } from './config-thread.ts';
 import { InlineRunner } from './inline-runner.ts';
 import { toPreparedConfig, type PreparedConfig } from './prepared-config.ts';
@@ -91,11 +91,11 @@ export async function loadAtStart(
   {
     regexes,
     serveApi,
-    files = new FileLog(),
+    files = new FilesRead(),
     bytes,
     onLogLevel,
   }: LoaderOptions & {
-    readonly files?: FileLog | undefined;
+    readonly files?: FilesRead | undefined;
     readonly bytes?: Uint8Array | undefined;
     readonly onLogLevel?: LoadHooks['onLogLevel'];
   },

@@ -2,7 +2,7 @@ import { WeirError } from '../../errors.ts';
 import { systemClock, type Clock, type Timer } from '../../net/time/clock.ts';
 import { unlessAborted } from '../../net/time/unless-aborted.ts';
 import { threadHolds } from '../../platform/process/end-process.ts';
-import type { FileLog, FilesSeen } from '../log/file-log.ts';
+import type { FilesRead, FilesSeen } from './files-read.ts';
 import { deserializeError, type SerializedError } from './serialized-error.ts';
 import { startThread } from './start-thread.ts';
 import type { ResultOf, TaskOptions, Task, TaskRunner } from './tasks.ts';
@@ -56,10 +56,10 @@ class Job {
   readonly task: Task;
   readonly outcome = Promise.withResolvers<unknown>();
   callers = 0;
-  readonly #files: FileLog | undefined;
+  readonly #files: FilesRead | undefined;
   #joiner: ValueJoiner | undefined;
 
-  constructor(task: Task, files: FileLog | undefined) {
+  constructor(task: Task, files: FilesRead | undefined) {
     this.task = task;
     this.#files = files;
     // All callers may have left.
@@ -152,7 +152,7 @@ export class ConfigThread implements TaskRunner {
     if (outcome === 'late') threadHolds();
   }
 
-  #jobFor(task: Task, files: FileLog | undefined): Job {
+  #jobFor(task: Task, files: FilesRead | undefined): Job {
     const shared = this.#queue.find(
       ({ task: other }) =>
         task.kind === 'routes' && other.kind === 'routes' && task.path === other.path,

@@ -4,7 +4,7 @@ import { loadConfig, type LoadedConfig, type LoadHooks } from '../../config/load
 import { routeView } from '../../config/route-view.ts';
 import { readDocuments } from '../../config/sources/documents.ts';
 import { RegexCache } from '../../engine/router/tables/regex-set.ts';
-import { FileLog, TooMuchToReadError } from '../log/file-log.ts';
+import { FilesRead, TooMuchToReadError } from './files-read.ts';
 import { toLoadResult } from './prepared-config.ts';
 import type { LoadTask, ResultOf, RoutesRead, TaskOptions, Task, TaskRunner } from './tasks.ts';
 
@@ -26,7 +26,7 @@ export class InlineRunner implements TaskRunner {
   async run<T extends Task>(task: T, { files }: TaskOptions = {}): Promise<ResultOf<T>> {
     const { limit } = this.#options;
     if (task.kind !== 'routes' && (task.bytes?.length ?? 0) > limit) throw new TooMuchToReadError();
-    const read = new FileLog(limit);
+    const read = new FilesRead(limit);
     try {
       return (await this.#carryOut(task, read)) as ResultOf<T>;
     } finally {
@@ -34,7 +34,7 @@ export class InlineRunner implements TaskRunner {
     }
   }
 
-  async #carryOut(task: Task, files: FileLog): Promise<ResultOf<Task>> {
+  async #carryOut(task: Task, files: FilesRead): Promise<ResultOf<Task>> {
     switch (task.kind) {
       case 'load':
         return toLoadResult(await loadConfigFile(task.path, { ...this.#options, ...task, files }));
@@ -50,7 +50,7 @@ export class InlineRunner implements TaskRunner {
 
 export interface LoadFileOptions extends LoadHooks, Partial<Pick<LoadTask, 'bytes' | 'serveApi'>> {
   /** Remembers the files that are read, also when loading fails; a new one for every load. */
-  readonly files?: FileLog | undefined;
+  readonly files?: FilesRead | undefined;
   /** Compiles patterns; pass the one that is kept across reloads, where there is one. */
   readonly regexes?: RegexCache | undefined;
 }
@@ -64,13 +64,13 @@ export const loadConfigFile = (
   path: string | undefined,
   options: LoadFileOptions = {},
 ): Promise<LoadedConfig> => {
-  const { files = new FileLog(), regexes = new RegexCache(), bytes } = options;
+  const { files = new FilesRead(), regexes = new RegexCache(), bytes } = options;
   const { serveApi = true, onLogLevel, onMerged } = options;
   return loadConfig({ path, bytes }, files, { regexes, serveApi, onLogLevel, onMerged });
 };
 
 /** @throws {ConfigError} as `readDocuments` does. */
-async function readRoutes(path: string | undefined, files: FileLog): Promise<RoutesRead> {
+async function readRoutes(path: string | undefined, files: FilesRead): Promise<RoutesRead> {
   const { bytes, file, subscribe } = await readDocuments({ path }, files);
   const view = routeView(file, subscribe);
   return { bytes, etag: etagOf(bytes), view, subscribe: file.subscribe !== undefined };

@@ -1,5 +1,5 @@
 import type { RouteView } from '../../config/route-view.ts';
-import type { FileLog } from '../log/file-log.ts';
+import type { FilesRead } from './files-read.ts';
 import type { LoadResult } from './prepared-config.ts';
 
 /** Work on the files of a configuration: plain data, which can be sent to another thread. */
@@ -50,7 +50,7 @@ export interface RoutesRead {
 
 export interface TaskOptions {
   /** Remembers the files that are read, also when the task fails. */
-  readonly files?: FileLog | undefined;
+  readonly files?: FilesRead | undefined;
   /** Ends the wait for the result. */
   readonly signal?: AbortSignal | undefined;
 }

@@ -2,7 +2,7 @@ import { setPriority } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
 import { parentPort } from 'node:worker_threads';
 import { RegexCache } from '../../engine/router/tables/regex-set.ts';
-import { FileLog } from '../log/file-log.ts';
+import { FilesRead } from './files-read.ts';
 import type { AfterTask, ThreadMessage, ThreadRequest } from './config-thread.ts';
 import { InlineRunner } from './inline-runner.ts';
 import { serializeError } from './serialized-error.ts';
@@ -35,7 +35,7 @@ async function onRequest(request: ThreadRequest): Promise<void> {
     send({ kind: 'piece', piece: result?.next() });
     return;
   }
-  const files = new FileLog();
+  const files = new FilesRead();
   const after = (): AfterTask => ({ files: files.seen, heap: getHeapStatistics().total_heap_size });
   const runner = new InlineRunner({ limit: Infinity, regexes: new RegexCache() });
   try {

@@ -1,4 +1,4 @@
-import { FileLog } from '../../app/log/file-log.ts';
+import { FilesRead } from '../../app/loading/files-read.ts';
 import { loadAtStart } from '../../app/loading/config-loader.ts';
 import { FileWatcher } from '../../app/file-watcher.ts';
 import { Instance } from '../../app/instance.ts';
@@ -48,7 +48,7 @@ export async function run({
   process.on('SIGHUP', reload);
   const service = takeServiceEnvironment(process.env, process.pid);
   const regexes = new RegexCache();
-  const files = new FileLog();
+  const files = new FilesRead();
   const loaded = await loadOrReport(
     configPath,
     { files, importable },

@@ -8,10 +8,10 @@ export abstract class DecodedLink {
   protected readonly items: Uint8Array[] = [];
   /** The half-close of this side, once it has begun. */
   protected closing: Promise<void> | undefined;
-  /** The error of later reads and writes. */
+  /** The error of later reads and writes, once both directions have ended. */
   protected error: Error | undefined;
-  /** What `closed` resolves with, when there is an error. */
-  protected cause: Error | undefined;
+  /** What `closed` resolves with, when there is an `error`; `undefined` after a `destroy` without a cause. */
+  protected closedCause: Error | undefined;
   /** Pending while the link below queues responses of the decoder: no more is read, so that they are bounded. */
   protected responding: Promise<void> | undefined;
   #isReading = false;
@@ -27,10 +27,10 @@ export abstract class DecodedLink {
   protected abstract decode(chunk: Uint8Array | undefined): void;
 
   /** Sends the end of this side. */
-  protected abstract end(): Promise<void>;
+  protected abstract sendEnd(): Promise<void>;
 
   /** Closes the link below, once `error` is set. */
-  protected abstract shut(cause: Error | undefined): void;
+  protected abstract closeLower(cause: Error | undefined): void;
 
   async read(signal?: AbortSignal): Promise<Uint8Array | undefined> {
     if (this.#isReading) throw new LinkClosedError('a read is already pending');
@@ -56,7 +56,7 @@ export abstract class DecodedLink {
   closeWrite(): Promise<void> {
     if (this.closing) return this.closing;
     if (this.error) return Promise.reject(this.error);
-    this.closing = this.end();
+    this.closing = this.sendEnd();
     return this.closing;
   }
 
@@ -70,15 +70,15 @@ export abstract class DecodedLink {
   }
 
   /** The peer, or the link below, has failed. */
-  protected break(error: Error): void {
-    this.fail(error, error);
+  protected failWith(error: Error): void {
+    this.endBoth(error, error);
   }
 
   /** Ends both directions. @param cause what `closed` resolves with. */
-  protected fail(error: Error, cause: Error | undefined): void {
+  protected endBoth(error: Error, cause: Error | undefined): void {
     this.error = error;
-    this.cause = cause;
+    this.closedCause = cause;
     this.items.length = 0;
-    this.shut(cause);
+    this.closeLower(cause);
   }
 }

@@ -28,7 +28,7 @@ export interface RelayEnd {
  *
  * A half-close of one side is passed on and the other direction continues. A failure of either link
  * destroys both, so that no peer takes a truncated stream for a complete one. Never rejects. Both
- * links are closed when it resolves.
+ * links are destroyed when it resolves; their `closed` may follow.
  */
 export function relay(
   client: ByteLink,
@@ -133,7 +133,10 @@ class Relay {
       return;
     }
     this.#idle = new IdleTimer(this.#clock, HALF_CLOSED_IDLE_MS, () =>
-      this.#abort(new DeadlineError('half-closed and silent for 300 s'), undefined),
+      this.#abort(
+        new DeadlineError(`half-closed and silent for ${HALF_CLOSED_IDLE_MS / 1000} s`),
+        undefined,
+      ),
     );
     this.#idle.start();
   };

@@ -3,7 +3,7 @@ import type { Trace } from '../trace.ts';
 import type { TcpSegment } from '../wire/tcp.ts';
 import type { SharedMemory } from './buffer-limits.ts';
 import { NamedDeadlines } from '../../collections/named-deadlines.ts';
-import type { ConnectionParts } from './connection-parts.ts';
+import type { TcpParts } from './tcp-parts.ts';
 import { TCP_DEADLINES, type Deadlines } from './deadlines.ts';
 import { EventFlags, type TcpEvent, type TcpFailure } from './events.ts';
 import { PeerProbes } from './lifecycle/peer-probes.ts';
@@ -65,7 +65,7 @@ export interface TcpConnectionOptions {
  * arrives; the SYN-ACK is sent after `accept`, which may be called before.
  */
 export class TcpConnection {
-  readonly #parts: ConnectionParts;
+  readonly #parts: TcpParts;
   readonly #deadlines: Deadlines = new NamedDeadlines(TCP_DEADLINES);
   readonly #arrives: SegmentArrives;
   readonly #transmitter: Transmitter;
@@ -88,7 +88,7 @@ export class TcpConnection {
     const deadlines = this.#deadlines;
     const acks = new DelayedAcks(deadlines);
     const state = role === 'active' ? 'SYN-SENT' : 'LISTEN';
-    const parts: ConnectionParts = {
+    const parts: TcpParts = {
       tcb,
       machine: new StateMachine(state, tcb.sendBuffer, events, deadlines, trace),
       syn: new SynRetransmission(role, deadlines),

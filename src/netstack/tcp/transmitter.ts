@@ -1,6 +1,6 @@
 import type { Trace } from '../trace.ts';
 import { MAX_SACK_BLOCKS, TcpFlag } from '../wire/tcp.ts';
-import type { ConnectionParts } from './connection-parts.ts';
+import type { TcpParts } from './tcp-parts.ts';
 import type { SegmentOutput } from './segment-output.ts';
 
 const { FIN, SYN, RST, PSH, ACK } = TcpFlag;
@@ -12,10 +12,10 @@ const SACK_BLOCKS_BESIDE_TIMESTAMPS = 3;
 
 /** Writes what a connection has to send now: a RST, a SYN, data with its FIN, probes, ACKs. */
 export class Transmitter {
-  readonly #parts: ConnectionParts;
+  readonly #parts: TcpParts;
   readonly #trace: Trace | undefined;
 
-  constructor(parts: ConnectionParts, trace: Trace | undefined) {
+  constructor(parts: TcpParts, trace: Trace | undefined) {
     this.#parts = parts;
     this.#trace = trace;
   }

@@ -5,7 +5,7 @@ import type { DialOrigin } from '../../net/loop-guard/own-listeners.ts';
 import { OwnPeers } from '../../net/loop-guard/own-peers.ts';
 import { dialTcp } from '../../transports/dial-tcp.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
-import { LogLimiter } from '../inbounds/log-limiter.ts';
+import { LogLimiter } from '../../net/time/log-limiter.ts';
 import { openFreedomPackets } from './packets.ts';
 
 /** Connects to the destination directly. */

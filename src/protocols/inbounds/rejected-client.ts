@@ -2,7 +2,7 @@ import type { Logger } from '../../log/logger.ts';
 import type { Clock } from '../../net/time/clock.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import type { InboundMemory } from './inbound-memory.ts';
-import { LogLimiter, type LogNote } from './log-limiter.ts';
+import { LogLimiter, type LogNote } from '../../net/time/log-limiter.ts';
 
 /**
  * A client is rejected for a reason that the operator can act on: it is unauthenticated, or

@@ -23,7 +23,7 @@ import type {
   SessionListener,
   SessionServer,
 } from '../contract.ts';
-import { LogLimiter } from '../inbounds/log-limiter.ts';
+import { LogLimiter } from '../../net/time/log-limiter.ts';
 import { SessionListenerBase } from '../inbounds/session-listener-base.ts';
 import type { ByteLink, PacketLink } from '../../net/links/link.ts';
 import { LocalResolver } from './local-resolver.ts';

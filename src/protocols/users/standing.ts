@@ -123,7 +123,8 @@ export class Standing {
   /**
    * Watches for the account's removal, on which a session without a flow has to end.
    *
-   * @param onRemoved called after each reload without the account.
+   * @param onRemoved called after every reload after which the account is not accepted; the callee decides
+   *   whether it still has flows.
    * @returns ends the watch; idempotent.
    */
   watch(onRemoved: () => void): () => void {

@@ -1,4 +1,4 @@
-import type { Approach, DialerOptions } from '../dial-tcp.ts';
+import type { Approach, DialerOptions } from '../dialer.ts';
 import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
 import type { Clock, Timer } from '../../net/time/clock.ts';
 import { abortedDial, DeadlineError, DialError } from '../../net/errors.ts';

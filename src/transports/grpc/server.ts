@@ -37,15 +37,15 @@ export class GrpcServer {
   /** The last header list that was accepted: most requests of a connection share one. */
   #accepted: readonly HttpField[] | undefined;
   readonly #clock: Clock;
-  readonly #newcomers: UnauthenticatedClients;
+  readonly #unauthenticated: UnauthenticatedClients;
   readonly #drivers = new Set<Http2Driver>();
   #closed = false;
 
-  /** @param newcomers counts the tunnels whose clients have not authenticated. */
-  constructor(spec: GrpcSpec, clock: Clock, newcomers: UnauthenticatedClients) {
+  /** @param unauthenticated counts the tunnels whose clients have not authenticated. */
+  constructor(spec: GrpcSpec, clock: Clock, unauthenticated: UnauthenticatedClients) {
     this.#paths = pathsOf(spec);
     this.#clock = clock;
-    this.#newcomers = newcomers;
+    this.#unauthenticated = unauthenticated;
   }
 
   /** Changes the settings for new tunnels, those on open connections included. */
@@ -83,7 +83,7 @@ export class GrpcServer {
           if (isProven) timer?.cancel();
           stream.respond(OK, false);
           const { link, wire } = tunnels.add(stream);
-          const { leave } = this.#newcomers.enter(below.remote?.host, {
+          const { leave } = this.#unauthenticated.enter(below.remote?.host, {
             evict: (cause) => link.destroy(cause),
           });
           const onAuthenticated = (): void => {

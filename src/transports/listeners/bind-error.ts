@@ -10,6 +10,12 @@ export class BindError extends WeirError {
   }
 }
 
+/** Whether an error of `bind` means that the address, or the name or a route of a device, is taken. */
+export const isInUse = (error: unknown): boolean => {
+  const code = error instanceof Error ? codeOf(error.cause) : undefined;
+  return code === 'EADDRINUSE' || code === 'EEXIST';
+};
+
 /** Ports below need a privilege on Unix systems. */
 const UNPRIVILEGED = 1024;
 

@@ -54,7 +54,7 @@ async function bind(where: Endpoint | UnixPath, options: ListenOptions): Promise
     return {
       address: endpoint ? formatEndpoint(endpoint) : text,
       endpoint,
-      // Not awaited anywhere below: the address is free when this returns.
+      // Synchronous: the address is free when this returns.
       close: () => Promise.resolve(listener.close()),
     };
   } catch (error) {

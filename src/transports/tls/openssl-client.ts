@@ -15,7 +15,7 @@ import { tlsReason } from './tls-reason.ts';
 import { trustStore } from './trust-store.ts';
 
 /**
- * The client side of TLS by OpenSSL on links, for one server: verifies it as `TlsClient` does, and
+ * The client side of TLS by OpenSSL on links, for one server: verifies it as `NodeClient` does, and
  * resumes the last session.
  */
 export class OpensslClient {

@@ -62,7 +62,7 @@ export interface QuicClientChoices extends QuicTlsChoices {
   readonly protocols?: readonly string[] | undefined;
 }
 
-/** The client side of TLS for QUIC, for one server, which is verified as `TlsClient` does. */
+/** The client side of TLS for QUIC, for one server, which is verified as `NodeClient` does. */
 export class QuicClientTls implements ClientTls {
   readonly #spec: TlsClientSpec;
   readonly #choices: QuicClientChoices;

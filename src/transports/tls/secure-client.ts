@@ -7,7 +7,7 @@ import { systemSockets } from '../../net/sockets/system-sockets.ts';
 import type { Clock } from '../../net/time/clock.ts';
 import type { TlsClientSpec } from '../../spec.ts';
 import { carrierOver } from '../carrier-over.ts';
-import { TlsClient } from './client.ts';
+import { NodeClient } from './node-client.ts';
 import { opensslClient } from './openssl.ts';
 
 /**
@@ -68,7 +68,7 @@ export function secureClient(
       },
     };
   }
-  const node = new TlsClient(spec, alpn, clock);
+  const node = new NodeClient(spec, alpn, clock);
   return {
     async connect(server, dial, { signal, onWire }) {
       const raw = await dial(

@@ -5,7 +5,7 @@ import { socketCarrier } from '../../net/sockets/node/socket-carrier.ts';
 import type { AlpnChoice } from '../../platform/tls/alpn.ts';
 import type { TlsServerSpec } from '../../spec.ts';
 import { opensslServer } from './openssl.ts';
-import { TlsServer } from './server.ts';
+import { NodeServer } from './node-server.ts';
 
 /** The server side of TLS, by OpenSSL directly or by Node. */
 export interface SecureServer {
@@ -33,7 +33,7 @@ export function secureServer(spec: TlsServerSpec, choose: AlpnChoice, clock: Clo
       },
     };
   }
-  const node = new TlsServer(spec, choose, clock);
+  const node = new NodeServer(spec, choose, clock);
   return {
     async accept(connection) {
       const raw = connection.socket();

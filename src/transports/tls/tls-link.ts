@@ -35,7 +35,7 @@ export class TlsLink extends DecodedLink implements ByteLink {
     this.#resolveClosed = resolve;
     void lower.closed.then((cause) => {
       this.#isLowerClosed = true;
-      if (this.error !== undefined || this.#isFinished) this.#settle(this.cause);
+      if (this.error !== undefined || this.#isFinished) this.#settle(this.closedCause);
       // Bytes received before a clean end may still be read, and determine how this link ended.
       else if (cause) this.#settle(cause);
     });
@@ -98,7 +98,7 @@ export class TlsLink extends DecodedLink implements ByteLink {
       this.#flush()?.catch(() => undefined);
     }
     this.closing?.catch(() => undefined);
-    this.fail(cause ?? new LinkClosedError(), cause);
+    this.endBoth(cause ?? new LinkClosedError(), cause);
   }
 
   protected override get hasEnded(): boolean {
@@ -107,13 +107,13 @@ export class TlsLink extends DecodedLink implements ByteLink {
 
   protected override decode(chunk: Uint8Array | undefined): void {
     if (!chunk) {
-      this.break(new ProtocolError('TLS: the peer closed the connection without close_notify'));
+      this.failWith(new ProtocolError('TLS: the peer closed the connection without close_notify'));
       return;
     }
     this.#receive(chunk);
     this.#respond();
     const { failure, hasEnded } = this.#tls;
-    if (failure !== undefined) this.break(new ProtocolError(`TLS: ${tlsReasonOf(failure)}`));
+    if (failure !== undefined) this.failWith(new ProtocolError(`TLS: ${tlsReasonOf(failure)}`));
     else if (hasEnded && this.#isShut) this.#finish();
   }
 
@@ -172,7 +172,7 @@ export class TlsLink extends DecodedLink implements ByteLink {
     return lower.lend ? lower.lend(bytes) : lower.write(Buffer.from(bytes));
   }
 
-  protected override async end(): Promise<void> {
+  protected override async sendEnd(): Promise<void> {
     this.#tls.end();
     this.#flush()?.catch(() => undefined);
     this.#isShut = true;
@@ -194,11 +194,11 @@ export class TlsLink extends DecodedLink implements ByteLink {
 
   #failWrite(): Promise<void> {
     this.#flush()?.catch(() => undefined);
-    this.break(new ProtocolError(`TLS: ${this.#tls.failure ?? 'the connection was closed'}`));
+    this.failWith(new ProtocolError(`TLS: ${this.#tls.failure ?? 'the connection was closed'}`));
     return Promise.reject(this.closedError);
   }
 
-  protected override shut(cause: Error | undefined): void {
+  protected override closeLower(cause: Error | undefined): void {
     this.lower.destroy(cause);
     this.#tls[Symbol.dispose]();
     if (this.#isLowerClosed) this.#settle(cause);

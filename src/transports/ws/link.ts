@@ -43,7 +43,7 @@ export class WsLink extends DecodedLink implements ByteLink {
     this.#decoder = new WsFrameDecoder(random === undefined);
     this.closed = lower.closed.then((cause) => {
       // After both Close frames it does not matter how the connection below ends.
-      if (this.error) return this.cause;
+      if (this.error) return this.closedCause;
       return this.#hasEnded && this.closing ? undefined : cause;
     });
   }
@@ -66,7 +66,7 @@ export class WsLink extends DecodedLink implements ByteLink {
     // Without a cause the peer reads an end of stream, as when a socket is closed.
     if (!cause && !this.closing) this.closing = this.closeWrite();
     this.closing?.catch(() => undefined);
-    this.fail(cause ?? new LinkClosedError(), cause);
+    this.endBoth(cause ?? new LinkClosedError(), cause);
   }
 
   protected override get hasEnded(): boolean {
@@ -93,7 +93,7 @@ export class WsLink extends DecodedLink implements ByteLink {
 
   protected override decode(chunk: Uint8Array | undefined): void {
     if (!chunk) {
-      this.break(new ProtocolError('WebSocket: the peer closed without a Close frame'));
+      this.failWith(new ProtocolError('WebSocket: the peer closed without a Close frame'));
       return;
     }
     try {
@@ -109,7 +109,7 @@ export class WsLink extends DecodedLink implements ByteLink {
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
       this.#writeClose(CloseCode.protocolError)?.catch(() => undefined);
-      this.break(error);
+      this.failWith(error);
     }
     if (this.#hasEnded && this.closing) this.#finish(this.closing);
   }
@@ -146,13 +146,13 @@ export class WsLink extends DecodedLink implements ByteLink {
     }
   }
 
-  protected override end(): Promise<void> {
+  protected override sendEnd(): Promise<void> {
     const sent = Promise.resolve(this.#writeClose(CloseCode.normal));
     if (this.#hasEnded) this.#finish(sent);
     return sent;
   }
 
-  protected override shut(cause: Error | undefined): void {
+  protected override closeLower(cause: Error | undefined): void {
     if (cause) this.lower.destroy(cause);
     else this.#linger();
   }

@@ -10,7 +10,8 @@ import type {
   TlsClientSpec,
   TlsServerSpec,
 } from '../../../src/spec.ts';
-import { createDialer, type Dialer } from '../../../src/transports/dialer.ts';
+import { createDialer } from '../../../src/transports/create-dialer.ts';
+import type { Dialer } from '../../../src/transports/dialer.ts';
 import { Acceptor } from '../../../src/transports/acceptor.ts';
 import { UnauthenticatedClients } from '../../../src/transports/unauthenticated-clients.ts';
 import { listenTcp } from '../../../src/transports/listeners/tcp-listener.ts';
@@ -81,27 +82,27 @@ export class CarrierPair implements AsyncDisposable {
   readonly dialer: Dialer;
   readonly address: string;
   readonly accepted: ReadQueue<Carrier>;
-  readonly newcomers: UnauthenticatedClients;
+  readonly unauthenticated: UnauthenticatedClients;
   readonly #close: () => Promise<void>;
 
   private constructor(
     address: string,
     accepted: ReadQueue<Carrier>,
     dialer: Dialer,
-    newcomers: UnauthenticatedClients,
+    unauthenticated: UnauthenticatedClients,
     close: () => Promise<void>,
   ) {
     this.address = address;
     this.accepted = accepted;
     this.dialer = dialer;
-    this.newcomers = newcomers;
+    this.unauthenticated = unauthenticated;
     this.#close = close;
   }
 
   static async open(
     { inbound, outbound }: StreamPair,
     clock: Clock = systemClock,
-    newcomers = new UnauthenticatedClients(),
+    unauthenticated = new UnauthenticatedClients(),
   ): Promise<CarrierPair> {
     const accepted = new ReadQueue<Carrier>();
     let isOpen = true;
@@ -109,14 +110,18 @@ export class CarrierPair implements AsyncDisposable {
       if (isOpen) accepted.push(carrier);
       else carrier.link.destroy();
     };
-    const acceptor = new Acceptor(inbound, onCarrier, { clock, log: silentLogger, newcomers });
+    const acceptor = new Acceptor(inbound, onCarrier, {
+      clock,
+      log: silentLogger,
+      unauthenticated,
+    });
     const listener = await listenTcp(
       { kind: 'ip', host: '127.0.0.1', port: 0 },
       { onConnection: (connection) => acceptor.accept(connection) },
     );
     const server = { host: '127.0.0.1', port: portOf(parseAddress(listener.address)) };
     const dialer = createDialer(server, outbound, { resolver: loopback, family: 'auto', clock });
-    return new CarrierPair(listener.address, accepted, dialer, newcomers, async () => {
+    return new CarrierPair(listener.address, accepted, dialer, unauthenticated, async () => {
       await listener.close();
       acceptor.close();
       isOpen = false;

@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import * as http2 from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import { systemClock, type Clock } from '../../../src/net/time/clock.ts';
-import { createDialer, type Dialer } from '../../../src/transports/dialer.ts';
+import { createDialer } from '../../../src/transports/create-dialer.ts';
+import type { Dialer } from '../../../src/transports/dialer.ts';
 import { loopback } from '../links/carriers.ts';
 
 /** A server of Node's own that accepts tunnels and remembers their connections. */

@@ -3,7 +3,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { ControlError } from '../../../src/api/contract.ts';
-import { FileLog } from '../../../src/app/log/file-log.ts';
+import { FilesRead } from '../../../src/app/loading/files-read.ts';
 import { Reloader } from '../../../src/app/reloader.ts';
 import { ConfigLoader } from '../../../src/app/loading/config-loader.ts';
 import { ConfigThread } from '../../../src/app/loading/config-thread.ts';
@@ -39,7 +39,7 @@ async function subject() {
     most: 0,
   };
   await write(outbound('a'));
-  const files = new FileLog();
+  const files = new FilesRead();
   const loader = ConfigLoader.beside(new ConfigThread(), {
     regexes: new RegexCache(),
     serveApi: true,
@@ -47,7 +47,7 @@ async function subject() {
   await loader.load(path, { files });
   const reloader = new Reloader(
     {
-      load: (log): Promise<PreparedConfig> => loader.load(path, { files: log }),
+      load: (read): Promise<PreparedConfig> => loader.load(path, { files: read }),
       apply: async () => {
         state.running++;
         state.most = Math.max(state.most, state.running);

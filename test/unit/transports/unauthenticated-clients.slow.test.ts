@@ -113,12 +113,12 @@ for (const [what, pair] of [
 ] as const) {
   test(`a connection that fails below ${what} is counted until then`, async () => {
     await using carriers = await CarrierPair.open(pair);
-    const { newcomers } = carriers;
+    const { unauthenticated } = carriers;
     const silent = await open({ host: '127.0.0.1', port: carriers.port });
-    await eventually('the connection counts', () => newcomers.count === 1);
+    await eventually('the connection counts', () => unauthenticated.count === 1);
     silent.on('error', () => undefined).resume();
     silent.write('GET /nothing HTTP/1.1\r\n\r\n');
-    await eventually('it does not any more', () => newcomers.count === 0);
+    await eventually('it does not any more', () => unauthenticated.count === 0);
     silent.destroy();
   });
 }

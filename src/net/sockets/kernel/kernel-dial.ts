@@ -18,7 +18,7 @@ export interface KernelDialOptions extends ConnectOptions {
 
 /**
  * Opens a TCP connection to one IP address in text (no name is resolved here), as a link; the
- * `connect` of `connectAny`.
+ * `connect` of `Sockets`.
  *
  * @throws {DialError} with the kernel's reason, or that of `signal`, which also closes the socket.
  */

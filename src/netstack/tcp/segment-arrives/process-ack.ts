@@ -1,5 +1,5 @@
 import { MAX_SACK_BLOCKS, TcpFlag, type TcpSegment } from '../../wire/tcp.ts';
-import type { ConnectionParts } from '../connection-parts.ts';
+import type { TcpParts } from '../tcp-parts.ts';
 import type { ReceivedAck } from '../recovery/received-ack.ts';
 
 /** One record for all connections: none is handled within another's call. */
@@ -13,7 +13,7 @@ const receivedAck: ReceivedAck = {
 
 /** The fifth step of §3.10.7.4 for an acceptable SEG.ACK: SND.UNA, the send window, and the states of closing. */
 export function processAck(
-  parts: ConnectionParts,
+  parts: TcpParts,
   segment: TcpSegment,
   segSeq: number,
   segAck: number,
@@ -58,7 +58,7 @@ export function processAck(
 
 /** If SND.WL1 < SEG.SEQ, or SND.WL1 = SEG.SEQ and SND.WL2 =< SEG.ACK, set SND.WND, SND.WL1 and SND.WL2. */
 function updateSendWindow(
-  { tcb, probes }: ConnectionParts,
+  { tcb, probes }: TcpParts,
   segWnd: number,
   segSeq: number,
   segAck: number,
@@ -74,7 +74,7 @@ function updateSendWindow(
 }
 
 /** FIN-WAIT-1 enters FIN-WAIT-2, CLOSING enters TIME-WAIT, LAST-ACK enters CLOSED. */
-function finAcknowledged({ tcb, machine, events }: ConnectionParts, now: number): void {
+function finAcknowledged({ tcb, machine, events }: TcpParts, now: number): void {
   const { state } = machine;
   if (state === 'FIN-WAIT-1') machine.enter('FIN-WAIT-2', now);
   else if (state === 'CLOSING') machine.enterTimeWait(tcb.timeWaitFacts(), now);

@@ -1,9 +1,9 @@
 import { TcpFlag, type TcpSegment } from '../../wire/tcp.ts';
-import type { ConnectionParts } from '../connection-parts.ts';
+import type { TcpParts } from '../tcp-parts.ts';
 
 /** The seventh and eighth step of §3.10.7.4: the segment text, and FIN. */
 export function processText(
-  parts: ConnectionParts,
+  parts: TcpParts,
   segment: TcpSegment,
   segSeq: number,
   now: number,
@@ -33,7 +33,7 @@ export function processText(
 
 /** RCV.NXT advances over text in order; text out of order is held (SHLD-31) and acknowledged at once. */
 function insertText(
-  parts: ConnectionParts,
+  parts: TcpParts,
   segment: TcpSegment,
   segSeq: number,
   size: number,
@@ -66,7 +66,7 @@ function insertText(
 }
 
 /** RCV.NXT advances over the FIN, which is acknowledged. */
-function finReceived({ tcb, machine, acks, events }: ConnectionParts, now: number): void {
+function finReceived({ tcb, machine, acks, events }: TcpParts, now: number): void {
   const { state } = machine;
   tcb.isFinReceived = true;
   acks.require();

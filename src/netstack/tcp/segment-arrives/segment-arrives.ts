@@ -1,5 +1,5 @@
 import { TcpFlag, type TcpSegment } from '../../wire/tcp.ts';
-import type { ConnectionParts } from '../connection-parts.ts';
+import type { TcpParts } from '../tcp-parts.ts';
 import { processAck } from './process-ack.ts';
 import { processText } from './process-text.ts';
 
@@ -13,9 +13,9 @@ const { FIN, SYN, RST, ACK } = TcpFlag;
  * SEG.SEQ, SEG.ACK and the variables of the TCB are offsets in the streams, see `SequenceSpace`.
  */
 export class SegmentArrives {
-  readonly #parts: ConnectionParts;
+  readonly #parts: TcpParts;
 
-  constructor(parts: ConnectionParts) {
+  constructor(parts: TcpParts) {
     this.#parts = parts;
   }
 

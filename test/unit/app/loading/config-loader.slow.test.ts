@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, test, type TestContext } from 'node:test';
 import { ConfigLoader, loadAtStart } from '../../../../src/app/loading/config-loader.ts';
 import { loadConfigFile } from '../../../../src/app/loading/inline-runner.ts';
-import { FileLog } from '../../../../src/app/log/file-log.ts';
+import { FilesRead } from '../../../../src/app/loading/files-read.ts';
 import { ConfigThread } from '../../../../src/app/loading/config-thread.ts';
 import { toLoadResult } from '../../../../src/app/loading/prepared-config.ts';
 import { ConfigError, renderConfigError } from '../../../../src/config/errors.ts';
@@ -52,7 +52,7 @@ const counted: TaskRunner = {
 const loader = ConfigLoader.beside(counted, { regexes: new RegexCache(), serveApi: true });
 
 async function load(path: string, bytes?: Uint8Array) {
-  const files = new FileLog();
+  const files = new FilesRead();
   inThread = 0;
   const loaded = await loader.load(path, { files, bytes });
   return { loaded, files };
@@ -165,7 +165,7 @@ test('at the start a very large configuration is loaded in a thread, and others 
   const options = { regexes: new RegexCache(), serveApi: true };
   const loads = async (text: string, bytes?: Uint8Array) => {
     await writeFile(path, text);
-    const files = new FileLog();
+    const files = new FilesRead();
     // A thread does not call back.
     let inline = false;
     const onLogLevel = (): void => void (inline = true);

@@ -8,7 +8,7 @@ import {
   type ThreadRequest,
   type ThreadWorker,
 } from '../../../../src/app/loading/config-thread.ts';
-import { FileLog } from '../../../../src/app/log/file-log.ts';
+import { FilesRead } from '../../../../src/app/loading/files-read.ts';
 import { ValueSplitter } from '../../../../src/app/loading/value-pieces.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
@@ -41,7 +41,7 @@ class FakeWorker extends EventEmitter implements ThreadWorker {
 
   answer(value: unknown): void {
     const first = { value, lists: [] };
-    const after = { files: new FileLog().seen, heap: this.heap };
+    const after = { files: new FilesRead().seen, heap: this.heap };
     this.emit('message', { kind: 'value', first, ...after } satisfies ThreadMessage);
   }
 }
@@ -191,7 +191,7 @@ describe('the configuration thread', () => {
     const [worker] = workers;
     worker?.emit(
       'message',
-      structuredClone({ kind: 'value', first: pieces.first, files: new FileLog().seen, heap: 0 }),
+      structuredClone({ kind: 'value', first: pieces.first, files: new FilesRead().seen, heap: 0 }),
     );
     while (worker?.requests.at(-1)?.kind === 'more') {
       const piece = pieces.next();

@@ -15,7 +15,7 @@ class EchoLink extends DecodedLink {
   }
 
   failBy(error: Error): void {
-    this.fail(error, error);
+    this.endBoth(error, error);
   }
 
   protected override get hasEnded(): boolean {
@@ -24,17 +24,17 @@ class EchoLink extends DecodedLink {
 
   protected override decode(chunk: Uint8Array | undefined): void {
     this.calls.push('decode');
-    if (!chunk) this.break(new Error('truncated'));
+    if (!chunk) this.failWith(new Error('truncated'));
     else if (String(chunk) === '!') this.#hasEnded = true;
     else this.items.push(chunk);
   }
 
-  protected override end(): Promise<void> {
+  protected override sendEnd(): Promise<void> {
     this.calls.push('end');
     return Promise.resolve();
   }
 
-  protected override shut(cause: Error | undefined): void {
+  protected override closeLower(cause: Error | undefined): void {
     this.calls.push(`shut: ${cause?.message}`);
     this.lower.destroy(cause);
   }

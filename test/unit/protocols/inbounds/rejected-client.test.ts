@@ -3,7 +3,6 @@ import { describe, test } from 'node:test';
 import { silentLogger } from '../../../../src/log/output.ts';
 import { ProtocolError } from '../../../../src/net/errors.ts';
 import { InboundMemory } from '../../../../src/protocols/inbounds/inbound-memory.ts';
-import { LogLimiter } from '../../../../src/protocols/inbounds/log-limiter.ts';
 import {
   logAcceptFailure,
   RejectedClientError,
@@ -89,20 +88,4 @@ test('a client that this side could not serve is an error, once a minute', () =>
   fail();
   const line = 'inbound in: a client was not accepted: no memory';
   assert.deepEqual(lines, [line, `${line} (2 more since the last such line)`]);
-});
-
-test('a log limiter keeps no more keys than its limit', () => {
-  const clock = new ManualClock();
-  const limiter = new LogLimiter(clock, 2);
-  const first = { suppressed: 0, others: false };
-  assert.deepEqual([limiter.note('a'), limiter.note('b')], [first, first]);
-  assert.deepEqual(limiter.note('c'), { suppressed: 0, others: true });
-  clock.advance(30_000);
-  assert.equal(limiter.note('a'), undefined);
-  assert.equal(limiter.note('d'), undefined);
-  clock.advance(30_000);
-  assert.deepEqual(limiter.note('a'), { suppressed: 1, others: false });
-  // The oldest entry is deleted, since it has expired.
-  assert.deepEqual(limiter.note('d'), first);
-  assert.deepEqual(limiter.note('b'), { suppressed: 1, others: true });
 });

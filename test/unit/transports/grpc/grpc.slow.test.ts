@@ -191,16 +191,16 @@ test('a connection with a tunnel that has authenticated is not closed while anot
 
 test('connections and silent tunnels count until they authenticate or end', async () => {
   await using carriers = await CarrierPair.open(grpcPair(true));
-  const { newcomers } = carriers;
+  const { unauthenticated } = carriers;
   const dials = await Promise.all([1, 2, 3].map(() => carriers.dial()));
   const served: Carrier[] = [];
   for (const _ of dials) served.push(await carriers.acceptUnproven());
-  assert.equal(newcomers.count, 4);
+  assert.equal(unauthenticated.count, 4);
   served[1]?.onAuthenticated?.();
-  assert.equal(newcomers.count, 2);
+  assert.equal(unauthenticated.count, 2);
   // As the user of a carrier does when it is over.
   for (const { onOver } of served) onOver?.();
-  assert.equal(newcomers.count, 0);
+  assert.equal(unauthenticated.count, 0);
   for (const { link } of [...dials, ...served]) link.destroy();
 });
 
@@ -211,8 +211,8 @@ for (const [what, pair] of [
   ['bare connections', { inbound: undefined, outbound: undefined }],
 ] as const) {
   test(`${what} beyond the bound end the oldest that has not authenticated`, async () => {
-    const newcomers = new UnauthenticatedClients(100, what === 'tunnels of gRPC' ? 3 : 2);
-    await using carriers = await CarrierPair.open(pair, undefined, newcomers);
+    const unauthenticated = new UnauthenticatedClients(100, what === 'tunnels of gRPC' ? 3 : 2);
+    await using carriers = await CarrierPair.open(pair, undefined, unauthenticated);
     const proven = await carriers.connect();
     const oldest = await carriers.dial();
     const oldestServed = await carriers.acceptUnproven();

@@ -10,7 +10,7 @@ import type { TlsServerSpec } from '../../spec.ts';
 import { tlsReason } from './tls-reason.ts';
 
 /** The server side of TLS by Node: one certificate, TLS 1.2 and 1.3, session resumption by tickets. */
-export class TlsServer {
+export class NodeServer {
   readonly #server: Server;
   readonly #clock: Clock;
   /** Pending handshakes by the addresses of both ends. */

@@ -22,7 +22,7 @@ import { tlsReason } from './tls-reason.ts';
  *
  * Loading the trust store takes 15 ms and 1 MB, so it is done with the first connection and kept.
  */
-export class TlsClient {
+export class NodeClient {
   readonly #spec: TlsClientSpec;
   readonly #alpn: readonly string[];
   readonly #clock: Clock;

@@ -12,7 +12,7 @@ const CHUNK = 256 * 1024;
 /** More than any file of a configuration has. */
 const MAX_LENGTH = 512 * 1024 * 1024;
 
-/** The contents of a log, as plain data. */
+/** The contents of a FilesRead, as plain data. */
 export interface FilesSeen {
   /** By path: the SHA-256 of the content, or why there was none. */
   readonly states: ReadonlyMap<string, string>;
@@ -20,7 +20,7 @@ export interface FilesSeen {
   readonly torn: boolean;
 }
 
-/** The files are longer than the budget of the log, which says nothing about their validity. */
+/** The files are longer than the budget of a FilesRead, which says nothing about their validity. */
 export class TooMuchToReadError extends WeirError {
   constructor() {
     super('too_much_to_read', 'the files are longer than was to be read here');
@@ -29,9 +29,9 @@ export class TooMuchToReadError extends WeirError {
 
 /**
  * Reads files and remembers their digests, so that a later reload can find out whether any has changed.
- * A log is for one load. It is valid after a failed load too: files that were not read made no difference.
+ * One is for one load. It is valid after a failed load too: files that were not read made no difference.
  */
-export class FileLog implements FileReader {
+export class FilesRead implements FileReader {
   #seen = new Map<string, string>();
   #torn = false;
   #budget: number;
@@ -45,7 +45,7 @@ export class FileLog implements FileReader {
     return { states: this.#seen, torn: this.#torn };
   }
 
-  /** Takes over the contents of another log, in place of its own. */
+  /** Takes over the contents of another FilesRead, in place of its own. */
   adopt({ states, torn }: FilesSeen): void {
     this.#seen = new Map(states);
     this.#torn = torn;

@@ -12,7 +12,7 @@ import type { Tcb } from './tcb.ts';
  * The parts of one connection. What handles a segment or writes one refers to this record instead of to each
  * part: with references of their own a connection took about 200 bytes more.
  */
-export interface ConnectionParts {
+export interface TcpParts {
   readonly tcb: Tcb;
   readonly machine: StateMachine;
   readonly syn: SynRetransmission;

@@ -1,4 +1,4 @@
-import type { Clock } from '../../net/time/clock.ts';
+import type { Clock } from './clock.ts';
 
 /** A key is logged at most once in this time. */
 const INTERVAL_MS = 60_000;

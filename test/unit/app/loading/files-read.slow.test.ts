@@ -7,7 +7,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
-import { FileLog } from '../../../../src/app/log/file-log.ts';
+import { FilesRead } from '../../../../src/app/loading/files-read.ts';
 import { FileReadError } from '../../../../src/config/sources/input-files.ts';
 import { makeNamedPipe } from '../../../support/files/named-pipe.ts';
 
@@ -27,36 +27,39 @@ describe('a file', () => {
     for (const length of [0, 1, 256 * 1024, 256 * 1024 + 1, 1_000_000]) {
       const content = Buffer.alloc(length, 'some text, over and over. ');
       await writeFile(file, content);
-      const log = new FileLog();
-      assert.ok(content.equals(await log.read(file)), `${length} bytes`);
-      assert.equal(await log.sha256(file), hash('sha256', content));
-      assert.ok(await log.unchanged());
+      const files = new FilesRead();
+      assert.ok(content.equals(await files.read(file)), `${length} bytes`);
+      assert.equal(await files.sha256(file), hash('sha256', content));
+      assert.ok(await files.unchanged());
     }
   });
 
   test('that is expected to hold some bytes is unchanged once it does', async (context) => {
     const { file } = await scratch(context);
     await writeFile(file, 'before');
-    const log = new FileLog();
-    log.expect(file, Buffer.from('after'));
-    assert.ok(!(await log.unchanged()));
+    const files = new FilesRead();
+    files.expect(file, Buffer.from('after'));
+    assert.ok(!(await files.unchanged()));
     await writeFile(file, 'after');
-    assert.ok(await log.unchanged());
-    assert.deepEqual(log.paths, [file]);
+    assert.ok(await files.unchanged());
+    assert.deepEqual(files.paths, [file]);
   });
 
   test('that cannot be read has a reason in words', async (context) => {
     const { folder, file } = await scratch(context);
-    const log = new FileLog();
+    const files = new FilesRead();
     const missing = refusal('no such file or directory');
-    await assert.rejects(log.read(file), missing);
-    await assert.rejects(log.sha256(file), missing);
-    await assert.rejects(log.read(''), missing);
-    await assert.rejects(log.read(folder), refusal('is a directory'));
+    await assert.rejects(files.read(file), missing);
+    await assert.rejects(files.sha256(file), missing);
+    await assert.rejects(files.read(''), missing);
+    await assert.rejects(files.read(folder), refusal('is a directory'));
     await writeFile(file, '');
-    await assert.rejects(log.read(`${file}/b`), refusal('not a directory'));
-    await assert.rejects(log.read('a\u0000b'), refusal('a path has no null bytes'));
-    await assert.rejects(log.read(`${folder}/${'x'.repeat(300)}`), refusal('the name is too long'));
+    await assert.rejects(files.read(`${file}/b`), refusal('not a directory'));
+    await assert.rejects(files.read('a\u0000b'), refusal('a path has no null bytes'));
+    await assert.rejects(
+      files.read(`${folder}/${'x'.repeat(300)}`),
+      refusal('the name is too long'),
+    );
   });
 });
 
@@ -64,24 +67,24 @@ describe('what is not a file', () => {
   test('is refused before it can block a thread, with what it is', async (context) => {
     const { folder, file } = await scratch(context);
     makeNamedPipe(file);
-    const log = new FileLog();
+    const files = new FilesRead();
     const pipe = refusal('is a pipe, not a regular file');
-    await assert.rejects(log.read(file), pipe);
-    await assert.rejects(log.sha256(file), pipe);
-    assert.ok(await log.unchanged());
+    await assert.rejects(files.read(file), pipe);
+    await assert.rejects(files.sha256(file), pipe);
+    assert.ok(await files.unchanged());
     const device = refusal('is a character device, not a regular file');
-    await assert.rejects(log.read('/dev/zero'), device);
+    await assert.rejects(files.read('/dev/zero'), device);
     const socket = join(folder, 's');
     const server = createServer().listen(socket);
     await once(server, 'listening');
-    await assert.rejects(log.read(socket), refusal('is a socket, not a regular file'));
+    await assert.rejects(files.read(socket), refusal('is a socket, not a regular file'));
     server.close();
   });
 
   test('leaves the writer of a pipe alone', async (context) => {
     const { file } = await scratch(context);
     makeNamedPipe(file);
-    await assert.rejects(new FileLog().read(file));
+    await assert.rejects(new FilesRead().read(file));
     // Without a reader, an open for writing that does not wait fails.
     const flags = constants.O_WRONLY | constants.O_NONBLOCK;
     assert.throws(() => openSync(file, flags), { code: 'ENXIO' });
@@ -90,37 +93,37 @@ describe('what is not a file', () => {
 
 describe('files are unchanged', () => {
   test('when there are none', async () => {
-    assert.ok(await new FileLog().unchanged());
+    assert.ok(await new FilesRead().unchanged());
   });
 
   test('when only their dates are new, or the file behind the name', async (context) => {
     const { folder, file } = await scratch(context);
     await writeFile(file, 'one');
-    const log = new FileLog();
-    await log.read(file);
+    const files = new FilesRead();
+    await files.read(file);
     await utimes(file, 1, 1);
-    assert.ok(await log.unchanged());
+    assert.ok(await files.unchanged());
     await writeFile(join(folder, 'b'), 'one');
     await rename(join(folder, 'b'), file);
-    assert.ok(await log.unchanged());
+    assert.ok(await files.unchanged());
   });
 
   test('when they still cannot be read for the same reason', async (context) => {
     const { folder, file } = await scratch(context);
-    const log = new FileLog();
-    for (const path of [file, folder, 'a\u0000b']) await assert.rejects(log.read(path));
-    assert.ok(await log.unchanged());
+    const files = new FilesRead();
+    for (const path of [file, folder, 'a\u0000b']) await assert.rejects(files.read(path));
+    assert.ok(await files.unchanged());
   });
 
   test('when they have changed and are again as they were', async (context) => {
     const { file } = await scratch(context);
     await writeFile(file, 'one');
-    const log = new FileLog();
-    await log.sha256(file);
+    const files = new FilesRead();
+    await files.sha256(file);
     await writeFile(file, 'two');
-    assert.ok(!(await log.unchanged()));
+    assert.ok(!(await files.unchanged()));
     await writeFile(file, 'one');
-    assert.ok(await log.unchanged());
+    assert.ok(await files.unchanged());
   });
 });
 
@@ -130,23 +133,23 @@ describe('files are changed', () => {
     const large = join(folder, 'large');
     await writeFile(file, 'one');
     await writeFile(large, Buffer.alloc(300_000));
-    const log = new FileLog();
-    await log.read(file);
-    await log.sha256(large);
-    assert.ok(await log.unchanged());
+    const files = new FilesRead();
+    await files.read(file);
+    await files.sha256(large);
+    assert.ok(await files.unchanged());
     await writeFile(large, Buffer.concat([Buffer.alloc(299_999), Buffer.of(1)]));
-    assert.ok(!(await log.unchanged()));
+    assert.ok(!(await files.unchanged()));
   });
 
   test('when one is gone, has come, or is something else', async (context) => {
     const { file } = await scratch(context);
     await writeFile(file, 'one');
-    const there = new FileLog();
+    const there = new FilesRead();
     await there.read(file);
     await rm(file);
     assert.ok(!(await there.unchanged()));
 
-    const gone = new FileLog();
+    const gone = new FilesRead();
     await assert.rejects(gone.read(file));
     await mkdir(file);
     assert.ok(!(await gone.unchanged()));
@@ -159,12 +162,12 @@ describe('files are changed', () => {
   test('when one changed between two reads, for the load has seen both', async (context) => {
     const { file } = await scratch(context);
     await writeFile(file, 'one');
-    const log = new FileLog();
-    await log.sha256(file);
+    const files = new FilesRead();
+    await files.sha256(file);
     await writeFile(file, 'two');
-    await log.read(file);
-    assert.ok(!(await log.unchanged()));
+    await files.read(file);
+    assert.ok(!(await files.unchanged()));
     await writeFile(file, 'one');
-    assert.ok(!(await log.unchanged()));
+    assert.ok(!(await files.unchanged()));
   });
 });

@@ -1,0 +1,93 @@
+import { SystemRandomSource, type RandomSource } from '../crypto/random-source.ts';
+import type { Endpoint } from '../net/addresses/address.ts';
+import type { Clock } from '../net/time/clock.ts';
+import type { FamilyPolicy, Resolver } from '../net/addresses/resolver.ts';
+import type { OutboundCarrierSpec, OutboundStreamSpec, TlsClientSpec } from '../spec.ts';
+import { dialTcp, raceAddresses } from './dial-tcp.ts';
+import type { Dialer } from './dialer.ts';
+import { GrpcClient } from './grpc/client.ts';
+import { carrierOver } from './carrier-over.ts';
+import { secureClient, type TcpDial } from './tls/secure-client.ts';
+import { WsClient } from './ws/client.ts';
+
+export interface DialerDeps {
+  readonly resolver: Resolver;
+  readonly family: FamilyPolicy;
+  readonly clock: Clock;
+  /** The system's when left out. */
+  readonly random?: RandomSource | undefined;
+}
+
+/** Bare TCP. */
+const BARE: OutboundStreamSpec = { carrier: { kind: 'raw' }, tls: undefined };
+
+/** @param stream `undefined` for bare TCP connections. */
+export function createDialer(
+  server: Endpoint,
+  stream: OutboundStreamSpec | undefined,
+  deps: DialerDeps,
+): Dialer {
+  const { carrier, tls } = stream ?? BARE;
+  const { clock } = deps;
+  const connect = connectionDial(server, tls, alpnOf(carrier), deps);
+  switch (carrier.kind) {
+    case 'raw':
+      return { dial: connect, close: () => undefined };
+    case 'ws': {
+      const { random = new SystemRandomSource() } = deps;
+      const client = new WsClient(carrier, server, clock, random);
+      return {
+        async dial(options) {
+          const below = await connect(options);
+          return carrierOver(below, await client.open(below.link, options.signal));
+        },
+        close: () => undefined,
+      };
+    }
+    case 'grpc': {
+      const client = new GrpcClient(carrier, server, clock, tls !== undefined, connect);
+      return {
+        async dial(options) {
+          const { link, wire, below } = await client.tunnel(options);
+          return carrierOver(below, link, wire);
+        },
+        close: () => client.close(),
+      };
+    }
+    default:
+      return carrier satisfies never;
+  }
+}
+
+/** Returns the dial of connections, with TLS if configured. */
+function connectionDial(
+  server: Endpoint,
+  tls: TlsClientSpec | undefined,
+  alpn: readonly string[],
+  deps: DialerDeps,
+): Dialer['dial'] {
+  if (!tls) return ({ signal, approach }) => dialTcp(server, { ...deps, signal, approach });
+  const client = secureClient(tls, alpn, deps.clock);
+  return async ({ signal, approach }) => {
+    const dial: TcpDial = (connect, discard) =>
+      raceAddresses(server, { ...deps, signal, approach }, connect, discard);
+    return (await client.connect(server, dial, { signal })).carrier;
+  };
+}
+
+/**
+ * WebSocket is HTTP/1.1 and gRPC HTTP/2. Bare TLS offers nothing: an HTTPS proxy that chose `h2`
+ * would then expect HTTP/2.
+ */
+function alpnOf({ kind }: OutboundCarrierSpec): readonly string[] {
+  switch (kind) {
+    case 'raw':
+      return [];
+    case 'ws':
+      return ['http/1.1'];
+    case 'grpc':
+      return ['h2'];
+    default:
+      return kind satisfies never;
+  }
+}

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { RegexCache } from '../../../src/engine/router/tables/regex-set.ts';
+import { silentLogger } from '../../../src/log/output.ts';
+import { OwnListeners } from '../../../src/net/loop-guard/own-listeners.ts';
+import { Supervisor } from '../../../src/supervisor/supervisor.ts';
+import type { OutboundSpec, OutboundStreamSpec } from '../../../src/spec.ts';
+import {
+  balancerSpec,
+  inboundSpec,
+  outboundSpec,
+  spec,
+  upstreamSpec,
+  wantedOf,
+} from '../../support/data/specs.ts';
+import { TestAuthority } from '../../support/data/test-certificates.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+
+const TLS = { serverName: 'server.test', allowInsecure: true, ca: undefined };
+const GRPC: OutboundStreamSpec = {
+  tls: TLS,
+  carrier: { kind: 'grpc', serviceName: 'Gun', authority: 'server.test' },
+};
+const KEY = Buffer.alloc(32, 1).toString('base64');
+
+/** Outbounds whose flows share something: a connection, a tunnel, ciphers. */
+const SHARING: readonly OutboundSpec[] = [
+  { ...upstreamSpec('grpc'), stream: GRPC },
+  outboundSpec('hysteria2', {
+    protocol: 'hysteria2',
+    server: '127.0.0.1',
+    port: 1,
+    settings: {
+      password: 'x',
+      ...TLS,
+      obfuscation: undefined,
+      maxConcurrentStreams: 8,
+    },
+  }),
+  outboundSpec('wireguard', {
+    protocol: 'wireguard',
+    settings: {
+      privateKey: KEY,
+      peerPublicKey: KEY,
+      presharedKey: undefined,
+      endpoint: { host: '127.0.0.1', port: 1 },
+      addresses: ['10.0.0.2'],
+      mtu: 1420,
+      keepalive: 25,
+      reserved: undefined,
+    },
+  }),
+  outboundSpec('shadowsocks', {
+    protocol: 'shadowsocks',
+    server: '127.0.0.1',
+    port: 1,
+    settings: { method: '2022-blake3-chacha20-poly1305', keys: [KEY] },
+  }),
+];
+
+test('what is built before a failure has started no timer and opened nothing', async () => {
+  const { cert, key } = new TestAuthority().issue({ dns: ['server.test'] });
+  const clock = new ManualClock();
+  const supervisor = new Supervisor({
+    clock,
+    log: silentLogger,
+    regexes: new RegexCache(),
+    ownListeners: new OwnListeners(),
+  });
+  const carrier = { kind: 'grpc', serviceName: 'Gun' } as const;
+  const shadowsocks = {
+    protocol: 'shadowsocks',
+    settings: { method: '2022-blake3-chacha20-poly1305', key: KEY, users: [] },
+  } as const;
+  const wanted = wantedOf(
+    spec({
+      outbounds: [outboundSpec('direct'), ...SHARING],
+      balancers: [balancerSpec('either', ['grpc', 'shadowsocks'])],
+      inbounds: [
+        inboundSpec('good', { stream: { tls: { certificates: cert, key }, carrier } }),
+        inboundSpec('datagrams', shadowsocks),
+        inboundSpec('bad', { stream: { tls: { certificates: 'none', key }, carrier } }),
+      ],
+    }),
+  );
+  const { timers } = clock;
+  const resources = process.getActiveResourcesInfo();
+  await assert.rejects(supervisor.apply(wanted), { code: 'build_failed' });
+  assert.equal(clock.timers, timers);
+  assert.deepEqual(process.getActiveResourcesInfo(), resources);
+  await supervisor.stop(0);
+});
