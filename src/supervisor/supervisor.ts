@@ -74,6 +74,7 @@ export class Supervisor {
   readonly #facts: InboundFacts;
   readonly #departures = new Departures();
   readonly #shared = new KeptObjects();
+  readonly #stopped = new AbortController();
   readonly #newcomers = UnauthenticatedClients.within(systemSockets().descriptorLimit);
   /** The configuration in force. */
   #applied: Wanted | undefined;
@@ -199,6 +200,7 @@ export class Supervisor {
     await idle;
     await Promise.all(owning.map(({ closed }) => closed));
     for (const group of this.#balancers.values()) group.stop();
+    this.#stopped.abort();
     for (const { version } of this.#outbounds.values()) version.retire();
     this.#resolver.destroy();
     this.tracker.traffic.stop();
@@ -222,6 +224,7 @@ export class Supervisor {
       facts: this.#facts,
       newcomers: this.#newcomers,
       shared: this.#shared,
+      stopped: this.#stopped.signal,
       resolver: this.#resolver,
       createResolver: () => this.#createResolver(spec.dns),
     });
