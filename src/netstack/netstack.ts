@@ -220,6 +220,16 @@ export class Netstack {
     return new UdpFlowLink(this.#host, flow);
   }
 
+  /**
+   * Resolves, never rejects, when the connections that linger have left, each within its time limit. Those in
+   * use are released first.
+   */
+  async whenLeft(): Promise<void> {
+    const leaving: Promise<void>[] = [];
+    for (const { owner } of this.#stack.tcp) if (owner) leaving.push(owner.leave());
+    await Promise.all(leaving);
+  }
+
   /** Resets all connections, ends all associations, and releases the device. Idempotent. */
   close(cause?: Error): void {
     if (this.#state !== 'open') return;

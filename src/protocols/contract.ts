@@ -245,6 +245,8 @@ export interface OutboundContext {
   readonly ownListeners: OwnListeners;
   /** What all outbounds of a running proxy share, across reloads, such as tunnels. */
   readonly shared: KeptObjects;
+  /** Aborts when the proxy has stopped: what was still to be sent for flows that have ended is given up. */
+  readonly stopped?: AbortSignal | undefined;
   /** The outbound's own `server` and `port`; `undefined` where the protocol needs none. */
   readonly server: Endpoint | undefined;
   /**
@@ -267,7 +269,10 @@ export interface Outbound {
    * @throws the reason of `signal`
    */
   associate(options: DialOptions): Promise<PacketLink>;
-  /** Releases shared resources; called after the last flow has ended. */
+  /**
+   * Releases shared resources; called after the last flow has ended. What was written to it before a half-close
+   * is still sent, within time limits.
+   */
   close(): void;
   /**
    * The probable cause when the server ends a flow without a response, for protocols whose servers do not

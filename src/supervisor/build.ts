@@ -34,6 +34,8 @@ interface OutboundDeps extends BuildDeps {
   readonly ownListeners: OwnListeners;
   /** What outbounds share across reloads. */
   readonly shared: KeptObjects;
+  /** See `OutboundContext`. */
+  readonly stopped: AbortSignal;
 }
 
 interface BuildDeps {
@@ -45,7 +47,7 @@ interface BuildDeps {
 export function buildOutbound(
   spec: OutboundSpec,
   version: number,
-  { clock, log, resolver, ownListeners, shared }: OutboundDeps,
+  { clock, log, resolver, ownListeners, shared, stopped }: OutboundDeps,
 ): BuiltOutbound {
   const { tag, addressFamily: family } = spec;
   const upstream = upstreamOf(spec);
@@ -59,6 +61,7 @@ export function buildOutbound(
       log,
       ownListeners,
       shared,
+      stopped,
       server: upstream,
       dial: async ({ signal, origin }) => {
         if (!dialer) throw new RangeError(`outbound ${tag} has no server to dial`);

@@ -113,6 +113,8 @@ export interface StageDeps {
   readonly facts: InboundFacts;
   readonly unauthenticated: UnauthenticatedClients;
   readonly shared: KeptObjects;
+  /** See `OutboundContext`. */
+  readonly stopped: AbortSignal;
   /** The resolver of outbounds: see ResolverHandle. */
   readonly resolver: Resolver;
   /** Creates the resolver of the wanted configuration. */
@@ -134,8 +136,8 @@ export async function stagePlan(
   turns: Turns,
   deps: StageDeps,
 ): Promise<Staged> {
-  const { clock, log, ownListeners, regexes, resolver, shared } = deps;
-  const outboundDeps = { clock, log, ownListeners, resolver, shared };
+  const { clock, log, ownListeners, regexes, resolver, shared, stopped } = deps;
+  const outboundDeps = { clock, log, ownListeners, resolver, shared, stopped };
   const outbounds = new Map<string, BuiltOutbound>();
   for (const { action, spec, version } of plan.outbounds) {
     const reused = action === 'reuse' ? running.outbounds.get(spec.tag) : undefined;

@@ -75,6 +75,7 @@ export class Supervisor {
   readonly #facts: InboundFacts;
   readonly #departures = new Departures();
   readonly #shared = new KeptObjects();
+  readonly #stopped = new AbortController();
   readonly #unauthenticated = UnauthenticatedClients.within(systemSockets().descriptorLimit);
   /** The configuration in force. */
   #applied: Wanted | undefined;
@@ -211,6 +212,7 @@ export class Supervisor {
     await idle;
     await Promise.all(owning.map(({ closed }) => closed));
     for (const group of this.#balancers.values()) group.stop();
+    this.#stopped.abort();
     for (const { version } of this.#outbounds.values()) version.retire();
     this.#resolver.destroy();
     this.tracker.traffic.stop();
@@ -234,6 +236,7 @@ export class Supervisor {
       facts: this.#facts,
       unauthenticated: this.#unauthenticated,
       shared: this.#shared,
+      stopped: this.#stopped.signal,
       resolver: this.#resolver,
       createResolver: () => this.#createResolver(spec.dns),
     });

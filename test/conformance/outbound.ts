@@ -84,6 +84,7 @@ export function outboundConformance(name: string, harness: OutboundHarness): voi
         ...deps,
         ownListeners: new OwnListeners(),
         shared: new KeptObjects(),
+        stopped: new AbortController().signal,
       });
       return version.outbound;
     };

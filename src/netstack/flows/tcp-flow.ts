@@ -7,6 +7,8 @@ import type { Timed } from '../../collections/timer-wheel.ts';
 /** The user of a connection, which gets its events. */
 export interface TcpOwner {
   onEvent(event: TcpEvent): void;
+  /** Releases the connection, and resolves when nothing of it is left to be sent. Never rejects. */
+  leave(): Promise<void>;
   /** The stack was closed. Idempotent. */
   fail(error: Error): void;
 }

@@ -89,6 +89,11 @@ export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
     return this.#left.promise;
   }
 
+  leave(): Promise<void> {
+    if (!this.isOver) this.destroy();
+    return this.whenLeft();
+  }
+
   /** The stack was closed: the link fails without calls of the connection. */
   fail(error: Error): void {
     this.#leave();

@@ -110,8 +110,7 @@ export class WireGuardOutbound implements Outbound {
     }
     if (this.#lease === undefined || this.#lease.isOver) {
       this.#lease?.release();
-      const { tag, clock, log } = this.#context;
-      this.#lease = this.#tunnels.lease(this.#settings, this.#generation, { tag, clock, log });
+      this.#lease = this.#tunnels.lease(this.#settings, this.#generation, this.#context);
     }
     return this.#lease.running;
   }

@@ -27,6 +27,8 @@ export interface TunnelUser {
   readonly tag: string;
   readonly clock: Clock;
   readonly log: Logger;
+  /** See `OutboundContext`. */
+  readonly stopped?: AbortSignal | undefined;
 }
 
 /** A tunnel in service, with the stack that runs on it. */
@@ -41,7 +43,7 @@ export interface TunnelLease {
   readonly running: Promise<RunningTunnel>;
   /** Whether the tunnel has ended, so that another lease is to be taken. */
   readonly isOver: boolean;
-  /** The tunnel ends with its last lease. Idempotent. */
+  /** The tunnel ends after its last lease, when its connections have left. Idempotent. */
   release(): void;
 }
 
@@ -76,7 +78,7 @@ export class SharedTunnels {
     const running = this.#tunnels.get(key);
     if (running !== undefined && !running.isOver) {
       if (running.fits(settings)) return running.lease(settings, generation);
-      if (running.generation > generation) return refusedLease(user.tag);
+      if (running.isLeased && running.generation > generation) return refusedLease(user.tag);
       running.end(new DialError('aborted', 'wireguard: a newer version has taken over the keys'));
     }
     const tunnel = new SharedTunnel(settings, user, {
@@ -120,6 +122,8 @@ class SharedTunnel {
   #generation = -Infinity;
   #current: TunnelSettings;
   #leases = 0;
+  /** Leases taken so far. */
+  #taken = 0;
   #started: RunningTunnel | undefined;
   #cause: Error | undefined;
   #isOver = false;
@@ -132,10 +136,16 @@ class SharedTunnel {
     this.#running = this.#start();
     // A failed start ends the tunnel even if no user awaits `running`.
     this.#running.catch(() => this.end());
+    user.stopped?.addEventListener('abort', this.#onStopped, { once: true });
   }
 
   get isOver(): boolean {
     return this.#isOver;
+  }
+
+  /** Whether it has users, and does not only deliver what they have left. */
+  get isLeased(): boolean {
+    return this.#leases > 0;
   }
 
   /** The generation of its newest user. */
@@ -158,6 +168,7 @@ class SharedTunnel {
   /** The MTU, the keepalive interval and the reserved bytes are those of the newest user. */
   lease(settings: WireGuardSettings, generation: number): TunnelLease {
     this.#leases++;
+    this.#taken++;
     if (generation > this.#generation) {
       this.#generation = generation;
       this.#current = tunnelSettings(settings);
@@ -174,7 +185,7 @@ class SharedTunnel {
         if (isReleased) return;
         isReleased = true;
         this.#leases--;
-        if (this.#leases === 0) this.end();
+        if (this.#leases === 0) void this.#retire();
       },
     };
   }
@@ -184,8 +195,18 @@ class SharedTunnel {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#cause = cause;
+    this.#user.stopped?.removeEventListener('abort', this.#onStopped);
     this.#started?.stack.close(cause);
     this.#means.onOver();
+  }
+
+  readonly #onStopped = (): void => this.end();
+
+  /** Ends when what was written last has been delivered, unless there is another lease by then. */
+  async #retire(): Promise<void> {
+    const taken = this.#taken;
+    await this.#started?.stack.whenLeft();
+    if (this.#taken === taken) this.end();
   }
 
   async #start(): Promise<RunningTunnel> {

@@ -110,10 +110,10 @@ export class GrpcClient {
     }
   }
 
-  /** Ends all connections. */
+  /** Ends all connections, those without tunnels when what released tunnels have left is sent. */
   close(): void {
     this.#closing.abort(new DialError('aborted', 'the outbound was closed'));
-    for (const connection of this.#connections) connection.destroy();
+    for (const connection of this.#connections) connection.close();
   }
 
   /** The connection that is being made for a group, shared by all dials that wait for one. */
@@ -267,6 +267,12 @@ class TunnelConnection {
       resolve(wasRefused);
     });
     return { link, wire, refused, below: this.#below };
+  }
+
+  /** Ends it: at once with the tunnels in use, otherwise when those that were released have sent the rest. */
+  close(): void {
+    if (this.#tunnels.count > 0) this.destroy();
+    else this.#retire();
   }
 
   destroy(): void {

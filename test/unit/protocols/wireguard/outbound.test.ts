@@ -8,6 +8,7 @@ import { DialError } from '../../../../src/net/errors.ts';
 import { DIAL_MS } from '../../../../src/net/time/time-limits.ts';
 import { KeptObjects } from '../../../../src/collections/kept-objects.ts';
 import { OwnListeners } from '../../../../src/net/loop-guard/own-listeners.ts';
+import type { ByteLink } from '../../../../src/net/links/link.ts';
 import type { FamilyPolicy } from '../../../../src/net/addresses/resolver.ts';
 import { Netstack } from '../../../../src/netstack/netstack.ts';
 import type { OutboundContext } from '../../../../src/protocols/contract.ts';
@@ -58,6 +59,15 @@ class World {
   readonly random = new SeededRandom(1);
   /** Names of destinations resolve after it. */
   resolvable = Promise.resolve();
+  /** What the peer does with a connection. */
+  serve = async (link: ByteLink): Promise<void> => {
+    for (;;) {
+      const chunk = await link.read();
+      if (chunk === undefined) return link.closeWrite();
+      await link.write(chunk);
+    }
+  };
+  readonly #stopped = new AbortController();
   readonly #clock: Clock;
   readonly #outbounds: WireGuardOutbound[] = [];
   #peer: Netstack | undefined;
@@ -101,13 +111,7 @@ class World {
         onConnection: (request) => {
           void request
             .accept()
-            .then(async (link) => {
-              for (;;) {
-                const chunk = await link.read();
-                if (chunk === undefined) return link.closeWrite();
-                await link.write(chunk);
-              }
-            })
+            .then((link) => this.serve(link))
             .catch(() => undefined);
         },
         onAssociation: ({ link }) => {
@@ -147,6 +151,7 @@ class World {
       log: silentLogger,
       ownListeners: new OwnListeners(),
       shared: new KeptObjects(),
+      stopped: this.#stopped.signal,
       server: undefined,
       dial: () => Promise.reject(new Error('nothing is dialled')),
     };
@@ -155,7 +160,13 @@ class World {
     return outbound;
   }
 
+  /** The proxy stops. */
+  stop(): void {
+    this.#stopped.abort();
+  }
+
   close(): void {
+    this.stop();
     for (const outbound of this.#outbounds) outbound.close();
     this.#peer?.close();
   }
@@ -408,6 +419,7 @@ describe('two versions of an outbound', () => {
     older.close();
     await says(newer, 'still');
     newer.close();
+    await turn();
     assert.equal(made.net.sockets[1]?.isClosed, true);
   });
 
@@ -429,5 +441,81 @@ describe('two versions of an outbound', () => {
     newer.close();
     passed += INITIATION_INTERVAL;
     await says(older, 'again');
+  });
+});
+
+describe('a tunnel without an outbound', () => {
+  const TAIL = Buffer.alloc(1024 * 1024, 'tail');
+
+  /** An outbound that is closed when its only flow has ended, and a peer that has not read anything then. */
+  async function closedBehind(made: World) {
+    const mayRead = Promise.withResolvers<void>();
+    const received = Promise.withResolvers<number>();
+    made.serve = async (link) => {
+      await link.closeWrite();
+      await mayRead.promise;
+      let bytes = 0;
+      try {
+        for (let chunk = await link.read(); chunk; chunk = await link.read()) bytes += chunk.length;
+        received.resolve(bytes);
+      } catch (error) {
+        received.reject(error);
+      }
+    };
+    received.promise.catch(() => undefined);
+    await made.startPeer();
+    const outbound = made.outbound();
+    const link = await outbound.connect(ECHO, { signal });
+    assert.equal(await link.read(), undefined);
+    void link.write(TAIL)?.catch(() => undefined);
+    await link.closeWrite();
+    assert.equal(await link.closed, undefined);
+    outbound.close();
+    return { outbound, mayRead, received: received.promise, socket: made.net.sockets[1] };
+  }
+
+  test('delivers what its last flow has written, and then ends', async () => {
+    const made = world();
+    const { mayRead, received, socket } = await closedBehind(made);
+    mayRead.resolve();
+    assert.equal(await received, TAIL.length);
+    await eventually('the end of the tunnel', () => socket?.isClosed === true);
+  });
+
+  test('gives it up when the proxy stops', async () => {
+    const made = world();
+    const { mayRead, received, socket } = await closedBehind(made);
+    made.stop();
+    assert.equal(socket?.isClosed, true);
+    await turn();
+    mayRead.resolve();
+    await assert.rejects(received);
+  });
+
+  test('is used by the next outbound with its keys, and does not end then', async () => {
+    const made = world();
+    const { mayRead, received, socket } = await closedBehind(made);
+    const next = made.outbound();
+    const { serve } = new World();
+    made.serve = serve;
+    await says(next, 'next');
+    mayRead.resolve();
+    assert.equal(await received, TAIL.length);
+    await says(next, 'still');
+    assert.equal(made.net.sockets.length, 2);
+    next.close();
+    await eventually('the end of the tunnel', () => socket?.isClosed === true);
+  });
+
+  test('ends at once when a newer outbound takes its keys over', async () => {
+    const made = world();
+    const { mayRead, received, socket } = await closedBehind(made);
+    const newer = made.outbound({ addresses: ['10.88.0.3'] });
+    const dial = newer.connect(ECHO, { signal: AbortSignal.abort(new Error('no')) });
+    await assert.rejects(dial);
+    assert.equal(socket?.isClosed, true);
+    await turn();
+    mayRead.resolve();
+    await assert.rejects(received);
   });
 });

@@ -514,6 +514,27 @@ test('closing the dialer ends its connections', async () => {
   assert.ok(await server.link.closed.then(() => true));
 });
 
+test('closing the dialer sends what a tunnel that has ended has left, and then ends the connection', async () => {
+  await using server = await Http2Server.open();
+  const dialer = server.dialer();
+  const { link } = await dialer.dial({ signal: never });
+  const stream = await server.stream(0);
+  stream.pause();
+  // More than the windows of the stream and of the connection.
+  const sent = Buffer.alloc(1 << 20, 'tail');
+  stream.respond({ ':status': 200 });
+  void link.write(sent)?.catch(() => undefined);
+  void link.closeWrite().catch(() => undefined);
+  link.destroy();
+  await link.closed;
+  dialer.close();
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(chunk as Buffer);
+  assert.ok(Buffer.concat(chunks).equals(Buffer.concat(encodeHunks(sent))));
+  const [session] = server.sessions;
+  if (session?.closed === false) await once(session, 'close');
+});
+
 test('payload of the frames of one read is handed on together, each byte once and in order', async () => {
   await using carriers = await CarrierPair.open(grpcPair(true));
   const { client, server } = await carriers.connect();
