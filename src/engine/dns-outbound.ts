@@ -6,7 +6,7 @@ import { LinkClosedError } from '../net/errors.ts';
 import { IdleTimer } from '../net/time/idle-timer.ts';
 import type { ByteLink, Packet, PacketLink } from '../net/links/link.ts';
 import { linkPair } from '../net/links/memory-link.ts';
-import { PacketQueue } from '../net/packets/packet-queue.ts';
+import { QueuedPackets } from '../net/packets/queued-packets.ts';
 import { UDP_DNS_IDLE_MS } from '../net/time/time-limits.ts';
 import type { DialOptions, Outbound } from '../protocols/contract.ts';
 
@@ -89,17 +89,16 @@ export class DnsOutbound implements Outbound {
 }
 
 /** The datagrams of one client to the resolver. */
-class ResolverLink implements PacketLink {
+class ResolverLink extends QueuedPackets implements PacketLink {
   readonly closed: Promise<Error | undefined>;
   readonly #service: DnsService;
   readonly #client: string | undefined;
-  readonly #responses = new PacketQueue();
   readonly #ended = new AbortController();
   readonly #resolveClosed: (cause: Error | undefined) => void;
   #pending = 0;
-  #dropped = 0;
 
   constructor(service: DnsService, client: string | undefined) {
+    super();
     this.#service = service;
     this.#client = client;
     const { promise, resolve } = Promise.withResolvers<Error | undefined>();
@@ -107,35 +106,23 @@ class ResolverLink implements PacketLink {
     this.#resolveClosed = resolve;
   }
 
-  get dropped(): number {
-    return this.#dropped + this.#responses.dropped;
-  }
-
-  receive(): Promise<Packet | undefined> {
-    return this.#responses.receive();
-  }
-
-  receiveAll(take: (packet: Packet) => void): Promise<void> {
-    return this.#responses.receiveAll(take);
-  }
-
   send({ data, peer }: Packet): void {
     if (this.#ended.signal.aborted || this.#pending >= MOST_AT_ONCE) {
-      this.#dropped++;
+      this.refused++;
       return;
     }
     this.#pending++;
     const asker = { address: this.#client, datagram: true };
     void respond(data, this.#service, asker, this.#ended.signal).then((response) => {
       this.#pending--;
-      if (response) this.#responses.push({ data: response, peer });
+      if (response) this.queue.push({ data: response, peer });
     });
   }
 
   close(cause?: Error): void {
     if (this.#ended.signal.aborted) return;
     this.#ended.abort(new LinkClosedError('the client has left'));
-    this.#responses.end(cause);
+    this.queue.end(cause);
     this.#resolveClosed(cause);
   }
 }

@@ -5,7 +5,7 @@ import { KeptDatagrams } from '../../net/bounds/datagram-cost.ts';
 import { Deadline } from '../../net/time/deadline.ts';
 import { DialError } from '../../net/errors.ts';
 import type { Packet, PacketLink } from '../../net/links/link.ts';
-import { PacketQueue } from '../../net/packets/packet-queue.ts';
+import { QueuedPackets } from '../../net/packets/queued-packets.ts';
 import { DIAL_MS, udpIdleMs } from '../../net/time/time-limits.ts';
 import type { DialOptions, OutboundContext } from '../contract.ts';
 
@@ -25,20 +25,19 @@ type Deps = Pick<OutboundContext, 'clock' | 'log' | 'tag'>;
  * Datagrams to any peer over a protocol in which each stream carries those of one destination: the
  * first datagram to a destination opens its stream. Only destinations can send responses.
  */
-export class DestinationLinks implements PacketLink {
+export class DestinationLinks extends QueuedPackets implements PacketLink {
   readonly closed: Promise<Error | undefined>;
   readonly #resolveClosed: (cause: Error | undefined) => void;
   readonly #open: Open;
   readonly #deps: Deps;
-  readonly #queue = new PacketQueue();
   readonly #links = new Map<string, DestinationLink>();
   /** Shared by the datagrams that wait for any stream. */
   readonly #room = new KeptDatagrams();
   readonly #ending = new AbortController();
   #timer: Timer | undefined;
-  #lost = 0;
 
   constructor(open: Open, deps: Deps) {
+    super();
     this.#open = open;
     this.#deps = deps;
     const { promise, resolve } = Promise.withResolvers<Error | undefined>();
@@ -46,23 +45,15 @@ export class DestinationLinks implements PacketLink {
     this.#resolveClosed = resolve;
   }
 
-  get dropped(): number {
-    let dropped = this.#lost + this.#queue.dropped;
+  override get dropped(): number {
+    let dropped = super.dropped;
     for (const stream of this.#links.values()) dropped += stream.dropped;
     return dropped;
   }
 
-  receive(): Promise<Packet | undefined> {
-    return this.#queue.receive();
-  }
-
-  receiveAll(take: (packet: Packet) => void): Promise<void> {
-    return this.#queue.receiveAll(take);
-  }
-
   send(packet: Packet): void {
     if (this.#ending.signal.aborted) {
-      this.#lost++;
+      this.refused++;
       return;
     }
     const key = formatEndpoint(packet.peer);
@@ -79,7 +70,7 @@ export class DestinationLinks implements PacketLink {
     if (this.#ending.signal.aborted) return;
     this.#ending.abort(new DialError('aborted', 'the association has ended'));
     this.#timer?.cancel();
-    this.#queue.end(cause);
+    this.queue.end(cause);
     for (const key of this.#links.keys()) this.#remove(key);
     this.#resolveClosed(cause);
   }
@@ -89,7 +80,7 @@ export class DestinationLinks implements PacketLink {
     return new DestinationLink(
       peer,
       (options) => this.#open(peer, options),
-      (packet) => this.#queue.push(packet),
+      (packet) => this.queue.push(packet),
       this.#ending.signal,
       this.#room,
       this.#deps,
@@ -116,7 +107,7 @@ export class DestinationLinks implements PacketLink {
     if (!stream) return;
     this.#links.delete(key);
     stream.close();
-    this.#lost += stream.dropped;
+    this.refused += stream.dropped;
   }
 }
 

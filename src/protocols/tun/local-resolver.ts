@@ -3,7 +3,7 @@ import type { Cidr } from '../../ip/cidr.ts';
 import { formatEndpoint, ipVersion, type Endpoint } from '../../net/addresses/address.ts';
 import { LinkClosedError } from '../../net/errors.ts';
 import type { ByteLink, Packet, PacketLink } from '../../net/links/link.ts';
-import { PacketQueue } from '../../net/packets/packet-queue.ts';
+import { QueuedPackets } from '../../net/packets/queued-packets.ts';
 import type { AcceptedConnection, Sockets } from '../../net/sockets/sockets.ts';
 import { DNS_PORT } from './device-addresses.ts';
 
@@ -137,16 +137,16 @@ function makeRoom(programs: Map<string, ProgramDatagrams>): void {
 }
 
 /** The datagrams of one program, which its address and port identify. */
-class ProgramDatagrams implements PacketLink {
+class ProgramDatagrams extends QueuedPackets implements PacketLink {
   readonly closed: Promise<Error | undefined>;
   readonly #client: Endpoint;
   readonly #socket: Pick<PacketLink, 'send'>;
-  readonly #queue = new PacketQueue();
   readonly #onClose: () => void;
   readonly #resolveClosed: (cause: Error | undefined) => void;
   #isOpen = true;
 
   constructor(client: Endpoint, socket: Pick<PacketLink, 'send'>, onClose: () => void) {
+    super();
     this.#client = client;
     this.#socket = socket;
     this.#onClose = onClose;
@@ -159,20 +159,8 @@ class ProgramDatagrams implements PacketLink {
     return this.#isOpen;
   }
 
-  get dropped(): number {
-    return this.#queue.dropped;
-  }
-
   push(packet: Packet): void {
-    this.#queue.push(packet);
-  }
-
-  receive(): Promise<Packet | undefined> {
-    return this.#queue.receive();
-  }
-
-  receiveAll(take: (packet: Packet) => void): Promise<void> {
-    return this.#queue.receiveAll(take);
+    this.queue.push(packet);
   }
 
   send({ data }: Packet): void {
@@ -182,7 +170,7 @@ class ProgramDatagrams implements PacketLink {
   close(cause?: Error): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
-    this.#queue.end(cause);
+    this.queue.end(cause);
     this.#onClose();
     this.#resolveClosed(cause);
   }

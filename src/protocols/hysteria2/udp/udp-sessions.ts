@@ -3,7 +3,7 @@ import { formatEndpoint, type Endpoint } from '../../../net/addresses/address.ts
 import type { Clock } from '../../../net/time/clock.ts';
 import { IdleTimer } from '../../../net/time/idle-timer.ts';
 import type { Packet, PacketLink } from '../../../net/links/link.ts';
-import { PacketQueue } from '../../../net/packets/packet-queue.ts';
+import { QueuedPackets } from '../../../net/packets/queued-packets.ts';
 import type { QuicConnection } from '../../../quic/contract.ts';
 import { datagramsOf, MessageReassembly } from './fragments.ts';
 import { ASSOCIATION_QUEUE } from '../limits.ts';
@@ -16,7 +16,7 @@ export type DatagramChannel = Pick<QuicConnection, 'sendDatagram' | 'maxDatagram
 const IDS = 2 ** 32;
 
 /** One association over the DATAGRAM frames of a connection, on either side. */
-export class UdpSession implements PacketLink {
+export class UdpSession extends QueuedPackets implements PacketLink {
   readonly id: number;
   readonly closed: Promise<Error | undefined>;
   readonly #channel: DatagramChannel;
@@ -24,14 +24,12 @@ export class UdpSession implements PacketLink {
   readonly #onClose: () => void;
   readonly #onSent: (() => void) | undefined;
   readonly #resolveClosed: (cause: Error | undefined) => void;
-  readonly #queue = new PacketQueue(ASSOCIATION_QUEUE);
   readonly #reassembly = new MessageReassembly();
   #idle: IdleTimer | undefined;
   // Most packets of a session have the address of the one before: the last received and sent are
   // cached.
   #from: { readonly text: string; readonly peer: Endpoint } | undefined;
   #to: { readonly peer: Endpoint; readonly bytes: Uint8Array } | undefined;
-  #refused = 0;
   #ended = false;
 
   /**
@@ -45,6 +43,7 @@ export class UdpSession implements PacketLink {
     onClose: () => void,
     onSent?: () => void,
   ) {
+    super(ASSOCIATION_QUEUE);
     this.id = id;
     this.#channel = channel;
     this.#random = random;
@@ -60,10 +59,6 @@ export class UdpSession implements PacketLink {
     return this.#idle?.lastActive ?? 0;
   }
 
-  get dropped(): number {
-    return this.#refused + this.#queue.dropped;
-  }
-
   /** Closes the session after `milliseconds` without a packet in either direction. */
   closeWhenIdle(clock: Clock, milliseconds: number): void {
     this.#idle = new IdleTimer(clock, milliseconds, () => this.close());
@@ -77,19 +72,11 @@ export class UdpSession implements PacketLink {
     if (!whole) return;
     const peer = this.#peerOf(whole.address);
     if (!peer) {
-      this.#refused++;
+      this.refused++;
       return;
     }
     this.#idle?.touch();
-    this.#queue.push({ data: whole.data, peer });
-  }
-
-  receive(): Promise<Packet | undefined> {
-    return this.#queue.receive();
-  }
-
-  receiveAll(take: (packet: Packet) => void): Promise<void> {
-    return this.#queue.receiveAll(take);
+    this.queue.push({ data: whole.data, peer });
   }
 
   send({ data, peer }: Packet): void {
@@ -103,7 +90,7 @@ export class UdpSession implements PacketLink {
       isSent &&= this.#channel.sendDatagram(datagram);
     }
     if (!isSent) {
-      this.#refused++;
+      this.refused++;
       return;
     }
     this.#idle?.touch();
@@ -114,7 +101,7 @@ export class UdpSession implements PacketLink {
     if (this.#ended) return;
     this.#ended = true;
     this.#idle?.stop();
-    this.#queue.end(cause);
+    this.queue.end(cause);
     this.#onClose();
     this.#resolveClosed(cause);
   }

@@ -3,7 +3,7 @@ import type { Clock } from '../../../net/time/clock.ts';
 import { IdleTimer } from '../../../net/time/idle-timer.ts';
 import type { Packet, PacketLink, WireCounter, ReplyPath } from '../../../net/links/link.ts';
 import { onClosed } from '../../../net/links/on-closed.ts';
-import { PacketQueue } from '../../../net/packets/packet-queue.ts';
+import { QueuedPackets } from '../../../net/packets/queued-packets.ts';
 import { UDP_IDLE_MS } from '../../../net/time/time-limits.ts';
 
 /** Seals responses as datagrams for one client. */
@@ -13,21 +13,20 @@ export interface ResponseSealer extends Disposable {
 }
 
 /** The association of one client of an inbound, as the dispatcher sees it. */
-export class ClientAssociation implements PacketLink {
+export class ClientAssociation extends QueuedPackets implements PacketLink {
   readonly closed: Promise<Error | undefined>;
   readonly #resolveClosed: (cause: Error | undefined) => void;
-  readonly #queue = new PacketQueue();
   readonly #idle: IdleTimer;
   readonly #sealer: ResponseSealer;
   readonly #counts = { bytesRead: 0, bytesWritten: 0 };
   #client: Endpoint;
   #replyPath: ReplyPath | undefined;
   #forgetSocket: (() => void) | undefined;
-  #refused = 0;
   #ended = false;
 
   /** @param client the destination of responses, until a datagram has another source. */
   constructor(client: Endpoint, sealer: ResponseSealer, clock: Clock) {
+    super();
     this.#client = client;
     this.#sealer = sealer;
     this.#idle = new IdleTimer(clock, UDP_IDLE_MS, () => this.close());
@@ -47,10 +46,6 @@ export class ClientAssociation implements PacketLink {
     return this.#idle.lastActive;
   }
 
-  get dropped(): number {
-    return this.#refused + this.#queue.dropped;
-  }
-
   /**
    * Takes the packet of a datagram of `size` bytes; responses are sent to its source from now on.
    */
@@ -62,21 +57,13 @@ export class ClientAssociation implements PacketLink {
       this.#client = client;
     }
     if (replyPath !== this.#replyPath) this.#replyBy(replyPath);
-    this.#queue.push(packet);
-  }
-
-  receive(): Promise<Packet | undefined> {
-    return this.#queue.receive();
-  }
-
-  receiveAll(take: (packet: Packet) => void): Promise<void> {
-    return this.#queue.receiveAll(take);
+    this.queue.push(packet);
   }
 
   send(packet: Packet): void {
     const data = this.#ended ? undefined : this.#sealer.seal(packet);
     if (!data || !this.#replyPath) {
-      this.#refused++;
+      this.refused++;
       return;
     }
     this.#idle.touch();
@@ -89,7 +76,7 @@ export class ClientAssociation implements PacketLink {
     this.#ended = true;
     this.#idle.stop();
     this.#forgetSocket?.();
-    this.#queue.end(cause);
+    this.queue.end(cause);
     this.#sealer[Symbol.dispose]();
     this.#resolveClosed(cause);
   }

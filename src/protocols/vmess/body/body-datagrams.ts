@@ -2,7 +2,7 @@ import { asError } from '../../../errors.ts';
 import { UnsentDatagrams } from '../../../net/bounds/datagram-cost.ts';
 import { type Endpoint, mayRespondFor } from '../../../net/addresses/address.ts';
 import type { Packet, PacketLink } from '../../../net/links/link.ts';
-import { PacketQueue } from '../../../net/packets/packet-queue.ts';
+import { QueuedPackets } from '../../../net/packets/queued-packets.ts';
 import { Body, type BodyParts } from './body.ts';
 import { LONGEST_DATAGRAM } from './body-chunks.ts';
 
@@ -12,18 +12,17 @@ import { LONGEST_DATAGRAM } from './body-chunks.ts';
  * Datagrams are dropped when they are empty, which would end the body; when they are for other
  * peers, since a chunk has no address; and while the carrier is full.
  */
-export class BodyDatagrams implements PacketLink {
+export class BodyDatagrams extends QueuedPackets implements PacketLink {
   readonly #body: Body;
   readonly #peer: Endpoint;
-  readonly #queue = new PacketQueue();
   /** Ignores failures: `closed` reports those of the carrier. */
   readonly #unsent = new UnsentDatagrams(() => undefined);
-  #refused = 0;
   #ended = false;
   #cause: Error | undefined;
 
   /** @param peer the source or destination of the body's datagrams. */
   constructor(parts: BodyParts, peer: Endpoint) {
+    super();
     this.#body = new Body(parts);
     this.#peer = peer;
     void this.#receive();
@@ -33,18 +32,6 @@ export class BodyDatagrams implements PacketLink {
     return this.#body.closed.then((cause) => (this.#ended ? this.#cause : cause));
   }
 
-  get dropped(): number {
-    return this.#refused + this.#queue.dropped;
-  }
-
-  receive(): Promise<Packet | undefined> {
-    return this.#queue.receive();
-  }
-
-  receiveAll(take: (packet: Packet) => void): Promise<void> {
-    return this.#queue.receiveAll(take);
-  }
-
   send({ data, peer }: Packet): void {
     if (
       this.#ended ||
@@ -52,7 +39,7 @@ export class BodyDatagrams implements PacketLink {
       !this.#fits(data) ||
       !mayRespondFor(this.#peer, peer)
     ) {
-      this.#refused++;
+      this.refused++;
       return;
     }
     const full = this.#body.sendDatagram(data);
@@ -67,13 +54,13 @@ export class BodyDatagrams implements PacketLink {
     if (this.#ended) return;
     this.#ended = true;
     this.#cause = cause;
-    this.#queue.end(cause);
+    this.queue.end(cause);
     // Like a datagram, the end is sent only if the carrier has room for it.
     if (!cause && this.#body.isWritable) this.#body.closeWrite().catch(() => undefined);
     this.#body.destroy(cause);
   }
 
-  /** Reads the carrier whether or not datagrams are received: `#queue` drops the excess. */
+  /** Reads the carrier whether or not datagrams are received: `queue` drops the excess. */
   async #receive(): Promise<void> {
     try {
       for (;;) {
@@ -82,7 +69,7 @@ export class BodyDatagrams implements PacketLink {
         if (!run) break;
         let start = 0;
         for (const end of ends) {
-          this.#queue.push({ data: run.subarray(start, end), peer: this.#peer });
+          this.queue.push({ data: run.subarray(start, end), peer: this.#peer });
           start = end;
         }
       }
