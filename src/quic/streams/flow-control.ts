@@ -183,11 +183,6 @@ export class ConnectionReceiveWindow {
     return this.#received - this.#consumed;
   }
 
-  /** The most that `unread` can be. */
-  get unreadLimit(): number {
-    return this.#memory.unread;
-  }
-
   /** How much the windows of all streams together have grown. */
   get growth(): number {
     return this.#growth;
