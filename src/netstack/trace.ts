@@ -1,3 +1,4 @@
+import type { TraceSink } from '../net/trace.ts';
 import type { IcmpError } from './ip/icmp-replies.ts';
 import type { FragmentFault } from './ip/fragment-reassembly.ts';
 import type { TcpState } from './tcp/state.ts';
@@ -79,4 +80,4 @@ export type TraceEvent =
  * Receives each event and its time in milliseconds. It must not throw. It is `undefined` where nothing is traced,
  * which costs one comparison: `if (trace !== undefined) trace({ … }, now)`.
  */
-export type Trace = (event: TraceEvent, now: number) => void;
+export type Trace = TraceSink<TraceEvent>;

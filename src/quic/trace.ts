@@ -1,3 +1,4 @@
+import type { TraceSink } from '../net/trace.ts';
 import type { LifecycleState } from './connection/lifecycle.ts';
 import type { Space } from './recovery/space.ts';
 
@@ -54,4 +55,4 @@ export type TraceEvent =
   | { readonly kind: 'path'; readonly change: 'moved' | 'validated' | 'failed' };
 
 /** Receives the events of a connection, with their times in milliseconds. It must not throw. */
-export type QuicTrace = (event: TraceEvent, now: number) => void;
+export type QuicTrace = TraceSink<TraceEvent>;

@@ -1,3 +1,5 @@
+import type { TraceSink } from '../../net/trace.ts';
+
 /** Why a datagram was dropped. It does not change the tunnel. */
 export type DropReason =
   /** Not a message: its type or its length is unknown. */
@@ -29,4 +31,4 @@ export type TraceEvent =
   | { readonly kind: 'erased' };
 
 /** Receives each event and its time in milliseconds. It must not throw. */
-export type Trace = (event: TraceEvent, now: number) => void;
+export type Trace = TraceSink<TraceEvent>;
