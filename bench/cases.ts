@@ -16,8 +16,23 @@ const RELAY_CASES: readonly Case[] = [
   DATAGRAMS,
 ];
 
+/** One process beside several that share its listening socket: docs/scaling.md. */
+const PROCESSES = ['weir', 'weir-2', 'weir-4'] as const;
+
+const PROCESS_CASES: readonly Case[] = [
+  stream('processes-stream-down', 'processes: one stream down', 'download', 1, PROCESSES),
+  stream('processes-streams-down', 'processes: 64 streams down', 'download', 64, PROCESSES),
+  {
+    ...CONNECT,
+    name: 'processes-connect',
+    title: `processes: ${CONNECT.title}`,
+    contestants: PROCESSES,
+  },
+].map((test) => ({ ...test, goals: [] }));
+
 export const CASES: readonly Case[] = [
   ...RELAY_CASES,
+  ...PROCESS_CASES,
   ...TUN_CASES,
   ...TUNNEL_CASES,
   ...WIREGUARD_CASES,

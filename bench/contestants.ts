@@ -3,7 +3,9 @@ import type { Via } from './load/flow.ts';
 import type { StartedPath } from './path/start-path.ts';
 import { open, portOf, type Address } from '../test/support/data/address.ts';
 import { Child } from '../test/support/process/child.ts';
+import { BoundSocket } from '../test/support/links/bound-socket.ts';
 import { freedom, socksIn } from '../test/support/process/config.ts';
+import { passing } from '../test/support/process/passing.ts';
 import {
   startV2ray,
   startXray,
@@ -22,6 +24,8 @@ export type ContestantName =
   | 'direct'
   | 'pipe'
   | 'weir'
+  | 'weir-2'
+  | 'weir-4'
   | 'baseline'
   | 'v2ray'
   | 'xray'
@@ -32,7 +36,15 @@ export type ContestantName =
   | 'ss-rust';
 
 /** Those of the cases without a tunnel. */
-type RelayName = 'direct' | 'pipe' | 'weir' | 'v2ray' | 'xray' | 'sing-box';
+type RelayName =
+  | 'direct'
+  | 'pipe'
+  | 'weir'
+  | 'weir-2'
+  | 'weir-4'
+  | 'v2ray'
+  | 'xray'
+  | 'sing-box';
 
 /** Something that stands between the generator's clients and its origin. */
 export interface Contestant extends AsyncDisposable {
@@ -47,7 +59,7 @@ const file = (name: string): string => fileURLToPath(new URL(name, import.meta.u
 
 /** Whether a contestant runs in Node, and can report its event-loop delay. */
 export const isNode = (name: ContestantName): boolean =>
-  name === 'weir' || name === 'pipe' || name === 'baseline';
+  name.startsWith('weir') || name === 'pipe' || name === 'baseline';
 
 /** Node's arguments that make a contestant report its event-loop delay on SIGUSR2. */
 export const probeArgs = (probed: boolean): readonly string[] =>
@@ -91,10 +103,29 @@ const START: Readonly<Record<RelayName, Start>> = {
     };
   },
 
+  'weir-2': (port, probed) => startProcesses(2, port, probed),
+  'weir-4': (port, probed) => startProcesses(4, port, probed),
+
   v2ray: async (port) => behind(await startV2ray([RAY_SOCKS_IN]), port),
   xray: async (port) => behind(await startXray([RAY_SOCKS_IN], [XRAY_FREEDOM]), port),
   'sing-box': async (port) => behind(await startSingBox({ inbound: { type: 'socks' } }), port),
 };
+
+/** Processes of Weir that share one listening socket, in front of the origin at `port`. */
+async function startProcesses(count: number, port: number, probed: boolean): Promise<Contestant> {
+  const listener = new BoundSocket('stream', { host: '127.0.0.1', port: 0 });
+  const config = socksIn().replace('port = 0', `port = ${listener.port}`) + freedom();
+  const options = passing([listener], { nodeArgs: probeArgs(probed) });
+  const all = await Promise.all(Array.from({ length: count }, () => Weir.start(config, options)));
+  return {
+    via: socksTo(listener.address, port),
+    children: all.map(({ child }) => child),
+    [Symbol.asyncDispose]: async () => {
+      await Promise.all(all.map((weir) => weir[Symbol.asyncDispose]()));
+      listener[Symbol.dispose]();
+    },
+  };
+}
 
 /** Another program with a SOCKS inbound, in front of the origin at `port`. */
 const behind = (peer: Peer, port: number): Contestant => ({
@@ -124,6 +155,8 @@ const NEEDS: Readonly<Record<ContestantName, readonly PeerName[]>> = {
   direct: [],
   pipe: [],
   weir: [],
+  'weir-2': [],
+  'weir-4': [],
   baseline: [],
   v2ray: ['v2ray'],
   xray: ['xray'],

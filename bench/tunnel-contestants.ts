@@ -6,7 +6,10 @@ import { weirProgram } from '../test/support/ways/weir.ts';
 import { probeArgs, socksTo, type Contestant, type ContestantName } from './contestants.ts';
 import type { Tunnel } from './tunnels.ts';
 
-export type TunnelContestant = Exclude<ContestantName, 'direct' | 'pipe' | 'sing-box-system'>;
+export type TunnelContestant = Exclude<
+  ContestantName,
+  'direct' | 'pipe' | 'weir-2' | 'weir-4' | 'sing-box-system'
+>;
 
 /** Weir as it is measured; `WEIR_CRYPTO` of the benchmark's own environment must not reach it. */
 const weir = (env: Readonly<Record<string, string>>, probed = false): Program =>

@@ -11,19 +11,10 @@ import { freedom, proxyOut, rule, socksIn } from '../support/process/config.ts';
 import { udpEcho } from '../support/peers/servers.ts';
 import { UdpAssociation } from '../support/peers/socks-udp.ts';
 import { within } from '../support/wait.ts';
-import { scratch, Weir, type WeirOptions } from '../support/process/weir.ts';
+import { passing } from '../support/process/passing.ts';
+import { scratch, Weir } from '../support/process/weir.ts';
 
 const LOOPBACK = { host: '127.0.0.1', port: 0 };
-
-/** Passes sockets as a service manager does. */
-const passing = (
-  sockets: readonly { readonly fd: number }[],
-  env: WeirOptions['env'] = {},
-): WeirOptions => ({
-  descriptors: sockets.map(({ fd }) => fd),
-  wrap: ['/bin/sh', '-c', 'LISTEN_PID=$$ exec "$@"', 'sh'],
-  env: { LISTEN_FDS: String(sockets.length), ...env },
-});
 
 const socksAt = (tag: string, port: number): string =>
   socksIn(tag).replace('port = 0', `port = ${port}`);
@@ -56,7 +47,7 @@ for (const io of ['kernel', 'node']) {
       const early = await open(passed.address);
       await using weir = await Weir.start(
         socksAt('in', passed.port) + freedom(),
-        passing([passed], env),
+        passing([passed], { env }),
       );
       await greet(early);
       await greet(await open(passed.address));
@@ -74,7 +65,7 @@ for (const io of ['kernel', 'node']) {
 [[inbound]]\ntag = "unix"\nprotocol = "socks"\nlisten = "${path}"\n[inbound.settings]\nudp = false
 [[inbound]]\ntag = "ss"\nprotocol = "shadowsocks"\nport = ${tcp.port}
 [inbound.settings]\nmethod = "aes-128-gcm"\npassword = "x"\n${freedom()}`;
-      await using weir = await Weir.start(config, passing([unix, tcp, udp, api], env));
+      await using weir = await Weir.start(config, passing([unix, tcp, udp, api], { env }));
       await greet(await open({ path }));
       assert.ok(weir.child.stderr.includes(`API listening on [::1]:${api.port}`));
       const health = await fetch(`http://[::1]:${api.port}/v1/health`);
@@ -88,7 +79,7 @@ for (const io of ['kernel', 'node']) {
     test('is given up and taken again by reloads, and keeps what comes meanwhile', async () => {
       using passed = new BoundSocket('stream', LOOPBACK);
       const config = socksAt('in', passed.port) + freedom();
-      await using weir = await Weir.start(config, passing([passed], env));
+      await using weir = await Weir.start(config, passing([passed], { env }));
       await greet(await open(passed.address));
       await reload(weir, freedom());
       const meanwhile = await open(passed.address);
@@ -106,7 +97,7 @@ for (const io of ['kernel', 'node']) {
 ${rule('ss', 'inbound_tag = ["socks"]')}`;
       const server = `[[inbound]]\ntag = "server"\nprotocol = "shadowsocks"\nport = ${tcp.port}
 [inbound.settings]\n${settings}`;
-      await using weir = await Weir.start(client + server, passing([tcp, udp], env));
+      await using weir = await Weir.start(client + server, passing([tcp, udp], { env }));
       const exchange = async (text: string): Promise<void> => {
         using association = await UdpAssociation.open(weir.address('socks'));
         association.send(echo.target, text);
@@ -121,11 +112,11 @@ ${rule('ss', 'inbound_tag = ["socks"]')}`;
     test('keeps what comes between two processes', async () => {
       using passed = new BoundSocket('stream', LOOPBACK);
       const config = socksAt('in', passed.port) + freedom();
-      const first = await Weir.start(config, passing([passed], env));
+      const first = await Weir.start(config, passing([passed], { env }));
       await first.stop();
       await first[Symbol.asyncDispose]();
       const between = await open(passed.address);
-      await using _second = await Weir.start(config, passing([passed], env));
+      await using _second = await Weir.start(config, passing([passed], { env }));
       await greet(between);
     });
 
@@ -133,7 +124,7 @@ ${rule('ss', 'inbound_tag = ["socks"]')}`;
       using passed = new BoundSocket('stream', LOOPBACK);
       await using weir = await Weir.launch(
         socksAt('one', passed.port) + socksAt('two', passed.port) + freedom(),
-        passing([passed], env),
+        passing([passed], { env }),
       );
       assert.equal((await within(weir.child.exited, 'the end')).code, 1);
       assert.match(weir.child.stderr, /inbound two: cannot listen on .*: address already in use/);
@@ -148,7 +139,7 @@ test('sockets that match nothing and descriptors that are none are warned of', a
   using udp = new BoundSocket('datagram', LOOPBACK);
   await using weir = await Weir.start(
     socksIn() + freedom(),
-    passing([passed, { fd: file }, udp], { LISTEN_FDNAMES: 'web:log:dns' }),
+    passing([passed, { fd: file }, udp], { env: { LISTEN_FDNAMES: 'web:log:dns' } }),
   );
   closeSync(file);
   // They are written after the lines of the inbounds.

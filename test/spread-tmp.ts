@@ -1,0 +1,17 @@
+import { BoundSocket } from './support/links/bound-socket.ts';
+import { echoServer } from './support/peers/servers.ts';
+import { socksConnect } from './support/peers/socks-client.ts';
+import { freedom, socksIn } from './support/process/config.ts';
+import { passing } from './support/process/passing.ts';
+import { Weir } from './support/process/weir.ts';
+import { spawn } from 'node:child_process';
+const listener = new BoundSocket('stream', {host:'127.0.0.1',port:0});
+const config = `${socksIn().replace('port = 0', `port = ${listener.port}`)}${freedom()}`;
+const n=Number(process.argv[2]);
+const all = await Promise.all(Array.from({length:n},()=>Weir.start(config,passing([listener]))));
+const origin=await echoServer();
+const st=spawn('strace',['-f','-e','trace=accept4','-o','/tmp/scaling/st',...all.flatMap(w=>['-p',String(w.pid)])]);
+await new Promise(r=>setTimeout(r,1000));
+for (let i=0;i<2048;i+=32) for (const s of await Promise.all(Array.from({length:32},()=>socksConnect(listener.address,origin.target)))) s.destroy();
+st.kill('SIGINT'); await new Promise(r=>setTimeout(r,500));
+for (const a of all) await a[Symbol.asyncDispose](); process.exit();
