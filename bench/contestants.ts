@@ -36,15 +36,7 @@ export type ContestantName =
   | 'ss-rust';
 
 /** Those of the cases without a tunnel. */
-type RelayName =
-  | 'direct'
-  | 'pipe'
-  | 'weir'
-  | 'weir-2'
-  | 'weir-4'
-  | 'v2ray'
-  | 'xray'
-  | 'sing-box';
+type RelayName = 'direct' | 'pipe' | 'weir' | 'weir-2' | 'weir-4' | 'v2ray' | 'xray' | 'sing-box';
 
 /** Something that stands between the generator's clients and its origin. */
 export interface Contestant extends AsyncDisposable {

@@ -11,6 +11,9 @@ import { runTool } from './tool.ts';
 
 const SCRIPTS = ['postinst', 'prerm', 'postrm'];
 
+/** Of these, an installation enables the first alone. */
+const UNITS = ['weir.service', 'weir@.service', 'weir-instances.service'];
+
 const CONFFILES = ['etc/weir/weir.toml'];
 
 /** Debian's names of architectures. */
@@ -42,7 +45,7 @@ export async function buildDebian(options: DebianOptions): Promise<string> {
   await rm(root, { recursive: true, force: true });
   const file = new Files(root);
   await file.copy(options.executable, 'usr/bin/weir', 0o755);
-  await file.copy('packaging/weir.service', 'usr/lib/systemd/system/weir.service');
+  for (const unit of UNITS) await file.copy(`packaging/${unit}`, `usr/lib/systemd/system/${unit}`);
   await file.copy('packaging/debian/weir.toml', 'etc/weir/weir.toml');
   await file.write('usr/share/man/man1/weir.1.gz', gzipSync(manPage(OWN.version), { level: 9 }));
   await writeDocumentation(file, options.notices);

@@ -15,6 +15,30 @@ import { runWeir, scratch, Weir } from '../support/process/weir.ts';
 
 const UNIT = fileURLToPath(new URL('../../packaging/weir.service', import.meta.url));
 
+/** The keys in which the unit of an instance differs, docs/scaling.md; all else is kept equal. */
+const INSTANCE_KEYS: ReadonlySet<string> = new Set([
+  'Description',
+  'Requires',
+  'PartOf',
+  'ReloadPropagatedFrom',
+  'Sockets',
+  'RuntimeDirectory',
+  'BindPaths',
+  'WantedBy',
+]);
+
+test('the unit of an instance restricts what the unit restricts', async () => {
+  const settings = async (file: string): Promise<string[]> =>
+    (await readFile(file, 'utf8'))
+      .split('\n')
+      .filter((line) => /^\w+=/.test(line) && !INSTANCE_KEYS.has(line.slice(0, line.indexOf('='))));
+  const instance = await settings(UNIT.replace('weir.service', 'weir@.service'));
+  assert.deepEqual(
+    instance.filter((line) => line !== 'After=weir.socket'),
+    await settings(UNIT),
+  );
+});
+
 /** Why a tool cannot be used here; false when it can. */
 const without = (tool: string): string | false =>
   spawnSync(tool, ['--version']).error ? `there is no ${tool} here` : false;
@@ -40,6 +64,24 @@ suite('the unit', { skip: without('systemd-analyze') }, () => {
     const sockets = join(folder.path, 'weir.socket');
     await writeFile(sockets, await readFile(UNIT.replace(/service$/, 'socket')));
     const { status, stdout, stderr } = analyze('verify', file, sockets);
+    assert.equal(stdout + stderr, '');
+    assert.equal(status, 0);
+  });
+
+  test('of an instance is valid, with the sockets that all share', async () => {
+    await using folder = await scratch();
+    const files = await Promise.all(
+      ['weir@.service', 'weir-instances.service', 'weir.socket'].map(async (name) => {
+        const text = (await readFile(UNIT.replace('weir.service', name), 'utf8'))
+          .replaceAll('/usr/bin/weir', process.execPath)
+          .replace('#Service=', 'Service=')
+          .replace(/^Documentation=.*\n/m, '');
+        const file = join(folder.path, name.replace('@', '@1'));
+        await writeFile(file, text);
+        return file;
+      }),
+    );
+    const { status, stdout, stderr } = analyze('verify', ...files);
     assert.equal(stdout + stderr, '');
     assert.equal(status, 0);
   });

@@ -21,6 +21,7 @@ export const NOT_RUN: ReadonlyMap<string, string> = new Map([
     'test/interop/tun-resolvers.test.ts runs the recipes of docs/tun.md in a system of their own',
   ],
   ['sha256sum', 'needs built packages; test/packaging/executable.test.ts builds them'],
+  ['socat', 'speaks to a running HAProxy; test/interop/haproxy.test.ts sends the same commands'],
   ['sudoedit', 'opens an editor'],
   [
     'sysctl',

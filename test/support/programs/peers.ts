@@ -26,6 +26,7 @@ export type PeerName =
   | 'unbound'
   | 'hysteria'
   | 'nginx'
+  | 'haproxy'
   | 'caddy';
 
 /** Where each comes from, for the text of a skipped test. */
@@ -46,6 +47,7 @@ const PACKAGES: Readonly<Record<PeerName, string>> = {
   unbound: 'unbound',
   hysteria: 'none: built from source',
   nginx: 'nginx',
+  haproxy: 'haproxy',
   caddy: 'caddy',
 };
 
