@@ -128,7 +128,7 @@ async function timings(job: Job, begin: () => void, worker: Worker): Promise<Fig
  * Handshake, one byte there and back, close. The close is not waited for: v2ray takes a second to
  * pass one on, by design, and the rate would show nothing else.
  */
-async function connectOnce(via: Via): Promise<void> {
+export async function connectOnce(via: Via): Promise<void> {
   const echoed = Promise.withResolvers<void>();
   const flow = await openFlow(via, () => echoed.resolve());
   flow.write(Buffer.from([MODE.echo, 0x78]));

@@ -1,4 +1,4 @@
-import { DATAGRAMS, stream, type Case, type Goal } from '../case.ts';
+import { CONNECT, DATAGRAMS, stream, type Case, type Goal } from '../case.ts';
 import type { ContestantName } from '../contestants.ts';
 
 const CONTESTANTS: readonly ContestantName[] = ['weir', 'xray', 'sing-box'];
@@ -27,5 +27,6 @@ export const WIREGUARD_CASES: readonly Case[] = [
   through(stream('up', 'one stream up', 'upload', 1)),
   through(stream('streams-down', `${MANY} streams down`, 'download', MANY)),
   through(stream('streams-up', `${MANY} streams up`, 'upload', MANY)),
+  through(CONNECT),
   through(DATAGRAMS),
 ];

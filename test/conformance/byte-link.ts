@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { BoundedReader } from '../../src/net/links/bounded-reader.ts';
-import { OWNED, type ByteLink } from '../../src/net/links/link.ts';
+import { MORE, OWNED, type ByteLink } from '../../src/net/links/link.ts';
 
 /** Two ends of one link: what one writes, the other reads. `dispose` releases what made them. */
 export interface LinkEnds {
@@ -91,6 +91,25 @@ export function byteLinkConformance(name: string, create: () => Promise<LinkEnds
         assert.ok(part.every((byte) => byte === i));
       }
     });
+
+    for (const last of ['write', 'end', 'nothing'] as const) {
+      check(
+        `bytes before which more was announced arrive, with ${last} after them`,
+        async (ends) => {
+          const { left, right } = ends;
+          if (!left.lend) return;
+          const lent = bytes('first');
+          await left.lend(lent, MORE);
+          lent.fill(0);
+          if (last === 'write') await left.write(bytes(', more'));
+          if (last === 'end') await left.closeWrite();
+          const wanted = last === 'write' ? 'first, more' : 'first';
+          let received = '';
+          while (received.length < wanted.length) received += String(await right.read());
+          assert.equal(received, wanted);
+        },
+      );
+    }
 
     check(
       'chunks that are given away arrive as those that are written',

@@ -23,7 +23,8 @@ import type { Endpoint } from '../addresses/address.ts';
  *   that ignores this is correct.
  * - `lend` is a `write` of memory that the caller may change as soon as the call returns: it saves TLS
  *   and HTTP/2 a copy of all that they send. It is a method of its own, and optional, since a link that
- *   ignored it would send other bytes.
+ *   ignored it would send other bytes. With `MORE` another write follows soon: the bytes may wait for it,
+ *   for a fraction of a second at most. A link that ignores this is correct.
  * - `closeWrite` half-closes the link: the peer receives everything written before, then the end of
  *   the stream, and this side may continue to read. Idempotent.
  * - `closeWith`, which is optional, is a `write` and a `closeWrite` whose bytes may travel with the
@@ -40,7 +41,7 @@ export interface ByteLink {
   takeAhead?(): Uint8Array | undefined;
   write(chunk: Uint8Array, isOwned?: boolean): Promise<void> | undefined;
   writeAll(chunks: readonly Uint8Array[], isOwned?: boolean): Promise<void> | undefined;
-  lend?(chunk: Uint8Array): Promise<void> | undefined;
+  lend?(chunk: Uint8Array, more?: boolean): Promise<void> | undefined;
   closeWrite(): Promise<void>;
   closeWith?(last: Uint8Array): Promise<void>;
   destroy(cause?: Error): void;
@@ -59,6 +60,9 @@ export interface ByteLink {
 
 /** For `write` and `writeAll`: the memory of the chunks passes to the link. */
 export const OWNED = true;
+
+/** For `lend`: another write follows soon, with which the bytes may travel. */
+export const MORE = true;
 
 /** Bytes moved on the wire below a link, including the overhead of upper layers. */
 export interface WireCounter {

@@ -60,6 +60,8 @@ export interface QuicTlsFunctions {
   readonly OPENSSL_sk_num: (stack: Address) => number;
   readonly OPENSSL_sk_value: (stack: Address, index: number) => Address;
   readonly X509_verify_cert_error_string: (code: number) => string | null;
+  readonly X509_get_default_cert_file: () => string;
+  readonly X509_get_default_cert_dir: () => string;
   readonly X509_STORE_new: () => Address;
   readonly X509_STORE_free: (store: Address) => void;
   readonly X509_STORE_add_cert: (store: Address, certificate: Address) => number;
@@ -154,6 +156,8 @@ export function openQuicTlsFunctions(): QuicTlsFunctions {
     OPENSSL_sk_num: bind('int', 'OPENSSL_sk_num', pointer),
     OPENSSL_sk_value: bind(pointer, 'OPENSSL_sk_value', pointer, 'int'),
     X509_verify_cert_error_string: bind('const char *', 'X509_verify_cert_error_string', 'long'),
+    X509_get_default_cert_file: bind('const char *', 'X509_get_default_cert_file'),
+    X509_get_default_cert_dir: bind('const char *', 'X509_get_default_cert_dir'),
     X509_STORE_new: bind(pointer, 'X509_STORE_new'),
     X509_STORE_free: bind('void', 'X509_STORE_free', pointer),
     X509_STORE_add_cert: bind('int', 'X509_STORE_add_cert', pointer, pointer),

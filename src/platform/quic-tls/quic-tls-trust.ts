@@ -7,6 +7,14 @@ export class CertificateSet implements Disposable {
   readonly #library: QuicTlsLibrary;
   readonly #certificates: Address[] = [];
 
+  /** Leaves out what is invalid. */
+  static ofValid(library: QuicTlsLibrary, pems: readonly string[]): CertificateSet {
+    const set = new CertificateSet(library, []);
+    for (const pem of pems) set.#certificates.push(...library.readCertificates(pem));
+    library.functions.ERR_clear_error();
+    return set;
+  }
+
   /**
    * @param pems one or more certificates each.
    * @throws {NativeError} for an invalid certificate.

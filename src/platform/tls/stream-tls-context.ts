@@ -1,3 +1,4 @@
+import { constants } from 'node:crypto';
 import { DEFAULT_CIPHERS } from 'node:tls';
 import type { AlpnChoice } from './alpn.ts';
 import type { Address } from '../quic-tls/quic-tls-functions.ts';
@@ -13,6 +14,22 @@ const TLS1_2 = 0x0303;
 /** `SSL_OP_NO_RENEGOTIATION`, which TLS 1.2 has, and `SSL_OP_CIPHER_SERVER_PREFERENCE`. */
 const NO_RENEGOTIATION = 0x40000000;
 const OWN_PREFERENCE = 0x00400000;
+const GET_NEGOTIATED_GROUP = 134;
+const SET_GROUPS_LIST = 92;
+
+/** X25519MLKEM768 as SSL_get_negotiated_group(3) returns groups that have no NID. */
+const HYBRID_GROUP = 0x01_00_11ec;
+
+/**
+ * OpenSSL's default groups with a key share (`*`) of the hybrid one alone. The default has one of X25519
+ * as well, whose generation takes an eighth of a resumed handshake of a client.
+ */
+const HYBRID_SHARE =
+  '?*X25519MLKEM768 / ?X25519:?secp256r1 / ?X448:?secp384r1:?secp521r1 / ?ffdhe2048:?ffdhe3072';
+const DEFAULT_GROUPS = 'DEFAULT';
+
+/** AES with 128 bits and SHA-256, as first in Node's list for TLS 1.2 and in Go's and BoringSSL's for 1.3. */
+const PREFERRED_SUITE = 'TLS_AES_128_GCM_SHA256';
 
 /** An `SSL_CTX`: what the connections of one server, or to one server, have in common. */
 export class StreamTlsContext {
@@ -23,6 +40,8 @@ export class StreamTlsContext {
   readonly #context: Address;
   /** The last session with the server; 0 for none. */
   readonly #session = { address: 0 };
+  /** Whether clients send a key share of the hybrid group alone, which the server has chosen before. */
+  #hasHybridServer = false;
 
   private constructor(library: StreamTlsLibrary, isServer: boolean, verifies: boolean) {
     const { functions } = library.base;
@@ -91,13 +110,37 @@ export class StreamTlsContext {
       SSL_SESSION_free(session);
       return false;
     }
-    this.forgetSession();
+    this.#forgetSession();
     this.#session.address = session;
     return true;
   }
 
-  /** Drops a session that the server may have rejected. */
-  forgetSession(): void {
+  /** Learns from a handshake that was completed by which group the server exchanges keys. */
+  learnGroup(tls: Address): void {
+    const { SSL_ctrl } = this.library.base.functions;
+    const isHybrid = SSL_ctrl(tls, GET_NEGOTIATED_GROUP, 0, 0) === HYBRID_GROUP;
+    if (isHybrid !== this.#hasHybridServer) this.#offerGroups(isHybrid);
+  }
+
+  /** Drops what a server may have rejected. */
+  forgetServer(): void {
+    this.#forgetSession();
+    if (this.#hasHybridServer) this.#offerGroups(false);
+  }
+
+  #offerGroups(isHybrid: boolean): void {
+    const { base } = this.library;
+    const set = (list: Address): number =>
+      base.functions.SSL_CTX_ctrl(this.#context, SET_GROUPS_LIST, 0, list);
+    if (base.withText(isHybrid ? HYBRID_SHARE : DEFAULT_GROUPS, set) === 1) {
+      this.#hasHybridServer = isHybrid;
+    } else {
+      // As before: the list is of another OpenSSL.
+      base.functions.ERR_clear_error();
+    }
+  }
+
+  #forgetSession(): void {
     const { address } = this.#session;
     this.#session.address = 0;
     if (address !== 0) this.library.functions.SSL_SESSION_free(address);
@@ -106,7 +149,7 @@ export class StreamTlsContext {
   /** Uses the ciphers of Node's TLS, which its command line may change. */
   #useDefaultCiphers(): void {
     const names = DEFAULT_CIPHERS.split(':');
-    const suites = names.filter((name) => name.startsWith('TLS_')).join(':');
+    const suites = suitesOf(names).join(':');
     const list = names.filter((name) => !name.startsWith('TLS_')).join(':');
     const { base, functions } = this.library;
     const taken =
@@ -114,4 +157,12 @@ export class StreamTlsContext {
       (list === '' || functions.SSL_CTX_set_cipher_list(this.#context, list) === 1);
     if (!taken) throw tlsFailure(base, 'no ciphers');
   }
+}
+
+/** The suites of TLS 1.3 in a list of ciphers: Node's own list with another one first. */
+function suitesOf(names: readonly string[]): readonly string[] {
+  const suites = names.filter((name) => name.startsWith('TLS_'));
+  const isChanged = DEFAULT_CIPHERS !== constants.defaultCoreCipherList;
+  if (isChanged || !suites.includes(PREFERRED_SUITE)) return suites;
+  return [PREFERRED_SUITE, ...suites.filter((name) => name !== PREFERRED_SUITE)];
 }

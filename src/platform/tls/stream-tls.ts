@@ -159,6 +159,7 @@ export class StreamTls implements Disposable {
     const result = functions.SSL_do_handshake(this.#tls);
     if (result === 1) {
       this.#isOpen = true;
+      if (!this.#context.isServer) this.#context.learnGroup(this.#tls);
       return;
     }
     const error = functions.SSL_get_error(this.#tls, result);
@@ -204,7 +205,7 @@ export class StreamTls implements Disposable {
       this.#isOpen || name === undefined ? undefined : verifyFailure(base, this.#tls, name);
     this.#failure = unverified ?? this.#reason();
     base.functions.ERR_clear_error();
-    if (!this.#context.isServer && !this.#isOpen) this.#context.forgetSession();
+    if (!this.#context.isServer && !this.#isOpen) this.#context.forgetServer();
   }
 
   #unusable(): NativeError {

@@ -56,7 +56,7 @@ export class OpensslClient {
       return link;
     } catch (error) {
       // The server may have rejected the session.
-      this.#context?.forgetSession();
+      this.#context?.forgetServer();
       tls?.[Symbol.dispose]();
       lower.destroy();
       if (signal.aborted) throw abortedDial(signal, server);

@@ -2,12 +2,15 @@ import { CALL_BYTES, CALL_PIECES, WRITE_BYTES } from '../../platform/tls/stream-
 import type { StreamTls } from '../../platform/tls/stream-tls.ts';
 import { LinkClosedError, ProtocolError } from '../../net/errors.ts';
 import { DecodedLink } from '../../net/links/decoded-link.ts';
-import type { ByteLink } from '../../net/links/link.ts';
+import { MORE, type ByteLink } from '../../net/links/link.ts';
 import { freeChunk, ownChunk, strip } from '../../net/links/spent-chunk.ts';
 import { tlsReasonOf } from './tls-reason.ts';
 
 /** Payload of a full record (RFC 8446 §5.1). */
 const FULL_RECORD = 16_384;
+
+/** The content type of encrypted records (RFC 8446 §5.1). */
+const APPLICATION_DATA = 23;
 
 /** Where chunks are joined; OpenSSL has consumed it when a call returns. */
 const JOINED = Buffer.allocUnsafeSlow(FULL_RECORD);
@@ -43,6 +46,10 @@ export class TlsLink extends DecodedLink implements ByteLink {
 
   /**
    * Does the handshake with `peer`.
+   *
+   * A write should follow: what the peer needs only with that travels in one segment with it. Otherwise
+   * the kernel delays it by 200 ms.
+   *
    * @throws {ProtocolError} when it fails, or the peer ends the connection; what the link below or
    *   `signal` rejects with.
    */
@@ -50,7 +57,7 @@ export class TlsLink extends DecodedLink implements ByteLink {
     const tls = this.#tls;
     for (;;) {
       // Handshake messages and alerts fit into the send buffer of the kernel.
-      this.#flush()?.catch(() => undefined);
+      this.#flushLast(peer)?.catch(() => undefined);
       if (tls.failure !== undefined) throw new ProtocolError(tlsReasonOf(tls.failure));
       if (tls.isOpen) return;
       const chunk = await this.lower.read(signal);
@@ -167,16 +174,36 @@ export class TlsLink extends DecodedLink implements ByteLink {
   /** Passes the output of OpenSSL to the link below. */
   #flush(): Promise<void> | undefined {
     const bytes = this.#tls.takeOutput();
+    return bytes && this.#send(bytes, false);
+  }
+
+  /**
+   * Sends a flight of the handshake. The last one may wait for the first write: a client's, since
+   * nothing comes from a server before a request, and the tickets of TLS 1.3, which no client waits for.
+   */
+  #flushLast(peer: 'client' | 'server'): Promise<void> | undefined {
+    const bytes = this.#tls.takeOutput();
     if (!bytes) return undefined;
-    const lower = this.lower;
-    return lower.lend ? lower.lend(bytes) : lower.write(Buffer.from(bytes));
+    // In TLS 1.2 the last flight of a server is not encrypted as a whole, and the client waits for it.
+    const mayWait = peer === 'server' || bytes[0] === APPLICATION_DATA;
+    return this.#send(bytes, mayWait && this.#tls.isOpen ? MORE : false);
+  }
+
+  #send(bytes: Uint8Array, more: boolean): Promise<void> | undefined {
+    const { lower } = this;
+    return lower.lend ? lower.lend(bytes, more) : lower.write(Buffer.from(bytes));
   }
 
   protected override async sendEnd(): Promise<void> {
     this.#tls.end();
-    this.#flush()?.catch(() => undefined);
+    const last = this.#tls.takeOutput();
     this.#isShut = true;
-    await this.lower.closeWrite();
+    // The peer wakes once for close_notify and the end of the stream below.
+    if (last && this.lower.closeWith) await this.lower.closeWith(Buffer.from(last));
+    else {
+      if (last) this.#send(last, false)?.catch(() => undefined);
+      await this.lower.closeWrite();
+    }
     if (this.#tls.hasEnded && !this.error) this.#finish();
   }
 

@@ -32,6 +32,15 @@ export function cpuSeconds(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
 
+/** As `cpuSeconds`, to the nanosecond, without threads that have ended. */
+export function threadSeconds(pid: number): number {
+  const folder = `/proc/${pid}/task`;
+  const nanoseconds = readdirSync(folder).map((task) =>
+    Number(readFileSync(`${folder}/${task}/schedstat`, 'latin1').split(' ')[0]),
+  );
+  return nanoseconds.reduce((sum, each) => sum + each, 0) / 1e9;
+}
+
 /** Threads of a name; libuv calls those of its pool `libuv-worker`. */
 export function threadsNamed(pid: number, name: string): number {
   const tasks = readdirSync(`/proc/${pid}/task`);

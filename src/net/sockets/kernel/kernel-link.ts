@@ -75,8 +75,8 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
     return this.#writer.write(chunk, isOwned);
   }
 
-  lend(chunk: Uint8Array): Promise<void> | undefined {
-    return this.#writer.lend(chunk);
+  lend(chunk: Uint8Array, more = false): Promise<void> | undefined {
+    return this.#writer.lend(chunk, more);
   }
 
   writeAll(chunks: readonly Uint8Array[], isOwned = false): Promise<void> | undefined {

@@ -68,10 +68,14 @@ export class LinkWriter {
     return undefined;
   }
 
-  /** A write that copies what the kernel does not take at once. */
-  lend(chunk: Uint8Array): Promise<void> | undefined {
+  /**
+   * A write that copies what the kernel does not take at once.
+   *
+   * @param more whether the kernel may keep a short segment back for the next write, 200 ms at most.
+   */
+  lend(chunk: Uint8Array, more: boolean): Promise<void> | undefined {
     if (!this.mayWrite) return Promise.reject(this.closedError);
-    const sent = this.#pending.length > 0 ? 0 : this.#send(chunk, false);
+    const sent = this.#pending.length > 0 ? 0 : this.#send(chunk, more);
     if (sent === FAILED) return Promise.reject(this.closedError);
     return sent === chunk.length ? undefined : this.#queue(Uint8Array.from(chunk.subarray(sent)));
   }

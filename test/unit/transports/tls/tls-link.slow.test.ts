@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ProtocolError } from '../../../../src/net/errors.ts';
-import type { ByteLink } from '../../../../src/net/links/link.ts';
+import { MORE, type ByteLink } from '../../../../src/net/links/link.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import { systemClock } from '../../../../src/net/time/clock.ts';
 import { StreamTlsContext } from '../../../../src/platform/tls/stream-tls-context.ts';
@@ -10,6 +10,7 @@ import { StreamTls } from '../../../../src/platform/tls/stream-tls.ts';
 import { preferHttp1 } from '../../../../src/transports/tls/alpn.ts';
 import { OpensslClient } from '../../../../src/transports/tls/openssl-client.ts';
 import { OpensslServer } from '../../../../src/transports/tls/openssl-server.ts';
+import { TlsLink } from '../../../../src/transports/tls/tls-link.ts';
 import { byteLinkConformance, readAll } from '../../../conformance/byte-link.ts';
 import { TLS_CLIENT, TLS_SERVER } from '../../../support/links/carriers.ts';
 
@@ -187,4 +188,88 @@ test('any bytes of a client end in a handshake that is rejected, or waits for mo
     await accepted;
     near.destroy();
   }
+});
+
+/** A link that records what is sent to it: `more` marks what may wait for the next write. */
+function recorded(inner: ByteLink): { readonly link: ByteLink; readonly sent: string[] } {
+  const sent: string[] = [];
+  const link: ByteLink = {
+    read: (signal) => inner.read(signal),
+    unread: (chunk) => inner.unread(chunk),
+    write: (chunk) => inner.write(chunk),
+    writeAll: (chunks) => inner.writeAll(chunks),
+    lend: (chunk, more) => {
+      sent.push(more === MORE ? 'more' : 'sent');
+      return inner.write(Buffer.from(chunk));
+    },
+    closeWrite: () => inner.closeWrite(),
+    closeWith: async (chunk) => {
+      sent.push('last');
+      await inner.write(chunk);
+      await inner.closeWrite();
+    },
+    destroy: (cause) => inner.destroy(cause),
+    closed: inner.closed,
+  };
+  return { link, sent };
+}
+
+test('what no peer waits for may travel with the next write, and close_notify with the end', async () => {
+  const authorities = new Authorities();
+  const [left, right] = linkPair();
+  const [below, under] = [recorded(left), recorded(right)];
+  const [client, server] = await Promise.all([
+    authorities.client.connect(below.link, SERVER, never),
+    authorities.server.accept(under.link),
+  ]);
+  assert.deepEqual(below.sent, ['sent', 'more'], 'ClientHello, Finished');
+  assert.deepEqual(under.sent, ['sent', 'more'], 'ServerHello to Finished, tickets');
+  await client.write(Buffer.from('request'));
+  await client.closeWrite();
+  assert.deepEqual(below.sent, ['sent', 'more', 'sent', 'last']);
+  assert.equal(String(await readAll(server)), 'request');
+  await server.closeWrite();
+  assert.deepEqual(under.sent, ['sent', 'more', 'last']);
+});
+
+test('a client of TLS 1.2 gets the last flight at once', async () => {
+  const server = new OpensslServer(library, TLS_SERVER, preferHttp1, systemClock);
+  const context = StreamTlsContext.client(library, undefined);
+  const SET_MAX_PROTOCOL = 124;
+  library.base.functions.SSL_CTX_ctrl(context.address, SET_MAX_PROTOCOL, 0x0303, 0);
+  const [left, right] = linkPair();
+  const under = recorded(right);
+  const tls = new StreamTls(context, 'server.test');
+  tls.start();
+  const client = new TlsLink(left, tls);
+  const [, accepted] = await Promise.all([
+    client.handshake('server', never),
+    server.accept(under.link),
+  ]);
+  assert.deepEqual(under.sent, ['sent', 'sent']);
+  client.destroy();
+  accepted.destroy();
+});
+
+test('a client sends the key share that its server has chosen, until a handshake fails', async () => {
+  const authorities = new Authorities();
+  const hello = async (): Promise<Buffer> => {
+    const [left, right] = linkPair();
+    const dialled = authorities.client.connect(left, SERVER, never).catch(() => undefined);
+    const bytes = Buffer.from((await right.read()) ?? assert.fail('no ClientHello'));
+    right.destroy();
+    await dialled;
+    return bytes;
+  };
+  // The extension key_share (RFC 8446 §4.2.8) up to its first share, that of X25519MLKEM768; the number
+  // in between is the length of all shares, of which X25519 has 36 bytes.
+  const first = '11ec04c0';
+  const one = `0033${'04c6'}${'04c4'}${first}`;
+  const two = `0033${'04ea'}${'04e8'}${first}`;
+  assert.ok((await hello()).includes(two, 0, 'hex'));
+  const { client, server } = await authorities.connect();
+  assert.ok((await hello()).includes(one, 0, 'hex'));
+  assert.ok((await hello()).includes(two, 0, 'hex'), 'the last one has failed');
+  client.destroy();
+  server.destroy();
 });
