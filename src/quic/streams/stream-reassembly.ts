@@ -40,7 +40,9 @@ function blockSizeAt(offset: number): number {
  * A block after a gap is a list of fragments until enough of it was received to be worth its memory. So the
  * memory is at most nine times what was received, plus `Fragments.OVERHEAD` for each block of which anything
  * was; and at most one block and 9/8 of the range from the first unread byte to the last received one, which
- * flow control bounds.
+ * flow control bounds. One log of fragments, of an eighth of a block, may be spare beside that. What a path
+ * with losses needs again and again is small or used again, because the collector would start a whole cycle
+ * for memory outside of the heap: bitmaps and logs of 20 KB for each block took a quarter of a receiver's time.
  */
 export class StreamReassembly {
   /** The block with the first unread byte, and the other blocks by their start. */
