@@ -48,7 +48,7 @@ export abstract class ClassicWindow implements CongestionController {
   }
 
   get pacingRate(): number {
-    return windowPacingRate(this.size, this.#smoothedRtt, this.#inSlowStart);
+    return windowPacingRate(this.size, this.#smoothedRtt, this.#inSlowStart());
   }
 
   onSent(): void {
@@ -60,9 +60,9 @@ export abstract class ClassicWindow implements CongestionController {
     this.#lastAckAt = event.now;
     this.#smoothedRtt = event.smoothedRtt;
     if (this.#epoch.covers(event.newestSentAt)) return;
-    if (!windowWasUsed(event, this.size, this.#inSlowStart, this.mtu)) {
+    if (!windowWasUsed(event, this.size, this.#inSlowStart(), this.mtu)) {
       this.onUnused(sinceLastAck);
-    } else if (this.#inSlowStart) {
+    } else if (this.#inSlowStart()) {
       if (this.growInSlowStart(event)) this.#threshold = this.size;
     } else this.avoidCongestion(event);
   }
@@ -76,7 +76,7 @@ export abstract class ClassicWindow implements CongestionController {
   }
 
   onPersistentCongestion(): void {
-    this.size = this.#minimum;
+    this.size = this.#minimum();
     this.#epoch.end();
     this.restart();
   }
@@ -92,7 +92,7 @@ export abstract class ClassicWindow implements CongestionController {
     this.mtu = bytes;
     // Before anything was sent the initial window changes (RFC 9002 §7.2, RFC 6928 §2).
     if (!this.#hasSent) this.size = initialWindow(bytes);
-    this.size = Math.max(this.size, this.#minimum);
+    this.size = Math.max(this.size, this.#minimum());
   }
 
   /**
@@ -114,15 +114,15 @@ export abstract class ClassicWindow implements CongestionController {
   #reduce(): void {
     this.priorWindow = this.size;
     this.#priorThreshold = this.#threshold;
-    this.size = Math.max(this.reducedWindow(), this.#minimum);
+    this.size = Math.max(this.reducedWindow(), this.#minimum());
     this.#threshold = this.size;
   }
 
-  get #inSlowStart(): boolean {
+  #inSlowStart(): boolean {
     return this.size < this.#threshold;
   }
 
-  get #minimum(): number {
+  #minimum(): number {
     return MINIMUM_WINDOW_PACKETS * this.mtu;
   }
 }

@@ -33,7 +33,7 @@ export class HyStart {
       this.#samples++;
     }
     if (this.#samples >= RTT_SAMPLES) this.#compare();
-    return this.#conservative ? event.acked / CONSERVATIVE_DIVISOR : event.acked;
+    return this.#conservative() ? event.acked / CONSERVATIVE_DIVISOR : event.acked;
   }
 
   /** Whether conservative slow start has lasted CSS_ROUNDS: congestion avoidance begins. */
@@ -41,19 +41,19 @@ export class HyStart {
     return this.#conservativeRounds >= CONSERVATIVE_ROUNDS;
   }
 
-  get #conservative(): boolean {
+  #conservative(): boolean {
     return this.#baseline < Infinity;
   }
 
   #startRound(): void {
-    if (this.#conservative) this.#conservativeRounds++;
+    if (this.#conservative()) this.#conservativeRounds++;
     this.#lastRoundMinRtt = this.#roundMinRtt;
     this.#roundMinRtt = Infinity;
     this.#samples = 0;
   }
 
   #compare(): void {
-    if (this.#conservative) {
+    if (this.#conservative()) {
       // The increase was spurious: back to slow start.
       if (this.#roundMinRtt < this.#baseline) {
         this.#baseline = Infinity;

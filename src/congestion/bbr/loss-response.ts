@@ -81,12 +81,12 @@ export class LossResponse {
 
   /** Whether the losses since a packet was sent show that too much was in flight then. */
   isInflightTooHigh(lost: number, inFlight: number, mtu: number): boolean {
-    return lost > this.#tolerableProbeLoss * inFlight && lost >= LEAST_PROBE_LOSSES * mtu;
+    return lost > this.#tolerableProbeLoss() * inFlight && lost >= LEAST_PROBE_LOSSES * mtu;
   }
 
   /** Bytes in flight when the losses up to this packet became too many (BBRInflightAtLoss). */
   inflightAtLoss({ bytes, inFlightAtSend, lostSinceSend }: LossEvent): number {
-    const share = this.#tolerableProbeLoss;
+    const share = this.#tolerableProbeLoss();
     const before = inFlightAtSend - bytes;
     const lostBefore = lostSinceSend - bytes;
     return before + (share * before - lostBefore) / (1 - share);
@@ -157,7 +157,7 @@ export class LossResponse {
     this.#marked = false;
   }
 
-  get #tolerableProbeLoss(): number {
+  #tolerableProbeLoss(): number {
     const beyond = PROBE_LOSS_WITH_QUEUE + BACKGROUND_FACTOR * this.#background;
     return this.#queue ? beyond : Math.max(PROBE_LOSS_WITHOUT_QUEUE, beyond);
   }

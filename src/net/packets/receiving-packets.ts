@@ -20,7 +20,7 @@ export abstract class ReceivingPackets {
 
   /** The next datagram, `undefined` after the end; rejects when it ended with a cause. */
   receive(): Promise<Packet | undefined> {
-    if (this.#isPending) return Promise.reject(alreadyPending());
+    if (this.#isPending()) return Promise.reject(alreadyPending());
     if (this.#cause) return Promise.reject(this.#cause);
     if (this.#isEnded) return Promise.resolve(undefined);
     const packet = this.shift();
@@ -34,7 +34,7 @@ export abstract class ReceivingPackets {
    * with what `take` throws, which ends it.
    */
   receiveAll(take: (packet: Packet) => void): Promise<void> {
-    if (this.#isPending) return Promise.reject(alreadyPending());
+    if (this.#isPending()) return Promise.reject(alreadyPending());
     if (this.#cause) return Promise.reject(this.#cause);
     if (this.#isEnded) return Promise.resolve();
     const ended = Promise.withResolvers<void>();
@@ -65,7 +65,7 @@ export abstract class ReceivingPackets {
 
   /** Passes the datagrams that wait while a receive is pending. */
   protected passWaiting(): void {
-    while (this.#isPending) {
+    while (this.#isPending()) {
       const packet = this.shift();
       if (!packet) return;
       this.pass(packet);
@@ -89,7 +89,7 @@ export abstract class ReceivingPackets {
     }
   }
 
-  get #isPending(): boolean {
+  #isPending(): boolean {
     return this.#next !== undefined || this.#taker !== undefined;
   }
 }

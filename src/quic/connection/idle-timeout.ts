@@ -37,7 +37,7 @@ export class IdleTimeout {
     if (now - this.#receivedAt >= PAUSE) this.#loss.trim(now);
     this.#receivedAt = now;
     this.#restart(now);
-    if (this.#keepAlive > 0) this.#deadlines.set('keepAlive', now + this.#keepAliveInterval);
+    if (this.#keepAlive > 0) this.#deadlines.set('keepAlive', now + this.#keepAliveInterval());
   }
 
   /** An ack-eliciting packet was sent: the first one since a packet was received restarts the timer. */
@@ -47,7 +47,7 @@ export class IdleTimeout {
     this.#restart(now);
   }
 
-  get #keepAliveInterval(): number {
+  #keepAliveInterval(): number {
     return this.#timeout === 0 ? this.#keepAlive : Math.min(this.#keepAlive, this.#timeout / 2);
   }
 

@@ -102,11 +102,11 @@ export class PacketAssembler {
 
   /** Whether the anti-amplification limit permits a datagram (RFC 9000 §8.1). */
   get maySend(): boolean {
-    return this.#paths.active.amplificationBudget >= this.#leastDatagram;
+    return this.#paths.active.amplificationBudget >= this.#leastDatagram();
   }
 
   /** Datagrams with Initial packets are padded to 1,200 bytes (§14.1). */
-  get #leastDatagram(): number {
+  #leastDatagram(): number {
     return this.#keys.canSeal(Space.INITIAL) ? MIN_DATAGRAM : LEAST_DATAGRAM;
   }
 
@@ -217,7 +217,7 @@ export class PacketAssembler {
    */
   #batch(out: TransmitBatch, now: number): boolean {
     const path = this.#paths.active;
-    const least = this.#leastDatagram;
+    const least = this.#leastDatagram();
     this.#loss.setAmplificationLimited(path.amplificationBudget < least, now);
     out.begin(path.remote, path.local);
     const builder = this.#builder;

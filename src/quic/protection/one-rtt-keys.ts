@@ -214,11 +214,11 @@ export class OneRttKeys implements Disposable {
    */
   get updateDue(): boolean {
     const { updateAfter = UPDATE_AFTER } = this.#limits;
-    return (this.#write?.sealed ?? 0) >= updateAfter && this.#mayUpdate;
+    return (this.#write?.sealed ?? 0) >= updateAfter && this.#mayUpdate();
   }
 
   /** Not within three PTOs of the last update, while the previous keys are kept (§6.5). */
-  get #mayUpdate(): boolean {
+  #mayUpdate(): boolean {
     return (
       this.#confirmed &&
       this.#isWriteAcknowledged &&
@@ -229,7 +229,7 @@ export class OneRttKeys implements Disposable {
 
   /** Switches to the next keys. False if an update is not allowed yet. */
   initiateUpdate(): boolean {
-    if (!this.#mayUpdate) return false;
+    if (!this.#mayUpdate()) return false;
     this.#updateWrite();
     return true;
   }

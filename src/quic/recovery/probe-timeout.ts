@@ -57,7 +57,7 @@ export class ProbeTimeout {
    */
   setForAntiDeadlock(space: Space, rtt: RttEstimator, now: number): void {
     this.#space = space;
-    this.#deadline = now + probeInterval(rtt) * this.#backoff;
+    this.#deadline = now + probeInterval(rtt) * this.#backoff();
   }
 
   /** The earliest timeout of the spaces up to `last` (GetPtoTimeAndSpace, §A.8). */
@@ -74,7 +74,7 @@ export class ProbeTimeout {
       if (state === undefined || state.ackElicitingInFlight === 0) continue;
       // Initial and Handshake packets are acknowledged at once: max_ack_delay is 0 (§6.2.1).
       const delay = space === Space.APPLICATION ? maxAckDelay : 0;
-      const deadline = state.timeOfLastAckElicitingPacket + (interval + delay) * this.#backoff;
+      const deadline = state.timeOfLastAckElicitingPacket + (interval + delay) * this.#backoff();
       if (deadline < this.#deadline) {
         this.#deadline = deadline;
         this.#space = space as Space;
@@ -82,7 +82,7 @@ export class ProbeTimeout {
     }
   }
 
-  get #backoff(): number {
+  #backoff(): number {
     return 2 ** Math.min(this.#count, MOST_DOUBLINGS);
   }
 }

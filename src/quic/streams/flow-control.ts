@@ -21,8 +21,11 @@ const KEEPS_UP = 1 / 4;
 /** Bytes of the connection's limit below which the peer is about to be blocked by it. */
 const LOW_CREDIT = 16_384;
 
-/** A new limit is sent for every quarter of a window: often enough that the loss of one stalls nothing. */
-const UPDATES_PER_WINDOW = 4;
+/**
+ * A new limit is sent for every eighth of a window: often enough that the loss of one stalls nothing, and that
+ * little of the window waits to be granted where gaps on a long path take up most of it.
+ */
+const UPDATES_PER_WINDOW = 8;
 
 /**
  * A flow control window of this side (RFC 9000 §4). Its limit follows what is consumed and not what arrives,

@@ -1,5 +1,6 @@
 import { QuicError, TransportErrorCode } from '../errors.ts';
 import type { Fifo } from '../../collections/fifo.ts';
+import type { FrameLog } from '../recovery/delivery.ts';
 import type { ConnectionReceiveWindow, Pace } from './flow-control.ts';
 import type { PeerGrants, StreamGrants } from './grants.ts';
 import { ReceiveStream } from './receive-stream.ts';
@@ -54,9 +55,15 @@ export class OpenStreams implements StreamOwner {
     return this.#streams.size;
   }
 
-  /** The counts of both kinds, bidirectional first. */
-  get counts(): readonly [StreamCounts, StreamCounts] {
-    return this.#counts;
+  /** Whether MAX_STREAMS or STREAMS_BLOCKED is due. */
+  get hasCountFrames(): boolean {
+    return this.#counts[0].hasFrames || this.#counts[1].hasFrames;
+  }
+
+  /** Writes MAX_STREAMS and STREAMS_BLOCKED, as far as they are due and fit. Returns the offset after them. */
+  writeCountFrames(out: Uint8Array, at: number, limit: number, log: FrameLog): number {
+    const next = this.#counts[0].writeFrames(out, at, limit, log);
+    return this.#counts[1].writeFrames(out, next, limit, log);
   }
 
   countsOf(bidirectional: boolean): StreamCounts {

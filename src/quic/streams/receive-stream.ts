@@ -75,7 +75,7 @@ export class ReceiveStream {
   get isReadable(): boolean {
     if (this.#stopCode !== undefined) return false;
     if (this.#state === 'data-received') return true;
-    return this.#wantsOrder && this.#data.readable > 0;
+    return this.#wantsOrder() && this.#data.readable > 0;
   }
 
   /** Whether this part is over: the application has read the end, or has stopped reading. */
@@ -167,30 +167,30 @@ export class ReceiveStream {
 
   /** Whether a control frame is due. */
   get hasControl(): boolean {
-    return this.#isStopDue || this.#isLimitDue;
+    return this.#isStopDue() || this.#isLimitDue();
   }
 
   /** Writes STOP_SENDING (§19.5) or MAX_STREAM_DATA (§19.10), if it is due and fits. */
   writeControl(id: number, out: Uint8Array, at: number, limit: number, log: FrameLog): number {
     if (log.isPacketFull) return at;
-    if (this.#isStopDue) {
+    if (this.#isStopDue()) {
       const code = this.#stopCode ?? 0;
       if (at + stopSendingSize(id, code) > limit) return at;
       this.#stop?.onSent(log);
       return writeStopSending(out, at, id, code);
     }
-    if (!this.#isLimitDue || at + maxStreamDataSize(id, this.#window.next) > limit) return at;
+    if (!this.#isLimitDue() || at + maxStreamDataSize(id, this.#window.next) > limit) return at;
     return writeMaxStreamData(out, at, id, this.#window.announce(log));
   }
 
   /** Once the final size is known, STOP_SENDING is of no use any more (§3.5). */
-  get #isStopDue(): boolean {
+  #isStopDue(): boolean {
     return this.#stop?.isDue === true && this.#finalSize < 0;
   }
 
   /** Not for a stream whose final size is known, or that is not read any more. */
-  get #isLimitDue(): boolean {
-    return this.#wantsMore && this.#window.isUpdateDue(this.#highest, -1);
+  #isLimitDue(): boolean {
+    return this.#wantsMore() && this.#window.isUpdateDue(this.#highest, -1);
   }
 
   /** The limit that the next MAX_STREAM_DATA would have. */
@@ -203,11 +203,11 @@ export class ReceiveStream {
     this.#window.request();
   }
 
-  get #wantsMore(): boolean {
+  #wantsMore(): boolean {
     return this.#state === 'receiving' && this.#stopCode === undefined;
   }
 
-  get #wantsOrder(): boolean {
+  #wantsOrder(): boolean {
     return this.#state === 'receiving' || this.#state === 'size-known';
   }
 
@@ -260,7 +260,7 @@ export class ReceiveStream {
     if (count === 0) return;
     this.#consumed = offset;
     this.#window.release(count);
-    if (this.#wantsMore) this.#measure(count);
+    if (this.#wantsMore()) this.#measure(count);
     this.#connection.consumed(count, readable);
   }
 

@@ -106,7 +106,7 @@ export class SendStream implements DeliveryListener {
   /** Whether there is something to send that needs no flow control credit: lost ranges, or FIN alone. */
   get hasRepair(): boolean {
     if (this.#lost && this.#lost.size > 0) return true;
-    return this.#finLost || this.#isFinAloneDue;
+    return this.#finLost || this.#isFinAloneDue();
   }
 
   /** Whether there are new bytes that the stream's own limit allows to be sent. */
@@ -130,20 +130,20 @@ export class SendStream implements DeliveryListener {
       this.#end += chunk.length;
       this.#shared.total += chunk.length;
     }
-    if (this.queued >= this.#mostQueued) this.#writerWaits = true;
+    if (this.queued >= this.#mostQueued()) this.#writerWaits = true;
     return !this.#writerWaits;
   }
 
   /** Whether a writer for which `write` returned false may write again; true once. */
   takeWritable(): boolean {
     if (!this.#writerWaits || !this.isOpen) return false;
-    if (this.queued > Math.min(SEND_LOW_WATER, this.#mostQueued)) return false;
+    if (this.queued > Math.min(SEND_LOW_WATER, this.#mostQueued())) return false;
     this.#writerWaits = false;
     return true;
   }
 
   /** Unsent bytes at which the writer has to wait. */
-  get #mostQueued(): number {
+  #mostQueued(): number {
     if (this.#shared.total > SEND_SHARED) return SEND_LEAST;
     return Math.min(SEND_HIGH_WATER, Math.max(SEND_LEAST, this.#credit.available));
   }
@@ -176,7 +176,7 @@ export class SendStream implements DeliveryListener {
 
   /** Whether a control frame is due. */
   get hasControl(): boolean {
-    return this.#reset?.isDue === true || this.#isBlockedDue;
+    return this.#reset?.isDue === true || this.#isBlockedDue();
   }
 
   /** Writes RESET_STREAM (§19.4) or STREAM_DATA_BLOCKED (§19.13), if it is due and fits. */
@@ -189,12 +189,12 @@ export class SendStream implements DeliveryListener {
       this.#reset.onSent(log);
       return writeResetStream(out, at, id, this.#resetCode, finalSize);
     }
-    if (!this.#isBlockedDue || at + streamDataBlockedSize(id, this.#credit.limit) > limit)
+    if (!this.#isBlockedDue() || at + streamDataBlockedSize(id, this.#credit.limit) > limit)
       return at;
     return writeStreamDataBlocked(out, at, id, this.#credit.reportBlocked(log));
   }
 
-  get #isBlockedDue(): boolean {
+  #isBlockedDue(): boolean {
     return this.queued > 0 && this.#credit.isBlockedUnreported;
   }
 
@@ -270,7 +270,7 @@ export class SendStream implements DeliveryListener {
     this.#owner.onDelivery();
   }
 
-  get #isFinAloneDue(): boolean {
+  #isFinAloneDue(): boolean {
     return this.#isFinished && !this.#finSent && this.queued === 0;
   }
 

@@ -86,7 +86,7 @@ export class StreamCounts {
   // ---- frames ----
 
   get hasFrames(): boolean {
-    return this.#limit.isUpdateDue || this.#isBlockedDue;
+    return this.#limit.isUpdateDue || this.#isBlockedDue();
   }
 
   /** Writes the frames that are due, as far as they fit. Returns the offset after them. */
@@ -98,7 +98,7 @@ export class StreamCounts {
       next = writeMaxStreams(out, next, this.#isBidirectional, own.announce(log));
     }
     if (
-      this.#isBlockedDue &&
+      this.#isBlockedDue() &&
       next + streamsBlockedSize(credit.limit) <= limit &&
       !log.isPacketFull
     ) {
@@ -107,7 +107,7 @@ export class StreamCounts {
     return next;
   }
 
-  get #isBlockedDue(): boolean {
+  #isBlockedDue(): boolean {
     return this.#isPeerKnown && this.#isWanted && this.#credit.isBlockedUnreported;
   }
 }

@@ -1,13 +1,14 @@
 import { asSole, ownChunk } from '../../net/links/spent-chunk.ts';
 import { copyBytes } from '../../collections/copy-bytes.ts';
+import { ReceivedParts } from './received-parts.ts';
 
 /** A block of the stream's bytes from `start` to `end`. */
 interface Block {
   readonly start: number;
   readonly end: number;
   readonly bytes: Buffer;
-  /** A bit for each byte that was received out of order; allocated with the first. */
-  present: Uint32Array | undefined;
+  /** What was received out of order; `undefined` while nothing ahead of a gap was. */
+  ahead: ReceivedParts | undefined;
 }
 
 const SMALL_BLOCK = 2048;
@@ -33,13 +34,15 @@ function blockSizeAt(offset: number): number {
 
 /**
  * Puts the bytes of STREAM frames in order (RFC 9000 §2.2). Every byte is copied to its place in a block, and
- * bytes out of order are marked with a bit. So there are no fragments to sort or to merge: the work is linear
- * in the bytes of the frames, however they are cut and ordered.
+ * which of a block were out of order is kept beside it. So there are no fragments to sort or to merge: the work
+ * is linear in the bytes of the frames, however they are cut and ordered.
  *
  * A block after a gap is a list of fragments until enough of it was received to be worth its memory. So the
  * memory is at most nine times what was received, plus `Fragments.OVERHEAD` for each block of which anything
  * was; and at most one block and 9/8 of the range from the first unread byte to the last received one, which
- * flow control bounds.
+ * flow control bounds. One log of fragments, of an eighth of a block, may be spare beside that. What a path
+ * with losses needs again and again is small or used again, because the collector would start a whole cycle
+ * for memory outside of the heap: bitmaps and logs of 20 KB for each block took a quarter of a receiver's time.
  */
 export class StreamReassembly {
   /** The block with the first unread byte, and the other blocks by their start. */
@@ -47,6 +50,8 @@ export class StreamReassembly {
   #others: Map<number, Block> | undefined;
   /** The fragments of blocks that are not allocated, by the start of the block. */
   #sparse: Map<number, Fragments> | undefined;
+  /** The log of fragments that became a block, for the next ones; while there are bytes after a gap. */
+  #spare: Buffer | undefined;
   #read = 0;
   #received = 0;
   /** The end of the bytes that were received out of order. */
@@ -71,8 +76,9 @@ export class StreamReassembly {
   get memory(): number {
     let memory = 0;
     for (const block of [this.#first, ...(this.#others?.values() ?? [])]) {
-      if (block) memory += block.bytes.length + (block.present?.byteLength ?? 0);
+      if (block) memory += block.bytes.length + (block.ahead?.memory ?? 0);
     }
+    memory += this.#spare?.length ?? 0;
     for (const fragments of this.#sparse?.values() ?? []) memory += fragments.memory;
     return memory;
   }
@@ -90,11 +96,12 @@ export class StreamReassembly {
       const count = Math.min(end, block.end) - from;
       copyBytes(bytes, at + from - offset, count, block.bytes, from - block.start);
       if (from === this.#received) this.#received += count;
-      else markPresent(block, from, from + count);
+      else markAhead(block, from, from + count);
       from += count;
     }
     if (size > 0 && offset > this.#received) this.#ahead = Math.max(this.#ahead, end);
     else if (this.#received < this.#ahead) this.#closeGap();
+    if (this.#received >= this.#ahead) this.#spare = undefined;
   }
 
   /**
@@ -104,7 +111,7 @@ export class StreamReassembly {
   take(): Uint8Array | undefined {
     const block = this.#first;
     if (!block || this.#read === this.#received) return undefined;
-    const { start, end, bytes, present } = block;
+    const { start, end, bytes, ahead } = block;
     const until = Math.min(this.#received, end);
     const size = until - this.#read;
     const chunk = bytes.subarray(this.#read - start, until - start);
@@ -116,7 +123,7 @@ export class StreamReassembly {
     }
     // The first bytes of a stream, such as SETTINGS, are often the only ones for long.
     const isOpening = this.#read === size;
-    if ((isOpening || size >= bytes.length * WELL_FILLED) && present === undefined) {
+    if ((isOpening || size >= bytes.length * WELL_FILLED) && ahead === undefined) {
       this.#first = undefined; // the bytes after it get a block of their own
       return asSole(chunk);
     }
@@ -131,6 +138,7 @@ export class StreamReassembly {
     this.#first = undefined;
     this.#others = undefined;
     this.#sparse = undefined;
+    this.#spare = undefined;
   }
 
   #find(offset: number): Block | undefined {
@@ -158,7 +166,7 @@ export class StreamReassembly {
 
   #add(start: number, size: number): Block {
     const bytes = Buffer.allocUnsafeSlow(size);
-    const block: Block = { start, end: start + size, bytes, present: undefined };
+    const block: Block = { start, end: start + size, bytes, ahead: undefined };
     if (this.#read >= start) this.#first = block;
     else (this.#others ??= new Map()).set(start, block);
     return block;
@@ -169,8 +177,9 @@ export class StreamReassembly {
     const { start } = block;
     this.#sparse?.delete(start);
     fragments.copyTo(block.bytes, (from, to) => {
-      markPresent(block, start + from, start + to);
+      markAhead(block, start + from, start + to);
     });
+    this.#spare = fragments.log;
   }
 
   /** Keeps the bytes from `from` up to the end of their block as a fragment. Returns the offset after them. */
@@ -182,7 +191,8 @@ export class StreamReassembly {
     const sparse = (this.#sparse ??= new Map());
     let fragments = sparse.get(start);
     if (fragments === undefined) {
-      fragments = new Fragments(count, size * WORTH_A_BLOCK);
+      fragments = new Fragments(count, size * WORTH_A_BLOCK, this.#spare);
+      if (fragments.log === this.#spare) this.#spare = undefined;
       sparse.set(start, fragments);
     }
     fragments.add(within, bytes, at, count);
@@ -193,7 +203,10 @@ export class StreamReassembly {
   #closeGap(): void {
     while (this.#received < this.#ahead) {
       const block = this.#find(this.#received) ?? this.#blockOfFragments(this.#received);
-      const end = block ? firstMissing(block, this.#received) : this.#received;
+      if (block?.ahead === undefined) return;
+      const { start, ahead } = block;
+      const end = start + ahead.firstMissing(this.#received - start);
+      if (end >= start + ahead.end) block.ahead = undefined;
       if (end === this.#received) return;
       this.#received = end;
     }
@@ -220,76 +233,58 @@ class Fragments {
   static readonly OVERHEAD = 256;
   static readonly #HEAD = 4;
   static readonly #LEAST = 64;
-  #log: Buffer;
+  /** Their memory; may be used again after `copyTo`. */
+  log: Buffer;
   /** Bytes of the log in use, headers included. */
   size = 0;
+  readonly #most: number;
 
   /**
    * @param first bytes of the first fragment: there is room for eight of that size, as for packets after a loss.
    * @param most bytes at which the fragments become a block.
+   * @param spare memory to use if it suffices.
    */
-  constructor(first: number, most: number) {
-    const room = Math.min(most, 8 * (Fragments.#HEAD + first));
-    this.#log = Buffer.allocUnsafeSlow(Math.max(Fragments.#LEAST, room));
+  constructor(first: number, most: number, spare: Buffer | undefined) {
+    const room = Math.max(Fragments.#LEAST, Math.min(most, 8 * (Fragments.#HEAD + first)));
+    const fits = spare !== undefined && spare.length >= room && spare.length <= most;
+    this.log = fits ? spare : Buffer.allocUnsafeSlow(room);
+    this.#most = most;
   }
 
   get memory(): number {
-    return this.#log.length + Fragments.OVERHEAD;
+    return this.log.length + Fragments.OVERHEAD;
   }
 
   /** @param within the offset of the bytes in the block. */
   add(within: number, bytes: Uint8Array, at: number, count: number): void {
     const end = this.size + Fragments.#HEAD + count;
-    if (end > this.#log.length) {
-      const grown = Buffer.allocUnsafeSlow(Math.max(end, 2 * this.#log.length));
-      this.#log.copy(grown, 0, 0, this.size);
-      this.#log = grown;
+    if (end > this.log.length) {
+      const grown = Buffer.allocUnsafeSlow(
+        Math.max(end, Math.min(2 * this.log.length, this.#most)),
+      );
+      this.log.copy(grown, 0, 0, this.size);
+      this.log = grown;
     }
-    this.#log.writeUInt16LE(within, this.size);
-    this.#log.writeUInt16LE(count, this.size + 2);
-    copyBytes(bytes, at, count, this.#log, this.size + Fragments.#HEAD);
+    this.log.writeUInt16LE(within, this.size);
+    this.log.writeUInt16LE(count, this.size + 2);
+    copyBytes(bytes, at, count, this.log, this.size + Fragments.#HEAD);
     this.size = end;
   }
 
   /** Copies every fragment to its place in a block. */
   copyTo(block: Buffer, onCopied: (from: number, to: number) => void): void {
     for (let at = 0; at < this.size;) {
-      const within = this.#log.readUInt16LE(at);
-      const count = this.#log.readUInt16LE(at + 2);
+      const within = this.log.readUInt16LE(at);
+      const count = this.log.readUInt16LE(at + 2);
       at += Fragments.#HEAD;
-      this.#log.copy(block, within, at, at + count);
+      this.log.copy(block, within, at, at + count);
       at += count;
       onCopied(within, within + count);
     }
   }
 }
 
-function markPresent(block: Block, start: number, end: number): void {
-  const present = (block.present ??= new Uint32Array(block.bytes.length / 32));
-  const from = start - block.start;
-  const to = end - block.start;
-  const first = from >>> 5;
-  const last = (to - 1) >>> 5;
-  const head = -1 << (from & 31);
-  const tail = -1 >>> (31 - ((to - 1) & 31));
-  if (first === last) {
-    present[first] = (present[first] as number) | (head & tail); // within, as the block is
-    return;
-  }
-  present[first] = (present[first] as number) | head;
-  present.fill(0xffff_ffff, first + 1, last);
-  present[last] = (present[last] as number) | tail;
-}
-
-/** The first offset from `start` on whose byte was not received; the end of the block when all were. */
-function firstMissing(block: Block, start: number): number {
-  const { present } = block;
-  if (!present) return start;
-  let word = (start - block.start) >>> 5;
-  let missing = ~(present[word] as number) & (-1 << (start & 31)); // blocks start at multiples of 32
-  while (missing === 0) {
-    if (++word === present.length) return block.end;
-    missing = ~(present[word] as number);
-  }
-  return block.start + word * 32 + (31 - Math.clz32(missing & -missing));
+function markAhead(block: Block, start: number, end: number): void {
+  const ahead = (block.ahead ??= new ReceivedParts(block.bytes.length));
+  ahead.add(start - block.start, end - block.start);
 }

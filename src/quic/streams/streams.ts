@@ -291,9 +291,8 @@ export class Streams {
 
   /** Whether a frame other than STREAM is due. */
   get hasControlFrames(): boolean {
-    if (this.#receiveWindow.isUpdateDue || this.#isBlockedDue) return true;
-    const [bidirectional, unidirectional] = this.#table.counts;
-    return bidirectional.hasFrames || unidirectional.hasFrames || this.#scheduler.hasControl;
+    if (this.#receiveWindow.isUpdateDue || this.#isBlockedDue()) return true;
+    return this.#table.hasCountFrames || this.#scheduler.hasControl;
   }
 
   /**
@@ -306,7 +305,7 @@ export class Streams {
     return this.#scheduler.writeData(out, next, limit, log);
   }
 
-  get #isBlockedDue(): boolean {
+  #isBlockedDue(): boolean {
     return this.#credit.isBlockedUnreported && this.#scheduler.isBlocked;
   }
 
@@ -316,9 +315,9 @@ export class Streams {
     if (window.isUpdateDue && next + maxDataSize(window.next) <= limit && !log.isPacketFull) {
       next = writeMaxData(out, next, window.announce(log));
     }
-    for (const counts of this.#table.counts) next = counts.writeFrames(out, next, limit, log);
+    if (this.#table.hasCountFrames) next = this.#table.writeCountFrames(out, next, limit, log);
     if (
-      this.#isBlockedDue &&
+      this.#isBlockedDue() &&
       next + dataBlockedSize(this.#credit.limit) <= limit &&
       !log.isPacketFull
     ) {

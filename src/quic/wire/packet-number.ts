@@ -1,6 +1,9 @@
 /** The largest size of a packet number on the wire, in bytes. */
 export const MAX_PACKET_NUMBER_SIZE = 4;
 
+/** How many numbers each size distinguishes; a power would be computed for each packet. */
+const WINDOWS: readonly number[] = [1, 2 ** 8, 2 ** 16, 2 ** 24, 2 ** 32];
+
 /**
  * The full packet number of one truncated to `size` bytes (RFC 9000 §17.1, §A.3).
  *
@@ -8,7 +11,7 @@ export const MAX_PACKET_NUMBER_SIZE = 4;
  */
 export function decodePacketNumber(largest: number, truncated: number, size: number): number {
   const expected = largest + 1;
-  const window = 2 ** (8 * size);
+  const window = WINDOWS[size] as number; // `size` is at most MAX_PACKET_NUMBER_SIZE
   const half = window / 2;
   let candidate = expected - (expected % window) + truncated;
   if (candidate <= expected - half) candidate += window;

@@ -57,12 +57,12 @@ export class LinkReader implements Resumable {
 
   /** Whether a read or a transfer is pending. */
   get isInUse(): boolean {
-    return this.#isPending || this.source !== undefined;
+    return this.#isPending() || this.source !== undefined;
   }
 
   /** Whether it waits for an event of the poller. */
   get isWaiting(): boolean {
-    return (this.#isPending && !this.#deferred) || (this.source?.isWaiting ?? false);
+    return (this.#isPending() && !this.#deferred) || (this.source?.isWaiting ?? false);
   }
 
   read(signal: AbortSignal | undefined): Promise<Uint8Array | undefined> {
@@ -97,15 +97,15 @@ export class LinkReader implements Resumable {
   /** The socket may be read from. */
   onReadable(): void {
     if (this.source) this.source.pump();
-    else if (this.#isPending) this.#receiveForRead();
+    else if (this.#isPending()) this.#receiveForRead();
   }
 
   /** Continues a read that was deferred to this turn. */
   resume(): void {
     this.#deferred = false;
-    if (!this.#isPending) return;
+    if (!this.#isPending()) return;
     this.#receiveForRead();
-    if (this.#isPending) this.owner.waits();
+    if (this.#isPending()) this.owner.waits();
   }
 
   /** The peer's end of stream has been read. */
@@ -122,7 +122,7 @@ export class LinkReader implements Resumable {
     this.source?.fail(reason);
   }
 
-  get #isPending(): boolean {
+  #isPending(): boolean {
     return this.#pending?.isPending ?? false;
   }
 

@@ -69,7 +69,7 @@ export class SocketLink implements ByteLink, WireCounter {
 
   write(chunk: Uint8Array, isOwned = false): Promise<void> | undefined {
     const socket = this.#socket;
-    if (!this.#writable) return Promise.reject(this.#closedError());
+    if (!this.#writable()) return Promise.reject(this.#closedError());
     const isTls = socket !== this.#raw;
     // With an empty queue TLS encrypts or copies the whole chunk before it returns; a kernel socket
     // keeps the chunk itself until it is sent.
@@ -83,7 +83,7 @@ export class SocketLink implements ByteLink, WireCounter {
 
   writeAll(chunks: readonly Uint8Array[], isOwned = false): Promise<void> | undefined {
     const socket = this.#socket;
-    if (!this.#writable) return Promise.reject(this.#closedError());
+    if (!this.#writable()) return Promise.reject(this.#closedError());
     if (isOwned) {
       // A copy, so that the chunks are freed at once; TLS would make one to join them.
       const whole = joined(chunks);
@@ -129,16 +129,16 @@ export class SocketLink implements ByteLink, WireCounter {
     // would look like the complete body of a protocol that ends at end of stream. Over TLS as well,
     // since Node takes a connection that ends without close_notify for a complete one.
     if (cause) this.#reset();
-    else if (this.#isHalfClosed) this.#linger();
+    else if (this.#isHalfClosed()) this.#linger();
     else this.#socket.destroy();
   }
 
-  get #writable(): boolean {
+  #writable(): boolean {
     return !this.#destroyed && this.#socket.writable;
   }
 
   /** This side has ended, and the other has not. */
-  get #isHalfClosed(): boolean {
+  #isHalfClosed(): boolean {
     const { writableFinished, readableEnded } = this.#socket;
     return writableFinished && !readableEnded && !this.#raw.destroyed;
   }
@@ -168,12 +168,12 @@ export class SocketLink implements ByteLink, WireCounter {
   #reset(): void {
     const [socket, raw] = [this.#socket, this.#raw];
     const isTcp = raw.remoteFamily !== undefined;
-    if (isTcp && !resetNodeSocketOnClose(raw) && this.#mayReset) raw.resetAndDestroy();
+    if (isTcp && !resetNodeSocketOnClose(raw) && this.#mayReset()) raw.resetAndDestroy();
     else socket.destroy();
   }
 
   /** Whether Node's own reset is safe. */
-  get #mayReset(): boolean {
+  #mayReset(): boolean {
     // libuv fails while a half-close is under way (EINVAL), and Node would leak the open socket.
     if (this.#socket.writableEnded && !this.#socket.writableFinished) return false;
     // TLS must not write its queue to a socket that was closed.

@@ -134,6 +134,27 @@ test('memory follows what has come: nine times of it, and a little for each bloc
   );
 });
 
+test('a block that was read past its gap is given away, not copied', () => {
+  const data = new StreamReassembly();
+  put(data, 0, 131_072);
+  takeAll(data);
+  put(data, 131_072 + 1400, 30_000);
+  put(data, 131_072, 1400);
+  const chunk = data.take();
+  assert.equal(chunk?.length, 31_400);
+  assert.equal(data.memory, 0, 'the block is the reader’s');
+});
+
+test('memory that packets after a gap needed is not kept when there is no gap', () => {
+  const data = new StreamReassembly();
+  put(data, 0, 131_072);
+  takeAll(data);
+  for (let offset = 131_072 + 1400; offset < 280_000; offset += 1400) put(data, offset, 1400);
+  put(data, 131_072, 1400);
+  takeAll(data);
+  assert.ok(data.memory <= 65_536, `${data.memory} bytes`);
+});
+
 test('a short stream takes little memory', () => {
   const data = new StreamReassembly();
   put(data, 0, 1);
