@@ -89,7 +89,8 @@ const subjects = values.with.split(',').map((text) => {
 });
 
 const SAMPLE_MS = 20;
-const REST_MS = 1000;
+/** Longer than Weir waits before it releases what its start has used. */
+const REST_MS = 6000;
 const HELD_SECONDS = 3;
 const MB = 1024;
 
@@ -134,7 +135,9 @@ async function startSubject(
   port: number,
 ): Promise<Contestant> {
   if (name === 'sing-box') {
-    return tunnel ? startPair(TUNNEL_PROGRAMS['sing-box'], tunnel, port) : startRelay(name, port, false);
+    return tunnel
+      ? startPair(TUNNEL_PROGRAMS['sing-box'], tunnel, port)
+      : startRelay(name, port, false);
   }
   if (tunnel) return startPair(weirProgram({ program: command }), tunnel, port);
   const weir = await Weir.start(socksIn() + freedom(), { program: command });
@@ -255,7 +258,10 @@ const medians = new Map(
   [...rows].map(([key, all]) => [
     key,
     Object.fromEntries(
-      Object.keys(all[0] ?? {}).map((figure) => [figure, median(all.map((row) => row[figure] ?? NaN))]),
+      Object.keys(all[0] ?? {}).map((figure) => [
+        figure,
+        median(all.map((row) => row[figure] ?? NaN)),
+      ]),
     ),
   ]),
 );
