@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { Child } from '../test/support/process/child.ts';
+import type { Child } from '../test/support/process/child.ts';
 import { cpuSeconds, residentBytes } from '../test/support/process/proc.ts';
 import type { Case } from './case.ts';
 import { isNode, startRelay, type Contestant, type ContestantName } from './contestants.ts';

@@ -16,7 +16,7 @@ import { recordLines } from '../../log/output.ts';
 import type { Logger } from '../../log/logger.ts';
 import { systemClock } from '../../net/time/clock.ts';
 import { endProcessAtOnce } from '../../platform/process/end-process.ts';
-import { MEMORY_LOOK_MS, MemoryKeeper } from '../../platform/process/memory-keeper.ts';
+import { MemoryKeeper } from '../../platform/process/memory-keeper.ts';
 import { OwnMemory } from '../../platform/process/process-memory.ts';
 import { boundYoungHeap } from '../../platform/process/young-heap.ts';
 import { logHints, type Importable } from '../../app/log/error-lines.ts';
@@ -138,8 +138,7 @@ function reportReloads(instance: Instance, notifier: ServiceNotifier): void {
 /** Bounds what the process holds while it works, and releases what it has held once it rests. */
 function keepMemorySmall(keeper = new MemoryKeeper(new OwnMemory())): void {
   boundYoungHeap();
-  keeper.look();
-  systemClock.after(MEMORY_LOOK_MS, () => keepMemorySmall(keeper));
+  systemClock.after(keeper.look(), () => keepMemorySmall(keeper));
 }
 
 function watchFiles(instance: Instance, reload: () => void, log: Logger): FileWatcher {

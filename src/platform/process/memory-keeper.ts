@@ -1,19 +1,25 @@
 import type { ProcessMemory } from './process-memory.ts';
 
-/** How often to call `look`, in milliseconds. */
-export const MEMORY_LOOK_MS = 1_000;
+/** Time between two looks, in milliseconds; the shorter one while connections have taken much memory. */
+const LOOK_MS = 1_000;
+const GROWN_LOOK_MS = 200;
 
-/** Processor time between two looks up to which the process is at rest, in milliseconds. */
-const AT_REST_MS = 100;
-/** Looks at rest before memory is released: connections often come again after a moment. */
-const RESTED_LOOKS = 3;
+/** Processor time, as a part of the time, up to which the process is at rest. */
+const AT_REST = 0.1;
+/** Rest before memory is released, in milliseconds: connections often come again after a moment. */
+const RESTED_MS = 3_000;
 /** Processor time since the last release that makes the next one worthwhile, in milliseconds. */
 const WORTH_MS = 250;
-/** A release may take one part in this many of the processor time since the last one. */
+/** A release that has returned this part of the resident memory is repeated after another rest, so often. */
+const REPEATED = 0.1;
+const REPETITIONS = 2;
+/** The same, for what `malloc` got back. */
+const TRIM_WORTH_MS = 100;
+/** Releases and trims may take one part in this many of the processor time since the last ones. */
 const SHARE = 10;
 
 /** What `malloc` got back and is returned also while the process works, in bytes. */
-const MUCH_FREED = 48 << 20;
+const MUCH_FREED = 32 << 20;
 /** Growth of the resident memory that makes it worthwhile to ask for that, in bytes. */
 const GROWTH = 32 << 20;
 
@@ -23,24 +29,31 @@ const GROWTH = 32 << 20;
  * in use.
  *
  * When the process has worked and then rested for some seconds, its heap is collected, in steps, and what
- * `malloc` does not use is returned, once. Where `malloc` gets much back while the process works, that is
- * returned earlier, in portions that do not stop the process for long. Both are bounded by the processor time that was used before.
+ * `malloc` does not use is returned. Where `malloc` gets much back while the process works, that is
+ * returned earlier, in portions that do not stop the process for long. Both are bounded by the processor
+ * time that was used before.
  */
 export class MemoryKeeper {
   readonly #memory: ProcessMemory;
   /** At the last look. */
   #processorMs: number;
-  #restedLooks = 0;
-  /** At the end of the last release; none yet at first, so that what the start has used is released. */
+  /** The time since then, in milliseconds. */
+  #interval = LOOK_MS;
+  #restedMs = 0;
+  /** Processor time at the end of the last release; at first what the start has used is released. */
   #released = Number.NEGATIVE_INFINITY;
-  #isCollecting = false;
-  /** Processor time of the last release, and of the last trim. */
+  /** Resident memory before the collection that is going on. */
+  #collecting: number | undefined;
+  /** How often the last release may still be repeated, because it has returned much. */
+  #repetitions = 0;
+  /** Processor time of the last release with its repetitions, and of the last trim. */
   #releaseMs = 0;
   #trimMs = 0;
-  /** At the end of the last trim: processor time, and resident memory. */
+  /** Processor time at the end of the last trim. */
   #trimmed: number;
+  /** The least resident memory since the last release. */
   #resident: number;
-  /** The least that was free since then: so much of what is free now has been returned. */
+  /** The least that was free since the last trim: so much of what is free now has been returned. */
   #leastFree = Number.POSITIVE_INFINITY;
 
   constructor(memory: ProcessMemory) {
@@ -49,40 +62,59 @@ export class MemoryKeeper {
     this.#resident = memory.residentBytes();
   }
 
-  /** To be called every `MEMORY_LOOK_MS`. */
-  look(): void {
+  /** @returns the time until the next call, in milliseconds. */
+  look(): number {
     const memory = this.#memory;
     const now = memory.processorMs();
     const used = now - this.#processorMs;
     this.#processorMs = now;
-    if (this.#isCollecting) {
-      this.#isCollecting = false;
-      memory.endCollection();
-      this.#trim();
-      memory.forgetProgramPages();
-      this.#released = this.#processorMs = memory.processorMs();
-      // With the steps of the collection, some of which other threads have made.
-      this.#releaseMs = used + this.#released - now;
-      return;
+    if (this.#collecting !== undefined) {
+      this.#endRelease(this.#collecting, used);
+      return (this.#interval = LOOK_MS);
     }
-    this.#restedLooks = used <= AT_REST_MS ? this.#restedLooks + 1 : 0;
-    const since = now - this.#released;
-    if (this.#restedLooks < RESTED_LOOKS) this.#trimMuch(now);
-    else if (since >= Math.max(WORTH_MS, SHARE * this.#releaseMs)) {
-      this.#isCollecting = true;
+    this.#restedMs = used <= AT_REST * this.#interval ? this.#restedMs + this.#interval : 0;
+    const resident = memory.residentBytes();
+    this.#resident = Math.min(this.#resident, resident);
+    const isGrown = resident - this.#resident >= GROWTH;
+    if (this.#restedMs < RESTED_MS) {
+      if (isGrown) this.#trimMuch(now);
+      // In a process that does nothing there is nothing to see.
+      return (this.#interval = isGrown && this.#restedMs === 0 ? GROWN_LOOK_MS : LOOK_MS);
+    }
+    const isWorth = now - this.#released >= Math.max(WORTH_MS, SHARE * this.#releaseMs);
+    if (isWorth || this.#repetitions > 0) {
+      if (isWorth) this.#releaseMs = 0;
+      this.#repetitions = isWorth ? REPETITIONS : this.#repetitions - 1;
+      this.#collecting = resident;
       memory.startCollection();
     }
+    return (this.#interval = LOOK_MS);
+  }
+
+  /** @param used processor time since its start, in milliseconds. */
+  #endRelease(before: number, used: number): void {
+    const memory = this.#memory;
+    const now = this.#processorMs;
+    this.#collecting = undefined;
+    this.#restedMs = 0;
+    memory.endCollection();
+    this.#trim();
+    memory.forgetProgramPages();
+    this.#resident = memory.residentBytes();
+    this.#leastFree = Number.POSITIVE_INFINITY;
+    this.#released = this.#processorMs = memory.processorMs();
+    // With the steps of the collection, some of which other threads have made.
+    this.#releaseMs += used + this.#released - now;
+    if (before - this.#resident <= REPEATED * before) this.#repetitions = 0;
   }
 
   #trimMuch(now: number): void {
-    const memory = this.#memory;
-    const resident = memory.residentBytes();
-    this.#resident = Math.min(this.#resident, resident);
-    if (resident - this.#resident < GROWTH) return;
-    const free = memory.freeBytes();
+    const free = this.#memory.freeBytes();
     this.#leastFree = Math.min(this.#leastFree, free);
     if (free - this.#leastFree < MUCH_FREED) return;
-    if (now - this.#trimmed >= Math.max(WORTH_MS, SHARE * this.#trimMs)) this.#trim();
+    if (now - this.#trimmed < Math.max(TRIM_WORTH_MS, SHARE * this.#trimMs)) return;
+    this.#trim();
+    this.#leastFree = free;
   }
 
   #trim(): void {
@@ -91,7 +123,5 @@ export class MemoryKeeper {
     memory.trim();
     this.#trimmed = memory.processorMs();
     this.#trimMs = this.#trimmed - before;
-    this.#resident = memory.residentBytes();
-    this.#leastFree = Number.POSITIVE_INFINITY;
   }
 }

@@ -46,10 +46,7 @@ interface Functions {
 }
 
 /** The fields of `struct mallinfo2` of <malloc.h>; `fordblks` is the size of all free pieces. */
-const MALLINFO = [
-  ...['arena', 'ordblks', 'smblks', 'hblks', 'hblkhd'],
-  ...['usmblks', 'fsmblks', 'uordblks', 'fordblks', 'keepcost'],
-];
+const MALLINFO = 'arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost';
 
 /** The memory of this process. */
 export class OwnMemory implements ProcessMemory {
@@ -120,7 +117,7 @@ function bindFunctions(): Functions {
 }
 
 function bindFree(): () => number {
-  const fields = Object.fromEntries(MALLINFO.map((name) => [name, 'size_t']));
+  const fields = Object.fromEntries(MALLINFO.split(' ').map((name) => [name, 'size_t']));
   const mallinfo = openSelf().func('mallinfo2', structure(fields), []);
   return () => Number((mallinfo() as Readonly<Record<string, number | bigint>>)['fordblks'] ?? 0);
 }

@@ -9,6 +9,8 @@ const MB = 1 << 20;
 class FakeProcess implements ProcessMemory {
   processor = 1000;
   resident = 80 * MB;
+  /** Garbage of the heap, which is resident. */
+  garbage = 0;
   /** Free within the memory of malloc: resident, and returned. */
   unused = 0;
   returned = 0;
@@ -17,8 +19,14 @@ class FakeProcess implements ProcessMemory {
   trimMs = 2;
   did: string[] = [];
 
-  readonly processorMs = (): number => this.processor;
-  readonly residentBytes = (): number => this.resident;
+  processorMs(): number {
+    return this.processor;
+  }
+
+  residentBytes(): number {
+    return this.resident;
+  }
+
   freeBytes(): number {
     return this.unused + this.returned;
   }
@@ -38,151 +46,149 @@ class FakeProcess implements ProcessMemory {
 
   endCollection(): void {
     this.did.push('end');
+    this.resident -= this.garbage;
+    this.garbage = 0;
   }
 
   forgetProgramPages(): void {
     this.did.push('forget');
   }
+
+  /** Connections take memory from the system and from what was returned. */
+  open(bytes: number): void {
+    this.resident += bytes;
+    this.returned = Math.max(0, this.returned - bytes);
+  }
+
+  /** Connections that close give memory to malloc. */
+  close(bytes: number): void {
+    this.unused += bytes;
+  }
+}
+
+/** A process with its keeper, in virtual time; it has released what its start has used. */
+class Kept {
+  readonly own = new FakeProcess();
+  readonly #keeper = new MemoryKeeper(this.own);
+  /** Until the next look. */
+  #left = 0;
+
+  constructor() {
+    assert.deepEqual(this.pass(20), RELEASE);
+  }
+
+  /** Lets time pass, of which the process works a part; returns what was done. */
+  pass(seconds: number, part = 0): string[] {
+    this.own.did = [];
+    const STEP_MS = 100;
+    for (let time = 0; time < seconds * 1000; time += STEP_MS) {
+      this.own.processor += part * STEP_MS;
+      this.#left -= STEP_MS;
+      if (this.#left <= 0) this.#left = this.#keeper.look();
+    }
+    return this.own.did;
+  }
 }
 
 const RELEASE = ['start', 'end', 'trim', 'forget'];
-
-/** A keeper that has released what the start has used. */
-function started(): { readonly own: FakeProcess; readonly look: (worked?: number) => string[] } {
-  const own = new FakeProcess();
-  const keeper = new MemoryKeeper(own);
-  const look = (worked = 0): string[] => {
-    own.did = [];
-    own.processor += worked;
-    keeper.look();
-    return own.did;
-  };
-  const did = Array.from({ length: 20 }, () => look()).flat();
-  assert.deepEqual(did, RELEASE);
-  return { own, look };
-}
-
-const looks = (count: number, look: () => string[]): string[] =>
-  Array.from({ length: count }, look).flat();
+const WORKS = 0.9;
 
 suite('memory is released', () => {
   test('once after the start, and not while nothing happens', () => {
-    const { look } = started();
-    assert.deepEqual(
-      looks(1000, () => look()),
-      [],
-    );
+    assert.deepEqual(new Kept().pass(1000), []);
   });
 
   test('once after a burst, when the process has rested', () => {
-    const { look } = started();
-    assert.deepEqual(
-      looks(5, () => look(900)),
-      [],
-    );
-    assert.deepEqual([look(), look()], [[], []]);
-    assert.deepEqual(look(), ['start']);
-    assert.deepEqual(look(), ['end', 'trim', 'forget']);
-    assert.deepEqual(
-      looks(1000, () => look()),
-      [],
-    );
+    const kept = new Kept();
+    assert.deepEqual(kept.pass(5, WORKS), []);
+    assert.deepEqual(kept.pass(2), []);
+    assert.deepEqual(kept.pass(4), RELEASE);
+    assert.deepEqual(kept.pass(1000), []);
+  });
+
+  test('again when that has returned much, until it returns no more', () => {
+    const kept = new Kept();
+    kept.own.open(100 * MB);
+    kept.own.garbage = 100 * MB;
+    kept.pass(5, WORKS);
+    assert.deepEqual(kept.pass(1000), [...RELEASE, ...RELEASE]);
   });
 
   test('the collection is ended also when the process works again', () => {
-    const { look } = started();
-    look(900);
-    assert.deepEqual(
-      looks(3, () => look()),
-      ['start'],
-    );
-    assert.deepEqual(look(900), ['end', 'trim', 'forget']);
+    const kept = new Kept();
+    kept.pass(1, WORKS);
+    while (!kept.pass(0.1).includes('start'));
+    assert.deepEqual(kept.pass(5, WORKS), ['end', 'trim', 'forget']);
   });
 
   test('after little work at a time, when it has become enough', () => {
-    const { look } = started();
-    const at: number[] = [];
-    const LOOKS = 400;
-    for (let i = 0; i < LOOKS; i++) if (look(1).includes('start')) at.push(i);
-    assert.equal(at.length, 1);
-    assert.ok((at[0] ?? 0) >= 200, String(at[0]));
+    const kept = new Kept();
+    assert.deepEqual(kept.pass(200, 0.001), []);
+    assert.deepEqual(kept.pass(200, 0.001), RELEASE);
   });
 
   test('at no more than a tenth of the processor time, however long it takes', () => {
     for (const collectionMs of [20, 200, 2000]) {
-      const { own, look } = started();
+      const kept = new Kept();
+      const { own } = kept;
       own.collectionMs = collectionMs;
-      // The first release since it takes so long.
-      look(5000);
-      looks(10, () => look());
+      // The first release that takes so long.
+      kept.pass(10, WORKS);
+      kept.pass(10);
       const before = own.processor;
-      let count = 0;
-      const LOOKS = 10_000;
-      for (let i = 0; i < LOOKS; i++) {
-        // Bursts of 300 ms, each followed by a rest.
-        if (look(i % 5 === 0 ? 300 : 0).includes('start')) count++;
+      let spent = 0;
+      for (let burst = 0; burst < 1000; burst++) {
+        own.open(50 * MB);
+        const did = kept.pass(0.3, WORKS);
+        own.garbage += 50 * MB;
+        const times = [...did, ...kept.pass(5)].filter((what) => what === 'start').length;
+        spent += times * (own.collectionMs + own.trimMs);
       }
-      assert.ok(count > 0);
-      const share = (count * (own.collectionMs + own.trimMs)) / (own.processor - before);
-      assert.ok(share < 0.11, `${collectionMs} ms: ${share}`);
+      const share = spent / (own.processor - before);
+      assert.ok(share > 0 && share < 0.11, `${collectionMs} ms: ${share}`);
     }
   });
 });
 
-/** Connections take memory from the system and from what was returned. */
-function open(own: FakeProcess, bytes: number): void {
-  own.resident += bytes;
-  own.returned = Math.max(0, own.returned - bytes);
-}
-
-/** Connections that close give memory to malloc. */
-function close(own: FakeProcess, bytes: number): void {
-  own.unused += bytes;
-}
-
 suite('what malloc got back is returned while the process works', () => {
   test('in portions, at every burst', () => {
-    const { own, look } = started();
+    const kept = new Kept();
+    const { own } = kept;
     for (let burst = 0; burst < 3; burst++) {
       for (let i = 0; i < 4; i++) {
-        open(own, 50 * MB);
-        assert.deepEqual(look(900), []);
+        own.open(50 * MB);
+        assert.deepEqual(kept.pass(1, WORKS), []);
       }
-      close(own, 20 * MB);
-      assert.deepEqual(look(900), []);
-      close(own, 40 * MB);
-      assert.deepEqual(look(900), ['trim']);
-      assert.deepEqual(look(900), []);
-      close(own, 140 * MB);
-      assert.deepEqual(
-        looks(5, () => look()),
-        ['start', 'end', 'trim', 'forget'],
-      );
+      own.close(20 * MB);
+      assert.deepEqual(kept.pass(1, WORKS), []);
+      for (const bytes of [20, 40, 40]) {
+        own.close(bytes * MB);
+        assert.deepEqual(kept.pass(0.6, WORKS), ['trim']);
+      }
+      own.close(80 * MB);
+      assert.ok(kept.pass(60).includes('forget'));
       assert.equal(own.resident, 80 * MB);
     }
   });
 
   test('and not asked for while the resident memory has not grown', () => {
-    const { own, look } = started();
-    open(own, 10 * MB);
-    own.freeBytes = () => assert.fail('asked');
-    assert.deepEqual(
-      looks(100, () => look(900)),
-      [],
-    );
+    const kept = new Kept();
+    kept.own.open(10 * MB);
+    kept.own.freeBytes = () => assert.fail('asked');
+    assert.deepEqual(kept.pass(100, WORKS), []);
   });
 
   test('at no more than a tenth of the processor time', () => {
-    const { own, look } = started();
+    const kept = new Kept();
+    const { own } = kept;
     own.trimMs = 40;
     const before = own.processor;
     let trims = 0;
-    const LOOKS = 1000;
-    for (let i = 0; i < LOOKS; i++) {
-      open(own, 60 * MB);
-      trims += look(75).length;
-      close(own, 60 * MB);
-      trims += look(75).length;
+    for (let i = 0; i < 1000; i++) {
+      own.open(60 * MB);
+      trims += kept.pass(0.2, WORKS).length;
+      own.close(60 * MB);
+      trims += kept.pass(0.2, WORKS).length;
     }
     assert.ok(trims > 0);
     const share = (trims * own.trimMs) / (own.processor - before);
