@@ -21,7 +21,7 @@ const SHARE = 10;
 /** What `malloc` got back and is returned also while the process works, in bytes. */
 const MUCH_FREED = 32 << 20;
 /** Growth of the resident memory that makes it worthwhile to ask for that, in bytes. */
-const GROWTH = 32 << 20;
+const GROWTH = 64 << 20;
 
 /**
  * Returns memory to the system after a burst of connections. V8 and `malloc` keep what these have used:
