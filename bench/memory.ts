@@ -30,6 +30,7 @@ Options:
   --after N        seconds after it (default 2; of a burst 30)
   --rounds N       (default 1)
   --flows N        of a burst (default 10000)
+  --hold N         seconds for which its connections stay (default 3)
   --bursts N       one after the other in the same processes (default 1)
   --trace          print each half second
 `;
@@ -42,6 +43,7 @@ const { values, positionals } = parseArgs({
     after: { type: 'string' },
     rounds: { type: 'string', default: '1' },
     flows: { type: 'string', default: '10000' },
+    hold: { type: 'string', default: '3' },
     bursts: { type: 'string', default: '1' },
     trace: { type: 'boolean', default: false },
     help: { type: 'boolean', short: 'h', default: false },
@@ -91,7 +93,6 @@ const subjects = values.with.split(',').map((text) => {
 const SAMPLE_MS = 20;
 /** Longer than Weir waits before it releases what its start has used. */
 const REST_MS = 6000;
-const HELD_SECONDS = 3;
 const MB = 1024;
 
 /** Sums over the processes, in MB. */
@@ -180,7 +181,7 @@ async function measure(subject: (typeof subjects)[number], test: Test): Promise<
     await generator.ready();
     let sampler: Sampler | undefined;
     let before = 0;
-    const seconds = isBurst ? HELD_SECONDS : Number(values.seconds);
+    const seconds = isBurst ? Number(values.hold) : Number(values.seconds);
     const discarded = test.load === 'upload' ? await origin.discarded() : 0;
     const figures = await generator.run(
       { load: test.load, via, parallel: test.parallel, seconds },

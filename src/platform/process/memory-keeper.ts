@@ -10,6 +10,9 @@ const AT_REST = 0.1;
 const RESTED_MS = 3_000;
 /** Processor time since the last release that makes the next one worthwhile, in milliseconds. */
 const WORTH_MS = 250;
+/** The same after the time of which a release takes one part in `RARE`: connections may close with little work. */
+const RARELY_WORTH_MS = 50;
+const RARE = 500;
 /** A release that has returned this part of the resident memory is repeated after another rest, so often. */
 const REPEATED = 0.1;
 const REPETITIONS = 2;
@@ -30,8 +33,8 @@ const GROWTH = 64 << 20;
  *
  * When the process has worked and then rested for some seconds, its heap is collected, in steps, and what
  * `malloc` does not use is returned. Where `malloc` gets much back while the process works, that is
- * returned earlier, in portions that do not stop the process for long. Both are bounded by the processor
- * time that was used before.
+ * returned earlier, in portions that do not stop the process for long. Both are bounded by the
+ * processor time that was used before, or to a five-hundredth of the time.
  */
 export class MemoryKeeper {
   readonly #memory: ProcessMemory;
@@ -39,9 +42,12 @@ export class MemoryKeeper {
   #processorMs: number;
   /** The time since then, in milliseconds. */
   #interval = LOOK_MS;
+  #hasLooked = false;
   #restedMs = 0;
   /** Processor time at the end of the last release; at first what the start has used is released. */
   #released = Number.NEGATIVE_INFINITY;
+  /** Time since then, in milliseconds. */
+  #sinceRelease = 0;
   /** Resident memory before the collection that is going on. */
   #collecting: number | undefined;
   /** How often the last release may still be repeated, because it has returned much. */
@@ -62,12 +68,21 @@ export class MemoryKeeper {
     this.#resident = memory.residentBytes();
   }
 
-  /** @returns the time until the next call, in milliseconds. */
+  /**
+   * To be called first when the start is complete.
+   * @returns the time until the next call, in milliseconds.
+   */
   look(): number {
     const memory = this.#memory;
+    if (!this.#hasLooked) {
+      this.#hasLooked = true;
+      // A third of the resident memory for 2 ms; the rest waits, because the first clients may come now.
+      memory.forgetProgram('text');
+    }
     const now = memory.processorMs();
     const used = now - this.#processorMs;
     this.#processorMs = now;
+    this.#sinceRelease += this.#interval;
     if (this.#collecting !== undefined) {
       this.#endRelease(this.#collecting, used);
       return (this.#interval = LOOK_MS);
@@ -81,7 +96,9 @@ export class MemoryKeeper {
       // In a process that does nothing there is nothing to see.
       return (this.#interval = isGrown && this.#restedMs === 0 ? GROWN_LOOK_MS : LOOK_MS);
     }
-    const isWorth = now - this.#released >= Math.max(WORTH_MS, SHARE * this.#releaseMs);
+    const isRare = this.#sinceRelease >= RARE * this.#releaseMs;
+    const worth = isRare ? RARELY_WORTH_MS : Math.max(WORTH_MS, SHARE * this.#releaseMs);
+    const isWorth = now - this.#released >= worth;
     if (isWorth || this.#repetitions > 0) {
       if (isWorth) this.#releaseMs = 0;
       this.#repetitions = isWorth ? REPETITIONS : this.#repetitions - 1;
@@ -96,10 +113,10 @@ export class MemoryKeeper {
     const memory = this.#memory;
     const now = this.#processorMs;
     this.#collecting = undefined;
-    this.#restedMs = 0;
+    this.#restedMs = this.#sinceRelease = 0;
     memory.endCollection();
     this.#trim();
-    memory.forgetProgramPages();
+    memory.forgetProgram('all');
     this.#resident = memory.residentBytes();
     this.#leastFree = Number.POSITIVE_INFINITY;
     this.#released = this.#processorMs = memory.processorMs();

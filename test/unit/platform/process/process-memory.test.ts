@@ -28,7 +28,7 @@ const PROGRAM = `
   }
   const released = resident();
   const freed = (memory.freeBytes() - unfreed) / (1 << 20);
-  memory.forgetProgramPages();
+  for (const part of ['text', 'all', 'all']) memory.forgetProgram(part);
   const forgotten = resident();
   let sum = 0;
   for (const { bytes } of kept) sum += bytes[bytes.length - 1];
