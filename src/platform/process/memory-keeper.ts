@@ -20,6 +20,7 @@ const REPETITIONS = 2;
 const TRIM_WORTH_MS = 100;
 /** Releases and trims may take one part in this many of the processor time since the last ones. */
 const SHARE = 10;
+const TRIM_SHARE = 5;
 
 /** What `malloc` got back and is returned also while the process works, in bytes. */
 const MUCH_FREED = 32 << 20;
@@ -129,7 +130,7 @@ export class MemoryKeeper {
     const free = this.#memory.freeBytes();
     this.#leastFree = Math.min(this.#leastFree, free);
     if (free - this.#leastFree < MUCH_FREED) return;
-    if (now - this.#trimmed < Math.max(TRIM_WORTH_MS, SHARE * this.#trimMs)) return;
+    if (now - this.#trimmed < Math.max(TRIM_WORTH_MS, TRIM_SHARE * this.#trimMs)) return;
     this.#trim();
     this.#leastFree = free;
   }

@@ -194,7 +194,7 @@ suite('what malloc got back is returned while the process works', () => {
     assert.deepEqual(kept.pass(100, WORKS), []);
   });
 
-  test('at no more than a tenth of the processor time', () => {
+  test('at no more than a fifth of the processor time', () => {
     const kept = new Kept();
     const { own } = kept;
     own.trimMs = 40;
@@ -208,6 +208,6 @@ suite('what malloc got back is returned while the process works', () => {
     }
     assert.ok(trims > 0);
     const share = (trims * own.trimMs) / (own.processor - before);
-    assert.ok(share < 0.11, String(share));
+    assert.ok(share < 0.21, String(share));
   });
 });
