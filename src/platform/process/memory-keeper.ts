@@ -10,9 +10,13 @@ const AT_REST = 0.1;
 const RESTED_MS = 3_000;
 /** Processor time since the last release that makes the next one worthwhile, in milliseconds. */
 const WORTH_MS = 250;
-/** The same after the time of which a release takes one part in `RARE`: connections may close with little work. */
+/**
+ * The same after the time of which a release takes one part in so many: connections may close with little
+ * work, and the last release, while they were open, may have taken long.
+ */
 const RARELY_WORTH_MS = 50;
 const RARE = 500;
+const RARE_WHEN_GROWN = 100;
 /** A release that has returned this part of the resident memory is repeated after another rest, so often. */
 const REPEATED = 0.1;
 const REPETITIONS = 2;
@@ -35,7 +39,7 @@ const GROWTH = 64 << 20;
  * When the process has worked and then rested for some seconds, its heap is collected, in steps, and what
  * `malloc` does not use is returned. Where `malloc` gets much back while the process works, that is
  * returned earlier, in portions that do not stop the process for long. Both are bounded by the
- * processor time that was used before, or to a five-hundredth of the time.
+ * processor time that was used before, or to a hundredth of the time.
  */
 export class MemoryKeeper {
   readonly #memory: ProcessMemory;
@@ -58,7 +62,7 @@ export class MemoryKeeper {
   #trimMs = 0;
   /** Processor time at the end of the last trim. */
   #trimmed: number;
-  /** The least resident memory since the last release. */
+  /** The least resident memory so far. */
   #resident: number;
   /** The least that was free since the last trim: so much of what is free now has been returned. */
   #leastFree = Number.POSITIVE_INFINITY;
@@ -97,7 +101,8 @@ export class MemoryKeeper {
       // In a process that does nothing there is nothing to see.
       return (this.#interval = isGrown && this.#restedMs === 0 ? GROWN_LOOK_MS : LOOK_MS);
     }
-    const isRare = this.#sinceRelease >= RARE * this.#releaseMs;
+    const rare = isGrown ? RARE_WHEN_GROWN : RARE;
+    const isRare = this.#sinceRelease >= rare * this.#releaseMs;
     const worth = isRare ? RARELY_WORTH_MS : Math.max(WORTH_MS, SHARE * this.#releaseMs);
     const isWorth = now - this.#released >= worth;
     if (isWorth || this.#repetitions > 0) {
@@ -118,12 +123,13 @@ export class MemoryKeeper {
     memory.endCollection();
     this.#trim();
     memory.forgetProgram('all');
-    this.#resident = memory.residentBytes();
+    const resident = memory.residentBytes();
+    this.#resident = Math.min(this.#resident, resident);
     this.#leastFree = Number.POSITIVE_INFINITY;
     this.#released = this.#processorMs = memory.processorMs();
     // With the steps of the collection, some of which other threads have made.
     this.#releaseMs += used + this.#released - now;
-    if (before - this.#resident <= REPEATED * before) this.#repetitions = 0;
+    if (before - resident <= REPEATED * before) this.#repetitions = 0;
   }
 
   #trimMuch(now: number): void {

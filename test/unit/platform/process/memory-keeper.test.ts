@@ -133,6 +133,23 @@ suite('memory is released', () => {
     assert.deepEqual(kept.pass(1000), []);
   });
 
+  test('when connections close that were held, although that release took long', () => {
+    const kept = new Kept();
+    const { own } = kept;
+    own.collectionMs = 200;
+    own.open(400 * MB);
+    kept.pass(10, WORKS);
+    assert.deepEqual(kept.pass(10), RELEASE);
+    own.close(100 * MB);
+    assert.deepEqual(kept.pass(0.5, WORKS), ['trim']);
+    own.close(200 * MB);
+    own.garbage = 100 * MB;
+    assert.deepEqual(kept.pass(0.5, WORKS), ['trim']);
+    own.collectionMs = 20;
+    assert.ok(kept.pass(30).includes('start'));
+    assert.equal(own.resident, 80 * MB);
+  });
+
   test('at no more than a five-hundredth of the time for a process with little work', () => {
     const kept = new Kept();
     const SECONDS = 10_000;
@@ -143,7 +160,7 @@ suite('memory is released', () => {
     assert.ok(share <= 1 / 500, String(share));
   });
 
-  test('at no more than a tenth of the processor time, however long it takes', () => {
+  test('at no more than a tenth of the processor time and a hundredth of the time', () => {
     for (const collectionMs of [20, 200, 2000]) {
       const kept = new Kept();
       const { own } = kept;
@@ -153,15 +170,16 @@ suite('memory is released', () => {
       kept.pass(10);
       const before = own.processor;
       let spent = 0;
-      for (let burst = 0; burst < 1000; burst++) {
+      const BURSTS = 1000;
+      for (let burst = 0; burst < BURSTS; burst++) {
         own.open(50 * MB);
         const did = kept.pass(0.3, WORKS);
         own.garbage += 50 * MB;
         const times = [...did, ...kept.pass(5)].filter((what) => what === 'start').length;
         spent += times * (own.collectionMs + own.trimMs);
       }
-      const share = spent / (own.processor - before);
-      assert.ok(share > 0 && share < 0.11, `${collectionMs} ms: ${share}`);
+      const most = (own.processor - before) / 10 + (BURSTS * 5300) / 100;
+      assert.ok(spent > 0 && spent <= most, `${collectionMs} ms: ${spent} of ${most}`);
     }
   });
 });
