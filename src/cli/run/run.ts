@@ -16,7 +16,9 @@ import { recordLines } from '../../log/output.ts';
 import type { Logger } from '../../log/logger.ts';
 import { systemClock } from '../../net/time/clock.ts';
 import { endProcessAtOnce } from '../../platform/process/end-process.ts';
-import { boundYoungHeap, YOUNG_HEAP_LOOK_MS } from '../../platform/process/young-heap.ts';
+import { MemoryKeeper } from '../../platform/process/memory-keeper.ts';
+import { OwnMemory } from '../../platform/process/process-memory.ts';
+import { boundYoungHeap } from '../../platform/process/young-heap.ts';
 import { logHints, type Importable } from '../../app/log/error-lines.ts';
 import { renderWarning } from '../../config/warnings/warning.ts';
 import { loadOrReport } from '../load.ts';
@@ -106,7 +108,7 @@ export async function run({
     reportReloads(instance, notifier);
     notifier.ready(statusOf(instance.inbounds));
     running.resolve(instance);
-    keepHeapSmall();
+    keepMemorySmall();
     if (watch) watcher = watchFiles(instance, reload, log);
     await stop.first;
   }
@@ -133,9 +135,10 @@ function reportReloads(instance: Instance, notifier: ServiceNotifier): void {
   });
 }
 
-function keepHeapSmall(): void {
+/** Bounds what the process holds while it works, and releases what it has held once it rests. */
+function keepMemorySmall(keeper = new MemoryKeeper(new OwnMemory())): void {
   boundYoungHeap();
-  systemClock.after(YOUNG_HEAP_LOOK_MS, keepHeapSmall);
+  systemClock.after(keeper.look(), () => keepMemorySmall(keeper));
 }
 
 function watchFiles(instance: Instance, reload: () => void, log: Logger): FileWatcher {

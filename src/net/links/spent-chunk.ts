@@ -35,6 +35,15 @@ export function freeChunk(chunk: Uint8Array): void {
 export const ownChunk = (length: number): Buffer<ArrayBuffer> =>
   length < FREED_AT_ONCE ? Buffer.allocUnsafe(length) : Buffer.allocUnsafeSlow(length);
 
+/** A copy with memory of its own, which `freeChunk` can free. */
+export function copyOf(bytes: Uint8Array): Uint8Array {
+  // Not a part of a pool: a chunk for a stalled peer would hold all of that.
+  if (bytes.length < FREED_AT_ONCE) return Uint8Array.from(bytes);
+  const copy = ownChunk(bytes.length);
+  copy.set(bytes);
+  return copy;
+}
+
 /**
  * Reduces `chunk` to the `parts` of it that remain without a framing, in a form that `freeChunk` can free:
  * a single part itself, or one run of all of them. The caller must no longer use `chunk` or its parts.

@@ -9,6 +9,9 @@ import type { StreamTlsContext } from './stream-tls-context.ts';
 /** Payload of a full record (RFC 8446 §5.1). */
 const FULL_RECORD = 16_384;
 
+/** For payload beyond the memory of its input: copied, so that no chunk holds more memory than it fills. */
+const SPILL = Buffer.allocUnsafeSlow(FULL_RECORD);
+
 /** Constants of openssl/ssl.h. */
 const WANT_READ = 2;
 const WANT_WRITE = 3;
@@ -173,8 +176,8 @@ export class StreamTls implements Disposable {
     let at = 0;
     for (;;) {
       if (at === into.length) {
-        full.push(into);
-        into = allocate(FULL_RECORD);
+        full.push(into === bytes ? bytes : spilled(at, allocate));
+        into = SPILL;
         at = 0;
       }
       const room = at === 0 ? into : into.subarray(at);
@@ -189,7 +192,9 @@ export class StreamTls implements Disposable {
       else if (error !== WANT_READ && error !== WANT_WRITE) this.#fail();
       break;
     }
-    if (at > 0) full.push(at === into.length ? into : into.subarray(0, at));
+    if (at === 0) return full;
+    if (into !== bytes) full.push(spilled(at, allocate));
+    else full.push(at === bytes.length ? bytes : bytes.subarray(0, at));
     return full;
   }
 
@@ -215,4 +220,10 @@ export class StreamTls implements Disposable {
   #reason(): string {
     return tlsReasonInWords(this.#context.library.base.takeError() ?? 'OpenSSL failed');
   }
+}
+
+function spilled(length: number, allocate: (length: number) => Uint8Array): Uint8Array {
+  const chunk = allocate(length);
+  chunk.set(SPILL.subarray(0, length));
+  return chunk;
 }

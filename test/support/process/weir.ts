@@ -19,6 +19,8 @@ export async function scratch(): Promise<AsyncDisposable & { readonly path: stri
 }
 
 export interface WeirOptions extends ChildOptions {
+  /** What runs Weir; absent: this Node, with `nodeArgs`, on the sources. */
+  readonly program?: readonly string[] | undefined;
   /** Arguments of node itself, before the program. */
   readonly nodeArgs?: readonly string[];
   /** A command that runs the program that follows it: in another namespace, without a capability. */
@@ -99,8 +101,8 @@ export class Weir implements AsyncDisposable {
 export function weirCommand(args: readonly string[], options: WeirOptions = {}): Child {
   const env = { RUST_LOG: undefined, NODE_OPTIONS: undefined, ...options.env };
   const nodeArgs = options.nodeArgs ?? [];
-  const command = [process.execPath, ...nodeArgs, MAIN, ...args];
-  const [program = '', ...rest] = [...(options.wrap ?? []), ...command];
+  const command = options.program ?? [process.execPath, ...nodeArgs, MAIN];
+  const [program = '', ...rest] = [...(options.wrap ?? []), ...command, ...args];
   return new Child(program, rest, { ...options, env });
 }
 

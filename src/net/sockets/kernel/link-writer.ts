@@ -1,7 +1,7 @@
 import { SystemError } from '../../../platform/sockets/errno.ts';
 import { AGAIN, type StreamSocket } from '../../../platform/sockets/streams/stream-socket.ts';
 import { LinkClosedError } from '../../errors.ts';
-import { freeChunk } from '../../links/spent-chunk.ts';
+import { copyOf, freeChunk } from '../../links/spent-chunk.ts';
 import type { HalfOwner, HalfPump } from './link-half.ts';
 
 /** A frame up to this size is gathered by copying; a longer one is sent piece by piece. */
@@ -77,7 +77,9 @@ export class LinkWriter {
     if (!this.mayWrite) return Promise.reject(this.closedError);
     const sent = this.#pending.length > 0 ? 0 : this.#send(chunk, more);
     if (sent === FAILED) return Promise.reject(this.closedError);
-    return sent === chunk.length ? undefined : this.#queue(Uint8Array.from(chunk.subarray(sent)));
+    if (sent === chunk.length) return undefined;
+    const rest = copyOf(chunk.subarray(sent));
+    return this.#queue(rest, rest);
   }
 
   /** @param isOwned whether the memory of the chunks comes with them. */
@@ -182,9 +184,7 @@ export class LinkWriter {
       if (count === FAILED) return Promise.reject(this.closedError);
       sent = count;
     }
-    return sent === length
-      ? undefined
-      : this.write(Uint8Array.from(bytes.subarray(sent, length)), true);
+    return sent === length ? undefined : this.write(copyOf(bytes.subarray(sent, length)), true);
   }
 
   #book(result: number): number | typeof FAILED {

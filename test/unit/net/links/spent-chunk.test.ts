@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { freeChunk, ownChunk, strip } from '../../../../src/net/links/spent-chunk.ts';
+import { copyOf, freeChunk, ownChunk, strip } from '../../../../src/net/links/spent-chunk.ts';
 
 const LARGE = 64 << 10;
 
@@ -20,6 +20,14 @@ suite('a spent chunk', () => {
     freeChunk(memory.subarray(1));
     freeChunk(memory.subarray(0, LARGE - 1));
     assert.deepEqual(memory, read(LARGE));
+  });
+
+  test('is no part of a pool when it is a copy', () => {
+    for (const length of [1, 1000, LARGE]) {
+      const copy = copyOf(read(LARGE).subarray(0, length));
+      assert.deepEqual(new Uint8Array(copy), read(length));
+      assert.equal(copy.buffer.byteLength, length);
+    }
   });
 
   test('is left to the collector when it is small', () => {

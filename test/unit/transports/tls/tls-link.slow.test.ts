@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ProtocolError } from '../../../../src/net/errors.ts';
 import { MORE, type ByteLink } from '../../../../src/net/links/link.ts';
+import { freeChunk } from '../../../../src/net/links/spent-chunk.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import { systemClock } from '../../../../src/net/time/clock.ts';
 import { StreamTlsContext } from '../../../../src/platform/tls/stream-tls-context.ts';
@@ -105,6 +106,52 @@ test('records may arrive in single bytes and the handshakes of several connectio
     server.destroy();
   });
   await Promise.all(pairs);
+});
+
+test('what is read is memory of its own, however records are spread over reads', async () => {
+  const authorities = new Authorities();
+  const [left, belowLeft] = linkPair();
+  const [belowRight, right] = linkPair();
+  const PIECE = 128 << 10;
+  let pieceLength = 1;
+  const passOn = async (from: ByteLink, to: ByteLink): Promise<void> => {
+    let held = Buffer.alloc(0);
+    for (let chunk = await from.read(); chunk; chunk = await from.read()) {
+      held = Buffer.concat([held, chunk]);
+      while (held.length >= pieceLength) {
+        const length = pieceLength === 1 ? held.length : pieceLength;
+        await to.write(new Uint8Array(held.subarray(0, length)));
+        held = held.subarray(length);
+      }
+    }
+    await to.write(new Uint8Array(held));
+    await to.closeWrite();
+  };
+  void passOn(belowLeft, belowRight);
+  void passOn(belowRight, belowLeft);
+  const [client, server] = await Promise.all([
+    authorities.client.connect(left, SERVER, never),
+    authorities.server.accept(right),
+  ]);
+  pieceLength = PIECE;
+  const COUNT = 32;
+  const SIZE = 50_000;
+  const sent = (async () => {
+    for (let i = 0; i < COUNT; i++) await client.write(Buffer.alloc(SIZE, i));
+    await client.closeWrite();
+  })();
+  let length = 0;
+  let large = 0;
+  for (let chunk = await server.read(); chunk; chunk = await server.read()) {
+    for (const byte of chunk) assert.equal(byte, Math.floor(length++ / SIZE));
+    if (chunk.length < 8 << 10) continue;
+    large++;
+    freeChunk(chunk);
+    assert.equal(chunk.buffer.byteLength, 0, `${chunk.length} bytes are left to the collector`);
+  }
+  assert.equal(length, COUNT * SIZE);
+  assert.ok(large > 0);
+  await sent;
 });
 
 /** Passes bytes on one by one, in chunks of their own. */

@@ -45,6 +45,23 @@ describe('a kernel link', { skip: noKernelSockets }, () => {
     assert.equal(codeOf(await near.closed), 'ECONNRESET');
   });
 
+  test('frees what it has copied of lent bytes when the kernel has taken it', async (t) => {
+    const [near, far] = await kernelPair(io);
+    const lent = Buffer.alloc(256 << 10);
+    let full: Promise<void> | undefined;
+    let length = 0;
+    while (!full) {
+      full = near.lend(lent);
+      length += lent.length;
+    }
+    const { mock } = t.mock.method(ArrayBuffer.prototype, 'transfer');
+    for (let read = 0; read < length;) read += (await far.read())?.length ?? length;
+    await full;
+    assert.equal(mock.callCount(), 1);
+    near.destroy();
+    far.destroy();
+  });
+
   test('learns of a reset while there is no reader', async () => {
     const [near, far] = await kernelPair(io);
     far.destroy(new Error('cut'));
