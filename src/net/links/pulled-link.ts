@@ -1,4 +1,4 @@
-import { LinkClosedError } from '../errors.ts';
+import { LINK_CLOSED, LinkClosedError } from '../errors.ts';
 import type { Clock, Timer } from '../time/clock.ts';
 import { abortReason } from '../time/unless-aborted.ts';
 import { PendingRead } from './pending-read.ts';
@@ -140,7 +140,7 @@ export abstract class PulledLink {
     this.stopReading(truncates);
     if (truncates) this.abandon();
     else this.linger();
-    this.failAll(cause ?? new LinkClosedError(), cause);
+    this.failAll(cause ?? LINK_CLOSED, cause);
   }
 
   /** The core has bytes to be read, or the end of the stream. */
