@@ -43,6 +43,10 @@ export class GreetingLink implements ByteLink {
     this.#inner.unread(chunk);
   }
 
+  takeAhead(): Uint8Array | undefined {
+    return this.#inner.takeAhead?.();
+  }
+
   write(chunk: Uint8Array, isOwned?: boolean): Promise<void> | undefined {
     return this.#greeting === undefined
       ? this.#inner.write(chunk, isOwned)

@@ -98,6 +98,10 @@ export abstract class PulledLink {
     if (chunk.length > 0) (this.#unread ??= []).push(chunk);
   }
 
+  takeAhead(): Uint8Array | undefined {
+    return this.#take();
+  }
+
   /** An owned chunk is freed when the peer has acknowledged it, not when the collector finds it. */
   write(chunk: Uint8Array, isOwned = false): Promise<void> | undefined {
     if (this.writeError) return Promise.reject(this.writeError);
