@@ -61,9 +61,9 @@ export class GreetingLink implements ByteLink {
       : this.#inner.writeAll(chunks, isOwned);
   }
 
-  async closeWrite(): Promise<void> {
-    await this.#greet();
-    await this.#inner.closeWrite();
+  closeWrite(): Promise<void> {
+    const full = this.#greet();
+    return full ? full.then(() => this.#inner.closeWrite()) : this.#inner.closeWrite();
   }
 
   destroy(cause?: Error): void {
