@@ -97,7 +97,7 @@ export class FlowDispatcher implements Dispatcher {
       return;
     }
     const sniffed = sniffable ? await this.#sniffBeside(client, dialled.link) : undefined;
-    return this.#carry(request, sniffed, client, dialled);
+    return this.#carry(request, sniffed?.name, client, dialled, sniffed?.firstDown);
   }
 
   packets(request: PacketRequest): Promise<void> {
@@ -120,22 +120,31 @@ export class FlowDispatcher implements Dispatcher {
    * Sniffs the name of a connected flow, for its record only. The wait ends when the server sends first: the
    * protocol is then neither TLS nor HTTP.
    */
-  async #sniffBeside(client: ByteLink, remote: ByteLink): Promise<string | undefined> {
+  async #sniffBeside(client: ByteLink, remote: ByteLink): Promise<SniffedBeside> {
     const ahead = sniffAhead(client);
-    if (ahead.done) return ahead.domain;
+    if (ahead.done) return { name: ahead.domain, firstDown: undefined };
     using limit = new Deadline(this.#deps.clock, SNIFF_TIMEOUT_MS, 'sniffing');
     const { signal } = limit;
-    const serverSent = remote.read(signal).then(
-      (chunk) => {
-        if (chunk) remote.unread(chunk);
-        limit.abort(WAIT_IS_OVER);
-      },
-      () => limit.abort(WAIT_IS_OVER),
-    );
-    const sniffed = await sniffUntil(client, signal);
-    limit.abort(WAIT_IS_OVER);
+    // The kernel relays only between links that are not being read. To others the read is left, since
+    // its end would pass through every layer of a carrier as an error.
+    const maySplice = client.pourInto !== undefined && remote.pourInto !== undefined;
+    const read = remote.read(maySplice ? signal : undefined);
+    let isOver = false;
+    const end = (): void => {
+      if (!isOver) limit.abort(WAIT_IS_OVER);
+    };
+    const serverSent = read.then((chunk) => {
+      if (maySplice && chunk) remote.unread(chunk);
+      end();
+    }, end);
+    const name = await sniffUntil(client, signal);
+    if (!maySplice) {
+      isOver = true;
+      return { name, firstDown: read };
+    }
+    end();
     await serverSent;
-    return sniffed;
+    return { name, firstDown: undefined };
   }
 
   /**
@@ -147,6 +156,7 @@ export class FlowDispatcher implements Dispatcher {
     sniffed: string | undefined,
     client: ByteLink,
     dialled: DialledFlow<ByteLink>,
+    firstDown?: Promise<Uint8Array | undefined>,
   ): Promise<void> {
     const { tracker, clock, log } = this.#deps;
     const { link: remote, resolved } = dialled;
@@ -163,7 +173,7 @@ export class FlowDispatcher implements Dispatcher {
       throw error;
     }
     if (log.enabled('debug')) log.debug(openedLine(flow), flowFields(flow));
-    return relay(client, remote, flow, clock).then((end) => {
+    return relay(client, remote, flow, clock, firstDown).then((end) => {
       try {
         flow.close();
         if (log.enabled('debug')) {
@@ -184,6 +194,13 @@ export class FlowDispatcher implements Dispatcher {
     const cause = causeOfSilence(flow.up, end, resolved.version.outbound.suspect);
     if (cause !== undefined) this.#dialer.report(flow.info, flow.info.destination, resolved, cause);
   }
+}
+
+/** What was found beside the first read of the server. */
+interface SniffedBeside {
+  readonly name: string | undefined;
+  /** That read, if it was not ended. */
+  readonly firstDown: Promise<Uint8Array | undefined> | undefined;
 }
 
 /** Shared by all aborted waits: creating an error with its stack costs more than the wait. */

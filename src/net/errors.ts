@@ -117,3 +117,6 @@ export class LinkClosedError extends WeirError {
     super('link_closed', message);
   }
 }
+
+/** One for all links that were closed as usual: an error with its stack costs more than the close. */
+export const LINK_CLOSED = new LinkClosedError();

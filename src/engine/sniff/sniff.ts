@@ -11,6 +11,8 @@ export const SNIFF_LIMIT = 8192;
 /** Time limit for the client to send them. */
 export const SNIFF_TIMEOUT_MS = 300;
 
+const NOTHING = new Uint8Array(0);
+
 export interface SniffOptions {
   readonly clock: Clock;
   /** Ends the wait early: the server has sent first, or the flow has ended. */
@@ -43,7 +45,9 @@ export function sniffAhead(link: Pick<ByteLink, 'takeAhead' | 'unread'>): Sniffe
 /** The same as `sniff`, until `signal` aborts. */
 export async function sniffUntil(link: ByteLink, signal: AbortSignal): Promise<string | undefined> {
   const sniffer = new DomainSniffer();
-  const head = new GrowingBytes();
+  /** The first chunk, which usually is enough, or a copy of all of them. */
+  let head: Uint8Array = NOTHING;
+  let copy: GrowingBytes | undefined;
   let last: Uint8Array | undefined;
   /** Number of bytes before `last`. */
   let before = 0;
@@ -53,15 +57,21 @@ export async function sniffUntil(link: ByteLink, signal: AbortSignal): Promise<s
       if (chunk === undefined) return undefined;
       last = chunk;
       before = head.length;
-      head.append(chunk.subarray(0, SNIFF_LIMIT - head.length));
-      const sniffed = sniffer.look(head.bytes);
+      const piece = chunk.subarray(0, SNIFF_LIMIT - before);
+      if (before === 0) head = piece;
+      else {
+        if (!copy) (copy = new GrowingBytes()).append(head);
+        copy.append(piece);
+        head = copy.bytes;
+      }
+      const sniffed = sniffer.look(head);
       if (sniffed.done) return sniffed.domain;
     }
     return undefined;
   } finally {
     // In two chunks at most, even if the client has sent every byte separately.
     if (last) link.unread(last);
-    if (before > 0) link.unread(head.bytes.subarray(0, before));
+    if (before > 0) link.unread(head.subarray(0, before));
   }
 }
 

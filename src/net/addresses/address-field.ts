@@ -23,6 +23,8 @@ const NAME_LIMIT = 255;
 const PORT_LIMIT = 0xffff;
 const PORT_BYTES = 2;
 
+const NOTHING: ArrayLike<number> = [];
+
 /** A decoded address field. */
 export interface AddressField {
   /** `undefined` when the host name is invalid; `end` is valid all the same. */
@@ -90,21 +92,34 @@ export async function readAddressField(
   return { host, port };
 }
 
-/** Encodes an address field; `undefined` for an invalid port or a name of 0 or more than 255 bytes. */
+/**
+ * Encodes an address field; `undefined` for an invalid port or a name of 0 or more than 255 bytes.
+ *
+ * @param prefix what precedes the field in its message.
+ */
 export function encodeAddressField(
   { host, port }: Endpoint,
   format: AddressFormat,
+  prefix: ArrayLike<number> = NOTHING,
 ): Buffer | undefined {
   if (!Number.isInteger(port) || port < 0 || port > PORT_LIMIT) return undefined;
   const ip = parseIP(host);
-  const bytes = ip ?? Buffer.from(host, 'utf8');
-  if (!ip && (bytes.length === 0 || bytes.length > NAME_LIMIT)) return undefined;
-  const type = ip ? (ip.length === 4 ? format.ipv4 : format.ipv6) : format.name;
-  const head = ip ? [type] : [type, bytes.length];
-  const portBytes = [port >> 8, port & 0xff];
-  return Buffer.from(
-    format.portFirst ? [...portBytes, ...head, ...bytes] : [...head, ...bytes, ...portBytes],
-  );
+  const length = ip?.length ?? Buffer.byteLength(host, 'utf8');
+  if (length === 0 || length > NAME_LIMIT) return undefined;
+  const field = Buffer.allocUnsafe(prefix.length + PORT_BYTES + (ip ? 1 : 2) + length);
+  field.set(prefix);
+  let at = prefix.length;
+  if (format.portFirst) at = field.writeUInt16BE(port, at);
+  if (ip) {
+    field[at++] = ip.length === 4 ? format.ipv4 : format.ipv6;
+    field.set(ip, at);
+  } else {
+    field[at++] = format.name;
+    field[at++] = length;
+    field.write(host, at, 'utf8');
+  }
+  if (!format.portFirst) field.writeUInt16BE(port, at + length);
+  return field;
 }
 
 /** Bytes of an address of that type; `undefined` for a name, which is preceded by its length. */

@@ -1,6 +1,8 @@
 import { ProtocolError } from '../errors.ts';
 import type { ByteLink } from './link.ts';
 
+const NOTHING = Buffer.alloc(0);
+
 /**
  * Reads a handshake from a link: a number of bytes, or up to a delimiter, with at most `limit` bytes
  * in memory and under one `signal`.
@@ -11,10 +13,11 @@ export class BoundedReader {
   readonly #link: ByteLink;
   readonly #limit: number;
   readonly #signal: AbortSignal | undefined;
-  /** Bytes read and not taken: a part of `#space`. */
-  #buffer: Buffer = Buffer.alloc(0);
   /** A chunk of the link, which is full, or memory of this reader with room at its end. */
-  #space: Buffer = this.#buffer;
+  #space: Buffer = NOTHING;
+  /** The bytes read and not taken: a part of `#space`. */
+  #start = 0;
+  #end = 0;
 
   constructor(link: ByteLink, limit: number, signal?: AbortSignal) {
     this.#link = link;
@@ -22,50 +25,67 @@ export class BoundedReader {
     this.#signal = signal;
   }
 
-  /** Takes exactly `length` bytes. */
-  async bytes(length: number): Promise<Buffer> {
-    if (length > this.#limit)
-      throw new ProtocolError(`${length} bytes are more than expected here`);
-    while (this.#buffer.length < length) await this.#fill();
-    return this.#take(length);
+  /** Takes exactly `length` bytes. No promise when they were read already, as most are. */
+  bytes(length: number): Buffer | Promise<Buffer> {
+    return length <= this.#held && length <= this.#limit
+      ? this.#take(length)
+      : this.#readBytes(length);
   }
 
-  /** Takes one byte. */
-  async byte(): Promise<number> {
-    const [value] = await this.bytes(1);
-    return value as number; // bytes(1) has exactly one
+  /** Takes one byte, with a promise as for `bytes`. */
+  byte(): number | Promise<number> {
+    if (this.#held === 0) return this.#readByte();
+    return this.#space[this.#start++] as number; // one is held
   }
 
   /** Returns the first `length` bytes without taking them. */
   async peek(length: number): Promise<Buffer> {
-    while (this.#buffer.length < length) await this.#fill();
-    return this.#buffer.subarray(0, length);
+    while (this.#held < length) await this.#fill();
+    return this.#space.subarray(this.#start, this.#start + length);
   }
 
   /** Takes everything before `delimiter`, and the delimiter itself, which is not returned. */
   async until(delimiter: Uint8Array): Promise<Buffer> {
     let searched = 0;
     for (;;) {
-      const at = this.#buffer.indexOf(delimiter, Math.max(0, searched - delimiter.length + 1));
+      const held = this.#space.subarray(this.#start, this.#end);
+      const at = held.indexOf(delimiter, Math.max(0, searched - delimiter.length + 1));
       if (at >= 0) {
         const head = this.#take(at);
-        this.#take(delimiter.length);
+        this.#start += delimiter.length;
         return head;
       }
-      searched = this.#buffer.length;
+      searched = held.length;
       await this.#fill();
     }
   }
 
   /** Puts unused bytes back into the link and returns it. */
   release(): ByteLink {
-    if (this.#buffer.length > 0) this.#link.unread(this.#buffer);
-    this.#space = this.#buffer = Buffer.alloc(0);
+    if (this.#held > 0) this.#link.unread(this.#space.subarray(this.#start, this.#end));
+    this.#space = NOTHING;
+    this.#start = this.#end = 0;
     return this.#link;
   }
 
+  get #held(): number {
+    return this.#end - this.#start;
+  }
+
+  async #readBytes(length: number): Promise<Buffer> {
+    if (length > this.#limit)
+      throw new ProtocolError(`${length} bytes are more than expected here`);
+    while (this.#held < length) await this.#fill();
+    return this.#take(length);
+  }
+
+  async #readByte(): Promise<number> {
+    while (this.#held === 0) await this.#fill();
+    return this.#space[this.#start++] as number; // one is held
+  }
+
   async #fill(): Promise<void> {
-    if (this.#buffer.length >= this.#limit) {
+    if (this.#held >= this.#limit) {
       throw new ProtocolError(`more than ${this.#limit} bytes where a shorter message is expected`);
     }
     const chunk = await this.#link.read(this.#signal);
@@ -75,25 +95,28 @@ export class BoundedReader {
 
   /** Appends to space that doubles, so that a message received byte by byte costs linear work. */
   #append(chunk: Uint8Array): void {
-    const held = this.#buffer.length;
+    const held = this.#held;
     if (held === 0) {
-      this.#space = this.#buffer = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+      this.#space = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+      this.#start = 0;
+      this.#end = chunk.length;
       return;
     }
     const length = held + chunk.length;
-    let start = this.#buffer.byteOffset - this.#space.byteOffset;
-    if (start + length > this.#space.length) {
-      this.#space = Buffer.allocUnsafe(Math.max(length, 2 * held));
-      this.#space.set(this.#buffer);
-      start = 0;
+    if (this.#start + length > this.#space.length) {
+      const space = Buffer.allocUnsafe(Math.max(length, 2 * held));
+      space.set(this.#space.subarray(this.#start, this.#end));
+      this.#space = space;
+      this.#start = 0;
+      this.#end = held;
     }
-    this.#space.set(chunk, start + held);
-    this.#buffer = this.#space.subarray(start, start + length);
+    this.#space.set(chunk, this.#end);
+    this.#end += chunk.length;
   }
 
   #take(length: number): Buffer {
-    const taken = this.#buffer.subarray(0, length);
-    this.#buffer = this.#buffer.subarray(length);
-    return taken;
+    const start = this.#start;
+    this.#start += length;
+    return this.#space.subarray(start, this.#start);
   }
 }

@@ -53,6 +53,10 @@ export abstract class DecodedLink {
     if (chunk.length > 0) this.items.unshift(chunk);
   }
 
+  takeAhead(): Uint8Array | undefined {
+    return this.items.shift();
+  }
+
   closeWrite(): Promise<void> {
     if (this.closing) return this.closing;
     if (this.error) return Promise.reject(this.error);

@@ -43,6 +43,10 @@ export class GreetingLink implements ByteLink {
     this.#inner.unread(chunk);
   }
 
+  takeAhead(): Uint8Array | undefined {
+    return this.#inner.takeAhead?.();
+  }
+
   write(chunk: Uint8Array, isOwned?: boolean): Promise<void> | undefined {
     return this.#greeting === undefined
       ? this.#inner.write(chunk, isOwned)
@@ -57,9 +61,9 @@ export class GreetingLink implements ByteLink {
       : this.#inner.writeAll(chunks, isOwned);
   }
 
-  async closeWrite(): Promise<void> {
-    await this.#greet();
-    await this.#inner.closeWrite();
+  closeWrite(): Promise<void> {
+    const full = this.#greet();
+    return full ? full.then(() => this.#inner.closeWrite()) : this.#inner.closeWrite();
   }
 
   destroy(cause?: Error): void {

@@ -1,4 +1,4 @@
-import { LinkClosedError } from '../errors.ts';
+import { LINK_CLOSED, LinkClosedError } from '../errors.ts';
 import type { Clock, Timer } from '../time/clock.ts';
 import { abortReason } from '../time/unless-aborted.ts';
 import { PendingRead } from './pending-read.ts';
@@ -98,6 +98,10 @@ export abstract class PulledLink {
     if (chunk.length > 0) (this.#unread ??= []).push(chunk);
   }
 
+  takeAhead(): Uint8Array | undefined {
+    return this.#take();
+  }
+
   /** An owned chunk is freed when the peer has acknowledged it, not when the collector finds it. */
   write(chunk: Uint8Array, isOwned = false): Promise<void> | undefined {
     if (this.writeError) return Promise.reject(this.writeError);
@@ -140,7 +144,7 @@ export abstract class PulledLink {
     this.stopReading(truncates);
     if (truncates) this.abandon();
     else this.linger();
-    this.failAll(cause ?? new LinkClosedError(), cause);
+    this.failAll(cause ?? LINK_CLOSED, cause);
   }
 
   /** The core has bytes to be read, or the end of the stream. */

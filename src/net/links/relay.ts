@@ -29,15 +29,18 @@ export interface RelayEnd {
  * A half-close of one side is passed on and the other direction continues. A failure of either link
  * destroys both, so that no peer takes a truncated stream for a complete one. Never rejects. Both
  * links are destroyed when it resolves; their `closed` may follow.
+ *
+ * @param firstDown a read of `remote` that is pending, or that has settled and was not used.
  */
 export function relay(
   client: ByteLink,
   remote: ByteLink,
   counter: PayloadCounter,
   clock: Clock,
+  firstDown?: Promise<Uint8Array | undefined>,
 ): Promise<RelayEnd> {
   return new Promise((resolve) => {
-    new Relay(client, remote, clock, resolve).start(counter);
+    new Relay(client, remote, clock, resolve).start(counter, firstDown);
   });
 }
 
@@ -66,16 +69,17 @@ class Relay {
     this.#over = over;
   }
 
-  start(counter: PayloadCounter): void {
+  start(counter: PayloadCounter, firstDown: Promise<Uint8Array | undefined> | undefined): void {
     const [client, remote] = [this.#client, this.#remote];
     const up = this.#move(client, remote, (bytes) => {
       this.#touch();
       counter.addUp(bytes);
     });
-    const down = this.#move(remote, client, (bytes) => {
+    const countDown = (bytes: number): void => {
       this.#touch();
       counter.addDown(bytes);
-    });
+    };
+    const down = this.#move(remote, client, countDown, firstDown);
     // A link can fail without a pending read or write: after its end, or when the flow was killed.
     // A transfer in the kernel fails with either link, so two of them need no further watch.
     if (up === 'poured' && down === 'poured') return;
@@ -89,8 +93,13 @@ class Relay {
   }
 
   /** Moves one direction, in the kernel where both links are its sockets, and passes on the end. */
-  #move(from: ByteLink, to: ByteLink, moved: (bytes: number) => void): 'poured' | 'copied' {
-    const poured = from.pourInto?.(to, moved);
+  #move(
+    from: ByteLink,
+    to: ByteLink,
+    moved: (bytes: number) => void,
+    first?: Promise<Uint8Array | undefined>,
+  ): 'poured' | 'copied' {
+    const poured = first ? undefined : from.pourInto?.(to, moved);
     const end = (): void => {
       this.#first ??= this.#sideOf(from);
       to.closeWrite().then(this.#ended, (error: unknown) => this.#abort(error, to));
@@ -99,7 +108,7 @@ class Relay {
       poured.then(end, this.#pourFailed);
       return 'poured';
     }
-    copy(from, to, () => this.#touch(), moved).then(end, (error: unknown) => {
+    copy(from, to, () => this.#touch(), moved, first).then(end, (error: unknown) => {
       if (error instanceof WriteError) this.#abort(error.cause, to);
       else this.#abort(error, from);
     });
@@ -174,9 +183,10 @@ async function copy(
   to: ByteLink,
   touch: () => void,
   moved: (bytes: number) => void,
+  first: Promise<Uint8Array | undefined> | undefined,
 ): Promise<void> {
-  for (;;) {
-    const chunk = await from.read();
+  for (let pending = first; ; pending = undefined) {
+    const chunk = await (pending ?? from.read());
     if (chunk === undefined) return;
     touch();
     const { length } = chunk;

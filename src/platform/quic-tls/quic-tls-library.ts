@@ -78,6 +78,8 @@ export class QuicTlsLibrary {
   /** The first exception of a callback. */
   #thrown: { readonly error: unknown } | undefined;
   #lastNumber = 0;
+  /** The last result of `nameText`. */
+  #name: { readonly name: string; readonly memory: NativeMemory } | undefined;
 
   /** @throws {NativeError} where the functions are not available. */
   constructor() {
@@ -128,6 +130,20 @@ export class QuicTlsLibrary {
       bytes.fill(0);
       memory.bytes.fill(0);
     }
+  }
+
+  /**
+   * A name as a C string, to be used before the next call. The last one is kept: most connections of
+   * a process are to one server, and native memory for each of them costs as much as a system call.
+   */
+  nameText(name: string): Address {
+    if (this.#name?.name !== name) {
+      const bytes = Buffer.from(`${name}\0`);
+      const memory = this.memory(bytes.length);
+      memory.bytes.set(bytes);
+      this.#name = { name, memory };
+    }
+    return this.#name.memory.at;
   }
 
   /** The certificates of a PEM text, to be freed by the caller; stops at an invalid one. */

@@ -37,8 +37,7 @@ export function setServerName(
     if (!verifies) return true;
     return functions.X509_VERIFY_PARAM_set1_ip_asc(functions.SSL_get0_param(tls), name) === 1;
   }
-  const setName = (text: Address): number =>
-    functions.SSL_ctrl(tls, SET_SERVER_NAME, HOST_NAME, text);
-  if (library.withText(name, setName) !== 1) return false;
+  const text = library.nameText(name);
+  if (functions.SSL_ctrl(tls, SET_SERVER_NAME, HOST_NAME, text) !== 1) return false;
   return !verifies || functions.SSL_set1_host(tls, name) === 1;
 }

@@ -10,10 +10,10 @@ import type { BoundedReader } from '../../net/links/bounded-reader.ts';
 export const UNSPECIFIED: Endpoint = { host: '0.0.0.0', port: 0 };
 
 /** A message of `prefix` and an address field; `undefined` when the host or port does not fit. */
-export function encodeAddressed(prefix: readonly number[], endpoint: Endpoint): Buffer | undefined {
-  const field = encodeAddressField(endpoint, SOCKS_ADDRESS);
-  return field && Buffer.concat([Uint8Array.from(prefix), field]);
-}
+export const encodeAddressed = (
+  prefix: readonly number[],
+  endpoint: Endpoint,
+): Buffer | undefined => encodeAddressField(endpoint, SOCKS_ADDRESS, prefix);
 
 /** An address field of a request or reply: each defect has a reply of its own. */
 export type SocksAddress =

@@ -9,7 +9,7 @@ import { uuidBytes } from '../users/uuid.ts';
 import { ResponseLink } from './response-link.ts';
 import { VlessFraming } from './packet-framing.ts';
 import type { VlessOutboundSettings } from './settings.ts';
-import { Command, encodeRequest } from './wire.ts';
+import { Command, encodeRequest, requestPrefix } from './wire.ts';
 
 /** A VLESS client without flow and mux; host names travel as names. */
 export function createVlessOutbound(
@@ -17,12 +17,14 @@ export function createVlessOutbound(
   context: OutboundContext,
 ): Outbound {
   const id = uuidBytes(settings.id);
+  const streams = requestPrefix(id, Command.tcp);
+  const datagrams = requestPrefix(id, Command.udp);
   const open = async (
-    command: typeof Command.tcp | typeof Command.udp,
+    prefix: Uint8Array,
     destination: Endpoint,
     options: DialOptions,
   ): Promise<ByteLink> => {
-    const request = encodeRequest(id, command, destination);
+    const request = encodeRequest(prefix, destination);
     if (!request) {
       throw new DialError('failed', 'the host name does not fit into a VLESS request (255 bytes)');
     }
@@ -30,9 +32,9 @@ export function createVlessOutbound(
     return new ResponseLink(new GreetingLink(link, request, context.clock));
   };
   const openPackets = async (peer: Endpoint, options: DialOptions): Promise<PacketLink> =>
-    new FramedPackets(await open(Command.udp, peer, options), new VlessFraming(peer));
+    new FramedPackets(await open(datagrams, peer, options), new VlessFraming(peer));
   return {
-    connect: (destination, options) => open(Command.tcp, destination, options),
+    connect: (destination, options) => open(streams, destination, options),
     associate: ({ signal }) =>
       signal.aborted
         ? Promise.reject(abortedDial(signal, context.server))

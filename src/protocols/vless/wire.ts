@@ -25,17 +25,19 @@ export const MAX_VLESS_REQUEST = 1024;
 /** The header of a response: version, no addons. */
 export const RESPONSE_HEADER: Uint8Array = Uint8Array.of(VLESS_VERSION, 0);
 
-/** A request without addons; `undefined` when the host does not fit into one. */
-export function encodeRequest(
+/** What precedes the address in a request without addons. */
+export const requestPrefix = (
   id: Uint8Array,
   command: typeof Command.tcp | typeof Command.udp,
-  destination: Endpoint,
-): Buffer | undefined {
-  const address = encodeAddressField(destination, V2RAY_ADDRESS);
-  return (
-    address && Buffer.concat([Uint8Array.of(VLESS_VERSION), id, Uint8Array.of(0, command), address])
-  );
-}
+): Uint8Array => Uint8Array.of(VLESS_VERSION, ...id, 0, command);
+
+/**
+ * A request; `undefined` when the host does not fit into one.
+ *
+ * @param prefix of `requestPrefix`.
+ */
+export const encodeRequest = (prefix: Uint8Array, destination: Endpoint): Buffer | undefined =>
+  encodeAddressField(destination, V2RAY_ADDRESS, prefix);
 
 /** What follows the id of a request. */
 export type VlessRequest =

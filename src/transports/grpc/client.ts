@@ -94,10 +94,11 @@ export class GrpcClient {
   async #call({ signal, approach, group = '' }: DialerOptions): Promise<OpenedCall> {
     let barren = 0;
     for (;;) {
-      const shared = [...this.#connections].find((each) => each.group === group && each.usable);
+      if (signal.aborted) throw abortedDial(signal, this.#server);
+      const shared = this.#shared(group);
       if (shared) {
-        const alive = await unless(signal, this.#server, shared.responds());
-        if (alive && shared.usable) return shared.call();
+        if (shared.isHeard) return shared.call();
+        await unless(signal, this.#server, shared.probe());
         continue;
       }
       const fresh = await this.#connection(signal, group, approach);
@@ -114,6 +115,12 @@ export class GrpcClient {
   close(): void {
     this.#closing.abort(new DialError('aborted', 'the outbound was closed'));
     for (const connection of this.#connections) connection.close();
+  }
+
+  /** A connection of a group that accepts another tunnel. */
+  #shared(group: string): TunnelConnection | undefined {
+    for (const each of this.#connections) if (each.group === group && each.usable) return each;
+    return undefined;
   }
 
   /** The connection that is being made for a group, shared by all dials that wait for one. */
@@ -246,13 +253,14 @@ class TunnelConnection {
     return !this.#retired && this.#driver.connection.mayRequest;
   }
 
-  /** Whether the server responds: assumed after recent bytes, probed otherwise. */
-  async responds(): Promise<boolean> {
-    const { watch } = this.#tunnels;
-    if (watch.silence < REUSE_SILENCE_MS) return true;
-    const alive = await watch.responds(REUSE_PROBE_MS);
-    if (!alive) this.#retire();
-    return alive;
+  /** Whether the server has sent something recently, and is assumed to respond. */
+  get isHeard(): boolean {
+    return this.#tunnels.watch.silence < REUSE_SILENCE_MS;
+  }
+
+  /** Waits for a response of the server; without one the connection is no longer usable. */
+  async probe(): Promise<void> {
+    if (!(await this.#tunnels.watch.responds(REUSE_PROBE_MS))) this.#retire();
   }
 
   /** Opens a tunnel; only while it is usable. */

@@ -26,20 +26,24 @@ export function encodeHunks(chunk: Uint8Array): Uint8Array[] {
 
 /** The prefix and the field header before `length` bytes of payload. */
 export function hunkHeader(length: number): Buffer {
-  const size = varint(length);
-  const header = Buffer.alloc(PREFIX_BYTES + 1 + size.length);
-  header.writeUInt32BE(1 + size.length + length, 1);
+  const digits = varintLength(length);
+  const header = Buffer.allocUnsafe(PREFIX_BYTES + 1 + digits);
+  header[0] = 0;
+  header.writeUInt32BE(1 + digits + length, 1);
   header[PREFIX_BYTES] = DATA_TAG;
-  header.set(size, PREFIX_BYTES + 1);
+  let rest = length;
+  for (let at = PREFIX_BYTES + 1; at < header.length; at++) {
+    header[at] = rest > 0x7f ? (rest & 0x7f) | 0x80 : rest;
+    rest >>>= 7;
+  }
   return header;
 }
 
-function varint(value: number): number[] {
-  const bytes: number[] = [];
-  let rest = value;
-  for (; rest > 0x7f; rest = Math.floor(rest / 128)) bytes.push((rest & 0x7f) | 0x80);
-  bytes.push(rest);
-  return bytes;
+/** @param value of up to 32 bits. */
+function varintLength(value: number): number {
+  let digits = 1;
+  for (let rest = value >>> 7; rest > 0; rest >>>= 7) digits++;
+  return digits;
 }
 
 type State =

@@ -1,5 +1,5 @@
 import type { Clock } from '../../net/time/clock.ts';
-import { LinkClosedError, ProtocolError } from '../../net/errors.ts';
+import { LINK_CLOSED, ProtocolError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/links/link.ts';
 import { PulledLink } from '../../net/links/pulled-link.ts';
 import { joined } from '../../net/links/spent-chunk.ts';
@@ -73,7 +73,7 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
       if (stream.localEnded) stream.reset(Http2ErrorCode.NO_ERROR);
       else this.linger();
     }
-    this.failAll(cause ?? new LinkClosedError(), cause);
+    this.failAll(cause ?? LINK_CLOSED, cause);
   }
 
   // ---- what the stream reports ----
@@ -119,7 +119,7 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
     this.writeEnded = true;
     if (code === Http2ErrorCode.NO_ERROR) {
       // The server has finished the call: the client need not end it (RFC 9113 §8.1).
-      this.failWrites(new LinkClosedError());
+      this.failWrites(LINK_CLOSED);
       this.#isWriteOver = true;
       this.#closing?.resolve();
     } else {
@@ -164,7 +164,7 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
 
   protected override abandon(): void {
     this.#stream.reset(Http2ErrorCode.CANCEL);
-    this.#rejectClosing(new LinkClosedError());
+    this.#rejectClosing(LINK_CLOSED);
   }
 
   protected override get isUnfinished(): boolean {

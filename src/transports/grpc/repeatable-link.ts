@@ -3,7 +3,7 @@ import { Deadline } from '../../net/time/deadline.ts';
 import { asError } from '../../errors.ts';
 import { LinkClosedError } from '../../net/errors.ts';
 import type { ByteLink, WireCounter } from '../../net/links/link.ts';
-import { unlessAborted } from '../../net/time/unless-aborted.ts';
+import { abortReason, unlessAborted } from '../../net/time/unless-aborted.ts';
 import { UPGRADE_MS } from '../limits.ts';
 
 /** Sent bytes that are kept until the server responds: requests of protocols and first payloads. */
@@ -71,7 +71,13 @@ export class RepeatableLink implements ByteLink, WireCounter {
   }
 
   read(signal?: AbortSignal): Promise<Uint8Array | undefined> {
-    return this.#kept ? this.#readOfAny(signal) : this.#current.link.read(signal);
+    const read = this.#current.link.read(signal);
+    if (!this.#kept) return read;
+    const replaced = this.#replaced;
+    return read.catch((error: unknown) => {
+      if (signal?.aborted) throw abortReason(signal);
+      return this.#readAgain(replaced, error, signal);
+    });
   }
 
   unread(chunk: Uint8Array): void {
@@ -115,14 +121,13 @@ export class RepeatableLink implements ByteLink, WireCounter {
     this.#current.link.destroy(cause);
   }
 
-  async #readOfAny(signal?: AbortSignal): Promise<Uint8Array | undefined> {
-    const replaced = this.#replaced;
-    try {
-      return await this.#current.link.read(signal);
-    } catch (error) {
-      await unlessAborted(this.#unlessReplaced(replaced, error), signal);
-      return this.read(signal);
-    }
+  async #readAgain(
+    replaced: Promise<boolean>,
+    error: unknown,
+    signal: AbortSignal | undefined,
+  ): Promise<Uint8Array | undefined> {
+    await unlessAborted(this.#unlessReplaced(replaced, error), signal);
+    return this.read(signal);
   }
 
   /** Throws the error of an operation, unless its call was replaced by one that repeats it. */
@@ -130,13 +135,17 @@ export class RepeatableLink implements ByteLink, WireCounter {
     if (this.#isDestroyed || !(await replaced)) throw this.#failure ?? error;
   }
 
-  async #replace(call: GrpcCall): Promise<boolean> {
-    const refused = await call.refused;
-    if (!refused || !this.#kept || this.#calls === CALLS) {
+  /** Uses callbacks: the frame of an async function would be kept until the server responds. */
+  #replace(call: GrpcCall): Promise<boolean> {
+    return call.refused.then((refused) => {
+      if (refused && this.#kept && this.#calls < CALLS) return this.#repeat(call);
       this.#forget();
       void call.link.closed.then(this.#resolveClosed);
       return false;
-    }
+    });
+  }
+
+  async #repeat(call: GrpcCall): Promise<boolean> {
     this.#calls++;
     using deadline = new Deadline(this.#clock, UPGRADE_MS, 'repeating a refused call');
     this.#repeating = deadline;

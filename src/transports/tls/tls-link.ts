@@ -1,6 +1,6 @@
 import { CALL_BYTES, CALL_PIECES, WRITE_BYTES } from '../../platform/tls/stream-tls-library.ts';
 import type { StreamTls } from '../../platform/tls/stream-tls.ts';
-import { LinkClosedError, ProtocolError } from '../../net/errors.ts';
+import { LINK_CLOSED, ProtocolError } from '../../net/errors.ts';
 import { DecodedLink } from '../../net/links/decoded-link.ts';
 import { MORE, type ByteLink } from '../../net/links/link.ts';
 import { freeChunk, ownChunk, strip } from '../../net/links/spent-chunk.ts';
@@ -105,7 +105,7 @@ export class TlsLink extends DecodedLink implements ByteLink {
       this.#flush()?.catch(() => undefined);
     }
     this.closing?.catch(() => undefined);
-    this.endBoth(cause ?? new LinkClosedError(), cause);
+    this.endBoth(cause ?? LINK_CLOSED, cause);
   }
 
   protected override get hasEnded(): boolean {

@@ -1,6 +1,6 @@
 import type { RandomSource } from '../../crypto/random-source.ts';
 import type { Clock } from '../../net/time/clock.ts';
-import { LinkClosedError, ProtocolError } from '../../net/errors.ts';
+import { LINK_CLOSED, ProtocolError } from '../../net/errors.ts';
 import { DecodedLink } from '../../net/links/decoded-link.ts';
 import { OWNED, type ByteLink } from '../../net/links/link.ts';
 import { strip } from '../../net/links/spent-chunk.ts';
@@ -66,7 +66,7 @@ export class WsLink extends DecodedLink implements ByteLink {
     // Without a cause the peer reads an end of stream, as when a socket is closed.
     if (!cause && !this.closing) this.closing = this.closeWrite();
     this.closing?.catch(() => undefined);
-    this.endBoth(cause ?? new LinkClosedError(), cause);
+    this.endBoth(cause ?? LINK_CLOSED, cause);
   }
 
   protected override get hasEnded(): boolean {

@@ -417,6 +417,32 @@ describe('the dispatcher', () => {
     await done;
   });
 
+  test('the read of the server beside the sniffing is the first one of the relay', async () => {
+    const { tracker, dispatcher, outbound, client, request } = start();
+    let reads = 0;
+    const { answer } = outbound;
+    outbound.answer = async (options) => {
+      const link = await answer(options);
+      const read = link.read.bind(link);
+      link.read = (signal) => {
+        reads++;
+        assert.equal(signal, undefined);
+        return read(signal);
+      };
+      return link;
+    };
+    const done = dispatcher.stream({ ...request, sniff: true });
+    await settle();
+    await client.write(HTTP_HEAD);
+    await settle();
+    assert.equal(tracker.flows()[0]?.info.sniffed, 'example.com');
+    assert.equal(reads, 1);
+    await outbound.servers[0]?.write(Buffer.from('HTTP/1.1 200 OK\r\n\r\n'));
+    assert.equal((await client.read())?.toString(), 'HTTP/1.1 200 OK\r\n\r\n');
+    client.destroy();
+    await done;
+  });
+
   test('a killed flow ends both sides and nothing else', async () => {
     const { tracker, dispatcher, outbound, client, request } = start();
     const done = dispatcher.stream(request);

@@ -1,6 +1,6 @@
 import { SystemError } from '../../../platform/sockets/errno.ts';
 import type { SocketOwner, StreamSocket } from '../../../platform/sockets/streams/stream-socket.ts';
-import { LinkClosedError } from '../../errors.ts';
+import { LINK_CLOSED } from '../../errors.ts';
 import type { ByteLink, WireCounter } from '../../links/link.ts';
 import { Linger } from './linger.ts';
 import type { HalfOwner } from './link-half.ts';
@@ -8,9 +8,6 @@ import { LinkReader } from './link-reader.ts';
 import { LinkWriter } from './link-writer.ts';
 import { LinkTransfer } from './link-transfer.ts';
 import type { LinkWatchdog, WatchedLink } from './watchdog.ts';
-
-/** One for all links that were closed as usual: an error with its stack costs more than the close. */
-const CLOSED = new LinkClosedError();
 
 /**
  * A kernel socket (TCP or unix) without a handle of Node, as a ByteLink: the lifetime of the
@@ -152,7 +149,7 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
   }
 
   #startLinger(): void {
-    this.#failHalves(CLOSED);
+    this.#failHalves(LINK_CLOSED);
     this.#linger = new Linger(this.#socket, () => this.#close(undefined));
     this.#linger.swallow();
   }
@@ -180,7 +177,7 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
     this.#linger = undefined;
     this.#watchdog?.forget(this);
     const isClean = this.#reader.ended && this.#writer.isShut && !cause;
-    if (!isClean && !lingered) this.#failHalves(this.#cause ?? cause ?? CLOSED);
+    if (!isClean && !lingered) this.#failHalves(this.#cause ?? cause ?? LINK_CLOSED);
     this.#destroyed = true;
     this.#closed?.resolve(this.#cause);
   }

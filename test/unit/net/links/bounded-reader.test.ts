@@ -42,6 +42,15 @@ describe('a bounded reader', { timeout: 20_000 }, () => {
     );
   });
 
+  test('returns bytes that were read without a promise', async () => {
+    const { reader } = readerOf([Buffer.from('abcd')]);
+    assert.equal(await reader.byte(), 0x61);
+    assert.deepEqual(reader.bytes(2), Buffer.from('bc'));
+    assert.equal(reader.byte(), 0x64);
+    await assert.rejects(async () => reader.byte(), /closed in the middle/);
+    await assert.rejects(async () => reader.bytes(LIMIT + 1), /more than expected/);
+  });
+
   test('finds a delimiter received byte by byte, and fails beyond its limit', async () => {
     const bytes = (text: string) => Array.from(Buffer.from(text), (byte) => Uint8Array.of(byte));
     const found = readerOf(bytes('abc\r\ndef')).reader;

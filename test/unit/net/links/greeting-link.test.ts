@@ -33,6 +33,14 @@ describe('a link with a greeting', () => {
     assert.equal((await next(far)) + (await next(far)), '!<end>');
   });
 
+  test('takes what the link below holds', () => {
+    const [near] = linkPair();
+    const link = new GreetingLink(near, hello);
+    assert.equal(link.takeAhead(), undefined);
+    near.takeAhead = () => Buffer.from('held');
+    assert.equal(String(link.takeAhead()), 'held');
+  });
+
   test('sends it alone when there is no payload in time', async () => {
     const clock = new ManualClock();
     const { link, far } = start(clock);
