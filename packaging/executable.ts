@@ -37,7 +37,7 @@ export async function buildExecutable(
 ): Promise<string> {
   await mkdir(work, { recursive: true });
   const target = await findTarget(arch, work);
-  const runsTarget = target.isOwn || emulator.length > 0;
+  const [program, ...args] = emulator;
   const bundled = await bundleExecutable(work);
   const config = {
     main: join(work, 'executable-main.js'),
@@ -45,7 +45,7 @@ export async function buildExecutable(
     output,
     executable: await smallerNode(target, work),
     disableExperimentalSEAWarning: true,
-    useCodeCache: runsTarget,
+    useCodeCache: target.isOwn || program !== undefined,
     // NODE_OPTIONS works as for node; command lines belong to Weir alone.
     execArgvExtension: 'env',
     assets: {
@@ -57,9 +57,9 @@ export async function buildExecutable(
   };
   const path = join(work, 'sea.json');
   await writeFile(path, JSON.stringify(config, null, 2));
-  const injector = target.isOwn || emulator.length === 0 ? process.execPath : target.node;
-  const [program = injector, ...args] = [...(target.isOwn ? [] : emulator), injector];
-  await runTool(program, [...args, '--build-sea', path]);
+  const seaBuilder = ['--build-sea', path];
+  if (target.isOwn || program === undefined) await runTool(process.execPath, seaBuilder);
+  else await runTool(program, [...args, target.node, ...seaBuilder]);
   const beside = ['node_modules/bufferutil', 'node_modules/koffi', target.nodePackage];
   return notices(await packagesIn(bundled, beside));
 }
