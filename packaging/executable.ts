@@ -23,6 +23,8 @@ export interface ExecutableOptions {
    * executable has no code cache, which V8 makes for its own architecture alone, and starts slower.
    */
   readonly emulator?: readonly string[];
+  /** A folder that keeps what is fetched for another architecture; `work` by default. */
+  readonly fetched?: string;
 }
 
 /**
@@ -33,10 +35,10 @@ export interface ExecutableOptions {
 export async function buildExecutable(
   output: string,
   work: string,
-  { arch = ownArchitecture(), emulator = [] }: ExecutableOptions = {},
+  { arch = ownArchitecture(), emulator = [], fetched = work }: ExecutableOptions = {},
 ): Promise<string> {
   await mkdir(work, { recursive: true });
-  const target = await findTarget(arch, work);
+  const target = await findTarget(arch, fetched);
   const [program, ...args] = emulator;
   const bundled = await bundleExecutable(work);
   const config = {

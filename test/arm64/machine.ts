@@ -1,4 +1,4 @@
-import { access, mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
+import { access, mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { ROOT } from '../../packaging/root.ts';
 import { findTarget } from '../../packaging/target.ts';
@@ -10,7 +10,7 @@ import { findTool, hasTool, runTool } from '../../packaging/tool.ts';
  * in `.arm64/` for the next run.
  */
 
-const FOLDER = join(ROOT, '.arm64');
+export const FETCHED = join(ROOT, '.arm64');
 
 /** Debian's static build runs in other roots as well. */
 const EMULATORS = ['qemu-aarch64-static', 'qemu-aarch64'];
@@ -37,14 +37,14 @@ export async function arm64Machine(): Promise<Machine | string> {
   if (emulator === undefined)
     return 'there is no qemu-aarch64-static in the PATH (qemu-user-static)';
   try {
-    await mkdir(FOLDER, { recursive: true });
-    const root = await librariesOf(join(FOLDER, 'root'));
-    const { node, koffi } = await findTarget('arm64', FOLDER);
-    const modules = join(FOLDER, 'modules');
+    await mkdir(FETCHED, { recursive: true });
+    const root = await librariesOf(join(FETCHED, 'root'));
+    const { node, koffi } = await findTarget('arm64', FETCHED);
+    const modules = join(FETCHED, 'modules');
     await mkdir(join(modules, '@koromix'), { recursive: true });
-    await symlink(dirname(dirname(koffi)), join(modules, '@koromix/koffi-linux-arm64')).catch(
-      existing,
-    );
+    const link = join(modules, '@koromix/koffi-linux-arm64');
+    await rm(link, { force: true });
+    await symlink(dirname(dirname(koffi)), link);
     return { emulator: [emulator, '-L', root], root, node, modules };
   } catch (error) {
     return `its libraries or its Node cannot be fetched: ${String(error).slice(0, 300)}`;
@@ -64,7 +64,7 @@ async function librariesOf(root: string): Promise<string> {
   if (!(await hasTool('apt-get')) || !(await hasTool('dpkg'))) {
     throw new Error('there is no apt-get and dpkg in the PATH');
   }
-  const [state, archives] = [join(FOLDER, 'apt'), join(FOLDER, 'archives')];
+  const [state, archives] = [join(FETCHED, 'apt'), join(FETCHED, 'archives')];
   for (const path of [join(state, 'lists/partial'), join(state, 'cache'), archives]) {
     await mkdir(path, { recursive: true });
   }
@@ -91,8 +91,4 @@ async function librariesOf(root: string): Promise<string> {
   }
   await writeFile(stamp, '');
   return root;
-}
-
-function existing(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EEXIST') throw error;
 }
