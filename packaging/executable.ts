@@ -1,7 +1,8 @@
 import { copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
-import { bundleExecutable, packagesIn } from './bundle.ts';
+import { bundleChunks, bundleLoaders, packagesIn } from './bundle.ts';
+import { makeCodeCaches } from './code-cache/warm-up.ts';
 import { notices } from './notices.ts';
 import { ROOT } from './root.ts';
 import { hasTool, runTool } from './tool.ts';
@@ -21,6 +22,9 @@ export function executableObstacle(): string | undefined {
   return undefined;
 }
 
+/** Options of Node and V8 under which the executable runs. */
+const EXEC_ARGV: readonly string[] = [];
+
 /**
  * One file that contains Node, the program and its native parts, for the machine that builds it.
  * @param work a folder for what it is made of.
@@ -28,28 +32,43 @@ export function executableObstacle(): string | undefined {
  */
 export async function buildExecutable(output: string, work: string): Promise<string> {
   await mkdir(work, { recursive: true });
-  const bundled = await bundleExecutable(work);
+  const chunks = join(work, 'chunks');
+  const bundled = await bundleChunks(chunks);
+  await bundleLoaders(work);
+  const node = await smallerNode(work);
+  const assets = {
+    'executable-thread.js': join(work, 'executable-thread.js'),
+    'rregex.wasm': join(ROOT, 'node_modules/rregex/lib/rregex.wasm'),
+    'koffi.node': koffiBinary(),
+    ...(await bufferUtilAsset()),
+    ...(await filesOf(chunks)),
+  };
+  const folder = join(work, 'code-cache');
+  const main = join(work, 'warm-main.js');
+  await makeCodeCaches({ node, execArgv: EXEC_ARGV, main, assets, folder });
   const config = {
     main: join(work, 'executable-main.js'),
     mainFormat: 'commonjs',
     output,
-    executable: await smallerNode(work),
+    executable: node,
     disableExperimentalSEAWarning: true,
     useCodeCache: true,
     // NODE_OPTIONS works as for node; command lines belong to Weir alone.
     execArgvExtension: 'env',
-    assets: {
-      'thread-main.js': join(work, 'thread-main.js'),
-      'rregex.wasm': join(ROOT, 'node_modules/rregex/lib/rregex.wasm'),
-      'koffi.node': koffiBinary(),
-      ...(await bufferUtilAsset()),
-    },
+    execArgv: EXEC_ARGV,
+    assets: { ...assets, ...(await filesOf(folder, '.cache')) },
   };
   const path = join(work, 'sea.json');
   await writeFile(path, JSON.stringify(config, null, 2));
   await runTool(process.execPath, ['--build-sea', path]);
   const beside = ['node_modules/bufferutil', 'node_modules/koffi', nodePackage()];
   return notices(await packagesIn(bundled, beside));
+}
+
+/** The files of a folder, by name and `suffix`. */
+async function filesOf(folder: string, suffix = ''): Promise<Record<string, string>> {
+  const names = await readdir(folder);
+  return Object.fromEntries(names.map((name) => [name + suffix, join(folder, name)]));
 }
 
 /** Without the symbols for debuggers a fifth smaller; what native parts link to stays. */
