@@ -1,6 +1,7 @@
 import { copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { bundleExecutable, packagesIn } from './bundle.ts';
+import { bundleChunks, bundleLoaders, packagesIn } from './bundle.ts';
+import { makeCodeCaches } from './code-cache/warm-up.ts';
 import { notices } from './notices.ts';
 import { ROOT } from './root.ts';
 import {
@@ -27,6 +28,9 @@ export interface ExecutableOptions {
   readonly fetched?: string;
 }
 
+/** Options of Node and V8 under which the executable runs. */
+const EXEC_ARGV: readonly string[] = [];
+
 /**
  * One file that contains Node, the program and its native parts.
  * @param work a folder for what it is made of.
@@ -39,35 +43,53 @@ export async function buildExecutable(
 ): Promise<string> {
   await mkdir(work, { recursive: true });
   const target = await findTarget(arch, fetched);
-  const [program, ...args] = emulator;
-  const bundled = await bundleExecutable(work);
+  const chunks = join(work, 'chunks');
+  const bundled = await bundleChunks(chunks);
+  await bundleLoaders(work);
+  const node = await smallerNode(target, work);
+  const assets = {
+    'executable-thread.js': join(work, 'executable-thread.js'),
+    'rregex.wasm': join(ROOT, 'node_modules/rregex/lib/rregex.wasm'),
+    'koffi.node': target.koffi,
+    ...(await bufferUtilAsset(arch)),
+    ...(await filesOf(chunks)),
+  };
+  const folder = join(work, 'code-cache');
+  await mkdir(folder);
+  const main = join(work, 'warm-main.js');
+  const runsHere = target.isOwn || emulator.length > 0;
+  const prefix = target.isOwn ? [] : emulator;
+  if (runsHere) await makeCodeCaches({ prefix, node, execArgv: EXEC_ARGV, main, assets, folder });
   const config = {
     main: join(work, 'executable-main.js'),
     mainFormat: 'commonjs',
     output,
-    executable: await smallerNode(target, work),
+    executable: node,
     disableExperimentalSEAWarning: true,
-    useCodeCache: target.isOwn || program !== undefined,
+    useCodeCache: runsHere,
     // NODE_OPTIONS works as for node; command lines belong to Weir alone.
     execArgvExtension: 'env',
-    assets: {
-      'thread-main.js': join(work, 'thread-main.js'),
-      'rregex.wasm': join(ROOT, 'node_modules/rregex/lib/rregex.wasm'),
-      'koffi.node': target.koffi,
-      ...(await bufferUtilAsset(arch)),
-    },
+    execArgv: EXEC_ARGV,
+    assets: { ...assets, ...(await filesOf(folder, '.cache')) },
   };
   const path = join(work, 'sea.json');
   await writeFile(path, JSON.stringify(config, null, 2));
-  const seaBuilder = ['--build-sea', path];
-  if (target.isOwn || program === undefined) await runTool(process.execPath, seaBuilder);
-  else await runTool(program, [...args, target.node, ...seaBuilder]);
+  const builder = runsHere ? target.node : process.execPath;
+  const [program = builder, ...args] = prefix;
+  const words = program === builder ? [] : [...args, builder];
+  await runTool(program, [...words, '--build-sea', path]);
   const beside = ['node_modules/bufferutil', 'node_modules/koffi', target.nodePackage];
   return notices(await packagesIn(bundled, beside));
 }
 
 /** GNU's names of architectures, which programs for other ones begin with. */
 const GNU: Readonly<Record<Architecture, string>> = { x64: 'x86_64', arm64: 'aarch64' };
+
+/** The files of a folder, by name and `suffix`. */
+async function filesOf(folder: string, suffix = ''): Promise<Record<string, string>> {
+  const names = await readdir(folder);
+  return Object.fromEntries(names.map((name) => [name + suffix, join(folder, name)]));
+}
 
 /** Without the symbols for debuggers a fifth smaller; what native parts link to stays. */
 async function smallerNode({ node, arch, isOwn }: Target, work: string): Promise<string> {
