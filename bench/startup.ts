@@ -1,16 +1,19 @@
-import { spawn } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { execFile, spawn } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { parseArgs, promisify } from 'node:util';
+import { singBoxConfig, weirConfig, type Served } from './startup/configs.ts';
+import { figuresOf, type Figures } from './startup/figures.ts';
+import { median } from './statistics.ts';
 
 /*
- * `node bench/startup.ts [--rounds N] [NAME=COMMAND...]`: how long a program takes until its SOCKS port
- * accepts, the processor time until then, and the memory after it. `@CONFIG` in a command stands for a
- * configuration of Weir, `@SING_BOX` for one of sing-box. Linux only.
+ * `node bench/startup.ts [--rounds N] [--served socks|all] [NAME=COMMAND...]`: how long a program takes until
+ * its SOCKS port accepts, and its processor time, memory and threads half a second later. `@CONFIG` in a command
+ * stands for a configuration of Weir, `@SING_BOX` for one of sing-box. Linux only.
  */
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
@@ -22,21 +25,19 @@ const CONTESTANTS: Readonly<Record<string, string>> = {
   'sing-box': 'sing-box run --config @SING_BOX',
 };
 
-const TICKS_PER_SECOND = 100;
 const PAUSE_MS = 1;
 /** After the port accepts: what is still done then counts as well. */
 const SETTLE_MS = 500;
 
-interface Start {
+interface Start extends Figures {
   readonly wallMs: number;
-  readonly processorMs: number;
-  readonly residentMb: number;
-  /** Of that, what is no page of a file. */
-  readonly anonymousMb: number;
 }
 
 const { values, positionals } = parseArgs({
-  options: { rounds: { type: 'string', default: '11' } },
+  options: {
+    rounds: { type: 'string', default: '11' },
+    served: { type: 'string', multiple: true, default: ['socks', 'all'] },
+  },
   allowPositionals: true,
 });
 const contestants =
@@ -49,31 +50,57 @@ const contestants =
         }),
       );
 
+interface Case {
+  readonly name: string;
+  readonly served: Served;
+  readonly command: string;
+  readonly starts: Start[];
+}
+
+const cases = Object.entries(contestants).flatMap(([name, command]) =>
+  values.served
+    .filter((served) => served === 'socks' || command.includes('@CONFIG'))
+    .map((served): Case => ({ name, command, served: toServed(served), starts: [] })),
+);
+
+function toServed(text: string): Served {
+  if (text === 'socks' || text === 'all') return text;
+  throw new Error('--served takes socks and all');
+}
+
 const folder = await mkdtemp(join(tmpdir(), 'weir-startup-'));
 try {
-  const starts = new Map(Object.keys(contestants).map((name) => [name, [] as Start[]]));
+  for (const [program = ''] of Object.values(contestants).map((command) => command.split(' '))) {
+    if (program.includes('/')) await readAnew(program);
+  }
   // The first round fills the cache of files.
   for (let round = 0; round <= Number(values.rounds); round++) {
-    for (const [name, command] of Object.entries(contestants)) {
-      const start = await measure(command);
-      if (round > 0) starts.get(name)?.push(start);
+    for (const { command, served, starts } of cases) {
+      const start = await measure(command, served);
+      if (round > 0) starts.push(start);
     }
   }
-  print(starts);
+  print(cases);
 } finally {
   await rm(folder, { recursive: true, force: true });
 }
 
-async function measure(command: string): Promise<Start> {
+/**
+ * Drops a file from the cache of the kernel. A file that has just been written may be cached in pages of
+ * 2 MB, which are mapped as a whole: 30 MB more that are resident, until the machine restarts.
+ */
+async function readAnew(file: string): Promise<void> {
+  // Pages that are not written yet would stay.
+  await promisify(execFile)('sync', [file]);
+  await promisify(execFile)('dd', [`if=${file}`, 'iflag=nocache', 'count=0', 'status=none']);
+}
+
+async function measure(command: string, served: Served): Promise<Start> {
   const port = await freePort();
   const config = join(folder, 'weir.toml');
   const singBox = join(folder, 'sing-box.json');
-  await writeFile(
-    config,
-    `[[inbound]]\ntag = "s"\nprotocol = "socks"\nport = ${port}\n\n[[outbound]]\ntag = "d"\nprotocol = "freedom"\n`,
-  );
-  const inbounds = [{ type: 'socks', listen: '127.0.0.1', listen_port: port }];
-  await writeFile(singBox, JSON.stringify({ inbounds, outbounds: [{ type: 'direct' }] }));
+  await writeFile(config, weirConfig(served, port));
+  await writeFile(singBox, singBoxConfig(port));
   const words = command.replace('@CONFIG', config).replace('@SING_BOX', singBox).split(' ');
   const [program = '', ...args] = words;
   const begin = performance.now();
@@ -88,42 +115,11 @@ async function measure(command: string): Promise<Start> {
     }
     const wallMs = performance.now() - begin;
     await sleep(SETTLE_MS);
-    const family = await withChildren(pid);
-    const figures = await Promise.all(family.map(figuresOf));
-    const sum = (figure: Exclude<keyof Start, 'wallMs'>): number =>
-      figures.reduce((total, process) => total + process[figure], 0);
-    return {
-      wallMs,
-      processorMs: sum('processorMs'),
-      residentMb: sum('residentMb'),
-      anonymousMb: sum('anonymousMb'),
-    };
+    return { wallMs, ...(await figuresOf(pid)) };
   } finally {
     child.kill();
     await ended;
   }
-}
-
-/** A launcher may have the program as its child. */
-async function withChildren(pid: number): Promise<number[]> {
-  const text = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8');
-  const children = await Promise.all((text.match(/\d+/g) ?? []).map(Number).map(withChildren));
-  return [pid, ...children.flat()];
-}
-
-async function figuresOf(pid: number): Promise<Omit<Start, 'wallMs'>> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
-  // The name of the program, in parentheses, may contain spaces; utime and stime are fields 14 and 15.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  const ticks = Number(fields[11]) + Number(fields[12]);
-  const status = await readFile(`/proc/${pid}/status`, 'utf8');
-  const megabytes = (name: string): number =>
-    Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1] ?? Number.NaN) / 1024;
-  return {
-    processorMs: (ticks * 1000) / TICKS_PER_SECOND,
-    residentMb: megabytes('VmRSS'),
-    anonymousMb: megabytes('RssAnon'),
-  };
 }
 
 function accepts(port: number): Promise<boolean> {
@@ -142,21 +138,25 @@ async function freePort(): Promise<number> {
   return address.port;
 }
 
-function print(starts: ReadonlyMap<string, readonly Start[]>): void {
+function print(all: readonly Case[]): void {
+  const columns = {
+    wallMs: 'time, ms',
+    processorMs: 'processor, ms',
+    residentMb: 'resident, MB',
+    anonymousMb: 'anonymous, MB',
+    ownCleanMb: 'clean pages of its own, MB',
+    threads: 'threads',
+  } as const satisfies Record<keyof Start, string>;
+  const titles = Object.values(columns);
   const rows = [
-    '| started as | time, ms | processor, ms | resident, MB | anonymous, MB |',
-    '|---|---|---|---|---|',
+    `| started as | serves | ${titles.join(' | ')} |`,
+    `|---|---|${titles.map(() => '---|').join('')}`,
   ];
-  for (const [name, all] of starts) {
-    const cells = (['wallMs', 'processorMs', 'residentMb', 'anonymousMb'] as const).map((figure) =>
-      median(all.map((start) => start[figure])).toFixed(0),
+  for (const { name, served, starts } of all) {
+    const cells = Object.keys(columns).map((figure) =>
+      median(starts.map((start) => start[figure as keyof Start])).toFixed(0),
     );
-    rows.push(`| ${name} | ${cells.join(' | ')} |`);
+    rows.push(`| ${name} | ${served} | ${cells.join(' | ')} |`);
   }
   process.stdout.write(`${rows.join('\n')}\n`);
-}
-
-function median(numbers: readonly number[]): number {
-  const sorted = numbers.toSorted((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }

@@ -7,6 +7,10 @@
  *
  * npm puts that Node beside this package as an optional one for each platform. The binary is run from
  * there, which needs no install script.
+ *
+ * On Linux and macOS that Node replaces this process (execve(2)): signals, the exit status and the
+ * descriptors are then Weir's own. A shell script that does so before any Node starts would be cheaper;
+ * but npm reads the first line of this file for its command on Windows too, where there is no /bin/sh.
  */
 
 const { spawn } = require('child_process');
@@ -35,6 +39,12 @@ const LOADERS = {
 };
 
 const PLATFORM = process.platform + '-' + process.arch;
+
+/** Of fcntl(2). */
+const F_SETFD = 2;
+
+/** The descriptor after those of the standard streams. */
+const FIRST_PASSED = 3;
 
 main();
 
@@ -85,11 +95,43 @@ function fail() {
 
 /** Runs Weir with another Node: in the place of this process where that is possible. */
 function runWith(binary) {
-  // The name of the program first, as execve(2) wants it. Node's own options are handed on.
+  // Node's own options are handed on.
   const args = process.execArgv.concat(MAIN, process.argv.slice(2));
-  if (typeof process.execve === 'function' && process.platform !== 'win32') {
-    process.execve(binary, [binary].concat(args), process.env);
+  if (process.platform !== 'win32') become(binary, args);
+  runAsChild(binary, args);
+}
+
+/** Replaces this process; returns where that is not possible. */
+function become(binary, args) {
+  // The name of the program first, as execve(2) wants it.
+  const argv = [binary].concat(args);
+  const passed = passedDescriptors();
+  if (typeof process.execve === 'function' && passed === 0) {
+    process.execve(binary, argv, process.env);
   }
+  // Older Nodes have no such function, and none keeps the sockets that systemd has passed open.
+  let native;
+  try {
+    native = require('@koromix/koffi-' + PLATFORM).load(null);
+    const fcntl = native.func('int fcntl(int fd, int command, ...)');
+    // Node has set FD_CLOEXEC on all descriptors that it was started with.
+    for (let fd = 0; fd < FIRST_PASSED + passed; fd++) fcntl(fd, F_SETFD, 'int', 0);
+    native.func('int execv(const char *path, const char **argv)')(binary, argv.concat(null));
+  } catch {
+    // Optional packages were left out, or this Node is too old for the binary of koffi.
+  }
+}
+
+/** How many sockets systemd has passed: sd_listen_fds(3). */
+function passedDescriptors() {
+  const { LISTEN_PID, LISTEN_FDS } = process.env;
+  return LISTEN_PID === String(process.pid) && /^\d{1,4}$/.test(LISTEN_FDS || '')
+    ? Number(LISTEN_FDS)
+    : 0;
+}
+
+/** Where nothing else is possible: passes on signals, and the exit status. */
+function runAsChild(binary, args) {
   const child = spawn(binary, args, { stdio: 'inherit' });
   child.on('error', (error) => {
     process.stderr.write('weir: cannot run ' + binary + ': ' + error.message + '\n');

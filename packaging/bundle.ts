@@ -1,7 +1,8 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, readdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { build, type BuildOptions, type Metafile, type Plugin } from 'esbuild';
+import { build, transform, type BuildOptions, type Metafile, type Plugin } from 'esbuild';
 import { ROOT } from './root.ts';
+import { wrapChunk } from './substitutes/executable/chunks.ts';
 
 /** Files of the source that a bundle replaces, by path from the root of the repository. */
 type Substitutes = Readonly<Record<string, string>>;
@@ -15,6 +16,8 @@ const IN_EXECUTABLE: Substitutes = {
   'src/app/loading/start-thread.ts': 'packaging/substitutes/executable/start-thread.ts',
   'packaging/substitutes/package/assets.ts': 'packaging/substitutes/executable/assets.ts',
 };
+
+const TARGET = 'node24';
 
 /** For packages in CommonJS, which call `require` for modules of Node: esbuild uses one that is there. */
 const REQUIRE =
@@ -36,16 +39,49 @@ export const bundlePackage = (folder: string): Promise<Metafile> =>
     banner: { js: REQUIRE },
   });
 
-/** The two scripts of the executable: `executable-main.js` and `thread-main.js`. */
-export const bundleExecutable = (folder: string): Promise<Metafile> =>
-  bundle(IN_EXECUTABLE, {
-    entryPoints: ['packaging/executable-main.ts', 'src/app/loading/thread-main.ts'],
+/**
+ * The chunks of the executable: `program.js`, `thread-main.js`, what they share, and what they import
+ * later. Each is a script with one function, which takes what a CommonJS module does.
+ */
+export async function bundleChunks(folder: string): Promise<Metafile> {
+  const metafile = await bundle(IN_EXECUTABLE, {
+    entryPoints: ['packaging/program.ts', 'src/app/loading/thread-main.ts'],
     entryNames: '[name]',
     outdir: folder,
-    format: 'cjs',
+    format: 'esm',
+    splitting: true,
     // rregex has it in a branch that is not reached.
     define: { 'import.meta.url': 'undefined' },
   });
+  // Chunks are modules to esbuild, which V8 keeps no code cache of that has functions in it.
+  for (const name of await readdir(folder)) {
+    const path = join(folder, name);
+    const { code } = await transform(await readFile(path, 'utf8'), {
+      format: 'cjs',
+      platform: 'node',
+      target: TARGET,
+      supported: { 'dynamic-import': false },
+    });
+    await writeFile(path, wrapChunk(code));
+  }
+  return metafile;
+}
+
+/** The scripts of the executable that load chunks: `executable-main.js` and `executable-thread.js`. */
+export const bundleLoaders = (folder: string): Promise<Metafile> =>
+  bundle(
+    {},
+    {
+      entryPoints: [
+        'packaging/executable-main.ts',
+        'packaging/executable-thread.ts',
+        'packaging/code-cache/warm-main.ts',
+      ],
+      entryNames: '[name]',
+      outdir: folder,
+      format: 'cjs',
+    },
+  );
 
 async function bundle(substitutes: Substitutes, options: BuildOptions): Promise<Metafile> {
   const { metafile, warnings } = await build({
@@ -53,7 +89,7 @@ async function bundle(substitutes: Substitutes, options: BuildOptions): Promise<
     absWorkingDir: ROOT,
     bundle: true,
     platform: 'node',
-    target: 'node24',
+    target: TARGET,
     legalComments: 'none', // packaging/notices.ts has the licences.
     logLevel: 'warning',
     metafile: true,

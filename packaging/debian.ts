@@ -7,6 +7,7 @@ import { debianChangelog, MAINTAINER } from './debian-changelog.ts';
 import { manPage } from './man-page.ts';
 import { OWN } from './manifest.ts';
 import { ROOT } from './root.ts';
+import { ownArchitecture, type Architecture } from './target.ts';
 import { runTool } from './tool.ts';
 
 const SCRIPTS = ['postinst', 'prerm', 'postrm'];
@@ -17,7 +18,15 @@ const UNITS = ['weir.service', 'weir@.service', 'weir-instances.service'];
 const CONFFILES = ['etc/weir/weir.toml'];
 
 /** Debian's names of architectures. */
-const ARCHITECTURE: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
+const ARCHITECTURE: Readonly<Record<Architecture, string>> = { x64: 'amd64', arm64: 'arm64' };
+
+/** What the binary of Node is linked to, and Debian's packages with that. */
+export const LIBRARIES: ReadonlyMap<string, string> = new Map([
+  ['libc.so.6', 'libc6 (>= 2.28)'],
+  ['libgcc_s.so.1', 'libgcc-s1 | libgcc1'],
+  ['libstdc++.so.6', 'libstdc++6'],
+  ['libatomic.so.1', 'libatomic1'],
+]);
 
 /** Where completions of a shell are looked for. */
 const COMPLETIONS: Readonly<Record<string, string>> = {
@@ -29,6 +38,8 @@ const COMPLETIONS: Readonly<Record<string, string>> = {
 export interface DebianOptions {
   /** The executable that becomes /usr/bin/weir. */
   readonly executable: string;
+  /** What the executable runs on; this machine by default. */
+  readonly arch?: Architecture;
   /** The licences of what it contains. */
   readonly notices: string;
   /** The folder for the package. */
@@ -49,10 +60,12 @@ export async function buildDebian(options: DebianOptions): Promise<string> {
   await file.copy('packaging/debian/weir.toml', 'etc/weir/weir.toml');
   await file.write('usr/share/man/man1/weir.1.gz', gzipSync(manPage(OWN.version), { level: 9 }));
   await writeDocumentation(file, options.notices);
-  await writeCompletions(file, options.executable);
+  const { arch = ownArchitecture() } = options;
+  const isOwn = arch === process.arch;
+  await writeCompletions(file, isOwn ? [options.executable] : [process.execPath, SOURCE]);
 
   await mkdir(join(root, 'DEBIAN'));
-  const architecture = ARCHITECTURE[process.arch] ?? process.arch;
+  const architecture = ARCHITECTURE[arch];
   await writeFile(join(root, 'DEBIAN/conffiles'), CONFFILES.map((path) => `/${path}\n`).join(''));
   await writeFile(join(root, 'DEBIAN/control'), control(architecture, file.bytes));
   await writeFile(join(root, 'DEBIAN/md5sums'), file.sums);
@@ -117,10 +130,15 @@ async function writeDocumentation(file: Files, notices: string): Promise<void> {
   }
 }
 
-async function writeCompletions(file: Files, executable: string): Promise<void> {
+/** The program that is not built, for architectures that this machine cannot run. */
+const SOURCE = join(ROOT, 'src/main.ts');
+
+/** @param command runs Weir on this machine. */
+async function writeCompletions(file: Files, command: readonly string[]): Promise<void> {
+  const [program = '', ...args] = command;
   if (!COMMANDS.some(({ name }) => name === 'completion')) return;
   for (const [shell, path] of Object.entries(COMPLETIONS)) {
-    await file.write(path, await runTool(executable, ['completion', shell]));
+    await file.write(path, await runTool(program, [...args, 'completion', shell]));
   }
 }
 
@@ -129,7 +147,7 @@ Version: ${OWN.version}
 Architecture: ${architecture}
 Maintainer: ${MAINTAINER}
 Installed-Size: ${Math.ceil(bytes / 1024)}
-Depends: adduser, libc6 (>= 2.28), libgcc-s1 | libgcc1, libstdc++6
+Depends: ${[...LIBRARIES.values()].join(', ')}, adduser
 Section: net
 Priority: optional
 Description: multi-protocol proxy

@@ -6,15 +6,17 @@ import { basename, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { parseArgs } from 'node:util';
 import { buildDebian } from './debian.ts';
-import { buildExecutable, executableObstacle } from './executable.ts';
+import { buildExecutable } from './executable.ts';
 import { OWN } from './manifest.ts';
 import { packForNpm } from './npm.ts';
 import { ROOT } from './root.ts';
+import { ARCHITECTURES, isArchitecture, targetObstacle } from './target.ts';
 import { hasTool } from './tool.ts';
 
 /*
- * `npm run package [-- --only KIND]`: all forms in which Weir is installed, in one folder. What cannot be built
- * on this machine is left out with the reason.
+ * `npm run package [-- --only KIND] [--arch ARCHITECTURE]`: all forms in which Weir is installed, in one
+ * folder. What cannot be built on this machine is left out with the reason. `--emulator COMMAND` names a
+ * program that runs Node of another architecture here, such as `qemu-aarch64-static -L SYSROOT`.
  */
 
 const KINDS = ['npm', 'executable', 'deb'] as const;
@@ -23,10 +25,15 @@ const { values } = parseArgs({
   options: {
     out: { type: 'string', default: join(ROOT, 'out') },
     only: { type: 'string', multiple: true, default: [...KINDS] },
+    arch: { type: 'string', default: process.arch },
+    emulator: { type: 'string', default: '' },
   },
 });
 const unknown = values.only.filter((kind) => !KINDS.some((known) => known === kind));
 if (unknown.length > 0) throw new Error(`--only takes ${KINDS.join(', ')}`);
+if (values.arch !== process.arch && !isArchitecture(values.arch)) {
+  throw new Error(`--arch takes ${ARCHITECTURES.join(', ')}`);
+}
 
 // The modes of files in packages are not those that the user likes.
 process.umask(0o022);
@@ -44,18 +51,20 @@ async function buildAll(out: string): Promise<void> {
   const built: string[] = [];
   const wanted = (kind: (typeof KINDS)[number]): boolean => values.only.includes(kind);
   if (wanted('npm')) built.push(await packForNpm(out, work));
-  const obstacle = executableObstacle();
-  if (obstacle !== undefined) leftOut('the executable and the Debian package', obstacle);
-  else if (wanted('executable') || wanted('deb')) {
+  const { arch } = values;
+  if (!isArchitecture(arch) || targetObstacle(arch) !== undefined) {
+    leftOut('the executable and the Debian package', targetObstacle(arch) ?? '');
+  } else if (wanted('executable') || wanted('deb')) {
     const executable = join(wanted('executable') ? out : work, 'weir');
-    const notices = await buildExecutable(executable, join(work, 'executable'));
+    const emulator = values.emulator.split(' ').filter((word) => word !== '');
+    const notices = await buildExecutable(executable, join(work, 'executable'), { arch, emulator });
     if (wanted('executable')) {
       await writeFile(join(out, 'THIRD-PARTY.txt'), notices);
       built.push(executable);
     }
     if (wanted('deb')) {
       if (await hasTool('dpkg-deb')) {
-        built.push(await buildDebian({ executable, notices, out, work }));
+        built.push(await buildDebian({ executable, arch, notices, out, work }));
       } else leftOut('the Debian package', 'there is no dpkg-deb in the PATH');
     }
   }

@@ -24,13 +24,18 @@ export async function runTool(
 }
 
 /** Whether the PATH has a program. */
-export async function hasTool(program: string): Promise<boolean> {
+export const hasTool = async (program: string): Promise<boolean> =>
+  (await findTool(program)) !== undefined;
+
+/** The path of a program in the PATH. */
+export async function findTool(program: string): Promise<string | undefined> {
   for (const folder of (process.env['PATH'] ?? '').split(delimiter)) {
-    const found = await access(join(folder, program), constants.X_OK).then(
+    const path = join(folder, program);
+    const found = await access(path, constants.X_OK).then(
       () => true,
       () => false,
     );
-    if (found) return true;
+    if (found) return path;
   }
-  return false;
+  return undefined;
 }

@@ -4,7 +4,7 @@ import type { Logger } from '../log/logger.ts';
 import type { OwnListeners } from '../net/loop-guard/own-listeners.ts';
 import type { ControlledApp } from './contract.ts';
 import type { ReopenableListener } from '../supervisor/inbound-listener.ts';
-import { ApiServer } from './http/server.ts';
+import type { ApiServer } from './http/server.ts';
 
 /**
  * - `off`: nothing is bound
@@ -127,6 +127,8 @@ export class ApiLifecycle {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#bindingDone = promise;
     try {
+      // Imported only where there is an API.
+      const { ApiServer } = await import('./http/server.ts');
       this.#server = await ApiServer.start(options, this.#app, this.#log);
     } finally {
       resolve();

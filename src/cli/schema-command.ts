@@ -14,7 +14,8 @@ as the first line of a configuration, Tombi and Taplo complete its keys and mark
 export async function schemaCommand(argv: readonly string[], io: CommandIo): Promise<number> {
   const { values, positionals } = parseOptions(argv, HELP_OPTION);
   expectOperands('schema', positionals);
-  const text = values.help === true ? SCHEMA_HELP : `${JSON.stringify(configSchema(), null, 2)}\n`;
+  const text =
+    values.help === true ? SCHEMA_HELP : `${JSON.stringify(await configSchema(), null, 2)}\n`;
   await new Promise<void>((resolve) => io.stdout.write(text, () => resolve()));
   return 0;
 }

@@ -1,4 +1,4 @@
-import { findProtocol, protocolNames } from '../protocols/registry.ts';
+import { findProtocol, loadProtocols, protocolNames } from '../protocols/registry.ts';
 import type { Shape } from '../schema/shape.ts';
 import { configFile } from './sources/config-file.ts';
 
@@ -16,7 +16,8 @@ export interface JsonSchema extends Shape {
  * completion, and narrows them by a condition for each protocol. With alternatives (`oneOf`)
  * editors would report errors at the whole table.
  */
-export function configSchema(): JsonSchema {
+export async function configSchema(): Promise<JsonSchema> {
+  await loadProtocols();
   const { properties = {}, ...rest } = configFile.shape ?? {};
   return {
     $schema: 'http://json-schema.org/draft-07/schema#',

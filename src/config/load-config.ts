@@ -1,11 +1,15 @@
 import type { GeoData } from '../engine/geo/geo-data.ts';
 import type { RegexCache } from '../engine/router/tables/regex-set.ts';
+import { loadProtocols } from '../protocols/registry.ts';
 import type { Spec } from '../spec.ts';
 import type { ApiOptions } from './api.ts';
 import { readDocuments, type ConfigSource, type Documents } from './sources/documents.ts';
 import { ConfigError, DocumentReadError } from './errors.ts';
 import { type FileReader, InputFiles } from './sources/input-files.ts';
 import { readApiTable } from './sources/read-tables.ts';
+import { withShownKeys } from './sources/with-shown-keys.ts';
+import type { ConfigFile } from './sources/config-file.ts';
+import type { SubscribeFile } from './sources/subscribe-file.ts';
 import { loadGeo } from './sources/load-geo.ts';
 import type { MergedConfig } from './merge.ts';
 import type { Places } from './places.ts';
@@ -54,7 +58,10 @@ export async function loadConfig(
   { regexes, serveApi, now = Date.now(), onLogLevel, onMerged }: LoadConfigOptions,
 ): Promise<LoadedConfig> {
   const { source, file, subscribe, places } = await documentsOf(config, files, onLogLevel);
-  const api = serveApi && file.api ? readApiTable(file.api, source) : undefined;
+  const { api: written } = file;
+  const api =
+    serveApi && written ? await withShownKeys(() => readApiTable(written, source)) : undefined;
+  await loadProtocols(protocolsIn(file, subscribe));
   const input = new InputFiles();
   const lower = (): Lowered => lowerConfig({ file, subscribe, api, places, files: input, regexes });
   let lowered = outcomeOf(lower);
@@ -78,6 +85,17 @@ export async function loadConfig(
   });
   return { spec, geo, api: lowered.api, apiIgnored: !serveApi && file.api !== undefined, warnings };
 }
+
+/** The names of protocols as written. */
+const protocolsIn = (
+  { inbound, outbound }: ConfigFile,
+  subscribe: SubscribeFile | undefined,
+): Set<string> =>
+  new Set(
+    [...inbound, ...outbound, ...(subscribe?.proxyServer ?? [])].map(
+      ({ value: { protocol } }) => protocol.value,
+    ),
+  );
 
 async function documentsOf(
   config: ConfigSource,

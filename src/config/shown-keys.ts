@@ -1,10 +1,15 @@
-import { findProtocol, protocolNames } from '../protocols/registry.ts';
+import { WeirError } from '../errors.ts';
+import { allProtocolsLoaded, findProtocol, protocolNames } from '../protocols/registry.ts';
 import { DISCLOSURE, type Shape } from '../schema/shape.ts';
 import { configFile } from './sources/config-file.ts';
 import { subscribeFile } from './sources/subscribe-file.ts';
 
-/** The shapes of all tables: both files and the settings of each protocol. */
+/**
+ * The shapes of all tables: both files and the settings of each protocol.
+ * @throws {KeysUnknownError}
+ */
 export function tableShapes(): readonly Shape[] {
+  if (!allProtocolsLoaded()) throw new KeysUnknownError();
   const settings = (['inbound', 'outbound'] as const).flatMap((side) =>
     protocolNames(side).map((name) => findProtocol(name)?.[side]?.table?.shape),
   );
@@ -36,18 +41,35 @@ const isDisclosed = (shape: Shape): boolean =>
 
 const isContainer = ({ type }: Shape): boolean => type === 'array' || type === 'object';
 
-const known = new Set<string>();
-const disclosed = new Set<string>();
-const confidential = new Set<string>();
-for (const shape of tableShapes()) {
-  eachKey(shape, (key, value) => {
-    known.add(key);
-    if (!isContainer(value)) (isDisclosed(value) ? disclosed : confidential).add(key);
-  });
+/** The keys of all tables. */
+export interface ShownKeys {
+  /** Every key that a file may have. */
+  readonly known: ReadonlySet<string>;
+  /** Keys whose values errors may quote: they are not confidential in any table. */
+  readonly disclosed: ReadonlySet<string>;
 }
 
-/** Every key that a file may have. */
-export const KNOWN_KEYS: ReadonlySet<string> = known;
+/** The keys cannot be told before all protocols are loaded: see `withShownKeys`. */
+export class KeysUnknownError extends WeirError {
+  constructor() {
+    super('keys_unknown', 'not all protocols have been loaded');
+  }
+}
 
-/** Keys whose values errors may quote: they are not confidential in any table. */
-export const DISCLOSED_KEYS: ReadonlySet<string> = disclosed.difference(confidential);
+let keys: ShownKeys | undefined;
+
+/** The keys of all tables. @throws {KeysUnknownError} */
+export const shownKeys = (): ShownKeys => (keys ??= collectKeys());
+
+function collectKeys(): ShownKeys {
+  const known = new Set<string>();
+  const disclosed = new Set<string>();
+  const confidential = new Set<string>();
+  for (const shape of tableShapes()) {
+    eachKey(shape, (key, value) => {
+      known.add(key);
+      if (!isContainer(value)) (isDisclosed(value) ? disclosed : confidential).add(key);
+    });
+  }
+  return { known, disclosed: disclosed.difference(confidential) };
+}

@@ -1,4 +1,4 @@
-import { DISCLOSED_KEYS, KNOWN_KEYS } from './shown-keys.ts';
+import { shownKeys } from './shown-keys.ts';
 
 /** The syntactic context at the start of a line. `lost`: the text before it is not valid TOML. */
 type LineStart = 'statement' | 'brackets' | 'text' | 'lost';
@@ -27,6 +27,7 @@ const CLOSED_STRING =
  * @param text the document
  * @param start offset of the line
  * @param end offset of its end, without the line break
+ * @throws {KeysUnknownError}
  */
 export function shownLine(text: string, start: number, end: number): string {
   const line = text.slice(start, end);
@@ -41,13 +42,13 @@ function shownStatement(line: string): string {
   const [key, last = ''] = STATEMENT.exec(line) ?? [];
   if (key !== undefined) {
     PLAIN_VALUE.lastIndex = key.length;
-    const plain = DISCLOSED_KEYS.has(last) ? PLAIN_VALUE.exec(line)?.[0] : undefined;
+    const plain = shownKeys().disclosed.has(last) ? PLAIN_VALUE.exec(line)?.[0] : undefined;
     if (plain === undefined) return key + shownParts(line, key.length);
     const shown = key + plain;
     return shown + shownTail(line.slice(shown.length));
   }
   const [word = '', bare = ''] = FIRST_WORD.exec(line) ?? [];
-  if (!KNOWN_KEYS.has(bare)) return shownParts(line, 0);
+  if (!shownKeys().known.has(bare)) return shownParts(line, 0);
   return word + starred(line.slice(word.length));
 }
 
@@ -75,7 +76,7 @@ function shownParts(line: string, from: number): string {
     }
     const before = at;
     const key = take(INNER_KEY);
-    if (key && KNOWN_KEYS.has(key[2] ?? '')) {
+    if (key && shownKeys().known.has(key[2] ?? '')) {
       shown += key[0];
       continue;
     }

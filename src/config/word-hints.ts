@@ -1,4 +1,4 @@
-import { findProtocol, protocolNames } from '../protocols/registry.ts';
+import { protocolNames } from '../protocols/registry.ts';
 import { suggestion } from '../schema/suggestion.ts';
 
 /** Names of protocols in other programs, and the names here. */
@@ -25,8 +25,8 @@ export function protocolHint(name: string, side: 'inbound' | 'outbound'): string
   const written = `protocol${valueShown(name)}`;
   const choices = protocolNames(side);
   const listed = `an ${side} has ${choices.join(', ')}`;
-  const known = findProtocol(name);
-  if (known?.[other]) return `${written} is for an ${other}; ${listed}`;
+  if (protocolNames(other).includes(name) && !choices.includes(name))
+    return `${written} is for an ${other}; ${listed}`;
   const lower = name.toLowerCase();
   if (side === 'outbound' && GROUPS.has(lower)) {
     return `${written}: several outbounds behind one tag are a [[balancer]] with a tag and a list of outbounds, which rules name as they name an outbound; ${listed}`;

@@ -1,13 +1,22 @@
+import { OnDemand } from '../collections/on-demand.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Clock } from '../net/time/clock.ts';
 import type { DnsBackend } from './backend.ts';
 import { CachedResolver, type OwnedResolver } from './cached-resolver.ts';
 import { HostBackend } from './system/host-backend.ts';
-import { HttpsExchange } from './exchanges/https-exchange.ts';
 import type { DnsSpec } from '../spec.ts';
-import { TlsExchange } from './exchanges/tls-exchange.ts';
 import { UdpExchange } from './exchanges/udp-exchange.ts';
 import { WireBackend } from './wire-backend.ts';
+
+/** What asks a server in ways that few configurations name. */
+const EXCHANGES = new OnDemand('DNS exchange over', {
+  tls: async () => (await import('./exchanges/tls-exchange.ts')).TlsExchange,
+  https: async () => (await import('./exchanges/https-exchange.ts')).HttpsExchange,
+});
+
+/** Loads what the resolver of a configuration needs. @throws {WeirError} `not_loadable` */
+export const loadExchange = ({ backend }: DnsSpec): Promise<void> =>
+  EXCHANGES.load(EXCHANGES.has(backend) ? [backend] : []);
 
 export interface ResolverDeps {
   readonly clock: Clock;
@@ -16,7 +25,7 @@ export interface ResolverDeps {
 }
 
 /**
- * The resolver of a configuration, with a cache. Nothing is opened before the first question, so that
+ * The resolver of a configuration, with a cache, after `loadExchange`. Nothing is opened before the first question, so that
  * a server that cannot be reached does not keep the process from starting.
  */
 export function createResolver(spec: DnsSpec, { clock, log }: ResolverDeps): OwnedResolver {
@@ -30,9 +39,9 @@ function createBackend(spec: DnsSpec, { clock, log }: ResolverDeps): DnsBackend 
     case 'udp':
       return new WireBackend(new UdpExchange([spec.server], clock), log);
     case 'tls':
-      return new WireBackend(new TlsExchange({ ...spec, clock }), log);
+      return new WireBackend(new (EXCHANGES.get('tls'))({ ...spec, clock }), log);
     case 'https':
-      return new WireBackend(new HttpsExchange({ ...spec, clock }), log);
+      return new WireBackend(new (EXCHANGES.get('https'))({ ...spec, clock }), log);
     default:
       return spec satisfies never;
   }

@@ -57,7 +57,14 @@ export type Built<T extends object> = T | Steps<T>;
 export const isSteps = <T extends object>(built: Built<T>): built is Steps<T> =>
   Symbol.iterator in built;
 
-/** Members of both kinds of server sides. `Settings` is plain data that survives `structuredClone` and JSON. */
+/** Makes what serves or dials by the settings. */
+export type Create<Settings, Context, T> = (settings: Settings, context: Context) => T;
+
+/**
+ * Members of both kinds of server sides. What reads settings is at hand, so that a configuration can be
+ * checked; `load` imports what serves. `Settings` is plain data that
+ * survives `structuredClone` and JSON.
+ */
 interface InboundSide<Settings> {
   /** Whether a `stream` table is allowed. */
   readonly stream: boolean;
@@ -86,7 +93,7 @@ export interface CarrierProtocol<Settings> extends InboundSide<Settings> {
   readonly kind: 'carriers';
   /** Whether its handlers also serve datagrams on the listen address, unless it is a unix socket. */
   readonly datagrams?: boolean;
-  create(settings: Settings, context: InboundContext): Built<InboundHandler>;
+  readonly load: () => Promise<Create<Settings, InboundContext, Built<InboundHandler>>>;
 }
 
 /** A server side that listens itself and owns its sessions: on a UDP port, or on a device. */
@@ -99,8 +106,8 @@ export interface SessionProtocol<Settings> extends InboundSide<Settings> {
    * connections"; `undefined` when it can.
    */
   restartReason(before: Settings, after: Settings): string | undefined;
-  /** Builds all that can be built without binding. Throws the reason why it cannot. */
-  create(settings: Settings, context: InboundContext): Built<SessionServer>;
+  /** It builds all that can be built without binding, and throws the reason why it cannot. */
+  readonly load: () => Promise<Create<Settings, InboundContext, Built<SessionServer>>>;
 }
 
 /** The server side of a protocol. */
@@ -116,23 +123,18 @@ export interface OutboundProtocol<Settings> {
   /** As for an inbound. */
   settings(table: TableNode, context: OutboundSettingsContext): Settings;
   warnings?(table: TableNode): Iterable<SettingsWarning>;
-  create(settings: Settings, context: OutboundContext): Outbound;
+  /** Imports what dials. */
+  readonly load: () => Promise<Create<Settings, OutboundContext, Outbound>>;
 }
 
-/** One protocol, as the registry lists it. */
+/** One protocol; the registry has its names. */
 export interface Protocol {
-  /** The name that a Spec carries. */
-  readonly name: string;
-  /** Other names that a file may use. */
-  readonly aliases: readonly string[];
   readonly inbound: InboundProtocol<unknown> | undefined;
   readonly outbound: OutboundProtocol<unknown> | undefined;
 }
 
 /** The export of a protocol's folder for the registry. */
 export interface ProtocolParts<In, Out> {
-  readonly name: string;
-  readonly aliases?: readonly string[];
   readonly inbound?: InboundProtocol<In>;
   readonly outbound?: OutboundProtocol<Out>;
 }
@@ -144,14 +146,15 @@ export interface ProtocolParts<In, Out> {
  * result of `settings` is passed to the same protocol.
  */
 export function defineProtocol<In = never, Out = never>(parts: ProtocolParts<In, Out>): Protocol {
-  const { name, aliases = [], inbound, outbound } = parts;
+  const { inbound, outbound } = parts;
   return {
-    name,
-    aliases,
     inbound: inbound && eraseInbound(inbound),
     outbound: outbound && {
       ...outbound,
-      create: (settings, context) => outbound.create(settings as Out, context),
+      load: async () => {
+        const create = await outbound.load();
+        return (settings, context) => create(settings as Out, context);
+      },
     },
   };
 }
@@ -171,12 +174,18 @@ function eraseInbound<In>(side: InboundProtocol<In>): InboundProtocol<unknown> {
     ? {
         ...side,
         ...shared,
-        create: (settings, context) => side.create(settings as In, context),
+        load: async () => {
+          const create = await side.load();
+          return (settings, context) => create(settings as In, context);
+        },
       }
     : {
         ...side,
         ...shared,
         restartReason: (before, after) => side.restartReason(before as In, after as In),
-        create: (settings, context) => side.create(settings as In, context),
+        load: async () => {
+          const create = await side.load();
+          return (settings, context) => create(settings as In, context);
+        },
       };
 }

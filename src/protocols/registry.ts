@@ -1,52 +1,123 @@
-import { blackhole } from './blackhole/index.ts';
-import { freedom } from './freedom/index.ts';
-import { http } from './http/index.ts';
-import { hysteria2 } from './hysteria2/index.ts';
+import { OnDemand } from '../collections/on-demand.ts';
 import type { InboundProtocol, OutboundProtocol, Protocol } from './protocol.ts';
-import { shadowsocks } from './shadowsocks/index.ts';
-import { socks } from './socks/index.ts';
-import { trojan } from './trojan/index.ts';
-import { tun } from './tun/index.ts';
-import { vless } from './vless/index.ts';
-import { vmess } from './vmess/index.ts';
-import { wireguard } from './wireguard/index.ts';
 
-/** All protocols. A new one needs a folder and a line here. */
-const PROTOCOLS: readonly Protocol[] = [
-  blackhole,
-  freedom,
-  http,
-  hysteria2,
-  shadowsocks,
-  socks,
-  trojan,
-  tun,
-  vless,
-  vmess,
-  wireguard,
-];
+/** What is known of a protocol before it is loaded. */
+interface Listing {
+  readonly aliases?: readonly string[];
+  readonly inbound?: true;
+  readonly outbound?: true;
+  readonly load: () => Promise<Protocol>;
+}
 
-const BY_NAME: ReadonlyMap<string, Protocol> = new Map(
-  PROTOCOLS.flatMap((protocol) =>
-    [protocol.name, ...protocol.aliases].map((name) => [name, protocol]),
-  ),
+/** All protocols. A new one needs a folder and an entry here. */
+const LISTINGS = {
+  blackhole: {
+    aliases: ['block'],
+    outbound: true,
+    load: async () => (await import('./blackhole/index.ts')).blackhole,
+  },
+  freedom: {
+    aliases: ['direct'],
+    outbound: true,
+    load: async () => (await import('./freedom/index.ts')).freedom,
+  },
+  http: {
+    inbound: true,
+    outbound: true,
+    load: async () => (await import('./http/index.ts')).http,
+  },
+  hysteria2: {
+    aliases: ['hysteria', 'hy2'],
+    inbound: true,
+    outbound: true,
+    load: async () => (await import('./hysteria2/index.ts')).hysteria2,
+  },
+  shadowsocks: {
+    inbound: true,
+    outbound: true,
+    load: async () => (await import('./shadowsocks/index.ts')).shadowsocks,
+  },
+  socks: {
+    inbound: true,
+    outbound: true,
+    load: async () => (await import('./socks/index.ts')).socks,
+  },
+  trojan: {
+    inbound: true,
+    outbound: true,
+    load: async () => (await import('./trojan/index.ts')).trojan,
+  },
+  tun: {
+    inbound: true,
+    load: async () => (await import('./tun/index.ts')).tun,
+  },
+  vless: {
+    inbound: true,
+    outbound: true,
+    load: async () => (await import('./vless/index.ts')).vless,
+  },
+  vmess: {
+    inbound: true,
+    outbound: true,
+    load: async () => (await import('./vmess/index.ts')).vmess,
+  },
+  wireguard: {
+    outbound: true,
+    load: async () => (await import('./wireguard/index.ts')).wireguard,
+  },
+} satisfies Readonly<Record<string, Listing>>;
+
+const ENTRIES: readonly (readonly [string, Listing])[] = Object.entries(LISTINGS);
+
+const PROTOCOLS = new OnDemand(
+  'protocol',
+  Object.fromEntries(ENTRIES.map(([name, { load }]) => [name, load])),
 );
 
-/** The protocol with this name or alias; case-sensitive. */
-export const findProtocol = (name: string): Protocol | undefined => BY_NAME.get(name);
+/** The canonical names, by name and alias. */
+const NAMES: ReadonlyMap<string, string> = new Map(
+  ENTRIES.flatMap(([name, { aliases = [] }]) => [name, ...aliases].map((each) => [each, name])),
+);
+
+/** The name that a Spec carries, of the protocol with this name or alias; case-sensitive. */
+export const protocolName = (name: string): string | undefined => NAMES.get(name);
 
 /** The names and aliases of the protocols that have a side. */
 export const protocolNames = (side: 'inbound' | 'outbound'): readonly string[] =>
-  PROTOCOLS.filter((protocol) => protocol[side]).flatMap(({ name, aliases }) => [name, ...aliases]);
+  ENTRIES.filter(([, listing]) => listing[side]).flatMap(([name, { aliases = [] }]) => [
+    name,
+    ...aliases,
+  ]);
 
-/** The server side of the protocol of a Spec. */
+/**
+ * Loads protocols by their names or aliases, all by default. Other names are ignored: whoever reads them
+ * reports them.
+ *
+ * @throws {WeirError} `not_loadable`
+ */
+export const loadProtocols = (names: Iterable<string> = NAMES.values()): Promise<void> =>
+  PROTOCOLS.load([...names].map((name) => NAMES.get(name)).filter((name) => name !== undefined));
+
+/** Whether all protocols are loaded. */
+export const allProtocolsLoaded = (): boolean => PROTOCOLS.isLoaded(NAMES.values());
+
+/**
+ * The protocol with this name or alias; case-sensitive.
+ * @throws {RangeError} when it has not been loaded
+ */
+export function findProtocol(name: string): Protocol | undefined {
+  const canonical = NAMES.get(name);
+  return canonical === undefined ? undefined : PROTOCOLS.get(canonical);
+}
+
+/** The server side of the protocol of a Spec; see `findProtocol`. */
 export function inboundProtocol(name: string): InboundProtocol<unknown> {
   const side = findProtocol(name)?.inbound;
   if (!side) throw new RangeError(`there is no inbound protocol ${name}`);
   return side;
 }
 
-/** The client side of the protocol of a Spec. */
+/** The client side of the protocol of a Spec; see `findProtocol`. */
 export function outboundProtocol(name: string): OutboundProtocol<unknown> {
   const side = findProtocol(name)?.outbound;
   if (!side) throw new RangeError(`there is no outbound protocol ${name}`);

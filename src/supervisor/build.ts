@@ -13,14 +13,19 @@ import type { Carrier } from '../net/links/link.ts';
 import { lineageGroup, type OwnListeners } from '../net/loop-guard/own-listeners.ts';
 import type { Resolver } from '../net/addresses/resolver.ts';
 import type { Steps, Turns } from '../net/time/turns.ts';
-import type { Dispatcher, InboundContext, Outbound } from '../protocols/contract.ts';
+import type {
+  Dispatcher,
+  InboundContext,
+  Outbound,
+  OutboundContext,
+} from '../protocols/contract.ts';
 import type { InboundMemory } from '../protocols/inbounds/inbound-memory.ts';
-import { isSteps, type Built } from '../protocols/protocol.ts';
+import { isSteps, type Built, type Create } from '../protocols/protocol.ts';
 import { outboundProtocol } from '../protocols/registry.ts';
 import type { BalancerSpec, InboundSpec, OutboundSpec } from '../spec.ts';
-import { Acceptor, type StreamDeps } from '../transports/acceptor.ts';
+import { Acceptor, loadServers, type StreamDeps } from '../transports/acceptor.ts';
 import { dialTcp } from '../transports/dial-tcp.ts';
-import { createDialer } from '../transports/create-dialer.ts';
+import { createDialer, loadClients } from '../transports/create-dialer.ts';
 import { ApplyError } from './apply-error.ts';
 
 /** A version of an outbound, and the spec that it was built from. */
@@ -43,17 +48,40 @@ interface BuildDeps {
   readonly log: Logger;
 }
 
+/** By the name of its protocol: what makes an outbound. */
+export type OutboundMakers = ReadonlyMap<string, Create<unknown, OutboundContext, Outbound>>;
+
+/**
+ * Loads what these outbounds are built with: their protocols and their carriers.
+ * @throws {ApplyError} `build_failed`
+ */
+export async function loadForOutbounds(specs: readonly OutboundSpec[]): Promise<OutboundMakers> {
+  const makers = new Map<string, Create<unknown, OutboundContext, Outbound>>();
+  for (const { tag, protocol, stream } of specs) {
+    try {
+      if (!makers.has(protocol)) makers.set(protocol, await outboundProtocol(protocol).load());
+      if (stream) await loadClients(stream);
+    } catch (error) {
+      throw failedBuild(`outbound ${tag}`, error);
+    }
+  }
+  return makers;
+}
+
 /** Builds one version of an outbound. @throws {ApplyError} `build_failed` */
 export function buildOutbound(
   spec: OutboundSpec,
   version: number,
+  makers: OutboundMakers,
   { clock, log, resolver, ownListeners, shared, stopped }: OutboundDeps,
 ): BuiltOutbound {
   const { tag, addressFamily: family } = spec;
   const upstream = upstreamOf(spec);
   return orFailedBuild(`outbound ${tag}`, () => {
     const dialer = upstream && createDialer(upstream, spec.stream, { resolver, family, clock });
-    const outbound = outboundProtocol(spec.protocol).create(spec.settings, {
+    const create = makers.get(spec.protocol);
+    if (!create) throw new RangeError(`protocol ${spec.protocol} has not been loaded`);
+    const outbound = create(spec.settings, {
       tag,
       family,
       resolver,
@@ -85,10 +113,13 @@ export function buildOutbound(
   });
 }
 
-/** Builds the handler or the server of an inbound in turns. @throws {ApplyError} `build_failed` */
+/**
+ * Loads what an inbound is built with, and builds its handler or server in turns.
+ * @throws {ApplyError} `build_failed`
+ */
 export async function buildInbound<T extends object>(
-  { tag, settings, sniffing, listen }: InboundSpec,
-  side: { create(settings: unknown, context: InboundContext): Built<T> },
+  { tag, settings, sniffing, listen, stream }: InboundSpec,
+  side: { readonly load: () => Promise<Create<unknown, InboundContext, Built<T>>> },
   deps: BuildDeps & { readonly dispatcher: Dispatcher; readonly memory: InboundMemory },
   turns: Turns,
 ): Promise<T> {
@@ -96,14 +127,19 @@ export async function buildInbound<T extends object>(
   const unixSocket = listen.kind === 'unix';
   try {
     const context = { tag, sniffing, unixSocket, dispatcher, memory, clock, log };
-    const built = side.create(settings, context);
+    const create = await side.load();
+    if (stream) await loadServers(stream);
+    const built = create(settings, context);
     return isSteps(built) ? await turns.run(built) : built;
   } catch (error) {
     throw failedBuild(`inbound ${tag}`, error);
   }
 }
 
-/** Builds the acceptor, which makes carriers of accepted sockets. @throws {ApplyError} `build_failed` */
+/**
+ * Builds the acceptor, which makes carriers of accepted sockets, for an inbound that has been built.
+ * @throws {ApplyError} `build_failed`
+ */
 export function buildAcceptor(
   spec: InboundSpec,
   onCarrier: (carrier: Carrier) => void,

@@ -25,6 +25,7 @@ import {
   buildOutbound,
   buildPlane,
   exitsOf,
+  loadForOutbounds,
   prepareStream,
   type BuiltOutbound,
 } from './build.ts';
@@ -118,11 +119,11 @@ export interface StageDeps {
   /** The resolver of outbounds: see ResolverHandle. */
   readonly resolver: Resolver;
   /** Creates the resolver of the wanted configuration. */
-  readonly createResolver: () => OwnedResolver;
+  readonly createResolver: () => Promise<OwnedResolver>;
 }
 
 /**
- * Builds everything that the plan calls for, in turns; changes nothing that runs, and opens no socket and
+ * Loads and builds everything that the plan calls for, in turns; changes nothing that runs, and opens no socket and
  * starts no timer: outbounds and resolvers begin with their first use, balancers and servers after the
  * commit. So what was built before a failure needs no release: it is memory only, and OpenSSL's share of
  * it is freed with its garbage-collected owner.
@@ -138,10 +139,13 @@ export async function stagePlan(
 ): Promise<Staged> {
   const { clock, log, ownListeners, regexes, resolver, shared, stopped } = deps;
   const outboundDeps = { clock, log, ownListeners, resolver, shared, stopped };
+  const makers = await loadForOutbounds(
+    plan.outbounds.filter(({ action }) => action === 'build').map(({ spec }) => spec),
+  );
   const outbounds = new Map<string, BuiltOutbound>();
   for (const { action, spec, version } of plan.outbounds) {
     const reused = action === 'reuse' ? running.outbounds.get(spec.tag) : undefined;
-    outbounds.set(spec.tag, reused ?? buildOutbound(spec, version, outboundDeps));
+    outbounds.set(spec.tag, reused ?? buildOutbound(spec, version, makers, outboundDeps));
     if (turns.due) await turns.next();
   }
   const balancers = new Map<string, BalancerGroup>();
@@ -161,7 +165,7 @@ export async function stagePlan(
       turns,
     ));
   const inbounds = await stageInbounds(plan, running, turns, deps);
-  const next = plan.dns === 'build' ? deps.createResolver() : undefined;
+  const next = plan.dns === 'build' ? await deps.createResolver() : undefined;
   return { resolver: next, outbounds, balancers, plane, inbounds };
 }
 

@@ -4,7 +4,7 @@ import { DnsOutbound } from '../engine/dns-outbound.ts';
 import type { BalancerGroup } from '../engine/balancer/group.ts';
 import type { Plane } from '../engine/plane.ts';
 import type { RegexCache } from '../engine/router/tables/regex-set.ts';
-import { createResolver } from '../dns/create-resolver.ts';
+import { createResolver, loadExchange } from '../dns/create-resolver.ts';
 import { messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Clock } from '../net/time/clock.ts';
@@ -21,7 +21,7 @@ import { ApplyError } from './apply-error.ts';
 import type { BuiltOutbound } from './build.ts';
 import { Departures, type LiveSide } from './departures.ts';
 import { inboundFacts, type InboundFacts, type ProtocolOf } from './inbound-facts.ts';
-import { inboundProtocol } from '../protocols/registry.ts';
+import { inboundProtocol, loadProtocols } from '../protocols/registry.ts';
 import type { ReopenableListener } from './inbound-listener.ts';
 import { disruptive, ListenerExchange, type FreedListener } from './listener-exchange.ts';
 import { planReload, reportOf, type InboundStep, type Plan } from './plan.ts';
@@ -108,7 +108,8 @@ export class Supervisor {
   }
 
   /**
-   * Applies a configuration. One call at a time. Builds and binds first; then, in this order:
+   * Applies a configuration. One call at a time. Loads the parts of the program that it names, builds and
+   * binds first; then, in this order:
    *
    * 1. commits in one turn of the event loop: resolver, plane, handlers, stream settings, listeners,
    *    accounts;
@@ -126,6 +127,7 @@ export class Supervisor {
   ): Promise<AppliedReport> {
     this.#refuseStopped();
     const turns = new Turns(this.#deps.clock);
+    await loadProtocolsOf(wanted);
     const running = {
       applied: this.#applied,
       versions: this.#versions,
@@ -168,6 +170,7 @@ export class Supervisor {
    */
   async check(wanted: Wanted): Promise<void> {
     const turns = new Turns(this.#deps.clock);
+    await loadProtocolsOf(wanted);
     const nothing = { applied: undefined, versions: new Map<string, number>() };
     const plan = await turns.run(planReload(nothing, wanted, this.#facts));
     const staged = await this.#stage(wanted, plan, turns);
@@ -238,7 +241,10 @@ export class Supervisor {
       shared: this.#shared,
       stopped: this.#stopped.signal,
       resolver: this.#resolver,
-      createResolver: () => this.#createResolver(spec.dns),
+      createResolver: async () => {
+        await loadExchange(spec.dns);
+        return this.#createResolver(spec.dns);
+      },
     });
   }
 
@@ -340,6 +346,15 @@ export class Supervisor {
   #createResolver(spec: DnsSpec): OwnedResolver {
     const { clock, log } = this.#deps;
     return createResolver(spec, { clock, log: log.target('svc_app::dns') });
+  }
+}
+
+/** Loads what knows the settings of a configuration. @throws {ApplyError} `build_failed` */
+async function loadProtocolsOf({ spec: { inbounds, outbounds } }: Wanted): Promise<void> {
+  try {
+    await loadProtocols(new Set([...inbounds, ...outbounds].map(({ protocol }) => protocol)));
+  } catch (error) {
+    throw new ApplyError('build_failed', messageOf(error), { cause: error });
   }
 }
 

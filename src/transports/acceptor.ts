@@ -1,3 +1,4 @@
+import { OnDemand } from '../collections/on-demand.ts';
 import { messageOf } from '../errors.ts';
 import { formatEndpoint } from '../net/addresses/address.ts';
 import type { Clock } from '../net/time/clock.ts';
@@ -6,11 +7,24 @@ import type { AcceptedConnection } from '../net/sockets/sockets.ts';
 import type { Logger } from '../log/logger.ts';
 import type { InboundCarrierSpec, InboundStreamSpec } from '../spec.ts';
 import { CountedConnection } from './counted-connection.ts';
-import { GrpcServer } from './grpc/server.ts';
+import type { GrpcServer } from './grpc/server.ts';
 import { onlyHttp2, preferHttp1 } from './tls/alpn.ts';
-import { secureServer, type SecureServer } from './tls/secure-server.ts';
+import type { SecureServer } from './tls/secure-server.ts';
 import type { UnauthenticatedClients } from './unauthenticated-clients.ts';
-import { WsServer } from './ws/server.ts';
+
+/** What makes carriers, by the words of a stream. */
+const SERVERS = new OnDemand('server side of', {
+  tls: async () => (await import('./tls/secure-server.ts')).secureServer,
+  ws: async () => (await import('./ws/server.ts')).WsServer,
+  grpc: async () => (await import('./grpc/server.ts')).GrpcServer,
+});
+
+/** Loads what an acceptor with these settings needs. @throws {WeirError} `not_loadable` */
+export const loadServers = ({ carrier, tls }: InboundStreamSpec): Promise<void> =>
+  SERVERS.load([
+    ...(tls ? (['tls'] as const) : []),
+    ...(carrier.kind === 'raw' ? [] : [carrier.kind]),
+  ]);
 
 export interface StreamDeps {
   readonly clock: Clock;
@@ -34,7 +48,7 @@ export class Acceptor {
   #way: Way;
 
   /**
-   * @param stream `undefined` for bare connections.
+   * @param stream `undefined` for bare connections; others after `loadServers`.
    * @throws when the certificate cannot be used.
    */
   constructor(
@@ -71,7 +85,7 @@ export class Acceptor {
   }
 
   /**
-   * Prepares other stream settings. The returned function applies them: to connections accepted from
+   * Prepares other stream settings, after `loadServers`. The returned function applies them: to connections accepted from
    * then on, and to new carriers on shared connections, which stay open if the carrier allows it and
    * TLS is neither added nor removed. Handshakes under way continue with their settings.
    *
@@ -111,12 +125,12 @@ export class Acceptor {
     const onCarrier = this.#onCarrier;
     const tls = stream?.tls;
     if (carrier.kind !== 'grpc') {
-      const secure = tls && secureServer(tls, preferHttp1, clock);
+      const secure = tls && SERVERS.get('tls')(tls, preferHttp1, clock);
       return { secure, serve: linkServer(carrier, onCarrier, clock), shared: undefined };
     }
-    const secure = tls && secureServer(tls, onlyHttp2, clock);
+    const secure = tls && SERVERS.get('tls')(tls, onlyHttp2, clock);
     const kept = old && !old.secure === !secure ? old.shared : undefined;
-    const shared = kept ?? new GrpcServer(carrier, clock, unauthenticated);
+    const shared = kept ?? new (SERVERS.get('grpc'))(carrier, clock, unauthenticated);
     const serve = (below: Carrier): void =>
       shared.serve(below, (tunnel) => onCarrier({ ...below, ...tunnel }));
     return { secure, serve, shared };
@@ -139,7 +153,7 @@ function linkServer(
   clock: Clock,
 ): (below: Carrier) => void {
   if (spec.kind === 'raw') return onCarrier;
-  const server = new WsServer(spec, clock);
+  const server = new (SERVERS.get('ws'))(spec, clock);
   return (below) => {
     void server.upgrade(below.link).then((link) => {
       if (link) onCarrier({ ...below, link });

@@ -1,3 +1,4 @@
+import { OnDemand } from '../collections/on-demand.ts';
 import { SystemRandomSource, type RandomSource } from '../crypto/random-source.ts';
 import type { Endpoint } from '../net/addresses/address.ts';
 import type { Clock } from '../net/time/clock.ts';
@@ -5,10 +6,22 @@ import type { FamilyPolicy, Resolver } from '../net/addresses/resolver.ts';
 import type { OutboundCarrierSpec, OutboundStreamSpec, TlsClientSpec } from '../spec.ts';
 import { dialTcp, raceAddresses } from './dial-tcp.ts';
 import type { Dialer } from './dialer.ts';
-import { GrpcClient } from './grpc/client.ts';
 import { carrierOver } from './carrier-over.ts';
-import { secureClient, type TcpDial } from './tls/secure-client.ts';
-import { WsClient } from './ws/client.ts';
+import type { TcpDial } from './tls/secure-client.ts';
+
+/** What dials, by the words of a stream. */
+const CLIENTS = new OnDemand('client side of', {
+  tls: async () => (await import('./tls/secure-client.ts')).secureClient,
+  ws: async () => (await import('./ws/client.ts')).WsClient,
+  grpc: async () => (await import('./grpc/client.ts')).GrpcClient,
+});
+
+/** Loads what a dialer with these settings needs. @throws {WeirError} `not_loadable` */
+export const loadClients = ({ carrier, tls }: OutboundStreamSpec): Promise<void> =>
+  CLIENTS.load([
+    ...(tls ? (['tls'] as const) : []),
+    ...(carrier.kind === 'raw' ? [] : [carrier.kind]),
+  ]);
 
 export interface DialerDeps {
   readonly resolver: Resolver;
@@ -21,7 +34,7 @@ export interface DialerDeps {
 /** Bare TCP. */
 const BARE: OutboundStreamSpec = { carrier: { kind: 'raw' }, tls: undefined };
 
-/** @param stream `undefined` for bare TCP connections. */
+/** @param stream `undefined` for bare TCP connections; others after `loadClients`. */
 export function createDialer(
   server: Endpoint,
   stream: OutboundStreamSpec | undefined,
@@ -35,7 +48,7 @@ export function createDialer(
       return { dial: connect, close: () => undefined };
     case 'ws': {
       const { random = new SystemRandomSource() } = deps;
-      const client = new WsClient(carrier, server, clock, random);
+      const client = new (CLIENTS.get('ws'))(carrier, server, clock, random);
       return {
         async dial(options) {
           const below = await connect(options);
@@ -45,7 +58,7 @@ export function createDialer(
       };
     }
     case 'grpc': {
-      const client = new GrpcClient(carrier, server, clock, tls !== undefined, connect);
+      const client = new (CLIENTS.get('grpc'))(carrier, server, clock, tls !== undefined, connect);
       return {
         async dial(options) {
           const { link, wire, below } = await client.tunnel(options);
@@ -67,7 +80,7 @@ function connectionDial(
   deps: DialerDeps,
 ): Dialer['dial'] {
   if (!tls) return ({ signal, approach }) => dialTcp(server, { ...deps, signal, approach });
-  const client = secureClient(tls, alpn, deps.clock);
+  const client = CLIENTS.get('tls')(tls, alpn, deps.clock);
   return async ({ signal, approach }) => {
     const dial: TcpDial = (connect, discard) =>
       raceAddresses(server, { ...deps, signal, approach }, connect, discard);

@@ -13,7 +13,8 @@ import { OwnListeners } from '../../src/net/loop-guard/own-listeners.ts';
 import type { Resolver } from '../../src/net/addresses/resolver.ts';
 import type { Outbound } from '../../src/protocols/contract.ts';
 import type { OutboundSpec } from '../../src/spec.ts';
-import { buildOutbound } from '../../src/supervisor/build.ts';
+import { loadProtocols } from '../../src/protocols/registry.ts';
+import { buildOutbound, loadForOutbounds } from '../../src/supervisor/build.ts';
 import { bodyOf, pattern, receiveBody, sendBody } from '../support/data/pattern.ts';
 import { freePort } from '../support/ports.ts';
 import { openSockets } from '../support/process/proc.ts';
@@ -80,7 +81,9 @@ export function outboundConformance(name: string, harness: OutboundHarness): voi
     ): Promise<Outbound> => {
       const spec = { ...(await harness.spec(address)), ...changes };
       const deps = { clock: systemClock, log: silentLogger, resolver };
-      const { version } = buildOutbound(spec, 1, {
+      await loadProtocols([spec.protocol]);
+      const makers = await loadForOutbounds([spec]);
+      const { version } = buildOutbound(spec, 1, makers, {
         ...deps,
         ownListeners: new OwnListeners(),
         shared: new KeptObjects(),

@@ -10,8 +10,9 @@ import { eventually } from '../support/wait.ts';
 import { isSteps } from '../../src/protocols/protocol.ts';
 import { sessionListenerConformance } from './session-listener.ts';
 
-const { inbound } = lines('lines');
+const { inbound } = lines();
 if (inbound?.kind !== 'sessions') throw new TypeError('the fake owns its sessions');
+const create = await inbound.load();
 
 /** The fake that tests of the supervisor use keeps the promises that they rely on. */
 sessionListenerConformance('the fake protocol', {
@@ -26,7 +27,7 @@ sessionListenerConformance('the fake protocol', {
       clock: systemClock,
       log: silentLogger,
     };
-    const built = inbound.create({ name }, context);
+    const built = create({ name }, context);
     return isSteps(built) ? atOnce(built) : built;
   },
   async connect({ endpoint }, book) {

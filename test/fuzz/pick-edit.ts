@@ -8,6 +8,10 @@ import { TomlError } from '../../src/config/toml/error.ts';
 import { parseSyntax, parseToml } from '../../src/config/toml/parse.ts';
 import type { Node } from '../../src/schema/node.ts';
 import type { PickCase } from './toml-documents.ts';
+import { loadProtocols } from '../../src/protocols/registry.ts';
+
+// Errors show lines of the document.
+await loadProtocols();
 
 const BOM = '\u{feff}';
 

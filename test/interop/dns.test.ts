@@ -5,7 +5,7 @@ import { connect, type AddressInfo } from 'node:net';
 import type { Readable } from 'node:stream';
 import test, { type TestContext } from 'node:test';
 import type { OwnedResolver } from '../../src/dns/cached-resolver.ts';
-import { createResolver } from '../../src/dns/create-resolver.ts';
+import { createResolver, loadExchange } from '../../src/dns/create-resolver.ts';
 import type { DnsSpec } from '../../src/spec.ts';
 import { systemClock } from '../../src/net/time/clock.ts';
 import { portOf, type Address } from '../support/data/address.ts';
@@ -27,6 +27,7 @@ const loopback = (address: Address | undefined) => ({
 
 /** What every backend has to get from the zone of `startUnbound`. */
 async function resolvesTheZone(t: TestContext, spec: DnsSpec): Promise<void> {
+  await loadExchange(spec);
   const resolver: OwnedResolver = createResolver(spec, { clock: systemClock, log: silentLogger });
   t.after(() => resolver.close());
   const resolve = (name: string, policy: Parameters<OwnedResolver['resolve']>[1] = 'auto') =>
@@ -47,6 +48,7 @@ async function resolvesTheZone(t: TestContext, spec: DnsSpec): Promise<void> {
 }
 
 async function refuses(spec: DnsSpec): Promise<void> {
+  await loadExchange(spec);
   const resolver = createResolver(spec, { clock: systemClock, log: silentLogger });
   await assert.rejects(resolver.resolve('both.example.test', 'auto'), { code: 'unresolved' });
   resolver.close();

@@ -7,6 +7,7 @@ import { packForNpm } from '../../packaging/npm.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
 import { within } from '../support/wait.ts';
 import { scratch } from '../support/process/weir.ts';
+import { tryLauncher } from './launcher.ts';
 import { npmCli, putOldNode } from './old-node.ts';
 import { finish, start, tryOut, type Installed } from './trial.ts';
 
@@ -25,6 +26,7 @@ let output = '';
 
 const at = (path: string): string => join(folder.path, path);
 const home = (): string => at(`prefix/lib/node_modules/${OWN.name}`);
+const ownNode = (): string => join(home(), 'node_modules', NODE, 'bin/node');
 const installed = (): Installed => ({
   command: at('prefix/bin/weir'),
   env: { PATH: at('old') },
@@ -117,20 +119,42 @@ describe('the npm package', () => {
     assert.equal((await finish(installed(), ['no-such-command'])).code, 2);
   });
 
-  installedTest('ends by the signal that has ended Weir', async () => {
-    await mkdir(at('files'), { recursive: true });
-    await writeFile(at('files/socks.toml'), `${socksIn()}${freedom()}`);
-    await using child = start(installed(), ['--config', at('files/socks.toml')]);
-    await child.until('listening', ({ stderr }) => / listening on /.test(stderr) || undefined);
-    // A launcher on an old Node has Weir as its child; a newer one has become Weir itself.
-    const task = `/proc/${child.pid}/task/${child.pid}/children`;
-    const [weir = String(child.pid)] = (await readFile(task, 'utf8')).match(/\d+/g) ?? [];
-    process.kill(Number(weir), 'SIGKILL');
-    assert.deepEqual(await within(child.exited, 'the end'), { code: null, signal: 'SIGKILL' });
+  installedTest('leaves one process, on an old Node', async (t) => {
+    if (process.platform !== 'linux') return t.skip('it reads /proc');
+    await tryLauncher(t, installed(), ownNode());
+  });
+
+  installedTest('leaves one process, on a new Node that is not its own', async (t) => {
+    if (process.platform !== 'linux') return t.skip('it reads /proc');
+    const manifest = join(home(), 'node_modules', NODE, 'package.json');
+    const text = await readFile(manifest, 'utf8');
+    // The Node that runs this test is of the version that is packaged.
+    await writeFile(manifest, text.replace(process.version.slice(1), '26.0.0'));
+    try {
+      const env = { PATH: join(process.execPath, '..') };
+      await tryLauncher(t, { ...installed(), env }, ownNode());
+    } finally {
+      await writeFile(manifest, text);
+    }
+  });
+
+  installedTest('without the binary of koffi stays, on an old Node, until Weir ends', async (t) => {
+    if (process.platform !== 'linux') return t.skip('it reads /proc');
+    await without('@koromix', async () => {
+      await mkdir(at('files'), { recursive: true });
+      await writeFile(at('files/socks.toml'), `${socksIn()}${freedom()}`);
+      await using child = start(installed(), ['--config', at('files/socks.toml')]);
+      await child.until('listening', ({ stderr }) => / listening on /.test(stderr) || undefined);
+      const task = `/proc/${child.pid}/task/${child.pid}/children`;
+      const [weir = ''] = (await readFile(task, 'utf8')).match(/\d+/g) ?? [];
+      process.kill(Number(weir), 'SIGKILL');
+      assert.deepEqual(await within(child.exited, 'the end'), { code: null, signal: 'SIGKILL' });
+      assert.equal((await finish(installed(), ['no-such-command'])).code, 2);
+    });
   });
 
   installedTest('without its Node runs on one that is new enough', async () => {
-    await withoutNode(async () => {
+    await without(NODE, async () => {
       const env = { PATH: join(process.execPath, '..') };
       const { code, stdout } = await finish({ ...installed(), env }, ['--version']);
       assert.deepEqual([code, stdout], [0, `weir ${OWN.version}\n`]);
@@ -138,7 +162,7 @@ describe('the npm package', () => {
   });
 
   installedTest('without its Node says in one line what is needed', async () => {
-    await withoutNode(async () => {
+    await without(NODE, async () => {
       const { code, stderr } = await finish(installed(), ['--version']);
       assert.equal(code, 1);
       assert.equal(
@@ -150,8 +174,9 @@ describe('the npm package', () => {
   });
 });
 
-async function withoutNode(run: () => Promise<void>): Promise<void> {
-  const place = join(home(), 'node_modules', NODE);
+/** Runs something while a package that was installed with Weir is away. */
+async function without(name: string, run: () => Promise<void>): Promise<void> {
+  const place = join(home(), 'node_modules', name);
   await rename(place, at('aside'));
   try {
     await run();

@@ -3,7 +3,7 @@ import { appendFile, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { portOf, parseAddress, type Address } from '../support/data/address.ts';
-import { Child, type Exit } from '../support/process/child.ts';
+import { Child, type ChildOptions, type Exit } from '../support/process/child.ts';
 import { freedom, proxyOut, rule, socksIn } from '../support/process/config.ts';
 import { roundTrip } from '../support/read.ts';
 import { echoServer } from '../support/peers/servers.ts';
@@ -31,14 +31,14 @@ export interface Installed {
 }
 
 /** A child with no variables but those of `env`. */
-export function start(installed: Installed, args: readonly string[], cwd?: string): Child {
+export function start(
+  installed: Installed,
+  args: readonly string[],
+  options: Pick<ChildOptions, 'descriptors'> = {},
+): Child {
   const cleared = Object.fromEntries(Object.keys(process.env).map((name) => [name, undefined]));
   const { command, env, prefix = [] } = installed;
-  return new Child(command, args, {
-    env: { ...cleared, ...env },
-    prefix,
-    ...(cwd === undefined ? {} : { cwd }),
-  });
+  return new Child(command, args, { ...options, env: { ...cleared, ...env }, prefix });
 }
 
 /** Runs a command to its end. */

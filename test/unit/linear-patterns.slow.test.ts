@@ -10,6 +10,7 @@ import { parseSelector } from '../../src/api/requests/selector.ts';
 import { parsePickBody } from '../../src/api/requests/pick-body.ts';
 import { EventReader } from '../../src/cli/ctl/event-reader.ts';
 import { shownLine } from '../../src/config/shown-line.ts';
+import { loadProtocols } from '../../src/protocols/registry.ts';
 import { parseToml } from '../../src/config/toml/parse.ts';
 import { parseServerKey } from '../../src/crypto/server-certificate.ts';
 import { DomainSniffer, sniffDomain } from '../../src/engine/sniff/sniff.ts';
@@ -27,6 +28,8 @@ import {
 } from '../../src/transports/ws/handshake.ts';
 import { growthOf, MOST_GROWTH } from '../support/process/growth.ts';
 import { isLinearByForm, regexLiterals } from '../support/data/regex-literals.ts';
+
+await loadProtocols();
 
 const SRC = join(import.meta.dirname, '../../src');
 

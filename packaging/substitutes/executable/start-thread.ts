@@ -5,7 +5,7 @@ import { readAsset } from './assets.ts';
 
 /** Stands for src/app/loading/start-thread.ts in the single executable, which holds the code of the thread. */
 export const startThread = (): Worker =>
-  new Worker(Buffer.from(readAsset('thread-main.js')).toString(), {
+  new Worker(Buffer.from(readAsset('executable-thread.js')).toString(), {
     eval: true,
     execArgv: [],
     resourceLimits: threadLimits(),

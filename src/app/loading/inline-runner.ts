@@ -1,12 +1,19 @@
 import { hash } from 'node:crypto';
-import { editPick } from '../../config/edit/pick-editor.ts';
 import { loadConfig, type LoadedConfig, type LoadHooks } from '../../config/load-config.ts';
-import { routeView } from '../../config/route-view.ts';
 import { readDocuments } from '../../config/sources/documents.ts';
+import { withShownKeys } from '../../config/sources/with-shown-keys.ts';
 import { RegexCache } from '../../engine/router/tables/regex-set.ts';
 import { FilesRead, TooMuchToReadError } from './files-read.ts';
 import { toLoadResult } from './prepared-config.ts';
-import type { LoadTask, ResultOf, RoutesRead, TaskOptions, Task, TaskRunner } from './tasks.ts';
+import type {
+  EditTask,
+  LoadTask,
+  ResultOf,
+  RoutesRead,
+  TaskOptions,
+  Task,
+  TaskRunner,
+} from './tasks.ts';
 
 export interface InlineRunnerOptions {
   /** Bytes that a task may read or be given. */
@@ -41,7 +48,7 @@ export class InlineRunner implements TaskRunner {
       case 'routes':
         return readRoutes(task.path, files);
       case 'edit':
-        return editPick(task.bytes, task, task.group, task.target, task.path);
+        return edited(task);
       default:
         return task satisfies never;
     }
@@ -69,9 +76,16 @@ export const loadConfigFile = (
   return loadConfig({ path, bytes }, files, { regexes, serveApi, onLogLevel, onMerged });
 };
 
+/** @throws {ConfigError} as `editPick` does. */
+async function edited({ bytes, path, group, target, subscribe }: EditTask): Promise<Uint8Array> {
+  const { editPick } = await import('../../config/edit/pick-editor.ts');
+  return withShownKeys(() => editPick(bytes, { subscribe }, group, target, path));
+}
+
 /** @throws {ConfigError} as `readDocuments` does. */
 async function readRoutes(path: string | undefined, files: FilesRead): Promise<RoutesRead> {
   const { bytes, file, subscribe } = await readDocuments({ path }, files);
+  const { routeView } = await import('../../config/route-view.ts');
   const view = routeView(file, subscribe);
   return { bytes, etag: etagOf(bytes), view, subscribe: file.subscribe !== undefined };
 }

@@ -8,6 +8,7 @@ import { readConfigFile, readSubscribeFile } from './read-tables.ts';
 import type { SourceText } from './source-text.ts';
 import type { SubscribeFile } from './subscribe-file.ts';
 import { subscribePath } from '../tables/subscribe.ts';
+import { withShownKeys } from './with-shown-keys.ts';
 
 /** The source of a configuration. */
 export interface ConfigSource {
@@ -42,8 +43,8 @@ export async function readDocuments(
   onLogLevel?: (level: string) => void,
 ): Promise<Documents> {
   const bytes = given ?? (await readConfig(path, files));
-  const source = decodeSource(bytes, path);
-  const file = readConfigFile(source, onLogLevel);
+  const source = await withShownKeys(() => decodeSource(bytes, path));
+  const file = await withShownKeys(() => readConfigFile(source, onLogLevel));
   const subscribe = await readSubscribe(file, source, files);
   return {
     bytes,
@@ -78,6 +79,8 @@ async function readSubscribe(
     if (!(error instanceof FileReadError)) throw error;
     throw new DocumentReadError('io', `subscribe file ${path}: ${error.message}`, { cause: error });
   }
-  const text = decodeSource(bytes, path);
-  return { file: readSubscribeFile(text, source), source: text };
+  return withShownKeys(() => {
+    const text = decodeSource(bytes, path);
+    return { file: readSubscribeFile(text, source), source: text };
+  });
 }

@@ -4,7 +4,6 @@ import {
   type GeoKind,
   type GeoData,
 } from '../../engine/geo/geo-data.ts';
-import { loadGeoData } from '../../engine/geo/load.ts';
 import { RegexError, type RegexCache } from '../../engine/router/tables/regex-set.ts';
 import { codeOf } from '../../errors.ts';
 import type { Located } from '../../schema/decoder.ts';
@@ -52,7 +51,9 @@ async function loadKind(
   const rules = route.rules
     .filter((rule) => rule[kind].length > 0)
     .map((rule): RuleSpec => ({ ...rule, ...none, [kind]: rule[kind] }));
+  if (rules.length === 0) return { geoip: new Map(), geosite: new Map() };
   try {
+    const { loadGeoData } = await import('../../engine/geo/load.ts');
     return await loadGeoData({ geoip: route.geoip?.path, geosite: route.geosite?.path }, rules);
   } catch (error) {
     if (error instanceof GeoCodeError) {

@@ -1,4 +1,4 @@
-import { findProtocol } from '../../protocols/registry.ts';
+import { findProtocol, protocolName } from '../../protocols/registry.ts';
 import {
   array,
   disclosed,
@@ -122,10 +122,9 @@ export function canBeProbed({
   server,
   port,
 }: Pick<Member, 'protocol' | 'server' | 'port'>): boolean {
-  const known = findProtocol(protocol.value);
-  if (UDP_ONLY.has(known?.name ?? protocol.value)) return false;
+  if (UDP_ONLY.has(protocolName(protocol.value) ?? protocol.value)) return false;
   // If the protocol requires an upstream, a missing key is reported elsewhere.
-  if (known?.outbound?.upstream) return true;
+  if (findProtocol(protocol.value)?.outbound?.upstream) return true;
   return server !== undefined && port !== undefined;
 }
 

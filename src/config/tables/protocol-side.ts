@@ -1,5 +1,5 @@
 import type { Protocol } from '../../protocols/protocol.ts';
-import { findProtocol } from '../../protocols/registry.ts';
+import { findProtocol, protocolName } from '../../protocols/registry.ts';
 import type { Located } from '../../schema/decoder.ts';
 import { DecodeError, PlainDecodeError } from '../../schema/errors.ts';
 import { Finding, SettingsFinding } from '../findings.ts';
@@ -13,9 +13,9 @@ export function protocolSide<Side extends 'inbound' | 'outbound'>(
   { value: written, span }: Located<string>,
   side: Side,
 ): { readonly name: string; readonly side: NonNullable<Protocol[Side]> } {
-  const protocol = findProtocol(written);
-  const found = protocol?.[side];
-  if (protocol && found) return { name: protocol.name, side: found };
+  const name = protocolName(written);
+  const found = findProtocol(written)?.[side];
+  if (name !== undefined && found) return { name, side: found };
   throw new Finding('unknown protocol', span, { hint: protocolHint(written, side) });
 }
 

@@ -1,11 +1,8 @@
 import { defineProtocol } from '../protocol.ts';
-import { createHttpInbound } from './inbound.ts';
-import { createHttpOutbound } from './outbound.ts';
 import { inboundSettings, outboundSettings, inboundTable } from './settings.ts';
 import { loginTable, loginWarnings, repeatedAccounts } from '../users/account-settings.ts';
 
 export const http = defineProtocol({
-  name: 'http',
   inbound: {
     kind: 'carriers',
     stream: true,
@@ -14,7 +11,7 @@ export const http = defineProtocol({
     users: ({ accounts }) => (accounts.length > 0 ? accounts : undefined),
     open: ({ accounts }) => accounts.length === 0,
     warnings: repeatedAccounts,
-    create: createHttpInbound,
+    load: async () => (await import('./inbound.ts')).createHttpInbound,
   },
   outbound: {
     stream: true,
@@ -22,6 +19,6 @@ export const http = defineProtocol({
     upstream: true,
     settings: outboundSettings,
     warnings: loginWarnings,
-    create: createHttpOutbound,
+    load: async () => (await import('./outbound.ts')).createHttpOutbound,
   },
 });

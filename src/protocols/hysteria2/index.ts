@@ -1,8 +1,4 @@
-import { QuicClientTls, QuicServerTls } from '../../transports/tls/quic.ts';
 import { defineProtocol } from '../protocol.ts';
-import { createHysteria2Inbound, type ServerMeans } from './inbound.ts';
-import { Hysteria2Outbound, type ClientMeans } from './outbound.ts';
-import { bindServer, dialServer } from './quic-endpoints.ts';
 import {
   inboundSettings,
   outboundSettings,
@@ -11,19 +7,7 @@ import {
   restartReason,
 } from './settings.ts';
 
-const serverMeans: ServerMeans = {
-  bind: bindServer,
-  createTls: (spec) => new QuicServerTls(spec),
-};
-
-const clientMeans: ClientMeans = {
-  dial: dialServer,
-  createTls: (spec) => new QuicClientTls(spec),
-};
-
 export const hysteria2 = defineProtocol({
-  name: 'hysteria2',
-  aliases: ['hysteria', 'hy2'],
   inbound: {
     kind: 'sessions',
     listens: 'udp',
@@ -33,13 +17,13 @@ export const hysteria2 = defineProtocol({
     users: ({ credentials }) => ('users' in credentials ? credentials.users : [credentials]),
     certificates: ({ tls }) => tls.certificates,
     restartReason,
-    create: (settings, context) => createHysteria2Inbound(settings, context, serverMeans),
+    load: async () => (await import('./create-inbound.ts')).createInbound,
   },
   outbound: {
     stream: false,
     table: outboundTable,
     upstream: true,
     settings: (table, context) => outboundSettings(table, context),
-    create: (settings, context) => new Hysteria2Outbound(settings, context, clientMeans),
+    load: async () => (await import('./create-outbound.ts')).createOutbound,
   },
 });

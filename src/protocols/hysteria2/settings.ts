@@ -17,11 +17,11 @@ import {
   type Decoder,
   type Located,
 } from '../../schema/decoder.ts';
+import { quicTlsUnavailable } from '../../platform/quic-tls/quic-tls-probe.ts';
 import { DecodeError } from '../../schema/errors.ts';
 import type { Span, TableNode } from '../../schema/node.ts';
 import { fallback, optional, struct, type Decoded } from '../../schema/struct.ts';
 import type { TlsServerSpec } from '../../spec.ts';
-import { quicTlsUnavailable } from '../../transports/tls/quic.ts';
 import type {
   InboundSettingsContext,
   OutboundSettingsContext,

@@ -1,10 +1,7 @@
 import { defineProtocol } from '../protocol.ts';
-import { createShadowsocksInbound } from './inbound.ts';
-import { ShadowsocksOutbound } from './outbound.ts';
 import { inboundSettings, outboundSettings, inboundTable, outboundTable } from './settings.ts';
 
 export const shadowsocks = defineProtocol({
-  name: 'shadowsocks',
   inbound: {
     kind: 'carriers',
     stream: false,
@@ -12,13 +9,19 @@ export const shadowsocks = defineProtocol({
     datagrams: true,
     settings: inboundSettings,
     users: ({ users }) => (users.length > 0 ? users : undefined),
-    create: (settings, context) => createShadowsocksInbound(settings, context),
+    load: async () => {
+      const { createShadowsocksInbound } = await import('./inbound.ts');
+      return (settings, context) => createShadowsocksInbound(settings, context);
+    },
   },
   outbound: {
     stream: true,
     table: outboundTable,
     upstream: true,
     settings: outboundSettings,
-    create: (settings, context) => new ShadowsocksOutbound(settings, context),
+    load: async () => {
+      const { ShadowsocksOutbound } = await import('./outbound.ts');
+      return (settings, context) => new ShadowsocksOutbound(settings, context);
+    },
   },
 });

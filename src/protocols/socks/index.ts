@@ -1,11 +1,8 @@
 import { defineProtocol } from '../protocol.ts';
-import { createSocksInbound } from './inbound.ts';
-import { SocksOutbound } from './outbound.ts';
 import { inboundSettings, outboundSettings, inboundWarnings, inboundTable } from './settings.ts';
 import { loginTable, loginWarnings } from '../users/account-settings.ts';
 
 export const socks = defineProtocol({
-  name: 'socks',
   inbound: {
     kind: 'carriers',
     stream: false,
@@ -14,7 +11,7 @@ export const socks = defineProtocol({
     users: ({ auth, accounts }) => (auth === 'password' ? accounts : undefined),
     open: ({ auth }) => auth === 'none',
     warnings: inboundWarnings,
-    create: createSocksInbound,
+    load: async () => (await import('./inbound.ts')).createSocksInbound,
   },
   outbound: {
     stream: true,
@@ -22,6 +19,9 @@ export const socks = defineProtocol({
     upstream: true,
     settings: outboundSettings,
     warnings: loginWarnings,
-    create: (settings, context) => new SocksOutbound(settings, context),
+    load: async () => {
+      const { SocksOutbound } = await import('./outbound.ts');
+      return (settings, context) => new SocksOutbound(settings, context);
+    },
   },
 });

@@ -1,6 +1,4 @@
 import { defineProtocol } from '../protocol.ts';
-import { createTrojanInbound } from './inbound.ts';
-import { createTrojanOutbound } from './outbound.ts';
 import {
   inboundSettings,
   outboundSettings,
@@ -10,7 +8,6 @@ import {
 } from './settings.ts';
 
 export const trojan = defineProtocol({
-  name: 'trojan',
   inbound: {
     kind: 'carriers',
     stream: true,
@@ -18,13 +15,13 @@ export const trojan = defineProtocol({
     settings: inboundSettings,
     users: ({ users }) => users,
     warnings: inboundWarnings,
-    create: createTrojanInbound,
+    load: async () => (await import('./inbound.ts')).createTrojanInbound,
   },
   outbound: {
     stream: true,
     table: outboundTable,
     upstream: true,
     settings: outboundSettings,
-    create: createTrojanOutbound,
+    load: async () => (await import('./outbound.ts')).createTrojanOutbound,
   },
 });

@@ -1,11 +1,8 @@
 import { defineProtocol } from '../protocol.ts';
-import { createVlessInbound } from './inbound.ts';
-import { createVlessOutbound } from './outbound.ts';
 import { inboundSettings, outboundSettings, inboundTable, outboundTable } from './settings.ts';
 import { repeatedIds } from '../users/uuid.ts';
 
 export const vless = defineProtocol({
-  name: 'vless',
   inbound: {
     kind: 'carriers',
     stream: true,
@@ -13,13 +10,13 @@ export const vless = defineProtocol({
     settings: inboundSettings,
     users: ({ users }) => users,
     warnings: repeatedIds,
-    create: createVlessInbound,
+    load: async () => (await import('./inbound.ts')).createVlessInbound,
   },
   outbound: {
     stream: true,
     table: outboundTable,
     upstream: true,
     settings: outboundSettings,
-    create: createVlessOutbound,
+    load: async () => (await import('./outbound.ts')).createVlessOutbound,
   },
 });

@@ -14,12 +14,6 @@ import type {
 import type { TlsClientSpec, TlsServerSpec } from '../../spec.ts';
 import { trustStore } from './trust-store.ts';
 
-/** Why this Node cannot do TLS for QUIC; `undefined` when it can. Takes 20 ms the first time. */
-export function quicTlsUnavailable(): string | undefined {
-  const probe = quicTls();
-  return probe.kind === 'unavailable' ? probe.reason : undefined;
-}
-
 function libraryOrThrow(): QuicTlsLibrary {
   const probe = quicTls();
   if (probe.kind === 'available') return probe.library;

@@ -10,8 +10,12 @@ import { JoinedPlaces } from '../../../src/config/places.ts';
 import { decodeSource } from '../../../src/config/sources/decode-source.ts';
 import type { SourceText } from '../../../src/config/sources/source-text.ts';
 import type { SubscribeFile } from '../../../src/config/sources/subscribe-file.ts';
+import { loadProtocols } from '../../../src/protocols/registry.ts';
 import { RegexCache } from '../../../src/engine/router/tables/regex-set.ts';
 import type { Spec } from '../../../src/spec.ts';
+
+// What is parsed here may name any protocol.
+await loadProtocols();
 
 /** The bytes of a file, and its path for the places of errors. */
 export interface FileBytes {

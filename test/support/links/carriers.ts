@@ -10,9 +10,9 @@ import type {
   TlsClientSpec,
   TlsServerSpec,
 } from '../../../src/spec.ts';
-import { createDialer } from '../../../src/transports/create-dialer.ts';
+import { createDialer, loadClients } from '../../../src/transports/create-dialer.ts';
 import type { Dialer } from '../../../src/transports/dialer.ts';
-import { Acceptor } from '../../../src/transports/acceptor.ts';
+import { Acceptor, loadServers } from '../../../src/transports/acceptor.ts';
 import { UnauthenticatedClients } from '../../../src/transports/unauthenticated-clients.ts';
 import { listenTcp } from '../../../src/transports/listeners/tcp-listener.ts';
 import { parseAddress, portOf } from '../data/address.ts';
@@ -110,6 +110,8 @@ export class CarrierPair implements AsyncDisposable {
       if (isOpen) accepted.push(carrier);
       else carrier.link.destroy();
     };
+    if (inbound) await loadServers(inbound);
+    if (outbound) await loadClients(outbound);
     const acceptor = new Acceptor(inbound, onCarrier, {
       clock,
       log: silentLogger,

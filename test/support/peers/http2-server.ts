@@ -2,9 +2,14 @@ import { once } from 'node:events';
 import * as http2 from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import { systemClock, type Clock } from '../../../src/net/time/clock.ts';
-import { createDialer } from '../../../src/transports/create-dialer.ts';
+import { createDialer, loadClients } from '../../../src/transports/create-dialer.ts';
 import type { Dialer } from '../../../src/transports/dialer.ts';
 import { loopback } from '../links/carriers.ts';
+
+const GRPC = {
+  tls: undefined,
+  carrier: { kind: 'grpc', serviceName: 'Gun', authority: 'cdn.test' },
+} as const;
 
 /** A server of Node's own that accepts tunnels and remembers their connections. */
 export class Http2Server implements AsyncDisposable {
@@ -31,18 +36,18 @@ export class Http2Server implements AsyncDisposable {
 
   static async open(settings: http2.Settings = {}): Promise<Http2Server> {
     const server = http2.createServer({ settings });
+    await loadClients(GRPC);
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     return new Http2Server(server);
   }
 
   dialer(clock: Clock = systemClock, via: number = this.port): Dialer {
-    const carrier = { kind: 'grpc', serviceName: 'Gun', authority: 'cdn.test' } as const;
-    return createDialer(
-      { host: '127.0.0.1', port: via },
-      { tls: undefined, carrier },
-      { resolver: loopback, family: 'auto', clock },
-    );
+    return createDialer({ host: '127.0.0.1', port: via }, GRPC, {
+      resolver: loopback,
+      family: 'auto',
+      clock,
+    });
   }
 
   get port(): number {

@@ -35,9 +35,8 @@ export type BeforeBind = (settings: LineSettings) => Promise<void>;
  * the name of the server that the client started with. The datagram `gone` is the goodbye. After the
  * datagram `break` the listener fails. A client that has sent `idle` has no flow.
  */
-export const lines = (name: string, beforeBind?: BeforeBind): Protocol =>
+export const lines = (beforeBind?: BeforeBind): Protocol =>
   defineProtocol<LineSettings>({
-    name,
     inbound: {
       kind: 'sessions',
       listens: 'udp',
@@ -46,11 +45,12 @@ export const lines = (name: string, beforeBind?: BeforeBind): Protocol =>
       users: () => undefined,
       restartReason: (before, after) =>
         before.fixed === after.fixed ? undefined : 'its fixed part changes',
-      *create(settings): Steps<SessionServer> {
-        yield; // as one with many users does
-        if (settings.broken) throw new Error('it is broken');
-        return new LineServer(settings, beforeBind);
-      },
+      load: () =>
+        Promise.resolve(function* create(settings): Steps<SessionServer> {
+          yield; // as one with many users does
+          if (settings.broken) throw new Error('it is broken');
+          return new LineServer(settings, beforeBind);
+        }),
     },
   });
 
@@ -61,7 +61,6 @@ export const lines = (name: string, beforeBind?: BeforeBind): Protocol =>
 export const device = (): Protocol => {
   const taken = new Set<string>();
   return defineProtocol<LineSettings>({
-    name: 'device',
     inbound: {
       kind: 'sessions',
       listens: 'device',
@@ -70,7 +69,7 @@ export const device = (): Protocol => {
       users: () => undefined,
       restartReason: (before, after) =>
         before.fixed === after.fixed ? undefined : 'fixed changed',
-      create: (settings) => new LineServer(settings, undefined, taken),
+      load: () => Promise.resolve((settings) => new LineServer(settings, undefined, taken)),
     },
   });
 };

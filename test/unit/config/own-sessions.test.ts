@@ -10,7 +10,7 @@ import { fakeFiles } from '../../support/config/support.ts';
 
 const span = { start: 3, end: 4 };
 
-function listenOf({ name, inbound }: Protocol, listen: string | undefined, port?: number) {
+function listenOf(name: string, { inbound }: Protocol, listen: string | undefined, port?: number) {
   assert.ok(inbound);
   const keys = {
     listen: listen === undefined ? undefined : { value: listen, span },
@@ -21,26 +21,34 @@ function listenOf({ name, inbound }: Protocol, listen: string | undefined, port?
 
 describe('an inbound whose listener owns its sessions', () => {
   test('listens on a UDP port as others do on a TCP port', () => {
-    const udp = lines('lines');
-    assert.deepEqual(listenOf(udp, undefined, 443), { kind: 'ip', host: '127.0.0.1', port: 443 });
-    assert.deepEqual(listenOf(udp, 'a.example', 0), { kind: 'name', host: 'a.example', port: 0 });
-    assert.throws(() => listenOf(udp, '::'), { message: 'port is required' });
+    const udp = lines();
+    assert.deepEqual(listenOf('lines', udp, undefined, 443), {
+      kind: 'ip',
+      host: '127.0.0.1',
+      port: 443,
+    });
+    assert.deepEqual(listenOf('lines', udp, 'a.example', 0), {
+      kind: 'name',
+      host: 'a.example',
+      port: 0,
+    });
+    assert.throws(() => listenOf('lines', udp, '::'), { message: 'port is required' });
   });
 
   test('does not listen on a unix socket', () => {
-    assert.throws(() => listenOf(lines('lines'), '/run/weir.sock'), {
+    assert.throws(() => listenOf('lines', lines(), '/run/weir.sock'), {
       message: 'protocol lines needs a UDP port, so listen must not be a unix socket',
       span,
     });
   });
 
   test('has neither an address nor a port when it is a device', () => {
-    assert.deepEqual(listenOf(device(), undefined), { kind: 'none' });
-    assert.throws(() => listenOf(device(), '127.0.0.1', 1), {
+    assert.deepEqual(listenOf('device', device(), undefined), { kind: 'none' });
+    assert.throws(() => listenOf('device', device(), '127.0.0.1', 1), {
       message: 'protocol device has no address; remove listen',
       span,
     });
-    assert.throws(() => listenOf(device(), undefined, 1), {
+    assert.throws(() => listenOf('device', device(), undefined, 1), {
       message: 'protocol device has no address; remove port',
     });
   });

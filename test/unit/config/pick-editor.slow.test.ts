@@ -5,6 +5,10 @@ import { editPick } from '../../../src/config/edit/pick-editor.ts';
 import { ConfigError } from '../../../src/config/errors.ts';
 import { checkBrokenDocument, checkPickEdit } from '../../fuzz/pick-edit.ts';
 import { brokenDocuments, pickCases } from '../../fuzz/toml-documents.ts';
+import { loadProtocols } from '../../../src/protocols/registry.ts';
+
+// Errors show lines of the document.
+await loadProtocols();
 
 const edit = (text: string, subscribe: boolean, group: string, target: string): string =>
   Buffer.from(editPick(Buffer.from(text), { subscribe }, group, target)).toString();

@@ -1,17 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import {
-  DISCLOSED_KEYS,
-  eachKey,
-  KNOWN_KEYS,
-  tableShapes,
-} from '../../../src/config/shown-keys.ts';
+import { eachKey, shownKeys, tableShapes } from '../../../src/config/shown-keys.ts';
+import { loadProtocols } from '../../../src/protocols/registry.ts';
 import { DISCLOSURE } from '../../../src/schema/shape.ts';
 import { errorOf } from '../../support/config/support.ts';
 
 /** The line as an error shows it, without its number. */
 const shownOf = (text: string): string | undefined =>
   /^\d+ \| (.*)$/m.exec(errorOf(text).message)?.[1];
+
+await loadProtocols();
+const { known, disclosed } = shownKeys();
 
 /** Every key of the schema; those that hold secrets in any table. */
 const all = new Set<string>();
@@ -46,7 +45,7 @@ test('the keys that hold secrets are found in the schema', () => {
 });
 
 test('these are the keys whose values errors quote', () => {
-  assert.deepEqual([...DISCLOSED_KEYS].sort(), [
+  assert.deepEqual([...disclosed].sort(), [
     'address_family',
     'allow_insecure',
     'allow_transparent',
@@ -84,9 +83,9 @@ test('these are the keys whose values errors quote', () => {
 });
 
 test('every key of the schema is shown or masked by what its schema says', () => {
-  assert.deepEqual(KNOWN_KEYS, all);
+  assert.deepEqual(known, all);
   for (const key of all) {
-    const value = DISCLOSED_KEYS.has(key) ? 'sesame' : '******';
+    const value = disclosed.has(key) ? 'sesame' : '******';
     assert.equal(shownOf(`${key} = "sesame"`), `${key} = "${value}"`, key);
   }
 });

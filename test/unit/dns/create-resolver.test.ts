@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { OwnedResolver } from '../../../src/dns/cached-resolver.ts';
-import { createResolver } from '../../../src/dns/create-resolver.ts';
+import { createResolver, loadExchange } from '../../../src/dns/create-resolver.ts';
 import type { DnsSpec } from '../../../src/spec.ts';
 import {
   a,
@@ -71,6 +71,7 @@ for (const [backend, start] of Object.entries(BACKENDS)) {
   const harness = async (t: TestContext) => {
     const [server, spec] = await start(t, zone);
     const clock = new ManualClock();
+    await loadExchange(spec);
     const resolver: OwnedResolver = createResolver(spec, { clock, log: silentLogger });
     t.after(() => resolver.close());
     const asked = (): string[] => server.asked.map(({ type, name }) => `${type} ${name}`).sort();
@@ -126,6 +127,7 @@ for (const [backend, start] of Object.entries(BACKENDS)) {
       return undefined;
     });
     const clock = new ManualClock();
+    await loadExchange(spec);
     const resolver = createResolver(spec, { clock, log: silentLogger });
     const found = resolver.resolve('both.example', 'ipv4_only');
     await arrival.promise;
@@ -145,6 +147,7 @@ for (const [backend, start] of Object.entries(BACKENDS)) {
       return zone(asked);
     });
     const clock = new ManualClock();
+    await loadExchange(spec);
     const resolver = createResolver(spec, { clock, log: silentLogger });
     const found = resolver.resolve('both.example', 'ipv4_only');
     await arrival.promise;
@@ -166,6 +169,7 @@ test('nothing is opened before the first question', () => {
     { backend: 'udp', server: { host: '192.0.2.1', port: 53 } },
     { backend: 'tls', server: { host: '192.0.2.1', port: 853 }, serverName: 'x.test', ca },
   ] satisfies DnsSpec[]) {
+    await loadExchange(spec);
     createResolver(spec, { clock, log: silentLogger }).close();
   }
   assert.equal(clock.timers, 0);

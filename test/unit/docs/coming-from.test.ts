@@ -106,8 +106,8 @@ describe('the page of keys of other programs', () => {
     });
   }
 
-  test('says it in keys and words that a configuration of Weir has', () => {
-    const schema = JSON.stringify(configSchema());
+  test('says it in keys and words that a configuration of Weir has', async () => {
+    const schema = JSON.stringify(await configSchema());
     const words = new Set(
       [...keysIn(cellsOf(carried), 4), ...keysIn(cellsOf(others), 4)].map((word) =>
         word.replaceAll(/^\[+|\]+$|"/g, ''),

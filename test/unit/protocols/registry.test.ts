@@ -5,16 +5,22 @@ import { isSteps } from '../../../src/protocols/protocol.ts';
 import {
   findProtocol,
   inboundProtocol,
+  loadProtocols,
   outboundProtocol,
+  protocolName,
+  protocolNames,
 } from '../../../src/protocols/registry.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { inboundContext } from '../../support/protocols/inbound-context.ts';
 
+await loadProtocols();
+
 test('a protocol is found by its name and its aliases, exactly', () => {
-  assert.equal(findProtocol('freedom')?.name, 'freedom');
-  assert.equal(findProtocol('direct')?.name, 'freedom');
-  assert.equal(findProtocol('block')?.name, 'blackhole');
+  assert.equal(protocolName('freedom'), 'freedom');
+  assert.equal(protocolName('direct'), 'freedom');
+  assert.equal(protocolName('block'), 'blackhole');
   for (const name of ['', 'SOCKS', ' socks', 'constructor', '__proto__']) {
+    assert.equal(protocolName(name), undefined);
     assert.equal(findProtocol(name), undefined);
   }
 });
@@ -34,12 +40,22 @@ test('each protocol has the sides that it supports', () => {
   ]);
 });
 
+test('each protocol has the sides that the registry says before it is loaded', () => {
+  for (const side of ['inbound', 'outbound'] as const) {
+    const other = side === 'inbound' ? 'outbound' : 'inbound';
+    const names = protocolNames(side);
+    for (const name of [...names, ...protocolNames(other)]) {
+      assert.equal(findProtocol(name)?.[side] !== undefined, names.includes(name), name);
+    }
+  }
+});
+
 test('a Spec cannot name a protocol that there is not', () => {
   assert.throws(() => inboundProtocol('freedom'), RangeError);
   assert.throws(() => outboundProtocol('nothing'), RangeError);
 });
 
-test('a handler for many users is made in steps', () => {
+test('a handler for many users is made in steps', async () => {
   const COUNT = 1000;
   const list = <T>(user: (index: number) => T): T[] =>
     Array.from({ length: COUNT }, (_, i) => user(i));
@@ -66,9 +82,10 @@ test('a handler for many users is made in steps', () => {
     packets: () => Promise.resolve(),
   };
   for (const [protocol, variants] of Object.entries(settings)) {
+    const create = await inboundProtocol(protocol).load();
     for (const variant of variants) {
       const context = inboundContext('in', { dispatcher, clock: new ManualClock() });
-      const handler = inboundProtocol(protocol).create(variant, context);
+      const handler = create(variant, context);
       assert.ok(isSteps(handler), protocol);
       let steps = 0;
       while (!handler.next().done) steps++;

@@ -25,8 +25,11 @@ import { eventually } from '../../support/wait.ts';
 
 /** @param beforeBind called before a server of the protocol `lines` binds. */
 function create(beforeBind?: BeforeBind, clock: Clock = systemClock) {
-  const fakes = [lines('lines', beforeBind), lines('rows'), device()];
-  const fakeOf = new Map(fakes.map((fake) => [fake.name, fake.inbound]));
+  const fakeOf = new Map([
+    ['lines', lines(beforeBind).inbound],
+    ['rows', lines().inbound],
+    ['device', device().inbound],
+  ]);
   const infos: string[] = [];
   const errors: string[] = [];
   const log: Logger = {

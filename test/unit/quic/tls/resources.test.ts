@@ -6,7 +6,7 @@ import { test, type TestContext } from 'node:test';
 import { NativeError } from '../../../../src/platform/native.ts';
 import type { QuicTlsLibrary } from '../../../../src/platform/quic-tls/quic-tls-library.ts';
 import { probeQuicTls, quicTls } from '../../../../src/platform/quic-tls/quic-tls-probe.ts';
-import { quicTlsUnavailable } from '../../../../src/transports/tls/quic.ts';
+import { quicTlsUnavailable } from '../../../../src/platform/quic-tls/quic-tls-probe.ts';
 import { uncollected } from '../../../support/process/uncollected.ts';
 import {
   carry,

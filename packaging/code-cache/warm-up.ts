@@ -1,0 +1,101 @@
+import { appendFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseAddress, type Address } from '../../test/support/data/address.ts';
+import { echoServer } from '../../test/support/peers/servers.ts';
+import { socksConnect } from '../../test/support/peers/socks-client.ts';
+import { Child } from '../../test/support/process/child.ts';
+import { freedom, rule, socksIn } from '../../test/support/process/config.ts';
+import { roundTrip } from '../../test/support/read.ts';
+import { within } from '../../test/support/wait.ts';
+import { weirIn, weirOut } from '../../test/support/ways/weir-config.ts';
+import { GRPC_TLS, TLS, WS_TLS, type Way } from '../../test/support/ways/way.ts';
+
+/** Each in the process that makes the caches, as client and as server. */
+const WAYS: readonly Way[] = [
+  { protocol: 'http' },
+  { protocol: 'trojan', carrier: TLS },
+  { protocol: 'vless', carrier: WS_TLS },
+  { protocol: 'vless', carrier: GRPC_TLS },
+  { protocol: 'vmess', cipher: 'aes-128-gcm' },
+  { protocol: 'shadowsocks', cipher: 'aes-128-gcm' },
+  { protocol: 'shadowsocks', cipher: '2022-blake3-aes-128-gcm' },
+  { protocol: 'hysteria2' },
+];
+
+export interface WarmUpOptions {
+  /** What runs that Node on this machine: a program with its arguments, or nothing. */
+  readonly prefix: readonly string[];
+  /** The Node of the executable. */
+  readonly node: string;
+  /** V8 accepts a cache under the options alone under which it was made. */
+  readonly execArgv: readonly string[];
+  /** warm-main.js. */
+  readonly main: string;
+  /** The files of the executable, by name. */
+  readonly assets: Readonly<Record<string, string>>;
+  /** Where the caches go, each under the name of its chunk. */
+  readonly folder: string;
+}
+
+/**
+ * Makes code caches of the chunks: what a start with SOCKS alone loads is as that start needs it, so that it
+ * reads no more; the rest is as it is when flows have passed through every protocol.
+ */
+export async function makeCodeCaches(options: WarmUpOptions): Promise<void> {
+  const work = await mkdtemp(join(tmpdir(), 'weir-warm-up-'));
+  try {
+    await mkdir(options.folder, { recursive: true });
+    await runAll(options, work, WAYS);
+    await runAll(options, work, []);
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+}
+
+async function runAll(
+  { prefix, node, execArgv, main, assets, folder }: WarmUpOptions,
+  work: string,
+  ways: readonly Way[],
+): Promise<void> {
+  const names = join(work, 'assets.json');
+  await writeFile(names, JSON.stringify(assets));
+  const config = join(work, 'weir.toml');
+  const inbounds = ways.map((way, i) => socksIn(`socks${i}`) + weirIn(way, { tag: `in${i}` }));
+  await writeFile(config, [socksIn('plain'), ...inbounds, freedom()].join('\n'));
+  await using origin = await echoServer();
+  await using child = new Child(node, [...execArgv, main, names, folder, '--config', config], {
+    prefix,
+  });
+  const count = 1 + 2 * ways.length;
+  const addresses = await child.until('inbounds listening', ({ stderr }) => {
+    const found = new Map<string, Address>();
+    for (const [, tag = '', text = ''] of stderr.matchAll(/inbound (\S+) listening on (\S+)$/gm)) {
+      found.set(tag, parseAddress(text));
+    }
+    return found.size === count ? found : undefined;
+  });
+  const at = (tag: string): Address => {
+    const address = addresses.get(tag);
+    if (address === undefined) throw new Error(`no inbound ${tag}`);
+    return address;
+  };
+  if (ways.length > 0) {
+    const outbounds = ways.map(
+      (way, i) =>
+        weirOut(way, at(`in${i}`), { tag: `out${i}` }) +
+        rule(`out${i}`, `inbound_tag = ["socks${i}"]`),
+    );
+    await appendFile(config, `\n${outbounds.join('\n')}`);
+    child.signal('SIGHUP');
+    await child.until('the reload', ({ stderr }) => /config reloaded/.test(stderr) || undefined);
+  }
+  for (const tag of ['plain', ...ways.map((_, i) => `socks${i}`)]) {
+    const socket = await socksConnect(at(tag), origin.target);
+    await roundTrip(socket, `hello ${tag}`);
+    socket.destroy();
+  }
+  child.signal('SIGUSR2');
+  const { code } = await within(child.exited, 'the end of the warm-up');
+  if (code !== 0) throw new Error(`the warm-up has failed:\n${child.stderr}`);
+}
