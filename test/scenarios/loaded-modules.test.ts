@@ -37,7 +37,7 @@ async function modulesOf(
 const UNNAMED: readonly RegExp[] = [
   /^protocols\/(?!socks\/|freedom\/|inbounds\/|outbounds\/|users\/|[^/]+$)/,
   /^protocols\/socks\/outbound\.ts$/,
-  /^transports\/(grpc|tls)\//,
+  /^transports\/(grpc|tls)\/(?!alpn\.ts$)/,
   /^transports\/ws\/(?!handshake\.ts$)/,
   /^(http|quic|netstack|congestion|import|library)\//,
   /^api\/http\//,
@@ -73,7 +73,10 @@ const upstream = (protocol: string, lines: string): string =>
 const EVERYTHING = [
   inbound('http', ''),
   inbound('vless', `settings = { users = [{ id = "${UUID}" }] }\nstream = { network = "ws" }`),
-  inbound('vmess', `settings = { users = [{ id = "${UUID}" }] }\nstream = { network = "grpc" }`),
+  inbound(
+    'vmess',
+    `settings = { users = [{ id = "${UUID}" }] }\nstream = { network = "grpc", grpc = { service_name = "Gun" } }`,
+  ),
   inbound(
     'trojan',
     `settings = { users = [{ password = "p" }] }\nstream = { network = "tls", ${TLS} }`,
@@ -86,7 +89,10 @@ const EVERYTHING = [
   upstream('socks', ''),
   upstream('http', ''),
   upstream('vless', `settings = { id = "${UUID}" }\nstream = { network = "ws" }`),
-  upstream('vmess', `settings = { id = "${UUID}" }\nstream = { network = "grpc" }`),
+  upstream(
+    'vmess',
+    `settings = { id = "${UUID}" }\nstream = { network = "grpc", grpc = { service_name = "Gun" } }`,
+  ),
   upstream('trojan', 'settings = { password = "p" }\nstream = { network = "tls" }'),
   upstream('shadowsocks', 'settings = { method = "aes-128-gcm", password = "p" }'),
   upstream('hysteria2', 'settings = { password = "p" }'),
