@@ -19,6 +19,7 @@ import { endProcessAtOnce } from '../../platform/process/end-process.ts';
 import { MemoryKeeper } from '../../platform/process/memory-keeper.ts';
 import { OwnMemory } from '../../platform/process/process-memory.ts';
 import { boundYoungHeap } from '../../platform/process/young-heap.ts';
+import { writeCompiledCode } from '../../platform/process/compile-cache.ts';
 import { logHints, type Importable } from '../../app/log/error-lines.ts';
 import { renderWarning } from '../../config/warnings/warning.ts';
 import { loadOrReport } from '../load.ts';
@@ -27,6 +28,9 @@ import { socketsInUse } from '../surroundings.ts';
 
 /** Milliseconds that live connections may continue after the first stop signal. */
 const STOP_GRACE_MS = 5_000;
+
+/** How long after the start, and then how often, compiled code may be written for the next start. */
+const COMPILED_AFTER_MS = 10_000;
 
 /**
  * The exit status for an invalid configuration under a service manager, which should not restart
@@ -109,6 +113,7 @@ export async function run({
     notifier.ready(statusOf(instance.inbounds));
     running.resolve(instance);
     keepMemorySmall();
+    writeCompiledOnceIdle(instance);
     if (watch) watcher = watchFiles(instance, reload, log);
     await stop.first;
   }
@@ -139,6 +144,14 @@ function reportReloads(instance: Instance, notifier: ServiceNotifier): void {
 function keepMemorySmall(keeper = new MemoryKeeper(new OwnMemory())): void {
   boundYoungHeap();
   systemClock.after(keeper.look(), () => keepMemorySmall(keeper));
+}
+
+/** Compiled code is written once no flow would have to wait for that. */
+function writeCompiledOnceIdle(instance: Instance): void {
+  systemClock.after(COMPILED_AFTER_MS, () => {
+    if (instance.tracker.flowCount > 0) writeCompiledOnceIdle(instance);
+    else writeCompiledCode();
+  });
 }
 
 function watchFiles(instance: Instance, reload: () => void, log: Logger): FileWatcher {

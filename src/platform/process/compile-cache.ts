@@ -15,7 +15,7 @@ const OTHERS_WRITE = 0o022;
  */
 export function keepCompiledCode(root: string): void {
   try {
-    const folder = ownFolder(root, ['node_modules', '.cache', 'weir']);
+    const folder = ownFolder(root);
     if (folder !== undefined) enableCompileCache(folder);
   } catch {
     // The folder cannot be made, or not be read: the start takes longer.
@@ -23,17 +23,23 @@ export function keepCompiledCode(root: string): void {
 }
 
 /**
- * Writes what is compiled by now; Node does so when the process ends, but not when it is killed. Takes some
- * 100 ms at the first start of a version, and nothing at the later ones.
+ * Writes what has been compiled by now and is not kept yet. Takes some 100 ms at the first start of a version,
+ * and nothing at the later ones.
  */
 export const writeCompiledCode = (): void => flushCompileCache();
 
-/** The folder below `root`, which this makes but for the first; `undefined` when others could write to it. */
-function ownFolder(root: string, names: readonly string[]): string | undefined {
+/** Below the root; the first is not made. */
+const FOLDER: readonly string[] = ['node_modules', '.cache', 'weir'];
+
+/**
+ * The folder for compiled code, made if need be; `undefined` when others than this user could write to it.
+ * @throws an error of the system when it cannot be made
+ */
+export function ownFolder(root: string): string | undefined {
   const user = process.geteuid?.();
   if (user === undefined) return undefined;
   let path = root;
-  for (const [depth, name] of names.entries()) {
+  for (const [depth, name] of FOLDER.entries()) {
     path = join(path, name);
     if (depth > 0) mkdirSync(path, { recursive: true, mode: 0o700 });
     const found = lstatSync(path);

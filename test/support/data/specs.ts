@@ -9,6 +9,10 @@ import type {
   RuleSpec,
   Spec,
 } from '../../../src/spec.ts';
+import { loadProtocols } from '../../../src/protocols/registry.ts';
+
+// `wantedOf` may be given any protocol.
+await loadProtocols();
 
 /** A rule with these matchers, to `outbound`. */
 export const ruleSpec = (outbound: string, over: Partial<RuleSpec> = {}): RuleSpec => ({
