@@ -162,7 +162,7 @@ for (const [backend, start] of Object.entries(BACKENDS)) {
   });
 }
 
-test('nothing is opened before the first question', () => {
+test('nothing is opened before the first question', async () => {
   const clock = new ManualClock();
   for (const spec of [
     { backend: 'system' },
