@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { fileURLToPath } from 'node:url';
-import { keepCompiledCode } from './platform/process/compile-cache.ts';
+import { keepCompiledCode, writeCompiledCode } from './platform/process/compile-cache.ts';
 import { nameProcess } from './platform/process/process-name.ts';
 import { widenThreadPool } from './platform/process/thread-pool.ts';
 
@@ -12,4 +12,7 @@ keepCompiledCode(fileURLToPath(new URL('..', import.meta.url)));
 const { main } = await import('./cli/main.ts');
 const { endProcess } = await import('./platform/process/end-process.ts');
 
-endProcess(await main(process.argv.slice(2)));
+const status = await main(process.argv.slice(2));
+// The process may have to end in a way in which Node does not do it.
+writeCompiledCode();
+endProcess(status);

@@ -1,4 +1,4 @@
-import { OnDemand } from '../collections/on-demand.ts';
+import { OnDemand } from '../on-demand.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Clock } from '../net/time/clock.ts';
 import type { DnsBackend } from './backend.ts';

@@ -1,4 +1,4 @@
-import { OnDemand } from '../collections/on-demand.ts';
+import { OnDemand } from '../on-demand.ts';
 import type { InboundProtocol, OutboundProtocol, Protocol } from './protocol.ts';
 
 /** What is known of a protocol before it is loaded. */

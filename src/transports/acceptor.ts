@@ -1,4 +1,4 @@
-import { OnDemand } from '../collections/on-demand.ts';
+import { OnDemand } from '../on-demand.ts';
 import { messageOf } from '../errors.ts';
 import { formatEndpoint } from '../net/addresses/address.ts';
 import type { Clock } from '../net/time/clock.ts';

@@ -1,4 +1,4 @@
-import { OnDemand } from '../collections/on-demand.ts';
+import { OnDemand } from '../on-demand.ts';
 import { SystemRandomSource, type RandomSource } from '../crypto/random-source.ts';
 import type { Endpoint } from '../net/addresses/address.ts';
 import type { Clock } from '../net/time/clock.ts';

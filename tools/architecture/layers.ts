@@ -6,7 +6,7 @@ import { roomOf } from './imports.ts';
  */
 export const LAYERS: readonly (readonly string[])[] = [
   ['errors.ts', 'printable.ts', 'version.ts', 'collections', 'ip'],
-  ['log', 'platform', 'schema'],
+  ['log', 'platform', 'schema', 'on-demand.ts'],
   ['net'],
   ['spec.ts', 'crypto', 'tracker', 'mux'],
   ['congestion'],

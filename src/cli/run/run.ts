@@ -16,6 +16,7 @@ import { recordLines } from '../../log/output.ts';
 import type { Logger } from '../../log/logger.ts';
 import { systemClock } from '../../net/time/clock.ts';
 import { endProcessAtOnce } from '../../platform/process/end-process.ts';
+import { writeCompiledCode } from '../../platform/process/compile-cache.ts';
 import { boundYoungHeap, YOUNG_HEAP_LOOK_MS } from '../../platform/process/young-heap.ts';
 import { logHints, type Importable } from '../../app/log/error-lines.ts';
 import { renderWarning } from '../../config/warnings/warning.ts';
@@ -25,6 +26,9 @@ import { socketsInUse } from '../surroundings.ts';
 
 /** Milliseconds that live connections may continue after the first stop signal. */
 const STOP_GRACE_MS = 5_000;
+
+/** How long after the start, and then how often, compiled code may be written for the next start. */
+const COMPILED_AFTER_MS = 10_000;
 
 /**
  * The exit status for an invalid configuration under a service manager, which should not restart
@@ -107,6 +111,7 @@ export async function run({
     notifier.ready(statusOf(instance.inbounds));
     running.resolve(instance);
     keepHeapSmall();
+    writeCompiledOnceIdle(instance);
     if (watch) watcher = watchFiles(instance, reload, log);
     await stop.first;
   }
@@ -136,6 +141,14 @@ function reportReloads(instance: Instance, notifier: ServiceNotifier): void {
 function keepHeapSmall(): void {
   boundYoungHeap();
   systemClock.after(YOUNG_HEAP_LOOK_MS, keepHeapSmall);
+}
+
+/** Compiled code is written once no flow would have to wait for that. */
+function writeCompiledOnceIdle(instance: Instance): void {
+  systemClock.after(COMPILED_AFTER_MS, () => {
+    if (instance.tracker.flowCount > 0) writeCompiledOnceIdle(instance);
+    else writeCompiledCode();
+  });
 }
 
 function watchFiles(instance: Instance, reload: () => void, log: Logger): FileWatcher {

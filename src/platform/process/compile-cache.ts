@@ -23,8 +23,8 @@ export function keepCompiledCode(root: string): void {
 }
 
 /**
- * Writes what is compiled by now; Node does so when the process ends, but not when it is killed. Takes some
- * 100 ms at the first start of a version, and nothing at the later ones.
+ * Writes what has been compiled by now and is not kept yet. Takes some 100 ms at the first start of a version,
+ * and nothing at the later ones.
  */
 export const writeCompiledCode = (): void => flushCompileCache();
 

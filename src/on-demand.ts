@@ -1,4 +1,4 @@
-import { messageOf, WeirError } from '../errors.ts';
+import { messageOf, WeirError } from './errors.ts';
 
 /** By name: how a part of the program is imported. */
 export type Imports = Readonly<Record<string, () => Promise<object>>>;
