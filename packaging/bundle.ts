@@ -1,6 +1,7 @@
 import { readFile, readdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { build, transform, type BuildOptions, type Metafile, type Plugin } from 'esbuild';
+import { loadBuiltinsLate } from './lazy-builtins.ts';
 import { ROOT } from './root.ts';
 import { wrapChunk } from './substitutes/executable/chunks.ts';
 
@@ -62,7 +63,7 @@ export async function bundleChunks(folder: string): Promise<Metafile> {
       target: TARGET,
       supported: { 'dynamic-import': false },
     });
-    await writeFile(path, wrapChunk(code));
+    await writeFile(path, wrapChunk(loadBuiltinsLate(code)));
   }
   return metafile;
 }

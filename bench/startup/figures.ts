@@ -1,5 +1,5 @@
 import { readFile, readdir } from 'node:fs/promises';
-import { NativeError, openSelf } from '../../src/platform/native.ts';
+import { NativeError, openSelf, type NativeLibrary } from '../../src/platform/native.ts';
 
 /** What a program has taken; memory in megabytes of 2^20 bytes. */
 export interface Figures {
@@ -51,11 +51,11 @@ async function figuresOfOne(pid: number): Promise<Figures> {
 function processorMs(pid: number): number {
   const CPUCLOCK_SCHED = 2;
   const time = new BigInt64Array(2);
-  getTime ??= openSelf().func('int clock_gettime(int clock, int64_t *time)') as typeof getTime;
-  if (getTime?.((~pid << 3) | CPUCLOCK_SCHED, time) !== 0) {
+  getTime ??= openSelf().func('int clock_gettime(int clock, int64_t *time)');
+  if (getTime((~pid << 3) | CPUCLOCK_SCHED, time) !== 0) {
     throw new NativeError(`no clock of process ${pid}`);
   }
   return Number(time[0]) * 1e3 + Number(time[1]) / 1e6;
 }
 
-let getTime: ((clock: number, time: BigInt64Array) => number) | undefined;
+let getTime: ReturnType<NativeLibrary['func']> | undefined;

@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import v8 from 'node:v8';
 import { Chunks } from '../substitutes/executable/chunks.ts';
 
 /*
@@ -26,6 +27,9 @@ const sea = {
 const { getBuiltinModule } = process;
 process.getBuiltinModule = ((name: string) =>
   name === 'node:sea' ? sea : getBuiltinModule.call(process, name)) as typeof getBuiltinModule;
+
+// A cache is for the flags with which it was made, and the program sets some while it runs.
+v8.setFlagsFromString = () => undefined;
 
 const chunks = new Chunks((name) => ({ text: readFileSync(pathOf(name), 'latin1') }));
 process.once('SIGUSR2', () => {

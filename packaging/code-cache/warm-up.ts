@@ -24,8 +24,6 @@ const WAYS: readonly Way[] = [
 ];
 
 export interface WarmUpOptions {
-  /** What runs that Node on this machine: a program with its arguments, or nothing. */
-  readonly prefix: readonly string[];
   /** The Node of the executable. */
   readonly node: string;
   /** V8 accepts a cache under the options alone under which it was made. */
@@ -39,35 +37,31 @@ export interface WarmUpOptions {
 }
 
 /**
- * Makes code caches of the chunks: what a start with SOCKS alone loads is as that start needs it, so that it
- * reads no more; the rest is as it is when flows have passed through every protocol.
+ * Makes code caches of the chunks, with the functions that have run when there has been a flow through every
+ * protocol and a reload: the first connections of a process compile nothing either.
  */
 export async function makeCodeCaches(options: WarmUpOptions): Promise<void> {
   const work = await mkdtemp(join(tmpdir(), 'weir-warm-up-'));
   try {
     await mkdir(options.folder, { recursive: true });
-    await runAll(options, work, WAYS);
-    await runAll(options, work, []);
+    await runAll(options, work);
   } finally {
     await rm(work, { recursive: true, force: true });
   }
 }
 
 async function runAll(
-  { prefix, node, execArgv, main, assets, folder }: WarmUpOptions,
+  { node, execArgv, main, assets, folder }: WarmUpOptions,
   work: string,
-  ways: readonly Way[],
 ): Promise<void> {
   const names = join(work, 'assets.json');
   await writeFile(names, JSON.stringify(assets));
   const config = join(work, 'weir.toml');
-  const inbounds = ways.map((way, i) => socksIn(`socks${i}`) + weirIn(way, { tag: `in${i}` }));
+  const inbounds = WAYS.map((way, i) => socksIn(`socks${i}`) + weirIn(way, { tag: `in${i}` }));
   await writeFile(config, [socksIn('plain'), ...inbounds, freedom()].join('\n'));
   await using origin = await echoServer();
-  await using child = new Child(node, [...execArgv, main, names, folder, '--config', config], {
-    prefix,
-  });
-  const count = 1 + 2 * ways.length;
+  await using child = new Child(node, [...execArgv, main, names, folder, '--config', config]);
+  const count = 1 + 2 * WAYS.length;
   const addresses = await child.until('inbounds listening', ({ stderr }) => {
     const found = new Map<string, Address>();
     for (const [, tag = '', text = ''] of stderr.matchAll(/inbound (\S+) listening on (\S+)$/gm)) {
@@ -80,17 +74,15 @@ async function runAll(
     if (address === undefined) throw new Error(`no inbound ${tag}`);
     return address;
   };
-  if (ways.length > 0) {
-    const outbounds = ways.map(
-      (way, i) =>
-        weirOut(way, at(`in${i}`), { tag: `out${i}` }) +
-        rule(`out${i}`, `inbound_tag = ["socks${i}"]`),
-    );
-    await appendFile(config, `\n${outbounds.join('\n')}`);
-    child.signal('SIGHUP');
-    await child.until('the reload', ({ stderr }) => /config reloaded/.test(stderr) || undefined);
-  }
-  for (const tag of ['plain', ...ways.map((_, i) => `socks${i}`)]) {
+  const outbounds = WAYS.map(
+    (way, i) =>
+      weirOut(way, at(`in${i}`), { tag: `out${i}` }) +
+      rule(`out${i}`, `inbound_tag = ["socks${i}"]`),
+  );
+  await appendFile(config, `\n${outbounds.join('\n')}`);
+  child.signal('SIGHUP');
+  await child.until('the reload', ({ stderr }) => /config reloaded/.test(stderr) || undefined);
+  for (const tag of ['plain', ...WAYS.map((_, i) => `socks${i}`)]) {
     const socket = await socksConnect(at(tag), origin.target);
     await roundTrip(socket, `hello ${tag}`);
     socket.destroy();

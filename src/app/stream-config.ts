@@ -1,5 +1,5 @@
-import type { Stats } from 'node:fs';
-import { open, stat, type FileHandle } from 'node:fs/promises';
+import { statSync, type Stats } from 'node:fs';
+import { open, type FileHandle } from 'node:fs/promises';
 import { ConfigError } from '../config/errors.ts';
 import { codeOf, messageOf } from '../errors.ts';
 import { systemClock, type Clock } from '../net/time/clock.ts';
@@ -28,7 +28,7 @@ export async function readStreamConfig(
   path: string,
   clock: Clock = systemClock,
 ): Promise<Uint8Array | undefined> {
-  const stats = await statsOf(path);
+  const stats = statsOf(path);
   const kind = stats && kindOfOther(stats);
   if (kind === undefined) return undefined;
   // The clock's timers do not keep the process alive; this one does.
@@ -43,9 +43,10 @@ export async function readStreamConfig(
   }
 }
 
-async function statsOf(path: string): Promise<Stats | undefined> {
+/** In this thread: most files are regular, and the pool of threads may never be needed. */
+function statsOf(path: string): Stats | undefined {
   try {
-    return await stat(path);
+    return statSync(path);
   } catch {
     return undefined;
   }

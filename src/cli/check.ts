@@ -25,7 +25,7 @@ export async function check(
   const loaded = await loadOrReport(
     configPath,
     { importable },
-    (path, input) => loadAtStart(path, { ...input, regexes, serveApi: true }),
+    (path, input) => loadAtStart(path, { ...input, regexes, serveApi: true, blocking: true }),
     async (config) => {
       const supervisor = new Supervisor({
         clock: systemClock,

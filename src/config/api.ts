@@ -1,4 +1,4 @@
-import { isIPv4, isIPv6 } from 'node:net';
+import { ipVersion } from '../ip/ip-version.ts';
 import { inspect } from 'node:util';
 import { parseIPv6 } from '../net/addresses/address.ts';
 import { disclosed, located, narrowed, secret, str, type Located } from '../schema/decoder.ts';
@@ -82,7 +82,8 @@ function parseListen(written: Located<string> | undefined): ApiListen {
   if (text.includes('/')) return { kind: 'unix', path: text, text };
   const { host = '', digits = '' } = LISTEN_ADDRESS.exec(text)?.groups ?? {};
   const bare = host.replace(/^\[(.*)\]$/, '$1');
-  const valid = bare === host ? isIPv4(host) : isIPv6(bare) && !NAMED_ZONE.test(bare);
+  const valid =
+    bare === host ? ipVersion(host) === 4 : ipVersion(bare) === 6 && !NAMED_ZONE.test(bare);
   const port = Number(digits);
   if (valid && port <= MAX_PORT) return { kind: 'tcp', host: bare, port, text };
   throw new Finding(
@@ -100,7 +101,7 @@ const MAX_PORT = 0xffff;
 function isLocal(listen: ApiListen): boolean {
   if (listen.kind === 'unix') return true;
   const { host } = listen;
-  if (isIPv4(host)) return host.startsWith('127.');
+  if (ipVersion(host) === 4) return host.startsWith('127.');
   const bytes = parseIPv6(host.replace(/%.*/, ''));
   return bytes?.every((byte, index) => byte === (index === 15 ? 1 : 0)) ?? false;
 }

@@ -1,4 +1,4 @@
-import { ipVersion } from './ip-text.ts';
+import { ipVersion } from './ip-version.ts';
 
 /** A hint for text that should be an IP address alone; `undefined` if it resembles none. */
 export function addressHint(text: string): string | undefined {

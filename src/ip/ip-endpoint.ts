@@ -1,4 +1,5 @@
-import { formatIPv6, ipVersion, putIPv4, putIPv6 } from './ip-text.ts';
+import { formatIPv6, putIPv4, putIPv6 } from './ip-text.ts';
+import { ipVersion } from './ip-version.ts';
 
 /**
  * An IP address and a UDP port in numbers, so that a datagram costs no text, no bytes and no new

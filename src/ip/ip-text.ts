@@ -1,10 +1,7 @@
-import { isIP } from 'node:net';
+import { ipVersion } from './ip-version.ts';
 
 /** The 12 bytes before an IPv4 address in IPv6 form (RFC 4291 §2.5.5.2). */
 const MAPPED_PREFIX = Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff);
-
-/** 4 or 6 for an IP address in text, 0 for anything else. Zone ids (`fe80::1%eth0`) count as 6. */
-export const ipVersion = (host: string): 0 | 4 | 6 => isIP(host) as 0 | 4 | 6;
 
 const MAPPED_TEXT = '::ffff:';
 
@@ -17,12 +14,12 @@ const MAPPED_TEXT = '::ffff:';
 export function unmapIPv4(host: string): string {
   if (!host.startsWith(MAPPED_TEXT)) return host;
   const tail = host.slice(MAPPED_TEXT.length);
-  return isIP(tail) === 4 ? tail : host;
+  return ipVersion(tail) === 4 ? tail : host;
 }
 
 /** Parses a dotted quad into 4 bytes; `undefined` for other text. */
 export function parseIPv4(text: string): Uint8Array | undefined {
-  if (isIP(text) !== 4) return undefined;
+  if (ipVersion(text) !== 4) return undefined;
   const bytes = new Uint8Array(4);
   putIPv4(text, bytes, 0);
   return bytes;
@@ -30,7 +27,7 @@ export function parseIPv4(text: string): Uint8Array | undefined {
 
 /** Parses an IPv6 address, an embedded dotted quad included, into 16 bytes. Zone ids are rejected. */
 export function parseIPv6(text: string): Uint8Array | undefined {
-  if (isIP(text) !== 6 || text.includes('%')) return undefined;
+  if (ipVersion(text) !== 6 || text.includes('%')) return undefined;
   const bytes = new Uint8Array(16);
   putIPv6(text, bytes, 0);
   return bytes;

@@ -1,4 +1,4 @@
-import { constants, type Stats } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, statSync, type Stats } from 'node:fs';
 import { open, stat, type FileHandle } from 'node:fs/promises';
 import { WeirError } from '../errors.ts';
 
@@ -26,6 +26,24 @@ export async function openRegularFile(path: string): Promise<FileHandle> {
     return file;
   } catch (error) {
     await file.close();
+    throw error;
+  }
+}
+
+/**
+ * Opens as {@link openRegularFile} does, in this thread: for a start, before there is anything to delay. The
+ * pool of threads, which asynchronous calls begin with all its threads, may then never be needed.
+ *
+ * @returns a descriptor for the caller to close
+ */
+export function openRegularFileSync(path: string): number {
+  refuseOthers(statSync(path));
+  const fd = openSync(path, READ_WITHOUT_WAITING);
+  try {
+    refuseOthers(fstatSync(fd));
+    return fd;
+  } catch (error) {
+    closeSync(fd);
     throw error;
   }
 }

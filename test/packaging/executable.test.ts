@@ -1,10 +1,27 @@
 import assert from 'node:assert/strict';
-import { chmod, copyFile, mkdir, readdir } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { buildExecutable, executableObstacle } from '../../packaging/executable.ts';
+import { freedom, socksIn } from '../support/process/config.ts';
 import { scratch } from '../support/process/weir.ts';
-import { finish, tryOut, type Installed } from './trial.ts';
+import { finish, start, tryOut, type Installed } from './trial.ts';
+
+/** Has SIGUSR2 write the chunks that were loaded so far, and those whose code cache V8 did not take. */
+const PROBE = `
+  const vm = require('node:vm');
+  const loaded = [], rejected = [];
+  vm.Script = class extends vm.Script {
+    constructor(text, options) {
+      super(text, options);
+      loaded.push(options.filename);
+      if (this.cachedDataRejected !== false) rejected.push(options.filename);
+    }
+  };
+  process.on('SIGUSR2', () => console.log(JSON.stringify({ loaded, rejected })));`;
+
+/** Of Node itself: the main thread, one for timers, one for signals and four of V8. */
+const THREADS_OF_NODE = 7;
 
 const skip = executableObstacle() ?? false;
 
@@ -23,6 +40,29 @@ test('the executable runs alone in an empty folder, with an empty PATH', { skip 
   };
 
   await tryOut(t, installed);
+
+  await t.test(
+    'loads for SOCKS nothing else, from code caches, on the threads of Node',
+    async () => {
+      await writeFile(at('probe.cjs'), PROBE);
+      await writeFile(at('socks.toml'), `${socksIn()}${freedom()}`);
+      const env = { ...installed.env, NODE_OPTIONS: `--require ${at('probe.cjs')}` };
+      await using child = start({ ...installed, env }, ['--config', at('socks.toml')]);
+      await child.until('listening', ({ stderr }) => / listening on /.test(stderr) || undefined);
+      child.signal('SIGUSR2');
+      const text = await child.until('chunks', ({ stdout }) => /^.+$/m.exec(stdout)?.[0]);
+      const { loaded, rejected } = JSON.parse(text) as Record<'loaded' | 'rejected', string[]>;
+      assert.ok(loaded.includes('program.js'), text);
+      assert.deepEqual(rejected, []);
+      // Of tun, hysteria2 and wireguard, and of the thread.
+      assert.deepEqual(
+        loaded.filter((name) => /^(create-|thread-main)/.test(name)),
+        [],
+      );
+      const threads = await readdir(`/proc/${child.pid}/task`);
+      assert.ok(threads.length <= THREADS_OF_NODE, `${threads.length} threads`);
+    },
+  );
 
   await t.test('leaves nothing of its native parts in the temporary folder', async () => {
     assert.deepEqual(await readdir(temporary), []);

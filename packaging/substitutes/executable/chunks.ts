@@ -59,7 +59,7 @@ export class Chunks {
 /** Finds chunks in the executable that runs. */
 export const findInExecutable: FindChunk = (name) => ({
   // esbuild writes ASCII alone.
-  text: Buffer.from(getRawAsset(name)).latin1Slice(),
+  text: Buffer.from(getRawAsset(name)).toString('latin1'),
   cache: cacheOf(name),
 });
 

@@ -1,5 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto';
-import { isIP } from 'node:net';
+import { ipVersion } from '../../ip/ip-version.ts';
 
 /** Characters other than visible ASCII, space and tab. */
 const FOREIGN = /[^\t\x20-\x7e]/;
@@ -72,8 +72,8 @@ const hostOf = (authority: string | undefined): string | undefined =>
   AUTHORITY.exec(authority ?? '')?.groups?.['host']?.toLowerCase();
 
 const isAddressOrLocalhost = (host: string): boolean =>
-  host.toLowerCase() === 'localhost' || isIP(host.replace(/^\[(.*)\]$/, '$1')) !== 0;
+  host.toLowerCase() === 'localhost' || ipVersion(host.replace(/^\[(.*)\]$/, '$1')) !== 0;
 
 /** Without a secret the listener can only be on loopback. */
 const isLoopback = (host: string): boolean =>
-  host === 'localhost' || host === '[::1]' || (host.startsWith('127.') && isIP(host) === 4);
+  host === 'localhost' || host === '[::1]' || (host.startsWith('127.') && ipVersion(host) === 4);

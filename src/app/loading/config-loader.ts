@@ -84,6 +84,7 @@ export class ConfigLoader {
  * Loads before there is any traffic. Large files are read in a thread all the same: what that allocates
  * is returned to the system when the thread ends, whereas the heap of this thread would stay as large.
  *
+ * @param options `blocking`: whether reading small files blocks the thread, for a process without other work
  * @throws {ConfigError} as `ConfigLoader.load` does, with its cause
  */
 export async function loadAtStart(
@@ -93,14 +94,17 @@ export async function loadAtStart(
     serveApi,
     files = new FilesRead(),
     bytes,
+    blocking = false,
     onLogLevel,
   }: LoaderOptions & {
     readonly files?: FilesRead | undefined;
     readonly bytes?: Uint8Array | undefined;
+    readonly blocking?: boolean;
     readonly onLogLevel?: LoadHooks['onLogLevel'];
   },
 ): Promise<PreparedConfig> {
-  const upTo = (limit: number): TaskRunner => new InlineRunner({ limit, regexes, onLogLevel });
+  const upTo = (limit: number): TaskRunner =>
+    new InlineRunner({ limit, regexes, blocking, onLogLevel });
   const large: TaskRunner = {
     async run(task, options) {
       const thread = new ConfigThread();

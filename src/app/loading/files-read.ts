@@ -1,10 +1,10 @@
 import { createHash, hash } from 'node:crypto';
-import { constants } from 'node:fs';
+import { closeSync, constants, readSync, statSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { FileReadError, type FileReader } from '../../config/sources/input-files.ts';
 import { pathHint } from '../path-hint.ts';
 import { WeirError, codeOf, messageOf } from '../../errors.ts';
-import { openRegularFile } from '../../platform/regular-file.ts';
+import { openRegularFile, openRegularFileSync } from '../../platform/regular-file.ts';
 
 /** Bytes of one read; they are hashed in a fraction of a millisecond. */
 const CHUNK = 256 * 1024;
@@ -35,10 +35,15 @@ export class FilesRead implements FileReader {
   #seen = new Map<string, string>();
   #torn = false;
   #budget: number;
+  readonly #blocking: boolean;
 
-  /** @param budget bytes that may be read in all; a read beyond them rejects with TooMuchToReadError */
-  constructor(budget = Infinity) {
+  /**
+   * @param budget bytes that may be read in all; a read beyond them rejects with TooMuchToReadError
+   * @param blocking whether reads block this thread, and so need no pool of threads
+   */
+  constructor(budget = Infinity, blocking = false) {
     this.#budget = budget;
+    this.#blocking = blocking;
   }
 
   get seen(): FilesSeen {
@@ -73,7 +78,7 @@ export class FilesRead implements FileReader {
 
   async isPublic(path: string): Promise<boolean> {
     try {
-      const { mode } = await stat(path);
+      const { mode } = this.#blocking ? statSync(path) : await stat(path);
       return (mode & constants.S_IROTH) !== 0;
     } catch {
       return false; // reading the file reports why
@@ -94,11 +99,12 @@ export class FilesRead implements FileReader {
 
   async #read(path: string, take: (chunk: Uint8Array) => void): Promise<string> {
     try {
-      const digest = await digestOf(path, (chunk) => {
+      const spend = (chunk: Uint8Array): void => {
         this.#budget -= chunk.length;
         if (this.#budget < 0) throw new TooMuchToReadError();
         take(chunk);
-      });
+      };
+      const digest = this.#blocking ? digestOfSync(path, spend) : await digestOf(path, spend);
       this.#record(path, digest);
       return digest;
     } catch (error) {
@@ -138,6 +144,26 @@ async function digestOf(path: string, take: (chunk: Uint8Array) => void): Promis
     const chunk = buffer.subarray(0, bytesRead);
     hash.update(chunk);
     take(chunk);
+  }
+}
+
+/** The same in this thread. */
+function digestOfSync(path: string, take: (chunk: Uint8Array) => void): string {
+  const hash = createHash('sha256');
+  const fd = openRegularFileSync(path);
+  try {
+    const buffer = Buffer.allocUnsafe(CHUNK);
+    for (let length = 0; ;) {
+      const bytesRead = readSync(fd, buffer, 0, CHUNK, null);
+      if (bytesRead === 0) return hash.digest('hex');
+      length += bytesRead;
+      if (length > MAX_LENGTH) throw new FileReadError('the file is too large');
+      const chunk = buffer.subarray(0, bytesRead);
+      hash.update(chunk);
+      take(chunk);
+    }
+  } finally {
+    closeSync(fd);
   }
 }
 

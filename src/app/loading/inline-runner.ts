@@ -19,6 +19,8 @@ export interface InlineRunnerOptions {
   /** Bytes that a task may read or be given. */
   readonly limit: number;
   readonly regexes: RegexCache;
+  /** Whether reading files blocks the thread: at a start, before there is anything to delay. */
+  readonly blocking?: boolean;
   readonly onLogLevel?: LoadHooks['onLogLevel'];
 }
 
@@ -31,9 +33,9 @@ export class InlineRunner implements TaskRunner {
   }
 
   async run<T extends Task>(task: T, { files }: TaskOptions = {}): Promise<ResultOf<T>> {
-    const { limit } = this.#options;
+    const { limit, blocking } = this.#options;
     if (task.kind !== 'routes' && (task.bytes?.length ?? 0) > limit) throw new TooMuchToReadError();
-    const read = new FilesRead(limit);
+    const read = new FilesRead(limit, blocking);
     try {
       return (await this.#carryOut(task, read)) as ResultOf<T>;
     } finally {

@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, openSync, write } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, write, writeSync, type Stats } from 'node:fs';
 import { isatty } from 'node:tty';
 import { codeOf } from '../../errors.ts';
 import type { Clock } from '../../net/time/clock.ts';
@@ -16,16 +16,18 @@ const RETRY_MS = 10;
  * - Pipes and sockets are nonblocking streams in Node.
  * - Node's stream for a terminal blocks. The terminal is opened again instead, because O_NONBLOCK on the
  *   inherited descriptor would affect every process that shares it.
- * - Files and devices are written by the thread pool. Node's stream for them blocks, and is destroyed by
+ * - What never blocks, such as a terminal and /dev/null, is written at once.
+ * - Files and other devices are written by the thread pool. Node's stream for them blocks, and is destroyed by
  *   the first error, such as a full disk.
  */
 export function standardError(clock: Clock): LineDevice {
   const terminal = isatty(STDERR);
   if (terminal) {
     const fd = openTerminal();
-    if (fd !== undefined) return descriptorDevice(fd, terminal, clock);
+    if (fd !== undefined) return promptDevice(fd, terminal, clock);
   }
   const kind = fstatSync(STDERR);
+  if (isNull(kind)) return promptDevice(STDERR, terminal, clock);
   return kind.isFIFO() || kind.isSocket() || terminal
     ? streamDevice(process.stderr, terminal)
     : descriptorDevice(STDERR, terminal, clock);
@@ -54,6 +56,35 @@ function openTerminal(): number | undefined {
 function streamDevice(stream: NodeJS.WriteStream, terminal: boolean): LineDevice {
   stream.on('error', () => undefined);
   return { terminal, write: (text, done) => void stream.write(text, done) };
+}
+
+/** Whether it is /dev/null, by its number in Linux. */
+const isNull = (kind: Stats): boolean =>
+  process.platform === 'linux' && kind.isCharacterDevice() && kind.rdev === NULL_DEVICE;
+
+/** The major number is 1, the minor 3. */
+const NULL_DEVICE = 0x103;
+
+/** Of a descriptor that never blocks. */
+function promptDevice(fd: number, terminal: boolean, clock: Clock): LineDevice {
+  return {
+    terminal,
+    write(text, done) {
+      const bytes = Buffer.from(text);
+      const writeFrom = (start: number): void => {
+        let written = start;
+        try {
+          while (written < bytes.length) written += writeSync(fd, bytes, written);
+        } catch (error) {
+          if (codeOf(error) === 'EAGAIN') clock.after(RETRY_MS, () => writeFrom(written));
+          else queueMicrotask(() => done(error as Error));
+          return;
+        }
+        queueMicrotask(() => done());
+      };
+      writeFrom(0);
+    },
+  };
 }
 
 function descriptorDevice(fd: number, terminal: boolean, clock: Clock): LineDevice {

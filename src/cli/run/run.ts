@@ -58,7 +58,7 @@ export async function run({
   const loaded = await loadOrReport(
     configPath,
     { files, importable },
-    (path, input) => loadAtStart(path, { ...input, regexes, serveApi: true }),
+    (path, input) => loadAtStart(path, { ...input, regexes, serveApi: true, blocking: true }),
     (config) => config,
   );
   if (!loaded) return service.notifySocket === undefined ? 1 : INVALID_CONFIGURATION;

@@ -1,4 +1,5 @@
-import { formatIP, ipVersion, parseIP, parseIPv6, unmapIPv4 } from '../../ip/ip-text.ts';
+import { formatIP, parseIP, parseIPv6, unmapIPv4 } from '../../ip/ip-text.ts';
+import { ipVersion } from '../../ip/ip-version.ts';
 
 export { formatIP, ipVersion, parseIP, parseIPv6, unmapIPv4 };
 

@@ -14,8 +14,8 @@ import {
   putIPv6,
   putMappedIPv4,
   splitZone,
-  ipVersion,
 } from '../../ip/ip-text.ts';
+import { ipVersion } from '../../ip/ip-version.ts';
 import { AF_INET, AF_INET6, AF_UNIX, EAFNOSUPPORT, EINVAL } from './linux.ts';
 import { swapBytes, type NativeMemory } from '../native-memory.ts';
 

@@ -1,4 +1,4 @@
-import { isIP } from 'node:net';
+import { ipVersion } from '../../ip/ip-version.ts';
 import { NativeError } from '../native.ts';
 import type { Address } from '../quic-tls/quic-tls-functions.ts';
 import type { QuicTlsLibrary } from '../quic-tls/quic-tls-library.ts';
@@ -33,7 +33,7 @@ export function setServerName(
   verifies: boolean,
 ): boolean {
   const { functions } = library;
-  if (isIP(name) !== 0) {
+  if (ipVersion(name) !== 0) {
     if (!verifies) return true;
     return functions.X509_VERIFY_PARAM_set1_ip_asc(functions.SSL_get0_param(tls), name) === 1;
   }

@@ -1,4 +1,4 @@
-import { isIP } from 'node:net';
+import { ipVersion } from '../../ip/ip-version.ts';
 import type { Endpoint } from '../../net/addresses/address.ts';
 import { MessageError } from '../../http/http1/message-error.ts';
 
@@ -51,7 +51,7 @@ export function parseHost(value: string): TargetAuthority {
 
 /** Whether a host is valid in a request line or header: a plain name or an IP address. */
 export function isHost(host: string): boolean {
-  if (host.includes(':')) return isIP(host) === 6 && !host.includes('%');
+  if (host.includes(':')) return ipVersion(host) === 6 && !host.includes('%');
   return host.length <= MAX_NAME && NAME.test(host);
 }
 

@@ -1,4 +1,5 @@
-import { isIP, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
+import { ipVersion } from '../../ip/ip-version.ts';
 import {
   checkServerIdentity,
   connect,
@@ -94,7 +95,7 @@ export class NodeClient {
       // Without SNI Node would verify another name.
       checkServerIdentity: (_, certificate) => checkServerIdentity(serverName, certificate),
     };
-    if (isIP(serverName) === 0) options.servername = serverName;
+    if (ipVersion(serverName) === 0) options.servername = serverName;
     if (this.#alpn.length > 0) options.ALPNProtocols = [...this.#alpn];
     if (this.#session) options.session = this.#session;
     return options;

@@ -7,7 +7,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
-import { FilesRead } from '../../../../src/app/loading/files-read.ts';
+import { FilesRead, TooMuchToReadError } from '../../../../src/app/loading/files-read.ts';
 import { FileReadError } from '../../../../src/config/sources/input-files.ts';
 import { makeNamedPipe } from '../../../support/files/named-pipe.ts';
 
@@ -27,11 +27,27 @@ describe('a file', () => {
     for (const length of [0, 1, 256 * 1024, 256 * 1024 + 1, 1_000_000]) {
       const content = Buffer.alloc(length, 'some text, over and over. ');
       await writeFile(file, content);
-      const files = new FilesRead();
-      assert.ok(content.equals(await files.read(file)), `${length} bytes`);
-      assert.equal(await files.sha256(file), hash('sha256', content));
-      assert.ok(await files.unchanged());
+      for (const blocking of [false, true]) {
+        const files = new FilesRead(Infinity, blocking);
+        assert.ok(content.equals(await files.read(file)), `${length} bytes`);
+        assert.equal(await files.sha256(file), hash('sha256', content));
+        assert.ok(await files.unchanged());
+      }
     }
+  });
+
+  test('has the same reason for not being read when that blocks', async (context) => {
+    const { folder } = await scratch(context);
+    const pipe = join(folder, 'pipe');
+    makeNamedPipe(pipe);
+    for (const path of [folder, pipe, join(folder, 'absent'), 'a\0b']) {
+      const [waiting, blocking] = await Promise.all(
+        [false, true].map((mode) => new FilesRead(Infinity, mode).read(path).catch(String)),
+      );
+      assert.equal(typeof blocking, 'string', path);
+      assert.equal(blocking, waiting);
+    }
+    await assert.rejects(new FilesRead(1, true).read(process.execPath), TooMuchToReadError);
   });
 
   test('that is expected to hold some bytes is unchanged once it does', async (context) => {

@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { isIP } from 'node:net';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { ipVersion } from '../../../src/ip/ip-version.ts';
+
+test('versions of addresses are those of node:net', () => {
+  const group = fc.constantFrom('', '0', '1', 'ff', 'ABCD', '00000', 'g', '1.2.3.4', '255.0.256.1');
+  const grouped = fc
+    .tuple(fc.array(group, { maxLength: 10 }), fc.constantFrom('', '%', '%eth0', '%a_b', '%a%b'))
+    .map(([groups, zone]) => groups.join(':') + zone);
+  const number = fc.constantFrom('', '0', '00', '1', '19', '99', '249', '255', '256', '1a', '+1');
+  const dotted = fc.array(number, { maxLength: 6 }).map((numbers) => numbers.join('.'));
+  const letters = fc.string({ unit: fc.constantFrom(':', '.', '1', 'f', '0', '%', ' ') });
+  const addresses = fc.oneof(fc.ipV4(), fc.ipV6(), grouped, dotted, letters, fc.string());
+  fc.assert(
+    fc.property(addresses, (text) => assert.equal(ipVersion(text), isIP(text), text)),
+    { numRuns: 5_000 },
+  );
+});
+
+test('every place of the gap, with every number of groups', () => {
+  for (let before = 0; before < 9; before++) {
+    for (let after = 0; after < 9; after++) {
+      for (const tail of ['', '1.2.3.4', ':1.2.3.4', ':', '%', '%x']) {
+        const side = (count: number): string => Array(count).fill('a').join(':');
+        for (const gap of ['::', ':', ':::', '']) {
+          const text = side(before) + gap + side(after) + tail;
+          assert.equal(ipVersion(text), isIP(text), text);
+        }
+      }
+    }
+  }
+});
