@@ -24,6 +24,8 @@ const WAYS: readonly Way[] = [
 ];
 
 export interface WarmUpOptions {
+  /** What runs that Node on this machine: a program with its arguments, or nothing. */
+  readonly prefix: readonly string[];
   /** The Node of the executable. */
   readonly node: string;
   /** V8 accepts a cache under the options alone under which it was made. */
@@ -51,7 +53,7 @@ export async function makeCodeCaches(options: WarmUpOptions): Promise<void> {
 }
 
 async function runAll(
-  { node, execArgv, main, assets, folder }: WarmUpOptions,
+  { prefix, node, execArgv, main, assets, folder }: WarmUpOptions,
   work: string,
 ): Promise<void> {
   const names = join(work, 'assets.json');
@@ -60,7 +62,9 @@ async function runAll(
   const inbounds = WAYS.map((way, i) => socksIn(`socks${i}`) + weirIn(way, { tag: `in${i}` }));
   await writeFile(config, [socksIn('plain'), ...inbounds, freedom()].join('\n'));
   await using origin = await echoServer();
-  await using child = new Child(node, [...execArgv, main, names, folder, '--config', config]);
+  await using child = new Child(node, [...execArgv, main, names, folder, '--config', config], {
+    prefix,
+  });
   const count = 1 + 2 * WAYS.length;
   const addresses = await child.until('inbounds listening', ({ stderr }) => {
     const found = new Map<string, Address>();
