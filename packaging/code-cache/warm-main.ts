@@ -24,9 +24,9 @@ const sea = {
     return bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length);
   },
 };
-const { getBuiltinModule } = process;
+const nodeModule = process.getBuiltinModule.bind(process);
 process.getBuiltinModule = ((name: string) =>
-  name === 'node:sea' ? sea : getBuiltinModule.call(process, name)) as typeof getBuiltinModule;
+  name === 'node:sea' ? sea : nodeModule(name)) as typeof process.getBuiltinModule;
 
 // A cache is for the flags with which it was made, and the program sets some while it runs.
 v8.setFlagsFromString = () => undefined;
