@@ -24,9 +24,8 @@ const sea = {
     return bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length);
   },
 };
-const { getBuiltinModule } = process;
-process.getBuiltinModule = ((name: string) =>
-  name === 'node:sea' ? sea : getBuiltinModule.call(process, name)) as typeof getBuiltinModule;
+const builtin = process.getBuiltinModule.bind(process);
+process.getBuiltinModule = (name: string) => (name === 'node:sea' ? sea : builtin(name));
 
 // A cache is for the flags with which it was made, and the program sets some while it runs.
 v8.setFlagsFromString = () => undefined;

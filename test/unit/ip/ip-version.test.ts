@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { isIP } from 'node:net';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { ipVersion } from '../../../src/ip/ip-version.ts';
 
 test('versions of addresses are those of node:net', () => {
