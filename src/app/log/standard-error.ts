@@ -65,7 +65,7 @@ const isNull = (kind: Stats): boolean =>
 /** The major number is 1, the minor 3. */
 const NULL_DEVICE = 0x103;
 
-/** Of a descriptor that never blocks. */
+/** Writes to a descriptor that never blocks, in this thread. */
 function promptDevice(fd: number, terminal: boolean, clock: Clock): LineDevice {
   return {
     terminal,
