@@ -24,14 +24,8 @@ const sea = {
     return bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length);
   },
 };
-<<<<<<< HEAD
-const nodeModule = process.getBuiltinModule.bind(process);
-process.getBuiltinModule = ((name: string) =>
-  name === 'node:sea' ? sea : nodeModule(name)) as typeof process.getBuiltinModule;
-=======
 const builtin = process.getBuiltinModule.bind(process);
 process.getBuiltinModule = (name: string) => (name === 'node:sea' ? sea : builtin(name));
->>>>>>> startup-exe
 
 // A cache is for the flags with which it was made, and the program sets some while it runs.
 v8.setFlagsFromString = () => undefined;

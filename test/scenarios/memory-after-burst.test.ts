@@ -5,13 +5,15 @@ import { openFlow } from '../../bench/load/flow.ts';
 import { MODE, startOrigin } from '../../bench/load/origin.ts';
 import { portOf } from '../support/data/address.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
-import { residentBytes } from '../support/process/proc.ts';
+import { peakResidentBytes, residentBytes } from '../support/process/proc.ts';
 import { Weir } from '../support/process/weir.ts';
 import { eventually } from '../support/wait.ts';
 
 const MB = 1 << 20;
 const FLOWS = 1500;
 const AT_ONCE = 50;
+/** On a busy machine a release seems to have taken much processor time, and the next one waits longer. */
+const PATIENCE_MS = 90_000;
 
 test(
   'resident memory falls after the start, and again after a burst of connections',
@@ -24,11 +26,11 @@ test(
     stack.defer(() => closeAll(flows));
     await using weir = await Weir.start(socksIn() + freedom());
     const megabytes = (): number => residentBytes(weir.pid) / MB;
-    const most = megabytes();
-    // The pages of the program, which are a quarter of it, go last.
+    const most = peakResidentBytes(weir.pid) / MB;
+    // After the last of its steps; all before leave more.
     const started = await eventually('the release of what the start has used', () => {
       const now = megabytes();
-      return now < 0.75 * most && now;
+      return now < 0.65 * most && now;
     });
 
     const via = {
@@ -54,6 +56,7 @@ test(
     await eventually(
       () => `the release: ${started} MB, ${held} MB with the flows, now ${megabytes()} MB`,
       () => megabytes() < (started + held) / 2,
+      PATIENCE_MS,
     );
   },
 );

@@ -17,14 +17,14 @@ const WORTH_MS = 250;
 const RARELY_WORTH_MS = 50;
 const RARE = 500;
 const RARE_WHEN_GROWN = 100;
+const MUCH_GROWN = 1.2;
 /** A release that has returned this part of the resident memory is repeated after another rest, so often. */
 const REPEATED = 0.1;
 const REPETITIONS = 2;
 /** The same, for what `malloc` got back. */
 const TRIM_WORTH_MS = 100;
 /** Releases and trims may take one part in this many of the processor time since the last ones. */
-const SHARE = 10;
-const TRIM_SHARE = 5;
+const SHARE = 5;
 
 /** What `malloc` got back and is returned also while the process works, in bytes. */
 const MUCH_FREED = 32 << 20;
@@ -101,7 +101,7 @@ export class MemoryKeeper {
       // In a process that does nothing there is nothing to see.
       return (this.#interval = isGrown && this.#restedMs === 0 ? GROWN_LOOK_MS : LOOK_MS);
     }
-    const rare = isGrown ? RARE_WHEN_GROWN : RARE;
+    const rare = resident > MUCH_GROWN * this.#resident ? RARE_WHEN_GROWN : RARE;
     const isRare = this.#sinceRelease >= rare * this.#releaseMs;
     const worth = isRare ? RARELY_WORTH_MS : Math.max(WORTH_MS, SHARE * this.#releaseMs);
     const isWorth = now - this.#released >= worth;
@@ -136,7 +136,7 @@ export class MemoryKeeper {
     const free = this.#memory.freeBytes();
     this.#leastFree = Math.min(this.#leastFree, free);
     if (free - this.#leastFree < MUCH_FREED) return;
-    if (now - this.#trimmed < Math.max(TRIM_WORTH_MS, TRIM_SHARE * this.#trimMs)) return;
+    if (now - this.#trimmed < Math.max(TRIM_WORTH_MS, SHARE * this.#trimMs)) return;
     this.#trim();
     this.#leastFree = free;
   }
