@@ -50,16 +50,20 @@ describe('a kernel link', { skip: noKernelSockets }, () => {
     const lent = Buffer.alloc(256 << 10);
     let full: Promise<void> | undefined;
     let length = 0;
-    while (!full) {
+    const lend = (): void => {
       full = near.lend(lent);
       length += lent.length;
-    }
+    };
+    while (!full) lend();
+    // All of this one is copied; of the last, the rest may be too short to be freed.
+    lend();
     const { mock } = t.mock.method(ArrayBuffer.prototype, 'transfer');
     for (let read = 0; read < length;) read += (await far.read())?.length ?? length;
     await full;
-    assert.equal(mock.callCount(), 1);
+    const freed = mock.callCount();
     near.destroy();
     far.destroy();
+    assert.ok(freed === 1 || freed === 2, String(freed));
   });
 
   test('learns of a reset while there is no reader', async () => {
