@@ -109,7 +109,11 @@ export class FlowDialer {
     this.failures = new FailureLog(deps.log, deps.clock);
   }
 
-  /** Refuses every flow from now on: the process is stopping. Open flows and pending dials continue. */
+  /**
+   * Refuses flows from now on, because the process is stopping, but the first one of a connection that was
+   * accepted before: its client would be refused although another process may share the listener, or be
+   * next. Open flows and pending dials continue.
+   */
   refuseNew(): void {
     this.#refusesNew = true;
   }
@@ -141,6 +145,14 @@ export class FlowDialer {
     return new Deadline(this.#deps.clock, DIAL_MS, 'the dial', this.#stopping.signal);
   }
 
+  /** @throws {DialError} `aborted` */
+  #begin({ session }: Origin): void {
+    if (this.#stopping.signal.aborted || (this.#refusesNew && session?.isFresh !== true)) {
+      throw stopping();
+    }
+    if (session?.isFresh === true) session.isFresh = false;
+  }
+
   /**
    * Routes and connects a stream; failures are logged, those of a stop at `debug` at most.
    *
@@ -154,7 +166,7 @@ export class FlowDialer {
     client?: ByteLink,
     toResolver = false,
   ): Promise<DialledFlow<ByteLink>> {
-    if (this.#refusesNew) throw stopping();
+    this.#begin(origin);
     const plane = this.#deps.plane();
     const resolved = toResolver ? this.resolverRoute(plane) : resolveRoute(plane, query);
     const { version } = resolved;
@@ -198,7 +210,7 @@ export class FlowDialer {
     origin: Origin,
     deadline: Deadline,
   ): Promise<DialledFlow<PacketLink>> {
-    if (this.#refusesNew) throw stopping();
+    this.#begin(origin);
     const { version } = resolved;
     version.hold();
     const startedAt = this.#deps.clock.now();

@@ -65,6 +65,7 @@ export class InboundRuntime {
       this.#ownListeners.lineageOf(carrier.remote, carrier.local),
       carrier.onAuthenticated,
     );
+    session.isFresh = true;
     this.#live.set(session, carrier);
     this.#serve(carrier, session);
   };

@@ -13,6 +13,11 @@ export interface Session {
   readonly startedAt: number;
   /** Set when this process has opened the carrier's connection itself. */
   readonly lineage?: Lineage | undefined;
+  /**
+   * Whether no flow has begun on it: the first one of an accepted connection begins even when the process is
+   * stopping. Left out where a session is one of several on a connection, or a connection has many flows.
+   */
+  isFresh?: boolean;
   /** The client has authenticated; called for each request. Left out where this makes no difference. */
   authenticated?(): void;
   /** Adds a socket whose wire bytes count for the session, such as a UDP relay socket. */

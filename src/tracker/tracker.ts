@@ -125,6 +125,7 @@ class SessionRecord implements LiveSession {
   readonly startedAt: number;
   readonly lineage: Lineage | undefined;
   user: string | undefined;
+  isFresh = false;
   /** Called by the first `authenticated`. */
   onAuthenticated: (() => void) | undefined;
   readonly #wire: WireCounter;

@@ -69,6 +69,32 @@ interface Row {
 /* oxlint-disable no-control-regex -- the patterns are those of the program */
 const PATTERNS: readonly Row[] = [
   {
+    file: 'platform/process/process-memory.ts',
+    pattern: /^(?=[0-9a-f]+-[0-9a-f]+ )/m,
+    worst: [run('', '0'), runs('', '0', '-'), run('', '0-0\n'), run('', '0\n')],
+  },
+  {
+    file: 'platform/process/process-memory.ts',
+    pattern: /^([0-9a-f]+)-([0-9a-f]+) (\S+) \S+ \S+ \d+ +(.*)/,
+    worst: [run('0-0 r-xp 0 0 0 ', ' '), run('', '0'), run('0-0 ', 'a'), run('0-0 r 0 0 ', '1')],
+  },
+  {
+    file: 'platform/process/process-memory.ts',
+    pattern: /^Anonymous: +0 kB$/m,
+    worst: [run('Anonymous: ', ' '), run('', 'Anonymous:  \n')],
+  },
+  {
+    file: 'transports/tls/system-certificates.ts',
+    pattern:
+      /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----[^-]+-----END (?:X509 |TRUSTED )?CERTIFICATE-----/g,
+    worst: [
+      run('-----BEGIN CERTIFICATE-----', 'A'),
+      run('', '-----BEGIN CERTIFICATE-----'),
+      run('', '-----BEGIN CERTIFICATE-----A'),
+      run('', '-'),
+    ],
+  },
+  {
     file: 'api/http/body.ts',
     pattern: /^application\/(?:[\w!#$&^.+-]+\+)?json[ \t]*(?:;|$)/i,
     worst: [

@@ -30,6 +30,7 @@ describe('the benchmark cases of WireGuard', () => {
         'wireguard-up 1',
         'wireguard-streams-down 16',
         'wireguard-streams-up 16',
+        'wireguard-connect 32',
         'wireguard-udp 64',
       ],
     );

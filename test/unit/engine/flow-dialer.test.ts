@@ -11,6 +11,7 @@ import type { ByteLink } from '../../../src/net/links/link.ts';
 import { linkPair } from '../../../src/net/links/memory-link.ts';
 import { DIAL_MS } from '../../../src/net/time/time-limits.ts';
 import type { DialOptions, Origin } from '../../../src/protocols/contract.ts';
+import { Tracker } from '../../../src/tracker/tracker.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { logLines } from '../../support/engine/log-lines.ts';
 
@@ -181,4 +182,21 @@ test('once new flows are refused, a dial under way goes on, and nothing else is 
   resolve(link);
   assert.equal((await underWay).link, link);
   assert.equal(dials, 1);
+});
+
+test('once new flows are refused, a connection that was accepted before begins its first one alone', async () => {
+  const [link] = linkPair();
+  const { dialer } = start(() => Promise.resolve(link));
+  const session = new Tracker(new ManualClock()).openSession('in', undefined, {
+    bytesRead: 0,
+    bytesWritten: 0,
+  });
+  session.isFresh = true;
+  dialer.refuseNew();
+  using flow = await dialer.connect(query, { ...origin, session });
+  assert.equal(flow.link, link);
+  await assert.rejects(dialer.connect(query, { ...origin, session }), { code: 'aborted' });
+  session.isFresh = true;
+  dialer.stop();
+  await assert.rejects(dialer.connect(query, { ...origin, session }), { code: 'aborted' });
 });
