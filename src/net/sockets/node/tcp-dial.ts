@@ -48,9 +48,13 @@ export function connectSocket(
       keepAliveInitialDelay: KEEP_ALIVE_DELAY_MS,
       autoSelectFamily: false,
     });
+    // Node begins to connect in the next tick, and keeps what it finds before that, which is no address,
+    // until the connection is made: too late for a listener of this process, which may accept it earlier.
+    let hasBegun = false;
+    process.nextTick(() => (hasBegun = true));
     onSocket?.({
       get local() {
-        return endsOf(socket).local;
+        return hasBegun ? endsOf(socket).local : undefined;
       },
       onClose: (callback) => void socket.once('close', callback),
     });

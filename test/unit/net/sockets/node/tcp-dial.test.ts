@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { DeadlineError } from '../../../../../src/net/errors.ts';
+import type { DialledSocket } from '../../../../../src/net/sockets/sockets.ts';
 import { connectTcp } from '../../../../../src/net/sockets/node/tcp-dial.ts';
 
 async function listen(t: TestContext, onConnection: (socket: Socket) => void): Promise<number> {
@@ -43,6 +44,23 @@ test('a dialled carrier knows both of its ends and counts its wire bytes', async
   await carrier.link.write(Buffer.alloc(10));
   assert.equal(carrier.wire.bytesWritten, 10);
   carrier.link.destroy();
+});
+
+test('a server of this process finds the port of a dial that was asked for it too early', async (t) => {
+  let dialled: DialledSocket | undefined;
+  const accepted = Promise.withResolvers<readonly [number | undefined, number | undefined]>();
+  const port = await listen(t, (socket) => {
+    accepted.resolve([dialled?.local?.port, socket.remotePort]);
+  });
+  const onSocket = (socket: DialledSocket): void => {
+    dialled = socket;
+    assert.equal(socket.local, undefined);
+  };
+  const { link } = await connectTcp('127.0.0.1', port, { signal: never(), onSocket });
+  const [own, remote] = await accepted.promise;
+  assert.ok(own);
+  assert.equal(own, remote);
+  link.destroy();
 });
 
 test('a port without a listener is reported as refused, with the address', async (t) => {
