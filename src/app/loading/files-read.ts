@@ -133,37 +133,53 @@ async function stateOf(path: string): Promise<string> {
 
 /** The SHA-256 of a file in hex; `take` gets the content in chunks that are reused. */
 async function digestOf(path: string, take: (chunk: Uint8Array) => void): Promise<string> {
-  const hash = createHash('sha256');
-  const buffer = Buffer.allocUnsafe(CHUNK);
+  const content = new Content(take);
   await using file = await openRegularFile(path);
-  for (let length = 0; ;) {
-    const { bytesRead } = await file.read(buffer, 0, CHUNK, null);
-    if (bytesRead === 0) return hash.digest('hex');
-    length += bytesRead;
-    if (length > MAX_LENGTH) throw new FileReadError('the file is too large');
-    const chunk = buffer.subarray(0, bytesRead);
-    hash.update(chunk);
-    take(chunk);
-  }
+  while (content.add((await file.read(content.buffer, 0, CHUNK, null)).bytesRead));
+  return content.digest();
 }
 
 /** The same in this thread. */
 function digestOfSync(path: string, take: (chunk: Uint8Array) => void): string {
-  const hash = createHash('sha256');
+  const content = new Content(take);
   const fd = openRegularFileSync(path);
   try {
-    const buffer = Buffer.allocUnsafe(CHUNK);
-    for (let length = 0; ;) {
-      const bytesRead = readSync(fd, buffer, 0, CHUNK, null);
-      if (bytesRead === 0) return hash.digest('hex');
-      length += bytesRead;
-      if (length > MAX_LENGTH) throw new FileReadError('the file is too large');
-      const chunk = buffer.subarray(0, bytesRead);
-      hash.update(chunk);
-      take(chunk);
-    }
+    while (content.add(readSync(fd, content.buffer, 0, CHUNK, null)));
+    return content.digest();
   } finally {
     closeSync(fd);
+  }
+}
+
+/** What is read of a file, chunk by chunk. */
+class Content {
+  /** Where chunks are read to. */
+  readonly buffer = Buffer.allocUnsafe(CHUNK);
+  readonly #hash = createHash('sha256');
+  readonly #take: (chunk: Uint8Array) => void;
+  #length = 0;
+
+  constructor(take: (chunk: Uint8Array) => void) {
+    this.#take = take;
+  }
+
+  /**
+   * Adds the chunk in `buffer`.
+   * @returns false at the end of the file
+   * @throws {FileReadError} when the file is too large
+   */
+  add(bytesRead: number): boolean {
+    this.#length += bytesRead;
+    if (this.#length > MAX_LENGTH) throw new FileReadError('the file is too large');
+    const chunk = this.buffer.subarray(0, bytesRead);
+    this.#hash.update(chunk);
+    if (bytesRead > 0) this.#take(chunk);
+    return bytesRead > 0;
+  }
+
+  /** The SHA-256 in hex. */
+  digest(): string {
+    return this.#hash.digest('hex');
   }
 }
 
