@@ -1,20 +1,9 @@
 import { freedom, blackhole } from '../../test/support/process/config.ts';
-import { GRPC_TLS, TLS, WS_TLS, type Way } from '../../test/support/ways/way.ts';
+import { EVERY_KIND } from '../../test/support/ways/way.ts';
 import { weirIn, weirOut } from '../../test/support/ways/weir-config.ts';
 
 /** What the programs serve: SOCKS with direct connections, or every protocol and carrier but `tun`. */
 export type Served = 'socks' | 'all';
-
-const WAYS: readonly Way[] = [
-  { protocol: 'http' },
-  { protocol: 'trojan', carrier: TLS },
-  { protocol: 'vless', carrier: WS_TLS },
-  { protocol: 'vless', carrier: GRPC_TLS },
-  { protocol: 'vmess', cipher: 'aes-128-gcm' },
-  { protocol: 'shadowsocks', cipher: 'aes-128-gcm' },
-  { protocol: 'shadowsocks', cipher: '2022-blake3-aes-128-gcm' },
-  { protocol: 'hysteria2' },
-];
 
 const WIREGUARD = `[[outbound]]
 tag = "wireguard"
@@ -36,8 +25,8 @@ export function weirConfig(served: Served, port: number): string {
     least,
     blackhole(),
     WIREGUARD,
-    ...WAYS.map((way, i) => weirIn(way, { tag: `in${i}` })),
-    ...[{ protocol: 'socks' } as const, ...WAYS].map((way, i) =>
+    ...EVERY_KIND.map((way, i) => weirIn(way, { tag: `in${i}` })),
+    ...[{ protocol: 'socks' } as const, ...EVERY_KIND].map((way, i) =>
       weirOut(way, server, { tag: `out${i}` }),
     ),
     '[api]\nlisten = "127.0.0.1:0"\n',

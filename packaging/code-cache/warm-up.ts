@@ -9,19 +9,7 @@ import { freedom, rule, socksIn } from '../../test/support/process/config.ts';
 import { roundTrip } from '../../test/support/read.ts';
 import { within } from '../../test/support/wait.ts';
 import { weirIn, weirOut } from '../../test/support/ways/weir-config.ts';
-import { GRPC_TLS, TLS, WS_TLS, type Way } from '../../test/support/ways/way.ts';
-
-/** Each in the process that makes the caches, as client and as server. */
-const WAYS: readonly Way[] = [
-  { protocol: 'http' },
-  { protocol: 'trojan', carrier: TLS },
-  { protocol: 'vless', carrier: WS_TLS },
-  { protocol: 'vless', carrier: GRPC_TLS },
-  { protocol: 'vmess', cipher: 'aes-128-gcm' },
-  { protocol: 'shadowsocks', cipher: 'aes-128-gcm' },
-  { protocol: 'shadowsocks', cipher: '2022-blake3-aes-128-gcm' },
-  { protocol: 'hysteria2' },
-];
+import { EVERY_KIND } from '../../test/support/ways/way.ts';
 
 export interface WarmUpOptions {
   /** What runs that Node on this machine: a program with its arguments, or nothing. */
@@ -59,13 +47,15 @@ async function runAll(
   const names = join(work, 'assets.json');
   await writeFile(names, JSON.stringify(assets));
   const config = join(work, 'weir.toml');
-  const inbounds = WAYS.map((way, i) => socksIn(`socks${i}`) + weirIn(way, { tag: `in${i}` }));
+  const inbounds = EVERY_KIND.map(
+    (way, i) => socksIn(`socks${i}`) + weirIn(way, { tag: `in${i}` }),
+  );
   await writeFile(config, [socksIn('plain'), ...inbounds, freedom()].join('\n'));
   await using origin = await echoServer();
   await using child = new Child(node, [...execArgv, main, names, folder, '--config', config], {
     prefix,
   });
-  const count = 1 + 2 * WAYS.length;
+  const count = 1 + 2 * EVERY_KIND.length;
   const addresses = await child.until('inbounds listening', ({ stderr }) => {
     const found = new Map<string, Address>();
     for (const [, tag = '', text = ''] of stderr.matchAll(/inbound (\S+) listening on (\S+)$/gm)) {
@@ -78,7 +68,7 @@ async function runAll(
     if (address === undefined) throw new Error(`no inbound ${tag}`);
     return address;
   };
-  const outbounds = WAYS.map(
+  const outbounds = EVERY_KIND.map(
     (way, i) =>
       weirOut(way, at(`in${i}`), { tag: `out${i}` }) +
       rule(`out${i}`, `inbound_tag = ["socks${i}"]`),
@@ -86,7 +76,7 @@ async function runAll(
   await appendFile(config, `\n${outbounds.join('\n')}`);
   child.signal('SIGHUP');
   await child.until('the reload', ({ stderr }) => /config reloaded/.test(stderr) || undefined);
-  for (const tag of ['plain', ...WAYS.map((_, i) => `socks${i}`)]) {
+  for (const tag of ['plain', ...EVERY_KIND.map((_, i) => `socks${i}`)]) {
     const socket = await socksConnect(at(tag), origin.target);
     await roundTrip(socket, `hello ${tag}`);
     socket.destroy();

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { apiAddresses } from '../scenarios/api-support.ts';
 import { portOf } from '../support/data/address.ts';
+import { startFlowLoad } from '../support/peers/flow-load.ts';
 import { echoServer, type Origin } from '../support/peers/servers.ts';
 import { socksConnect } from '../support/peers/socks-client.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
@@ -82,41 +83,24 @@ const apiPort = (weir: Weir): number => {
   return portOf(address);
 };
 
-/** HAProxy's word for the state of a server: UP, DOWN, DRAIN. */
-async function stateOf(haproxy: Commands, name: string): Promise<string> {
-  const table = (await haproxy.command('show stat')).split('\n').map((line) => line.split(','));
-  const column = table[0]?.indexOf('status') ?? -1;
-  return table.find((row) => row[0] === 'weir' && row[1] === name)?.[column] ?? '';
+/** A figure of HAProxy for a server, by the name of its column: `status` is UP, DOWN or DRAIN, `scur` its flows. */
+async function figureOf(haproxy: Commands, name: string, column: string): Promise<string> {
+  const [head = [], ...rows] = (await haproxy.command('show stat'))
+    .split('\n')
+    .map((line) => line.split(','));
+  const row = rows.find(([backend, server]) => backend === 'weir' && server === name);
+  return row?.[head.indexOf(column)] ?? '';
 }
 
 const until = (haproxy: Commands, name: string, state: string): Promise<boolean> =>
   eventually(`${name} to be ${state}`, async () =>
-    (await stateOf(haproxy, name)).startsWith(state) ? true : undefined,
+    (await figureOf(haproxy, name, 'status')).startsWith(state) ? true : undefined,
   );
 
 async function flow(haproxy: Peer, origin: Origin): Promise<Socket> {
   const socket = await socksConnect(haproxy.address, origin.target);
   assert.equal(String(await roundTrip(socket, 'x')), 'x');
   return socket;
-}
-
-/** Opens flows one after another in each of four rows; a flow that fails rejects `end`. */
-function load(haproxy: Peer, origin: Origin): { readonly end: () => Promise<number> } {
-  let isEnded = false;
-  let count = 0;
-  const run = async (): Promise<void> => {
-    while (!isEnded) {
-      (await flow(haproxy, origin)).destroy();
-      count++;
-    }
-  };
-  const running = Promise.all([run(), run(), run(), run()]);
-  return {
-    end: () => {
-      isEnded = true;
-      return running.then(() => count);
-    },
-  };
 }
 
 suite('HAProxy in front of two processes', { skip: without('haproxy') }, () => {
@@ -127,7 +111,7 @@ suite('HAProxy in front of two processes', { skip: without('haproxy') }, () => {
     await using haproxy = await startHaproxy({ first, second });
     await Promise.all([until(haproxy, 'first', 'UP'), until(haproxy, 'second', 'UP')]);
     const sockets = await Promise.all(Array.from({ length: 16 }, () => flow(haproxy, origin)));
-    const more = load(haproxy, origin);
+    const more = startFlowLoad(() => flow(haproxy, origin));
     await haproxy.command('set server weir/first state drain');
     await until(haproxy, 'first', 'DRAIN');
     // Flows that it has go on for as long as they like.
@@ -136,9 +120,7 @@ suite('HAProxy in front of two processes', { skip: without('haproxy') }, () => {
       socket.destroy();
     }
     await eventually('the flows of the first to end', async () => {
-      const table = (await haproxy.command('show stat')).split('\n').map((row) => row.split(','));
-      const column = table[0]?.indexOf('scur') ?? -1;
-      return table.find((row) => row[1] === 'first')?.[column] === '0' ? true : undefined;
+      return (await figureOf(haproxy, 'first', 'scur')) === '0' ? true : undefined;
     });
     assert.equal((await first.stop()).code, 0);
     assert.ok((await more.end()) > 0);

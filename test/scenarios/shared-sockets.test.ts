@@ -5,6 +5,7 @@ import { suite, test } from 'node:test';
 import type { ApiClient } from '../conformance/api-client.ts';
 import { open } from '../support/data/address.ts';
 import { BoundSocket } from '../support/links/bound-socket.ts';
+import { startFlowLoad } from '../support/peers/flow-load.ts';
 import { echoServer, type Origin } from '../support/peers/servers.ts';
 import { socksConnect } from '../support/peers/socks-client.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
@@ -91,26 +92,6 @@ async function exchange(socket: Socket): Promise<void> {
   assert.equal((await readExactly(socket, 1)).toString(), 'x');
 }
 
-/** Opens and closes flows, one after another, until it is asked to end; rejects if one fails. */
-function openMore(instances: Instances, origin: Origin): { end: () => Promise<number> } {
-  let isEnded = false;
-  let count = 0;
-  const run = async (): Promise<void> => {
-    while (!isEnded) {
-      (await instances.flow(origin)).destroy();
-      count++;
-    }
-  };
-  const running = Promise.all(Array.from({ length: 4 }, run));
-  return {
-    end: async () => {
-      isEnded = true;
-      await running;
-      return count;
-    },
-  };
-}
-
 /** Which of `sockets` were reset or ended. */
 const lost = (sockets: readonly Socket[]): readonly Socket[] =>
   sockets.filter((socket) => socket.readableEnded || socket.destroyed);
@@ -137,7 +118,7 @@ for (const io of ['kernel', 'node']) {
       await using origin = await echoServer();
       await using instances = await Instances.start(2, io);
       const sockets = await instances.spread(origin, 8);
-      const more = openMore(instances, origin);
+      const more = startFlowLoad(() => instances.flow(origin));
       const [first, second] = instances.all as readonly [Instance, Instance];
       first.weir.child.signal('SIGTERM');
       await first.weir.child.until('the stop', ({ stderr }) =>

@@ -114,3 +114,15 @@ export function wayTitle(way: Way): string {
       : carrierTitle(carrierOf(way));
   return `${protocolTitle(way)} over ${below}`;
 }
+
+/** Each protocol once and each carrier once, with both kinds of Shadowsocks: all that a start may load. */
+export const EVERY_KIND: readonly Way[] = [
+  { protocol: 'http' },
+  { protocol: 'trojan', carrier: TLS },
+  { protocol: 'vless', carrier: WS_TLS },
+  { protocol: 'vless', carrier: GRPC_TLS },
+  { protocol: 'vmess', cipher: 'aes-128-gcm' },
+  { protocol: 'shadowsocks', cipher: 'aes-128-gcm' },
+  { protocol: 'shadowsocks', cipher: '2022-blake3-aes-128-gcm' },
+  { protocol: 'hysteria2' },
+];
