@@ -23,6 +23,13 @@ export class WeirError extends Error {
   }
 }
 
+/** Invalid arguments of a command. */
+export class UsageError extends WeirError {
+  constructor(message: string) {
+    super('usage', message);
+  }
+}
+
 /** An error whose codes are a closed set, so that their handlers can be exhaustive. */
 export class CodedError<Code extends string> extends WeirError {
   declare readonly code: Code;

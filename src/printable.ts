@@ -24,8 +24,17 @@ export const printableLines = (text: string): string => text.split('\n').map(pri
  * JSON on one line, `null` for undefined. Also escapes unprintable characters that JSON itself does
  * not.
  */
-export const printableJson = (value: unknown): string =>
-  replaceUnprintable(JSON.stringify(value ?? null), (codePoint) =>
+export const printableJson = (value: unknown): string => escapedJson(JSON.stringify(value ?? null));
+
+/** The same on several lines, indented. */
+export const printableJsonLines = (value: unknown): string =>
+  JSON.stringify(value ?? null, undefined, 2)
+    .split('\n')
+    .map(escapedJson)
+    .join('\n');
+
+const escapedJson = (json: string): string =>
+  replaceUnprintable(json, (codePoint) =>
     String.fromCodePoint(codePoint)
       .split('')
       .map((unit) => String.raw`\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)

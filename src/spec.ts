@@ -189,6 +189,10 @@ export interface RouteGroupSpec {
   readonly name: string;
   /** Tag of the outbound or balancer for the flows of the group. */
   readonly outbound: string;
+  /** Index in `rules` of its first rule; the others follow. */
+  readonly firstRule: number;
+  /** Number of its rules. */
+  readonly rules: number;
 }
 
 /** Matchers of one kind are alternatives; every kind with matchers must match; a rule without any matches every flow. */

@@ -44,6 +44,10 @@ export function parseServerKey(file: Uint8Array, certificates: string): string {
   return `${pem}\n`;
 }
 
+/** The certificates of a text that `parseCertificateChain` returned, leaf first. */
+export const chainOf = (certificates: string): readonly X509Certificate[] =>
+  (certificates.match(CERTIFICATE) ?? []).map(parseCertificate);
+
 /** The properties of a server's certificate that clients check. */
 export interface LeafFacts {
   /** Unix milliseconds. */

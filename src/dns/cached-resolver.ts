@@ -1,3 +1,4 @@
+import { shownForeign, shownHost } from '../net/addresses/shown-address.ts';
 import { LRUCache } from 'lru-cache';
 import { ipVersion } from '../net/addresses/address.ts';
 import type { Clock, Timer } from '../net/time/clock.ts';
@@ -110,7 +111,10 @@ export class CachedResolver implements OwnedResolver {
     const name = normalizeHost(host);
     if (name === undefined) {
       return Promise.reject(
-        new DialError('not_found', `${JSON.stringify(host.slice(0, 256))} is not a host name`),
+        new DialError(
+          'not_found',
+          `${shownForeign(JSON.stringify(host.slice(0, 256)))} is not a host name`,
+        ),
       );
     }
     if (ipVersion(name) !== 0) return literal(name, policy);
@@ -187,7 +191,7 @@ export class CachedResolver implements OwnedResolver {
   ): Promise<readonly string[]> {
     const asked = types.map((type) => this.#outcome(name, type, client));
     const [preferred, other] = asked.map(({ outcome }) => outcome);
-    if (!preferred) throw new DialError('not_found', `no address of ${name} is allowed`);
+    if (!preferred) throw new DialError('not_found', `no address of ${shownHost(name)} is allowed`);
     const outcomes = other
       ? gather(preferred, other, policy, this.#clock)
       : preferred.then((outcome) => [outcome]);
@@ -262,7 +266,9 @@ const settled = (outcome: QuestionOutcome): PendingQuestion => ({
 
 function literal(host: string, policy: FamilyPolicy): Promise<readonly string[]> {
   if (allowsAddress(policy, host)) return Promise.resolve([host]);
-  return Promise.reject(new DialError('not_found', `${host} is not an ${addressWord(policy)}`));
+  return Promise.reject(
+    new DialError('not_found', `${shownHost(host)} is not an ${addressWord(policy)}`),
+  );
 }
 
 function finish(
@@ -273,7 +279,9 @@ function finish(
 ): Promise<readonly string[]> {
   const addresses = orderAddresses(policy, ipv4, ipv6);
   if (addresses.length > 0) return Promise.resolve(addresses);
-  return Promise.reject(new DialError('not_found', `${name} has no ${addressWord(policy)}`));
+  return Promise.reject(
+    new DialError('not_found', `${shownHost(name)} has no ${addressWord(policy)}`),
+  );
 }
 
 /**

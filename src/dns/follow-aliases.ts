@@ -1,3 +1,4 @@
+import { shownHost } from '../net/addresses/shown-address.ts';
 import { ProtocolError } from '../net/errors.ts';
 import { RCODE_NXDOMAIN, type AnswerRecord, type Question, type DnsReply } from './message.ts';
 
@@ -41,10 +42,12 @@ export function followAliases(reply: DnsReply, question: Question): Resolution {
     if (!alias) break;
     passed.add(name);
     if (passed.has(alias.data)) {
-      throw new ProtocolError(`the aliases of ${question.name} form a loop`);
+      throw new ProtocolError(`the aliases of ${shownHost(question.name)} form a loop`);
     }
     if (passed.size > MAX_ALIASES) {
-      throw new ProtocolError(`${question.name} has more than ${MAX_ALIASES} aliases in a row`);
+      throw new ProtocolError(
+        `${shownHost(question.name)} has more than ${MAX_ALIASES} aliases in a row`,
+      );
     }
     name = alias.data;
     ttl = Math.min(ttl, alias.ttl);

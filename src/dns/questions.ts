@@ -1,3 +1,4 @@
+import { shownHost } from '../net/addresses/shown-address.ts';
 import { messageOf } from '../errors.ts';
 import type { Clock } from '../net/time/clock.ts';
 import { Deadline } from '../net/time/deadline.ts';
@@ -151,7 +152,7 @@ export class Questions {
       // An abort says nothing about the name.
       if (cause === DISPLACED) return { error: tooMany(name) };
       const code = codeOfFailure(cause);
-      const error = new DialError(code, `${name}: ${messageOf(cause)}`, { cause });
+      const error = new DialError(code, `${shownHost(name)}: ${messageOf(cause)}`, { cause });
       if (code !== 'aborted') this.#ends.failed(name, type, error);
       return { error };
     }
@@ -193,7 +194,7 @@ const ABANDONED = new DialError('aborted', 'all clients that waited for the name
 const DISPLACED = new DialError('unresolved', 'too many names are being resolved');
 
 const tooMany = (name: string): DialError =>
-  new DialError('unresolved', `${name}: too many names are being resolved`);
+  new DialError('unresolved', `${shownHost(name)}: too many names are being resolved`);
 
 const refused = (name: string): PendingQuestion => ({
   outcome: Promise.resolve({ error: tooMany(name) }),

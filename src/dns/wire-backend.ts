@@ -1,3 +1,4 @@
+import { shownHost } from '../net/addresses/shown-address.ts';
 import { codeOf, messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
 import { DialError } from '../net/errors.ts';
@@ -43,8 +44,9 @@ export class WireBackend implements DnsBackend {
     let ttl = Number.POSITIVE_INFINITY;
     let next: string | undefined = name;
     while (next !== undefined) {
-      if (asked.has(next)) throw this.#upstream(`the aliases of ${name} form a loop`);
-      if (asked.size >= MAX_QUESTIONS) throw this.#upstream(`${name} has too many aliases`);
+      if (asked.has(next)) throw this.#upstream(`the aliases of ${shownHost(name)} form a loop`);
+      if (asked.size >= MAX_QUESTIONS)
+        throw this.#upstream(`${shownHost(name)} has too many aliases`);
       asked.add(next);
       const resolution = await this.#ask({ name: next, type }, signal);
       ttl = Math.min(ttl, resolution.ttl);
@@ -70,7 +72,8 @@ export class WireBackend implements DnsBackend {
       throw this.#upstream(`responded with ${RCODES[rcode] ?? `code ${rcode}`}`);
     }
     // The exchange has used TCP already, so that there is no way to get the rest.
-    if (reply.truncated) throw this.#upstream(`the answer for ${question.name} is truncated`);
+    if (reply.truncated)
+      throw this.#upstream(`the answer for ${shownHost(question.name)} is truncated`);
     try {
       return followAliases({ rcode, ...reply }, question);
     } catch (error) {

@@ -1,3 +1,4 @@
+import { shownSource } from '../net/addresses/shown-address.ts';
 import { messageOf } from '../errors.ts';
 import { formatEndpoint, type Endpoint } from '../net/addresses/address.ts';
 import type { Packet } from '../net/links/link.ts';
@@ -52,7 +53,11 @@ export class Association {
     } catch (error) {
       this.#deps.log.debug(
         `${this.#request.origin.inbound}: udp association ended: ${String(error)}`,
-        { inbound: origin.inbound, source: origin.source, error: messageOf(error) },
+        {
+          inbound: origin.inbound,
+          source: shownSource(origin.source),
+          error: messageOf(error),
+        },
       );
     } finally {
       endWatch?.();

@@ -68,10 +68,13 @@ export class FailureLog {
     for (const [line, { more, fields }] of this.#lines) {
       if (more === 0) continue;
       // Equal lines may be of several clients.
-      const common = fields && { ...fields, user: undefined, source: undefined };
+      const common = { ...fields, user: undefined, source: undefined, repeated: more };
       this.#log.info(`${line}; ${more} more like this in the last minute`, common);
     }
-    if (this.#others > 0) this.#log.info(`${this.#others} other flows failed in the last minute`);
+    if (this.#others > 0) {
+      const repeated = this.#others;
+      this.#log.info(`${repeated} other flows failed in the last minute`, { repeated });
+    }
     this.#lines.clear();
     this.#others = 0;
   }

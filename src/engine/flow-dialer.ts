@@ -1,3 +1,4 @@
+import { shownEndpoint, shownHost, shownSource } from '../net/addresses/shown-address.ts';
 import type { Logger } from '../log/logger.ts';
 import { formatEndpoint, type Destination, type Endpoint } from '../net/addresses/address.ts';
 import type { Clock } from '../net/time/clock.ts';
@@ -311,8 +312,15 @@ export class FlowDialer {
     if (!note) return;
     const more = note.suppressed > 0 ? ` (${note.suppressed} more since the last such line)` : '';
     this.#deps.log.warn(
-      `${inbound} -> ${to.network} ${formatEndpoint(to)} for ${source ?? 'a local client'} refused: ${message}${more}`,
-      { inbound, source, user, host: to.host, port: to.port, error: message },
+      `${inbound} -> ${to.network} ${shownEndpoint(to)} for ${shownSource(source) ?? 'a local client'} refused: ${message}${more}`,
+      {
+        inbound,
+        source: shownSource(source),
+        user,
+        host: shownHost(to.host),
+        port: to.port,
+        error: message,
+      },
     );
   }
 }

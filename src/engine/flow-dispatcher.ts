@@ -1,3 +1,4 @@
+import { shownSource } from '../net/addresses/shown-address.ts';
 import { asError, messageOf } from '../errors.ts';
 import { ipVersion, type Destination } from '../net/addresses/address.ts';
 import { Deadline } from '../net/time/deadline.ts';
@@ -91,7 +92,7 @@ export class FlowDispatcher implements Dispatcher {
       dialled[Symbol.dispose]();
       this.#deps.log.debug(`${origin.inbound}: the client has left: ${messageOf(error)}`, {
         inbound: origin.inbound,
-        source: origin.source,
+        source: shownSource(origin.source),
         error: messageOf(error),
       });
       return;
@@ -111,7 +112,13 @@ export class FlowDispatcher implements Dispatcher {
     if (host !== undefined) return host;
     const failure = notAHost(destination.host);
     const { inbound, user, source } = origin;
-    const fields = { inbound, user, source, port: destination.port, error: failure.message };
+    const fields = {
+      inbound,
+      user,
+      source: shownSource(source),
+      port: destination.port,
+      error: failure.message,
+    };
     this.#dialer.failures.write(`${inbound} -> tcp: ${failure.message}`, fields);
     throw failure;
   }

@@ -1,6 +1,12 @@
+import {
+  shownEndpoint,
+  shownForeign,
+  shownHost,
+  shownSource,
+} from '../net/addresses/shown-address.ts';
 import { codeOf } from '../errors.ts';
 import type { LogFields } from '../log/logger.ts';
-import { formatEndpoint, type Destination, type Endpoint } from '../net/addresses/address.ts';
+import type { Destination, Endpoint } from '../net/addresses/address.ts';
 import { abortedDial, DialError, toDialError, TruncatedError } from '../net/errors.ts';
 import type { RelayEnd } from '../net/links/relay.ts';
 import type { Origin, PacketRequest, StreamRequest } from '../protocols/contract.ts';
@@ -14,7 +20,7 @@ export function flowInfo(
   sniffed: string | undefined,
   { version, rule, epoch }: Resolved,
 ): FlowInfo {
-  const { inbound, user, source, session } = request.origin;
+  const { inbound, user, source, session, standing } = request.origin;
   return {
     session,
     inbound,
@@ -26,12 +32,13 @@ export function flowInfo(
     outboundVersion: version.version,
     rule,
     planeEpoch: epoch,
+    standing,
   };
 }
 
 /** The part that all log lines of flows share: the inbound, the destination and the outbound. */
 const describe = (inbound: string, to: Destination, outbound: string): string =>
-  `${inbound} -> ${to.network} ${formatEndpoint(to)} by ${outbound}`;
+  `${inbound} -> ${to.network} ${shownEndpoint(to)} by ${outbound}`;
 
 /** The rule that decided, by the index that the API shows. */
 const describeRule = (rule: number | undefined): string =>
@@ -40,7 +47,7 @@ const describeRule = (rule: number | undefined): string =>
 /** The debug line at the start of a flow. */
 export function openedLine({ id, info }: Flow): string {
   const { inbound, destination, outbound, rule, user, source } = info;
-  const who = `${user === undefined ? '' : `user ${user}, `}from ${source ?? 'a local client'}`;
+  const who = `${user === undefined ? '' : `user ${user}, `}from ${shownSource(source) ?? 'a local client'}`;
   return `flow ${id} ${describe(inbound, destination, outbound)} opened (${describeRule(rule)}, ${who})`;
 }
 
@@ -62,17 +69,26 @@ export const failureFields = (
   { host, port }: Endpoint,
   { version, rule }: Pick<Resolved, 'version' | 'rule'>,
   error: string,
-): LogFields => ({ inbound, outbound: tagOf(version.tag), host, port, rule, user, source, error });
+): LogFields => ({
+  inbound,
+  outbound: tagOf(version.tag),
+  host: shownHost(host),
+  port,
+  rule,
+  user,
+  source: shownSource(source),
+  error,
+});
 
 /** The fields of an `openedLine` or `closedLine`. */
 export const flowFields = ({ info }: Flow, failure?: Error): LogFields => ({
   inbound: info.inbound,
   outbound: tagOf(info.outbound),
-  host: info.destination.host,
+  host: shownHost(info.destination.host),
   port: info.destination.port,
   rule: info.rule,
   user: info.user,
-  source: info.source,
+  source: shownSource(info.source),
   error: failure?.message,
 });
 
@@ -119,7 +135,10 @@ const SHOWN = 256;
 
 /** The error for a destination with an invalid host, which no rule could match. */
 export const notAHost = (host: string): DialError =>
-  new DialError('not_found', `${JSON.stringify(host.slice(0, SHOWN))} is not a host name`);
+  new DialError(
+    'not_found',
+    `${shownForeign(JSON.stringify(host.slice(0, SHOWN)))} is not a host name`,
+  );
 
 /**
  * The error of a dial. After an abort the outbound may reject with any error, and the signal has the

@@ -1,3 +1,4 @@
+import { shownSource } from '../net/addresses/shown-address.ts';
 import { asError } from '../errors.ts';
 import type { Endpoint } from '../net/addresses/address.ts';
 import type { Clock, Timer } from '../net/time/clock.ts';
@@ -138,7 +139,8 @@ export class SubLink {
       failure = asError(error);
       const { tag } = this.#resolved.version;
       const { inbound, source } = this.#request.origin;
-      const fields = { inbound, source, outbound: tag, error: failure.message };
+      const shown = shownSource(source);
+      const fields = { inbound, source: shown, outbound: tag, error: failure.message };
       this.#deps.log.debug(`udp by ${tag} ended: ${failure.message}`, fields);
     }
     if (this.#state === 'open') this.#reportSilence(failure);

@@ -18,7 +18,7 @@ export function unmapIPv4(host: string): string {
 }
 
 /** Parses a dotted quad into 4 bytes; `undefined` for other text. */
-export function parseIPv4(text: string): Uint8Array | undefined {
+function parseIPv4(text: string): Uint8Array | undefined {
   if (ipVersion(text) !== 4) return undefined;
   const bytes = new Uint8Array(4);
   putIPv4(text, bytes, 0);

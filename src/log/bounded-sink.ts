@@ -25,6 +25,7 @@ export class BoundedSink implements LogSink {
   /** Bytes of waiting lines and of those being written. */
   #bytes = 0;
   #dropped = 0;
+  #lost = 0;
   #writing = false;
   readonly #whenIdle: (() => void)[] = [];
 
@@ -44,11 +45,17 @@ export class BoundedSink implements LogSink {
     const bytes = Buffer.byteLength(line);
     if (this.#dropped > 0 || this.#bytes + bytes > this.#limit) {
       this.#dropped++;
+      this.#lost++;
       return;
     }
     this.#lines.push(line);
     this.#bytes += bytes;
     if (!this.#writing) this.#writeBacklog();
+  }
+
+  /** Lines that were lost since the start. */
+  get lost(): number {
+    return this.#lost;
   }
 
   /** Resolves when all lines are written or lost. */
@@ -67,8 +74,10 @@ export class BoundedSink implements LogSink {
     this.#device.write(lines.join(''), (error) => {
       this.#writing = false;
       this.#bytes -= bytes;
-      if (error) this.#dropped += lines.length;
-      else if (this.#lines.length === 0 && this.#dropped > 0) this.#reportDropped();
+      if (error) {
+        this.#dropped += lines.length;
+        this.#lost += lines.length;
+      } else if (this.#lines.length === 0 && this.#dropped > 0) this.#reportDropped();
       if (this.#lines.length > 0) this.#writeBacklog();
       else for (const resolve of this.#whenIdle.splice(0)) resolve();
     });

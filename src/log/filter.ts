@@ -76,6 +76,13 @@ export function parseFilter(text: string): LogFilter {
   return ordered(directives);
 }
 
+/** A filter as text, which `parseFilter` reads as the same filter. */
+export const filterText = ({ directives }: LogFilter): string =>
+  directives
+    .map(({ target, level }) => (target === '' ? '' : `${target}=`) + (LEVEL_NAMES[level] ?? 'off'))
+    .toReversed()
+    .join(',') || 'off';
+
 /** The invalid parts of a filter, which the level of a configuration ignores. */
 export const unreadDirectives = (text: string): readonly string[] =>
   partsOf(text).filter((part) => parseDirective(part) === undefined);

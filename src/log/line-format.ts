@@ -1,13 +1,10 @@
 import { printableJson } from '../printable.ts';
 import type { LogFields, LogLevel } from './logger.ts';
 
+type LogArguments = [level: LogLevel, target: string, message: string, fields?: LogFields];
+
 /** Formats a log line, including its line feed. */
-export type LineFormat = (
-  level: LogLevel,
-  target: string,
-  message: string,
-  fields?: LogFields,
-) => string;
+export type LineFormat = (...line: LogArguments) => string;
 
 const COLOURS: Readonly<Record<LogLevel, string>> = {
   error: '31',
@@ -30,11 +27,15 @@ const levelName = (level: LogLevel): string => level.toUpperCase().padStart(5);
 
 /** `2026-01-02T03:04:05.678901Z  INFO svc_app: message`. */
 export const textFormat: LineFormat = (level, target, message) =>
-  `${timestamp()} ${levelName(level)} ${target}: ${message}\n`;
+  textLine(now(), level, target, message);
+
+/** A line of `textFormat` at a time in Unix milliseconds. */
+export const textLine = (at: number, level: LogLevel, target: string, message: string): string =>
+  `${timestamp(at)} ${levelName(level)} ${target}: ${message}\n`;
 
 /** The same with a coloured level and a dimmed time and target. */
 export const colourFormat: LineFormat = (level, target, message) =>
-  `\x1b[2m${timestamp()}\x1b[0m \x1b[${COLOURS[level]}m${levelName(level)}\x1b[0m \x1b[2m${target}:\x1b[0m ${message}\n`;
+  `\x1b[2m${timestamp(now())}\x1b[0m \x1b[${COLOURS[level]}m${levelName(level)}\x1b[0m \x1b[2m${target}:\x1b[0m ${message}\n`;
 
 /** For a journal, which records the time itself. */
 export const plainFormat: LineFormat = (level, target, message) =>
@@ -42,7 +43,11 @@ export const plainFormat: LineFormat = (level, target, message) =>
 
 /** A JSON object on one line: `time`, `level`, `target`, `message` and the fields of the line. */
 export const jsonFormat: LineFormat = (level, target, message, fields) =>
-  `${printableJson({ time: timestamp(), level, target, message, ...fields })}\n`;
+  jsonLine(now(), level, target, message, fields);
+
+/** A line of `jsonFormat` at a time in Unix milliseconds. */
+export const jsonLine = (at: number, ...[level, target, message, fields]: LogArguments): string =>
+  `${printableJson({ time: timestamp(at), level, target, message, ...fields })}\n`;
 
 /**
  * Prefixes the priority of sd-daemon(3): `<6>INFO svc_app: message`. A journal stores each line as
@@ -55,9 +60,12 @@ export const withPriority =
     return lines.map((line) => `<${PRIORITIES[level]}>${line}\n`).join('');
   };
 
+/** Unix milliseconds, with fractions. */
+const now = (): number => performance.timeOrigin + performance.now();
+
 /** RFC 3339 in UTC with microseconds. */
-function timestamp(): string {
-  const microseconds = Math.round((performance.timeOrigin + performance.now()) * 1000);
+function timestamp(at: number): string {
+  const microseconds = Math.round(at * 1000);
   const fraction = String(microseconds % 1_000_000).padStart(6, '0');
   return `${new Date(microseconds / 1000).toISOString().slice(0, 19)}.${fraction}Z`;
 }

@@ -16,6 +16,8 @@ export interface LogFields {
   /** Address of the client. */
   readonly source?: string | undefined;
   readonly error?: string | undefined;
+  /** How many failed flows the line stands for, which repeats an earlier one. */
+  readonly repeated?: number | undefined;
 }
 
 /**

@@ -2,6 +2,7 @@ import { printable } from '../printable.ts';
 import { severityOf, SILENT, type LogFilter } from './filter.ts';
 import { textFormat, type LineFormat } from './line-format.ts';
 import type { LogFields, Logger, LogLevel, LogMessage } from './logger.ts';
+import type { RecentLines } from './recent-lines.ts';
 
 /** The destination of formatted lines. */
 export interface LogSink {
@@ -52,12 +53,16 @@ const printableText = (line: string): string => line.split('\t').map(printable).
 /** The lines of a text, as one record. */
 export const recordLines = (text: string): readonly string[] => text.split('\n');
 
-/** A logger of one target over a sink; the filter is evaluated once per target and replacement. */
+/**
+ * A logger of one target over a sink; the filter is evaluated once per target and replacement.
+ * @param recent gets the lines too
+ */
 export function createLogger(
   filter: FilterSwitch,
   sink: LogSink,
   format: LineFormat,
   target: string,
+  recent?: RecentLines,
 ): Logger {
   let version = -1;
   let severity = 0;
@@ -74,6 +79,7 @@ export function createLogger(
       if (!enabled(level)) return;
       const text = typeof message === 'string' ? printable(message) : recordText(message);
       sink.write(format(level, target, text, fields));
+      recent?.add(level, target, text, fields);
     };
   return {
     error: at('error'),
@@ -82,7 +88,7 @@ export function createLogger(
     debug: at('debug'),
     trace: at('trace'),
     enabled,
-    target: (name) => createLogger(filter, sink, format, name),
+    target: (name) => createLogger(filter, sink, format, name, recent),
   };
 }
 

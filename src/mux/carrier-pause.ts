@@ -5,7 +5,7 @@ import type { MuxStream } from './mux-stream.ts';
 /** Unread data of one flow, in bytes of memory, beyond which the carrier is not read. */
 export const STREAM_BYTES = 512 * 1024;
 /** Unread data of all flows of a carrier together, beyond which it is not read. */
-export const CARRIER_BYTES = 4 * 1024 * 1024;
+const CARRIER_BYTES = 4 * 1024 * 1024;
 /** How long a flow may hold up its carrier. */
 export const HOLD_MS = 30_000;
 

@@ -105,10 +105,10 @@ export class MuxStream implements ByteLink {
   }
 
   write(chunk: Uint8Array): Promise<void> | undefined {
-    return this.writeAll([chunk]);
+    return this.writeOutput([chunk]);
   }
 
-  writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
+  writeOutput(chunks: readonly Uint8Array[]): Promise<void> | undefined {
     if (this.#destroyed || this.#writeClosed) return Promise.reject(this.#closedError());
     const pieces: Uint8Array[] = [];
     for (const chunk of chunks) {
@@ -189,7 +189,7 @@ export const SHORT_BYTES = 4096;
 const NOTHING = new Uint8Array(0);
 
 /** Short pieces, concatenated in memory of their own. */
-export class ShortPieces {
+class ShortPieces {
   #buffer: Uint8Array = NOTHING;
   #length = 0;
 

@@ -106,7 +106,7 @@ export class Outlet {
   }
 
   #put(pieces: readonly Uint8Array[]): void {
-    const full = this.#link.writeAll(pieces);
+    const full = this.#link.writeOutput(pieces);
     if (!full) return;
     this.#full = true;
     full.then(

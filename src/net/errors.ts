@@ -1,5 +1,6 @@
+import { shownEndpoint, shownForeign } from './addresses/shown-address.ts';
 import { CodedError, WeirError, codeOf, messageOf } from '../errors.ts';
-import { formatEndpoint, type Endpoint } from './addresses/address.ts';
+import type { Endpoint } from './addresses/address.ts';
 
 /**
  * Why a destination could not be reached. Inbounds translate the code for their client (a SOCKS
@@ -57,6 +58,10 @@ const REASONS: Readonly<Partial<Record<DialErrorCode, string>>> = {
   timed_out: 'the connection timed out',
 };
 
+/** The text of an error that is no address of a socket's: those of Node name it. */
+const textOf = (error: unknown): string =>
+  error instanceof WeirError ? error.message : shownForeign(messageOf(error), codeOf(error));
+
 /** The reasons of errors of this host, which do not concern the destination. */
 const SYSTEM_REASONS: Readonly<Record<string, string>> = {
   EMFILE: 'this process has too many open files',
@@ -72,14 +77,14 @@ const SYSTEM_REASONS: Readonly<Record<string, string>> = {
 export function toDialError(error: unknown, target: Endpoint): DialError {
   if (error instanceof DialError) return error;
   if (error instanceof DeadlineError) {
-    return new DialError('timed_out', `${formatEndpoint(target)}: ${error.message}`, {
+    return new DialError('timed_out', `${shownEndpoint(target)}: ${error.message}`, {
       cause: error,
     });
   }
   const system = codeOf(error);
   const code = (system !== undefined && SYSTEM_CODES[system]) || 'failed';
-  const reason = REASONS[code] ?? SYSTEM_REASONS[system ?? ''] ?? messageOf(error);
-  return new DialError(code, `${formatEndpoint(target)}: ${reason}`, { cause: error });
+  const reason = REASONS[code] ?? SYSTEM_REASONS[system ?? ''] ?? textOf(error);
+  return new DialError(code, `${shownEndpoint(target)}: ${reason}`, { cause: error });
 }
 
 /**
@@ -89,7 +94,7 @@ export function toDialError(error: unknown, target: Endpoint): DialError {
 export function abortedDial(signal: AbortSignal, target?: Endpoint): DialError {
   const reason: unknown = signal.reason;
   if (reason instanceof DialError) return reason;
-  const where = target ? `${formatEndpoint(target)}: ` : '';
+  const where = target ? `${shownEndpoint(target)}: ` : '';
   const code = reason instanceof DeadlineError ? 'timed_out' : 'aborted';
   return new DialError(code, `${where}${messageOf(reason)}`, { cause: reason });
 }

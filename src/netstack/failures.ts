@@ -1,5 +1,6 @@
+import { shownEndpoint } from '../net/addresses/shown-address.ts';
 import { WeirError } from '../errors.ts';
-import { formatEndpoint, type Endpoint } from '../net/addresses/address.ts';
+import type { Endpoint } from '../net/addresses/address.ts';
 import { DialError, type DialErrorCode } from '../net/errors.ts';
 import type { TcpFailure } from './tcp/events.ts';
 
@@ -31,4 +32,4 @@ export class TcpFailedError extends WeirError {
 
 /** The error of a dial whose connection failed before it was established. */
 export const dialFailed = (failure: TcpFailure, target: Endpoint, cause?: unknown): DialError =>
-  new DialError(CODES[failure], `${formatEndpoint(target)}: ${TEXTS[failure]}`, { cause });
+  new DialError(CODES[failure], `${shownEndpoint(target)}: ${TEXTS[failure]}`, { cause });

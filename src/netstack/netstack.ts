@@ -1,7 +1,8 @@
+import { shownEndpoint } from '../net/addresses/shown-address.ts';
 import type { RandomSource } from '../crypto/random-source.ts';
 import { addressText, type IpEndpoint } from '../ip/ip-endpoint.ts';
 import type { PacketDevice } from '../ip/packet-device.ts';
-import { formatEndpoint, type Endpoint } from '../net/addresses/address.ts';
+import type { Endpoint } from '../net/addresses/address.ts';
 import type { Clock } from '../net/time/clock.ts';
 import { TurnLoop, type Defer } from '../net/time/turn-loop.ts';
 import { abortedDial, DialError, LinkClosedError } from '../net/errors.ts';
@@ -247,7 +248,7 @@ export class Netstack {
   }
 
   #open(destination: IpEndpoint, target: Endpoint): TcpFlow {
-    const where = formatEndpoint(target);
+    const where = shownEndpoint(target);
     if (this.#state !== 'open') throw new DialError('failed', `${where}: the stack is closed`);
     if (this.#stack.sourceFor(destination) === undefined) {
       throw new DialError('unreachable_network', `${where}: no address of this family`);

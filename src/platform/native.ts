@@ -8,9 +8,6 @@ export class NativeError extends WeirError {
   }
 }
 
-/** An address in the memory of the process; `null` is the null pointer. */
-export type Pointer = bigint | null;
-
 /** Symbols of a loaded library. */
 export type NativeLibrary = ReturnType<Koffi['load']>;
 

@@ -3,7 +3,7 @@ import { open, stat, type FileHandle } from 'node:fs/promises';
 import { WeirError } from '../errors.ts';
 
 /** A path that is not a regular file; `message` names its type. */
-export class NotRegularFileError extends WeirError {
+class NotRegularFileError extends WeirError {
   constructor(what: string) {
     super('not_a_regular_file', `is a ${what}, not a regular file`);
   }

@@ -1,5 +1,6 @@
 import type { KeptObjects } from '../collections/kept-objects.ts';
 import type { Endpoint } from '../net/addresses/address.ts';
+import type { DialObserver } from '../net/dial-steps.ts';
 import type { Clock } from '../net/time/clock.ts';
 import type {
   ByteLink,
@@ -231,6 +232,8 @@ export interface DialOptions {
   readonly signal: AbortSignal;
   /** The client, passed on to every dial below; `undefined` for a dial of the proxy itself. */
   readonly origin?: DialOrigin | undefined;
+  /** Passed on likewise, by dials that are measured. */
+  readonly observe?: DialObserver | undefined;
 }
 
 /** The context of an outbound. */

@@ -30,7 +30,7 @@ const NAMES: ReadonlyMap<number, string> = new Map(
 export const cryptoErrorCode = (alert: number): number => CRYPTO_ERROR + (alert & 0xff);
 
 /** The TLS alert in a transport error code, when it carries one. */
-export const alertOf = (code: number): number | undefined =>
+const alertOf = (code: number): number | undefined =>
   code >= CRYPTO_ERROR && code <= CRYPTO_ERROR + 0xff ? code - CRYPTO_ERROR : undefined;
 
 /** The name of a transport error code, for logs: `CRYPTO_ERROR(42)` for TLS alerts, else hexadecimal. */

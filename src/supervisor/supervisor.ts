@@ -2,6 +2,7 @@ import { KeptObjects } from '../collections/kept-objects.ts';
 import { FlowDispatcher } from '../engine/flow-dispatcher.ts';
 import { DnsOutbound } from '../engine/dns-outbound.ts';
 import type { BalancerGroup } from '../engine/balancer/group.ts';
+import type { OutboundVersion } from '../engine/outbound-version.ts';
 import type { Plane } from '../engine/plane.ts';
 import type { RegexCache } from '../engine/router/tables/regex-set.ts';
 import { createResolver, loadExchange } from '../dns/create-resolver.ts';
@@ -13,7 +14,7 @@ import type { OwnListeners } from '../net/loop-guard/own-listeners.ts';
 import { systemSockets } from '../net/sockets/system-sockets.ts';
 import { Turns } from '../net/time/turns.ts';
 import type { OwnedResolver } from '../dns/cached-resolver.ts';
-import type { DnsSpec } from '../spec.ts';
+import type { DnsSpec, RouteGroupSpec } from '../spec.ts';
 import type { Accounts } from '../protocols/users/standing.ts';
 import { Tracker } from '../tracker/tracker.ts';
 import { UnauthenticatedClients } from '../transports/unauthenticated-clients.ts';
@@ -50,6 +51,14 @@ export interface SupervisorDeps {
   readonly protocolOf?: ProtocolOf | undefined;
 }
 
+/** How flows are routed now, and since when a rule index means what it means. */
+export interface RuleIndexes {
+  readonly epoch: number;
+  /** Epoch of the first plane with these rules and groups: only their targets have changed since. */
+  readonly rulesSince: number;
+  readonly groups: readonly RouteGroupSpec[];
+}
+
 export interface ApplyOptions {
   /** Listeners of the API that give up their addresses, which inbounds may use. */
   readonly apiListeners?: readonly ReopenableListener[];
@@ -83,6 +92,7 @@ export class Supervisor {
   #balancers: ReadonlyMap<string, BalancerGroup> = new Map();
   #inbounds: ReadonlyMap<string, RunningInbound> = new Map();
   #plane: Plane | undefined;
+  #rulesSince = 0;
   readonly #stopping = new AbortController();
   #listenersClosed: Promise<unknown> | undefined;
 
@@ -105,6 +115,35 @@ export class Supervisor {
   /** Number of inbounds that are served. */
   get inbounds(): number {
     return this.#inbounds.size;
+  }
+
+  /** The configuration in force; `undefined` before the first was applied. */
+  get applied(): Wanted | undefined {
+    return this.#applied;
+  }
+
+  /** Clients that have not authenticated. */
+  get unauthenticated(): Pick<UnauthenticatedClients, 'count' | 'limit'> {
+    return this.#unauthenticated;
+  }
+
+  /** What a rule index of a flow means. */
+  get routing(): RuleIndexes {
+    const { groups = [] } = this.#applied ?? {};
+    return { epoch: this.#plane?.epoch ?? 0, rulesSince: this.#rulesSince, groups };
+  }
+
+  /**
+   * The outbound with this tag, or a member of the balancer with it. The plane may lack either: it has what
+   * rules lead to, and is kept as long as they do not change.
+   */
+  pick(tag: string): OutboundVersion | undefined {
+    return this.#balancers.get(tag)?.pick() ?? this.#outbounds.get(tag)?.version;
+  }
+
+  /** What routes new flows; `undefined` before the first configuration was applied. */
+  get plane(): Plane | undefined {
+    return this.#plane;
   }
 
   /**
@@ -136,7 +175,7 @@ export class Supervisor {
     const plan = await turns.run(planReload(running, wanted, this.#facts));
     this.#refuseDisruption(plan);
     const staged = await this.#stage(wanted, plan, turns);
-    const changes = await turns.run(changesBetween(this.#running, staged));
+    const changes = await turns.run(changesBetween(this.running, staged));
     const exchange = new ListenerExchange(this.#freedBy(plan), apiListeners, this.#deps.log);
     const { signal } = this.#stopping;
     try {
@@ -231,7 +270,7 @@ export class Supervisor {
   }
 
   #stage({ spec, tables }: Wanted, plan: Plan, turns: Turns): Promise<Staged> {
-    return stagePlan(plan, tables, this.#running, turns, {
+    return stagePlan(plan, tables, this.running, turns, {
       ...this.#deps,
       tracker: this.tracker,
       dispatcher: this.#dispatcher,
@@ -248,7 +287,8 @@ export class Supervisor {
     });
   }
 
-  get #running(): RunningResources {
+  /** What runs now. */
+  get running(): RunningResources {
     return {
       outbounds: this.#outbounds,
       balancers: this.#balancers,
@@ -296,6 +336,7 @@ export class Supervisor {
   ): ReadonlySet<Accounts> {
     const { resolver, outbounds, balancers, plane } = staged;
     if (resolver) this.#resolver.swap(resolver);
+    if (this.#applied?.digests.matchers !== wanted.digests.matchers) this.#rulesSince = plane.epoch;
     this.#applied = wanted;
     this.#outbounds = outbounds;
     this.#balancers = balancers;

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { GeoData } from '../engine/geo/geo-data.ts';
 import { buildRouterTables, type RouterTables } from '../engine/router/tables/router-tables.ts';
-import type { Spec } from '../spec.ts';
+import type { RouteGroupSpec, RouteSpec, Spec } from '../spec.ts';
 import { inboundFacts, type InboundFacts } from './inbound-facts.ts';
 
 /**
@@ -11,6 +11,8 @@ import { inboundFacts, type InboundFacts } from './inbound-facts.ts';
 export interface Wanted {
   readonly spec: Omit<Spec, 'route'>;
   readonly tables: RouterTables;
+  /** Route groups in the order in which they are matched; none without a subscribe file. */
+  readonly groups: readonly RouteGroupSpec[];
   readonly digests: SpecDigests;
 }
 
@@ -25,6 +27,8 @@ export interface SpecDigests {
   readonly inbounds: readonly InboundDigests[];
   /** Digest of the whole `[route]`, including rules and the digests of geo files. */
   readonly route: string;
+  /** The same without targets: while it is unchanged, a rule index means the same rule and group. */
+  readonly matchers: string;
 }
 
 export interface InboundDigests {
@@ -39,19 +43,35 @@ export function toWanted(
   geo: GeoData,
   { usersOf }: Pick<InboundFacts, 'usersOf'> = inboundFacts(),
 ): Wanted {
+  const matchers = digestOf(matchersOf(route));
   return {
     spec,
     tables: buildRouterTables(route, geo),
+    groups: route.groups ?? [],
     digests: {
       outbounds: spec.outbounds.map(digestOf),
       inbounds: spec.inbounds.map((inbound) => {
         const users = usersOf(inbound);
         return { whole: digestOf(inbound), users: users && digestOf(users) };
       }),
-      route: digestOf(route),
+      route: digestOf({ matchers, targets: targetsOf(route) }),
+      matchers,
     },
   };
 }
+
+const matchersOf = ({ rules, groups = [], geoip, geosite }: RouteSpec): unknown => ({
+  rules: rules.map((rule) => ({ ...rule, outbound: undefined })),
+  groups: groups.map((group) => ({ ...group, outbound: undefined })),
+  geoip,
+  geosite,
+});
+
+const targetsOf = ({ default: standard, rules, groups = [] }: RouteSpec): unknown => ({
+  default: standard,
+  rules: rules.map(({ outbound }) => outbound),
+  groups: groups.map(({ outbound }) => outbound),
+});
 
 /** SHA-256 of the JSON text: a Spec consists of strings, finite numbers, booleans, lists and tables. */
 const digestOf = (part: unknown): string => hash('sha256', JSON.stringify(part));

@@ -23,6 +23,9 @@ export class FlowEvents {
   /** Events published so far: the sequence number of the next one. */
   #published = 0;
 
+  /** Events that readers, or clients behind them, were too slow for, all together. */
+  missed = 0;
+
   get published(): number {
     return this.#published;
   }

@@ -19,6 +19,8 @@ export interface FlowInfo {
   /** Index of the rule that matched; `undefined` for the default route. */
   readonly rule: number | undefined;
   readonly planeEpoch: number;
+  /** Whether the account still exists that the flow was opened with; left out where there are no accounts. */
+  readonly standing?: { readonly stands: boolean } | undefined;
 }
 
 /** The tracker, as a flow uses it. */

@@ -97,8 +97,22 @@ export class Tracker implements FlowRegistry {
     return this.#flows.get(id);
   }
 
+  get sessionCount(): number {
+    return this.#sessions.size;
+  }
+
   get flowCount(): number {
     return this.#flows.size;
+  }
+
+  /** Sessions since the start. */
+  get sessionsOpened(): number {
+    return this.#lastSession;
+  }
+
+  /** Flows since the start. */
+  get flowsOpened(): number {
+    return this.#lastFlow;
   }
 
   /** Kills every live flow that matches; returns how many were not killed before. */

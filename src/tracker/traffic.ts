@@ -19,7 +19,7 @@ export interface TrafficSnapshot extends TrafficFigures {
   readonly outbounds: ReadonlyMap<string, TrafficFigures>;
 }
 
-export const SAMPLE_INTERVAL_MS = 1000;
+const SAMPLE_INTERVAL_MS = 1000;
 
 /** Bytes of the closed flows of one tag, and its totals in the last sample. */
 interface TagTotals {

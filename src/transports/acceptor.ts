@@ -1,6 +1,6 @@
+import { shownEndpoint } from '../net/addresses/shown-address.ts';
 import { OnDemand } from '../on-demand.ts';
 import { messageOf } from '../errors.ts';
-import { formatEndpoint } from '../net/addresses/address.ts';
 import type { Clock } from '../net/time/clock.ts';
 import type { Carrier } from '../net/links/link.ts';
 import type { AcceptedConnection } from '../net/sockets/sockets.ts';
@@ -114,7 +114,7 @@ export class Acceptor {
   }
 
   #report({ remote }: AcceptedConnection, error: unknown): void {
-    const from = remote ? formatEndpoint(remote) : 'a client';
+    const from = remote ? shownEndpoint(remote) : 'a client';
     this.#deps.log.debug(`${from}: ${messageOf(error)}`);
   }
 

@@ -52,7 +52,9 @@ export function createDialer(
       return {
         async dial(options) {
           const below = await connect(options);
-          return carrierOver(below, await client.open(below.link, options.signal));
+          const link = await client.open(below.link, options.signal);
+          if (carrier.earlyData === 0) options.observe?.('carried');
+          return carrierOver(below, link);
         },
         close: () => undefined,
       };
@@ -79,12 +81,17 @@ function connectionDial(
   alpn: readonly string[],
   deps: DialerDeps,
 ): Dialer['dial'] {
-  if (!tls) return ({ signal, approach }) => dialTcp(server, { ...deps, signal, approach });
+  if (!tls) {
+    return ({ signal, approach, observe }) =>
+      dialTcp(server, { ...deps, signal, approach, observe });
+  }
   const client = CLIENTS.get('tls')(tls, alpn, deps.clock);
-  return async ({ signal, approach }) => {
+  return async ({ signal, approach, observe }) => {
     const dial: TcpDial = (connect, discard) =>
-      raceAddresses(server, { ...deps, signal, approach }, connect, discard);
-    return (await client.connect(server, dial, { signal })).carrier;
+      raceAddresses(server, { ...deps, signal, approach, observe }, connect, discard);
+    const { carrier } = await client.connect(server, dial, { signal });
+    observe?.('secured');
+    return carrier;
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Endpoint } from '../net/addresses/address.ts';
 import type { FamilyPolicy, Resolver } from '../net/addresses/resolver.ts';
+import type { DialObserver } from '../net/dial-steps.ts';
 import type { Carrier } from '../net/links/link.ts';
 import { connectAny } from '../net/sockets/happy-eyeballs.ts';
 import type { ConnectOptions } from '../net/sockets/sockets.ts';
@@ -16,6 +17,7 @@ export interface TcpDialOptions {
   readonly approach?: Approach | undefined;
   /** The address of the requesting client; left out for a server of the configuration. */
   readonly client?: string | undefined;
+  readonly observe?: DialObserver | undefined;
 }
 
 /**
@@ -36,12 +38,13 @@ export function dialTcp(target: Endpoint, options: TcpDialOptions): Promise<Carr
 /** As `dialTcp`, with `connect` in place of a TCP connection as a link. */
 export async function raceAddresses<Made>(
   target: Endpoint,
-  { resolver, family, clock, signal, approach, client }: TcpDialOptions,
+  { resolver, family, clock, signal, approach, client, observe }: TcpDialOptions,
   connect: (address: Endpoint, options: ConnectOptions) => Promise<Made>,
   discard: (made: Made) => void,
 ): Promise<Made> {
   const addresses = await resolver.resolve(target.host, family, signal, client);
-  return connectAny(
+  observe?.('resolved');
+  const made = await connectAny(
     addresses,
     (host, attempt) => {
       const address = { host, port: target.port };
@@ -49,4 +52,6 @@ export async function raceAddresses<Made>(
     },
     { clock, signal, discard },
   );
+  observe?.('connected');
+  return made;
 }

@@ -1,4 +1,5 @@
 import type { Endpoint } from '../net/addresses/address.ts';
+import type { DialObserver } from '../net/dial-steps.ts';
 import type { Carrier } from '../net/links/link.ts';
 import type { SocketObserver } from '../net/sockets/sockets.ts';
 
@@ -12,6 +13,7 @@ export interface DialerOptions {
   readonly approach?: Approach | undefined;
   /** Only dials of the same group share a connection; by default all are of one. */
   readonly group?: string | undefined;
+  readonly observe?: DialObserver | undefined;
 }
 
 /** Opens carriers to one server, by the stream settings of one outbound. */

@@ -62,6 +62,11 @@ export class UnauthenticatedClients {
     return new UnauthenticatedClients(limit, Math.min(UNAUTHENTICATED_SHARE, Math.ceil(room / 2)));
   }
 
+  /** The most clients of all sources. */
+  get limit(): number {
+    return this.#limit;
+  }
+
   get count(): number {
     return this.#places.size;
   }

@@ -107,6 +107,8 @@ export class FlowFeed {
   /** Sends a client its next piece, if it is ready and there is one. */
   #pump(client: Client): void {
     if (!client.stream.ready || client.next >= this.#published) return;
+    const oldest = this.#published - KEPT_EVENTS;
+    if (client.next < oldest) this.#tracker.events.missed += oldest - client.next;
     let piece = this.#pieces.get(client.next);
     if (!piece) {
       piece = this.#pieceFrom(client.next);

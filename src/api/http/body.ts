@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { BadRequest } from './rejections.ts';
 
 /** The longest request body that is accepted, in bytes. */
-export const MAX_BODY = 2_097_152;
+const MAX_BODY = 2_097_152;
 
 /**
  * Bytes of a body that is too long which are still read. A client may write its whole request

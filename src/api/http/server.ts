@@ -24,7 +24,7 @@ import { StartTimes } from '../start-times.ts';
 import { TrafficFeed } from '../feeds/traffic-feed.ts';
 
 /** Milliseconds that responses in progress may take after the API stops. */
-export const STOP_WAIT_MS = 5_000;
+const STOP_WAIT_MS = 5_000;
 
 /** Large, because a token may be long. */
 const MAX_HEAD_BYTES = 256 << 10;

@@ -2,7 +2,7 @@ import { swapBytes } from '../../platform/native-memory.ts';
 import { SHA256_INITIAL, type Sha256Compression } from './sha256-compression.ts';
 
 /** Bytes of a block. */
-export const SHA256_BLOCK = 64;
+const SHA256_BLOCK = 64;
 /** Bytes of a digest. */
 export const SHA256_DIGEST = 32;
 

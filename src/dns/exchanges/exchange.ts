@@ -1,3 +1,4 @@
+import { shownEndpoint } from '../../net/addresses/shown-address.ts';
 import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
 import { codeOf, messageOf, WeirError } from '../../errors.ts';
 import { DialError, toDialError, DeadlineError } from '../../net/errors.ts';
@@ -26,7 +27,7 @@ export function serverError(server: Endpoint, error: unknown): DialError {
   const failure = toDialError(error, server);
   const timedOut = failure.code === 'timed_out' || codeOf(error) === 'timed_out';
   const code = timedOut ? 'timed_out' : failure.code === 'aborted' ? 'aborted' : 'upstream';
-  const reason = failure.message.replace(`${endpoint}: `, '');
+  const reason = failure.message.replace(`${shownEndpoint(server)}: `, '');
   return new DialError(code, `DNS server ${endpoint}: ${reason}`, { cause: error });
 }
 

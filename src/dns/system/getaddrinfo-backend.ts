@@ -1,3 +1,4 @@
+import { shownForeign } from '../../net/addresses/shown-address.ts';
 import { lookup, type LookupAddress } from 'node:dns';
 import { codeOf, messageOf } from '../../errors.ts';
 import { abortedDial, DialError } from '../../net/errors.ts';
@@ -59,9 +60,13 @@ export class GetaddrinfoBackend implements DnsBackend {
       if (error instanceof DialError) throw error;
       // Node reports "no such name" and "no address of this family" alike.
       if (codeOf(error) !== 'ENOTFOUND') {
-        throw new DialError('upstream', `the host's resolver: ${messageOf(error)}`, {
-          cause: error,
-        });
+        throw new DialError(
+          'upstream',
+          `the host's resolver: ${shownForeign(messageOf(error), codeOf(error))}`,
+          {
+            cause: error,
+          },
+        );
       }
       found = [];
     }

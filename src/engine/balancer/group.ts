@@ -5,7 +5,7 @@ import type { BalancerSpec } from '../../spec.ts';
 import type { OutboundVersion } from '../outbound-version.ts';
 import type { Exit } from '../plane.ts';
 import { Balancer } from './balancer.ts';
-import { type Health, Prober } from './prober.ts';
+import { type Health, Prober, type MemberHealth } from './prober.ts';
 
 /** One entry of a balancer's member list; a tag may be listed twice. */
 export interface GroupMember {
@@ -65,6 +65,11 @@ export class BalancerGroup implements Exit {
 
   pick(): OutboundVersion {
     return this.#balancer.pick();
+  }
+
+  /** The distinct members in order, with the results of their probes. */
+  get members(): readonly { readonly outbound: string; readonly result: MemberHealth }[] {
+    return [...this.#probers].map(([{ tag }, { result }]) => ({ outbound: tag, result }));
   }
 
   healthOf(version: OutboundVersion): Health {

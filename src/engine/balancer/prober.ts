@@ -9,6 +9,15 @@ export type Health = 'unknown' | 'available' | 'unavailable';
 /** A probe with a time limit of 0 could never succeed; timers have a resolution of 1 ms. */
 const LEAST_TIMEOUT_MS = 1;
 
+/** What a prober knows of its member. */
+export interface MemberHealth {
+  readonly health: Health;
+  /** When the last probe ended, on the clock of the prober; `undefined` before that. */
+  readonly probedAt: number | undefined;
+  /** Why the last probe failed, if it did. */
+  readonly error: string | undefined;
+}
+
 export interface ProberOptions {
   /** Name of the member in log lines. */
   readonly name: string;
@@ -30,6 +39,8 @@ export class Prober {
   readonly #options: ProberOptions;
   readonly #stopping = new AbortController();
   #health: Health;
+  #probedAt: number | undefined;
+  #error: string | undefined;
   #timer: Timer | undefined;
 
   constructor(options: ProberOptions) {
@@ -39,6 +50,10 @@ export class Prober {
 
   get health(): Health {
     return this.#health;
+  }
+
+  get result(): MemberHealth {
+    return { health: this.#health, probedAt: this.#probedAt, error: this.#error };
   }
 
   /** Probes at once and then periodically until `stop`; does nothing after `stop`. */
@@ -62,20 +77,24 @@ export class Prober {
         this.#stopping.signal,
       );
       await probe(deadline.signal);
-      this.#learn('available', '');
+      this.#ended(undefined);
     } catch (error) {
-      this.#learn('unavailable', messageOf(error));
+      this.#ended(messageOf(error));
     }
     if (this.#stopping.signal.aborted) return;
     this.#timer = clock.after(intervalMs, () => void this.#probeOnce());
   }
 
-  /** Logs changes of the health only. */
-  #learn(health: Health, reason: string): void {
-    if (this.#stopping.signal.aborted || health === this.#health) return;
-    const { log, name, outbound } = this.#options;
-    if (health === 'unavailable') {
-      log.warn(`${name} is unavailable: ${reason}`, { outbound, error: reason });
+  /** Logs changes of the health only. @param error why the probe failed */
+  #ended(error: string | undefined): void {
+    if (this.#stopping.signal.aborted) return;
+    const { clock, log, name, outbound } = this.#options;
+    this.#probedAt = clock.now();
+    this.#error = error;
+    const health = error === undefined ? 'available' : 'unavailable';
+    if (health === this.#health) return;
+    if (error !== undefined) {
+      log.warn(`${name} is unavailable: ${error}`, { outbound, error });
     } else if (this.#health === 'unavailable') log.info(`${name} is available again`, { outbound });
     else log.debug(`${name} is available`, { outbound });
     this.#health = health;

@@ -27,6 +27,32 @@ export async function findEntries(
   codeField: number,
 ): Promise<Map<string, Uint8Array>> {
   const found = new Map<string, Uint8Array>();
+  for await (const { code, message } of walkEntries(source, codeField)) {
+    if (codes.has(code) && !found.has(code)) found.set(code, await message());
+  }
+  return found;
+}
+
+/** An entry of a geo file: a list. */
+export interface GeoEntry {
+  /** In lower case; empty if it has none. */
+  readonly code: string;
+  /** Bytes of its message. */
+  readonly length: number;
+  /** Reads its message. */
+  readonly message: () => Promise<Uint8Array>;
+}
+
+/**
+ * The entries of a file, in order. Holds one window of the file; a message is held only by who reads it.
+ *
+ * @param codeField the field in which newer generators may repeat the code
+ * @throws {GeoFileError} when the file does not consist of entries
+ */
+export async function* walkEntries(
+  source: ByteSource,
+  codeField: number,
+): AsyncGenerator<GeoEntry> {
   const window = new Window(source);
   for (let at = 0; at < source.size;) {
     const head = await window.at(at, ENTRY_HEADER);
@@ -39,12 +65,10 @@ export async function findEntries(
       message = await source.read(start, length);
       code = codeOf(message, codeField);
     }
-    if (codes.has(code) && !found.has(code)) {
-      found.set(code, message ?? (await source.read(start, length)));
-    }
+    const whole = message;
+    yield { code, length, message: async () => whole ?? (await source.read(start, length)) };
     at = start + length;
   }
-  return found;
 }
 
 /** Where the message of the entry at `at` starts, and how long it is. */

@@ -3,8 +3,8 @@ import { GeoFileError, type GeoipList } from './geo-data.ts';
 import { WireReader } from './wire-reader.ts';
 
 // GeoIP and CIDR of v2ray's `routercommon/common.proto`.
-const GEOIP_CIDR = 2;
-const GEOIP_INVERSE = 3;
+export const GEOIP_CIDR = 2;
+export const GEOIP_INVERSE = 3;
 /** The field in which newer generators repeat the code. */
 export const GEOIP_CODE = 5;
 const CIDR_IP = 1;
@@ -19,13 +19,22 @@ export function readGeoip(message: Uint8Array): GeoipList {
   let inverse = false;
   const list = new WireReader(message);
   while (list.next()) {
-    if (list.field === GEOIP_CIDR) addNetwork(networks, list.message());
-    else if (list.field === GEOIP_INVERSE) inverse = list.number() !== 0;
+    if (list.field === GEOIP_CIDR) {
+      const { address, prefix } = readNetwork(list.message());
+      networks.add(address, prefix);
+    } else if (list.field === GEOIP_INVERSE) inverse = list.number() !== 0;
   }
   return { networks: networks.build(), inverse };
 }
 
-function addNetwork(networks: NetworkListBuilder, reader: WireReader): void {
+/** A network as the file has it. */
+interface GeoipNetwork {
+  readonly address: Uint8Array;
+  readonly prefix: number;
+}
+
+/** Reads one network. @throws {GeoFileError} for an invalid one */
+export function readNetwork(reader: WireReader): GeoipNetwork {
   let address: Uint8Array = new Uint8Array(0);
   let prefix = 0;
   while (reader.next()) {
@@ -38,5 +47,5 @@ function addNetwork(networks: NetworkListBuilder, reader: WireReader): void {
   if (prefix > address.length * 8) {
     throw new GeoFileError(`a network of ${address.length} bytes has a prefix of ${prefix} bits`);
   }
-  networks.add(address, prefix);
+  return { address, prefix };
 }

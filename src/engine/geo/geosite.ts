@@ -3,7 +3,7 @@ import { GeoFileError } from './geo-data.ts';
 import { WireReader } from './wire-reader.ts';
 
 // GeoSite, Domain and Domain.Attribute of v2ray's `routercommon/common.proto`.
-const SITE_DOMAIN = 2;
+export const SITE_DOMAIN = 2;
 /** The field in which newer generators repeat the code. */
 export const SITE_CODE = 4;
 const DOMAIN_TYPE = 1;
@@ -11,10 +11,10 @@ const DOMAIN_VALUE = 2;
 const DOMAIN_ATTRIBUTE = 3;
 const ATTRIBUTE_KEY = 1;
 
-const PLAIN = 0;
-const REGEX = 1;
-const ROOT_DOMAIN = 2;
-const FULL = 3;
+export const PLAIN = 0;
+export const REGEX = 1;
+export const ROOT_DOMAIN = 2;
+export const FULL = 3;
 
 /**
  * The domains of one GeoSite message, as one list for each attribute: all domains for `undefined`, otherwise
@@ -42,13 +42,14 @@ export function readGeosite(
   return new Map(lists.map(({ attribute, domains }) => [attribute, domains.build()]));
 }
 
-interface Domain {
+/** A domain as the file has it. */
+export interface GeositeDomain {
   readonly type: number;
   readonly value: Uint8Array;
 }
 
 /** Reads one domain. @param carried set to its attributes */
-function readDomain(reader: WireReader, carried: string[]): Domain {
+export function readDomain(reader: WireReader, carried: string[]): GeositeDomain {
   let type = PLAIN;
   let value: Uint8Array = new Uint8Array(0);
   carried.length = 0;
@@ -71,7 +72,7 @@ class DomainCollector {
   readonly #keyword: string[] = [];
   readonly #regex: string[] = [];
 
-  add({ type, value }: Domain): void {
+  add({ type, value }: GeositeDomain): void {
     if (type === ROOT_DOMAIN) this.#suffix.add(value);
     else if (type === FULL) this.#full.add(value);
     else if (type === PLAIN) this.#keyword.push(Buffer.from(value).toString().toLowerCase());

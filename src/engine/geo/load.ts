@@ -34,11 +34,11 @@ export async function loadGeoData(files: GeoFiles, rules: readonly RuleSpec[]): 
     geoip:
       networks.length === 0
         ? new Map()
-        : await withFile('geoip', files.geoip, (source) => geoipLists(source, networks)),
+        : await withGeoFile('geoip', files.geoip, (source) => geoipLists(source, networks)),
     geosite:
       sites.length === 0
         ? new Map()
-        : await withFile('geosite', files.geosite, (source) => geositeLists(source, sites)),
+        : await withGeoFile('geosite', files.geosite, (source) => geositeLists(source, sites)),
   };
 }
 
@@ -64,7 +64,7 @@ export async function geositeLists(
 }
 
 /** The lists of a geoip file that these references name, by code in lower case. */
-export async function geoipLists(
+async function geoipLists(
   source: ByteSource,
   refs: readonly GeoipRef[],
 ): Promise<Map<string, GeoipList>> {
@@ -83,7 +83,10 @@ function requireCodes(
   if (missing) throw new GeoCodeError(kind, missing.code);
 }
 
-async function withFile<T>(
+/**
+ * Opens a geo file for `read`. @throws {GeoFileError} which names the file
+ */
+export async function withGeoFile<T>(
   kind: GeoKind,
   path: string | undefined,
   read: (source: ByteSource) => Promise<T>,

@@ -1,8 +1,8 @@
 import { GeoFileError } from './geo-data.ts';
 
 /** Wire types of protocol buffers (protobuf.dev, "Encoding"); groups are deprecated. */
-export const VARINT = 0;
-export const LENGTH_DELIMITED = 2;
+const VARINT = 0;
+const LENGTH_DELIMITED = 2;
 const FIXED_64 = 1;
 const FIXED_32 = 5;
 

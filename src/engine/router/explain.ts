@@ -87,6 +87,11 @@ export class RouteExplainer {
     return { outbound: this.#spec.default, rule: undefined, matched: [], passed };
   }
 
+  /** Decides without explaining, which costs no more with many rules. */
+  decide(query: RouteQuery): RouteDecision {
+    return this.#router.route(query);
+  }
+
   /** See `Router.needsDomain`. */
   needsDomain(query: RouteQuery): boolean {
     return this.#router.needsDomain(query);

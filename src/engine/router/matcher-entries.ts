@@ -29,37 +29,86 @@ export const NO_MATCHERS: RuleSpec = {
 
 /** The entries of one matcher of a rule, in the order of the configuration. */
 export const matcherEntries = (rule: RuleSpec, key: MatcherKey): readonly MatcherEntry[] =>
-  ENTRIES[key](rule);
+  ENTRIES[key].entries(rule);
+
+/** Their texts alone, which costs less. */
+export const matcherTexts = (rule: RuleSpec, key: MatcherKey): readonly string[] =>
+  ENTRIES[key].texts(rule);
+
+interface MatcherReader {
+  readonly texts: (rule: RuleSpec) => readonly string[];
+  readonly entries: (rule: RuleSpec) => readonly MatcherEntry[];
+}
 
 const each = <T>(
-  entries: readonly T[],
+  list: (rule: RuleSpec) => readonly T[],
   text: (entry: T) => string,
   alone: (entry: T) => Partial<RuleSpec>,
-): MatcherEntry[] =>
-  entries.map((entry) => ({ text: text(entry), rule: { ...NO_MATCHERS, ...alone(entry) } }));
+): MatcherReader => ({
+  texts: (rule) => list(rule).map(text),
+  entries: (rule) =>
+    list(rule).map((entry) => ({ text: text(entry), rule: { ...NO_MATCHERS, ...alone(entry) } })),
+});
 
 const asWritten = (text: string): string => text;
 
 const portText = ({ low, high }: PortRangeSpec): string =>
   low === high ? String(low) : `${low}-${high}`;
 
-const ENTRIES: Readonly<Record<MatcherKey, (rule: RuleSpec) => readonly MatcherEntry[]>> = {
-  domain_full: (rule) => each(rule.domainFull, asWritten, (name) => ({ domainFull: [name] })),
-  domain_suffix: (rule) => each(rule.domainSuffix, asWritten, (name) => ({ domainSuffix: [name] })),
-  domain_keyword: (rule) =>
-    each(rule.domainKeyword, asWritten, (word) => ({ domainKeyword: [word] })),
-  domain_regex: (rule) => each(rule.domainRegex, asWritten, (regex) => ({ domainRegex: [regex] })),
-  geosite: (rule) => each(rule.geosite, geositeKey, (ref) => ({ geosite: [ref] })),
-  cidr: (rule) => each(rule.cidr, formatCidr, (cidr) => ({ cidr: [cidr] })),
-  geoip: (rule) =>
-    each(
-      rule.geoip,
-      ({ code, negate }) => `${negate ? '!' : ''}${code}`,
-      (ref) => ({ geoip: [ref] }),
-    ),
-  source_cidr: (rule) => each(rule.sourceCidr, formatCidr, (cidr) => ({ sourceCidr: [cidr] })),
-  port: (rule) => each(rule.port, portText, (range) => ({ port: [range] })),
-  inbound_tag: (rule) => each(rule.inboundTag, asWritten, (tag) => ({ inboundTag: [tag] })),
-  network: ({ network }) =>
-    network === undefined ? [] : each([network], asWritten, (name) => ({ network: name })),
+const ENTRIES: Readonly<Record<MatcherKey, MatcherReader>> = {
+  domain_full: each(
+    (rule) => rule.domainFull,
+    asWritten,
+    (name) => ({ domainFull: [name] }),
+  ),
+  domain_suffix: each(
+    (rule) => rule.domainSuffix,
+    asWritten,
+    (name) => ({ domainSuffix: [name] }),
+  ),
+  domain_keyword: each(
+    (rule) => rule.domainKeyword,
+    asWritten,
+    (word) => ({ domainKeyword: [word] }),
+  ),
+  domain_regex: each(
+    (rule) => rule.domainRegex,
+    asWritten,
+    (regex) => ({ domainRegex: [regex] }),
+  ),
+  geosite: each(
+    (rule) => rule.geosite,
+    geositeKey,
+    (ref) => ({ geosite: [ref] }),
+  ),
+  cidr: each(
+    (rule) => rule.cidr,
+    formatCidr,
+    (cidr) => ({ cidr: [cidr] }),
+  ),
+  geoip: each(
+    (rule) => rule.geoip,
+    ({ code, negate }) => `${negate ? '!' : ''}${code}`,
+    (ref) => ({ geoip: [ref] }),
+  ),
+  source_cidr: each(
+    (rule) => rule.sourceCidr,
+    formatCidr,
+    (cidr) => ({ sourceCidr: [cidr] }),
+  ),
+  port: each(
+    (rule) => rule.port,
+    portText,
+    (range) => ({ port: [range] }),
+  ),
+  inbound_tag: each(
+    (rule) => rule.inboundTag,
+    asWritten,
+    (tag) => ({ inboundTag: [tag] }),
+  ),
+  network: each(
+    ({ network }) => (network === undefined ? [] : [network]),
+    asWritten,
+    (name) => ({ network: name }),
+  ),
 };

@@ -320,14 +320,14 @@ class PieceJoiner {
 const CRLF = Buffer.from('\r\n');
 
 /** Frames the given pieces, which have at least one byte in all, as one chunk. */
-export function frameChunk(pieces: readonly Uint8Array[]): Uint8Array[] {
+function frameChunk(pieces: readonly Uint8Array[]): Uint8Array[] {
   let length = 0;
   for (const piece of pieces) length += piece.length;
   return [Buffer.from(`${length.toString(16)}\r\n`, 'latin1'), ...pieces, CRLF];
 }
 
 /** The last chunk with the trailer section after it. */
-export function frameLastChunk(trailers: readonly FieldLine[]): Uint8Array {
+function frameLastChunk(trailers: readonly FieldLine[]): Uint8Array {
   const lines = trailers.map(({ name, value }) => `${name}: ${value}\r\n`).join('');
   return Buffer.from(`0\r\n${lines}\r\n`, 'latin1');
 }

@@ -62,8 +62,7 @@ export function responseFraming(head: ResponseHead, method: string): ResponseFra
 }
 
 /** Statuses that never have a body, whatever their header fields. */
-export const hasNoBody = (status: number): boolean =>
-  status < 200 || status === 204 || status === 304;
+const hasNoBody = (status: number): boolean => status < 200 || status === 204 || status === 304;
 
 /** Repetitions of the same length are valid (RFC 9112 §6.3); different lengths are an attack. */
 function contentLength(fields: FieldLines): number | undefined {

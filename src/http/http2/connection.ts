@@ -1,3 +1,4 @@
+import { shownForeign } from '../../net/addresses/shown-address.ts';
 import { ConnectionWindow } from './connection-window.ts';
 import { connectionError, Http2Error, Http2ErrorCode, http2ErrorName } from './errors.ts';
 import type { HttpField } from '../fields/field.ts';
@@ -280,7 +281,7 @@ export class Http2Connection implements IncomingHost, SenderHost, Http2StreamHos
       .toString('latin1')
       .replaceAll(UNPRINTABLE, '?');
     if (code !== Http2ErrorCode.NO_ERROR) {
-      this.#goAwayReason = http2ErrorName(code) + (text === '' ? '' : `: ${text}`);
+      this.#goAwayReason = http2ErrorName(code) + (text === '' ? '' : `: ${shownForeign(text)}`);
     }
     if (this.#state === 'open') this.#state = 'going';
     if (this.role === 'client') this.#streams.leaveBehind(lastStreamId);

@@ -1,5 +1,5 @@
 /** Bytes of a batch, unless a single frame needs more: a chunk of a relay with its frame headers. */
-export const BATCH_BYTES = 80 << 10;
+const BATCH_BYTES = 80 << 10;
 /** Batches of this size are sent at once, smaller ones at the end of the turn. */
 export const FULL_BATCH_BYTES = 48 << 10;
 

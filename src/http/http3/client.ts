@@ -43,7 +43,7 @@ export class Http3Client {
     const stream = await this.#connection.openStream('bidirectional', signal);
     const reader = new Http3ResponseReader(this.#shared.budget);
     try {
-      await stream.writeAll(encodeRequest(request));
+      await stream.writeOutput(encodeRequest(request));
       await stream.closeWrite();
       const head = await this.#readHead(stream, reader, signal);
       // The request has succeeded; a later failure has no effect.

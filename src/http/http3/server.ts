@@ -125,7 +125,7 @@ export class Http3Server {
   async #respond(stream: QuicStream, request: Http3Request): Promise<void> {
     try {
       const response = await this.#handlers.respond(request);
-      await stream.writeAll(encodeResponse(request.method, response));
+      await stream.writeOutput(encodeResponse(request.method, response));
       await stream.closeWrite();
     } catch {
       abandon(stream, Http3ErrorCode.H3_INTERNAL_ERROR);

@@ -63,7 +63,7 @@ export class UnsentDatagrams {
 const ignore = (): void => undefined;
 
 /** A bound that all queues of datagrams of one kind in the process share. */
-export class SharedRoom {
+class SharedRoom {
   /** Bytes in use. */
   bytes = 0;
   readonly #most: number;

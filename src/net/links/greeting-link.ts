@@ -50,15 +50,15 @@ export class GreetingLink implements ByteLink {
   write(chunk: Uint8Array, isOwned?: boolean): Promise<void> | undefined {
     return this.#greeting === undefined
       ? this.#inner.write(chunk, isOwned)
-      : this.writeAll([chunk]);
+      : this.writeOutput([chunk]);
   }
 
-  writeAll(chunks: readonly Uint8Array[], isOwned?: boolean): Promise<void> | undefined {
+  writeOutput(chunks: readonly Uint8Array[], isOwned?: boolean): Promise<void> | undefined {
     const greeting = this.#takeGreeting();
     // Not owned: the greeting may be in use elsewhere.
     return greeting
-      ? this.#inner.writeAll([greeting, ...chunks])
-      : this.#inner.writeAll(chunks, isOwned);
+      ? this.#inner.writeOutput([greeting, ...chunks])
+      : this.#inner.writeOutput(chunks, isOwned);
   }
 
   closeWrite(): Promise<void> {

@@ -16,7 +16,7 @@ import type { Endpoint } from '../addresses/address.ts';
  *   be called while a read is pending.
  * - `write` appends a chunk, which the caller must no longer change. It returns `undefined` when the
  *   caller may continue at once, or a promise that resolves when the link has drained. It rejects or
- *   throws when the link is closed for writing or has failed. `writeAll` does the same for several
+ *   throws when the link is closed for writing or has failed. `writeOutput` does the same for several
  *   chunks, with one system call where possible.
  * - With `OWNED` the memory of the chunks passes to the link, which may change it and free it once it
  *   is sent (`freeChunk`): the caller must not read it either, and nothing else may refer to it. A link
@@ -40,7 +40,7 @@ export interface ByteLink {
   unread(chunk: Uint8Array): void;
   takeAhead?(): Uint8Array | undefined;
   write(chunk: Uint8Array, isOwned?: boolean): Promise<void> | undefined;
-  writeAll(chunks: readonly Uint8Array[], isOwned?: boolean): Promise<void> | undefined;
+  writeOutput(chunks: readonly Uint8Array[], isOwned?: boolean): Promise<void> | undefined;
   lend?(chunk: Uint8Array, more?: boolean): Promise<void> | undefined;
   closeWrite(): Promise<void>;
   closeWith?(last: Uint8Array): Promise<void>;
@@ -58,7 +58,7 @@ export interface ByteLink {
   pourInto?(to: ByteLink, moved: (bytes: number) => void): Promise<void> | undefined;
 }
 
-/** For `write` and `writeAll`: the memory of the chunks passes to the link. */
+/** For `write` and `writeOutput`: the memory of the chunks passes to the link. */
 export const OWNED = true;
 
 /** For `lend`: another write follows soon, with which the bytes may travel. */

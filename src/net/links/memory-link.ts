@@ -54,10 +54,10 @@ class MemoryLink implements ByteLink {
   }
 
   write(chunk: Uint8Array): Promise<void> | undefined {
-    return this.writeAll([chunk]);
+    return this.writeOutput([chunk]);
   }
 
-  writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
+  writeOutput(chunks: readonly Uint8Array[]): Promise<void> | undefined {
     if (this.#destroyed || this.#writeClosed) return Promise.reject(this.#closedError());
     for (const chunk of chunks) if (chunk.length > 0) this.#peer.#deliver(chunk);
     return this.#peer.#room();

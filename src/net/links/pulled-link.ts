@@ -116,7 +116,7 @@ export abstract class PulledLink {
     return this.#room?.promise;
   }
 
-  writeAll(chunks: readonly Uint8Array[], isOwned = false): Promise<void> | undefined {
+  writeOutput(chunks: readonly Uint8Array[], isOwned = false): Promise<void> | undefined {
     let full: Promise<void> | undefined;
     for (const chunk of chunks) {
       // All but the last promise would be the same one, or would have rejected.

@@ -1,4 +1,5 @@
-import { canonicalHost, formatEndpoint, ipVersion, type Endpoint } from '../addresses/address.ts';
+import { shownEndpoint } from '../addresses/shown-address.ts';
+import { canonicalHost, ipVersion, type Endpoint } from '../addresses/address.ts';
 import { DialError } from '../errors.ts';
 import type { DialledSocket, SocketObserver } from '../sockets/sockets.ts';
 import { systemSockets } from '../sockets/system-sockets.ts';
@@ -137,7 +138,7 @@ export class OwnListeners {
       if (direct && foreign) {
         throw new DialError(
           'forbidden',
-          `${formatEndpoint(to)} is the API of this proxy, which has no secret: only clients of this host may reach it`,
+          `${shownEndpoint(to)} is the API of this proxy, which has no secret: only clients of this host may reach it`,
         );
       }
       return undefined;
@@ -145,7 +146,7 @@ export class OwnListeners {
     if (direct && listener.inbound === origin.inbound) {
       throw new DialError(
         'loop',
-        `${formatEndpoint(to)} is the inbound that the request came in by`,
+        `${shownEndpoint(to)} is the inbound that the request came in by`,
       );
     }
     const hops = passed + 1;

@@ -40,7 +40,7 @@ export class FramedPackets extends QueuedPackets implements PacketLink {
       this.refused++;
       return;
     }
-    const full = this.#link.writeAll(pieces);
+    const full = this.#link.writeOutput(pieces);
     if (full) this.#unsent.add(packet.data.length, full);
   }
 

@@ -4,7 +4,7 @@ import type { Clock, Timer } from './clock.ts';
 export type Defer = (task: () => void) => void;
 
 /** When the current callback of the event loop has returned, and the promises that it has settled ran. */
-export const afterCallback: Defer = (task) => {
+const afterCallback: Defer = (task) => {
   process.nextTick(task);
 };
 

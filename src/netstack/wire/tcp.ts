@@ -20,11 +20,11 @@ export const TcpFlag = {
 
 export const TCP_HEADER_SIZE = 20;
 /** The data offset has four bits. */
-export const MAX_TCP_HEADER_SIZE = 60;
+const MAX_TCP_HEADER_SIZE = 60;
 /** The offset of the checksum in the header. */
 export const TCP_CHECKSUM_OFFSET = 16;
 /** Larger shifts are read as this one (RFC 7323 §2.3). */
-export const MAX_WINDOW_SCALE = 14;
+const MAX_WINDOW_SCALE = 14;
 /** Blocks in a header without other options (RFC 2018 §3); three fit beside timestamps. */
 export const MAX_SACK_BLOCKS = 4;
 

@@ -12,7 +12,7 @@ const ATTRIBUTE_HEADER = 4;
 export const NLMSG_ERROR = 2;
 export const NLMSG_DONE = 3;
 
-export const NLM_F_REQUEST = 0x1;
+const NLM_F_REQUEST = 0x1;
 export const NLM_F_MULTI = 0x2;
 export const NLM_F_ACK = 0x4;
 /** A dump changed while it was read. */

@@ -6,6 +6,8 @@ import type { NativeMemory } from '../native-memory.ts';
 import {
   encodeRequest,
   NLM_F_ACK,
+  NLM_F_DUMP,
+  NLMSG_DONE,
   NLMSG_ERROR,
   readAcknowledgement,
   readMessages,
@@ -116,6 +118,44 @@ export class NetlinkSocket implements Disposable {
         const { errno, text } = readAcknowledgement(message);
         if (errno === 0) return undefined;
         throw new NetlinkError(request, errno, text);
+      }
+    }
+  }
+
+  /**
+   * Lists objects.
+   *
+   * @param request a description for the error.
+   * @param take is called with each; the message is a view that the next one overwrites.
+   * @param most objects; those beyond it are not read.
+   * @returns whether the list was read to its end.
+   * @throws {NetlinkError} when the kernel refuses.
+   * @throws {SystemError} if a reply is lost.
+   */
+  list(
+    request: string,
+    type: number,
+    body: Uint8Array,
+    take: (message: NetlinkMessage) => void,
+    most: number,
+  ): boolean {
+    const sequence = this.#send(type, NLM_F_DUMP, body, []);
+    let count = 0;
+    for (;;) {
+      // The kernel prepares each part when the previous one is read, so nothing blocks.
+      for (const message of readMessages(this.#receive())) {
+        if (message.sequence !== sequence) continue;
+        if (message.type === NLMSG_DONE) return true;
+        if (message.type === NLMSG_ERROR) {
+          const { errno, text } = readAcknowledgement(message);
+          throw new NetlinkError(request, errno, text);
+        }
+        if (count++ === most) {
+          // The rest of the list goes with the socket; the next request opens another.
+          this.#socket.close();
+          return false;
+        }
+        take(message);
       }
     }
   }

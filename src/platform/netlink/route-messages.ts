@@ -33,20 +33,20 @@ const RTN_BLACKHOLE = 6;
 const RTN_UNREACHABLE = 7;
 const RTN_PROHIBIT = 8;
 const RTN_THROW = 9;
-const FRA_DST = 1;
-const FRA_SRC = 2;
-const FRA_IIFNAME = 3;
+export const FRA_DST = 1;
+export const FRA_SRC = 2;
+export const FRA_IIFNAME = 3;
 const FRA_GOTO = 4;
-const FRA_PRIORITY = 6;
-const FRA_FWMARK = 10;
-const FRA_SUPPRESS_PREFIXLEN = 14;
-const FRA_TABLE = 15;
-const FRA_FWMASK = 16;
+export const FRA_PRIORITY = 6;
+export const FRA_FWMARK = 10;
+export const FRA_SUPPRESS_PREFIXLEN = 14;
+export const FRA_TABLE = 15;
+export const FRA_FWMASK = 16;
 const FRA_PROTOCOL = 21;
 /** Padding. */
 const FRA_PAD = 18;
-const FIB_RULE_INVERT = 0x2;
-const FR_ACT_TO_TBL = 1;
+export const FIB_RULE_INVERT = 0x2;
+export const FR_ACT_TO_TBL = 1;
 const FR_ACT_GOTO = 2;
 const FR_ACT_BLACKHOLE = 6;
 const FR_ACT_PROHIBIT = 8;
@@ -158,18 +158,18 @@ function actionOf(
   return { kind: refuses ? 'refuse' : 'nothing' };
 }
 
-function familyOf(number: number | undefined): 4 | 6 | undefined {
+export function familyOf(number: number | undefined): 4 | 6 | undefined {
   if (number === AF_INET) return 4;
   return number === AF_INET6 ? 6 : undefined;
 }
 
-function word(attributes: ReadonlyMap<number, Buffer>, type: number): number | undefined {
+export function word(attributes: ReadonlyMap<number, Buffer>, type: number): number | undefined {
   const value = attributes.get(type);
   return value === undefined || value.length < 4 ? undefined : value.readUInt32LE(0);
 }
 
 /** The address in an attribute; the unspecified address if absent, as in a default route. */
-function addressOf(bytes: Buffer | undefined, family: 4 | 6): IpEndpoint | undefined {
+export function addressOf(bytes: Buffer | undefined, family: 4 | 6): IpEndpoint | undefined {
   const endpoint = blankEndpoint();
   if (family === 4) endpoint.c = MAPPED;
   if (bytes === undefined) return endpoint;

@@ -12,7 +12,7 @@ export const EVP_NONCE_LENGTH = 12;
 export const EVP_TAG_LENGTH = 16;
 
 /** Bytes of a key. */
-export const EVP_KEY_LENGTHS: Readonly<Record<EvpCipherName, number>> = {
+const EVP_KEY_LENGTHS: Readonly<Record<EvpCipherName, number>> = {
   'aes-128-gcm': 16,
   'aes-256-gcm': 32,
   'chacha20-poly1305': 32,

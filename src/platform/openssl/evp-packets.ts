@@ -15,8 +15,8 @@ import {
 } from './evp-functions.ts';
 
 /** Bytes of a sample and of a mask, and how many one call computes. */
-export const EVP_MASK_LENGTH = 16;
-export const EVP_MASK_BATCH = 64;
+const EVP_MASK_LENGTH = 16;
+const EVP_MASK_BATCH = 64;
 
 /**
  * Ciphers of the OpenSSL inside Node for packets in a larger buffer, given by offsets: a view for

@@ -39,7 +39,7 @@ const CIPHER_SUITES = 'TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA2
  * The longest certificate chain of a peer, in bytes: that of the largest accepted handshake
  * message.
  */
-export const MAX_CERTIFICATE_CHAIN = 0x10000;
+const MAX_CERTIFICATE_CHAIN = 0x10000;
 
 /** An `SSL_CTX`: what the connections of one server, or to one server, have in common. */
 export class QuicTlsContext implements Disposable {

@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { openDescriptors } from '../process/open-descriptors.ts';
 import type { SystemCalls } from './bindings.ts';
 import { F_DUPFD_CLOEXEC, RLIMIT_NOFILE } from './linux.ts';
 import type { NativeMemory } from '../native-memory.ts';
@@ -138,9 +138,4 @@ export class DescriptorRoom {
     this.#calls.close(second);
     return true;
   }
-}
-
-/** Since Linux 6.2 the size of this directory is the number of open descriptors; 0 before. */
-function openDescriptors(): number {
-  return statSync('/proc/self/fd', { throwIfNoEntry: false })?.size ?? 0;
 }

@@ -35,7 +35,7 @@ export interface UnixAddress {
 export type SocketAddress = IpAddress | UnixAddress;
 
 /** `sizeof(struct sockaddr_un)`, the largest of the three. */
-export const SOCKADDR_LENGTH = 110;
+const SOCKADDR_LENGTH = 110;
 const IN_LENGTH = 16;
 const IN6_LENGTH = 28;
 const MAX_PATH = 107;

@@ -1,4 +1,5 @@
-import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
+import { shownEndpoint } from '../../net/addresses/shown-address.ts';
+import type { Endpoint } from '../../net/addresses/address.ts';
 import { DialError } from '../../net/errors.ts';
 import type { ByteLink, PacketLink } from '../../net/links/link.ts';
 import type { Outbound, OutboundContext } from '../contract.ts';
@@ -7,7 +8,7 @@ import type { Outbound, OutboundContext } from '../contract.ts';
 export function createBlackholeOutbound({ tag }: Pick<OutboundContext, 'tag'>): Outbound {
   return {
     connect(destination: Endpoint): Promise<ByteLink> {
-      const message = `${formatEndpoint(destination)}: blocked by outbound ${tag}`;
+      const message = `${shownEndpoint(destination)}: blocked by outbound ${tag}`;
       return Promise.reject(new DialError('blocked', message));
     },
     associate(): Promise<PacketLink> {

@@ -1,3 +1,4 @@
+import { shownEndpoint, shownHost, shownSource } from '../../net/addresses/shown-address.ts';
 import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
 import { abortedDial, type DialError } from '../../net/errors.ts';
 import type { ByteLink, PacketLink } from '../../net/links/link.ts';
@@ -13,26 +14,30 @@ export function createFreedomOutbound(context: OutboundContext): Outbound {
   const { tag, resolver, family, clock, log, ownListeners } = context;
   const refused = new LogLimiter(clock);
   const logRefused = (error: DialError, peer: Endpoint, { inbound, source }: DialOrigin): void => {
-    const target = formatEndpoint(peer);
-    if (!refused.note(`${inbound} ${target}`)) return;
-    const client = source ?? 'a local client';
+    const target = shownEndpoint(peer);
+    if (!refused.note(`${inbound} ${formatEndpoint(peer)}`)) return;
+    const client = shownSource(source) ?? 'a local client';
     log.warn(`${inbound} -> udp ${target} for ${client} refused: ${error.message}`, {
       inbound,
       outbound: tag,
-      source,
-      host: peer.host,
+      source: shownSource(source),
+      host: shownHost(peer.host),
       port: peer.port,
       error: error.message,
     });
   };
   return {
-    async connect(destination: Endpoint, { signal, origin }: DialOptions): Promise<ByteLink> {
+    async connect(
+      destination: Endpoint,
+      { signal, origin, observe }: DialOptions,
+    ): Promise<ByteLink> {
       const { link } = await dialTcp(destination, {
         resolver,
         family,
         clock,
         signal,
         client: origin?.source,
+        observe,
         approach: origin && ((address) => ownListeners.approach(address, origin, true)),
       });
       return link;

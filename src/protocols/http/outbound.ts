@@ -1,3 +1,4 @@
+import { shownEndpoint, shownForeign } from '../../net/addresses/shown-address.ts';
 import { messageOf } from '../../errors.ts';
 import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
 import { DeadlineError, DialError, ProtocolError } from '../../net/errors.ts';
@@ -74,7 +75,7 @@ async function connectOver(
 
 /** The error for a proxy's response other than 2xx. */
 function rejection({ status, reason }: ResponseHead): DialError {
-  const response = `${status} ${reason}`.trim();
+  const response = `${status} ${shownForeign(reason)}`.trim();
   if (status === 407) {
     return new DialError('upstream', `the proxy rejected the credentials (${response})`);
   }
@@ -91,7 +92,7 @@ function asDialError(
   signal: AbortSignal,
 ): DialError {
   const reason: unknown = signal.aborted ? signal.reason : error;
-  const name = `outbound ${tag}: ${formatEndpoint(destination)}`;
+  const name = `outbound ${tag}: ${shownEndpoint(destination)}`;
   const message = `${name}: ${messageOf(reason)}`;
   return new DialError(codeFor(reason, signal.aborted), message, { cause: error });
 }

@@ -1,6 +1,8 @@
+import { shownEndpoint } from '../../net/addresses/shown-address.ts';
 import { CaBundleError, NoCertificateError, parseCaBundle } from '../../crypto/ca-bundle.ts';
 import { SystemRandomSource, type RandomSource } from '../../crypto/random-source.ts';
-import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
+import type { Endpoint } from '../../net/addresses/address.ts';
+import type { DialObserver } from '../../net/dial-steps.ts';
 import { abortedDial, DeadlineError, DialError, toDialError } from '../../net/errors.ts';
 import { connectAny } from '../../net/sockets/happy-eyeballs.ts';
 import type { ByteLink, PacketLink, WireCounter } from '../../net/links/link.ts';
@@ -107,11 +109,14 @@ export class Hysteria2Outbound implements Outbound {
   }
 
   /** The connection of that lineage. The signal ends the wait for it, not the connection. */
-  async #connection({ signal, origin }: DialOptions): Promise<ClientConnection> {
+  async #connection({ signal, origin, observe }: DialOptions): Promise<ClientConnection> {
     const group = origin ? lineageGroup(origin) : '';
     const known = this.#connections.get(group);
-    if (known?.isUsable) return known;
-    const connecting = this.#connecting.get(group) ?? this.#open(group, origin);
+    if (known?.isUsable) {
+      observe?.('reused');
+      return known;
+    }
+    const connecting = this.#connecting.get(group) ?? this.#open(group, origin, observe);
     connecting.dial.join();
     return unlessAborted(connecting.connection, signal, (aborted) => {
       const failure = abortedDial(aborted, this.#server);
@@ -122,14 +127,18 @@ export class Hysteria2Outbound implements Outbound {
     });
   }
 
-  #open(group: string, origin: DialOrigin | undefined): Connecting {
+  #open(
+    group: string,
+    origin: DialOrigin | undefined,
+    observe: DialObserver | undefined,
+  ): Connecting {
     if (this.#live.size + this.#connecting.size >= MOST_CONNECTIONS) {
       throw this.#failure('upstream', `none of ${MOST_CONNECTIONS} connections responds`);
     }
     const { signal } = this.#closing;
     const dial = new RepeatedDial<ClientConnection>({
       clock: this.#context.clock,
-      attempt: (attempt, onWire) => this.#attempt(origin, attempt, onWire),
+      attempt: (attempt, onWire) => this.#attempt({ origin, signal: attempt, observe }, onWire),
       discard: (connection) => connection.close(),
       signal,
     });
@@ -165,19 +174,22 @@ export class Hysteria2Outbound implements Outbound {
 
   /** One attempt: handshake and authentication. */
   async #attempt(
-    origin: DialOrigin | undefined,
-    signal: AbortSignal,
+    options: DialOptions,
     onWire: (wire: WireCounter) => void,
   ): Promise<ClientConnection> {
-    const established = await this.#establish(origin, signal, onWire);
+    const { signal, observe } = options;
+    const established = await this.#establish(options, onWire);
+    observe?.('secured');
     const parts = { clock: this.#context.clock, random: this.#random, target: this.#server };
-    return ClientConnection.authenticate(established, this.#settings.password, parts, signal);
+    const { password } = this.#settings;
+    const made = await ClientConnection.authenticate(established, password, parts, signal);
+    observe?.('carried');
+    return made;
   }
 
   /** Completes a QUIC handshake with one of the server's addresses. */
   async #establish(
-    origin: DialOrigin | undefined,
-    signal: AbortSignal,
+    { origin, signal, observe }: DialOptions,
     onWire: (wire: WireCounter) => void,
   ): Promise<EstablishedConnection> {
     const { clock, resolver, family, ownListeners } = this.#context;
@@ -185,6 +197,7 @@ export class Hysteria2Outbound implements Outbound {
     try {
       const tls = (this.#tls ??= this.#createTls());
       const addresses = await resolver.resolve(host, family, signal);
+      observe?.('resolved');
       return await connectAny(
         addresses,
         (address, attempt) => {
@@ -224,7 +237,7 @@ export class Hysteria2Outbound implements Outbound {
   }
 
   #failure(code: DialError['code'], what: string, cause?: Error): DialError {
-    return new DialError(code, `${formatEndpoint(this.#server)}: ${what}`, { cause });
+    return new DialError(code, `${shownEndpoint(this.#server)}: ${what}`, { cause });
   }
 }
 

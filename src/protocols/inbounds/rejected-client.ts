@@ -1,3 +1,4 @@
+import { shownSource } from '../../net/addresses/shown-address.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { Clock } from '../../net/time/clock.ts';
 import { ProtocolError } from '../../net/errors.ts';
@@ -34,10 +35,10 @@ export function logRejection(
   const limiter = memory.recall('rejected clients', LogLimiter, () => new LogLimiter(clock));
   const note = limiter.note(source ?? '');
   if (!note) return;
-  const client = source ?? 'a local client';
+  const client = shownSource(source) ?? 'a local client';
   log.info(`inbound ${tag}: rejected ${client}: ${error.message}${suppressedBefore(note)}`, {
     inbound: tag,
-    source,
+    source: shownSource(source),
     error: error.message,
   });
 }

@@ -1,3 +1,4 @@
+import { shownEndpoint } from '../../net/addresses/shown-address.ts';
 import { messageOf } from '../../errors.ts';
 import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
 import type { Timer } from '../../net/time/clock.ts';
@@ -217,7 +218,7 @@ class DestinationLink {
       });
     } catch (error) {
       const { log, tag } = this.#deps;
-      log.debug(`udp by ${tag} to ${formatEndpoint(this.#peer)}: ${messageOf(error)}`);
+      log.debug(`udp by ${tag} to ${shownEndpoint(this.#peer)}: ${messageOf(error)}`);
     }
     this.#end(responded);
   }

@@ -1,3 +1,4 @@
+import { shownHost } from '../../net/addresses/shown-address.ts';
 import { SystemRandomSource, type RandomSource } from '../../crypto/random-source.ts';
 import { encodeAddressField, SOCKS_ADDRESS } from '../../net/addresses/address-field.ts';
 import { ipVersion, type Endpoint } from '../../net/addresses/address.ts';
@@ -56,7 +57,8 @@ export class ShadowsocksOutbound implements Outbound {
       ipVersion(server.host) === 0
         ? serverAddress(await resolver.resolve(server.host, family, signal), family, this.#reached)
         : server.host;
-    if (host === undefined) throw new DialError('not_found', `${server.host}: no address`);
+    if (host === undefined)
+      throw new DialError('not_found', `${shownHost(server.host)}: no address`);
     const address = { host, port: server.port };
     const onSocket = origin && ownListeners.approach(address, origin, false, 'udp');
     const codec = this.#datagramCodec();

@@ -79,10 +79,10 @@ export class ShadowsocksLink implements ByteLink {
   }
 
   write(chunk: Uint8Array, isOwned = false): Promise<void> | undefined {
-    return this.writeAll([chunk], isOwned);
+    return this.writeOutput([chunk], isOwned);
   }
 
-  writeAll(chunks: readonly Uint8Array[], isOwned = false): Promise<void> | undefined {
+  writeOutput(chunks: readonly Uint8Array[], isOwned = false): Promise<void> | undefined {
     if (this.#writeEnded) return Promise.reject(this.#failure ?? CLOSED);
     // An empty write would become an empty chunk, or headers without payload.
     if (!chunks.some(({ length }) => length > 0)) return undefined;

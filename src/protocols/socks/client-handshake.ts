@@ -1,4 +1,5 @@
-import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
+import { shownEndpoint } from '../../net/addresses/shown-address.ts';
+import type { Endpoint } from '../../net/addresses/address.ts';
 import { DialError, ProtocolError } from '../../net/errors.ts';
 import type { Account } from '../users/account-table.ts';
 import { readAddress } from './address.ts';
@@ -28,7 +29,7 @@ export interface ClientRequest {
  */
 export function makeRequest(command: Command, destination: Endpoint): ClientRequest {
   const message = encodeRequest(command, destination);
-  const target = command === Command.connect ? formatEndpoint(destination) : 'UDP ASSOCIATE';
+  const target = command === Command.connect ? shownEndpoint(destination) : 'UDP ASSOCIATE';
   if (message) return { message, target };
   throw new DialError('failed', 'the host name does not fit into a SOCKS request (255 bytes)');
 }

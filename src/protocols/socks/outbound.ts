@@ -1,3 +1,4 @@
+import { shownHost } from '../../net/addresses/shown-address.ts';
 import { asError, messageOf } from '../../errors.ts';
 import { ipVersion, type Endpoint } from '../../net/addresses/address.ts';
 import { DeadlineError, DialError, toDialError } from '../../net/errors.ts';
@@ -75,7 +76,7 @@ export class SocksOutbound implements Outbound {
     const host = unspecified ? (remote?.host ?? server?.host ?? '') : bound.host;
     if (ipVersion(host) !== 0) return { host, port: bound.port };
     const [address] = await resolver.resolve(host, family, signal);
-    if (address === undefined) throw new DialError('not_found', `${host}: no address`);
+    if (address === undefined) throw new DialError('not_found', `${shownHost(host)}: no address`);
     return { host: address, port: bound.port };
   }
 

@@ -19,7 +19,7 @@ import type { InboundSettingsContext, SettingsWarning } from '../protocol.ts';
 import { loginTable, repeatedAccounts } from '../users/account-settings.ts';
 
 /** An IP address without brackets, prefix length or zone; IPv6 is normalized as in RFC 5952. */
-export const ipAddress: Decoder<string> = converted(disclosed(str), (text, reject) => {
+const ipAddress: Decoder<string> = converted(disclosed(str), (text, reject) => {
   const bytes = parseIP(text);
   if (!bytes) throw reject('invalid IP address syntax', addressHint(text));
   return formatIP(bytes);

@@ -35,8 +35,8 @@ export class ResponseLink implements ByteLink {
     return this.#inner.write(chunk, isOwned);
   }
 
-  writeAll(chunks: readonly Uint8Array[], isOwned?: boolean): Promise<void> | undefined {
-    return this.#inner.writeAll(chunks, isOwned);
+  writeOutput(chunks: readonly Uint8Array[], isOwned?: boolean): Promise<void> | undefined {
+    return this.#inner.writeOutput(chunks, isOwned);
   }
 
   closeWrite(): Promise<void> {

@@ -12,11 +12,10 @@ import { AuthIdReader, userKey } from './header/auth-id.ts';
 import { ReplayFilter } from '../../crypto/replay/replay-filter.ts';
 
 /** How much a client's clock may differ, in seconds. */
-export const CLOCK_SKEW = 120;
+const CLOCK_SKEW = 120;
 
 /** Remembers auth ids for the width of the window: one from the future is valid for that long. */
-export const authIdFilter = (clock: Clock): ReplayFilter =>
-  new ReplayFilter(clock, 2 * CLOCK_SKEW * 1000);
+const authIdFilter = (clock: Clock): ReplayFilter => new ReplayFilter(clock, 2 * CLOCK_SKEW * 1000);
 
 /** A user's UUID and what is derived from it. */
 export interface UserKeys {

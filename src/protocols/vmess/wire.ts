@@ -11,7 +11,7 @@ import { RejectedClientError } from '../inbounds/rejected-client.ts';
  * Constants of VMess (v2fly developer/protocols/vmess, Xray-core common/protocol/headers.go).
  */
 
-export const VMESS_VERSION = 1;
+const VMESS_VERSION = 1;
 
 /** What a client requests. */
 export const Command = { tcp: 1, udp: 2, mux: 3 } as const;

@@ -1,4 +1,5 @@
-import { formatEndpoint, ipVersion, type Endpoint } from '../../net/addresses/address.ts';
+import { shownEndpoint } from '../../net/addresses/shown-address.ts';
+import { ipVersion, type Endpoint } from '../../net/addresses/address.ts';
 import type { Timer } from '../../net/time/clock.ts';
 import { Deadline } from '../../net/time/deadline.ts';
 import { abortedDial, DialError } from '../../net/errors.ts';
@@ -34,7 +35,10 @@ export class WireGuardOutbound implements Outbound {
     this.#family = limitedPolicy(context.family, settings.addresses);
   }
 
-  async connect(destination: Endpoint, { signal, origin }: DialOptions): Promise<ByteLink> {
+  async connect(
+    destination: Endpoint,
+    { signal, origin, observe }: DialOptions,
+  ): Promise<ByteLink> {
     const { clock, resolver, family } = this.#context;
     this.#mustReach(destination);
     let tunnel: RunningTunnel | undefined;
@@ -48,9 +52,11 @@ export class WireGuardOutbound implements Outbound {
     });
     try {
       tunnel = await unlessAborted(this.#running(), dial.signal);
+      if (tunnel.device.receivedAt > -Infinity) observe?.('reused');
       const policy = this.#family ?? family;
       const { host, port } = destination;
       const addresses = await resolver.resolve(host, policy, dial.signal, origin?.source);
+      observe?.('resolved');
       since = clock.now();
       return await this.#race(tunnel, addresses, port, dial.signal);
     } catch (error) {
@@ -94,7 +100,7 @@ export class WireGuardOutbound implements Outbound {
         : addresses.some((address) => ipVersion(address) === version);
     if (isReached) return;
     const what = version === 0 ? 'address of its family' : `IPv${version} address`;
-    const where = formatEndpoint(destination);
+    const where = shownEndpoint(destination);
     throw new DialError('unreachable_network', `${where}: the tunnel has no ${what}`);
   }
 
@@ -129,7 +135,7 @@ export class WireGuardOutbound implements Outbound {
         async (address, attempt) => {
           const target = toEndpoint(address, port);
           if (target) return tunnel.stack.connect(target, attempt);
-          const where = formatEndpoint({ host: address, port });
+          const where = shownEndpoint({ host: address, port });
           throw new DialError('unreachable_host', `${where}: no address inside of a tunnel`);
         },
         { clock, signal, discard: (link) => link.destroy() },
@@ -148,7 +154,7 @@ export class WireGuardOutbound implements Outbound {
 
   /** The failure of a dial for which the peer was silent, whatever the destination is. */
   #silence(tunnel: RunningTunnel | undefined): DialError {
-    const peer = formatEndpoint(this.#settings.endpoint);
+    const peer = shownEndpoint(this.#settings.endpoint);
     const what = tunnel
       ? `the WireGuard peer does not respond${tunnel.device.receivedAt > -Infinity ? '' : `; ${causesOfSilence(this.#settings)}`}`
       : 'the name did not resolve in time';

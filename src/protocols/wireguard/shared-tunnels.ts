@@ -1,5 +1,6 @@
+import { shownEndpoint } from '../../net/addresses/shown-address.ts';
 import type { RandomSource } from '../../crypto/random-source.ts';
-import { formatEndpoint, ipVersion } from '../../net/addresses/address.ts';
+import { ipVersion } from '../../net/addresses/address.ts';
 import type { Clock } from '../../net/time/clock.ts';
 import { DialError, toDialError } from '../../net/errors.ts';
 import { numericEndpoint } from '../../net/addresses/numeric-endpoint.ts';
@@ -256,7 +257,7 @@ class SharedTunnel {
     const address = ipVersion(host) === 0 ? await this.#means.resolve(host) : host;
     const remote = numericEndpoint(address, port);
     if (remote) return remote;
-    const where = formatEndpoint({ host, port });
+    const where = shownEndpoint({ host, port });
     throw new DialError('not_found', `${where}: the name has no address`);
   }
 }
@@ -282,7 +283,7 @@ const tunnelSettings = ({ mtu, keepalive, reserved }: WireGuardSettings): Tunnel
 });
 
 /** The own addresses that the stack connects from. */
-export function firstOfEachFamily(addresses: readonly string[]): readonly IpEndpoint[] {
+function firstOfEachFamily(addresses: readonly string[]): readonly IpEndpoint[] {
   return ([4, 6] as const).flatMap((family) => {
     const first = addresses.find((address) => ipVersion(address) === family);
     const endpoint = first === undefined ? undefined : toEndpoint(first, 0);
@@ -299,7 +300,7 @@ function logEvent(
   isKnown: boolean,
 ): void {
   const { endpoint } = settings;
-  const peer = `outbound ${outbound}: the WireGuard peer ${formatEndpoint(endpoint)}`;
+  const peer = `outbound ${outbound}: the WireGuard peer ${shownEndpoint(endpoint)}`;
   const fields = { outbound, host: endpoint.host, port: endpoint.port };
   switch (event) {
     case 'established':

@@ -6,13 +6,12 @@
 export const MessageType = { INITIATION: 1, RESPONSE: 2, COOKIE_REPLY: 3, DATA: 4 } as const;
 export type MessageType = (typeof MessageType)[keyof typeof MessageType];
 
-/** Bytes of an index, a public key, a tag, and a code or cookie. */
-export const INDEX_SIZE = 4;
+/** Bytes of a public key, a tag, and a code or cookie. */
 export const KEY_SIZE = 32;
 export const TAG_SIZE = 16;
 export const MAC_SIZE = 16;
 /** Bytes of TAI64N. */
-export const TIMESTAMP_SIZE = 12;
+const TIMESTAMP_SIZE = 12;
 /** Bytes of the nonce of XChaCha20. */
 export const COOKIE_NONCE_SIZE = 24;
 

@@ -1,3 +1,4 @@
+import { shownForeign } from '../../net/addresses/shown-address.ts';
 import { printable } from '../../printable.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { CloseReason } from '../contract.ts';
@@ -19,7 +20,7 @@ const NOTHING = new Uint8Array(0);
 
 /** A reason phrase for messages: characters that are not printable are escaped, invalid UTF-8 is replaced. */
 const textOf = (bytes: Uint8Array): string =>
-  printable(Buffer.from(bytes.subarray(0, MAX_REASON_BYTES)).toString());
+  shownForeign(printable(Buffer.from(bytes.subarray(0, MAX_REASON_BYTES)).toString()));
 
 /** At most `MAX_REASON_BYTES` of UTF-8, cut between characters. */
 function encodeReason(reason: string): Uint8Array {

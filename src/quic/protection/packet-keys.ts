@@ -59,7 +59,7 @@ export const isCipherSuite = (value: number): value is CipherSuite => value in S
 /** Bytes of the AEAD tag that protection adds to a packet. */
 export const TAG_SIZE = 16;
 /** Minimum size from the packet number to the end of the tag: the sample follows the first 4 bytes (§5.4.2). */
-export const MIN_PROTECTED_SIZE = 4 + MASK_LENGTH;
+const MIN_PROTECTED_SIZE = 4 + MASK_LENGTH;
 
 const NONCE_SIZE = 12;
 

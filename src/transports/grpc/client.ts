@@ -1,5 +1,7 @@
+import { shownEndpoint } from '../../net/addresses/shown-address.ts';
 import type { Approach, DialerOptions } from '../dialer.ts';
-import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
+import type { Endpoint } from '../../net/addresses/address.ts';
+import type { DialObserver } from '../../net/dial-steps.ts';
 import type { Clock, Timer } from '../../net/time/clock.ts';
 import { abortedDial, DeadlineError, DialError } from '../../net/errors.ts';
 import type { Carrier, WireCounter } from '../../net/links/link.ts';
@@ -45,6 +47,7 @@ interface Connecting {
 export type GrpcConnect = (options: {
   readonly signal: AbortSignal;
   readonly approach?: Approach | undefined;
+  readonly observe?: DialObserver | undefined;
 }) => Promise<Carrier>;
 
 /**
@@ -86,24 +89,31 @@ export class GrpcClient {
    */
   async tunnel(options: DialerOptions): Promise<OpenedTunnel> {
     const call = await this.#call(options);
-    const again = (signal: AbortSignal): Promise<GrpcCall> => this.#call({ ...options, signal });
+    const again = (signal: AbortSignal): Promise<GrpcCall> =>
+      this.#call({ ...options, signal, observe: undefined });
     const link = new RepeatableLink(call, again, this.#clock);
     return { link, wire: link, below: call.below };
   }
 
-  async #call({ signal, approach, group = '' }: DialerOptions): Promise<OpenedCall> {
+  async #call({ signal, approach, group = '', observe }: DialerOptions): Promise<OpenedCall> {
     let barren = 0;
     for (;;) {
       if (signal.aborted) throw abortedDial(signal, this.#server);
       const shared = this.#shared(group);
       if (shared) {
-        if (shared.isHeard) return shared.call();
+        if (shared.isHeard) {
+          observe?.('reused');
+          return shared.call();
+        }
         await unless(signal, this.#server, shared.probe());
         continue;
       }
-      const fresh = await this.#connection(signal, group, approach);
+      const fresh = await this.#connection(signal, group, approach, observe);
       if (signal.aborted) throw abortedDial(signal, this.#server);
-      if (fresh.usable) return fresh.call();
+      if (fresh.usable) {
+        observe?.('carried');
+        return fresh.call();
+      }
       // Other dials have used it up; each round at least one of them gets a tunnel.
       if (fresh.carried) continue;
       fresh.destroy();
@@ -124,27 +134,32 @@ export class GrpcClient {
   }
 
   /** The connection that is being made for a group, shared by all dials that wait for one. */
-  #connection(signal: AbortSignal, group: string, approach?: Approach): Promise<TunnelConnection> {
-    const connecting = this.#connecting.get(group) ?? this.#begin(group, approach);
+  #connection(
+    signal: AbortSignal,
+    group: string,
+    approach?: Approach,
+    observe?: DialObserver,
+  ): Promise<TunnelConnection> {
+    const connecting = this.#connecting.get(group) ?? this.#begin(group, approach, observe);
     connecting.dial.join();
     return unless(signal, this.#server, connecting.connection);
   }
 
-  #begin(group: string, approach?: Approach): Connecting {
+  #begin(group: string, approach?: Approach, observe?: DialObserver): Connecting {
     if (this.#connections.size + this.#connecting.size >= CONNECTION_LIMIT) {
       throw this.#failure(`none of ${CONNECTION_LIMIT} connections accepts another tunnel`);
     }
     const { signal } = this.#closing;
     const dial = new RepeatedDial<TunnelConnection>({
       clock: this.#clock,
-      attempt: (attempt, onWire) => this.#connect(group, attempt, onWire, approach),
+      attempt: (attempt, onWire) => this.#connect(group, attempt, onWire, approach, observe),
       discard: (connection) => connection.destroy(),
       signal,
     });
     const connection = dial.made.catch((error: unknown) => {
       if (signal.aborted) throw abortedDial(signal, this.#server);
       if (!(error instanceof DeadlineError)) throw error;
-      const text = `${formatEndpoint(this.#server)}: ${error.message}`;
+      const text = `${shownEndpoint(this.#server)}: ${error.message}`;
       throw new DialError('timed_out', text, { cause: error });
     });
     const connecting = { dial, connection };
@@ -155,7 +170,7 @@ export class GrpcClient {
   }
 
   #failure(why: string): DialError {
-    return new DialError('upstream', `${formatEndpoint(this.#server)}: HTTP/2: ${why}`);
+    return new DialError('upstream', `${shownEndpoint(this.#server)}: HTTP/2: ${why}`);
   }
 
   /** One attempt to connect. */
@@ -164,8 +179,9 @@ export class GrpcClient {
     signal: AbortSignal,
     onWire: (wire: WireCounter) => void,
     approach?: Approach,
+    observe?: DialObserver,
   ): Promise<TunnelConnection> {
-    const below = await this.#open({ signal, approach });
+    const below = await this.#open({ signal, approach, observe });
     onWire(below.wire);
     const connection = new TunnelConnection(this.#request, group, below, this.#server, this.#clock);
     this.#connections.add(connection);
@@ -229,7 +245,7 @@ class TunnelConnection {
         this.#idle.cancel();
         this.#tunnels.watch.stop();
         const reason = cause ? messageOf(cause) : 'the server closed the connection';
-        const message = `${formatEndpoint(server)}: HTTP/2: ${reason.replace(/^HTTP\/2: /, '')}`;
+        const message = `${shownEndpoint(server)}: HTTP/2: ${reason.replace(/^HTTP\/2: /, '')}`;
         ready.reject(new DialError('upstream', message, { cause }));
         ended.resolve();
       },
@@ -290,7 +306,7 @@ class TunnelConnection {
   #open(): Http2Stream {
     const stream = this.#driver.connection.request(this.#request);
     if (stream) return stream;
-    const where = formatEndpoint(this.#server);
+    const where = shownEndpoint(this.#server);
     throw new DialError('upstream', `${where}: HTTP/2: the connection takes no more tunnels`);
   }
 

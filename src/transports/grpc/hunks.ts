@@ -25,7 +25,7 @@ export function encodeHunks(chunk: Uint8Array): Uint8Array[] {
 }
 
 /** The prefix and the field header before `length` bytes of payload. */
-export function hunkHeader(length: number): Buffer {
+function hunkHeader(length: number): Buffer {
   const digits = varintLength(length);
   const header = Buffer.allocUnsafe(PREFIX_BYTES + 1 + digits);
   header[0] = 0;

@@ -87,20 +87,20 @@ export class RepeatableLink implements ByteLink, WireCounter {
   write(chunk: Uint8Array, isOwned?: boolean): Promise<void> | undefined {
     // Bytes that may be sent again must be kept.
     return this.#kept || this.#ended
-      ? this.writeAll([chunk])
+      ? this.writeOutput([chunk])
       : this.#current.link.write(chunk, isOwned);
   }
 
-  writeAll(chunks: readonly Uint8Array[], isOwned?: boolean): Promise<void> | undefined {
+  writeOutput(chunks: readonly Uint8Array[], isOwned?: boolean): Promise<void> | undefined {
     // After the end the write rejects, and must not be repeated.
-    if (!this.#kept || this.#ended) return this.#current.link.writeAll(chunks, isOwned);
+    if (!this.#kept || this.#ended) return this.#current.link.writeOutput(chunks, isOwned);
     for (const chunk of chunks) this.#keptBytes += chunk.length;
     // Bytes written while the call is repeated have not been sent, and their writers wait.
     if (this.#keptBytes <= KEPT_BYTES || this.#repeating) this.#kept.push(...chunks);
     else this.#forget();
     const replaced = this.#replaced;
     return this.#current.link
-      .writeAll(chunks)
+      .writeOutput(chunks)
       ?.catch((error: unknown) => this.#unlessReplaced(replaced, error));
   }
 
@@ -169,7 +169,7 @@ export class RepeatableLink implements ByteLink, WireCounter {
     this.#current = next;
     this.#replaced = this.#replace(next);
     // A failure is reported by reads and by later writes.
-    next.link.writeAll(this.#kept ?? [])?.catch(() => undefined);
+    next.link.writeOutput(this.#kept ?? [])?.catch(() => undefined);
     if (this.#keptBytes > KEPT_BYTES) this.#forget();
     if (this.#ended) next.link.closeWrite().catch(() => undefined);
     if (this.#isDestroyed) next.link.destroy(this.#cause);

@@ -8,7 +8,7 @@ import { toRequestTarget } from '../ws/handshake.ts';
  * The window of a stream: 64 KB would limit a tunnel to 640 KB/s at a round trip of 100 ms. With
  * many tunnels it is smaller, see StreamWindow.
  */
-export const STREAM_WINDOW = 2 << 20;
+const STREAM_WINDOW = 2 << 20;
 
 /** The SETTINGS that either side sends. */
 export const SETTINGS: Http2Settings = {
@@ -21,7 +21,7 @@ export const SETTINGS: Http2Settings = {
 export const CONNECTION_WINDOW = 16 << 20;
 
 /** Concurrent tunnels on one connection, which may carry all flows of a peer. */
-export const TUNNEL_LIMIT = 8192;
+const TUNNEL_LIMIT = 8192;
 
 export const CONTENT_TYPE = 'application/grpc';
 
@@ -36,8 +36,7 @@ const HELD_BOUND = 512 << 20;
 const SMALLEST_WINDOW = 64 << 10;
 
 /** How many tunnels a peer may have at once when each has a window of `size` bytes. */
-export const tunnelLimit = (size: number): number =>
-  Math.min(TUNNEL_LIMIT, Math.floor(HELD_BOUND / size));
+const tunnelLimit = (size: number): number => Math.min(TUNNEL_LIMIT, Math.floor(HELD_BOUND / size));
 
 /**
  * Shrinks the window of each tunnel as the number of tunnels of a connection grows. More tunnels

@@ -30,7 +30,7 @@ export async function bindUnixSocket<T>(
   try {
     return await bindWithMode();
   } catch (error) {
-    if (!isInUse(error) || !(await isStale(path))) throw error;
+    if (!isInUse(error) || !(await isStaleSocket(path))) throw error;
   }
   await unlink(path);
   return bindWithMode();
@@ -51,8 +51,11 @@ const isInUse = (error: unknown): boolean =>
   codeOf(error) === 'EADDRINUSE' ||
   (error instanceof Error && codeOf(error.cause) === 'EADDRINUSE');
 
-/** Connecting to a file that is not a socket is refused as well, so its type is checked first. */
-async function isStale(path: string): Promise<boolean> {
+/**
+ * Whether a file is a socket without a process that listens. Connecting to a file that is not a socket is
+ * refused as well, so its type is checked first.
+ */
+export async function isStaleSocket(path: string): Promise<boolean> {
   const found = await lstat(path).catch(() => undefined);
   return found?.isSocket() === true && (await isRefused(path));
 }

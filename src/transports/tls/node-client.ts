@@ -1,4 +1,5 @@
-import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { shownEndpoint } from '../../net/addresses/shown-address.ts';
 import { ipVersion } from '../../ip/ip-version.ts';
 import {
   checkServerIdentity,
@@ -9,7 +10,7 @@ import {
   type TLSSocket,
 } from 'node:tls';
 import { trustContext } from '../../crypto/ca-bundle.ts';
-import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
+import type { Endpoint } from '../../net/addresses/address.ts';
 import type { Clock } from '../../net/time/clock.ts';
 import { Deadline } from '../../net/time/deadline.ts';
 import { abortedDial, DialError, ProtocolError } from '../../net/errors.ts';
@@ -38,10 +39,10 @@ export class NodeClient {
   }
 
   /**
-   * Does the handshake on a connected socket, which is destroyed when it fails.
+   * Does the handshake on a connected stream, which is destroyed when it fails.
    * @throws {DialError} `upstream` when the server is not authenticated or the handshake fails.
    */
-  async connect(raw: Socket, server: Endpoint, parent: AbortSignal): Promise<TLSSocket> {
+  async connect(raw: Duplex, server: Endpoint, parent: AbortSignal): Promise<TLSSocket> {
     using deadline = new Deadline(this.#clock, TLS_HANDSHAKE_MS, 'the TLS handshake', parent);
     const { signal } = deadline;
     if (signal.aborted) {
@@ -56,7 +57,7 @@ export class NodeClient {
     });
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const refuse = (reason: string, cause: Error): void => {
-      const message = `${formatEndpoint(server)}: TLS: ${reason}`;
+      const message = `${shownEndpoint(server)}: TLS: ${reason}`;
       reject(new DialError('upstream', message, { cause }));
     };
     const onError = (error: Error): void => {
@@ -84,7 +85,7 @@ export class NodeClient {
     }
   }
 
-  #options(socket: Socket): ConnectionOptions {
+  #options(socket: Duplex): ConnectionOptions {
     const { serverName, allowInsecure } = this.#spec;
     const options: ConnectionOptions = {
       socket,

@@ -1,5 +1,6 @@
+import { shownEndpoint } from '../../net/addresses/shown-address.ts';
 import { asError } from '../../errors.ts';
-import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
+import type { Endpoint } from '../../net/addresses/address.ts';
 import type { Clock } from '../../net/time/clock.ts';
 import { Deadline } from '../../net/time/deadline.ts';
 import { abortedDial, DialError } from '../../net/errors.ts';
@@ -60,7 +61,7 @@ export class OpensslClient {
       tls?.[Symbol.dispose]();
       lower.destroy();
       if (signal.aborted) throw abortedDial(signal, server);
-      const message = `${formatEndpoint(server)}: TLS: ${withAdvice(tlsReason(asError(error)))}`;
+      const message = `${shownEndpoint(server)}: TLS: ${withAdvice(tlsReason(asError(error)))}`;
       throw new DialError('upstream', message, { cause: error });
     }
   }

@@ -1,3 +1,8 @@
+import { shownForeign } from '../../net/addresses/shown-address.ts';
+
+/** Followed by the name that was expected and those of the certificate. */
+const MISMATCH = "Hostname/IP does not match certificate's altnames";
+
 /** Advice for failures of a client's handshake, by the beginning of their texts. */
 const ADVICE: readonly (readonly [start: string, advice: string])[] = [
   ['certificate has expired', 'it has to be renewed, unless the clock of this machine is wrong'],
@@ -12,12 +17,13 @@ const ADVICE: readonly (readonly [start: string, advice: string])[] = [
     'unable to verify the first certificate',
     'its authority is unknown here, or the server does not send the intermediate certificates; ca_file may name either',
   ],
-  ["Hostname/IP does not match certificate's altnames", 'server_name has to be a name of it'],
+  [MISMATCH, 'server_name has to be a name of it'],
   ['the peer does not speak TLS', 'the port may be another one, or one without TLS'],
 ];
 
 /** The reason of a failed handshake, with advice for the user where there is any. */
 export function withAdvice(reason: string): string {
-  const advice = ADVICE.find(([start]) => reason.startsWith(start))?.[1];
-  return advice === undefined ? reason : `${reason} (${advice})`;
+  const [start, advice] = ADVICE.find(([start]) => reason.startsWith(start)) ?? [];
+  const text = start === MISMATCH ? shownForeign(reason, start) : reason;
+  return advice === undefined ? text : `${text} (${advice})`;
 }

@@ -85,7 +85,7 @@ export class TlsLink extends DecodedLink implements ByteLink {
     return this.write(chunk);
   }
 
-  writeAll(chunks: readonly Uint8Array[], isOwned = false): Promise<void> | undefined {
+  writeOutput(chunks: readonly Uint8Array[], isOwned = false): Promise<void> | undefined {
     if (!this.isWritable) return Promise.reject(this.closedError);
     const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
     if (length === 0) return undefined;

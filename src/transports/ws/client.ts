@@ -1,9 +1,10 @@
+import { shownEndpoint } from '../../net/addresses/shown-address.ts';
 import type { RandomSource } from '../../crypto/random-source.ts';
 import { messageOf } from '../../errors.ts';
 import { parseStrictResponseHead, type ResponseHead } from '../../http/http1/head.ts';
 import { INTERIM_LIMIT } from '../../http/limits.ts';
 import { readHead, startsResponse } from '../../http/http1/read-head.ts';
-import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
+import type { Endpoint } from '../../net/addresses/address.ts';
 import type { Clock } from '../../net/time/clock.ts';
 import { Deadline } from '../../net/time/deadline.ts';
 import { abortedDial, DialError, ProtocolError } from '../../net/errors.ts';
@@ -64,7 +65,7 @@ export class WsClient {
     } catch (error) {
       lower.destroy();
       if (signal.aborted) throw abortedDial(signal, this.#server);
-      const text = `${formatEndpoint(this.#server)}: WebSocket: ${messageOf(error)}`;
+      const text = `${shownEndpoint(this.#server)}: WebSocket: ${messageOf(error)}`;
       throw new DialError('upstream', text, { cause: error });
     }
   }

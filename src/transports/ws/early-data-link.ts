@@ -59,18 +59,18 @@ export class EarlyDataLink implements ByteLink {
   write(chunk: Uint8Array, isOwned?: boolean): Promise<void> | undefined {
     return this.#inner && this.#caughtUp
       ? this.#inner.write(chunk, isOwned)
-      : this.writeAll([chunk]);
+      : this.writeOutput([chunk]);
   }
 
-  writeAll(chunks: readonly Uint8Array[], isOwned?: boolean): Promise<void> | undefined {
-    if (this.#inner && this.#caughtUp) return this.#inner.writeAll(chunks, isOwned);
+  writeOutput(chunks: readonly Uint8Array[], isOwned?: boolean): Promise<void> | undefined {
+    if (this.#inner && this.#caughtUp) return this.#inner.writeOutput(chunks, isOwned);
     if (this.#error) return Promise.reject(this.#error);
-    if (this.#started) return this.#later((inner) => inner.writeAll(chunks));
+    if (this.#started) return this.#later((inner) => inner.writeOutput(chunks));
     const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
     if (length === 0) return undefined;
     if (length > this.#limit) {
       this.#start(undefined);
-      return this.#later((inner) => inner.writeAll(chunks));
+      return this.#later((inner) => inner.writeOutput(chunks));
     }
     this.#start(Buffer.concat(chunks));
     return this.#later(() => undefined);

@@ -51,14 +51,14 @@ export class WsLink extends DecodedLink implements ByteLink {
   write(chunk: Uint8Array, isOwned = false): Promise<void> | undefined {
     if (!this.isWritable) return Promise.reject(this.closedError);
     if (chunk.length === 0) return undefined;
-    return isOwned ? this.#sendOwned(chunk) : this.writeAll([chunk]);
+    return isOwned ? this.#sendOwned(chunk) : this.writeOutput([chunk]);
   }
 
-  writeAll(chunks: readonly Uint8Array[], isOwned = false): Promise<void> | undefined {
+  writeOutput(chunks: readonly Uint8Array[], isOwned = false): Promise<void> | undefined {
     if (!this.isWritable) return Promise.reject(this.closedError);
     if (this.#random) return this.lower.write(this.#frame(Opcode.binary, chunks), OWNED);
     const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
-    return this.lower.writeAll([frameHeader(Opcode.binary, length), ...chunks], isOwned);
+    return this.lower.writeOutput([frameHeader(Opcode.binary, length), ...chunks], isOwned);
   }
 
   destroy(cause?: Error): void {
@@ -77,7 +77,7 @@ export class WsLink extends DecodedLink implements ByteLink {
   #sendOwned(chunk: Uint8Array): Promise<void> | undefined {
     const key = this.#freshKey();
     if (key) applyMask(chunk, key);
-    return this.lower.writeAll([frameHeader(Opcode.binary, chunk.length, key), chunk], OWNED);
+    return this.lower.writeOutput([frameHeader(Opcode.binary, chunk.length, key), chunk], OWNED);
   }
 
   /** One frame with a copy of `payload`, masked with a fresh key at a client (§5.3). */

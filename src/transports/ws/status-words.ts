@@ -1,3 +1,5 @@
+import { shownForeign } from '../../net/addresses/shown-address.ts';
+
 const MEANINGS: Readonly<Record<number, string>> = {
   200: 'it is a web server, or the path is one of its pages',
   400: 'it takes the request for no upgrade; a proxy before it may not pass upgrades on',
@@ -19,7 +21,7 @@ const LONGEST_LOCATION = 200;
 export function statusInWords(statusCode: number, location: string | undefined): string {
   const status = `the server responded with HTTP status ${statusCode}`;
   if (statusCode >= 300 && statusCode < 400 && location !== undefined) {
-    const where = JSON.stringify(location.slice(0, LONGEST_LOCATION));
+    const where = shownForeign(JSON.stringify(location.slice(0, LONGEST_LOCATION)));
     const advice = /^https:/i.test(location) ? '; security = "tls" may be missing' : '';
     return `${status} (it redirects to ${where}${advice})`;
   }

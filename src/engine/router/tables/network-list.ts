@@ -24,7 +24,7 @@ const DIGIT_0 = 0x30;
 const DIGIT_9 = 0x39;
 
 /** An address in the form that matchers compare: one word, or four. An IPv4-mapped address has one. */
-export function addressWords(bytes: Uint8Array): Uint32Array {
+function addressWords(bytes: Uint8Array): Uint32Array {
   const words = new Uint32Array(bytes.length / 4);
   for (let at = 0; at < bytes.length; at++) {
     const word = at >> 2;

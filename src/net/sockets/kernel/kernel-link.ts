@@ -76,8 +76,8 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
     return this.#writer.lend(chunk, more);
   }
 
-  writeAll(chunks: readonly Uint8Array[], isOwned = false): Promise<void> | undefined {
-    return this.#writer.writeAll(chunks, isOwned);
+  writeOutput(chunks: readonly Uint8Array[], isOwned = false): Promise<void> | undefined {
+    return this.#writer.writeOutput(chunks, isOwned);
   }
 
   closeWrite(): Promise<void> {

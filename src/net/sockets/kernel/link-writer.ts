@@ -83,7 +83,7 @@ export class LinkWriter {
   }
 
   /** @param isOwned whether the memory of the chunks comes with them. */
-  writeAll(chunks: readonly Uint8Array[], isOwned: boolean): Promise<void> | undefined {
+  writeOutput(chunks: readonly Uint8Array[], isOwned: boolean): Promise<void> | undefined {
     if (!this.mayWrite) return Promise.reject(this.closedError);
     let length = 0;
     for (const chunk of chunks) length += chunk.length;

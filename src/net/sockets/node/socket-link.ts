@@ -81,7 +81,7 @@ export class SocketLink implements ByteLink, WireCounter {
     return mayContinue || isSent ? undefined : this.#drained();
   }
 
-  writeAll(chunks: readonly Uint8Array[], isOwned = false): Promise<void> | undefined {
+  writeOutput(chunks: readonly Uint8Array[], isOwned = false): Promise<void> | undefined {
     const socket = this.#socket;
     if (!this.#writable()) return Promise.reject(this.#closedError());
     if (isOwned) {

@@ -40,7 +40,7 @@ const TRANSIENT_ERRORS: ReadonlySet<string | undefined> = new Set([
 export const isTransient = (error: Error): boolean => TRANSIENT_ERRORS.has(codeOf(error));
 
 /** The wildcard address of a family. */
-export const wildcardOf = (family: 4 | 6): string => (family === 4 ? '0.0.0.0' : '::');
+const wildcardOf = (family: 4 | 6): string => (family === 4 ? '0.0.0.0' : '::');
 
 /**
  * Opens and binds a socket of Node that is sent to by IP literals alone.

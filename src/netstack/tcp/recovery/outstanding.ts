@@ -84,7 +84,7 @@ export class Outstanding implements SackOwner {
     segments.enlist(slot, this.#transmission++);
   }
 
-  /** These bytes, which start where a segment does, were retransmitted. */
+  /** These bytes were retransmitted. They start where a segment does, except for the probe of a large one's tail. */
   onResent(start: number, end: number, now: number): void {
     const { segments } = this;
     const control = this.#control;
@@ -92,7 +92,9 @@ export class Outstanding implements SackOwner {
     this.lost.remove(start, end);
     this.episode ??= new RecoveryEpisode();
     this.episode.onResent(end - start, now);
-    for (let index = segments.find(start); index < segments.count; index++) {
+    let index = segments.find(start);
+    if (segments.start(segments.at(index)) < start) segments.divide(index++, start);
+    for (; index < segments.count; index++) {
       const slot = segments.at(index);
       if (segments.start(slot) >= end) break;
       if (segments.end(slot) > end) segments.divide(index, end);

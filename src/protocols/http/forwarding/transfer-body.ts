@@ -103,7 +103,7 @@ async function send(
   source?: SourceWatch,
 ): Promise<void> {
   try {
-    const full = link.writeAll(chunks);
+    const full = link.writeOutput(chunks);
     if (full) await (source ? source.unlessFailed(full) : full);
   } catch (error) {
     throw error instanceof SideError ? error : new SideError(side, error);

@@ -1,3 +1,4 @@
+import { shownEndpoint, shownForeign } from '../../../net/addresses/shown-address.ts';
 import type { RandomSource } from '../../../crypto/random-source.ts';
 import { messageOf, WeirError } from '../../../errors.ts';
 import { Http3Client } from '../../../http/http3/client.ts';
@@ -96,7 +97,7 @@ const CONNECTION_REFUSED = 0x02;
 
 function handshakeFailure(error: unknown, target: Endpoint): DialError {
   const fail = (code: DialError['code'], what: string): DialError =>
-    new DialError(code, `${formatEndpoint(target)}: ${what}`, { cause: error });
+    new DialError(code, `${shownEndpoint(target)}: ${what}`, { cause: error });
   if (!(error instanceof ConnectionEndedError))
     return fail('upstream', `QUIC: ${messageOf(error)}`);
   const { kind, code, reason } = error.closeReason;
@@ -168,7 +169,7 @@ export class ClientConnection {
       const response = await http.request(authenticationRequest(password, random), signal);
       if (response.status !== AUTHENTICATED) {
         const what = `the server rejected the password (HTTP status ${response.status})`;
-        throw new DialError('upstream', `${formatEndpoint(target)}: ${what}`);
+        throw new DialError('upstream', `${shownEndpoint(target)}: ${what}`);
       }
       return new ClientConnection(established, readTerms(response).udp, parts);
     } catch (error) {
@@ -176,7 +177,7 @@ export class ClientConnection {
       if (error instanceof DialError) throw error;
       if (signal.aborted) throw abortedDial(signal, target);
       const what = `authentication: ${messageOf(error)}`;
-      throw new DialError('upstream', `${formatEndpoint(target)}: ${what}`, { cause: error });
+      throw new DialError('upstream', `${shownEndpoint(target)}: ${what}`, { cause: error });
     }
   }
 
@@ -219,7 +220,7 @@ export class ClientConnection {
         throw new RetryableRequestError(error.message, { cause: error });
       }
       const what = error instanceof StreamFailedError ? 'the server rejected the stream: ' : '';
-      const text = `${formatEndpoint(target)}: ${what}${messageOf(error)}`;
+      const text = `${shownEndpoint(target)}: ${what}${messageOf(error)}`;
       throw new DialError('upstream', text, { cause: error });
     } finally {
       silenceTimer?.cancel();
@@ -230,7 +231,7 @@ export class ClientConnection {
   associate(): PacketLink {
     if (this.#relaysUdp && this.#connection.maxDatagramSize > 0)
       return this.#udp.open(this.#silence.onSent);
-    const text = `${formatEndpoint(this.#parts.target)}: the server relays no UDP`;
+    const text = `${shownEndpoint(this.#parts.target)}: the server relays no UDP`;
     throw new DialError('unsupported', text);
   }
 
@@ -245,7 +246,7 @@ export class ClientConnection {
 function noStream(signal: AbortSignal, target: Endpoint): DialError {
   const aborted = abortedDial(signal, target);
   if (aborted.code !== 'timed_out') return aborted;
-  const text = `${formatEndpoint(target)}: the server allows no more streams at once`;
+  const text = `${shownEndpoint(target)}: the server allows no more streams at once`;
   return new DialError('timed_out', text, { cause: signal.reason });
 }
 
@@ -253,8 +254,8 @@ const LONGEST_MESSAGE = 256;
 
 /** The server's message after its name, which the message may have already. */
 function reasonOf(message: string, target: Endpoint): string {
-  const server = `${formatEndpoint(target)}: `;
-  const reason = inOneLine(message);
+  const server = `${shownEndpoint(target)}: `;
+  const reason = shownForeign(inOneLine(message));
   return reason.startsWith(server) ? reason : server + reason;
 }
 

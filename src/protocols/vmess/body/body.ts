@@ -208,7 +208,7 @@ export class BodyLink implements ByteLink {
     return full;
   }
 
-  writeAll(chunks: readonly Uint8Array[], isOwned = false): Promise<void> | undefined {
+  writeOutput(chunks: readonly Uint8Array[], isOwned = false): Promise<void> | undefined {
     const [only] = chunks;
     if (chunks.length === 1 && only) return this.write(only, isOwned);
     return this.write(Buffer.concat(chunks));

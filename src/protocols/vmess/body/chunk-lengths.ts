@@ -61,7 +61,7 @@ class ChunkShapes {
 const PLAIN_SHAPE: ChunkShape = { padding: 0, mask: 0 };
 
 /** The size of the length field of a chunk. */
-export const lengthFieldOf = ({ lengths }: BodyKeys): number => (lengths ? 2 + TAG_LENGTH : 2);
+const lengthFieldOf = ({ lengths }: BodyKeys): number => (lengths ? 2 + TAG_LENGTH : 2);
 
 /** Writes the lengths of chunks, one after the other. */
 export class LengthWriter implements Disposable {

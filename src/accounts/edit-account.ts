@@ -1,0 +1,82 @@
+import { editConfigFile, EditError, type EditedFile } from '../app/edit-config.ts';
+import { etagOf } from '../app/loading/inline-runner.ts';
+import { applyEdit, type EditApplied, type EditTarget } from '../client/apply-edit.ts';
+import { editText } from '../config/edit/edit-text.ts';
+import type { EditedUsers } from '../config/edit/users/edit-users.ts';
+import type { SourceText } from '../config/sources/source-text.ts';
+import { withShownKeys } from '../config/sources/with-shown-keys.ts';
+import { quoted } from '../printable.ts';
+
+/** The text of a file with other users. */
+export interface AccountChange extends Omit<EditedUsers, 'secret'> {
+  /** If the edit has made or taken one. */
+  readonly secret?: string;
+  /** Where a removed user began. */
+  readonly line?: number;
+}
+
+/** An edit of one user of an inbound. */
+export interface AccountEdit {
+  readonly kind: 'add' | 'remove' | 'rotate';
+  readonly config: string;
+  readonly inbound: string;
+  readonly name: string;
+  /** May be called several times. @throws {ConfigError | UserError} */
+  readonly change: (source: SourceText) => AccountChange;
+  /** The tag of the only contents that are edited, by `etagOf`. */
+  readonly expected?: string | undefined;
+  /** Checks everything, and changes nothing. */
+  readonly dryRun: boolean;
+}
+
+/** A user after an edit, and where it is in force. */
+export interface EditedAccount {
+  readonly change: AccountChange;
+  readonly file: EditedFile;
+  /** `undefined` for a dry run. */
+  readonly applied: EditApplied | undefined;
+}
+
+/**
+ * Edits a user: checks the file as it would be, replaces it, and reloads the running Weir that serves it; if that
+ * refuses, the file is put back.
+ *
+ * @throws {UserError} when there is nothing to change
+ * @throws {EditError} when nothing was written; `stale` for other contents than those expected
+ * @throws {WeirError} when the edit is not in force
+ */
+export async function editAccount(edit: AccountEdit, target: EditTarget): Promise<EditedAccount> {
+  const { kind, config, inbound, name, expected, dryRun } = edit;
+  let change: AccountChange | undefined;
+  let file: EditedFile | undefined;
+  const write = async (): Promise<EditedFile> => {
+    file = await editConfigFile(
+      config,
+      (bytes) => {
+        if (expected !== undefined && etagOf(bytes) !== expected) throw changed(config);
+        return withShownKeys(() =>
+          editText(bytes, config, (source) => {
+            change = edit.change(source);
+            return change.text;
+          }),
+        );
+      },
+      { dryRun },
+    );
+    return file;
+  };
+  let applied: EditApplied | undefined;
+  if (dryRun) await write();
+  else {
+    const to = kind === 'add' ? 'to' : kind === 'remove' ? 'from' : 'of';
+    const what = `user ${kind} ${quoted(name)} ${to} inbound ${quoted(inbound)}`;
+    applied = await applyEdit({ config, what, write }, target);
+  }
+  if (!change || !file) throw new RangeError('the file was edited');
+  return { change, file, applied };
+}
+
+const changed = (config: string): EditError =>
+  new EditError('stale', `${config} has been changed since it was read`, {
+    hint: 'nothing was edited; look at the users again',
+  });

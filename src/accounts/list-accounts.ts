@@ -1,0 +1,26 @@
+import { EditError, readConfigFile } from '../app/edit-config.ts';
+import { listUsers, type WrittenUser } from '../config/edit/users/edit-users.ts';
+import { ConfigError, renderConfigError } from '../config/errors.ts';
+import { decodeSource } from '../config/sources/decode-source.ts';
+import { withShownKeys } from '../config/sources/with-shown-keys.ts';
+import { messageOf, WeirError } from '../errors.ts';
+
+/**
+ * The users in a configuration file, without secrets.
+ * @param inbound the tag of the only inbound to look at
+ * @throws {EditError} when the file cannot be read or is not TOML
+ * @throws {UserError} when no inbound has the tag, or it has no users
+ */
+export async function listAccounts(
+  config: string,
+  inbound?: string,
+): Promise<readonly WrittenUser[]> {
+  try {
+    const bytes = await readConfigFile(config);
+    return await withShownKeys(() => listUsers(decodeSource(bytes, config), inbound));
+  } catch (error) {
+    if (error instanceof WeirError && !(error instanceof ConfigError)) throw error;
+    const message = error instanceof ConfigError ? renderConfigError(error) : messageOf(error);
+    throw new EditError('unreadable', `${config}: ${message}`, { cause: error });
+  }
+}

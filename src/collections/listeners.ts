@@ -1,0 +1,15 @@
+/** Functions without arguments that are called after changes of an object. */
+export class Listeners {
+  readonly #calls = new Set<() => void>();
+
+  /** Each call is a listener of its own, even of the same function, until it is disposed. */
+  add(listener: () => void): Disposable {
+    const own = (): void => listener();
+    this.#calls.add(own);
+    return { [Symbol.dispose]: () => void this.#calls.delete(own) };
+  }
+
+  call(): void {
+    for (const call of this.#calls) call();
+  }
+}

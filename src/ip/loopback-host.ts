@@ -1,0 +1,8 @@
+import { ipVersion } from './ip-version.ts';
+
+/** Whether an address or a name, in the form of a URL or bare, reaches this host alone. */
+export function isLoopbackHost(host: string): boolean {
+  const name = host.toLowerCase();
+  if (name === 'localhost' || name === '[::1]' || name === '::1') return true;
+  return name.startsWith('127.') && ipVersion(name) === 4;
+}

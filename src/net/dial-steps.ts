@@ -1,0 +1,56 @@
+import type { Clock } from './time/clock.ts';
+
+/**
+ * A step that a dial has completed. A dial has only the steps of its protocol and carrier, in this order:
+ *
+ * - `resolved`: the addresses of the name that is dialled are known, or it is an address
+ * - `connected`: TCP, to the server; for a direct dial, to the destination
+ * - `secured`: the handshake of TLS or QUIC
+ * - `carried`: the upgrade to WebSocket, the HTTP/2 connection of gRPC, the authentication of Hysteria 2. Missing
+ *   for a WebSocket with early data, whose upgrade waits for the first write.
+ * - `reused`: a connection or tunnel that was there already, in place of making one
+ */
+export type DialStep = Exclude<TimedStep, 'opened'>;
+
+/** Called when a dial has completed a step. It must not throw. */
+export type DialObserver = (step: DialStep) => void;
+
+/** Milliseconds from the start of a dial to each step; `opened`: the outbound has returned the link. */
+export type DialTimes = Readonly<Partial<Record<TimedStep, number>>>;
+
+const TIMED_STEPS = ['resolved', 'connected', 'secured', 'carried', 'reused', 'opened'] as const;
+type TimedStep = (typeof TIMED_STEPS)[number];
+
+/** The times in parsed JSON; anything else in it is left out. */
+export function toDialTimes(parsed: unknown): DialTimes {
+  if (typeof parsed !== 'object' || parsed === null) return {};
+  const values = parsed as Partial<Record<TimedStep, unknown>>;
+  const times: Partial<Record<TimedStep, number>> = {};
+  for (const step of TIMED_STEPS) {
+    const value = values[step];
+    if (typeof value === 'number' && value >= 0) times[step] = value;
+  }
+  return times;
+}
+
+/** Measures one dial. */
+export class DialTimer {
+  readonly #clock: Clock;
+  readonly #startedAt: number;
+  readonly #times: Partial<Record<TimedStep, number>> = {};
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#startedAt = clock.now();
+  }
+
+  /** The first time of a step counts: silent servers are dialled several times in parallel. */
+  readonly observe = (step: TimedStep): void => {
+    this.#times[step] ??= this.#clock.now() - this.#startedAt;
+  };
+
+  /** The times of the steps so far. */
+  get times(): DialTimes {
+    return { ...this.#times };
+  }
+}
