@@ -14,6 +14,7 @@ import { loadGeo } from './sources/load-geo.ts';
 import type { MergedConfig } from './merge.ts';
 import type { Places } from './places.ts';
 import { lowerConfig, type Lowered } from './lower.ts';
+import type { Examined } from './warnings/examined.ts';
 import type { Warning } from './warnings/warning.ts';
 import { warningsOf } from './warnings/warnings.ts';
 
@@ -36,6 +37,8 @@ export interface LoadHooks {
   readonly onLogLevel?: ((level: string) => void) | undefined;
   /** Called with the tables of a valid configuration and their places. */
   readonly onMerged?: ((merged: MergedConfig, places: Places) => void) | undefined;
+  /** Called with what warnings are found in, of which `LoadedConfig` has only the first. */
+  readonly onExamined?: ((examined: Examined) => void) | undefined;
 }
 
 export interface LoadConfigOptions extends LoadHooks {
@@ -55,7 +58,7 @@ export interface LoadConfigOptions extends LoadHooks {
 export async function loadConfig(
   config: ConfigSource,
   files: FileReader,
-  { regexes, serveApi, now = Date.now(), onLogLevel, onMerged }: LoadConfigOptions,
+  { regexes, serveApi, now = Date.now(), onLogLevel, onMerged, onExamined }: LoadConfigOptions,
 ): Promise<LoadedConfig> {
   const { source, file, subscribe, places } = await documentsOf(config, files, onLogLevel);
   const { api: written } = file;
@@ -71,7 +74,7 @@ export async function loadConfig(
   onMerged?.(lowered, places);
   const { spec, file: merged } = lowered;
   const geo = await loadGeo({ route: spec.route, file: merged, places, regexes });
-  const warnings = warningsOf({
+  const examined: Examined = {
     own: file,
     subscribe,
     merged,
@@ -82,7 +85,9 @@ export async function loadConfig(
     places,
     publicFiles: input.public,
     now,
-  });
+  };
+  onExamined?.(examined);
+  const warnings = warningsOf(examined);
   return { spec, geo, api: lowered.api, apiIgnored: !serveApi && file.api !== undefined, warnings };
 }
 

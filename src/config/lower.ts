@@ -97,7 +97,7 @@ export function lowerConfig(task: Lowering): Lowered {
       rules,
       geoip,
       geosite,
-      ...(task.subscribe && { groups: groups.map(lowerGroup) }),
+      ...(task.subscribe && { groups: lowerGroups(groups, rules.length) }),
     },
   };
   return { spec, api, file, groups };
@@ -105,10 +105,15 @@ export function lowerConfig(task: Lowering): Lowered {
 
 const referenceOf = ({ subject, outbound }: MergedGroup): Reference => ({ subject, tag: outbound });
 
-const lowerGroup = ({ name, outbound }: MergedGroup): RouteGroupSpec => ({
-  name,
-  outbound: outbound.value,
-});
+/** @param all number of rules; those of the groups are the last */
+function lowerGroups(groups: readonly MergedGroup[], all: number): readonly RouteGroupSpec[] {
+  let firstRule = groups.reduce((left, { rules }) => left - rules, all);
+  return groups.map(({ name, outbound, rules }) => {
+    const group = { name, outbound: outbound.value, firstRule, rules };
+    firstRule += rules;
+    return group;
+  });
+}
 
 interface Tagged {
   readonly value: { readonly tag: Located<string> };

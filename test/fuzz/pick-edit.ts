@@ -185,7 +185,12 @@ function checkAgain({ text, subscribe, group, target }: PickCase, after: Uint8Ar
 }
 
 const tokensOf = (text: string): readonly AST.Token[] =>
-  [...parseSyntax(text)].flatMap(({ program }) => program.tokens);
+  [...parseSyntax(text)].flatMap(({ program, base }) =>
+    program.tokens.map((token) => {
+      const [start, end] = token.range;
+      return { ...token, range: [base + start, base + end] };
+    }),
+  );
 
 const commentsOf = (text: string): readonly string[] =>
   [...parseSyntax(text)].flatMap(({ program }) => program.comments.map(({ value }) => value));

@@ -1,8 +1,6 @@
-import { ConfigError } from '../errors.ts';
-import { decodeSource } from '../sources/decode-source.ts';
+import { editText } from './edit-text.ts';
+import { removeKey } from './remove-key.ts';
 import { setString } from './set-string.ts';
-
-const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /**
  * Writes a pick into the bytes of a configuration file, and changes nothing else in them.
@@ -23,11 +21,23 @@ export function editPick(
   target: string,
   file?: string,
 ): Uint8Array {
-  if (!group.isWellFormed() || !target.isWellFormed()) {
-    throw new ConfigError('invalid', 'a name holds half of a surrogate pair');
-  }
-  const table = config.subscribe ? ['subscribe', 'routes'] : ['route'];
-  const edited = Buffer.from(setString(decodeSource(bytes, file), table, group, target));
-  const isMarked = BYTE_ORDER_MARK.equals(bytes.subarray(0, BYTE_ORDER_MARK.length));
-  return isMarked ? Buffer.concat([BYTE_ORDER_MARK, edited]) : edited;
+  return editText(bytes, file, (source) => setString(source, tableOf(config), group, target));
 }
+
+/**
+ * Removes the pick of a group from where `editPick` writes it, and changes nothing else.
+ *
+ * @returns equal bytes if the file has no pick there
+ * @throws {ConfigError} of kind `invalid` when the file is not UTF-8 or not TOML
+ */
+export function removePick(
+  bytes: Uint8Array,
+  config: { readonly subscribe: boolean },
+  group: string,
+  file?: string,
+): Uint8Array {
+  return editText(bytes, file, (source) => removeKey(source, tableOf(config), group));
+}
+
+const tableOf = ({ subscribe }: { readonly subscribe: boolean }): readonly string[] =>
+  subscribe ? ['subscribe', 'routes'] : ['route'];

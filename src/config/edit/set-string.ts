@@ -1,8 +1,7 @@
 import { WeirError } from '../../errors.ts';
 import type { Span } from '../../schema/node.ts';
-import { documentError } from '../sources/document-error.ts';
 import type { SourceText } from '../sources/source-text.ts';
-import { TomlError } from '../toml/error.ts';
+import { inDocument } from './edit-text.ts';
 import {
   outlineOf,
   samePath,
@@ -13,25 +12,18 @@ import {
   type KeyPath,
   type Outline,
 } from './outline.ts';
+import { intoBraces } from './braces.ts';
+import { insertion, splice, type Splice } from './splice.ts';
 import {
   basicString,
   dottedKey,
+  endsLine,
   eolNear,
   indentAt,
   keyText,
-  lineBreak,
   lineStart,
   nextLine,
 } from './toml-text.ts';
-
-/** Replaces `remove` UTF-16 units at `at` by `insert`. */
-interface Splice {
-  readonly at: number;
-  readonly remove: number;
-  readonly insert: string;
-}
-
-const insertion = (at: number, insert: string): Splice => ({ at, remove: 0, insert });
 
 /**
  * Sets one string in a TOML document and leaves every other character unchanged.
@@ -54,15 +46,15 @@ export function setString(
   value: string,
   sliceLength?: number,
 ): string {
-  try {
+  return inDocument(source, () => {
     const outline = outlineOf(source.text, [...table, key], sliceLength);
-    return apply(source.text, plan(outline, table, key, basicString(value)));
-  } catch (error) {
-    if (error instanceof TomlError)
-      throw documentError(source, error.message, error.span, { cause: error });
-    if (error instanceof Occupied) throw source.error('invalid', error.message, error.span);
-    throw error;
-  }
+    try {
+      return splice(source.text, plan(outline, table, key, basicString(value)));
+    } catch (error) {
+      if (error instanceof Occupied) throw source.error('invalid', error.message, error.span);
+      throw error;
+    }
+  });
 }
 
 /** The path of the table or of the key has another kind of value. */
@@ -73,16 +65,6 @@ class Occupied extends WeirError {
     super('occupied', message);
     this.span = key;
   }
-}
-
-function apply(text: string, splices: readonly Splice[]): string {
-  let result = '';
-  let from = 0;
-  for (const { at, remove, insert } of splices) {
-    result += text.slice(from, at) + insert;
-    from = at + remove;
-  }
-  return result + text.slice(from);
 }
 
 function plan(outline: Outline, table: KeyPath, key: string, literal: string): readonly Splice[] {
@@ -170,8 +152,6 @@ function lineAfter(text: string, neighbour: Span, line: string): Splice {
   return insertion(at, endsLine(text, at) ? indented + eol : eol + indented);
 }
 
-const endsLine = (text: string, at: number): boolean => at === 0 || text[at - 1] === '\n';
-
 /** A header and its first key, separated from their neighbours by empty lines. */
 function newTable(
   { text }: Outline,
@@ -216,21 +196,8 @@ function intoInlineTable(
   literal: string,
 ): readonly Splice[] {
   const item = inlineItem(table, rest, literal);
-  const last = table.body.at(-1);
-  if (!last) {
-    const at = table.span.start + 1;
-    return [insertion(at, ` ${item}${text[at] === '}' ? ' ' : ''}`)];
-  }
-  const [from, to] = [last.span.end, table.span.end];
-  const { lastComma: comma } = table;
-  const breakAt = lineBreak(text, comma ? comma.end : from);
-  const indent = text.slice(lineStart(text, last.span.start), last.span.start);
-  if (breakAt < to && indent.trim() === '') {
-    const line = eolNear(text, breakAt) + indent + item;
-    if (comma) return [insertion(breakAt, `${line},`)];
-    return [insertion(from, ','), insertion(breakAt, line)];
-  }
-  return [comma ? insertion(comma.end, ` ${item},`) : insertion(from, `, ${item}`)];
+  const last = table.body.at(-1)?.span;
+  return intoBraces(text, { span: table.span, last, lastComma: table.lastComma }, item);
 }
 
 /** Missing parents of the key become inline tables, unless dotted keys already create them. */

@@ -1,3 +1,5 @@
+import { replaceUnprintable } from '../../printable.ts';
+
 /** Characters of a basic string with an escape of their own (TOML 1.0, "String"). */
 const SHORT_ESCAPES: Readonly<Record<string, string>> = {
   '"': String.raw`\"`,
@@ -20,6 +22,14 @@ export function basicString(value: string): string {
 
 const unicodeEscape = (char: string): string =>
   String.raw`\u${char.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}`;
+
+/** Escapes unprintable characters in basic strings, for output that may go to a terminal. */
+export const terminalSafe = (text: string): string =>
+  replaceUnprintable(text, (codePoint) =>
+    codePoint > 0xffff
+      ? String.raw`\U${codePoint.toString(16).padStart(8, '0')}`
+      : String.raw`\u${codePoint.toString(16).padStart(4, '0')}`,
+  );
 
 /** `key` as a bare key if TOML allows it, otherwise as a basic string. */
 export const keyText = (key: string): string =>
@@ -56,3 +66,6 @@ export function eolNear(text: string, offset: number): string {
   if (at < 0) at = text.indexOf('\n', offset);
   return at > 0 && text[at - 1] === '\r' ? '\r\n' : '\n';
 }
+
+/** Whether `at` is the start of a line, or of the text. */
+export const endsLine = (text: string, at: number): boolean => at === 0 || text[at - 1] === '\n';

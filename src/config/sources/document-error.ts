@@ -42,7 +42,7 @@ function endOfLine(text: string, offset: number): number {
 }
 
 /** One character for each unprintable one, so that the marks below stay aligned. */
-const visible = (text: string): string =>
+export const visible = (text: string): string =>
   replaceUnprintable(text, (codePoint) => (codePoint === TAB ? '\t' : '\u{FFFD}'));
 
 const TAB = 9;

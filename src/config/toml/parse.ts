@@ -1,5 +1,5 @@
 import { ParseError, type AST } from 'toml-eslint-parser';
-import type { ScalarNode, Span, TableNode } from '../../schema/node.ts';
+import type { ScalarNode, Span } from '../../schema/node.ts';
 import { TomlError } from './error.ts';
 import { parseText, PartParseError } from './parse-text.ts';
 import { longArraysOf, SLICE, slicesOf, type LongArray, type Slice } from './slices.ts';
@@ -18,7 +18,7 @@ const GREATEST_INTEGER = 2n ** 64n - 1n;
  * @param sliceLength see `slicesOf`.
  * @throws {TomlError} when it is invalid.
  */
-export function parseToml(text: string, sliceLength?: number): TableNode {
+export function parseToml(text: string, sliceLength?: number): OpenTable {
   const root = newTable({ start: 0, end: 0 }, 'header');
   for (const slice of parseSyntax(text, sliceLength)) {
     const [document] = slice.program.body;

@@ -15,19 +15,97 @@ export interface Slice {
  * Divides a TOML document at table headers into slices of about `length` characters, or of a single
  * larger table. The document is valid TOML if and only if each slice is, except for tables that are
  * defined twice. Takes linear time.
+ *
+ * A slice may begin inside an element of an array of tables, with `[a.b]` or `[[a.b]]`, and then ends before the
+ * next `[[a]]`: behind its own tables alone that would define `a` as something else.
  */
 export function* slicesOf(text: string, length = SLICE): Generator<Slice> {
   let start = 0;
   let depth = 0;
+  let headers = new SliceHeaders();
+  if (isHeader(text, 0)) headers.add(headerAt(text, 0));
   for (let at = 0; at < text.length;) {
     const char = text.charCodeAt(at);
     at = endOfToken(text, at, char);
     depth += nestingOf(char);
-    if (char !== LINE_FEED || depth > 0 || at - start < length || !isHeader(text, at)) continue;
-    yield { start, end: at };
-    start = at;
+    if (char !== LINE_FEED || depth > 0 || !isHeader(text, at)) continue;
+    const header = headerAt(text, at);
+    if (at - start >= length || headers.conflictWith(header)) {
+      yield { start, end: at };
+      start = at;
+      headers = new SliceHeaders();
+    }
+    headers.add(header);
   }
   yield { start, end: text.length };
+}
+
+/** The header of a table. */
+interface HeaderPath {
+  /** Its path, and those of the tables around it, outermost first: each as one text. */
+  readonly paths: readonly string[];
+  /** Whether it begins an element of an array of tables. */
+  readonly isArray: boolean;
+}
+
+/** The headers of one slice so far; `undefined` stands for an unusual one, which has a slice of its own. */
+class SliceHeaders {
+  /** Arrays of tables with an element that begins in the slice. */
+  readonly #elements = new Set<string>();
+  /** What headers are inside of, but for `#elements`. */
+  readonly #parents = new Set<string>();
+  #isFull = false;
+
+  /** Whether a header begins an element of what is no array in this slice. */
+  conflictWith(header: HeaderPath | undefined): boolean {
+    if (!header || this.#isFull) return true;
+    const path = header.paths.at(-1);
+    return header.isArray && path !== undefined && this.#parents.has(path);
+  }
+
+  add(header: HeaderPath | undefined): void {
+    this.#isFull = !header;
+    if (!header) return;
+    for (const parent of header.paths.slice(0, -1)) {
+      if (!this.#elements.has(parent)) this.#parents.add(parent);
+    }
+    if (header.isArray) this.#elements.add(header.paths.at(-1) ?? '');
+  }
+}
+
+/** A header that is deeper or longer is unusual, as is one with an escape: no table of a configuration needs it. */
+const DEEPEST_HEADER = 8;
+const LONGEST_NAME = 256;
+
+/** The header at the start of the line at `at`; `undefined` for an unusual one. */
+function headerAt(text: string, at: number): HeaderPath | undefined {
+  let next = afterSpace(text, at) + 1;
+  const isArray = text.charCodeAt(next) === LEFT_BRACKET;
+  if (isArray) next++;
+  const paths: string[] = [];
+  while (paths.length < DEEPEST_HEADER) {
+    const start = afterSpace(text, next);
+    const end = endOfName(text, start);
+    const name = text.slice(start, end);
+    if (name === '' || name.length > LONGEST_NAME || name.includes('\\')) return undefined;
+    const outer = paths.at(-1);
+    const plain = /^["']/.test(name) ? name.slice(1, -1) : name;
+    paths.push(outer === undefined ? plain : `${outer}\n${plain}`);
+    next = afterSpace(text, end);
+    if (text.charCodeAt(next) === RIGHT_BRACKET) return { paths, isArray };
+    if (text.charCodeAt(next) !== DOT) return undefined;
+    next++;
+  }
+  return undefined;
+}
+
+/** The end of the bare or quoted name at `at`; `at` itself without one. */
+function endOfName(text: string, at: number): number {
+  const char = text.charCodeAt(at);
+  if (char === QUOTE || char === APOSTROPHE) return endOfString(text, at);
+  let end = at;
+  while (end - at <= LONGEST_NAME && /[\w-]/.test(text.charAt(end))) end++;
+  return end;
 }
 
 /** The elements of a long array of a slice, in UTF-16 offsets of the document. */
@@ -74,6 +152,7 @@ const QUOTE = 0x22;
 const HASH = 0x23;
 const APOSTROPHE = 0x27;
 const COMMA = 0x2c;
+const DOT = 0x2e;
 const LEFT_BRACKET = 0x5b;
 const BACKSLASH = 0x5c;
 const RIGHT_BRACKET = 0x5d;
@@ -93,14 +172,18 @@ function endOfToken(text: string, at: number, char: number): number {
 }
 
 /** Whether the line that starts at `at`, outside any value, is a table header. */
-function isHeader(text: string, at: number): boolean {
+const isHeader = (text: string, at: number): boolean =>
+  text.charCodeAt(afterSpace(text, at)) === LEFT_BRACKET;
+
+/** The offset of the first character from `at` on that is neither a space nor a tab. */
+function afterSpace(text: string, at: number): number {
   let first = at;
   while (text.charCodeAt(first) === SPACE || text.charCodeAt(first) === TAB) first++;
-  return text.charCodeAt(first) === LEFT_BRACKET;
+  return first;
 }
 
 /** The offset of the line feed, or of the end of the document. */
-function endOfLine(text: string, at: number): number {
+export function endOfLine(text: string, at: number): number {
   const end = text.indexOf('\n', at);
   return end < 0 ? text.length : end;
 }
@@ -109,7 +192,7 @@ function endOfLine(text: string, at: number): number {
  * The offset after the string that starts at `at`. A single-line string ends at its line's end at
  * the latest.
  */
-function endOfString(text: string, at: number): number {
+export function endOfString(text: string, at: number): number {
   const quote = text.charCodeAt(at);
   const isLong = text.charCodeAt(at + 1) === quote && text.charCodeAt(at + 2) === quote;
   let next = at + (isLong ? 3 : 1);

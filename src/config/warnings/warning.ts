@@ -62,6 +62,16 @@ export class WarningList {
     if (this.#noted.length < MOST_NOTED) this.#noted.push({ id, span, message });
   }
 
+  /** Those that are kept, each with the offset of its place; in any order. */
+  *kept(
+    places: Places,
+  ): Generator<{ readonly id: WarningId; readonly start: number; readonly message: string }> {
+    const lineOf: LineOf = ({ start }) => places.locate(start).line;
+    for (const { id, span, message } of this.#noted) {
+      yield { id, start: span.start, message: printable(message(lineOf)) };
+    }
+  }
+
   /** In document order; the last one counts those beyond the limit. */
   shown(places: Places): readonly Warning[] {
     const lineOf: LineOf = ({ start }) => places.locate(start).line;

@@ -74,10 +74,10 @@ describe('groups', () => {
     ]);
     assert.equal(spec.route.default, 'm');
     assert.deepEqual(spec.route.groups, [
-      { name: 'ads', outbound: 'blackhole' },
-      { name: 'Video Streaming', outbound: 'n' },
-      { name: 'music', outbound: 'n' },
-      { name: 'rest', outbound: 'm' },
+      { name: 'ads', outbound: 'blackhole', firstRule: 1, rules: 2 },
+      { name: 'Video Streaming', outbound: 'n', firstRule: 3, rules: 1 },
+      { name: 'music', outbound: 'n', firstRule: 4, rules: 1 },
+      { name: 'rest', outbound: 'm', firstRule: 5, rules: 1 },
     ]);
   });
 
@@ -101,7 +101,9 @@ describe('groups', () => {
   test('without rules are part of the route, so that a switch is a change of it', () => {
     const withPick = (pick: string): Spec =>
       specOfBoth(subscribed(`g = "${pick}"`), nodes('n', 'm') + group('g'));
-    assert.deepEqual(withPick('n').route.groups, [{ name: 'g', outbound: 'n' }]);
+    assert.deepEqual(withPick('n').route.groups, [
+      { name: 'g', outbound: 'n', firstRule: 0, rules: 0 },
+    ]);
     assert.notDeepEqual(withPick('n').route, withPick('m').route);
     assert.deepEqual(withPick('n').outbounds, withPick('m').outbounds);
   });

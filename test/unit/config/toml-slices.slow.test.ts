@@ -46,6 +46,41 @@ describe('the slices of a document', () => {
     }
   });
 
+  test('that begin inside an element of an array end before the next element', () => {
+    const node = '[[node]]\nname = "a"\n[node.stream]\nnetwork = "tls"\n[[node.rule]]\nport = 1\n';
+    const own = '[own]\n[node.other]\n';
+    assert.deepEqual(textsOf(node + node, 20), [
+      '[[node]]\nname = "a"\n',
+      '[node.stream]\nnetwork = "tls"\n',
+      '[[node.rule]]\nport = 1\n',
+      '[[node]]\nname = "a"\n',
+      '[node.stream]\nnetwork = "tls"\n',
+      '[[node.rule]]\nport = 1\n',
+    ]);
+    assert.deepEqual(textsOf(node + own + node, Infinity), [node + own + node]);
+    assert.deepEqual(textsOf(`${node}[[ "node" . 'x' ]]\n${node}`, 80).length, 2);
+    for (let length = 1; length < 200; length += 7) {
+      assert.deepEqual(
+        parseToml(node.repeat(9) + own + node, length),
+        parseToml(node.repeat(9) + own + node, Infinity),
+      );
+    }
+  });
+  for (const inner of ['[a.r]', '[[a.r]]', '[ "a" . r ]', '[a.r.s]']) {
+    test(`may begin with ${inner} and go on with the next [[a]]`, () => {
+      const element = `[[a]]\nk = 1\n${inner}\nx = 1\n`;
+      const text = element.repeat(4);
+      for (const length of [1, 7, 13, 20, 40]) {
+        assert.equal(textsOf(text, length).join(''), text);
+        assert.deepEqual(
+          parseToml(text, length).entries.get('a'),
+          parseToml(text).entries.get('a'),
+          String(length),
+        );
+      }
+    });
+  }
+
   test('are one without headers, and one of an empty document', () => {
     assert.deepEqual(textsOf('a = 1\nb = 2\n', 1), ['a = 1\nb = 2\n']);
     assert.deepEqual(textsOf('', 1), ['']);
@@ -72,6 +107,7 @@ describe('a document that is parsed in slices', () => {
       fc.property(pickCases, ({ text }) => {
         const document = unmarked(text);
         assert.deepEqual(parseToml(document, 1), parseToml(document, Infinity));
+        assert.deepEqual(parseToml(document, 40), parseToml(document, Infinity));
       }),
       { numRuns: 2000 },
     );

@@ -1,0 +1,37 @@
+import { ConfigError } from '../errors.ts';
+import { decodeSource } from '../sources/decode-source.ts';
+import { documentError } from '../sources/document-error.ts';
+import type { SourceText } from '../sources/source-text.ts';
+import { TomlError } from '../toml/error.ts';
+
+const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
+
+/**
+ * Edits the text of a file; a byte order mark is kept.
+ *
+ * @param file named in errors
+ * @throws {ConfigError} of kind `invalid` when the file is not UTF-8, or the result cannot be encoded as such
+ */
+export function editText(
+  bytes: Uint8Array,
+  file: string | undefined,
+  edit: (source: SourceText) => string,
+): Uint8Array {
+  const text = edit(decodeSource(bytes, file));
+  if (!text.isWellFormed()) {
+    throw new ConfigError('invalid', 'a name holds half of a surrogate pair');
+  }
+  const edited = Buffer.from(text);
+  const isMarked = BYTE_ORDER_MARK.equals(bytes.subarray(0, BYTE_ORDER_MARK.length));
+  return isMarked ? Buffer.concat([BYTE_ORDER_MARK, edited]) : edited;
+}
+
+/** Runs `work` on a document. @throws {ConfigError} with the place of a TomlError that `work` throws */
+export function inDocument<T>(source: SourceText, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (!(error instanceof TomlError)) throw error;
+    throw documentError(source, error.message, error.span, { cause: error });
+  }
+}

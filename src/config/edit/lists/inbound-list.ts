@@ -1,0 +1,223 @@
+import type { SourceText } from '../../sources/source-text.ts';
+import type { OpenArray, OpenNode, OpenTable } from '../../toml/tree.ts';
+import { inDocument } from '../edit-text.ts';
+import { parseToml } from '../../toml/parse.ts';
+import { splice, type Splice } from '../splice.ts';
+import { basicString, keyText } from '../toml-text.ts';
+import { appendToArray, labelInArray, removeFromArray, type ArrayPlaces } from './array-form.ts';
+import { appendBlock, labelOfBlock, removeBlock } from './header-form.ts';
+import { createList, type ListStyle } from './new-list.ts';
+
+/** A table to add: strings by their keys. */
+export interface NewElement {
+  readonly pairs: readonly (readonly [key: string, value: string])[];
+  /** The name in a comment beside it: see `labelComment`. */
+  readonly label?: string | undefined;
+}
+
+/** A table of a list as it is written. */
+export interface WrittenElement {
+  /** Its strings by their keys. */
+  readonly values: ReadonlyMap<string, string>;
+  readonly label: string | undefined;
+  /** Offset of its first character. */
+  readonly start: number;
+}
+
+/** The array of tables that most files write as `[[inbound]]`. */
+const INBOUND = 'inbound';
+
+/** An inbound as it is written. */
+export interface WrittenInbound {
+  readonly tag: string;
+  readonly protocol: string;
+  /** The strings of its settings by their keys. */
+  readonly settings: ReadonlyMap<string, string>;
+}
+
+/** The inbounds of a configuration file, with the lists in their settings. */
+export class ConfigInbounds {
+  readonly #source: SourceText;
+  readonly #tables: readonly OpenTable[];
+
+  /** @throws {ConfigError} when it is not TOML */
+  constructor(source: SourceText) {
+    this.#source = source;
+    const root = inDocument(source, () => parseToml(source.text));
+    this.#tables = tablesOf(root.entries.get(INBOUND)?.value);
+  }
+
+  /** In the order of the file; those without a tag and a protocol are left out. */
+  get all(): readonly WrittenInbound[] {
+    return this.#tables.flatMap((table) => {
+      const [tag, protocol] = [stringAt(table, 'tag'), stringAt(table, 'protocol')];
+      if (tag === undefined || protocol === undefined) return [];
+      const settings = table.entries.get('settings')?.value;
+      return [
+        { tag, protocol, settings: settings?.kind === 'table' ? stringsOf(settings) : new Map() },
+      ];
+    });
+  }
+
+  /**
+   * A list of an inbound.
+   *
+   * @param tag of the inbound; the first one with it counts
+   * @param keys the names of the list, the preferred one first
+   * @returns `undefined` without such an inbound
+   * @throws {ConfigError} when `settings` or the list is another kind of value
+   */
+  list(tag: string, keys: readonly [string, ...string[]]): InboundList | undefined {
+    const inbound = this.#tables.find((table) => stringAt(table, 'tag') === tag);
+    if (!inbound) return undefined;
+    const wrong = (what: string, node: OpenNode): Error =>
+      this.#source.error('invalid', `inbound ${JSON.stringify(tag)}: ${what}`, node.span);
+    const settings = inbound.entries.get('settings')?.value;
+    if (settings && settings.kind !== 'table') throw wrong('`settings` is not a table', settings);
+    const key = keys.find((name) => settings?.entries.has(name)) ?? keys[0];
+    const list = settings?.entries.get(key)?.value;
+    if (list && list.kind !== 'array') throw wrong(`\`${key}\` is not a list`, list);
+    const other = list?.items.find((item) => item.kind !== 'table');
+    if (other) throw wrong(`\`${key}\` is not a list of tables`, other);
+    const style = styleIn(this.#tables, keys);
+    return InboundList.in(this.#source.text, inbound, key, list, style);
+  }
+}
+
+/**
+ * A list in `settings` of an inbound, as in `[[inbound.settings.users]]` or `users = [{ … }]`. Its edits return
+ * the whole text, in which nothing but the element, and the comma that it needs, is changed.
+ */
+export class InboundList {
+  readonly #text: string;
+  readonly #inbound: OpenTable;
+  readonly #array: OpenArray | undefined;
+  readonly #style: ListStyle;
+  /** The key under which the list stands, or is to stand. */
+  readonly key: string;
+
+  private constructor(
+    text: string,
+    inbound: OpenTable,
+    key: string,
+    array: OpenArray | undefined,
+    style: ListStyle,
+  ) {
+    this.#text = text;
+    this.#inbound = inbound;
+    this.key = key;
+    this.#array = array;
+    this.#style = style;
+  }
+
+  /** @internal of a ConfigInbounds */
+  static in(
+    text: string,
+    inbound: OpenTable,
+    key: string,
+    array: OpenArray | undefined,
+    style: ListStyle,
+  ): InboundList {
+    return new InboundList(text, inbound, key, array, style);
+  }
+
+  /** The elements in their order. Takes linear time. */
+  get elements(): readonly WrittenElement[] {
+    const list = this.#array;
+    const places = list?.madeBy === 'key' ? placesOf(list) : undefined;
+    return tablesOf(list).map((table, index) => {
+      const label = places
+        ? labelInArray(this.#text, places, index)
+        : labelOfBlock(this.#text, table);
+      return { values: stringsOf(table), label: label?.text, start: table.span.start };
+    });
+  }
+
+  /** Adds an element at the end; creates the list if it is missing. */
+  append({ pairs, label }: NewElement): string {
+    const list = this.#array;
+    const last = tablesOf(list).at(-1);
+    if (list?.madeBy === 'header' && last) {
+      const lines = pairs.map(([key, value]) => `${keyText(key)} = ${basicString(value)}`);
+      return this.#with(appendBlock(this.#text, last, { lines, label }));
+    }
+    if (list) {
+      const item = inlineItem(pairs, last && isTight(this.#text, last));
+      return this.#with(appendToArray(this.#text, placesOf(list), { item, label }));
+    }
+    const made = createList(this.#text, this.#inbound, this.key, this.#style, {
+      item: inlineItem(pairs),
+      pairs,
+      label,
+    });
+    return this.#with(made);
+  }
+
+  /** @throws {RangeError} without such an element */
+  remove(index: number): string {
+    const list = this.#array;
+    const table = tablesOf(list)[index];
+    if (!list || !table) throw new RangeError(`the list has no element ${index}`);
+    return this.#with(
+      list.madeBy === 'header'
+        ? removeBlock(this.#text, table)
+        : removeFromArray(this.#text, placesOf(list), index),
+    );
+  }
+
+  /** Replaces one value of an element. @throws {RangeError} unless it has the key */
+  set(index: number, key: string, value: string): string {
+    const node = tablesOf(this.#array)[index]?.entries.get(key)?.value;
+    if (!node) throw new RangeError(`element ${index} has no key ${key}`);
+    const { start, end } = node.span;
+    return this.#with([{ at: start, remove: end - start, insert: basicString(value) }]);
+  }
+
+  #with(splices: readonly Splice[]): string {
+    return splice(this.#text, splices);
+  }
+}
+
+const tablesOf = (node: OpenNode | undefined): readonly OpenTable[] =>
+  node?.kind === 'array' ? node.items.filter((item) => item.kind === 'table') : [];
+
+const placesOf = ({ span, items }: OpenArray): ArrayPlaces => ({
+  span,
+  items: items.map((item) => item.span),
+});
+
+function stringAt(table: OpenTable, key: string): string | undefined {
+  const node = table.entries.get(key)?.value;
+  return node?.kind === 'string' ? node.value : undefined;
+}
+
+function stringsOf(table: OpenTable): ReadonlyMap<string, string> {
+  const strings = new Map<string, string>();
+  for (const [key, { value }] of table.entries) {
+    if (value.kind === 'string') strings.set(key, value.value);
+  }
+  return strings;
+}
+
+/** Whether an inline table is written without spaces inside its braces. */
+const isTight = (text: string, { span }: OpenTable): boolean =>
+  text[span.start] === '{' && !' \t\r\n'.includes(text[span.start + 1] ?? '');
+
+function inlineItem(pairs: NewElement['pairs'], tight = false): string {
+  const equals = tight ? '=' : ' = ';
+  const body = pairs.map(([key, value]) => keyText(key) + equals + basicString(value));
+  return tight ? `{${body.join(',')}}` : `{ ${body.join(', ')} }`;
+}
+
+/** How the file writes other lists of that name; `undefined` if it has none. */
+function styleIn(inbounds: readonly OpenTable[], keys: readonly string[]): ListStyle {
+  for (const inbound of inbounds.toReversed()) {
+    const settings = inbound.entries.get('settings')?.value;
+    if (settings?.kind !== 'table') continue;
+    for (const key of keys) {
+      const list = settings.entries.get(key)?.value;
+      if (list?.kind === 'array') return list.madeBy === 'header' ? 'headers' : 'array';
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,321 @@
+import { CodedError } from '../../../errors.ts';
+import { printable, quoted } from '../../../printable.ts';
+import { parseUuid } from '../../../protocols/users/uuid.ts';
+import { suggestion } from '../../../schema/suggestion.ts';
+import type { SourceText } from '../../sources/source-text.ts';
+import {
+  ConfigInbounds,
+  type InboundList,
+  type WrittenElement,
+  type WrittenInbound,
+} from '../lists/inbound-list.ts';
+import { isHysteria, userKind, type UserKind } from './user-kinds.ts';
+
+export type UserErrorCode =
+  /** No inbound has the tag, or it has no users. */
+  | 'no_inbound'
+  | 'unknown_user'
+  /** Several users have the name. */
+  | 'ambiguous'
+  /** The name, the secret or both are taken. */
+  | 'duplicate'
+  /** The name cannot be one of this protocol. */
+  | 'invalid_name'
+  /** The edit would change how all other clients log in. */
+  | 'meaning';
+
+/** An edit of users that was refused. No message holds a secret. */
+export class UserError extends CodedError<UserErrorCode> {}
+
+/** A user as it is written. */
+export interface WrittenUser {
+  readonly inbound: string;
+  readonly protocol: string;
+  /** From 0, in the list of the inbound. */
+  readonly index: number;
+  /** `undefined` for a user without one. */
+  readonly name: string | undefined;
+  /** The label of its flows in the API; `undefined` for a user without one. */
+  readonly label: string | undefined;
+  /** What it can be called by: its name; otherwise the start of its UUID, or `#` and its number from 1. */
+  readonly shown: string;
+}
+
+/** Hex digits of a UUID that stand for a user without a name. */
+const SHORT_ID = 8;
+
+/**
+ * The users of the inbounds of a file, in its order.
+ * @param tag of the only inbound to look at
+ * @throws {ConfigError} when the file is not TOML
+ * @throws {UserError} when no inbound has the tag, or it has no users
+ */
+export function listUsers(source: SourceText, tag?: string): readonly WrittenUser[] {
+  const file = new ConfigInbounds(source);
+  if (tag !== undefined) return usersOf(openInbound(file, tag));
+  return file.all.flatMap((inbound) =>
+    userKind(inbound.protocol) ? usersOf(openInbound(file, inbound.tag)) : [],
+  );
+}
+
+/** An inbound with its list. */
+interface OpenInbound {
+  readonly inbound: WrittenInbound;
+  readonly kind: UserKind;
+  readonly list: InboundList;
+  readonly elements: readonly WrittenElement[];
+}
+
+function openInbound(file: ConfigInbounds, tag: string): OpenInbound {
+  const inbound = file.all.find((each) => each.tag === tag);
+  if (!inbound) {
+    const tags = file.all.map((each) => each.tag);
+    const meant = suggestion(tag, tags);
+    const hint = meant === undefined ? undefined : `did you mean ${quoted(meant)}?`;
+    throw new UserError('no_inbound', `no inbound has the tag ${quoted(tag)}`, { hint });
+  }
+  const kind = userKind(inbound.protocol);
+  const list = kind && file.list(tag, kind.lists);
+  if (!kind || !list) {
+    const message = `inbound ${quoted(tag)} has the protocol ${quoted(inbound.protocol)}, which has no users`;
+    throw new UserError('no_inbound', message);
+  }
+  return { inbound, kind, list, elements: list.elements };
+}
+
+function usersOf({ inbound, kind, elements }: OpenInbound): readonly WrittenUser[] {
+  return elements.map((element, index) => {
+    const name = nameOf(element, kind);
+    const id = kind.secret === 'id' ? parseUuid(element.values.get('id') ?? '') : undefined;
+    return {
+      inbound: inbound.tag,
+      protocol: inbound.protocol,
+      index,
+      name,
+      label: kind.name === undefined ? undefined : element.values.get('email') || name,
+      shown: name ?? id?.slice(0, SHORT_ID) ?? `#${index + 1}`,
+    };
+  });
+}
+
+const nameOf = ({ values, label }: WrittenElement, kind: UserKind): string | undefined =>
+  (kind.name === undefined ? label : values.get(kind.name)) || undefined;
+
+/** A user to add. */
+export interface NewUser {
+  readonly inbound: string;
+  readonly name: string;
+  /** Its secret. @param method of Shadowsocks, if the file has one */
+  readonly secret: (kind: UserKind, method: string | undefined) => string;
+  /** Whether what changes the access of all other clients is done all the same. */
+  readonly force: boolean;
+}
+
+/** The text after an edit, and what there is to say about it. */
+export interface EditedUsers {
+  readonly text: string;
+  readonly user: WrittenUser;
+  readonly kind: UserKind;
+  readonly secret: string;
+  readonly notes: readonly string[];
+}
+
+/**
+ * Adds a user at the end of the list of an inbound.
+ * @throws {ConfigError | UserError} when nothing is to be changed
+ */
+export function addUser(source: SourceText, user: NewUser): EditedUsers {
+  const open = openInbound(new ConfigInbounds(source), user.inbound);
+  const { inbound, kind, list, elements } = open;
+  refuseName(user.name, inbound.protocol);
+  const secret = user.secret(kind, inbound.settings.get('method'));
+  for (const present of usersOf(open)) {
+    if (present.name === user.name) {
+      const message = `inbound ${quoted(inbound.tag)} has a user ${quoted(user.name)} already`;
+      throw new UserError('duplicate', message);
+    }
+    // Only accounts are told apart by their names, so only they may share a password.
+    const values = elements[present.index]?.values.get(kind.secret) ?? '';
+    if (kind.secret !== 'pass' && isSameSecret(values, secret, kind)) {
+      const message = `the user ${quoted(present.shown)} of inbound ${quoted(inbound.tag)} has this ${kind.secret} already`;
+      throw new UserError('duplicate', message);
+    }
+  }
+  const notes = notesOnAdding(open, user.force);
+  const pairs: [string, string][] =
+    kind.name === 'user'
+      ? [
+          ['user', user.name],
+          [kind.secret, secret],
+        ]
+      : [[kind.secret, secret]];
+  if (kind.name === 'email') pairs.push(['email', user.name]);
+  const label = kind.name === undefined ? user.name : undefined;
+  const [index, name] = [elements.length, user.name];
+  return {
+    text: list.append({ pairs, label }),
+    user: {
+      inbound: inbound.tag,
+      protocol: inbound.protocol,
+      index,
+      name,
+      label: kind.name === undefined ? undefined : name,
+      shown: name,
+    },
+    kind,
+    secret,
+    notes,
+  };
+}
+
+function isSameSecret(written: string, secret: string, kind: UserKind): boolean {
+  if (kind.secret !== 'id') return written === secret;
+  const id = parseUuid(secret);
+  return id !== undefined && parseUuid(written) === id;
+}
+
+/** Characters of a name. */
+const MAX_NAME = 128;
+
+function refuseName(name: string, protocol: string): void {
+  const refuse = (why: string): never => {
+    throw new UserError('invalid_name', `a user cannot be called ${quoted(name)}: ${why}`);
+  };
+  if (name.trim() === '') refuse('the name is empty');
+  if (name !== name.trim()) refuse('it begins or ends with white space');
+  if (name.length > MAX_NAME) refuse(`it is longer than ${MAX_NAME} characters`);
+  if (name !== printable(name)) refuse('it has characters that cannot be printed');
+  if (name.startsWith('#')) refuse('"#" and a number stand for users without a name');
+  if ((protocol === 'http' || isHysteria(protocol)) && name.includes(':')) {
+    refuse('the protocol ends the name at the first ":"');
+  }
+  if (isHysteria(protocol) && /[^\x20-\x7e]/.test(name)) refuse('the protocol allows ASCII only');
+}
+
+/** @throws {UserError} when clients that are there could not log in any more, unless `force` */
+function notesOnAdding(
+  { inbound: { tag, protocol, settings }, elements }: OpenInbound,
+  force: boolean,
+): readonly string[] {
+  const which = `inbound ${quoted(tag)}`;
+  if (isHysteria(protocol) && settings.has('password')) {
+    const message = `${which} has one password for all clients, and a hysteria2 inbound has either that or users: replace its "password" by "users" first`;
+    throw new UserError('meaning', message);
+  }
+  if (elements.length > 0) return authNotes(which, protocol, settings);
+  if (protocol === 'shadowsocks') {
+    const message = `with its first user, ${which} no longer takes its single password: clients that use it are locked out`;
+    if (!force) throw new UserError('meaning', message, { hint: '--force adds the user' });
+    return [message];
+  }
+  if (protocol === 'http') return [`${which} was open to everybody and now asks for an account`];
+  return authNotes(which, protocol, settings);
+}
+
+const authNotes = (
+  which: string,
+  protocol: string,
+  settings: ReadonlyMap<string, string>,
+): readonly string[] =>
+  protocol === 'socks' && settings.get('auth') !== 'password'
+    ? [`${which} does not ask for accounts, so it is open to everybody: it needs auth = "password"`]
+    : [];
+
+/** The text after a removal. */
+export interface RemovedUser extends Omit<EditedUsers, 'secret'> {
+  /** Where the user began, from 1. */
+  readonly line: number;
+}
+
+/** A user that is in the file. */
+export interface NamedUser {
+  readonly inbound: string;
+  /** Its name or what `WrittenUser.shown` has for it. */
+  readonly name: string;
+}
+
+/**
+ * Removes a user.
+ * @param force also where the inbound would be open to others then
+ * @throws {ConfigError | UserError} when nothing is to be changed
+ */
+export function removeUser(
+  source: SourceText,
+  named: NamedUser & { readonly force: boolean },
+): RemovedUser {
+  const open = openInbound(new ConfigInbounds(source), named.inbound);
+  const user = findUser(open, named.name);
+  const notes = notesOnRemoving(open, named.force);
+  const start = open.elements[user.index]?.start ?? 0;
+  const line = source.text.slice(0, start).split('\n').length;
+  return { text: open.list.remove(user.index), user, kind: open.kind, notes, line };
+}
+
+/**
+ * Gives a user another secret.
+ * @throws {ConfigError | UserError} when nothing is to be changed
+ */
+export function rotateUser(
+  source: SourceText,
+  { inbound, name, secret }: NamedUser & Pick<NewUser, 'secret'>,
+): EditedUsers {
+  const open = openInbound(new ConfigInbounds(source), inbound);
+  const user = findUser(open, name);
+  const { kind, list } = open;
+  const made = secret(kind, open.inbound.settings.get('method'));
+  return { text: list.set(user.index, kind.secret, made), user, kind, secret: made, notes: [] };
+}
+
+function findUser(open: OpenInbound, name: string): WrittenUser {
+  const users = usersOf(open);
+  const which = `inbound ${quoted(open.inbound.tag)}`;
+  const called = users.filter((user) => user.name === name);
+  const found = called.length > 0 ? called : users.filter((user) => isMeant(user, name, open));
+  const [user, ...others] = found;
+  if (!user) {
+    const meant = suggestion(
+      name,
+      users.map((each) => each.shown),
+    );
+    const hint = meant === undefined ? undefined : `did you mean ${quoted(meant)}?`;
+    throw new UserError('unknown_user', `${which} has no user ${quoted(name)}`, { hint });
+  }
+  if (others.length === 0) return user;
+  const numbers = found.map(({ index }) => `#${index + 1}`).join(', ');
+  const message = `${which} has ${found.length} users ${quoted(name)}: choose one by its number, ${numbers}`;
+  throw new UserError('ambiguous', message);
+}
+
+/** Whether a user without that name is meant: by its number, its id or the start of that. */
+function isMeant(user: WrittenUser, name: string, { elements, kind }: OpenInbound): boolean {
+  if (name === `#${user.index + 1}` || (user.name === undefined && name === user.shown))
+    return true;
+  if (kind.secret !== 'id') return false;
+  const id = parseUuid(name);
+  return id !== undefined && parseUuid(elements[user.index]?.values.get('id') ?? '') === id;
+}
+
+/** @throws {UserError} when others than the remaining users could log in, unless `force` */
+function notesOnRemoving(
+  { inbound: { tag, protocol, settings }, elements }: OpenInbound,
+  force: boolean,
+): readonly string[] {
+  const which = `inbound ${quoted(tag)}`;
+  if (elements.length > 1) return [];
+  const open =
+    protocol === 'http'
+      ? `without its last account, ${which} is open to everybody`
+      : protocol === 'shadowsocks'
+        ? `without its last user, ${which} lets in every client with its single password`
+        : undefined;
+  if (open !== undefined) {
+    if (!force) throw new UserError('meaning', open, { hint: '--force removes the user' });
+    return [open];
+  }
+  if (isHysteria(protocol)) {
+    const message = `a hysteria2 inbound needs a user or a password, and this is the last user of ${which}`;
+    throw new UserError('meaning', message);
+  }
+  if (protocol === 'socks' && settings.get('auth') !== 'password') return [];
+  return [`${which} has no user any more, so it rejects every client`];
+}

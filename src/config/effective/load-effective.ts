@@ -1,0 +1,79 @@
+import { RegexCache } from '../../engine/router/tables/regex-set.ts';
+import { loadConfig, type LoadedConfig, type LoadHooks } from '../load-config.ts';
+import type { MergedConfig } from '../merge.ts';
+import { baseAfter, shiftNode, type Places } from '../places.ts';
+import { decodeSource } from '../sources/decode-source.ts';
+import { DEFAULT_CONFIG } from '../sources/default-config.ts';
+import type { ConfigSource } from '../sources/documents.ts';
+import type { FileReader } from '../sources/input-files.ts';
+import { subscribePath } from '../tables/subscribe.ts';
+import { parseToml } from '../toml/parse.ts';
+import { effectiveConfig } from './effective-config.ts';
+import type { ShownTable } from './shown-value.ts';
+
+/** What is in force of a configuration and of its subscribe file, with secrets starred. */
+export interface LoadedEffective extends Pick<LoadedConfig, 'spec' | 'warnings'> {
+  readonly table: ShownTable;
+  /** The subscribe file as the configuration names it; `undefined` without one. */
+  readonly subscribe: string | undefined;
+}
+
+/**
+ * Loads a configuration and describes what is in force.
+ *
+ * @throws {ConfigError}
+ */
+export async function loadEffective(
+  { path, bytes: given }: ConfigSource,
+  reader: FileReader,
+  { onLogLevel }: Pick<LoadHooks, 'onLogLevel'> = {},
+): Promise<LoadedEffective> {
+  const files = new KeptFiles(reader);
+  let loaded: { readonly merged: MergedConfig; readonly places: Places } | undefined;
+  const { spec, warnings } = await loadConfig({ path, bytes: given }, files, {
+    regexes: new RegexCache(),
+    serveApi: true,
+    onLogLevel,
+    onMerged: (merged, places) => void (loaded = { merged, places }),
+  });
+  if (!loaded) throw new RangeError('a configuration that was loaded was merged');
+  const bytes =
+    given ?? (path === undefined ? Buffer.from(DEFAULT_CONFIG) : await files.read(path));
+  const source = decodeSource(bytes, path);
+  const nodes = subscribePath(loaded.merged.file, source);
+  const subscribe =
+    nodes === undefined
+      ? undefined
+      : shiftNode(parseToml(decodeSource(await files.read(nodes), nodes).text), baseAfter(source));
+  const table = effectiveConfig({
+    config: parseToml(source.text),
+    subscribe: subscribe?.kind === 'table' ? subscribe : undefined,
+    ...loaded,
+    spec,
+  });
+  return { spec, warnings, table, subscribe: nodes };
+}
+
+/** Keeps the documents of a load, so that what is shown is what was loaded. */
+class KeptFiles implements FileReader {
+  readonly #files: FileReader;
+  readonly #kept = new Map<string, Uint8Array>();
+
+  constructor(files: FileReader) {
+    this.#files = files;
+  }
+
+  async read(path: string): Promise<Uint8Array> {
+    const bytes = this.#kept.get(path) ?? (await this.#files.read(path));
+    this.#kept.set(path, bytes);
+    return bytes;
+  }
+
+  sha256(path: string): Promise<string> {
+    return this.#files.sha256(path);
+  }
+
+  isPublic(path: string): Promise<boolean> {
+    return this.#files.isPublic(path);
+  }
+}
