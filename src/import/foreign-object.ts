@@ -32,6 +32,11 @@ export class ForeignObject {
     return Object.hasOwn(this.#value, key) && this.#value[key] !== null;
   }
 
+  /** The value of a key, which does not count as read. */
+  peek(key: string): unknown {
+    return Object.hasOwn(this.#value, key) ? this.#value[key] : undefined;
+  }
+
   /** A string; numbers and booleans are converted to text. */
   text(key: string): string | undefined {
     const value = this.#own(key);

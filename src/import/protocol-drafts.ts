@@ -1,3 +1,4 @@
+import { quoted } from '../printable.ts';
 import { ImportError, tlsSettings, type Draft, type StreamDraft, type Tls } from './draft.ts';
 
 /*
@@ -44,15 +45,31 @@ export function vmessDraft(
   if (Number(alterId) !== 0) {
     throw new ImportError('VMess with an alterId is not supported; most servers accept 0');
   }
-  return { ...place, protocol: 'vmess', stream, settings: { id, security: cipherOf(security) } };
+  return { ...place, protocol: 'vmess', stream, ...cipherOf(id, security) };
 }
 
-/** The body cipher in Weir's spelling; `undefined` for the default. */
-function cipherOf(security = ''): string | undefined {
+/**
+ * The client alone chooses the cipher of the body, and servers take any. `auto` is AES-128-GCM, or no
+ * encryption for sing-box over TLS; Weir always encrypts.
+ */
+function cipherOf(id: string, security = ''): Pick<Draft, 'settings' | 'notes'> {
   const cipher = security.toLowerCase();
-  if (cipher === '' || cipher === 'auto' || cipher === 'aes-128-gcm') return undefined;
-  if (cipher === 'chacha20-poly1305') return cipher;
-  throw new ImportError(`VMess security ${JSON.stringify(security)} is not supported`);
+  switch (cipher) {
+    case '':
+    case 'auto':
+    case 'aes-128-gcm':
+      return { settings: { id } };
+    case 'chacha20-poly1305':
+      return { settings: { id, security: cipher } };
+    case 'none':
+    case 'zero':
+      return {
+        settings: { id },
+        notes: [`the cipher ${quoted(cipher)} becomes aes-128-gcm, which servers take too`],
+      };
+    default:
+      throw new ImportError(`VMess security ${quoted(security)} is not supported`);
+  }
 }
 
 export const trojanDraft = (

@@ -1,6 +1,7 @@
 import { quoted } from '../printable.ts';
 import { ImportError } from './draft.ts';
 import type { ForeignObject } from './foreign-object.ts';
+import type { DocumentKey } from './routing.ts';
 
 /** How to treat a key of another program that Weir does not carry over. */
 export type KeyVerdict =
@@ -42,16 +43,47 @@ export function notesOn(fields: ForeignObject, verdicts: KeyTable): readonly str
       verdict?.kind === 'dropped'
         ? verdict.reason
         : verdict === undefined
-          ? 'this key is unknown here'
+          ? UNKNOWN_KEY
           : 'Weir does otherwise';
-    if (notes.length < MAX_NOTES) notes.push(`${quoted(path)} is not carried over: ${reason}`);
+    if (notes.length < MAX_NOTES) notes.push(noteOn(path, reason));
     else more++;
   }
   return more === 0 ? notes : [...notes, `${more} more keys are not carried over`];
 }
 
+/** Says that a key is not carried over. */
+export const noteOn = (path: string, reason: string): string =>
+  `${quoted(path)} is not carried over: ${reason}`;
+
+/** The most keys of a document that are named one by one. */
+const MAX_KEYS = 500;
+
+/** What becomes of each key of a document that no reader has read. */
+export function keysOf(document: ForeignObject, verdicts: KeyTable): readonly DocumentKey[] {
+  const keys: DocumentKey[] = [];
+  let more = 0;
+  for (const { path, value } of document.unread()) {
+    const key = keyOf(path, value, verdictOn(path, verdicts));
+    if (keys.length < MAX_KEYS) keys.push(key);
+    else more++;
+  }
+  if (more === 0) return keys;
+  return [...keys, { path: `${more} more keys`, status: 'skipped', reason: UNKNOWN_KEY }];
+}
+
+const UNKNOWN_KEY = 'this key is unknown here';
+
+function keyOf(path: string, value: unknown, verdict: KeyVerdict | undefined): DocumentKey {
+  if (saysNothing(value)) return { path, status: 'same' };
+  if (verdict?.kind === 'same') {
+    if (verdict.when?.(value) ?? true) return { path, status: 'same' };
+    return { path, status: 'skipped', reason: 'Weir does otherwise' };
+  }
+  return { path, status: 'skipped', reason: verdict?.reason ?? UNKNOWN_KEY };
+}
+
 /** The verdict on a path, or on all keys of its enclosing object: `headers.*`. */
-function verdictOn(path: string, verdicts: KeyTable): KeyVerdict | undefined {
+export function verdictOn(path: string, verdicts: KeyTable): KeyVerdict | undefined {
   if (Object.hasOwn(verdicts, path)) return verdicts[path];
   const every = `${path.slice(0, path.lastIndexOf('.') + 1)}*`;
   return Object.hasOwn(verdicts, every) ? verdicts[every] : undefined;

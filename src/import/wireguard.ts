@@ -1,6 +1,6 @@
 import { printable, quoted } from '../printable.ts';
-import type { Servers } from './default-route.ts';
 import { bareHost, entryOf, ImportError, trimmedLines, type Draft } from './draft.ts';
+import { serversAlone, type Routing } from './routing.ts';
 
 /** A tunnel of another program. */
 export interface WireGuardTunnel {
@@ -76,14 +76,14 @@ export function isWireGuardConf(text: string): boolean {
 }
 
 /** Reads a file of `wg-quick`: one interface and, here, one peer. */
-export function readWireGuardConf(text: string): Servers {
+export function readWireGuardConf(text: string): Routing {
   const sections = sectionsOf(text);
   const entry = entryOf('wireguard', () => {
     const [own] = sections.get('interface') ?? [];
     const peers = sections.get('peer') ?? [];
     return { draft: readConf(own, peers), notes: confNotes(own, peers[0]) };
   });
-  return { entries: [entry], groups: 0, rules: 0, standard: { kind: 'unstated' } };
+  return serversAlone([entry]);
 }
 
 type Section = ReadonlyMap<string, string>;

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import type { ImportReport } from '../../src/import/report.ts';
 import { scratch, runWeir } from '../support/process/weir.ts';
 
 const LINKS = [
@@ -34,7 +38,10 @@ test('weir import says why a file gives nothing', async () => {
     const { ended, stdout, stderr } = await runWeir(['import', '--outbounds', file]);
     return [ended?.code, stdout, stderr];
   };
-  assert.match(String((await run())[2]), /^weir import: cannot read the file: ENOENT/);
+  assert.match(
+    String((await run())[2]),
+    /^weir import: cannot read \S+links\.txt: no such file or directory\n/,
+  );
   writeFileSync(file, 'tuic://192.0.2.1:1#a');
   assert.match(String((await run())[2]), /^weir import: neither share links, nor JSON/);
   writeFileSync(file, 'socks5://192.0.2.1:0#a');
@@ -118,4 +125,62 @@ test('weir import --outbounds prints nodes that a subscribe file takes', async (
   );
   const checked = await runWeir(['--test', '--config', path('weir.toml')]);
   assert.equal(checked.stdout, 'Configuration OK.\n', checked.stderr);
+});
+
+const CLASH = `socks-port: 1080
+proxies:
+  - {name: a, type: socks5, server: a.example, port: 1}
+proxy-groups:
+  - {name: Proxy, type: select, proxies: [a, DIRECT]}
+rules: ["DOMAIN,x.example,Proxy", "PROCESS-NAME,y,DIRECT", "MATCH,Proxy"]
+`;
+
+test('weir import --output writes both files, and replaces none without --force', async () => {
+  await using folder = await scratch();
+  const [file, out] = [join(folder.path, 'clash.yaml'), join(folder.path, 'weir')];
+  writeFileSync(file, CLASH);
+  const first = await runWeir(['import', '--output', out, file]);
+  assert.equal(first.ended?.code, 0, first.stderr);
+  assert.equal(first.stdout, '');
+  assert.equal(statSync(join(out, 'nodes.toml')).mode & 0o777, 0o600);
+  const config = join(out, 'weir.toml');
+  assert.equal((await runWeir(['--test', '--config', config])).stdout, 'Configuration OK.\n');
+  writeFileSync(config, '# mine\n');
+  const second = await runWeir(['import', '--output', out, file]);
+  assert.equal(second.ended?.code, 1);
+  assert.match(second.stderr, /nodes\.toml exists; --force replaces it/);
+  assert.equal(readFileSync(config, 'utf8'), '# mine\n');
+  assert.equal((await runWeir(['import', '--force', '--output', out, file])).ended?.code, 0);
+  assert.match(readFileSync(config, 'utf8'), /\[subscribe\.routes\]\ndefault = "a"\n/);
+});
+
+test('weir import reads a URL, and accounts for every part in JSON', async () => {
+  await using server = createServer((request, response) => {
+    response.statusCode = request.url === '/list?key=secret' ? 200 : 404;
+    response.end(CLASH);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}`;
+  const args = ['import', '--subscribe', '--report', 'json', `${url}/list?key=secret`];
+  const { ended, stdout, stderr } = await runWeir(args);
+  assert.equal(ended?.code, 0, stderr);
+  assert.match(stdout, /^\[\[proxy_server\]\]$/m);
+  const { version, items } = JSON.parse(stderr) as ImportReport;
+  assert.equal(version, 1);
+  assert.deepEqual(
+    items.map(({ part, status }) => `${part} ${status}`),
+    [
+      'server imported',
+      'group imported',
+      'rule imported',
+      'rule skipped',
+      'rule same',
+      'default imported',
+      'inbound skipped',
+    ],
+  );
+  const missing = await runWeir(['import', `${url}/other?key=secret`]);
+  assert.equal(missing.stderr, 'weir import: the server answered with status 404\n');
+  assert.equal(missing.ended?.code, 1);
 });

@@ -32,6 +32,8 @@ export const CLASH_KEYS: KeyTable = {
   'authenticated-length': same(),
   'client-fingerprint': FINGERPRINT,
   alpn: ALPN,
+  // Trojan always has TLS, and ignores the key.
+  tls: same(),
   // Read only with TLS.
   servername: same(),
   sni: same(),

@@ -10,7 +10,9 @@ export const ECH = refused(
   'encrypted ClientHello is not supported; the name of the server would be visible on the way',
 );
 export const CLIENT_CERTIFICATE = refused('certificates of the client are not supported');
-export const PINNED = refused('a pinned certificate is not supported');
+export const PINNED = refused(
+  'a certificate cannot be pinned by its hash; write it, or its CA, to a PEM file, and name that as `ca_file`',
+);
 export const MULTIPLEX = dropped('each flow has a connection of its own');
 export const UDP_OVER_TCP = dropped("UDP goes as the protocol's own datagrams");
 export const FINGERPRINT = dropped('the TLS handshake is that of OpenSSL, not of a browser');
@@ -27,3 +29,6 @@ export const HEADERS = dropped('no further HTTP headers are sent');
 export const ONE_NETWORK = dropped(
   'flows of every network are sent; limit them by `network` in a rule',
 );
+
+/** A server that accepts multiplexed connections. */
+export const SERVER_MULTIPLEX = dropped('clients have to switch multiplexing off');

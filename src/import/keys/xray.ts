@@ -12,6 +12,7 @@ import {
   TLS_VERSIONS,
   TUNING,
 } from './reasons.ts';
+import { STREAM_KEYS } from './xray-stream.ts';
 
 const LABEL = same();
 
@@ -94,20 +95,7 @@ export const XRAY_KEYS: KeyTable = {
   'streamSettings.grpcSettings.multiMode': dropped(
     'single messages are sent, which every server takes',
   ),
-  'streamSettings.grpcSettings.idle_timeout': TUNING,
-  'streamSettings.grpcSettings.health_check_timeout': TUNING,
-  'streamSettings.grpcSettings.permit_without_stream': TUNING,
-  'streamSettings.grpcSettings.initial_windows_size': TUNING,
-  'streamSettings.grpcSettings.user_agent': HEADERS,
-  // Settings of unused transports.
-  'streamSettings.xhttpSettings': same(),
-  'streamSettings.splithttpSettings': same(),
-  'streamSettings.kcpSettings': same(),
-  'streamSettings.httpupgradeSettings': same(),
-  'streamSettings.hysteriaSettings': same(),
-  'streamSettings.httpSettings': same(),
-  'streamSettings.quicSettings': same(),
-  'streamSettings.dsSettings': same(),
+  ...STREAM_KEYS,
 
   'streamSettings.sockopt.dialerProxy': CHAINED,
   'streamSettings.sockopt.mark': SOURCE,

@@ -1,6 +1,6 @@
 import { loadConfigFile } from '../../../src/app/loading/inline-runner.ts';
 import type { ImportedEntry } from '../../../src/import/draft.ts';
-import { outboundText } from '../../../src/import/write-config.ts';
+import { outboundText } from '../../../src/import/write/tables.ts';
 import type { OutboundSpec } from '../../../src/spec.ts';
 
 /** The outbound that a text describes, as the configuration is understood. */

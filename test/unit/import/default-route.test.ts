@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { chooseDefault } from '../../../src/import/default-route.ts';
 import { readForeign } from '../../../src/import/document.ts';
+import { settleDefault, Targets } from '../../../src/import/write/settle.ts';
 
 const ID = 'b831381d-6324-4d53-ad4f-8cda48b30811';
 const server = (tag: string): object => ({
@@ -19,7 +19,7 @@ const reality = (tag: string): object => ({
   tls: { enabled: true, reality: { enabled: true } },
 });
 const direct = { type: 'direct', tag: 'direct' };
-const rules = [{ domain: ['x.example'], outbound: 'a' }];
+const rules = [{ process_name: ['x'], outbound: 'a' }];
 
 const singBox = (outbounds: readonly object[], route: object = {}): string =>
   JSON.stringify({ outbounds, route });
@@ -43,16 +43,12 @@ const CLASH_PROXIES = `proxies:
   - {name: b, type: vless, server: a.example, port: 1, uuid: ${ID}, tls: true, reality-opts: {}}
 `;
 
-/** The default of a document whose entries have the tags `0`, `1`, … where they can be imported. */
+/** The default of a document: the index of its entry, or what becomes of flows. */
 function defaultOf(document: string): { readonly tag: string; readonly problem: string } {
   const imported = readForeign(document);
-  const tags = new Map(
-    imported.entries.flatMap((entry, index) =>
-      entry.draft ? [[index, String(index)] as const] : [],
-    ),
-  );
-  const { tag, problem = '' } = chooseDefault(imported, tags);
-  return { tag, problem };
+  const { settled, problem = '' } = settleDefault(imported, new Targets(imported));
+  if (settled.kind === 'lost') return { tag: 'blackhole', problem };
+  return { tag: String(settled.index ?? settled.kind), problem };
 }
 
 describe('the default of a document', () => {
@@ -153,13 +149,13 @@ describe('the default of a document', () => {
       'drops flows when rules that are not imported send flows to servers',
       singBox([direct, server('a')], { rules }),
       'blackhole',
-      /its rules, which send flows to servers, are not imported/,
+      /not all of its rules, which send flows to servers, are imported/,
     ],
     [
       'drops flows when rules of Clash are not imported and it goes directly otherwise',
-      `${CLASH_PROXIES}rules: ["DOMAIN,x,a", "MATCH,DIRECT"]\n`,
+      `${CLASH_PROXIES}rules: ["PROCESS-NAME,x,a", "MATCH,DIRECT"]\n`,
       'blackhole',
-      /its rules, which send flows to servers, are not imported/,
+      /not all of its rules, which send flows to servers, are imported/,
     ],
   ] as const) {
     test(what, () => {

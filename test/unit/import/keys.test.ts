@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { readForeign } from '../../../src/import/document.ts';
 import type { ImportedEntry } from '../../../src/import/draft.ts';
-import { outboundText } from '../../../src/import/write-config.ts';
+import { outboundText } from '../../../src/import/write/tables.ts';
 import { CLASH, SING_BOX, XRAY, type ProgramKeys } from '../../support/import/key-lists.ts';
 
 /** A copy of `entry` with `value` at a path; the objects on the way are made, and lists have one member. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { readShareLinks } from '../../../src/import/share-links.ts';
+import { readForeign } from '../../../src/import/document.ts';
+import { readShareLinks } from '../../../src/import/links/share-links.ts';
 import { linesOf } from '../../support/import/support.ts';
 
 const ID = 'b831381d-6324-4d53-ad4f-8cda48b30811';
@@ -90,6 +91,11 @@ describe('a share link', () => {
       [...place('vmess'), '[outbound.settings]', `id = "${ID}"`],
     ],
     [
+      'of VMess without encryption, which Weir adds',
+      vmess({ ...VMESS, scy: 'zero' }),
+      [...place('vmess'), '[outbound.settings]', `id = "${ID}"`],
+    ],
+    [
       'of Shadowsocks after SIP002',
       `ss://${base64('aes-128-gcm:p:w')}@a.example:443/#x`,
       [
@@ -137,6 +143,43 @@ describe('a share link', () => {
       `socks://${base64('mia:s3cret')}@a.example:443`,
       [...place('socks'), '[outbound.settings]', 'user = "mia"', 'pass = "s3cret"'],
     ],
+    [
+      'of SOCKS with credentials whose base64 has a slash',
+      `socks://${base64('mia:s3cr?')}@a.example:443`,
+      [...place('socks'), '[outbound.settings]', 'user = "mia"', 'pass = "s3cr?"'],
+    ],
+    [
+      'of SOCKS with credentials in percent-encoding',
+      'socks5h://m%3Aia:s%403cret@a.example:443',
+      [...place('socks'), '[outbound.settings]', 'user = "m:ia"', 'pass = "s@3cret"'],
+    ],
+    [
+      'of SOCKS in base64 as a whole, as Shadowrocket writes it',
+      `socks://${base64('mia:s@3cret@a.example:443')}?remarks=n`,
+      [...place('socks'), '[outbound.settings]', 'user = "mia"', 'pass = "s@3cret"'],
+    ],
+    [
+      'of SOCKS with a user alone',
+      'socks://bWlh@a.example:443',
+      [...place('socks'), '[outbound.settings]', 'user = "bWlh"'],
+    ],
+    [
+      'of HTTP',
+      'http://mia:p%40ss@a.example:443#n',
+      [...place('http'), '[outbound.settings]', 'user = "mia"', 'pass = "p@ss"'],
+    ],
+    [
+      'of HTTP over TLS',
+      'https://a.example:443?sni=b.example&allowInsecure=1#n',
+      [
+        ...place('http'),
+        '[outbound.stream]',
+        'network = "tls"',
+        '[outbound.stream.tls]',
+        'server_name = "b.example"',
+        'allow_insecure = true',
+      ],
+    ],
     ['of SOCKS without credentials', 'socks5://a.example:443', place('socks')],
     [
       'with an IPv6 address',
@@ -159,12 +202,19 @@ describe('a share link', () => {
     ['with an HTTP header', `vless://${ID}@a:1?headerType=http`, /header type "http"/],
     ['over gRPC without a service', `vless://${ID}@a:1?type=grpc`, /without a service name/],
     ['with an alterId', vmess({ ...VMESS, aid: 64 }), /alterId/],
-    ['without encryption', vmess({ ...VMESS, scy: 'none' }), /security "none"/],
+    ['with an unknown cipher', vmess({ ...VMESS, scy: 'aes-128-cfb' }), /security "aes-128-cfb"/],
     ['with invalid JSON', `vmess://${base64('{nonsense')}`, /JSON is invalid/],
     ['with a plugin', 'ss://YTpi@a:1?plugin=v2ray-plugin%3Btls', /plugin "v2ray-plugin"/],
     ['without a method', 'ss://@a:1', /no method and password/],
     ['with several ports', 'hy2://p@a:1,5-9', /port hopping/],
-    ['with a pinned certificate', 'hy2://p@a:1?pinSHA256=ab', /pinned/],
+    [
+      'with a pinned certificate',
+      'hy2://p@a:1?pinSHA256=ab',
+      /pinned by its hash; write it.*ca_file/,
+    ],
+    ['to a document', 'https://a.example:443/sub', /address of a document/],
+    ['of an HTTP proxy without a port', 'http://u:p@a.example', /no port/],
+    ['of SOCKS 4', 'socks4://a:1', /socks4 links are not supported/],
     ['without a port', 'trojan://p@a', /no port/],
     ['with a port that is too large', 'trojan://p@a:65536', /port is not a number/],
     ['without a host', 'trojan://p@:1', /no host/],
@@ -176,9 +226,41 @@ describe('a share link', () => {
       assert.match(readShareLinks(link).entries[0]?.skipped ?? '', reason));
   }
 
+  test('of VMess without encryption says which cipher is used', () =>
+    assert.deepEqual(readShareLinks(vmess({ ...VMESS, scy: 'none' })).entries[0]?.draft?.notes, [
+      'the cipher "none" becomes aes-128-gcm, which servers take too',
+    ]));
+
   test('has its name behind the number sign', () => {
     const [entry, skipped] = readShareLinks(`socks5://a:1#Caf%C3%A9%20%231\ntuic://a:1#b%`).entries;
     assert.equal(entry?.draft?.name, 'Café #1');
     assert.deepEqual(skipped, { name: 'b%', skipped: 'tuic links are not supported' });
   });
+
+  test('names a server by a parameter where it has no number sign', () =>
+    assert.equal(readShareLinks('socks5://a:1?remarks=n').entries[0]?.draft?.name, 'n'));
+});
+
+describe('a document that begins with a URI', () => {
+  for (const [what, text] of [
+    ['links of HTTP proxies alone', 'http://a.example:8080#n'],
+    ['a link that Weir cannot use before one that it can', 'tuic://a:1\nsocks5://a:1'],
+    ['an address before a link', 'https://a.example/sub\nsocks5://a:1'],
+    ['links of HTTP proxies in base64', base64('https://u:p@a.example:8443#n')],
+  ] as const) {
+    test(`is a list of links: ${what}`, () => assert.equal(readForeign(text).kind, 'share links'));
+  }
+
+  test('is none without a link to a server', () =>
+    assert.throws(() => readForeign('https://a.example/sub?token=1'), /neither share links/));
+});
+
+test('a message among share links is no server, and not the default', () => {
+  const list = ['trojan://x@a.example:443#Traffic%3A%2012%20GB', 'trojan://x@a.example:443#Osaka'];
+  const [message, node] = readForeign(list.join('\n')).entries;
+  assert.deepEqual(message, {
+    name: 'Traffic: 12 GB',
+    skipped: 'it is a message of the provider, not a server',
+  });
+  assert.equal(node?.draft?.name, 'Osaka');
 });

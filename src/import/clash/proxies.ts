@@ -4,12 +4,12 @@ import {
   streamOf,
   toPort,
   type Draft,
+  type ImportedEntry,
   type StreamDraft,
   type Tls,
-} from './draft.ts';
-import { followGroups, type DefaultRoute, type Group, type Servers } from './default-route.ts';
-import { ForeignObject } from './foreign-object.ts';
-import { CLASH_KEYS } from './keys/clash.ts';
+} from '../draft.ts';
+import type { ForeignObject } from '../foreign-object.ts';
+import { CLASH_KEYS } from '../keys/clash.ts';
 import {
   hysteria2Draft,
   proxyDraft,
@@ -17,9 +17,10 @@ import {
   trojanDraft,
   vlessDraft,
   vmessDraft,
-} from './protocol-drafts.ts';
-import { nameOf, readEntry, type EntryReader } from './read-entry.ts';
-import { wireguardDraft } from './wireguard.ts';
+} from '../protocol-drafts.ts';
+import { readEntry, type EntryReader } from '../read-entry.ts';
+import { bounded } from '../targets.ts';
+import { wireguardDraft } from '../wireguard.ts';
 
 const READER: EntryReader = {
   name: 'name',
@@ -29,66 +30,8 @@ const READER: EntryReader = {
 };
 
 /** The `proxies` of a configuration of Clash or mihomo. */
-export function readClash(document: ForeignObject): Servers {
-  const proxies = document.list('proxies');
-  const rules = document.list('rules');
-  const groups = groupsOf(document);
-  return {
-    entries: proxies.map((each) => readEntry(each, READER)),
-    groups: groups.size,
-    rules: rules.length,
-    standard: defaultOf(
-      document,
-      rules,
-      groups,
-      proxies.map((each) => nameOf(each, 'name')),
-    ),
-  };
-}
-
-function groupsOf(document: ForeignObject): ReadonlyMap<string, Group> {
-  const groups = new Map<string, Group>();
-  for (const each of document.list('proxy-groups')) {
-    const name = nameOf(each, 'name');
-    if (name === '') continue;
-    const fields = new ForeignObject(each);
-    const members = fields.list('proxies').filter((member) => typeof member === 'string');
-    groups.set(name, { members, choosesOne: fields.text('type') === 'select' });
-  }
-  return groups;
-}
-
-/** Types of rules that match every flow. */
-const CATCH_ALL: ReadonlySet<string> = new Set(['MATCH', 'FINAL']);
-
-/** The target of `MATCH,target`; `undefined` for any other rule. */
-function catchAllTarget(rule: unknown): string | undefined {
-  if (typeof rule !== 'string') return undefined;
-  const [kind = '', target = ''] = rule.split(',', 2).map((part) => part.trim());
-  return CATCH_ALL.has(kind.toUpperCase()) && target !== '' ? target : undefined;
-}
-
-/** The target of the rule that matches everything; without one Clash connects directly. */
-function defaultOf(
-  document: ForeignObject,
-  rules: readonly unknown[],
-  groups: ReadonlyMap<string, Group>,
-  names: readonly string[],
-): DefaultRoute {
-  switch ((document.text('mode') ?? '').toLowerCase()) {
-    case 'direct':
-      return { kind: 'direct' };
-    case 'global':
-      return groups.has('GLOBAL') ? followGroups('GLOBAL', groups, names) : { kind: 'unstated' };
-    default:
-  }
-  if (rules.length === 0) return { kind: 'unstated' };
-  for (const rule of rules) {
-    const target = catchAllTarget(rule);
-    if (target !== undefined) return followGroups(target, groups, names);
-  }
-  return { kind: 'direct' };
-}
+export const readProxies = (proxies: readonly unknown[]): readonly ImportedEntry[] =>
+  bounded('servers', proxies).map((each) => readEntry(each, READER));
 
 const FAMILIES: ReadonlyMap<string, string | undefined> = new Map([
   ['', undefined],

@@ -4,12 +4,12 @@ import {
   streamOf,
   toPort,
   type Draft,
+  type ImportedEntry,
   type StreamDraft,
   type Tls,
-} from './draft.ts';
-import { followGroups, type Group, type Servers } from './default-route.ts';
-import { ForeignObject } from './foreign-object.ts';
-import { SING_BOX_KEYS } from './keys/sing-box.ts';
+} from '../draft.ts';
+import type { ForeignObject } from '../foreign-object.ts';
+import { SING_BOX_KEYS } from '../keys/sing-box.ts';
 import {
   hysteria2Draft,
   proxyDraft,
@@ -17,12 +17,10 @@ import {
   trojanDraft,
   vlessDraft,
   vmessDraft,
-} from './protocol-drafts.ts';
-import { nameOf, readEntry, type EntryReader } from './read-entry.ts';
-import { wireguardDraft } from './wireguard.ts';
-
-/** Outbounds that are internal to the program. */
-const INTERNAL: ReadonlySet<string> = new Set(['dns']);
+} from '../protocol-drafts.ts';
+import { readEntry, type EntryReader } from '../read-entry.ts';
+import { bounded } from '../targets.ts';
+import { wireguardDraft } from '../wireguard.ts';
 
 const READER: EntryReader = {
   name: 'tag',
@@ -31,41 +29,9 @@ const READER: EntryReader = {
   family: familyOf,
 };
 
-/** The `outbounds` and `endpoints` of a sing-box configuration. */
-export function readSingBox(document: ForeignObject): Servers {
-  const all = [...document.list('outbounds'), ...document.list('endpoints')];
-  const typeOf = (value: unknown): string => nameOf(value, 'type');
-  const groups = new Map<string, Group>();
-  const servers: unknown[] = [];
-  for (const each of all) {
-    const type = typeOf(each);
-    if (type === 'selector' || type === 'urltest') {
-      groups.set(nameOf(each, 'tag'), groupOf(new ForeignObject(each), type));
-    } else if (!INTERNAL.has(type)) servers.push(each);
-  }
-  const [first] = all;
-  const final = document.fields('route').text('final') ?? '';
-  const entries = servers.map((each) => readEntry(each, READER));
-  const preferred = final === '' ? nameOf(first, 'tag') : final;
-  return {
-    entries,
-    groups: groups.size,
-    rules: document.fields('route').list('rules').length,
-    standard: followGroups(
-      preferred,
-      groups,
-      servers.map((each) => nameOf(each, 'tag')),
-    ),
-  };
-}
-
-/** A selector stands for its initial member. */
-function groupOf(fields: ForeignObject, type: string): Group {
-  const members = fields.list('outbounds').filter((each) => typeof each === 'string');
-  const chosen = fields.text('default') ?? '';
-  if (type === 'urltest') return { members, choosesOne: false };
-  return { members: chosen === '' ? members : [chosen], choosesOne: true };
-}
+/** The servers of a configuration. */
+export const readOutbounds = (servers: readonly unknown[]): readonly ImportedEntry[] =>
+  bounded('servers', servers).map((each) => readEntry(each, READER));
 
 /** `domain_strategy`, or that of the resolver; Weir accepts the same words. */
 function familyOf(fields: ForeignObject): string | undefined {

@@ -4,12 +4,12 @@ import {
   streamOf,
   toPort,
   type Draft,
+  type ImportedEntry,
   type StreamDraft,
   type Tls,
-} from './draft.ts';
-import type { Servers } from './default-route.ts';
-import { ForeignObject } from './foreign-object.ts';
-import { XRAY_KEYS } from './keys/xray.ts';
+} from '../draft.ts';
+import { ForeignObject } from '../foreign-object.ts';
+import { XRAY_KEYS } from '../keys/xray.ts';
 import {
   proxyDraft,
   shadowsocksDraft,
@@ -17,12 +17,10 @@ import {
   vlessDraft,
   vmessDraft,
   type NamedServer,
-} from './protocol-drafts.ts';
-import { nameOf, readEntry, type EntryReader } from './read-entry.ts';
-import { wireguardDraft } from './wireguard.ts';
-
-/** Outbounds inside of the program. */
-const INTERNAL: ReadonlySet<string> = new Set(['dns', 'loopback']);
+} from '../protocol-drafts.ts';
+import { readEntry, type EntryReader } from '../read-entry.ts';
+import { bounded } from '../targets.ts';
+import { wireguardDraft } from '../wireguard.ts';
 
 const READER: EntryReader = {
   name: 'tag',
@@ -31,23 +29,9 @@ const READER: EntryReader = {
   family: familyOf,
 };
 
-/** The `outbounds` of a configuration of Xray or v2ray; the first takes what no rule matches. */
-export function readXray(document: ForeignObject): Servers {
-  const all = document.list('outbounds');
-  const servers = all.filter((each) => !INTERNAL.has(nameOf(each, 'protocol')));
-  const routing = document.fields('routing');
-  const [first] = all;
-  const at = servers.indexOf(first);
-  return {
-    entries: servers.map((each) => readEntry(each, READER)),
-    groups: routing.list('balancers').length,
-    rules: routing.list('rules').length,
-    standard:
-      at < 0
-        ? { kind: 'missing', name: nameOf(first, 'tag') }
-        : { kind: 'entries', name: nameOf(first, 'tag'), among: [at] },
-  };
-}
+/** The servers of a configuration. */
+export const readOutbounds = (servers: readonly unknown[]): readonly ImportedEntry[] =>
+  bounded('servers', servers).map((each) => readEntry(each, READER));
 
 /** Xray's ways to resolve names that limit the family of addresses, or prefer one. */
 const FAMILIES: ReadonlyMap<string, string | undefined> = new Map([

@@ -1,0 +1,96 @@
+import type { ForeignObject } from '../foreign-object.ts';
+import { CLASH_DOCUMENT_KEYS } from '../keys/clash-document.ts';
+import { nameOf } from '../read-entry.ts';
+import type { DefaultRoute, DocumentKey, Routing, RuleEntry, Target } from '../routing.ts';
+import { bounded, TargetNames } from '../targets.ts';
+import { keysOf } from '../verdicts.ts';
+import { readDns } from './dns.ts';
+import { readGroups } from './groups.ts';
+import { readInbounds } from './inbounds.ts';
+import { readProxies } from './proxies.ts';
+import { CATCH_ALL, partsOf, readRules } from './rules.ts';
+
+/** Clash's built-in outbounds. */
+const BUILT_IN: ReadonlyMap<string, Target> = new Map([
+  ['DIRECT', { kind: 'direct' }],
+  ['COMPATIBLE', { kind: 'direct' }],
+  ['REJECT', { kind: 'blackhole' }],
+  ['REJECT-DROP', { kind: 'blackhole' }],
+]);
+
+/** Keys of older versions, under their new names. */
+const OLD_KEYS = { proxies: 'Proxy', 'proxy-groups': 'Proxy Group', rules: 'Rule' } as const;
+
+/** The list at a key, or at its older name. */
+const listOf = (document: ForeignObject, key: keyof typeof OLD_KEYS): readonly unknown[] =>
+  document.has(key) ? document.list(key) : document.list(OLD_KEYS[key]);
+
+/** Clash's levels, in the words of Weir. */
+const LEVELS: ReadonlyMap<string, string> = new Map([
+  ['silent', 'off'],
+  ['error', 'error'],
+  ['warning', 'warn'],
+  ['info', 'info'],
+  ['debug', 'debug'],
+]);
+
+/** A configuration of Clash or mihomo. */
+export function readClash(document: ForeignObject): Routing {
+  const proxies = bounded('servers', listOf(document, 'proxies'));
+  const written = bounded('rules', listOf(document, 'rules'));
+  const groups = bounded('groups', listOf(document, 'proxy-groups'));
+  const names = new TargetNames({
+    entries: proxies.map((each) => nameOf(each, 'name')),
+    groups: groups.map((each) => nameOf(each, 'name')),
+    builtIn: BUILT_IN,
+  });
+  const { dns, keys } = readDns(document.fields('dns'));
+  const mode = modeOf(document);
+  const level = document.text('log-level');
+  const inbounds = readInbounds(document);
+  return {
+    entries: readProxies(proxies),
+    groups: readGroups(groups, proxies, names, document.has('proxy-providers')),
+    rules: mode === 'rule' ? readRules(written, names) : unusedRules(written, mode),
+    standard: defaultOf(mode, written, names),
+    inbounds,
+    dns,
+    logLevel: level === undefined ? undefined : LEVELS.get(level),
+    keys: [...keys, ...modeKeys(mode, names), ...keysOf(document, CLASH_DOCUMENT_KEYS)],
+  };
+}
+
+type Mode = 'rule' | 'global' | 'direct';
+
+function modeOf(document: ForeignObject): Mode {
+  const mode = (document.text('mode') ?? '').toLowerCase();
+  return mode === 'global' || mode === 'direct' ? mode : 'rule';
+}
+
+function modeKeys(mode: Mode, names: TargetNames): readonly DocumentKey[] {
+  if (mode !== 'global' || names.of('GLOBAL').kind !== 'missing') return [];
+  const reason = 'the server chosen in GLOBAL is not in the document; the first one is used';
+  return [{ path: 'mode', status: 'skipped', reason }];
+}
+
+/** Rules have an effect in the mode `rule` alone. */
+const unusedRules = (rules: readonly unknown[], mode: Mode): readonly RuleEntry[] =>
+  rules.map((rule) => ({
+    source: typeof rule === 'string' ? rule.slice(0, 200) : typeof rule,
+    needless: `rules have no effect in the mode "${mode}"`,
+  }));
+
+/** The target of the rule that matches everything; without one Clash connects directly. */
+function defaultOf(mode: Mode, rules: readonly unknown[], names: TargetNames): DefaultRoute {
+  if (mode === 'direct') return { kind: 'direct' };
+  if (mode === 'global') {
+    const target = names.of('GLOBAL');
+    return target.kind === 'missing' ? { kind: 'unstated' } : target;
+  }
+  if (rules.length === 0) return { kind: 'unstated' };
+  const last = rules.find((rule) => typeof rule === 'string' && isCatchAll(rule));
+  return typeof last === 'string' ? names.of(partsOf(last).target) : { kind: 'direct' };
+}
+
+const isCatchAll = (rule: string): boolean =>
+  rule.includes(',') && CATCH_ALL.has((rule.split(',', 1)[0] ?? '').trim().toUpperCase());

@@ -1,0 +1,50 @@
+import { dropped, same, type KeyTable } from '../verdicts.ts';
+import {
+  ALPN,
+  CLIENT_CERTIFICATE,
+  ECH,
+  FINGERPRINT,
+  FRAGMENT,
+  HEADERS,
+  PINNED,
+  TLS_VERSIONS,
+  TUNING,
+} from './reasons.ts';
+import { DIALER_KEYS } from './sing-box-dialer.ts';
+
+/** Keys of a DNS server of sing-box (`option/dns.go`, `option/outbound.go`, 7df171f) that are not carried over. */
+export const SING_BOX_DNS_KEYS: KeyTable = {
+  ...DIALER_KEYS,
+  // The server is an address.
+  domain_resolver: same(),
+  domain_strategy: same(),
+  address_resolver: same(),
+  address_strategy: same(),
+  address_fallback_delay: same(),
+  strategy: dropped('write `address_family` of outbounds'),
+  client_subnet: dropped('queries carry no subnet'),
+  method: same(),
+  headers: HEADERS,
+  'tls.enabled': same(),
+  'tls.disable_sni': dropped('the server name is sent'),
+  'tls.insecure': dropped('the certificate is verified'),
+  'tls.alpn': ALPN,
+  'tls.min_version': TLS_VERSIONS,
+  'tls.max_version': TLS_VERSIONS,
+  'tls.cipher_suites': TLS_VERSIONS,
+  'tls.curve_preferences': TLS_VERSIONS,
+  'tls.certificate': PINNED,
+  'tls.certificate_public_key_sha256': PINNED,
+  'tls.client_certificate': CLIENT_CERTIFICATE,
+  'tls.client_certificate_path': CLIENT_CERTIFICATE,
+  'tls.client_key': CLIENT_CERTIFICATE,
+  'tls.client_key_path': CLIENT_CERTIFICATE,
+  'tls.fragment': FRAGMENT,
+  'tls.fragment_fallback_delay': FRAGMENT,
+  'tls.record_fragment': FRAGMENT,
+  'tls.kernel_tx': TUNING,
+  'tls.kernel_rx': TUNING,
+  'tls.ech': ECH,
+  'tls.utls': FINGERPRINT,
+  'tls.reality': ECH,
+};

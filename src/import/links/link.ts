@@ -1,0 +1,110 @@
+import { quoted } from '../../printable.ts';
+import { bareHost, ImportError, streamOf, toPort, type StreamDraft, type Tls } from '../draft.ts';
+import { ForeignObject } from '../foreign-object.ts';
+import type { NamedServer } from '../protocol-drafts.ts';
+import { decoded } from './encodings.ts';
+
+/** `scheme://user@host:port/path?query#name`; the text before the `@` may be anything. */
+export class Link {
+  /** In lower case. */
+  readonly scheme: string;
+  readonly name: string;
+  readonly user: string;
+  /** What `user` was before it was decoded. */
+  readonly credentials: string;
+  readonly server: string;
+  readonly query: ForeignObject;
+  readonly #port: string | undefined;
+
+  constructor(link: string) {
+    const start = link.indexOf('://');
+    this.scheme = link.slice(0, start).toLowerCase();
+    const body = link.slice(start + 3);
+    const [before = '', ...name] = body.split('#');
+    const [place = '', ...query] = before.split('?');
+    this.query = new ForeignObject(parameters(query.join('?')));
+    this.name = decoded(name.join('#')) || (this.get('remarks', 'remark') ?? '');
+    const at = place.lastIndexOf('@');
+    this.credentials = at < 0 ? '' : place.slice(0, at);
+    this.user = decoded(this.credentials);
+    const hostPort = (place.slice(at + 1).split('/', 1)[0] ?? '').trim();
+    const colon = hostPort.indexOf(':', hostPort.startsWith('[') ? hostPort.indexOf(']') + 1 : 0);
+    this.server = bareHost(colon < 0 ? hostPort : hostPort.slice(0, colon));
+    this.#port = colon < 0 ? undefined : hostPort.slice(colon + 1);
+    if (this.server === '') throw new ImportError('it has no host');
+  }
+
+  get hasPort(): boolean {
+    return this.#port !== undefined;
+  }
+
+  get port(): number {
+    if (this.#port !== undefined && /[,-]/.test(this.#port)) {
+      throw new ImportError('several ports (port hopping) are not supported');
+    }
+    return toPort(this.#port);
+  }
+
+  get(...keys: readonly string[]): string | undefined {
+    for (const key of keys) {
+      const value = this.query.text(key);
+      if (value !== undefined && value !== '') return value;
+    }
+    return undefined;
+  }
+
+  flag(...keys: readonly string[]): boolean {
+    const value = this.get(...keys);
+    return value === '1' || value?.toLowerCase() === 'true';
+  }
+
+  get place(): NamedServer {
+    return { name: this.name, server: this.server, port: this.port };
+  }
+
+  needUser(what: string): string {
+    if (this.user === '') throw new ImportError(`it has no ${what}`);
+    return this.user;
+  }
+
+  /** TLS, from parameters that all links share. */
+  get tls(): Tls {
+    return {
+      serverName: this.get('sni', 'peer'),
+      allowInsecure: this.flag('allowInsecure', 'insecure'),
+    };
+  }
+
+  /** The transport, from parameters that VLESS, VMess and Trojan links share. */
+  stream(fallback: 'tls' | 'none'): StreamDraft | undefined {
+    const header = this.get('headerType');
+    if (header !== undefined && header !== 'none') {
+      throw new ImportError(`the header type ${JSON.stringify(header)} is not supported`);
+    }
+    return streamOf(
+      {
+        kind: this.get('type') ?? '',
+        path: this.get('path'),
+        host: this.get('host'),
+        earlyData: Number(this.get('ed') ?? 0) || 0,
+        serviceName: this.get('serviceName'),
+        authority: this.get('authority'),
+      },
+      this.#tls(this.get('security') ?? fallback),
+    );
+  }
+
+  #tls(security: string): Tls | undefined {
+    if (security === 'none') return undefined;
+    if (security !== 'tls')
+      throw new ImportError(`the security ${quoted(security)} is not supported`);
+    return this.tls;
+  }
+}
+
+/** The first value of each parameter. */
+function parameters(query: string): Readonly<Record<string, string>> {
+  const found = new Map<string, string>();
+  for (const [key, value] of new URLSearchParams(query)) if (!found.has(key)) found.set(key, value);
+  return Object.fromEntries(found);
+}

@@ -1,0 +1,197 @@
+import { quoted } from '../../printable.ts';
+import {
+  bareHost,
+  entryOf,
+  ImportError,
+  trimmedLines,
+  streamOf,
+  toPort,
+  type Draft,
+  type Reading,
+} from '../draft.ts';
+import { ForeignObject } from '../foreign-object.ts';
+import { LINK_KEYS } from '../keys/share-links.ts';
+import {
+  hysteria2Draft,
+  shadowsocksDraft,
+  trojanDraft,
+  vlessDraft,
+  vmessDraft,
+} from '../protocol-drafts.ts';
+import { serversAlone, type Routing } from '../routing.ts';
+import { bounded } from '../targets.ts';
+import { notesOn } from '../verdicts.ts';
+import { decoded, fromBase64 } from './encodings.ts';
+import { Link } from './link.ts';
+import { isHttpProxy, readHttpLink, readSocksLink, withPlainPlace } from './proxies.ts';
+
+const LINK = /^(?:vless|vmess|trojan|ss|hysteria2|hy2|socks|socks5|socks5h):\/\//i;
+const URI = /^[a-z][a-z0-9+.-]*:\/\//i;
+
+/**
+ * Whether a document is a list of links: its first line is a URI, and one of its lines a link to a server.
+ * That may be the second: lists begin with links of protocols that Weir lacks as well.
+ */
+export function isLinkList(text: string): boolean {
+  const lines = linesOf(text);
+  return URI.test(lines[0] ?? '') && lines.some(isShareLink);
+}
+
+const isShareLink = (line: string): boolean => LINK.test(line) || isHttpProxy(line);
+
+/** The lines that are neither empty nor a comment. */
+const linesOf = (text: string): readonly string[] =>
+  trimmedLines(text).filter(
+    (line) => line !== '' && !line.startsWith('#') && !line.startsWith('//'),
+  );
+
+/** Reads one server per line; empty lines and comments are skipped. */
+export function readShareLinks(text: string): Routing {
+  return serversAlone(
+    bounded('servers', linesOf(text)).map((line) =>
+      entryOf(nameOf(line), () => readShareLink(line)),
+    ),
+  );
+}
+
+/** The text after the `#`, which is the name. */
+function nameOf(link: string): string {
+  const at = link.indexOf('#');
+  return at < 0 ? '' : decoded(link.slice(at + 1));
+}
+
+/** @throws {ImportError} */
+function readShareLink(link: string): Reading {
+  const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(link)?.[1]?.toLowerCase();
+  switch (scheme) {
+    case undefined:
+      throw new ImportError('not a share link');
+    case 'vless':
+      return readLink(link, readVless);
+    case 'vmess':
+      return readVmess(link);
+    case 'trojan':
+      return readLink(link, readTrojan);
+    case 'ss':
+      return readShadowsocks(link);
+    case 'hysteria2':
+    case 'hy2':
+      return readLink(link, readHysteria2);
+    case 'socks':
+    case 'socks5':
+    case 'socks5h':
+      return readLink(withPlainPlace(link), readSocksLink);
+    case 'http':
+    case 'https':
+      if (!isHttpProxy(link)) {
+        throw new ImportError('the address of a document, not of a server; import it by itself');
+      }
+      return readLink(link, readHttpLink);
+    default:
+      throw new ImportError(`${scheme} links are not supported`);
+  }
+}
+
+function readLink(text: string, read: (link: Link) => Draft): Reading {
+  const link = new Link(text);
+  const draft = read(link);
+  return { draft, notes: notesOn(link.query, LINK_KEYS) };
+}
+
+const readVless = (link: Link): Draft =>
+  vlessDraft(link.place, link.stream('none'), {
+    id: link.needUser('id'),
+    flow: link.get('flow'),
+    encryption: link.get('encryption'),
+  });
+
+const readTrojan = (link: Link): Draft =>
+  trojanDraft(link.place, link.stream('tls'), link.needUser('password'));
+
+/** Reads base64 of JSON, as v2rayN writes it, or the form of VLESS links. */
+function readVmess(text: string): Reading {
+  const body = (text.slice(text.indexOf('://') + 3).split('#', 1)[0] ?? '').trim();
+  const json = fromBase64(body);
+  if (json === undefined || !json.trimStart().startsWith('{')) {
+    return readLink(text, (link) =>
+      vmessDraft(link.place, link.stream('none'), {
+        id: link.needUser('id'),
+        security: link.get('encryption', 'scy'),
+        alterId: link.get('alterId', 'aid'),
+      }),
+    );
+  }
+  const fields = new ForeignObject(parsed(json));
+  const draft = readVmessJson(fields);
+  return { draft, notes: notesOn(fields, LINK_KEYS) };
+}
+
+function readVmessJson(fields: ForeignObject): Draft {
+  const net = fields.text('net') ?? '';
+  const header = fields.text('type') ?? '';
+  if (net !== 'grpc' && header !== '' && header !== 'none') {
+    throw new ImportError(`the header type ${JSON.stringify(header)} is not supported`);
+  }
+  const tls = fields.text('tls') ?? '';
+  if (tls !== '' && tls !== 'none' && tls !== 'tls') {
+    throw new ImportError(`the security ${quoted(tls)} is not supported`);
+  }
+  const host = fields.text('host');
+  const path = fields.text('path');
+  const stream = streamOf(
+    { kind: net, path, host, serviceName: path, authority: fields.text('authority') ?? host },
+    tls === 'tls'
+      ? { serverName: fields.text('sni'), allowInsecure: fields.flag('insecure') }
+      : undefined,
+  );
+  const place = {
+    name: fields.text('ps') ?? '',
+    server: bareHost(fields.needText('add')),
+    port: toPort(fields.text('port')),
+  };
+  return vmessDraft(place, stream, {
+    id: fields.needText('id'),
+    security: fields.text('scy'),
+    alterId: fields.text('aid'),
+  });
+}
+
+/** Reads SIP002 links, and the older form that is base64 as a whole. */
+function readShadowsocks(text: string): Reading {
+  let link = text;
+  if (!text.includes('@')) {
+    const [body = '', ...name] = text.slice(text.indexOf('://') + 3).split('#');
+    const plain = fromBase64(body.split(/[/?]/, 1)[0] ?? '');
+    const at = plain?.lastIndexOf('@') ?? -1;
+    if (plain === undefined || at < 0) throw new ImportError('neither SIP002 nor base64');
+    const user = encodeURIComponent(plain.slice(0, at));
+    link = `ss://${user}${plain.slice(at)}${name.length > 0 ? `#${name.join('#')}` : ''}`;
+  }
+  return readLink(link, (parts) => {
+    const credentials = parts.user.includes(':') ? parts.user : (fromBase64(parts.user) ?? '');
+    const colon = credentials.indexOf(':');
+    if (colon < 0) throw new ImportError('it has no method and password');
+    return shadowsocksDraft(parts.place, undefined, {
+      method: credentials.slice(0, colon),
+      password: credentials.slice(colon + 1),
+      plugin: parts.get('plugin'),
+    });
+  });
+}
+
+function readHysteria2(link: Link): Draft {
+  return hysteria2Draft(link.place, {
+    password: link.needUser('password'),
+    tls: { serverName: link.get('sni'), allowInsecure: link.flag('insecure') },
+    obfs: link.get('obfs'),
+    obfsPassword: link.get('obfs-password'),
+  });
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    throw new ImportError('its JSON is invalid');
+  }
+}

@@ -1,0 +1,46 @@
+/** JSON without comments and trailing commas, which sing-box and Xray accept. */
+export function withoutComments(text: string): string {
+  const parts: string[] = [];
+  let from = 0;
+  for (let at = 0; at < text.length;) {
+    const next = endOfPart(text, at);
+    const isText = text[at] === '"' || next === at + 1;
+    const isLastComma = text[at] === ',' && /[}\]]/.test(firstToken(text, next));
+    if (!isText || isLastComma) {
+      parts.push(text.slice(from, at), ' ');
+      from = next;
+    }
+    at = next;
+  }
+  parts.push(text.slice(from));
+  return parts.join('');
+}
+
+/** The end of the string or comment at `at`; of any other character, the next one. */
+export function endOfPart(text: string, at: number): number {
+  const after = (mark: string): number => {
+    const found = text.indexOf(mark, at + 2);
+    return found < 0 ? text.length : found + mark.length;
+  };
+  if (text.startsWith('//', at)) return after('\n');
+  if (text.startsWith('/*', at)) return after('*/');
+  if (text[at] !== '"') return at + 1;
+  let end = at + 1;
+  while (end < text.length && text[end] !== '"') end += text[end] === '\\' ? 2 : 1;
+  return end + 1;
+}
+
+/**
+ * The first character from `at` on that is neither white space nor part of a comment; empty at the
+ * end.
+ */
+function firstToken(text: string, at: number): string {
+  let next = at;
+  while (next < text.length) {
+    if (/\s/.test(text.charAt(next))) next++;
+    else if (text.startsWith('//', next) || text.startsWith('/*', next))
+      next = endOfPart(text, next);
+    else return text.charAt(next);
+  }
+  return '';
+}

@@ -1,0 +1,36 @@
+import { ImportError } from '../draft.ts';
+import { endOfPart, withoutComments } from './json-comments.ts';
+
+/** Levels of lists and objects within each other; documents have about ten. */
+const DEEPEST = 64;
+
+/** The most values of a document, which bounds the memory that they take. */
+const MOST_VALUES = 3_000_000;
+
+/**
+ * The value of JSON, with comments and commas before the end, which sing-box and Xray accept.
+ * @throws {ImportError}
+ */
+export function parseJson(text: string): unknown {
+  const plain = withoutComments(text);
+  refuseLarge(plain);
+  try {
+    return JSON.parse(plain);
+  } catch {
+    throw new ImportError('invalid JSON');
+  }
+}
+
+/** Refuses brackets that are nested too deeply, or too many values, before they are parsed. */
+function refuseLarge(text: string): void {
+  let depth = 0;
+  let values = 0;
+  for (let at = 0; at < text.length; at = text[at] === '"' ? endOfPart(text, at) : at + 1) {
+    const char = text[at];
+    if (char === '[' || char === '{') depth++;
+    else if (char === ']' || char === '}') depth--;
+    else if (char !== ',') continue;
+    if (depth > DEEPEST) throw new ImportError(`JSON nested more than ${DEEPEST} levels deep`);
+    if (++values > MOST_VALUES) throw new ImportError(`JSON with more than ${MOST_VALUES} values`);
+  }
+}

@@ -1,0 +1,36 @@
+import { ImportError } from './draft.ts';
+import { ForeignObject } from './foreign-object.ts';
+import { nameOf } from './read-entry.ts';
+import type { InboundDraft, InboundEntry } from './routing.ts';
+import { notesOn, type KeyTable } from './verdicts.ts';
+
+/** An inbound as it is read: several listeners for one, and what they lack. */
+export interface InboundReading {
+  readonly drafts: readonly InboundDraft[];
+  readonly notes?: readonly string[];
+}
+
+/** Reads one inbound. An error leaves it out, not the document. */
+export function readInbound(
+  value: unknown,
+  source: string,
+  verdicts: KeyTable,
+  read: (fields: ForeignObject) => InboundReading,
+): InboundEntry {
+  try {
+    const fields = new ForeignObject(value);
+    const { drafts, notes = [] } = read(fields);
+    return { source, drafts, notes: [...notes, ...notesOn(fields, verdicts)] };
+  } catch (error) {
+    if (!(error instanceof ImportError)) throw error;
+    return { source, skipped: error.message };
+  }
+}
+
+/** The objects of a list. @throws {ImportError} for another value in it. */
+export const objectsOf = (list: readonly unknown[]): readonly ForeignObject[] =>
+  list.map((each) => new ForeignObject(each));
+
+/** The ports that inbounds listen on. @param key the one that names a port */
+export const portsOf = (inbounds: readonly unknown[], key: string): Set<number> =>
+  new Set(inbounds.map((each) => Number(nameOf(each, key))));

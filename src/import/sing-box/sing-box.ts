@@ -1,0 +1,124 @@
+import { ForeignObject } from '../foreign-object.ts';
+import { SING_BOX_DOCUMENT_KEYS } from '../keys/sing-box-document.ts';
+import { nameOf } from '../read-entry.ts';
+import { logLevelOf } from '../values/log-level.ts';
+import type { ImportedEntry } from '../draft.ts';
+import { NOT_RESOLVED } from '../not-resolved.ts';
+import type { RuleEntry, Routing, Target } from '../routing.ts';
+import { bounded, TargetNames } from '../targets.ts';
+import { keysOf } from '../verdicts.ts';
+import { readDns } from './dns.ts';
+import { readGroup } from './groups.ts';
+import { portsOf } from '../read-inbound.ts';
+import { readInboundOf } from './inbounds.ts';
+import { readOutbounds } from './outbounds.ts';
+import { RuleSets } from './rule-sets.ts';
+import { readRule } from './rules.ts';
+
+const GROUPS: ReadonlySet<string> = new Set(['selector', 'urltest']);
+
+const typeOf = (value: unknown): string => nameOf(value, 'type');
+
+/** A configuration of sing-box. */
+export function readSingBox(document: ForeignObject): Routing {
+  const all = [...document.list('outbounds'), ...document.list('endpoints')];
+  const groups = bounded(
+    'groups',
+    all.filter((each) => GROUPS.has(typeOf(each))),
+  );
+  const dnsOutbounds = all.filter((each) => typeOf(each) === 'dns');
+  const servers = all.filter((each) => !GROUPS.has(typeOf(each)) && typeOf(each) !== 'dns');
+  const names = new TargetNames({
+    entries: servers.map((each) => nameOf(each, 'tag')),
+    groups: groups.map((each) => nameOf(each, 'tag')),
+  });
+  const entries = readOutbounds(servers);
+  const isDirect = (name: string): boolean => isDirectTarget(names.of(name), entries);
+  const route = document.fields('route');
+  const dns = readDns(document.fields('dns'), resolverOf(route), isDirect);
+  const final = route.text('final') ?? '';
+  const first = servers.indexOf(all[0]);
+  const standard: Target =
+    final === '' && first >= 0
+      ? { kind: 'entry', index: first }
+      : names.of(final === '' ? nameOf(all[0], 'tag') : final);
+  const rules = bounded('rules', route.list('rules'));
+  const inbounds = bounded('inbounds', document.list('inbounds'));
+  const scope = {
+    names,
+    ruleSets: new RuleSets(bounded('groups', route.list('rule_set'))),
+    dnsOutbounds: new Set(dnsOutbounds.map((each) => nameOf(each, 'tag'))),
+    mode: modeOf(document),
+    queries: dns.isDetoured ? undefined : DIRECT,
+    resolved: rules.some((each) => sendsAddresses(each, isDirect)) ? undefined : DIRECT,
+  };
+  const read = rules.map((rule, index) => readRule(rule, `route.rules[${index}]`, scope));
+  const inboundScope = { isSniffed: sniffingOf(rules), taken: portsOf(inbounds, 'listen_port') };
+  return {
+    entries,
+    groups: groups.map((each) => readGroup(each, names)),
+    rules: [...resolvingInbounds(inbounds, scope.resolved), ...read],
+    standard,
+    inbounds: inbounds.map((each, index) =>
+      readInboundOf(each, `inbounds[${index}]`, inboundScope),
+    ),
+    dns: dns.dns,
+    logLevel: logLevelOf(document.fields('log')),
+    keys: [...dns.keys, ...keysOf(document, SING_BOX_DOCUMENT_KEYS)],
+  };
+}
+
+const DIRECT: Target = { kind: 'direct' };
+
+const isDirectTarget = (target: Target, entries: readonly ImportedEntry[]): boolean =>
+  target.kind === 'direct' ||
+  (target.kind === 'entry' && entries[target.index]?.draft?.protocol === 'freedom');
+
+/** The name of the server that addresses of outbounds are resolved by. */
+function resolverOf(route: ForeignObject): string {
+  const [value] = route.list('default_domain_resolver');
+  if (typeof value === 'string') return value;
+  return route.fields('default_domain_resolver').text('server') ?? '';
+}
+
+/** The mode of the Clash API that sing-box starts in, in lower case. */
+const modeOf = (document: ForeignObject): string =>
+  (
+    document.fields('experimental').fields('clash_api').text('default_mode') || 'Rule'
+  ).toLowerCase();
+
+/** Conditions that match addresses, which a name has once it is resolved. */
+const BY_ADDRESS = ['ip_cidr', 'ip_is_private', 'geoip', 'rule_set', 'rules'] as const;
+
+/** Whether a rule sends flows by their addresses elsewhere than to a direct connection. */
+function sendsAddresses(value: unknown, isDirect: (outbound: string) => boolean): boolean {
+  const fields = new ForeignObject(isObject(value) ? value : undefined);
+  if (!BY_ADDRESS.some((key) => fields.has(key))) return false;
+  return nameOf(value, 'action') !== 'direct' && !isDirect(nameOf(value, 'outbound'));
+}
+
+/** An older way to resolve the names of flows before rules are applied. */
+const resolvingInbounds = (
+  inbounds: readonly unknown[],
+  target: Target | undefined,
+): readonly RuleEntry[] =>
+  inbounds.flatMap((each, index) =>
+    nameOf(each, 'domain_strategy') === ''
+      ? []
+      : [{ source: `inbounds[${index}].domain_strategy`, skipped: NOT_RESOLVED, target }],
+  );
+
+/** Which inbounds the actions of rules sniff. */
+function sniffingOf(rules: readonly unknown[]): (inbound: string) => boolean {
+  const sniffed = new Set<unknown>();
+  for (const each of rules) {
+    if (nameOf(each, 'action') !== 'sniff') continue;
+    const fields = new ForeignObject(each);
+    if (!fields.has('inbound')) return () => true;
+    for (const inbound of fields.list('inbound')) sniffed.add(inbound);
+  }
+  return (inbound) => sniffed.has(inbound);
+}
+
+const isObject = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,0 +1,68 @@
+import { bareHost, toPort, type Draft } from './draft.ts';
+
+import { ForeignObject } from './foreign-object.ts';
+
+import { shadowsocksDraft } from './protocol-drafts.ts';
+import { readEntry, type EntryReader } from './read-entry.ts';
+import { serversAlone, type Routing } from './routing.ts';
+import { bounded } from './targets.ts';
+import { dropped, keysOf, same, type KeyTable } from './verdicts.ts';
+
+/** Keys of a server (https://shadowsocks.org/doc/sip008.html) that are not carried over. */
+const SERVER_KEYS: KeyTable = {
+  id: same(),
+  plugin_opts: same(),
+  group: same(),
+  owner: same(),
+};
+
+/** Keys beside `servers`. */
+const DOCUMENT_KEYS: KeyTable = {
+  version: same(),
+  username: same(),
+  user_uuid: same(),
+  bytes_used: dropped('it is what the provider counts'),
+  bytes_remaining: dropped('it is what the provider counts'),
+};
+
+const READER: EntryReader = {
+  name: 'remarks',
+  verdicts: SERVER_KEYS,
+  read: readServer,
+  family: () => undefined,
+};
+
+/** Whether JSON is a list of Shadowsocks servers: SIP008, or its servers alone. */
+export function isSip008(value: unknown): boolean {
+  if (Array.isArray(value)) return value.some((each) => isServer(each));
+  if (typeof value !== 'object' || value === null || !('servers' in value)) return false;
+  return Array.isArray(value.servers) && !('outbounds' in value);
+}
+
+const isServer = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && 'server' in value && 'method' in value;
+
+/** Reads SIP008, version 1, or an array of its servers. */
+export function readSip008(value: unknown): Routing {
+  const document = Array.isArray(value)
+    ? new ForeignObject({ servers: value })
+    : new ForeignObject(value);
+  const servers = bounded('servers', document.list('servers'));
+  return {
+    ...serversAlone(servers.map((each) => readEntry(each, READER))),
+    keys: keysOf(document, DOCUMENT_KEYS),
+  };
+}
+
+function readServer(fields: ForeignObject): Draft {
+  const place = {
+    name: fields.text('remarks') ?? '',
+    server: bareHost(fields.needText('server')),
+    port: toPort(fields.text('server_port')),
+  };
+  return shadowsocksDraft(place, undefined, {
+    method: fields.needText('method'),
+    password: fields.needText('password'),
+    plugin: fields.text('plugin'),
+  });
+}

@@ -1,0 +1,70 @@
+import { ImportError } from './draft.ts';
+import type { Target } from './routing.ts';
+
+/** The most parts of one document. */
+const BOUNDS = {
+  servers: 50_000,
+  groups: 10_000,
+  rules: 300_000,
+  inbounds: 1000,
+} as const;
+
+/** The most members of all groups of a document together. */
+const MOST_MEMBERS = 500_000;
+
+/** The groups of a document have too many members. */
+export class TooManyMembersError extends ImportError {}
+
+/**
+ * The members that the groups of one document may still have: some take whole lists by one word, and the work
+ * stays linear in the size of the document.
+ */
+export class MemberBudget {
+  #left = MOST_MEMBERS;
+
+  /** @throws {TooManyMembersError} */
+  spend(members: number): void {
+    this.#left -= members;
+    if (this.#left >= 0) return;
+    throw new TooManyMembersError(`the document's groups have more than ${MOST_MEMBERS} members`);
+  }
+}
+
+/** @throws {ImportError} for a list that is longer than a document of use could have. */
+export function bounded<T>(what: keyof typeof BOUNDS, list: readonly T[]): readonly T[] {
+  if (list.length <= BOUNDS[what]) return list;
+  throw new ImportError(`the document has more than ${BOUNDS[what]} ${what}`);
+}
+
+/** Resolves the names of a document. */
+export class TargetNames {
+  readonly #targets = new Map<string, Target>();
+
+  /**
+   * The first of several with one name counts. A server comes before a group, and both before a
+   * built-in.
+   */
+  constructor(names: {
+    /** Names of `entries`, in order. */
+    readonly entries: readonly string[];
+    /** Names of `groups`, in order. */
+    readonly groups: readonly string[];
+    readonly builtIn?: ReadonlyMap<string, Target> | undefined;
+  }) {
+    this.#add(names.entries, 'entry');
+    this.#add(names.groups, 'group');
+    for (const [name, target] of names.builtIn ?? []) {
+      if (!this.#targets.has(name)) this.#targets.set(name, target);
+    }
+  }
+
+  of(name: string): Target {
+    return this.#targets.get(name) ?? { kind: 'missing', name };
+  }
+
+  #add(names: readonly string[], kind: 'entry' | 'group'): void {
+    for (const [index, name] of names.entries()) {
+      if (name !== '' && !this.#targets.has(name)) this.#targets.set(name, { kind, index });
+    }
+  }
+}

@@ -1,0 +1,156 @@
+/**
+ * Words that begin entries which providers put among their nodes to show a message in a list: what is left
+ * of the quota, when the subscription ends, where the website is.
+ */
+const INFORMATION: readonly string[] = [
+  'traffic',
+  'traffic left',
+  'traffic used',
+  'traffic remaining',
+  'total traffic',
+  'used traffic',
+  'remaining traffic',
+  'remaining',
+  'remain',
+  'left',
+  'used',
+  'quota',
+  'bandwidth',
+  'data left',
+  'days left',
+  'expire',
+  'expires',
+  'expired',
+  'expiry',
+  'expiration',
+  'expiration date',
+  'expire date',
+  'expiry date',
+  'valid until',
+  'next reset',
+  'reset',
+  'subscription',
+  'plan',
+  'website',
+  'official website',
+  'official site',
+  'homepage',
+  'telegram',
+  'channel',
+  'contact',
+  'support',
+  'notice',
+  'announcement',
+  'update',
+  'please update',
+  'your subscription',
+  'account',
+  '剩余流量',
+  '剩余',
+  '流量',
+  '已用流量',
+  '总流量',
+  '套餐',
+  '套餐到期',
+  '到期时间',
+  '到期',
+  '过期时间',
+  '过期',
+  '距离下次重置剩余',
+  '距离下次重置',
+  '重置',
+  '官网',
+  '官方网址',
+  '网址',
+  '最新网址',
+  '公告',
+  '通知',
+  '订阅',
+  '更新订阅',
+  '电报',
+  '群组',
+  'осталось',
+  'трафик',
+  'истекает',
+  'подписка',
+  'сайт',
+];
+
+/** Names that are information without anything behind them. */
+const COMPLETE: ReadonlySet<string> = new Set([
+  'expired',
+  'no nodes',
+  'no servers',
+  'no subscription',
+  'subscription expired',
+  'account expired',
+  'account disabled',
+  'traffic exhausted',
+  'traffic exceeded',
+  'quota exceeded',
+  'out of traffic',
+  'blocked',
+  'disabled',
+  'limited',
+  'on_hold',
+  'app not supported',
+  'already expired',
+  '已过期',
+  '套餐已过期',
+  '流量已用完',
+  '流量耗尽',
+]);
+
+const SEPARATORS = ':：=|';
+const LONGEST_NAME = 200;
+const UNITS: readonly string[] = ['b', 'kb', 'mb', 'gb', 'tb', 'kib', 'mib', 'gib', 'tib', '%'];
+
+/**
+ * Whether an entry of a list, by its name, informs about the subscription and is no server: `Traffic: 12 GB
+ * left`, `Expires 2026-12-31`, `剩余流量：3.2GB`. A word alone is not enough, except where nothing follows it.
+ */
+export function isInformation(name: string): boolean {
+  const text = plainText(name.slice(0, LONGEST_NAME));
+  if (COMPLETE.has(text)) return true;
+  if (isQuantity(text)) return true;
+  return INFORMATION.some((word) => {
+    if (!text.startsWith(word)) return false;
+    const rest = text.slice(word.length);
+    const next = rest.trimStart();
+    if (next !== '' && SEPARATORS.includes(next.charAt(0))) return true;
+    // Behind a Latin word without a separator only a quantity or a date informs: "traffic jp 1" is a node.
+    const isWhole = rest.startsWith(' ') || !/^[a-z]/.test(word);
+    return isWhole && (isQuantity(next) || startsWithDate(next));
+  });
+}
+
+/** In lower case, without the emoji and brackets around it. */
+function plainText(name: string): string {
+  const text = name.normalize('NFKC').toLowerCase();
+  let start = 0;
+  let end = text.length;
+  while (start < end && !isWordAt(text, start)) start++;
+  while (end > start && !isWordAt(text, end - 1) && text.charAt(end - 1) !== '%') end--;
+  return text.slice(start, end);
+}
+
+const isWordAt = (text: string, at: number): boolean => /[\p{L}\p{N}]/u.test(text.charAt(at));
+
+/** `12 GB`, `3.5GB / 100GB`, `80%`: a text that starts with a number of bytes or percent. */
+function isQuantity(text: string): boolean {
+  const digits = numberLength(text);
+  if (digits === 0) return false;
+  const rest = text.slice(digits).trimStart();
+  const unit = UNITS.findLast((each) => rest.startsWith(each));
+  return unit !== undefined && !/^[\p{L}\p{N}]/u.test(rest.slice(unit.length));
+}
+
+function numberLength(text: string): number {
+  let at = 0;
+  while (at < text.length && '0123456789.,'.includes(text.charAt(at))) at++;
+  return at;
+}
+
+/** `2026-12-31`, `2026/12/31` and what follows. */
+const startsWithDate = (text: string): boolean =>
+  /^(?:on |at |in )?(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,4} (?:days?|hours?))/.test(text);

@@ -1,0 +1,69 @@
+import { formatCidr, parseInterfaceAddress } from '../../ip/cidr.ts';
+import { formatIP, parseIP } from '../../ip/ip-text.ts';
+import { ImportError } from '../draft.ts';
+
+/**
+ * The networks that Go's net/netip calls private, loopback, link-local, multicast or unspecified: what
+ * sing-box means by `ip_is_private`.
+ */
+export const PRIVATE_NETWORKS: readonly string[] = [
+  '0.0.0.0/32',
+  '10.0.0.0/8',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.168.0.0/16',
+  '224.0.0.0/4',
+  '::/128',
+  '::1/128',
+  'fc00::/7',
+  'fe80::/10',
+  'ff00::/8',
+];
+
+/** The list `private` of a `geoip.dat`: addresses that are not of the public internet. */
+export const GEOIP_PRIVATE: readonly string[] = [
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.88.99.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+  '255.255.255.255/32',
+  '::/128',
+  '::1/128',
+  'fc00::/7',
+  'fe80::/10',
+  'ff00::/8',
+];
+
+/** Every address of a version of IP. */
+export const everyAddress = (version: 4 | 6): string => (version === 4 ? '0.0.0.0/0' : '::/0');
+
+/** Whether a network in text is of IPv6. */
+export const isVersion6 = (network: string): boolean => network.includes(':');
+
+/**
+ * A network without host bits, which other programs accept and ignore.
+ * @throws {ImportError} unless it is an address, with or without a prefix length.
+ */
+export function networkOf(text: string): string {
+  const parsed = parseInterfaceAddress(text.trim());
+  if ('problem' in parsed) throw new ImportError('it is not a network');
+  const bytes = parseIP(parsed.address);
+  if (!bytes) throw new ImportError('it is not a network');
+  const masked = bytes.map((byte, index) => {
+    const bits = Math.min(8, Math.max(0, parsed.prefix - index * 8));
+    return byte & (0xff00 >> bits) & 0xff;
+  });
+  return formatCidr({ address: formatIP(masked), prefix: parsed.prefix });
+}

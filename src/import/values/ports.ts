@@ -1,0 +1,28 @@
+import { quoted } from '../../printable.ts';
+import { ImportError } from '../draft.ts';
+
+const LARGEST = 0xffff;
+
+/**
+ * A port or a range, in the syntax of `[[route.rule]].port`.
+ * @param separator between the ends of a range: `:` of sing-box, which may leave out one of them, or `-`
+ * @throws {ImportError} for anything else.
+ */
+export function portsOf(value: unknown, separator: ':' | '-'): string {
+  const text = String(value).trim();
+  const [first = '', last = first, ...others] = text.split(separator).map((part) => part.trim());
+  const isRange = text.includes(separator);
+  const low = portOf(first, isRange && separator === ':' ? 0 : undefined);
+  const high = portOf(last, isRange && separator === ':' ? LARGEST : undefined);
+  if (low === undefined || high === undefined || low > high || others.length > 0) {
+    throw new ImportError(`${quoted(text)} is not a port or a range of ports`);
+  }
+  return low === high ? String(low) : `${low}-${high}`;
+}
+
+/** @param missing what an empty text stands for */
+function portOf(text: string, missing: number | undefined): number | undefined {
+  if (text === '') return missing;
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : LARGEST + 1;
+  return port > LARGEST ? undefined : port;
+}

@@ -1,0 +1,70 @@
+import { quoted } from '../../printable.ts';
+import type { Routing, Target } from '../routing.ts';
+import type { Targets } from './settle.ts';
+import { balancerText } from './tables.ts';
+import type { WrittenServers } from './servers.ts';
+
+/** The balancers that a document's groups become. */
+export interface WrittenBalancers {
+  /** Tags by the index of their group. */
+  readonly tags: ReadonlyMap<number, string>;
+  readonly texts: readonly string[];
+  /** What is said about groups, by their index. */
+  readonly notes: ReadonlyMap<number, readonly string[]>;
+}
+
+/** The most members that are named in a note. */
+const MOST_NAMED = 5;
+
+/**
+ * Writes a balancer for each group of servers that `wanted` leads to. Its members are the servers
+ * that a TCP connection can probe; a group with none stands for its first server.
+ */
+export function writeBalancers(
+  { entries, groups }: Pick<Routing, 'entries' | 'groups'>,
+  wanted: Iterable<Target>,
+  targets: Targets,
+  { found, tags: taken }: WrittenServers,
+): WrittenBalancers {
+  const tags = new Map<number, string>();
+  const texts: string[] = [];
+  const notes = new Map<number, readonly string[]>();
+  for (const target of wanted) {
+    const end = targets.behindSelectors(target);
+    if (end?.kind !== 'group' || notes.has(end.index)) continue;
+    const group = groups[end.index];
+    if (!group || targets.settle(end).kind !== 'server') continue;
+    const members = new Set<string>();
+    const left: string[] = [];
+    for (const member of group.members) {
+      const settled = targets.settle(member);
+      const draft = settled.kind === 'server' ? entries[settled.index]?.draft : undefined;
+      const tag = settled.kind === 'server' ? found.get(settled.index)?.tag : undefined;
+      const canBeProbed = draft?.server !== undefined && draft.protocol !== 'hysteria2';
+      if (tag !== undefined && canBeProbed) members.add(tag);
+      else left.push(targets.nameOf(member));
+    }
+    const told = left.length === 0 ? [] : [`${namesOf(left)}: ${NOT_MEMBERS}`];
+    if (members.size === 0) {
+      notes.set(end.index, [NO_BALANCER]);
+      continue;
+    }
+    notes.set(end.index, told);
+    const tag = taken.nextBalancer(group.name);
+    tags.set(end.index, tag);
+    const outbounds = [...members];
+    const strategy = group.strategy === 'round_robin' ? 'round_robin' : 'failover';
+    texts.push(balancerText(tag, { outbounds, strategy }, group.interval));
+  }
+  return { tags, texts, notes };
+}
+
+const NOT_MEMBERS =
+  'left out of the balancer, whose members are servers that a TCP connection can probe';
+const NO_BALANCER =
+  'none of its servers can be probed by a TCP connection, so it is no balancer: its first server is used';
+
+const namesOf = (names: readonly string[]): string =>
+  names.length <= MOST_NAMED
+    ? names.map(quoted).join(', ')
+    : `${names.slice(0, MOST_NAMED).map(quoted).join(', ')} and ${names.length - MOST_NAMED} more`;

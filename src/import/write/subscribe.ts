@@ -1,0 +1,242 @@
+import { basicString, keyText } from '../../config/edit/toml-text.ts';
+import type { Imported } from '../document.ts';
+import type { ImportReport, ReportItem } from '../report.ts';
+import type { RuleEntry, Routing, Target } from '../routing.ts';
+import { writeBalancers, type WrittenBalancers } from './balancers.ts';
+import { DROPPED, geoPaths, NothingImported, type WriteOptions } from './config.ts';
+import { writeGroups, type WrittenGroups } from './groups.ts';
+import { keyItem, writeParts } from './parts.ts';
+import { defaultItem, reportRules, tagOf } from './route.ts';
+import { ruleRuns, targetKey, writableRules } from './rules.ts';
+import { writeServers, type WrittenServers } from './servers.ts';
+import { presetOf, settleDefault, Targets } from './settle.ts';
+import { comment, tableText } from './tables.ts';
+
+/** A document as a subscribe file. */
+export interface WrittenSubscribe {
+  readonly text: string;
+  /** Names of its nodes, in order. */
+  readonly names: readonly string[];
+  /**
+   * What the document begins with, for `[subscribe.routes]`: by the name of a group, and of
+   * `default`, the name of a node or a built-in. A group that is not here inherits.
+   */
+  readonly picks: ReadonlyMap<string, string>;
+  readonly report: ImportReport;
+}
+
+/** A configuration, and the subscribe file that it names. */
+export interface WrittenPair {
+  readonly config: string;
+  readonly nodes: string;
+  readonly report: ImportReport;
+}
+
+/**
+ * A subscribe file made of a document: its servers as nodes, its rules as groups. Groups of servers
+ * stand for their first server, since a subscribe file has no balancers; inbounds and DNS belong to
+ * the configuration.
+ *
+ * @throws {ImportError} when no node could be made of it.
+ */
+export async function toSubscribe(
+  imported: Imported,
+  options: WriteOptions,
+): Promise<WrittenSubscribe> {
+  const found = await write(imported, options);
+  const { servers, groups, picks, rules } = found;
+  const geo = geoPaths(rules, options);
+  const needed = Object.entries(geo).filter(([, path]) => path !== undefined);
+  const head = [
+    comment(`From ${imported.kind}, by weir import.`),
+    ...(picks.size > 0 && groups.texts.length > 0
+      ? [
+          comment(
+            'Where the document sends flows at first, for the configuration that names this file:',
+          ),
+          comment('  [subscribe.routes]'),
+          ...Array.from(picks, ([name, tag]) => comment(`  ${pickText(name, tag)}`)),
+        ]
+      : []),
+    ...needed.map(([key, path]) => comment(`[route] of it needs ${key} = ${path}`)),
+  ].join('');
+  return {
+    text: [
+      groups.texts.length === 0 ? '' : head,
+      ...[...servers.found.values()].map(({ text }) => text),
+      ...groups.texts,
+    ]
+      .filter((text) => text !== '')
+      .join('\n'),
+    names: Array.from(servers.found.values(), ({ tag }) => tag),
+    picks,
+    report: {
+      version: 1,
+      kind: imported.kind,
+      items: [...found.items, ...partsAlone(imported)],
+      problems: found.problems,
+    },
+  };
+}
+
+/**
+ * The nodes of a subscribe file alone.
+ * @throws {ImportError} when no node could be made of the document.
+ */
+export async function toNodes(
+  { entries, kind }: Pick<Imported, 'entries' | 'kind'>,
+  { check }: Pick<WriteOptions, 'check'>,
+): Promise<Pick<WrittenSubscribe, 'text' | 'names' | 'report'>> {
+  const { found, items } = await writeServers(entries, 'node', check);
+  if (found.size === 0) throw new NothingImported(kind, items);
+  return {
+    text: Array.from(found.values(), ({ text }) => text).join('\n'),
+    names: Array.from(found.values(), ({ tag }) => tag),
+    report: { version: 1, kind, items, problems: [] },
+  };
+}
+
+/**
+ * A configuration with picks, and a subscribe file with the nodes and groups.
+ * @param path of the subscribe file, as the configuration names it
+ * @throws {ImportError} when no node could be made of the document.
+ */
+export async function toPair(
+  imported: Imported,
+  options: WriteOptions,
+  path: string,
+): Promise<WrittenPair> {
+  const parts = await writeParts(imported, options.check);
+  const found = await write(imported, options, parts.inbounds);
+  const { servers, groups, picks, balancers, rules } = found;
+  const geo = geoPaths(rules, options);
+  const routes = Array.from(picks, ([name, tag]) => `${pickText(name, tag)}\n`).join('');
+  const config = [
+    comment(`From ${imported.kind}, by weir import; its servers and rules are in ${path}.`) +
+      found.problems.map((problem) => comment(problem)).join(''),
+    parts.text,
+    tableText('subscribe', { path }),
+    `${comment('The target of each group, and of flows that no rule matches.')}[subscribe.routes]\n${routes}`,
+    ...(geo.geoip === undefined && geo.geosite === undefined ? [] : [tableText('route', geo)]),
+    ...balancers.texts,
+  ];
+  const nodes = [
+    comment(`From ${imported.kind}, by weir import.`),
+    ...[...servers.found.values()].map(({ text }) => text),
+    ...groups.texts,
+  ];
+  return {
+    config: config.join('\n'),
+    nodes: nodes.join('\n'),
+    report: {
+      version: 1,
+      kind: imported.kind,
+      items: [...found.items, ...parts.items],
+      problems: found.problems,
+    },
+  };
+}
+
+const pickText = (name: string, tag: string): string => `${keyText(name)} = ${basicString(tag)}`;
+
+interface Found {
+  readonly servers: WrittenServers;
+  readonly groups: WrittenGroups;
+  readonly balancers: WrittenBalancers;
+  readonly picks: ReadonlyMap<string, string>;
+  readonly rules: readonly RuleEntry[];
+  readonly items: readonly ReportItem[];
+  readonly problems: readonly string[];
+}
+
+const NO_BALANCERS: WrittenBalancers = { tags: new Map(), texts: [], notes: new Map() };
+
+/** @param inbounds tags of the configuration's inbounds, if that is written too */
+async function write(
+  imported: Imported,
+  options: WriteOptions,
+  inbounds?: ReadonlyMap<string, readonly string[]>,
+): Promise<Found> {
+  const servers = await writeServers(imported.entries, 'node', options.check);
+  if (servers.found.size === 0) throw new NothingImported(imported.kind, servers.items);
+  const rules = await writableRules(imported.rules, { ...options, inbounds });
+  const targets = new Targets(imported, servers.problems);
+  const standard = settleDefault({ ...imported, rules }, targets);
+  const runs = ruleRuns(rules);
+  const preset = presetOf(imported, standard);
+  const wanted = [...(preset ? [preset] : []), ...runs.map(({ target }) => target)];
+  const balancers = inbounds ? writeBalancers(imported, wanted, targets, servers) : NO_BALANCERS;
+  const outboundOf = (target: Target): string => {
+    const end = targets.behindSelectors(target);
+    const balancer = end?.kind === 'group' ? balancers.tags.get(end.index) : undefined;
+    return balancer ?? tagOf(targets.settle(target), servers.found);
+  };
+  const groups = writeGroups(imported, runs, standard, targets, outboundOf);
+  const byDefault = preset ? outboundOf(preset) : tagOf(standard.settled, servers.found);
+  const reported = reportRules(rules, targets);
+  return {
+    servers,
+    groups,
+    balancers,
+    picks: new Map([['default', byDefault], ...groups.picks]),
+    rules,
+    items: [
+      ...servers.items,
+      ...groupItems(imported, targets, groups, balancers),
+      ...reported.items,
+      defaultItem(imported, targets, byDefault, standard.problem),
+    ],
+    problems: [
+      ...(standard.problem === undefined ? [] : [`${standard.problem} ${DROPPED}`]),
+      ...reported.problems,
+    ],
+  };
+}
+
+/** What becomes of each group as a route group. */
+function groupItems(
+  { groups }: Routing,
+  targets: Targets,
+  { names, picks }: WrittenGroups,
+  { tags, notes }: WrittenBalancers,
+): readonly ReportItem[] {
+  return groups.map((group, index): ReportItem => {
+    const target: Target = { kind: 'group', index };
+    const base = { part: 'group', source: group.name } as const;
+    const settled = targets.settle(target);
+    if (settled.kind === 'lost') return { ...base, status: 'skipped', notes: [settled.reason] };
+    const name = names.get(targetKey(target));
+    const tag = tags.get(index);
+    if (name === undefined && tag === undefined) {
+      return {
+        ...base,
+        status: 'skipped',
+        notes: ['no written rule leads to it; `weir ctl pick default NODE` switches servers'],
+      };
+    }
+    const pick = name === undefined ? undefined : picks.get(name);
+    const all = [...group.notes, ...(notes.get(index) ?? [])];
+    if (group.strategy !== 'select' && tag === undefined) {
+      all.push(`it is no balancer here: pick one of its servers, at first ${JSON.stringify(pick)}`);
+    }
+    const status = all.length === 0 ? 'imported' : 'changed';
+    return { ...base, status, as: name ?? tag, notes: all };
+  });
+}
+
+/** Parts that a subscribe file does not have. */
+const partsAlone = ({ inbounds, dns, logLevel, keys }: Routing): readonly ReportItem[] => {
+  const notes = ['a subscribe file has servers and groups alone'];
+  const left = (part: ReportItem['part'], source: string): ReportItem => ({
+    part,
+    source,
+    status: 'skipped',
+    notes,
+  });
+  return [
+    ...inbounds.map(({ source }) => left('inbound', source)),
+    ...(dns ? [left('dns', dns.source)] : []),
+    ...(logLevel === undefined ? [] : [left('log', logLevel)]),
+    ...keys.map(keyItem),
+  ];
+};

@@ -1,0 +1,127 @@
+import { basicString, dottedKey, terminalSafe } from '../../config/edit/toml-text.ts';
+import { printable } from '../../printable.ts';
+import type { Draft, Settings, SettingValue, StreamDraft } from '../draft.ts';
+import type { DnsDraft, InboundDraft, InboundValue, Matchers } from '../routing.ts';
+
+/** The table of an outbound, in a configuration or as a node of a subscribe file. */
+const FORMS = {
+  outbound: { table: 'outbound', name: 'tag' },
+  node: { table: 'proxy_server', name: 'name' },
+} as const;
+
+export type Form = keyof typeof FORMS;
+
+/** An `[[outbound]]` or `[[proxy_server]]` with its subtables. */
+export function outboundText(
+  tag: string,
+  { protocol, server, port, family, stream, settings }: Draft,
+  form: Form = 'outbound',
+): string {
+  const { table, name } = FORMS[form];
+  return textOf([
+    `[[${table}]]`,
+    ...pairs({ [name]: tag, protocol, server, port, address_family: family }),
+    ...streamLines(table, stream),
+    ...subtable(`${table}.settings`, settings),
+  ]);
+}
+
+/** An `[[inbound]]` with its subtables. */
+export function inboundText(
+  tag: string,
+  { protocol, listen, port, sniffing, stream, settings }: InboundDraft,
+): string {
+  return textOf([
+    '[[inbound]]',
+    ...pairs({ tag, protocol, listen, port, sniffing }),
+    ...streamLines('inbound', stream),
+    ...subtable('inbound.settings', settings),
+  ]);
+}
+
+function streamLines(table: string, stream: StreamDraft | undefined): readonly string[] {
+  if (!stream) return [];
+  const { network, security, tls, ws, grpc } = stream;
+  return [
+    `[${table}.stream]`,
+    ...pairs({ network, security }),
+    ...Object.entries({ tls, ws, grpc }).flatMap(([key, values]) =>
+      subtable(`${table}.stream.${key}`, values ?? {}),
+    ),
+  ];
+}
+
+/** A table with its header; nothing if it has no keys. */
+function subtable(header: string, values: Table): readonly string[] {
+  const found = pairs(values);
+  return found.length === 0 ? [] : [`[${header}]`, ...found];
+}
+
+/** A `[[balancer]]`. */
+export const balancerText = (
+  tag: string,
+  balancer: { readonly outbounds: readonly string[]; readonly strategy: string },
+  interval: number | undefined,
+): string => textOf(['[[balancer]]', ...pairs({ tag, ...balancer, probe_interval: interval })]);
+
+/** A `[[route.rule]]`, or without an outbound a `[[route_group.rule]]`. */
+export const ruleText = (matchers: Matchers, outbound?: string): string =>
+  textOf([
+    outbound === undefined ? '[[route_group.rule]]' : '[[route.rule]]',
+    ...pairs({ outbound, ...matchers }),
+  ]);
+
+/** What a group of a subscribe file inherits. */
+export type InheritText = 'default' | 'direct' | 'blackhole' | { readonly group: string };
+
+/** A `[[route_group]]` without its rules. */
+export function groupText(name: string, inherit: InheritText): string {
+  const value =
+    typeof inherit === 'string'
+      ? basicString(inherit)
+      : `{ group = ${terminalSafe(basicString(inherit.group))} }`;
+  return textOf(['[[route_group]]', ...pairs({ name }), `inherit = ${value}`]);
+}
+
+export const dnsText = ({ settings }: DnsDraft): string => tableText('dns', settings);
+
+/** `[header]` with its keys. */
+export const tableText = (header: string, values: Settings): string =>
+  textOf([`[${header}]`, ...pairs(values)]);
+
+/** Characters of the longest comment, beyond which it is cut. */
+const LONGEST_COMMENT = 400;
+
+/** A comment on one line, whatever the text holds. */
+export function comment(text: string): string {
+  const line = printable(text.toWellFormed());
+  const shown = line.length > LONGEST_COMMENT ? `${line.slice(0, LONGEST_COMMENT)}…` : line;
+  return `# ${shown.toWellFormed()}\n`;
+}
+
+const textOf = (lines: readonly string[]): string => `${lines.join('\n')}\n`;
+
+type Table = Readonly<Record<string, InboundValue | undefined>>;
+
+const pairs = (table: Table): string[] =>
+  Object.entries(table).flatMap(([key, value]) =>
+    value === undefined ? [] : [`${safeKey(key)} = ${valueText(value)}`],
+  );
+
+const safeKey = (key: string): string => terminalSafe(dottedKey([key]));
+
+/** Characters of the longest list on one line. */
+const LONGEST_LINE = 100;
+
+function valueText(value: InboundValue): string {
+  if (typeof value === 'string') return terminalSafe(basicString(value));
+  if (typeof value !== 'object') return String(value);
+  const items = value.map(itemText);
+  const line = `[${items.join(', ')}]`;
+  return line.length <= LONGEST_LINE ? line : `[\n  ${items.join(',\n  ')},\n]`;
+}
+
+const itemText = (item: SettingValue | Settings): string =>
+  typeof item === 'object' && !isList(item) ? `{ ${pairs(item).join(', ')} }` : valueText(item);
+
+const isList = (value: object): value is readonly (string | number)[] => Array.isArray(value);

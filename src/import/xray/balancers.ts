@@ -1,0 +1,69 @@
+import { ForeignObject } from '../foreign-object.ts';
+import { XRAY_BALANCER_KEYS } from '../keys/xray-rules.ts';
+import type { ForeignGroup } from '../routing.ts';
+import type { MemberBudget, TargetNames } from '../targets.ts';
+import { notesOn } from '../verdicts.ts';
+import { wordsOf } from './conditions.ts';
+
+const FASTEST = 'the first member that works is used, not the fastest';
+
+/**
+ * One of `routing.balancers`. Its members are the outbounds whose tags begin with one of `selector`, in
+ * the order of their tags.
+ * @param tags of outbounds, sorted
+ * @throws {ImportError} when the balancers have too many members
+ */
+export function readBalancer(
+  value: unknown,
+  tags: readonly string[],
+  names: TargetNames,
+  budget: MemberBudget,
+): ForeignGroup {
+  const fields = new ForeignObject(value);
+  const members = withPrefixes(tags, wordsOf(fields, 'selector'));
+  budget.spend(members.length);
+  const strategy = (fields.fields('strategy').text('type') ?? '').toLowerCase();
+  const isFastest = strategy === 'leastping' || strategy === 'leastload';
+  const fallback = fields.text('fallbackTag') ?? '';
+  const notes = isFastest ? [FASTEST] : [];
+  if (strategy === '' || strategy === 'random')
+    notes.push('members are used in turn, not at random');
+  // The last of a failover is what is used when no other works.
+  if (fallback !== '' && !isFastest) {
+    notes.push('"fallbackTag" is not carried over: flows fail while no member works');
+  }
+  return {
+    name: fields.text('tag') ?? '',
+    strategy: isFastest ? 'failover' : 'round_robin',
+    members: [...members, ...(isFastest && fallback !== '' ? [fallback] : [])].map((tag) =>
+      names.of(tag),
+    ),
+    notes: [...notes, ...notesOn(fields, XRAY_BALANCER_KEYS)],
+  };
+}
+
+/** The tags that begin with a prefix, in their order; each prefix is looked for by bisection. */
+function withPrefixes(sorted: readonly string[], prefixes: readonly string[]): readonly string[] {
+  const found: string[] = [];
+  let last: string | undefined;
+  for (const prefix of [...prefixes].sort()) {
+    // What begins with it has been found by a shorter one.
+    if (last !== undefined && prefix.startsWith(last)) continue;
+    last = prefix;
+    for (let at = firstFrom(sorted, prefix); sorted[at]?.startsWith(prefix); at++) {
+      found.push(sorted[at] ?? '');
+    }
+  }
+  return found;
+}
+
+/** The index of the first text that is not before `text`. */
+function firstFrom(sorted: readonly string[], text: string): number {
+  let [low, high] = [0, sorted.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((sorted[middle] ?? '') < text) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
