@@ -1,0 +1,42 @@
+import { FilesRead } from '../app/loading/files-read.ts';
+import { loadConfig, type LoadConfigOptions, type LoadedConfig } from '../config/load-config.ts';
+import type { FileReader } from '../config/sources/input-files.ts';
+import { RegexCache } from '../engine/router/tables/regex-set.ts';
+import { RulePlaces } from './rule-places.ts';
+
+/** A configuration, with what its rules are explained by. */
+export interface LoadedRoutes extends Pick<LoadedConfig, 'spec' | 'geo'> {
+  readonly regexes: RegexCache;
+  readonly places: RulePlaces;
+}
+
+export interface LoadRoutesOptions extends Partial<
+  Pick<LoadConfigOptions, 'onLogLevel' | 'onExamined'>
+> {
+  readonly files?: FileReader;
+  /** Used as the contents of the configuration file, which is then not read. */
+  readonly bytes?: Uint8Array | undefined;
+}
+
+/**
+ * Loads a configuration, or the built-in one when none is named.
+ *
+ * @throws {ConfigError} of kind `io` when a file cannot be read, `invalid` for an error in one.
+ */
+export async function loadRoutes(
+  path: string | undefined,
+  { files = new FilesRead(), bytes, ...hooks }: LoadRoutesOptions = {},
+): Promise<LoadedRoutes> {
+  const regexes = new RegexCache();
+  let places: RulePlaces | undefined;
+  const { spec, geo } = await loadConfig({ path, bytes }, files, {
+    ...hooks,
+    regexes,
+    serveApi: true,
+    onMerged: (...found) => {
+      places = new RulePlaces(...found);
+    },
+  });
+  if (!places) throw new RangeError('a configuration that was loaded has its places');
+  return { spec, geo, regexes, places };
+}

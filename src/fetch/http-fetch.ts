@@ -1,0 +1,191 @@
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { codeOf, messageOf } from '../errors.ts';
+import { formatEndpoint, type Endpoint } from '../net/addresses/address.ts';
+import { DeadlineError, toDialError } from '../net/errors.ts';
+import { systemClock } from '../net/time/clock.ts';
+import { Deadline } from '../net/time/deadline.ts';
+import { abortReason, unlessAborted } from '../net/time/unless-aborted.ts';
+import type { CaSpec } from '../spec.ts';
+import { NodeClient } from '../transports/tls/node-client.ts';
+import { VERSION } from '../version.ts';
+import { FetchError, type Fetch, type FetchedDocument } from './contract.ts';
+import { FlowError } from './outbound-flows.ts';
+import { ACCEPTED_ENCODINGS, readBody } from './read-body.ts';
+import { firstHop, nextHop, type Hop } from './redirects.ts';
+import { tlsFailure } from './tls-failure.ts';
+
+/**
+ * Opens a connection to a host by name or address, which its caller destroys. Any error counts as a
+ * failed dial.
+ */
+export type FetchConnect = (target: Endpoint, signal: AbortSignal) => Promise<Duplex>;
+
+const MOST_REDIRECTIONS = 5;
+/** Bytes of the header section of a response, and its fields; Node drops further fields. */
+const MOST_HEADER_BYTES = 32 * 1024;
+const MOST_HEADERS = 200;
+
+const DEFAULT_HEADERS: Readonly<Record<string, string>> = {
+  'user-agent': `weir/${VERSION}`,
+  accept: '*/*',
+  'accept-encoding': ACCEPTED_ENCODINGS,
+};
+
+/**
+ * An HTTP client over any connections. HTTP and TLS are Node's; each request has a connection of its own.
+ *
+ * @param ca is trusted in addition to the system's certificates.
+ */
+export function createFetch(connect: FetchConnect, ca?: CaSpec): Fetch {
+  return async ({ url, method = 'GET', headers = {}, timeoutMs, maxBytes }, signal) => {
+    signal?.throwIfAborted();
+    let hop = firstHop(url, headers, DEFAULT_HEADERS);
+    using deadline = new Deadline(systemClock, timeoutMs, 'the request', signal);
+    const exchange = { connect, ca, method, maxBytes, signal: deadline.signal };
+    try {
+      for (let redirections = 0; redirections <= MOST_REDIRECTIONS; redirections++) {
+        const outcome = await exchangeWith(hop, exchange);
+        if (!('redirection' in outcome)) return outcome;
+        hop = outcome.redirection;
+      }
+    } catch (error) {
+      if (signal?.aborted) throw abortReason(signal);
+      throw deadline.signal.aborted
+        ? toFetchError(deadline.signal.reason, hop)
+        : toFetchError(error, hop);
+    }
+    throw new FetchError('redirect', hop.url.host, `more than ${MOST_REDIRECTIONS} redirections`);
+  };
+}
+
+interface Exchange {
+  readonly connect: FetchConnect;
+  readonly ca: CaSpec | undefined;
+  readonly method: 'GET' | 'HEAD';
+  readonly maxBytes: number;
+  readonly signal: AbortSignal;
+}
+
+/** One request and its response. */
+async function exchangeWith(
+  hop: Hop,
+  exchange: Exchange,
+): Promise<FetchedDocument | { readonly redirection: Hop }> {
+  const { url } = hop;
+  const { method, signal, maxBytes } = exchange;
+  const connection = await openConnection(url, exchange);
+  try {
+    const { head, failed } = requestOn(connection, hop, method);
+    const response = await unlessAborted(head, signal);
+    const { statusCode: status = 0 } = response;
+    const redirection = nextHop(hop, status, response.headers.location);
+    if (redirection) return { redirection };
+    const body =
+      method === 'HEAD'
+        ? new Uint8Array()
+        : await unlessAborted(
+            Promise.race([readBody(response, url.host, maxBytes), failed]),
+            signal,
+          );
+    return { status, headers: headersOf(response), body, url: url.href };
+  } finally {
+    connection.destroy();
+  }
+}
+
+/** The host and the port that an HTTP URL is fetched from. */
+export function targetOf({ hostname, port, protocol }: URL): Endpoint {
+  const host = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
+  return { host, port: port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port) };
+}
+
+/** @throws {FetchError} `dial` or `tls` */
+async function openConnection(url: URL, { connect, ca, signal }: Exchange): Promise<Duplex> {
+  const isSecure = url.protocol === 'https:';
+  const target = targetOf(url);
+  let connection: Duplex;
+  try {
+    connection = await connect(target, signal);
+  } catch (error) {
+    throw new FetchError('dial', url.host, dialReason(error, target), { cause: error });
+  }
+  if (!isSecure) return connection;
+  const client = new NodeClient(
+    { serverName: target.host, allowInsecure: false, ca },
+    ['http/1.1'],
+    systemClock,
+  );
+  try {
+    return await client.connect(connection, target, signal);
+  } catch (error) {
+    throw new FetchError('tls', url.host, `TLS: ${tlsFailure(error)}`, { cause: error });
+  }
+}
+
+/** The reason of a failed dial, without the target if it names that. */
+function dialReason(error: unknown, target: Endpoint): string {
+  // A FlowError has the outbound's reason.
+  const { message } = error instanceof FlowError ? error : toDialError(error, target);
+  const named = `${formatEndpoint(target)}: `;
+  return message.startsWith(named) ? message.slice(named.length) : message;
+}
+
+/**
+ * @returns the response, once its header section is complete; and what rejects with the failure of either, as
+ *   Node's parser reports an invalid body to the request alone.
+ */
+function requestOn(
+  connection: Duplex,
+  { url, headers }: Hop,
+  method: 'GET' | 'HEAD',
+): { readonly head: Promise<IncomingMessage>; readonly failed: Promise<never> } {
+  const { promise: head, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  const { promise: failed, reject: fail } = Promise.withResolvers<never>();
+  failed.catch(() => undefined);
+  const request = httpRequest({
+    createConnection: () => connection,
+    method,
+    path: `${url.pathname}${url.search}`,
+    headers: { Host: url.host, ...Object.fromEntries(headers) },
+    maxHeaderSize: MOST_HEADER_BYTES,
+    // Whatever NODE_OPTIONS says.
+    insecureHTTPParser: false,
+  });
+  request.maxHeadersCount = MOST_HEADERS;
+  request
+    .on('response', resolve)
+    // 101 without having been asked for it.
+    .on('upgrade', () => reject(new Error('the server switches to another protocol')))
+    .on('error', (error) => {
+      reject(error);
+      fail(error);
+    })
+    .end();
+  return { head, failed };
+}
+
+const headersOf = ({ headersDistinct }: IncomingMessage): ReadonlyMap<string, string> =>
+  new Map(
+    Object.entries(headersDistinct).map(([name, values]) => [name, (values ?? []).join(', ')]),
+  );
+
+/** Clearer texts for codes of Node's parser and of sockets. */
+const REASONS: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: `the response has more than ${MOST_HEADER_BYTES} bytes of headers`,
+  HPE_INVALID_EOF_STATE: 'the connection ended before the response was complete',
+  ECONNRESET: 'the connection ended before the response was complete',
+  EPIPE: 'the connection ended before the response was complete',
+};
+
+function toFetchError(error: unknown, { url: { host } }: Hop): FetchError {
+  if (error instanceof FetchError) return error;
+  const options = { cause: error };
+  if (error instanceof DeadlineError)
+    return new FetchError('timeout', host, error.message, options);
+  const code = codeOf(error) ?? '';
+  const reason =
+    REASONS[code] ??
+    (code.startsWith('HPE_') ? 'the response is not valid HTTP' : messageOf(error));
+  return new FetchError('protocol', host, reason, options);
+}

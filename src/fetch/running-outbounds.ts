@@ -1,0 +1,40 @@
+import { openTunnel, TunnelError } from '../app/control/control-client.ts';
+import { formatEndpoint, type Endpoint } from '../net/addresses/address.ts';
+import { SocketLink } from '../net/sockets/node/socket-link.ts';
+import { FlowError, type OpenedFlow, type OutboundFlows } from './outbound-flows.ts';
+
+/** The outbounds of a running Weir, through its control socket. Nothing else of it is touched. */
+export class RunningOutbounds implements OutboundFlows {
+  readonly #socket: string;
+  /** The control socket closes with a last flow that is not read; nothing else would keep the process alive. */
+  readonly #open = new Set<SocketLink>();
+
+  /** @param socket the path of the control socket */
+  constructor(socket: string) {
+    this.#socket = socket;
+  }
+
+  /** @throws {ControlRequestError} when the running Weir is gone */
+  async open(outbound: string, target: Endpoint, signal: AbortSignal): Promise<OpenedFlow> {
+    try {
+      const { stream, opened } = await openTunnel(this.#socket, { outbound, ...target }, signal);
+      const link = new SocketLink(stream);
+      this.#open.add(link);
+      void link.closed.then(() => this.#open.delete(link));
+      const { times, suspect } = opened;
+      return { link, outbound: opened.outbound, times, suspect: suspect ?? undefined };
+    } catch (error) {
+      if (!(error instanceof TunnelError)) throw error;
+      // The caller knows both; of a balancer the member is news.
+      const known = `${formatEndpoint(target)} by ${outbound}: `;
+      const { message, times } = error;
+      const reason = message.startsWith(known) ? message.slice(known.length) : message;
+      throw new FlowError(reason, times, { cause: error });
+    }
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    for (const link of this.#open) link.destroy();
+    return Promise.resolve();
+  }
+}

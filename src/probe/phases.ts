@@ -1,0 +1,88 @@
+import type { DialStep, DialTimes } from '../net/dial-steps.ts';
+import type { PhaseTimes, ProbedSpec, ProbePhase, ProbeTry } from './contract.ts';
+
+/** The steps before the protocol's own request, for one outbound. */
+export interface ExpectedSteps {
+  /** Whether its server is reached by TCP. */
+  readonly connects: boolean;
+  /** The last step; `opened` where only an open flow shows it, as with WireGuard. */
+  readonly last: DialStep | 'opened';
+}
+
+/** @throws never; unknown protocols count as bare TCP with the stream settings they have. */
+export function expectedSteps({ protocol, stream }: ProbedSpec): ExpectedSteps {
+  if (protocol === 'hysteria2') return { connects: false, last: 'carried' };
+  if (protocol === 'wireguard') return { connects: false, last: 'opened' };
+  const carrier = stream?.carrier;
+  // With early data the upgrade waits for the request.
+  const isCarried = carrier?.kind === 'grpc' || (carrier?.kind === 'ws' && carrier.earlyData === 0);
+  const last = isCarried ? 'carried' : stream?.tls ? 'secured' : 'connected';
+  return { connects: true, last };
+}
+
+/** The end of the last step before the protocol's own request; `undefined` if it was not reached. */
+export const readyAt = (times: DialTimes, { last }: ExpectedSteps): number | undefined =>
+  times.reused ?? times[last];
+
+/** The part of a dial that has not ended. */
+export function failedPhase(times: DialTimes, expected: ExpectedSteps): ProbePhase {
+  if (readyAt(times, expected) !== undefined) return 'first_byte';
+  if (times.connected !== undefined || times.secured !== undefined) return 'handshake';
+  if (times.resolved === undefined) return 'resolve';
+  return expected.connects ? 'dial' : 'handshake';
+}
+
+/** What the steps of a dial have taken, as far as it came. */
+export function dialPhases(
+  times: DialTimes,
+  expected: ExpectedSteps,
+): Pick<PhaseTimes, 'resolve_ms' | 'dial_ms' | 'handshake_ms'> {
+  if (times.reused !== undefined) return { resolve_ms: null, dial_ms: null, handshake_ms: null };
+  const { resolved, connected } = times;
+  const ready = readyAt(times, expected);
+  const before = connected ?? resolved ?? 0;
+  return {
+    resolve_ms: rounded(resolved),
+    dial_ms: connected === undefined ? null : rounded(connected - (resolved ?? 0)),
+    handshake_ms:
+      ready === undefined || expected.last === 'connected' ? null : rounded(ready - before),
+  };
+}
+
+const PHASES: readonly ProbePhase[] = ['resolve', 'dial', 'handshake', 'first_byte', 'second'];
+
+/** The median of each phase, over the tries that have succeeded and have it. */
+export function medians(tries: readonly ProbeTry[]): PhaseTimes {
+  const good = tries.filter(({ ok }) => ok);
+  const entries = PHASES.map((phase) => {
+    const key = `${phase}_ms` as const;
+    const values = good.map((each) => each[key]).filter((value) => value !== null);
+    return [key, median(values)] as const;
+  });
+  return Object.fromEntries(entries) as PhaseTimes;
+}
+
+function median(values: readonly number[]): number | null {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  const high = sorted[middle];
+  if (high === undefined) return null;
+  const low = sorted.length % 2 === 0 ? (sorted[middle - 1] ?? high) : high;
+  return rounded((low + high) / 2);
+}
+
+/** Microseconds are the last digit that means something. */
+export function rounded(milliseconds: number): number;
+export function rounded(milliseconds: number | undefined): number | null;
+export function rounded(milliseconds: number | undefined): number | null {
+  return milliseconds === undefined ? null : Math.round(milliseconds * 1000) / 1000;
+}
+
+/** Phases in the terms of users. */
+export const PHASE_NAMES: Readonly<Record<ProbePhase, string>> = {
+  resolve: 'the name',
+  dial: 'dial',
+  handshake: 'handshake',
+  first_byte: 'first byte',
+  second: 'second request',
+};

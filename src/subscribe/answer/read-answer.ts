@@ -1,0 +1,165 @@
+import { messageOf } from '../../errors.ts';
+import { readForeign, type Imported } from '../../import/document.ts';
+import { ImportError, type Draft } from '../../import/draft.ts';
+import { isInformation } from '../../import/values/information.ts';
+import { quoted } from '../../printable.ts';
+import { RefusedAnswerError } from '../errors.ts';
+import type { SourceNode } from '../nodes/source-node.ts';
+import { MOST_NODES } from '../source.ts';
+import { isPlaceholder } from './placeholder.ts';
+import { toSourceNodes, type LeftOut } from './source-nodes.ts';
+
+/** The nodes in the answer of a source. */
+export interface ReadAnswer {
+  /** The format: `share links`. */
+  readonly kind: string;
+  readonly nodes: readonly SourceNode[];
+  /** Names of entries that say something about the subscription and are no servers. */
+  readonly information: readonly string[];
+  readonly leftOut: readonly LeftOut[];
+  readonly unused: UnusedRouting;
+}
+
+/** How many parts of a document are not taken over, since a source gives nodes alone. */
+export interface UnusedRouting {
+  readonly groups: number;
+  readonly rules: number;
+}
+
+export interface ReadAnswerOptions {
+  /** Whether the source is this machine itself: its nodes may be on this machine too. */
+  readonly fromThisMachine: boolean;
+}
+
+/**
+ * Reads the nodes of a document that a source sent: everything that `weir import` reads.
+ * @throws {RefusedAnswerError} for anything else, and for a list without a node that can be used
+ */
+export async function readAnswer(
+  bytes: Uint8Array,
+  options: ReadAnswerOptions,
+): Promise<ReadAnswer> {
+  const imported = importedFrom(textOf(bytes));
+  const found = sorted(imported, options);
+  if (found.drafts.length > MOST_NODES) {
+    throw new RefusedAnswerError(`the list has more than ${MOST_NODES} nodes`);
+  }
+  const { nodes, refused } = await toSourceNodes(found.drafts);
+  const leftOut = [...found.leftOut, ...refused];
+  if (nodes.length === 0) throw withoutNodes(imported.kind, found.information, leftOut);
+  const unused = { groups: imported.groups.length, rules: imported.rules.length };
+  return { kind: imported.kind, nodes, information: found.information, leftOut, unused };
+}
+
+/** @throws {RefusedAnswerError} */
+function textOf(bytes: Uint8Array): string {
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes).trim();
+  } catch {
+    throw new RefusedAnswerError('the answer is not text: invalid UTF-8');
+  }
+  if (text === '') throw new RefusedAnswerError('the answer is empty');
+  if (text.startsWith('<')) throw webPage(text);
+  return text;
+}
+
+const LONGEST_TITLE = 80;
+/** Characters of a page that are searched for its title. */
+const PAGE_START = 16 * 1024;
+
+function webPage(text: string): RefusedAnswerError {
+  const start = text.slice(0, PAGE_START);
+  const lower = start.toLowerCase();
+  const open = lower.indexOf('<title');
+  const from = open < 0 ? -1 : lower.indexOf('>', open);
+  const to = from < 0 ? -1 : lower.indexOf('</title', from);
+  const title =
+    to < 0
+      ? ''
+      : start
+          .slice(from + 1, to)
+          .trim()
+          .slice(0, LONGEST_TITLE);
+  const named = title === '' ? '' : ` with the title ${quoted(title)}`;
+  return new RefusedAnswerError(`the answer is a web page${named}, not a list of nodes`, {
+    hint: 'the URL may have expired; some providers send lists only to the programs they know: see --user-agent',
+  });
+}
+
+/** @throws {RefusedAnswerError} */
+function importedFrom(text: string): Imported {
+  try {
+    return readForeign(text);
+  } catch (error) {
+    if (error instanceof ImportError) {
+      throw new RefusedAnswerError(`the answer is no list of nodes: ${error.message}`, {
+        cause: error,
+      });
+    }
+    // Parsers that recurse run out of stack where a document is nested deeply enough.
+    if (error instanceof RangeError) {
+      throw new RefusedAnswerError('the answer is nested too deeply', { cause: error });
+    }
+    throw new RefusedAnswerError(`the answer cannot be read: ${messageOf(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+interface SortedEntries {
+  readonly drafts: readonly Draft[];
+  readonly information: readonly string[];
+  readonly leftOut: readonly LeftOut[];
+}
+
+function sorted({ entries }: Imported, { fromThisMachine }: ReadAnswerOptions): SortedEntries {
+  const drafts: Draft[] = [];
+  const information: string[] = [];
+  const leftOut: LeftOut[] = [];
+  for (const { draft, name: entryName, skipped } of entries.map(flat)) {
+    if (isInformation(entryName)) information.push(entryName);
+    else if (!draft) leftOut.push({ name: entryName, reason: skipped });
+    else if (draft.server === undefined && draft.protocol !== 'wireguard') {
+      // Direct connections and drops are built in.
+      continue;
+    } else if (
+      draft.server !== undefined &&
+      isPlaceholder(draft.server, draft.port ?? 0, fromThisMachine)
+    ) {
+      leftOut.push({ name: entryName, reason: 'it is a placeholder: nothing is at its address' });
+    } else drafts.push(draft);
+  }
+  return { drafts, information, leftOut };
+}
+
+interface FlatEntry {
+  readonly name: string;
+  readonly draft: Draft | undefined;
+  readonly skipped: string;
+}
+
+const flat = (entry: Imported['entries'][number]): FlatEntry =>
+  entry.draft
+    ? { name: entry.draft.name, draft: entry.draft, skipped: '' }
+    : { name: entry.name, draft: undefined, skipped: entry.skipped };
+
+const SHOWN = 3;
+
+function withoutNodes(
+  kind: string,
+  information: readonly string[],
+  leftOut: readonly LeftOut[],
+): RefusedAnswerError {
+  const [first] = leftOut;
+  if (information.length > 0) {
+    const shown = information.slice(0, SHOWN).map((name) => quoted(name.slice(0, LONGEST_TITLE)));
+    return new RefusedAnswerError(`the list has no nodes, only messages: ${shown.join(', ')}`);
+  }
+  if (!first) return new RefusedAnswerError(`there are no nodes in ${kind}`);
+  const count = leftOut.length === 1 ? 'the only node' : `none of the ${leftOut.length} nodes`;
+  const cannot = leftOut.length === 1 ? 'cannot be used' : 'can be used';
+  return new RefusedAnswerError(
+    `${count} ${cannot}; ${quoted(first.name.slice(0, LONGEST_TITLE))}: ${first.reason}`,
+  );
+}

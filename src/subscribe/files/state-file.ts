@@ -1,0 +1,105 @@
+import type { Userinfo } from '../answer/userinfo.ts';
+import { isSourceName } from '../nodes/marker.ts';
+
+/**
+ * What is known of a source beside its nodes. All of it can be lost: the next update makes it anew, and
+ * nothing that serves depends on it.
+ */
+export interface SourceState {
+  /** SHA-256 of the URL, in hex: another URL has none of the rest. */
+  readonly url: string;
+  /** SHA-256 of the nodes that the validators below are about, in hex: see `sourceText`. */
+  readonly nodes?: string | undefined;
+  readonly etag?: string | undefined;
+  readonly lastModified?: string | undefined;
+  readonly userinfo?: Userinfo | undefined;
+  /** Seconds between updates that the provider asks for. */
+  readonly updateInterval?: number | undefined;
+  /** Unix milliseconds of the last answer that was used, whether or not it had changed. */
+  readonly updated?: number | undefined;
+  /** The last failure; `undefined` once an update has succeeded. */
+  readonly failure?: UpdateFailure | undefined;
+}
+
+export interface UpdateFailure {
+  /** Unix milliseconds. */
+  readonly at: number;
+  /** One line. */
+  readonly message: string;
+}
+
+export interface SubscribeState {
+  /** SHA-256 of the subscribe file that the running Weir was last told of, in hex. */
+  readonly reloaded?: string | undefined;
+  readonly sources: ReadonlyMap<string, SourceState>;
+}
+
+export const NO_STATE: SubscribeState = { sources: new Map() };
+
+const VERSION = 1;
+const LONGEST_TEXT = 1024;
+
+/** The file of a state: JSON with a line end. */
+export const stateText = ({ reloaded, sources }: SubscribeState): string =>
+  `${JSON.stringify({ version: VERSION, reloaded, sources: Object.fromEntries(sources) }, undefined, 2)}\n`;
+
+/** Reads a state; `undefined` for anything that no version of Weir has written. Invalid parts are left out. */
+export function readState(text: string): SubscribeState | undefined {
+  const file = objectOf(parsed(text));
+  if (!file || file['version'] !== VERSION) return undefined;
+  const sources = new Map<string, SourceState>();
+  for (const [name, value] of Object.entries(objectOf(file['sources']) ?? {})) {
+    const state = isSourceName(name) ? sourceState(value) : undefined;
+    if (state) sources.set(name, state);
+  }
+  return { reloaded: textOf(file['reloaded']), sources };
+}
+
+function sourceState(value: unknown): SourceState | undefined {
+  const fields = objectOf(value);
+  const url = textOf(fields?.['url']);
+  if (!fields || url === undefined) return undefined;
+  const failure = objectOf(fields['failure']);
+  const at = numberOf(failure?.['at']);
+  const message = textOf(failure?.['message']);
+  return {
+    url,
+    nodes: textOf(fields['nodes']),
+    etag: textOf(fields['etag']),
+    lastModified: textOf(fields['lastModified']),
+    userinfo: userinfoOf(fields['userinfo']),
+    updateInterval: numberOf(fields['updateInterval']),
+    updated: numberOf(fields['updated']),
+    failure: at === undefined || message === undefined ? undefined : { at, message },
+  };
+}
+
+function userinfoOf(value: unknown): Userinfo | undefined {
+  const fields = objectOf(value);
+  if (!fields) return undefined;
+  return {
+    upload: numberOf(fields['upload']),
+    download: numberOf(fields['download']),
+    total: numberOf(fields['total']),
+    expire: numberOf(fields['expire']),
+  };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const objectOf = (value: unknown): Readonly<Record<string, unknown>> | undefined =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Readonly<Record<string, unknown>>)
+    : undefined;
+
+const textOf = (value: unknown): string | undefined =>
+  typeof value === 'string' && value.length <= LONGEST_TEXT ? value : undefined;
+
+const numberOf = (value: unknown): number | undefined =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;

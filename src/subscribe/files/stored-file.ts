@@ -1,0 +1,72 @@
+import { open, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { FilesRead } from '../../app/loading/files-read.ts';
+import { replaceFile, systemFiles, type ReplaceFileSystem } from '../../app/replace-file.ts';
+import { FileReadError } from '../../config/sources/input-files.ts';
+import { codeOf, messageOf } from '../../errors.ts';
+import { SubscribeError } from '../errors.ts';
+
+/** Bytes of a file that is read: one of the largest number of nodes has less. */
+const LONGEST_FILE = 64 * 1024 * 1024;
+
+const OWNER_ONLY = 0o600;
+
+/**
+ * The bytes of a file; `undefined` without one.
+ * @throws {SubscribeError} when it cannot be read
+ */
+export async function readStored(path: string): Promise<Uint8Array | undefined> {
+  try {
+    return await new FilesRead(LONGEST_FILE).read(path);
+  } catch (error) {
+    if (error instanceof FileReadError && codeOf(error.cause) === 'ENOENT') return undefined;
+    throw new SubscribeError(`cannot read ${path}: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+/** Which access a new file gets. */
+export interface NewFileAccess {
+  /** A file whose permission bits it takes over; it is for its owner alone without one. */
+  readonly like?: string | undefined;
+}
+
+/**
+ * Replaces a file in one step, or creates it. A reader, and whatever follows a kill, finds the old contents or
+ * the new ones; of a new file, none or all of them.
+ * @throws {SubscribeError}
+ */
+export async function writeStored(
+  path: string,
+  bytes: Uint8Array,
+  { like }: NewFileAccess = {},
+  fs: ReplaceFileSystem = systemFiles,
+): Promise<void> {
+  try {
+    await createEmpty(path, like);
+    await replaceFile(path, bytes, fs);
+  } catch (error) {
+    throw new SubscribeError(`cannot write ${path}: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+/** An empty file is valid in place of each of these files. */
+async function createEmpty(path: string, like: string | undefined): Promise<void> {
+  try {
+    const mode = like === undefined ? OWNER_ONLY : await modeLike(like);
+    await using file = await open(path, 'wx', OWNER_ONLY);
+    if (process.geteuid?.() === 0) {
+      // A service that may write to the folder, or read there, is to read what `sudo weir` has written.
+      const { uid, gid } = await stat(dirname(path));
+      await file.chown(uid, gid);
+    }
+    await file.chmod(mode);
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error;
+  }
+}
+
+/** The permission bits of a file. Beside a user's own file nothing is for others, beside root's it may serve another. */
+async function modeLike(path: string): Promise<number> {
+  const mode = (await stat(path)).mode & 0o777;
+  return process.geteuid?.() === 0 ? mode : mode & 0o770;
+}

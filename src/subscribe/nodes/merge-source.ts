@@ -1,0 +1,108 @@
+import { withBlankLine, withReplacements, type Replacement } from '../files/splices.ts';
+import type { Difference } from './difference.ts';
+import { markerLine } from './marker.ts';
+import { matchNodes } from './match-nodes.ts';
+import type { SourceNode } from './source-node.ts';
+import { NodeNames } from './names.ts';
+import { NEW_FILE, nodesOf, type FileNode, type NodeFile } from './node-file.ts';
+
+export interface MergeOptions {
+  readonly source: string;
+  /** Names of the outbounds and balancers of the configuration. */
+  readonly taken: Iterable<string>;
+  /** Names that picks, rules and balancers refer to. */
+  readonly inUse: ReadonlySet<string>;
+  /** The time of this update, ISO 8601. */
+  readonly now: string;
+}
+
+/** The text of a subscribe file after an update, and what that changes. */
+export interface MergedSource {
+  readonly text: string;
+  readonly difference: Difference;
+}
+
+/**
+ * Puts the nodes of one source into a subscribe file, and leaves everything else as it is, byte for byte.
+ *
+ * A node that was there before keeps its name and its place: see `matchNodes`. A node that is gone is
+ * removed, unless something refers to it: then it stays, marked, until nothing does.
+ */
+export function mergeSource(
+  file: NodeFile,
+  incoming: readonly SourceNode[],
+  { source, taken, inUse, now }: MergeOptions,
+): MergedSource {
+  const before = nodesOf(file, source);
+  const unmarked = file.nodes.filter(({ marker }) => !marker);
+  const matches = matchNodes(incoming, before, unmarked);
+  const matched = new Set(matches.values());
+  const gone = before.filter((node) => !matched.has(node));
+  const kept = new Set(gone.filter(({ name }) => inUse.has(name)));
+  const removed = gone.filter((node) => !kept.has(node));
+
+  const others = file.nodes.filter(({ marker }) => marker?.source !== source);
+  const names = new NodeNames(
+    source,
+    [...taken, ...file.inlineNames, ...others.filter((node) => !matched.has(node)).map(nameOf)],
+    [...matched, ...kept].map(nameOf),
+  );
+
+  const replacements: Replacement[] = [];
+  const changed: string[] = [];
+  const added: string[] = [];
+  const addedText: string[] = [];
+  for (const [index, node] of incoming.entries()) {
+    const old = matches.get(index);
+    const name = old?.name ?? names.next(node.there);
+    const there = node.there === name ? undefined : node.there;
+    const marker = `${markerLine({ source, there })}\n`;
+    if (!old) {
+      added.push(name);
+      addedText.push(`${marker}${node.text(name)}`);
+      continue;
+    }
+    const isSame = old.content === node.content;
+    if (!isSame) changed.push(name);
+    const tables = isSame ? tablesText(file, old) : node.text(name);
+    replacements.push({ span: old.span, text: marker + tables });
+  }
+  for (const node of kept) {
+    const marker = markerLine({ ...node.marker, source, goneSince: node.marker?.goneSince ?? now });
+    replacements.push({ span: node.span, text: `${marker}\n${tablesText(file, node)}` });
+  }
+  for (const { span } of removed)
+    replacements.push({ span: withBlankLine(file.text, span), text: '' });
+  if (addedText.length > 0) replacements.push(insertion(file, before, addedText));
+
+  return {
+    text: withReplacements(file.text, replacements),
+    difference: {
+      added,
+      removed: removed.map(nameOf),
+      changed,
+      kept: [...kept].map(nameOf),
+      same: matches.size - changed.length,
+    },
+  };
+}
+
+const nameOf = ({ name }: FileNode): string => name;
+
+/** The tables of a node, without its marker. */
+const tablesText = ({ text }: NodeFile, { span, tables }: FileNode): string =>
+  text.slice(tables, span.end);
+
+/** Puts new nodes behind the last of their source, or at the end of the file. */
+function insertion(
+  { text }: NodeFile,
+  before: readonly FileNode[],
+  added: readonly string[],
+): Replacement {
+  const last = before.at(-1);
+  const at = last?.span.end ?? text.length;
+  const head = text === '' ? NEW_FILE : '';
+  const lineEnd = at === 0 || text[at - 1] === '\n' ? '' : '\n';
+  const body = added.map((each) => `\n${each}`).join('');
+  return { span: { start: at, end: at }, text: head + lineEnd + body };
+}

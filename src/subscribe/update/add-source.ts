@@ -1,0 +1,89 @@
+import { editConfigFile, type EditedFile } from '../../app/edit-config.ts';
+import { SubscribeError } from '../errors.ts';
+import { lockSubscriptions } from '../files/paths.ts';
+import { problemOfSource, readSources, withSource } from '../files/sources-file.ts';
+import { writeStored } from '../files/stored-file.ts';
+import { differenceLine } from '../nodes/difference.ts';
+import { MOST_SOURCES, type Source } from '../source.ts';
+import { updateSource, type SourceOutcome, type UpdatedSource } from './update-source.ts';
+import { writeNodes, writeState, type UpdateRequest, type UpdateTools } from './update.ts';
+import { digestOf, nodeFileOf, openWorkspace, type Workspace } from './workspace.ts';
+
+export type AddRequest = Pick<UpdateRequest, 'config' | 'dryRun' | 'force'> & {
+  readonly source: Source;
+};
+
+/**
+ * Fetches a new source, and adds it and its nodes. A configuration without `[subscribe]` gets one.
+ * @throws {WeirError} when it cannot be added or its answer is refused; nothing is changed then
+ */
+export async function addSource(request: AddRequest, tools: UpdateTools): Promise<SourceOutcome> {
+  const { source, config, dryRun } = request;
+  const problem = problemOfSource(source);
+  if (problem !== undefined) throw new SubscribeError(problem);
+  if (dryRun) return (await fetchNew(request, tools)).updated.outcome;
+  const { paths } = await openWorkspace(config, { create: true });
+  await using _lock = await lockSubscriptions(paths);
+  const { workspace, updated } = await fetchNew(request, tools);
+  const { outcome, nodes, state } = updated;
+  const bytes = Buffer.from(nodes.text);
+  await tools.apply(`subscribe add: ${source.name} ${differenceLine(outcome.difference)}`, () =>
+    writeOutput(workspace, source, bytes),
+  );
+  await writeState(paths.state, {
+    reloaded: digestOf(bytes),
+    sources: new Map([...workspace.state.sources, [source.name, state]]),
+  });
+  return outcome;
+}
+
+async function fetchNew(
+  { config, source, force }: AddRequest,
+  { openFetch, now }: UpdateTools,
+): Promise<{ readonly workspace: Workspace; readonly updated: UpdatedSource }> {
+  const workspace = await openWorkspace(config, { create: true });
+  const { sources, paths } = workspace;
+  if (sources.some(({ name }) => name === source.name)) {
+    throw new SubscribeError(`there is a source ${source.name} already`, {
+      hint: `to change it, edit ${paths.sources} and run \`weir subscribe update ${source.name}\``,
+    });
+  }
+  if (sources.length >= MOST_SOURCES) {
+    throw new SubscribeError(`there are ${MOST_SOURCES} sources already, which is the limit`);
+  }
+  await using way = await openFetch(source);
+  const updated = await updateSource(workspace, source, await nodeFileOf(workspace), {
+    fetch: way.fetch,
+    force,
+    now: now(),
+  });
+  if (updated.outcome.error) throw updated.outcome.error;
+  return { workspace, updated };
+}
+
+/**
+ * Writes nodes, the configuration and the sources, in this order: a kill between leaves files that are valid,
+ * and adding the source again takes over what is there.
+ */
+async function writeOutput(
+  workspace: Workspace,
+  source: Source,
+  nodesBytes: Uint8Array,
+): Promise<Pick<EditedFile, 'changed' | 'undo'>> {
+  const { config, configBytes, isPathNew, paths, sourcesText } = workspace;
+  const sources = withSource(sourcesText, source);
+  readSources(sources, paths.sources);
+  const nodes = await writeNodes(workspace, nodesBytes);
+  const edited = isPathNew
+    ? await editConfigFile(config, () => configBytes, { check: () => Promise.resolve() })
+    : undefined;
+  await writeStored(paths.sources, Buffer.from(sources));
+  return {
+    changed: true,
+    undo: async () => {
+      await writeStored(paths.sources, Buffer.from(sourcesText));
+      await edited?.undo();
+      await nodes.undo();
+    },
+  };
+}

@@ -1,0 +1,94 @@
+import type { Fetch, FetchedDocument } from '../../fetch/contract.ts';
+import { isThisMachine } from '../answer/placeholder.ts';
+import { readAnswer, type ReadAnswer } from '../answer/read-answer.ts';
+import { parseUpdateInterval, parseUserinfo, type Userinfo } from '../answer/userinfo.ts';
+import { RefusedAnswerError } from '../errors.ts';
+import type { SourceState } from '../files/state-file.ts';
+import { DEFAULT_MAX_SIZE, DEFAULT_TIMEOUT, type Source } from '../source.ts';
+
+/** What a provider says in headers, whatever the body. */
+export interface AnswerHeaders {
+  readonly etag: string | undefined;
+  readonly lastModified: string | undefined;
+  readonly userinfo: Userinfo | undefined;
+  readonly updateInterval: number | undefined;
+}
+
+/** The answer of a source; `answer` is `undefined` when its nodes are as before. */
+export interface FetchedSource {
+  readonly headers: AnswerHeaders;
+  readonly answer: ReadAnswer | undefined;
+}
+
+/** An answer that was refused, with what its headers say all the same. */
+export interface RefusedSource {
+  readonly headers: AnswerHeaders;
+  readonly refused: RefusedAnswerError;
+}
+
+/**
+ * Fetches a source and reads its answer.
+ *
+ * @param known validators of nodes that are still in the subscribe file, `undefined` to get everything
+ * @throws {FetchError} when there is no answer
+ * @throws {RefusedAnswerError} for a status other than 2xx and an expected 304
+ */
+export async function fetchSource(
+  source: Source,
+  known: Pick<SourceState, 'etag' | 'lastModified'> | undefined,
+  fetch: Fetch,
+  signal?: AbortSignal,
+): Promise<FetchedSource | RefusedSource> {
+  const { url, userAgent, timeout = DEFAULT_TIMEOUT, maxSize = DEFAULT_MAX_SIZE } = source;
+  const conditions = {
+    ...(known?.etag !== undefined && { 'If-None-Match': known.etag }),
+    ...(known?.lastModified !== undefined && { 'If-Modified-Since': known.lastModified }),
+  };
+  const document = await fetch(
+    {
+      url,
+      headers: { ...(userAgent !== undefined && { 'User-Agent': userAgent }), ...conditions },
+      timeoutMs: timeout * 1000,
+      maxBytes: maxSize,
+    },
+    signal,
+  );
+  const headers = headersOf(document);
+  const { status, body } = document;
+  if (status === 304 && Object.keys(conditions).length > 0) return { headers, answer: undefined };
+  if (status < 200 || status > 299) throw refusedStatus(status);
+  try {
+    const fromThisMachine = isThisMachine(URL.parse(url)?.hostname.replace(/^\[|\]$/g, '') ?? '');
+    return { headers, answer: await readAnswer(body, { fromThisMachine }) };
+  } catch (error) {
+    if (error instanceof RefusedAnswerError) return { headers, refused: error };
+    throw error;
+  }
+}
+
+function refusedStatus(status: number): RefusedAnswerError {
+  const isClients = status >= 400 && status < 500;
+  return new RefusedAnswerError(
+    `the server answered with status ${status}`,
+    isClients
+      ? { hint: 'the URL may have expired: compare it with the one your provider shows' }
+      : {},
+  );
+}
+
+const LONGEST_VALIDATOR = 256;
+
+function headersOf({ headers }: FetchedDocument): AnswerHeaders {
+  return {
+    etag: validator(headers.get('etag')),
+    lastModified: validator(headers.get('last-modified')),
+    userinfo: parseUserinfo(headers.get('subscription-userinfo')),
+    updateInterval: parseUpdateInterval(headers.get('profile-update-interval')),
+  };
+}
+
+/** A value that can be sent back; the next answer is a whole one without it. */
+const validator = (value: string | undefined): string | undefined =>
+  value !== undefined && value.length <= LONGEST_VALIDATOR && /^[\x20-\x7e]+$/.test(value)
+    ? value
+    : undefined;

@@ -1,0 +1,112 @@
+import type { WeirError } from '../../errors.ts';
+import { SubscribeError } from '../errors.ts';
+import { lockSubscriptions } from '../files/paths.ts';
+import { withoutSource } from '../files/sources-file.ts';
+import { withReplacements } from '../files/splices.ts';
+import { writeStored } from '../files/stored-file.ts';
+import { mergeSource } from '../nodes/merge-source.ts';
+import { nodesOf, type NodeFile } from '../nodes/node-file.ts';
+import { namesInUse } from './names-in-use.ts';
+import { checkNodes } from './update-source.ts';
+import { writeNodes, writeState, type UpdateTools } from './update.ts';
+import {
+  chosenSources,
+  digestOf,
+  nodeFileOf,
+  openWorkspace,
+  parseNodes,
+  takenNames,
+} from './workspace.ts';
+
+export interface RemoveRequest {
+  /** The path of the configuration. */
+  readonly config: string;
+  readonly name: string;
+  readonly dryRun: boolean;
+  /** Keeps nodes that are in use as nodes of no source, instead of refusing. */
+  readonly force: boolean;
+}
+
+export interface RemovedSource {
+  readonly removed: readonly string[];
+  /** Nodes that are in use, and of no source from now on. */
+  readonly kept: readonly string[];
+}
+
+/**
+ * Removes a source with its nodes.
+ * @throws {WeirError} when it cannot be removed; nothing is changed then
+ */
+export async function removeSource(
+  request: RemoveRequest,
+  tools: Pick<UpdateTools, 'apply' | 'now'>,
+): Promise<RemovedSource> {
+  const { config, name, force, dryRun } = request;
+  const { paths } = await openWorkspace(config);
+  await using _lock = dryRun ? undefined : await lockSubscriptions(paths);
+  const workspace = await openWorkspace(config);
+  chosenSources(workspace, [name]);
+  const sourcesText = withoutSource(workspace.sourcesText, name, paths.sources);
+
+  const file = await nodeFileOf(workspace);
+  const inUse = namesInUse(workspace.file, file);
+  const used = nodesOf(file, name).filter((node) => inUse.has(node.name));
+  if (used.length > 0 && !force)
+    throw stillUsed(
+      name,
+      used.map((node) => node.name),
+    );
+  const own = await withoutMarkers(file, name, inUse, paths.nodes);
+  const { text, difference } = mergeSource(own, [], {
+    source: name,
+    taken: takenNames(workspace),
+    inUse,
+    now: new Date(tools.now()).toISOString(),
+  });
+  const bytes = Buffer.from(text);
+  await checkNodes(workspace, bytes);
+  const outcome = { removed: difference.removed, kept: used.map((node) => node.name) };
+  if (dryRun) return outcome;
+
+  await tools.apply(`subscribe remove: ${name} −${difference.removed.length}`, async () => {
+    const nodes = await writeNodes(workspace, bytes);
+    await writeStored(paths.sources, Buffer.from(sourcesText));
+    return {
+      changed: true,
+      undo: async () => {
+        await writeStored(paths.sources, Buffer.from(workspace.sourcesText));
+        await nodes.undo();
+      },
+    };
+  });
+  const sources = new Map(workspace.state.sources);
+  sources.delete(name);
+  await writeState(paths.state, { reloaded: digestOf(bytes), sources });
+  return outcome;
+}
+
+const SHOWN = 5;
+
+function stillUsed(name: string, nodes: readonly string[]): WeirError {
+  const shown = nodes.slice(0, SHOWN).map((node) => JSON.stringify(node));
+  const more = nodes.length > SHOWN ? ` and ${nodes.length - SHOWN} more` : '';
+  return new SubscribeError(`nodes of ${name} are in use: ${shown.join(', ')}${more}`, {
+    hint: 'pick others first, or keep these as nodes of your own with --force',
+  });
+}
+
+/** The file with nodes that are in use no longer belonging to the source. */
+function withoutMarkers(
+  file: NodeFile,
+  source: string,
+  inUse: ReadonlySet<string>,
+  path: string,
+): Promise<NodeFile> {
+  const text = withReplacements(
+    file.text,
+    nodesOf(file, source)
+      .filter(({ name }) => inUse.has(name))
+      .map(({ span, tables }) => ({ span: { start: span.start, end: tables }, text: '' })),
+  );
+  return parseNodes(Buffer.from(text), path);
+}

@@ -1,0 +1,67 @@
+import { applyEdit, type EditApplied } from '../../client/apply-edit.ts';
+import { chooseSocket } from '../../client/choose-socket.ts';
+import { findServing } from '../../client/find-serving.ts';
+import { codeOf } from '../../errors.ts';
+import type { Fetch } from '../../fetch/contract.ts';
+import type { Source } from '../source.ts';
+import type { UpdateTools } from './update.ts';
+
+/** The files that are updated, and the running Weir that serves them. */
+export interface UpdateTarget {
+  /** The path of the configuration. */
+  readonly config: string;
+  /** The value of `--socket`. */
+  readonly socket: string | undefined;
+  readonly io: {
+    readonly stderr: NodeJS.WritableStream;
+    readonly env: Readonly<Record<string, string | undefined>>;
+  };
+  /** Called with what a source is fetched through. */
+  readonly onFetch?: (source: Source, notes: readonly string[]) => void;
+  readonly onApplied?: (applied: EditApplied) => void;
+}
+
+/**
+ * What updates need of their surroundings: fetches go directly or through the source's outbound, and the Weir
+ * that serves the files is reloaded.
+ */
+export const updateTools = (target: UpdateTarget): UpdateTools => ({
+  now: Date.now,
+  openFetch: (source) => openSource(source, target),
+  apply: async (what, write) => {
+    const { config, socket, io, onApplied } = target;
+    try {
+      const applied = await applyEdit({ config, what, write }, { socket, io });
+      onApplied?.(applied);
+    } catch (error) {
+      // The process keeps what it had; with the old files again its state is theirs.
+      if (codeOf(error) === 'edit_refused') await reloadAgain(target);
+      throw error;
+    }
+  },
+});
+
+async function openSource(
+  source: Source,
+  { config, socket, io: { env }, onFetch }: UpdateTarget,
+): Promise<AsyncDisposable & { readonly fetch: Fetch }> {
+  const { openFetch } = await import('../../fetch/open-fetch.ts');
+  const { outbound } = source;
+  const running = outbound === undefined ? undefined : await chooseSocket({ socket, env }, config);
+  const opened = await openFetch({ outbound, config, socket: running });
+  onFetch?.(source, opened.notes);
+  // Some timers of dials do not keep the process alive.
+  const alive = setInterval(() => undefined, 2 ** 30);
+  return {
+    fetch: opened.fetch,
+    [Symbol.asyncDispose]: async () => {
+      clearInterval(alive);
+      await opened[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function reloadAgain({ config, socket, io: { env } }: UpdateTarget): Promise<void> {
+  const serving = await findServing(config, { socket, env });
+  await serving?.reload('subscribe: the nodes from before, since the new ones were refused');
+}

@@ -1,0 +1,181 @@
+import { editConfigFile, type EditedFile } from '../../app/edit-config.ts';
+import { WeirError } from '../../errors.ts';
+import type { Fetch } from '../../fetch/contract.ts';
+import { SubscribeError } from '../errors.ts';
+import { lockSubscriptions } from '../files/paths.ts';
+import { stateText, type SourceState, type SubscribeState } from '../files/state-file.ts';
+import { writeStored } from '../files/stored-file.ts';
+import { differenceLine, NO_DIFFERENCE } from '../nodes/difference.ts';
+import type { NodeFile } from '../nodes/node-file.ts';
+import type { Source } from '../source.ts';
+import { isDue } from './due.ts';
+import { failureOf, refusedOutcome, updateSource, type SourceOutcome } from './update-source.ts';
+import { chosenSources, digestOf, nodeFileOf, openWorkspace, type Workspace } from './workspace.ts';
+
+/** What an update needs of its surroundings. */
+export interface UpdateTools {
+  /** Opens what fetches a source. @throws {WeirError} */
+  readonly openFetch: (source: Source) => Promise<AsyncDisposable & { readonly fetch: Fetch }>;
+  /**
+   * Writes by `write` and reloads the running Weir that serves the configuration.
+   * @param what the edit, in one line
+   * @throws {WeirError} `edit_refused` after the files have been put back
+   */
+  readonly apply: (
+    what: string,
+    write: () => Promise<Pick<EditedFile, 'changed' | 'undo'>>,
+  ) => Promise<unknown>;
+  /** Unix milliseconds. */
+  readonly now: () => number;
+}
+
+export interface UpdateRequest {
+  /** The path of the configuration. */
+  readonly config: string;
+  /** Sources to update; all of them when empty. */
+  readonly names: readonly string[];
+  /** Leaves out sources that are not due. */
+  readonly ifDue: boolean;
+  readonly dryRun: boolean;
+  /** Accepts answers that lack most of the nodes. */
+  readonly force: boolean;
+}
+
+/**
+ * Updates sources: see docs/nodes.md, "Subscriptions".
+ * @throws {WeirError} when nothing could be updated; what concerns one source is in its outcome
+ */
+export async function updateSources(
+  request: UpdateRequest,
+  tools: UpdateTools,
+): Promise<readonly SourceOutcome[]> {
+  if (request.dryRun) return (await prepare(request, tools)).outcomes;
+  const { paths } = await openWorkspace(request.config);
+  await using _lock = await lockSubscriptions(paths);
+  const prepared = await prepare(request, tools);
+  return commit(prepared, tools);
+}
+
+interface Prepared {
+  readonly workspace: Workspace;
+  readonly outcomes: readonly SourceOutcome[];
+  readonly nodes: NodeFile;
+  readonly states: ReadonlyMap<string, SourceState>;
+}
+
+async function prepare(request: UpdateRequest, tools: UpdateTools): Promise<Prepared> {
+  const workspace = await openWorkspace(request.config);
+  const sources = chosenSources(workspace, request.names);
+  let nodes = await nodeFileOf(workspace);
+  const outcomes: SourceOutcome[] = [];
+  const states = new Map<string, SourceState>();
+  for (const source of sources) {
+    const state = workspace.state.sources.get(source.name);
+    const now = tools.now();
+    if (request.ifDue && !isDue(source, state, now)) {
+      outcomes.push({
+        source: source.name,
+        kind: 'not_due',
+        difference: NO_DIFFERENCE,
+        information: [],
+        leftOut: [],
+      });
+      continue;
+    }
+    const updated = await updateOne(workspace, source, nodes, request, tools);
+    nodes = updated.nodes;
+    outcomes.push(updated.outcome);
+    states.set(source.name, updated.state);
+  }
+  return { workspace, outcomes, nodes, states };
+}
+
+async function updateOne(
+  workspace: Workspace,
+  source: Source,
+  nodes: NodeFile,
+  { force }: UpdateRequest,
+  { openFetch, now }: UpdateTools,
+): Promise<Awaited<ReturnType<typeof updateSource>>> {
+  try {
+    await using way = await openFetch(source);
+    return await updateSource(workspace, source, nodes, { fetch: way.fetch, force, now: now() });
+  } catch (error) {
+    if (!(error instanceof WeirError)) throw error;
+    const url = digestOf(source.url);
+    const stored = workspace.state.sources.get(source.name);
+    const state = { ...(stored?.url === url ? stored : { url }), failure: failureOf(error, now()) };
+    return { outcome: refusedOutcome(source.name, error), nodes, state };
+  }
+}
+
+/** Writes nodes, reloads, and writes the state: in this order, so that a kill between leaves nothing behind. */
+async function commit(
+  { workspace, outcomes, nodes, states }: Prepared,
+  tools: UpdateTools,
+): Promise<readonly SourceOutcome[]> {
+  const { state, paths } = workspace;
+  const bytes = Buffer.from(nodes.text);
+  const digest = digestOf(bytes);
+  const all = new Map([...state.sources, ...states]);
+  const isSame = Buffer.compare(bytes, workspace.nodesBytes ?? new Uint8Array()) === 0;
+  if (isSame && state.reloaded === digest) {
+    if (states.size > 0) await writeState(paths.state, { reloaded: digest, sources: all });
+    return outcomes;
+  }
+  try {
+    await tools.apply(causeOf(outcomes), () => writeNodes(workspace, bytes));
+  } catch (error) {
+    if (!(error instanceof WeirError)) throw error;
+    const failed = outcomes.map((outcome) =>
+      outcome.kind === 'updated' || outcome.kind === 'unchanged'
+        ? refusedOutcome(outcome.source, error)
+        : outcome,
+    );
+    const failure = failureOf(error, tools.now());
+    const before = [...states].map(([name, { userinfo, updateInterval, url }]) => {
+      const old = state.sources.get(name);
+      return [name, { ...old, url, userinfo, updateInterval, failure }] as const;
+    });
+    await writeState(paths.state, { ...state, sources: new Map([...state.sources, ...before]) });
+    return failed;
+  }
+  await writeState(paths.state, { reloaded: digest, sources: all });
+  return outcomes;
+}
+
+export const writeState = (path: string, state: SubscribeState): Promise<void> =>
+  writeStored(path, Buffer.from(stateText(state)));
+
+/**
+ * Replaces the subscribe file, unless another program has changed it since it was read.
+ * @throws {WeirError}
+ */
+export async function writeNodes(
+  { config, paths, nodesBytes }: Workspace,
+  bytes: Uint8Array,
+): Promise<Pick<EditedFile, 'changed' | 'undo'>> {
+  if (!nodesBytes) await writeStored(paths.nodes, new Uint8Array(), { like: config });
+  const { undo } = await editConfigFile(
+    paths.nodes,
+    (found) => {
+      if (Buffer.compare(found, nodesBytes ?? new Uint8Array()) === 0) return bytes;
+      throw new SubscribeError(`${paths.nodes} has been changed by another program meanwhile`);
+    },
+    // The whole configuration was checked with these bytes.
+    { check: () => Promise.resolve() },
+  );
+  // A reload is due also when an update before was ended between the write and the reload.
+  return { changed: true, undo };
+}
+
+const LONGEST_CAUSE = 300;
+
+function causeOf(outcomes: readonly SourceOutcome[]): string {
+  const changes = outcomes
+    .filter(({ kind }) => kind === 'updated' || kind === 'unchanged')
+    .map(({ source, difference }) => `${source} ${differenceLine(difference)}`);
+  // Without any, what an update before has written is not in force yet.
+  const text = `subscribe update: ${changes.join('; ') || 'nodes as written before'}`;
+  return text.length > LONGEST_CAUSE ? `${text.slice(0, LONGEST_CAUSE)}…` : text;
+}

@@ -1,0 +1,143 @@
+import { hash } from 'node:crypto';
+import { ConfigError, renderConfigError } from '../../config/errors.ts';
+import { setString } from '../../config/edit/set-string.ts';
+import { balancerTags, type ConfigFile } from '../../config/sources/config-file.ts';
+import { decodeSource } from '../../config/sources/decode-source.ts';
+import { documentError } from '../../config/sources/document-error.ts';
+import { readConfigFile } from '../../config/sources/read-tables.ts';
+import { withShownKeys } from '../../config/sources/with-shown-keys.ts';
+import { subscribePath } from '../../config/tables/subscribe.ts';
+import { TomlError } from '../../config/toml/error.ts';
+import { SubscribeError } from '../errors.ts';
+import { subscribePaths, type SubscribePaths } from '../files/paths.ts';
+import { readSources } from '../files/sources-file.ts';
+import { NO_STATE, readState, type SubscribeState } from '../files/state-file.ts';
+import { readStored } from '../files/stored-file.ts';
+import { readNodeFile, type NodeFile } from '../nodes/node-file.ts';
+import type { Source } from '../source.ts';
+
+/** The name of a new subscribe file, in the folder of its configuration. */
+const NEW_NODES = 'nodes.toml';
+
+/** A configuration with its subscribe file, and the sources and the state beside that, as read. */
+export interface Workspace {
+  /** The path of the configuration. */
+  readonly config: string;
+  /** Its bytes, with `[subscribe].path`. */
+  readonly configBytes: Uint8Array;
+  /** Whether `configBytes` have a path that the file does not. */
+  readonly isPathNew: boolean;
+  readonly file: ConfigFile;
+  readonly paths: SubscribePaths;
+  /** The bytes of the subscribe file; `undefined` without one. */
+  readonly nodesBytes: Uint8Array | undefined;
+  readonly sourcesText: string;
+  readonly sources: readonly Source[];
+  readonly state: SubscribeState;
+}
+
+/**
+ * Reads what an update needs.
+ * @param create adds `[subscribe].path` to a configuration that has none, in memory
+ * @throws {SubscribeError | ConfigError}
+ */
+export async function openWorkspace(
+  config: string,
+  { create = false }: { readonly create?: boolean } = {},
+): Promise<Workspace> {
+  const written = await readStored(config);
+  if (!written)
+    throw new SubscribeError(`cannot read ${config}: no such file or directory`, {
+      hint: '`weir import --output FOLDER URL` makes one, with the rules of the list if it has any',
+    });
+  let configBytes = written;
+  const read = (): Promise<{ file: ConfigFile; nodes: string | undefined }> =>
+    withShownKeys(() => {
+      const source = decodeSource(configBytes, config);
+      const file = readConfigFile(source);
+      return { file, nodes: subscribePath(file, source) };
+    });
+  const hasTable = (await withShownKeys(() => readConfigFile(decodeSource(configBytes, config))))
+    .subscribe?.value.path;
+  const isPathNew = create && hasTable === undefined;
+  if (isPathNew) {
+    configBytes = Buffer.from(
+      setString(decodeSource(written, config), ['subscribe'], 'path', NEW_NODES),
+    );
+  }
+  const { file, nodes } = await read();
+  if (nodes === undefined) {
+    throw new SubscribeError(`${config} has no [subscribe], and so no sources`, {
+      hint: '`weir subscribe add NAME URL` adds the first one',
+    });
+  }
+  const paths = subscribePaths(nodes);
+  const [nodesBytes, sourcesBytes, stateBytes] = await Promise.all([
+    readStored(nodes),
+    readStored(paths.sources),
+    readStored(paths.state),
+  ]);
+  const sourcesText = new TextDecoder().decode(sourcesBytes ?? new Uint8Array());
+  const stateText = new TextDecoder().decode(stateBytes ?? new Uint8Array());
+  const state = readState(stateText);
+  return {
+    config,
+    configBytes,
+    isPathNew,
+    file,
+    paths,
+    nodesBytes,
+    sourcesText,
+    sources: readSources(sourcesText, paths.sources),
+    state: state ?? NO_STATE,
+  };
+}
+
+/** The nodes as they are. @throws {SubscribeError} when the file is not TOML */
+export async function nodeFileOf({ nodesBytes, paths }: Workspace): Promise<NodeFile> {
+  return parseNodes(nodesBytes ?? new Uint8Array(), paths.nodes);
+}
+
+/** @throws {SubscribeError} when they are not UTF-8 or not TOML */
+export async function parseNodes(bytes: Uint8Array, path: string): Promise<NodeFile> {
+  try {
+    return await withShownKeys(() => {
+      const source = decodeSource(bytes, path);
+      try {
+        return readNodeFile(source.text);
+      } catch (error) {
+        if (!(error instanceof TomlError)) throw error;
+        throw documentError(source, error.message, error.span, { cause: error });
+      }
+    });
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    throw new SubscribeError(`${path} cannot be edited: ${renderConfigError(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+/** Names that the configuration gives to outbounds and balancers. */
+export const takenNames = ({ file }: Workspace): readonly string[] => [
+  ...file.outbound.map(({ value }) => value.tag.value),
+  ...balancerTags(file),
+];
+
+/** The sources with these names, all without any. @throws {SubscribeError} for an unknown one */
+export function chosenSources(
+  { sources, paths }: Workspace,
+  names: readonly string[],
+): readonly Source[] {
+  if (names.length === 0) return sources;
+  return [...new Set(names)].map((name) => {
+    const found = sources.find((source) => source.name === name);
+    if (found) return found;
+    throw new SubscribeError(`no source ${JSON.stringify(name)} in ${paths.sources}`, {
+      hint: '`weir subscribe list` shows those that there are',
+    });
+  });
+}
+
+/** SHA-256 in hex. */
+export const digestOf = (text: string | Uint8Array): string => hash('sha256', text);

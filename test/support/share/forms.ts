@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { readForeign } from '../../../src/import/document.ts';
+import type { Draft } from '../../../src/import/draft.ts';
+import { clashDocument, clashProxy } from '../../../src/share/clash.ts';
+import { shareLink } from '../../../src/share/links.ts';
+import type { SharedServer } from '../../../src/share/shared-server.ts';
+import { singBoxOutbound } from '../../../src/share/sing-box.ts';
+import { xrayOutbound } from '../../../src/share/xray.ts';
+import type { OutboundSpec } from '../../../src/spec.ts';
+
+/** The forms of other programs; `lacks` is what each has no way to say. */
+export const FORMS: Readonly<
+  Record<
+    string,
+    {
+      readonly write: (server: SharedServer) => string;
+      readonly lacks: (server: SharedServer) => boolean;
+    }
+  >
+> = {
+  link: {
+    write: shareLink,
+    lacks: ({ access }) => access.protocol === 'http' && access.stream.carrier.kind !== 'raw',
+  },
+  'sing-box': {
+    write: (each) => JSON.stringify({ outbounds: [singBoxOutbound(each)] }),
+    lacks: ({ access }) => access.protocol === 'http' && access.stream.carrier.kind !== 'raw',
+  },
+  xray: {
+    write: (each) => JSON.stringify({ outbounds: [xrayOutbound(each)] }),
+    lacks: ({ access }) => access.protocol === 'hysteria2',
+  },
+  clash: {
+    write: (each) => clashDocument([clashProxy(each)]),
+    lacks: ({ access }) =>
+      (access.protocol === 'trojan' && !access.stream.tls) ||
+      (access.protocol === 'http' && access.stream.carrier.kind !== 'raw'),
+  },
+};
+
+/** sing-box and Clash have no `:authority` of their own. */
+export function comparable(spec: OutboundSpec | undefined, form: string): unknown {
+  const carrier = spec?.stream?.carrier;
+  if (!spec?.stream || carrier?.kind !== 'grpc' || form === 'link' || form === 'xray') return spec;
+  return { ...spec, stream: { ...spec.stream, carrier: { ...carrier, authority: '' } } };
+}
+
+/** The only server of a document. */
+export function onlyDraft(text: string): Draft {
+  const { entries } = readForeign(text);
+  const [entry] = entries;
+  assert.equal(entries.length, 1);
+  assert.ok(entry?.draft, entry?.skipped ?? 'no entry');
+  return entry.draft;
+}

@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict';
+import { loadConfigFile } from '../../../src/app/loading/inline-runner.ts';
+import type { MergedConfig } from '../../../src/config/merge.ts';
+import {
+  inboundServers,
+  type ShareOptions,
+  type SharedInbound,
+} from '../../../src/share/inbound-servers.ts';
+
+/** When certificates are examined. */
+const NOW = Date.UTC(2026, 10, 24);
+const OPTIONS: ShareOptions = {
+  host: 'proxy.example.com',
+  port: undefined,
+  frontTls: false,
+  serverName: undefined,
+  insecure: false,
+  roots: () => [],
+  now: NOW,
+};
+
+/** What an inbound is to its clients: `proxy.example.com` unless told. @param lines those of its table */
+export async function sharedOf(
+  lines: string,
+  options: Partial<ShareOptions> = {},
+): Promise<SharedInbound> {
+  let merged: MergedConfig | undefined;
+  const { spec } = await loadConfigFile('server', {
+    bytes: Buffer.from(
+      `[[inbound]]\ntag = "in"\n${lines}\n[[outbound]]\ntag = "direct"\nprotocol = "freedom"\n`,
+    ),
+    onMerged: (found) => void (merged = found),
+  });
+  const [inbound] = spec.inbounds;
+  assert.ok(inbound);
+  const written = merged?.file.inbound[0]?.value.settings;
+  return inboundServers(inbound, written, { ...OPTIONS, ...options });
+}

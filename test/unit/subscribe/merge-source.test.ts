@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import * as fc from 'fast-check';
+import { parseToml } from '../../../src/config/toml/parse.ts';
+import { NEW_FILE } from '../../../src/subscribe/nodes/node-file.ts';
+import { link, merged, namesIn } from '../../support/subscribe/nodes.ts';
+
+const NOTHING = { added: [], removed: [], changed: [], kept: [] };
+
+describe('merging the nodes of a source', () => {
+  test('writes nodes with a marker into an empty file', async () => {
+    const { text, difference } = await merged('', [link('A')]);
+    assert.equal(
+      text,
+      `${NEW_FILE}
+# source: home
+[[proxy_server]]
+name = "A"
+protocol = "trojan"
+server = "a.example"
+port = 443
+[proxy_server.stream]
+network = "tls"
+[proxy_server.settings]
+password = "pw-A"
+`,
+    );
+    assert.deepEqual(difference, { ...NOTHING, added: ['A'], same: 0 });
+  });
+
+  test('leaves every byte as it is when the answer is the same, in whatever order', async () => {
+    const { text } = await merged('', [link('A'), link('B'), link('A', 'c')]);
+    const again = await merged(text, [link('A', 'c'), link('B'), link('A')]);
+    assert.equal(again.text, text);
+    assert.deepEqual(again.difference, { ...NOTHING, same: 3 });
+  });
+
+  test('keeps the name of a node that the source renames, and its tables', async () => {
+    const { text } = await merged('', [link('A'), link('B')]);
+    const renamed = await merged(text, [link('New', 'A'), link('B')]);
+    assert.deepEqual(namesIn(renamed.text), ['A@a', 'B@b']);
+    assert.match(renamed.text, /^# source: home; there: "New"\n\[\[proxy_server\]\]\nname = "A"$/m);
+    assert.deepEqual(renamed.difference, { ...NOTHING, same: 2 });
+    assert.equal((await merged(renamed.text, [link('A'), link('B')])).text, text);
+  });
+
+  test('keeps names when a source swaps those of two nodes', async () => {
+    const { text } = await merged('', [link('A'), link('B')]);
+    const swapped = await merged(text, [link('A', 'B'), link('B', 'A')]);
+    assert.deepEqual(namesIn(swapped.text), ['A@a', 'B@b']);
+  });
+
+  test('replaces a node in its place when its settings or its credentials change', async () => {
+    const { text } = await merged('', [link('A'), link('B'), link('C')]);
+    const changed = await merged(text, [
+      link('A', 'A', '?sni=x.example'),
+      link('B', 'other'),
+      link('C'),
+    ]);
+    assert.deepEqual(namesIn(changed.text), ['A@a', 'B@other', 'C@c']);
+    assert.deepEqual(changed.difference, { ...NOTHING, changed: ['A', 'B'], same: 1 });
+  });
+
+  test('removes what is gone, and adds behind the last node of the source', async () => {
+    const first = await merged('', [link('A'), link('B')]);
+    const both = await merged(first.text, [link('X')], { source: 'work' });
+    const { text, difference } = await merged(both.text, [link('B'), link('C')]);
+    assert.deepEqual(namesIn(text), ['B@b', 'C@c', 'X@x']);
+    assert.deepEqual(difference, { ...NOTHING, added: ['C'], removed: ['A'], same: 1 });
+  });
+
+  test('leaves a file without its nodes as it was before them', async () => {
+    const own = '# mine\n\n[[route_group]]\nname = "G"\n';
+    const { text } = await merged(own, [link('A'), link('B')]);
+    assert.equal((await merged(text, [])).text, own);
+  });
+
+  test('keeps a node that is gone and in use, says since when, and removes it later', async () => {
+    const { text } = await merged('', [link('A'), link('B')]);
+    const kept = await merged(text, [link('B')], { inUse: ['A'], now: '2026-01-01' });
+    assert.deepEqual(namesIn(kept.text), ['A@a', 'B@b']);
+    assert.match(
+      kept.text,
+      /^# source: home; kept: in use, and gone from the source since 2026-01-01$/m,
+    );
+    assert.deepEqual(kept.difference, { ...NOTHING, kept: ['A'], same: 1 });
+    const later = await merged(kept.text, [link('B')], { inUse: ['A'], now: '2026-02-02' });
+    assert.equal(later.text, kept.text);
+    const back = await merged(kept.text, [link('A'), link('B')], { inUse: ['A'] });
+    assert.equal(back.text, text);
+    const unused = await merged(kept.text, [link('B')]);
+    assert.deepEqual(namesIn(unused.text), ['B@b']);
+    assert.deepEqual(unused.difference, { ...NOTHING, removed: ['A'], same: 1 });
+  });
+
+  test('gives a new node a name that nothing else has', async () => {
+    const first = await merged('', [link('A'), link('A', 'a2'), link('out'), link('direct')], {
+      taken: ['out'],
+    });
+    assert.deepEqual(namesIn(first.text), [
+      'A@a',
+      'A 2@a2',
+      'out (home)@out',
+      'direct (home)@direct',
+    ]);
+    const { text } = await merged(first.text, [link('A', 'w'), link('A', 'w2')], {
+      source: 'work',
+    });
+    assert.deepEqual(namesIn(text).slice(4), ['A (work)@w', 'A (work) 2@w2']);
+  });
+
+  test('takes over a node of no source that is the same, and leaves others', async () => {
+    const { text } = await merged('', [link('A'), link('B')]);
+    const own = text.replaceAll('# source: home\n', '').replace('"A"', '"Mine"');
+    const taken = await merged(own, [link('A')], { source: 'work' });
+    assert.deepEqual(namesIn(taken.text), ['Mine@a', 'B@b']);
+    assert.deepEqual(taken.difference, { ...NOTHING, same: 1 });
+    assert.deepEqual(namesIn((await merged(taken.text, [], { source: 'work' })).text), ['B@b']);
+  });
+
+  test('does not touch other sources, groups, comments and CRLF line ends', async () => {
+    const { text: work } = await merged('', [link('W')], { source: 'work' });
+    const own = `${work}\r\n# about groups\r\n[[route_group]]\r\nname = "G"\r\n[[route_group.rule]]\r\nport = ["1"]\r\n`;
+    const { text } = await merged(own, [link('A')]);
+    assert.ok(text.startsWith(own));
+    assert.equal((await merged(text, [])).text, own);
+  });
+
+  test('writes hostile names so that they stay text', async () => {
+    const names = ['"]\n[api]\n', '\u001b[31mred', '\u202Eevil', '# source: work', '\0', '\\u0000'];
+    const { text } = await merged(
+      '',
+      names.map((name, index) => link(name, `s${index}`)),
+    );
+    assert.deepEqual([...parseToml(text).entries.keys()], ['proxy_server']);
+    // oxlint-disable-next-line no-control-regex -- which is what must not be there
+    assert.doesNotMatch(text, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/);
+    const again = await merged(
+      text,
+      names.map((name, index) => link(name, `s${index}`)),
+    );
+    assert.equal(again.text, text);
+  });
+
+  test('any series of answers leaves TOML with unique names, and each answer twice changes nothing', async () => {
+    const node = fc
+      .tuple(fc.constantFrom('A', 'B', 'C', 'direct', ''), fc.constantFrom('1', '2', '3', '4'))
+      .map(([name, id]) => link(name, id));
+    const answer = fc.record({
+      source: fc.constantFrom('home', 'work'),
+      links: fc.array(node, { minLength: 1, maxLength: 6 }),
+      inUse: fc.subarray(['A', 'B', 'C', 'A 2']),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(answer, { maxLength: 5 }), async (answers) => {
+        let text = '# own\n';
+        for (const { source, links, inUse } of answers) {
+          const before = new Set(namesIn(text).map((each) => each.split('@')[0]));
+          const next = await merged(text, links, { source, inUse });
+          const twice = await merged(next.text, links, { source, inUse });
+          assert.equal(twice.text, next.text);
+          const names = namesIn(next.text).map((each) => each.split('@')[0]);
+          assert.equal(new Set(names).size, names.length);
+          for (const used of inUse) {
+            if (before.has(used)) assert.ok(names.includes(used), `${used} is gone`);
+          }
+          text = next.text;
+        }
+        assert.ok(text.startsWith('# own\n'));
+      }),
+      { numRuns: 25 },
+    );
+  });
+});

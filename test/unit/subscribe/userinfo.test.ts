@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import * as fc from 'fast-check';
+import { parseUpdateInterval, parseUserinfo } from '../../../src/subscribe/answer/userinfo.ts';
+
+describe('subscription-userinfo', () => {
+  for (const [header, wanted] of [
+    [
+      'upload=455; download=24576; total=1073741824; expire=1790000000',
+      { upload: 455, download: 24_576, total: 1_073_741_824, expire: 1_790_000_000 },
+    ],
+    ['Upload=1;DOWNLOAD=2,total=3.9', { upload: 1, download: 2, total: 3 }],
+    ['upload=1; upload=2', { upload: 1 }],
+    ['upload=1; expire=0; total=0', { upload: 1 }],
+    ['upload=-1; download=1e9; total=NaN; expire=', undefined],
+    ['upload=99999999999999999999', undefined],
+    ['__proto__=1; constructor=2', undefined],
+    ['', undefined],
+    [undefined, undefined],
+  ] as const) {
+    test(`reads ${String(header)}`, () => assert.deepEqual(parseUserinfo(header), wanted));
+  }
+
+  test('is whole numbers or nothing, whatever is sent', () => {
+    const part = fc.oneof(
+      fc.string(),
+      fc.constantFrom('upload=', 'total=1', ';', '=', '9'.repeat(30)),
+    );
+    fc.assert(
+      fc.property(fc.array(part), (parts) => {
+        for (const value of Object.values(parseUserinfo(parts.join('')) ?? {})) {
+          assert.ok(Number.isSafeInteger(value) && value >= 0);
+        }
+      }),
+    );
+  });
+});
+
+test('profile-update-interval is hours, within an hour and a month', () => {
+  assert.equal(parseUpdateInterval('12'), 12 * 3600);
+  assert.equal(parseUpdateInterval(' 0.5 '), 3600);
+  assert.equal(parseUpdateInterval('100000'), 31 * 24 * 3600);
+  for (const invalid of ['', 'a day', '-1', undefined]) {
+    assert.equal(parseUpdateInterval(invalid), undefined);
+  }
+});
