@@ -24,6 +24,7 @@ import type { PreparedConfig } from './loading/prepared-config.ts';
 import { Picker } from './picker.ts';
 import { failedOutcome, outcomeOf, type ReloadOutcome } from './outcomes.ts';
 import { Reloader } from './reloader.ts';
+import type { TunnelDeps } from './control/control-tunnels.ts';
 import { WarningLog } from './log/warning-log.ts';
 
 export interface InstanceOptions {
@@ -40,7 +41,8 @@ export interface InstanceOptions {
 /** Callbacks around every reload. */
 export interface ReloadObserver {
   begins?(): void;
-  ended?(outcome: ReloadOutcome): void;
+  /** @param error what the reload has failed with, if it has */
+  ended?(outcome: ReloadOutcome, error?: unknown): void;
 }
 
 /** One running proxy: its resources, the files that configure them, and the API over both. */
@@ -85,6 +87,25 @@ export class Instance implements ControlledApp {
     return this.#supervisor.tracker;
   }
 
+  /** For what reports on the running proxy; it must change nothing. */
+  get supervisor(): Supervisor {
+    return this.#supervisor;
+  }
+
+  /** What opens flows for clients of the control socket. */
+  get tunnelDeps(): TunnelDeps {
+    return {
+      clock: this.clock,
+      pick: (tag) => this.#supervisor.pick(tag),
+      stopping: this.#stopping.signal,
+    };
+  }
+
+  /** The bound address of the API; `undefined` while it is off. */
+  get apiAddress(): string | undefined {
+    return this.#api.address;
+  }
+
   /** Whether `stop` has been called. */
   get stopping(): boolean {
     return this.#stopping.signal.aborted;
@@ -93,6 +114,11 @@ export class Instance implements ControlledApp {
   /** The files of the last load, successful or not. */
   get files(): FilesRead {
     return this.#reloader.files;
+  }
+
+  /** The files of the configuration that runs. */
+  get loadedFiles(): FilesRead {
+    return this.#reloader.loaded;
   }
 
   /**
@@ -147,7 +173,7 @@ export class Instance implements ControlledApp {
       this.#reloadEnded(outcomeOf(report));
       return report;
     } catch (error) {
-      this.#reloadEnded(failedOutcome(error));
+      this.#reloadEnded(failedOutcome(error), error);
       // The cause of a ControlError is the error of the configuration, which has the hints.
       logHints(error instanceof ControlError ? error.cause : error, this.#log);
       throw error;
@@ -173,7 +199,7 @@ export class Instance implements ControlledApp {
     await this.#supervisor.stop(graceMs);
   }
 
-  #reloadEnded(outcome: ReloadOutcome): void {
+  #reloadEnded(outcome: ReloadOutcome, error?: unknown): void {
     switch (outcome.kind) {
       case 'applied':
         this.#log.info(`config reloaded: ${outcome.summary}`);
@@ -187,7 +213,7 @@ export class Instance implements ControlledApp {
       default:
         outcome satisfies never;
     }
-    for (const observer of this.#observers) observer.ended?.(outcome);
+    for (const observer of this.#observers) observer.ended?.(outcome, error);
   }
 
   #createReloader(files: FilesRead): Reloader {

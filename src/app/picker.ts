@@ -113,6 +113,8 @@ export class Picker {
     if (path === undefined) {
       throw new ControlError('failed', 'the built-in configuration has no file to write to');
     }
+    // Also edited by commands, which check and write while they hold the lock.
+    await using _lock = await lock(path, signal);
     const now = await step(readAgain(path), signal);
     if (Buffer.compare(now, before) !== 0) throw stale(etagOf(now));
     try {
@@ -128,6 +130,21 @@ export class Picker {
     } catch (error) {
       throw toReadError(error, this.#path);
     }
+  }
+}
+
+/** Milliseconds that an edit of another process is waited for. */
+const LOCK_MS = 10_000;
+
+/** @throws {ControlError} @throws the signal's reason */
+async function lock(path: string, signal: AbortSignal): Promise<AsyncDisposable | undefined> {
+  // Not by `step`: a lock that is acquired after an abort would stay.
+  try {
+    const { lockEdited } = await import('./lock-file.ts');
+    return await lockEdited(path, { waitMs: LOCK_MS, signal });
+  } catch (error) {
+    signal.throwIfAborted();
+    throw new ControlError('failed', `writing ${path}: ${messageOf(error)}`, { cause: error });
   }
 }
 

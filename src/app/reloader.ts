@@ -27,17 +27,24 @@ export class Reloader {
   /** Its failure, if any. */
   #failure: unknown;
   #files: FilesRead;
+  #loaded: FilesRead;
 
   /** @param files of the running configuration */
   constructor(steps: ReloadSteps, files: FilesRead) {
     this.#steps = steps;
     this.#tried = files;
     this.#files = files;
+    this.#loaded = files;
   }
 
   /** The files of the last reload, whether or not they could all be read. */
   get files(): FilesRead {
     return this.#files;
+  }
+
+  /** The files of the configuration that runs. */
+  get loaded(): FilesRead {
+    return this.#loaded;
   }
 
   /**
@@ -67,6 +74,7 @@ export class Reloader {
     try {
       const report = await this.#steps.apply(await this.#steps.load(files));
       this.#tried = files;
+      this.#loaded = files;
       this.#failure = undefined;
       return report;
     } catch (error) {

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { open, realpath, rename, stat, unlink } from 'node:fs/promises';
+import { open, realpath, rename, stat, unlink, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { WeirError, codeOf } from '../errors.ts';
 
@@ -7,8 +7,7 @@ import { WeirError, codeOf } from '../errors.ts';
 export interface ReplaceFileSystem {
   /** The path with every symbolic link resolved. */
   realpath(path: string): Promise<string>;
-  /** The permission bits of a file. */
-  modeOf(path: string): Promise<number>;
+  attributesOf(path: string): Promise<FileAttributes>;
   /** Creates a file with mode 0600 and opens it for writing. @throws `EEXIST` when the name is taken. */
   create(path: string): Promise<NewFile>;
   rename(from: string, to: string): Promise<void>;
@@ -17,8 +16,19 @@ export interface ReplaceFileSystem {
   syncFolder(path: string): Promise<void>;
 }
 
+/** Who may do what with a file. */
+export interface FileAttributes {
+  /** The permission bits. */
+  readonly mode: number;
+  /** The ids of the owner and of the group. */
+  readonly uid: number;
+  readonly gid: number;
+}
+
 export interface NewFile {
   write(bytes: Uint8Array): Promise<void>;
+  /** Gives the file to an owner and a group; what only root may do is left out by other users. */
+  chown(uid: number, gid: number): Promise<void>;
   chmod(mode: number): Promise<void>;
   sync(): Promise<void>;
   close(): Promise<void>;
@@ -42,8 +52,9 @@ export const isTemporaryName = (entry: string, name: string): boolean =>
  * crash, and never a part. They are written to a temporary file in the same folder, which is synced and
  * then renamed.
  *
- * A symbolic link is kept and its target replaced. The new file has the permission bits of the old one.
- * Other hard links to the old file keep the old contents.
+ * A symbolic link is kept and its target replaced. The new file has the permission bits of the old one, and
+ * its owner and group as far as the process may set them: a file that root edits stays readable for the user
+ * of the service. Other hard links to the old file keep the old contents.
  *
  * @param firstNumber number in the first temporary name that is tried, at most 2^31
  * @throws {WeirError} `no_temporary_name` when too many names are taken
@@ -58,10 +69,10 @@ export async function replaceFile(
   firstNumber: number = randomInt(2 ** 31),
 ): Promise<void> {
   const target = await fs.realpath(path);
-  const mode = await fs.modeOf(target);
+  const attributes = await fs.attributesOf(target);
   const { temporary, file } = await createBeside(target, fs, firstNumber);
   try {
-    await fill(file, bytes, mode);
+    await fill(file, bytes, attributes);
     await fs.rename(temporary, target);
   } catch (error) {
     await quietly(fs.unlink(temporary));
@@ -88,10 +99,12 @@ async function createBeside(
   throw new WeirError('no_temporary_name', `no free temporary name for ${name} in ${folder}`);
 }
 
-async function fill(file: NewFile, bytes: Uint8Array, mode: number): Promise<void> {
+async function fill(file: NewFile, bytes: Uint8Array, attributes: FileAttributes): Promise<void> {
   try {
     await file.write(bytes);
-    await file.chmod(mode);
+    await file.chown(attributes.uid, attributes.gid);
+    // Last, since a change of the owner clears some of the bits.
+    await file.chmod(attributes.mode);
     await file.sync();
   } catch (error) {
     await quietly(file.close());
@@ -106,11 +119,15 @@ const quietly = (work: Promise<void>): Promise<void> => work.catch(() => undefin
 /** The file system of the machine. */
 export const systemFiles: ReplaceFileSystem = {
   realpath: (path) => realpath(path),
-  modeOf: async (path) => (await stat(path)).mode & PERMISSION_BITS,
+  attributesOf: async (path) => {
+    const { mode, uid, gid } = await stat(path);
+    return { mode: mode & PERMISSION_BITS, uid, gid };
+  },
   create: async (path) => {
     const handle = await open(path, 'wx', OWNER_ONLY);
     return {
       write: (bytes) => handle.writeFile(bytes),
+      chown: (uid, gid) => chown(handle, uid, gid),
       chmod: (mode) => handle.chmod(mode),
       sync: () => handle.sync(),
       close: () => handle.close(),
@@ -123,3 +140,14 @@ export const systemFiles: ReplaceFileSystem = {
     await folder.sync();
   },
 };
+
+async function chown(handle: FileHandle, uid: number, gid: number): Promise<void> {
+  const own = await handle.stat();
+  if (own.uid === uid && own.gid === gid) return;
+  try {
+    await handle.chown(process.geteuid?.() === 0 ? uid : own.uid, gid);
+  } catch (error) {
+    // Only root may give to a group that the user is not in.
+    if (codeOf(error) !== 'EPERM') throw error;
+  }
+}

@@ -91,10 +91,13 @@ export class FilesRead implements FileReader {
    */
   async unchanged(): Promise<boolean> {
     if (this.#torn) return false;
-    for (const [path, seen] of this.#seen) {
-      if ((await stateOf(path)) !== seen) return false;
-    }
+    for await (const { isSame } of this.compared()) if (!isSame) return false;
     return true;
+  }
+
+  /** Each file, and whether it is as before; reads one file for each step. */
+  async *compared(): AsyncGenerator<{ readonly path: string; readonly isSame: boolean }> {
+    for (const [path, seen] of this.#seen) yield { path, isSame: (await stateOf(path)) === seen };
   }
 
   async #read(path: string, take: (chunk: Uint8Array) => void): Promise<string> {
@@ -193,9 +196,12 @@ const REASONS: Readonly<Record<string, string>> = {
   ERR_INVALID_ARG_VALUE: 'a path has no null bytes',
 };
 
+/** Why a file could not be read, without its name: `no such file or directory`. */
+export const readReason = (error: unknown): string =>
+  REASONS[codeOf(error) ?? ''] ?? messageOf(error);
+
 /** Node's texts name the system call and repeat the path. */
 function toReadError(error: unknown, hint?: string): FileReadError {
   if (error instanceof FileReadError) return error;
-  const reason = REASONS[codeOf(error) ?? ''] ?? messageOf(error);
-  return new FileReadError(reason, { cause: error, hint });
+  return new FileReadError(readReason(error), { cause: error, hint });
 }

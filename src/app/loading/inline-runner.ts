@@ -74,8 +74,9 @@ export const loadConfigFile = (
   options: LoadFileOptions = {},
 ): Promise<LoadedConfig> => {
   const { files = new FilesRead(), regexes = new RegexCache(), bytes } = options;
-  const { serveApi = true, onLogLevel, onMerged } = options;
-  return loadConfig({ path, bytes }, files, { regexes, serveApi, onLogLevel, onMerged });
+  const { serveApi = true, onLogLevel, onMerged, onExamined } = options;
+  const hooks = { onLogLevel, onMerged, onExamined };
+  return loadConfig({ path, bytes }, files, { regexes, serveApi, ...hooks });
 };
 
 /** @throws {ConfigError} as `editPick` does. */

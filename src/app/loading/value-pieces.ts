@@ -90,7 +90,7 @@ function longLists(value: unknown, found = new Set<unknown[]>()): Set<unknown[]>
  * The buffers of a value of plain data, each once. A buffer that is used in part, such as
  * the pool of small `Buffer`s, is not among them: the rest may be in use elsewhere.
  */
-export function buffersOf(value: unknown, found = new Set<ArrayBuffer>()): Set<ArrayBuffer> {
+function buffersOf(value: unknown, found = new Set<ArrayBuffer>()): Set<ArrayBuffer> {
   if (ArrayBuffer.isView(value)) {
     const { buffer, byteLength } = value;
     if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) found.add(buffer);

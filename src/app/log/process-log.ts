@@ -1,10 +1,12 @@
 import { DEFAULT_LEVEL } from '../../config/tables/log.ts';
 import { BoundedSink } from '../../log/bounded-sink.ts';
 import { chooseFormat, isJournal } from '../../log/choose-format.ts';
-import { chooseFilter, parseFilter, passes } from '../../log/filter.ts';
+import { chooseFilter, filterText, parseFilter, passes } from '../../log/filter.ts';
 import type { Logger } from '../../log/logger.ts';
 import { createLogger, FilterSwitch } from '../../log/output.ts';
+import { RecentLines } from '../../log/recent-lines.ts';
 import { standardError, standardErrorNumbers } from './standard-error.ts';
+import { showAddresses, type ShownAddresses } from '../../net/addresses/shown-address.ts';
 import { systemClock } from '../../net/time/clock.ts';
 
 /** The target of the app's own lines. */
@@ -12,6 +14,26 @@ export const APP_TARGET = 'svc_app';
 
 /** Time limit of `flush`. */
 const FLUSH_MS = 1_000;
+
+/** The choice of WEIR_LOG_ADDRESSES. An unknown value shows nothing: it was set to show less than everything. */
+export function chooseAddresses(wanted = ''): {
+  readonly shown: ShownAddresses;
+  readonly problem: string | undefined;
+} {
+  switch (wanted) {
+    case '':
+    case 'full':
+      return { shown: 'full', problem: undefined };
+    case 'net':
+    case 'none':
+      return { shown: wanted, problem: undefined };
+    default: {
+      const value = JSON.stringify(wanted);
+      const problem = `WEIR_LOG_ADDRESSES=${value} is neither "full", "net" nor "none": showing no addresses`;
+      return { shown: 'none', problem };
+    }
+  }
+}
 
 /** The log of a process. */
 export interface ProcessLog {
@@ -23,12 +45,17 @@ export interface ProcessLog {
    * @throws {RangeError} for a text that is not a filter
    */
   readonly setFilter: (text: string) => void;
+  /** The filter in force. */
+  readonly filter: () => string;
+  /** Lines that were lost because standard error was not read, or failed. */
+  readonly lost: () => number;
+  readonly recent: RecentLines;
 }
 
 /**
  * The log of this process, on standard error. The filter is RUST_LOG if that can be parsed, otherwise
  * `level`, the value of `[log].level`; the default level applies when that could not be read. WEIR_LOG,
- * NO_COLOR and JOURNAL_STREAM determine the format.
+ * NO_COLOR and JOURNAL_STREAM determine the format, WEIR_LOG_ADDRESSES which addresses lines show.
  */
 export function processLog(level: string = DEFAULT_LEVEL): ProcessLog {
   const { env } = process;
@@ -46,13 +73,20 @@ export function processLog(level: string = DEFAULT_LEVEL): ProcessLog {
     return format('warn', APP_TARGET, text);
   };
   const sink = new BoundedSink(device, notice);
-  const log = createLogger(filter, sink, format, APP_TARGET);
+  const recent = new RecentLines();
+  const log = createLogger(filter, sink, format, APP_TARGET, recent);
   if (problem !== undefined) log.warn(problem);
+  const addresses = chooseAddresses(env['WEIR_LOG_ADDRESSES']);
+  showAddresses(addresses.shown);
+  if (addresses.problem !== undefined) log.warn(addresses.problem);
   return {
     log,
     setFilter(text) {
       filter.set(parseFilter(text));
     },
+    filter: () => filterText(filter.filter),
+    lost: () => sink.lost,
+    recent,
     async flush() {
       const { promise: late, resolve } = Promise.withResolvers<void>();
       const timer = setTimeout(resolve, FLUSH_MS);

@@ -344,9 +344,10 @@ describe('a failure', () => {
 
   for (const step of [
     'realpath',
-    'modeOf',
+    'attributesOf',
     'create',
     'write',
+    'chown',
     'chmod',
     'sync',
     'close',

@@ -119,6 +119,21 @@ test('an address that could not be had fails the first time and is invalid from 
   );
 });
 
+test('the loaded files are those of the last reload that was applied', async () => {
+  await using it = await subject();
+  const same = async (): Promise<readonly boolean[]> => {
+    const files = await Array.fromAsync(it.reloader.loaded.compared());
+    return files.map(({ isSame }) => isSame);
+  };
+  assert.deepEqual(await same(), [true]);
+  await it.write('[route]\n');
+  await fails(it.reloader.reload(), 'invalid', /no outbounds/);
+  assert.deepEqual(await same(), [false]);
+  await it.write(outbound('b'));
+  assert.equal(await it.reloader.reload(), REPORT);
+  assert.deepEqual(await same(), [true]);
+});
+
 test('after a failure the files that run are a change back', async () => {
   await using it = await subject();
   await it.write('[route]\n');

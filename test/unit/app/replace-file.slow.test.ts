@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import {
   chmod,
+  chown,
   link,
   mkdir,
   mkdtemp,
@@ -56,6 +57,19 @@ for (const mode of [0o400, 0o444, 0o600, 0o666, 0o755]) {
   });
 }
 
+test(
+  'the owner and the group are kept when root replaces the file of a service',
+  { skip: process.geteuid?.() !== 0 && 'only root can give files away' },
+  async (t) => {
+    const { file } = await folderWithFile(t);
+    await chown(file, 12_345, 23_456);
+    await chmod(file, 0o2640);
+    await replaceFile(file, NEW);
+    const { uid, gid } = await stat(file);
+    assert.deepEqual([uid, gid, await modeOf(file)], [12_345, 23_456, 0o2640]);
+  },
+);
+
 test('the steps are taken in an order that never shows half a file', async (t) => {
   const { file } = await folderWithFile(t);
   const steps: Step[] = [];
@@ -78,6 +92,7 @@ test('the new file is for its owner only until it has the mode of the old one', 
   await replaceFile(file, NEW, fs);
   assert.deepEqual(modes, {
     write: 0o600,
+    chown: 0o600,
     chmod: 0o600,
     sync: 0o666,
     close: 0o666,

@@ -1,0 +1,36 @@
+import { RegexCache } from '../engine/router/tables/regex-set.ts';
+import { silentLogger } from '../log/output.ts';
+import { OwnListeners } from '../net/loop-guard/own-listeners.ts';
+import { systemClock } from '../net/time/clock.ts';
+import { Supervisor } from '../supervisor/supervisor.ts';
+import { loadAtStart } from './loading/config-loader.ts';
+import type { PreparedConfig } from './loading/prepared-config.ts';
+
+/** What `loadAtStart` takes, apart from what a check decides. */
+export type CheckInput = Omit<
+  Parameters<typeof loadAtStart>[1],
+  'regexes' | 'serveApi' | 'blocking'
+>;
+
+/**
+ * Checks a configuration as `--test` does: it is loaded and built, and nothing is bound.
+ *
+ * @param path of the file, which errors name, or `undefined` for the built-in configuration
+ * @throws {ConfigError} for an invalid configuration or a file that cannot be read
+ * @throws {ApplyError} when something cannot be built
+ */
+export async function checkConfig(
+  path: string | undefined,
+  input: CheckInput = {},
+): Promise<PreparedConfig> {
+  const regexes = new RegexCache();
+  const config = await loadAtStart(path, { ...input, regexes, serveApi: true, blocking: true });
+  const supervisor = new Supervisor({
+    clock: systemClock,
+    log: silentLogger,
+    regexes,
+    ownListeners: new OwnListeners(),
+  });
+  await supervisor.check(config);
+  return config;
+}

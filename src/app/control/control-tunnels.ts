@@ -1,0 +1,191 @@
+import type { Socket } from 'node:net';
+import { messageOf, WeirError } from '../../errors.ts';
+import { asDialError } from '../../engine/flow-record.ts';
+import type { OutboundVersion } from '../../engine/outbound-version.ts';
+import { formatEndpoint } from '../../net/addresses/address.ts';
+import { normalizeHost } from '../../net/addresses/host-name.ts';
+import { DialTimer, type DialTimes } from '../../net/dial-steps.ts';
+import { DeadlineError } from '../../net/errors.ts';
+import type { DialOrigin } from '../../net/loop-guard/own-listeners.ts';
+import { relay } from '../../net/links/relay.ts';
+import { SocketLink } from '../../net/sockets/node/socket-link.ts';
+import type { Clock } from '../../net/time/clock.ts';
+import { Deadline } from '../../net/time/deadline.ts';
+import { IdleTimer } from '../../net/time/idle-timer.ts';
+import { DIAL_MS } from '../../net/time/time-limits.ts';
+import type { ByteLink } from '../../net/links/link.ts';
+import {
+  toTunnelRequest,
+  type TunnelFailed,
+  type TunnelOpened,
+  type TunnelResponse,
+} from './tunnel-messages.ts';
+
+/** Tunnels at a time. */
+const MAX_TUNNELS = 128;
+
+/** A tunnel ends after this long without a byte in either direction. */
+const TUNNEL_IDLE_MS = 300_000;
+
+/** What a response may wait for a client that does not read. */
+const RESPONSE_MS = 5_000;
+
+/** The client is on this host, and came in by no inbound. */
+const ORIGIN: DialOrigin = { inbound: '', source: undefined, session: undefined };
+
+/** The running proxy, as tunnels need it. */
+export interface TunnelDeps {
+  readonly clock: Clock;
+  /** The outbound with this tag, or a member of the balancer with it; `undefined` for none. */
+  readonly pick: (tag: string) => OutboundVersion | undefined;
+  /** Aborts when the proxy stops. */
+  readonly stopping: AbortSignal;
+}
+
+/** A failed dial, with the steps that were completed. */
+class TunnelDialError extends WeirError {
+  readonly times: DialTimes;
+
+  constructor(message: string, times: DialTimes, options: ErrorOptions) {
+    super('tunnel', message, options);
+    this.times = times;
+  }
+}
+
+/** A flow that was dialled; it holds the version of its outbound. */
+interface DialledTunnel {
+  readonly link: ByteLink;
+  readonly opened: TunnelOpened;
+  readonly release: () => void;
+}
+
+/**
+ * Flows that clients of the control socket open through an outbound of their choice. No rule decides about
+ * them and no inbound has accepted them, so they are in no table of flows, count for no user, and an
+ * operator's `close` does not reach them.
+ */
+export class ControlTunnels {
+  readonly #deps: TunnelDeps;
+  #open = 0;
+
+  constructor(deps: TunnelDeps) {
+    this.#deps = deps;
+  }
+
+  /** Tunnels that are open or being opened. */
+  get open(): number {
+    return this.#open;
+  }
+
+  /** Serves one client until its flow has ended. Never rejects. @param client paused, half-open allowed */
+  async serve(text: string, client: Socket): Promise<void> {
+    this.#open++;
+    try {
+      const dialled = await this.#dialFor(text, client);
+      if (dialled) await this.#relay(dialled, client);
+    } catch (error) {
+      const times = error instanceof TunnelDialError ? error.times : {};
+      await refuse(client, { kind: 'failed', line: messageOf(error), times });
+    } finally {
+      this.#open--;
+    }
+  }
+
+  /** @returns `undefined` when the client has left. @throws {WeirError} for the client */
+  async #dialFor(text: string, client: Socket): Promise<DialledTunnel | undefined> {
+    if (this.#open > MAX_TUNNELS) {
+      throw new WeirError('tunnel', `${MAX_TUNNELS} connections are open through this socket`);
+    }
+    using deadline = new Deadline(this.#deps.clock, DIAL_MS, 'the dial', this.#deps.stopping);
+    const onLeft = (): void => deadline.abort(new WeirError('tunnel', 'the client has left'));
+    // The end of the client's side counts as leaving, unless what it sent before is still to be read: the close of a
+    // unix socket looks the same. It is seen by reading alone.
+    const onReadable = (): void => {
+      if (client.readableLength === 0) client.read();
+    };
+    client.on('readable', onReadable).once('end', onLeft).once('close', onLeft);
+    try {
+      const dialled = await this.#dial(text, deadline.signal);
+      if (!deadline.signal.aborted && !client.destroyed) return dialled;
+      dialled.link.destroy();
+      dialled.release();
+      return undefined;
+    } finally {
+      client.off('readable', onReadable).off('end', onLeft).off('close', onLeft);
+    }
+  }
+
+  /** @throws {WeirError} */
+  async #dial(text: string, signal: AbortSignal): Promise<DialledTunnel> {
+    const { clock, pick } = this.#deps;
+    const request = toTunnelRequest(text);
+    if (!request) {
+      throw new WeirError('tunnel', 'expected {"outbound":TAG,"host":HOST,"port":PORT}');
+    }
+    const host = normalizeHost(request.host);
+    if (host === undefined) {
+      throw new WeirError('tunnel', `${JSON.stringify(request.host)} is not a host`);
+    }
+    const version = pick(request.outbound);
+    if (!version) {
+      const tag = JSON.stringify(request.outbound);
+      throw new WeirError('tunnel', `no outbound or balancer has the tag ${tag}`);
+    }
+    const destination = { host, port: request.port };
+    version.hold();
+    const timer = new DialTimer(clock);
+    const { observe } = timer;
+    const { tag, outbound } = version;
+    try {
+      const link = await outbound.connect(destination, { signal, origin: ORIGIN, observe });
+      observe('opened');
+      const { times } = timer;
+      const suspect = outbound.suspect ?? null;
+      const opened = { kind: 'connected', outbound: tag, times, suspect } as const;
+      return { link, opened, release: () => version.release() };
+    } catch (error) {
+      version.release();
+      const { message } = asDialError(error, signal, destination);
+      throw new TunnelDialError(
+        `${formatEndpoint(destination)} by ${tag}: ${message}`,
+        timer.times,
+        { cause: error },
+      );
+    }
+  }
+
+  async #relay({ link: remote, opened, release }: DialledTunnel, client: Socket): Promise<void> {
+    const { clock, stopping } = this.#deps;
+    const link = new SocketLink(client);
+    const end = (cause: Error): void => {
+      link.destroy(cause);
+      remote.destroy(cause);
+    };
+    const idle = new IdleTimer(clock, TUNNEL_IDLE_MS, () =>
+      end(new DeadlineError(`silent for ${TUNNEL_IDLE_MS / 1000} s`)),
+    );
+    const onStop = (): void => end(new WeirError('tunnel', 'the proxy is stopping'));
+    stopping.addEventListener('abort', onStop, { once: true });
+    idle.start();
+    try {
+      client.write(responseLine(opened));
+      await relay(link, remote, { addUp: idle.touch, addDown: idle.touch }, clock);
+    } finally {
+      idle.stop();
+      stopping.removeEventListener('abort', onStop);
+      release();
+    }
+  }
+}
+
+const responseLine = (response: TunnelResponse): string => `${JSON.stringify(response)}\n`;
+
+/** Sends the reason and ends; resolves when the client is gone. */
+async function refuse(client: Socket, response: TunnelFailed): Promise<void> {
+  if (client.destroyed) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  client.once('close', () => resolve());
+  client.setTimeout(RESPONSE_MS, () => client.destroy());
+  client.resume().end(responseLine(response));
+  await promise;
+}

@@ -1,0 +1,71 @@
+import { mkdirSync, readdirSync } from 'node:fs';
+import { unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { codeOf, WeirError } from '../../errors.ts';
+import { isStaleSocket } from '../../transports/listeners/unix-socket.ts';
+import { problemOfFolder, SERVICE_FOLDER, userFolder } from './control-folder.ts';
+import { ControlSocket, type ControlWords } from './control-socket.ts';
+
+/** Only the owner may look into a folder of control sockets. */
+const PRIVATE_FOLDER = 0o700;
+
+/** Files of ended processes that one start removes. */
+const MAX_REMOVED = 64;
+
+export interface DefaultPlace {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly pid: number;
+  /** For tests. */
+  readonly serviceFolder?: string;
+}
+
+/**
+ * Opens the control socket `PID.sock` in `$XDG_RUNTIME_DIR/weir`, or without such a variable in `/run/weir`,
+ * and removes those of ended processes there. The folder is made where it is missing.
+ *
+ * @throws {WeirError} when other users could put files there, or the socket cannot be bound
+ * @throws the error of the system for a folder that cannot be made
+ */
+export async function openDefaultSocket(
+  words: ControlWords,
+  { env, pid, serviceFolder = SERVICE_FOLDER }: DefaultPlace,
+): Promise<ControlSocket> {
+  const folder = userFolder(env) ?? serviceFolder;
+  makeFolder(folder);
+  const problem = problemOfFolder(folder);
+  if (problem !== undefined) throw new WeirError('control_folder', problem);
+  const control = await ControlSocket.open(join(folder, `${pid}.sock`), words);
+  await removeStale(folder, pid);
+  return control;
+}
+
+function makeFolder(path: string): void {
+  try {
+    mkdirSync(path, { mode: PRIVATE_FOLDER });
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error;
+  }
+}
+
+/**
+ * Removes sockets that no process listens on and whose process has ended: a process of another container may
+ * have a number that is unknown here, and one that has just bound does not listen yet.
+ */
+async function removeStale(folder: string, ownPid: number): Promise<void> {
+  const names = readdirSync(folder).filter((name) => /^\d{1,10}\.sock$/.test(name));
+  for (const name of names.slice(0, MAX_REMOVED)) {
+    const pid = Number.parseInt(name, 10);
+    if (pid === ownPid || isRunning(pid)) continue;
+    const path = join(folder, name);
+    if (await isStaleSocket(path)) await unlink(path).catch(() => undefined);
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return codeOf(error) !== 'ESRCH';
+  }
+}

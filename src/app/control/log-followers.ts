@@ -1,0 +1,98 @@
+import type { Socket } from 'node:net';
+import { messageOf } from '../../errors.ts';
+import { BoundedSink } from '../../log/bounded-sink.ts';
+import { parseFilter, passes, type LogFilter } from '../../log/filter.ts';
+import type { WrittenLine, RecentLines } from '../../log/recent-lines.ts';
+import { LIVE_LINE, loggedLine, lostLine, refusedLine, toLogRequest } from './log-messages.ts';
+
+/** Followers at a time. */
+export const MAX_FOLLOWERS = 16;
+
+/** Bytes that may wait for a follower. The latest lines fit into it, whatever they have to have escaped. */
+export const MAX_BACKLOG = 1 << 20;
+
+/** What the end of a response may wait for a client that does not read. */
+const END_MS = 5_000;
+
+interface Follower {
+  readonly filter: LogFilter | undefined;
+  readonly sink: BoundedSink;
+}
+
+/**
+ * Clients of the control socket that follow the log. None is waited for: lines that do not fit into the backlog
+ * of a client are lost for that client, counted, and said in their place.
+ */
+export class LogFollowers {
+  readonly #recent: RecentLines;
+  readonly #followers = new Set<Follower>();
+  /** Lines that followers who have left were too slow for. */
+  #lost = 0;
+
+  constructor(recent: RecentLines) {
+    this.#recent = recent;
+  }
+
+  /** Lines that followers were too slow for, since the start. */
+  get lost(): number {
+    let lost = this.#lost;
+    for (const { sink } of this.#followers) lost += sink.lost;
+    return lost;
+  }
+
+  /** Serves one client until it leaves. @param client paused */
+  serve(text: string, client: Socket): void {
+    const request = toLogRequest(text);
+    if (!request) return refuse(client, 'expected {"filter":FILTER,"tail":BOOL,"follow":BOOL}');
+    const { filter: wanted, tail = false, follow = true } = request;
+    let filter: LogFilter | undefined;
+    try {
+      filter = wanted === undefined ? undefined : parseFilter(wanted);
+    } catch (error) {
+      return refuse(client, messageOf(error));
+    }
+    if (follow && this.#followers.size >= MAX_FOLLOWERS) {
+      return refuse(client, `${MAX_FOLLOWERS} clients follow the log already`);
+    }
+    const lines = tail ? this.#recent.latest().filter((line) => isWanted(line, filter)) : [];
+    const start = `${lines.map(loggedLine).join('')}${LIVE_LINE}`;
+    if (follow) this.#follow(client, filter, start);
+    else end(client, start);
+  }
+
+  #follow(client: Socket, filter: LogFilter | undefined, start: string): void {
+    const write = (bytes: string, done: (error?: Error | null) => void): void =>
+      void client.write(bytes, done);
+    const sink = new BoundedSink({ terminal: false, write }, lostLine, MAX_BACKLOG);
+    const follower: Follower = { filter, sink };
+    this.#followers.add(follower);
+    client.once('close', () => this.#leave(follower));
+    // The end of the client's side counts as leaving: the close of a unix socket looks the same.
+    client.once('end', () => client.destroy()).resume();
+    sink.write(start);
+    this.#recent.reader = this.#pass;
+  }
+
+  #leave(follower: Follower): void {
+    this.#followers.delete(follower);
+    this.#lost += follower.sink.lost;
+    if (this.#followers.size === 0) this.#recent.reader = undefined;
+  }
+
+  readonly #pass = (line: WrittenLine): void => {
+    let text: string | undefined;
+    for (const { filter, sink } of this.#followers) {
+      if (isWanted(line, filter)) sink.write((text ??= loggedLine(line)));
+    }
+  };
+}
+
+const isWanted = ({ level, target }: WrittenLine, filter: LogFilter | undefined): boolean =>
+  filter === undefined || passes(filter, target, level);
+
+const refuse = (client: Socket, reason: string): void => end(client, refusedLine(reason));
+
+function end(client: Socket, text: string): void {
+  client.setTimeout(END_MS, () => client.destroy());
+  client.resume().end(text);
+}

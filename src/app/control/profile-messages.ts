@@ -1,0 +1,52 @@
+/** The operand of `profile` on the control socket, as JSON. */
+export interface ProfileRequest {
+  /** How long to record: 0 for no profile, `MAX_PROFILE_SECONDS` at most. */
+  readonly seconds: number;
+}
+
+export const MAX_PROFILE_SECONDS = 30;
+
+/** What a process did, and what its memory is made of. Nothing of it is from the contents of memory. */
+export interface ProcessProfile {
+  readonly kind: 'profile';
+  /** A .cpuprofile (`Profiler.Profile` of the Chrome DevTools Protocol); `null` without one. */
+  readonly profile: object | null;
+  /** From `node:v8` and `process`, by the names there; sizes in bytes. */
+  readonly heap: object;
+  /** `process.versions`. */
+  readonly versions: Readonly<Record<string, string>>;
+}
+
+/** No profile was recorded. */
+export interface ProfileRefused {
+  readonly kind: 'failed';
+  readonly line: string;
+}
+
+/** @param text what followed the word. `undefined` for anything but a request. */
+export function toProfileRequest(text: string): ProfileRequest | undefined {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (typeof parsed !== 'object' || parsed === null || !('seconds' in parsed)) return undefined;
+  const { seconds } = parsed;
+  const isValid = typeof seconds === 'number' && seconds >= 0 && seconds <= MAX_PROFILE_SECONDS;
+  return isValid ? { seconds } : undefined;
+}
+
+/** @param parsed any JSON. `undefined` for anything but a response. */
+export function toProfileResponse(parsed: unknown): ProcessProfile | ProfileRefused | undefined {
+  if (typeof parsed !== 'object' || parsed === null) return undefined;
+  const { kind, line, profile, heap, versions } = parsed as Readonly<Record<string, unknown>>;
+  if (kind === 'failed') return typeof line === 'string' ? { kind, line } : undefined;
+  if (kind !== 'profile' || typeof profile !== 'object') return undefined;
+  if (typeof heap !== 'object' || heap === null) return undefined;
+  if (typeof versions !== 'object' || versions === null) return undefined;
+  const texts = Object.entries(versions).filter(
+    (entry): entry is [string, string] => typeof entry[1] === 'string',
+  );
+  return { kind, profile, heap, versions: Object.fromEntries(texts) };
+}

@@ -1,0 +1,109 @@
+import { Session, type Profiler } from 'node:inspector/promises';
+import type { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { getHeapCodeStatistics, getHeapSpaceStatistics, getHeapStatistics } from 'node:v8';
+import { messageOf } from '../../errors.ts';
+import {
+  MAX_PROFILE_SECONDS,
+  toProfileRequest,
+  type ProcessProfile,
+  type ProfileRefused,
+} from './profile-messages.ts';
+
+/** Between two samples of the processor profile. */
+const INTERVAL_US = 1_000;
+
+/** What a response may wait for a client that does not read. */
+const RESPONSE_MS = 5_000;
+
+/** Where the files of this program are. */
+const ROOT = new URL('../../../', import.meta.url).href;
+
+/**
+ * Answers `profile` on the control socket: records what the processor does, by an inspector session within the
+ * process, for one client at a time. No port is opened.
+ */
+export class ProfileRecorder {
+  #isRecording = false;
+
+  /** Serves one client; what it has recorded is dropped when the client leaves. @param client paused */
+  async serve(text: string, client: Socket): Promise<void> {
+    const gone = new AbortController();
+    // The end of the client's side counts as leaving: the close of a unix socket looks the same.
+    client.once('end', () => client.destroy()).once('close', () => gone.abort());
+    client.resume();
+    const response = await this.#respond(text, gone.signal);
+    if (client.destroyed) return;
+    client.setTimeout(RESPONSE_MS, () => client.destroy());
+    client.end(`${JSON.stringify(response)}\n`);
+  }
+
+  async #respond(text: string, gone: AbortSignal): Promise<ProcessProfile | ProfileRefused> {
+    const request = toProfileRequest(text);
+    if (!request) {
+      return failed(`expected {"seconds":NUMBER}, ${MAX_PROFILE_SECONDS} at most`);
+    }
+    const { seconds } = request;
+    if (seconds === 0) return answer(null);
+    if (this.#isRecording) return failed('another client records a profile');
+    this.#isRecording = true;
+    try {
+      return answer(await record(seconds * 1000, gone));
+    } catch (error) {
+      return failed(messageOf(error));
+    } finally {
+      this.#isRecording = false;
+    }
+  }
+}
+
+function answer(profile: object | null): ProcessProfile {
+  const versions = Object.fromEntries(
+    Object.entries(process.versions).map(([name, version]) => [name, version ?? '']),
+  );
+  return { kind: 'profile', profile, heap: heapSummary(), versions };
+}
+
+const failed = (line: string): ProfileRefused => ({ kind: 'failed', line });
+
+async function record(milliseconds: number, gone: AbortSignal): Promise<object> {
+  const session = new Session();
+  session.connect();
+  try {
+    await session.post('Profiler.enable');
+    await session.post('Profiler.setSamplingInterval', { interval: INTERVAL_US });
+    await session.post('Profiler.start');
+    await sleep(milliseconds, undefined, { signal: gone });
+    const { profile } = await session.post('Profiler.stop');
+    return { ...profile, nodes: profile.nodes.map(withoutFolders) };
+  } finally {
+    // Ends the profile too.
+    session.disconnect();
+  }
+}
+
+/** Folders of this machine say who runs it. */
+function withoutFolders(node: Profiler.ProfileNode): Profiler.ProfileNode {
+  const { url } = node.callFrame;
+  if (!url.startsWith('file:')) return node;
+  const short = url.startsWith(ROOT) ? url.slice(ROOT.length) : url.slice(url.lastIndexOf('/') + 1);
+  return { ...node, callFrame: { ...node.callFrame, url: short } };
+}
+
+/** Sizes and counts alone: a snapshot of the heap would have the secrets of the configuration in it. */
+function heapSummary(): object {
+  return {
+    memory: process.memoryUsage(),
+    resources: process.resourceUsage(),
+    heap: getHeapStatistics(),
+    spaces: getHeapSpaceStatistics(),
+    code: getHeapCodeStatistics(),
+    handles: countsOf(process.getActiveResourcesInfo()),
+  };
+}
+
+function countsOf(names: readonly string[]): Readonly<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for (const name of names) counts[name] = (counts[name] ?? 0) + 1;
+  return counts;
+}

@@ -1,0 +1,186 @@
+import type { ReloadOutcome } from '../outcomes.ts';
+
+/**
+ * What a running Weir tells about itself: the response to `status` on its control socket, and the output of
+ * `weir status --json`. Times are Unix milliseconds. Fields may be added; none changes its meaning within a
+ * major version.
+ */
+export interface RunningStatus {
+  readonly version: string;
+  readonly pid: number;
+  /** Absolute path of the configuration file; `null` for the built-in one. */
+  readonly config: string | null;
+  readonly started_at: number;
+  readonly node: string;
+  readonly sockets: SocketsStatus;
+  /** The bound address of the API; `null` while it is off. */
+  readonly api: string | null;
+  readonly plane_epoch: number;
+  readonly inbounds: readonly InboundStatus[];
+  readonly balancers: readonly BalancerStatus[];
+  readonly routes: RoutesStatus;
+  readonly sessions: number;
+  readonly flows: number;
+  /** Since the start. */
+  readonly sessions_opened: number;
+  readonly flows_opened: number;
+  readonly traffic: TrafficStatus;
+  readonly limits: readonly LimitStatus[];
+  readonly memory: MemoryStatus;
+  readonly processor: ProcessorStatus;
+  /** `null` in the first response, which begins to measure. */
+  readonly event_loop: EventLoopStatus | null;
+  readonly last_reload: LastReload | null;
+  /** The filter of the log in force, in the syntax of `[log].level`; missing in older versions. */
+  readonly log_filter?: string;
+  readonly reloads: ReloadCounts;
+  readonly missed: MissedStatus;
+}
+
+export interface SocketsStatus {
+  readonly kind: 'kernel' | 'node';
+  /** Why they are those of Node.js; `null` for the kernel's. */
+  readonly reason: string | null;
+}
+
+export interface InboundStatus {
+  readonly tag: string;
+  readonly protocol: string;
+  /** The bound address, or the name of the device. */
+  readonly address: string;
+  readonly sessions: number;
+  readonly flows: number;
+}
+
+export interface BalancerStatus {
+  readonly tag: string;
+  readonly strategy: 'failover' | 'round_robin';
+  /** Distinct members, in the order of the configuration. */
+  readonly members: readonly MemberStatus[];
+}
+
+export interface MemberStatus {
+  readonly outbound: string;
+  readonly health: 'unknown' | 'available' | 'unavailable';
+  /** When the last probe ended; `null` before that. */
+  readonly probed_at: number | null;
+  /** Why the last probe failed; `null` if it did not. */
+  readonly error: string | null;
+}
+
+/** What a rule index of a flow means. */
+export interface RoutesStatus {
+  /** Flows with an older `plane_epoch` were routed by other rules or groups. */
+  readonly rules_since: number;
+  /** Route groups of the subscribe file, in the order in which they are matched. */
+  readonly groups: readonly {
+    readonly name: string;
+    readonly first_rule: number;
+    /** Number of its rules, which follow each other. */
+    readonly rules: number;
+  }[];
+}
+
+export interface LimitStatus {
+  /** `open files`, or an inbound and its key: `inbound hy: max_connections`. */
+  readonly name: string;
+  readonly used: number;
+  readonly limit: number;
+}
+
+/** Bytes. */
+export interface MemoryStatus {
+  readonly resident: number;
+  readonly heap_used: number;
+  readonly heap_total: number;
+  readonly external: number;
+}
+
+/** Bytes since the start, as of the last sample, which is taken every second. */
+export interface TrafficStatus {
+  readonly up: number;
+  readonly down: number;
+  /** Every tag that has carried a flow since the start, sorted. */
+  readonly inbounds: readonly TagTraffic[];
+  readonly outbounds: readonly TagTraffic[];
+}
+
+export interface TagTraffic {
+  readonly tag: string;
+  readonly up: number;
+  readonly down: number;
+  readonly flows: number;
+}
+
+/** Milliseconds of processor time since the start, of all threads. */
+export interface ProcessorStatus {
+  readonly user: number;
+  readonly system: number;
+}
+
+/** How late the event loop ran what was due, in milliseconds. */
+export interface EventLoopStatus {
+  /** Since the first response of this process. */
+  readonly since: number;
+  readonly p50: number;
+  readonly p99: number;
+  readonly max: number;
+  /** How often it was measured, and the sum of all delays. */
+  readonly count: number;
+  readonly sum: number;
+}
+
+/** Since the start. */
+export interface MissedStatus {
+  /** Flow events that clients of the API were too slow for. */
+  readonly events: number;
+  /** Log lines that standard error did not take. */
+  readonly log_lines: number;
+  /** Log lines that followers of the log were too slow for (`weir log`), over all of them. */
+  readonly followed_lines: number;
+}
+
+/** The end of the last reload, successful or not. */
+export interface LastReload {
+  readonly at: number;
+  readonly outcome: ReloadOutcome;
+  /** Where the configuration is invalid; `null` without such a place. */
+  readonly place: ReloadPlace | null;
+}
+
+/** Reloads that have ended since the start, and when one has applied a configuration the last time. */
+export interface ReloadCounts {
+  readonly applied: number;
+  readonly unchanged: number;
+  readonly failed: number;
+  /** `null` before the first. */
+  readonly last_applied_at: number | null;
+}
+
+/** A place in a file; line and column count from 1. */
+export interface ReloadPlace {
+  /** `null` if it is not known. */
+  readonly file: string | null;
+  readonly line: number;
+  readonly column: number;
+}
+
+/** The parts of a response that every reader depends on; `undefined` where one is missing. */
+export function toRunningStatus(parsed: unknown): RunningStatus | undefined {
+  return isStatus(parsed) ? parsed : undefined;
+}
+
+function isStatus(parsed: unknown): parsed is RunningStatus {
+  return (
+    typeof parsed === 'object' &&
+    parsed !== null &&
+    'version' in parsed &&
+    typeof parsed.version === 'string' &&
+    'pid' in parsed &&
+    typeof parsed.pid === 'number' &&
+    'config' in parsed &&
+    (parsed.config === null || typeof parsed.config === 'string') &&
+    'started_at' in parsed &&
+    typeof parsed.started_at === 'number'
+  );
+}

@@ -1,0 +1,267 @@
+import { readdir } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { ControlError } from '../../api/contract.ts';
+import { ConfigError } from '../../config/errors.ts';
+import type { Logger } from '../../log/logger.ts';
+import type { RecentLines } from '../../log/recent-lines.ts';
+import { systemSockets } from '../../net/sockets/system-sockets.ts';
+import { openDescriptors } from '../../platform/process/open-descriptors.ts';
+import type { TrafficSnapshot } from '../../tracker/traffic.ts';
+import { VERSION } from '../../version.ts';
+import type { Instance } from '../instance.ts';
+import type { ReloadOutcome } from '../outcomes.ts';
+import type {
+  BalancerStatus,
+  EventLoopStatus,
+  InboundStatus,
+  LastReload,
+  LimitStatus,
+  MemoryStatus,
+  ProcessorStatus,
+  ReloadCounts,
+  ReloadPlace,
+  RoutesStatus,
+  RunningStatus,
+  SocketsStatus,
+  TagTraffic,
+  TrafficStatus,
+} from './running-status.ts';
+
+/** The instance that a control socket is for, and what its process alone knows. */
+export interface ControlledProcess {
+  readonly instance: Instance;
+  readonly log: Logger;
+  readonly recent: RecentLines;
+  /** @throws {RangeError} for a text that is not a filter */
+  readonly setFilter: (text: string) => void;
+  /** The filter of the log in force. */
+  readonly logFilter: () => string;
+  /** Log lines that were lost since the start. */
+  readonly linesLost: () => number;
+  /** As given; `undefined` for the built-in configuration. */
+  readonly configPath: string | undefined;
+}
+
+/** What of an answer to `status` the words of the socket keep. */
+export interface StatusParts {
+  readonly lastReload: EndedReload | undefined;
+  readonly reloads: ReloadCounts;
+  /** Lines that followers of the log were too slow for, since the start. */
+  readonly followedLost: number;
+}
+
+/** The end of a reload; `error` is what it has failed with, if it has. */
+export interface EndedReload {
+  /** Unix milliseconds. */
+  readonly at: number;
+  readonly outcome: ReloadOutcome;
+  readonly error: unknown;
+}
+
+/** The native timer of the histogram; finer ones cost more and tell no more. */
+const LOOP_RESOLUTION_MS = 10;
+
+/** Settings of inbounds that bound their sessions or flows, with their keys in the configuration. */
+const BOUNDS = [
+  { setting: 'maxConnections', key: 'max_connections', of: 'sessions' },
+  { setting: 'maxCircuits', key: 'max_circuits', of: 'flows' },
+  { setting: 'maxFlows', key: 'max_flows', of: 'flows' },
+] as const;
+
+/** Answers `status` on the control socket; measures the event loop from its creation on. */
+export class StatusReporter {
+  readonly #process: ControlledProcess;
+  #loop:
+    | { readonly since: number; readonly delays: ReturnType<typeof monitorEventLoopDelay> }
+    | undefined;
+  /** The largest sum of delays that was reported. */
+  #loopSum = 0;
+
+  constructor(process: ControlledProcess) {
+    this.#process = process;
+  }
+
+  async report({ lastReload, reloads, followedLost }: StatusParts): Promise<RunningStatus> {
+    const { instance, configPath, linesLost, logFilter } = this.#process;
+    const { supervisor, tracker } = instance;
+    const inbounds = this.#inbounds();
+    return {
+      version: VERSION,
+      pid: process.pid,
+      config: configPath === undefined ? null : resolve(configPath),
+      started_at: Math.round(performance.timeOrigin),
+      node: process.version,
+      sockets: socketsStatus(),
+      api: instance.apiAddress ?? null,
+      plane_epoch: supervisor.routing.epoch,
+      inbounds,
+      balancers: this.#balancers(),
+      routes: this.#routes(),
+      sessions: tracker.sessionCount,
+      flows: tracker.flowCount,
+      sessions_opened: tracker.sessionsOpened,
+      flows_opened: tracker.flowsOpened,
+      traffic: trafficStatus(tracker.traffic.latest),
+      limits: await this.#limits(inbounds),
+      memory: memoryStatus(),
+      processor: processorStatus(),
+      event_loop: this.#eventLoop(),
+      last_reload: lastReload ? toLastReload(lastReload) : null,
+      log_filter: logFilter(),
+      reloads,
+      missed: {
+        events: tracker.events.missed,
+        log_lines: linesLost(),
+        followed_lines: followedLost,
+      },
+    };
+  }
+
+  #inbounds(): readonly InboundStatus[] {
+    const { supervisor, tracker } = this.#process.instance;
+    const sessions = countedBy(tracker.sessions(), ({ inbound }) => inbound);
+    const flows = countedBy(tracker.flows(), ({ info }) => info.inbound);
+    const protocols = new Map(
+      supervisor.applied?.spec.inbounds.map(({ tag, protocol }) => [tag, protocol]),
+    );
+    return [...supervisor.running.inbounds].map(([tag, { listener }]) => ({
+      tag,
+      protocol: protocols.get(tag) ?? '',
+      address: listener.address,
+      sessions: sessions.get(tag) ?? 0,
+      flows: flows.get(tag) ?? 0,
+    }));
+  }
+
+  #balancers(): readonly BalancerStatus[] {
+    const { supervisor, clock } = this.#process.instance;
+    const offset = clock.wall() - clock.now();
+    const { balancers } = supervisor.running;
+    return (supervisor.applied?.spec.balancers ?? []).map(({ tag, strategy }) => ({
+      tag,
+      strategy,
+      members: (balancers.get(tag)?.members ?? []).map(({ outbound, result }) => ({
+        outbound,
+        health: result.health,
+        probed_at: result.probedAt === undefined ? null : Math.round(offset + result.probedAt),
+        error: result.error ?? null,
+      })),
+    }));
+  }
+
+  #routes(): RoutesStatus {
+    const { rulesSince, groups } = this.#process.instance.supervisor.routing;
+    return {
+      rules_since: rulesSince,
+      groups: groups.map(({ name, firstRule, rules }) => ({ name, first_rule: firstRule, rules })),
+    };
+  }
+
+  async #limits(inbounds: readonly InboundStatus[]): Promise<readonly LimitStatus[]> {
+    const { supervisor } = this.#process.instance;
+    const { count, limit } = supervisor.unauthenticated;
+    const limits: LimitStatus[] = [{ name: 'unauthenticated clients', used: count, limit }];
+    const { descriptorLimit } = systemSockets();
+    const open = Number.isFinite(descriptorLimit) ? await openFiles() : undefined;
+    if (open !== undefined) limits.push({ name: 'open files', used: open, limit: descriptorLimit });
+    const counts = new Map(inbounds.map((inbound) => [inbound.tag, inbound]));
+    for (const { tag, settings } of supervisor.applied?.spec.inbounds ?? []) {
+      for (const { setting, key, of } of BOUNDS) {
+        const bound = numberIn(settings, setting);
+        if (bound === undefined) continue;
+        limits.push({
+          name: `inbound ${tag}: ${key}`,
+          used: counts.get(tag)?.[of] ?? 0,
+          limit: bound,
+        });
+      }
+    }
+    return limits;
+  }
+
+  #eventLoop(): EventLoopStatus | null {
+    if (!this.#loop) {
+      const delays = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS });
+      delays.enable();
+      this.#loop = { since: Date.now(), delays };
+      return null;
+    }
+    const { since, delays } = this.#loop;
+    if (delays.count === 0) return null;
+    // The histogram counts the interval of its timer too.
+    const late = (nanoseconds: number): number =>
+      Math.max(0, Math.round(nanoseconds / 1e4) / 100 - LOOP_RESOLUTION_MS);
+    const [p50, p99, max] = [delays.percentile(50), delays.percentile(99), delays.max].map(late);
+    const { count } = delays;
+    // libuv's timers count whole milliseconds: an interval after a late one is up to one shorter. A sum that
+    // decreased would count as one that began again.
+    this.#loopSum = Math.max(this.#loopSum, (delays.mean / 1e6 - LOOP_RESOLUTION_MS) * count);
+    return { since, p50: p50 ?? 0, p99: p99 ?? 0, max: max ?? 0, count, sum: this.#loopSum };
+  }
+}
+
+function socketsStatus(): SocketsStatus {
+  const { kind, reason } = systemSockets();
+  return { kind, reason: kind === 'kernel' ? null : (reason ?? null) };
+}
+
+function memoryStatus(): MemoryStatus {
+  const { rss, heapUsed, heapTotal, external } = process.memoryUsage();
+  return { resident: rss, heap_used: heapUsed, heap_total: heapTotal, external };
+}
+
+/** Microseconds become milliseconds. */
+function processorStatus(): ProcessorStatus {
+  const { user, system } = process.cpuUsage();
+  return { user: user / 1000, system: system / 1000 };
+}
+
+const EMPTY_TRAFFIC: TrafficStatus = { up: 0, down: 0, inbounds: [], outbounds: [] };
+
+function trafficStatus(sample: TrafficSnapshot | undefined): TrafficStatus {
+  if (!sample) return EMPTY_TRAFFIC;
+  const { up, down, inbounds, outbounds } = sample;
+  return { up, down, inbounds: tagTraffic(inbounds), outbounds: tagTraffic(outbounds) };
+}
+
+const tagTraffic = (figures: TrafficSnapshot['inbounds']): readonly TagTraffic[] =>
+  [...figures].map(([tag, { up, down, flows }]) => ({ tag, up, down, flows }));
+
+function toLastReload({ at, outcome, error }: EndedReload): LastReload {
+  return { at, outcome, place: placeOf(error) ?? null };
+}
+
+/** The cause of a ControlError is the error of the configuration. */
+function placeOf(error: unknown): ReloadPlace | undefined {
+  const cause = error instanceof ControlError ? error.cause : error;
+  if (!(cause instanceof ConfigError) || !cause.location) return undefined;
+  const { file, line, column } = cause.location;
+  return { file: file ?? null, line, column };
+}
+
+function countedBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const item of items) {
+    const key = keyOf(item);
+    counts.set(key, (counts.get(key) ?? 0) + 1);
+  }
+  return counts;
+}
+
+function numberIn(settings: unknown, key: string): number | undefined {
+  const value = Object.entries(settings ?? {}).find(([name]) => name === key)?.[1];
+  return typeof value === 'number' ? value : undefined;
+}
+
+/** `undefined` where the system does not tell. */
+async function openFiles(): Promise<number | undefined> {
+  const open = openDescriptors();
+  if (open > 0) return open;
+  try {
+    // One of them is that of this reading.
+    return (await readdir('/proc/self/fd')).length - 1;
+  } catch {
+    return undefined;
+  }
+}

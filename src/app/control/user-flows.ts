@@ -1,0 +1,43 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Logger } from '../../log/logger.ts';
+import { quoted } from '../../printable.ts';
+import type { Instance } from '../instance.ts';
+import { toUserFlowsRequest, type UserFlowsResponse } from './user-flows-messages.ts';
+
+/** Flows that are closed in one turn of the event loop: each takes some tenths of a millisecond. */
+const CLOSED_AT_ONCE = 64;
+
+/** Answers `user-flows` on the control socket; an invalid request has no flows. */
+export async function answerUserFlows(
+  text: string,
+  {
+    instance: { tracker },
+    log,
+  }: { readonly instance: Pick<Instance, 'tracker'>; readonly log: Logger },
+): Promise<UserFlowsResponse> {
+  const request = toUserFlowsRequest(text);
+  if (!request) return { kind: 'flows', count: 0 };
+  const { inbound, user, removed, close } = request;
+  const flows = tracker
+    .flows()
+    .filter(
+      ({ info, killed }) =>
+        !killed &&
+        info.inbound === inbound &&
+        (user === undefined || info.user === user) &&
+        (!removed || info.standing?.stands === false),
+    );
+  if (!close) return { kind: 'flows', count: flows.length };
+  let count = 0;
+  for (const [index, flow] of flows.entries()) {
+    if (index > 0 && index % CLOSED_AT_ONCE === 0) await turn();
+    if (flow.kill()) count++;
+  }
+  const whose = user === undefined ? 'users' : `the user ${quoted(user)}`;
+  log
+    .target('svc_app::instance')
+    .info(
+      `closed ${count} ${count === 1 ? 'flow' : 'flows'} of ${removed ? 'removed accounts of ' : ''}${whose} of inbound ${quoted(inbound)}`,
+    );
+  return { kind: 'flows', count };
+}

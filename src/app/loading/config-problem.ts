@@ -1,0 +1,46 @@
+import { dirname, join, resolve } from 'node:path';
+import { ConfigError } from '../../config/errors.ts';
+import { loadConfig } from '../../config/load-config.ts';
+import type { FileReader } from '../../config/sources/input-files.ts';
+import { RegexCache } from '../../engine/router/tables/regex-set.ts';
+import { FilesRead } from './files-read.ts';
+import { loadConfigFile } from './inline-runner.ts';
+
+/** The error of the checks of a configuration, without its API; `undefined` if there is none. */
+export const configProblem = (text: string): Promise<string | undefined> =>
+  problemOf(() => loadConfigFile('imported', { bytes: Buffer.from(text), serveApi: false }));
+
+/**
+ * The same for a configuration and its subscribe file, neither of which need exist.
+ * @param nodes name of the subscribe file, in the folder of the configuration
+ */
+export function pairProblem(
+  config: { readonly path: string; readonly text: string },
+  nodes: { readonly name: string; readonly text: string },
+): Promise<string | undefined> {
+  const nodesPath = join(dirname(config.path), nodes.name);
+  const bytes = Buffer.from(nodes.text);
+  const disk = new FilesRead();
+  const isNodes = (path: string): boolean => resolve(path) === resolve(nodesPath);
+  const files: FileReader = {
+    read: async (path) => (isNodes(path) ? bytes : disk.read(path)),
+    sha256: (path) => disk.sha256(path),
+    isPublic: async (path) => !isNodes(path) && disk.isPublic(path),
+  };
+  return problemOf(() =>
+    loadConfig({ path: config.path, bytes: Buffer.from(config.text) }, files, {
+      regexes: new RegexCache(),
+      serveApi: true,
+    }),
+  );
+}
+
+async function problemOf(load: () => Promise<unknown>): Promise<string | undefined> {
+  try {
+    await load();
+    return undefined;
+  } catch (error) {
+    if (error instanceof ConfigError) return error.message.split('\n').at(-1)?.trim();
+    throw error;
+  }
+}

@@ -1,0 +1,208 @@
+import { randomInt } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { link, open, realpath, rename, unlink } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { codeOf, messageOf, WeirError, type WeirErrorOptions } from '../errors.ts';
+import { openRegularFile } from '../platform/regular-file.ts';
+
+/** How often the lock of a process that has ended is removed before giving up. */
+const ATTEMPTS = 8;
+
+/** Milliseconds between looks at a lock that another process holds; random, so that none is always late. */
+const POLL_MS = { least: 5, most: 40 } as const;
+
+/**
+ * A service of another user has to see the lock of root's command, and whether that has been killed. It holds
+ * nothing but a process id.
+ */
+const READABLE = 0o644;
+
+/** Another process changes the same files, or their lock cannot be created. */
+export class LockError extends WeirError {
+  constructor(message: string, options?: WeirErrorOptions) {
+    super('locked', message, options);
+  }
+}
+
+export interface LockOptions {
+  /** What the lock is for, as in "process 5 is changing the subscriptions". */
+  readonly what: string;
+  /** Milliseconds that another process is waited for; none by default. */
+  readonly waitMs?: number | undefined;
+  /** Ends the wait. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * A file that says which process changes the files beside it: its process id and start time, so that the lock
+ * of a process that has ended counts for nothing, also when another has its id now.
+ */
+export class LockFile implements AsyncDisposable {
+  readonly #path: string;
+  readonly #owner: string;
+
+  private constructor(path: string, owner: string) {
+    this.#path = path;
+    this.#owner = owner;
+  }
+
+  /**
+   * @throws {LockError} when another process holds it for longer than `waitMs`, or it cannot be created
+   * @throws the reason of `signal`
+   */
+  static async acquire(path: string, { what, waitMs = 0, signal }: LockOptions): Promise<LockFile> {
+    const owner = `${process.pid} ${startTimeOf(process.pid) ?? ''}\n`;
+    const own = `${path}.${process.pid}.${randomInt(2 ** 31)}`;
+    const end = performance.now() + waitMs;
+    try {
+      await writeNew(own, owner);
+      for (let attempt = 0; attempt < ATTEMPTS;) {
+        // A link appears with its contents, so that no other process finds an empty lock.
+        if (await linked(own, path)) return new LockFile(path, owner);
+        const holder = await removeStale(path, `${own}.stale`);
+        if (holder === undefined) attempt++;
+        else if (performance.now() >= end) throw heldBy(holder, what, path);
+        else await setTimeout(randomInt(POLL_MS.least, POLL_MS.most), undefined, { signal });
+      }
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (error instanceof LockError) throw error;
+      throw new LockError(`cannot lock ${path}: ${messageOf(error)}`, { cause: error });
+    } finally {
+      await ifThere(unlink(own));
+    }
+    throw new LockError(`cannot lock ${path}: other processes are faster`);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if ((await contents(this.#path)) === this.#owner) await ifThere(unlink(this.#path));
+  }
+}
+
+/**
+ * Locks a file that is replaced by `replaceFile`, for the time from reading it to its replacement: two that
+ * edit it at once would otherwise both find the contents that they have read, and the second would undo the
+ * edit of the first.
+ *
+ * @param path a file, or a link to one
+ * @returns `undefined` where no lock can be created (no right, no space, no links), or there is no file
+ * @throws {LockError} when another process has edited it for longer than `waitMs`
+ * @throws the reason of `signal`
+ */
+export async function lockEdited(
+  path: string,
+  options: Omit<LockOptions, 'what'>,
+): Promise<LockFile | undefined> {
+  const target = await realpath(path).catch(() => undefined);
+  if (target === undefined) return undefined;
+  const lock = join(dirname(target), `.${basename(target)}.lock`);
+  try {
+    return await LockFile.acquire(lock, { ...options, what: path });
+  } catch (error) {
+    // The replacement, which needs a new file in the same folder, then tells the cause.
+    if (error instanceof LockError && error.cause !== undefined) return undefined;
+    throw error;
+  }
+}
+
+/** Creates a file: none of another user is written to, whatever the folder. */
+async function writeNew(path: string, text: string): Promise<void> {
+  await using file = await open(path, 'wx', READABLE);
+  await file.writeFile(text);
+  // Whatever the umask.
+  await file.chmod(READABLE);
+}
+
+/** @returns false when `path` is taken */
+async function linked(own: string, path: string): Promise<boolean> {
+  try {
+    await link(own, path);
+    return true;
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+/**
+ * Removes the lock of a process that has ended.
+ *
+ * @param aside where it is moved first; if it is another one by then, it is put back
+ * @returns the id of the process that holds it; `undefined` if it may be free now
+ */
+async function removeStale(path: string, aside: string): Promise<number | undefined> {
+  const found = await contents(path);
+  if (found === undefined) return undefined;
+  const holder = runningOwner(found);
+  if (holder !== undefined || !(await ifThere(rename(path, aside)))) return holder;
+  try {
+    const moved = await contents(aside);
+    if (moved === undefined || moved === found) return undefined;
+    await linked(aside, path);
+    return runningOwner(moved);
+  } finally {
+    await ifThere(unlink(aside));
+  }
+}
+
+/** The process that a lock names, if that runs. */
+function runningOwner(lock: string): number | undefined {
+  const [id = '', startTime = ''] = lock.trim().split(' ');
+  const pid = Number(id);
+  if (!/^\d{1,9}$/.test(id) || pid === 0 || !isRunning(pid)) return undefined;
+  const now = startTimeOf(pid);
+  return startTime !== '' && now !== undefined && now !== startTime ? undefined : pid;
+}
+
+const heldBy = (pid: number, what: string, path: string): LockError =>
+  new LockError(`process ${pid} is changing ${what} at the moment`, {
+    hint: `it holds ${path}; try again when it has ended`,
+  });
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return codeOf(error) === 'EPERM';
+  }
+}
+
+/** When a process was started, in the kernel's ticks since boot; `undefined` where that is unknown. */
+function startTimeOf(pid: number): string | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // The name of the program, in brackets, may have spaces. The start time is the 22nd field.
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+  } catch {
+    return undefined;
+  }
+}
+
+/** Bytes of a lock that are read: all that one has. */
+const LONGEST_LOCK = 256;
+
+/** `undefined` without such a file. */
+async function contents(path: string): Promise<string | undefined> {
+  try {
+    // In a folder that others can write to, anything may be at the name.
+    await using file = await openRegularFile(path);
+    const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(LONGEST_LOCK) });
+    return buffer.toString('utf8', 0, bytesRead);
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** @returns whether there was such a file */
+async function ifThere(work: Promise<void>): Promise<boolean> {
+  try {
+    await work;
+    return true;
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return false;
+    throw error;
+  }
+}
