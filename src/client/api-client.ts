@@ -1,0 +1,282 @@
+import { readFile } from 'node:fs/promises';
+import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { UsageError, WeirError, codeOf, messageOf, type WeirErrorOptions } from '../errors.ts';
+import { isBodyOf, isDataOf } from './api-shapes.ts';
+import { EventReader } from './event-reader.ts';
+
+/** The API could not be reached, or rejected the request; the message is the API's, if any. */
+export class ApiClientError extends WeirError {
+  /** The status of the response; `undefined` without one. */
+  readonly status: number | undefined;
+  /** The entity tag of the configuration file, quotes included, if the response has one. */
+  readonly etag: string | undefined;
+
+  constructor(
+    message: string,
+    options?: WeirErrorOptions & { readonly status?: number; readonly etag?: string | undefined },
+  ) {
+    super('ctl', message, options);
+    this.status = options?.status;
+    this.etag = options?.etag;
+  }
+}
+
+/** The address of the API. */
+export type ApiPlace =
+  | { readonly kind: 'url'; readonly url: URL }
+  | { readonly kind: 'unix'; readonly path: string };
+
+const DEFAULT_PLACE = '127.0.0.1:9090';
+/** Milliseconds that a response may take; a reload can be slow. */
+const SILENCE_MS = 60_000;
+/** Milliseconds for the body of a response that is no stream. */
+const BODY_MS = 60_000;
+/** Bytes of such a body: a list of some 400,000 flows. */
+const MAX_BODY = 128 << 20;
+
+/**
+ * Parses `--api`: a URL, or an address in the form of `[api] listen`.
+ * @throws {UsageError}
+ */
+export function parsePlace(text = DEFAULT_PLACE): ApiPlace {
+  if (/^https?:\/\//i.test(text)) return { kind: 'url', url: parseUrl(text, text) };
+  if (text.startsWith('unix:')) return { kind: 'unix', path: text.slice('unix:'.length) };
+  if (text.includes('/')) return { kind: 'unix', path: text };
+  return { kind: 'url', url: parseUrl(`http://${text}`, text) };
+}
+
+function parseUrl(url: string, text: string): URL {
+  const parsed = URL.parse(url);
+  if (!parsed) throw new UsageError(`--api ${JSON.stringify(text)} is not an address`);
+  return parsed;
+}
+
+export interface RequestParts {
+  readonly body?: unknown;
+  readonly ifMatch?: string | undefined;
+  /** Aborts the request and the reading of its response. */
+  readonly signal?: AbortSignal;
+}
+
+/** An event of a stream, with its data parsed. */
+export interface ApiEvent {
+  readonly event: string;
+  readonly data: unknown;
+}
+
+/** A client of the API; every failure is a ApiClientError. */
+export class ApiClient {
+  #place: ApiPlace;
+  #secret: string | undefined;
+
+  constructor(place: ApiPlace, secret: string | undefined) {
+    this.#place = place;
+    this.#secret = secret;
+  }
+
+  /** Sends further requests to another address, or with another secret. */
+  moveTo(place: ApiPlace, secret: string | undefined): void {
+    this.#place = place;
+    this.#secret = secret;
+  }
+
+  /** The JSON of a successful response; `undefined` when it has no body. */
+  async ask(method: string, path: string, parts: RequestParts = {}): Promise<unknown> {
+    return (await this.askTagged(method, path, parts)).body;
+  }
+
+  /** The same, with the entity tag of the configuration file, quotes included, if the response has one. */
+  async askTagged(
+    method: string,
+    path: string,
+    parts: RequestParts = {},
+  ): Promise<{ readonly body: unknown; readonly etag: string | undefined }> {
+    const response = await this.#open(method, path, parts);
+    const text = await textOf(response);
+    const { statusCode: status = 0 } = response;
+    const body = text === '' ? undefined : this.#parse(text);
+    if (!isBodyOf(method, path, body)) throw this.#notTheApi({ status });
+    return { body, etag: response.headers.etag };
+  }
+
+  /** The events of a stream. */
+  async *events(path: string, parts: Pick<RequestParts, 'signal'> = {}): AsyncGenerator<ApiEvent> {
+    const response = await this.#open('GET', path, parts);
+    if (response.headers['content-type']?.startsWith('text/event-stream') !== true) {
+      response.destroy();
+      throw this.#notTheApi({ status: response.statusCode ?? 0 });
+    }
+    response.setEncoding('utf8');
+    const reader = new EventReader();
+    try {
+      for await (const chunk of response as AsyncIterable<string>) {
+        for (const { event, data: text } of reader.push(chunk)) {
+          const data = this.#parse(text);
+          if (!isDataOf(event, data)) throw this.#notTheApi({ status: response.statusCode ?? 0 });
+          yield { event, data };
+        }
+      }
+    } catch (error) {
+      if (error instanceof ApiClientError) throw error;
+      throw new ApiClientError(`the API ended the stream: ${messageOf(error)}`, { cause: error });
+    }
+  }
+
+  async #open(method: string, path: string, parts: RequestParts): Promise<IncomingMessage> {
+    const response = await this.#send(method, path, parts);
+    const { statusCode = 0 } = response;
+    if (statusCode >= 200 && statusCode < 300) return response;
+    const text = errorText(await textOf(response));
+    throw new ApiClientError(text ?? `${method} ${path}: status ${statusCode}`, {
+      hint: this.#statusHint(path, statusCode, text),
+      status: statusCode,
+      etag: response.headers.etag,
+    });
+  }
+
+  async #send(
+    method: string,
+    path: string,
+    { body, ifMatch, signal }: RequestParts,
+  ): Promise<IncomingMessage> {
+    const headers: Record<string, string> = {};
+    if (this.#place.kind === 'unix') headers['Host'] = 'localhost';
+    if (this.#secret !== undefined) headers['Authorization'] = `Bearer ${this.#secret}`;
+    if (ifMatch !== undefined) headers['If-Match'] = ifMatch;
+    if (body !== undefined) headers['Content-Type'] = 'application/json';
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+    try {
+      const request = this.#request(
+        { method, headers, timeout: SILENCE_MS, ...(signal && { signal }) },
+        path,
+      );
+      request
+        .once('response', (response) => {
+          request.setTimeout(0);
+          resolve(response);
+        })
+        .once('timeout', () => request.destroy(new Error('no response')))
+        .on('error', reject)
+        .end(body === undefined ? undefined : JSON.stringify(body));
+      return await promise;
+    } catch (error) {
+      throw new ApiClientError(`cannot reach the API on ${this.#where()}: ${reasonOf(error)}`, {
+        cause: error,
+        hint: this.#unreachableHint(codeOf(error) ?? ''),
+      });
+    }
+  }
+
+  #statusHint(path: string, status: number, text: string | undefined): string | undefined {
+    if (status === 401) {
+      return this.#secret === undefined
+        ? 'the API requires its secret: --secret-file names a file with [api].secret'
+        : 'the file of --secret-file does not have the secret of [api]';
+    }
+    // The body of an error is only the message.
+    if (path === '/v1/reload' && text !== undefined) {
+      return 'the log of Weir has the file and the line, and further hints';
+    }
+    // Every request is for a path that the API has, and its errors have a text.
+    return text === undefined || text.trimStart().startsWith('<') ? this.#otherServer() : undefined;
+  }
+
+  #unreachableHint(code: string): string | undefined {
+    const listens = 'is Weir running with an [api] table, and is its listen the address of --api?';
+    switch (code) {
+      case 'ECONNREFUSED':
+      case 'ENOENT':
+        return `nothing listens on ${this.#where()}: ${listens}`;
+      case 'EACCES':
+        return 'the permissions of the socket and its folder decide who may use the API';
+      default:
+        // Errors of Node's parser, and a peer that closes on unknown input.
+        return /^HPE_|^ECONNRESET$/.test(code) ? this.#otherServer() : undefined;
+    }
+  }
+
+  #otherServer(): string {
+    return `${this.#where()} seems to be something else than the API of Weir: see listen of [api]`;
+  }
+
+  #request(options: RequestOptions, path: string) {
+    if (this.#place.kind === 'unix') {
+      return httpRequest({ ...options, socketPath: this.#place.path, path });
+    }
+    const { url } = this.#place;
+    // The URL may have the path of a reverse proxy.
+    const target = new URL(url.pathname.replace(/\/$/, '') + path, url);
+    return (url.protocol === 'https:' ? httpsRequest : httpRequest)(target, options);
+  }
+
+  #where(): string {
+    return this.#place.kind === 'unix' ? this.#place.path : this.#place.url.host;
+  }
+
+  #parse(text: string): unknown {
+    try {
+      return JSON.parse(text);
+    } catch (error) {
+      throw this.#notTheApi({ cause: error });
+    }
+  }
+
+  #notTheApi(more: { readonly cause?: unknown; readonly status?: number }): ApiClientError {
+    return new ApiClientError(`the server on ${this.#where()} is not the API`, {
+      ...more,
+      hint: this.#otherServer(),
+    });
+  }
+}
+
+/**
+ * Reads a secret from a file, without the end of its line.
+ * @throws {ApiClientError}
+ */
+export async function readSecret(path: string): Promise<string> {
+  try {
+    return (await readFile(path, 'utf8')).replace(/\r?\n$/, '');
+  } catch (error) {
+    throw new ApiClientError(`cannot read the secret: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+/** @throws {ApiClientError} when it is longer, or takes longer, than any response of the API */
+async function textOf(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  const late = setTimeout(() => response.destroy(new Error('it takes too long')), BODY_MS);
+  try {
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      length += chunk.length;
+      if (length > MAX_BODY) throw new Error(`it is longer than ${MAX_BODY >> 20} MB`);
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    throw new ApiClientError(`the API aborted its response: ${messageOf(error)}`, { cause: error });
+  } finally {
+    clearTimeout(late);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+/** The error text of a response: JSON with `error`, or plain text. */
+function errorText(body: string): string | undefined {
+  if (body === '') return undefined;
+  try {
+    const value: unknown = JSON.parse(body);
+    if (typeof value !== 'object' || value === null || !('error' in value)) return undefined;
+    return typeof value.error === 'string' ? value.error : undefined;
+  } catch {
+    return body;
+  }
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'connection refused',
+  ENOENT: 'no such socket',
+  EACCES: 'permission denied',
+};
+
+const reasonOf = (error: unknown): string => REASONS[codeOf(error) ?? ''] ?? messageOf(error);

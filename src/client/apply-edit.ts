@@ -1,0 +1,95 @@
+import type { EditedFile } from '../app/edit-config.ts';
+import { MAX_CAUSE } from '../app/control/control-socket.ts';
+import type { ReloadOutcome } from '../app/outcomes.ts';
+import { outcomeLine } from '../app/service/status.ts';
+import { messageOf, WeirError } from '../errors.ts';
+import { printable, printableLines } from '../printable.ts';
+import { findServing, type Serving } from './find-serving.ts';
+import { editedBy } from './edited-by.ts';
+
+/** An edit of the files of a configuration. */
+export interface Edit {
+  /** The configuration file. */
+  readonly config: string;
+  /** What is edited, as it is logged and shown: `user add "ann" to inbound "vless"`. */
+  readonly what: string;
+  /**
+   * Writes the files, usually by `editConfigFile`.
+   * @throws {WeirError} when nothing was written
+   */
+  readonly write: () => Promise<Pick<EditedFile, 'changed' | 'undo'>>;
+}
+
+/** How to reach the running Weir. */
+export interface EditTarget {
+  /** The value of `--socket`. */
+  readonly socket: string | undefined;
+  readonly io: {
+    readonly stderr: NodeJS.WritableStream;
+    readonly env: Readonly<Record<string, string | undefined>>;
+  };
+  /** `findServing`, but in tests. */
+  readonly find?: typeof findServing;
+}
+
+/** Where an edit is in force. */
+export type EditApplied =
+  /** In the files and in the running Weir, which can be asked for more. */
+  | { readonly kind: 'reloaded'; readonly serving: Serving; readonly outcome: ReloadOutcome }
+  /** In the files alone: no running Weir serves them. */
+  | { readonly kind: 'written' }
+  /** The files had it already. */
+  | { readonly kind: 'unchanged' };
+
+/**
+ * Edits the files of a configuration and reloads the running Weir that serves them. One line on standard error
+ * says what was edited, by whom, when, and what became of it; the running Weir logs the same.
+ *
+ * The Weir is looked for first, so that an unclear situation prevents the edit. If it refuses the reload, the old
+ * files are put back: the edit is then in force neither in the files nor in the process.
+ *
+ * @throws {WeirError} when the edit is not in force; the message says what the files hold
+ */
+export async function applyEdit(
+  { config, what, write }: Edit,
+  { socket, io, find = findServing }: EditTarget,
+): Promise<EditApplied> {
+  const serving = await find(config, { socket, env: io.env });
+  const { changed, undo } = await write();
+  if (!changed) return { kind: 'unchanged' };
+  const by = editedBy(io.env);
+  const tell = (outcome: string): void =>
+    void io.stderr.write(
+      `${printableLines(`${new Date().toISOString()} ${what}, by ${by}: ${outcome}`)}\n`,
+    );
+  if (!serving) {
+    tell('written; no running Weir serves this file');
+    return { kind: 'written' };
+  }
+  const outcome = await serving.reload(causeOf(what, by)).catch((error: unknown) => {
+    const message = `${config} is written, but whether it was reloaded is unknown: ${messageOf(error)}`;
+    throw new WeirError('edit_outcome', message, { cause: error });
+  });
+  if (outcome.kind === 'failed') throw await refused(config, outcome.line, undo);
+  tell(`written; ${outcomeLine(outcome)}`);
+  return { kind: 'reloaded', serving, outcome };
+}
+
+/** The cause for the log of the running Weir, which takes no longer one. */
+function causeOf(what: string, by: string): string {
+  const tail = `, by ${by}`;
+  let text = printable(what);
+  while (Buffer.byteLength(text + tail) > MAX_CAUSE) text = `${text.slice(0, -2).trimEnd()}…`;
+  return (text + tail).toWellFormed();
+}
+
+async function refused(config: string, line: string, undo: EditedFile['undo']): Promise<WeirError> {
+  try {
+    await undo();
+  } catch (error) {
+    const message = `the running Weir has refused the edit, and it is still in the file: ${line}\n${messageOf(error)}`;
+    return new WeirError('edit_refused', message, { cause: error });
+  }
+  const message = `the running Weir has refused the edit, and ${config} is as it was: ${line}`;
+  return new WeirError('edit_refused', message);
+}

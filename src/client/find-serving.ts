@@ -1,0 +1,57 @@
+import { requestReload, requestStatus } from '../app/control/control-client.ts';
+import { servesFile } from '../app/control/serves-file.ts';
+import type { ReloadOutcome } from '../app/outcomes.ts';
+import { WeirError } from '../errors.ts';
+import { liveSockets, namedSocket, type LiveSocket, type SocketSearch } from './find-socket.ts';
+
+/** A running Weir that serves a configuration file. */
+export interface Serving {
+  /** The path of its control socket. */
+  readonly socket: string;
+  /**
+   * Reloads it. @param cause logged before the reload.
+   * @throws {WeirError} when the outcome is unknown
+   */
+  reload(cause: string): Promise<ReloadOutcome>;
+}
+
+/**
+ * The running Weir that serves the file `config`: that of `--socket` or `WEIR_SOCKET`, or the one of those found
+ * that has this file.
+ *
+ * @returns `undefined` if there is none
+ * @throws {WeirError} when the named one does not respond or serves another file, or several serve this one
+ * @throws {UsageError} for an empty `--socket`
+ */
+export async function findServing(
+  config: string,
+  search: SocketSearch,
+): Promise<Serving | undefined> {
+  const named = namedSocket(search);
+  if (named !== undefined) {
+    const status = await requestStatus(named);
+    if (await servesFile(status, config)) return servingAt(named);
+    const served = status.config ?? 'the built-in configuration';
+    throw new WeirError(
+      'other_config',
+      `the Weir of ${named} serves ${served}, not ${config}; nothing was edited`,
+    );
+  }
+  const found: LiveSocket[] = [];
+  for (const live of await liveSockets(search)) {
+    if (await servesFile(live.status, config)) found.push(live);
+  }
+  if (found.length > 1) {
+    const list = found.map(({ path, status }) => `  ${path}  pid ${status.pid}`).join('\n');
+    throw new WeirError(
+      'several_sockets',
+      `${found.length} running Weirs serve ${config}; choose one with --socket PATH:\n${list}`,
+    );
+  }
+  return found[0] && servingAt(found[0].path);
+}
+
+const servingAt = (socket: string): Serving => ({
+  socket,
+  reload: (cause) => requestReload(socket, cause),
+});

@@ -1,0 +1,155 @@
+import { lstatSync, readdirSync, type Dirent, type Stats } from 'node:fs';
+import { join } from 'node:path';
+import { requestStatus } from '../app/control/control-client.ts';
+import {
+  isOwn,
+  problemOfFolder,
+  SERVICE_FOLDER,
+  userFolder,
+} from '../app/control/control-folder.ts';
+import type { RunningStatus } from '../app/control/running-status.ts';
+import { UsageError, WeirError } from '../errors.ts';
+import { printable } from '../printable.ts';
+
+export interface SocketSearch {
+  /** `--socket`. */
+  readonly socket: string | undefined;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** For tests. */
+  readonly serviceFolder?: string;
+  /** Milliseconds for a process to respond. */
+  readonly timeoutMs?: number;
+}
+
+/** A process that responds on its control socket. */
+export interface LiveSocket {
+  readonly path: string;
+  readonly status: RunningStatus;
+}
+
+/** Sockets that are asked; a folder may be full of them. */
+const MAX_SOCKETS = 64;
+/** Files and folders that are looked at. */
+const MAX_ENTRIES = 1024;
+/** The usual time limit for a process to respond. */
+const RESPONSE_MS = 2_000;
+
+/**
+ * The control socket to use: `--socket`, then `WEIR_SOCKET`, neither of which is tried, then the only one
+ * with a process among `liveSockets`.
+ *
+ * @returns `undefined` when there is none
+ * @throws {WeirError} `several_sockets`, listing them
+ * @throws {UsageError} for an empty `--socket`
+ */
+export async function findSocket(search: SocketSearch): Promise<string | undefined> {
+  const named = namedSocket(search);
+  if (named !== undefined) return named;
+  const [first, ...others] = await liveSockets(search);
+  if (first && others.length > 0) throw severalSockets([first, ...others]);
+  return first?.path;
+}
+
+/**
+ * The same; for commands that cannot do without one.
+ * @throws {WeirError} `no_socket`
+ */
+export async function needSocket(search: SocketSearch): Promise<string> {
+  const found = await findSocket(search);
+  if (found !== undefined) return found;
+  const { env, serviceFolder = SERVICE_FOLDER } = search;
+  const folders = [userFolder(env), serviceFolder].filter((folder) => folder !== undefined);
+  throw new WeirError(
+    'no_socket',
+    `no running Weir has a control socket in ${folders.join(' or ')}`,
+    {
+      hint: 'name the socket with --socket PATH; a service of another user needs sudo',
+    },
+  );
+}
+
+/** `--socket` or `WEIR_SOCKET`. @throws {UsageError} */
+export function namedSocket({ socket, env }: SocketSearch): string | undefined {
+  if (socket === '') throw new UsageError('--socket needs the path of a socket');
+  return socket ?? (env['WEIR_SOCKET'] || undefined);
+}
+
+/**
+ * The running processes with a control socket in `$XDG_RUNTIME_DIR/weir` or `/run/weir`, or one level below,
+ * that respond. Folders and sockets that another user could have put there are ignored.
+ */
+export async function liveSockets({
+  env,
+  serviceFolder = SERVICE_FOLDER,
+  timeoutMs = RESPONSE_MS,
+}: Omit<SocketSearch, 'socket'>): Promise<readonly LiveSocket[]> {
+  const own = userFolder(env);
+  const folders =
+    own === undefined || own === serviceFolder ? [serviceFolder] : [own, serviceFolder];
+  const paths = folders
+    .flatMap((folder) =>
+      socketsIn(folder, 1, folder === serviceFolder ? trustInServices(folder) : isOwn),
+    )
+    .slice(0, MAX_SOCKETS);
+  const asked = await Promise.all(
+    paths.map(async (path): Promise<LiveSocket | undefined> => {
+      const status = await requestStatus(path, timeoutMs).catch(() => undefined);
+      return status && { path, status };
+    }),
+  );
+  return asked.filter((found) => found !== undefined);
+}
+
+type Trust = (stats: Stats) => boolean;
+
+/**
+ * Whose sockets in the folder of services are used: for root also those of its owner, since only root can have
+ * given that folder to a service's user.
+ */
+function trustInServices(folder: string): Trust {
+  if (process.geteuid?.() !== 0) return isOwn;
+  const service = statsOf(folder)?.uid;
+  return (stats) => isOwn(stats) || stats.uid === service;
+}
+
+/** The sockets of a folder that may be trusted. @param depth levels of folders below it */
+function socketsIn(folder: string, depth: number, isTrusted: Trust): readonly string[] {
+  const found: string[] = [];
+  for (const entry of entriesOf(folder, isTrusted)) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory() && depth > 0) found.push(...socketsIn(path, depth - 1, isTrusted));
+    else if (entry.isSocket() && entry.name.endsWith('.sock')) {
+      const stats = statsOf(path);
+      if (stats && isTrusted(stats)) found.push(path);
+    }
+  }
+  return found;
+}
+
+function entriesOf(folder: string, isTrusted: Trust): readonly Dirent[] {
+  try {
+    if (problemOfFolder(folder, isTrusted) !== undefined) return [];
+    return readdirSync(folder, { withFileTypes: true })
+      .sort((a, b) => (a.name < b.name ? -1 : 1))
+      .slice(0, MAX_ENTRIES);
+  } catch {
+    return [];
+  }
+}
+
+function statsOf(path: string): Stats | undefined {
+  try {
+    return lstatSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
+const severalSockets = (found: readonly LiveSocket[]): WeirError =>
+  new WeirError(
+    'several_sockets',
+    `${found.length} running Weirs have a control socket; choose one with --socket PATH:\n${found.map(line).join('\n')}`,
+  );
+
+const line = ({ path, status: { pid, config, started_at: startedAt } }: LiveSocket): string =>
+  `  ${printable(path)}  pid ${pid}, ${config === null ? 'the built-in configuration' : printable(config)}, started ${new Date(startedAt).toISOString()}`;

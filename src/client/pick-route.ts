@@ -1,0 +1,120 @@
+import { requestStatus } from '../app/control/control-client.ts';
+import type { RunningStatus } from '../app/control/running-status.ts';
+import { DEFAULT_GROUP } from '../config/route-targets.ts';
+import type { RouteView } from '../config/route-view.ts';
+import type { ReloadReport } from '../supervisor/reload-report.ts';
+import { ApiClientError, type ApiClient } from './api-client.ts';
+import type { FlowJson } from './api-views.ts';
+import { staleFlows, type RouteFacts, type RouteSwitch } from './stale-flows.ts';
+
+/** A group, or `default`, and its new target. */
+export interface RoutePick {
+  readonly group: string;
+  readonly target: string;
+}
+
+/** The routes as they are before a pick, and what the pick changes. */
+export interface PickPlan {
+  readonly view: RouteView;
+  /** The entity tag of the version that `view` describes. */
+  readonly etag: string | undefined;
+  readonly change: RouteSwitch;
+}
+
+/**
+ * Sets a pick.
+ *
+ * @param ifMatch only if the file has this entity tag
+ * @throws {ApiClientError} with the entity tag of the file if it is another one: by another writer (409), or
+ *   by this pick, which was written and could not be loaded
+ */
+export async function putPick(
+  api: ApiClient,
+  { group, target }: RoutePick,
+  ifMatch: string | undefined,
+): Promise<{ readonly report: ReloadReport; readonly etag: string | undefined }> {
+  const path = `/v1/routes/${encodeURIComponent(group)}`;
+  const { body, etag } = await api.askTagged('PUT', path, { body: { target }, ifMatch });
+  return { report: body as ReloadReport, etag };
+}
+
+/**
+ * What a pick would change.
+ * @throws {ApiClientError} also for an unknown group or target
+ */
+export async function planPick(api: ApiClient, { group, target }: RoutePick): Promise<PickPlan> {
+  const { body, etag } = await api.askTagged('GET', '/v1/routes');
+  const view = body as RouteView;
+  const route =
+    group === DEFAULT_GROUP ? view.default : view.groups.find(({ name }) => name === group);
+  if (!route) throw new ApiClientError(`no route group named ${JSON.stringify(group)}`);
+  if (!view.targets.some(({ name }) => name === target)) {
+    throw new ApiClientError(
+      `no node, outbound or balancer is named ${JSON.stringify(target)}; the route view lists them`,
+    );
+  }
+  const change: RouteSwitch = {
+    group: group === DEFAULT_GROUP ? undefined : group,
+    // Without a target nothing is open on it.
+    from: route.target ?? target,
+    to: target,
+  };
+  return { view, etag, change };
+}
+
+/**
+ * The flows that a switch leaves open on the old target.
+ *
+ * @param socket the control socket: the API does not tell the rules of a group
+ * @throws {ApiClientError} also for a group that the running configuration does not have yet
+ * @throws {WeirError} when the socket does not respond
+ */
+export async function flowsLeft(
+  api: ApiClient,
+  socket: string,
+  change: RouteSwitch,
+): Promise<readonly FlowJson[]> {
+  const facts = toRouteFacts(await requestStatus(socket));
+  const { flows } = (await api.ask('GET', '/v1/connections')) as { flows: readonly FlowJson[] };
+  const stale = staleFlows(flows, change, facts);
+  if (stale) return stale;
+  throw new ApiClientError(
+    `the running Weir has no route group named ${JSON.stringify(change.group)} yet: reload it first`,
+  );
+}
+
+const toRouteFacts = ({ routes, balancers }: RunningStatus): RouteFacts => ({
+  rulesSince: routes.rules_since,
+  groups: routes.groups.map(({ name, first_rule: firstRule, rules }) => ({
+    name,
+    firstRule,
+    rules,
+  })),
+  balancers: new Map(
+    balancers.map(({ tag, members }) => [tag, members.map(({ outbound }) => outbound)]),
+  ),
+});
+
+/** Requests at a time that close flows. */
+const CLOSING = 16;
+
+/** Closes flows by id; returns how many were still open. @throws {ApiClientError} */
+export async function closeFlows(
+  api: ApiClient,
+  flows: readonly Pick<FlowJson, 'id'>[],
+): Promise<number> {
+  const waiting = flows.values();
+  let closed = 0;
+  const closeSome = async (): Promise<void> => {
+    for (const { id } of waiting) {
+      try {
+        await api.ask('DELETE', `/v1/connections/${id}`);
+        closed++;
+      } catch (error) {
+        if (!(error instanceof ApiClientError) || error.status !== 404) throw error;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: CLOSING }, closeSome));
+  return closed;
+}

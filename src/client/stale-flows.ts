@@ -1,0 +1,49 @@
+import type { FlowJson } from './api-views.ts';
+
+/** What a running Weir knows of its routes beyond the API. */
+export interface RouteFacts {
+  /** Epoch of the first plane in which a rule index means what `groups` says. */
+  readonly rulesSince: number;
+  readonly groups: readonly {
+    readonly name: string;
+    /** Index of its first rule. */
+    readonly firstRule: number;
+    /** Number of its rules, which follow each other. */
+    readonly rules: number;
+  }[];
+  /** Tags of member outbounds, by the tag of their balancer. */
+  readonly balancers: ReadonlyMap<string, readonly string[]>;
+}
+
+/** A switch of a route from one target to another. */
+export interface RouteSwitch {
+  /** `undefined` for the default route. */
+  readonly group: string | undefined;
+  readonly from: string;
+  readonly to: string;
+}
+
+/**
+ * The flows of a route that were opened on its old target and would not be opened there again. Flows that were
+ * routed by other rules than those in force belong to no group that is known now, and are left out.
+ *
+ * @returns `undefined` if the group is not in `facts`
+ */
+export function staleFlows(
+  flows: readonly FlowJson[],
+  { group, from, to }: RouteSwitch,
+  facts: RouteFacts,
+): readonly FlowJson[] | undefined {
+  const outboundsOf = (target: string): ReadonlySet<string> =>
+    new Set(facts.balancers.get(target) ?? [target]);
+  const left = outboundsOf(from).difference(outboundsOf(to));
+  const onOldTarget = flows.filter(({ outbound }) => left.has(outbound));
+  if (group === undefined) return onOldTarget.filter(({ rule }) => rule === null);
+  const range = facts.groups.find(({ name }) => name === group);
+  if (!range) return undefined;
+  const end = range.firstRule + range.rules;
+  return onOldTarget.filter(
+    ({ rule, plane_epoch: epoch }) =>
+      rule !== null && rule >= range.firstRule && rule < end && epoch >= facts.rulesSince,
+  );
+}

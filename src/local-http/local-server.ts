@@ -1,0 +1,238 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { hintsOf, messageOf } from '../errors.ts';
+import { ipVersion } from '../ip/ip-version.ts';
+import { formatEndpoint } from '../net/addresses/address.ts';
+import { BindError } from '../transports/listeners/bind-error.ts';
+import { bindUnixSocket } from '../transports/listeners/unix-socket.ts';
+import { guardRequest, type GuardedPlace, type GuardPolicy } from './guard.ts';
+import type { LocalListen, LocalTls } from './listen.ts';
+import { LocalConnections } from './local-connections.ts';
+import { LocalExchange } from './local-exchange.ts';
+import { LocalHttpError } from './local-http-error.ts';
+
+export interface LocalServerOptions {
+  readonly listen: LocalListen;
+  readonly policy?: GuardPolicy;
+  /** Headers of every response. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Connections at a time; `LocalConnections` has which are closed beyond it. */
+  readonly maxConnections?: number;
+  readonly times?: LocalTimes;
+  /** Serves a request that has passed the guard. What it throws is sent as `errorBody`. */
+  readonly serve: (exchange: LocalExchange) => Promise<void> | void;
+  /**
+   * Takes over a connection for another protocol, such as WebSocket; without it, none is.
+   * @param trust as `LocalExchange.trust`
+   */
+  readonly upgrade?: (
+    request: IncomingMessage,
+    socket: Duplex,
+    head: Buffer,
+    trust: () => void,
+  ) => void;
+  /** The body of an error as JSON; `{ error: { code, message, hints } }` by default. */
+  readonly errorBody?: (error: LocalHttpError) => unknown;
+  /** Called with errors that are defects; their client gets a 500 without a reason. */
+  readonly onDefect: (error: unknown) => void;
+}
+
+/** Milliseconds that a client has. */
+export interface LocalTimes {
+  /** For the head of a request, from the start of the connection or of the request; for the handshake of TLS too. */
+  readonly head: number;
+  /** For a whole request. */
+  readonly request: number;
+  /** Without a byte, and between requests. */
+  readonly idle: number;
+}
+
+const TIMES: LocalTimes = {
+  head: 10_000,
+  request: 30_000,
+  // Longer than the interval of comments in a stream of events, and than an action takes.
+  idle: 120_000,
+};
+const MAX_HEAD_BYTES = 16 << 10;
+const MAX_CONNECTIONS = 128;
+/** Only the user of the process and root can connect. */
+const SOCKET_MODE = 0o600;
+
+/**
+ * An HTTP server for programs and browsers on this host, with bounds for everything that a client can hold on to.
+ * Each request passes the guard before anything else sees it.
+ */
+export class LocalServer implements AsyncDisposable {
+  /** `http://127.0.0.1:8080`; `undefined` for a unix socket. */
+  readonly url: string | undefined;
+  /** `127.0.0.1:8080`, or the path of a unix socket. */
+  readonly address: string;
+  /** The bound port; `undefined` for a unix socket. */
+  readonly port: number | undefined;
+  readonly #server: Server;
+  readonly #options: LocalServerOptions;
+  readonly #place: GuardedPlace;
+  readonly #connections: LocalConnections;
+
+  /** @throws {BindError} */
+  static async start(options: LocalServerOptions): Promise<LocalServer> {
+    const { listen } = options;
+    const { times = TIMES } = options;
+    const server = createHttpServer(listen.kind === 'tcp' ? listen.tls : undefined, times);
+    server.setTimeout(times.idle);
+    try {
+      await bind(server, listen);
+    } catch (error) {
+      server.close();
+      throw new BindError(listen.kind === 'unix' ? listen.path : formatEndpoint(listen), error);
+    }
+    return new LocalServer(server, options);
+  }
+
+  private constructor(server: Server, options: LocalServerOptions) {
+    const { listen } = options;
+    const bound = server.address();
+    const scheme = listen.kind === 'tcp' && listen.tls ? 'https' : 'http';
+    this.port = typeof bound === 'object' && bound ? bound.port : undefined;
+    this.address =
+      listen.kind === 'unix'
+        ? listen.path
+        : formatEndpoint({ host: listen.host, port: this.port ?? listen.port });
+    this.url = listen.kind === 'unix' ? undefined : `${scheme}://${this.address}`;
+    this.#server = server;
+    this.#options = options;
+    this.#connections = new LocalConnections(options.maxConnections ?? MAX_CONNECTIONS);
+    this.#place = { scheme, port: this.port, isOwnName: ownNames(listen) };
+    server
+      .on('connection', (socket: Socket) => this.#connections.take(socket))
+      .on('request', (request, response) => void this.#serve(request, response))
+      .on('clientError', (_error: Error, socket: Duplex) => refuse(socket, 400))
+      // A failed accept is one connection lost.
+      .on('error', () => undefined);
+    const { upgrade } = options;
+    // Without a listener such a request is one like others, as RFC 9110 §7.8 has it.
+    if (upgrade) {
+      server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) =>
+        this.#upgrade(request, socket, head, upgrade),
+      );
+    }
+  }
+
+  /** Stops listening, and disconnects all clients. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    const closed = once(this.#server, 'close');
+    this.#server.close();
+    this.#connections.close();
+    await closed;
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const exchange = new LocalExchange(request, response, this.#options.headers ?? {}, () =>
+      this.#connections.trust(request.socket),
+    );
+    try {
+      guardRequest(exchange.method, request.headers, this.#place, this.#options.policy);
+      await this.#options.serve(exchange);
+    } catch (error) {
+      this.#fail(exchange, error);
+    }
+  }
+
+  #fail(exchange: LocalExchange, thrown: unknown): void {
+    // Its client has gone, with what the handler waited for.
+    if (exchange.response.destroyed) return;
+    const error = thrown instanceof LocalHttpError ? thrown : this.#defect(thrown);
+    if (exchange.response.headersSent) {
+      exchange.response.destroy();
+      return;
+    }
+    const body = (this.#options.errorBody ?? standardBody)(error);
+    // The rest of a body is not read.
+    const close = exchange.request.complete ? {} : { Connection: 'close' };
+    exchange.sendJson(error.status, body, { ...close, ...error.headers });
+  }
+
+  #defect(error: unknown): LocalHttpError {
+    this.#options.onDefect(error);
+    return new LocalHttpError(500, 'internal', 'an error in Weir; its terminal has more');
+  }
+
+  #upgrade(
+    request: IncomingMessage,
+    socket: Duplex,
+    head: Buffer,
+    upgrade: NonNullable<LocalServerOptions['upgrade']>,
+  ): void {
+    socket.on('error', () => undefined);
+    const { policy } = this.#options;
+    try {
+      guardRequest(request.method ?? '', request.headers, this.#place, policy);
+    } catch {
+      refuse(socket, 403);
+      return;
+    }
+    try {
+      upgrade(request, socket, head, () => this.#connections.trust(socket));
+    } catch (error) {
+      this.#options.onDefect(error);
+      socket.destroy();
+    }
+  }
+}
+
+const standardBody = (error: LocalHttpError): unknown => ({
+  error: { code: error.code, message: error.message, hints: hintsOf(error) },
+});
+
+const REASONS: Readonly<Record<number, string>> = { 400: 'Bad Request', 403: 'Forbidden' };
+
+/** Sends a response without a body on a connection that has no exchange. */
+function refuse(socket: Duplex, status: 400 | 403): void {
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const head = `HTTP/1.1 ${status} ${REASONS[status]}\r\n`;
+  socket.end(`${head}Content-Length: 0\r\nConnection: close\r\n\r\n`, () => socket.destroy());
+}
+
+function createHttpServer(tls: LocalTls | undefined, times: LocalTimes): Server {
+  const limits = {
+    maxHeaderSize: MAX_HEAD_BYTES,
+    headersTimeout: times.head,
+    requestTimeout: times.request,
+    keepAliveTimeout: times.idle,
+    connectionsCheckingInterval: times.head / 2,
+    // The guard decides on requests without a host.
+    requireHostHeader: false,
+  };
+  if (!tls) return createServer(limits);
+  const handshakeTimeout = times.head;
+  return createTlsServer({ ...limits, handshakeTimeout, cert: tls.certificate, key: tls.key });
+}
+
+async function bind(server: Server, listen: LocalListen): Promise<void> {
+  const attempt = async (): Promise<void> => {
+    const { kind } = listen;
+    server.listen(
+      kind === 'tcp' ? { host: listen.host, port: listen.port } : { path: listen.path },
+    );
+    await once(server, 'listening');
+  };
+  await (listen.kind === 'tcp' ? attempt() : bindUnixSocket(listen.path, attempt, SOCKET_MODE));
+}
+
+/** The names of the certificate; a rebound name is not among them, and browsers check those that are. */
+function ownNames(listen: LocalListen): (host: string) => boolean {
+  if (listen.kind === 'unix' || !listen.tls) return () => false;
+  const { names } = listen.tls;
+  return (host) =>
+    (ipVersion(host) === 0 ? names.checkHost(host) : names.checkIP(host)) !== undefined;
+}
+
+/** The text of an error that is a defect, for standard error. */
+export const defectText = (error: unknown): string =>
+  error instanceof Error ? (error.stack ?? messageOf(error)) : String(error);

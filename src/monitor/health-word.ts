@@ -1,0 +1,10 @@
+/** One word for how a running Weir does; pages load this file too. */
+export type HealthWord =
+  /** The API has not answered yet. */
+  | 'Connecting'
+  | 'Serving'
+  /** The last reload failed: an older configuration is in force. */
+  | 'Reload refused'
+  | 'API lost'
+  /** Flow events were missed, and the flows have not been listed since. */
+  | 'Behind';

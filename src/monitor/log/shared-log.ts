@@ -1,0 +1,147 @@
+import { Holds } from '../../collections/holds.ts';
+import { Listeners } from '../../collections/listeners.ts';
+import type { LogEvent, LoggedLine } from '../../app/control/log-messages.ts';
+import { messageOf } from '../../errors.ts';
+import type { Clock, Timer } from '../../net/time/clock.ts';
+import type { LogEntry } from './log-line.ts';
+import { pause } from '../pause.ts';
+import { LogStore } from './log-store.ts';
+
+/** Whether the log is followed. Times are Unix milliseconds. */
+export type LogState =
+  /** No page needs it. */
+  | { readonly kind: 'idle' }
+  | { readonly kind: 'connecting' }
+  | { readonly kind: 'following'; readonly since: number }
+  /** It is tried again. */
+  | { readonly kind: 'lost'; readonly error: string; readonly since: number };
+
+/**
+ * Follows the log, from the latest lines on, until the process ends.
+ * @throws when it cannot be followed, or the signal is aborted
+ */
+export type FollowLog = (signal: AbortSignal) => AsyncIterable<LogEvent>;
+
+/** Milliseconds until the log is requested again after an end or an error. */
+const RETRY_MS = 2_000;
+
+/** Milliseconds from the first change to the call of listeners. */
+const TURN_MS = 100;
+
+/** The log of the running Weir, followed once for all pages and only while one of them needs it. */
+export class SharedLog {
+  readonly store = new LogStore();
+  readonly #follow: FollowLog;
+  readonly #clock: Clock;
+  readonly #onEntry: (entry: LogEntry) => void;
+  readonly #listeners = new Listeners();
+  readonly #holds = new Holds(
+    () => this.#start(),
+    () => this.#stop(),
+  );
+  #running: AbortController | undefined;
+  #state: LogState = { kind: 'idle' };
+  /** The time of the last line. */
+  #last: number | undefined;
+  #turn: Timer | undefined;
+
+  /** @param onEntry gets each entry once */
+  constructor(follow: FollowLog, clock: Clock, onEntry: (entry: LogEntry) => void) {
+    this.#follow = follow;
+    this.#clock = clock;
+    this.#onEntry = onEntry;
+  }
+
+  get state(): LogState {
+    return this.#state;
+  }
+
+  hold(): Disposable {
+    return this.#holds.hold();
+  }
+
+  /** Called after changes of the state or the store, not more often than each `TURN_MS`. */
+  onChange(listener: () => void): Disposable {
+    return this.#listeners.add(listener);
+  }
+
+  #start(): void {
+    this.#running = new AbortController();
+    this.#set({ kind: 'connecting' });
+    void this.#run(this.#running.signal);
+  }
+
+  #stop(): void {
+    this.#running?.abort();
+    this.#running = undefined;
+    this.#set({ kind: 'idle' });
+  }
+
+  /** Must not reject. */
+  async #run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const error = await this.#followOnce(signal);
+      if (signal.aborted) return;
+      this.#set({ kind: 'lost', error, since: this.#lostSince() });
+      await pause(this.#clock, RETRY_MS, signal);
+    }
+  }
+
+  /** @returns why it has ended */
+  async #followOnce(signal: AbortSignal): Promise<string> {
+    // The latest lines come first: those that are here already join the new ones to them.
+    const known = this.#last;
+    let isJoined = known === undefined;
+    let isLive = false;
+    const join = (): void => {
+      if (!isJoined) this.#addLost(undefined);
+      isJoined = true;
+    };
+    try {
+      for await (const event of this.#follow(signal)) {
+        if (signal.aborted) break;
+        if (event.kind === 'line' && !isLive && known !== undefined && event.at <= known) {
+          isJoined = true;
+          continue;
+        }
+        join();
+        if (event.kind === 'lost') this.#addLost(event.count);
+        else if (event.kind === 'line') this.#add(event);
+        else {
+          isLive = true;
+          this.#set({ kind: 'following', since: this.#clock.wall() });
+        }
+      }
+      return 'the process that writes it has ended';
+    } catch (error) {
+      return messageOf(error);
+    }
+  }
+
+  #lostSince(): number {
+    return this.#state.kind === 'lost' ? this.#state.since : this.#clock.wall();
+  }
+
+  #add(line: LoggedLine): void {
+    this.#last = line.at;
+    this.#onEntry(this.store.push(line));
+    this.#changed();
+  }
+
+  #addLost(count: number | undefined): void {
+    this.#onEntry(this.store.pushLost(this.#clock.wall(), count));
+    this.#changed();
+  }
+
+  #set(state: LogState): void {
+    this.#state = state;
+    this.#changed();
+  }
+
+  #changed(): void {
+    this.#turn ??= this.#clock.after(TURN_MS, () => {
+      this.#turn = undefined;
+      this.#listeners.call();
+    });
+  }
+}

@@ -1,0 +1,32 @@
+import { ApiClientError } from '../client/api-client.ts';
+import { codeOf } from '../errors.ts';
+import type { LostCause } from './contract.ts';
+
+/**
+ * Why a request to the API or to the control socket failed.
+ *
+ * @param wasReached whether an earlier one had succeeded: what ends then may come back
+ */
+export function lostCause(error: unknown, wasReached: boolean): LostCause {
+  const code = systemCode(error);
+  if (code === 'EACCES' || code === 'EPERM') return 'forbidden';
+  const status = error instanceof ApiClientError ? error.status : undefined;
+  if (status === 401) return 'unauthorized';
+  if (isForeign(error)) return 'other-server';
+  if (wasReached) return 'ended';
+  if (code === 'ECONNREFUSED' || code === 'ENOENT') return 'refused';
+  return status !== undefined || code?.startsWith('HPE_') === true ? 'other-server' : 'other';
+}
+
+/** Whether a response was successful and is none of the API: a Weir that ends sends no such. */
+const isForeign = (error: unknown): boolean =>
+  error instanceof SyntaxError ||
+  hasCause(error, SyntaxError) ||
+  (error instanceof ApiClientError && error.status !== undefined && error.status < 300);
+
+function systemCode(error: unknown): string | undefined {
+  return error instanceof Error ? codeOf(error.cause) : undefined;
+}
+
+const hasCause = (error: unknown, kind: new () => Error): boolean =>
+  error instanceof Error && error.cause instanceof kind;

@@ -1,0 +1,125 @@
+import type { FlowJson, SessionJson } from '../client/api-views.ts';
+import type { MonitoredFlow } from './contract.ts';
+import { CLOSED_MS, MOST_CLOSED } from './limits.ts';
+
+/** The flows of a running Weir: lists say which are open, events what has changed since. */
+export class MonitoredFlows {
+  #flows = new Map<number, MonitoredFlow>();
+  #sessions = new Map<number, SessionJson>();
+  /** Ids of flows that have closed, in the order of their ends. */
+  readonly #closed = new Set<number>();
+  /** The largest id, unless a flow came out of order. */
+  #last = -Infinity;
+  #listedAt: number | undefined;
+
+  get flows(): ReadonlyMap<number, MonitoredFlow> {
+    return this.#flows;
+  }
+
+  get sessions(): ReadonlyMap<number, SessionJson> {
+    return this.#sessions;
+  }
+
+  /** When the last list was requested. */
+  get listedAt(): number | undefined {
+    return this.#listedAt;
+  }
+
+  get openCount(): number {
+    return this.#flows.size - this.#closed.size;
+  }
+
+  opened(view: FlowJson): void {
+    const known = this.#flows.get(view.id);
+    if (known && isSameFlow(known.view, view)) return; // a list had it before its event
+    this.#closed.delete(view.id);
+    this.#set({ view, upRate: 0, downRate: 0, closedAt: undefined });
+  }
+
+  /** @param at when it closed */
+  closed(view: FlowJson, at: number): void {
+    const known = this.#flows.get(view.id);
+    if (known?.closedAt !== undefined && isSameFlow(known.view, view)) return;
+    this.#closed.delete(view.id);
+    this.#set({ view, upRate: 0, downRate: 0, closedAt: at });
+    this.#closed.add(view.id);
+    this.expire(at);
+  }
+
+  /**
+   * Takes a list of all flows that are open.
+   * @param requestedAt when it was requested: what has changed since is newer than the list
+   */
+  list(
+    {
+      flows,
+      sessions,
+    }: { readonly flows: readonly FlowJson[]; readonly sessions: readonly SessionJson[] },
+    requestedAt: number,
+    openedSince: ReadonlySet<number>,
+  ): void {
+    const elapsed = this.#listedAt === undefined ? 0 : requestedAt - this.#listedAt;
+    const listed = new Set<number>();
+    for (const view of flows) {
+      listed.add(view.id);
+      this.#listFlow(view, requestedAt, elapsed);
+    }
+    for (const [id, flow] of this.#flows) {
+      if (flow.closedAt !== undefined || listed.has(id) || openedSince.has(id)) continue;
+      // Its event was missed.
+      this.#flows.set(id, { ...flow, upRate: 0, downRate: 0, closedAt: requestedAt });
+      this.#closed.add(id);
+    }
+    if (this.#last === Infinity) this.#sort();
+    this.#sessions = new Map(sessions.map((session) => [session.id, session]));
+    this.#listedAt = requestedAt;
+    this.expire(requestedAt);
+  }
+
+  /** Forgets flows that closed long ago. */
+  expire(now: number): void {
+    for (const id of this.#closed) {
+      const closedAt = this.#flows.get(id)?.closedAt ?? -Infinity;
+      if (now - closedAt < CLOSED_MS && this.#closed.size <= MOST_CLOSED) break;
+      this.#closed.delete(id);
+      this.#flows.delete(id);
+    }
+  }
+
+  #listFlow(view: FlowJson, requestedAt: number, elapsed: number): void {
+    const found = this.#flows.get(view.id);
+    const known = found && isSameFlow(found.view, view) ? found : undefined;
+    if (known?.closedAt !== undefined && known.closedAt >= requestedAt) return;
+    if (found?.closedAt !== undefined) this.#closed.delete(view.id);
+    const before = known && known.closedAt === undefined ? known.view : view;
+    const rate = (bytes: number): number =>
+      elapsed > 0 ? Math.max(0, Math.round((bytes * 1000) / elapsed)) : 0;
+    const upRate = rate(view.up - before.up);
+    const downRate = rate(view.down - before.down);
+    const isSame =
+      known?.closedAt === undefined &&
+      known?.upRate === upRate &&
+      known.downRate === downRate &&
+      known.view.up === view.up &&
+      known.view.down === view.down &&
+      known.view.user === view.user &&
+      known.view.sniffed === view.sniffed &&
+      known.view.host === view.host;
+    if (!isSame) this.#set({ view, upRate, downRate, closedAt: undefined });
+  }
+
+  #set(flow: MonitoredFlow): void {
+    const { id } = flow.view;
+    if (!this.#flows.has(id)) this.#last = id > this.#last ? id : Infinity;
+    this.#flows.set(id, flow);
+  }
+
+  #sort(): void {
+    const entries = [...this.#flows].sort(([a], [b]) => a - b);
+    this.#flows = new Map(entries);
+    this.#last = entries.at(-1)?.[0] ?? -Infinity;
+  }
+}
+
+/** Ids of another process begin anew: a flow with the same one has begun at another time. */
+const isSameFlow = (a: FlowJson, b: FlowJson): boolean => a.started_at === b.started_at;
