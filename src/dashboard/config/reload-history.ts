@@ -1,0 +1,66 @@
+import type { LastReload } from '../../app/control/running-status.ts';
+import { outcomeLine } from '../../app/service/status.ts';
+import { summaryOf } from '../../app/outcomes.ts';
+import type { ReloadReport } from '../../supervisor/reload-report.ts';
+import type { SeenReload } from './view.ts';
+
+/** Reloads that are kept. */
+const MOST = 50;
+/** Milliseconds within which the status of Weir repeats the outcome of an action of this process. */
+const REPEATED_MS = 60_000;
+
+/**
+ * The reloads since the dashboard began, and the last one before. Of several between two looks at the status of
+ * Weir only the last is seen.
+ */
+export class ReloadHistory {
+  readonly #entries: SeenReload[] = [];
+  #next = 1;
+  /** The last entry of this process that the status has not repeated yet. */
+  #expected: { readonly at: number; readonly outcome: SeenReload['outcome'] } | undefined;
+  #seenAt: number | undefined;
+
+  /** The newest first. */
+  get entries(): readonly SeenReload[] {
+    return this.#entries;
+  }
+
+  /** The outcome of a reload that this process has asked for. @param failure why it failed */
+  own(at: number, by: string, outcome: ReloadReport | { readonly failure: string }): void {
+    const failed = 'failure' in outcome;
+    const report = !failed && outcome.status === 'applied' ? outcome : null;
+    const view = {
+      at,
+      by,
+      outcome: failed ? ('failed' as const) : outcome.status,
+      text: failed ? outcome.failure : report ? summaryOf(report) : NOT_CHANGED,
+      report,
+    };
+    this.#expected = view;
+    this.#add(view);
+  }
+
+  /** The last reload, as the status of Weir has it. @returns whether it is a new one */
+  seen({ at, outcome }: LastReload): boolean {
+    if (at === this.#seenAt) return false;
+    this.#seenAt = at;
+    const expected = this.#expected;
+    this.#expected = undefined;
+    if (expected?.outcome === outcome.kind && Math.abs(at - expected.at) < REPEATED_MS) return true;
+    this.#add({
+      at,
+      by: null,
+      outcome: outcome.kind,
+      text: outcome.kind === 'applied' ? outcome.summary : outcomeLine(outcome),
+      report: null,
+    });
+    return true;
+  }
+
+  #add(view: Omit<SeenReload, 'id'>): void {
+    this.#entries.unshift({ id: this.#next++, ...view });
+    if (this.#entries.length > MOST) this.#entries.pop();
+  }
+}
+
+const NOT_CHANGED = outcomeLine({ kind: 'unchanged' });

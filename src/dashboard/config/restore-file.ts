@@ -1,0 +1,29 @@
+import { editConfigFile, EditError } from '../../app/edit-config.ts';
+import { etagOf } from '../../app/loading/inline-runner.ts';
+
+/**
+ * Writes an earlier version of a file back, if the file still has the entity tag `from`.
+ *
+ * @returns why nothing was written: another writer came first
+ * @throws {EditError} when it cannot be written
+ */
+export async function restoreFile(
+  path: string,
+  { from, bytes }: { readonly from: string; readonly bytes: Uint8Array },
+): Promise<string | undefined> {
+  try {
+    await editConfigFile(
+      path,
+      (current) => {
+        if (etagOf(current) === from) return bytes;
+        throw new EditError('stale', `${path} has been changed meanwhile and was left alone`);
+      },
+      // It was there before: what it needs beside this file is for the reload to find out.
+      { check: () => Promise.resolve() },
+    );
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof EditError) || error.code !== 'stale') throw error;
+    return error.message;
+  }
+}

@@ -1,0 +1,193 @@
+import { stat } from 'node:fs/promises';
+import { Listeners } from '../../collections/listeners.ts';
+import { requestLoadedFiles } from '../../app/control/control-client.ts';
+import type { LoadedFiles } from '../../app/control/loaded-files-messages.ts';
+import { FilesRead } from '../../app/loading/files-read.ts';
+import { etagOf } from '../../app/loading/inline-runner.ts';
+import { messageOf } from '../../errors.ts';
+import type { DashboardContext } from '../contract.ts';
+import type { Sameness } from './view.ts';
+
+/** The bytes of the configuration file at some time. They are secret. */
+export interface FileVersion {
+  readonly bytes: Uint8Array;
+  /** Quotes included. */
+  readonly etag: string;
+}
+
+/** The configuration file as it was read last. */
+export type Disk =
+  | { readonly kind: 'read'; readonly version: FileVersion; readonly changedAt: number }
+  | { readonly kind: 'unreadable'; readonly reason: string };
+
+/** A larger file is not kept, so not restored either. */
+const MAX_BYTES = 16 << 20;
+/** Milliseconds between two looks at the times of the files, while a page watches. */
+const LOOK_MS = 2_000;
+/** Files whose times are looked at. */
+const MAX_FILES = 8;
+
+export interface WatchedConfigOptions {
+  readonly context: Pick<DashboardContext, 'monitor' | 'config' | 'socket'>;
+  /** `requestLoadedFiles`, but in tests. */
+  readonly ask?: (socket: string) => Promise<LoadedFiles>;
+}
+
+/**
+ * The configuration file on disk, and the last version of it that is known to run. That is known from the running
+ * Weir, which compares its files by its control socket, or from the outcome of an action of this process.
+ */
+export class WatchedConfig {
+  readonly #context: WatchedConfigOptions['context'];
+  readonly #ask: (socket: string) => Promise<LoadedFiles>;
+  readonly #listeners = new Listeners();
+  #disk: Disk | undefined;
+  #loaded: FileVersion | undefined;
+  #compared: LoadedFiles | undefined;
+  /** Times and sizes of the files at the last look. */
+  #stamp = '';
+  /** What the monitor had at the last look. */
+  #seen = '';
+  #looking: Promise<void> | undefined;
+
+  constructor({ context, ask = requestLoadedFiles }: WatchedConfigOptions) {
+    this.#context = context;
+    this.#ask = ask;
+    // Also while another page is watched: the version that runs has to be seen before it is replaced.
+    context.monitor.onChange(() => {
+      if (this.#triggers() !== this.#seen) void this.look();
+    });
+  }
+
+  /** Absolute; `undefined` for the built-in configuration, and where it is not known. */
+  get path(): string | undefined {
+    const { status } = this.#context.monitor;
+    return status ? (status.value.config ?? undefined) : this.#context.config;
+  }
+
+  /** `undefined` before the first look, and without a path. */
+  get disk(): Disk | undefined {
+    return this.#disk;
+  }
+
+  /** The last version that is known to have been loaded. */
+  get loaded(): FileVersion | undefined {
+    return this.#loaded;
+  }
+
+  /** Another text whenever one of the files has been written. */
+  get stamp(): string {
+    return this.#stamp;
+  }
+
+  get sameness(): Sameness {
+    if (this.#compared) return this.changedFiles.length > 0 ? 'changed' : 'same';
+    if (this.#disk?.kind !== 'read' || !this.#loaded) return 'unknown';
+    return this.#disk.version.etag === this.#loaded.etag ? 'same' : 'changed';
+  }
+
+  /** Paths of the files of the running configuration that have changed since they were loaded, as far as known. */
+  get changedFiles(): readonly string[] {
+    const files = this.#compared?.files ?? [];
+    return files.filter(({ state }) => state === 'changed').map(({ path }) => path);
+  }
+
+  /** Looks for changes of the files until disposed. Those of the running Weir are noticed without. */
+  hold(): Disposable {
+    void this.look();
+    const timer = setInterval(() => void this.#lookIfTouched(), LOOK_MS);
+    timer.unref();
+    return { [Symbol.dispose]: () => clearInterval(timer) };
+  }
+
+  onChange(listener: () => void): Disposable {
+    return this.#listeners.add(listener);
+  }
+
+  /** Reads the file and compares it with what runs, once more if a look is under way. */
+  async look(): Promise<void> {
+    await this.#looking;
+    await (this.#looking ??= this.#look().finally(() => (this.#looking = undefined)));
+  }
+
+  /** The version with this entity tag has been loaded, as the API has said. */
+  async loadedIs(etag: string | undefined): Promise<void> {
+    await this.look();
+    if (this.#disk?.kind !== 'read' || this.#disk.version.etag !== etag) return;
+    this.#loaded = this.#disk.version;
+    this.#changed();
+  }
+
+  async #lookIfTouched(): Promise<void> {
+    if ((await this.#stampNow()) !== this.#stamp) await this.look();
+  }
+
+  async #look(): Promise<void> {
+    this.#seen = this.#triggers();
+    this.#stamp = await this.#stampNow();
+    const { path } = this;
+    if (path === undefined) {
+      this.#disk = undefined;
+    } else {
+      const before = await read(path);
+      const compared = await this.#compare();
+      const after = compared ? await read(path) : before;
+      this.#disk = after;
+      this.#compared = compared;
+      const state = compared?.files.find((file) => file.path === path)?.state;
+      // Both reads around the comparison: these are the bytes that were compared.
+      if (state === 'same' && isVersion(before, after)) this.#loaded = after.version;
+    }
+    this.#changed();
+  }
+
+  async #compare(): Promise<LoadedFiles | undefined> {
+    const { socket } = this.#context;
+    if (socket === undefined) return undefined;
+    try {
+      return await this.#ask(socket);
+    } catch {
+      return undefined; // the monitor shows what is wrong with the socket
+    }
+  }
+
+  #triggers(): string {
+    const { routes, status, socket } = this.#context.monitor;
+    const { plane_epoch: epoch, last_reload: last, config } = status?.value ?? {};
+    return JSON.stringify([routes?.value.etag, epoch, last?.at, config, socket.kind]);
+  }
+
+  async #stampNow(): Promise<string> {
+    const { path } = this;
+    const paths = new Set(path === undefined ? [] : [path]);
+    for (const file of this.#compared?.files.slice(0, MAX_FILES) ?? []) paths.add(file.path);
+    const stamps = await Promise.all(Array.from(paths, stampOf));
+    return stamps.join(' ');
+  }
+
+  #changed(): void {
+    this.#listeners.call();
+  }
+}
+
+const isVersion = (before: Disk, after: Disk): after is Disk & { readonly kind: 'read' } =>
+  before.kind === 'read' && after.kind === 'read' && before.version.etag === after.version.etag;
+
+async function read(path: string): Promise<Disk> {
+  try {
+    const bytes = await new FilesRead(MAX_BYTES).read(path);
+    const { mtimeMs } = await stat(path);
+    return { kind: 'read', version: { bytes, etag: etagOf(bytes) }, changedAt: mtimeMs };
+  } catch (error) {
+    return { kind: 'unreadable', reason: messageOf(error) };
+  }
+}
+
+async function stampOf(path: string): Promise<string> {
+  try {
+    const { mtimeNs, ctimeNs, size, ino } = await stat(path, { bigint: true });
+    return `${mtimeNs}.${ctimeNs}.${size}.${ino}`;
+  } catch {
+    return 'none';
+  }
+}

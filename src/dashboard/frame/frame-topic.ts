@@ -1,0 +1,63 @@
+import { basename } from 'node:path';
+import type { CreatePageSource, DashboardContext, PageTopic } from '../contract.ts';
+import { HealthWatch } from '../../monitor/health.ts';
+import { VERSION } from '../../version.ts';
+import { apiState, emptyState, reloadState, socketState } from './states.ts';
+import type { FrameState, FrameView } from './view.ts';
+
+/** The edge of every page. */
+export const createFrameSource: CreatePageSource = (context) => ({
+  topics: [createFrameTopic(context)],
+  actions: [],
+});
+
+/** The topic `frame`. */
+export function createFrameTopic(context: DashboardContext): PageTopic {
+  const { monitor, readOnly } = context;
+  const healthWatch = new HealthWatch(monitor);
+  let newest: number | null = null;
+
+  const view = (): FrameView => {
+    const now = context.now();
+    const { api, socket, status, traffic, listedAt, missed } = monitor;
+    const { word: health, why } = healthWatch.at(now);
+    newest = Math.max(newest ?? 0, traffic?.at ?? 0, listedAt ?? 0) || null;
+    const config = status?.value.config ?? context.config;
+    const running = status?.value.version ?? monitor.version;
+    const lost = apiState(api, config);
+    const refused = reloadState(status?.value.last_reload);
+    const states: (FrameState | undefined)[] = [
+      lost,
+      // Weir as a whole does not run, which has been said.
+      lost?.kind === 'restarting' || lost?.kind === 'nothing-there'
+        ? undefined
+        : socketState(socket),
+      refused,
+      health === 'Behind' ? { kind: 'behind', missed } : undefined,
+      running !== undefined && running !== VERSION
+        ? { kind: 'versions-differ', running, own: VERSION }
+        : undefined,
+      api.kind === 'reached' ? emptyState(monitor) : undefined,
+      readOnly ? { kind: 'read-only' } : undefined,
+    ];
+    return {
+      name: config === undefined ? 'Weir' : basename(config),
+      version: running ?? null,
+      ownVersion: VERSION,
+      health,
+      why,
+      states: states.filter((state) => state !== undefined),
+      upRate: traffic ? Math.round(traffic.upRate) : null,
+      downRate: traffic ? Math.round(traffic.downRate) : null,
+      flows: traffic?.flows ?? null,
+      at: newest,
+      now: Math.floor(now / 1000) * 1000,
+      readOnly,
+      missed,
+    };
+  };
+  return {
+    name: 'frame',
+    view,
+  };
+}

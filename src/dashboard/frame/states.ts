@@ -1,0 +1,93 @@
+import type { InboundStatus, LastReload, RunningStatus } from '../../app/control/running-status.ts';
+import type { LostCause, Monitor, Reachability } from '../../monitor/contract.ts';
+import { hintsOf } from '../../errors.ts';
+import { commandLine } from '../shared/texts.ts';
+import type { FrameState } from './view.ts';
+
+type Lost = Extract<Reachability, { kind: 'lost' }>;
+
+/** Why the API cannot be used; `undefined` if it can, or is still being tried. */
+export function apiState(api: Reachability, config: string | undefined): FrameState | undefined {
+  switch (api.kind) {
+    case 'connecting':
+    case 'reached':
+      return undefined;
+    case 'absent':
+      return { kind: 'no-api', config: config ?? null };
+    case 'lost':
+      return lostState(api);
+    default:
+      return api satisfies never;
+  }
+}
+
+function lostState(lost: Lost): FrameState {
+  const failure = failureOf(lost);
+  if (lost.cause === 'ended') return { kind: 'restarting', since: lost.since };
+  if (lost.cause === 'forbidden') return { kind: 'forbidden', what: 'api', ...failure };
+  return { kind: KINDS[lost.cause], ...failure };
+}
+
+const KINDS = {
+  refused: 'nothing-there',
+  'other-server': 'other-server',
+  unauthorized: 'unauthorized',
+  other: 'lost',
+} as const satisfies Record<Exclude<LostCause, 'ended' | 'forbidden'>, FrameState['kind']>;
+
+/** Why the control socket cannot be used; `undefined` if it can, or is still being tried. */
+export function socketState(socket: Reachability): FrameState | undefined {
+  switch (socket.kind) {
+    case 'connecting':
+    case 'reached':
+      return undefined;
+    case 'absent':
+      return { kind: 'no-socket', message: 'No control socket was found.', hint: null };
+    case 'lost': {
+      const failure = failureOf(socket);
+      return socket.cause === 'forbidden'
+        ? { kind: 'forbidden', what: 'socket', ...failure }
+        : { kind: 'no-socket', ...failure };
+    }
+    default:
+      return socket satisfies never;
+  }
+}
+
+const failureOf = ({ error }: Lost) => ({
+  message: error.message,
+  hint: hintsOf(error)[0] ?? null,
+});
+
+/** The state after a reload that failed; `undefined` after another one. */
+export function reloadState(last: LastReload | null | undefined): FrameState | undefined {
+  if (last?.outcome.kind !== 'failed') return undefined;
+  const { place } = last;
+  return {
+    kind: 'reload-refused',
+    line: last.outcome.line,
+    place: place && `${place.file ?? 'line'}:${place.line}:${place.column}`,
+  };
+}
+
+/** The state before the first flow; `undefined` if there is one, or the list is not known. */
+export function emptyState({ flows, listedAt, status }: Monitor): FrameState | undefined {
+  if (listedAt === undefined || flows.size > 0) return undefined;
+  return { kind: 'no-flows', example: exampleOf(status?.value) };
+}
+
+/** Protocols that curl speaks without credentials of its own. */
+const SCHEMES: Readonly<Record<string, string>> = {
+  socks: 'socks5h',
+  http: 'http',
+};
+
+function exampleOf(status: RunningStatus | undefined): string | null {
+  const inbound = status?.inbounds.find(({ protocol }) => Object.hasOwn(SCHEMES, protocol));
+  return inbound
+    ? commandLine(['curl', '--proxy', proxyOf(inbound), 'https://example.com/'])
+    : null;
+}
+
+const proxyOf = ({ protocol, address }: InboundStatus): string =>
+  `${SCHEMES[protocol]}://${address.replace(/^(0\.0\.0\.0|\[::\]):/, '127.0.0.1:')}`;

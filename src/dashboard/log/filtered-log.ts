@@ -1,0 +1,53 @@
+import type { LogLevel } from '../../log/logger.ts';
+import { LOG_LEVELS, type LogEntry } from '../../monitor/log/log-line.ts';
+import type { LogStore } from '../../monitor/log/log-store.ts';
+
+/** Which lines a page shows. */
+export interface ShownLines {
+  readonly level: LogLevel;
+  /** The start of targets; empty for all. */
+  readonly target: string;
+  /** In the message, the target or a field, in any case; empty for all. */
+  readonly text: string;
+}
+
+/**
+ * The entries of a store that a selection has, kept current with work for new entries alone. Places of lost lines
+ * are in every selection: some of them may have been selected.
+ */
+export class FilteredLog {
+  readonly #store: LogStore;
+  readonly #selects: (entry: LogEntry) => boolean;
+  #entries: readonly LogEntry[] = [];
+  /** The id of the next entry to look at. */
+  #next = 0;
+
+  constructor(store: LogStore, selection: ShownLines) {
+    this.#store = store;
+    this.#selects = selects(selection);
+  }
+
+  /** Oldest first. */
+  current(): readonly LogEntry[] {
+    const { first, end } = this.#store;
+    if (this.#next === end) return this.#entries;
+    const kept = this.#entries.findIndex(({ id }) => id >= first);
+    const before = kept < 0 ? [] : this.#entries.slice(kept);
+    this.#entries = [...before, ...this.#store.from(this.#next).filter(this.#selects)];
+    this.#next = end;
+    return this.#entries;
+  }
+}
+
+function selects({ level, target, text }: ShownLines): (entry: LogEntry) => boolean {
+  const most = LOG_LEVELS.indexOf(level);
+  const wanted = text.toLowerCase();
+  return (entry) =>
+    entry.kind === 'lost' ||
+    (LOG_LEVELS.indexOf(entry.level) <= most &&
+      entry.target.startsWith(target) &&
+      (wanted === '' ||
+        entry.message.toLowerCase().includes(wanted) ||
+        entry.target.toLowerCase().includes(wanted) ||
+        Object.values(entry.fields).some((value) => String(value).toLowerCase().includes(wanted))));
+}

@@ -1,0 +1,67 @@
+import { LRUCache } from 'lru-cache';
+import { FilteredLog, type ShownLines } from './filtered-log.ts';
+import type { LogEntry } from '../../monitor/log/log-line.ts';
+import { MAX_ROWS } from '../shared/window.ts';
+import type { LogStore } from '../../monitor/log/log-store.ts';
+
+/** Which rows of a selection a page shows. */
+export interface WantedRows {
+  /** `undefined`: the last ones. */
+  readonly first: number | undefined;
+  readonly until: number | undefined;
+}
+
+export interface LogWindow {
+  readonly first: number;
+  readonly total: number;
+  readonly entries: readonly LogEntry[];
+  /** Selected entries that `until` leaves out. */
+  readonly later: number;
+}
+
+/** Selections and stopped lists that are kept: pages of one reader seldom have more. */
+const MAX_KEPT = 8;
+
+/** Windows on the log for pages with different selections, some of which have stopped following. */
+export class LogWindows {
+  readonly #store: LogStore;
+  readonly #filtered = new LRUCache<string, FilteredLog>({ max: MAX_KEPT });
+  /** Lists as they were when a page stopped: entries that the store drops meanwhile stay in their places. */
+  readonly #stopped = new LRUCache<string, readonly LogEntry[]>({ max: MAX_KEPT });
+
+  constructor(store: LogStore) {
+    this.#store = store;
+  }
+
+  window(selection: ShownLines, { first, until }: WantedRows): LogWindow {
+    const { level, target, text } = selection;
+    const key = JSON.stringify([level, target, text]);
+    const current = recent(this.#filtered, key, () => new FilteredLog(this.#store, selection));
+    const all = current.current();
+    const entries =
+      until === undefined
+        ? all
+        : recent(this.#stopped, `${until} ${key}`, () => all.slice(0, countUntil(all, until)));
+    const last = Math.max(0, entries.length - MAX_ROWS);
+    const start = Math.min(first ?? last, last);
+    return {
+      first: start,
+      total: entries.length,
+      entries: entries.slice(start, start + MAX_ROWS),
+      later: until === undefined ? 0 : all.length - countUntil(all, until),
+    };
+  }
+}
+
+/** How many entries have an id up to `until`. */
+function countUntil(entries: readonly LogEntry[], until: number): number {
+  const index = entries.findLastIndex(({ id }) => id <= until);
+  return index + 1;
+}
+
+/** The value of a key, made if it is missing. */
+function recent<T extends object>(kept: LRUCache<string, T>, key: string, make: () => T): T {
+  const value = kept.get(key) ?? make();
+  kept.set(key, value);
+  return value;
+}

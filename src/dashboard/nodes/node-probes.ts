@@ -1,0 +1,161 @@
+import { WeirError } from '../../errors.ts';
+import type { OutboundFlows } from '../../fetch/outbound-flows.ts';
+import { systemClock, type Clock } from '../../net/time/clock.ts';
+import type { ProbedOutbound, ProbedSpec } from '../../probe/contract.ts';
+import {
+  DEFAULT_PROBE_URL,
+  DEFAULT_TOTAL_SECONDS,
+  DEFAULT_TRIES,
+  DEFAULT_TRY_SECONDS,
+} from '../../probe/default-plan.ts';
+import { PHASE_NAMES } from '../../probe/phases.ts';
+import { probeEach } from '../../probe/probe-all.ts';
+import { ActionError } from '../action-error.ts';
+import { MOST_NODE_FACTS } from '../reader/node-facts.ts';
+import type { NodeProbe } from './view.ts';
+
+export interface ProbeRun {
+  readonly specs: readonly ProbedSpec[];
+  readonly url: URL;
+  readonly tries: number;
+}
+
+export interface NodeProbesOptions {
+  /** Opens the flows of one run. */
+  readonly open: () => OutboundFlows;
+  /** Unix milliseconds. */
+  readonly now: () => number;
+  readonly onChange: () => void;
+  readonly clock?: Clock;
+}
+
+const NOT_MEASURED = {
+  succeeded: 0,
+  dial: null,
+  handshake: null,
+  firstByte: null,
+  second: null,
+  reused: false,
+  error: null,
+} as const;
+
+/** Probes that pages ask for, one run at a time, and their last results. */
+export class NodeProbes {
+  readonly #options: NodeProbesOptions;
+  readonly #clock: Clock;
+  /** By tag. */
+  readonly #results = new Map<string, NodeProbe>();
+  #stop: AbortController | undefined;
+  #total = 0;
+  #done = 0;
+
+  constructor(options: NodeProbesOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  get progress(): { readonly total: number; readonly done: number; readonly isRunning: boolean } {
+    return { total: this.#total, done: this.#done, isRunning: this.#stop !== undefined };
+  }
+
+  of(tag: string): NodeProbe | undefined {
+    return this.#results.get(tag);
+  }
+
+  /** Starts a run and does not wait for it. @throws {ActionError} `busy` while one is under way */
+  start({ specs, url, tries }: ProbeRun): void {
+    if (this.#stop) {
+      throw new ActionError('busy', 'a probe is under way', {
+        hint: 'wait for its end, or cancel it',
+      });
+    }
+    const stop = new AbortController();
+    this.#stop = stop;
+    this.#total = specs.length;
+    this.#done = 0;
+    // As it was given, but without what may be secret in it.
+    const shown = `${url.protocol}//${url.host}${url.pathname}`;
+    const at = this.#options.now();
+    const base = { ...NOT_MEASURED, at, url: shown, tries };
+    for (const { tag } of specs) this.#set(tag, { ...base, state: 'waiting' });
+    void this.#run({ specs, url, tries }, base, stop.signal);
+    this.#options.onChange();
+  }
+
+  /** Ends the run; outbounds that have no result yet are marked. */
+  cancel(): void {
+    this.#stop?.abort(new WeirError('cancelled', 'the probe was cancelled'));
+  }
+
+  async #run(
+    { specs, url, tries }: ProbeRun,
+    base: Omit<NodeProbe, 'state'>,
+    stop: AbortSignal,
+  ): Promise<void> {
+    const { open, now, onChange } = this.#options;
+    const plan = {
+      url,
+      tries,
+      bytes: 0,
+      bytesUrl: url,
+      timeoutMs: DEFAULT_TRY_SECONDS * 1000,
+      totalMs: DEFAULT_TOTAL_SECONDS * 1000,
+    };
+    try {
+      await using flows = open();
+      await probeEach(
+        specs,
+        plan,
+        { flows, clock: this.#clock },
+        {
+          stop,
+          onStart: ({ tag }) => {
+            if (stop.aborted) return;
+            this.#set(tag, { ...base, at: now(), state: 'running' });
+            onChange();
+          },
+          onResult: (result) => {
+            this.#done++;
+            const { url: shown } = base;
+            const isCancelled = stop.aborted && result.succeeded === 0;
+            this.#set(
+              result.outbound,
+              isCancelled
+                ? { ...base, at: now(), state: 'cancelled' }
+                : { ...resultOf(result), at: now(), url: shown },
+            );
+            onChange();
+          },
+        },
+      );
+    } finally {
+      this.#stop = undefined;
+      onChange();
+    }
+  }
+
+  /** The oldest results give way to those of other names. */
+  #set(tag: string, probe: NodeProbe): void {
+    this.#results.delete(tag);
+    this.#results.set(tag, probe);
+    const [oldest] = this.#results.keys();
+    if (this.#results.size > MOST_NODE_FACTS && oldest !== undefined) this.#results.delete(oldest);
+  }
+}
+
+function resultOf({ tries, succeeded, median }: ProbedOutbound): Omit<NodeProbe, 'at' | 'url'> {
+  const failed = tries.findLast(({ ok }) => !ok);
+  return {
+    state: 'done',
+    tries: tries.length,
+    succeeded,
+    dial: median.dial_ms,
+    handshake: median.handshake_ms,
+    firstByte: median.first_byte_ms,
+    second: median.second_ms,
+    reused: tries.some(({ ok, reused }) => ok && reused),
+    error: failed ? `${PHASE_NAMES[failed.phase ?? 'dial']}: ${failed.error ?? ''}` : null,
+  };
+}
+
+export const DEFAULT_RUN = { url: DEFAULT_PROBE_URL, tries: DEFAULT_TRIES } as const;

@@ -1,0 +1,46 @@
+import { followLog } from '../../app/control/follow-log.ts';
+import { WeirError } from '../../errors.ts';
+import { systemClock } from '../../net/time/clock.ts';
+import type { CreatePageSource } from '../contract.ts';
+import { logFilter, logFilterPreview, logTopic } from '../log/log-page.ts';
+import { SharedLog } from '../../monitor/log/shared-log.ts';
+import { WatchedSums } from '../../monitor/sums/watched-sums.ts';
+import { removalPreview, removeAccount } from '../users/user-actions.ts';
+import { UsersInFile } from '../users/users-in-file.ts';
+import { usersTopic } from '../users/users-topic.ts';
+import { FailingOutbounds } from '../../monitor/log/failing-outbounds.ts';
+import { nowTopic, ratesTopic } from './now-topics.ts';
+
+/** The pages Now, Users and Log, which share the sums of flows and the log. */
+export const createNowSource: CreatePageSource = (context) => {
+  const { monitor } = context;
+  const sums = new WatchedSums();
+  // For as long as the process runs: pages come and go, and the sums go on.
+  monitor.onChange(() => sums.update(monitor));
+  const failing = new FailingOutbounds();
+  const log = new SharedLog(
+    (signal) => {
+      const { socket } = context;
+      if (socket === undefined) throw new WeirError('no_socket', 'there is no control socket');
+      return followLog(socket, { tail: true, signal });
+    },
+    systemClock,
+    (entry) => failing.note(entry),
+  );
+  const file = new UsersInFile(() => context.config, systemClock);
+  const users = { context, sums, file, stderr: process.stderr };
+  return {
+    topics: [
+      ratesTopic(context),
+      nowTopic({ context, sums, failing, log }),
+      usersTopic(users),
+      logTopic(context, log),
+    ],
+    actions: [
+      logFilterPreview(context),
+      logFilter(context),
+      removalPreview(users),
+      removeAccount(users),
+    ],
+  };
+};

@@ -1,0 +1,81 @@
+import { signal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import { html } from '../html.ts';
+import { CommandLine } from './command-line.ts';
+import { Dialog } from './dialog.ts';
+
+/** What is asked before something is changed. */
+export interface Confirmation {
+  /** `Close 12 connections?` */
+  readonly title: string;
+  /** What it will do, with the count: `New flows → tokyo; 12 open ones stay on osaka.` */
+  readonly effect: ComponentChildren;
+  /** The same as a command line, depending on the option. */
+  readonly command?: string | ((option: boolean) => string);
+  /** The button: `Close 12`. */
+  readonly verb: string;
+  /** It ends or removes something: the button is marked, and the focus starts at Cancel. */
+  readonly danger?: boolean;
+  /** A choice beside it: `Close the 12 open ones`. */
+  readonly option?: { readonly label: string; readonly checked?: boolean };
+}
+
+/** How it was answered; `undefined` if it was cancelled. */
+export type Answer = { readonly option: boolean } | undefined;
+
+interface Pending {
+  readonly question: Confirmation;
+  readonly answer: (answer: Answer) => void;
+}
+
+const pending = signal<Pending | undefined>(undefined);
+
+/** Shows the effect, the count and the command line, and waits for the decision. A second question cancels the first. */
+export function confirm(question: Confirmation): Promise<Answer> {
+  pending.peek()?.answer(undefined);
+  const { promise, resolve } = Promise.withResolvers<Answer>();
+  const answer = (result: Answer) => {
+    pending.value = undefined;
+    resolve(result);
+  };
+  pending.value = { question, answer };
+  return promise;
+}
+
+/** Where questions appear; the shell has it once. */
+export const ConfirmHost = () =>
+  pending.value === undefined ? null : html`<${ConfirmDialog} ...${pending.value} />`;
+
+function ConfirmDialog({ question, answer }: Pending) {
+  const { title, effect, command, verb, danger = false, option } = question;
+  const [checked, setChecked] = useState(option?.checked === true);
+  const text = typeof command === 'function' ? command(checked) : command;
+  return html`<${Dialog} title=${title} onClose=${() => answer(undefined)}>
+    <div class="effect">${effect}</div>
+    ${
+      option &&
+      html`<label class="option">
+        <input
+          type="checkbox"
+          checked=${checked}
+          onChange=${(event: Event) =>
+            setChecked(event.target instanceof HTMLInputElement && event.target.checked)}
+        />
+        ${option.label}
+      </label>`
+    }
+    ${text !== undefined && html`<${CommandLine} text=${text} label="The same on the command line" />`}
+    <div class="dialog-actions">
+      <button type="button" autofocus=${danger} onClick=${() => answer(undefined)}>Cancel</button>
+      <button
+        type="button"
+        class=${danger ? 'danger' : 'primary'}
+        autofocus=${!danger}
+        onClick=${() => answer({ option: checked })}
+      >
+        ${verb}
+      </button>
+    </div>
+  <//>`;
+}

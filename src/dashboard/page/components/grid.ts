@@ -1,0 +1,272 @@
+import type { ComponentChildren, VNode } from 'preact';
+import { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { MAX_ROWS } from '../../shared/window.ts';
+import { useCommands } from '../commands.ts';
+import { html } from '../html.ts';
+import type { Column } from './grid-column.ts';
+import { keyedMove } from './grid-keys.ts';
+import { GridRow } from './grid-row.ts';
+import { narrow, roomy } from './media.ts';
+
+export interface Sort {
+  readonly key: string;
+  readonly descending: boolean;
+}
+
+/** A part of a long list: `rows[0]` is the row `first` of `total`. */
+export interface GridWindow<Row> {
+  readonly first: number;
+  readonly total: number;
+  readonly rows: readonly Row[];
+}
+
+export interface GridProps<Row> {
+  /** Its name for screen readers. */
+  readonly label: string;
+  readonly columns: readonly Column<Row>[];
+  readonly window: GridWindow<Row>;
+  readonly id: (row: Row) => string | number;
+  readonly sort?: Sort;
+  readonly onSort?: (sort: Sort) => void;
+  /** The visible rows have left the window: ask for this one. `count` is at most `MAX_ROWS`. */
+  readonly onWindow: (first: number, count: number) => void;
+  /** Enter or a click. */
+  readonly onOpen?: (row: Row) => void;
+  /** The row that keys act on, as after j and k. */
+  readonly onActive?: (row: Row | undefined) => void;
+  /** The pointer is over the rows or the grid has the focus: rows should not move. */
+  readonly onHold?: (held: boolean) => void;
+  /** More classes of a row, such as `closed`. */
+  readonly rowClass?: (row: Row) => string;
+  /** A row that is a heading: one cell over the whole width. */
+  readonly heading?: (row: Row) => ComponentChildren;
+  /** What stands there without any row. */
+  readonly empty?: ComponentChildren;
+}
+
+/** The heights of rows, in the unit `rem`: the style sheet has the same numbers. */
+const ROW_REM = 2.25;
+const CARD_REM = 4.25;
+/** Rows beyond each edge that are kept ready, unless a tall screen shows too many. */
+const MARGIN = 12;
+
+interface Active {
+  readonly index: number;
+  /** `undefined` while its row has not arrived, or after it has gone. */
+  readonly id: string | number | undefined;
+  readonly awaited: boolean;
+}
+
+/**
+ * A long list of which only the visible rows exist. It is one stop of the Tab key; the active row is named by
+ * `aria-activedescendant` and kept by its id when rows move. It fills the height of its parent, a flex column.
+ */
+export function Grid<Row>(props: GridProps<Row>): VNode {
+  const { label, window, id, sort, onSort, onOpen, onActive, onHold, rowClass, heading } = props;
+  const height = remPixels() * (narrow.value ? CARD_REM : ROW_REM);
+  const columns = useMemo(
+    () => props.columns.filter(({ extra }) => roomy.value || extra !== true),
+    [props.columns, roomy.value],
+  );
+  const scroller = useRef<HTMLDivElement>(null);
+  const asked = useRef('');
+  const [active, setActive] = useState<Active | undefined>(undefined);
+  const hold = useRef({ pointer: false, focus: false });
+  const baseId = useId();
+  const rowId = (of: string | number) => `${baseId}-${of}`;
+  const rowAt = (index: number): Row | undefined => window.rows[index - window.first];
+
+  const askWindow = () => {
+    const box = scroller.current;
+    if (!box) return;
+    const top = Math.floor(box.scrollTop / height);
+    const shown = Math.ceil(box.clientHeight / height) + 1;
+    const from = Math.max(0, Math.min(top, window.total - shown));
+    const to = Math.min(window.total, from + shown);
+    if (from >= window.first && to <= window.first + window.rows.length) return;
+    const margin = Math.max(0, Math.min(MARGIN, (MAX_ROWS - shown) >> 1));
+    const first = Math.max(0, from - margin);
+    const count = Math.min(MAX_ROWS, shown + 2 * margin);
+    // Once for what is there: its owner renders again for each request, long before the rows arrive.
+    const key = [first, count, window.first, window.rows.length, window.total].join(' ');
+    if (key === asked.current) return;
+    asked.current = key;
+    props.onWindow(first, count);
+  };
+  useLayoutEffect(askWindow);
+  useEffect(() => {
+    const box = scroller.current;
+    if (!box) return undefined;
+    const observer = new ResizeObserver(() => latest.current());
+    observer.observe(box);
+    return () => observer.disconnect();
+  }, []);
+  const latest = useRef(askWindow);
+  latest.current = askWindow;
+
+  // The active row is found again by its id after rows have moved.
+  const current = followed(active, window, id, rowAt);
+  useEffect(() => {
+    if (current !== active) setActive(current);
+  });
+  const activeRow = current?.id === undefined ? undefined : rowAt(current.index);
+  // As soon as it is seen: a key that follows acts on it.
+  useLayoutEffect(() => onActive?.(activeRow), [activeRow]);
+
+  const move = (to: number) => {
+    const index = Math.max(0, Math.min(window.total - 1, to));
+    if (window.total === 0) return;
+    const row = rowAt(index);
+    setActive({ index, id: row === undefined ? undefined : id(row), awaited: row === undefined });
+    showRow(scroller.current, index, height);
+  };
+  const moveBy = (key: string) => {
+    const page = Math.max(1, Math.floor((scroller.current?.clientHeight ?? 0) / height) - 2);
+    move(keyedMove(key, current?.index, { page, total: window.total }) ?? 0);
+  };
+  const onKey = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target !== scroller.current) return;
+    if (event.key === 'Enter' && activeRow !== undefined) onOpen?.(activeRow);
+    else if (keyedMove(event.key, current?.index, { page: 1, total: window.total }) === undefined)
+      return;
+    else moveBy(event.key);
+    event.preventDefault();
+  };
+  const focusAnd = (key: string) => () => {
+    scroller.current?.focus();
+    moveBy(key);
+  };
+  useCommands([
+    { title: 'Next row', group: 'Rows', key: 'j', run: focusAnd('ArrowDown') },
+    { title: 'Previous row', group: 'Rows', key: 'k', run: focusAnd('ArrowUp') },
+  ]);
+
+  const held = (change: Partial<{ pointer: boolean; focus: boolean }>) => {
+    const before = hold.current.pointer || hold.current.focus;
+    Object.assign(hold.current, change);
+    const after = hold.current.pointer || hold.current.focus;
+    if (before !== after) onHold?.(after);
+  };
+
+  return html`<div
+    class="grid"
+    role="grid"
+    aria-label=${label}
+    aria-rowcount=${Math.max(1, window.total) + 1}
+    aria-colcount=${columns.length}
+    aria-activedescendant=${activeRow === undefined ? undefined : rowId(id(activeRow))}
+    tabindex="0"
+    ref=${scroller}
+    style=${{ '--columns': columns.map(({ width }) => width).join(' ') }}
+    onScroll=${askWindow}
+    onKeyDown=${onKey}
+    onFocusIn=${() => held({ focus: true })}
+    onFocusOut=${() => held({ focus: false })}
+  >
+    <div class="grid-head" role="rowgroup">
+      <div class="grid-row" role="row" aria-rowindex="1">
+        ${columns.map((column, index) => headCell(column, index, sort, onSort))}
+      </div>
+    </div>
+    <div
+      class="grid-body"
+      role="rowgroup"
+      style=${{ height: `${window.total * height}px` }}
+      onPointerEnter=${(event: PointerEvent) =>
+        event.pointerType !== 'touch' && held({ pointer: true })}
+      onPointerLeave=${() => held({ pointer: false })}
+    >
+      ${window.rows.map((row, at) => {
+        const key = id(row);
+        return html`<${GridRow}
+          key=${key}
+          id=${rowId(key)}
+          row=${row}
+          columns=${columns}
+          index=${window.first + at}
+          top=${(window.first + at) * height}
+          active=${key === current?.id}
+          extraClass=${rowClass?.(row) ?? ''}
+          heading=${heading}
+          onClick=${() => {
+            setActive({ index: window.first + at, id: key, awaited: false });
+            onOpen?.(row);
+          }}
+        />`;
+      })}
+    </div>
+    ${
+      window.total === 0 &&
+      html`<div role="row" aria-rowindex="2">
+        <div class="grid-empty" role="gridcell" aria-colspan=${columns.length}>${props.empty}</div>
+      </div>`
+    }
+  </div>`;
+}
+
+function headCell<Row>(
+  column: Column<Row>,
+  index: number,
+  sort: Sort | undefined,
+  onSort: ((sort: Sort) => void) | undefined,
+) {
+  const sorted = sort?.key === column.key;
+  const order = sort?.descending === true ? 'descending' : 'ascending';
+  const mark = sorted ? (sort.descending ? ' ↓' : ' ↑') : '';
+  return html`<div
+    role="columnheader"
+    class=${column.end === true ? 'cell end' : 'cell'}
+    aria-colindex=${index + 1}
+    aria-sort=${sorted ? order : undefined}
+  >
+    ${
+      column.sorts !== undefined && onSort
+        ? html`<button
+            type="button"
+            class="sort"
+            onClick=${() =>
+              onSort({
+                key: column.key,
+                descending: sorted ? !sort.descending : column.sorts === 'descending',
+              })}
+          >
+            ${column.title}<span aria-hidden="true">${mark}</span>
+          </button>`
+        : column.title
+    }
+  </div>`;
+}
+
+function followed<Row>(
+  active: Active | undefined,
+  { first, rows }: GridWindow<Row>,
+  id: (row: Row) => string | number,
+  rowAt: (index: number) => Row | undefined,
+): Active | undefined {
+  if (active === undefined) return undefined;
+  const there = rowAt(active.index);
+  if (active.id === undefined) {
+    if (!active.awaited || there === undefined) return active;
+    return { index: active.index, id: id(there), awaited: false };
+  }
+  if (there !== undefined && id(there) === active.id) return active;
+  const at = rows.findIndex((row) => id(row) === active.id);
+  if (at >= 0) return { ...active, index: first + at };
+  // Scrolled out of the window it may still exist; gone from its place, keys must not act on another row.
+  return there === undefined ? active : { index: active.index, id: undefined, awaited: false };
+}
+
+/** Scrolls so that a row is below the heading and above the lower edge. */
+function showRow(box: HTMLElement | null, index: number, height: number): void {
+  if (!box) return;
+  const head = box.querySelector<HTMLElement>('.grid-head')?.offsetHeight ?? 0;
+  const top = index * height;
+  if (top < box.scrollTop) box.scrollTop = top;
+  else if (top + height + head > box.scrollTop + box.clientHeight) {
+    box.scrollTop = top + height + head - box.clientHeight;
+  }
+}
+
+const remPixels = (): number =>
+  Number.parseFloat(getComputedStyle(document.documentElement).fontSize) || 16;

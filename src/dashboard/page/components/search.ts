@@ -1,0 +1,47 @@
+import { useRef } from 'preact/hooks';
+import { useCommands } from '../commands.ts';
+import { html } from '../html.ts';
+import { setParameters } from '../router.ts';
+import { valueOf } from './fields.ts';
+
+/** A search that is a parameter of the page; `/` goes there, Enter and Escape back to the rows. */
+export function Search({
+  label,
+  placeholder,
+  value,
+  parameter = 'search',
+  name = label,
+  describedBy,
+  isInvalid = false,
+}: {
+  readonly label: string;
+  readonly placeholder: string;
+  readonly value: string;
+  readonly parameter?: string;
+  /** The name of the field, where it is not that of the command. */
+  readonly name?: string;
+  readonly describedBy?: string;
+  readonly isInvalid?: boolean;
+}) {
+  const field = useRef<HTMLInputElement>(null);
+  useCommands([{ title: label, group: 'Page', key: '/', run: () => field.current?.select() }]);
+  return html`<input
+    class="search"
+    type="search"
+    ref=${field}
+    aria-label=${name}
+    aria-describedby=${describedBy}
+    aria-invalid=${isInvalid ? 'true' : undefined}
+    placeholder=${placeholder}
+    spellcheck=${false}
+    autocomplete="off"
+    value=${value}
+    onInput=${(event: Event) => setParameters({ [parameter]: valueOf(event) }, { replace: true })}
+    onKeyDown=${(event: KeyboardEvent) => {
+      if (event.key !== 'Escape' && event.key !== 'Enter') return;
+      if (event.key === 'Escape') setParameters({ [parameter]: '' }, { replace: true });
+      event.preventDefault();
+      document.querySelector<HTMLElement>('main .grid')?.focus();
+    }}
+  />`;
+}

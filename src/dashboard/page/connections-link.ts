@@ -1,0 +1,12 @@
+import { linkTo } from './router.ts';
+
+/** The address of Connections with a filter of these facets: `{ out: 'tokyo' }` shows what is open by `tokyo`. */
+export const connectionsLink = (facets: Readonly<Record<string, string>>): string =>
+  linkTo('connections', {
+    filter: Object.entries(facets)
+      .map(([facet, value]) => `${facet}:${quotedUnlessPlain(value)}`)
+      .join(' '),
+  });
+
+const quotedUnlessPlain = (value: string): string =>
+  /^[^\s"\\]+$/.test(value) ? value : `"${value.replaceAll(/["\\]/g, String.raw`\$&`)}"`;

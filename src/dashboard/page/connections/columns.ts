@@ -1,0 +1,119 @@
+import type { ConnectionRow, FlowRow, GroupRow } from '../../connections/view.ts';
+import type { Column } from '../components/grid-column.ts';
+import { age, bytes, counted, Name, rate as rateText, since } from '../format.ts';
+import { html } from '../html.ts';
+import { isAmount, isSortKey } from './query.ts';
+
+/** Whether a row is the heading of a group. */
+export const isGroup = (row: ConnectionRow): row is GroupRow => 'group' in row;
+
+/** A flow's destination: the name that was sniffed, or what the client asked for. */
+export const Destination = ({ flow }: { readonly flow: FlowRow }) =>
+  html`<${Name} text=${flow.sniffed ?? flow.host} title /><span class="dim">:${flow.port}</span>${
+      flow.network === 'tcp' ? null : html` <span class="badge">${flow.network}</span>`
+    }`;
+
+/** How long a flow has been open, or that it is closed. */
+export const AgeOf = ({ flow }: { readonly flow: FlowRow }) =>
+  flow.closedAt === null
+    ? html`${since(flow.startedAt)}`
+    : html`<span class="badge">closed</span> ${age(flow.closedAt - flow.startedAt)}`;
+
+/** What stands in a column: for a flow, and for the heading of a group. */
+interface Cells {
+  readonly flow: (row: FlowRow) => unknown;
+  readonly group?: (row: GroupRow) => unknown;
+}
+
+const column = (
+  key: string,
+  title: string,
+  width: string,
+  { flow, group }: Cells,
+  more: Partial<Column<ConnectionRow>> = {},
+): Column<ConnectionRow> => ({
+  key,
+  title,
+  width,
+  ...(isSortKey(key) && { sorts: isAmount(key) ? 'descending' : 'ascending' }),
+  cell: (row) => html`${isGroup(row) ? group?.(row) : flow(row)}`,
+  ...more,
+});
+
+const text = (value: string | null) =>
+  value === null || value === ''
+    ? html`<span class="dim">–</span>`
+    : html`<${Name} text=${value} title />`;
+
+const rule = (value: number | null): string => (value === null ? 'default' : String(value));
+
+const GroupName = ({ row }: { readonly row: GroupRow }) =>
+  html`<span class="group-mark" aria-label=${row.isOpen ? 'open group' : 'group'}
+      >${row.isOpen ? '▾' : '▸'}</span
+    >
+    ${row.group === '' ? html`<span class="dim">none</span>` : html`<${Name} text=${row.group} title />`}
+    <span class="dim"> ${counted(row.flows, 'flow')}</span>`;
+
+const HOST = column(
+  'host',
+  'Destination',
+  'minmax(11rem, 3fr)',
+  {
+    flow: (flow) => html`<${Destination} flow=${flow} />`,
+    group: (row) => html`<${GroupName} row=${row} />`,
+  },
+  { card: 'title' },
+);
+const USER = column('user', 'User', 'minmax(4.5rem, 0.8fr)', { flow: ({ user }) => text(user) });
+const SOURCE = column('source', 'Source', 'minmax(7rem, 1.2fr)', {
+  flow: ({ source }) => text(source),
+});
+const INBOUND = column('inbound', 'Inbound', 'minmax(4.5rem, 0.8fr)', {
+  flow: ({ inbound }) => text(inbound),
+});
+const OUTBOUND = column('outbound', 'Outbound', 'minmax(6.5rem, 1.3fr)', {
+  flow: ({ outbound }) => text(outbound),
+});
+const END = { end: true };
+const RULE = column('rule', 'Rule', '4.5rem', { flow: (flow) => rule(flow.rule) }, END);
+const upOf = ({ up }: ConnectionRow) => bytes(up);
+const UP = column('up', 'Up', '5rem', { flow: upOf, group: upOf }, END);
+const downOf = ({ down }: ConnectionRow) => bytes(down);
+const DOWN = column('down', 'Down', '5rem', { flow: downOf, group: downOf }, END);
+const rateOf = ({ upRate, downRate }: ConnectionRow) => rateText(upRate + downRate);
+const RATE = column('rate', 'Rate', '5.5rem', { flow: rateOf, group: rateOf }, END);
+const AGE = column('age', 'Age', '7rem', { flow: (flow) => html`<${AgeOf} flow=${flow} />` }, END);
+
+/** All columns. */
+export const WIDE: readonly Column<ConnectionRow>[] = [
+  HOST,
+  USER,
+  SOURCE,
+  INBOUND,
+  OUTBOUND,
+  RULE,
+  UP,
+  DOWN,
+  RATE,
+  AGE,
+];
+
+/** What a tablet has room for. */
+export const MIDDLE: readonly Column<ConnectionRow>[] = [HOST, USER, OUTBOUND, DOWN, RATE, AGE];
+
+/** On cards: who and where on the second line. */
+export const CARDS: readonly Column<ConnectionRow>[] = [
+  HOST,
+  { ...RATE, card: 'aside' },
+  column(
+    'who',
+    'User and outbound',
+    '',
+    {
+      flow: ({ user, source, outbound }) => html`${text(user ?? source)} → ${text(outbound)}`,
+      group: (row) => `up ${bytes(row.up)}, down ${bytes(row.down)}`,
+    },
+    { card: 'line' },
+  ),
+  { ...AGE, card: 'line-end' },
+];

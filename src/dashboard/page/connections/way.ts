@@ -1,0 +1,44 @@
+import type { ConnectionDetails } from '../../connections/view.ts';
+import type { RulesView } from '../../rules/view.ts';
+import { useWatch } from '../connection.ts';
+import { Name } from '../format.ts';
+import { html } from '../html.ts';
+
+/** client → inbound → rule N, line M → outbound@v → destination */
+export function Way({ details }: { readonly details: NonNullable<ConnectionDetails> }) {
+  const { flow, routeGroup } = details;
+  const steps = [
+    ['client', flow.source ?? 'client'],
+    ['inbound', flow.inbound],
+    ['outbound', `${flow.outbound}@v${flow.version}`],
+    ['destination', `${flow.host}:${flow.port}`],
+  ].map(([what, text]) => html`<li><small>${what}</small> <${Name} text=${text} /></li>`);
+  const rule =
+    flow.rule === null
+      ? html`<li><small>route</small> default route</li>`
+      : html`<${RuleStep} rule=${flow.rule} group=${routeGroup} />`;
+  return html`<ol class="way" aria-label="The way of this connection">
+    ${steps.slice(0, 2)}${rule}${steps.slice(2)}
+  </ol>`;
+}
+
+function RuleStep({ rule, group }: { readonly rule: number; readonly group: string | null }) {
+  const rules = useWatch<RulesView>('rules', {
+    search: `rule:${rule}`,
+    first: 0,
+    count: 1,
+    dead: false,
+  }).value;
+  return html`<li>
+    <small>route</small
+    >${` rule ${rule}`}${group === null ? null : html` of <${Name} text=${group} />`}${lineOf(rules, rule)}
+  </li>`;
+}
+
+/** `, line 12`, if the rules of the file are those that routed the flow. */
+function lineOf(rules: RulesView | undefined, rule: number): string {
+  const row = rules?.rows.find(({ id }) => id === rule);
+  const isSame = rules?.file.kind === 'read' && rules.file.freshness === 'loaded';
+  const line = row && isSame ? /:(?<line>\d+)$/.exec(row.place)?.groups?.['line'] : undefined;
+  return line === undefined ? '' : `, line ${line}`;
+}

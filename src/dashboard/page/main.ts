@@ -1,0 +1,19 @@
+/** The entry of the page. */
+import { render } from 'preact';
+import type { FrameView } from '../frame/view.ts';
+import { startClock } from './clock.ts';
+import { startConnection, watch } from './connection.ts';
+import { html } from './html.ts';
+import { startKeys } from './keys.ts';
+import { startRouter } from './router.ts';
+import { followTheme } from './settings.ts';
+import { Shell } from './shell.ts';
+
+followTheme();
+// The token of a link is in the address, which the router reads.
+startConnection();
+startRouter();
+startClock();
+startKeys();
+render(html`<${Shell} frame=${watch<FrameView>('frame')} />`, document.body);
+document.documentElement.dataset['ready'] = 'true';

@@ -1,0 +1,90 @@
+import { useState } from 'preact/hooks';
+import type { RouteTargetsView } from '../../routes/view.ts';
+import { Dialog } from '../components/dialog.ts';
+import { Grid } from '../components/grid.ts';
+import type { Column } from '../components/grid-column.ts';
+import { Empty } from '../components/states.ts';
+import { useWatch } from '../connection.ts';
+import { count, Name } from '../format.ts';
+import { html } from '../html.ts';
+import { pickWithPreview, routeName } from './pick.ts';
+
+type Target = RouteTargetsView['rows'][number];
+
+const COLUMNS: readonly Column<Target>[] = [
+  {
+    key: 'name',
+    title: 'Target',
+    width: 'minmax(8rem, 1fr)',
+    card: 'title',
+    cell: ({ name }) => html`<${Name} text=${name} title />`,
+  },
+  { key: 'kind', title: 'Kind', width: '6rem', card: 'line', cell: ({ kind }) => kind },
+  {
+    key: 'flows',
+    title: 'Open flows',
+    width: '6rem',
+    end: true,
+    card: 'aside',
+    cell: ({ flows }) => count(flows),
+  },
+];
+
+/** Chooses the new target of a route: a search above the names that can be picked. */
+export function ChooseTarget({
+  group,
+  hasPick,
+  onClose,
+}: {
+  readonly group: string;
+  /** Whether there is one to remove. */
+  readonly hasPick: boolean;
+  readonly onClose: () => void;
+}) {
+  const [find, setFind] = useState('');
+  const [shown, setShown] = useState({ first: 0, count: 40 });
+  const view = useWatch<RouteTargetsView>('route-targets', { find, ...shown }).value;
+  const rows = view?.rows ?? [];
+  const send = (target: string | null) => {
+    onClose();
+    void pickWithPreview(group, target);
+  };
+  const choose = ({ name }: Target) => send(name);
+  const onKey = (event: KeyboardEvent) => {
+    if (event.key === 'Enter' && rows.length === 1 && rows[0]) choose(rows[0]);
+    else if (event.key === 'ArrowDown') {
+      const box = event.currentTarget instanceof Element ? event.currentTarget : undefined;
+      box?.closest('dialog')?.querySelector<HTMLElement>('[role=grid]')?.focus();
+    } else return;
+    event.preventDefault();
+  };
+  return html`<${Dialog} sheet title=${`New target of ${routeName(group)}`} onClose=${onClose}>
+    <input
+      type="search"
+      aria-label="Search targets"
+      placeholder="Search, then ↓ and Enter"
+      autofocus
+      value=${find}
+      onInput=${(event: Event) => {
+        if (event.target instanceof HTMLInputElement) setFind(event.target.value);
+        setShown({ ...shown, first: 0 });
+      }}
+      onKeyDown=${onKey}
+    />
+    ${
+      hasPick &&
+      html`<button type="button" onClick=${() => send(null)}>
+        ${group === 'default' ? 'No pick…' : 'No pick: inherit again…'}
+      </button>`
+    }
+    <${Grid}
+      label="Targets"
+      columns=${COLUMNS}
+      window=${{ first: view?.first ?? 0, total: view?.total ?? 0, rows }}
+      id=${({ id }: Target) => id}
+      onWindow=${(first: number, wanted: number) => setShown({ first, count: wanted })}
+      onOpen=${choose}
+      empty=${html`<${Empty} title=${view ? 'No target has this in its name' : 'Waiting for the routes'} />`}
+    />
+  <//>`;
+}

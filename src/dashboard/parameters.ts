@@ -1,0 +1,57 @@
+import { ActionError } from './action-error.ts';
+import type { JsonValue } from './shared/protocol.ts';
+import { MAX_ROWS } from './shared/window.ts';
+
+/** Characters of a text that a page sends. */
+const MAX_TEXT = 1_000;
+
+/** The parameters of a topic or an action, which are foreign. Each method throws an ActionError `bad-request`. */
+export class Parameters {
+  readonly #values: Readonly<Record<string, unknown>>;
+
+  constructor(value: JsonValue) {
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+    this.#values = isObject ? (value as Readonly<Record<string, unknown>>) : {};
+  }
+
+  /** @param otherwise if it is missing; without that, it is required */
+  text(name: string, otherwise?: string): string {
+    const value = this.#values[name] ?? otherwise;
+    if (typeof value !== 'string' || value.length > MAX_TEXT) throw invalid(name);
+    return value;
+  }
+
+  flag(name: string): boolean {
+    const value = this.#values[name] ?? false;
+    if (typeof value !== 'boolean') throw invalid(name);
+    return value;
+  }
+
+  /** A whole number from 0 to `most`; `undefined` if it is missing. */
+  count(name: string, most: number): number | undefined {
+    const value = this.#values[name] ?? undefined;
+    if (value === undefined) return undefined;
+    const isCount = typeof value === 'number' && Number.isInteger(value);
+    if (!isCount || value < 0 || value > most) throw invalid(name);
+    return value;
+  }
+
+  /** The rows that a page shows: `first` and `count`. */
+  window(): { readonly first: number; readonly count: number } {
+    return {
+      first: this.count('first', Number.MAX_SAFE_INTEGER) ?? 0,
+      count: this.count('count', MAX_ROWS) ?? MAX_ROWS,
+    };
+  }
+
+  /** One of several words. */
+  choice<T extends string>(name: string, words: readonly T[], otherwise: T): T {
+    const value = this.#values[name] ?? otherwise;
+    const word = words.find((each) => each === value);
+    if (word === undefined) throw invalid(name);
+    return word;
+  }
+}
+
+const invalid = (name: string): ActionError =>
+  new ActionError('bad-request', `the parameter ${JSON.stringify(name)} is missing or invalid`);

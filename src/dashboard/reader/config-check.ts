@@ -1,0 +1,78 @@
+import { FilesRead } from '../../app/loading/files-read.ts';
+import type { RoutePick } from '../../client/pick-route.ts';
+import { editPick } from '../../config/edit/pick-editor.ts';
+import { ConfigError } from '../../config/errors.ts';
+import { readDocuments } from '../../config/sources/documents.ts';
+import { shownLines } from '../../config/sources/shown-lines.ts';
+import { hintsOf, messageOf } from '../../errors.ts';
+import type { LineView, PlaceView } from '../config/view.ts';
+import { weirFiles } from '../config/weir-files.ts';
+import { EffectiveText } from './effective-text.ts';
+import type { CheckFound, FoundError, OfFile, OfPick } from './file-requests.ts';
+import { MAX_BYTES, type KeptReading } from './kept-reading.ts';
+
+/** Lines that are shown before and after a place. */
+export const AROUND = 3;
+/** A larger file is not looked into for the lines around a place. */
+const MAX_TEXT = 4 << 20;
+
+/** Loads a configuration as the running Weir would, without building anything. */
+export async function checkFiles(
+  { pick, ...file }: OfPick,
+  kept: KeptReading<EffectiveText>,
+): Promise<CheckFound> {
+  try {
+    const edited = pick ? await editedBy(file, pick) : undefined;
+    const text = edited
+      ? await EffectiveText.read(file, new FilesRead(MAX_BYTES), edited)
+      : await kept.of(file);
+    return { kind: 'valid', warnings: text.warnings, lines: text.lines };
+  } catch (error) {
+    return { kind: 'invalid', error: foundError(error) };
+  }
+}
+
+/** An error as plain data, with its place if it is one of the configuration. */
+export const foundError = (error: unknown): FoundError => ({
+  message: messageOf(error),
+  place: error instanceof ConfigError ? placeOf(error) : null,
+  hints: hintsOf(error),
+});
+
+/** The lines around a place, values that may be secret starred; none where the file cannot be read. */
+export async function linesAround({
+  place,
+  pick,
+  ...file
+}: OfPick & { readonly place: PlaceView }): Promise<readonly LineView[]> {
+  if (place.file === null) return [];
+  try {
+    const isEdited = pick !== null && place.file === file.path;
+    const edited = isEdited ? await editedBy(file, pick) : undefined;
+    const files = await weirFiles(file.pid ?? undefined);
+    const bytes = edited ?? (await files.read(place.file));
+    if (bytes.length > MAX_TEXT) return [];
+    const text = new TextDecoder().decode(bytes);
+    return await shownLines(text, place.line - AROUND, place.line + AROUND);
+  } catch {
+    return []; // the place alone is shown
+  }
+}
+
+/** The file as a pick would have it; `undefined` where the file itself is invalid, which a check of it says. */
+async function editedBy({ path, pid }: OfFile, pick: RoutePick): Promise<Uint8Array | undefined> {
+  if (path === null) return undefined;
+  try {
+    const { bytes, file } = await readDocuments({ path }, await weirFiles(pid ?? undefined));
+    const subscribe = file.subscribe !== undefined;
+    return editPick(bytes, { subscribe }, pick.group, pick.target, path);
+  } catch {
+    return undefined;
+  }
+}
+
+function placeOf({ location }: ConfigError): PlaceView | null {
+  if (!location) return null;
+  const { file, line, column } = location;
+  return { file: file ?? null, line, column };
+}

@@ -1,0 +1,36 @@
+import { RunningOutbounds } from '../../fetch/running-outbounds.ts';
+import { ActionError } from '../action-error.ts';
+import type { DashboardContext, PageSource } from '../contract.ts';
+import { NodeProbes } from '../nodes/node-probes.ts';
+import { NodesTopic } from '../nodes/nodes-topic.ts';
+import { probeActions } from '../nodes/probe-actions.ts';
+import { subscriptionActions } from '../nodes/subscription-actions.ts';
+import { SubscriptionsTopic } from '../nodes/subscriptions-topic.ts';
+import { explainAction } from '../rules/explain-action.ts';
+import { RulesTopic } from '../rules/rules-topic.ts';
+import { FileModel } from './file-model.ts';
+import type { FileWorker } from './file-requests.ts';
+
+/** The pages Nodes and Rules, which share what was read of the configuration. */
+export const createReaderPages = (context: DashboardContext, worker: FileWorker): PageSource => {
+  const file = new FileModel({ context, worker });
+  const probes = new NodeProbes({
+    open: () => {
+      if (context.socket !== undefined) return new RunningOutbounds(context.socket);
+      throw new ActionError('no-socket', 'a probe goes through the control socket of Weir');
+    },
+    now: context.now,
+    onChange: () => nodes.changed(),
+  });
+  const nodes = new NodesTopic(context, file, probes);
+  const rules = new RulesTopic(context, file);
+  const subscriptions = new SubscriptionsTopic(file);
+  return {
+    topics: [nodes, rules, subscriptions],
+    actions: [
+      ...probeActions(context, file, nodes, probes),
+      ...subscriptionActions(context, file, subscriptions),
+      explainAction(context, file),
+    ],
+  };
+};

@@ -1,0 +1,104 @@
+import { Mutex } from '../../app/mutex.ts';
+import { explainFlow } from '../../explain/explain-flow.ts';
+import { parseFlow } from '../../explain/flow.ts';
+import { flowText } from '../../explain/text.ts';
+import { changedLines } from '../config/changed-lines.ts';
+import { listSources } from '../../subscribe/update/list-sources.ts';
+import type {
+  FileRequestName,
+  FileResult,
+  FileWorker,
+  FlowExplained,
+  FlowWanted,
+  ParametersOf,
+} from './file-requests.ts';
+import { checkFiles, linesAround } from './config-check.ts';
+import { EffectiveText } from './effective-text.ts';
+import { KeptReading } from './kept-reading.ts';
+import { ReadConfiguration } from './read-configuration.ts';
+import { targetText } from './rule-search.ts';
+import { shortPlace } from './short-place.ts';
+import { SourceUpdates } from './source-updates.ts';
+import { planUnpick, unpick } from './unpick.ts';
+
+/** Passed rules in one answer. */
+const SHOWN_PASSED = 60;
+
+/** Answers requests in this thread. It keeps one configuration, which it reads again when a file has changed. */
+export class FileWork implements FileWorker {
+  readonly #mutex = new Mutex();
+  readonly #updates = new SourceUpdates();
+  #versions = 0;
+  readonly #configuration = new KeptReading(this.#mutex, (file, files) =>
+    ReadConfiguration.read(file, files, ++this.#versions),
+  );
+  /** Another form of it, only for the page Config. */
+  readonly #effective = new KeptReading(this.#mutex, (file, files) =>
+    EffectiveText.read(file, files),
+  );
+
+  async ask<K extends FileRequestName>(
+    name: K,
+    parameters: ParametersOf<K>,
+    signal?: AbortSignal,
+  ): Promise<FileResult<K>> {
+    const handler = this.#handlers[name];
+    return handler(parameters, signal);
+  }
+
+  readonly #handlers: {
+    readonly [K in FileRequestName]: (
+      parameters: ParametersOf<K>,
+      signal?: AbortSignal,
+    ) => Promise<FileResult<K>>;
+  } = {
+    facts: async (file) => (await this.#configuration.of(file)).facts,
+    rules: async (wanted) => {
+      const { search, facts } = await this.#configuration.of(wanted);
+      return { version: facts.version, ...search.window(wanted) };
+    },
+    explain: async (wanted) => explained(await this.#configuration.of(wanted), wanted),
+    check: (wanted) => checkFiles(wanted, this.#effective),
+    lines: linesAround,
+    text: async ({ path, pid, ...wanted }) =>
+      (await this.#effective.of({ path, pid })).window(wanted),
+    difference: ({ before, after }) => {
+      const [old = '', now = ''] = [before, after].map((bytes) => new TextDecoder().decode(bytes));
+      return changedLines(old, now);
+    },
+    'unpick-plan': planUnpick,
+    unpick,
+    sources: ({ path }) => listSources(path),
+    update: (wanted, signal) => this.#updates.run(wanted, signal),
+  };
+}
+
+/** @throws {UsageError} for invalid properties, and an unknown inbound */
+function explained({ routes, explainer }: ReadConfiguration, flow: FlowWanted): FlowExplained {
+  const asked = parseFlow(flow.to, flow);
+  const { query, answer, notes } = explainFlow(asked, routes, explainer);
+  const { spec, places } = routes;
+  const { rule, matcher, group, passed_over: passed } = answer;
+  const decided = rule === null ? spec.route.default : (spec.route.rules[rule]?.outbound ?? '');
+  const first = Math.max(0, Math.min(flow.first, passed.length - SHOWN_PASSED));
+  return {
+    flow: flowText(query),
+    target: targetText(spec, decided),
+    rule,
+    place: shortPlace(places.of(rule ?? undefined)),
+    group,
+    matched: matcher && matcher.map(({ key, value }) => ({ key, entry: value })),
+    passed: {
+      total: passed.length,
+      first,
+      rows: passed.slice(first, first + SHOWN_PASSED).map((each) => ({
+        id: each.rule,
+        place: shortPlace(places.of(each.rule)),
+        group: each.group,
+        outbound: each.outbound,
+        reason: each.reason,
+      })),
+    },
+    notes: notes.map(({ text, option }) => ({ text, option: option ?? null })),
+  };
+}

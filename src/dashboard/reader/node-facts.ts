@@ -1,0 +1,79 @@
+import { formatEndpoint } from '../../net/addresses/address.ts';
+import type { ProbedSpec } from '../../probe/contract.ts';
+import type { WireGuardSettings } from '../../protocols/wireguard/settings.ts';
+import type { OutboundSpec, Spec } from '../../spec.ts';
+import type { Marker } from '../../subscribe/nodes/marker.ts';
+import type { BalancerFacts, NodeFacts } from './file-requests.ts';
+
+/** Nodes that are listed; further ones are counted. */
+export const MOST_NODE_FACTS = 20_000;
+
+/** Where the outbounds of a configuration are from, by tag. */
+export interface Origins {
+  /** Tags of the configuration file itself. */
+  readonly own: ReadonlySet<string>;
+  /** Names of nodes of the subscribe file, with what their subscription has written. */
+  readonly nodes: ReadonlyMap<string, Marker | undefined>;
+}
+
+export const nodeFacts = (
+  { outbounds }: Pick<Spec, 'outbounds'>,
+  origins: Origins,
+): readonly NodeFacts[] =>
+  outbounds.slice(0, MOST_NODE_FACTS).map((spec) => factsOf(spec, origins));
+
+function factsOf(spec: OutboundSpec, { own, nodes }: Origins): NodeFacts {
+  const { tag, protocol } = spec;
+  const marker = nodes.get(tag);
+  return {
+    tag,
+    origin: own.has(tag) ? 'config' : nodes.has(tag) ? 'subscribe' : 'builtin',
+    source: marker?.source ?? null,
+    goneSince: marker?.goneSince ?? null,
+    protocol,
+    carrier: carrierOf(spec),
+    server: serverOf(spec),
+    probed: probedOf(spec),
+  };
+}
+
+export const balancerFacts = ({ balancers }: Pick<Spec, 'balancers'>): readonly BalancerFacts[] =>
+  balancers.map(({ tag, strategy, outbounds }) => ({
+    tag,
+    strategy,
+    members: [...new Set(outbounds)],
+  }));
+
+function serverOf({ protocol, server, port, settings }: OutboundSpec): string | null {
+  // The only protocol whose server is in its settings.
+  const endpoint =
+    protocol === 'wireguard'
+      ? (settings as WireGuardSettings).endpoint
+      : server === undefined
+        ? undefined
+        : { host: server, port: port ?? 0 };
+  return endpoint ? formatEndpoint(endpoint) : null;
+}
+
+function carrierOf({ protocol, server, stream }: OutboundSpec): string {
+  if (protocol === 'hysteria2') return 'quic';
+  if (protocol === 'wireguard') return 'udp';
+  if (server === undefined) return '';
+  const { kind = 'raw' } = stream?.carrier ?? {};
+  if (kind === 'raw') return stream?.tls ? 'tls' : 'tcp';
+  return stream?.tls ? `${kind} + tls` : kind;
+}
+
+/** A probe asks which steps its dials have: paths and names of carriers can be secrets. */
+function probedOf({ tag, protocol, stream }: OutboundSpec): ProbedSpec {
+  if (!stream) return { tag, protocol, stream };
+  const { carrier, tls } = stream;
+  const bare =
+    carrier.kind === 'ws'
+      ? ({ kind: 'ws', path: '/', host: '', earlyData: carrier.earlyData } as const)
+      : carrier.kind === 'grpc'
+        ? ({ kind: 'grpc', serviceName: '', authority: '' } as const)
+        : carrier;
+  const secured = tls && { serverName: '', allowInsecure: false, ca: undefined };
+  return { tag, protocol, stream: { carrier: bare, tls: secured } };
+}

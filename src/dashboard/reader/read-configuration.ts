@@ -1,0 +1,97 @@
+import { stat } from 'node:fs/promises';
+import type { FilesRead } from '../../app/loading/files-read.ts';
+import { WeirError } from '../../errors.ts';
+import type { RouteExplainer } from '../../engine/router/explain.ts';
+import { explainerOf } from '../../explain/explain-flow.ts';
+import { loadRoutes, type LoadedRoutes } from '../../explain/load-routes.ts';
+import { ruleWarnings, type RuleWarning } from '../../explain/rule-warnings.ts';
+import type { Marker } from '../../subscribe/nodes/marker.ts';
+import { nodeFileOf, openWorkspace } from '../../subscribe/update/workspace.ts';
+import { weirFiles } from '../config/weir-files.ts';
+import type { ConfigFacts, OfFile } from './file-requests.ts';
+import { balancerFacts, nodeFacts, type Origins } from './node-facts.ts';
+import { RuleSearch } from './rule-search.ts';
+
+/** A configuration that was read, with what is asked about it. */
+export class ReadConfiguration {
+  readonly routes: LoadedRoutes;
+  readonly facts: ConfigFacts;
+  readonly search: RuleSearch;
+  #explainer: RouteExplainer | undefined;
+
+  private constructor(
+    routes: LoadedRoutes,
+    facts: ConfigFacts,
+    warnings: ReadonlyMap<number, RuleWarning>,
+  ) {
+    this.routes = routes;
+    this.facts = facts;
+    this.search = new RuleSearch(routes, warnings);
+  }
+
+  /** @throws {ConfigError} */
+  static async read(
+    { path, pid }: OfFile,
+    files: FilesRead,
+    version: number,
+  ): Promise<ReadConfiguration> {
+    let warnings: ReadonlyMap<number, RuleWarning> = new Map();
+    let own = new Set<string>();
+    let nodes: readonly string[] = [];
+    let hasSubscriptions = false;
+    const routes = await loadRoutes(path ?? undefined, {
+      files: await weirFiles(pid ?? undefined, files),
+      onExamined: (examined) => {
+        warnings = ruleWarnings(examined);
+        own = new Set(examined.own.outbound.map(({ value }) => value.tag.value));
+        nodes = (examined.subscribe?.proxyServer ?? []).map(({ value }) => value.name.value);
+        hasSubscriptions = examined.subscribe !== undefined;
+      },
+    });
+    const markers = path === null || !hasSubscriptions ? new Map() : await markersOf(path);
+    const origins: Origins = {
+      own,
+      nodes: new Map(nodes.map((name) => [name, markers.get(name)])),
+    };
+    const { spec } = routes;
+    const listed = nodeFacts(spec, origins);
+    const facts: ConfigFacts = {
+      version,
+      readAt: Date.now(),
+      nodes: listed,
+      moreNodes: spec.outbounds.length - listed.length,
+      balancers: balancerFacts(spec),
+      inbounds: spec.inbounds.map(({ tag }) => tag),
+      rules: spec.route.rules.length,
+      hasSubscriptions,
+    };
+    return new ReadConfiguration(routes, facts, warnings);
+  }
+
+  /** Made for the first flow that is explained. */
+  get explainer(): RouteExplainer {
+    return (this.#explainer ??= explainerOf(this.routes));
+  }
+}
+
+/** What subscriptions have written above their nodes. */
+async function markersOf(path: string): Promise<ReadonlyMap<string, Marker | undefined>> {
+  try {
+    const { nodes } = await nodeFileOf(await openWorkspace(path));
+    return new Map(nodes.map(({ name, marker }) => [name, marker]));
+  } catch (error) {
+    // A file of subscriptions that cannot be read: the list of subscriptions reports it.
+    if (error instanceof WeirError) return new Map();
+    throw error;
+  }
+}
+
+/** What shows that a file may have changed. */
+export async function fileStamp(path: string): Promise<string> {
+  try {
+    const { dev, ino, size, mtimeMs, ctimeMs } = await stat(path);
+    return `${dev} ${ino} ${size} ${mtimeMs} ${ctimeMs}`;
+  } catch {
+    return ''; // reading it reports why
+  }
+}

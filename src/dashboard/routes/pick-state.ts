@@ -1,0 +1,97 @@
+import { LRUCache } from 'lru-cache';
+import type { RouteView } from '../../config/route-view.ts';
+import { DEFAULT_GROUP } from '../../config/route-targets.ts';
+import type { DashboardContext } from '../contract.ts';
+import type { ConfigState } from '../config/config-state.ts';
+import type { RefusalView } from '../config/view.ts';
+import type { ConflictSide, UndoView, UnloadedView } from './view.ts';
+
+/** A group, or `default`, and its new target; `null` if its pick is to be removed. */
+export interface WantedPick {
+  readonly group: string;
+  readonly target: string | null;
+}
+
+/** A pick of this dashboard, or the removal of one, that is in the file and could not be loaded. */
+export interface WrittenPick extends WantedPick {
+  /** The pick before. */
+  readonly before: string | null;
+  /** The version of the file that the pick left. */
+  readonly etag: string;
+  /** The file before it, which is secret; `undefined` where it cannot be read here. */
+  readonly fileBefore: Uint8Array | undefined;
+  readonly refusal: RefusalView;
+}
+
+/** The route of a view; `undefined` for a group that it does not have. */
+export const routeIn = (view: RouteView, group: string): ConflictSide | undefined =>
+  group === DEFAULT_GROUP ? view.default : view.groups.find(({ name }) => name === group);
+
+/** Versions of the routes that are kept, to show what a page had seen when another writer came first. */
+const MAX_VIEWS = 8;
+
+/** The picks of this dashboard that are not in force, and the versions of the routes that its pages have seen. */
+export class PickState {
+  readonly #context: DashboardContext;
+  readonly #state: ConfigState;
+  readonly #views = new LRUCache<string, RouteView>({ max: MAX_VIEWS });
+  #written: WrittenPick | undefined;
+
+  constructor(context: DashboardContext, state: ConfigState) {
+    this.#context = context;
+    this.#state = state;
+  }
+
+  get written(): WrittenPick | undefined {
+    const { routes } = this.#context.monitor;
+    // Another writer came since, or what was refused has been loaded.
+    const isLater =
+      routes !== undefined &&
+      this.#written !== undefined &&
+      routes.at > this.#written.refusal.at &&
+      routes.value.etag !== this.#written.etag;
+    if (isLater || this.#state.watched.sameness === 'same') this.#written = undefined;
+    return this.#written;
+  }
+
+  set written(pick: WrittenPick | undefined) {
+    this.#written = pick;
+  }
+
+  /** How the files differ from what runs; `undefined` if they do not, as far as is known. */
+  get unloaded(): UnloadedView | undefined {
+    const { written } = this;
+    if (written) {
+      const { group, target, refusal } = written;
+      return { kind: 'pick', group, target, refusal, undo: this.undoOf(written) };
+    }
+    const { refusal, restore, watched } = this.#state;
+    if (watched.sameness === 'same') return undefined;
+    if (refusal) return { kind: 'refused', refusal, restore };
+    if (watched.sameness === 'unknown') return undefined;
+    return { kind: 'changed', files: watched.changedFiles };
+  }
+
+  /** How a written pick is taken back. */
+  undoOf({ group, before, etag, fileBefore }: WrittenPick): UndoView {
+    if (before !== null) {
+      const command = ['weir', 'ctl', 'pick', group, before, '--if-match', etag];
+      return { kind: 'possible', target: before, etag, command };
+    }
+    if (fileBefore) return { kind: 'possible', target: null, etag, command: null };
+    const reason =
+      'The route had no pick before, and the file cannot be edited here: the API removes no picks.';
+    return { kind: 'impossible', reason };
+  }
+
+  /** Remembers a version that a page is shown. */
+  see(etag: string, view: RouteView): void {
+    this.#views.set(etag, view);
+  }
+
+  /** A version that a page was shown; `undefined` for one that is not kept any more. */
+  seen(etag: string): RouteView | undefined {
+    const { routes } = this.#context.monitor;
+    return this.#views.get(etag) ?? (routes?.value.etag === etag ? routes.value.view : undefined);
+  }
+}

@@ -1,0 +1,90 @@
+import type { Monitor } from '../../monitor/contract.ts';
+import type { HitsState } from './view.ts';
+
+type HitsMonitor = Pick<Monitor, 'flows' | 'status' | 'listedAt'>;
+
+/** Stands for the default route. */
+const DEFAULT = -1;
+
+/**
+ * Flows by rule: those that are open, and those that were seen since this process began to watch. Indexes of rules have
+ * a meaning only since the rules are in force, so another set of rules begins anew.
+ */
+export class RuleHits {
+  readonly #now: () => number;
+  #open = new Map<number, number>();
+  readonly #taken = new Map<number, number>();
+  #since = 0;
+  #counted = 0;
+  /** Flows that were registered after the first look: Weir numbers them one by one. */
+  #later = 0;
+  /** The latest id before counting began, and the latest that was counted; `undefined` before the first look. */
+  #firstId: number | undefined;
+  #lastId = 0;
+  /** The process, and since which epoch its rules are in force. */
+  #rules = '';
+  #rulesSince: number | undefined;
+
+  /** @param now Unix milliseconds */
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  get state(): HitsState {
+    const missed = Math.max(0, this.#lastId - (this.#firstId ?? this.#lastId) - this.#later);
+    return {
+      since: this.#since,
+      counted: this.#counted,
+      missed,
+      certain: this.#rulesSince !== undefined,
+    };
+  }
+
+  /** @param rule `null` for the default route */
+  of(rule: number | null): { readonly open: number; readonly taken: number } {
+    const key = rule ?? DEFAULT;
+    return { open: this.#open.get(key) ?? 0, taken: this.#taken.get(key) ?? 0 };
+  }
+
+  /** Looks at all flows: linear in their number. */
+  update({ flows, status, listedAt }: HitsMonitor): void {
+    if (listedAt === undefined) return;
+    const { pid, routes } = status?.value ?? {};
+    const rules = `${pid} ${routes?.rules_since}`;
+    if (rules !== this.#rules) {
+      this.#restart();
+      this.#rules = rules;
+      this.#rulesSince = routes?.rules_since;
+    }
+    const isFirst = this.#firstId === undefined;
+    if (isFirst) this.#since = this.#now();
+    this.#open = new Map();
+    let last = this.#lastId;
+    for (const [id, { view, closedAt }] of flows) {
+      const isNew = id > this.#lastId;
+      if (isNew) {
+        last = Math.max(last, id);
+        if (!isFirst) this.#later++;
+      }
+      if (view.plane_epoch < (this.#rulesSince ?? 0)) continue;
+      const key = view.rule ?? DEFAULT;
+      if (closedAt === undefined) add(this.#open, key);
+      if (!isNew) continue;
+      add(this.#taken, key);
+      this.#counted++;
+    }
+    this.#lastId = last;
+    this.#firstId ??= last;
+  }
+
+  #restart(): void {
+    this.#taken.clear();
+    this.#counted = 0;
+    this.#later = 0;
+    this.#firstId = undefined;
+    this.#lastId = 0;
+  }
+}
+
+const add = (counts: Map<number, number>, key: number): void =>
+  void counts.set(key, (counts.get(key) ?? 0) + 1);

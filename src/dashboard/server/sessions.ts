@@ -1,0 +1,97 @@
+import { sha256 } from '../../crypto/hash/keyed-hash.ts';
+import { LocalHttpError } from '../../local-http/local-http-error.ts';
+import { newToken, secretCheck } from '../../local-http/secret-check.ts';
+
+/** A session ends after this long without a request or a stream, and with the process. */
+const IDLE_MS = 12 * 3_600_000;
+/** A link that is not used ends after this long. */
+const LINK_MS = 3_600_000;
+/** Browsers at a time. */
+const MAX_SESSIONS = 16;
+
+/** One browser. */
+export interface BrowserSession {
+  /** What its page sends besides the cookie, which pages of other ports of this host may get to see. */
+  readonly isKey: (given: string) => boolean;
+  usedAt: number;
+  /** Streams that are open. */
+  streams: number;
+}
+
+/** What a browser gets for a link. */
+export interface OpenedSession {
+  readonly cookie: string;
+  readonly key: string;
+}
+
+/**
+ * Links for one use, and the sessions of the browsers that used them. Only digests of tokens are kept.
+ */
+export class Sessions {
+  readonly #now: () => number;
+  /** By the digest of the cookie. */
+  readonly #sessions = new Map<string, BrowserSession>();
+  #link: { readonly isToken: (given: string) => boolean; readonly until: number } | undefined;
+
+  /** @param now milliseconds */
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /** The token of a new link; an earlier link that was not used becomes invalid. */
+  newLink(): string {
+    const token = newToken();
+    this.#link = { isToken: secretCheck(token), until: this.#now() + LINK_MS };
+    return token;
+  }
+
+  /**
+   * A session for the token of a link, which becomes invalid. Tokens cannot be guessed, so that attempts are not
+   * counted: a bound for them would keep out the user for as long as another process makes some.
+   *
+   * @throws {LocalHttpError} 401 for any other text
+   */
+  open(token: string): OpenedSession {
+    const now = this.#now();
+    const link = this.#link;
+    if (!link?.isToken(token) || link.until <= now) {
+      throw new LocalHttpError(401, 'used-link', 'this link was used before, or is too old');
+    }
+    this.#link = undefined;
+    this.#makeRoom();
+    const opened = { cookie: newToken(), key: newToken() };
+    const session = { isKey: secretCheck(opened.key), usedAt: now, streams: 0 };
+    this.#sessions.set(digestOf(opened.cookie), session);
+    return opened;
+  }
+
+  /** The session of a cookie, with the key of its page. @throws {LocalHttpError} 401 */
+  find(cookie: string | undefined, key: string): BrowserSession {
+    const now = this.#now();
+    const digest = digestOf(cookie ?? '');
+    const session = this.#sessions.get(digest);
+    if (session && isIdle(session, now)) this.#sessions.delete(digest);
+    else if (session?.isKey(key)) {
+      session.usedAt = now;
+      return session;
+    }
+    throw new LocalHttpError(401, 'no-session', 'open the link that weir dashboard prints');
+  }
+
+  /** Ends sessions that are idle, and at the bound the one that was used least recently. */
+  #makeRoom(): void {
+    const now = this.#now();
+    for (const [digest, session] of this.#sessions) {
+      if (isIdle(session, now)) this.#sessions.delete(digest);
+    }
+    if (this.#sessions.size < MAX_SESSIONS) return;
+    const [oldest] = [...this.#sessions].toSorted(([, a], [, b]) => a.usedAt - b.usedAt);
+    if (oldest) this.#sessions.delete(oldest[0]);
+  }
+}
+
+const isIdle = ({ usedAt, streams }: BrowserSession, now: number): boolean =>
+  streams === 0 && usedAt + IDLE_MS <= now;
+
+const digestOf = (text: string): string =>
+  Buffer.from(sha256(Buffer.from(text))).toString('base64');

@@ -1,0 +1,83 @@
+/*
+ * What the dashboard and its page say to each other. This folder is for both: it imports nothing but itself
+ * and types.
+ */
+
+/** A page watches topics, each with parameters of its own: what its window shows. */
+export interface Watch {
+  /** The page's number for it, which stays while its parameters change. */
+  readonly id: number;
+  readonly topic: string;
+  readonly parameters: JsonValue;
+}
+
+export type JsonValue =
+  | null
+  | boolean
+  | number
+  | string
+  | readonly JsonValue[]
+  | { readonly [key: string]: JsonValue | undefined };
+
+/** The first message of a stream. */
+export interface StreamHello {
+  /** The stream's name in `PUT /streams/NAME`, whose body is the list of watches: all of them, each time. */
+  readonly stream: string;
+}
+
+/**
+ * A message of the one stream of a page. They are numbered from 1 without gaps; a page that sees a gap opens the
+ * stream again, and gets whole values.
+ */
+export type StreamMessage = {
+  readonly n: number;
+  /** The id of the watch. */
+  readonly watch: number;
+} & (
+  | {
+      /** From the last value of the watch to this one: `patch(value, delta)`; the first is from `undefined`. */
+      readonly delta: Delta;
+    }
+  /** The topic has no value for these parameters; the last value remains. */
+  | { readonly error: FailureText }
+);
+
+/**
+ * A difference between two JSON values.
+ * - `{ set }`: the whole value.
+ * - `{ keys, gone }`: an object of which these keys changed.
+ * - `{ order, rows }`: an array of objects that have a unique `id`; `order` has all ids, unless it is as before, and
+ *   `rows` the differences of those that are new or changed, by id.
+ */
+export type Delta =
+  | { readonly set: JsonValue }
+  | { readonly keys: { readonly [key: string]: Delta }; readonly gone?: readonly string[] }
+  | {
+      readonly order?: readonly (string | number)[];
+      readonly rows: readonly (readonly [string | number, Delta])[];
+    };
+
+/** The body of a failed action, with a status of 4xx or 5xx. */
+export interface ActionFailure {
+  readonly error: FailureText;
+}
+
+export interface FailureText {
+  /** Stable, for the page: `conflict`, `refused`, `read-only`, `no-socket` … */
+  readonly code: string;
+  readonly message: string;
+  readonly hints: readonly string[];
+  /** More for this code, such as the place of a refusal or both versions of a conflict. */
+  readonly details?: JsonValue;
+}
+
+/** The response to `GET /session` and `POST /session`. */
+export interface SessionInfo {
+  readonly version: string;
+  readonly readOnly: boolean;
+  /** What every request of this session carries besides its cookie, in the header `weir-dashboard`. */
+  readonly key: string;
+}
+
+/** The header of every request that needs a session. */
+export const KEY_HEADER = 'weir-dashboard';

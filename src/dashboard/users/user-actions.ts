@@ -1,0 +1,119 @@
+import { closeAccountFlows, countAccountFlows } from '../../accounts/account-flows.ts';
+import { editAccount, type AccountEdit } from '../../accounts/edit-account.ts';
+import { etagOf } from '../../app/loading/inline-runner.ts';
+import { outcomeLine } from '../../app/service/status.ts';
+import { findServing } from '../../client/find-serving.ts';
+import { removeUser } from '../../config/edit/users/edit-users.ts';
+import { messageOf } from '../../errors.ts';
+import { ActionError } from '../action-error.ts';
+import type { DashboardContext, PageAction } from '../contract.ts';
+import { Parameters } from '../parameters.ts';
+import { commandLine } from '../shared/texts.ts';
+import type { JsonValue } from '../shared/protocol.ts';
+import type { UsersInFile } from './users-in-file.ts';
+import { noRemoval } from './users-topic.ts';
+import type { RemovalDone, RemovalPreview, ClosingRemoval, UserRemoval } from './view.ts';
+
+export interface UserActionParts {
+  readonly context: DashboardContext;
+  readonly file: UsersInFile;
+  /** Where edits are noted, one line each. */
+  readonly stderr: NodeJS.WritableStream;
+}
+
+/** What `user-remove` would do. */
+export const removalPreview = ({ context, stderr }: UserActionParts): PageAction => ({
+  name: 'user-remove-preview',
+  changes: false,
+  run: async (parameters): Promise<RemovalPreview> => {
+    const removal = readRemoval(parameters);
+    const { config, socket } = needFile({ ...context, readOnly: false });
+    const io = { stderr, env: context.env };
+    const edit = removalEdit(config, removal, { dryRun: true });
+    const { change, file } = await editAccount(edit, { socket, io });
+    const serving = await findServing(config, { socket, env: context.env });
+    const { user, line = 1, notes } = change;
+    const flows = serving ? await countAccountFlows(serving.socket, user) : 0;
+    return {
+      etag: etagOf(file.before),
+      file: config,
+      line,
+      protocol: user.protocol,
+      name: user.shown,
+      flows: flows ?? null,
+      notes,
+      commands: {
+        remove: removalCommand({ ...removal, close: false }, config, socket),
+        close: removalCommand({ ...removal, close: true }, config, socket),
+      },
+    };
+  },
+});
+
+/** Removes a user from the file and reloads; closes its flows if that is wanted: `ClosingRemoval`. */
+export const removeAccount = ({ context, file, stderr }: UserActionParts): PageAction => ({
+  name: 'user-remove',
+  changes: true,
+  run: async (parameters): Promise<RemovalDone> => {
+    const removal = readRemoval(parameters);
+    const given = new Parameters(parameters);
+    const [expected, close] = [given.text('etag'), given.flag('close')];
+    const { config, socket } = needFile(context);
+    const io = { stderr, env: context.env };
+    const edit = removalEdit(config, removal, { dryRun: false, expected });
+    const { change, applied } = await editAccount(edit, { socket, io });
+    await Promise.all([file.refresh(), context.monitor.refresh()]);
+    const reload = applied?.kind === 'reloaded' ? outcomeLine(applied.outcome) : null;
+    const closed = close
+      ? await closeAccountFlows(applied, change.user).catch((error: unknown) => {
+          const message = `the user is removed, but its flows were not closed: ${messageOf(error)}`;
+          throw new ActionError('not-closed', message, { cause: error });
+        })
+      : undefined;
+    return { reload, closed: closed ?? null };
+  },
+});
+
+function readRemoval(parameters: JsonValue): UserRemoval {
+  const given = new Parameters(parameters);
+  return {
+    inbound: given.text('inbound'),
+    name: given.text('name'),
+    force: given.flag('force'),
+  };
+}
+
+const removalEdit = (
+  config: string,
+  { inbound, name, force }: UserRemoval,
+  more: Pick<AccountEdit, 'dryRun' | 'expected'>,
+): AccountEdit => ({
+  kind: 'remove',
+  config,
+  inbound,
+  name,
+  change: (source) => removeUser(source, { inbound, name, force }),
+  ...more,
+});
+
+/** @throws {ActionError} */
+function needFile(context: DashboardContext) {
+  const { config, socket } = context;
+  const reason = noRemoval(context);
+  if (reason !== null || config === undefined || socket === undefined) {
+    throw new ActionError('unavailable', reason ?? '');
+  }
+  return { config, socket };
+}
+
+function removalCommand(
+  { inbound, name, close, force }: Omit<ClosingRemoval, 'etag'>,
+  config: string,
+  socket: string,
+) {
+  const options = ['--inbound', inbound, '--config', config, '--socket', socket];
+  if (close) options.push('--close');
+  if (force) options.push('--force');
+  const operand = name.startsWith('-') ? ['--', name] : [name];
+  return commandLine(['weir', 'user', 'remove', ...options, ...operand]);
+}

@@ -1,0 +1,72 @@
+import { Holds } from '../../collections/holds.ts';
+import { Listeners } from '../../collections/listeners.ts';
+import { listAccounts } from '../../accounts/list-accounts.ts';
+import type { WrittenUser } from '../../config/edit/users/edit-users.ts';
+import { messageOf } from '../../errors.ts';
+import type { Clock, Timer } from '../../net/time/clock.ts';
+
+/** The users of the configuration file, as it was read last. */
+export type UsersRead =
+  /** Not yet, or there is no file. */
+  | { readonly kind: 'unread' }
+  | { readonly kind: 'read'; readonly users: readonly WrittenUser[] }
+  | { readonly kind: 'unreadable'; readonly reason: string };
+
+/** Milliseconds between two reads: a large file takes a while. */
+const READ_MS = 10_000;
+
+/** The users that the configuration file has, read again while a page watches. */
+export class UsersInFile {
+  readonly #path: () => string | undefined;
+  readonly #clock: Clock;
+  readonly #list: typeof listAccounts;
+  readonly #listeners = new Listeners();
+  readonly #holds = new Holds(
+    () => void this.refresh(),
+    () => this.#timer?.cancel(),
+  );
+  #read: UsersRead = { kind: 'unread' };
+  #timer: Timer | undefined;
+  #reading: Promise<void> | undefined;
+
+  /**
+   * @param path of the file of the Weir that runs; `undefined` where it is not known
+   * @param list `listAccounts`, but in tests
+   */
+  constructor(path: () => string | undefined, clock: Clock, list = listAccounts) {
+    this.#path = path;
+    this.#clock = clock;
+    this.#list = list;
+  }
+
+  get read(): UsersRead {
+    return this.#read;
+  }
+
+  hold(): Disposable {
+    return this.#holds.hold();
+  }
+
+  onChange(listener: () => void): Disposable {
+    return this.#listeners.add(listener);
+  }
+
+  /** Reads the file now. Does not reject. */
+  async refresh(): Promise<void> {
+    await (this.#reading ??= this.#readOnce().finally(() => (this.#reading = undefined)));
+  }
+
+  async #readOnce(): Promise<void> {
+    this.#timer?.cancel();
+    const path = this.#path();
+    this.#read =
+      path === undefined
+        ? { kind: 'unread' }
+        : await this.#list(path).then(
+            (users): UsersRead => ({ kind: 'read', users }),
+            (error: unknown): UsersRead => ({ kind: 'unreadable', reason: messageOf(error) }),
+          );
+    if (this.#holds.isHeld) this.#timer = this.#clock.after(READ_MS, () => void this.refresh());
+    this.#listeners.call();
+  }
+}

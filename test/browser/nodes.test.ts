@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { checkAccessible } from '../support/browser/accessible.ts';
+import { Stage, VIEWPORTS } from '../support/browser/stage.ts';
+import { SocksServer } from '../support/peers/socks-server.ts';
+import { freedom, proxyOut, socksIn } from '../support/process/config.ts';
+import { runWeir } from '../support/process/weir.ts';
+import { startProvider } from '../support/subscribe/provider.ts';
+
+/** Whether nothing can be scrolled sideways. */
+const FITS = 'document.documentElement.scrollWidth <= innerWidth';
+
+const proxy = await SocksServer.start();
+const gone = await SocksServer.start();
+const { host, port } = gone;
+await gone[Symbol.asyncDispose]();
+
+const listOf = (names: readonly string[]): string =>
+  names.map((name) => `trojan://pw@${name.toLowerCase()}.provider.net:443#${name}`).join('\n');
+let names: readonly string[] = ['A', 'B', 'C\u202e'];
+const provider = await startProvider((response) => {
+  response.setHeader(
+    'subscription-userinfo',
+    'upload=1000000; download=2000000; total=10000000; expire=1900000000',
+  );
+  response.end(listOf(names));
+});
+after(async () => {
+  await proxy[Symbol.asyncDispose]();
+  await provider[Symbol.asyncDispose]();
+});
+
+const CONFIG = [
+  socksIn(),
+  freedom(),
+  proxyOut('good', 'socks', proxy),
+  proxyOut('dead', 'socks', { host, port }),
+  '[[balancer]]\ntag = "pair"\noutbounds = ["dead", "good"]\n',
+].join('\n');
+
+const stage = new Stage({ config: CONFIG });
+const { skip } = stage;
+
+/** The first time it adds the subscription. */
+async function withSubscription(): Promise<void> {
+  const { folder, controlPath } = stage.weir;
+  if ((await stage.readConfig()).includes('[subscribe]')) return;
+  const args = ['--config', join(folder, 'weir.toml'), '--socket', controlPath];
+  const added = await runWeir(['subscribe', 'add', 'home', provider.url, ...args]);
+  assert.equal((await added.exited).code, 0, added.stderr);
+}
+
+test('a good node and a dead one are probed, with the cause', { skip }, async () => {
+  await using window = await stage.open({ at: '#/nodes' });
+  const { page } = window;
+  await page.getByRole('grid', { name: 'Nodes' }).getByText('good').first().waitFor();
+  await page.keyboard.press('P');
+  const dialog = page.getByRole('dialog', { name: 'Probe all nodes' });
+  // A server that this test has: the provider.
+  await dialog.getByLabel('URL').fill(new URL('/probed', provider.url).href);
+  await dialog.getByLabel('Tries').fill('1');
+  await dialog.getByText(/weir probe --all --url .*\/probed --tries 1 --config/).waitFor();
+  await dialog.getByRole('button', { name: 'Probe 3' }).click();
+  await page.getByRole('row', { name: /^dead/ }).getByText('failed').waitFor();
+  await page.getByRole('row', { name: /^good/ }).getByText(/\d ms/).waitFor();
+
+  await page.getByRole('row', { name: /^dead/ }).click();
+  const sheet = page.getByRole('dialog', { name: 'dead' });
+  await sheet.getByText(/0 of 1 try succeeded/).waitFor();
+  assert.match(await sheet.innerText(), /✕ dial: .*(refused|ECONNREFUSED)/);
+  await sheet.getByText(/weir probe dead --config/).waitFor();
+  await sheet.getByText(`${host}:${port}`).first().waitFor();
+  await page.keyboard.press('Escape');
+
+  await page.keyboard.press('/');
+  await page.keyboard.type('is:down');
+  await page.getByText(/2 of \d nodes/).waitFor();
+});
+
+test('members of a balancer have their health', { skip }, async () => {
+  await using window = await stage.open({ at: '#/nodes?node=b%3Apair' });
+  const sheet = window.page.getByRole('dialog', { name: 'pair' });
+  await sheet.getByText('✕ down').waitFor();
+  await sheet.getByText('failover').waitFor();
+});
+
+test('a subscription has its quota, and is compared before it is updated', { skip }, async () => {
+  await withSubscription();
+  await using window = await stage.open({ at: '#/nodes' });
+  const { page } = window;
+  const box = page.getByRole('region', { name: 'Subscriptions' });
+  await box.getByText('3.0 MB used of 10.0 MB').waitFor();
+  await box.getByText('expires 2030-03-17').waitFor();
+  // A mark that reverses the text is shown escaped.
+  await page
+    .getByRole('row', { name: /u\{202e\}/ })
+    .first()
+    .waitFor();
+
+  names = ['A', 'B', 'D', 'E'];
+  await box.getByRole('button', { name: 'Update home' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Update home' });
+  await dialog.getByText('+2 −1 =2').waitFor();
+  await dialog.getByText(/weir subscribe update home --config/).waitFor();
+  const file = join(stage.weir.folder, 'nodes.toml');
+  assert.doesNotMatch(await readFile(file, 'utf8'), /name = "D"/);
+  await dialog.getByRole('button', { name: 'Apply' }).click();
+  await dialog.getByText(/written; applied, built outbound D/).waitFor();
+  assert.match(await readFile(file, 'utf8'), /name = "D"/);
+  await dialog.getByRole('button', { name: 'Close' }).last().click();
+  await page.getByRole('row', { name: /^D/ }).first().waitFor();
+});
+
+test('an answer that is refused changes nothing, with the reason', { skip }, async () => {
+  await withSubscription();
+  names = [];
+  await using window = await stage.open({ at: '#/nodes' });
+  const { page } = window;
+  await page.getByRole('button', { name: 'Update home' }).waitFor();
+  await page.keyboard.press('u');
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('refused, its nodes stay as they are').waitFor();
+  await dialog.getByText(/the answer is empty/).waitFor();
+  assert.ok(await dialog.getByRole('button', { name: 'Apply' }).isDisabled());
+  names = ['A', 'B'];
+});
+
+test('is accessible in both themes, and fits a phone', { skip }, async () => {
+  await withSubscription();
+  await using window = await stage.open({ at: '#/nodes' });
+  const { page } = window;
+  // axe-core sets styles.
+  window.allowsErrors = true;
+  await page.getByRole('region', { name: 'Subscriptions' }).waitFor();
+  await checkAccessible(page);
+  await page.setViewportSize(VIEWPORTS.phone);
+  assert.ok(await window.evaluate<boolean>(FITS), 'the list');
+  await window.evaluate('location.hash = "#/nodes?node=o%3Adead"');
+  await page.getByRole('dialog', { name: 'dead' }).waitFor();
+  assert.ok(await window.evaluate<boolean>(FITS), 'a node');
+  await checkAccessible(page);
+});

@@ -1,0 +1,27 @@
+import type { RunningStatus } from '../../../../src/app/control/running-status.ts';
+import type { FlowJson } from '../../../../src/client/api-views.ts';
+import { fakeMonitor, flowOf, type FakeMonitor } from '../../../support/dashboard/fake-monitor.ts';
+
+/** A monitor for the pages that read the configuration. */
+export interface ReaderMonitor extends FakeMonitor {
+  /** Only the parts that these pages read. */
+  setStatus(parts: Partial<RunningStatus>): void;
+  addFlow(id: number, view?: Partial<FlowJson>, closedAt?: number): void;
+}
+
+export function readerMonitor(): ReaderMonitor {
+  const monitor = fakeMonitor({ listedAt: 1 });
+  return Object.assign(monitor, {
+    setStatus: (parts: Partial<RunningStatus>) => {
+      const base = { version: '1', pid: 7, config: null, started_at: 0, plane_epoch: 1 };
+      const routes = { rules_since: 0, groups: [] };
+      const value = { ...base, routes, balancers: [], last_reload: null, ...parts };
+      // The rest is not read.
+      monitor.status = { value: value as unknown as RunningStatus, at: 0 };
+    },
+    addFlow: (id: number, view: Partial<FlowJson> = {}, closedAt?: number) => {
+      const flow = flowOf(id, { inbound: 'desk', ...view }, { closedAt });
+      monitor.flows = new Map(monitor.flows).set(id, flow);
+    },
+  });
+}
