@@ -8,6 +8,7 @@ import { freePort } from '../support/ports.ts';
 import { startPeer, startXray, without, type Peer } from '../support/programs/peers.ts';
 import { socksConnect } from '../support/peers/socks-client.ts';
 import { Weir } from '../support/process/weir.ts';
+import { certificate } from '../support/ways/certificate.ts';
 
 /** What real clients ask for that Weir does not support is one line of the info log, which says what to do. */
 
@@ -17,6 +18,12 @@ const inbound = (protocol: string, settings: string): string =>
   `[[inbound]]\ntag = "in"\nprotocol = "${protocol}"\nport = 0\nsettings = { ${settings} }\n`;
 const VLESS = inbound('vless', `users = [{ id = "${ID}" }]`);
 const TROJAN = inbound('trojan', 'users = [{ password = "secret" }]');
+
+const vmessOverTls = (): string => {
+  const { certFile, keyFile } = certificate();
+  const stream = `{ network = "tls", tls = { cert_file = "${certFile}", key_file = "${keyFile}" } }`;
+  return `${inbound('vmess', `users = [{ id = "${ID}" }]`)}stream = ${stream}\n`;
+};
 
 const startSingBox = (outbound: object, server: Address): Promise<Peer> =>
   startPeer('sing-box', 1, async ([port], folder) => {
@@ -62,6 +69,17 @@ const CASES: readonly (readonly [
         /in -> tcp sp\.mux\.sing-box\.arpa:444 by direct: .*; the client multiplexes .*switch "multiplex".* off in the client \(default route\)$/m,
       ] as const,
   ),
+  [
+    'VMess of sing-box over TLS with the cipher "auto"',
+    'sing-box',
+    vmessOverTls(),
+    (server) =>
+      startSingBox(
+        { type: 'vmess', uuid: ID, security: 'auto', tls: { enabled: true, insecure: true } },
+        server,
+      ),
+    /VMess security none \(or zero\) is not supported; set aes-128-gcm or chacha20-poly1305 in the client/m,
+  ],
   [
     'Mux.Cool of Xray by Trojan',
     'xray',

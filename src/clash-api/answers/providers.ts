@@ -1,0 +1,105 @@
+import { WeirError } from '../../errors.ts';
+import type { ClashProvider } from '../contract.ts';
+import { providerName, type ClashFacts } from '../translate/facts.ts';
+import { clashProviders, OWN_PROVIDER } from '../translate/providers.ts';
+import { TEST_URL } from '../translate/proxies.ts';
+import { answerDelay, delayTestOf, needControlSocket } from './delays.ts';
+import {
+  NO_CONTENT,
+  ok,
+  type ClashAnswer,
+  type ClashContext,
+  type ClashEndpoint,
+  type ClashRequest,
+} from './endpoint.ts';
+import { clashError, notFound } from './errors.ts';
+import { subjectOf } from './proxies.ts';
+
+/** The time limit of a health check, as in mihomo. */
+const HEALTH_CHECK_MS = 5_000;
+
+interface FoundProvider {
+  readonly facts: ClashFacts;
+  readonly provider: ClashProvider;
+}
+
+/** @throws {LocalHttpError} 404 */
+async function findProvider(
+  { facts: reader, delays }: ClashContext,
+  { parameters }: ClashRequest,
+): Promise<FoundProvider> {
+  const facts = await reader.read();
+  const provider = clashProviders(facts, delays).get(parameters['provider'] ?? '');
+  if (!provider) throw notFound();
+  return { facts, provider };
+}
+
+/** @throws {LocalHttpError} 404 */
+async function findMember(context: ClashContext, request: ClashRequest) {
+  const { facts, provider } = await findProvider(context, request);
+  const proxy = provider.proxies.find(({ name }) => name === request.parameters['name']);
+  if (!proxy) throw notFound();
+  return { facts, proxy };
+}
+
+async function getProviders({ facts, delays }: ClashContext): Promise<ClashAnswer> {
+  return ok({ providers: Object.fromEntries(clashProviders(await facts.read(), delays)) });
+}
+
+async function getProvider(context: ClashContext, request: ClashRequest): Promise<ClashAnswer> {
+  return ok((await findProvider(context, request)).provider);
+}
+
+async function putProvider(context: ClashContext, request: ClashRequest): Promise<ClashAnswer> {
+  const { facts, provider } = await findProvider(context, request);
+  const found = facts.subscriptions.find(({ name }) => providerName(name) === provider.name);
+  // What the configuration has itself is as new as its file.
+  if (provider.name === OWN_PROVIDER || !found) return NO_CONTENT;
+  try {
+    await context.updateSubscription(found.name);
+  } catch (error) {
+    if (!(error instanceof WeirError)) throw error;
+    throw clashError(503, error.message);
+  } finally {
+    context.facts.forget();
+  }
+  return NO_CONTENT;
+}
+
+async function checkProvider(context: ClashContext, request: ClashRequest): Promise<ClashAnswer> {
+  const { facts, provider } = await findProvider(context, request);
+  needControlSocket(context);
+  const subjects = provider.proxies.map(({ name }) => subjectOf(facts, name));
+  const test = { url: TEST_URL, timeoutMs: HEALTH_CHECK_MS, expected: [] };
+  await context.tester.test(subjects, test);
+  return NO_CONTENT;
+}
+
+async function getMember(context: ClashContext, request: ClashRequest): Promise<ClashAnswer> {
+  return ok((await findMember(context, request)).proxy);
+}
+
+async function getMemberDelay(context: ClashContext, request: ClashRequest): Promise<ClashAnswer> {
+  const { facts, proxy } = await findMember(context, request);
+  const test = delayTestOf(request.query, 'proxy');
+  return answerDelay(context, subjectOf(facts, proxy.name), test);
+}
+
+const PROVIDER = '/providers/proxies/:provider';
+
+export const PROVIDER_ENDPOINTS: readonly ClashEndpoint[] = [
+  { method: 'GET', path: '/providers/proxies', answer: getProviders },
+  { method: 'GET', path: PROVIDER, answer: getProvider },
+  { method: 'PUT', path: PROVIDER, answer: putProvider },
+  { method: 'GET', path: `${PROVIDER}/healthcheck`, answer: checkProvider },
+  { method: 'GET', path: `${PROVIDER}/:name`, answer: getMember },
+  { method: 'GET', path: `${PROVIDER}/:name/healthcheck`, answer: getMemberDelay },
+  { method: 'GET', path: '/providers/rules', answer: () => ok({ providers: {} }) },
+  {
+    method: 'PUT',
+    path: '/providers/rules/:name',
+    answer: () => {
+      throw notFound();
+    },
+  },
+];

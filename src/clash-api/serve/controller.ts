@@ -1,0 +1,175 @@
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { ApiClientError } from '../../client/api-client.ts';
+import { WeirError } from '../../errors.ts';
+import type { LocalExchange } from '../../local-http/local-exchange.ts';
+import { LocalHttpError } from '../../local-http/local-http-error.ts';
+import type { ClashContext, ClashRequest } from '../answers/endpoint.ts';
+import { bodyInvalid, clashError, unauthorized } from '../answers/errors.ts';
+import { ResponseSink } from '../streams/response-sink.ts';
+import { upgradeResponse, WebSocketSink } from '../streams/web-socket.ts';
+import type { ClashAccess } from './access.ts';
+import { partsOf, routeRequest } from './router.ts';
+import type { StaticFiles } from './static-files.ts';
+
+/** Bytes of a body; the largest is a pick with a name. */
+const MAX_BODY = 64 << 10;
+/** Parts of a path below `/ui`. */
+const UI = 'ui';
+
+const NOT_FOUND = '404 page not found\n';
+const TEXT = { 'Content-Type': 'text/plain; charset=utf-8' };
+
+export interface ControllerParts {
+  readonly context: ClashContext;
+  readonly access: ClashAccess;
+  /** `undefined` without `--ui`. */
+  readonly files: StaticFiles | undefined;
+}
+
+/** Answers the requests that have passed the guard. */
+export class Controller {
+  readonly #parts: ControllerParts;
+
+  constructor(parts: ControllerParts) {
+    this.#parts = parts;
+  }
+
+  async serve(exchange: LocalExchange): Promise<void> {
+    const { access, files } = this.#parts;
+    const { method, headers, query, response } = exchange;
+    if (method === 'OPTIONS' && headers['access-control-request-method'] !== undefined) {
+      exchange.send(204, '', access.preflightHeaders(headers));
+      return;
+    }
+    for (const [name, value] of Object.entries(access.corsHeaders(headers))) {
+      response.setHeader(name, value);
+    }
+    const parts = partsOf(exchange.path);
+    if (!parts) throw bodyInvalid();
+    if (files && parts[0] === UI) {
+      await files.serve(exchange, parts.slice(1));
+      return;
+    }
+    if (!access.isAllowed(headers, query)) throw unauthorized();
+    exchange.trust();
+    await asClashError(() => this.#answer(exchange, parts));
+  }
+
+  /** Takes over a connection for a stream. Errors are sent as responses that end it. */
+  async upgrade(
+    request: IncomingMessage,
+    socket: Duplex,
+    head: Buffer,
+    trust: () => void,
+  ): Promise<void> {
+    try {
+      await asClashError(() => this.#open(request, socket, head, trust));
+    } catch (error) {
+      if (!(error instanceof LocalHttpError)) {
+        socket.destroy();
+        throw error;
+      }
+      refuseUpgrade(socket, error);
+    }
+  }
+
+  async #open(
+    request: IncomingMessage,
+    socket: Duplex,
+    head: Buffer,
+    trust: () => void,
+  ): Promise<void> {
+    const { access, context } = this.#parts;
+    const { method = '', url = '', headers } = request;
+    const { path, query } = targetOf(url);
+    if (!access.isAllowed(headers, query)) throw unauthorized();
+    trust();
+    const parts = partsOf(path);
+    const routed = parts && routeRequest(method, parts, true);
+    if (routed?.kind !== 'stream') throw clashError(404, 'Resource not found');
+    const response = upgradeResponse(method, headers);
+    if (response === undefined) throw bodyInvalid();
+    const feed = await routed.stream.open(context, query);
+    if (!socket.writable) return;
+    socket.write(response);
+    feed(new WebSocketSink(socket, head));
+  }
+
+  async #answer(exchange: LocalExchange, parts: readonly string[]): Promise<void> {
+    const { context } = this.#parts;
+    const { method, query } = exchange;
+    const routed = routeRequest(method, parts, false);
+    switch (routed.kind) {
+      case 'no-path':
+        exchange.send(404, NOT_FOUND, TEXT);
+        return;
+      case 'no-method':
+        exchange.send(405, '', { Allow: routed.allow.join(', ') });
+        return;
+      case 'stream': {
+        const feed = await routed.stream.open(context, query);
+        feed(new ResponseSink(exchange));
+        return;
+      }
+      case 'endpoint': {
+        const { endpoint, parameters } = routed;
+        const request = { parameters, query, readJson: () => jsonOf(exchange) };
+        const { status, json } = await endpoint.answer(context, request satisfies ClashRequest);
+        if (json === undefined) exchange.send(status);
+        else exchange.sendJson(status, json);
+        return;
+      }
+      default:
+        routed satisfies never;
+    }
+  }
+}
+
+/** mihomo reads a body as JSON whatever its type is. @throws {LocalHttpError} 400 when it is not */
+async function jsonOf(exchange: LocalExchange): Promise<unknown> {
+  const body = await exchange.readBody(MAX_BODY);
+  try {
+    return JSON.parse(body.toString());
+  } catch {
+    throw bodyInvalid();
+  }
+}
+
+/** What Weir has refused, or that it cannot be reached, as an error of the controller. */
+async function asClashError<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof LocalHttpError || !(error instanceof WeirError)) throw error;
+    const status = error instanceof ApiClientError && error.status !== undefined ? 500 : 502;
+    throw clashError(status, error.message);
+  }
+}
+
+/** The path and the query of a request's target. */
+function targetOf(url: string): { readonly path: string; readonly query: URLSearchParams } {
+  const [path = '', ...query] = url.split('?');
+  return { path, query: new URLSearchParams(query.join('?')) };
+}
+
+const REASONS: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  401: 'Unauthorized',
+  404: 'Not Found',
+  502: 'Bad Gateway',
+  503: 'Service Unavailable',
+};
+
+function refuseUpgrade(socket: Duplex, { status, message }: LocalHttpError): void {
+  const body = JSON.stringify({ message });
+  const head = [
+    `HTTP/1.1 ${status} ${REASONS[status] ?? 'Error'}`,
+    'Content-Type: application/json',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Connection: close',
+  ];
+  socket
+    .on('error', () => undefined)
+    .end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
+}

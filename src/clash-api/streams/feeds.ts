@@ -1,0 +1,141 @@
+import { followLog, LogRefusedError } from '../../app/control/follow-log.ts';
+import { WeirError } from '../../errors.ts';
+import type { ClashContext } from '../answers/endpoint.ts';
+import { bodyInvalid, clashError } from '../answers/errors.ts';
+import { isLost } from '../held-monitor.ts';
+import { LOG_FILTERS } from '../translate/configs.ts';
+import { jsonLine, type ClashSink } from './clash-sink.ts';
+import { sendLog } from './send-log.ts';
+
+/** What feeds one client until that has gone. */
+export type ClashFeed = (sink: ClashSink) => void;
+
+/** A path that streams. */
+export interface ClashStream {
+  readonly path: string;
+  /** Whether the path answers once if the client asks for no WebSocket. */
+  readonly isWebSocketOnly: boolean;
+  /**
+   * Called before a client is accepted.
+   * @throws {LocalHttpError} when it cannot be
+   */
+  readonly open: (context: ClashContext, query: URLSearchParams) => Promise<ClashFeed> | ClashFeed;
+}
+
+const SECOND_MS = 1_000;
+/** Milliseconds between snapshots: Weir is asked no more often than once a second anyway. */
+const LEAST_INTERVAL = 100;
+const LONGEST_INTERVAL = 3_600_000;
+
+/**
+ * Sends the current value again and again. A client that has not taken the one before skips it; one is
+ * disconnected when the API is lost, since there is no current value any more.
+ */
+function everyTick(
+  { live }: ClashContext,
+  sink: ClashSink,
+  intervalMs: number,
+  text: () => Promise<readonly Uint8Array[] | undefined> | readonly Uint8Array[] | undefined,
+): () => void {
+  const use = live.use();
+  let isBusy = false;
+  const tick = async (): Promise<void> => {
+    if (isBusy || !sink.isReady) return;
+    isBusy = true;
+    try {
+      const current = isLost(live.monitor) ? undefined : await text();
+      if (isLost(live.monitor)) sink.end();
+      else if (current !== undefined) sink.send(current);
+    } catch (error) {
+      if (!(error instanceof WeirError)) throw error;
+      sink.end();
+    } finally {
+      isBusy = false;
+    }
+  };
+  const timer = setInterval(() => void tick(), intervalMs);
+  const stop = (): void => {
+    clearInterval(timer);
+    use[Symbol.dispose]();
+  };
+  if (sink.signal.aborted) stop();
+  else sink.signal.addEventListener('abort', stop, { once: true });
+  return () => void tick();
+}
+
+function openTraffic(context: ClashContext): ClashFeed {
+  return (sink) => {
+    everyTick(context, sink, SECOND_MS, () => {
+      const { traffic } = context.live.monitor;
+      return (
+        traffic &&
+        jsonLine({
+          up: traffic.upRate,
+          down: traffic.downRate,
+          upTotal: traffic.up,
+          downTotal: traffic.down,
+        })
+      );
+    });
+  };
+}
+
+function openMemory(context: ClashContext): ClashFeed {
+  return (sink) => {
+    let isFirst = true;
+    everyTick(context, sink, SECOND_MS, () => {
+      // mihomo has charts begin at zero.
+      const inuse = isFirst ? 0 : (context.live.monitor.status?.value.memory.resident ?? 0);
+      isFirst = false;
+      return jsonLine({ inuse, oslimit: 0 });
+    });
+  };
+}
+
+const INTERVAL = /^\d{1,9}$/;
+
+async function openConnections(context: ClashContext, query: URLSearchParams): Promise<ClashFeed> {
+  const asked = query.get('interval') ?? '';
+  if (asked !== '' && !INTERVAL.test(asked)) throw bodyInvalid();
+  const intervalMs = asked === '' ? SECOND_MS : Number(asked);
+  const bounded = Math.min(Math.max(intervalMs, LEAST_INTERVAL), LONGEST_INTERVAL);
+  using _use = context.live.use();
+  // The first snapshot comes at once, and so needs what the monitor knows.
+  await Promise.all([context.facts.recent(), context.live.sampled()]);
+  return (sink) => {
+    const send = everyTick(context, sink, bounded, () => context.snapshots.latest());
+    send();
+  };
+}
+
+async function openLogs(
+  { weir: { socket } }: ClashContext,
+  query: URLSearchParams,
+): Promise<ClashFeed> {
+  const filter = LOG_FILTERS.get(query.get('level') || 'info');
+  if (filter === undefined) throw bodyInvalid();
+  const isStructured = query.get('format') === 'structured';
+  if (filter === 'off') return () => undefined;
+  if (socket === undefined) {
+    throw clashError(502, 'Weir has no control socket, which its log is followed through');
+  }
+  const gone = new AbortController();
+  const events = followLog(socket, { filter, signal: gone.signal });
+  // `live` comes first; a refusal instead of it is the answer.
+  await events.next().catch((error: unknown) => {
+    throw error instanceof LogRefusedError ? clashError(503, error.message) : error;
+  });
+  return (sink) => {
+    const stop = (): void => gone.abort();
+    if (sink.signal.aborted) stop();
+    else sink.signal.addEventListener('abort', stop, { once: true });
+    void sendLog(events, sink, isStructured);
+  };
+}
+
+export const STREAMS: readonly ClashStream[] = [
+  { path: '/traffic', isWebSocketOnly: false, open: openTraffic },
+  { path: '/memory', isWebSocketOnly: false, open: openMemory },
+  { path: '/logs', isWebSocketOnly: false, open: openLogs },
+  { path: '/connections', isWebSocketOnly: true, open: openConnections },
+];

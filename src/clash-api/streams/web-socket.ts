@@ -1,0 +1,135 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { ProtocolError } from '../../net/errors.ts';
+import {
+  CloseCode,
+  closePayload,
+  frameHeader,
+  Opcode,
+  WsFrameDecoder,
+  type WsFrameEvent,
+} from '../../transports/ws/frames.ts';
+import { acceptKey, isKey } from '../../transports/ws/handshake.ts';
+import { LOOK_MS, StallWatch, type ClashSink } from './clash-sink.ts';
+
+/** RFC 6455 §7.4.1: the server goes away. */
+const GOING_AWAY = 1001;
+/** Milliseconds for the peer to end the connection after a Close frame. */
+const CLOSE_MS = 2_000;
+/** Bytes that may wait before replies to pings are left out. */
+const MAX_PONG_BACKLOG = 4096;
+
+/** The response to an upgrade (RFC 6455 §4.2.2); `undefined` for a request that is none. */
+export function upgradeResponse(method: string, headers: IncomingHttpHeaders): string | undefined {
+  const key = headers['sec-websocket-key'];
+  const isUpgrade =
+    method === 'GET' &&
+    headers.upgrade?.toLowerCase() === 'websocket' &&
+    headers['sec-websocket-version'] === '13' &&
+    isKey(key);
+  if (!isUpgrade) return undefined;
+  return (
+    'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n' +
+    `Sec-WebSocket-Accept: ${acceptKey(key)}\r\n\r\n`
+  );
+}
+
+/** A WebSocket that sends texts. What its client sends is read and discarded. */
+export class WebSocketSink implements ClashSink {
+  readonly #socket: Duplex;
+  readonly #decoder = new WsFrameDecoder(true);
+  readonly #gone = new AbortController();
+  readonly #watch = new StallWatch();
+  #written = 0;
+  #hasSentClose = false;
+
+  /** @param head bytes that came with the upgrade */
+  constructor(socket: Duplex, head: Buffer) {
+    this.#socket = socket;
+    const timer = setInterval(() => this.#look(), LOOK_MS);
+    timer.unref();
+    socket
+      .on('data', (chunk: Buffer) => this.#receive(chunk))
+      .on('error', () => undefined)
+      .once('end', () => socket.end())
+      .once('close', () => {
+        clearInterval(timer);
+        this.#gone.abort();
+      });
+    if (head.length > 0) this.#receive(head);
+  }
+
+  get signal(): AbortSignal {
+    return this.#gone.signal;
+  }
+
+  get isReady(): boolean {
+    return this.#isOpen && this.backlog === 0;
+  }
+
+  get backlog(): number {
+    return this.#socket.writableLength;
+  }
+
+  send(text: readonly Uint8Array[]): void {
+    this.#write(Opcode.text, text);
+  }
+
+  end(): void {
+    this.#close(GOING_AWAY);
+  }
+
+  get #isOpen(): boolean {
+    return !this.#hasSentClose && this.#socket.writable;
+  }
+
+  #write(opcode: number, payload: readonly Uint8Array[]): void {
+    if (!this.#isOpen) return;
+    const length = payload.reduce((sum, piece) => sum + piece.length, 0);
+    // Not joined: all clients have the same pieces of a large snapshot.
+    this.#socket.cork();
+    for (const piece of [frameHeader(opcode, length), ...payload]) {
+      this.#written += piece.length;
+      this.#socket.write(piece);
+    }
+    this.#socket.uncork();
+  }
+
+  #receive(chunk: Buffer): void {
+    let events: readonly WsFrameEvent[];
+    try {
+      events = this.#decoder.push(chunk);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      this.#close(CloseCode.protocolError);
+      return;
+    }
+    let ping: Uint8Array | undefined;
+    for (const event of events) {
+      if (event.kind === 'ping') ping = event.data;
+      else if (event.kind === 'close') {
+        this.#close(CloseCode.normal);
+        return;
+      }
+    }
+    // Only the last of several needs a reply (§5.5.3), and none who does not read.
+    if (ping && this.backlog < MAX_PONG_BACKLOG) this.#write(Opcode.pong, [ping]);
+  }
+
+  #close(code: number): void {
+    if (this.#hasSentClose) return;
+    this.#write(Opcode.close, [closePayload(code)]);
+    this.#hasSentClose = true;
+    this.#gone.abort();
+    this.#socket.end();
+    const timer = setTimeout(() => this.#socket.destroy(), CLOSE_MS);
+    timer.unref();
+    this.#socket.once('close', () => clearTimeout(timer));
+  }
+
+  /** Ends a client that takes nothing, and finds out about one that has gone without a word. */
+  #look(): void {
+    if (this.#watch.isStalled(this.backlog, this.#written)) this.#socket.destroy();
+    else if (this.backlog === 0) this.#write(Opcode.ping, []);
+  }
+}

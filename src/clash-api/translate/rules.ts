@@ -1,0 +1,82 @@
+import type { MatcherKey } from '../../engine/router/conditions.ts';
+import { matcherEntries } from '../../engine/router/matcher-entries.ts';
+import { printable } from '../../printable.ts';
+import type { RuleSpec } from '../../spec.ts';
+import type { ClashRule } from '../contract.ts';
+import { groupOfRule, type ClashFacts } from './facts.ts';
+
+/** Entries of one matcher that a payload lists; a rule may have thousands. */
+const LISTED_ENTRIES = 8;
+
+/** The types that mihomo has for matchers. */
+const TYPES: Readonly<Record<MatcherKey, string>> = {
+  domain_full: 'Domain',
+  domain_suffix: 'DomainSuffix',
+  domain_keyword: 'DomainKeyword',
+  domain_regex: 'DomainRegex',
+  geosite: 'GeoSite',
+  geoip: 'GeoIP',
+  cidr: 'IPCIDR',
+  source_cidr: 'SrcIPCIDR',
+  port: 'DstPort',
+  network: 'Network',
+  inbound_tag: 'InName',
+};
+
+const KEYS = Object.keys(TYPES) as readonly MatcherKey[];
+
+/** What a rule matches, in mihomo's terms. */
+export interface ClashMatch {
+  readonly type: string;
+  readonly payload: string;
+}
+
+/** The default route, as mihomo writes it. */
+const MATCH: ClashMatch = { type: 'Match', payload: '' };
+
+/**
+ * A rule with one entry is one of mihomo's; several entries of a matcher are its `OR`, and several matchers its
+ * `AND` of those.
+ */
+export function clashMatch(rule: RuleSpec): ClashMatch {
+  const parts = KEYS.map((key) => matcherPart(rule, key)).filter((part) => part !== undefined);
+  const [only, ...others] = parts;
+  if (!only) return MATCH;
+  if (others.length === 0) return only;
+  return { type: 'AND', payload: `(${parts.map(inBrackets).join(' && ')})` };
+}
+
+function matcherPart(rule: RuleSpec, key: MatcherKey): ClashMatch | undefined {
+  const entries = matcherEntries(rule, key);
+  const [first] = entries;
+  if (!first) return undefined;
+  const type = TYPES[key];
+  if (entries.length === 1) return { type, payload: printable(first.text) };
+  const listed = entries
+    .slice(0, LISTED_ENTRIES)
+    .map(({ text }) => inBrackets({ type, payload: printable(text) }));
+  const more = entries.length - listed.length;
+  if (more > 0) listed.push(`(${more} more)`);
+  return { type: 'OR', payload: `(${listed.join(' || ')})` };
+}
+
+const inBrackets = ({ type, payload }: ClashMatch): string => `(${type},${payload})`;
+
+/** All rules in the order in which they are matched, and the default route. Empty if the file is not known. */
+export function clashRules(facts: ClashFacts): readonly ClashRule[] {
+  const { spec, names } = facts;
+  if (!spec) return [];
+  const rules = spec.route.rules.map((rule, index) => {
+    const group = groupOfRule(facts, index);
+    const proxy = group === undefined ? names.target(rule.outbound) : names.group(group);
+    return { index, ...clashMatch(rule), proxy, size: -1 };
+  });
+  return [...rules, { index: rules.length, ...MATCH, proxy: names.default, size: -1 }];
+}
+
+/** The rule of a flow. @param rule `null` for the default route */
+export function matchOfFlow(facts: ClashFacts, rule: number | null, isKnown: boolean): ClashMatch {
+  if (rule === null) return MATCH;
+  const written = isKnown ? facts.spec?.route.rules[rule] : undefined;
+  return written ? clashMatch(written) : { type: 'Unknown', payload: `rule ${rule}` };
+}
