@@ -1,0 +1,41 @@
+/** What a diagnosis can have, in the order of the list that is shown. */
+export const PART_NAMES = [
+  'status',
+  'versions',
+  'config',
+  'log',
+  'profile',
+  'heap',
+  'environment',
+  'tun',
+] as const;
+
+export type PartName = (typeof PART_NAMES)[number];
+
+/** One file of a diagnosis. */
+export interface DiagnosisPart {
+  readonly name: PartName;
+  /** Its name in the archive. */
+  readonly file: string;
+  readonly text: string;
+}
+
+export interface Diagnosis {
+  /** Unix milliseconds. */
+  readonly at: number;
+  readonly parts: readonly DiagnosisPart[];
+  /** What was wanted and could not be had, with the reason. */
+  readonly missing: readonly { readonly name: PartName; readonly reason: string }[];
+}
+
+/** What each part says, and what of it may be private. */
+export const PART_SUMMARIES: Readonly<Record<PartName, string>> = {
+  status: 'state, limits and figures; tags of inbounds and outbounds, errors of probes',
+  versions: 'versions of Weir, Node.js, OpenSSL and libc; the machine, without its name',
+  config: 'the configuration in force, secrets starred; addresses of servers, labels of users',
+  log: 'the last lines of the log, which may have destinations, clients and labels of users',
+  profile: 'what the processor did, by functions of Weir: for Chrome, Edge or VS Code',
+  heap: 'sizes of the memory by kind, without its contents',
+  environment: 'settings in the environment of Weir; other values are left out',
+  tun: 'what weir tun check says: addresses and routes of this machine',
+};

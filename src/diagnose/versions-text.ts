@@ -1,0 +1,43 @@
+import { readFile } from 'node:fs/promises';
+import { arch, availableParallelism, cpus, release, totalmem, type } from 'node:os';
+import { bytes } from '../text/amounts.ts';
+import { printable } from '../printable.ts';
+import { VERSION } from '../version.ts';
+
+/** What a running Weir says of itself. */
+export interface RunningVersions {
+  readonly weir: string | undefined;
+  /** `process.versions` of that process. */
+  readonly versions: Readonly<Record<string, string>> | undefined;
+}
+
+/** Versions of the programs and of the machine, which is not named. */
+export async function versionsText({ weir, versions }: RunningVersions): Promise<string> {
+  const { node, openssl, v8, uv } = versions ?? process.versions;
+  const [processor] = cpus();
+  const lines = [
+    `weir: ${weir ?? 'none was asked'} (running), ${VERSION} (this command)`,
+    `node: ${node}, v8 ${v8}, libuv ${uv}${versions ? '' : ' (this command)'}`,
+    `openssl: ${openssl}`,
+    `libc: ${libc()}`,
+    `kernel: ${type()} ${release()}, ${arch()}`,
+    `distribution: ${await distribution()}`,
+    `processor: ${processor?.model ?? 'unknown'}, ${cpus().length} cores, ${availableParallelism()} for Weir`,
+    `memory: ${bytes(totalmem())}`,
+  ];
+  return lines.map((line) => `${printable(line)}\n`).join('');
+}
+
+/** That of this process, which runs on the same machine. */
+function libc(): string {
+  // Otherwise every address of the machine is looked up, which may take long.
+  const report = Object.assign(process.report, { excludeNetwork: true, excludeEnv: true });
+  const { header } = report.getReport() as { readonly header?: Readonly<Record<string, unknown>> };
+  const version = header?.['glibcVersionRuntime'];
+  return typeof version === 'string' ? `glibc ${version}` : 'not glibc';
+}
+
+async function distribution(): Promise<string> {
+  const text = await readFile('/etc/os-release', 'utf8').catch(() => '');
+  return /^PRETTY_NAME="?([^"\n]*)/m.exec(text)?.[1] ?? 'unknown';
+}

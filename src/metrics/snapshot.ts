@@ -1,0 +1,153 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { requestStatus } from '../app/control/control-client.ts';
+import type { RunningStatus, TagTraffic, TrafficStatus } from '../app/control/running-status.ts';
+import { asError } from '../errors.ts';
+import type { ApiClient } from '../client/api-client.ts';
+
+/** Time limit for a source. */
+const SOURCE_MS = 3_000;
+/** The same for finding Weir again; what is found later is for the next snapshot. */
+const FIND_MS = 2_000;
+/** All of it: Prometheus waits for 10 s by default. */
+const SNAPSHOT_MS = 8_000;
+
+/** What was learned so long ago at most is shared, so that the pace of scrapes does not decide what Weir spends. */
+const SHARED_MS = 200;
+
+/** Where the figures of a running Weir come from. */
+export interface MetricSources {
+  /** Path of the control socket; `undefined` when it is not known. */
+  readonly socket: string | undefined;
+  readonly api: ApiClient;
+  /** Whether it was named; otherwise it may be that Weir has none. */
+  readonly isApiNamed: boolean;
+}
+
+/** What was learned of a running Weir at one time. */
+export interface MetricSnapshot {
+  /** From the control socket. */
+  readonly status: RunningStatus | undefined;
+  /** From the API, when the control socket does not respond. */
+  readonly traffic: (TrafficStatus & { readonly flows: number }) | undefined;
+  /** Whether each known source responds. */
+  readonly reached: ReadonlyMap<'socket' | 'api', boolean>;
+  readonly seconds: number;
+  /** Why the control socket, if one is known, does not respond. */
+  readonly problem: Error | undefined;
+}
+
+/** A snapshot that is being taken, or was. */
+interface Taken {
+  /** When it began, by `performance.now`. */
+  readonly at: number;
+  readonly snapshot: Promise<MetricSnapshot>;
+  isComplete: boolean;
+}
+
+/** Takes snapshots; scrapes at the same time share one. */
+export class SnapshotTaker {
+  readonly #find: () => Promise<MetricSources>;
+  #sources: MetricSources;
+  #finding: Promise<void> | undefined;
+  #last: Taken | undefined;
+
+  /**
+   * @param find called once the control socket does not respond: a Weir that was started again may have another. Must
+   * not reject.
+   */
+  constructor(sources: MetricSources, find: () => Promise<MetricSources>) {
+    this.#sources = sources;
+    this.#find = find;
+  }
+
+  take(): Promise<MetricSnapshot> {
+    const at = performance.now();
+    const last = this.#last;
+    if (last && (!last.isComplete || at - last.at < SHARED_MS)) return last.snapshot;
+    const snapshot = this.#take(at).finally(() => (taken.isComplete = true));
+    const taken: Taken = { at, snapshot, isComplete: false };
+    this.#last = taken;
+    return snapshot;
+  }
+
+  async #take(start: number): Promise<MetricSnapshot> {
+    const limit = (): number =>
+      Math.ceil(Math.max(1, Math.min(SOURCE_MS, start + SNAPSHOT_MS - performance.now())));
+    const known = this.#sources;
+    let figures = await readFigures(known, limit);
+    if (figures.status === undefined) {
+      await this.#findAgain();
+      if (known.socket !== this.#sources.socket) figures = await readFigures(this.#sources, limit);
+    }
+    return { ...figures, seconds: (performance.now() - start) / 1000 };
+  }
+
+  async #findAgain(): Promise<void> {
+    this.#finding ??= this.#find().then((sources) => {
+      this.#sources = sources;
+      this.#finding = undefined;
+    });
+    const stopped = new AbortController();
+    const { signal } = stopped;
+    const waited = sleep(FIND_MS, undefined, { signal }).catch(() => undefined);
+    await Promise.race([this.#finding, waited]);
+    stopped.abort();
+  }
+}
+
+/** @param limit milliseconds that a request may take */
+async function readFigures(
+  { socket, api, isApiNamed }: MetricSources,
+  limit: () => number,
+): Promise<Omit<MetricSnapshot, 'seconds'>> {
+  let problem: Error | undefined;
+  const [status, isApiUp] = await Promise.all([
+    socket === undefined
+      ? undefined
+      : requestStatus(socket, limit()).catch((error: unknown) => void (problem = asError(error))),
+    responds(api, limit()),
+  ]);
+  const reached = new Map<'socket' | 'api', boolean>();
+  if (socket !== undefined) reached.set('socket', status !== undefined);
+  const hasApi = isApiNamed || typeof status?.api === 'string';
+  if (hasApi || (isApiUp && !status)) reached.set('api', isApiUp);
+  const traffic = !status && isApiUp ? await readTraffic(api, limit()) : undefined;
+  return { status: status ?? undefined, traffic, reached, problem };
+}
+
+async function responds(api: ApiClient, limitMs: number): Promise<boolean> {
+  try {
+    const version = await api.ask('GET', '/v1/version', { signal: AbortSignal.timeout(limitMs) });
+    return typeof version === 'object' && version !== null && 'version' in version;
+  } catch {
+    return false;
+  }
+}
+
+/** The next sample of the API, which takes one each second. */
+async function readTraffic(api: ApiClient, limitMs: number): Promise<MetricSnapshot['traffic']> {
+  try {
+    const parts = { signal: AbortSignal.timeout(limitMs) };
+    for await (const { data } of api.events('/v1/traffic', parts)) return toTraffic(data);
+  } catch {
+    // As unreachable as it was a moment later.
+  }
+  return undefined;
+}
+
+function toTraffic(data: unknown): MetricSnapshot['traffic'] {
+  const { up, down, flows, inbounds, outbounds } = recordOf(data);
+  if (typeof up !== 'number' || typeof down !== 'number' || typeof flows !== 'number')
+    return undefined;
+  return { up, down, flows, inbounds: toTags(inbounds), outbounds: toTags(outbounds) };
+}
+
+const toTags = (value: unknown): readonly TagTraffic[] =>
+  Object.entries(recordOf(value)).flatMap(([tag, figures]) => {
+    const { up, down, flows } = recordOf(figures);
+    const isWhole = [up, down, flows].every((each) => typeof each === 'number');
+    return isWhole ? [{ tag, up: Number(up), down: Number(down), flows: Number(flows) }] : [];
+  });
+
+const recordOf = (value: unknown): Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null ? { ...value } : {};

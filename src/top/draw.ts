@@ -1,0 +1,214 @@
+import type { RatePoint } from '../monitor/contract.ts';
+import { printable, quoted } from '../printable.ts';
+import { age, bytes } from '../text/amounts.ts';
+import { flowHead, flowLine } from './flow-columns.ts';
+import { cutStart, fitted, foreign, span, type Line, type Style } from './line.ts';
+import { overlayLines, overlayRows } from './overlay-lines.ts';
+import { routeRows, type Snapshot } from './snapshot.ts';
+import type { Overlay, TextOverlay, TopState } from './top-state.ts';
+import { troubleLines } from './trouble-lines.ts';
+
+/** The whole screen. */
+export function draw(state: TopState, snapshot: Snapshot): readonly Line[] {
+  const { columns, rows } = snapshot.size;
+  const { overlay } = state;
+  const foot = footLines(state, snapshot);
+  const most = Math.max(1, Math.floor(rows / MOST_TROUBLE_SHARE));
+  const head = [headLine(snapshot), rateLine(snapshot, columns), ...troubleLines(snapshot, most)];
+  const room = Math.max(1, rows - head.length - foot.length);
+  if (overlay && overlay.kind !== 'filter' && overlay.kind !== 'targets') {
+    const lines = overlayLines(overlay, snapshot, columns);
+    if (lines.length > room) return scrolledLines(state, overlay, lines, snapshot);
+    return filled([...head, ...lines], foot, rows);
+  }
+  const body =
+    overlay?.kind === 'targets'
+      ? targetLines(overlay, snapshot, room)
+      : state.page === 'flows'
+        ? flowLines(state, snapshot, columns, room)
+        : routeLines(state, snapshot, columns, room);
+  return filled([...head, ...body.slice(0, room)], foot, rows);
+}
+
+/** Troubles take at most this share of the rows, one by it. */
+const MOST_TROUBLE_SHARE = 3;
+
+/** Lines, empty ones, and the foot on the last rows. */
+function filled(lines: readonly Line[], foot: readonly Line[], rows: number): readonly Line[] {
+  const empty = Math.max(0, rows - lines.length - foot.length);
+  return [...lines, ...Array.from({ length: empty }, (): Line => []), ...foot].slice(-rows);
+}
+
+/** A part of an overlay that is too long for the terminal, without the head. */
+function scrolledLines(
+  { scrolled }: TopState,
+  overlay: TextOverlay,
+  lines: readonly Line[],
+  { size }: Snapshot,
+): readonly Line[] {
+  const room = overlayRows(size);
+  const last = Math.max(0, lines.length - room);
+  const first = scrolled?.overlay === overlay ? Math.min(last, scrolled.lines) : 0;
+  const hidden = last - first;
+  const more = hidden === 0 ? '' : `${hidden} more ${hidden === 1 ? 'line' : 'lines'}: down arrow`;
+  return filled(lines.slice(first, first + room), [[span(more, 'warn')]], size.rows);
+}
+
+const HEALTH_STYLES: Readonly<Record<Snapshot['health']['word'], Style>> = {
+  Connecting: 'dim',
+  Serving: 'good',
+  'Reload refused': 'bad',
+  'API lost': 'bad',
+  Behind: 'warn',
+};
+
+function headLine({ monitor, health, name, now, readOnly }: Snapshot): Line {
+  const { traffic, listedAt, version } = monitor;
+  const newest = Math.max(traffic?.at ?? 0, listedAt ?? 0);
+  const old = newest === 0 || now - newest < 3_000 ? '' : `  data of ${age(now - newest)} ago`;
+  return [
+    foreign(name, 'bold'),
+    span(version === undefined ? '' : ` ${printable(version)}`, 'dim'),
+    span('  '),
+    span(health.word, HEALTH_STYLES[health.word]),
+    span(health.why === '' ? '' : `: ${health.why}`),
+    span(readOnly ? '  read-only' : '', 'dim'),
+    span(old, 'warn'),
+  ];
+}
+
+const BARS = ' ▁▂▃▄▅▆▇█';
+const BAR_COLUMNS = 40;
+
+/** Rates as bars, relative to the largest; the newest is at the end. */
+export function sparkline(points: readonly RatePoint[]): string {
+  const values = points.map(({ up, down }) => up + down);
+  const most = values.reduce((a, b) => Math.max(a, b), 0);
+  return values
+    .map((value) => BARS[most === 0 ? 0 : Math.ceil((value / most) * (BARS.length - 1))])
+    .join('');
+}
+
+function rateLine({ monitor }: Snapshot, columns: number): Line {
+  const { traffic, history, missed } = monitor;
+  const rates = traffic
+    ? `up ${fitted(`${bytes(traffic.upRate)}/s`, 10, 'right')}  down ${fitted(`${bytes(traffic.downRate)}/s`, 10, 'right')}  ${traffic.flows} flows`
+    : 'up -  down -';
+  const bars = columns >= 100 ? sparkline(history.seconds.slice(-BAR_COLUMNS)) : '';
+  return [
+    span(rates),
+    span(`  ${bars}`, 'dim'),
+    span(missed > 0 ? `  ${missed} events missed` : '', 'warn'),
+  ];
+}
+
+function flowLines(
+  state: TopState,
+  { flows, now, monitor }: Snapshot,
+  columns: number,
+  room: number,
+): readonly Line[] {
+  if (flows.length === 0) {
+    return [[], [span(`  ${noFlows(state, monitor.listedAt)}`, 'dim')]];
+  }
+  const at = Math.max(
+    0,
+    flows.findIndex(({ view }) => view.id === state.flow),
+  );
+  const { first, count } = windowAt(at, flows.length, room - 1);
+  const rows = flows
+    .slice(first, first + count)
+    .map((flow) => flowLine(flow, columns, { now, isSelected: flow.view.id === state.flow }));
+  return [flowHead(columns, state.sort), ...rows];
+}
+
+function noFlows({ filter }: TopState, listedAt: number | undefined): string {
+  if (listedAt === undefined) return 'The flows are not known yet.';
+  return filter.text === '' ? 'No flows.' : 'No flow matches.';
+}
+
+const ROUTE_COLUMNS = [0.3, 0.3, 0.2, 0.2] as const;
+
+function routeLines(
+  state: TopState,
+  { monitor }: Snapshot,
+  columns: number,
+  room: number,
+): readonly Line[] {
+  const rows = routeRows(monitor.routes?.value.view);
+  const cells = (texts: readonly (string | null)[]): string =>
+    texts
+      .map((text, at) =>
+        fitted(printable(text ?? '-'), Math.floor((columns - 5) * (ROUTE_COLUMNS[at] ?? 0))),
+      )
+      .join(' ');
+  const problem = monitor.routesError;
+  const at = Math.max(
+    0,
+    rows.findIndex(({ name }) => name === state.route),
+  );
+  const { first, count } = windowAt(at, rows.length, room - (problem ? 2 : 1));
+  return [
+    ...(problem ? [[span('! ', 'bad'), foreign(problem.message)]] : []),
+    [span(` ${cells(['ROUTE', 'GOES TO', 'PICK', 'INHERITS'])}`, 'dim')],
+    ...rows.slice(first, first + count).map(({ name, target, pick, inherits }) => {
+      const isSelected = name === state.route;
+      const text = cells([name, target, pick, inherits === '' ? null : inherits]);
+      return [span(`${isSelected ? '>' : ' '}${text}`, isSelected ? 'selected' : 'plain')];
+    }),
+  ];
+}
+
+/** The targets that a route can be set to; the cursor is always among those shown. */
+function targetLines(
+  { route, cursor }: Extract<Overlay, { kind: 'targets' }>,
+  { monitor }: Snapshot,
+  room: number,
+): readonly Line[] {
+  const targets = monitor.routes?.value.view.targets ?? [];
+  const { first, count } = windowAt(cursor, targets.length, room - 1);
+  return [
+    [foreign(` Where ${quoted(route)} goes`, 'bold')],
+    ...targets.slice(first, first + count).map(({ name, kind }, index) => {
+      const isSelected = first + index === cursor;
+      return [
+        foreign(`${isSelected ? '>' : ' '}${name}`, isSelected ? 'selected' : 'plain'),
+        span(`  ${kind}`, 'dim'),
+      ];
+    }),
+  ];
+}
+
+/** The rows of a list that are shown: those around the cursor. */
+function windowAt(
+  cursor: number,
+  length: number,
+  room: number,
+): { readonly first: number; readonly count: number } {
+  const count = Math.max(0, room);
+  return { first: Math.max(0, Math.min(cursor - Math.floor(count / 2), length - count)), count };
+}
+
+function footLines(state: TopState, { flows, size }: Snapshot): readonly Line[] {
+  const { overlay, filter, isFrozen } = state;
+  if (overlay?.kind === 'filter') {
+    const { text, problem } = overlay;
+    return [
+      ...(problem === undefined ? [] : [[foreign(problem, 'bad')]]),
+      [
+        span('/', 'bold'),
+        span(cutStart(printable(text), Math.max(0, size.columns - 2))),
+        span('_', 'bold'),
+      ],
+    ];
+  }
+  const shown = state.page === 'flows' ? `${flows.length} shown` : 'routes';
+  return [
+    [
+      span(shown, 'dim'),
+      foreign(filter.text === '' ? '' : `  /${filter.text}`),
+      span(isFrozen ? '  frozen' : '', 'warn'),
+      span('  ? keys  q quit  / filter  s sort  Enter details  x close  p routes  r reload', 'dim'),
+    ],
+  ];
+}

@@ -1,0 +1,224 @@
+import type { MonitoredFlow } from '../monitor/contract.ts';
+import { matcherOf } from '../monitor/filter/matcher.ts';
+import { LONGEST_FILTER, parseFilter } from '../monitor/filter/terms.ts';
+import type { Key } from './keys.ts';
+import { scrollEnd } from './overlay-lines.ts';
+import { routeRows, type Snapshot } from './snapshot.ts';
+import {
+  EVERY_FLOW,
+  SORTS,
+  type ChangeChoice,
+  type Overlay,
+  type TextOverlay,
+  type TopState,
+} from './top-state.ts';
+
+/** What a key asks for beyond another state. */
+export type Wish =
+  | { readonly kind: 'quit' | 'suspend' | 'redraw' }
+  | Change
+  | { readonly kind: 'answer'; readonly answer: ChangeChoice };
+
+/** A change of the running Weir, which is asked about first. */
+export type Change =
+  | { readonly kind: 'reload' }
+  | { readonly kind: 'close'; readonly flow: MonitoredFlow }
+  | { readonly kind: 'pick'; readonly route: string; readonly target: string };
+
+export interface Pressed {
+  readonly state: TopState;
+  readonly wish?: Wish;
+}
+
+/** Lines that a page moves by. */
+const PAGE = 20;
+
+const STEPS: Readonly<Record<Key, number>> = {
+  j: 1,
+  down: 1,
+  k: -1,
+  up: -1,
+  pagedown: PAGE,
+  pageup: -PAGE,
+  home: -Infinity,
+  end: Infinity,
+};
+
+/** What a key does. */
+export function press(state: TopState, key: Key, snapshot: Snapshot): Pressed {
+  switch (key) {
+    case 'ctrl-c':
+      return { state, wish: { kind: 'quit' } };
+    case 'ctrl-z':
+      return { state, wish: { kind: 'suspend' } };
+    case 'ctrl-l':
+      return { state, wish: { kind: 'redraw' } };
+    default:
+  }
+  const { overlay } = state;
+  return overlay ? pressOverlay(state, overlay, key, snapshot) : pressPage(state, key, snapshot);
+}
+
+const over = (state: TopState, overlay: Overlay | undefined): Pressed => ({
+  state: { ...state, overlay },
+});
+
+function pressPage(state: TopState, key: Key, snapshot: Snapshot): Pressed {
+  const step = STEPS[key];
+  if (step !== undefined) return { state: moved(state, step, snapshot) };
+  switch (key) {
+    case 'q':
+      return { state, wish: { kind: 'quit' } };
+    case '?':
+      return over(state, { kind: 'help' });
+    case 'tab':
+      return { state: { ...state, page: state.page === 'flows' ? 'routes' : 'flows' } };
+    case 'p':
+      return { state: { ...state, page: 'routes' } };
+    case 'escape':
+      return {
+        state: { ...state, page: 'flows', filter: EVERY_FLOW, isFrozen: false },
+      };
+    case 'r':
+      return { state, wish: { kind: 'reload' } };
+    case 'enter':
+      return { state: opened(state, snapshot) };
+    default:
+  }
+  return state.page === 'flows' ? pressFlows(state, key, snapshot) : { state };
+}
+
+function pressFlows(state: TopState, key: Key, snapshot: Snapshot): Pressed {
+  switch (key) {
+    case '/':
+      return over(state, { kind: 'filter', text: state.filter.text, problem: undefined });
+    case 's':
+      return {
+        state: {
+          ...state,
+          sort: SORTS[(SORTS.indexOf(state.sort) + 1) % SORTS.length] ?? 'rate',
+          reversed: false,
+        },
+      };
+    case 'S':
+      return { state: { ...state, reversed: !state.reversed } };
+    case ' ':
+      return { state: { ...state, isFrozen: !state.isFrozen } };
+    case 'x': {
+      const flow = snapshot.flows.find(({ view }) => view.id === state.flow);
+      return flow?.closedAt === undefined && flow
+        ? { state, wish: { kind: 'close', flow } }
+        : { state };
+    }
+    default:
+      return { state };
+  }
+}
+
+function pressOverlay(state: TopState, overlay: Overlay, key: Key, snapshot: Snapshot): Pressed {
+  if (key === 'escape') return over(state, undefined);
+  if (overlay.kind === 'filter') return pressFilter(state, overlay, key);
+  if (overlay.kind === 'targets') return pressTargets(state, overlay, key, snapshot);
+  const step = STEPS[key];
+  if (step !== undefined) return { state: scrolled(state, overlay, step, snapshot) };
+  switch (overlay.kind) {
+    case 'busy':
+      return { state };
+    case 'question': {
+      const answer = overlay.question.answers.find((each) => each.key === key);
+      return answer ? { state, wish: { kind: 'answer', answer } } : { state };
+    }
+    case 'details':
+      if (key === 'x') return pressFlows({ ...state, overlay: undefined }, key, snapshot);
+      return key === 'enter' || key === 'q' ? over(state, undefined) : { state };
+    case 'help':
+    case 'message':
+      return key === 'enter' || key === 'q' || key === '?' ? over(state, undefined) : { state };
+    default:
+      return overlay satisfies never;
+  }
+}
+
+function scrolled(
+  state: TopState,
+  overlay: TextOverlay,
+  step: number,
+  snapshot: Snapshot,
+): TopState {
+  const before = state.scrolled?.overlay === overlay ? state.scrolled.lines : 0;
+  const lines = Math.max(0, Math.min(scrollEnd(overlay, snapshot), before + step));
+  return { ...state, scrolled: { overlay, lines } };
+}
+
+function pressFilter(
+  state: TopState,
+  overlay: Extract<Overlay, { kind: 'filter' }>,
+  key: Key,
+): Pressed {
+  if (key === 'enter') {
+    const parsed = parseFilter(overlay.text);
+    if (parsed.problem) return over(state, { ...overlay, problem: parsed.problem.message });
+    const filter = { text: overlay.text, matches: matcherOf(parsed.terms) };
+    return { state: { ...state, filter, overlay: undefined } };
+  }
+  const text = typed(overlay.text, key);
+  return over(state, { ...overlay, text, problem: undefined });
+}
+
+function typed(text: string, key: Key): string {
+  if (key === 'backspace') return Array.from(text).slice(0, -1).join('');
+  if (key === 'ctrl-u') return '';
+  // Names of keys have several characters. What is pasted beyond the length is dropped.
+  const isCharacter = Array.from(key).length === 1;
+  return isCharacter && text.length < LONGEST_FILTER ? text + key : text;
+}
+
+function pressTargets(
+  state: TopState,
+  overlay: Extract<Overlay, { kind: 'targets' }>,
+  key: Key,
+  { monitor }: Snapshot,
+): Pressed {
+  const targets = monitor.routes?.value.view.targets ?? [];
+  const step = STEPS[key];
+  if (step !== undefined) {
+    return over(state, { ...overlay, cursor: clamp(overlay.cursor + step, targets.length) });
+  }
+  const target = targets[overlay.cursor];
+  if (key !== 'enter' || !target) return { state };
+  return { state, wish: { kind: 'pick', route: overlay.route, target: target.name } };
+}
+
+const clamp = (at: number, count: number): number => Math.max(0, Math.min(count - 1, at));
+
+/** Moves the cursor of the page. */
+function moved(state: TopState, step: number, { flows, monitor }: Snapshot): TopState {
+  if (state.page === 'routes') {
+    const names = routeRows(monitor.routes?.value.view).map(({ name }) => name);
+    return { ...state, route: stepped(names, state.route, step) };
+  }
+  const ids = flows.map(({ view }) => view.id);
+  return { ...state, flow: stepped(ids, state.flow, step) };
+}
+
+/** Where a step leads; without a cursor to an end of the list. */
+function stepped<T>(list: readonly T[], from: T | undefined, step: number): T | undefined {
+  const at = from === undefined ? -1 : list.indexOf(from);
+  const to = at < 0 && step > 0 && step !== Infinity ? 0 : at + step;
+  return list[clamp(to, list.length)];
+}
+
+function opened(state: TopState, { flows, monitor }: Snapshot): TopState {
+  if (state.page === 'flows') {
+    const flow = flows.find(({ view }) => view.id === state.flow);
+    return flow ? { ...state, overlay: { kind: 'details', flow: flow.view.id } } : state;
+  }
+  const view = monitor.routes?.value.view;
+  const row = routeRows(view).find(({ name }) => name === state.route);
+  if (!view || !row) return state;
+  const cursor = Math.max(
+    0,
+    view.targets.findIndex(({ name }) => name === row.target),
+  );
+  return { ...state, overlay: { kind: 'targets', route: row.name, cursor } };
+}

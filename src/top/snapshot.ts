@@ -1,0 +1,44 @@
+import type { Monitor, MonitoredFlow } from '../monitor/contract.ts';
+import type { FailingOutbound } from '../monitor/log/failing-outbounds.ts';
+import type { HealthReport } from '../monitor/health.ts';
+import type { RouteView } from '../config/route-view.ts';
+
+/** What is known at one moment, as the screen shows it. */
+export interface Snapshot {
+  /** Unix milliseconds. */
+  readonly now: number;
+  readonly health: HealthReport;
+  readonly monitor: Monitor;
+  /** Flows that match, in order. */
+  readonly flows: readonly MonitoredFlow[];
+  readonly failing: readonly FailingOutbound[];
+  readonly readOnly: boolean;
+  /** The name of the configuration file. */
+  readonly name: string;
+  readonly size: ScreenSize;
+}
+
+export interface ScreenSize {
+  readonly columns: number;
+  readonly rows: number;
+}
+
+/** A route as the page of routes lists it. */
+export interface ShownRoute {
+  readonly name: string;
+  readonly pick: string | null;
+  readonly target: string | null;
+  readonly inherits: string;
+}
+
+/** The groups in the order in which they are matched, then the default route. */
+export function routeRows(view: RouteView | undefined): readonly ShownRoute[] {
+  if (!view) return [];
+  const groups = view.groups.map(({ name, pick, target, inherit }) => ({
+    name,
+    pick,
+    target,
+    inherits: typeof inherit === 'string' ? inherit : inherit.group,
+  }));
+  return [...groups, { name: 'default', ...view.default, inherits: '' }];
+}

@@ -1,0 +1,48 @@
+import type { MonitoredFlow } from '../monitor/contract.ts';
+import type { TopSort, TopState } from './top-state.ts';
+
+const AMOUNTS: Partial<Record<TopSort, (flow: MonitoredFlow) => number>> = {
+  rate: ({ upRate, downRate }) => upRate + downRate,
+  down: ({ view }) => view.down,
+  up: ({ view }) => view.up,
+  // The oldest first.
+  age: ({ view }) => -view.id,
+};
+
+const TEXTS: Partial<Record<TopSort, (flow: MonitoredFlow) => string>> = {
+  host: ({ view }) => view.sniffed ?? view.host,
+  outbound: ({ view }) => view.outbound,
+  user: ({ view }) => view.user ?? '',
+  source: ({ view }) => view.source ?? '',
+};
+
+/**
+ * The flows that match, in the order of the state: the largest amount or the first name at the top, and by their ids
+ * where these are equal.
+ *
+ * Flows are put together by amount or name, and only these are sorted, without a comparing function: a sort of
+ * 10,000 flows by one takes ten times as long.
+ *
+ * @param flows in the order of their ids
+ */
+export function sortFlows(
+  flows: Iterable<MonitoredFlow>,
+  { filter, sort, reversed }: Pick<TopState, 'filter' | 'sort' | 'reversed'>,
+  now: number,
+): readonly MonitoredFlow[] {
+  const found: MonitoredFlow[] = [];
+  for (const flow of flows) if (filter.matches(flow, now)) found.push(flow);
+  const amount = AMOUNTS[sort];
+  if (amount) {
+    const byAmount = Map.groupBy(found, amount);
+    const amounts = Float64Array.from(byAmount.keys()).sort();
+    // The largest first.
+    if (!reversed) amounts.reverse();
+    return Array.from(amounts, (each) => byAmount.get(each) ?? []).flat();
+  }
+  const byText = Map.groupBy(found, TEXTS[sort] ?? (() => ''));
+  // oxlint-disable-next-line require-array-sort-compare -- by code units
+  const texts = [...byText.keys()].sort();
+  if (reversed) texts.reverse();
+  return texts.flatMap((each) => byText.get(each) ?? []);
+}
