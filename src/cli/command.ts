@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
-import { WeirError, codeOf, messageOf } from '../errors.ts';
+import { UsageError, WeirError, codeOf, hintsOf, messageOf } from '../errors.ts';
+import { printableLines } from '../printable.ts';
 import { suggestion } from '../schema/suggestion.ts';
 
 /** The output and the environment of a command. */
@@ -14,6 +15,8 @@ export interface OptionSpec {
   readonly type: 'string' | 'boolean';
   /** The letter of its short form. */
   readonly short?: string;
+  /** Whether it may be given several times. */
+  readonly multiple?: true;
   /** The placeholder of its value in the help, such as `FILE`. */
   readonly value?: string;
   /** Its values, if there are only a few. */
@@ -46,10 +49,23 @@ export interface Command extends CommandSpec {
   run(argv: readonly string[], io: CommandIo): Promise<number>;
 }
 
-/** Invalid arguments. */
-export class UsageError extends WeirError {
-  constructor(message: string) {
-    super('usage', message);
+/**
+ * Runs the work of a command. A WeirError is written to standard error with its hints, as
+ * `weir NAME: …`; the exit status is then 1.
+ * @throws {UsageError}
+ */
+export async function reportErrors(
+  name: string,
+  { stderr }: Pick<CommandIo, 'stderr'>,
+  work: () => Promise<number>,
+): Promise<number> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof WeirError) || error instanceof UsageError) throw error;
+    const hints = hintsOf(error).map((hint) => `hint: ${printableLines(hint)}\n`);
+    stderr.write(`${printableLines(`weir ${name}: ${error.message}`)}\n${hints.join('')}`);
+    return 1;
   }
 }
 
@@ -98,4 +114,26 @@ export function unknownCommand(
   );
   const hint = meant === undefined ? '' : `; did you mean ${JSON.stringify(meant)}?`;
   return new UsageError(`unknown command ${JSON.stringify(name)}${where}${hint}`);
+}
+
+/**
+ * The subcommand of a command line, and its operands.
+ *
+ * @param parsed by `parseOptions`, with the options of all subcommands
+ * @throws {UsageError} without one, for an unknown one, and for an option that belongs to another
+ */
+export function chooseSubcommand<T extends Omit<CommandSpec, 'commands'>>(
+  command: Pick<CommandSpec, 'name' | 'options'> & { readonly commands: readonly T[] },
+  { values, positionals }: { readonly values: object; readonly positionals: readonly string[] },
+): { readonly chosen: T; readonly operands: readonly string[] } {
+  const [name, ...operands] = positionals;
+  if (name === undefined) throw new UsageError(`${command.name} needs a command`);
+  const chosen = command.commands.find((each) => each.name === name);
+  if (!chosen) throw unknownCommand(name, command.commands, ` of ${command.name}`);
+  for (const option of Object.keys(values)) {
+    if (!(option in command.options) && !(option in chosen.options)) {
+      throw new UsageError(`--${option} does not go with ${command.name} ${name}`);
+    }
+  }
+  return { chosen, operands };
 }

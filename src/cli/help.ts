@@ -1,8 +1,11 @@
 import type { CommandSpec, OptionSpec, OptionTable } from './command.ts';
 
+type Row = readonly [left: string, right: string];
+
+const widthOf = (rows: readonly Row[]): number => Math.max(0, ...rows.map(([left]) => left.length));
+
 /** Lines in two columns, as in ` -h, --help print this text and exit`. */
-export function columns(rows: readonly (readonly [string, string])[]): string {
-  const width = Math.max(0, ...rows.map(([left]) => left.length));
+export function columns(rows: readonly Row[], width = widthOf(rows)): string {
   return rows
     .map(([left, right]) => {
       const indent = ' '.repeat(width + 4);
@@ -18,12 +21,34 @@ export const optionLines = (options: OptionTable): string =>
   );
 
 export const commandLines = (commands: readonly Omit<CommandSpec, 'commands'>[]): string =>
-  columns(
-    commands.map(({ name, operands, summary }) => [
-      operands === '' ? name : `${name} ${operands}`,
-      summary,
-    ]),
-  );
+  columns(commandRows(commands));
+
+/** The options of each subcommand that has some, below a title, with an empty line behind each. */
+export const subcommandOptionLines = (commands: readonly Omit<CommandSpec, 'commands'>[]): string =>
+  commands
+    .filter(({ options }) => Object.keys(options).length > 0)
+    .map(({ name, options }) => `Options of ${name}:\n${optionLines(options)}\n`)
+    .join('');
+
+const commandRows = (commands: readonly Omit<CommandSpec, 'commands'>[]): readonly Row[] =>
+  commands.map(({ name, operands, summary }) => [
+    operands === '' ? name : `${name} ${operands}`,
+    summary,
+  ]);
+
+/** Commands for one task. */
+export interface CommandTopic {
+  readonly title: string;
+  readonly commands: readonly CommandSpec[];
+}
+
+/** The commands below the titles of their topics, in columns of one width. */
+export function topicLines(topics: readonly CommandTopic[]): string {
+  const width = widthOf(topics.flatMap(({ commands }) => commandRows(commands)));
+  return topics
+    .map(({ title, commands }) => `${title}:\n${columns(commandRows(commands), width)}`)
+    .join('\n');
+}
 
 /** An option as in the help: `-c, --config FILE`, padded if there is no short form. */
 export function optionForm(name: string, { short, value }: OptionSpec): string {

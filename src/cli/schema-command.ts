@@ -1,7 +1,7 @@
 import { configSchema } from '../config/json-schema.ts';
 import { expectOperands, HELP_OPTION, parseOptions, type CommandIo } from './command.ts';
 
-export const SCHEMA_HELP = `Usage: weir schema
+const SCHEMA_HELP = `Usage: weir schema
 
 Prints a JSON Schema of the configuration file, for editors. With
 

@@ -8,7 +8,7 @@ import { percentDecode } from '../../src/api/requests/path-parameter.ts';
 import { parseHead } from '../../src/api/http/raw-http.ts';
 import { parseSelector } from '../../src/api/requests/selector.ts';
 import { parsePickBody } from '../../src/api/requests/pick-body.ts';
-import { EventReader } from '../../src/cli/ctl/event-reader.ts';
+import { EventReader } from '../../src/client/event-reader.ts';
 import { shownLine } from '../../src/config/shown-line.ts';
 import { loadProtocols } from '../../src/protocols/registry.ts';
 import { parseToml } from '../../src/config/toml/parse.ts';
@@ -310,6 +310,27 @@ const PATTERNS: readonly Row[] = [
       run('', '['),
       run('[a', ']'),
     ],
+  },
+  {
+    file: 'dashboard/page/connections/way.ts',
+    pattern: /:(?<line>\d+)$/,
+    worst: [run('', ':'), run(':', '1'), run('', ':1')],
+  },
+  {
+    file: 'diagnose/environment-text.ts',
+    pattern:
+      /^(?:WEIR_\w+|RUST_LOG|NODE_\w+|UV_\w+|SSL_CERT_\w+|NO_COLOR|JOURNAL_STREAM|NOTIFY_SOCKET|LISTEN_FDS)$/,
+    worst: [run('WEIR_', 'a'), run('SSL_CERT_', 'A'), run('', 'UV_')],
+  },
+  {
+    file: 'diagnose/versions-text.ts',
+    pattern: /^PRETTY_NAME="?([^"\n]*)/m,
+    worst: [run('', 'PRETTY_NAME'), run('PRETTY_NAME=', 'a'), run('', '\n')],
+  },
+  {
+    file: 'local-http/listen.ts',
+    pattern: /^(?<host>localhost|[\d.]+|\[[^\]]+\]):(?<port>\d{1,5})$/i,
+    worst: [run('', '1'), run('[', ':'), run('[', '['), run('[1]', ':'), run('1:', '1')],
   },
   {
     file: 'config/shown-line.ts',

@@ -6,8 +6,8 @@ import { test } from 'node:test';
 
 const SRC = join(import.meta.dirname, '../../src');
 
-/** An instance and what surrounds it: state of theirs is that of one program. */
-const ABOVE = /^(app|cli|library)\/|^(main|index)\.ts$/;
+/** An instance and what surrounds it, and the page in a browser: state of theirs is that of one program. */
+const ABOVE = /^(app|cli|library|dashboard\/page)\/|^(main|index)\.ts$/;
 
 /**
  * State of modules that every instance of the library in a process may share, by file and name, with the
@@ -15,6 +15,7 @@ const ABOVE = /^(app|cli|library)\/|^(main|index)\.ts$/;
  */
 const ALLOWED: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   'what the process or the machine has once': {
+    'net/addresses/shown-address.ts': ['shown'],
     'net/sockets/interface-addresses.ts': ['known', 'knownAt'],
     'net/sockets/system-sockets.ts': ['chosen'],
     'platform/native.ts': ['loaded'],
@@ -38,6 +39,7 @@ const ALLOWED: Readonly<Record<string, Readonly<Record<string, readonly string[]
     'crypto/hash/shake128.ts': ['chosen'],
     'protocols/vmess/header/header-seal.ts': ['headerSealer', 'headerOpener'],
     'protocols/vmess/kdf.ts': ['shared'],
+    'text/text-width.ts': ['SEGMENTER'],
   },
   'scratch space, written and read within one call': {
     'crypto/hash/blake3-key.ts': ['bytes', 'view', 'message', 'state'],
@@ -70,6 +72,7 @@ const ALLOWED: Readonly<Record<string, Readonly<Record<string, readonly string[]
     'protocols/shadowsocks/edition-2022/identity.ts': ['identityKeys'],
     'protocols/shadowsocks/keys.ts': ['sessionKeys'],
     'quic/recovery/sent-packets.ts': ['NO_FACTS'],
+    'text/text-width.ts': ['SEGMENTER'],
   },
 };
 

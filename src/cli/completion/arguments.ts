@@ -1,10 +1,5 @@
-import {
-  expectOperands,
-  HELP_OPTION,
-  parseOptions,
-  UsageError,
-  type CommandSpec,
-} from '../command.ts';
+import { expectOperands, HELP_OPTION, parseOptions, type CommandSpec } from '../command.ts';
+import { UsageError } from '../../errors.ts';
 import { optionLines } from '../help.ts';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;

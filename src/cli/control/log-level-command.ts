@@ -1,10 +1,9 @@
-import { Socket } from 'node:net';
-import { requestLogFilter } from '../../app/service/reload-socket.ts';
+import { requestLogFilter } from '../../app/control/control-client.ts';
 import { WeirError } from '../../errors.ts';
 import { parseFilter } from '../../log/filter.ts';
-import { printableLines } from '../../printable.ts';
-import type { CommandIo } from '../command.ts';
-import { LOG_LEVEL_HELP, parseLogLevel } from './log-level-arguments.ts';
+import { reportErrors, type CommandIo } from '../command.ts';
+import { needSocket } from '../../client/find-socket.ts';
+import { LOG_LEVEL, LOG_LEVEL_HELP, parseLogLevel } from './log-level-arguments.ts';
 
 /**
  * `weir log-level`. Resolves with the exit status: 1 if the filter of the running process is
@@ -17,15 +16,21 @@ export async function logLevelCommand(argv: readonly string[], io: CommandIo): P
     io.stdout.write(LOG_LEVEL_HELP);
     return 0;
   }
-  try {
+  return reportErrors(LOG_LEVEL.name, io, async () => {
     // Reports a syntax error even if no process is running.
-    parseFilter(level);
-    const outcome = await requestLogFilter(new Socket(), socket, level);
+    checkFilter(level);
+    const outcome = await requestLogFilter(await needSocket({ socket, env: io.env }), level);
     if (outcome.kind !== 'failed') return 0;
     throw new WeirError('log_level', outcome.line);
+  });
+}
+
+/** @throws {WeirError} for a text that is not a filter */
+function checkFilter(text: string): void {
+  try {
+    parseFilter(text);
   } catch (error) {
-    if (!(error instanceof WeirError || error instanceof RangeError)) throw error;
-    io.stderr.write(`weir log-level: ${printableLines(error.message)}\n`);
-    return 1;
+    if (!(error instanceof RangeError)) throw error;
+    throw new WeirError('log_level', error.message, { cause: error });
   }
 }

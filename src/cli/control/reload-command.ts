@@ -1,10 +1,9 @@
-import { Socket } from 'node:net';
-import { requestReload } from '../../app/service/reload-socket.ts';
+import { requestReload } from '../../app/control/control-client.ts';
 import { outcomeLine } from '../../app/service/status.ts';
-import { WeirError } from '../../errors.ts';
 import { printableLines } from '../../printable.ts';
-import type { CommandIo } from '../command.ts';
-import { parseReload, RELOAD_HELP } from './reload-arguments.ts';
+import { reportErrors, type CommandIo } from '../command.ts';
+import { needSocket } from '../../client/find-socket.ts';
+import { parseReload, RELOAD, RELOAD_HELP } from './reload-arguments.ts';
 
 /**
  * `weir reload`: reloads a running Weir and waits for the outcome. Resolves with the exit status: 1
@@ -12,19 +11,16 @@ import { parseReload, RELOAD_HELP } from './reload-arguments.ts';
  * @throws {UsageError}
  */
 export async function reloadCommand(argv: readonly string[], io: CommandIo): Promise<number> {
-  const path = parseReload(argv);
-  if (path === undefined) {
+  const parsed = parseReload(argv);
+  if (parsed.kind === 'help') {
     io.stdout.write(RELOAD_HELP);
     return 0;
   }
-  try {
-    const outcome = await requestReload(new Socket(), path);
+  return reportErrors(RELOAD.name, io, async () => {
+    const { env } = io;
+    const outcome = await requestReload(await needSocket({ socket: parsed.socket, env }));
     const failed = outcome.kind === 'failed';
     (failed ? io.stderr : io.stdout).write(`${printableLines(outcomeLine(outcome))}\n`);
     return failed ? 1 : 0;
-  } catch (error) {
-    if (!(error instanceof WeirError)) throw error;
-    io.stderr.write(`weir reload: ${printableLines(error.message)}\n`);
-    return 1;
-  }
+  });
 }

@@ -1,13 +1,16 @@
 import {
+  chooseSubcommand,
   expectOperands,
   HELP_OPTION,
   parseOptions,
-  unknownCommand,
-  UsageError,
   type CommandSpec,
   type OptionTable,
 } from '../command.ts';
-import { commandLines, optionLines } from '../help.ts';
+import type { RunningSearch } from '../../client/find-running.ts';
+import { UsageError } from '../../errors.ts';
+import { SOCKET_OPTION } from '../control/socket-option.ts';
+import { commandLines, optionLines, subcommandOptionLines } from '../help.ts';
+import { RUNNING_OPTIONS, searchOf } from '../running-options.ts';
 
 const ROUTE_NAMES = ['groups', 'targets'] as const;
 
@@ -15,9 +18,8 @@ export type RouteNames = (typeof ROUTE_NAMES)[number];
 
 export interface CtlArguments {
   readonly command: CtlCommand;
-  /** The value of `--api`. */
-  readonly api: string | undefined;
-  readonly secretFile: string | undefined;
+  /** Which running Weir is meant. */
+  readonly search: Omit<RunningSearch, 'env'>;
   /** JSON lines even on a terminal. */
   readonly json: boolean;
 }
@@ -35,6 +37,10 @@ export type CtlCommand =
       readonly group: string;
       readonly target: string;
       readonly ifMatch: string | undefined;
+      /** Whether to close the flows that are open on the old target. */
+      readonly close: boolean;
+      /** Only tell how many flows there are. */
+      readonly dryRun: boolean;
     }
   | {
       readonly kind: 'close';
@@ -56,6 +62,14 @@ const PICK_OPTIONS = {
     value: 'ETAG',
     summary: 'only if the configuration file still has this tag',
   },
+  close: {
+    type: 'boolean',
+    summary: "close the group's flows that are open on the old target",
+  },
+  'dry-run': {
+    type: 'boolean',
+    summary: 'with --close: print how many flows that are, and change nothing',
+  },
 } as const satisfies OptionTable;
 
 const ROUTES_OPTIONS = {
@@ -75,14 +89,10 @@ const CONNECTIONS_OPTIONS = {
 
 /** Options of all commands. */
 const CTL_OPTIONS = {
-  api: {
-    type: 'string',
-    value: 'WHERE',
-    summary:
-      'http://host:port, host:port, or the path of a unix socket\n' +
-      '(default: $WEIR_API, then 127.0.0.1:9090)',
-  },
-  'secret-file': { type: 'string', value: 'FILE', summary: 'a file with the secret of [api]' },
+  api: RUNNING_OPTIONS.api,
+  'secret-file': RUNNING_OPTIONS['secret-file'],
+  config: RUNNING_OPTIONS.config,
+  ...SOCKET_OPTION,
   json: { type: 'boolean', summary: 'JSON lines also on a terminal' },
   ...HELP_OPTION,
 } as const satisfies OptionTable;
@@ -144,28 +154,20 @@ Commands:
 ${commandLines(COMMANDS)}
 Options:
 ${optionLines(CTL_OPTIONS)}
-${COMMANDS.filter(({ options }) => Object.keys(options).length > 0)
-  .map(({ name, options }) => `Options of ${name}:\n${optionLines(options)}\n`)
-  .join('')}On a terminal the output is a table, in a pipe one line of JSON for each entry.
+${subcommandOptionLines(COMMANDS)}On a terminal the output is a table, in a pipe one line of JSON for each entry.
 `;
 
 const SELECTORS = ['outbound', 'inbound', 'session', 'user'] as const;
 
 /** @throws {UsageError} for invalid arguments. */
 export function parseCtl(argv: readonly string[]): CtlArguments {
-  const { values, positionals } = parse(argv);
-  const { api, 'secret-file': secretFile, json = false } = values;
-  const [name, ...operands] = positionals;
-  if (values.help === true) return { command: { kind: 'help' }, api, secretFile, json };
-  if (name === undefined) throw new UsageError('ctl needs a command');
-  const chosen = COMMANDS.find((command) => command.name === name);
-  if (!chosen) throw unknownCommand(name, COMMANDS, ' of ctl');
-  for (const option of Object.keys(values)) {
-    if (!(option in CTL_OPTIONS) && !(option in chosen.options)) {
-      throw new UsageError(`--${option} does not go with ctl ${name}`);
-    }
-  }
-  return { command: toCommand(chosen.name, operands, values), api, secretFile, json };
+  const parsed = parse(argv);
+  const { values } = parsed;
+  const { json = false } = values;
+  const search = searchOf(values);
+  if (values.help === true) return { command: { kind: 'help' }, search, json };
+  const { chosen, operands } = chooseSubcommand(CTL, parsed);
+  return { command: toCommand(chosen.name, operands, values), search, json };
 }
 
 function toCommand(
@@ -190,7 +192,9 @@ function toCommand(
       expectOperands('ctl pick', operands, 'GROUP TARGET');
       const [group = '', target = ''] = operands;
       if (group === '') throw new UsageError('ctl pick needs the name of a group');
-      return { kind: name, group, target, ifMatch: values['if-match'] };
+      const { close = false, 'dry-run': dryRun = false, 'if-match': ifMatch } = values;
+      if (dryRun && !close) throw new UsageError('--dry-run goes with --close');
+      return { kind: name, group, target, ifMatch, close, dryRun };
     }
     case 'close':
       return toClose(operands, values);

@@ -1,18 +1,14 @@
-import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
+import type { FlowJson, SessionJson, TrafficJson } from '../../client/api-views.ts';
 import type { RouteView } from '../../config/route-view.ts';
-import { WeirError, hintsOf, messageOf } from '../../errors.ts';
-import { printable, printableJson, printableLines } from '../../printable.ts';
+import { UsageError, WeirError, hintsOf } from '../../errors.ts';
+import { printableLines } from '../../printable.ts';
 import type { ReloadReport } from '../../supervisor/reload-report.ts';
 import type { CommandIo } from '../command.ts';
-import {
-  CTL_HELP,
-  parseCtl,
-  type CtlArguments,
-  type CtlCommand,
-  type RouteNames,
-} from './arguments.ts';
-import { CtlClient, CtlError, parsePlace } from './client.ts';
+import { CTL_HELP, parseCtl, type CtlCommand, type RouteNames } from './arguments.ts';
+import { ApiClient, parsePlace, readSecret } from '../../client/api-client.ts';
+import { findRunning, type RunningSearch, type RunningWeir } from '../../client/find-running.ts';
+import { CtlOutput } from './output.ts';
+import { pickRoute } from './pick.ts';
 import {
   TRAFFIC_HEAD,
   eventLine,
@@ -21,9 +17,6 @@ import {
   routesTable,
   sessionsTable,
   trafficLine,
-  type FlowJson,
-  type SessionJson,
-  type TrafficJson,
 } from './views.ts';
 
 /** Milliseconds for names, because a shell waits for them during completion. */
@@ -35,79 +28,40 @@ const NAMES_MS = 1000;
  * @throws {UsageError}
  */
 export async function ctl(argv: readonly string[], io: CommandIo): Promise<number> {
-  const { command, api, secretFile, json } = parseCtl(argv);
+  const { command, search, json } = parseCtl(argv);
   if (command.kind === 'help') {
     io.stdout.write(CTL_HELP);
     return 0;
   }
   const output = new CtlOutput(io.stdout, json || io.stdout.isTTY !== true);
-  const place = parsePlace(api ?? io.env['WEIR_API']);
   try {
-    await carryOut(command, new CtlClient(place, await readSecret(secretFile)), output);
+    await carryOut(command, await reach({ ...search, env: io.env }), output, io.env);
     return 0;
   } catch (error) {
     // The reader has closed the output, which is not an error.
     if (output.closed) return 0;
-    if (!(error instanceof WeirError)) throw error;
+    if (error instanceof UsageError || !(error instanceof WeirError)) throw error;
     const hints = hintsOf(error).map((hint) => `hint: ${hint}\n`);
     io.stderr.write(`${printableLines(`weir ctl: ${error.message}`)}\n${hints.join('')}`);
     return 1;
   }
 }
 
-async function readSecret(file: CtlArguments['secretFile']): Promise<string | undefined> {
-  if (file === undefined) return undefined;
-  try {
-    return (await readFile(file, 'utf8')).replace(/\r?\n$/, '');
-  } catch (error) {
-    throw new CtlError(`cannot read the secret: ${messageOf(error)}`, { cause: error });
-  }
+/** A named API is used as it is, whatever else runs on this host. */
+async function reach(search: RunningSearch): Promise<Pick<RunningWeir, 'api' | 'socket'>> {
+  const { config, socket, secretFile, env } = search;
+  const named = search.api ?? (env['WEIR_API'] || undefined);
+  if (named === undefined || config !== undefined) return findRunning(search);
+  const secret = secretFile === undefined ? undefined : await readSecret(secretFile);
+  return { api: new ApiClient(parsePlace(named), secret), socket };
 }
 
-/** Writes results: as a table, or as one line of JSON each. */
-class CtlOutput {
-  readonly #stream: NodeJS.WritableStream;
-  readonly #json: boolean;
-  #closed = false;
-
-  constructor(stream: NodeJS.WritableStream, json: boolean) {
-    this.#stream = stream;
-    this.#json = json;
-    stream.once('error', () => {
-      this.#closed = true;
-    });
-  }
-
-  get closed(): boolean {
-    return this.#closed;
-  }
-
-  /** Writes all values as one table, or each as a line of JSON. */
-  async write(things: readonly unknown[], table: () => string): Promise<void> {
-    const text = this.#json ? things.map((thing) => `${printableJson(thing)}\n`).join('') : table();
-    await this.#put(text);
-  }
-
-  async #put(text: string): Promise<void> {
-    if (this.#closed) throw new CtlError('the output has been closed');
-    if (!this.#stream.write(text)) await once(this.#stream, 'drain');
-  }
-
-  /**
-   * Writes texts unescaped, one per line; omits empty texts and those with unprintable characters.
-   */
-  async lines(texts: readonly string[]): Promise<void> {
-    const whole = [...new Set(texts)].filter((text) => text !== '' && printable(text) === text);
-    await this.#put(whole.map((text) => `${text}\n`).join(''));
-  }
-
-  /** Writes text only in table format. */
-  async head(text: string): Promise<void> {
-    if (!this.#json) await this.write([], () => text);
-  }
-}
-
-async function carryOut(command: CtlCommand, client: CtlClient, output: CtlOutput): Promise<void> {
+async function carryOut(
+  command: CtlCommand,
+  { api: client, socket }: Pick<RunningWeir, 'api' | 'socket'>,
+  output: CtlOutput,
+  env: CommandIo['env'],
+): Promise<void> {
   switch (command.kind) {
     case 'help':
       return;
@@ -117,7 +71,7 @@ async function carryOut(command: CtlCommand, client: CtlClient, output: CtlOutpu
       return output.write([view], () => routesTable(view));
     }
     case 'pick':
-      return pick(command, client, output);
+      return pickRoute(command, client, output, { socket, env });
     case 'reload': {
       const report = (await client.ask('POST', '/v1/reload')) as ReloadReport;
       return output.write([report], () => reportTable(report));
@@ -146,26 +100,16 @@ async function carryOut(command: CtlCommand, client: CtlClient, output: CtlOutpu
   }
 }
 
-async function routeNames(names: RouteNames, client: CtlClient, output: CtlOutput): Promise<void> {
+async function routeNames(names: RouteNames, client: ApiClient, output: CtlOutput): Promise<void> {
   const signal = AbortSignal.timeout(NAMES_MS);
   const { groups, targets } = (await client.ask('GET', '/v1/routes', { signal })) as RouteView;
   const all = (names === 'groups' ? groups : targets).map(({ name }) => name);
   await output.lines(names === 'groups' ? ['default', ...all] : all);
 }
 
-async function pick(
-  { group, target, ifMatch }: CtlCommand & { kind: 'pick' },
-  client: CtlClient,
-  output: CtlOutput,
-): Promise<void> {
-  const path = `/v1/routes/${encodeURIComponent(group)}`;
-  const report = (await client.ask('PUT', path, { body: { target }, ifMatch })) as ReloadReport;
-  await output.write([report], () => reportTable(report));
-}
-
 async function connections(
   ofSessions: boolean,
-  client: CtlClient,
+  client: ApiClient,
   output: CtlOutput,
 ): Promise<void> {
   const { sessions, flows } = (await client.ask('GET', '/v1/connections')) as {
@@ -180,7 +124,7 @@ async function connections(
 
 async function close(
   { flows, selector }: CtlCommand & { kind: 'close' },
-  client: CtlClient,
+  client: ApiClient,
   output: CtlOutput,
 ): Promise<void> {
   let closed = flows.length;

@@ -1,48 +1,14 @@
 import type { RouteView } from '../../config/route-view.ts';
 import type { ReloadReport } from '../../supervisor/reload-report.ts';
+import type { FlowJson, SessionJson, TrafficJson } from '../../client/api-views.ts';
 import { printable } from '../../printable.ts';
-import { age, bytes, textTable } from './text-table.ts';
+import { age, bytes } from '../../text/amounts.ts';
+import { textTable } from '../../text/text-table.ts';
 
 /*
  * Responses of the API as tables. Their shapes are those of docs/openapi.yaml and are not checked;
  * their texts are untrusted and are escaped.
  */
-
-export interface FlowJson {
-  readonly id: number;
-  readonly session: number | null;
-  readonly network: string;
-  readonly inbound: string;
-  readonly user: string | null;
-  readonly source: string | null;
-  readonly host: string;
-  readonly port: number;
-  readonly sniffed: string | null;
-  readonly outbound: string;
-  readonly rule: number | null;
-  readonly started_at: number;
-  readonly up: number;
-  readonly down: number;
-}
-
-export interface SessionJson {
-  readonly id: number;
-  readonly inbound: string;
-  readonly source: string | null;
-  readonly user: string | null;
-  readonly up: number;
-  readonly down: number;
-  readonly started_at: number;
-}
-
-export interface TrafficJson {
-  readonly tick: number;
-  readonly up: number;
-  readonly down: number;
-  readonly up_rate: number;
-  readonly down_rate: number;
-  readonly flows: number;
-}
 
 export function routesTable({ default: main, groups, targets }: RouteView): string {
   const inheritText = (inherit: RouteView['groups'][number]['inherit']): string =>

@@ -1,19 +1,15 @@
-import {
-  expectOperands,
-  HELP_OPTION,
-  parseOptions,
-  UsageError,
-  type CommandSpec,
-  type OptionTable,
-} from '../command.ts';
-import { commandLines, optionLines } from '../help.ts';
+import { expectOperands, HELP_OPTION, parseOptions, type OptionTable } from '../command.ts';
+import { UsageError } from '../../errors.ts';
+import { optionLines, topicLines, type CommandTopic } from '../help.ts';
 
 export interface RunOptions {
   readonly config: string | undefined;
   /** Whether to reload when a file changes. */
   readonly watch: boolean;
-  /** The path of the socket for `weir reload`. */
+  /** The path of the control socket; `undefined` for the default place. */
   readonly reloadSocket: string | undefined;
+  /** Whether there is a control socket. */
+  readonly controlSocket: boolean;
 }
 
 /** The default command of `weir` and its variants. */
@@ -45,8 +41,11 @@ export const RUN_OPTIONS = {
   'reload-socket': {
     type: 'string',
     value: 'PATH',
-    summary: "listen on a unix socket for 'weir reload PATH'",
+    summary:
+      'the control socket, for weir reload and weir status; by default\n' +
+      'one in $XDG_RUNTIME_DIR/weir, or as root in /run/weir',
   },
+  'no-control-socket': { type: 'boolean', summary: 'open no control socket' },
   test: {
     type: 'boolean',
     short: 't',
@@ -58,24 +57,31 @@ export const RUN_OPTIONS = {
 } as const satisfies OptionTable;
 
 /** The help of `weir` itself. */
-export const helpWith = (commands: readonly CommandSpec[]): string => `Weir, a multi-protocol proxy
+export const helpWith = (topics: readonly CommandTopic[]): string => `Weir, a multi-protocol proxy
 
 Usage: weir [run] [options]
        weir COMMAND [options]
 
-Commands:
-${commandLines(commands)}
+${topicLines(topics)}
 Options:
 ${optionLines(RUN_OPTIONS)}
-Signals: SIGHUP reloads. SIGINT and SIGTERM stop after at most 5 seconds for live connections; a second one stops at once.
-Environment: RUST_LOG replaces [log].level of the configuration. WEIR_IO=node uses the sockets of Node.js alone. WEIR_LOG=json logs an object a line.
-WEIR_SOCKET_MODE=660 are the permissions of unix sockets that it listens on, 600 unless it is set.
+Signals: SIGHUP reloads. SIGINT and SIGTERM stop after at most 5 seconds for live connections; a
+second one stops at once.
+
+Environment:
+  WEIR_SOCKET         the control socket that commands use
+  WEIR_LOG=json       log an object a line
+  WEIR_LOG_ADDRESSES  net or none masks the addresses of clients and destinations
+  RUST_LOG            replaces [log].level of the configuration
+  WEIR_SOCKET_MODE    permissions of the unix sockets that it listens on, 600 unless it is set
+  WEIR_IO=node        use the sockets of Node.js alone
 `;
 
 /** @throws {UsageError} for invalid arguments. */
 export function parseRun(argv: readonly string[]): RunArguments {
   const { values, positionals } = parseOptions(argv, RUN_OPTIONS);
   const { config, watch = false, verbose = false, 'reload-socket': reloadSocket } = values;
+  const controlSocket = values['no-control-socket'] !== true;
   if (values.help === true) return { kind: 'help' };
   if (values.version === true) return { kind: 'version', verbose };
   if (verbose) throw new UsageError('--verbose goes with --version');
@@ -85,5 +91,8 @@ export function parseRun(argv: readonly string[]): RunArguments {
   if (values.test === true) return { kind: 'check', config };
   if (watch && config === undefined) throw new UsageError('--watch needs a --config to watch');
   if (reloadSocket === '') throw new UsageError('--reload-socket needs the path of a socket');
-  return { kind: 'run', config, watch, reloadSocket };
+  if (reloadSocket !== undefined && !controlSocket) {
+    throw new UsageError('--no-control-socket and --reload-socket exclude each other');
+  }
+  return { kind: 'run', config, watch, reloadSocket, controlSocket };
 }

@@ -1,34 +1,35 @@
 import { VERSION } from '../../version.ts';
 import type { Importable } from '../../app/log/error-lines.ts';
-import type { CommandSpec } from '../command.ts';
+import type { CommandTopic } from '../help.ts';
 import { helpWith, parseRun } from './arguments.ts';
+
+/** The formats that `weir import` reads. */
+const IMPORTABLE: Importable = ['json', 'yaml', 'links', 'wireguard'];
 
 /**
  * `weir run`, and the options of `weir` that only print. Each imports its implementation when it
  * runs.
+ *
+ * @param topics the commands, for the help
  */
 export async function runCommand(
   argv: readonly string[],
-  commands: readonly CommandSpec[],
+  topics: () => Promise<readonly CommandTopic[]>,
 ): Promise<number> {
   const parsed = parseRun(argv);
   switch (parsed.kind) {
     case 'help':
-      process.stdout.write(helpWith(commands));
+      process.stdout.write(helpWith(await topics()));
       return 0;
     case 'version':
       process.stdout.write(`weir ${VERSION}\n`);
       if (parsed.verbose) process.stdout.write((await import('../surroundings.ts')).howItRuns());
       return 0;
     case 'check':
-      return (await import('../check.ts')).check(parsed.config, importable(commands));
+      return (await import('../check.ts')).check(parsed.config, IMPORTABLE);
     case 'run':
-      return (await import('./run.ts')).run({ ...parsed, importable: importable(commands) });
+      return (await import('./run.ts')).run({ ...parsed, importable: IMPORTABLE });
     default:
       return parsed satisfies never;
   }
 }
-
-/** The formats that `weir import` reads; none if there is no such command. */
-const importable = (commands: readonly CommandSpec[]): Importable =>
-  commands.some(({ name }) => name === 'import') ? ['json', 'yaml', 'links', 'wireguard'] : [];

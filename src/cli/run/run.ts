@@ -7,9 +7,9 @@ import { takeServiceEnvironment } from '../../app/service/environment.ts';
 import type { ServiceNotifier } from '../../app/service/notifier.ts';
 import { adoptSockets } from '../../app/service/adopt-sockets.ts';
 import { openNotifier } from '../../app/service/open-notifier.ts';
-import { ReloadSocket } from '../../app/service/reload-socket.ts';
+import { ControlSocket, type ControlWords } from '../../app/control/control-socket.ts';
+import { createWords } from '../../app/control/create-words.ts';
 import { statusOf } from '../../app/service/status.ts';
-import { failedOutcome, outcomeOf, type ReloadOutcome } from '../../app/outcomes.ts';
 import { RegexCache } from '../../engine/router/tables/regex-set.ts';
 import { messageOf, WeirError } from '../../errors.ts';
 import { recordLines } from '../../log/output.ts';
@@ -43,6 +43,7 @@ export async function run({
   config: configPath,
   watch,
   reloadSocket,
+  controlSocket,
   importable,
 }: RunOptions & { readonly importable?: Importable | undefined }): Promise<number> {
   // Handled from the start, because by default the signal ends the process; the reload begins once
@@ -63,7 +64,7 @@ export async function run({
   );
   if (!loaded) return service.notifySocket === undefined ? 1 : INVALID_CONFIGURATION;
   using stop = stopSignals();
-  const { log, flush, setFilter } = processLog(loaded.spec.log.level);
+  const { log, flush, setFilter, filter, lost, recent } = processLog(loaded.spec.log.level);
   // Even if the rest is waiting, or has failed.
   void stop.second.then(flush).finally(() => endProcessAtOnce(0));
   surviveDefects(log);
@@ -73,17 +74,20 @@ export async function run({
   if (configPath === undefined) log.info('no --config given: serving the built-in configuration');
   log.debug(`sockets: ${socketsInUse()}`);
   const instance = new Instance({ configPath, log, regexes, serveApi: true });
-  let reloads: ReloadSocket | undefined;
+  const controlled = {
+    instance,
+    log,
+    recent,
+    setFilter,
+    logFilter: filter,
+    linesLost: lost,
+    configPath,
+  };
+  const words = createWords(controlled);
+  let control: ControlSocket | undefined;
   const start = async (): Promise<void> => {
     await instance.start(loaded, files);
-    if (reloadSocket === undefined) return;
-    reloads = await ReloadSocket.open(reloadSocket, {
-      reload: () => reloadOutcome(instance),
-      setLogFilter(text) {
-        setFilter(text);
-        log.info(`log filter: ${text}, until the next start`);
-      },
-    });
+    if (reloadSocket !== undefined) control = await ControlSocket.open(reloadSocket, words);
   };
   const started = start().then(
     () => 'running' as const,
@@ -112,6 +116,12 @@ export async function run({
     reportReloads(instance, notifier);
     notifier.ready(statusOf(instance.inbounds));
     running.resolve(instance);
+    if (reloadSocket === undefined && controlSocket) {
+      void openControl(words, log).then((opened) => {
+        if (instance.stopping) opened?.close();
+        else control = opened;
+      });
+    }
     keepMemorySmall();
     writeCompiledOnceIdle(instance);
     if (watch) watcher = watchFiles(instance, reload, log);
@@ -120,7 +130,7 @@ export async function run({
   log.info('shutting down');
   notifier.stopping('shutting down');
   watcher?.close();
-  reloads?.close();
+  control?.close();
   try {
     await instance.stop(STOP_GRACE_MS);
   } catch (error) {
@@ -130,8 +140,16 @@ export async function run({
   return 0;
 }
 
-const reloadOutcome = (instance: Instance): Promise<ReloadOutcome> =>
-  instance.reload().then(outcomeOf, failedOutcome);
+/** Opens the control socket in its default place. A process serves as well without one. */
+async function openControl(words: ControlWords, log: Logger): Promise<ControlSocket | undefined> {
+  try {
+    const { openDefaultSocket } = await import('../../app/control/default-socket.ts');
+    return await openDefaultSocket(words, { env: process.env, pid: process.pid });
+  } catch (error) {
+    log.debug(`no control socket: ${messageOf(error)}`);
+    return undefined;
+  }
+}
 
 function reportReloads(instance: Instance, notifier: ServiceNotifier): void {
   instance.onReload({
@@ -206,7 +224,7 @@ function stopSignals(): StopSignals {
  * A defect in serving one connection must not end all others: it is logged with its stack, and the
  * process continues.
  */
-export function surviveDefects(log: Logger): void {
+function surviveDefects(log: Logger): void {
   process.on('uncaughtException', (error) => log.error(recordLines(describeDefect(error))));
   process.on('unhandledRejection', (reason) => log.error(recordLines(describeDefect(reason))));
 }

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { describe, test } from 'node:test';
-import { UsageError } from '../../../src/cli/command.ts';
+import { UsageError } from '../../../src/errors.ts';
 import { explainCommand } from '../../../src/cli/explain/command.ts';
 import { freedom, httpIn, proxyOut, rule, socksIn } from '../../support/process/config.ts';
 import { scratch } from '../../support/process/weir.ts';

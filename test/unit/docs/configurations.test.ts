@@ -3,6 +3,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { FilesRead } from '../../../src/app/loading/files-read.ts';
+import { readSources } from '../../../src/subscribe/files/sources-file.ts';
 import { importConfigOf } from '../../support/docs/imported.ts';
 import { blocksOf, PAGES, type Block } from '../../support/docs/pages.ts';
 import { load, makeGeoFiles } from '../../support/config/support.ts';
@@ -19,9 +20,12 @@ const withFiles = (text: string): string =>
 
 const ALL = PAGES.flatMap((page) => blocksOf(page)).filter(({ language }) => language === 'toml');
 const isSubscribe = ({ text }: Block): boolean => text.includes('[[proxy_server]]');
+const isSources = ({ text }: Block): boolean => text.startsWith('[[source]]');
 const isComment = ({ text }: Block): boolean => /^\s*(?:#.*\s*)*$/.test(text);
 const usesSubscribe = ({ text }: Block): boolean => text.includes('[subscribe]');
-const CONFIGS = ALL.filter((block) => !isSubscribe(block) && !isComment(block));
+const CONFIGS = ALL.filter(
+  (block) => !isSubscribe(block) && !isSources(block) && !isComment(block),
+);
 
 /** Guides and the README show whole files; a reference page may show a part of one. */
 const isWhole = ({ page }: Block): boolean => page === 'README.md' || page.includes('/guides/');
@@ -52,6 +56,11 @@ describe('a configuration of the documentation is accepted', () => {
   }
 });
 
+test('the sources of subscriptions in the documentation are accepted', () => {
+  const sources = ALL.filter(isSources).flatMap(({ text, page }) => readSources(text, page));
+  assert.ok(sources.length > 0);
+});
+
 test('the share links of the VPS are the servers of its client file', async () => {
   const blocks = ALL.filter(({ page }) => page === 'docs/guides/vps.md');
   const links = PAGES.flatMap((page) => blocksOf(page)).find(({ text }) =>
@@ -59,9 +68,7 @@ test('the share links of the VPS are the servers of its client file', async () =
   );
   const { spec: byLinks } = await load(await importConfigOf(links?.text ?? ''));
   const { spec: byFile } = await load(blocks[1]?.text ?? '');
-  const plain = (outbounds: typeof byFile.outbounds): unknown =>
-    JSON.parse(
-      JSON.stringify(outbounds.map(({ tag, protocol, settings }) => [tag, protocol, settings])),
-    );
+  const plain = (outbounds: typeof byFile.outbounds): readonly string[] =>
+    outbounds.map(({ protocol, settings }) => JSON.stringify([protocol, settings])).toSorted();
   assert.deepEqual(plain(byLinks.outbounds), plain(byFile.outbounds));
 });

@@ -40,7 +40,7 @@ describe('the outbound of the own resolver', () => {
   test('answers a stream in the order in which answers come', async () => {
     const { outbound, answer, clock } = start();
     const link = await outbound.connect(resolver, { signal, origin });
-    await link.writeAll([frame(query(1)), frame(query(2))]);
+    await link.writeOutput([frame(query(1)), frame(query(2))]);
     await settle();
     const responses = new FramedMessageReader(link);
     answer(2);

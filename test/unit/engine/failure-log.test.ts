@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FailureLog } from '../../../src/engine/failure-log.ts';
+import { parseFilter } from '../../../src/log/filter.ts';
+import { jsonFormat } from '../../../src/log/line-format.ts';
+import type { LogFields } from '../../../src/log/logger.ts';
+import { createLogger, FilterSwitch } from '../../../src/log/output.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { logLines } from '../../support/engine/log-lines.ts';
 
@@ -60,6 +64,24 @@ test('a flush writes what was only counted', () => {
   failures.flush();
   assert.deepEqual(lines, ['INFO a', 'INFO a; 1 more like this in the last minute']);
   assert.equal(clock.timers, 0);
+});
+
+test('the counts are fields, without those of a client', () => {
+  const clock = new ManualClock();
+  const lines: string[] = [];
+  const sink = { write: (line: string) => void lines.push(line) };
+  const switched = new FilterSwitch(parseFilter('info'));
+  const log = createLogger(switched, sink, jsonFormat, 'svc_app');
+  const failures = new FailureLog(log, clock);
+  const fields = { outbound: 'a', user: 'ann', source: '127.0.0.1' };
+  for (let i = 0; i < 130; i++) failures.write(`host${i % 129}`, fields);
+  clock.advance(MINUTE);
+  const [one, others] = lines.slice(128).map((line) => JSON.parse(line) as LogFields);
+  assert.deepEqual(
+    [one?.repeated, one?.outbound, one?.user, one?.source],
+    [1, 'a', undefined, undefined],
+  );
+  assert.equal(others?.repeated, 1);
 });
 
 test('nothing need be made where nothing is written', () => {

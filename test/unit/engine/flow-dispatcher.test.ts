@@ -201,6 +201,7 @@ describe('the dispatcher', () => {
       outboundVersion: 1,
       rule: undefined,
       planeEpoch: 7,
+      standing: undefined,
     });
     await client.write(Buffer.from('hello'));
     const [server] = outbound.servers;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { chooseFilter, passes } from '../../../src/log/filter.ts';
+import { chooseFilter, filterText, parseFilter, passes } from '../../../src/log/filter.ts';
 import type { LogLevel } from '../../../src/log/logger.ts';
 
 const LEVELS: readonly LogLevel[] = ['error', 'warn', 'info', 'debug', 'trace'];
@@ -73,4 +73,20 @@ describe('RUST_LOG', () => {
     assert.equal(shown('debug,a=b=c', 'warn'), 'error warn');
     assert.equal(shown('svc_app=loud', 'info'), 'error warn info');
   });
+});
+
+test('the text of a filter is read as the same filter', () => {
+  const texts = [
+    'info',
+    'off',
+    'warn,svc_app=debug',
+    'svc_app=off,a=trace,error',
+    'a[x]=info,a=warn',
+  ];
+  for (const text of texts) {
+    const filter = parseFilter(text);
+    assert.deepEqual(parseFilter(filterText(filter)).directives, filter.directives);
+  }
+  assert.equal(filterText(chooseFilter('', 'info')), 'off', 'nothing is logged');
+  assert.equal(filterText(chooseFilter(undefined, 'svc_app')), 'svc_app=trace');
 });

@@ -499,10 +499,10 @@ describe('a Mux.Cool carrier', () => {
   test('a client that only asks and never reads is not heard any further', async () => {
     const { client, near, finish } = start();
     let pieces = 0;
-    const writeAll = near.writeAll.bind(near);
-    near.writeAll = (chunks) => {
+    const writeOutput = near.writeOutput.bind(near);
+    near.writeOutput = (chunks) => {
       pieces += chunks.length;
-      return writeAll(chunks);
+      return writeOutput(chunks);
     };
     let blocked = false;
     for (let i = 0; i < 3_000 && !blocked; i++) {

@@ -49,10 +49,10 @@ class FullCarrier implements ByteLink {
   }
 
   write(): Promise<void> {
-    return this.writeAll();
+    return this.writeOutput();
   }
 
-  writeAll(): Promise<void> {
+  writeOutput(): Promise<void> {
     this.writes++;
     return this.#drained.promise;
   }

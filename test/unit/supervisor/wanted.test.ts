@@ -8,6 +8,7 @@ import {
   upstreamSpec,
   wantedOf,
 } from '../../support/data/specs.ts';
+import type { RouteSpec } from '../../../src/spec.ts';
 
 const accounts = (pass: string) => ({
   settings: { auth: 'password', accounts: [{ user: 'ann', pass }], udp: true, udpBind: undefined },
@@ -54,11 +55,30 @@ describe('the digests of a configuration', () => {
     const variants = [
       { ...route, rules: [ruleSpec('b', { domainFull: ['two.test'] })] },
       { ...route, default: 'b' },
-      { ...route, groups: [{ name: 'one', outbound: 'a' }] },
+      { ...route, groups: [{ name: 'one', outbound: 'a', firstRule: 0, rules: 0 }] },
       { ...route, geoip: { path: 'geoip.dat', sha256: '00' } },
       { ...route, geoip: { path: 'geoip.dat', sha256: '01' } },
     ];
     const found = variants.map((variant) => wantedOf({ ...base, route: variant }).digests.route);
     assert.equal(new Set([...found, digests.route]).size, variants.length + 1);
+  });
+
+  test('tell a change of a rule or group from one of their targets', () => {
+    const group = { name: 'one', outbound: 'a', firstRule: 0, rules: 1 };
+    const rule = ruleSpec('a', { domainFull: ['two.test'] });
+    const route = { ...base.route, rules: [rule], groups: [group] };
+    const matchersOf = (changes: Partial<RouteSpec>): string =>
+      wantedOf({ ...base, route: { ...route, ...changes } }).digests.matchers;
+    const before = matchersOf({});
+    assert.equal(matchersOf({ default: 'b' }), before);
+    assert.equal(matchersOf({ rules: [{ ...rule, outbound: 'b' }] }), before);
+    assert.equal(matchersOf({ groups: [{ ...group, outbound: 'b' }] }), before);
+    const others = [
+      matchersOf({ rules: [ruleSpec('a', { domainFull: ['three.test'] })] }),
+      matchersOf({ rules: [rule, rule] }),
+      matchersOf({ groups: [{ ...group, name: 'two' }] }),
+      matchersOf({ groups: [{ ...group, firstRule: 1, rules: 0 }] }),
+    ];
+    assert.equal(new Set([...others, before]).size, others.length + 1);
   });
 });

@@ -79,12 +79,15 @@ test('whatever comes and leaves, the bounds hold, and the oldest of a largest so
       const live: Live[] = [];
       const countOf = (source: number): number =>
         live.filter((each) => each.source === source).length;
+      // As they are when a client enters: what makes another one go, not itself.
+      let isFull = false;
+      let most = 0;
       for (const { source, leaves } of steps) {
         if (source === undefined) {
           live.splice(leaves % Math.max(1, live.length), 1)[0]?.place.leave();
         } else {
-          const isFull = live.length === LIMIT;
-          const most = Math.max(...live.map((each) => countOf(each.source)));
+          isFull = live.length === LIMIT;
+          most = Math.max(0, ...live.map((each) => countOf(each.source)));
           const place = clients.enter(`192.0.2.${source}`, {
             evict: () => {
               const at = live.findIndex((each) => each.place === place);

@@ -14,10 +14,10 @@ const next = async (link: ByteLink): Promise<string> =>
 function start(clock?: ManualClock): { link: ByteLink; far: ByteLink; writes: number[] } {
   const [near, far] = linkPair();
   const writes: number[] = [];
-  const writeAll = near.writeAll.bind(near);
-  near.writeAll = (chunks) => {
+  const writeOutput = near.writeOutput.bind(near);
+  near.writeOutput = (chunks) => {
     writes.push(chunks.length);
-    return writeAll(chunks);
+    return writeOutput(chunks);
   };
   return { link: new GreetingLink(near, hello, clock), far, writes };
 }

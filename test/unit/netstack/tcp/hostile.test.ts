@@ -211,6 +211,20 @@ test('any acknowledgements leave the counts right and nothing in flight at the e
   );
 });
 
+test('a probe of the end of a lost segment leaves the rest to be sent, and nothing after its acknowledgement', () => {
+  const rig = new RecoveryRig();
+  const { recovery } = rig;
+  rig.send(10);
+  rig.now = recovery.timeout;
+  recovery.onTimeout(rig.now);
+  // The path MTU decreases while the probe waits: what is in flight has to be sent again.
+  recovery.setMss(300, rig.now);
+  assert.deepEqual(rig.send().slice(0, 1), ['again 9.9']);
+  recovery.onAck(acknowledgement(recovery.sndNxt), rig.now + 1000);
+  assert.deepEqual(rig.send(), []);
+  assert.equal(recovery.timeout, Infinity);
+});
+
 test('thousands of tiny and overlapping segments out of order cost a few steps each', () => {
   const buffer = new ReceiveBuffer(0);
   buffer.announce(MSS, 7);

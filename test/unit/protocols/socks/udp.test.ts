@@ -259,7 +259,7 @@ describe('a UDP association', () => {
       unread: (chunk) => link.unread(chunk),
       // The choice of a method has two bytes and arrives, the reply does not.
       write: (chunk) => (chunk.length > 2 ? Promise.reject(gone) : link.write(chunk)),
-      writeAll: (chunks) => link.writeAll(chunks),
+      writeOutput: (chunks) => link.writeOutput(chunks),
       closeWrite: () => link.closeWrite(),
       destroy: (cause) => link.destroy(cause),
       closed: link.closed,

@@ -78,7 +78,7 @@ describe('a VMess inbound', () => {
         const fixture = inbound([OTHER_ID, ID]);
         const { client, served } = connectTo(fixture);
         const peer = new Client({ options, security });
-        await client.writeAll([peer.request, peer.say('hello '), peer.say('there')]);
+        await client.writeOutput([peer.request, peer.say('hello '), peer.say('there')]);
         await client.write(peer.sealer.end());
         assert.equal(await peer.hear(client), 'hello there');
         assert.equal(peer.decoder.ended, true);
@@ -101,7 +101,7 @@ describe('a VMess inbound', () => {
   test('takes the end of the carrier between chunks for the end of the stream', async () => {
     const { client, served } = connectTo(inbound());
     const peer = new Client();
-    await client.writeAll([peer.request, peer.say('hello')]);
+    await client.writeOutput([peer.request, peer.say('hello')]);
     await client.closeWrite();
     assert.equal(await peer.hear(client), 'hello');
     assert.equal(await served, undefined);
@@ -110,7 +110,7 @@ describe('a VMess inbound', () => {
   test('cuts a stream whose carrier ends within a chunk', async () => {
     const { client, served } = connectTo(inbound());
     const peer = new Client();
-    await client.writeAll([peer.request, peer.say('hello').subarray(0, -1)]);
+    await client.writeOutput([peer.request, peer.say('hello').subarray(0, -1)]);
     await client.closeWrite();
     await assert.rejects(readAll(client), /middle of a message/);
     assert.match(String(await served), /middle of a message/);
@@ -119,7 +119,7 @@ describe('a VMess inbound', () => {
   test('without the option of an end closes the carrier', async () => {
     const { client, served } = connectTo(inbound());
     const peer = new Client({ options: 0 });
-    await client.writeAll([peer.request, peer.say('hello')]);
+    await client.writeOutput([peer.request, peer.say('hello')]);
     await client.closeWrite();
     assert.equal(await peer.hear(client), 'hello');
     assert.equal(peer.decoder.ended, false);
@@ -192,7 +192,7 @@ describe('a VMess inbound', () => {
       fixture.dispatcher.answerFrom = answerFrom;
       const { client, served } = connectTo(fixture);
       const peer = new Client({ request: { command: 2, destination } });
-      await client.writeAll([peer.request, peer.sealer.datagram(Buffer.of(1))]);
+      await client.writeOutput([peer.request, peer.sealer.datagram(Buffer.of(1))]);
       await settled();
       const link = fixture.dispatcher.associations[0]?.client;
       assert.equal(link?.dropped, passed ? 0 : 1);
@@ -312,7 +312,7 @@ describe('a rejected client', () => {
     const fixture = inbound();
     const peer = new Client();
     const first = connectTo(fixture);
-    await first.client.writeAll([peer.request, peer.sealer.end()]);
+    await first.client.writeOutput([peer.request, peer.sealer.end()]);
     await readAll(first.client);
     const again = await watch(fixture, [peer.request]);
     assert.deepEqual([again.heard, again.after], [0, HANDSHAKE_MS]);
@@ -357,7 +357,7 @@ test('an inbound survives any bytes after a good request', async () => {
         options: [0x01, 0x05, 0x0d, 0x11, 0x1d][n % 5] ?? 1,
         request: n % 2 ? { command: 2, destination: TARGET } : { command: 1, destination: TARGET },
       });
-      await client.writeAll([peer.request, peer.say('x'), noise]);
+      await client.writeOutput([peer.request, peer.say('x'), noise]);
       await client.closeWrite();
       await readAll(client).catch((error: unknown) => assert.ok(error instanceof WeirError));
       const error = await served;
@@ -370,7 +370,7 @@ test('an inbound survives any bytes after a good request', async () => {
 test('the answer of an inbound is that of the protocol', async () => {
   const { client, served } = connectTo(inbound());
   const peer = new Client();
-  await client.writeAll([peer.request, peer.say('hello'), peer.sealer.end()]);
+  await client.writeOutput([peer.request, peer.say('hello'), peer.sealer.end()]);
   const bytes = await readAll(client);
   await served;
   // 18 bytes of length, 20 of header, then the body.

@@ -39,7 +39,7 @@ test('a call that crosses a GOAWAY is made again on another connection, with all
   // Sent before the GOAWAY has been read.
   const { link } = await dialer.dial({ signal: never });
   await link.write(Buffer.from('one '));
-  await link.writeAll([Buffer.from('two '), Buffer.from('three')]);
+  await link.writeOutput([Buffer.from('two '), Buffer.from('three')]);
   await link.closeWrite();
   echo(await server.stream(1));
   assert.equal(await text(link), 'one two three');

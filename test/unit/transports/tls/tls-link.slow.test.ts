@@ -181,7 +181,7 @@ test('every connection resumes the session of one before, however that ended', a
       },
       unread: (chunk) => left.unread(chunk),
       write: (chunk) => left.write(chunk),
-      writeAll: (chunks) => left.writeAll(chunks),
+      writeOutput: (chunks) => left.writeOutput(chunks),
       closeWrite: () => left.closeWrite(),
       destroy: (why) => left.destroy(why),
       closed: left.closed,
@@ -244,7 +244,7 @@ function recorded(inner: ByteLink): { readonly link: ByteLink; readonly sent: st
     read: (signal) => inner.read(signal),
     unread: (chunk) => inner.unread(chunk),
     write: (chunk) => inner.write(chunk),
-    writeAll: (chunks) => inner.writeAll(chunks),
+    writeOutput: (chunks) => inner.writeOutput(chunks),
     lend: (chunk, more) => {
       sent.push(more === MORE ? 'more' : 'sent');
       return inner.write(Buffer.from(chunk));

@@ -184,7 +184,7 @@ test('early data is read before the frames, and its protocol is chosen', async (
   const { near, upgraded } = serve();
   const early = Buffer.from('the first bytes').toString('base64url');
   const frame = [frameHeader(Opcode.binary, 5, Buffer.alloc(4)), Buffer.from(', all')];
-  await near.writeAll([
+  await near.writeOutput([
     Buffer.from(request({ headers: { 'Sec-WebSocket-Protocol': early } })),
     ...frame,
   ]);

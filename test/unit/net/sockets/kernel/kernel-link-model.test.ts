@@ -143,7 +143,7 @@ async function run(
         else if (one.how === 1) quiet(link.write(bytes, OWNED));
         else {
           const third = Math.floor(one.size / 3);
-          quiet(link.writeAll([bytes.subarray(0, third), bytes.subarray(third)]));
+          quiet(link.writeOutput([bytes.subarray(0, third), bytes.subarray(third)]));
         }
         break;
       }

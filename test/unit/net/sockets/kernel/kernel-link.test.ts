@@ -123,7 +123,7 @@ describe('a kernel link', { skip: noKernelSockets }, () => {
   test('counts the bytes on the wire', async () => {
     const [near, far] = await kernelPair(io);
     await near.write(Buffer.alloc(1000));
-    await near.writeAll([Buffer.alloc(10), Buffer.alloc(20_000)]);
+    await near.writeOutput([Buffer.alloc(10), Buffer.alloc(20_000)]);
     await near.closeWrite();
     while (await far.read());
     assert.equal(near.bytesWritten, 21_010);

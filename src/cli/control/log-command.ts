@@ -1,0 +1,65 @@
+import { followLog } from '../../app/control/follow-log.ts';
+import type { LogEvent } from '../../app/control/log-messages.ts';
+import { jsonLine, textLine } from '../../log/line-format.ts';
+import { printableLines } from '../../printable.ts';
+import { needSocket } from '../../client/find-socket.ts';
+import { reportErrors, type CommandIo } from '../command.ts';
+import { LOG, LOG_HELP, parseLog } from './log-arguments.ts';
+
+/**
+ * `weir log`: the log of a running Weir, until that ends. Resolves with the exit status.
+ * @throws {UsageError}
+ */
+export async function logCommand(argv: readonly string[], io: CommandIo): Promise<number> {
+  const { help, socket, filter, follow, json } = parseLog(argv);
+  if (help) {
+    io.stdout.write(LOG_HELP);
+    return 0;
+  }
+  return reportErrors(LOG.name, io, async () => {
+    const path = await needSocket({ socket, env: io.env });
+    const closed = new AbortController();
+    io.stdout.once('error', () => closed.abort());
+    try {
+      const { signal } = closed;
+      for await (const event of followLog(path, { filter, tail: true, follow, signal })) {
+        await put(io.stdout, json ? jsonOf(event) : textOf(event), signal);
+      }
+    } catch (error) {
+      if (!closed.signal.aborted) throw error;
+    }
+    return 0;
+  });
+}
+
+/** Waits while the output is not read, so that lines are lost at the other end of the socket, which counts them. */
+async function put(
+  stream: NodeJS.WritableStream,
+  text: string,
+  signal: AbortSignal,
+): Promise<void> {
+  signal.throwIfAborted();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const onAbort = (): void => resolve();
+  signal.addEventListener('abort', onAbort, { once: true });
+  stream.write(text, () => resolve());
+  await promise;
+  signal.removeEventListener('abort', onAbort);
+}
+
+function textOf(event: LogEvent): string {
+  if (event.kind === 'live') return '';
+  if (event.kind === 'lost') return `${lostText(event.count)}\n`;
+  const { at, level, target, message } = event;
+  return textLine(at, level, target, printableLines(message));
+}
+
+function jsonOf(event: LogEvent): string {
+  if (event.kind === 'live') return '';
+  if (event.kind === 'lost') return `${JSON.stringify({ lost: event.count })}\n`;
+  const { at, level, target, message, fields } = event;
+  return jsonLine(at, level, target, message, fields);
+}
+
+const lostText = (count: number): string =>
+  `(${count} ${count === 1 ? 'line was' : 'lines were'} lost here: this command was not read)`;

@@ -1,0 +1,80 @@
+import { outcomeLine } from '../../app/service/status.ts';
+import type { LastReload, RunningStatus } from '../../app/control/running-status.ts';
+import { printable } from '../../printable.ts';
+import { age, bytes, isNearlyFull, milliseconds } from '../../text/amounts.ts';
+import { textTable } from '../../text/text-table.ts';
+
+/** The state of a running Weir for people. @param now Unix milliseconds */
+export function statusText(status: RunningStatus, now: number): string {
+  const parts = [
+    `${headLines(status, now).map(printable).join('\n')}\n`,
+    textTable(
+      ['INBOUND', 'PROTOCOL', 'ADDRESS', 'SESSIONS', 'FLOWS'],
+      status.inbounds.map(({ tag, protocol, address, sessions, flows }) => [
+        tag,
+        protocol,
+        address,
+        sessions,
+        flows,
+      ]),
+    ),
+    balancersText(status, now),
+    textTable(
+      ['LIMIT', 'USED', 'OF'],
+      status.limits.map(({ name, used, limit }) => [
+        isNearlyFull(used, limit) ? `${name} (nearly full)` : name,
+        used,
+        limit,
+      ]),
+    ),
+  ];
+  return parts.filter((part) => part !== '').join('\n');
+}
+
+function headLines(status: RunningStatus, now: number): string[] {
+  const { memory, event_loop: loop, missed, sockets } = status;
+  const io = sockets.kind === 'kernel' ? "the kernel's" : `those of Node (${sockets.reason ?? ''})`;
+  return [
+    `weir ${status.version}, pid ${status.pid}, up ${age(now - status.started_at)}; node ${status.node}, sockets: ${io}`,
+    `configuration: ${status.config ?? 'built-in'}`,
+    `api: ${status.api ?? 'off'}`,
+    `sessions: ${status.sessions}, flows: ${status.flows}, plane epoch: ${status.plane_epoch}`,
+    `memory: ${bytes(memory.resident)} resident, heap ${bytes(memory.heap_used)} of ${bytes(memory.heap_total)}, ${bytes(memory.external)} outside of it`,
+    loop === null
+      ? 'event loop: not measured yet; ask again'
+      : `event loop delay: p50 ${milliseconds(loop.p50)}, p99 ${milliseconds(loop.p99)}, max ${milliseconds(loop.max)} in ${age(now - loop.since)}`,
+    ...(missed.events + missed.log_lines === 0
+      ? []
+      : [`missed: ${missed.events} flow events by slow clients, ${missed.log_lines} log lines`]),
+    ...reloadLines(status.last_reload, now),
+  ];
+}
+
+function reloadLines(last: LastReload | null, now: number): string[] {
+  if (!last) return ['last reload: none'];
+  const { at, outcome, place } = last;
+  const [line = '', ...others] = outcomeLine(outcome).split('\n');
+  const where = place === null ? [] : [`  at ${place.file ?? ''}:${place.line}:${place.column}`];
+  return [
+    `last reload: ${age(now - at)} ago: ${line}`,
+    // The line of a refusal has its place already.
+    ...(others.length > 0 ? others : where),
+  ];
+}
+
+function balancersText({ balancers }: RunningStatus, now: number): string {
+  if (balancers.length === 0) return '';
+  return textTable(
+    ['BALANCER', 'STRATEGY', 'MEMBER', 'HEALTH', 'PROBED', 'ERROR'],
+    balancers.flatMap(({ tag, strategy, members }) =>
+      members.map(({ outbound, health, probed_at: probed, error }) => [
+        tag,
+        strategy,
+        outbound,
+        health,
+        probed === null ? null : `${age(now - probed)} ago`,
+        error,
+      ]),
+    ),
+  );
+}

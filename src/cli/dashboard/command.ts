@@ -1,0 +1,84 @@
+import { findRunning, type RunningWeir } from '../../client/find-running.ts';
+import type { DashboardContext } from '../../dashboard/contract.ts';
+import { loadPageFiles } from '../../dashboard/files/load-page-files.ts';
+import { DashboardServer } from '../../dashboard/server/dashboard-server.ts';
+import { SOURCES } from '../../dashboard/sources.ts';
+import { hintsOf, type WeirError } from '../../errors.ts';
+import { parseLocalListen } from '../../local-http/listen.ts';
+import { defectText } from '../../local-http/local-server.ts';
+import { RunningMonitor } from '../../monitor/running-monitor.ts';
+import { printable, printableLines } from '../../printable.ts';
+import { VERSION } from '../../version.ts';
+import { reportErrors, type CommandIo } from '../command.ts';
+import { listenOf, searchOf } from '../running-options.ts';
+import { untilStopped } from '../until-stopped.ts';
+import { DASHBOARD, DASHBOARD_HELP, parseDashboard } from './arguments.ts';
+import { onNewLink } from './new-link.ts';
+
+const STANDARD_LISTEN = '127.0.0.1:0';
+
+/**
+ * `weir dashboard`: serves until a signal stops it. Resolves with the exit status.
+ * @throws {UsageError}
+ */
+export async function dashboardCommand(argv: readonly string[], io: CommandIo): Promise<number> {
+  const values = parseDashboard(argv);
+  if (values.help === true) {
+    io.stdout.write(DASHBOARD_HELP);
+    return 0;
+  }
+  const note = (text: string): void =>
+    void io.stderr.write(`weir dashboard: ${printableLines(text)}\n`);
+  return reportErrors(DASHBOARD.name, io, async () => {
+    const listen = await parseLocalListen(listenOf(values), STANDARD_LISTEN);
+    const files = await loadPageFiles();
+    const running = await findRunning({ ...searchOf(values), env: io.env });
+    if (running.problem) noteProblem(running.problem, note);
+    const context = contextOf(running, io.env, values['read-only'] === true);
+    await using server = await DashboardServer.start({
+      listen,
+      files,
+      context,
+      sources: SOURCES.map((create) => create(context)),
+      version: VERSION,
+      onDefect: (error) => note(defectText(error)),
+    });
+    const print = (): void => void io.stdout.write(`${server.newLink()}\n`);
+    print();
+    using links = onNewLink(print);
+    note(`the link works once; ${links.how} for another one`);
+    if (listen.kind === 'unix') note(forwardText(listen.path));
+    await untilStopped();
+    return 0;
+  });
+}
+
+/** The context of topics and actions; it follows a Weir that moves. */
+function contextOf(
+  running: RunningWeir,
+  env: CommandIo['env'],
+  readOnly: boolean,
+): DashboardContext {
+  return {
+    monitor: RunningMonitor.of(running),
+    api: running.api,
+    get socket() {
+      return running.socket;
+    },
+    get config() {
+      return running.config;
+    },
+    env,
+    readOnly,
+    now: Date.now,
+  };
+}
+
+function noteProblem(problem: WeirError, note: (text: string) => void): void {
+  note(problem.message);
+  for (const hint of hintsOf(problem)) note(`hint: ${hint}`);
+}
+
+const forwardText = (path: string): string =>
+  `it listens on ${printable(path)}: forward a port to it, as ssh -L PORT:${printable(path)} does, ` +
+  'and open the link with this port, http://localhost:PORT/#…';

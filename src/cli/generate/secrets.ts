@@ -1,0 +1,48 @@
+import type { RandomSource } from '../../crypto/random-source.ts';
+import { X25519_LENGTH, X25519PrivateKey } from '../../crypto/x25519.ts';
+import { METHODS, type MethodName } from '../../protocols/shadowsocks/methods.ts';
+import { hyphenated } from '../../share/users.ts';
+
+/** Letters and digits: no escape in URLs, TOML, JSON and shells, and one word to a double click. */
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+
+/** 142 bits. */
+const PASSWORD_LENGTH = 24;
+
+/** A random text of letters and digits. */
+export const password = (random: RandomSource, length = PASSWORD_LENGTH): string =>
+  Array.from({ length }, () => ALPHABET[random.below(ALPHABET.length)]).join('');
+
+/** A random UUID (RFC 9562 §5.4), hyphenated. */
+export function uuid(random: RandomSource): string {
+  const bytes = random.bytes(16);
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40; // version 4
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80; // the variant of the RFC
+  return hyphenated(bytes.toString('hex'));
+}
+
+/** What the `password` of a Shadowsocks method is: a key in base64 for 2022, any text before. */
+export function presharedKey(random: RandomSource, name: MethodName): string {
+  const { edition, keyLength } = METHODS[name];
+  return edition === 'legacy' ? password(random) : random.bytes(keyLength).toString('base64');
+}
+
+/** Keys of WireGuard in base64. */
+export interface WireguardKeys {
+  readonly privateKey: string;
+  readonly publicKey: string;
+  /** For both peers, if they use one. */
+  readonly presharedKey: string;
+}
+
+export function wireguardKeys(random: RandomSource): WireguardKeys {
+  const bytes = random.bytes(X25519_LENGTH);
+  // Clamped as `wg genkey` does (RFC 7748 §5), so that every program shows the same text.
+  bytes[0] = (bytes[0] ?? 0) & 0xf8;
+  bytes[31] = ((bytes[31] ?? 0) & 0x7f) | 0x40;
+  return {
+    privateKey: bytes.toString('base64'),
+    publicKey: Buffer.from(new X25519PrivateKey(bytes).publicKey).toString('base64'),
+    presharedKey: random.bytes(X25519_LENGTH).toString('base64'),
+  };
+}

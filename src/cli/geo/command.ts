@@ -1,0 +1,124 @@
+import { readDocuments } from '../../config/sources/documents.ts';
+import type { ByteSource } from '../../engine/geo/byte-source.ts';
+import type { GeoKind } from '../../engine/geo/geo-data.ts';
+import { withGeoFile } from '../../engine/geo/load.ts';
+import {
+  geoipMatches,
+  geoipSummaries,
+  geositeMatches,
+  geositeSummaries,
+  type GeoListSummary,
+  type GeoMatch,
+} from '../../engine/geo/survey.ts';
+import { WeirError } from '../../errors.ts';
+import { ipVersion } from '../../net/addresses/address.ts';
+import { printableJson } from '../../printable.ts';
+import { reportErrors, type CommandIo } from '../command.ts';
+import { textTable, type Cell } from '../../text/text-table.ts';
+import { loadOrReport } from '../load.ts';
+import { writeOutput } from '../write-output.ts';
+import { GEO_HELP, parseGeo, type GeoArguments } from './arguments.ts';
+
+type GeoPaths = Readonly<Record<GeoKind, string | undefined>>;
+
+const LIST_HEADS = ['FILE', 'CODE', 'ENTRIES', 'ATTRIBUTES'];
+const LOOKUP_HEADS = ['FILE', 'CODE', 'ENTRY', 'ATTRIBUTES'];
+
+/**
+ * `weir geo`. Resolves with the exit status: 1 if a file is missing or invalid, or no list contains the host.
+ * @throws {UsageError}
+ */
+export async function geoCommand(argv: readonly string[], io: CommandIo): Promise<number> {
+  const asked = parseGeo(argv);
+  if (asked.kind === 'help') {
+    io.stdout.write(GEO_HELP);
+    return 0;
+  }
+  return reportErrors('geo', io, async () => {
+    const paths = await pathsOf(asked);
+    if (!paths) return 1;
+    return asked.kind === 'list' ? list(paths, asked, io) : lookUp(paths, asked, io);
+  });
+}
+
+/** The files to read; `undefined` for an invalid configuration, which is reported. */
+async function pathsOf({ config, geosite, geoip }: GeoArguments): Promise<GeoPaths | undefined> {
+  if ((geosite ?? geoip) !== undefined) return { geosite, geoip };
+  return loadOrReport(
+    config,
+    {},
+    // Rules are not looked at: one that names an unknown code is a reason to ask.
+    (path, { files, bytes }) => readDocuments({ path, bytes }, files),
+    ({ file }) => {
+      const { route } = file;
+      const named = { geosite: route?.geosite?.value, geoip: route?.geoip?.value };
+      if ((named.geosite ?? named.geoip) === undefined) {
+        throw new WeirError('no_geo_file', 'the configuration names no geo file', {
+          hint: 'name one with --geosite or --geoip',
+        });
+      }
+      return named;
+    },
+  );
+}
+
+async function list(paths: GeoPaths, { json }: GeoArguments, io: CommandIo): Promise<number> {
+  const rows: (readonly Cell[])[] = [];
+  const lines: string[] = [];
+  const add = (kind: GeoKind, { code, entries, attributes }: GeoListSummary): void => {
+    if (json) lines.push(`${printableJson({ file: kind, code, entries, attributes })}\n`);
+    const counts = Object.entries(attributes).map(([name, count]) => `@${name} ${count}`);
+    rows.push([kind, code, entries, counts.join(', ')]);
+  };
+  await eachOf('geosite', paths, geositeSummaries, (each) => add('geosite', each));
+  await eachOf('geoip', paths, geoipSummaries, (each) => add('geoip', each));
+  await writeOutput(io.stdout, json ? lines.join('') : textTable(LIST_HEADS, rows));
+  return 0;
+}
+
+async function lookUp(
+  paths: GeoPaths,
+  { host, json }: GeoArguments,
+  io: CommandIo,
+): Promise<number> {
+  const kind: GeoKind = ipVersion(host) === 0 ? 'geosite' : 'geoip';
+  if (paths[kind] === undefined) {
+    const what = kind === 'geosite' ? 'a name' : 'an address';
+    throw new WeirError('no_geo_file', `no ${kind} file is named, in which ${what} is looked up`);
+  }
+  const found: GeoMatch[] = [];
+  const matches = kind === 'geosite' ? geositeMatches : geoipMatches;
+  await eachOf(
+    kind,
+    paths,
+    (source) => matches(source, host),
+    (each: GeoMatch) => void found.push(each),
+  );
+  const text = json
+    ? found.map((each) => `${printableJson({ file: kind, ...each })}\n`).join('')
+    : textTable(
+        LOOKUP_HEADS,
+        found.map(({ code, entry, attributes }) => [
+          kind,
+          code,
+          entry,
+          attributes.map((name) => `@${name}`).join(', '),
+        ]),
+      );
+  if (found.length > 0) await writeOutput(io.stdout, text);
+  else io.stderr.write(`weir geo: no list of the ${kind} file contains ${host}\n`);
+  return found.length > 0 ? 0 : 1;
+}
+
+/** Calls `take` with each item that a file has; without the file there are none. */
+async function eachOf<T>(
+  kind: GeoKind,
+  paths: GeoPaths,
+  read: (source: ByteSource) => AsyncIterable<T>,
+  take: (item: T) => void,
+): Promise<void> {
+  if (paths[kind] === undefined) return;
+  await withGeoFile(kind, paths[kind], async (source) => {
+    for await (const item of read(source)) take(item);
+  });
+}

@@ -1,0 +1,167 @@
+import { FilesRead } from '../../app/loading/files-read.ts';
+import { loadConfigFile } from '../../app/loading/inline-runner.ts';
+import { listUsers, type WrittenUser } from '../../config/edit/users/edit-users.ts';
+import type { LoadedConfig } from '../../config/load-config.ts';
+import type { MergedConfig } from '../../config/merge.ts';
+import { decodeSource } from '../../config/sources/decode-source.ts';
+import { trustedCertificates } from '../../crypto/ca-bundle.ts';
+import { printable, quoted } from '../../printable.ts';
+import { suggestion } from '../../schema/suggestion.ts';
+import {
+  inboundServers,
+  type InboundServer,
+  type RefusedCertificate,
+  type ShareOptions,
+} from '../../share/inbound-servers.ts';
+import { ShareError } from '../../share/shared-server.ts';
+import { reportErrors, type CommandIo } from '../command.ts';
+import { loadOrReport } from '../load.ts';
+import { writeFiles } from '../write-files.ts';
+import { writeOutput } from '../write-output.ts';
+import { parseShare, SHARE_HELP, type ShareArguments, type ShareForm } from './arguments.ts';
+import { sharedText, type Shared } from './forms.ts';
+
+/**
+ * `weir share`: prints what the clients of a configuration's inbounds need. Resolves with the exit
+ * status: 1 for an invalid configuration, and when there is nothing to share.
+ * @throws {UsageError}
+ */
+export async function shareCommand(argv: readonly string[], io: CommandIo): Promise<number> {
+  const asked = parseShare(argv);
+  if (asked.kind === 'help') {
+    io.stdout.write(SHARE_HELP);
+    return 0;
+  }
+  let merged: MergedConfig | undefined;
+  let users: readonly WrittenUser[] = [];
+  const onMerged = (found: MergedConfig): void => void (merged = found);
+  const status = await loadOrReport(
+    asked.config,
+    {},
+    async (path, input) => {
+      const loaded = await loadConfigFile(path, { ...input, onMerged });
+      const bytes = input.bytes ?? (await new FilesRead().read(asked.config));
+      users = listUsers(decodeSource(bytes, path));
+      return loaded;
+    },
+    (loaded) =>
+      reportErrors('share', io, async () => {
+        if (!merged) throw new RangeError('a configuration that was loaded was merged');
+        await share(asked, { loaded, merged, users }, io);
+        return 0;
+      }),
+  );
+  return status ?? 1;
+}
+
+/** A configuration with what its Spec lacks. */
+interface Server {
+  readonly loaded: LoadedConfig;
+  readonly merged: MergedConfig;
+  /** With the names in comments. */
+  readonly users: readonly WrittenUser[];
+}
+
+async function share(
+  asked: ShareArguments,
+  server: Server,
+  { stdout, stderr }: CommandIo,
+): Promise<void> {
+  const note = (text: string): void => void stderr.write(`weir share: ${printable(text)}\n`);
+  const { servers, refusals } = serversOf(asked, server, note);
+  const shared = ofUser(asked, servers);
+  noteRefusals(refusals, new Set(shared.map(({ inbound }) => inbound)), note);
+  const text = sharedText(shared, asked, note);
+  if (asked.output === undefined) await writeOutput(stdout, text);
+  else await writeFiles([{ path: asked.output, text, secret: true }], asked.force);
+}
+
+/** What is said of certificates, with the tags of the inbounds, which often share one. */
+type Refusals = ReadonlyMap<string, readonly string[]>;
+
+/** Notes refused certificates of inbounds that are shared. */
+function noteRefusals(
+  refusals: Refusals,
+  shared: ReadonlySet<string>,
+  note: (text: string) => void,
+): void {
+  for (const [text, tags] of refusals) {
+    const mine = tags.filter((tag) => shared.has(tag)).map((tag) => quoted(tag));
+    if (mine.length > 0) note(`inbound ${mine.join(', ')}: ${text}`);
+  }
+}
+
+/** The servers of the inbounds that are asked for; `note` is called with what is left out. */
+function serversOf(
+  { inbound: tag, host, port, tls, sni, insecure, form }: ShareArguments,
+  { loaded: { spec }, merged: { file }, users }: Server,
+  note: (text: string) => void,
+): { readonly servers: readonly Shared[]; readonly refusals: Refusals } {
+  const tags = spec.inbounds.map((inbound) => inbound.tag);
+  if (tag !== undefined && !tags.includes(tag)) throw unknown('inbound', tag, tags);
+  let roots: readonly string[] | undefined;
+  const options: ShareOptions = {
+    host,
+    port,
+    frontTls: tls,
+    serverName: sni,
+    insecure,
+    roots: () => (roots ??= trustedCertificates([])),
+    now: Date.now(),
+  };
+  const shared = new Map<string, readonly InboundServer[]>();
+  const refusals = new Map<string, readonly string[]>();
+  for (const [index, inbound] of spec.inbounds.entries()) {
+    if (tag !== undefined && inbound.tag !== tag) continue;
+    try {
+      const written = file.inbound[index]?.value.settings;
+      const labels = users.filter((user) => user.inbound === inbound.tag).map(({ name }) => name);
+      const { servers, refused } = inboundServers(inbound, written, options, labels);
+      shared.set(inbound.tag, servers);
+      if (!refused) continue;
+      const text = adviceOn(refused, form, insecure);
+      refusals.set(text, [...(refusals.get(text) ?? []), inbound.tag]);
+    } catch (error) {
+      if (!(error instanceof ShareError)) throw error;
+      note(`inbound ${quoted(inbound.tag)} was left out: ${error.message}`);
+    }
+  }
+  if (shared.size === 0) throw new ShareError('there is nothing to share');
+  return {
+    servers: [...shared].flatMap(([inbound, servers]) =>
+      servers.map((server) => ({ ...server, inbound })),
+    ),
+    refusals,
+  };
+}
+
+function adviceOn(
+  { reason, canBePinned }: RefusedCertificate,
+  form: ShareForm,
+  insecure: boolean,
+): string {
+  if (insecure) {
+    return `${reason}, so clients accept any: whoever is on the path can read the traffic`;
+  }
+  if (form !== 'link' && canBePinned) {
+    return `${reason}, so clients are given this one to trust, until it is renewed`;
+  }
+  const others = canBePinned ? ', use another --form, which names the certificate' : '';
+  return `${reason}: clients refuse it. Get one of a public authority${others}, or accept any with --insecure`;
+}
+
+/** @throws {ShareError} for a user that no inbound has. */
+function ofUser({ user }: ShareArguments, shared: readonly Shared[]): readonly Shared[] {
+  if (user === undefined) return shared;
+  const found = shared.filter((each) => each.user === user || each.aliases.includes(user));
+  if (found.length > 0) return found;
+  const names = new Set(shared.flatMap((each) => (each.user === undefined ? [] : [each.user])));
+  throw unknown('user', user, [...names]);
+}
+
+function unknown(what: 'inbound' | 'user', name: string, known: readonly string[]): ShareError {
+  const meant = suggestion(name, known);
+  const hint = meant === undefined ? '' : `; did you mean ${quoted(meant)}?`;
+  const which = what === 'inbound' ? 'no inbound has the tag' : 'no user has the name';
+  return new ShareError(`${which} ${quoted(name)}${hint}`);
+}

@@ -1,0 +1,147 @@
+import { UniqueNames } from '../../import/write/tags.ts';
+import { printable, printableJson, printableJsonLines, quoted } from '../../printable.ts';
+import { clashDocument, clashProxy } from '../../share/clash.ts';
+import type { InboundServer } from '../../share/inbound-servers.ts';
+import { shareLink } from '../../share/links.ts';
+import { ShareError, type SharedServer } from '../../share/shared-server.ts';
+import { singBoxOutbound } from '../../share/sing-box.ts';
+import { xrayOutbound } from '../../share/xray.ts';
+import type { ShareArguments, ShareForm } from './arguments.ts';
+import { qrForTerminal, qrModules, qrSvg } from './qr.ts';
+import { weirOutbound } from './weir-form.ts';
+
+/** A server with the tag of its inbound. */
+export interface Shared extends InboundServer {
+  readonly inbound: string;
+}
+
+/** A server in a form: text, or an object of another program. */
+interface Formed extends Shared {
+  readonly formed: string | Readonly<Record<string, unknown>>;
+}
+
+/**
+ * The output of the command.
+ *
+ * @param note is called with what is left out, and what is to be done
+ * @throws {ShareError} when nothing is left.
+ */
+export function sharedText(
+  shared: readonly Shared[],
+  { form, qr, json }: Pick<ShareArguments, 'form' | 'qr' | 'json'>,
+  note: (text: string) => void,
+): string {
+  const formed = inForm(withUniqueNames(shared), form, note);
+  if (json) return `${printableJson(formed.map((each) => jsonOf(each, form)))}\n`;
+  if (qr !== undefined) return qrText(formed, qr);
+  switch (form) {
+    case 'link':
+      return `${textsOf(formed).join('\n')}\n`;
+    case 'weir':
+      return textsOf(formed).join('\n');
+    case 'clash':
+      return clashDocument(objectsOf(formed));
+    case 'sing-box':
+    case 'xray':
+      return `${printableJsonLines({ outbounds: objectsOf(formed) })}\n`;
+    default:
+      return form satisfies never;
+  }
+}
+
+const textsOf = (formed: readonly Formed[]): readonly string[] =>
+  formed.map((each) => each.formed).filter((each) => typeof each === 'string');
+
+const objectsOf = (formed: readonly Formed[]): readonly object[] =>
+  formed.map((each) => each.formed).filter((each) => typeof each === 'object');
+
+/** What cannot be written is noted and left out. */
+function inForm(
+  shared: readonly Shared[],
+  form: ShareForm,
+  note: (text: string) => void,
+): readonly Formed[] {
+  const formed = shared.flatMap((each): Formed[] => {
+    try {
+      return [{ ...each, formed: formOf(each, form) }];
+    } catch (error) {
+      if (!(error instanceof ShareError)) throw error;
+      note(`${quoted(each.server.name)} was left out: ${error.message}`);
+      return [];
+    }
+  });
+  if (formed.length === 0) throw new ShareError('there is nothing to share in this form');
+  if (form === 'weir') for (const text of filesToCopy(formed)) note(text);
+  return formed;
+}
+
+function formOf({ server, inbound }: Shared, form: ShareForm): Formed['formed'] {
+  switch (form) {
+    case 'link':
+      return shareLink(server);
+    case 'sing-box':
+      return singBoxOutbound(server);
+    case 'xray':
+      return xrayOutbound(server);
+    case 'clash':
+      return clashProxy(server);
+    case 'weir':
+      return weirOutbound(server, server.name, caFileFor(inbound));
+    default:
+      return form satisfies never;
+  }
+}
+
+/** Where a client of Weir looks for a certificate that no authority vouches for. */
+const caFileFor = (inbound: string): string => `${inbound.replaceAll(/[^A-Za-z0-9_-]/g, '_')}.pem`;
+
+const filesToCopy = (formed: readonly Formed[]): ReadonlySet<string> =>
+  new Set(
+    formed.flatMap(({ server, inbound }) =>
+      needsFile(server)
+        ? [
+            `copy the certificate of inbound ${quoted(inbound)}, or of its authority, to the client as ${caFileFor(inbound)}`,
+          ]
+        : [],
+    ),
+  );
+
+function needsFile({ access }: SharedServer): boolean {
+  const tls = 'stream' in access ? access.stream.tls : 'tls' in access ? access.tls : undefined;
+  return tls !== undefined && tls.certificate !== undefined && !tls.insecure;
+}
+
+/** Clients tell servers apart by their names. */
+function withUniqueNames(shared: readonly Shared[]): readonly Shared[] {
+  const names = new UniqueNames();
+  return shared.map((each) => {
+    const { server } = each;
+    return { ...each, server: { ...server, name: names.next(server.name, server.host) } };
+  });
+}
+
+const jsonOf = ({ inbound, user, server, formed }: Formed, form: ShareForm): object => ({
+  inbound,
+  user: user ?? null,
+  name: server.name,
+  [form === 'link' ? 'link' : 'outbound']: formed,
+});
+
+/** @throws {ShareError} for a drawing of several links, and for a link that is too long. */
+function qrText(formed: readonly Formed[], qr: 'terminal' | 'svg'): string {
+  const codes = textsOf(formed).map(qrModules);
+  if (qr === 'terminal') {
+    return codes
+      .map((modules, index) => `${nameOf(formed[index])}\n${qrForTerminal(modules)}`)
+      .join('\n');
+  }
+  const [code, ...others] = codes;
+  if (!code || others.length > 0) {
+    throw new ShareError(
+      `there are ${codes.length} links, and a drawing holds one: choose it by --inbound and --user`,
+    );
+  }
+  return qrSvg(code);
+}
+
+const nameOf = (formed: Formed | undefined): string => printable(formed?.server.name ?? '');

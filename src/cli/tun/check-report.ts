@@ -1,0 +1,89 @@
+import { WeirError } from '../../errors.ts';
+import { printable } from '../../printable.ts';
+import type { TunSettings } from '../../protocols/tun/settings.ts';
+import type { Spec } from '../../spec.ts';
+import type { CommandIo } from '../command.ts';
+import { findingsOf } from './check/check.ts';
+import type { AdviceStep, CheckedInbound, TunFinding, Unread } from './check/facts.ts';
+import { readMachine } from './machine/read-machine.ts';
+
+/** The JSON of `weir tun check`. */
+export interface TunCheckReport {
+  readonly inbounds: readonly { readonly tag: string; readonly findings: readonly TunFinding[] }[];
+  /** What could not be read. */
+  readonly unread: readonly Unread[];
+}
+
+/**
+ * Examines this machine for the `tun` inbounds of a configuration.
+ * @throws {WeirError} where that is not possible, and without such an inbound
+ */
+export async function checkTun(
+  spec: Spec,
+  isGateway: boolean,
+  env: CommandIo['env'],
+): Promise<TunCheckReport> {
+  if (process.platform !== 'linux') {
+    throw new WeirError('not_linux', 'only Linux machines can be checked');
+  }
+  const inbounds = checkedInbounds(spec, isGateway);
+  if (inbounds.length === 0) {
+    throw new WeirError('no_tun_inbound', 'the configuration has no tun inbound');
+  }
+  const facts = await readMachine(inbounds, env);
+  return {
+    inbounds: inbounds.map((inbound) => ({
+      tag: inbound.tag,
+      findings: findingsOf(facts, inbound),
+    })),
+    unread: facts.unread,
+  };
+}
+
+function checkedInbounds({ inbounds, dns }: Spec, isGateway: boolean): readonly CheckedInbound[] {
+  return inbounds
+    .filter(({ protocol }) => protocol === 'tun')
+    .map(({ tag, settings }) => {
+      // Made by `tunSettings` of this protocol.
+      const { name, mtu, addresses, routes } = settings as TunSettings;
+      return { tag, name, mtu, addresses, routes, dns, isGateway };
+    });
+}
+
+/** The findings for people. */
+export function tunCheckText({ inbounds }: TunCheckReport): string {
+  return inbounds.map(({ tag, findings }) => inboundText(tag, findings)).join('\n');
+}
+
+function inboundText(tag: string, findings: readonly TunFinding[]): string {
+  const count = (severity: TunFinding['severity']): number =>
+    findings.filter((each) => each.severity === severity).length;
+  const head = `inbound ${printable(tag)}: ${count('breaks')} break, ${count('leaks')} leak, ${count('note')} to note\n`;
+  return head + findings.map(findingText).join('');
+}
+
+/** What comes before the parts of an advice. */
+const HEADS: Readonly<Record<AdviceStep['kind'], string | undefined>> = {
+  sh: 'run:',
+  toml: 'configure:',
+  text: undefined,
+};
+
+function findingText({ id, severity, evidence, consequence, advice }: TunFinding): string {
+  const lines = ['', `${severity}  ${id}`, `  ${consequence}`];
+  lines.push(...evidence.map((each) => `  read: ${each}`));
+  let last: AdviceStep['kind'] | undefined;
+  for (const { kind, text } of advice) {
+    const head = HEADS[kind];
+    if (head !== undefined && kind !== last) lines.push(`  ${head}`);
+    last = kind;
+    lines.push(
+      ...text.split('\n').map((line) => (head === undefined ? `  ${line}` : `    ${line}`)),
+    );
+  }
+  return lines.map((line) => `${printable(line)}\n`).join('');
+}
+
+/** What could not be read, for people. */
+export const unreadText = (unread: readonly Unread[]): string =>
+  unread.map(({ what, reason }) => `not read: ${printable(`${what}: ${reason}`)}\n`).join('');

@@ -1,0 +1,101 @@
+import { readdir, readFile, readlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { formatIP } from '../../../ip/ip-text.ts';
+import type { NameListener } from '../check/facts.ts';
+import { readText } from './read-text.ts';
+
+/** A socket in a table of /proc/net. */
+export interface BoundSocket {
+  readonly address: string;
+  readonly port: number;
+  /** A number of the kernel, `TCP_LISTEN` = 10 for a listener. */
+  readonly state: number;
+  readonly inode: string;
+}
+
+/** A host with hundreds of thousands of connections has as many lines. */
+const MOST_TABLE_BYTES = 16 << 20;
+const TCP_LISTEN = 10;
+const NAMES_PORT = 53;
+
+/**
+ * Reads lines of /proc/net/{tcp,udp}{,6} (proc_net_tcp.rst): addresses are words in the machine's byte order.
+ * Lines of another form are skipped.
+ *
+ * @param wanted the local port.
+ */
+export function* boundSockets(table: string, wanted: number): Generator<BoundSocket> {
+  const suffix = `:${wanted.toString(16).toUpperCase().padStart(4, '0')}`;
+  for (const line of table.split('\n')) {
+    const words = line
+      .trim()
+      .split(' ')
+      .filter((word) => word !== '');
+    const local = words[1];
+    if (local?.endsWith(suffix) !== true) continue;
+    const address = addressOfHex(local.slice(0, -suffix.length));
+    const state = Number.parseInt(words[3] ?? '', 16);
+    if (address === undefined || Number.isNaN(state)) continue;
+    yield { address, port: wanted, state, inode: words[9] ?? '' };
+  }
+}
+
+const HEX = /^[0-9A-Fa-f]+$/;
+
+function addressOfHex(hex: string): string | undefined {
+  if ((hex.length !== 8 && hex.length !== 32) || !HEX.test(hex)) return undefined;
+  const bytes = Buffer.from(hex, 'hex');
+  // Both supported machines are little-endian.
+  return formatIP(bytes.swap32());
+}
+
+/** The sockets on port 53 of this network namespace. */
+export async function nameListeners(root: string): Promise<readonly NameListener[]> {
+  const found = new Map<string, Omit<NameListener, 'program'> & { readonly inode: string }>();
+  for (const [file, network] of [
+    ['tcp', 'tcp'],
+    ['tcp6', 'tcp'],
+    ['udp', 'udp'],
+    ['udp6', 'udp'],
+  ] as const) {
+    const table = (await readText(root, `proc/net/${file}`, MOST_TABLE_BYTES)) ?? '';
+    for (const { address, state, inode } of boundSockets(table, NAMES_PORT)) {
+      if (network === 'tcp' && state !== TCP_LISTEN) continue;
+      found.set(`${network} ${address}`, { address, network, inode });
+    }
+  }
+  if (found.size === 0) return [];
+  const programs = await programsOf(root, new Set([...found.values()].map(({ inode }) => inode)));
+  return [...found.values()].map(({ inode, ...listener }) => ({
+    ...listener,
+    program: programs.get(inode),
+  }));
+}
+
+/** Processes and descriptors that are looked at for the owner of a socket. */
+const MOST_PROCESSES = 8192;
+const MOST_DESCRIPTORS = 65_536;
+
+/** The names of the programs that have sockets, as far as their descriptors may be read. */
+async function programsOf(
+  root: string,
+  inodes: ReadonlySet<string>,
+): Promise<ReadonlyMap<string, string>> {
+  const programs = new Map<string, string>();
+  const processes = (await readdir(join(root, 'proc')).catch(() => [])).filter((name) =>
+    /^\d+$/.test(name),
+  );
+  let left = MOST_DESCRIPTORS;
+  for (const pid of processes.slice(0, MOST_PROCESSES)) {
+    const folder = join(root, 'proc', pid);
+    for (const descriptor of await readdir(join(folder, 'fd')).catch(() => [])) {
+      if (left-- <= 0 || programs.size === inodes.size) return programs;
+      const target = await readlink(join(folder, 'fd', descriptor)).catch(() => '');
+      const inode = /^socket:\[(\d+)\]$/.exec(target)?.[1];
+      if (inode === undefined || !inodes.has(inode)) continue;
+      const name = await readFile(join(folder, 'comm'), 'utf8').catch(() => '');
+      if (name !== '') programs.set(inode, name.trim());
+    }
+  }
+  return programs;
+}

@@ -1,0 +1,123 @@
+import { access, constants } from 'node:fs/promises';
+import { join } from 'node:path';
+import { addressInNetwork } from '../../../ip/cidr.ts';
+import { ipVersion } from '../../../ip/ip-version.ts';
+import {
+  readMachineNetwork,
+  type MachineNetwork,
+  type MachineRoute,
+} from '../../../platform/netlink/machine-network.ts';
+import { NetlinkSocket } from '../../../platform/netlink/netlink-socket.ts';
+import { RT_TABLE_MAIN } from '../../../platform/netlink/routing-rules.ts';
+import { openSystemCalls } from '../../../platform/sockets/bindings.ts';
+import { systemResolvers } from '../../../dns/system/system-resolvers.ts';
+import { codeOf } from '../../../errors.ts';
+import type { CheckedInbound, MachineFacts, Unread } from '../check/facts.ts';
+import { overlap } from '../check/machine.ts';
+import { readFirewall } from './firewall.ts';
+import { nameListeners } from './listeners.ts';
+import { readText } from './read-text.ts';
+import { readResolver } from './resolver.ts';
+
+/**
+ * Reads this machine, as far as the user may.
+ *
+ * @param inbounds whose networks decide which routes are kept.
+ * @throws {SystemError} without netlink.
+ */
+export async function readMachine(
+  inbounds: readonly CheckedInbound[],
+  env: Readonly<Record<string, string | undefined>>,
+  root = '/',
+): Promise<MachineFacts> {
+  const servers = (await systemResolvers(root))
+    .map(({ address }) => address.split('%', 1)[0] ?? '')
+    .filter((address) => ipVersion(address) !== 0);
+  const networks = inbounds.flatMap(({ addresses, routes }) => [
+    ...addresses,
+    // Routes beyond halves; default routes are kept anyway.
+    ...routes.filter(({ prefix }) => prefix > 1),
+  ]);
+  const concerns = ({ network }: MachineRoute): boolean =>
+    networks.some((own) => overlap(own, network)) ||
+    servers.some((address) => addressInNetwork(address, network));
+  using netlink = new NetlinkSocket(openSystemCalls());
+  const network = readMachineNetwork(
+    netlink,
+    (route) => route.network.prefix <= 1 || (route.table === RT_TABLE_MAIN && concerns(route)),
+  );
+  const { firewall, unread } = await readFirewall(root, env);
+  const names = new Map(network.links.map(({ index, name }) => [index, name]));
+  const rights = rightsOf((await readText(root, 'proc/self/status')) ?? '');
+  const lowest = Number(await readText(root, 'proc/sys/net/ipv4/ip_unprivileged_port_start'));
+  return {
+    network,
+    settings: await readSettings(root, network),
+    deviceFile: await deviceFile(root),
+    rights: rights && { ...rights, bindService: rights.bindService || lowest <= 53 },
+    listeners: await nameListeners(root),
+    resolver: await readResolver(root, (index) => names.get(index)),
+    firewall,
+    unread: [
+      ...unread,
+      ...network.cut.map((what): Unread => ({
+        what,
+        reason: 'there are too many; only a part was read',
+      })),
+    ],
+  };
+}
+
+const SETTINGS = [
+  'net.ipv4.ip_forward',
+  'net.ipv4.conf.all.rp_filter',
+  'net.ipv4.conf.default.rp_filter',
+  'net.ipv6.conf.all.forwarding',
+  'net.ipv6.conf.default.disable_ipv6',
+];
+
+async function readSettings(
+  root: string,
+  { links, routes }: MachineNetwork,
+): Promise<ReadonlyMap<string, string>> {
+  // Only interfaces of default routes count; a host may have thousands of others.
+  const uplinks = new Set(
+    routes.filter(({ network }) => network.prefix === 0).flatMap(({ devices }) => devices),
+  );
+  const names = links.filter(({ index }) => uplinks.has(index)).map(({ name }) => name);
+  const paths = new Map(SETTINGS.map((name) => [name, name.replaceAll('.', '/')]));
+  for (const name of names) {
+    // The name of an interface may have a dot of its own.
+    paths.set(`net.ipv4.conf.${name}.rp_filter`, `net/ipv4/conf/${name}/rp_filter`);
+    paths.set(`net.ipv6.conf.${name}.accept_ra`, `net/ipv6/conf/${name}/accept_ra`);
+  }
+  const settings = new Map<string, string>();
+  for (const [name, path] of paths) {
+    const value = await readText(root, join('proc/sys', path), 64);
+    if (value !== undefined) settings.set(name, value.trim());
+  }
+  return settings;
+}
+
+async function deviceFile(root: string): Promise<MachineFacts['deviceFile']> {
+  try {
+    await access(join(root, 'dev/net/tun'), constants.R_OK | constants.W_OK);
+    return 'usable';
+  } catch (error) {
+    return codeOf(error) === 'EACCES' || codeOf(error) === 'EPERM' ? 'forbidden' : 'missing';
+  }
+}
+
+// Numbers of include/uapi/linux/capability.h.
+const CAP_NET_BIND_SERVICE = 10n;
+const CAP_NET_ADMIN = 12n;
+
+/** The effective capabilities in /proc/self/status; `undefined` when it has none. */
+export function rightsOf(status: string): MachineFacts['rights'] {
+  const line = status.split('\n').find((each) => each.startsWith('CapEff:'));
+  const hex = line?.slice('CapEff:'.length).trim() ?? '';
+  if (!/^[0-9a-f]{1,16}$/.test(hex)) return undefined;
+  const set = BigInt(`0x${hex}`);
+  const has = (capability: bigint): boolean => ((set >> capability) & 1n) === 1n;
+  return { netAdmin: has(CAP_NET_ADMIN), bindService: has(CAP_NET_BIND_SERVICE) };
+}

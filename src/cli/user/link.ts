@@ -1,0 +1,45 @@
+import { loadConfigFile } from '../../app/loading/inline-runner.ts';
+import { listUsers } from '../../config/edit/users/edit-users.ts';
+import type { MergedConfig } from '../../config/merge.ts';
+import { decodeSource } from '../../config/sources/decode-source.ts';
+import { trustedCertificates } from '../../crypto/ca-bundle.ts';
+import { inboundServers } from '../../share/inbound-servers.ts';
+import { shareLink } from '../../share/links.ts';
+import { ShareError } from '../../share/shared-server.ts';
+
+/**
+ * The share link of a user of a file, and why clients refuse the certificate, if they do.
+ * @param index of the user in the list of its inbound
+ * @throws {ShareError} when clients cannot reach the inbound by `host`
+ */
+export async function linkOf(
+  config: string,
+  bytes: Uint8Array,
+  { inbound: tag, index, host }: { inbound: string; index: number; host: string },
+): Promise<{ readonly link: string; readonly refused: string | undefined }> {
+  let merged: MergedConfig | undefined;
+  const { spec } = await loadConfigFile(config, {
+    bytes,
+    onMerged: (found) => void (merged = found),
+  });
+  const at = spec.inbounds.findIndex((inbound) => inbound.tag === tag);
+  const inbound = spec.inbounds[at];
+  if (!inbound) throw new RangeError('the inbound was edited');
+  const labels = listUsers(decodeSource(bytes, config))
+    .filter((user) => user.inbound === tag)
+    .map(({ name }) => name);
+  const options = {
+    host,
+    port: undefined,
+    frontTls: false,
+    serverName: undefined,
+    insecure: false,
+    roots: () => trustedCertificates([]),
+    now: Date.now(),
+  };
+  const written = merged?.file.inbound[at]?.value.settings;
+  const { servers, refused } = inboundServers(inbound, written, options, labels);
+  const server = servers[index]?.server;
+  if (!server) throw new ShareError('the user has no link of its own');
+  return { link: shareLink(server), refused: refused?.reason };
+}

@@ -1,0 +1,53 @@
+import { FilesRead } from '../../app/loading/files-read.ts';
+import type { UserKind } from '../../config/edit/users/user-kinds.ts';
+import type { RandomSource } from '../../crypto/random-source.ts';
+import { UsageError, messageOf, WeirError } from '../../errors.ts';
+import { findMethod } from '../../protocols/shadowsocks/methods.ts';
+import { password, presharedKey, uuid } from '../generate/secrets.ts';
+import type { GivenSecret } from './arguments.ts';
+
+/** More than any password has. */
+const MAX_FILE = 4096;
+
+/** Makes the secret of a user. */
+export type SecretMaker = (kind: UserKind, method: string | undefined) => string;
+
+/**
+ * The secret that the arguments give, or new ones. The maker throws a UsageError for one that is not of the
+ * inbound's protocol.
+ * @throws {WeirError} when the file cannot be read
+ */
+export async function secretMaker(
+  given: GivenSecret | undefined,
+  random: RandomSource,
+): Promise<SecretMaker> {
+  if (!given) {
+    return (kind, method) => {
+      if (kind.secret === 'id') return uuid(random);
+      const known = kind.secret === 'password' ? findMethod(method ?? '') : undefined;
+      return known === undefined ? password(random) : presharedKey(random, known);
+    };
+  }
+  const text = given.kind === 'file' ? await firstLine(given.path) : given.text;
+  return (kind) => {
+    const isId = kind.secret === 'id';
+    if (isId && given.kind !== 'id') throw new UsageError('a user of this inbound has an --id');
+    if (!isId && given.kind === 'id') {
+      throw new UsageError('a user of this inbound has a password, not an --id');
+    }
+    return text;
+  };
+}
+
+async function firstLine(path: string): Promise<string> {
+  try {
+    const bytes = await new FilesRead(MAX_FILE).read(path);
+    const [line = ''] = Buffer.from(bytes).toString().split(/\r?\n/, 1);
+    if (line !== '') return line;
+  } catch (error) {
+    throw new WeirError('password_file', `cannot read ${path}: ${messageOf(error)}`, {
+      cause: error,
+    });
+  }
+  throw new WeirError('password_file', `the first line of ${path} is empty`);
+}

@@ -1,0 +1,85 @@
+import { chmod, mkdir, rm, stat, writeFile } from 'node:fs/promises';
+import { replaceFile } from '../app/replace-file.ts';
+import { codeOf, messageOf, WeirError } from '../errors.ts';
+
+/** A file that a command writes. */
+export interface OutputFile {
+  readonly path: string;
+  readonly text: string;
+  /** Whether only its owner may read it. */
+  readonly secret: boolean;
+}
+
+const SECRET_MODE = 0o600;
+const PUBLIC_MODE = 0o644;
+
+type Found = 'nothing' | 'file' | 'other';
+
+/**
+ * Writes files; unless `force` is given none when one of them exists. A regular file is replaced as a whole; what
+ * is neither, such as a pipe or a device, is written to as it is.
+ *
+ * @throws {WeirError} `output`
+ */
+export async function writeFiles(files: readonly OutputFile[], force: boolean): Promise<void> {
+  const found = new Map<OutputFile, Found>();
+  for (const file of files) found.set(file, await at(file.path));
+  if (!force) {
+    const taken = files.find((file) => found.get(file) === 'file');
+    if (taken) throw existsError(taken.path);
+  }
+  const created: string[] = [];
+  try {
+    for (const file of files) {
+      await writeOne(file, found.get(file) ?? 'nothing');
+      if (found.get(file) === 'nothing') created.push(file.path);
+    }
+  } catch (error) {
+    for (const path of created) await rm(path, { force: true });
+    throw error;
+  }
+}
+
+/** Makes a folder for files, with those around it. @throws {WeirError} `output` */
+export async function makeFolder(folder: string): Promise<void> {
+  try {
+    await mkdir(folder, { recursive: true });
+  } catch (cause) {
+    throw new WeirError('output', `cannot make ${folder}: ${messageOf(cause)}`, { cause });
+  }
+}
+
+async function writeOne({ path, text, secret }: OutputFile, found: Found): Promise<void> {
+  try {
+    switch (found) {
+      case 'nothing':
+        await writeFile(path, text, { flag: 'wx', mode: secret ? SECRET_MODE : PUBLIC_MODE });
+        return;
+      case 'file':
+        // The new file has the permissions of the old one.
+        if (secret) await chmod(path, SECRET_MODE);
+        await replaceFile(path, Buffer.from(text));
+        return;
+      case 'other':
+        await writeFile(path, text);
+        return;
+      default:
+        return found satisfies never;
+    }
+  } catch (cause) {
+    if (codeOf(cause) === 'EEXIST') throw existsError(path, cause);
+    throw new WeirError('output', `cannot write ${path}: ${messageOf(cause)}`, { cause });
+  }
+}
+
+async function at(path: string): Promise<Found> {
+  try {
+    return (await stat(path)).isFile() ? 'file' : 'other';
+  } catch {
+    // Writing tells any other cause.
+    return 'nothing';
+  }
+}
+
+const existsError = (path: string, cause?: unknown): WeirError =>
+  new WeirError('output', `${path} exists; --force replaces it`, { cause });
