@@ -10,13 +10,23 @@ type Substitutes = Readonly<Record<string, string>>;
 
 const IN_PACKAGE: Substitutes = {
   'src/platform/addons.ts': 'packaging/substitutes/package/addons.ts',
+  'src/dashboard/files/load-page-files.ts': 'packaging/substitutes/package/load-page-files.ts',
 };
 
 const IN_EXECUTABLE: Substitutes = {
   'src/platform/addons.ts': 'packaging/substitutes/executable/addons.ts',
   'src/app/loading/start-thread.ts': 'packaging/substitutes/executable/start-thread.ts',
+  'src/dashboard/reader/start-file-thread.ts':
+    'packaging/substitutes/executable/start-file-thread.ts',
+  'src/dashboard/files/load-page-files.ts': 'packaging/substitutes/package/load-page-files.ts',
   'packaging/substitutes/package/assets.ts': 'packaging/substitutes/executable/assets.ts',
 };
+
+/** The code of threads. */
+const THREADS: readonly string[] = [
+  'src/app/loading/thread-main.ts',
+  'src/dashboard/reader/file-thread-main.ts',
+];
 
 const TARGET = 'node24';
 
@@ -25,12 +35,12 @@ const REQUIRE =
   "import { createRequire as requireFor } from 'node:module'; const require = requireFor(import.meta.url);";
 
 /**
- * The modules of the published package: `main.js`, `index.js` and `thread-main.js`, and what they share.
+ * The modules of the published package: `main.js`, `index.js` and those of threads, and what they share.
  * A command loads no more than it needs.
  */
 export const bundlePackage = (folder: string): Promise<Metafile> =>
   bundle(IN_PACKAGE, {
-    entryPoints: ['src/main.ts', 'src/index.ts', 'src/app/loading/thread-main.ts'],
+    entryPoints: ['src/main.ts', 'src/index.ts', ...THREADS],
     entryNames: '[name]',
     outdir: folder,
     format: 'esm',
@@ -41,12 +51,12 @@ export const bundlePackage = (folder: string): Promise<Metafile> =>
   });
 
 /**
- * The chunks of the executable: `program.js`, `thread-main.js`, what they share, and what they import
+ * The chunks of the executable: `program.js`, those of threads, what they share, and what they import
  * later. Each is a script with one function, which takes what a CommonJS module does.
  */
 export async function bundleChunks(folder: string): Promise<Metafile> {
   const metafile = await bundle(IN_EXECUTABLE, {
-    entryPoints: ['packaging/program.ts', 'src/app/loading/thread-main.ts'],
+    entryPoints: ['packaging/program.ts', ...THREADS],
     entryNames: '[name]',
     outdir: folder,
     format: 'esm',
@@ -135,15 +145,15 @@ const LAZY_HTTP: Plugin = {
 };
 
 /**
- * The packages whose code is in a bundle, by the folder of each.
+ * The packages whose code is in bundles, by the folder of each.
  * @param beside folders of those that go with it in another form.
  */
 export async function packagesIn(
-  { inputs }: Metafile,
+  bundles: readonly Metafile[],
   beside: readonly string[],
 ): Promise<ReadonlyMap<string, Manifest>> {
   const folders = new Set(beside);
-  for (const input of Object.keys(inputs)) {
+  for (const input of bundles.flatMap(({ inputs }) => Object.keys(inputs))) {
     const [, folder] = /^(node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(input) ?? [];
     if (folder !== undefined) folders.add(folder);
   }

@@ -13,7 +13,13 @@ import { runTool } from './tool.ts';
 const SCRIPTS = ['postinst', 'prerm', 'postrm'];
 
 /** Of these, an installation enables the first alone. */
-const UNITS = ['weir.service', 'weir@.service', 'weir-instances.service'];
+const UNITS = [
+  'weir.service',
+  'weir@.service',
+  'weir-instances.service',
+  'weir-subscribe.service',
+  'weir-subscribe.timer',
+];
 
 const CONFFILES = ['etc/weir/weir.toml'];
 

@@ -1,5 +1,6 @@
+import { workerData } from 'node:worker_threads';
 import { Chunks, findInExecutable } from './substitutes/executable/chunks.ts';
 
-/* The script of the thread that reads configurations, in the single executable. */
+/* The script of threads in the single executable: its starter names the chunk. */
 
-new Chunks(findInExecutable).load('thread-main.js');
+new Chunks(findInExecutable).load(String(workerData));

@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { bundleChunks, bundleLoaders, packagesIn } from './bundle.ts';
 import { makeCodeCaches } from './code-cache/warm-up.ts';
 import { notices } from './notices.ts';
+import { packPage } from './page.ts';
 import { ROOT } from './root.ts';
+import { PACKED_PAGE } from './substitutes/package/packed-page.ts';
 import {
   findTarget,
   ownArchitecture,
@@ -46,11 +48,14 @@ export async function buildExecutable(
   const chunks = join(work, 'chunks');
   const bundled = await bundleChunks(chunks);
   await bundleLoaders(work);
+  const { page, metafile } = await packPage();
+  await writeFile(join(work, PACKED_PAGE), JSON.stringify(page));
   const node = await smallerNode(target, work);
   const assets = {
     'executable-thread.js': join(work, 'executable-thread.js'),
     'rregex.wasm': join(ROOT, 'node_modules/rregex/lib/rregex.wasm'),
     'koffi.node': target.koffi,
+    [PACKED_PAGE]: join(work, PACKED_PAGE),
     ...(await bufferUtilAsset(arch)),
     ...(await filesOf(chunks)),
   };
@@ -79,7 +84,7 @@ export async function buildExecutable(
   const words = program === builder ? [] : [...args, builder];
   await runTool(program, [...words, '--build-sea', path]);
   const beside = ['node_modules/bufferutil', 'node_modules/koffi', target.nodePackage];
-  return notices(await packagesIn(bundled, beside));
+  return notices(await packagesIn([bundled, metafile], beside));
 }
 
 /** GNU's names of architectures, which programs for other ones begin with. */

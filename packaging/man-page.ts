@@ -17,6 +17,20 @@ const ENVIRONMENT: readonly (readonly [string, string])[] = [
   ['RUST_LOG', 'Replaces the level of the configuration: a filter such as info,svc_app=debug.'],
   ['WEIR_IO', "With the value node, the sockets of Node.js are used in place of the kernel's."],
   ['WEIR_LOG', 'With the value json, the log is an object a line.'],
+  [
+    'WEIR_LOG_ADDRESSES',
+    'With net or none, the log masks addresses of clients, destinations and servers of outbounds.',
+  ],
+  ['WEIR_SOCKET', 'The control socket of a running Weir that commands ask.'],
+  [
+    'WEIR_SOCKET_MODE',
+    'Permissions of unix sockets that inbounds listen on; 600 unless it is set.',
+  ],
+  [
+    'XDG_RUNTIME_DIR',
+    'The folder in which weir has the control socket, unless --reload-socket names one; /run without it.',
+  ],
+  ['WEIR_API', 'The API that weir ctl uses, unless --api names one.'],
   ['NO_COLOR', 'Where it is set, the log has no colours on a terminal either.'],
   ['UV_THREADPOOL_SIZE', 'Threads for look-ups by the C library; 16 unless it is set.'],
 ];

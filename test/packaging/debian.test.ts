@@ -7,7 +7,9 @@ import { buildDebian } from '../../packaging/debian.ts';
 import { buildExecutable, executableObstacle } from '../../packaging/executable.ts';
 import { scratch } from '../support/process/weir.ts';
 import { OtherRoot, withoutOtherRoot } from './other-root.ts';
-import { finish, tryOut, type Installed } from './trial.ts';
+import { finish, type Installed } from './installed.ts';
+import { tryOut } from './trial.ts';
+import { tryPrograms } from './try-programs.ts';
 
 /** A systemd that writes down what it is asked for. */
 const RECORDER = '#!/bin/sh\necho "$(basename "$0") $*" >> /asked\n';
@@ -76,19 +78,23 @@ describe('the Debian package', { skip }, () => {
     );
   });
 
-  it('has a unit that systemd accepts', (t) => {
+  it('has units that systemd accepts', (t) => {
     if (spawnSync('systemd-analyze', ['--version']).status !== 0) {
       t.skip('there is no systemd-analyze');
       return;
     }
-    const output = root.run('systemd-analyze verify /usr/lib/systemd/system/weir.service');
-    assert.deepEqual(
-      output.split('\n').filter((line) => line.includes('weir')),
-      [],
-    );
+    for (const unit of ['weir.service', 'weir-subscribe.service', 'weir-subscribe.timer']) {
+      const output = root.run(`systemd-analyze verify /usr/lib/systemd/system/${unit}`);
+      assert.deepEqual(
+        output.split('\n').filter((line) => line.includes('weir')),
+        [],
+      );
+    }
   });
 
   it('runs', async (t) => tryOut(t, installed()));
+
+  it('has the programs that show and steer it', async () => tryPrograms(installed()));
 
   it('runs as its user', async () => {
     const command = 'cd /etc/weir && exec setpriv --reuid weir --regid weir --clear-groups ';
@@ -124,7 +130,7 @@ describe('the Debian package', { skip }, () => {
 
   it('keeps the configuration on removal, and leaves nothing on a purge', async () => {
     root.run('dpkg --remove weir');
-    assert.match(await asked(), /^deb-systemd-invoke stop weir\.service$/m);
+    assert.match(await asked(), /^deb-systemd-invoke stop weir\.service weir-subscribe\.timer$/m);
     root.run(`test ! -e /usr/bin/weir && grep -q surplus ${CONFIG}`);
 
     root.run('dpkg --purge weir');

@@ -5,7 +5,9 @@ import { test } from 'node:test';
 import { buildExecutable, executableObstacle } from '../../packaging/executable.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
 import { scratch } from '../support/process/weir.ts';
-import { finish, start, tryOut, type Installed } from './trial.ts';
+import { finish, start, type Installed } from './installed.ts';
+import { tryOut } from './trial.ts';
+import { tryPrograms } from './try-programs.ts';
 
 /** Has SIGUSR2 write the chunks that were loaded so far, and those whose code cache V8 did not take. */
 const PROBE = `
@@ -40,6 +42,8 @@ test('the executable runs alone in an empty folder, with an empty PATH', { skip 
   };
 
   await tryOut(t, installed);
+
+  await t.test('has the programs that show and steer it', async () => tryPrograms(installed));
 
   await t.test(
     'loads for SOCKS nothing else, from code caches, on the threads of Node',

@@ -8,7 +8,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Child } from '../support/process/child.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
 import { eventually, within } from '../support/wait.ts';
-import { start, type Installed } from './trial.ts';
+import { start, type Installed } from './installed.ts';
 
 /*
  * What is asked of the command of the npm package beside what every form is asked for: it hands over

@@ -9,7 +9,9 @@ import { within } from '../support/wait.ts';
 import { scratch } from '../support/process/weir.ts';
 import { tryLauncher } from './launcher.ts';
 import { npmCli, putOldNode } from './old-node.ts';
-import { finish, start, tryOut, type Installed } from './trial.ts';
+import { finish, start, type Installed } from './installed.ts';
+import { tryOut } from './trial.ts';
+import { tryPrograms } from './try-programs.ts';
 
 /*
  * The tarball as npm installs it, without install scripts, on a machine that has an old Node and
@@ -96,6 +98,8 @@ describe('the npm package', () => {
     assert.match(old, /^v(18|20|22)\./);
     await tryOut(t, installed());
   });
+
+  installedTest('has the programs that show and steer it', async () => tryPrograms(installed()));
 
   installedTest('is installed without a warning', async () => {
     // Of the machine's own settings npm may warn.

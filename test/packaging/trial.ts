@@ -3,7 +3,6 @@ import { appendFile, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { portOf, parseAddress, type Address } from '../support/data/address.ts';
-import { Child, type ChildOptions, type Exit } from '../support/process/child.ts';
 import { freedom, proxyOut, rule, socksIn } from '../support/process/config.ts';
 import { roundTrip } from '../support/read.ts';
 import { echoServer } from '../support/peers/servers.ts';
@@ -11,45 +10,12 @@ import { SocksRefused, socksConnect } from '../support/peers/socks-client.ts';
 import { TestAuthority } from '../support/data/test-certificates.ts';
 import { within } from '../support/wait.ts';
 import { OWN } from '../../packaging/manifest.ts';
+import { finish, start, type Installed } from './installed.ts';
 
 /*
  * What is asked of every form in which Weir is installed: that it starts, that its native parts, its
  * WebAssembly and its thread are found, and that it ends as a supervisor expects.
  */
-
-/** An installed Weir. */
-export interface Installed {
-  readonly command: string;
-  /** All variables that it sees. */
-  readonly env: Readonly<Record<string, string>>;
-  /** What runs the command in its place, as with `chroot`. */
-  readonly prefix?: readonly string[];
-  /** An empty folder, as it sees it. */
-  readonly folder: string;
-  /** The same folder, as this process sees it. */
-  readonly seenFolder?: string;
-}
-
-/** A child with no variables but those of `env`. */
-export function start(
-  installed: Installed,
-  args: readonly string[],
-  options: Pick<ChildOptions, 'descriptors'> = {},
-): Child {
-  const cleared = Object.fromEntries(Object.keys(process.env).map((name) => [name, undefined]));
-  const { command, env, prefix = [] } = installed;
-  return new Child(command, args, { ...options, env: { ...cleared, ...env }, prefix });
-}
-
-/** Runs a command to its end. */
-export async function finish(
-  installed: Installed,
-  args: readonly string[],
-): Promise<Exit & { readonly stdout: string; readonly stderr: string }> {
-  await using child = start(installed, args);
-  const exit = await within(child.exited, `the end of ${child.name}`, 60_000);
-  return { ...exit, stdout: child.stdout, stderr: child.stderr };
-}
 
 export async function tryOut(t: TestContext, installed: Installed): Promise<void> {
   await t.test('prints its version, and runs on its own Node with native parts', async () => {

@@ -1,12 +1,5 @@
-import { Buffer } from 'node:buffer';
-import { Worker } from 'node:worker_threads';
-import { threadLimits } from '../../../src/app/loading/thread-limits.ts';
-import { readAsset } from './assets.ts';
+import type { Worker } from 'node:worker_threads';
+import { startChunk } from './start-chunk.ts';
 
-/** Stands for src/app/loading/start-thread.ts in the single executable, which holds the code of the thread. */
-export const startThread = (): Worker =>
-  new Worker(Buffer.from(readAsset('executable-thread.js')).toString(), {
-    eval: true,
-    execArgv: [],
-    resourceLimits: threadLimits(),
-  });
+/** Stands for src/app/loading/start-thread.ts in the single executable. */
+export const startThread = (): Worker => startChunk('thread-main.js');
