@@ -87,7 +87,10 @@ const STRUCTURES: Readonly<Record<string, Layout>> = {
     },
   },
   'struct rtnexthop': { size: 8, fields: { rtnh_len: 0, rtnh_ifindex: 4 } },
-  'struct fib_rule_hdr': { size: 12, fields: { family: 0, action: 7, flags: 8 } },
+  'struct fib_rule_hdr': {
+    size: 12,
+    fields: { family: 0, dst_len: 1, src_len: 2, table: 4, action: 7, flags: 8 },
+  },
 };
 
 /** Types that are passed in registers: those of `bindings.ts` where C says otherwise. */

@@ -49,7 +49,7 @@ export function byteLinkConformance(name: string, create: () => Promise<LinkEnds
     });
 
     check('the pieces of one frame arrive as one run of bytes', async ({ left, right }) => {
-      await left.writeAll([bytes('he'), bytes(''), bytes('ll'), bytes('o')]);
+      await left.writeOutput([bytes('he'), bytes(''), bytes('ll'), bytes('o')]);
       await left.closeWrite();
       assert.equal((await readAll(right)).toString(), 'hello');
     });
@@ -145,12 +145,12 @@ export function byteLinkConformance(name: string, create: () => Promise<LinkEnds
               bytes('/'),
             ];
             sent.push(Buffer.concat(frame));
-            await left.writeAll(frame, OWNED);
+            await left.writeOutput(frame, OWNED);
           }
         }
         const many = Array.from({ length: 1000 }, (_, i) => Uint8Array.of(i));
         sent.push(Buffer.concat(many));
-        await left.writeAll(many, OWNED);
+        await left.writeOutput(many, OWNED);
         await left.closeWrite();
         assert.ok(Buffer.concat(sent).equals(await received));
       },

@@ -115,7 +115,7 @@ function overBytes(
     link,
     queue: DEFAULT_QUEUE,
     peer,
-    deliver: (data) => void far.writeAll(framing.encode({ data, peer }) ?? []),
+    deliver: (data) => void far.writeOutput(framing.encode({ data, peer }) ?? []),
     arrived: async () => {
       for (;;) {
         const next = arrived.shift();

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import type { FlowJson } from '../../src/client/api-views.ts';
 import { freedom, rule, socksIn, blackhole } from '../support/process/config.ts';
 import { readAll, roundTrip } from '../support/read.ts';
 import { echoServer, udpEcho } from '../support/peers/servers.ts';
@@ -7,7 +8,6 @@ import { socksConnect } from '../support/peers/socks-client.ts';
 import { UdpAssociation } from '../support/peers/socks-udp.ts';
 import { eventually } from '../support/wait.ts';
 import type { SeenEvent } from '../conformance/api-client.ts';
-import type { FlowView } from '../support/process/control.ts';
 import { api, connections, editConfig, start } from './api-support.ts';
 
 const ACCOUNTS = `[inbound.settings]
@@ -34,7 +34,7 @@ interface Traffic extends Figures {
   readonly outbounds: Readonly<Record<string, Figures>>;
 }
 
-const flowOf = (event: SeenEvent | undefined): FlowView => event?.data as FlowView;
+const flowOf = (event: SeenEvent | undefined): FlowJson => event?.data as FlowJson;
 
 test('a stream shows in the list with its session, and its events report its opening and closing', async () => {
   await using echo = await echoServer();

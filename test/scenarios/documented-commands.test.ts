@@ -4,14 +4,31 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { parseClashApi } from '../../src/cli/clash-api/arguments.ts';
 import { parseCompletion } from '../../src/cli/completion/arguments.ts';
 import { chooseCommand } from '../../src/cli/commands.ts';
 import { parseCtl } from '../../src/cli/ctl/arguments.ts';
+import { parseDiagnose } from '../../src/cli/diagnose/arguments.ts';
 import { parseExplain } from '../../src/cli/explain/arguments.ts';
+import { parseFetch } from '../../src/cli/fetch/arguments.ts';
+import { parseFormat } from '../../src/cli/format/arguments.ts';
+import { parseGenerate } from '../../src/cli/generate/arguments.ts';
+import { parseGeo } from '../../src/cli/geo/arguments.ts';
 import { parseImport } from '../../src/cli/import/arguments.ts';
+import { parseLog } from '../../src/cli/control/log-arguments.ts';
 import { parseLogLevel } from '../../src/cli/control/log-level-arguments.ts';
+import { parseMetrics } from '../../src/cli/metrics/arguments.ts';
 import { parseReload } from '../../src/cli/control/reload-arguments.ts';
+import { parseStatus } from '../../src/cli/control/status-arguments.ts';
+import { parseDashboard } from '../../src/cli/dashboard/arguments.ts';
+import { parseProbe } from '../../src/cli/probe/arguments.ts';
+import { parseSubscribe } from '../../src/cli/subscribe/arguments.ts';
+import { parseTop } from '../../src/cli/top/arguments.ts';
+import { parseTun } from '../../src/cli/tun/arguments.ts';
 import { parseRun } from '../../src/cli/run/arguments.ts';
+import { parseShare } from '../../src/cli/share/arguments.ts';
+import { parseShow } from '../../src/cli/show/arguments.ts';
+import { parseUser } from '../../src/cli/user/arguments.ts';
 import { hostPort } from '../support/data/address.ts';
 import { Child } from '../support/process/child.ts';
 import { NOT_RUN, PLAIN_TOOLS } from '../support/docs/not-run.ts';
@@ -51,12 +68,29 @@ function parseWeir(argv: readonly string[]): void {
   const [{ name }, rest] = chooseCommand(argv);
   const parsers: Readonly<Record<string, (args: readonly string[]) => unknown>> = {
     run: parseRun,
+    'clash-api': parseClashApi,
     ctl: parseCtl,
+    dashboard: parseDashboard,
+    diagnose: parseDiagnose,
     explain: parseExplain,
+    fetch: parseFetch,
     import: parseImport,
+    probe: parseProbe,
+    log: parseLog,
     'log-level': parseLogLevel,
+    metrics: parseMetrics,
     reload: parseReload,
+    status: parseStatus,
     completion: parseCompletion,
+    generate: parseGenerate,
+    share: parseShare,
+    subscribe: parseSubscribe,
+    top: parseTop,
+    tun: parseTun,
+    user: parseUser,
+    show: parseShow,
+    format: parseFormat,
+    geo: parseGeo,
     schema: (args) => assert.deepEqual(args, []),
   };
   const parse = parsers[name];

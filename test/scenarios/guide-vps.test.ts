@@ -6,12 +6,14 @@ import { hostPort, portOf } from '../support/data/address.ts';
 import { blocksOf, page } from '../support/docs/pages.ts';
 import { webServer } from '../support/peers/servers.ts';
 import { TestAuthority } from '../support/data/test-certificates.ts';
-import { scratch, Weir } from '../support/process/weir.ts';
+import { runWeir, scratch, Weir } from '../support/process/weir.ts';
 import { curl } from '../support/programs/curl.ts';
 
 const [SERVER = '', CLIENT = ''] = blocksOf(page('docs/guides/vps.md'))
   .filter(({ language }) => language === 'toml')
   .map(({ text }) => text);
+
+const LINKS = blocksOf(page('docs/guides/vps.md')).find(({ text }) => text.startsWith('vless://'));
 
 const TAGS = ['vless', 'trojan', 'shadowsocks', 'hysteria'];
 
@@ -75,4 +77,22 @@ outbound = "${tag}"
     assert.equal(code, 0, `${tag}: ${stderr}\n${client.child.stderr}\n${server.child.stderr}`);
     assert.equal(body.bytes, 1000, tag);
   }
+});
+
+test('the share links of the VPS guide are those of its server', async () => {
+  const { cert, key } = new TestAuthority().issue({ dns: ['proxy.example.com'] });
+  await using folder = await scratch();
+  const path = (name: string): string => join(folder.path, name);
+  writeFileSync(path('cert.pem'), cert);
+  writeFileSync(path('key.pem'), key, { mode: 0o600 });
+  const placed = SERVER.replaceAll(/"(?:cert|key)\.pem"/g, (name) =>
+    JSON.stringify(path(JSON.parse(name) as string)),
+  );
+  writeFileSync(path('weir.toml'), placed);
+  const { stdout, stderr } = await runWeir([
+    'share',
+    '--host=proxy.example.com',
+    `--config=${path('weir.toml')}`,
+  ]);
+  assert.equal(stdout.trim(), LINKS?.text.trim(), stderr);
 });

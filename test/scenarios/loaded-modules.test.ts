@@ -39,14 +39,16 @@ const UNNAMED: readonly RegExp[] = [
   /^protocols\/socks\/outbound\.ts$/,
   /^transports\/(grpc|tls)\/(?!alpn\.ts$)/,
   /^transports\/ws\/(?!handshake\.ts$)/,
-  /^(http|quic|netstack|congestion|import|library)\//,
+  /^(http|quic|netstack|congestion|import|share|fetch|probe|subscribe|library)\//,
+  /^cli\/(?!(main|command|help|load|surroundings)\.ts$|run\/|control\/socket-option\.ts$)/,
   /^api\/http\//,
+  /^app\/control\/(control-client|control-tunnels|follow-log|loaded-files|log-followers|log-messages|profile-messages|profile-recorder|running-status|status-reporter|user-flows)\.ts$/,
   /^platform\/(quic-tls|tls|openssl)\//,
   /^dns\/exchanges\/(doh|https|tls)/,
   /^engine\/geo\/(?!geo-data\.ts$)/,
   /^config\/(edit\/|json-schema\.ts$|route-view\.ts$)/,
   /^crypto\/(aead|hash)\//,
-  /^npm:(@noble|yaml|bufferutil)\b/,
+  /^npm:(@noble|yaml|bufferutil|uqr)\b/,
 ];
 
 test('a SOCKS inbound and direct connections load nothing else', async () => {

@@ -340,7 +340,7 @@ async function muxOver(server: Address) {
     read,
     unread: (chunk) => link.unread(chunk),
     write: (chunk) => link.write(chunk),
-    writeAll: (chunks) => link.writeAll(chunks),
+    writeOutput: (chunks) => link.writeOutput(chunks),
     closeWrite: () => link.closeWrite(),
     destroy: (cause) => link.destroy(cause),
     closed: link.closed,

@@ -171,7 +171,10 @@ test('a reload without a process to carry it out fails and says why', async () =
   const gone = await runWeir(['reload', path]);
   assert.equal(gone.ended?.code, 1);
   assert.match(gone.stderr, /^weir reload: no reload through .*: connect ENOENT /);
-  assert.equal((await runWeir(['reload'])).ended?.code, 2);
+  const env = { XDG_RUNTIME_DIR: folder.path, WEIR_SOCKET: undefined };
+  const unfound = await runWeir(['reload'], { env });
+  assert.equal(unfound.ended?.code, 1);
+  assert.match(unfound.stderr, /^weir reload: no running Weir has a control socket in /);
 });
 
 test("the reload socket is its owner's, replaces one that was left behind, and is removed", async () => {

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { parseReload } from '../../src/cli/control/reload-arguments.ts';
+import { parseSubscribe } from '../../src/cli/subscribe/arguments.ts';
 import { parseRun } from '../../src/cli/run/arguments.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
 import { open } from '../support/data/address.ts';
@@ -14,6 +15,8 @@ import { within } from '../support/wait.ts';
 import { runWeir, scratch, Weir } from '../support/process/weir.ts';
 
 const UNIT = fileURLToPath(new URL('../../packaging/weir.service', import.meta.url));
+
+const UPDATES = UNIT.replace('weir.service', 'weir-subscribe.service');
 
 /** The keys in which the unit of an instance differs, docs/scaling.md; all else is kept equal. */
 const INSTANCE_KEYS: ReadonlySet<string> = new Set([
@@ -86,10 +89,29 @@ suite('the unit', { skip: without('systemd-analyze') }, () => {
     assert.equal(status, 0);
   });
 
-  test('exposes little of the machine', () => {
+  test('of updates of subscriptions is valid, with its timer', async () => {
+    await using folder = await scratch();
+    const files = await Promise.all(
+      ['weir-subscribe.service', 'weir-subscribe.timer'].map(async (name) => {
+        const text = (await readFile(UNIT.replace('weir.service', name), 'utf8'))
+          .replaceAll('/usr/bin/weir', process.execPath)
+          .replace(/^Documentation=.*\n/m, '');
+        const file = join(folder.path, name);
+        await writeFile(file, text);
+        return file;
+      }),
+    );
+    const { status, stdout, stderr } = analyze('verify', ...files);
+    assert.equal(stdout + stderr, '');
+    assert.equal(status, 0);
+  });
+
+  test('exposes little of the machine, as does that of updates', () => {
     // Of 100; a unit without any restriction has 96.
-    const { status, stdout } = analyze('security', '--offline=yes', '--threshold=20', UNIT);
-    assert.equal(status, 0, stdout);
+    for (const unit of [UNIT, UPDATES]) {
+      const { status, stdout } = analyze('security', '--offline=yes', '--threshold=20', unit);
+      assert.equal(status, 0, stdout);
+    }
   });
 
   test(
@@ -141,8 +163,16 @@ test('the commands of the unit are understood', async () => {
     config: '/etc/weir/weir.toml',
     watch: false,
     reloadSocket: socket,
+    controlSocket: true,
   });
-  assert.equal(parseReload(reload.split(' ').slice(2)), socket);
+  assert.deepEqual(parseReload(reload.split(' ').slice(2)), { kind: 'reload', socket });
+});
+
+test('the command of the unit of updates is understood', async () => {
+  const text = await readFile(UPDATES, 'utf8');
+  const [, words = ''] = /^ExecStart=\/usr\/bin\/weir subscribe (.*)$/m.exec(text) ?? [];
+  const given = parseSubscribe(words.split(' '));
+  assert.ok(given.kind === 'update' && given.ifDue && given.config === '/etc/weir/weir.toml');
 });
 
 test('the unit leaves the machine code of V8 and of native calls alone', async () => {

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { after, before, describe, test } from 'node:test';
+import type { FlowJson } from '../../src/client/api-views.ts';
 import { disposable, open } from '../support/data/address.ts';
 import { freedom } from '../support/process/config.ts';
-import { Control, type FlowView } from '../support/process/control.ts';
+import { Control } from '../support/process/control.ts';
 import { inOwnNetwork } from '../support/netns/own-network.ts';
 import { connectError, Datagrams, download, failureOf, upload } from '../support/netns/program.ts';
 import { FAR, hasDevice, NEAR, networkState, PORT, sentBy, Site } from '../support/netns/site.ts';
@@ -18,7 +19,7 @@ import { Weir } from '../support/process/weir.ts';
 const SIZE = Number(process.env['WEIR_TUN_BYTES'] ?? 16 << 20);
 const CONFIG = tunConfig(freedom());
 
-const tcpFlowsTo = async (control: Control, host: string): Promise<readonly FlowView[]> =>
+const tcpFlowsTo = async (control: Control, host: string): Promise<readonly FlowJson[]> =>
   (await control.flowsTo(host)).filter(({ network }) => network === 'tcp');
 
 /** Destinations that cannot be connected to. */
@@ -30,7 +31,7 @@ const FAILING = [
 ] as const;
 
 /** The one flow to a host, once it carries nothing more. */
-function still(control: Control, host: string): Promise<FlowView> {
+function still(control: Control, host: string): Promise<FlowJson> {
   const LOOKS = 10;
   let [last, looks] = ['', 0];
   return eventually('the flow to stop', async () => {

@@ -1,8 +1,6 @@
-import { createSocket } from 'node:dgram';
-import { once } from 'node:events';
 import { pipeline } from 'node:stream/promises';
-import { decode } from 'dns-packet';
-import { a, reply } from '../support/peers/dns-server.ts';
+import { a } from '../support/peers/dns-server.ts';
+import { namesOverUdp, type NamesOverUdp } from '../support/peers/names-over-udp.ts';
 import { receiveBody, sendBody } from '../support/data/pattern.ts';
 import { readUpTo } from '../support/read.ts';
 import { tcpServer, type Origin } from '../support/peers/servers.ts';
@@ -52,35 +50,9 @@ export const startOrigin = (): Promise<Origin> =>
   }, '0.0.0.0');
 
 /** Names that resolve to 127.0.0.1; those below `none` do not exist, those below `silent` time out. */
-export async function startNames(): Promise<AsyncDisposable & { readonly port: number }> {
-  const socket = createSocket('udp4');
-  socket.on('message', (message, from) => {
-    const [question] = decode(message).questions ?? [];
-    const { name = '', type = '' } = question ?? {};
-    if (name.endsWith('.silent.soak.test')) return;
-    const asked = {
-      over: 'udp' as const,
-      id: decode(message).id ?? 0,
-      name,
-      type,
-      payloadSize: undefined,
-      message,
-      from: from.port,
-      http: undefined,
-    };
-    const answers = type === 'A' ? [a(name, '127.0.0.1', 20)] : [];
-    const bytes = name.endsWith('.none.soak.test')
-      ? reply(asked, { rcode: 3 })
-      : reply(asked, { answers });
-    socket.send(bytes, from.port, from.address);
+export const startNames = (): Promise<NamesOverUdp> =>
+  namesOverUdp((name, type) => {
+    if (name.endsWith('.silent.soak.test')) return undefined;
+    if (name.endsWith('.none.soak.test')) return { rcode: 3 };
+    return { answers: type === 'A' ? [a(name, '127.0.0.1', 20)] : [] };
   });
-  socket.bind(0, '127.0.0.1');
-  await once(socket, 'listening');
-  return {
-    port: socket.address().port,
-    [Symbol.asyncDispose]: async () => {
-      socket.close();
-      await once(socket, 'close');
-    },
-  };
-}

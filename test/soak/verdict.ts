@@ -62,7 +62,7 @@ export function trends(points: readonly Point[]): readonly Trend[] {
 }
 
 /** Of the least-squares line. */
-function slope(x: readonly number[], y: readonly number[]): number {
+export function slope(x: readonly number[], y: readonly number[]): number {
   const mean = (numbers: readonly number[]): number =>
     numbers.reduce((sum, each) => sum + each, 0) / numbers.length;
   const [meanX, meanY] = [mean(x), mean(y)];

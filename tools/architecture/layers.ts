@@ -6,7 +6,7 @@ import { roomOf } from './imports.ts';
  */
 export const LAYERS: readonly (readonly string[])[] = [
   ['errors.ts', 'printable.ts', 'version.ts', 'collections', 'ip'],
-  ['log', 'platform', 'schema', 'on-demand.ts'],
+  ['log', 'platform', 'schema', 'text', 'on-demand.ts'],
   ['net'],
   ['spec.ts', 'crypto', 'tracker', 'mux'],
   ['congestion'],
@@ -17,8 +17,11 @@ export const LAYERS: readonly (readonly string[])[] = [
   ['protocols'],
   ['engine'],
   ['config', 'supervisor'],
-  ['import', 'api'],
+  ['import', 'share', 'api'],
   ['app'],
+  ['fetch', 'client', 'local-http'],
+  ['accounts', 'subscribe', 'probe', 'explain', 'monitor'],
+  ['clash-api', 'dashboard', 'diagnose', 'metrics', 'top'],
   ['cli', 'library'],
   ['main.ts', 'index.ts'],
 ];

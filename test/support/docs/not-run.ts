@@ -10,7 +10,15 @@ export const NOT_RUN: ReadonlyMap<string, string> = new Map([
   ],
   ['certbot', 'needs a public name and a certificate authority'],
   ['install', 'writes to /usr/local/bin'],
+  [
+    'ip',
+    'changes routes; test/scenarios/tun-recipes.test.ts runs the recipes of docs/tun.md in a network of their own',
+  ],
   ['journalctl', 'reads the journal of an installed service'],
+  [
+    'nft',
+    'changes the firewall; test/scenarios/tun-recipes.test.ts runs the recipes of docs/tun.md in a network of their own',
+  ],
   [
     'nmcli',
     'test/interop/tun-resolvers.test.ts runs the recipes of docs/tun.md in a system of their own',
@@ -22,6 +30,10 @@ export const NOT_RUN: ReadonlyMap<string, string> = new Map([
   ],
   ['sha256sum', 'needs built packages; test/packaging/executable.test.ts builds them'],
   ['socat', 'speaks to a running HAProxy; test/interop/haproxy.test.ts sends the same commands'],
+  [
+    'ssh',
+    'needs another host; test/scenarios/dashboard-access.test.ts reaches the dashboard through a port that is forwarded',
+  ],
   ['sudoedit', 'opens an editor'],
   [
     'sysctl',
@@ -41,16 +53,15 @@ export const NOT_RUN: ReadonlyMap<string, string> = new Map([
 
 /** Programs with files of their page as input: they run, or would, after a command that is looked at. */
 export const PLAIN_TOOLS: ReadonlySet<string> = new Set([
-  'cat',
   'cd',
   'chmod',
   'echo',
   'jq',
   'mkdir',
   'mv',
-  'openssl',
   'printf',
   'rm',
   'sort',
+  'tar',
   'uniq',
 ]);

@@ -7,9 +7,10 @@ import {
 /** In the order in which a replacement without failures takes them. */
 export const STEPS = [
   'realpath',
-  'modeOf',
+  'attributesOf',
   'create',
   'write',
+  'chown',
   'chmod',
   'sync',
   'close',
@@ -27,9 +28,9 @@ export function watchedFiles(before: (step: Step, file?: NewFile) => unknown): R
       await before('realpath');
       return real.realpath(path);
     },
-    modeOf: async (path) => {
-      await before('modeOf');
-      return real.modeOf(path);
+    attributesOf: async (path) => {
+      await before('attributesOf');
+      return real.attributesOf(path);
     },
     create: async (path) => {
       await before('create');
@@ -38,6 +39,10 @@ export function watchedFiles(before: (step: Step, file?: NewFile) => unknown): R
         write: async (bytes) => {
           await before('write', file);
           await file.write(bytes);
+        },
+        chown: async (uid, gid) => {
+          await before('chown');
+          await file.chown(uid, gid);
         },
         chmod: async (mode) => {
           await before('chmod');

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { FlowJson, SessionJson } from '../../../src/client/api-views.ts';
 import { ApiClient, type Reply } from '../../conformance/api-client.ts';
 import { parseAddress } from '../data/address.ts';
 import type { Weir } from './weir.ts';
@@ -10,39 +11,9 @@ export const API = '[api]\nlisten = "127.0.0.1:0"\n';
 
 const LISTENING = /svc_app: API listening on (\S+)$/m;
 
-/** A flow as the API shows it. */
-export interface FlowView {
-  readonly id: number;
-  readonly session: number | null;
-  readonly network: string;
-  readonly inbound: string;
-  readonly user: string | null;
-  readonly source: string | null;
-  readonly host: string;
-  readonly port: number;
-  readonly sniffed: string | null;
-  readonly outbound: string;
-  readonly outbound_version: number;
-  readonly rule: number | null;
-  readonly plane_epoch: number;
-  readonly started_at: number;
-  readonly up: number;
-  readonly down: number;
-}
-
-export interface SessionView {
-  readonly id: number;
-  readonly inbound: string;
-  readonly source: string | null;
-  readonly user: string | null;
-  readonly up: number;
-  readonly down: number;
-  readonly started_at: number;
-}
-
 export interface Connections {
-  readonly sessions: readonly SessionView[];
-  readonly flows: readonly FlowView[];
+  readonly sessions: readonly SessionJson[];
+  readonly flows: readonly FlowJson[];
 }
 
 /** The tag of a configuration file: its SHA-256, quoted. */
@@ -107,7 +78,7 @@ export class Control {
   }
 
   /** The flows to a host. */
-  async flowsTo(host: string): Promise<readonly FlowView[]> {
+  async flowsTo(host: string): Promise<readonly FlowJson[]> {
     return (await this.connections()).flows.filter((flow) => flow.host === host);
   }
 

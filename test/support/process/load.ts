@@ -1,7 +1,7 @@
 import { createCipheriv, type Cipheriv } from 'node:crypto';
 import type { Socket } from 'node:net';
+import type { FlowJson } from '../../../src/client/api-views.ts';
 import type { ApiClient } from '../../conformance/api-client.ts';
-import type { FlowView } from './control.ts';
 import { readUpTo } from '../read.ts';
 import { tcpServer, type Origin } from '../peers/servers.ts';
 import { UdpAssociation, type AssociateOptions } from '../peers/socks-udp.ts';
@@ -45,9 +45,6 @@ export interface Moved {
   up: number;
   down: number;
 }
-
-/** How a client gets a connection to a target through one inbound. */
-export type Enter = (host: string, port: number) => Promise<Socket>;
 
 /** One flow that asks for more again and again. */
 export class Download implements Disposable {
@@ -179,7 +176,7 @@ export class Ledger implements Disposable {
       for (;;) {
         const event = await events.next();
         if (!event) return;
-        if (event.name === 'closed') ledger.#add(event.data as FlowView);
+        if (event.name === 'closed') ledger.#add(event.data as FlowJson);
         if (event.name === 'lagged') ledger.#lagged++;
       }
     };
@@ -219,7 +216,7 @@ export class Ledger implements Disposable {
     this.#stop();
   }
 
-  #add({ host, up, down }: FlowView): void {
+  #add({ host, up, down }: FlowJson): void {
     const known = this.#closed.get(host) ?? { host, up: 0, down: 0, flows: 0 };
     known.up += up;
     known.down += down;

@@ -9,8 +9,11 @@ import { within } from '../wait.ts';
 /** The program as a user starts it: this Node, the sources, a configuration file. */
 const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
 
-/** The line with which a listener reports its address. */
-const LISTENING = /svc_app: inbound (\S+) listening on (\S+)$/gm;
+/** The line with which a listener reports its address; a tag may have spaces. */
+const LISTENING = /svc_app: inbound (.+) listening on (\S+)$/gm;
+
+/** The file name of its control socket. */
+const CONTROL = 'control.sock';
 
 /** A temporary folder that is removed at the end of the block. */
 export async function scratch(): Promise<AsyncDisposable & { readonly path: string }> {
@@ -27,6 +30,8 @@ export interface WeirOptions extends ChildOptions {
   readonly wrap?: readonly string[];
   /** Arguments after `--config FILE`. */
   readonly args?: readonly string[];
+  /** Whether it has a control socket: at `controlPath`, in the default place, or none unless `args` name one. */
+  readonly control?: boolean | 'default';
   /** Files beside the configuration file, by name. */
   readonly files?: Readonly<Record<string, string | Uint8Array>>;
 }
@@ -50,7 +55,9 @@ export class Weir implements AsyncDisposable {
     for (const [name, content] of Object.entries(options.files ?? {})) {
       await writeFile(join(folder, name), content);
     }
-    const child = weirCommand(['run', '--config', file, ...(options.args ?? [])], options);
+    const { args = [] } = options;
+    const control = [...controlArgs(options, folder), ...args];
+    const child = weirCommand(['run', '--config', file, ...control], options);
     return new Weir(child, folder);
   }
 
@@ -71,6 +78,11 @@ export class Weir implements AsyncDisposable {
 
   get pid(): number {
     return this.child.pid;
+  }
+
+  /** The path of its control socket, with `control`. */
+  get controlPath(): string {
+    return join(this.folder, CONTROL);
   }
 
   /** The address of each inbound that has reported one. */
@@ -95,6 +107,11 @@ export class Weir implements AsyncDisposable {
     await this.child[Symbol.asyncDispose]();
     await rm(this.folder, { recursive: true, force: true });
   }
+}
+
+function controlArgs({ args = [], control = false }: WeirOptions, folder: string): string[] {
+  if (control === true) return ['--reload-socket', join(folder, CONTROL)];
+  return control === 'default' || args.includes('--reload-socket') ? [] : ['--no-control-socket'];
 }
 
 /** Weir's command line with any arguments, on the Node that runs the tests. */

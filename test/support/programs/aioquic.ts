@@ -5,10 +5,10 @@ import { Child } from '../process/child.ts';
 import { certificate, SERVER_NAME } from '../ways/certificate.ts';
 
 /** aioquic, in the Python environment that `.ci/run` makes. */
-const PYTHON = fileURLToPath(new URL('../../.venv/bin/python', import.meta.url));
+const PYTHON = fileURLToPath(new URL('../../../.venv/bin/python', import.meta.url));
 
 const script = (name: string): string =>
-  fileURLToPath(new URL(`../interop/aioquic/${name}.py`, import.meta.url));
+  fileURLToPath(new URL(`../../interop/aioquic/${name}.py`, import.meta.url));
 
 /** What a test's `skip` option takes. */
 export const withoutAioquic: string | false = existsSync(PYTHON)

@@ -27,7 +27,11 @@ export type PeerName =
   | 'hysteria'
   | 'nginx'
   | 'haproxy'
-  | 'caddy';
+  | 'caddy'
+  | 'wg'
+  | 'zbarimg'
+  | 'prometheus'
+  | 'promtool';
 
 /** Where each comes from, for the text of a skipped test. */
 const PACKAGES: Readonly<Record<PeerName, string>> = {
@@ -49,6 +53,10 @@ const PACKAGES: Readonly<Record<PeerName, string>> = {
   nginx: 'nginx',
   haproxy: 'haproxy',
   caddy: 'caddy',
+  wg: 'wireguard-tools',
+  zbarimg: 'zbar-tools',
+  prometheus: 'prometheus',
+  promtool: 'prometheus',
 };
 
 /** The program's path, or `undefined` when this machine has none. */

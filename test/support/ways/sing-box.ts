@@ -22,7 +22,7 @@ export const singBox: Program = {
   unable,
   lacks,
   server: (way, options) =>
-    startSingBox({ inbound: inbound(way) }, { ...options, isUdp: way.protocol === 'hysteria2' }),
+    startSingBox({ inbound: singBoxIn(way) }, { ...options, isUdp: way.protocol === 'hysteria2' }),
   client: (way, server) =>
     startSingBox({ inbound: { type: 'socks' }, outbound: singBoxOut(way, server) }),
 };
@@ -82,7 +82,8 @@ export function startSingBox(
   return startPeer('sing-box', 1, command, { port, ...ready });
 }
 
-function inbound(way: Way): object {
+/** An inbound, which lacks its address and port. */
+export function singBoxIn(way: Way): object {
   const { server, users } = shadowsocksSecrets(way);
   const named = users.map((password, i) => ({ name: `user${i}`, password }));
   const login = way.login === true ? [{ username: LOGIN.user, password: LOGIN.pass }] : [];

@@ -74,12 +74,12 @@ export class FakeStream implements QuicStream {
   }
 
   write(chunk: Uint8Array): Promise<void> | undefined {
-    return this.writeAll([chunk]);
+    return this.writeOutput([chunk]);
   }
 
-  writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
+  writeOutput(chunks: readonly Uint8Array[]): Promise<void> | undefined {
     this.#written.push(...chunks);
-    return this.#link.writeAll(chunks);
+    return this.#link.writeOutput(chunks);
   }
 
   async closeWrite(): Promise<void> {

@@ -55,8 +55,8 @@ export class FakeStream implements QuicStream {
     return this.#link.write(chunk);
   }
 
-  writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
-    return this.#link.writeAll(chunks);
+  writeOutput(chunks: readonly Uint8Array[]): Promise<void> | undefined {
+    return this.#link.writeOutput(chunks);
   }
 
   closeWrite(): Promise<void> {

@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { requestStatus } from '../../src/app/control/control-client.ts';
+import { findRunning, type RunningSearch } from '../../src/client/find-running.ts';
+import type { Reachability } from '../../src/monitor/contract.ts';
+import { HealthWatch } from '../../src/monitor/health.ts';
+import { RunningMonitor } from '../../src/monitor/running-monitor.ts';
+import { echoServer } from '../support/peers/servers.ts';
+import { socksConnect } from '../support/peers/socks-client.ts';
+import { freedom, socksIn } from '../support/process/config.ts';
+import { API } from '../support/process/control.ts';
+import { scratch, Weir } from '../support/process/weir.ts';
+import { eventually } from '../support/wait.ts';
+
+const CONFIG = `${API}${socksIn()}${freedom()}`;
+
+/** A monitor that is held until the end of the block. */
+async function watch(search: Omit<RunningSearch, 'env'>) {
+  const monitor = RunningMonitor.of(await findRunning({ env: {}, ...search }));
+  const hold = monitor.hold();
+  return { monitor, [Symbol.dispose]: () => hold[Symbol.dispose]() };
+}
+
+const lostAs = (state: Reachability): string | false => state.kind === 'lost' && state.cause;
+
+/** A server on a port that the kernel chooses; its connections end with it. */
+async function serve(listener: RequestListener) {
+  const server = createServer(listener).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    api: `127.0.0.1:${port}`,
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+test('a Weir that is started anew is found, with its flows, and without the old ones', async () => {
+  await using folder = await scratch();
+  await using echo = await echoServer();
+  const socket = join(folder.path, 'control.sock');
+  const start = async (): Promise<Weir> =>
+    Weir.start(CONFIG, { args: ['--reload-socket', socket] });
+
+  await using first = await start();
+  await eventually('the control socket', () => requestStatus(socket).catch(() => undefined));
+  using watched = await watch({ socket });
+  const { monitor } = watched;
+  const before = await socksConnect(first.address('socks'), echo.target);
+  const { started_at: since } = (await eventually('the status', () => monitor.status)).value;
+  await eventually('a flow', () => monitor.flows.size === 1 && monitor.traffic !== undefined);
+  const old = [...monitor.flows.values()][0]?.view;
+
+  await first.stop();
+  before.destroy();
+  await eventually('the loss', () => lostAs(monitor.api) === 'ended');
+  // The last picture stays.
+  assert.equal(monitor.flows.size, 1);
+  assert.equal(new HealthWatch(monitor).at(Date.now()).word, 'API lost');
+
+  await using second = await start();
+  await eventually('the API', () => monitor.api.kind === 'reached');
+  const client = await socksConnect(second.address('socks'), echo.target);
+  await eventually('the new flow alone', () => {
+    const open = [...monitor.flows.values()].filter(({ closedAt }) => closedAt === undefined);
+    return open.length === 1 && open[0]?.view.started_at !== old?.started_at;
+  });
+  await eventually('the new status', () => (monitor.status?.value.started_at ?? since) > since);
+  assert.equal(new HealthWatch(monitor).at(Date.now()).word, 'Serving');
+  client.destroy();
+});
+
+test('an API that wants a secret is lost as unauthorized, until it has it', async () => {
+  await using weir = await Weir.start(
+    `[api]\nlisten = "127.0.0.1:0"\nsecret = "right secret"\n${socksIn()}${freedom()}`,
+    { control: true },
+  );
+  const { api } = await eventually('the status', () =>
+    requestStatus(weir.controlPath).catch(() => undefined),
+  );
+  const secretFile = join(weir.folder, 'secret');
+  await writeFile(secretFile, 'wrong secret\n');
+  using watched = await watch({ api: api ?? '', socket: weir.controlPath, secretFile });
+  const { monitor } = watched;
+  await eventually('the loss', () => lostAs(monitor.api) === 'unauthorized');
+  // The socket needs no secret.
+  await eventually('the status', () => monitor.socket.kind === 'reached');
+  await writeFile(secretFile, 'right secret\n');
+  await eventually('the API', () => monitor.api.kind === 'reached');
+});
+
+test('without an [api] it is absent, and not lost', async () => {
+  await using weir = await Weir.start(`${socksIn()}${freedom()}`, { control: true });
+  // A port that is closed again.
+  const nowhere = await serve(() => undefined);
+  await nowhere[Symbol.asyncDispose]();
+  using watched = await watch({ api: nowhere.api, socket: weir.controlPath });
+  const { monitor } = watched;
+  await eventually('the state', () => monitor.api.kind === 'absent');
+  assert.equal(monitor.socket.kind, 'reached');
+});
+
+for (const [what, listener] of [
+  ['pages', (_, response) => response.end('<!doctype html><title>x</title>')],
+  ['JSON of its own', (_, response) => response.end('{"status":"ok"}')],
+  ['404', (_, response) => response.writeHead(404).end('not found')],
+] satisfies readonly (readonly [string, RequestListener])[]) {
+  test(`a server that answers with ${what} is lost as another server`, async () => {
+    await using server = await serve(listener);
+    await using folder = await scratch();
+    using watched = await watch({ api: server.api, socket: join(folder.path, 'none.sock') });
+    const { monitor } = watched;
+    await eventually('the loss', () => lostAs(monitor.api) === 'other-server');
+    // The control socket is named, and nothing listens there.
+    await eventually('the socket', () => lostAs(monitor.socket) === 'refused');
+    assert.equal(monitor.flows.size, 0);
+  });
+}
+
+test('events that the API has dropped are counted, and the flows are listed again', async () => {
+  let lists = 0;
+  await using server = await serve(({ url = '', method }, response) => {
+    if (url === '/v1/connections/events') {
+      response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+      for (const missed of [3, 4]) response.write(`event: lagged\ndata: {"missed":${missed}}\n\n`);
+    } else if (url === '/v1/traffic') {
+      response.writeHead(200, { 'Content-Type': 'text/event-stream' }).write(': nothing yet\n\n');
+    } else if (url === '/v1/connections') {
+      lists++;
+      response.end('{"flows":[],"sessions":[]}');
+    } else if (url === '/v1/version') response.end('{"version":"2.1.1"}');
+    else {
+      response.setHeader('ETag', '"1"');
+      response.end(method === 'HEAD' ? '' : '{"default":{},"groups":[],"targets":[]}');
+    }
+  });
+  await using folder = await scratch();
+  using watched = await watch({ api: server.api, socket: join(folder.path, 'none.sock') });
+  const { monitor } = watched;
+  const health = new HealthWatch(monitor);
+  await eventually('the events', () => monitor.missed === 7);
+  await eventually('another list', () => lists > 1 && monitor.api.kind === 'reached');
+  assert.equal(health.at(Date.now()).word, 'Behind');
+});
