@@ -128,6 +128,18 @@ describe('a follower of the log', () => {
     assert.equal(process.followers.lost, written + 1 - lines, 'counted for those who have left');
   });
 
+  test('that has left loses nothing, even before its leaving is noticed', async () => {
+    await using followed = await followedLog();
+    const { followers, log, path } = followed;
+    const client = connect(path);
+    client.write('log {}\n');
+    await once(client, 'data');
+    client.destroy();
+    log.info('written to a closed socket');
+    await eventually('the follower is gone', () => followed.recent.reader === undefined);
+    assert.equal(followers.lost, 0);
+  });
+
   test('is refused with the reason: an invalid filter or request, one too many', async () => {
     await using process = await followedLog();
     const { path } = process;
