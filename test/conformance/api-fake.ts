@@ -13,7 +13,7 @@ import type { IfMatch } from '../../src/api/requests/if-match.ts';
 import type { ReloadReport } from '../../src/supervisor/reload-report.ts';
 import type { FlowInfo, Flow } from '../../src/tracker/flow.ts';
 import { Tracker } from '../../src/tracker/tracker.ts';
-import { ManualClock } from '../support/manual-clock.ts';
+import { ImpatientClock } from '../support/manual-clock.ts';
 
 /** The moments of an edit at which a test may hold it. */
 export type Step = 'lock' | 'check' | 'write' | 'reload';
@@ -35,7 +35,7 @@ export const APPLIED: ReloadReport = {
  */
 export class FakeApp implements ControlledApp {
   readonly version = '9.8.7-test';
-  readonly clock = new ManualClock(5_000);
+  readonly clock = new ImpatientClock(5_000);
   readonly tracker = new Tracker(this.clock);
   /** The configuration file. */
   file = '# picks\n';

@@ -63,3 +63,14 @@ export class ManualClock implements Clock {
     this.#wall += milliseconds;
   }
 }
+
+/** One on which pauses of a few milliseconds pass at once, for tests in which they are nothing but a delay. */
+export class ImpatientClock extends ManualClock {
+  static readonly SHORT_MS = 10;
+
+  override after(milliseconds: number, callback: () => void): Timer {
+    if (milliseconds > ImpatientClock.SHORT_MS) return super.after(milliseconds, callback);
+    const immediate = setImmediate(callback);
+    return { cancel: () => clearImmediate(immediate) };
+  }
+}

@@ -23,6 +23,15 @@ interface Piece {
 const PIECE_LENGTH = 64 << 10;
 
 /**
+ * Milliseconds after a round in which further events gather. The first event after a quiet time is sent at once; of
+ * a thousand a second some ten share a write, which costs more than the text of all of them.
+ */
+const GATHER_MS = 10;
+
+/** Events that are not kept waiting for more: a burst must not outrun the kept ones. */
+const MANY_EVENTS = KEPT_EVENTS / 4;
+
+/**
  * Sends the openings and closings of flows to any number of clients.
  *
  * The feed is a single reader of the tracker for all clients. It keeps the last 1024 events, and
@@ -39,6 +48,8 @@ export class FlowFeed {
   readonly #pieces = new Map<number, Piece>();
   /** Events so far, including those that the tracker had dropped: the number of the next event. */
   #published = 0;
+  /** `#published` at the end of the last round. */
+  #served = 0;
   #subscription: FlowSubscription | undefined;
 
   constructor(tracker: Tracker, clock: Clock, times: StartTimes) {
@@ -48,17 +59,21 @@ export class FlowFeed {
       clock,
       this.#clients,
       (client) => this.#pump(client),
-      () => this.#pieces.clear(),
+      () => {
+        this.#pieces.clear();
+        this.#served = this.#published;
+      },
+      GATHER_MS,
     );
   }
 
   /** Sends the client all events from now on. */
   readonly join = (stream: SseStream): void => {
     if (!this.#subscription) void this.#watch();
-    else if (this.#collect(this.#subscription)) this.#rounds.request();
+    else if (this.#collect(this.#subscription)) this.#request(this.#served);
     const client: Client = { stream, next: this.#published };
     stream.onReady = () => {
-      if (client.next < this.#published) this.#rounds.request();
+      if (client.next < this.#published) this.#request(client.next);
     };
     stream.onClose = () => this.#leave(client);
     this.#clients.add(client);
@@ -88,8 +103,13 @@ export class FlowFeed {
       if (!notice || this.#subscription !== subscription) return;
       this.#keep(notice);
       this.#collect(subscription);
-      this.#rounds.request();
+      this.#request(this.#served);
     }
+  }
+
+  /** @param sent number of the first event that is still to be sent */
+  #request(sent: number): void {
+    this.#rounds.request(this.#published - sent >= MANY_EVENTS);
   }
 
   /** Takes all events from the tracker; returns whether there were any. */

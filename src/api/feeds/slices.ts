@@ -16,30 +16,47 @@ export class Rounds<Client> {
   readonly #clients: Iterable<Client>;
   readonly #serve: (client: Client) => void;
   readonly #onEnd: () => void;
+  readonly #gatherMs: number;
   /** The rest of the current round. */
   #round: Iterator<Client> | undefined;
   #again = false;
+  #urgent = false;
   #restUntil = -Infinity;
+  #gatherUntil = -Infinity;
   #timer: Timer | undefined;
   #immediate: NodeJS.Immediate | undefined;
 
-  /** @param onEnd called at the end of a round. */
+  /**
+   * @param onEnd called at the end of a round
+   * @param gatherMs pause after a round, in milliseconds: what is requested meanwhile is served together
+   */
   constructor(
     clock: Clock,
     clients: Iterable<Client>,
     serve: (client: Client) => void,
     onEnd: () => void = () => undefined,
+    gatherMs = 0,
   ) {
     this.#clock = clock;
     this.#clients = clients;
     this.#serve = serve;
     this.#onEnd = onEnd;
+    this.#gatherMs = gatherMs;
   }
 
-  /** Requests a round that starts after this call. */
-  request(): void {
-    if (this.#round) this.#again = true;
-    else this.#schedule();
+  /** Requests a round that starts after this call. @param urgent without waiting for more to be served with it */
+  request(urgent = false): void {
+    if (this.#round) {
+      this.#again = true;
+      this.#urgent ||= urgent;
+      return;
+    }
+    if (urgent && this.#gatherUntil > this.#restUntil) {
+      this.#gatherUntil = -Infinity;
+      this.#timer?.cancel();
+      this.#timer = undefined;
+    }
+    this.#schedule();
   }
 
   stop(): void {
@@ -49,6 +66,7 @@ export class Rounds<Client> {
     this.#immediate = undefined;
     this.#round = undefined;
     this.#again = false;
+    this.#urgent = false;
   }
 
   /**
@@ -57,7 +75,7 @@ export class Rounds<Client> {
    */
   #schedule(): void {
     if (this.#immediate || this.#timer) return;
-    const wait = this.#restUntil - this.#clock.now();
+    const wait = Math.max(this.#restUntil, this.#gatherUntil) - this.#clock.now();
     if (wait <= 0) {
       this.#immediate = setImmediate(() => this.#slice());
     } else {
@@ -84,6 +102,8 @@ export class Rounds<Client> {
       return;
     }
     this.#round = undefined;
+    if (!this.#urgent) this.#gatherUntil = now + this.#gatherMs;
+    this.#urgent = false;
     this.#onEnd();
     if (!this.#again) return;
     this.#again = false;

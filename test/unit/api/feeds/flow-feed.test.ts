@@ -7,7 +7,7 @@ import { FlowFeed } from '../../../../src/api/feeds/flow-feed.ts';
 import { StartTimes } from '../../../../src/api/start-times.ts';
 import { KEPT_EVENTS } from '../../../../src/tracker/flow-events.ts';
 import { Tracker } from '../../../../src/tracker/tracker.ts';
-import { ManualClock } from '../../../support/manual-clock.ts';
+import { ImpatientClock, ManualClock } from '../../../support/manual-clock.ts';
 import { flowInfo } from '../../../conformance/api-fake.ts';
 
 /** Time for the feed: it sends behind whatever else a turn of the event loop has to do. */
@@ -59,8 +59,7 @@ class Reader {
   }
 }
 
-function create() {
-  const clock = new ManualClock();
+function create(clock: ManualClock = new ImpatientClock()) {
   const tracker = new Tracker(clock);
   const feed = new FlowFeed(tracker, clock, new StartTimes(clock));
   const join = (): Reader => {
@@ -99,6 +98,33 @@ function assertComplete(seen: readonly number[], first: number, last: number): v
 }
 
 describe('the feed of flow events', () => {
+  test('puts what happens within milliseconds into one piece, and does not let a burst outrun it', async () => {
+    const clock = new ManualClock();
+    const { join, open } = create(clock);
+    const reader = join();
+    open();
+    await turn();
+    reader.take();
+    open(5);
+    await turn();
+    open(5);
+    await turn();
+    assert.equal(reader.pieces.length, 1);
+    clock.advance(10);
+    assert.deepEqual(reader.seen, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+    assert.equal(reader.pieces.length, 2);
+    reader.take();
+    for (let burst = 0; burst < 8; burst++) {
+      open(KEPT_EVENTS / 4);
+      await turn();
+      await reader.drain();
+    }
+    clock.advance(10);
+    await reader.drain();
+    assertComplete(reader.seen, 0, 11 + 2 * KEPT_EVENTS);
+    assert.ok(reader.seen.every((id) => id > 0));
+  });
+
   test('gives clients at the same place the same bytes', async () => {
     const { join, open } = create();
     const readers = [join(), join(), join()];

@@ -45,7 +45,7 @@ class WorkClock implements Clock {
 }
 
 /** Rounds over numbered clients, each of which takes `cost` milliseconds. */
-function create(clients: readonly number[], cost: number) {
+function create(clients: readonly number[], cost: number, gatherMs?: number) {
   const clock = new WorkClock();
   const served: { client: number; at: number }[] = [];
   let ended = 0;
@@ -57,6 +57,7 @@ function create(clients: readonly number[], cost: number) {
       clock.work(cost);
     },
     () => void ended++,
+    gatherMs,
   );
   return {
     clock,
@@ -112,6 +113,39 @@ describe('rounds over clients', () => {
     clock.passUntil(1_000);
     await turn();
     assert.equal(names().length, 4);
+  });
+
+  test('gather what is requested in a pause after each, unless it is urgent', async () => {
+    const { clock, rounds, names } = create([1], 0, 10);
+    rounds.request();
+    await turn();
+    rounds.request();
+    await turn();
+    clock.passUntil(9);
+    assert.deepEqual(names(), [1]);
+    clock.passUntil(10);
+    assert.deepEqual(names(), [1, 1]);
+    rounds.request();
+    rounds.request(true);
+    await turn();
+    assert.deepEqual([names().length, clock.timers], [3, 0]);
+    clock.passUntil(100);
+    rounds.request();
+    await turn();
+    assert.equal(names().length, 4, 'at once after a quiet time');
+  });
+
+  test('rest for their work even where a request is urgent', async () => {
+    const { clock, rounds, names } = create([1], 4, 10);
+    rounds.request();
+    await turn();
+    clock.passUntil(12);
+    rounds.request(true);
+    await turn();
+    assert.equal(names().length, 1);
+    clock.passUntil(16);
+    await turn();
+    assert.equal(names().length, 2);
   });
 
   test('stop at once, and can be asked for anew', async () => {
