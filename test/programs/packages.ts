@@ -26,6 +26,15 @@ export const PACKAGES = {
   h2: { from: 'pypi', requirements: 'h2', command: 'python' },
   wsproto: { from: 'pypi', requirements: 'wsproto', command: 'python' },
   schemathesis: { from: 'pypi', requirements: 'schemathesis', command: 'schemathesis' },
+  scapy: { from: 'pypi', requirements: 'scapy', command: 'python' },
+  dnspython: { from: 'pypi', requirements: 'dnspython', command: 'python' },
+  boofuzz: { from: 'pypi', requirements: 'boofuzz', command: 'python' },
+  dnsperf: { from: 'debian', package: 'dnsperf' },
+  hping3: { from: 'debian', package: 'hping3' },
+  trafgen: { from: 'debian', package: 'netsniff-ng' },
+  tcpreplay: { from: 'debian', package: 'tcpreplay' },
+  zzuf: { from: 'debian', package: 'zzuf' },
+  'atk6-thcping6': { from: 'debian', package: 'thc-ipv6' },
 } as const satisfies Readonly<Record<string, Source>>;
 
 export type ProgramName = keyof typeof PACKAGES;
