@@ -190,7 +190,8 @@ CASES = {
     "alias-chain-5": lambda q: cname_chain(q, 5),
     "alias-chain-200": lambda q: cname_chain(q, 200),
     "records-60": lambda q: many_records(q, 60),
-    "records-4000": lambda q: many_records(q, 4000),
+    "records-900": truncated,
+    "records-4000": truncated,
     "nothing": lambda q: [],
     "refused": lambda q: wire(reply(q, rcode=dns.rcode.REFUSED)),
     "no-such-name": lambda q: wire(reply(q, rcode=dns.rcode.NXDOMAIN)),
@@ -200,6 +201,8 @@ CASES = {
 OVER_TCP = {
     "truncated": honest,
     "truncated-twice": truncated,
+    "alias-chain-200": lambda q: cname_chain(q, 200),
+    "records-900": lambda q: many_records(q, 900),
     "records-4000": lambda q: many_records(q, 4000),
 }
 
