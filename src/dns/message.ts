@@ -67,7 +67,9 @@ const OPTION_PADDING = 12;
 const LONGEST_LABEL = 63;
 const LONGEST_NAME = 255;
 const OPTION_HEADER = 4;
-const FLAG_RESPONSE = 0x8000;
+/** QR and the opcode; a response to a query has QR set, and the opcode 0 of its query. */
+const RESPONSE_MASK = 0xf800;
+const RESPONSE_TO_QUERY = 0x8000;
 const FLAG_TRUNCATED = 0x0200;
 /** Queries over TLS are padded to a multiple of this, to hide the length of the name. */
 const PADDING_BLOCK = 128;
@@ -141,7 +143,7 @@ export function messageId(message: Uint8Array): number | undefined {
 /**
  * Reads a message as the reply to `query`, the message that was sent.
  *
- * `undefined` when it is not: no response, another id, or another question (RFC 5452 §9.1).
+ * `undefined` when it is not: no response, another opcode or id, or another question (RFC 5452 §9.1).
  *
  * @throws {ProtocolError} when it is the reply but malformed.
  */
@@ -165,7 +167,7 @@ export function readReply(message: Uint8Array, query: Buffer): DnsReply | undefi
 function answers(message: Buffer, query: Buffer): boolean {
   if (message.length < HEADER_SIZE) return false;
   if (message.readUInt16BE(0) !== query.readUInt16BE(0)) return false;
-  if ((message.readUInt16BE(2) & FLAG_RESPONSE) === 0) return false;
+  if ((message.readUInt16BE(2) & RESPONSE_MASK) !== RESPONSE_TO_QUERY) return false;
   if (message.readUInt16BE(4) !== 1) return false;
   const end = questionEnd(query, HEADER_SIZE);
   if (end === undefined || message.length < end) return false;
@@ -193,6 +195,7 @@ function readRecords(message: Buffer, rcode: number): DnsReply {
   if (count > MAX_RECORDS) {
     throw new ProtocolError(`the DNS answer has ${count} records, more than ${MAX_RECORDS}`);
   }
+  checkSizes(message, count);
   const packet = decodeWhole(message);
   let extended = 0;
   for (const record of packet.additionals ?? []) {
@@ -207,16 +210,53 @@ function readRecords(message: Buffer, rcode: number): DnsReply {
   };
 }
 
+/** Bytes of a record between its name and its data: type, class, TTL and the length of the data. */
+const RECORD_FIELDS = 10;
+/** Bytes of the data of A and AAAA records (RFC 1035 §3.4.1, RFC 3596 §2.2), by their types. */
+const ADDRESS_SIZES: ReadonlyMap<number, number> = new Map([
+  [1, 4],
+  [28, 16],
+]);
+
+/**
+ * Checks that the records are within the message and that addresses have the size of their type: the decoder
+ * does not look at the length of an address, and accepts a last record whose data is missing.
+ *
+ * @throws {ProtocolError}
+ */
+function checkSizes(message: Buffer, count: number): void {
+  let at = questionEnd(message, HEADER_SIZE) ?? message.length;
+  for (let record = 0; record < count; record++) {
+    const fields = nameEnd(message, at);
+    const data = fields + RECORD_FIELDS;
+    if (data > message.length) throw new ProtocolError('the DNS answer is truncated');
+    const size = message.readUInt16BE(data - 2);
+    at = data + size;
+    if (at > message.length) throw new ProtocolError('the DNS answer is truncated');
+    const expected = ADDRESS_SIZES.get(message.readUInt16BE(fields));
+    if (expected !== undefined && size !== expected) {
+      throw new ProtocolError(`the DNS answer has an address of ${size} bytes`);
+    }
+  }
+}
+
+/** Where a name that begins at `at` ends: after its last label or its first pointer (RFC 1035 §4.1.4). */
+function nameEnd(message: Buffer, at: number): number {
+  let next = at;
+  for (;;) {
+    const length = message[next] ?? 0;
+    if (length === 0) return next + 1;
+    if (length > LONGEST_LABEL) return next + 2;
+    next += 1 + length;
+  }
+}
+
 function decodeWhole(message: Buffer): DecodedPacket {
-  let packet: DecodedPacket;
   try {
-    packet = decode(message);
+    return decode(message);
   } catch (error) {
     throw new ProtocolError('the DNS answer is malformed', { cause: error });
   }
-  // The decoder accepts a last record whose data is missing.
-  if (decode.bytes > message.length) throw new ProtocolError('the DNS answer is truncated');
-  return packet;
 }
 
 function answerRecord(record: Answer): AnswerRecord[] {

@@ -21,6 +21,7 @@ import { UdpFlows } from './flows/udp-flows.ts';
 import { IpPacket, IpProtocol } from './wire/ip-packet.ts';
 import { emptyDatagram } from './wire/empty-datagram.ts';
 import { readIpPacket } from './wire/ip.ts';
+import { NextHeader } from './wire/ipv6.ts';
 
 /** Settings that may change while a stack runs. */
 export interface StackSettings {
@@ -346,6 +347,10 @@ export class Stack {
       case IpProtocol.ICMP:
       case IpProtocol.ICMPV6:
         this.#icmp.receive(packet, checksumVouched, now);
+        break;
+      case NextHeader.NONE:
+        // RFC 8200 §4.7: nothing follows, which is no unknown protocol. In IPv4 the number means the same.
+        this.#drops.add('no next header', packet.end - packet.start, now);
         break;
       default:
         this.#drops.add('protocol', packet.end - packet.start, now);

@@ -20,6 +20,7 @@ export type DropReason =
   | 'group'
   /** An unsupported protocol. */
   | 'protocol'
+  | 'no next header'
   /** A segment for no connection. It gets a reset, within a limit. */
   | 'no connection'
   /** A datagram to a port that nothing is bound to. It gets an ICMP message, within a limit. */

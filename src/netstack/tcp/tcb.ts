@@ -1,3 +1,4 @@
+import { MAX_UNSCALED_WINDOW } from './limits.ts';
 import type { TcpSegment } from '../wire/tcp.ts';
 import type { TimeWaitFacts } from './lifecycle/time-wait.ts';
 import type { NegotiatedOptions } from './options.ts';
@@ -85,6 +86,8 @@ export class Tcb {
     timestamps.enabled = options.timestamps;
     timestamps.recent = segment.timestamp;
     timestamps.recentAt = now;
+    // A larger window could never be announced, and its update would be due with every segment.
+    if (!options.isScaled) this.receiveBuffer.window.limit(MAX_UNSCALED_WINDOW);
     // The window of a SYN is never scaled (RFC 7323 §2.2).
     this.sndEdge = segment.window;
     this.maxSndWnd = segment.window;

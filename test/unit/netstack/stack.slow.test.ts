@@ -14,12 +14,14 @@ import { CHUNK_OVERHEAD, LEAST_BUFFER } from '../../../src/netstack/tcp/buffer-l
 import { MAX_BACKLOG_PER_ADDRESS } from '../../../src/netstack/tcp/limits.ts';
 import { IcmpMessage, readIcmp } from '../../../src/netstack/wire/icmp.ts';
 import { IpProtocol } from '../../../src/netstack/wire/ip-packet.ts';
+import { NextHeader } from '../../../src/netstack/wire/ipv6.ts';
 import { TcpFlag, type TcpSegment } from '../../../src/netstack/wire/tcp.ts';
 import {
   CLIENT4,
   CLIENT6,
   endpoint,
   IPV6,
+  ipPacket,
   parsed,
   pattern,
   segment,
@@ -175,6 +177,14 @@ describe('packets that are not for this stack', () => {
       const message = icmpOf(new BareStack().receive(packet)[0]);
       assert.equal(message.kind, isV6 ? 'parameter problem' : 'unreachable');
     }
+  });
+
+  test('are no unknown protocol when nothing follows (RFC 8200 §4.7)', () => {
+    const stack = new BareStack();
+    for (const parts of [{}, IPV6]) {
+      assert.deepEqual(stack.receive(ipPacket(NextHeader.NONE, pattern(24), parts)), []);
+    }
+    assert.deepEqual(stack.drops, ['no next header', 'no next header']);
   });
 
   test('are reported when no port is bound', () => {

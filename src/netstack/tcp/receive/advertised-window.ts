@@ -16,7 +16,7 @@ const MOST_DRIFT = 1 / 8;
  */
 export class AdvertisedWindow {
   #size = FIRST_RECEIVE_WINDOW;
-  readonly #max: number;
+  #max: number;
   #edge: number;
   #roundTrip = Infinity;
   /** Bytes that the reader has taken since `#measuredFrom`. */
@@ -43,6 +43,12 @@ export class AdvertisedWindow {
   /** A round trip in milliseconds, from echoed timestamps or the handshake; the minimum is used. */
   onRoundTrip(sample: number): void {
     this.#roundTrip = Math.min(this.#roundTrip, sample);
+  }
+
+  /** The window field announces no more than `most`: without window scaling, so neither may the window grow. */
+  limit(most: number): void {
+    this.#max = Math.min(this.#max, most);
+    this.#size = Math.min(this.#size, most);
   }
 
   /** The shared memory is used up: shrinks to `LEAST_BUFFER`, from where the window may grow again. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { MAX_RECEIVE_WINDOW } from '../../../../src/netstack/tcp/buffer-limits.ts';
 import { MAX_DUPLICATE_ACKS, QUICK_ACKS } from '../../../../src/netstack/tcp/limits.ts';
 import {
   Script,
@@ -248,6 +249,20 @@ describe('the receive window (RFC 9293 §3.8.6)', () => {
       < . 1:1(0) ack 1
       < P. 1:101(100) ack 1
       > . 1:1(0) ack 101 win 2047
+    `);
+  });
+
+  test('without scaling a segment that changes nothing gets no update of the window', () => {
+    established({ settings: { receiveBuffer: MAX_RECEIVE_WINDOW } }).run(`
+      < P. 1:101(100) ack 1
+      > . 1:1(0) ack 101
+      read 100
+      < . 101:101(0) ack 1
+      < R 5000000:5000000(0)
+      write 50
+      > P. 1:51(50) ack 101
+      < . 101:101(0) ack 51
+      +1000
     `);
   });
 });
