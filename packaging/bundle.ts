@@ -1,8 +1,8 @@
-import { readFile, readdir, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
+import { join, relative, resolve } from 'node:path';
 import { build, transform, type BuildOptions, type Metafile, type Plugin } from 'esbuild';
 import { loadBuiltinsLate } from './lazy-builtins.ts';
-import { ROOT } from './root.ts';
+import { DIST, ROOT } from './root.ts';
 import { wrapChunk } from './substitutes/executable/chunks.ts';
 
 /** Files of the source that a bundle replaces, by path from the root of the repository. */
@@ -83,20 +83,23 @@ export const bundleLoaders = (folder: string): Promise<Metafile> =>
   bundle(
     {},
     {
-      entryPoints: [
-        'packaging/executable-main.ts',
-        'packaging/executable-thread.ts',
-        'packaging/code-cache/warm-main.ts',
-      ],
+      entryPoints: ['packaging/executable-main.ts', 'packaging/executable-thread.ts'],
       entryNames: '[name]',
       outdir: folder,
       format: 'cjs',
     },
   );
 
-async function bundle(substitutes: Substitutes, options: BuildOptions): Promise<Metafile> {
-  const { metafile, warnings } = await build({
+/** @param options with the folder of the output, which is built as if it were `dist`. */
+async function bundle(
+  substitutes: Substitutes,
+  { outdir: folder, ...options }: BuildOptions & { readonly outdir: string },
+): Promise<Metafile> {
+  const { metafile, outputFiles, warnings } = await build({
     ...options,
+    // Source maps have paths from there, and the names of chunks a hash of them.
+    outdir: DIST,
+    write: false,
     absWorkingDir: ROOT,
     bundle: true,
     platform: 'node',
@@ -107,6 +110,10 @@ async function bundle(substitutes: Substitutes, options: BuildOptions): Promise<
     plugins: [substitute(substitutes), LAZY_HTTP],
   });
   if (warnings.length > 0) throw new Error('the bundle has warnings');
+  await mkdir(folder, { recursive: true });
+  for (const { path, contents } of outputFiles) {
+    await writeFile(join(folder, relative(DIST, path)), contents);
+  }
   const unused = Object.values(substitutes).filter((path) => !(path in metafile.inputs));
   if (unused.length > 0) throw new Error(`nothing imports what ${unused.join(', ')} replaces`);
   return metafile;
@@ -151,7 +158,7 @@ const LAZY_HTTP: Plugin = {
 export async function packagesIn(
   bundles: readonly Metafile[],
   beside: readonly string[],
-): Promise<ReadonlyMap<string, Manifest>> {
+): Promise<Packages> {
   const folders = new Set(beside);
   for (const input of bundles.flatMap(({ inputs }) => Object.keys(inputs))) {
     const [, folder] = /^(node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(input) ?? [];
@@ -164,6 +171,9 @@ export async function packagesIn(
   }
   return found;
 }
+
+/** Packages by the folder of each, relative to the repository. */
+export type Packages = ReadonlyMap<string, Manifest>;
 
 /** As much of a package.json as is read. */
 export interface Manifest {

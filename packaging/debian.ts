@@ -1,5 +1,16 @@
 import { createHash } from 'node:crypto';
-import { chmod, copyFile, lstat, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import type { Dirent } from 'node:fs';
+import {
+  chmod,
+  copyFile,
+  lstat,
+  mkdir,
+  readFile,
+  readdir,
+  rm,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { COMMANDS } from '../src/cli/commands.ts';
@@ -8,6 +19,7 @@ import { manPage } from './man-page.ts';
 import { OWN } from './manifest.ts';
 import { ROOT } from './root.ts';
 import { ownArchitecture, type Architecture } from './target.ts';
+import { sourceDate } from './source-date.ts';
 import { runTool } from './tool.ts';
 
 const SCRIPTS = ['postinst', 'prerm', 'postrm'];
@@ -79,15 +91,33 @@ export async function buildDebian(options: DebianOptions): Promise<string> {
     await copyFile(join(ROOT, 'packaging/debian', name), join(root, 'DEBIAN', name));
     await chmod(join(root, 'DEBIAN', name), 0o755);
   }
+  const at = sourceDate() / 1000;
+  await settle(root, at);
   const path = join(options.out, `weir_${OWN.version}_${architecture}.deb`);
-  await runTool('dpkg-deb', [
-    ...(options.compression ?? []),
-    '--root-owner-group',
-    '--build',
-    root,
-    path,
-  ]);
+  await runTool(
+    'dpkg-deb',
+    [...(options.compression ?? []), '--root-owner-group', '--build', root, path],
+    { env: { ...process.env, SOURCE_DATE_EPOCH: String(at) } },
+  );
   return path;
+}
+
+/**
+ * Gives folders their mode whatever the umask, and everything the date of the package.
+ * @param at in seconds
+ */
+async function settle(root: string, at: number): Promise<void> {
+  const entries = await readdir(root, { recursive: true, withFileTypes: true });
+  for (const entry of entries) {
+    const path = join(entry.parentPath, entry.name);
+    if (entry.isDirectory()) await chmod(path, 0o755);
+    else if (relative(root, path).startsWith('DEBIAN/') && !SCRIPTS.includes(entry.name)) {
+      await chmod(path, 0o644);
+    }
+    await utimes(path, at, at);
+  }
+  await chmod(root, 0o755);
+  await utimes(root, at, at);
 }
 
 /** The files of the package, with their size and MD5 sums. */
@@ -128,13 +158,17 @@ async function writeDocumentation(file: Files, notices: string): Promise<void> {
     ['docs', 'docs'],
     ['config', 'examples'],
   ] as const) {
-    for (const entry of await readdir(join(ROOT, from), { recursive: true, withFileTypes: true })) {
+    const entries = await readdir(join(ROOT, from), { recursive: true, withFileTypes: true });
+    for (const entry of entries.toSorted(byPath)) {
       if (!entry.isFile()) continue;
       const path = join(entry.parentPath, entry.name);
       await file.copy(path, `${folder}/${to}/${relative(join(ROOT, from), path)}`);
     }
   }
 }
+
+const byPath = (a: Dirent, b: Dirent): number =>
+  join(a.parentPath, a.name) < join(b.parentPath, b.name) ? -1 : 1;
 
 /** The program that is not built, for architectures that this machine cannot run. */
 const SOURCE = join(ROOT, 'src/main.ts');

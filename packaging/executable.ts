@@ -1,7 +1,7 @@
 import { copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { bundleChunks, bundleLoaders, packagesIn } from './bundle.ts';
-import { makeCodeCaches } from './code-cache/warm-up.ts';
+import { dirname, join, relative } from 'node:path';
+import { bundleChunks, bundleLoaders, packagesIn, type Packages } from './bundle.ts';
+import { makeCodeCaches } from './code-cache/make-code-caches.ts';
 import { notices } from './notices.ts';
 import { packPage } from './page.ts';
 import { ROOT } from './root.ts';
@@ -13,7 +13,7 @@ import {
   type Architecture,
   type Target,
 } from './target.ts';
-import { hasTool, runTool } from './tool.ts';
+import { hasTool, REPEATABLE, runTool } from './tool.ts';
 
 /** Why there can be no executable for this machine; `undefined` when there can. */
 export const executableObstacle = (): string | undefined => targetObstacle();
@@ -30,19 +30,27 @@ export interface ExecutableOptions {
   readonly fetched?: string;
 }
 
+/** What an executable contains beside Weir. */
+export interface ExecutableContents {
+  readonly packages: Packages;
+  /** The licences of all that. */
+  readonly notices: string;
+  /** The binary of Node that it is a copy of, with its symbols. */
+  readonly node: string;
+}
+
 /** Options of Node and V8 under which the executable runs. */
 const EXEC_ARGV: readonly string[] = [];
 
 /**
  * One file that contains Node, the program and its native parts.
  * @param work a folder for what it is made of.
- * @returns the licences of all that.
  */
 export async function buildExecutable(
   output: string,
   work: string,
   { arch = ownArchitecture(), emulator = [], fetched = work }: ExecutableOptions = {},
-): Promise<string> {
+): Promise<ExecutableContents> {
   await mkdir(work, { recursive: true });
   const target = await findTarget(arch, fetched);
   const chunks = join(work, 'chunks');
@@ -61,12 +69,12 @@ export async function buildExecutable(
   };
   const folder = join(work, 'code-cache');
   await mkdir(folder);
-  const main = join(work, 'warm-main.js');
   const runsHere = target.isOwn || emulator.length > 0;
   const prefix = target.isOwn ? [] : emulator;
-  if (runsHere) await makeCodeCaches({ prefix, node, execArgv: EXEC_ARGV, main, assets, folder });
+  if (runsHere) await makeCodeCaches({ prefix, node, execArgv: EXEC_ARGV, chunks, folder });
   const config = {
-    main: join(work, 'executable-main.js'),
+    // Relative: the executable has it as the name of its script.
+    main: 'executable-main.js',
     mainFormat: 'commonjs',
     output,
     executable: node,
@@ -82,9 +90,13 @@ export async function buildExecutable(
   const builder = runsHere ? target.node : process.execPath;
   const [program = builder, ...args] = prefix;
   const words = program === builder ? [] : [...args, builder];
-  await runTool(program, [...words, '--build-sea', path]);
+  await runTool(program, [...words, ...REPEATABLE, '--build-sea', path], { cwd: work });
   const beside = ['node_modules/bufferutil', 'node_modules/koffi', target.nodePackage];
-  return notices(await packagesIn([bundled, metafile], beside));
+  const licensed = await packagesIn([bundled, metafile], beside);
+  // The binary of koffi is a package of its own, under the licence of koffi.
+  const koffi = relative(ROOT, dirname(dirname(target.koffi)));
+  const packages = await packagesIn([bundled, metafile], [...beside, koffi]);
+  return { packages, notices: await notices(licensed), node: target.node };
 }
 
 /** GNU's names of architectures, which programs for other ones begin with. */
@@ -92,7 +104,7 @@ const GNU: Readonly<Record<Architecture, string>> = { x64: 'x86_64', arm64: 'aar
 
 /** The files of a folder, by name and `suffix`. */
 async function filesOf(folder: string, suffix = ''): Promise<Record<string, string>> {
-  const names = await readdir(folder);
+  const names = (await readdir(folder)).toSorted();
   return Object.fromEntries(names.map((name) => [name + suffix, join(folder, name)]));
 }
 

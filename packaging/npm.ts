@@ -1,24 +1,57 @@
-import { cp, mkdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { cp, mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
+import { join, relative, sep } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { tarArchive } from '../src/diagnose/tar.ts';
+import type { Packages } from './bundle.ts';
+import { buildDist } from './dist.ts';
 import { OWN, publishedManifest } from './manifest.ts';
 import { ROOT } from './root.ts';
-import { runTool } from './tool.ts';
+import { sourceDate } from './source-date.ts';
+
+export interface NpmPackage {
+  /** The path of the tarball. */
+  readonly path: string;
+  /** The packages whose code it contains. */
+  readonly packages: Packages;
+}
 
 /**
- * Packs what is published on npm, from a folder of its own: its package.json is not that of the source.
+ * Packs what is published on npm, from a folder of its own: its package.json is not that of the source. The tarball is
+ * not `npm pack`'s, whose bytes depend on the version of npm and of the Node that runs it, and on the modes of the
+ * checkout; `npm publish FILE` takes it as it is.
  *
  * @param out the folder for the tarball.
  * @param work a folder for what it is made of.
- * @returns the path of the tarball.
  */
-export async function packForNpm(out: string, work: string): Promise<string> {
+export async function packForNpm(out: string, work: string): Promise<NpmPackage> {
   const stage = join(work, 'npm');
   await mkdir(stage, { recursive: true });
-  await runTool(process.execPath, [join(ROOT, 'packaging/build.ts'), '--out', join(stage, 'dist')]);
+  const packages = await buildDist(join(stage, 'dist'));
   const files = [...OWN.files.filter((file) => file !== 'dist'), 'README.md', 'LICENSE'];
   for (const file of files) await cp(join(ROOT, file), join(stage, file), { recursive: true });
   const manifest = JSON.stringify(publishedManifest(), null, 2);
   await writeFile(join(stage, 'package.json'), `${manifest}\n`);
-  await runTool('npm', ['pack', '--silent', '--pack-destination', out], { cwd: stage });
-  return join(out, `${OWN.name}-${OWN.version}.tgz`);
+  const path = join(out, `${OWN.name}-${OWN.version}.tgz`);
+  await writeFile(path, await tarball(stage));
+  return { path, packages };
 }
+
+/** The files of a folder under `package/`, as npm has them. */
+async function tarball(stage: string): Promise<Buffer> {
+  const entries = await readdir(stage, { recursive: true, withFileTypes: true });
+  const paths = entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(stage, join(entry.parentPath, entry.name)).split(sep).join('/'))
+    // What tells npm about a package comes first; the rest has an order that no locale changes.
+    .toSorted((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1));
+  const files = await Promise.all(
+    paths.map(async (path) => ({
+      path: `package/${path}`,
+      bytes: await readFile(join(stage, path)),
+      mode: Object.values(OWN.bin).includes(path) ? 0o755 : 0o644,
+    })),
+  );
+  return gzipSync(tarArchive(files, sourceDate()), { level: 9 });
+}
+
+const rank = (path: string): number => (path === 'package.json' ? 0 : 1);

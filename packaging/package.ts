@@ -10,13 +10,16 @@ import { buildExecutable } from './executable.ts';
 import { OWN } from './manifest.ts';
 import { packForNpm } from './npm.ts';
 import { ROOT } from './root.ts';
+import { sbom, type SbomSubject } from './sbom.ts';
 import { ARCHITECTURES, isArchitecture, targetObstacle } from './target.ts';
 import { hasTool } from './tool.ts';
 
 /*
  * `npm run package [-- --only KIND] [--arch ARCHITECTURE]`: all forms in which Weir is installed, in one
  * folder. What cannot be built on this machine is left out with the reason. `--emulator COMMAND` names a
- * program that runs Node of another architecture here, such as `qemu-aarch64-static -L SYSROOT`.
+ * program that runs Node of another architecture here, such as `qemu-aarch64-static -L SYSROOT`. `--fast` compresses
+ * the Debian package in seconds, for tests, to one that is larger. Two builds of one commit on machines with the same
+ * tools are equal byte by byte: docs/releasing.md.
  */
 
 const KINDS = ['npm', 'executable', 'deb'] as const;
@@ -27,6 +30,7 @@ const { values } = parseArgs({
     only: { type: 'string', multiple: true, default: [...KINDS] },
     arch: { type: 'string', default: process.arch },
     emulator: { type: 'string', default: '' },
+    fast: { type: 'boolean', default: false },
   },
 });
 const unknown = values.only.filter((kind) => !KINDS.some((known) => known === kind));
@@ -49,22 +53,40 @@ try {
 
 async function buildAll(out: string): Promise<void> {
   const built: string[] = [];
+  const finished = async (subject: SbomSubject): Promise<void> => {
+    const { path } = subject;
+    await writeFile(`${path}.cdx.json`, await sbom(subject));
+    built.push(path, `${path}.cdx.json`);
+  };
   const wanted = (kind: (typeof KINDS)[number]): boolean => values.only.includes(kind);
-  if (wanted('npm')) built.push(await packForNpm(out, work));
+  if (wanted('npm')) {
+    await finished({
+      ...(await packForNpm(out, work)),
+      purl: `pkg:npm/${OWN.name}@${OWN.version}`,
+    });
+  }
   const { arch } = values;
   if (!isArchitecture(arch) || targetObstacle(arch) !== undefined) {
     leftOut('the executable and the Debian package', targetObstacle(arch) ?? '');
   } else if (wanted('executable') || wanted('deb')) {
     const executable = join(wanted('executable') ? out : work, 'weir');
     const emulator = values.emulator.split(' ').filter((word) => word !== '');
-    const notices = await buildExecutable(executable, join(work, 'executable'), { arch, emulator });
+    const contents = await buildExecutable(executable, join(work, 'executable'), {
+      arch,
+      emulator,
+    });
+    const { notices } = contents;
     if (wanted('executable')) {
+      const purl = `pkg:generic/${OWN.name}@${OWN.version}?arch=${arch}&os=linux`;
+      await finished({ ...contents, path: executable, purl });
       await writeFile(join(out, 'THIRD-PARTY.txt'), notices);
-      built.push(executable);
+      built.push(join(out, 'THIRD-PARTY.txt'));
     }
     if (wanted('deb')) {
       if (await hasTool('dpkg-deb')) {
-        built.push(await buildDebian({ executable, arch, notices, out, work }));
+        const compression = values.fast ? ['-Zgzip', '-z1'] : [];
+        const path = await buildDebian({ executable, arch, notices, out, work, compression });
+        await finished({ ...contents, path, purl: `pkg:deb/weir@${OWN.version}?arch=${arch}` });
       } else leftOut('the Debian package', 'there is no dpkg-deb in the PATH');
     }
   }

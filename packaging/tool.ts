@@ -6,6 +6,12 @@ import { promisify } from 'node:util';
 const start = promisify(execFile);
 
 /**
+ * Options of Node under which V8 compiles the same source to the same bytes. Without them strings in a code cache carry
+ * hashes of a random seed. A cache that is made under them is accepted without them.
+ */
+export const REPEATABLE: readonly string[] = ['--predictable', '--random-seed=1'];
+
+/**
  * Runs a program to its end; resolves with what it wrote to standard output.
  * @throws {Error} with its output when it fails.
  */

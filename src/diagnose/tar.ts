@@ -3,6 +3,8 @@ export interface TarFile {
   /** Up to 100 characters of ASCII, with `/` between folders. */
   readonly path: string;
   readonly bytes: Uint8Array;
+  /** Permission bits; 0600 by default: only for the user who unpacks it. */
+  readonly mode?: number;
 }
 
 const BLOCK = 512;
@@ -10,7 +12,6 @@ const MAX_PATH = 100;
 /** Eleven octal digits. */
 const MAX_SIZE = 0o77_777_777_777;
 
-/** Only for the user who unpacks it. */
 const FILE_MODE = 0o600;
 
 /**
@@ -20,21 +21,28 @@ const FILE_MODE = 0o600;
  * @throws {RangeError} for a path or a size that the format cannot have
  */
 export function tarArchive(files: readonly TarFile[], at: number): Buffer {
-  const parts = files.flatMap(({ path, bytes }) => {
+  const parts = files.flatMap(({ path, bytes, mode = FILE_MODE }) => {
     const padding = Buffer.alloc((BLOCK - (bytes.length % BLOCK)) % BLOCK);
-    return [header(path, bytes.length, at), bytes, padding];
+    return [header({ path, size: bytes.length, mode }, at), bytes, padding];
   });
   return Buffer.concat([...parts, Buffer.alloc(2 * BLOCK)]);
 }
 
-function header(path: string, size: number, at: number): Buffer {
+interface Entry {
+  readonly path: string;
+  /** In bytes. */
+  readonly size: number;
+  readonly mode: number;
+}
+
+function header({ path, size, mode }: Entry, at: number): Buffer {
   if (path.length > MAX_PATH || !/^[\x21-\x7e]+$/.test(path)) {
     throw new RangeError(`${JSON.stringify(path)} cannot be the name of a file in the archive`);
   }
   if (size > MAX_SIZE) throw new RangeError(`${path} is too long for the archive`);
   const block = Buffer.alloc(BLOCK);
   block.write(path, 0, 'latin1');
-  block.write(octal(FILE_MODE, 7), 100);
+  block.write(octal(mode, 7), 100);
   block.write(octal(0, 7), 108); // uid
   block.write(octal(0, 7), 116); // gid
   block.write(octal(size, 11), 124);

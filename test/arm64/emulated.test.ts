@@ -45,7 +45,10 @@ before(async () => {
   machine = await arm64Machine();
   if (typeof machine === 'string') return;
   // Without the emulator, which would make a code cache in half a minute.
-  notices = await buildExecutable(at('weir'), at('work'), { arch: 'arm64', fetched: FETCHED });
+  ({ notices } = await buildExecutable(at('weir'), at('work'), {
+    arch: 'arm64',
+    fetched: FETCHED,
+  }));
 });
 
 after(async () => folder[Symbol.asyncDispose]());

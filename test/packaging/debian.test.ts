@@ -43,7 +43,7 @@ describe('the Debian package', { skip }, () => {
     // Its index of every page of the machine takes seconds for each step.
     root.run('rm -f /usr/bin/mandb && ln -s /bin/true /usr/bin/mandb');
     const executable = at('weir');
-    const notices = await buildExecutable(executable, at('work'));
+    const { notices } = await buildExecutable(executable, at('work'));
     // In memory with the rest; compressing it well would take a minute.
     const compression = ['-Zgzip', '-z1'];
     await buildDebian({ executable, notices, out: inRoot('tmp'), work: at('work'), compression });

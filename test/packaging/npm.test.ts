@@ -49,7 +49,7 @@ before(async () => {
     return;
   }
   await mkdir(at('out'));
-  const tarball = await packForNpm(at('out'), at('work'));
+  const { path: tarball } = await packForNpm(at('out'), at('work'));
   const { code, stdout, stderr } = await finish(
     {
       command: at('old/node'),

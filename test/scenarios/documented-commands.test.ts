@@ -105,7 +105,7 @@ const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 /** What `npm` is asked for has to exist. */
 function checkNpm([, verb = '', name = '']: readonly string[]): void {
   if (verb === 'run') assert.ok(Object.hasOwn(scripts, name), `there is no script ${name}`);
-  else assert.ok(['ci', 'test', 'start', 'install'].includes(verb), verb);
+  else assert.ok(['audit', 'ci', 'install', 'publish', 'start', 'test'].includes(verb), verb);
 }
 
 /** A request to the API, as the pages write it. */

@@ -9,12 +9,16 @@ export const NOT_RUN: ReadonlyMap<string, string> = new Map([
     'installs on the machine; test/packaging/debian.test.ts installs the package in a root of its own',
   ],
   ['certbot', 'needs a public name and a certificate authority'],
+  ['diff', 'needs two builds; test/packaging/repeated.test.ts makes and compares them'],
+  ['git', 'tags and publishes a release'],
+  ['gpg', 'needs the key of the releases'],
   ['install', 'writes to /usr/local/bin'],
   [
     'ip',
     'changes routes; test/scenarios/tun-recipes.test.ts runs the recipes of docs/tun.md in a network of their own',
   ],
   ['journalctl', 'reads the journal of an installed service'],
+  ['minisign', 'needs the key of the releases'],
   [
     'nft',
     'changes the firewall; test/scenarios/tun-recipes.test.ts runs the recipes of docs/tun.md in a network of their own',

@@ -1,0 +1,57 @@
+import { copyFile, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { dirname, join, relative, resolve } from 'node:path';
+import { bundlePackage, packagesIn, type Packages } from './bundle.ts';
+import { keepReachable } from './declarations.ts';
+import { notices } from './notices.ts';
+import { packPage } from './page.ts';
+import { DIST, ROOT } from './root.ts';
+import { PACKED_PAGE } from './substitutes/package/packed-page.ts';
+import { runTool } from './tool.ts';
+
+/**
+ * What is published in place of the source: the bundle, the declarations of the library, the page of the dashboard, and
+ * the native parts and WebAssembly that the bundle loads.
+ *
+ * @returns the packages whose code it contains
+ */
+export async function buildDist(folder: string): Promise<Packages> {
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder, { recursive: true });
+  const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+  const [bundled, { page, metafile }] = await Promise.all([
+    bundlePackage(folder),
+    packPage(),
+    runTool(process.execPath, [tsc, '-p', join(ROOT, 'tsconfig.build.json'), '--outDir', folder]),
+    copyFile(join(ROOT, 'node_modules/rregex/lib/rregex.wasm'), join(folder, 'rregex.wasm')),
+    copyPrebuilt('node_modules/bufferutil/prebuilds', folder),
+  ]);
+  await keepReachable(folder, 'index.d.ts');
+  await relocateMaps(folder);
+  await writeFile(join(folder, PACKED_PAGE), JSON.stringify(page));
+  const packages = await packagesIn([bundled, metafile], ['node_modules/bufferutil']);
+  await writeFile(join(folder, 'THIRD-PARTY.txt'), await notices(packages));
+  return packages;
+}
+
+/** Has the maps of declarations name the source from where the package has it, not from where it was built. */
+async function relocateMaps(folder: string): Promise<void> {
+  for (const name of await readdir(folder, { recursive: true })) {
+    if (!name.endsWith('.d.ts.map')) continue;
+    const path = join(folder, name);
+    const map = JSON.parse(await readFile(path, 'utf8')) as { sources: readonly string[] };
+    const sources = map.sources.map((source) =>
+      relative(dirname(join(DIST, name)), resolve(dirname(path), source)),
+    );
+    await writeFile(path, JSON.stringify({ ...map, sources }));
+  }
+}
+
+/** `linux-x64/bufferutil.node` becomes `bufferutil-linux-x64.node`. */
+async function copyPrebuilt(from: string, folder: string): Promise<void> {
+  for (const platform of await readdir(join(ROOT, from))) {
+    await copyFile(
+      join(ROOT, from, platform, 'bufferutil.node'),
+      join(folder, `bufferutil-${platform}.node`),
+    );
+  }
+}
