@@ -6,6 +6,7 @@ import { DialError, LinkClosedError } from '../../net/errors.ts';
 import { LinkWatch, type WatchResult } from '../../net/links/link-watch.ts';
 import type { ByteLink, Carrier } from '../../net/links/link.ts';
 import { HANDSHAKE_MS } from '../../net/time/time-limits.ts';
+import type { TurnShare } from '../../net/time/turn-share.ts';
 import type { Session } from '../../tracker/session.ts';
 import { AccountTable } from '../users/account-table.ts';
 import type { InboundContext, Origin, StreamRequest } from '../contract.ts';
@@ -45,6 +46,8 @@ export interface HttpInboundShared {
   readonly allowTransparent: boolean;
   /** Names this inbound in `Via`. */
   readonly pseudonym: string;
+  /** The turns of the event loop that its requests take. */
+  readonly requests: TurnShare;
 }
 
 /** What happens to the connection after a request. */
@@ -101,7 +104,11 @@ export class PersistentConnection {
   async serve(): Promise<void> {
     try {
       let next = await this.#next(true);
-      while (next === 'request') next = await this.#next(false);
+      while (next === 'request') {
+        const turn = this.#shared.requests.take();
+        if (turn) await turn;
+        next = await this.#next(false);
+      }
       this.#flows.retireIdle();
       if (next === 'close') {
         const limits = { limitMs: RESPONSE_LINGER_MS, limitBytes: Infinity };
