@@ -58,10 +58,6 @@ export const seed = (
   ...more,
 });
 
-/** Bytes of all pieces with their repetitions. */
-export const lengthOf = ({ pieces }: Pick<Attack, 'pieces'>): number =>
-  pieces.reduce((sum, { bytes, repeat }) => sum + bytes.length * repeat, 0);
-
 /** The bytes of a stream. */
 export const streamOf = ({ pieces }: Attack): Buffer =>
   Buffer.concat(pieces.flatMap(({ bytes, repeat }) => Array.from({ length: repeat }, () => bytes)));

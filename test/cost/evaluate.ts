@@ -39,7 +39,8 @@ export async function evaluate(
   await flood[Symbol.asyncDispose]();
   const after = await observed.settled(end, endedAt);
   const { clients } = attack;
-  const bytes = flood.wireBytes / clients;
+  // An input that sends nothing, such as no datagram, costs no byte.
+  const bytes = Math.max(1, flood.wireBytes / clients);
   const micros = ((work + after) * 1e6) / clients;
   return {
     bytes,

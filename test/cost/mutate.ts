@@ -1,5 +1,5 @@
 import type { SeededRandom } from '../support/simnet/seeded-random.ts';
-import { lengthOf, MOST_BYTES, MOST_CLIENTS, type Attack, type Piece } from './attack.ts';
+import { MOST_BYTES, MOST_CLIENTS, type Attack, type Piece } from './attack.ts';
 
 type Operator = (attack: Attack, random: SeededRandom, others: readonly Attack[]) => Attack;
 
@@ -129,6 +129,5 @@ export function bounded(attack: Attack): Attack {
     if (fitting > 0) pieces.push({ bytes, repeat: fitting, encoding });
     left -= fitting * bytes.length;
   }
-  const shorter = { ...attack, pieces };
-  return lengthOf(shorter) > 0 ? shorter : { ...attack, pieces: [] };
+  return { ...attack, pieces };
 }

@@ -64,7 +64,7 @@ const runningWeir = async (
 async function startApi(): Promise<RunningTarget> {
   await using stack = new AsyncDisposableStack();
   const { weir, api } = await runningWeir(stack);
-  return started(stack, weir.child, api, '/v1/version', SECRET);
+  return await started(stack, weir.child, api, '/v1/version', SECRET);
 }
 
 /** Arguments by which the programs beside Weir find it. */
@@ -84,14 +84,20 @@ async function startDashboard(): Promise<RunningTarget> {
     await DashboardProcess.start(toward(weir, api), { nodeArgs: OBSERVED }),
   );
   // The page itself needs no token, and is what an honest browser begins with.
-  return started(stack, dashboard.child, Number(new URL(dashboard.url).port), '/', '');
+  return await started(stack, dashboard.child, Number(new URL(dashboard.url).port), '/', '');
 }
 
 async function startClash(): Promise<RunningTarget> {
   await using stack = new AsyncDisposableStack();
   const { weir, api } = await runningWeir(stack);
   const clash = stack.use(await ClashProcess.start(toward(weir, api), { nodeArgs: OBSERVED }));
-  return started(stack, clash.child, Number(new URL(clash.url).port), '/version', clash.secret);
+  return await started(
+    stack,
+    clash.child,
+    Number(new URL(clash.url).port),
+    '/version',
+    clash.secret,
+  );
 }
 
 /** What steers Weir by HTTP, for clients without its secret. */

@@ -44,6 +44,12 @@ const IDLE_TIMEOUT_MS = 120_000;
 const MAX_UNAUTHENTICATED = 256;
 const MAX_UNAUTHENTICATED_OF_SOURCE = 128;
 
+/**
+ * After this response the connection ends, and what was pipelined is ignored: otherwise a client without the
+ * secret has hundreds of requests served in one turn of the event loop.
+ */
+const UNAUTHORIZED = 401;
+
 /** The API could not be bound; the message names the configured address. */
 export class ApiBindError extends WeirError {
   constructor(listen: ApiListen, cause: unknown) {
@@ -217,6 +223,7 @@ export class ApiServer {
     this.#connections.get(request.socket)?.take({
       request,
       response,
+      isLast: verdict.kind === 'response' && verdict.response.status === UNAUTHORIZED,
       abandonable: verdict.kind === 'call' && verdict.route.abandonable === true,
       serve: () => {
         if (verdict.kind === 'response') this.#send(request, response, verdict.response);
@@ -264,7 +271,8 @@ export class ApiServer {
     if (response.destroyed) return;
     const { status, headers, body } = reply;
     const announced = Number(request.headers['content-length'] ?? 0);
-    const closing = this.#stopping !== undefined || announced > MAX_DISCARDED;
+    const closing =
+      this.#stopping !== undefined || announced > MAX_DISCARDED || status === UNAUTHORIZED;
     response.writeHead(status, {
       ...headers,
       ...(status === 204 ? {} : { 'Content-Length': body.length }),
