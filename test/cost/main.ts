@@ -1,15 +1,15 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { toJson } from './attack.ts';
 import { confirm, type Row } from './confirm.ts';
 import { evaluate, type Cost } from './evaluate.ts';
 import { measureHonest } from './honest.ts';
 import { HELP, parseOptions } from './options.ts';
 import { report } from './report.ts';
-import { OBJECTIVES, searchWorst, type Objective } from './search.ts';
+import { OBJECTIVES, searchWorst } from './search.ts';
 import { STEERING_TARGETS } from './steering-targets.ts';
 import { nameOf, type Target } from './target.ts';
 import { WAY_TARGETS } from './way-targets.ts';
+import { inputsOf, type WorstInputs } from './worst-inputs.ts';
 
 /** `npm run cost`: for each inbound the costliest input of a client without a password, by search. */
 
@@ -56,9 +56,7 @@ const shown = ({ bytes, micros, ratio, held, longestTurn }: Cost): string =>
 
 async function writeWorst(folder: string, name: string, row: Row): Promise<void> {
   await mkdir(folder, { recursive: true });
-  const worst = new Map<Objective, unknown>();
-  for (const [objective, { attack }] of row.worst) worst.set(objective, toJson(attack));
-  const document = { target: name, seed: options.seed, worst: Object.fromEntries(worst) };
+  const document: WorstInputs = { target: name, seed: options.seed, inputs: inputsOf(row.worst) };
   const file = `${name.replaceAll(/[^\w]+/g, '-').replaceAll(/^-|-$/g, '')}.json`;
   await writeFile(join(folder, file), `${JSON.stringify(document, undefined, 2)}\n`);
 }
@@ -92,4 +90,6 @@ async function main(): Promise<void> {
   process.stdout.write(report(rows));
 }
 
+// The processes that it has started end with it.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 await main();

@@ -12,7 +12,7 @@ const LOOK_MS = 30;
 /** Looks without work after which a batch is over: searches for users pause for this long at most. */
 const QUIET_LOOKS = 3;
 /** A batch may take this long; what it did until then counts. */
-const MOST_LOOKS = 150;
+const MOST_LOOKS = 100;
 
 /**
  * Measures stretches of processor time of the main thread between two timers, which work of other programs

@@ -105,7 +105,7 @@ export const STEERING_TARGETS: readonly Target[] = [
   {
     inbound: 'the API with a secret',
     carrier: 'http',
-    bound: 'none but the descriptors of the process',
+    bound: 'MAX_UNAUTHENTICATED 256 clients, 128 of one source (`src/api/http/server.ts`)',
     start: startApi,
   },
   {

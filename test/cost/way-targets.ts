@@ -35,7 +35,7 @@ import {
   VLESS,
   ws,
 } from './seeds.ts';
-import type { RunningTarget, Target } from './target.ts';
+import { nameOf, type RunningTarget, type Target } from './target.ts';
 
 /** Users of the inbounds that find theirs by trial, or by a table. */
 const MANY = 1000;
@@ -87,12 +87,19 @@ async function seedsOf(target: WayTarget): Promise<readonly Attack[]> {
 const alpnOf = (network: Carrier['network']): 'h2' | 'http/1.1' =>
   network === 'grpc' ? 'h2' : 'http/1.1';
 
+/** The inbound in a configuration; without TLS, what is sent inside of it is the same. */
+function configOf({ way, guests = 0, inbound }: WayTarget, withTls = true): string {
+  if (inbound) return inbound(0);
+  const carrier = { ...carrierOf(way), ...(!withTls && { tls: false }) };
+  return weirIn({ ...way, carrier }, { tag: 'in', guests });
+}
+
 /** A Weir with the inbound alone, and another one as its honest client. */
 async function start(target: WayTarget): Promise<RunningTarget> {
-  const { way, guests = 0 } = target;
+  const { way } = target;
   await using stack = new AsyncDisposableStack();
   const echo = stack.use(await echoServer());
-  const config = target.inbound?.(0) ?? weirIn(way, { tag: 'in', guests });
+  const config = configOf(target);
   const server = stack.use(await Weir.start(config + freedom(), { nodeArgs: OBSERVED }));
   const relay = stack.use(await recordingRelay(server.address('in')));
   const client = stack.use(
@@ -141,7 +148,17 @@ async function replaysOf(
   return first ? [seed('a recorded first flight again', [piece(first)])] : [];
 }
 
-const target = (one: WayTarget): Target => ({
+/** Configurations of the inbounds on streams by the names of their targets, without TLS. */
+export const STREAM_INBOUNDS = new Map<string, string>();
+
+function target(one: WayTarget): Target {
+  const described = describe(one);
+  const isStream = one.way.protocol !== 'hysteria2' && one.datagrams !== true;
+  if (isStream) STREAM_INBOUNDS.set(nameOf(described), configOf(one, false));
+  return described;
+}
+
+const describe = (one: WayTarget): Target => ({
   inbound: one.title ?? protocolTitle(one.way),
   carrier:
     one.way.protocol === 'hysteria2'
