@@ -58,6 +58,11 @@ const TIMES: LocalTimes = {
 };
 const MAX_HEAD_BYTES = 16 << 10;
 const MAX_CONNECTIONS = 128;
+/**
+ * Requests of one connection that wait for their responses; beyond it the connection is closed. Browsers and the
+ * programs that are served here wait for each response, whereas one read may bring thousands of requests.
+ */
+const MAX_PIPELINED = 16;
 /** Only the user of the process and root can connect. */
 const SOCKET_MODE = 0o600;
 
@@ -76,6 +81,8 @@ export class LocalServer implements AsyncDisposable {
   readonly #options: LocalServerOptions;
   readonly #place: GuardedPlace;
   readonly #connections: LocalConnections;
+  /** Requests without a response, of connections that have any; Infinity where no further one is served. */
+  readonly #waiting = new WeakMap<Socket, number>();
 
   /** @throws {BindError} */
   static async start(options: LocalServerOptions): Promise<LocalServer> {
@@ -130,6 +137,7 @@ export class LocalServer implements AsyncDisposable {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (!this.#countRequest(request.socket, response)) return;
     const exchange = new LocalExchange(request, response, this.#options.headers ?? {}, () =>
       this.#connections.trust(request.socket),
     );
@@ -139,6 +147,23 @@ export class LocalServer implements AsyncDisposable {
     } catch (error) {
       this.#fail(exchange, error);
     }
+  }
+
+  /** Whether a request is served: its connection is not to be closed, and has few others. */
+  #countRequest(socket: Socket, response: ServerResponse): boolean {
+    const waiting = this.#waiting.get(socket) ?? 0;
+    if (waiting === Infinity) return false;
+    if (waiting >= MAX_PIPELINED) {
+      this.#waiting.set(socket, Infinity);
+      socket.destroy();
+      return false;
+    }
+    this.#waiting.set(socket, waiting + 1);
+    response.once('close', () => {
+      const left = this.#waiting.get(socket);
+      if (left !== undefined) this.#waiting.set(socket, left - 1);
+    });
+    return true;
   }
 
   #fail(exchange: LocalExchange, thrown: unknown): void {

@@ -14,6 +14,8 @@ export interface ApiExchange {
   readonly response: ServerResponse;
   /** Whether work ends when the client disconnects. */
   readonly abandonable: boolean;
+  /** Whether requests after it are ignored; its response announces the end of the connection. */
+  readonly isLast: boolean;
   readonly serve: () => void;
 }
 
@@ -84,6 +86,10 @@ export class ApiConnection {
 
   #begin(exchange: ApiExchange): void {
     this.#current = exchange;
+    if (exchange.isLast) {
+      this.#closing = true;
+      this.#waiting.length = 0;
+    }
     exchange.response.once('close', () => {
       this.#current = undefined;
       if (this.#socket.destroyed) return;

@@ -7,10 +7,15 @@ import { WeirError, codeOf, messageOf } from '../../errors.ts';
 import { recordLines } from '../../log/output.ts';
 import type { Logger } from '../../log/logger.ts';
 import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
+import { systemSockets } from '../../net/sockets/system-sockets.ts';
 import { claimPassed, type Claim } from '../../platform/service/passed-sockets.ts';
 import type { SocketListenSpec } from '../../spec.ts';
 import { bindReason } from '../../transports/listeners/bind-error.ts';
 import { bindUnixSocket } from '../../transports/listeners/unix-socket.ts';
+import {
+  UnauthenticatedClients,
+  type ClientPlace,
+} from '../../transports/unauthenticated-clients.ts';
 import { responseTo, internalError, type ApiResponse } from './response.ts';
 import { MAX_DISCARDED, readBody } from './body.ts';
 import { ApiConnection } from './connection.ts';
@@ -32,6 +37,19 @@ const HEAD_TIMEOUT_MS = 30_000;
 const REQUEST_TIMEOUT_MS = 60_000;
 const IDLE_TIMEOUT_MS = 120_000;
 
+/**
+ * Connections that have shown no secret, of all clients and of one source; beyond either the oldest is closed, of
+ * the source that has the most. Each may hold a head of MAX_HEAD_BYTES.
+ */
+const MAX_UNAUTHENTICATED = 256;
+const MAX_UNAUTHENTICATED_OF_SOURCE = 128;
+
+/**
+ * After this response the connection ends, and what was pipelined is ignored: otherwise a client without the
+ * secret has hundreds of requests served in one turn of the event loop.
+ */
+const UNAUTHORIZED = 401;
+
 /** The API could not be bound; the message names the configured address. */
 export class ApiBindError extends WeirError {
   constructor(listen: ApiListen, cause: unknown) {
@@ -52,6 +70,8 @@ export class ApiServer {
   readonly #services: Services;
   readonly #log: Logger;
   readonly #connections = new Map<Socket, ApiConnection>();
+  readonly #unauthenticated = unauthenticatedClients();
+  readonly #places = new WeakMap<Socket, ClientPlace>();
   #stopping: Promise<void> | undefined;
   #onEmpty: (() => void) | undefined;
 
@@ -181,7 +201,11 @@ export class ApiServer {
   #accept(socket: Socket): void {
     this.#connections.set(socket, new ApiConnection(socket, this.#services.clock));
     socket.on('error', () => undefined); // every error is followed by the close
+    const evict = (): void => void socket.destroy();
+    const place = this.#unauthenticated.enter(socket.remoteAddress, { evict });
+    this.#places.set(socket, place);
     socket.once('close', () => {
+      place.leave();
       this.#connections.delete(socket);
       if (this.#connections.size === 0) this.#onEmpty?.();
     });
@@ -195,9 +219,11 @@ export class ApiServer {
 
   #take(request: IncomingMessage, response: ServerResponse, invite?: () => void): void {
     const verdict = this.#front.judge(headOf(request));
+    if (verdict.kind === 'call') this.#places.get(request.socket)?.leave();
     this.#connections.get(request.socket)?.take({
       request,
       response,
+      isLast: verdict.kind === 'response' && verdict.response.status === UNAUTHORIZED,
       abandonable: verdict.kind === 'call' && verdict.route.abandonable === true,
       serve: () => {
         if (verdict.kind === 'response') this.#send(request, response, verdict.response);
@@ -245,7 +271,8 @@ export class ApiServer {
     if (response.destroyed) return;
     const { status, headers, body } = reply;
     const announced = Number(request.headers['content-length'] ?? 0);
-    const closing = this.#stopping !== undefined || announced > MAX_DISCARDED;
+    const closing =
+      this.#stopping !== undefined || announced > MAX_DISCARDED || status === UNAUTHORIZED;
     response.writeHead(status, {
       ...headers,
       ...(status === 204 ? {} : { 'Content-Length': body.length }),
@@ -268,6 +295,13 @@ const headOf = ({ method = '', url = '', headers }: IncomingMessage): ApiRequest
   origin: headers.origin,
   authorization: headers.authorization,
 });
+
+/** Within what the descriptors of the process allow. */
+function unauthenticatedClients(): UnauthenticatedClients {
+  const { limit } = UnauthenticatedClients.within(systemSockets().descriptorLimit);
+  const share = Math.min(MAX_UNAUTHENTICATED_OF_SOURCE, Math.ceil(limit / 2));
+  return new UnauthenticatedClients(Math.min(MAX_UNAUTHENTICATED, limit), share);
+}
 
 function bind(server: Server, listen: ApiListen): Promise<void> {
   const attempt = async (): Promise<void> => {

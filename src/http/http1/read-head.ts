@@ -16,7 +16,7 @@ const CR = 0x0d;
 export class HeadScanner {
   readonly #limit: number;
   readonly #startsWell: (byte: number) => boolean;
-  #buffer = Buffer.allocUnsafe(0);
+  #buffer: Buffer = Buffer.allocUnsafe(0);
   #length = 0;
   #start = 0;
   #searched = 0;
@@ -59,10 +59,19 @@ export class HeadScanner {
     if (this.#length >= this.#limit) {
       throw new MessageError(431, `the head is longer than ${this.#limit} bytes`);
     }
+    // The caller may use the memory of a chunk again, and one of a few bytes may hold on to a large buffer.
+    if (before === 0) this.#buffer = Buffer.from(this.#buffer);
     return undefined;
   }
 
   #append(chunk: Uint8Array): void {
+    if (this.#length === 0) {
+      // Not copied before it is needed: a chunk holds thousands of pipelined heads, each of which would copy
+      // all that follow it.
+      this.#buffer = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+      this.#length = chunk.length;
+      return;
+    }
     const length = this.#length + chunk.length;
     if (length > this.#buffer.length) {
       const larger = Buffer.allocUnsafe(Math.min(this.#limit, Math.max(length, 2 * this.#length)));

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
+import { TurnShare } from '../../net/time/turn-share.ts';
 import type { Steps } from '../../net/time/turns.ts';
 import { AccountTable } from '../users/account-table.ts';
 import type { InboundContext, InboundHandler } from '../contract.ts';
 import { PersistentConnection } from './persistent-connection.ts';
+import { REQUESTS_A_TURN } from './limits.ts';
 import { OPEN_TO_ALL } from '../users/standing.ts';
 import type { HttpInboundSettings } from './settings.ts';
 
@@ -22,7 +24,8 @@ export function* createHttpInbound(
   // Random, so that it reveals nothing about this host and clients cannot guess it. Reloads keep
   // it, so that a request in a loop is still recognized.
   const pseudonym = context.memory.recall('Via', Pseudonym, () => new Pseudonym()).text;
-  const shared = { context, accounts, allowTransparent, pseudonym };
+  const requests = new TurnShare(REQUESTS_A_TURN);
+  const shared = { context, accounts, allowTransparent, pseudonym, requests };
   return {
     accounts: accounts ?? OPEN_TO_ALL,
     serve: (carrier, session) => new PersistentConnection(shared, carrier, session).serve(),

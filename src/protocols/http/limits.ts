@@ -21,3 +21,15 @@ export const RESPONSE_LINGER_MS = 5_000;
 
 /** How long to wait for an origin to close its side of a link that is no longer needed. */
 export const RETIRE_MS = 2_000;
+
+/**
+ * Requests that all connections of an inbound may begin in one turn of the event loop: a client without a
+ * password can pipeline thousands in one read, and the rejection of each takes 10 to 20 µs.
+ */
+export const REQUESTS_A_TURN = 64;
+
+/**
+ * Requests of one connection that are rejected with 407 in a row; the response to the last one ends the
+ * connection. Browsers ask their user after the first, and repeat the request with a password.
+ */
+export const UNAUTHENTICATED_REQUESTS = 16;

@@ -6,6 +6,7 @@ import { DialError, LinkClosedError } from '../../net/errors.ts';
 import { LinkWatch, type WatchResult } from '../../net/links/link-watch.ts';
 import type { ByteLink, Carrier } from '../../net/links/link.ts';
 import { HANDSHAKE_MS } from '../../net/time/time-limits.ts';
+import type { TurnShare } from '../../net/time/turn-share.ts';
 import type { Session } from '../../tracker/session.ts';
 import { AccountTable } from '../users/account-table.ts';
 import type { InboundContext, Origin, StreamRequest } from '../contract.ts';
@@ -29,7 +30,7 @@ import {
   type OriginRequest,
 } from './forwarding/forwarded-heads.ts';
 import { parseRequestHead, type RequestHead } from '../../http/http1/head.ts';
-import { CLIENT_IDLE_MS, RESPONSE_LINGER_MS } from './limits.ts';
+import { CLIENT_IDLE_MS, RESPONSE_LINGER_MS, UNAUTHENTICATED_REQUESTS } from './limits.ts';
 import { finalResponse, hopsLeft, withOneHopLess } from './max-forwards.ts';
 import { OriginFlow, OriginFlows } from './origin-flow.ts';
 import { CHALLENGE, CONNECTED, responseBytes, STATUS_OF } from './own-response.ts';
@@ -45,6 +46,8 @@ export interface HttpInboundShared {
   readonly allowTransparent: boolean;
   /** Names this inbound in `Via`. */
   readonly pseudonym: string;
+  /** The turns of the event loop that its requests take. */
+  readonly requests: TurnShare;
 }
 
 /** What happens to the connection after a request. */
@@ -87,6 +90,8 @@ export class PersistentConnection {
   /** The standing of the last request's user; `undefined` if that request was rejected. */
   #standing: Standing | undefined;
   readonly #flows: OriginFlows;
+  /** Rejected requests since the last one with a valid user name and password. */
+  #unauthenticated = 0;
 
   constructor(shared: HttpInboundShared, carrier: Carrier, session: Session) {
     this.#shared = shared;
@@ -101,7 +106,11 @@ export class PersistentConnection {
   async serve(): Promise<void> {
     try {
       let next = await this.#next(true);
-      while (next === 'request') next = await this.#next(false);
+      while (next === 'request') {
+        const turn = this.#shared.requests.take();
+        if (turn) await turn;
+        next = await this.#next(false);
+      }
       this.#flows.retireIdle();
       if (next === 'close') {
         const limits = { limitMs: RESPONSE_LINGER_MS, limitBytes: Infinity };
@@ -173,8 +182,10 @@ export class PersistentConnection {
     if (!user) {
       this.#flows.retireIdle();
       const reason = 'this proxy requires a user name and password';
-      return this.#reject({ head, framing, followed }, 407, reason, CHALLENGE);
+      const isLast = ++this.#unauthenticated >= UNAUTHENTICATED_REQUESTS;
+      return this.#reject({ head, framing, followed }, 407, reason, CHALLENGE, isLast);
     }
+    this.#unauthenticated = 0;
     const request: Request = { head, framing, user, followed };
     const target = parseRequestTarget(head.method, head.target);
     if (target.form === 'authority') return this.#connect(request, target.destination);
@@ -309,14 +320,18 @@ export class PersistentConnection {
     return { origin, destination, client: this.#link };
   }
 
-  /** Responds to a request that is not forwarded, and drains its body to keep the connection. */
+  /**
+   * Responds to a request that is not forwarded, and drains its body to keep the connection.
+   * @param isLast whether the connection ends even if it could be kept
+   */
   async #reject(
     request: Omit<Request, 'user'>,
     status: number,
     reason: string,
     fields?: FieldLines,
+    isLast = false,
   ): Promise<Next> {
-    const keep = canKeep(request);
+    const keep = !isLast && canKeep(request);
     const headOnly = request.head.method === 'HEAD';
     const next = await this.#respond(status, reason, { keep, headOnly, fields: fields ?? [] });
     return next === 'close' ? next : this.#drain(request);

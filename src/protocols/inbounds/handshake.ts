@@ -49,9 +49,7 @@ export async function readHandshake<Request extends UserRequest>(
   using deadline = new Deadline(clock, HANDSHAKE_MS, `the ${protocol} handshake`);
   const { signal } = deadline;
   try {
-    const reader = new BoundedReader(link, limit, signal);
-    const request = await read(reader);
-    reader.release();
+    const request = await readRequest(link, limit, signal, read);
     return { request, origin: originOf(context, source, session, request.user) };
   } catch (error) {
     logRejection(error, context, source);
@@ -59,6 +57,19 @@ export async function readHandshake<Request extends UserRequest>(
     await closeGracefully(link, clock);
     throw error;
   }
+}
+
+/** In a frame of its own: a rejected client is drained for seconds, and the reader holds what it has sent. */
+async function readRequest<Request>(
+  link: ByteLink,
+  limit: number,
+  signal: AbortSignal,
+  read: (reader: BoundedReader) => Promise<Request>,
+): Promise<Request> {
+  const reader = new BoundedReader(link, limit, signal);
+  const request = await read(reader);
+  reader.release();
+  return request;
 }
 
 /** Reads and discards until the client has closed or `signal` aborts. Never rejects. */

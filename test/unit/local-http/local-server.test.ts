@@ -142,6 +142,25 @@ describe('a local server', () => {
     }
   });
 
+  test('serves few pipelined requests of a connection, and closes it for more', async () => {
+    let served = 0;
+    await using server = await start((exchange) => {
+      served++;
+      exchange.send(204);
+    });
+    const pipelined = async (count: number): Promise<number> => {
+      served = 0;
+      const socket = connect(server.port ?? 0, '127.0.0.1').on('error', () => undefined);
+      const head = `GET / HTTP/1.1\r\nHost: 127.0.0.1:${server.port}\r\n`;
+      socket.write(`${head}\r\n`.repeat(count - 1));
+      socket.end(`${head}Connection: close\r\n\r\n`);
+      await once(socket.resume(), 'close');
+      return served;
+    };
+    assert.equal(await pipelined(16), 16);
+    assert.equal(await pipelined(1000), 16);
+  });
+
   test('knows a client with TLS that has shown a secret', async () => {
     const authority = new TestAuthority();
     const { cert, key } = authority.issue({ ip: ['127.0.0.1'] });

@@ -96,14 +96,23 @@ export async function receiveRequest(
 ): Promise<RequestHeader> {
   using deadline = new Deadline(clock, HANDSHAKE_MS, 'the VMess request');
   const { signal } = deadline;
-  const reader = new BoundedReader(link, MAX_REQUEST, signal);
   try {
-    const request = await readRequest(reader, (authId) => identify(authId, signal));
-    reader.release();
-    return request;
+    return await readFrom(link, signal, (authId) => identify(authId, signal));
   } catch (error) {
     onRefusal(error);
     await drain(link, signal);
     throw error;
   }
+}
+
+/** In a frame of its own: a rejected client is drained for seconds, and the reader holds what it has sent. */
+async function readFrom(
+  link: ByteLink,
+  signal: AbortSignal,
+  identify: Identify,
+): Promise<RequestHeader> {
+  const reader = new BoundedReader(link, MAX_REQUEST, signal);
+  const request = await readRequest(reader, identify);
+  reader.release();
+  return request;
 }

@@ -158,6 +158,19 @@ describe('the head scanner', () => {
     });
   });
 
+  test('does not copy what follows a head, and keeps no chunk of an incomplete one', () => {
+    const pipelined = bytes('GET / HTTP/1.1\r\n\r\n'.repeat(3000));
+    const whole = new HeadScanner(HEAD_LIMIT, startsRequest);
+    whole.push(pipelined);
+    assert.equal(whole.head.buffer, pipelined.buffer);
+    const split = new HeadScanner(HEAD_LIMIT, startsRequest);
+    const chunk = bytes('GET / HTTP/1.1\r\n');
+    split.push(chunk);
+    chunk.fill(0);
+    split.push(bytes('\r\n'));
+    assert.equal(split.head.toString(), 'GET / HTTP/1.1\r\n\r\n');
+  });
+
   test('rejects at the first byte what cannot be HTTP', () => {
     for (const first of ['\x16\x03\x01', '\x05\x01\x00', '\x04', ' GET', '\rGET', '\0']) {
       assert.throws(() => scan([bytes(first)]), refused(400), JSON.stringify(first));

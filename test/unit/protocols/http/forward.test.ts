@@ -782,19 +782,12 @@ test('a kept connection keeps nothing of the requests that it has served', async
   assert.equal(waits, before);
 });
 
-for (const [what, request, fails] of [
-  ['a 407', GET, false],
-  ['a 502', GET, true],
-] as const) {
-  test(`a client that does not read ${what} is disconnected in time`, async () => {
-    const accounts = fails ? [] : [{ user: 'ann', pass: 'secret' }];
-    const { client, clock, dispatcher, served } = startProxy({ accounts });
-    if (fails) dispatcher.failure = new DialError('refused', 'nothing listens there');
-    for (let i = 0; i < 2000; i++) client.link.write(Buffer.from(request))?.catch(() => undefined);
-    await settle();
-    for (let i = 0; i < 1000; i++) await settle();
-    clock.advance(HANDSHAKE_MS);
-    assert.match(String(await served), /the response took longer than 10 s/);
-    assert.equal(clock.timers, 0);
-  });
-}
+test('a client that does not read its responses is disconnected in time', async () => {
+  const { client, clock, dispatcher, served } = startProxy();
+  dispatcher.failure = new DialError('refused', 'nothing listens there');
+  for (let i = 0; i < 2000; i++) client.link.write(Buffer.from(GET))?.catch(() => undefined);
+  for (let i = 0; i < 1000; i++) await settle();
+  clock.advance(HANDSHAKE_MS);
+  assert.match(String(await served), /the response took longer than 10 s/);
+  assert.equal(clock.timers, 0);
+});

@@ -7,6 +7,8 @@ import { createShadowsocksInbound } from '../../../../src/protocols/shadowsocks/
 import { createTrojanInbound } from '../../../../src/protocols/trojan/inbound.ts';
 import { createVlessInbound } from '../../../../src/protocols/vless/inbound.ts';
 import { createVmessInbound } from '../../../../src/protocols/vmess/inbound.ts';
+import type { ByteLink } from '../../../../src/net/links/link.ts';
+import { uncollected } from '../../../support/process/uncollected.ts';
 import { bytes, connectTo } from '../../../support/protocols/socks/harness.ts';
 import { serverOf, settle } from '../../../support/protocols/tunnel-harness.ts';
 
@@ -135,6 +137,27 @@ describe('a client that is rejected observes no more than one that sends nothing
         await served;
         assert.equal(fixture.clock.timers, 0);
       }
+    });
+  }
+});
+
+/** In a frame of its own, which does not keep what it sends. */
+async function sendNoise(client: Pick<ByteLink, 'write'>): Promise<WeakRef<object>> {
+  const chunk = new Uint8Array(64 << 10).fill(0x55);
+  await client.write(chunk);
+  return new WeakRef(chunk.buffer);
+}
+
+describe('what a rejected client has sent', () => {
+  for (const { name, create } of SERVERS) {
+    test(`is not kept by a ${name} server until the client is closed`, async () => {
+      const fixture = serverOf(create);
+      const { client, served } = connectTo(fixture);
+      const sent = await sendNoise(client);
+      await settle();
+      assert.deepEqual(await uncollected([sent]), []);
+      client.destroy();
+      await served;
     });
   }
 });

@@ -1,0 +1,60 @@
+import { parseArgs } from 'node:util';
+
+export const HELP = `The cost of clients without a password, found by search.
+
+Usage: npm run cost -- [options]
+
+Options:
+  --inbound NAME    only the inbounds whose name has this text; may be given several times
+  --seconds N       time of the search for each inbound (default: 20)
+  --seed N          of the random numbers (default: 1)
+  --markdown FILE   write the tables there as well
+  --worst FOLDER    write the costliest inputs there, as the tests replay them
+  --verbose         print every input that is tried
+  --list            print the names, and end
+  --help            print this, and end
+`;
+
+export interface CostOptions {
+  readonly inbounds: readonly string[];
+  readonly seconds: number;
+  readonly seed: number;
+  readonly markdown: string | undefined;
+  readonly worst: string | undefined;
+  readonly verbose: boolean;
+  readonly list: boolean;
+  readonly help: boolean;
+}
+
+/** @throws {Error} for an unknown option or a number that is not one. */
+export function parseOptions(argv: readonly string[]): CostOptions {
+  const { values } = parseArgs({
+    args: [...argv],
+    options: {
+      inbound: { type: 'string', multiple: true },
+      seconds: { type: 'string', default: '20' },
+      seed: { type: 'string', default: '1' },
+      markdown: { type: 'string' },
+      worst: { type: 'string' },
+      verbose: { type: 'boolean', default: false },
+      list: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  return {
+    inbounds: values.inbound ?? [],
+    seconds: numberOf('--seconds', values.seconds),
+    seed: numberOf('--seed', values.seed),
+    markdown: values.markdown,
+    worst: values.worst,
+    verbose: values.verbose,
+    list: values.list,
+    help: values.help,
+  };
+}
+
+function numberOf(name: string, text: string): number {
+  const value = Number(text);
+  if (Number.isFinite(value) && value >= 0 && text !== '') return value;
+  throw new Error(`${name} is not a number: ${text}`);
+}

@@ -1,0 +1,97 @@
+import { silentLogger } from '../../../src/log/output.ts';
+import type { ByteLink, WireCounter } from '../../../src/net/links/link.ts';
+import { linkPair } from '../../../src/net/links/memory-link.ts';
+import { OwnListeners } from '../../../src/net/loop-guard/own-listeners.ts';
+import { Turns } from '../../../src/net/time/turns.ts';
+import { InboundMemory } from '../../../src/protocols/inbounds/inbound-memory.ts';
+import { inboundProtocol, loadProtocols } from '../../../src/protocols/registry.ts';
+import { InboundRuntime } from '../../../src/engine/inbound-runtime.ts';
+import { buildAcceptor, buildInbound } from '../../../src/supervisor/build.ts';
+import { Tracker } from '../../../src/tracker/tracker.ts';
+import type { Acceptor } from '../../../src/transports/acceptor.ts';
+import { UnauthenticatedClients } from '../../../src/transports/unauthenticated-clients.ts';
+import { specOf } from '../config/support.ts';
+import { ManualClock } from '../manual-clock.ts';
+import { freedom } from '../process/config.ts';
+import { EchoDispatcher } from '../protocols/socks/harness.ts';
+
+/** The next turn of the event loop. */
+export const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** An inbound with its carrier on links in memory and a clock that stands still. */
+export class ReplayedInbound {
+  readonly clock: ManualClock;
+  readonly dispatcher: EchoDispatcher;
+  readonly unauthenticated = new UnauthenticatedClients();
+  readonly tracker: Tracker;
+  readonly #acceptor: Acceptor;
+  #writes = 0;
+
+  private constructor(
+    { clock, dispatcher }: { readonly clock: ManualClock; readonly dispatcher: EchoDispatcher },
+    tracker: Tracker,
+    acceptor: (unauthenticated: UnauthenticatedClients) => Acceptor,
+  ) {
+    this.clock = clock;
+    this.dispatcher = dispatcher;
+    this.tracker = tracker;
+    this.#acceptor = acceptor(this.unauthenticated);
+  }
+
+  /** @param config with one inbound, which needs no file. */
+  static async of(config: string): Promise<ReplayedInbound> {
+    await loadProtocols();
+    const [spec] = specOf(config + freedom()).inbounds;
+    if (!spec) throw new Error('a configuration without an inbound');
+    const side = inboundProtocol(spec.protocol);
+    if (side.kind !== 'carriers') throw new Error(`${spec.protocol} does not take carriers`);
+    const clock = new ManualClock();
+    const tracker = new Tracker(clock);
+    const memory = new InboundMemory();
+    const dispatcher = new EchoDispatcher();
+    const deps = { clock, log: silentLogger, dispatcher, memory };
+    const handler = await buildInbound(spec, side, deps, new Turns(clock));
+    const listeners = new OwnListeners();
+    const runtime = new InboundRuntime('in', memory, handler, tracker, listeners, silentLogger);
+    return new ReplayedInbound(deps, tracker, (unauthenticated) =>
+      buildAcceptor(spec, runtime.accept, { clock, log: silentLogger, unauthenticated }),
+    );
+  }
+
+  /** Writes of the inbound to its clients so far. */
+  get writes(): number {
+    return this.#writes;
+  }
+
+  /** A client's end of an accepted connection, whose bytes are read and discarded. */
+  connect(client: number): ByteLink {
+    const [near, far] = linkPair();
+    const counted = this.#counted(far);
+    this.#acceptor.accept({
+      remote: { host: '192.0.2.1', port: 1024 + client },
+      local: { host: '127.0.0.1', port: 443 },
+      link: () => counted,
+      socket: () => {
+        throw new Error('no socket below a link in memory');
+      },
+      destroy: () => far.destroy(),
+    });
+    const discard = async (): Promise<void> => {
+      while ((await near.read()) !== undefined);
+    };
+    discard().catch(() => undefined); // the inbound has reset the connection
+    return near;
+  }
+
+  #counted(link: ByteLink): ByteLink & WireCounter {
+    const count = (): void => void this.#writes++;
+    const write = link.write.bind(link);
+    const writeOutput = link.writeOutput.bind(link);
+    return Object.assign(link, {
+      bytesRead: 0,
+      bytesWritten: 0,
+      write: (...given: Parameters<typeof write>) => (count(), write(...given)),
+      writeOutput: (...given: Parameters<typeof writeOutput>) => (count(), writeOutput(...given)),
+    });
+  }
+}
