@@ -6,7 +6,7 @@ import { portOf } from '../../support/data/address.ts';
 import { Child } from '../../support/process/child.ts';
 import { scratch, Weir } from '../../support/process/weir.ts';
 import { within } from '../../support/wait.ts';
-import { grpcConfig, TUNNEL_PATH } from '../support/grpc-inbound.ts';
+import { grpcConfig, TUNNEL_PATH } from '../support/grpc-config.ts';
 import { programOrSkip } from '../support/program.ts';
 import { EXPECTED_FAILURES } from './expected-failures.ts';
 import { readReport, type Case } from './report.ts';

@@ -1,3 +1,4 @@
+import { portOf, type Address } from '../../support/data/address.ts';
 import { certificate } from '../../support/ways/certificate.ts';
 import { ID } from '../../support/ways/secrets.ts';
 
@@ -27,3 +28,23 @@ tag = "direct"
 protocol = "direct"
 `;
 }
+
+/** A Weir that serves SOCKS, with the tag `socks`, and sends all to such an inbound without TLS. */
+export const grpcClientConfig = (server: Address): string => `
+[[inbound]]
+tag = "socks"
+protocol = "socks"
+port = 0
+
+[[outbound]]
+tag = "out"
+protocol = "vless"
+server = "127.0.0.1"
+port = ${portOf(server)}
+[outbound.settings]
+id = "${ID}"
+[outbound.stream]
+network = "grpc"
+[outbound.stream.grpc]
+service_name = "${SERVICE}"
+`;
