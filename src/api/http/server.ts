@@ -28,6 +28,11 @@ const STOP_WAIT_MS = 5_000;
 
 /** Large, because a token may be long. */
 const MAX_HEAD_BYTES = 256 << 10;
+/**
+ * Connections on which no request was served yet, for want of one or of the secret. Beyond it the oldest is
+ * closed: descriptors are shared with the inbounds, and clients with the secret are served beside a flood.
+ */
+export const UNPROVEN_CONNECTIONS = 256;
 const HEAD_TIMEOUT_MS = 30_000;
 const REQUEST_TIMEOUT_MS = 60_000;
 const IDLE_TIMEOUT_MS = 120_000;
@@ -52,6 +57,8 @@ export class ApiServer {
   readonly #services: Services;
   readonly #log: Logger;
   readonly #connections = new Map<Socket, ApiConnection>();
+  /** From the oldest to the newest. */
+  readonly #unproven = new Set<Socket>();
   #stopping: Promise<void> | undefined;
   #onEmpty: (() => void) | undefined;
 
@@ -67,6 +74,7 @@ export class ApiServer {
       headersTimeout: HEAD_TIMEOUT_MS,
       requestTimeout: REQUEST_TIMEOUT_MS,
       keepAliveTimeout: IDLE_TIMEOUT_MS,
+      connectionsCheckingInterval: HEAD_TIMEOUT_MS / 2,
     });
     // A client that half-closes after its request still gets the response. `ApiConnection` decides
     // for which requests the end of stream counts as a disconnect.
@@ -179,9 +187,16 @@ export class ApiServer {
   }
 
   #accept(socket: Socket): void {
+    if (this.#unproven.size >= UNPROVEN_CONNECTIONS) {
+      const [oldest] = this.#unproven;
+      if (oldest) this.#unproven.delete(oldest);
+      oldest?.destroy();
+    }
+    this.#unproven.add(socket);
     this.#connections.set(socket, new ApiConnection(socket, this.#services.clock));
     socket.on('error', () => undefined); // every error is followed by the close
     socket.once('close', () => {
+      this.#unproven.delete(socket);
       this.#connections.delete(socket);
       if (this.#connections.size === 0) this.#onEmpty?.();
     });
@@ -195,6 +210,7 @@ export class ApiServer {
 
   #take(request: IncomingMessage, response: ServerResponse, invite?: () => void): void {
     const verdict = this.#front.judge(headOf(request));
+    if (verdict.kind === 'call') this.#unproven.delete(request.socket);
     this.#connections.get(request.socket)?.take({
       request,
       response,
