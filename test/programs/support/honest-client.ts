@@ -8,10 +8,10 @@ import type { Weir } from '../../support/process/weir.ts';
 
 /** Bytes of one exchange. */
 const SIZE = 4096;
-/** Resident bytes by which a Weir that is attacked may grow: what its bounds allow, and garbage. */
-const GROWTH_LIMIT = 96 << 20;
-/** Milliseconds that 99 of 100 turns of its event loop are late at most; those of a minute are told apart. */
-const DELAY_LIMIT_MS = 1000;
+/** Resident bytes by which a Weir that is attacked may grow: its bounds, and garbage of the load that is not collected yet. */
+const GROWTH_LIMIT = 192 << 20;
+/** Milliseconds that its event loop is late at most: above it the handshakes of honest clients time out. */
+const DELAY_LIMIT_MS = 10_000;
 
 export interface Beside<T> {
   readonly result: T;
@@ -57,7 +57,7 @@ export async function besideHonestClient<T>(
   const growth = after.memory.resident - before.memory.resident;
   const { p99, max } = loopOf(after);
   assert.ok(growth < GROWTH_LIMIT, `${growth} bytes of memory were added`);
-  assert.ok(p99 < DELAY_LIMIT_MS, `the event loop was ${p99} ms late`);
+  assert.ok(max < DELAY_LIMIT_MS, `the event loop was ${max} ms late`);
   return { result, exchanges, growth, delayP99: p99, delayMax: max };
 }
 
