@@ -87,6 +87,7 @@ export class ApiServer {
       headersTimeout: HEAD_TIMEOUT_MS,
       requestTimeout: REQUEST_TIMEOUT_MS,
       keepAliveTimeout: IDLE_TIMEOUT_MS,
+      connectionsCheckingInterval: HEAD_TIMEOUT_MS / 2,
     });
     // A client that half-closes after its request still gets the response. `ApiConnection` decides
     // for which requests the end of stream counts as a disconnect.

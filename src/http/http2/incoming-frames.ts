@@ -94,8 +94,11 @@ export class IncomingFrames implements ReceiverHost {
     }
     const stream = this.#streams.get(streamId);
     this.#current = stream;
-    // The stream was reset: DATA in flight is dropped (§5.1).
-    if (!stream) return undefined;
+    if (!stream) {
+      // If this side has reset the stream, DATA in flight is dropped (§5.1).
+      const error = this.#streams.errorOfClosed(streamId);
+      return error && this.#fail(streamId, error);
+    }
     let error: Http2Error | undefined;
     if (stream.remoteEnded) error = afterEnd();
     else if (stream.state.received === 'nothing') {
@@ -139,14 +142,16 @@ export class IncomingFrames implements ReceiverHost {
       return error && this.#failStream(streamId, error);
     }
     const isOwn = this.#streams.isOwn(streamId);
+    const closed = this.#streams.errorOfClosed(streamId);
+    if (closed) return this.#fail(streamId, closed);
     if (isOwn || this.#host.role === 'client') {
       // The response to a request that was reset.
-      if (isOwn && !this.#streams.isIdle(streamId)) return undefined;
+      if (isOwn && !this.#streams.isIdle(streamId)) return this.#receiver.countIdle();
       return connectionError('PROTOCOL_ERROR', 'HEADERS on a wrong stream');
     }
     // The trailers of a request that was reset.
-    if (streamId <= this.#streams.lastPeerId) return undefined;
-    this.#streams.lastPeerId = streamId;
+    if (streamId <= this.#streams.lastPeerId) return this.#receiver.countIdle();
+    this.#streams.takePeerId(streamId);
     return this.#openStream(streamId, fields, endsStream);
   }
 
@@ -155,7 +160,10 @@ export class IncomingFrames implements ReceiverHost {
       return connectionError('PROTOCOL_ERROR', 'a reset of an idle stream');
     const stream = this.#streams.get(streamId);
     // The stream has ended on this side meanwhile.
-    if (!stream) return this.#receiver.countIdle();
+    if (!stream) {
+      this.#streams.resetClosed(streamId);
+      return this.#receiver.countIdle();
+    }
     this.#limits.addStream();
     // Streams of this side do not count: the peer cannot cause more of them.
     const counts = !stream.isServed && !this.#streams.isOwn(streamId);
@@ -214,14 +222,14 @@ export class IncomingFrames implements ReceiverHost {
     if (this.#streams.isIdle(streamId)) {
       return connectionError('PROTOCOL_ERROR', 'a window update of an idle stream');
     }
-    const stream = this.#streams.get(streamId);
-    if (!stream) return undefined;
     if (increment === 0) {
       return this.#failStream(
         streamId,
         streamError('PROTOCOL_ERROR', 'a window update of nothing'),
       );
     }
+    const stream = this.#streams.get(streamId);
+    if (!stream) return undefined;
     if (this.#sender.widenStream(stream, increment, WINDOW_LIMIT)) return undefined;
     const error = streamError('FLOW_CONTROL_ERROR', 'the window of the stream is too large');
     return this.#failStream(streamId, error);
@@ -279,6 +287,11 @@ export class IncomingFrames implements ReceiverHost {
     stream.handler?.onResponse(status, fields);
     if (endsStream) this.#streams.endRemote(stream);
     return undefined;
+  }
+
+  /** Ends what an error is of: the connection, by returning it, or a stream. */
+  #fail(streamId: number, error: Http2Error): Http2Error | undefined {
+    return error.scope === 'connection' ? error : this.#failStream(streamId, error);
   }
 
   /** Resets a stream on which the peer broke a rule; returns an error when that is too often. */

@@ -67,6 +67,11 @@ export const WINDOW_LOOK_RATE = 10_000;
 export const WORK_A_TURN = 256;
 export const STREAM_WORK = 2;
 
+/** Closed streams of which it is known how the peer ended them. */
+export const CLOSED_STREAM_LIMIT = 128;
+/** Ranges of stream ids that the peer passed over, which are known as such. */
+export const SKIPPED_RANGE_LIMIT = 16;
+
 /** SETTINGS parameters in one frame; more close the connection with ENHANCE_YOUR_CALM. */
 export const SETTINGS_LIMIT = 64;
 /** SETTINGS and PING frames of this side that the peer has not acknowledged; more are not sent. */

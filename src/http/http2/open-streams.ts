@@ -1,4 +1,5 @@
-import { Http2ErrorCode } from './errors.ts';
+import { ClosedStreams } from './closed-streams.ts';
+import { Http2ErrorCode, type Http2Error } from './errors.ts';
 import type { LocalSettings } from './local-settings.ts';
 import type { Sender } from './sender.ts';
 import { afterEndReceived, afterEndSent, afterReset } from './stream-state.ts';
@@ -15,14 +16,14 @@ const GRANTED_SHARE = 1 / 4;
 
 /** The open streams of a connection: ids, state transitions, calls of readers, receive windows. */
 export class OpenStreams {
-  /** The highest id of a stream that the peer has opened. */
-  lastPeerId = 0;
   readonly #sender: Sender;
   readonly #local: LocalSettings;
   /** Ids of streams opened by this side, modulo 2. */
   readonly #ownParity: number;
   readonly #onEnd: () => void;
   readonly #streams = new Map<number, Http2Stream>();
+  readonly #closed = new ClosedStreams();
+  #lastPeerId = 0;
   #nextId: number;
   /** Streams whose readers are to be called. */
   #touched: Http2Stream[] = [];
@@ -36,6 +37,17 @@ export class OpenStreams {
     this.#sender = sender;
     this.#local = local;
     this.#onEnd = onEnd;
+  }
+
+  /** The highest id of a stream that the peer has opened. */
+  get lastPeerId(): number {
+    return this.#lastPeerId;
+  }
+
+  /** The peer opens a stream with a higher id than before. */
+  takePeerId(id: number): void {
+    this.#closed.skip(this.#lastPeerId, id);
+    this.#lastPeerId = id;
   }
 
   get size(): number {
@@ -60,7 +72,17 @@ export class OpenStreams {
 
   /** Whether a stream id has not been used yet (RFC 9113 §5.1.1). */
   isIdle(id: number): boolean {
-    return this.isOwn(id) ? id >= this.#nextId : id > this.lastPeerId;
+    return this.isOwn(id) ? id >= this.#nextId : id > this.#lastPeerId;
+  }
+
+  /** The peer has reset a stream that is closed, so nothing of it is in flight any more. */
+  resetClosed(id: number): void {
+    this.#closed.add(id, 'RST_STREAM');
+  }
+
+  /** The error of HEADERS or DATA on a closed stream; `undefined` if they may have been in flight. */
+  errorOfClosed(id: number): Http2Error | undefined {
+    return this.#closed.errorOf(id);
   }
 
   /** Whether this side can open another stream. */
@@ -93,6 +115,7 @@ export class OpenStreams {
   abort(stream: Http2Stream, end: StreamEnd, isReported: boolean): void {
     stream.state = afterReset(stream.state);
     this.#close(stream);
+    if (end.by === 'peer') this.#closed.add(stream.id, 'RST_STREAM');
     if (isReported) stream.handler?.onAbort(end);
   }
 
@@ -154,6 +177,7 @@ export class OpenStreams {
 
   #close(stream: Http2Stream): void {
     this.#sender.forget(stream);
+    if (stream.remoteEnded) this.#closed.add(stream.id, 'END_STREAM');
     if (this.#streams.delete(stream.id)) this.#onEnd();
   }
 }

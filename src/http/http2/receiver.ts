@@ -136,6 +136,7 @@ export class Receiver implements FrameSink {
       case FrameType.PRIORITY:
         if (streamId === 0) return misplaced('PRIORITY');
         if (payload.length !== PRIORITY_BYTES) return wrongSize('PRIORITY');
+        if (readUint31(payload, 0) === streamId) return misplaced('a dependency');
         return this.countIdle();
       case FrameType.RST_STREAM:
         if (streamId === 0) return misplaced('RST_STREAM');

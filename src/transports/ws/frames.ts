@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { ProtocolError } from '../../net/errors.ts';
 import { ownChunk } from '../../net/links/spent-chunk.ts';
 import { xorInPlace, xorInto } from '../../platform/xor.ts';
@@ -22,7 +23,17 @@ export const MASKING_KEY_BYTES = 4;
 /** RFC 6455 §5.5. */
 const CONTROL_LIMIT = 125;
 
-export const CloseCode = { normal: 1000, protocolError: 1002 } as const;
+export const CloseCode = { normal: 1000, protocolError: 1002, invalidPayload: 1007 } as const;
+
+/** A frame that RFC 6455 does not allow, and the code of the Close frame that reports it (§7.4.1). */
+export class WsFrameError extends ProtocolError {
+  readonly closeCode: number;
+
+  constructor(what: string, closeCode: number = CloseCode.protocolError) {
+    super(`WebSocket: ${what}`);
+    this.closeCode = closeCode;
+  }
+}
 
 /** A part of the content of frames. */
 export type WsFrameEvent =
@@ -102,7 +113,7 @@ export class WsFrameDecoder {
 
   /**
    * Decodes the next bytes in place. Nothing is returned after a Close frame.
-   * @throws {ProtocolError} for a frame that RFC 6455 does not allow.
+   * @throws {WsFrameError} for a frame that RFC 6455 does not allow.
    */
   push(chunk: Uint8Array): WsFrameEvent[] {
     const events: WsFrameEvent[] = [];
@@ -181,11 +192,30 @@ export class WsFrameDecoder {
     if (!control) return;
     if (opcode === Opcode.ping) events.push({ kind: 'ping', data: control });
     if (opcode !== Opcode.close) return;
-    if (control.length === 1) throw broken('a Close frame has half a code');
+    checkClose(control);
     this.#closed = true;
     events.push({ kind: 'close' });
   }
 }
+
+/** Checks the code and the reason of a Close frame, which may have neither (RFC 6455 §5.5.1). */
+function checkClose(payload: Buffer): void {
+  if (payload.length === 0) return;
+  if (payload.length === 1) throw broken('a Close frame has half a code');
+  const code = payload.readUInt16BE(0);
+  if (!isCloseCode(code)) throw broken(`a Close frame has the invalid code ${code}`);
+  if (isUtf8(payload.subarray(2))) return;
+  throw new WsFrameError('the reason of a Close frame is not UTF-8', CloseCode.invalidPayload);
+}
+
+/**
+ * Whether a Close frame may have this code: one that is registered and not reserved for use without a
+ * frame, or one of the ranges of libraries and applications (§7.4).
+ */
+const isCloseCode = (code: number): boolean =>
+  (code >= 1000 && code <= 1003) ||
+  (code >= 1007 && code <= 1014) ||
+  (code >= 3000 && code <= 4999);
 
 /** The length of a header, from its first two bytes. */
 function headerLength(header: Uint8Array): number {
@@ -199,13 +229,19 @@ function payloadLength(header: Buffer): number {
   const [, second = 0] = header;
   const length = second & 0x7f;
   if (length < LENGTH_16) return length;
-  if (length === LENGTH_16) return header.readUInt16BE(2);
+  if (length === LENGTH_16) return shortest(header.readUInt16BE(2), CONTROL_LIMIT);
   const long = header.readUInt32BE(2) * 2 ** 32 + header.readUInt32BE(6);
   if (long > Number.MAX_SAFE_INTEGER) throw broken('a frame is too long');
-  return long;
+  return shortest(long, 0xffff);
 }
 
-const broken = (what: string): ProtocolError => new ProtocolError(`WebSocket: ${what}`);
+/** A length that does not fit into the shorter form, which must be used otherwise (§5.2). */
+function shortest(length: number, shorter: number): number {
+  if (length > shorter) return length;
+  throw broken('a length does not have the shortest form');
+}
+
+const broken = (what: string): WsFrameError => new WsFrameError(what);
 
 /** Below this length a call of native code costs more than it saves. */
 const NATIVE_MASK_BYTES = 128;

@@ -10,6 +10,7 @@ import {
   CloseCode,
   closePayload,
   WsFrameDecoder,
+  WsFrameError,
   frameHeader,
   MASKING_KEY_BYTES,
   Opcode,
@@ -107,8 +108,8 @@ export class WsLink extends DecodedLink implements ByteLink {
       if (ping) this.#sendPong(ping);
       this.items.push(...strip(chunk, data));
     } catch (error) {
-      if (!(error instanceof ProtocolError)) throw error;
-      this.#writeClose(CloseCode.protocolError)?.catch(() => undefined);
+      if (!(error instanceof WsFrameError)) throw error;
+      this.#writeClose(error.closeCode)?.catch(() => undefined);
       this.failWith(error);
     }
     if (this.#hasEnded && this.closing) this.#finish(this.closing);
