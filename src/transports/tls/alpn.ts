@@ -1,10 +1,21 @@
 import type { AlpnChoice } from '../../platform/tls/alpn.ts';
 
+/*
+ * A client that offers none of the protocols here is rejected with the alert no_application_protocol
+ * (RFC 7301 §3.2), as by web servers. A server that accepted names that no web server has would be
+ * recognised by that.
+ */
+
 /**
- * For carriers other than HTTP/2. A browser or curl uses the chosen protocol with an HTTPS proxy, so
- * HTTP/1.1 is preferred; for a client that offers only others the choice does not matter.
+ * For carriers without HTTP. A browser or curl uses the chosen protocol with an HTTPS proxy, so
+ * HTTP/1.1 is preferred; for clients of other proxy protocols, some of which offer HTTP/2 alone, the
+ * choice does not matter.
  */
 export const preferHttp1: AlpnChoice = (offered) =>
-  offered.includes('http/1.1') ? 'http/1.1' : offered[0];
+  ['http/1.1', 'h2'].find((protocol) => offered.includes(protocol));
+
+/** For WebSocket, which is upgraded from HTTP/1.1. */
+export const onlyHttp1: AlpnChoice = (offered) =>
+  offered.includes('http/1.1') ? 'http/1.1' : undefined;
 
 export const onlyHttp2: AlpnChoice = (offered) => (offered.includes('h2') ? 'h2' : undefined);

@@ -11,7 +11,7 @@ import {
   type AlpnChoice,
 } from '../../../../src/platform/tls/alpn.ts';
 import { streamTls } from '../../../../src/platform/tls/stream-tls-library.ts';
-import { onlyHttp2, preferHttp1 } from '../../../../src/transports/tls/alpn.ts';
+import { onlyHttp1, onlyHttp2, preferHttp1 } from '../../../../src/transports/tls/alpn.ts';
 import { OpensslClient } from '../../../../src/transports/tls/openssl-client.ts';
 import { OpensslServer } from '../../../../src/transports/tls/openssl-server.ts';
 import { TLS_CLIENT, TLS_SERVER } from '../../../support/links/carriers.ts';
@@ -59,8 +59,11 @@ const REFUSED = 'TLS: the peer offers no supported application protocol';
 const ALERT = 'ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL';
 for (const [name, choose, offered, expected] of [
   ['prefers HTTP/1.1', preferHttp1, ['h2', 'http/1.1', 'x'], ['http/1.1', undefined]],
-  ['takes the first of others', preferHttp1, ['x', 'h2'], ['x', undefined]],
+  ['takes HTTP/2 of others', preferHttp1, ['x', 'h2'], ['h2', undefined]],
+  ['rejects protocols without HTTP', preferHttp1, ['x', 'ftp', 'h3'], [ALERT, REFUSED]],
   ['takes a client without ALPN', preferHttp1, [], [false, undefined]],
+  ['takes only HTTP/1.1', onlyHttp1, ['h2', 'http/1.1'], ['http/1.1', undefined]],
+  ['rejects all but HTTP/1.1', onlyHttp1, ['h2', 'http/1.0'], [ALERT, REFUSED]],
   ['takes only HTTP/2', onlyHttp2, ['http/1.1', 'h2'], ['h2', undefined]],
   ['takes HTTP/2 or a client without ALPN', onlyHttp2, [], [false, undefined]],
   ['rejects all but HTTP/2', onlyHttp2, ['http/1.1', 'h2c', 'h'], [ALERT, REFUSED]],
