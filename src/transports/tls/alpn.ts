@@ -6,16 +6,22 @@ import type { AlpnChoice } from '../../platform/tls/alpn.ts';
  * recognised by that.
  */
 
+/** What nginx accepts without HTTP/2, in its order. */
+const HTTP1 = ['http/1.1', 'http/1.0', 'http/0.9'];
+
+const firstOf =
+  (accepted: readonly string[]): AlpnChoice =>
+  (offered) =>
+    accepted.find((protocol) => offered.includes(protocol));
+
 /**
  * For carriers without HTTP. A browser or curl uses the chosen protocol with an HTTPS proxy, so
  * HTTP/1.1 is preferred; for clients of other proxy protocols, some of which offer HTTP/2 alone, the
  * choice does not matter.
  */
-export const preferHttp1: AlpnChoice = (offered) =>
-  ['http/1.1', 'h2'].find((protocol) => offered.includes(protocol));
+export const preferHttp1 = firstOf([...HTTP1, 'h2']);
 
 /** For WebSocket, which is upgraded from HTTP/1.1. */
-export const onlyHttp1: AlpnChoice = (offered) =>
-  offered.includes('http/1.1') ? 'http/1.1' : undefined;
+export const onlyHttp1 = firstOf(HTTP1);
 
-export const onlyHttp2: AlpnChoice = (offered) => (offered.includes('h2') ? 'h2' : undefined);
+export const onlyHttp2 = firstOf(['h2']);
