@@ -1,0 +1,33 @@
+/**
+ * Programs by other authors that try Weir, and where each comes from. A new one is one more line here;
+ * one from PyPI has a file of pinned requirements with hashes in `python/` too.
+ */
+
+export type Source =
+  /** A Debian package that has the command. */
+  | { readonly from: 'debian'; readonly package: string }
+  /** An environment of its own with `python/<requirements>.txt`; `command` is in its `bin`. */
+  | { readonly from: 'pypi'; readonly requirements: string; readonly command: string }
+  /** A command of a Go module, built by `go install`. */
+  | { readonly from: 'go'; readonly package: string; readonly version: string }
+  /** A crate with the command, built by `cargo install`. */
+  | { readonly from: 'cargo'; readonly crate: string; readonly version: string };
+
+export const PACKAGES = {
+  h2spec: {
+    from: 'go',
+    package: 'github.com/summerwind/h2spec/cmd/h2spec',
+    version: 'v2.2.1+incompatible',
+  },
+  h2load: { from: 'debian', package: 'nghttp2-client' },
+  slowhttptest: { from: 'debian', package: 'slowhttptest' },
+  wrk: { from: 'debian', package: 'wrk' },
+  hey: { from: 'debian', package: 'hey' },
+  h2: { from: 'pypi', requirements: 'h2', command: 'python' },
+  wsproto: { from: 'pypi', requirements: 'wsproto', command: 'python' },
+  schemathesis: { from: 'pypi', requirements: 'schemathesis', command: 'schemathesis' },
+} as const satisfies Readonly<Record<string, Source>>;
+
+export type ProgramName = keyof typeof PACKAGES;
+
+export const sourceOf = (name: ProgramName): Source => PACKAGES[name];
