@@ -25,6 +25,11 @@ export const PACKAGES = {
   hey: { from: 'debian', package: 'hey' },
   h2: { from: 'pypi', requirements: 'h2', command: 'python' },
   wsproto: { from: 'pypi', requirements: 'wsproto', command: 'python' },
+  sslscan: { from: 'debian', package: 'sslscan' },
+  testssl: { from: 'debian', package: 'testssl.sh' },
+  nmap: { from: 'debian', package: 'nmap' },
+  'tls-probes': { from: 'pypi', requirements: 'tls', command: 'python' },
+  'quic-probes': { from: 'pypi', requirements: 'quic', command: 'python' },
   schemathesis: { from: 'pypi', requirements: 'schemathesis', command: 'schemathesis' },
 } as const satisfies Readonly<Record<string, Source>>;
 
