@@ -54,7 +54,7 @@ test(
     await using weir = await Weir.start(secureConfig());
     await using nginx = await startNginx();
     const expected = await scan(portOf(nginx.address));
-    assert.ok(expected.some((line) => /^Preferred TLSv1\.3/.test(line)));
+    assert.ok(expected.some((line) => line.startsWith('Preferred TLSv1.3')));
     for (const tag of ['trojan', 'ws']) {
       assert.deepEqual(await scan(portOf(weir.address(tag))), expected, tag);
     }
