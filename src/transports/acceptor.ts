@@ -8,7 +8,7 @@ import type { Logger } from '../log/logger.ts';
 import type { InboundCarrierSpec, InboundStreamSpec } from '../spec.ts';
 import { CountedConnection } from './counted-connection.ts';
 import type { GrpcServer } from './grpc/server.ts';
-import { onlyHttp2, preferHttp1 } from './tls/alpn.ts';
+import { onlyHttp1, onlyHttp2, preferHttp1 } from './tls/alpn.ts';
 import type { SecureServer } from './tls/secure-server.ts';
 import type { UnauthenticatedClients } from './unauthenticated-clients.ts';
 
@@ -125,7 +125,8 @@ export class Acceptor {
     const onCarrier = this.#onCarrier;
     const tls = stream?.tls;
     if (carrier.kind !== 'grpc') {
-      const secure = tls && SERVERS.get('tls')(tls, preferHttp1, clock);
+      const choose = carrier.kind === 'ws' ? onlyHttp1 : preferHttp1;
+      const secure = tls && SERVERS.get('tls')(tls, choose, clock);
       return { secure, serve: linkServer(carrier, onCarrier, clock), shared: undefined };
     }
     const secure = tls && SERVERS.get('tls')(tls, onlyHttp2, clock);

@@ -5,15 +5,19 @@ import type { Address } from '../quic-tls/quic-tls-functions.ts';
 import type { TrustStore } from '../quic-tls/quic-tls-trust.ts';
 import { newTlsContext, offerProtocols, tlsFailure, verifyBy } from './tls-context.ts';
 import { useCredentials, type TlsCredentials } from './tls-credentials.ts';
+import { serverCiphers, TICKET_SECONDS } from './server-profile.ts';
 import type { StreamTlsLibrary } from './stream-tls-library.ts';
 
 /** Constants of openssl/ssl.h. */
 const SET_MODE = 33;
 const RELEASE_BUFFERS = 0x10;
 const TLS1_2 = 0x0303;
-/** `SSL_OP_NO_RENEGOTIATION`, which TLS 1.2 has, and `SSL_OP_CIPHER_SERVER_PREFERENCE`. */
+/** `SSL_OP_NO_RENEGOTIATION`, which TLS 1.2 has. */
 const NO_RENEGOTIATION = 0x40000000;
-const OWN_PREFERENCE = 0x00400000;
+const SET_SESSION_CACHE_MODE = 44;
+const SET_SERVER_NAME = 53;
+/** A server gives sessions of TLS 1.2 without a ticket an ID, but keeps none of them. */
+const SESSION_IDS_ALONE = 0x0002 | 0x0300;
 const GET_NEGOTIATED_GROUP = 134;
 const SET_GROUPS_LIST = 92;
 
@@ -67,8 +71,8 @@ export class StreamTlsContext {
     choose: AlpnChoice,
   ): StreamTlsContext {
     const context = new StreamTlsContext(library, true, false);
-    const { base, functions } = library;
-    functions.SSL_CTX_set_options(context.#context, OWN_PREFERENCE);
+    const { base } = library;
+    context.#actAsWebServer();
     useCredentials(base, context.#context, credentials);
     const argument = library.alpnArgument(choose);
     base.functions.SSL_CTX_set_alpn_select_cb(context.#context, library.chooseProtocol, argument);
@@ -144,6 +148,17 @@ export class StreamTlsContext {
     const { address } = this.#session;
     this.#session.address = 0;
     if (address !== 0) this.library.functions.SSL_SESSION_free(address);
+  }
+
+  #actAsWebServer(): void {
+    const { base, functions } = this.library;
+    const ciphers = serverCiphers();
+    if (ciphers && functions.SSL_CTX_set_cipher_list(this.#context, ciphers) !== 1) {
+      throw tlsFailure(base, 'no ciphers');
+    }
+    functions.SSL_CTX_callback_ctrl(this.#context, SET_SERVER_NAME, this.library.acknowledgeName);
+    functions.SSL_CTX_set_timeout(this.#context, TICKET_SECONDS);
+    base.functions.SSL_CTX_ctrl(this.#context, SET_SESSION_CACHE_MODE, SESSION_IDS_ALONE, 0);
   }
 
   /** Uses the ciphers of Node's TLS, which its command line may change. */

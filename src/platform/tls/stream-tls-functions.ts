@@ -8,6 +8,9 @@ import type { Address } from '../quic-tls/quic-tls-functions.ts';
 export interface StreamTlsFunctions {
   readonly SSL_CTX_set_cipher_list: (context: Address, names: string) => number;
   readonly SSL_CTX_set_options: (context: Address, bits: number) => number;
+  /** Sets a callback of a context by the number of its command. */
+  readonly SSL_CTX_callback_ctrl: (context: Address, command: number, callback: Address) => number;
+  readonly SSL_CTX_set_timeout: (context: Address, seconds: number) => number;
   readonly SSL_set0_rbio: (tls: Address, bio: Address) => void;
   readonly SSL_set0_wbio: (tls: Address, bio: Address) => void;
   readonly SSL_readBytes: (tls: Address, into: Uint8Array, length: number) => number;
@@ -41,6 +44,8 @@ export function openStreamTlsFunctions(): StreamTlsFunctions {
   const pointer = 'uintptr_t';
   return {
     SSL_CTX_set_cipher_list: bind('int', 'SSL_CTX_set_cipher_list', pointer, 'const char *'),
+    SSL_CTX_callback_ctrl: bind('long', 'SSL_CTX_callback_ctrl', pointer, 'int', pointer),
+    SSL_CTX_set_timeout: bind('long', 'SSL_CTX_set_timeout', pointer, 'long'),
     SSL_CTX_set_options: bind('uint64_t', 'SSL_CTX_set_options', pointer, 'uint64_t'),
     SSL_set0_rbio: bind('void', 'SSL_set0_rbio', pointer, pointer),
     SSL_set0_wbio: bind('void', 'SSL_set0_wbio', pointer, pointer),

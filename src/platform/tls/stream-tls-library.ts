@@ -9,6 +9,8 @@ import { openStreamTlsFunctions, type StreamTlsFunctions } from './stream-tls-fu
 
 /** A constant of openssl/bio.h. */
 const RESET = 1;
+/** `SSL_TLSEXT_ERR_OK` of openssl/tls1.h. */
+const NAME_ACKNOWLEDGED = 0;
 
 /** The most input bytes of one call. */
 export const CALL_BYTES = 128 << 10;
@@ -35,6 +37,8 @@ export class StreamTlsLibrary {
   readonly functions: StreamTlsFunctions;
   /** An OpenSSL callback that chooses a protocol by the `AlpnChoice` of its argument. */
   readonly chooseProtocol: Address;
+  /** An OpenSSL callback that acknowledges any server name (RFC 6066 §3). */
+  readonly acknowledgeName: Address;
   /** Frees the sessions of collected contexts. */
   readonly forgottenSessions: FinalizationRegistry<{ address: Address }>;
   readonly #alpnChoices: AlpnChoice[] = [];
@@ -58,6 +62,11 @@ export class StreamTlsLibrary {
     this.forgottenSessions = new FinalizationRegistry(({ address }) => {
       if (address !== 0) functions.SSL_SESSION_free(address);
     });
+    this.acknowledgeName = registerCallback(
+      'int',
+      [POINTER, POINTER, POINTER],
+      () => NAME_ACKNOWLEDGED,
+    );
     this.chooseProtocol = registerCallback(
       'int',
       [POINTER, POINTER, POINTER, POINTER, 'unsigned int', POINTER],

@@ -2,12 +2,13 @@ import type { Clock, Timer } from '../../net/time/clock.ts';
 import type { ByteLink, Carrier, WireCounter } from '../../net/links/link.ts';
 import { Http2Driver } from '../../http/http2/http2-driver.ts';
 import { Http2ErrorCode } from '../../http/http2/errors.ts';
-import { type HttpField, valueOf } from '../../http/fields/field.ts';
+import type { HttpField } from '../../http/fields/field.ts';
 import type { Http2Stream } from '../../http/http2/stream.ts';
 import type { InboundCarrierSpec } from '../../spec.ts';
 import { FIRST_TUNNEL_MS, IDLE_CONNECTION_MS, UNPROVEN_TUNNELS } from '../limits.ts';
 import type { UnauthenticatedClients } from '../unauthenticated-clients.ts';
 import { CONNECTION_WINDOW, CONTENT_TYPE, SETTINGS, tunnelPath } from './settings.ts';
+import { refusalOf } from './refusals.ts';
 import { Tunnels } from './tunnels.ts';
 
 type GrpcSpec = Extract<InboundCarrierSpec, { kind: 'grpc' }>;
@@ -26,11 +27,6 @@ export interface GrpcTunnel {
 const CONTENT: HttpField = { name: 'content-type', value: CONTENT_TYPE };
 const OK: readonly HttpField[] = [{ name: ':status', value: '200' }, CONTENT];
 const TRAILERS: readonly HttpField[] = [{ name: 'grpc-status', value: '0' }];
-/** Status 12 of gRPC. */
-const UNIMPLEMENTED: readonly HttpField[] = [...OK, { name: 'grpc-status', value: '12' }];
-const NOT_GRPC: readonly HttpField[] = [{ name: ':status', value: '415' }];
-const NOT_POST: readonly HttpField[] = [{ name: ':status', value: '405' }];
-
 /** Accepts tunnels on HTTP/2 connections. Other requests get the responses of a gRPC server. */
 export class GrpcServer {
   #paths: ReadonlySet<string>;
@@ -135,11 +131,9 @@ export class GrpcServer {
   /** The response to a request that is not for a tunnel. */
   #refusalOf(fields: readonly HttpField[]): readonly HttpField[] | undefined {
     if (fields === this.#accepted) return undefined;
-    if (valueOf(fields, ':method') !== 'POST') return NOT_POST;
-    if (!isGrpc(valueOf(fields, 'content-type'))) return NOT_GRPC;
-    if (!this.#paths.has(valueOf(fields, ':path') ?? '')) return UNIMPLEMENTED;
-    this.#accepted = fields;
-    return undefined;
+    const refusal = refusalOf(fields, this.#paths);
+    if (!refusal) this.#accepted = fields;
+    return refusal;
   }
 }
 
@@ -151,7 +145,3 @@ function refuse(stream: Http2Stream, response: readonly HttpField[]): void {
 
 const pathsOf = ({ serviceName }: GrpcSpec): ReadonlySet<string> =>
   new Set([tunnelPath(serviceName, 'Tun'), tunnelPath(serviceName, 'TunMulti')]);
-
-/** `application/grpc`, also with a subtype such as `+proto` or parameters. */
-const isGrpc = (contentType: string | undefined): boolean =>
-  contentType !== undefined && /^application\/grpc(?:$|[+;])/i.test(contentType);

@@ -1,11 +1,12 @@
 import type { Socket } from 'node:net';
-import { createServer, type Server, type TLSSocket } from 'node:tls';
+import { createServer, DEFAULT_CIPHERS, type Server, type TLSSocket } from 'node:tls';
 import type { Clock } from '../../net/time/clock.ts';
 import { Deadline } from '../../net/time/deadline.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import { abortReason } from '../../net/time/unless-aborted.ts';
 import { TLS_HANDSHAKE_MS } from '../../net/time/time-limits.ts';
 import type { AlpnChoice } from '../../platform/tls/alpn.ts';
+import { serverCiphers, TICKET_SECONDS } from '../../platform/tls/server-profile.ts';
 import type { TlsServerSpec } from '../../spec.ts';
 import { tlsReason } from './tls-reason.ts';
 
@@ -19,10 +20,14 @@ export class NodeServer {
   constructor({ certificates, key }: TlsServerSpec, choose: AlpnChoice, clock: Clock) {
     this.#clock = clock;
     // It never listens: sockets are injected, which is a documented use of its event.
+    // Unlike the server on OpenSSL it cannot acknowledge server names.
     this.#server = createServer({
       cert: certificates,
       key,
       minVersion: 'TLSv1.2',
+      ciphers: serverCiphers() ?? DEFAULT_CIPHERS,
+      honorCipherOrder: false,
+      sessionTimeout: TICKET_SECONDS,
       ALPNCallback: ({ protocols }) => choose(protocols),
     });
     this.#server.on('secureConnection', (socket) => {

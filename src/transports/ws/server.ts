@@ -5,11 +5,22 @@ import type { Clock } from '../../net/time/clock.ts';
 import { closeGracefully } from '../../net/links/close-gracefully.ts';
 import { Deadline } from '../../net/time/deadline.ts';
 import type { ByteLink } from '../../net/links/link.ts';
+import { unlessAborted } from '../../net/time/unless-aborted.ts';
 import type { InboundCarrierSpec } from '../../spec.ts';
 import { UPGRADE_MS } from '../limits.ts';
 import { WsLink } from './link.ts';
-import { HEAD_BYTES, HEAD_FIELDS, judgeRequest, refusal, type UpgradeResponse } from './upgrade.ts';
+import {
+  HEAD_BYTES,
+  HEAD_FIELDS,
+  judgeRequest,
+  rejection,
+  type UpgradeResponse,
+} from './upgrade.ts';
 
+/** Requests of one connection; pipelined ones are answered in one turn. */
+const MOST_REQUESTS = 100;
+
+type Upgrade = Extract<UpgradeResponse, { status: 101 }>;
 type WsSpec = Extract<InboundCarrierSpec, { kind: 'ws' }>;
 
 /**
@@ -26,37 +37,57 @@ export class WsServer {
   }
 
   /**
-   * Reads the request of a connection, over TLS or not, and responds. Never rejects.
+   * Reads the requests of a connection, over TLS or not, and responds, until one is an upgrade. Never
+   * rejects.
    *
    * @returns `undefined` for a connection that is not upgraded in time; it is being closed.
    */
   async upgrade(lower: ByteLink): Promise<ByteLink | undefined> {
-    const verdict = await this.#verdict(lower);
-    if (!verdict) {
-      lower.destroy();
-      return undefined;
+    using deadline = new Deadline(this.#clock, UPGRADE_MS, 'the WebSocket upgrade');
+    for (let left = MOST_REQUESTS - 1; ; left--) {
+      const verdict = await this.#verdict(lower, deadline.signal);
+      if (!verdict) {
+        lower.destroy();
+        return undefined;
+      }
+      const { response } = verdict;
+      if (verdict.status === 101) return this.#accept(lower, verdict);
+      if (!verdict.keepsOpen || left === 0) {
+        void closeGracefully(lower, this.#clock, { response });
+        return undefined;
+      }
+      try {
+        // No more is read from a client that does not read its responses.
+        const full = lower.write(response);
+        if (full) await unlessAborted(full, deadline.signal);
+      } catch {
+        lower.destroy();
+        return undefined;
+      }
     }
-    const { response } = verdict;
-    if (verdict.status !== 101) {
-      void closeGracefully(lower, this.#clock, { response });
-      return undefined;
-    }
+  }
+
+  #accept(lower: ByteLink, { response, early }: Upgrade): ByteLink {
     // A link that has failed reports that to its reader.
     lower.write(response)?.catch(() => undefined);
     const link = new WsLink(lower, undefined, this.#clock);
-    if (verdict.early) link.unread(verdict.early);
+    if (early) link.unread(early);
     return link;
   }
 
   /** `undefined` when no request arrives. */
-  async #verdict(lower: ByteLink): Promise<UpgradeResponse | undefined> {
-    using deadline = new Deadline(this.#clock, UPGRADE_MS, 'the WebSocket upgrade');
+  async #verdict(lower: ByteLink, signal: AbortSignal): Promise<UpgradeResponse | undefined> {
     try {
-      const head = await readHead(lower, startsRequest, deadline.signal, HEAD_BYTES);
-      return head && judgeRequest(parseRequestHead(head.bytes, HEAD_FIELDS), this.#spec);
+      const head = await readHead(lower, startsRequest, signal, HEAD_BYTES);
+      if (!head) return undefined;
+      return judgeRequest(
+        parseRequestHead(head.bytes, HEAD_FIELDS),
+        this.#spec,
+        this.#clock.wall(),
+      );
     } catch (error) {
       if (!(error instanceof MessageError)) return undefined;
-      return refusal(error.status === 431 ? 431 : 400);
+      return rejection(error.status === 431 ? 431 : 400);
     }
   }
 }

@@ -25,12 +25,19 @@ export const HEAD_FIELDS = 100;
 type ServerSpec = Extract<InboundCarrierSpec, { kind: 'ws' }>;
 type ClientSpec = Extract<OutboundCarrierSpec, { kind: 'ws' }>;
 
-/** The response of a server; after any other status than 101 it closes the connection. */
+/** The response of a server. */
 export type UpgradeResponse =
   | { readonly status: 101; readonly response: Buffer; readonly early: Buffer | undefined }
-  | { readonly status: Refusal; readonly response: Buffer };
+  | Rejection;
 
-type Refusal = keyof typeof REASONS;
+interface Rejection {
+  readonly status: Rejected;
+  readonly response: Buffer;
+  /** Whether the server reads another request from the connection. */
+  readonly keepsOpen: boolean;
+}
+
+type Rejected = keyof typeof REASONS;
 
 const REASONS = {
   400: 'Bad Request',
@@ -38,28 +45,55 @@ const REASONS = {
   431: 'Request Header Fields Too Large',
 } as const;
 
-const message = (lines: readonly string[]): Buffer =>
-  Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
+const PLAIN_TEXT = 'Content-Type: text/plain; charset=utf-8';
+const PAGE = '404 page not found\n';
 
-export const refusal = (status: Refusal): UpgradeResponse => ({
-  status,
-  response: message([
-    `HTTP/1.1 ${status} ${REASONS[status]}`,
-    'Connection: close',
-    'Content-Length: 0',
-  ]),
-});
+const message = (lines: readonly string[], body = ''): Buffer =>
+  Buffer.from(`${lines.join('\r\n')}\r\n\r\n${body}`, 'latin1');
+
+/** Rejects what cannot be read as a request, as the HTTP server of Go's standard library does. */
+export const rejection = (status: Rejected): Rejection => {
+  const text = `${status} ${REASONS[status]}`;
+  const lines = [`HTTP/1.1 ${text}`, PLAIN_TEXT, 'Connection: close'];
+  return { status, response: message(lines, text), keepsOpen: false };
+};
+
+/**
+ * The response to a request for another page, field by field that of Go's `http.NotFound`: a web server
+ * without pages, as most programs in Go are one, and not one that is recognised by its response.
+ *
+ * @param wall milliseconds of Unix time.
+ */
+function notFound(head: RequestHead, wall: number): Rejection {
+  const { method, version, fields } = head;
+  const options = listOf(fields, 'connection');
+  const hasBody = requestFraming(head).kind !== 'none';
+  const lines = [
+    `HTTP/${version} 404 Not Found`,
+    PLAIN_TEXT,
+    'X-Content-Type-Options: nosniff',
+    `Date: ${new Date(wall).toUTCString()}`,
+    `Content-Length: ${PAGE.length}`,
+  ];
+  const keepsOpen = version === '1.1' && !options.includes('close') && !hasBody;
+  // A response of HTTP/1.0 ends with the connection in any case.
+  if (version === '1.1' && !keepsOpen) lines.push('Connection: close');
+  return { status: 404, response: message(lines, method === 'HEAD' ? '' : PAGE), keepsOpen };
+}
 
 /**
  * The response to a request. A request that is not an upgrade gets that of a web server without pages.
+ *
+ * @param wall milliseconds of Unix time.
  * @throws {MessageError} 400 when the length of the request's body is ambiguous.
  */
-export function judgeRequest(head: RequestHead, spec: ServerSpec): UpgradeResponse {
+export function judgeRequest(head: RequestHead, spec: ServerSpec, wall: number): UpgradeResponse {
   const status = statusOf(head, spec);
-  if (status !== 101) return refusal(status);
+  if (status === 404) return notFound(head, wall);
+  if (status !== 101) return rejection(status);
   const protocol = combinedOf(head.fields, 'sec-websocket-protocol');
   const early = decodeEarlyData(protocol);
-  if (early && early.length > EARLY_DATA_LIMIT) return refusal(431);
+  if (early && early.length > EARLY_DATA_LIMIT) return rejection(431);
   const lines = [
     'HTTP/1.1 101 Switching Protocols',
     'Upgrade: websocket',
@@ -71,7 +105,7 @@ export function judgeRequest(head: RequestHead, spec: ServerSpec): UpgradeRespon
   return { status, response: message(lines), early };
 }
 
-function statusOf(head: RequestHead, { path, host }: ServerSpec): 101 | Refusal {
+function statusOf(head: RequestHead, { path, host }: ServerSpec): 101 | Rejected {
   const { method, target, version, fields } = head;
   const framing = requestFraming(head);
   const hosts = valuesOf(fields, 'host');

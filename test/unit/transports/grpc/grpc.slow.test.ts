@@ -44,9 +44,9 @@ const ANSWERS: readonly [
   ['another service', post('/Other/Tun'), 200, '12'],
   ['another method', post('/GunService/Run'), 200, '12'],
   ['the path in another case', post('/gunservice/Tun'), 200, '12'],
-  ['something that is not gRPC', post('/GunService/Tun', 'application/json'), 415],
-  ['something that only begins like gRPC', post('/GunService/Tun', 'application/grpcx'), 415],
-  ['a page', { ':method': 'GET', ':path': '/' }, 405],
+  ['something that is not gRPC', post('/GunService/Tun', 'application/json'), 415, '3'],
+  ['something that only begins like gRPC', post('/GunService/Tun', 'application/grpcx'), 415, '3'],
+  ['a page', { ':method': 'GET', ':path': '/' }, 415, '3'],
 ];
 for (const [what, headers, status, grpc] of ANSWERS) {
   test(`a request for ${what} gets status ${status} ${grpc ?? ''}`, async () => {

@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { connect, createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
 import * as tls from 'node:tls';
 import { systemClock } from '../../../../src/net/time/clock.ts';
@@ -11,32 +9,20 @@ import {
   type AlpnChoice,
 } from '../../../../src/platform/tls/alpn.ts';
 import { streamTls } from '../../../../src/platform/tls/stream-tls-library.ts';
-import { onlyHttp2, preferHttp1 } from '../../../../src/transports/tls/alpn.ts';
+import { onlyHttp1, onlyHttp2, preferHttp1 } from '../../../../src/transports/tls/alpn.ts';
 import { OpensslClient } from '../../../../src/transports/tls/openssl-client.ts';
 import { OpensslServer } from '../../../../src/transports/tls/openssl-server.ts';
 import { TLS_CLIENT, TLS_SERVER } from '../../../support/links/carriers.ts';
+import { loopbackSockets } from '../../../support/links/loopback-sockets.ts';
 
 const probe = streamTls();
 if (probe.kind === 'unavailable') throw new Error(probe.reason);
 const { library } = probe;
 
-/** Both ends of a connection over loopback, of which the second was accepted. */
-async function sockets(): Promise<[Socket, Socket]> {
-  const listener = createServer({ allowHalfOpen: true, pauseOnConnect: true });
-  listener.listen(0, '127.0.0.1');
-  await once(listener, 'listening');
-  const address = listener.address();
-  assert.ok(address !== null && typeof address === 'object');
-  const near = connect({ port: address.port, host: '127.0.0.1', allowHalfOpen: true });
-  const [far] = (await once(listener, 'connection')) as [Socket];
-  listener.close();
-  return [near, far];
-}
-
 /** What a client of Node's sees of a server that chooses by `choose`. */
 async function negotiate(choose: AlpnChoice, offered: readonly string[]): Promise<unknown> {
   const server = new OpensslServer(library, TLS_SERVER, choose, systemClock);
-  const [near, far] = await sockets();
+  const [near, far] = await loopbackSockets();
   const accepted = server.accept(new SocketLink(far)).then(
     (link) => link.destroy(),
     (error: Error) => error.message,
@@ -59,8 +45,12 @@ const REFUSED = 'TLS: the peer offers no supported application protocol';
 const ALERT = 'ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL';
 for (const [name, choose, offered, expected] of [
   ['prefers HTTP/1.1', preferHttp1, ['h2', 'http/1.1', 'x'], ['http/1.1', undefined]],
-  ['takes the first of others', preferHttp1, ['x', 'h2'], ['x', undefined]],
+  ['takes HTTP/2 of others', preferHttp1, ['x', 'h2'], ['h2', undefined]],
+  ['rejects protocols without HTTP', preferHttp1, ['x', 'ftp', 'h3'], [ALERT, REFUSED]],
   ['takes a client without ALPN', preferHttp1, [], [false, undefined]],
+  ['takes only HTTP/1.1', onlyHttp1, ['h2', 'http/1.1'], ['http/1.1', undefined]],
+  ['takes an older HTTP/1', onlyHttp1, ['h2', 'http/0.9', 'http/1.0'], ['http/1.0', undefined]],
+  ['rejects all but HTTP/1', onlyHttp1, ['h2', 'h2c'], [ALERT, REFUSED]],
   ['takes only HTTP/2', onlyHttp2, ['http/1.1', 'h2'], ['h2', undefined]],
   ['takes HTTP/2 or a client without ALPN', onlyHttp2, [], [false, undefined]],
   ['rejects all but HTTP/2', onlyHttp2, ['http/1.1', 'h2c', 'h'], [ALERT, REFUSED]],
@@ -83,7 +73,7 @@ for (const offered of [[], ['http/1.1'], ['h2'], ['h2', 'http/1.1']]) {
       },
     });
     server.on('secureConnection', () => seen.resolve([]));
-    const [near, far] = await sockets();
+    const [near, far] = await loopbackSockets();
     server.emit('connection', far);
     const where = { host: 'server.test', port: 443 };
     const link = await client.connect(new SocketLink(near), where, new AbortController().signal);

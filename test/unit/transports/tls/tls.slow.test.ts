@@ -127,19 +127,30 @@ test('TLS 1.2 and 1.3 are served, nothing older', async () => {
   assert.ok((await handshake(RAW, old)) instanceof Error);
 });
 
-const ALPN: readonly [carrier: InboundStreamSpec, offered: string[], chosen: string | false][] = [
+const ALPN: readonly [
+  carrier: InboundStreamSpec,
+  offered: string[],
+  chosen: string | false | undefined,
+][] = [
   [RAW, [], false],
   [RAW, ['h2', 'http/1.1'], 'http/1.1'],
   [RAW, ['h2'], 'h2'],
-  [RAW, ['x'], 'x'],
+  [RAW, ['x', 'ftp'], undefined],
   [stream(wsPair(true)), ['h2', 'http/1.1'], 'http/1.1'],
+  [stream(wsPair(true)), ['h2'], undefined],
+  [stream(wsPair(true)), [], false],
   [stream(grpcPair(true)), ['h2', 'http/1.1'], 'h2'],
   [stream(grpcPair(true)), ['http/1.1', 'h2'], 'h2'],
   [stream(grpcPair(true)), [], false],
 ];
 for (const [inbound, offered, chosen] of ALPN) {
-  test(`of [${offered.join()}] a server of ${inbound.carrier.kind} chooses ${chosen}`, async () => {
+  test(`of [${offered.join()}] a server of ${inbound.carrier.kind} chooses ${chosen ?? 'none'}`, async () => {
     const result = await handshake(inbound, offered.length > 0 ? { ALPNProtocols: offered } : {});
+    if (chosen === undefined) {
+      assert.ok(result instanceof Error, 'the handshake fails');
+      assert.match(result.message, /no application protocol/);
+      return;
+    }
     if (result instanceof Error) throw result;
     assert.equal(result.alpn, chosen);
   });

@@ -50,16 +50,13 @@ async function statusOf(bytes: string | Buffer, host?: string): Promise<string> 
   const { near, upgraded } = serve(host);
   for (const chunk of chunksOf(Buffer.from(bytes), [4096])) near.write(chunk)?.catch(() => {});
   near.closeWrite().catch(() => undefined);
-  const link = await upgraded;
-  if (link) {
-    const head = String(await near.read());
-    link.destroy();
-    return head.split('\r\n', 1)[0] ?? '';
-  }
-  const text = String(await readAll(near).catch(() => ''));
+  const response = near.read().catch(() => undefined);
+  (await upgraded)?.destroy();
+  const text = String((await response) ?? '');
+  near.destroy();
   if (text === '') return 'closed';
-  const [line = '', rest] = [text.split('\r\n', 1)[0], text.slice(text.indexOf('\r\n') + 2)];
-  assert.equal(rest, 'Connection: close\r\nContent-Length: 0\r\n\r\n');
+  const [line = '', field] = text.split('\r\n');
+  if (line !== OPEN) assert.equal(field, 'Content-Type: text/plain; charset=utf-8');
   return line;
 }
 
@@ -85,7 +82,7 @@ const TABLE: readonly (readonly [what: string, Request | string, status: string]
   ['no host', { headers: { Host: undefined } }, UNKNOWN],
   ['another method', { line: 'POST /ws HTTP/1.1' }, UNKNOWN],
   ['a method in lower case', { line: 'get /ws HTTP/1.1' }, UNKNOWN],
-  ['HTTP/1.0', { line: 'GET /ws HTTP/1.0' }, UNKNOWN],
+  ['HTTP/1.0', { line: 'GET /ws HTTP/1.0' }, 'HTTP/1.0 404 Not Found'],
   ['no upgrade', { headers: { Upgrade: undefined } }, UNKNOWN],
   ['an upgrade to something else', { headers: { Upgrade: 'h2c' } }, UNKNOWN],
   ['two upgrades', { headers: { Upgrade: ['websocket', 'websocket'] } }, UNKNOWN],
@@ -207,13 +204,87 @@ test('a client that sends its head slowly is disconnected at the limit, without 
   assert.equal(clock.timers, 0);
 });
 
+const NOT_FOUND = [
+  'HTTP/1.1 404 Not Found',
+  'Content-Type: text/plain; charset=utf-8',
+  'X-Content-Type-Options: nosniff',
+  'Date: Thu, 01 Jan 2026 00:00:00 GMT',
+  'Content-Length: 19',
+];
+const PAGE = '404 page not found\n';
+
+/** What is sent back for requests, after which the client ends its stream. */
+async function responses(text: string): Promise<string> {
+  const { near, upgraded } = serve();
+  near.write(Buffer.from(text))?.catch(() => undefined);
+  near.closeWrite().catch(() => undefined);
+  const received: Uint8Array[] = [];
+  try {
+    for (let chunk; (chunk = await near.read()) !== undefined;) received.push(chunk);
+  } catch {
+    // The server has nothing to end cleanly when the client has left.
+  }
+  assert.equal(await upgraded, undefined);
+  return String(Buffer.concat(received));
+}
+
+test('requests for other pages are answered like by a server in Go, and the connection stays', async () => {
+  const get = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
+  const head = [...NOT_FOUND, '', ''].join('\r\n');
+  assert.equal(await responses(get), head + PAGE);
+  assert.equal(await responses(get.replace('GET', 'HEAD') + get), head + head + PAGE);
+});
+
+for (const [what, lines] of [
+  ['asks for it', ['GET / HTTP/1.1', 'Host: a', 'Connection: close']],
+  ['sends a body', ['POST / HTTP/1.1', 'Host: a', 'Content-Length: 3']],
+] as const) {
+  test(`the connection of a client that ${what} is closed after the page`, async () => {
+    const second = 'GET / HTTP/1.1\r\n\r\n';
+    const text = await responses([...lines, '', second].join('\r\n'));
+    assert.equal(text, [...NOT_FOUND, 'Connection: close', '', PAGE].join('\r\n'));
+  });
+}
+
+test('what is no request is answered like by a server in Go', async () => {
+  const expected = [
+    'HTTP/1.1 400 Bad Request',
+    'Content-Type: text/plain; charset=utf-8',
+    'Connection: close',
+    '',
+    '400 Bad Request',
+  ];
+  assert.equal(await responses('GARBAGE\r\n\r\n'), expected.join('\r\n'));
+});
+
+test('an upgrade after requests for other pages is accepted', async () => {
+  const { near, upgraded } = serve();
+  near.write(Buffer.from(request({ line: 'GET / HTTP/1.1' }) + request()))?.catch(() => undefined);
+  assert.match(String(await near.read()), /^HTTP\/1\.1 404 /);
+  assert.match(String(await near.read()), /^HTTP\/1\.1 101 /);
+  ((await upgraded) ?? assert.fail('not upgraded')).destroy();
+  near.destroy();
+});
+
+test('a client has a hundred requests, and the connection ends at the limit in any case', async () => {
+  const get = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
+  assert.equal((await responses(get.repeat(101))).split(PAGE).length - 1, 100);
+  const clock = new ManualClock();
+  const { near, upgraded } = serve(undefined, clock);
+  await near.write(Buffer.from(get));
+  assert.match(String(await near.read()), /^HTTP\/1\.1 404 /);
+  clock.advance(10_000);
+  assert.equal(await upgraded, undefined);
+  assert.equal(clock.timers, 0);
+});
+
 test('a refused client that does not close is disconnected, whatever else it sends', async () => {
   const clock = new ManualClock();
   const { near, upgraded } = serve(undefined, clock);
-  await near.write(Buffer.from(request({ line: 'POST /ws HTTP/1.1' })));
+  await near.write(Buffer.from(request({ headers: { 'Sec-WebSocket-Key': 'x' } })));
   assert.equal(await upgraded, undefined);
   await near.write(Buffer.alloc(60_000));
-  assert.match(String(await readAll(near)), /^HTTP\/1\.1 404 /);
+  assert.match(String(await readAll(near)), /^HTTP\/1\.1 400 /);
   clock.advance(2_000);
   await near.closed;
 });
@@ -236,8 +307,9 @@ test('any bytes of a client end in a response, an upgrade or the end of the conn
       const upgraded = new WsServer(SPEC, new ManualClock()).upgrade(far);
       for (const chunk of chunksOf(bytes, lengths)) near.write(chunk)?.catch(() => {});
       near.closeWrite().catch(() => undefined);
+      const response = near.read().catch(() => 'closed');
       const link = await upgraded;
-      const text = String(await near.read().catch(() => 'closed'));
+      const text = String(await response);
       assert.equal(text.split('\r\n', 1)[0], whole);
       link?.destroy();
       near.destroy();

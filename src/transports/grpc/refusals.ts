@@ -1,0 +1,73 @@
+import { type HttpField, valueOf } from '../../http/fields/field.ts';
+import { CONTENT_TYPE } from './settings.ts';
+
+/*
+ * Responses to requests that are not for a tunnel: those of grpc-go, on which the servers of most
+ * programs run, message for message. A server with responses of its own is recognised by them.
+ */
+
+/** Status codes of gRPC. */
+const INVALID_ARGUMENT = 3;
+const UNIMPLEMENTED = 12;
+const INTERNAL = 13;
+
+/**
+ * Characters of a message. A longer one is left out: by header compression a client could name in a
+ * few bytes what takes kilobytes to send back.
+ */
+const MESSAGE_LIMIT = 200;
+
+/**
+ * The response to a request with these fields; `undefined` for one that opens a tunnel.
+ * @param paths of tunnels.
+ */
+export function refusalOf(
+  fields: readonly HttpField[],
+  paths: ReadonlySet<string>,
+): readonly HttpField[] | undefined {
+  const contentType = valueOf(fields, 'content-type') ?? '';
+  if (!isGrpc(contentType)) {
+    const text = `invalid gRPC request content-type ${quoted(contentType)}`;
+    return response('415', INVALID_ARGUMENT, text);
+  }
+  const method = valueOf(fields, ':method') ?? '';
+  if (method !== 'POST') {
+    const text = `Received a HEADERS frame with :method ${quoted(method)} which should be POST`;
+    return response('405', INTERNAL, text);
+  }
+  const path = valueOf(fields, ':path') ?? '';
+  return paths.has(path) ? undefined : response('200', UNIMPLEMENTED, unknown(path, paths));
+}
+
+/** `application/grpc`, also with a subtype such as `+proto` or parameters. */
+const isGrpc = (contentType: string): boolean => /^application\/grpc(?:$|[+;])/i.test(contentType);
+
+function unknown(path: string, paths: ReadonlySet<string>): string {
+  const at = path.lastIndexOf('/');
+  if (at <= 0) return `malformed method name: ${quoted(path)}`;
+  const service = path.slice(1, at);
+  const isKnown = [...paths].some((known) => known.startsWith(`/${service}/`));
+  return isKnown
+    ? `unknown method ${path.slice(at + 1)} for service ${service}`
+    : `unknown service ${service}`;
+}
+
+const quoted = (text: string): string => JSON.stringify(text);
+
+function response(status: string, code: number, text: string): readonly HttpField[] {
+  const fields = [
+    { name: ':status', value: status },
+    { name: 'content-type', value: CONTENT_TYPE },
+    { name: 'grpc-status', value: String(code) },
+  ];
+  if (text.length > MESSAGE_LIMIT) return fields;
+  return [...fields, { name: 'grpc-message', value: percentEncoded(text) }];
+}
+
+/** Encodes what a `grpc-message` may not have: all but visible ASCII and spaces, and `%`. */
+const percentEncoded = (text: string): string =>
+  text.replace(/[^\x20-\x7e]|%/g, (character) =>
+    [...Buffer.from(character)]
+      .map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`)
+      .join(''),
+  );
