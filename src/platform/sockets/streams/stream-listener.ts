@@ -164,14 +164,14 @@ export class StreamListener implements Readiness {
     return BATCH;
   }
 
-  /** Closes the socket if the handler throws, so that its client does not wait in vain. */
+  /** Resets the connection if the handler throws, so that its client does not wait in vain. */
   #pass(socket: StreamSocket): void {
     let isTaken = false;
     try {
       this.#options.onSocket(socket, this.#io.addresses.decode());
       isTaken = true;
     } finally {
-      if (!isTaken) socket.close();
+      if (!isTaken) socket.reset();
     }
   }
 

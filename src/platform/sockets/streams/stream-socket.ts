@@ -113,6 +113,8 @@ export class StreamSocket implements Readiness {
     try {
       this.#slot = io.poller.add(fd, this, WATCHED);
     } catch (error) {
+      // A peer must not take this for the end of a stream without bytes.
+      if (isTcp) setZeroLinger(io, fd);
       this.#descriptor.close();
       throw error;
     }
