@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { link, open, realpath, rename, unlink } from 'node:fs/promises';
+import { link, open, realpath, rename, stat, unlink, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { codeOf, messageOf, WeirError, type WeirErrorOptions } from '../errors.ts';
@@ -40,11 +40,12 @@ export interface LockOptions {
  */
 export class LockFile implements AsyncDisposable {
   readonly #path: string;
-  readonly #owner: string;
+  /** Open as long as the lock is held: its release must not need a descriptor, which may be lacking then. */
+  readonly #file: FileHandle;
 
-  private constructor(path: string, owner: string) {
+  private constructor(path: string, file: FileHandle) {
     this.#path = path;
-    this.#owner = owner;
+    this.#file = file;
   }
 
   /**
@@ -55,11 +56,16 @@ export class LockFile implements AsyncDisposable {
     const owner = `${process.pid} ${startTimeOf(process.pid) ?? ''}\n`;
     const own = `${path}.${process.pid}.${randomInt(2 ** 31)}`;
     const end = performance.now() + waitMs;
+    let file: FileHandle | undefined;
+    let lock: LockFile | undefined;
     try {
-      await writeNew(own, owner);
+      file = await open(own, 'wx', READABLE);
+      await file.writeFile(owner);
+      // Whatever the umask.
+      await file.chmod(READABLE);
       for (let attempt = 0; attempt < ATTEMPTS;) {
         // A link appears with its contents, so that no other process finds an empty lock.
-        if (await linked(own, path)) return new LockFile(path, owner);
+        if (await linked(own, path)) return (lock = new LockFile(path, file));
         const holder = await removeStale(path, `${own}.stale`);
         if (holder === undefined) attempt++;
         else if (performance.now() >= end) throw heldBy(holder, what, path);
@@ -70,13 +76,25 @@ export class LockFile implements AsyncDisposable {
       if (error instanceof LockError) throw error;
       throw new LockError(`cannot lock ${path}: ${messageOf(error)}`, { cause: error });
     } finally {
-      await ifThere(unlink(own));
+      // If it stays, no process looks at it again.
+      if (file) await quietly(unlink(own));
+      if (!lock) await quietly(file?.close());
     }
     throw new LockError(`cannot lock ${path}: other processes are faster`);
   }
 
+  /**
+   * Never rejects: what was done under the lock is done. A lock that cannot be removed is emptied, so that it
+   * counts for nothing: with the id of this process, nothing could be changed until it ends.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
-    if ((await contents(this.#path)) === this.#owner) await ifThere(unlink(this.#path));
+    try {
+      if (await isAt(this.#file, this.#path)) await unlink(this.#path);
+    } catch {
+      await quietly(this.#file.truncate());
+    } finally {
+      await quietly(this.#file.close());
+    }
   }
 }
 
@@ -106,13 +124,15 @@ export async function lockEdited(
   }
 }
 
-/** Creates a file: none of another user is written to, whatever the folder. */
-async function writeNew(path: string, text: string): Promise<void> {
-  await using file = await open(path, 'wx', READABLE);
-  await file.writeFile(text);
-  // Whatever the umask.
-  await file.chmod(READABLE);
+/** Whether an open file is the one that has the name now. */
+async function isAt(file: FileHandle, path: string): Promise<boolean> {
+  const [own, found] = await Promise.all([file.stat(), stat(path)]);
+  return own.ino === found.ino && own.dev === found.dev;
 }
+
+/** For cleanup that nothing depends on. */
+const quietly = async (work: Promise<void> | undefined): Promise<void> =>
+  work?.catch(() => undefined);
 
 /** @returns false when `path` is taken */
 async function linked(own: string, path: string): Promise<boolean> {

@@ -257,11 +257,12 @@ function heldBackLine(
   tag: string,
   { clock, log }: Pick<StageDeps, 'clock' | 'log'>,
 ): (reason: string) => void {
-  let next = -Infinity;
+  /** When a line may come again, by its reason; there are as many as errors of accept and epoll. */
+  const next = new Map<string, number>();
   return (reason) => {
     const now = clock.now();
-    if (now < next) return;
-    next = now + SAME_LINE_MS;
+    if (now < (next.get(reason) ?? -Infinity)) return;
+    next.set(reason, now + SAME_LINE_MS);
     log.warn(`inbound ${tag}: ${reason}; new connections wait until others are closed`, {
       inbound: tag,
       error: reason,

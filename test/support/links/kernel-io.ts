@@ -1,8 +1,13 @@
 import { systemClock } from '../../../src/net/time/clock.ts';
 import { LinkWatchdog, type LostEvent } from '../../../src/net/sockets/kernel/watchdog.ts';
-import { openSystemCalls } from '../../../src/platform/sockets/bindings.ts';
+import { openSystemCalls, type SystemCalls } from '../../../src/platform/sockets/bindings.ts';
 import { checkCalls, type CheckedCalls } from '../../../src/platform/sockets/check-calls.ts';
-import { AF_UNIX, NONBLOCK_CLOEXEC, SOCK_STREAM } from '../../../src/platform/sockets/linux.ts';
+import {
+  AF_UNIX,
+  EINTR,
+  NONBLOCK_CLOEXEC,
+  SOCK_STREAM,
+} from '../../../src/platform/sockets/linux.ts';
 import { KernelIo } from '../../../src/platform/sockets/kernel-io.ts';
 import { probeSockets, surroundings } from '../../../src/platform/sockets/probe.ts';
 import { StreamSocket } from '../../../src/platform/sockets/streams/stream-socket.ts';
@@ -25,6 +30,37 @@ export function recordingWatchdog(): {
 } {
   const lost: LostEvent[] = [];
   return { lost, watchdog: new LinkWatchdog(systemClock, (event) => lost.push(event)) };
+}
+
+const MOVING = ['recv', 'send', 'sendBytes', 'splice', 'sendmmsg', 'recvmmsg'] as const;
+
+/** Calls of which every third one that moves bytes is interrupted by a signal: EINTR. */
+export function interrupted(calls: SystemCalls): {
+  readonly calls: SystemCalls;
+  /** How many were, by call. */
+  readonly interruptions: ReadonlyMap<string, number>;
+} {
+  const interruptions = new Map<string, number>();
+  let isInterrupted = false;
+  let count = 0;
+  const moving = Object.fromEntries(
+    MOVING.map((name) => {
+      const call = calls[name] as (...values: never[]) => number;
+      const either = (...values: never[]): number => {
+        isInterrupted = count++ % 3 === 0;
+        if (!isInterrupted) return call(...values);
+        interruptions.set(name, (interruptions.get(name) ?? 0) + 1);
+        return -1;
+      };
+      return [name, either];
+    }),
+  ) as unknown as Pick<SystemCalls, (typeof MOVING)[number]>;
+  const errno = (): number => {
+    const was = isInterrupted;
+    isInterrupted = false;
+    return was ? EINTR : calls.errno();
+  };
+  return { calls: { ...calls, ...moving, errno }, interruptions };
 }
 
 /** Two connected unix stream sockets. */

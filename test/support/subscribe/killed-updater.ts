@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module';
 import { updateSources } from '../../../src/subscribe/update/update.ts';
 
 /*
@@ -22,5 +23,8 @@ for (let round = 0; ; round++) {
     },
   );
   if (outcomes.some(({ kind }) => kind !== 'updated')) throw new Error(JSON.stringify(outcomes));
-  if (round === 0) process.stdout.write('started\n');
+  if (round > 0) continue;
+  // A process that is killed does not write what it has compiled, for the next one.
+  flushCompileCache();
+  process.stdout.write('started\n');
 }

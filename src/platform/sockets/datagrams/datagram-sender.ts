@@ -7,6 +7,7 @@ import {
   AF_INET6,
   EAGAIN,
   EHOSTUNREACH,
+  EINTR,
   EINVAL,
   EIO,
   EMSGSIZE,
@@ -137,6 +138,7 @@ export class DatagramSender {
         continue;
       }
       const error = this.#calls.errno();
+      if (error === EINTR) continue;
       const piece = this.#pieces[sent] as Piece; // within
       if (error === EAGAIN) {
         this.#goBackTo(piece);

@@ -98,7 +98,10 @@ export class KernelDatagramSocket implements DatagramSocket, Readiness {
         throw new SystemError('bind', calls.errno(), target);
       }
       if (options.remote) connect(io, fd, family, options.remote);
-      this.local = io.addresses.localEndpointOf(fd) ?? local;
+      const bound = io.addresses.localEndpointOf(fd);
+      // Clients have to be told a port that the kernel chose.
+      if (!bound && local.port === 0) throw new SystemError('getsockname', calls.errno(), target);
+      this.local = bound ?? local;
       const { port } = this.local;
       this.#state = new KernelSocket(descriptor, family, dualStack, port, features, handlers);
       this.#slot = io.poller.add(fd, this, EPOLLIN);

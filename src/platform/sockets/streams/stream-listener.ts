@@ -78,7 +78,10 @@ export class StreamListener implements Readiness {
     try {
       if (this.#isTcp) setTcpOptions(io, fd);
       if (!this.#claim) this.#bind(where, family);
-      this.local = addresses.localOf(fd) ?? where;
+      const bound = addresses.localOf(fd);
+      // Clients have to be told a port that the kernel chose.
+      if (!bound && 'port' in where && where.port === 0) throw listenError(calls.errno(), where);
+      this.local = bound ?? where;
       this.#watch();
     } catch (error) {
       this.#descriptor.close();
@@ -161,14 +164,14 @@ export class StreamListener implements Readiness {
     return BATCH;
   }
 
-  /** Closes the socket if the handler throws, so that its client does not wait in vain. */
+  /** Resets the connection if the handler throws, so that its client does not wait in vain. */
   #pass(socket: StreamSocket): void {
     let isTaken = false;
     try {
       this.#options.onSocket(socket, this.#io.addresses.decode());
       isTaken = true;
     } finally {
-      if (!isTaken) socket.close();
+      if (!isTaken) socket.reset();
     }
   }
 

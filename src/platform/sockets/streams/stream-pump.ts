@@ -1,5 +1,5 @@
 import { SystemError } from '../errno.ts';
-import { EAGAIN, EINVAL, SPLICE_F_MOVE, SPLICE_F_NONBLOCK } from '../linux.ts';
+import { EAGAIN, EINTR, EINVAL, SPLICE_F_MOVE, SPLICE_F_NONBLOCK } from '../linux.ts';
 import type { Pipe } from './pipe-pool.ts';
 import type { Resumable } from '../poller.ts';
 import { AGAIN, type StreamSocket } from './stream-socket.ts';
@@ -28,6 +28,7 @@ export interface PumpEvents {
   failed(side: 'from' | 'to', error: SystemError): void;
 }
 
+/** `moved`: the next step may follow at once; so it may after a call that a signal interrupted. */
 type Step = 'moved' | 'blocked' | 'over';
 
 /**
@@ -177,6 +178,7 @@ export class StreamPump implements Resumable {
       return 'moved';
     }
     const error = calls.errno();
+    if (error === EINTR) return 'moved';
     if (error === EAGAIN) {
       // If the pipe contains bytes, it may be full, because its capacity is in pages, not bytes.
       if (this.#held === 0) from.readable = false;
@@ -203,6 +205,7 @@ export class StreamPump implements Resumable {
       return 'moved';
     }
     const error = count === 0 ? EAGAIN : calls.errno();
+    if (error === EINTR) return 'moved';
     if (error !== EAGAIN) return this.#fail('to', error);
     to.writable = false;
     return 'blocked';

@@ -8,6 +8,7 @@ import {
   EAGAIN,
   EALREADY,
   EINPROGRESS,
+  EINTR,
   EISCONN,
   ENETUNREACH,
   EPOLLERR,
@@ -35,6 +36,9 @@ import {
 
 /** Returned by `receive` and `send` when the call must be repeated after an event. */
 export const AGAIN = -EAGAIN;
+
+/** A signal came before anything was moved (signal(7)): the call is repeated. */
+const INTERRUPTED = -EINTR;
 
 /** Handles the readiness of a socket. */
 export interface SocketOwner {
@@ -109,6 +113,8 @@ export class StreamSocket implements Readiness {
     try {
       this.#slot = io.poller.add(fd, this, WATCHED);
     } catch (error) {
+      // A peer must not take this for the end of a stream without bytes.
+      if (isTcp) setZeroLinger(io, fd);
       this.#descriptor.close();
       throw error;
     }
@@ -196,11 +202,14 @@ export class StreamSocket implements Readiness {
    */
   receive(): number {
     const { calls, scratch } = this.io;
-    const count = calls.recv(this.#descriptor.number, scratch.at, RECEIVE_SIZE, 0);
-    if (count >= 0) return count;
-    const error = calls.errno();
-    if (error === EAGAIN) this.readable = false;
-    return -error;
+    for (;;) {
+      const count = calls.recv(this.#descriptor.number, scratch.at, RECEIVE_SIZE, 0);
+      if (count >= 0) return count;
+      const error = calls.errno();
+      if (error === EINTR) continue;
+      if (error === EAGAIN) this.readable = false;
+      return -error;
+    }
   }
 
   /**
@@ -209,7 +218,11 @@ export class StreamSocket implements Readiness {
    */
   sendScratch(length: number): number {
     const { calls, scratch } = this.io;
-    return this.#sent(calls.send(this.#descriptor.number, scratch.at, length, MSG_NOSIGNAL));
+    for (;;) {
+      const sent = calls.send(this.#descriptor.number, scratch.at, length, MSG_NOSIGNAL);
+      const result = this.#sent(sent);
+      if (result !== INTERRUPTED) return result;
+    }
   }
 
   /**
@@ -221,7 +234,10 @@ export class StreamSocket implements Readiness {
   send(chunk: Uint8Array, more = false): number {
     const flags = more ? MSG_NOSIGNAL | MSG_MORE : MSG_NOSIGNAL;
     const fd = this.#descriptor.number;
-    return this.#sent(this.io.calls.sendBytes(fd, chunk, chunk.length, flags));
+    for (;;) {
+      const result = this.#sent(this.io.calls.sendBytes(fd, chunk, chunk.length, flags));
+      if (result !== INTERRUPTED) return result;
+    }
   }
 
   /** Half-closes: the peer reads the end of the stream after all sent data. */

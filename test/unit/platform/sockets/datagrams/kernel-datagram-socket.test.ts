@@ -12,7 +12,7 @@ import { KernelDatagramSocket } from '../../../../../src/platform/sockets/datagr
 import { KernelIo } from '../../../../../src/platform/sockets/kernel-io.ts';
 import * as linux from '../../../../../src/platform/sockets/linux.ts';
 import type { NativeMemory } from '../../../../../src/platform/native-memory.ts';
-import { checkedIo, noKernelSockets } from '../../../../support/links/kernel-io.ts';
+import { checkedIo, interrupted, noKernelSockets } from '../../../../support/links/kernel-io.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -103,6 +103,27 @@ describe('a datagram socket of the kernel', { skip: noKernelSockets }, () => {
     const batchWords = new Map<number, () => number>();
     return new KernelIo(faulty, systemClock);
   };
+
+  test('loses no datagram to a signal', async () => {
+    const signalled = interrupted(calls);
+    using other = new KernelIo(signalled.calls, systemClock);
+    using to = open({}, other);
+    using from = open({}, other);
+    const sent = ['one', 'two', 'three'].map((text) => Buffer.from(text));
+    for (const bytes of sent) from.socket.send([transmit(to.socket.local, bytes)]);
+    await until(() => to.got.length === sent.length);
+    assert.deepEqual(to.got, sent);
+    assert.equal(from.socket.dropped, 0);
+    assert.ok((signalled.interruptions.get('sendmmsg') ?? 0) > 0);
+  });
+
+  test('is not opened at a port that it cannot find out', () => {
+    const isOpen = calls.debug.open().length;
+    using other = new KernelIo({ ...calls, getsockname: () => -1 }, systemClock);
+    assert.throws(() => open({}, other), { syscall: 'getsockname' });
+    other.close();
+    assert.equal(calls.debug.open().length, isOpen);
+  });
 
   test('has all features on this kernel, as far as they are asked for', () => {
     using plain = open();

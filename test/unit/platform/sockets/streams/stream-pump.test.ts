@@ -10,7 +10,12 @@ import {
   AGAIN,
   type StreamSocket,
 } from '../../../../../src/platform/sockets/streams/stream-socket.ts';
-import { checkedIo, noKernelSockets, socketPair } from '../../../../support/links/kernel-io.ts';
+import {
+  checkedIo,
+  interrupted,
+  noKernelSockets,
+  socketPair,
+} from '../../../../support/links/kernel-io.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -84,6 +89,21 @@ describe('a pump between two sockets', { skip: noKernelSockets }, () => {
       assert.equal(calls.debug.open().length, 1);
     });
   }
+
+  test('repeats each call that a signal interrupts', async () => {
+    const { calls, interruptions } = interrupted(checkCalls(openSystemCalls()));
+    using io = new KernelIo(calls, new ManualClock());
+    const flow = pumped(io);
+    const bytes = pattern(2_000_000);
+    flow.pump.pump();
+    const got = await transfer(flow.source, flow.drain, bytes, () => flow.seen.ended);
+    assert.ok(got.equals(bytes));
+    assert.deepEqual(flow.seen.failures, []);
+    for (const name of ['recv', 'send', 'sendBytes', 'splice'] as const) {
+      assert.ok((interruptions.get(name) ?? 0) > 0, name);
+    }
+    flow.close();
+  });
 
   test('copies where there are no pipes', async () => {
     const checked = checkCalls(openSystemCalls());

@@ -350,6 +350,27 @@ describe('a stream socket of the kernel', { skip: noKernelSockets }, () => {
     assert.equal(checked.debug.open().length, 1);
   });
 
+  test('a connection that cannot be watched is reset, and never ends as if it were empty', async () => {
+    const calls = checkCalls(openSystemCalls());
+    let watches = true;
+    using io = new KernelIo(
+      {
+        ...calls,
+        epollCtl: (...all) => (watches ? calls.epollCtl(...all) : -1),
+        errno: () => (watches ? calls.errno() : linux.ENOMEM),
+      },
+      new ManualClock(),
+    );
+    const { listener, local } = listen(io);
+    watches = false;
+    const client = new Socket().connect(local.port, '127.0.0.1');
+    client.resume();
+    const [error] = (await once(client, 'error')) as [unknown];
+    assert.equal(codeOf(error), 'ECONNRESET');
+    watches = true;
+    listener.close();
+  });
+
   test('accept4 without a descriptor is held back as well', async () => {
     const calls = checkCalls(openSystemCalls());
     const clock = new ManualClock();
