@@ -1,0 +1,116 @@
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { glob, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { chosenRooms, type Room } from '../tested/rooms.ts';
+import { countMutants, score, survivors, type MutationReport } from './report.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const MODULES = join(import.meta.dirname, 'node_modules/@stryker-mutator');
+
+/**
+ * Runs Stryker over the rooms named and prints the score of each and the mutants that survived.
+ *
+ * Stryker writes all mutants of a room into one copy of the checkout and picks one by an environment
+ * variable. Its tap runner starts one process for each test file that reaches the mutant, until one
+ * fails: Node strips the types of what Babel wrote. `*.slow.test.ts` run only with `--slow`, and
+ * `--files` limits a room to some of its files.
+ */
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: {
+    files: { type: 'string', multiple: true },
+    slow: { type: 'boolean', default: false },
+    concurrency: { type: 'string', default: '1' },
+  },
+});
+
+if (positionals.length === 0) {
+  console.error('usage: npm run mutation -- ROOM… [--files GLOB] [--slow] [--concurrency N]');
+  process.exit(2);
+}
+if (!existsSync(join(MODULES, 'core')))
+  await run('npm', ['ci', '--no-audit', '--no-fund'], import.meta.dirname);
+
+for (const [name, room] of chosenRooms(positionals)) {
+  const folder = await mkdtemp(join(tmpdir(), 'weir-mutation-'));
+  try {
+    show(name, await mutate(folder, room));
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function show(name: string, report: MutationReport): void {
+  const counts = countMutants(report);
+  const { killed, timedOut, survived, notCovered } = counts;
+  for (const line of survivors(report)) console.log(`  ${line}`);
+  console.log(
+    `${name}: ${score(counts).toFixed(1)} % of ${killed + timedOut + survived + notCovered} mutants; ` +
+      `${killed} killed, ${timedOut} timed out, ${survived} survived, ${notCovered} not covered`,
+  );
+}
+
+async function mutate(folder: string, room: Room): Promise<MutationReport> {
+  const reportFile = join(folder, 'report.json');
+  const configFile = join(folder, 'stryker.json');
+  const tests = await Array.fromAsync(
+    glob(
+      room.tests.map((pattern) => `test/${pattern}`),
+      { cwd: ROOT },
+    ),
+  );
+  await writeFile(
+    configFile,
+    JSON.stringify({
+      plugins: [
+        join(MODULES, 'tap-runner/dist/src/index.js'),
+        join(import.meta.dirname, 'ignore-messages.ts'),
+      ],
+      ignorers: ['messages'],
+      testRunner: 'tap',
+      tap: {
+        testFiles: tests.filter((file) => values.slow || !file.includes('.slow.')).sort(),
+        nodeArgs: [
+          '--env-file=test/checked.env',
+          '--test-reporter=tap',
+          '-r',
+          '{{hookFile}}',
+          '{{testFile}}',
+        ],
+      },
+      mutate: (values.files ?? room.files).map((pattern) => `src/${pattern}`),
+      coverageAnalysis: 'perTest',
+      concurrency: Number(values.concurrency),
+      // An endless loop is found after this and twice the time of the tests.
+      timeoutMS: 4000,
+      timeoutFactor: 2,
+      // Node strips types, so what a mutant does to them is of no concern; the JavaScript API that
+      // Stryker reads a tsconfig.json with is not in TypeScript 7.
+      disableTypeChecks: false,
+      tsconfigFile: 'absent.json',
+      tempDirName: join(folder, 'sandboxes'),
+      ignorePatterns: ['docs', 'bench', 'packaging', 'examples', 'dist', 'out', 'tools/mutation'],
+      reporters: ['json'],
+      jsonReporter: { fileName: reportFile },
+    }),
+  );
+  await run(process.execPath, [join(MODULES, 'core/bin/stryker.js'), 'run', configFile], ROOT);
+  return JSON.parse(await readFile(reportFile, 'utf8')) as MutationReport;
+}
+
+async function run(command: string, args: readonly string[], cwd: string): Promise<void> {
+  // The tap runner starts the `node` of the path, which has to be this one.
+  const env = {
+    ...process.env,
+    PATH: [dirname(process.execPath), process.env['PATH']].join(delimiter),
+  };
+  const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'inherit', 'inherit'] });
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', resolve);
+  });
+  if (code !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${code}`);
+}
