@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { glob, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { delimiter, dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { chosenRooms, type Room } from '../tested/rooms.ts';
 import { countMutants, score, survivors, type MutationReport } from './report.ts';
@@ -13,22 +13,25 @@ const MODULES = join(import.meta.dirname, 'node_modules/@stryker-mutator');
 /**
  * Runs Stryker over the rooms named and prints the score of each and the mutants that survived.
  *
- * Stryker writes all mutants of a room into one copy of the checkout and picks one by an environment
- * variable. Its tap runner starts one process for each test file that reaches the mutant, until one
- * fails: Node strips the types of what Babel wrote. `*.slow.test.ts` run only with `--slow`, and
- * `--files` limits a room to some of its files.
+ * Stryker writes all mutants of a room into one copy of the checkout (Node strips the types of what
+ * Babel wrote) and picks one by a global variable; `in-process-runner.ts` runs the tests that reach
+ * it. `*.slow.test.ts` run only with `--slow`, mutants of module scope with `--static`, and `--files`
+ * limits a room to some of its files.
  */
 const { positionals, values } = parseArgs({
   allowPositionals: true,
   options: {
     files: { type: 'string', multiple: true },
     slow: { type: 'boolean', default: false },
+    static: { type: 'boolean', default: false },
     concurrency: { type: 'string', default: '1' },
   },
 });
 
 if (positionals.length === 0) {
-  console.error('usage: npm run mutation -- ROOM… [--files GLOB] [--slow] [--concurrency N]');
+  console.error(
+    'usage: npm run mutation -- ROOM… [--files GLOB] [--slow] [--static] [--concurrency N]',
+  );
   process.exit(2);
 }
 if (!existsSync(join(MODULES, 'core')))
@@ -65,27 +68,22 @@ async function mutate(folder: string, room: Room): Promise<MutationReport> {
   await writeFile(
     configFile,
     JSON.stringify({
-      plugins: [
-        join(MODULES, 'tap-runner/dist/src/index.js'),
-        join(import.meta.dirname, 'ignore-messages.ts'),
-      ],
+      plugins: ['in-process-runner.ts', 'ignore-messages.ts'].map((plugin) =>
+        join(import.meta.dirname, plugin),
+      ),
       ignorers: ['messages'],
-      testRunner: 'tap',
-      tap: {
+      testRunner: 'in-process',
+      inProcess: {
         testFiles: tests.filter((file) => values.slow || !file.includes('.slow.')).sort(),
-        nodeArgs: [
-          '--env-file=test/checked.env',
-          '--test-reporter=tap',
-          '-r',
-          '{{hookFile}}',
-          '{{testFile}}',
-        ],
       },
+      warnings: { unknownOptions: false },
+      // A mutant of what runs once, when a module is loaded, needs a process of its own.
+      ignoreStatic: !values.static,
       mutate: (values.files ?? room.files).map((pattern) => `src/${pattern}`),
       coverageAnalysis: 'perTest',
       concurrency: Number(values.concurrency),
       // An endless loop is found after this and twice the time of the tests.
-      timeoutMS: 4000,
+      timeoutMS: 5000,
       timeoutFactor: 2,
       // Node strips types, so what a mutant does to them is of no concern; the JavaScript API that
       // Stryker reads a tsconfig.json with is not in TypeScript 7.
@@ -102,11 +100,7 @@ async function mutate(folder: string, room: Room): Promise<MutationReport> {
 }
 
 async function run(command: string, args: readonly string[], cwd: string): Promise<void> {
-  // The tap runner starts the `node` of the path, which has to be this one.
-  const env = {
-    ...process.env,
-    PATH: [dirname(process.execPath), process.env['PATH']].join(delimiter),
-  };
+  const env = { ...process.env, WEIR_IO_CHECK: '1' }; // as in test/checked.env
   const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'inherit', 'inherit'] });
   const code = await new Promise<number | null>((resolve, reject) => {
     child.once('error', reject);
