@@ -1,6 +1,6 @@
 import { registerHooks } from 'node:module';
 import { resolve } from 'node:path';
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate, setTimeout } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import {
   beginFile,
@@ -31,6 +31,11 @@ interface Options {
   readonly inProcess: { readonly testFiles: readonly string[] };
 }
 
+/** A mutant may let a test wait for what never comes: it fails after this, in milliseconds. */
+const LEAST_WAIT = 1000;
+/** The same, in multiples of what the test took without a mutant. */
+const WAIT_FACTOR = 20;
+
 const NODE_TEST = new URL('collected-tests.ts', import.meta.url).href;
 
 /**
@@ -45,6 +50,8 @@ class InProcessRunner {
   static readonly inject = ['options'] as const;
   readonly #files: readonly string[];
   readonly #state: Instrumented;
+  /** What each test took, in milliseconds; known in the process of the dry run alone. */
+  readonly #times = new Map<string, number>();
   #isLoaded = false;
   #stray: unknown;
 
@@ -71,6 +78,7 @@ class InProcessRunner {
       const error = await this.#run(test);
       this.#state.currentTestId = undefined;
       const timeSpentMs = performance.now() - before;
+      this.#times.set(test.id, timeSpentMs);
       const result = { id: test.id, name: test.id, timeSpentMs };
       const failureMessage = String(error instanceof Error ? error.stack : error);
       tests.push(
@@ -124,13 +132,20 @@ class InProcessRunner {
     await runBeforeAll();
   }
 
-  /** The error of a test; `undefined` when it passed. */
+  /** The error of a test; `undefined` when it passed. One that waits for ever fails too. */
   async #run(test: CollectedTest): Promise<unknown> {
     this.#stray = undefined;
+    const waits = new AbortController();
+    const limit = LEAST_WAIT + WAIT_FACTOR * (this.#times.get(test.id) ?? LEAST_WAIT);
+    const expired = setTimeout(limit, new Error('the test waits for ever'), waits);
     try {
-      await runTest(test);
+      const error = await Promise.race([runTest(test), expired]);
+      if (error) return error;
     } catch (error) {
       return error ?? new Error('thrown without a value');
+    } finally {
+      waits.abort();
+      expired.catch(() => undefined);
     }
     await setImmediate();
     return this.#stray;
