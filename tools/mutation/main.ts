@@ -90,7 +90,7 @@ async function mutate(folder: string, room: Room): Promise<MutationReport> {
       disableTypeChecks: false,
       tsconfigFile: 'absent.json',
       tempDirName: join(folder, 'sandboxes'),
-      ignorePatterns: ['docs', 'bench', 'packaging', 'examples', 'dist', 'out', 'tools/mutation'],
+      ignorePatterns: ['/bench', '/packaging', '/dist', '/out', '/tools/mutation'],
       reporters: ['json'],
       jsonReporter: { fileName: reportFile },
     }),
