@@ -94,10 +94,11 @@ function withUnloaded(measured: FileBranches[], files: readonly string[]): FileB
 }
 
 /** Whether a file declares anything but types. */
-const hasCode = (file: string): boolean =>
-  /^(export )?(abstract |async )?(const|let|class|function)\b/m.test(
+function hasCode(file: string): boolean {
+  return /^(export )?(abstract |async )?(const|let|class|function)\b/m.test(
     readFileSync(join(ROOT, file), 'utf8'),
   );
+}
 
 /** The files of globs below a folder of the checkout; a glob without a file is an error of the table. */
 async function filesOf(folder: string, patterns: readonly string[]): Promise<string[]> {

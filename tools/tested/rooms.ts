@@ -18,7 +18,11 @@ export interface Room {
 export const ROOMS = {
   router: {
     files: ['engine/router/**/*.ts'],
-    tests: ['unit/engine/router/**/*.test.ts', 'unit/explain/*.test.ts'],
+    tests: [
+      'unit/engine/{router,geo}/**/*.test.ts',
+      'unit/explain/*.test.ts',
+      'unit/config/geo.test.ts',
+    ],
     branches: 88,
   },
   sniff: {
