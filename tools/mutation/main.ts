@@ -16,12 +16,13 @@ const MODULES = join(import.meta.dirname, 'node_modules/@stryker-mutator');
  * Stryker writes all mutants of a room into one copy of the checkout (Node strips the types of what
  * Babel wrote) and picks one by a global variable; `in-process-runner.ts` runs the tests that reach
  * it. `*.slow.test.ts` run only with `--slow`, mutants of module scope with `--static`, and `--files`
- * limits a room to some of its files.
+ * and `--tests` limit a room to some of its files and tests.
  */
 const { positionals, values } = parseArgs({
   allowPositionals: true,
   options: {
     files: { type: 'string', multiple: true },
+    tests: { type: 'string', multiple: true },
     slow: { type: 'boolean', default: false },
     static: { type: 'boolean', default: false },
     concurrency: { type: 'string', default: '1' },
@@ -30,7 +31,7 @@ const { positionals, values } = parseArgs({
 
 if (positionals.length === 0) {
   console.error(
-    'usage: npm run mutation -- ROOM… [--files GLOB] [--slow] [--static] [--concurrency N]',
+    'usage: npm run mutation -- ROOM… [--files GLOB] [--tests GLOB] [--slow] [--static] [--concurrency N]',
   );
   process.exit(2);
 }
@@ -61,7 +62,7 @@ async function mutate(folder: string, room: Room): Promise<MutationReport> {
   const configFile = join(folder, 'stryker.json');
   const tests = await Array.fromAsync(
     glob(
-      room.tests.map((pattern) => `test/${pattern}`),
+      (values.tests ?? room.tests).map((pattern) => `test/${pattern}`),
       { cwd: ROOT },
     ),
   );

@@ -9,6 +9,7 @@ import {
   V2RAY_ADDRESS,
 } from '../../../src/net/addresses/address-field.ts';
 import type { Endpoint } from '../../../src/net/addresses/address.ts';
+import { ProtocolError } from '../../../src/net/errors.ts';
 import { atOnce } from '../../../src/net/time/turns.ts';
 import { field } from '../../../src/http/http1/fields.ts';
 import { accountOf } from '../../../src/protocols/http/credentials.ts';
@@ -316,7 +317,13 @@ const vmessBody: FuzzTarget = {
     sameHoweverSplit(input, random, (chunks, found) => {
       using opener = new BodyOpener(requestKeys(VMESS_HEADER));
       let data = '';
-      for (const chunk of chunks) data += shown(opener.push(chunk));
+      try {
+        for (const chunk of chunks) data += shown(opener.push(chunk));
+      } catch (error) {
+        if (!(error instanceof ProtocolError)) throw error;
+        // The next length is read before the chunks of a turn are opened: either fault may be first.
+        throw new ProtocolError('the body is not authentic', { cause: error });
+      }
       found.push(data);
     }),
 };
