@@ -13,18 +13,30 @@ import { streamError, type Http2Error } from './errors.ts';
 /** Values neither begin nor end with white space (RFC 9113 §8.2.1). */
 const PADDED = /^[ \t]|[ \t]$/;
 
+/** `:protocol` (RFC 8441 §4) needs a setting that is never sent. */
+const PSEUDO: ReadonlySet<string> = new Set(
+  [...REQUEST_PSEUDO].filter((name) => name !== ':protocol'),
+);
+
 const malformed = (reason: string): Http2Error => streamError('PROTOCOL_ERROR', reason);
 
 /** Checks the header list of a request (RFC 9113 §8.2, §8.3.1). */
 export function checkRequest(fields: readonly HttpField[]): Http2Error | undefined {
-  const problem = problemOf(fields, REQUEST_PSEUDO);
+  const problem = problemOf(fields, PSEUDO);
   if (problem !== undefined) return malformed(problem);
   const method = valueOf(fields, ':method');
   if (method === undefined || method === '') return malformed('the method is missing');
-  if (method === 'CONNECT') return undefined;
+  if (method === 'CONNECT') return connectProblem(fields);
   if (!valueOf(fields, ':scheme')) return malformed('the scheme is missing');
   if (!valueOf(fields, ':path')) return malformed('the path is missing');
   return undefined;
+}
+
+/** §8.5: CONNECT names a host and nothing on it. */
+function connectProblem(fields: readonly HttpField[]): Http2Error | undefined {
+  if (!valueOf(fields, ':authority')) return malformed('CONNECT without an authority');
+  const isExtended = valueOf(fields, ':scheme') ?? valueOf(fields, ':path');
+  return isExtended === undefined ? undefined : malformed('CONNECT with a scheme or a path');
 }
 
 /** The status of a response, or why its header list is malformed (§8.3.2). */

@@ -142,7 +142,10 @@ export function readAcknowledgement({ body, flags }: NetlinkMessage): NetlinkAck
   const errno = 0 - body.readInt32LE(0);
   const hasText = (flags & NLM_F_ACK_TLVS) !== 0 && body.length >= 4 + HEADER;
   if (!hasText) return { errno, text: undefined };
-  const request = (flags & NLM_F_CAPPED) !== 0 ? HEADER : aligned(body.readUInt32LE(4));
+  const length = (flags & NLM_F_CAPPED) !== 0 ? HEADER : body.readUInt32LE(4);
+  // A request that is repeated ends in this body; `aligned` of 2^31 bytes would be negative.
+  if (length > body.length) return { errno, text: undefined };
+  const request = aligned(length);
   const text = readAttributes(body, 4 + request).get(NLMSGERR_ATTR_MSG);
   return { errno, text: text?.toString('latin1').split('\0', 1)[0] };
 }

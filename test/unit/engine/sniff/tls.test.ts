@@ -22,6 +22,14 @@ test('a ClientHello without a server name is done without a name', () => {
   assert.deepEqual(sniffDomain(OPENSSL.noName), found(undefined));
 });
 
+test('a ClientHello of old, without extensions, is done without a name', () => {
+  // Version, random, no session id, one cipher suite, no compression, as TLS 1.0 allows.
+  const body = Buffer.concat([Buffer.of(3, 1), Buffer.alloc(32), Buffer.of(0, 0, 2, 0, 47, 1, 0)]);
+  const message = Buffer.concat([Buffer.of(1, 0, 0, body.length), body]);
+  const record = Buffer.concat([Buffer.of(22, 3, 1, 0, message.length), message]);
+  assert.deepEqual(sniffDomain(record), found(undefined));
+});
+
 test('the server name of the ClientHello of this Node is found', async () => {
   for (const options of [
     {},

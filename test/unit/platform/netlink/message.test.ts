@@ -50,6 +50,11 @@ describe('netlink messages', () => {
     assert.deepEqual(readAcknowledgement(message(0, refused)), { errno: 17, text: undefined });
     const text = Buffer.concat([refused, hex('0a00 0100'), Buffer.from('exist\0'), hex('0000')]);
     assert.deepEqual(readAcknowledgement(message(0x300, text)), { errno: 17, text: 'exist' });
+    const endless = Buffer.concat([hex('efffffff'), hex('00f0ffff'), header.subarray(4)]);
+    assert.deepEqual(readAcknowledgement(message(0x200, endless)), {
+      errno: 17,
+      text: undefined,
+    });
     assert.deepEqual(readAcknowledgement(message(0, hex('00000000'))), {
       errno: 0,
       text: undefined,

@@ -318,6 +318,13 @@ describe('the framing of Trojan datagrams', () => {
     );
   });
 
+  test('rejects a datagram header that does not end in CR LF', () => {
+    for (const end of ['0d0d', '0a0a', '0a0d', '0000']) {
+      const header = bytes(`01 c0000207 0035 0005 ${end} 'query'`);
+      assert.throws(() => [...new TrojanFraming().decode(header)], /without CRLF/, end);
+    }
+  });
+
   test('skips a datagram for a name that is none', () => {
     assert.deepEqual(outcome([Buffer.concat([bytes(`03 03 'a b' 0035 0001 0d0a 'x'`), QUERY])]), [
       undefined,

@@ -138,6 +138,28 @@ test('a preferred address has a connection id, and so has its server', () => {
   assert.match(fault(emptyId, 'server') ?? '', /empty connection id/);
 });
 
+test('a preferred address has exactly the size that its connection id gives it (RFC 9000 §18.2)', () => {
+  const parameter = (idSize: number, size: number): Buffer => {
+    const address = Buffer.alloc(size);
+    address[24] = idSize;
+    return Buffer.concat([hex('0d40'), Buffer.of(size), address, hex('000109'), SOURCE]);
+  };
+  assert.equal(fault(parameter(8, 49), 'server'), undefined);
+  for (const [idSize, size] of [
+    [8, 48],
+    [8, 50],
+    [0, 41],
+    [21, 62],
+    [8, 24],
+  ] as const) {
+    assert.match(
+      fault(parameter(idSize, size), 'server') ?? '',
+      /0xd|preferred/,
+      `${idSize} ${size}`,
+    );
+  }
+});
+
 test('any bytes are parameters or a TRANSPORT_PARAMETER_ERROR, and so is every part of valid ones', () => {
   const bytes = fc.oneof(
     fc.uint8Array({ maxLength: 200 }),

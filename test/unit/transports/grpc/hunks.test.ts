@@ -23,6 +23,17 @@ test('a hunk is a length-prefixed message with one field', () => {
   assert.deepEqual(encodeHunks(new Uint8Array(0)), []);
 });
 
+test('the length of a hunk takes the bytes that it needs, also where they are full', () => {
+  for (const [length, header] of [
+    [127, '00 00000081 0a 7f'],
+    [128, '00 00000083 0a 8001'],
+    [16_383, '00 00004002 0a ff7f'],
+    [16_384, '00 00004004 0a 808001'],
+  ] as const) {
+    assert.deepEqual(encodeHunks(Buffer.alloc(length)), [hex(header), Buffer.alloc(length)]);
+  }
+});
+
 test('a long chunk is several messages, each below what libraries take', () => {
   const chunk = Buffer.alloc((5 << 20) + 3, 7);
   const pieces = encodeHunks(chunk);
@@ -39,6 +50,7 @@ const READ: readonly [what: string, bytes: string, expected: string][] = [
   ['a varint of another number', '00 00000006 10 ff 01 0a 01 68', '68 whole'],
   ['numbers of fixed size', '00 00000011 11 0102030405060708 15 01020304 0a 01 68', '68 whole'],
   ['a length in more bytes than it needs', '00 00000004 0a 81 00 68', '68 whole'],
+  ['a length in ten bytes', `00 0000000d 0a 82 ${'80 '.repeat(8)} 00 6869`, '6869 whole'],
   ['half a message', '00 00000004 0a 02 68', '68 open'],
   ['half a prefix', '00 0000', ' open'],
 ];

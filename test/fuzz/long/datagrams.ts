@@ -1,0 +1,431 @@
+import assert from 'node:assert/strict';
+import { encodeQuery, readReply } from '../../../src/dns/message.ts';
+import { hostNameOf, readQuery } from '../../../src/dns/query.ts';
+import { FragmentReassembly } from '../../../src/netstack/ip/fragment-reassembly.ts';
+import { IcmpMessage, IcmpQuote, readIcmp, readQuote } from '../../../src/netstack/wire/icmp.ts';
+import { readIpPacket } from '../../../src/netstack/wire/ip.ts';
+import { IpPacket } from '../../../src/netstack/wire/ip-packet.ts';
+import { readTcpSegment, TcpFlag, TcpSegment } from '../../../src/netstack/wire/tcp.ts';
+import { readUdpDatagram, UdpDatagram } from '../../../src/netstack/wire/udp.ts';
+import {
+  readAcknowledgement,
+  readAttributes,
+  readMessages,
+} from '../../../src/platform/netlink/message.ts';
+import { MacReader } from '../../../src/protocols/wireguard/handshake/cookies.ts';
+import {
+  createStaticKeys,
+  Initiator,
+  Responder,
+} from '../../../src/protocols/wireguard/handshake/noise.ts';
+import { DATA_OVERHEAD, messageType, MessageType } from '../../../src/protocols/wireguard/wire.ts';
+import { X25519PrivateKey } from '../../../src/crypto/x25519.ts';
+import { QuicError, TransportErrorCode } from '../../../src/quic/errors.ts';
+import { AddressTokens } from '../../../src/quic/protection/tokens.ts';
+import { FrameReader } from '../../../src/quic/wire/frame-reader.ts';
+import type { FramesPacketType } from '../../../src/quic/wire/frame-types.ts';
+import type { FrameVisitor } from '../../../src/quic/wire/frame-visitor.ts';
+import {
+  offersVersion,
+  PacketHeader,
+  readPacketHeader,
+} from '../../../src/quic/wire/packet-header.ts';
+import {
+  decodeTransportParameters,
+  encodeTransportParameters,
+} from '../../../src/quic/wire/transport-parameters.ts';
+import {
+  CLIENT4,
+  IPV6,
+  pattern,
+  repairIPv4Checksum,
+  segment,
+  SERVER4,
+  tcpPacket,
+  transportPacket,
+  udpPacket,
+} from '../../support/data/ip-packets.ts';
+import { BareStack } from '../../support/netstack/bare-stack.ts';
+import { Hostile } from '../../support/quic/hostile.ts';
+import { SeededRandom } from '../../support/simnet/seeded-random.ts';
+import { KnownRandom } from '../../support/protocols/vmess/harness.ts';
+import { hex, type FuzzTarget } from './target.ts';
+
+const QUIC_CODES = new Set<number>(Object.values(TransportErrorCode));
+
+/** Accepts every frame; byte ranges have to lie in the packet. */
+const VISITOR = new Proxy({} as FrameVisitor, {
+  get:
+    () =>
+    (...parts: readonly (number | boolean | Uint8Array)[]): undefined => {
+      const at = parts.findIndex((part) => part instanceof Uint8Array);
+      if (at < 0) return;
+      const bytes = parts[at] as Uint8Array;
+      const start = parts[at + 1] as number;
+      assert.ok(start >= 0 && start <= bytes.length);
+    },
+});
+
+/** One of each frame of RFC 9000 §19, and DATAGRAM of RFC 9221. */
+const FRAMES = [
+  hex('00 01'),
+  hex('02 05 00 01 00 00 01'),
+  hex('03 4010 19 00 03 01 02 03'),
+  hex('04 04 01 4400'),
+  hex('05 00 02'),
+  hex('06 00 03 616263'),
+  hex('07 02 7879'),
+  hex('0e 00 04 03 616263 0b 00 02 6162'),
+  hex('08 04 616263'),
+  hex('10 8000ffff 11 00 8000ffff 12 10 13 10'),
+  hex('14 10 15 00 10 16 10 17 10'),
+  hex(`18 01 00 08 0102030405060708 ${'ab'.repeat(16)}`),
+  hex('19 00 1a 0102030405060708 1b 0102030405060708'),
+  hex('1c 0a 06 02 6869 1d 4100 00 1e'),
+  hex('31 02 6869 30 6869'),
+];
+
+const quicFrames: FuzzTarget = {
+  name: 'quic-frames',
+  files: ['quic/wire/frame-reader.ts', 'quic/wire/field-reader.ts', 'quic/wire/varint.ts'],
+  samples: FRAMES,
+  share: 1,
+  run: (input, random) => {
+    const packets = [0, 1, 2, 4] as const satisfies readonly FramesPacketType[];
+    const reader = new FrameReader(random.chance(0.5) ? 'client' : 'server');
+    const packet = packets[random.below(packets.length)] ?? 4;
+    const error = reader.read(input, 0, input.length, packet, VISITOR);
+    assert.ok(error === undefined || QUIC_CODES.has(error.code));
+  },
+};
+
+const quicHeaders: FuzzTarget = {
+  name: 'quic-headers',
+  files: ['quic/wire/packet-header.ts', 'quic/wire/packet-number.ts'],
+  samples: [
+    hex('c3 00000001 08 8394c8f03e515708 00 00 449e 00000002 0102030405060708090a0b0c0d0e0f10'),
+    hex('e3 00000001 08 8394c8f03e515708 04 01020304 4020 0001020304'),
+    hex('f0 00000001 00 04 01020304 746f6b656e 000102030405060708090a0b0c0d0e0f'),
+    hex('80 00000000 04 01020304 04 05060708 00000001 6b3343cf'),
+    hex('43 8394c8f03e515708 01020304 05060708'),
+  ],
+  share: 1,
+  run: (input, random) => {
+    const header = new PacketHeader();
+    if (readPacketHeader(input, 0, input.length, random.below(21), header) !== undefined) return;
+    assert.ok(header.numberOffset <= header.end && header.end > 0 && header.end <= input.length);
+    offersVersion(input, header, 1);
+  },
+};
+
+const quicParameters: FuzzTarget = {
+  name: 'quic-transport-parameters',
+  files: ['quic/wire/transport-parameters.ts', 'quic/wire/stream-count.ts'],
+  samples: [
+    encodeTransportParameters({
+      initialSourceConnectionId: Buffer.alloc(8, 1),
+      maxIdleTimeout: 30_000,
+      initialMaxData: 1 << 20,
+      initialMaxStreamsBidi: 100,
+      maxDatagramFrameSize: 1200,
+    }),
+    hex('0f 04 01020304 00 04 01020304 02 10 000102030405060708090a0b0c0d0e0f 0c 00'),
+  ],
+  share: 1,
+  run: (input, random) => {
+    const found = decodeTransportParameters(input, random.chance(0.5) ? 'client' : 'server');
+    assert.ok(
+      !(found instanceof QuicError) || found.code === TransportErrorCode.TRANSPORT_PARAMETER_ERROR,
+    );
+  },
+};
+
+const tokens = new AddressTokens(new KnownRandom());
+const ADDRESS = Buffer.of(192, 0, 2, 1);
+
+const quicTokens: FuzzTarget = {
+  name: 'quic-tokens',
+  files: ['quic/protection/tokens.ts'],
+  samples: [
+    tokens.newToken(ADDRESS, 1000),
+    tokens.retryToken(ADDRESS, 4000, Buffer.alloc(8, 1), Buffer.alloc(8, 2), 1000),
+  ],
+  share: 0.2,
+  run: (input, random) => {
+    tokens.open(input, 0, input.length, ADDRESS, 4000, random.below(10_000));
+  },
+};
+
+let hostile: Hostile | undefined;
+
+const quicConnection: FuzzTarget = {
+  name: 'quic-connection',
+  files: ['quic/packets/frame-handler.ts', 'quic/packets/packet-receiver.ts'],
+  samples: FRAMES,
+  share: 0.01,
+  longest: 1000,
+  // A connection takes inputs until it is closed for one.
+  run: (input, random) => {
+    if (!hostile || hostile.victim.connection.closeReason !== undefined || random.chance(0.02)) {
+      hostile = new Hostile(random.chance(0.5) ? 'client' : 'server');
+    }
+    hostile.send(input);
+    const { code } = hostile;
+    assert.ok(code === undefined || QUIC_CODES.has(code) || (code >= 0x100 && code < 0x200));
+  },
+};
+
+const QUERY = encodeQuery({ name: 'a.example', type: 'A' }, { id: 0x1234 });
+
+/** A response to `QUERY` with these records, in hexadecimal digits. */
+const reply = (answers: number, authorities: number, records: string): Buffer => {
+  const end = QUERY.indexOf(Buffer.from('00010001', 'hex')) + 4;
+  const head = Buffer.from(QUERY.subarray(0, end));
+  head[2] = 0x81;
+  head[3] = 0x80;
+  head.writeUInt16BE(answers, 6);
+  head.writeUInt16BE(authorities, 8);
+  head.writeUInt16BE(0, 10);
+  return Buffer.concat([head, hex(records)]);
+};
+
+const REPLIES = [
+  reply(1, 0, 'c00c 0001 0001 0000003c 0004 c0000201'),
+  reply(2, 0, 'c00c 0005 0001 0000003c 0004 0162c00e c02d 0001 0001 0000003c 0004 c0000201'),
+  reply(
+    0,
+    1,
+    'c00e 0006 0001 0000003c 0018 016e c00e 016d c00e 00000001 00000002 00000003 00000004 00000005',
+  ),
+  reply(1, 0, 'c00c 001c 0001 0000003c 0010 20010db8000000000000000000000001'),
+];
+
+const dnsReplies: FuzzTarget = {
+  name: 'dns-replies',
+  files: ['dns/message.ts'],
+  samples: REPLIES,
+  share: 0.5,
+  run: (input, random) => {
+    if (random.chance(0.7)) REPLIES[0]?.copy(input, 0, 0, Math.min(input.length, 3));
+    readReply(input, QUERY);
+  },
+};
+
+const dnsQueries: FuzzTarget = {
+  name: 'dns-queries',
+  files: ['dns/query.ts'],
+  samples: [QUERY, hex('0001 0100 0001 0000 0000 0000 0161 0765 78616d706c65 00 00ff 0001')],
+  share: 1,
+  run: (input) => {
+    const query = readQuery(input);
+    if (query && query.problem === undefined) hostNameOf(query);
+  },
+};
+
+const PACKETS = [
+  udpPacket(pattern(40)),
+  udpPacket(pattern(40), IPV6),
+  tcpPacket(segment({ flags: TcpFlag.SYN, mss: 1400, windowScale: 7, sackPermitted: true })),
+  tcpPacket(segment({ flags: TcpFlag.ACK, sackCount: 2, hasTimestamps: true }), pattern(20)),
+  tcpPacket(segment({ flags: TcpFlag.FIN | TcpFlag.ACK }), pattern(0), IPV6),
+  transportPacket(1, Buffer.concat([hex('0800 0000 0001 0001'), pattern(20)]), 2),
+  transportPacket(1, Buffer.concat([hex('0303 0000 0000 0000'), udpPacket(pattern(4))]), 2),
+  transportPacket(
+    58,
+    Buffer.concat([hex('0200 0000 00000500'), udpPacket(pattern(4), IPV6)]),
+    2,
+    IPV6,
+  ),
+  udpPacket(pattern(30), { ...IPV6, extensions: hex('11 00 0104 00000000'), nextHeader: 0 }),
+  fragment(udpPacket(pattern(64)), 0x2000),
+  fragment(udpPacket(pattern(64)), 0x0004),
+];
+
+function fragment(packet: Uint8Array, field: number): Uint8Array {
+  packet[6] = field >> 8;
+  packet[7] = field;
+  return repairIPv4Checksum(packet);
+}
+
+/** Lets most mutated packets of IPv4 past the checksum of the header. */
+function repaired(input: Buffer, random: SeededRandom): Buffer {
+  if (input.length >= 20 && (input[0] ?? 0) >> 4 === 4 && random.chance(0.8)) {
+    const size = ((input[0] ?? 0) & 15) * 4;
+    if (random.chance(0.5)) input.writeUInt16BE(input.length, 2);
+    if (size >= 20 && size <= input.length) repairIPv4Checksum(input);
+  } else if (input.length >= 40 && random.chance(0.5)) {
+    input.writeUInt16BE(input.length - 40, 4);
+  }
+  return input;
+}
+
+const ipPackets: FuzzTarget = {
+  name: 'ip-packets',
+  files: [
+    'netstack/wire/ip.ts',
+    'netstack/wire/ipv4.ts',
+    'netstack/wire/ipv6.ts',
+    'netstack/wire/tcp.ts',
+    'netstack/wire/udp.ts',
+    'netstack/wire/icmp.ts',
+  ],
+  samples: PACKETS,
+  share: 1,
+  run: (input, random) => {
+    const packet = new IpPacket();
+    if (readIpPacket(repaired(input, random), 0, input.length, packet) !== undefined) return;
+    assert.ok(packet.payload <= packet.end && packet.end <= input.length);
+    const segment = new TcpSegment();
+    if (readTcpSegment(packet, true, segment) === undefined) {
+      assert.ok(segment.payload <= segment.payloadEnd && segment.payloadEnd <= packet.end);
+    }
+    readUdpDatagram(packet, true, new UdpDatagram());
+    const message = new IcmpMessage();
+    if (readIcmp(packet, true, message) === undefined) readQuote(message, new IcmpQuote());
+  },
+};
+
+const reassembly = new FragmentReassembly();
+let reassemblyTime = 0;
+
+const ipFragments: FuzzTarget = {
+  name: 'ip-fragments',
+  files: ['netstack/ip/fragment-reassembly.ts'],
+  samples: PACKETS.slice(-2),
+  share: 0.5,
+  run: (input, random) => {
+    const packet = new IpPacket();
+    if (readIpPacket(repaired(input, random), 0, input.length, packet) !== undefined) return;
+    if (!packet.isFragment) return;
+    reassembly.receive(packet, (reassemblyTime += random.below(20)));
+    assert.ok(reassembly.bytes <= 8 * 2 ** 20);
+  },
+};
+
+let stack: BareStack | undefined;
+let packetsOfStack = 0;
+
+const ipStack: FuzzTarget = {
+  name: 'ip-stack',
+  files: ['netstack/stack.ts'],
+  samples: PACKETS,
+  share: 0.1,
+  // A stack takes this many packets before there is another.
+  run: (input, random) => {
+    if (!stack || packetsOfStack++ % 500 === 0) stack = withAnswers(random.next());
+    const bare = stack;
+    const buffer = random.chance(0.7) ? repaired(input, random) : honestSegment(random);
+    bare.stack.receive(
+      {
+        buffer,
+        start: 0,
+        end: buffer.length,
+        checksumVouched: random.chance(0.8),
+        segmentSize: random.chance(0.1) ? random.below(1500) : 0,
+      },
+      bare.now,
+    );
+    bare.settle();
+    bare.traced.length = 0;
+    bare.events.length = 0;
+    if (random.chance(0.1)) bare.advance(random.below(5000));
+    assert.ok(bare.stack.flows <= 40);
+  },
+};
+
+const FLAGS = [TcpFlag.SYN, TcpFlag.ACK, TcpFlag.RST, TcpFlag.FIN | TcpFlag.ACK] as const;
+
+/** A segment of one of a few connections. */
+function honestSegment(random: SeededRandom): Buffer {
+  const source = { ...CLIENT4, port: 40_000 + random.below(4) };
+  const header = segment({
+    sourcePort: source.port,
+    sequence: random.below(3000),
+    acknowledgment: random.next(),
+    window: random.below(65_536),
+    flags: FLAGS[random.below(FLAGS.length)] ?? 0,
+  });
+  const parts = { source, destination: SERVER4 };
+  return Buffer.from(tcpPacket(header, pattern(random.below(50)), parts));
+}
+
+/** A stack that accepts what it is asked for, answers it, and forgets at times. */
+function withAnswers(seed: number): BareStack {
+  const random = new SeededRandom(seed);
+  return new BareStack({
+    settings: { maxFlows: 40, udpIdle: 3000 },
+    onEvent: ({ network, flow, event }, { tcp, udp }) => {
+      if (network === 'udp') {
+        if (event === 'expired' || random.chance(0.2)) udp.close(flow);
+        return;
+      }
+      if (event === 'requested') tcp.accept(flow);
+      else if (random.chance(0.7)) flow.connection.read(0);
+      if (random.chance(0.1)) flow.connection.abort(0);
+      tcp.touch(flow);
+    },
+  });
+}
+
+const own = new X25519PrivateKey(Buffer.alloc(32, 1));
+const peer = new X25519PrivateKey(Buffer.alloc(32, 2));
+const responderKeys = createStaticKeys(Buffer.alloc(32, 1), peer.publicKey);
+const initiatorKeys = createStaticKeys(Buffer.alloc(32, 2), own.publicKey);
+assert.ok(responderKeys && initiatorKeys);
+const initiator = new Initiator(initiatorKeys, 7, Buffer.alloc(32, 3));
+const INITIATION = initiator.initiation(Buffer.alloc(12, 4));
+const macs = new MacReader(own.publicKey, new KnownRandom());
+
+const wireGuard: FuzzTarget = {
+  name: 'wireguard-messages',
+  files: [
+    'protocols/wireguard/wire.ts',
+    'protocols/wireguard/handshake/noise.ts',
+    'protocols/wireguard/handshake/cookies.ts',
+  ],
+  samples: [INITIATION, hex(`04000000 01000000 0100000000000000 ${'ab'.repeat(32)}`)],
+  share: 0.02,
+  run: (input, random) => {
+    const type = messageType(input, 0, input.length);
+    assert.ok(type === undefined || input.length >= DATA_OVERHEAD);
+    const message = Buffer.concat([input, INITIATION]).subarray(0, INITIATION.length);
+    message[0] = MessageType.INITIATION;
+    macs.check(message, CLIENT4, random.below(1e6));
+    Responder.read(responderKeys, message);
+    initiator.accept(message.subarray(0, 92));
+  },
+};
+
+const netlink: FuzzTarget = {
+  name: 'netlink-messages',
+  files: ['platform/netlink/message.ts'],
+  samples: [
+    hex(
+      '2c000000 1800 0200 01000000 00000000 02 18 00 00 fe 03 00 01 00000000 0800 0100 c0000200 0400 0400',
+    ),
+    hex('24000000 0200 0001 01000000 00000000 edffffff 14000000 1800 0506 01000000 00000000'),
+  ],
+  share: 1,
+  run: (input) => {
+    for (const message of readMessages(input)) {
+      readAttributes(message.body, 12);
+      if (message.body.length >= 20) readAcknowledgement(message);
+    }
+  },
+};
+
+/** Packets and datagrams, and what reads them. */
+export const DATAGRAMS: readonly FuzzTarget[] = [
+  quicFrames,
+  quicHeaders,
+  quicParameters,
+  quicTokens,
+  quicConnection,
+  dnsReplies,
+  dnsQueries,
+  ipPackets,
+  ipFragments,
+  ipStack,
+  wireGuard,
+  netlink,
+];

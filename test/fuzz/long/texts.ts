@@ -1,0 +1,421 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { bearerCheck, isOwnOrigin, namesThisHost } from '../../../src/api/http/access.ts';
+import { splitRequestTarget } from '../../../src/api/http/api-router.ts';
+import { parseIfMatch } from '../../../src/api/requests/if-match.ts';
+import { textParameter, u64Parameter } from '../../../src/api/requests/path-parameter.ts';
+import { parsePickBody } from '../../../src/api/requests/pick-body.ts';
+import { parseSelector } from '../../../src/api/requests/selector.ts';
+import { partsOf, routeRequest } from '../../../src/clash-api/serve/router.ts';
+import { formatToml } from '../../../src/config/format/format-toml.ts';
+import { parseToml } from '../../../src/config/toml/parse.ts';
+import { readHosts } from '../../../src/dns/system/hosts-file.ts';
+import { hostSources } from '../../../src/dns/system/name-switch.ts';
+import { parseResolvConf } from '../../../src/dns/system/resolv-conf.ts';
+import { bytesSource } from '../../../src/engine/geo/byte-source.ts';
+import {
+  geoipMatches,
+  geoipSummaries,
+  geositeMatches,
+  geositeSummaries,
+} from '../../../src/engine/geo/survey.ts';
+import { DomainSniffer } from '../../../src/engine/sniff/sniff.ts';
+import { readForeign } from '../../../src/import/document.ts';
+import { Link } from '../../../src/import/links/link.ts';
+import { parseJson } from '../../../src/import/parse/json.ts';
+import { parseYaml } from '../../../src/import/parse/yaml.ts';
+import { parseCidr } from '../../../src/ip/cidr.ts';
+import { formatIP, parseIP } from '../../../src/ip/ip-text.ts';
+import { normalizeHost } from '../../../src/net/addresses/host-name.ts';
+import { readAnswer } from '../../../src/subscribe/answer/read-answer.ts';
+import { parseUpdateInterval, parseUserinfo } from '../../../src/subscribe/answer/userinfo.ts';
+import {
+  decodeEarlyData,
+  hostWithoutPort,
+  pathMatches,
+  splitWsPath,
+} from '../../../src/transports/ws/handshake.ts';
+import { encodeGeoip, encodeGeosite } from '../../support/data/geo-fixture.ts';
+import { OPENSSL, refragment } from '../../support/engine/sniff/client-hello.ts';
+import { shown } from './stream-outcome.ts';
+import { chunksOf, textSamples, type FuzzTarget } from './target.ts';
+
+const TEST = join(import.meta.dirname, '../..');
+const file = (path: string): Buffer => readFileSync(join(TEST, path));
+
+const sniffing: FuzzTarget = {
+  name: 'sniffing',
+  files: ['engine/sniff/sniff.ts', 'engine/sniff/tls.ts', 'engine/sniff/http.ts'],
+  samples: [
+    ...Object.values(OPENSSL),
+    refragment(OPENSSL.tls12, 20),
+    ...textSamples(
+      'GET / HTTP/1.1\r\nAccept: */*\r\nHost: A.example:8080\r\n\r\n',
+      'POST http://b.example/x HTTP/1.1\r\nHost: [::1]\r\n\r\n',
+    ),
+  ],
+  share: 1,
+  run: (input, random) => {
+    const whole = new DomainSniffer().look(input);
+    // What is decided for a part stays so for the whole.
+    const sniffer = new DomainSniffer();
+    let seen = 0;
+    for (const chunk of chunksOf(input, random)) {
+      seen += chunk.length;
+      const found = sniffer.look(input.subarray(0, seen));
+      if (!found.done) continue;
+      assert.deepEqual(found, whole);
+      return;
+    }
+  },
+};
+
+const geoFiles: FuzzTarget = {
+  name: 'geo-files',
+  files: [
+    'engine/geo/find-entries.ts',
+    'engine/geo/geoip.ts',
+    'engine/geo/geosite.ts',
+    'engine/geo/wire-reader.ts',
+    'engine/geo/survey.ts',
+  ],
+  samples: [
+    encodeGeosite([
+      {
+        code: 'GOOGLE',
+        domains: [
+          { type: 'root', value: 'google.example', attributes: { cn: true, ads: 3 } },
+          { type: 'regex', value: '^a.*b$' },
+          { type: 'plain', value: 'goo' },
+          { type: 'full', value: 'www.google.example' },
+        ],
+      },
+      { code: 'CN', domains: [] },
+    ]),
+    encodeGeoip([
+      { code: 'DE', networks: [{ ip: [192, 0, 2, 0], prefix: 24 }] },
+      { code: 'US', networks: [{ ip: Buffer.alloc(16, 1), prefix: 64 }], inverse: true },
+    ]),
+  ],
+  share: 0.1,
+  run: async (input, random) => {
+    const source = bytesSource(input);
+    const host = random.chance(0.5) ? 'www.google.example' : '192.0.2.1';
+    const readers = [
+      () => geositeSummaries(source),
+      () => geoipSummaries(source),
+      () => geositeMatches(source, host),
+      () => geoipMatches(source, host),
+    ];
+    const all = readers[random.below(readers.length)]?.() ?? [];
+    for await (const found of all) assert.ok(found);
+  },
+};
+
+const TOML = textSamples(
+  '[[inbound]]\ntag = "a"\nlisten = "127.0.0.1:1080"\nprotocol = "socks"\n[inbound.settings]\naccounts = [{ user = "a", pass = \'b\' }]\n',
+  'a.b."c d" = 1\nx = [1, 2.5, nan, -inf, 0x1F, 0o7, 0b1, 1_000]\nd = 1979-05-27T07:32:00.5Z\n',
+  's = """\nmany\\\n  lines \\u00e9"""\nl = \'\'\'\nraw\'\'\'\nt = { a = [ { b = true } ] } # end\n',
+  '[route]\n[[route.rule]]\ndomain = ["a.example", "*.b"]\noutbound = "direct"\n',
+);
+
+const toml: FuzzTarget = {
+  name: 'toml',
+  files: [
+    'config/toml/parse.ts',
+    'config/toml/parse-text.ts',
+    'config/toml/slices.ts',
+    'config/toml/long-strings.ts',
+    'config/toml/tree.ts',
+  ],
+  samples: TOML,
+  share: 0.04,
+  run: (input, random) => {
+    const text = input.toString();
+    const sliceLength = random.chance(0.5) ? 1 + random.below(64) : undefined;
+    parseToml(text, sliceLength);
+    formatToml(text);
+  },
+};
+
+const LINKS = file('unit/import/golden/base64.txt');
+
+const DOCUMENTS = [
+  'unit/import/golden/mihomo.yaml',
+  'unit/import/golden/selectors.yaml',
+  'unit/import/golden/direct.yaml',
+  'unit/import/golden/sip008.json',
+  'unit/import/golden/sip008-bare.json',
+  'support/import/documents/sing-box-client.json',
+  'support/import/documents/sing-box-server.json',
+  'support/import/documents/xray-client.json',
+  'support/import/documents/xray-server.json',
+].map(file);
+
+const WG_QUICK =
+  '[Interface]\nPrivateKey = AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\nAddress = 10.0.0.2/32\nDNS = 1.1.1.1\nMTU = 1420\n' +
+  '[Peer]\nPublicKey = BAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\nEndpoint = a.example:51820\nAllowedIPs = 0.0.0.0/0\n';
+
+/** Parts of documents, which their readers above pass on. */
+const IMPORT_PARTS = [
+  'import/read-entry.ts',
+  'import/read-inbound.ts',
+  'import/clash/dns.ts',
+  'import/clash/groups.ts',
+  'import/clash/inbounds.ts',
+  'import/clash/rules.ts',
+  'import/sing-box/dns.ts',
+  'import/sing-box/groups.ts',
+  'import/sing-box/rules.ts',
+  'import/xray/balancers.ts',
+  'import/xray/dns.ts',
+  'import/xray/rules.ts',
+];
+
+const documents: FuzzTarget = {
+  name: 'import-documents',
+  files: [
+    'import/document.ts',
+    'import/clash/clash.ts',
+    'import/sing-box/sing-box.ts',
+    'import/xray/xray.ts',
+    'import/sip008.ts',
+    'import/wireguard.ts',
+    ...IMPORT_PARTS,
+  ],
+  samples: [...DOCUMENTS, ...textSamples(WG_QUICK)],
+  share: 0.004,
+  longest: 20_000,
+  run: (input) => void readForeign(input.toString()),
+};
+
+const SHARE_LINKS = textSamples(
+  'ss://YWVzLTI1Ni1nY206cGFzcw@192.0.2.1:8388#name\n',
+  'ss://2022-blake3-aes-256-gcm:YWFh%3AYmJi@[2001:db8::1]:8388/?plugin=x#%E4%BD%A0\n',
+  'vless://b8314fca-25d9-4e0c-9a1b-1d3a5c7e9f10@a.example:443?type=ws&security=tls&path=%2Fx%3Fed%3D2048&sni=b#v\n',
+  'trojan://secret@a.example:443?type=grpc&serviceName=x#t\n',
+  'hysteria2://auth@a.example:443,5000-6000/?obfs=salamander&obfs-password=x&insecure=1&pinSHA256=00#h\n',
+  'vmess://eyJ2IjoiMiIsInBzIjoibiIsImFkZCI6ImEuZXhhbXBsZSIsInBvcnQiOiI0NDMiLCJpZCI6ImI4MzE0ZmNhLTI1ZDktNGUwYy05YTFiLTFkM2E1YzdlOWYxMCIsImFpZCI6IjAiLCJuZXQiOiJ3cyIsInRscyI6InRscyJ9\n',
+  'socks://YTpi@a.example:1080#s\nhttp://u:p@a.example:8080#h\n',
+  'wireguard://AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA%3D@a.example:51820?publickey=BAAA&address=10.0.0.2%2F32#w\n',
+);
+
+const shareLinks: FuzzTarget = {
+  name: 'share-links',
+  files: [
+    'import/links/share-links.ts',
+    'import/links/link.ts',
+    'import/links/encodings.ts',
+    'import/links/proxies.ts',
+  ],
+  samples: [...SHARE_LINKS, LINKS],
+  share: 0.1,
+  longest: 2000,
+  run: (input) => {
+    const text = input.toString();
+    readForeign(`ss://${text}`);
+    readForeign(text);
+  },
+};
+
+const foreignData: FuzzTarget = {
+  name: 'json-and-yaml',
+  files: ['import/parse/json.ts', 'import/parse/json-comments.ts', 'import/parse/yaml.ts'],
+  samples: textSamples(
+    '{"a": [1, 2.5e3, null, true, "x\\u00e9\\n"], // note\n "b": {/* c */}}',
+    'a: &x [1, {b: c}]\nd: *x\ne: |\n  text\n<<: {f: g}\n',
+    '- {name: "a", type: ss, port: 1}\n- ? k\n  : v\n',
+  ),
+  share: 0.02,
+  run: (input, random) => {
+    const text = input.toString();
+    if (random.chance(0.5)) parseJson(text);
+    else parseYaml(text);
+  },
+};
+
+const subscriptions: FuzzTarget = {
+  name: 'subscription-answers',
+  files: [
+    'subscribe/answer/read-answer.ts',
+    'subscribe/answer/userinfo.ts',
+    'subscribe/answer/placeholder.ts',
+  ],
+  samples: [
+    ...SHARE_LINKS,
+    LINKS,
+    ...textSamples('upload=1; download=2; total=3; expire=4', '<html><title>x</title>'),
+  ],
+  share: 0.01,
+  longest: 2000,
+  run: async (input) => {
+    parseUserinfo(shown(input));
+    parseUpdateInterval(shown(input));
+    await readAnswer(input, { fromThisMachine: false });
+  },
+};
+
+const isAllowed = bearerCheck('secret');
+const hasSecret = (header: string): boolean =>
+  header.slice(0, 7).toLowerCase() === 'bearer ' &&
+  header.slice(7).replaceAll(/^[ \t]+|[ \t]+$/g, '') === 'secret';
+
+const apiRequests: FuzzTarget = {
+  name: 'api-requests',
+  files: [
+    'api/requests/if-match.ts',
+    'api/requests/json-scanner.ts',
+    'api/requests/path-parameter.ts',
+    'api/requests/pick-body.ts',
+    'api/requests/selector.ts',
+    'api/http/access.ts',
+    'api/http/api-router.ts',
+  ],
+  samples: textSamples(
+    '/v1/connections/18446744073709551615?x=%20y&session=1',
+    '{"outbound": "direct", "x": [1, {"y": "\\ud83d\\ude00"}]}',
+    '"outbound"',
+    'Bearer secret',
+    '"etag"',
+    'session=3&inbound=a&user=b%2Bc',
+    'http://localhost:80',
+    '[::1]:9090',
+  ),
+  share: 1,
+  run: (input, random) => {
+    const text = shown(input);
+    switch (random.below(8)) {
+      case 0:
+        parsePickBody(input);
+        return;
+      case 1:
+        parseSelector(text);
+        return;
+      case 2:
+        parseIfMatch(text);
+        return;
+      case 3:
+        textParameter('tag', text);
+        return;
+      case 4:
+        u64Parameter('id', text);
+        return;
+      case 5:
+        splitRequestTarget(text);
+        return;
+      case 6:
+        namesThisHost(text);
+        isOwnOrigin({ authority: text, origin: text }, 80);
+        return;
+      default:
+        assert.equal(isAllowed(text), hasSecret(text));
+    }
+  },
+};
+
+const clashRequests: FuzzTarget = {
+  name: 'clash-api-requests',
+  files: ['clash-api/serve/router.ts'],
+  samples: textSamples(
+    '/proxies/a%20b/delay',
+    '/connections/1',
+    '/',
+    '/providers/proxies/x/healthcheck',
+    '/logs',
+  ),
+  share: 0.5,
+  run: (input, random) => {
+    const method = ['GET', 'PUT', 'PATCH', 'DELETE'][random.below(4)] ?? 'GET';
+    const parts = partsOf(shown(input));
+    if (parts) routeRequest(method, parts, random.chance(0.5));
+  },
+};
+
+const webSocketRequests: FuzzTarget = {
+  name: 'websocket-requests',
+  files: ['transports/ws/handshake.ts', 'transports/ws/upgrade.ts'],
+  samples: textSamples(
+    '/path?ed=2048&x=y',
+    'aGVsbG8',
+    '/a%2Fb',
+    '[2001:db8::1]:443',
+    'a.example:443',
+  ),
+  share: 1,
+  run: (input) => {
+    const text = shown(input);
+    splitWsPath(text);
+    decodeEarlyData(text);
+    pathMatches(text, '/path');
+    hostWithoutPort(text);
+  },
+};
+
+const addressTexts: FuzzTarget = {
+  name: 'address-texts',
+  files: ['ip/ip-text.ts', 'ip/cidr.ts', 'net/addresses/host-name.ts'],
+  samples: textSamples(
+    '192.0.2.1',
+    '2001:db8::1%eth0',
+    '::ffff:192.0.2.1',
+    '10.0.0.0/8',
+    'b\u00fccher.example',
+    'a.example.',
+  ),
+  share: 1,
+  run: (input) => {
+    const text = input.toString();
+    const bytes = parseIP(text);
+    if (bytes) assert.deepEqual(parseIP(formatIP(bytes)), bytes);
+    parseCidr(text);
+    const host = normalizeHost(text);
+    if (host !== undefined) assert.equal(normalizeHost(host), host);
+  },
+};
+
+const systemFiles: FuzzTarget = {
+  name: 'resolver-files',
+  files: ['dns/system/resolv-conf.ts', 'dns/system/name-switch.ts', 'dns/system/hosts-file.ts'],
+  samples: textSamples(
+    'nameserver 192.0.2.1\nnameserver fe80::1%eth0\nsearch a.example b\noptions ndots:2 timeout:1\n',
+    'hosts: files [NOTFOUND=return] mymachines dns # x\n',
+    '127.0.0.1 localhost a\n::1 localhost # x\n',
+  ),
+  share: 0.02,
+  run: async (input) => {
+    const text = input.toString();
+    parseResolvConf(text, { localDomain: undefined, resOptions: text, hostname: 'h.example' });
+    hostSources(text);
+    await readHosts(Readable.from([input]));
+  },
+};
+
+const linkTexts: FuzzTarget = {
+  name: 'link-parts',
+  files: ['import/links/link.ts'],
+  samples: SHARE_LINKS,
+  share: 0.3,
+  run: (input) => {
+    const link = new Link(input.toString());
+    assert.ok(link);
+  },
+};
+
+/** Texts and files. */
+export const TEXTS: readonly FuzzTarget[] = [
+  sniffing,
+  geoFiles,
+  toml,
+  documents,
+  shareLinks,
+  linkTexts,
+  foreignData,
+  subscriptions,
+  apiRequests,
+  clashRequests,
+  webSocketRequests,
+  addressTexts,
+  systemFiles,
+];
