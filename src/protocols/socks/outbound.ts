@@ -30,7 +30,7 @@ export class SocksOutbound implements Outbound {
     // All zeros: the source address of the datagrams is not known yet (RFC 1928 §4).
     const { carrier, bound } = await this.#request(
       makeRequest(Command.associate, UNSPECIFIED),
-      options,
+      { ...options, use: 'association' },
     );
     try {
       const relay = await this.#relayAddress(bound, carrier, options);
