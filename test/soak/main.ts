@@ -19,14 +19,12 @@ import { grows, trends, type Point } from './verdict.ts';
  * of clients and reloads, in rounds. After each round all clients are gone and what the processes
  * hold is compared. `npm run soak -- --help` lists the options.
  */
-function readOptions(): SoakOptions {
-  const read = optionsOf(process.argv.slice(2), process.env);
-  if (read !== 'help') return read;
+const read = optionsOf(process.argv.slice(2), process.env);
+if (read === 'help') {
   process.stdout.write(USAGE);
   process.exit();
 }
-
-const options = readOptions();
+const options: SoakOptions = read;
 const choose = numbers(options.seed);
 const tunnels = TUNNELS.filter(({ tag }) => options.tunnels.test(tag));
 const kinds = KINDS.filter(({ name }) => options.kinds.test(name));
