@@ -11,6 +11,7 @@ import type {
   WireCounter,
 } from '../net/links/link.ts';
 import type { DialOrigin, OwnListeners } from '../net/loop-guard/own-listeners.ts';
+import type { DatagramUse } from '../net/sockets/sockets.ts';
 import type { FamilyPolicy, Resolver } from '../net/addresses/resolver.ts';
 import type { Logger } from '../log/logger.ts';
 import type { ListenSpec } from '../spec.ts';
@@ -234,6 +235,8 @@ export interface DialOptions {
   readonly origin?: DialOrigin | undefined;
   /** Passed on likewise, by dials that are measured. */
   readonly observe?: DialObserver | undefined;
+  /** Set by an outbound for a carrier of datagrams. */
+  readonly use?: DatagramUse | undefined;
 }
 
 /** The context of an outbound. */

@@ -91,13 +91,14 @@ export function buildOutbound(
       shared,
       stopped,
       server: upstream,
-      dial: async ({ signal, origin, observe }) => {
+      dial: async ({ signal, origin, observe, use }) => {
         if (!dialer) throw new RangeError(`outbound ${tag} has no server to dial`);
         return dialer.dial({
           signal,
           approach: origin && ((address) => ownListeners.approach(address, origin, false)),
           group: origin && lineageGroup(origin),
           observe,
+          use,
         });
       },
     });

@@ -82,13 +82,13 @@ function connectionDial(
   deps: DialerDeps,
 ): Dialer['dial'] {
   if (!tls) {
-    return ({ signal, approach, observe }) =>
-      dialTcp(server, { ...deps, signal, approach, observe });
+    return ({ signal, approach, observe, use }) =>
+      dialTcp(server, { ...deps, signal, approach, observe, use });
   }
   const client = CLIENTS.get('tls')(tls, alpn, deps.clock);
-  return async ({ signal, approach, observe }) => {
+  return async ({ signal, approach, observe, use }) => {
     const dial: TcpDial = (connect, discard) =>
-      raceAddresses(server, { ...deps, signal, approach, observe }, connect, discard);
+      raceAddresses(server, { ...deps, signal, approach, observe, use }, connect, discard);
     const { carrier } = await client.connect(server, dial, { signal });
     observe?.('secured');
     return carrier;

@@ -3,7 +3,7 @@ import type { FamilyPolicy, Resolver } from '../net/addresses/resolver.ts';
 import type { DialObserver } from '../net/dial-steps.ts';
 import type { Carrier } from '../net/links/link.ts';
 import { connectAny } from '../net/sockets/happy-eyeballs.ts';
-import type { ConnectOptions } from '../net/sockets/sockets.ts';
+import type { ConnectOptions, DatagramUse } from '../net/sockets/sockets.ts';
 import { systemSockets } from '../net/sockets/system-sockets.ts';
 import type { Clock } from '../net/time/clock.ts';
 import type { Approach } from './dialer.ts';
@@ -18,6 +18,7 @@ export interface TcpDialOptions {
   /** The address of the requesting client; left out for a server of the configuration. */
   readonly client?: string | undefined;
   readonly observe?: DialObserver | undefined;
+  readonly use?: DatagramUse | undefined;
 }
 
 /**
@@ -38,7 +39,7 @@ export function dialTcp(target: Endpoint, options: TcpDialOptions): Promise<Carr
 /** As `dialTcp`, with `connect` in place of a TCP connection as a link. */
 export async function raceAddresses<Made>(
   target: Endpoint,
-  { resolver, family, clock, signal, approach, client, observe }: TcpDialOptions,
+  { resolver, family, clock, signal, approach, client, observe, use }: TcpDialOptions,
   connect: (address: Endpoint, options: ConnectOptions) => Promise<Made>,
   discard: (made: Made) => void,
 ): Promise<Made> {
@@ -48,7 +49,7 @@ export async function raceAddresses<Made>(
     addresses,
     (host, attempt) => {
       const address = { host, port: target.port };
-      return connect(address, { signal: attempt, onSocket: approach?.(address) });
+      return connect(address, { signal: attempt, onSocket: approach?.(address), use });
     },
     { clock, signal, discard },
   );

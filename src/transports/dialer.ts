@@ -1,7 +1,7 @@
 import type { Endpoint } from '../net/addresses/address.ts';
 import type { DialObserver } from '../net/dial-steps.ts';
 import type { Carrier } from '../net/links/link.ts';
-import type { SocketObserver } from '../net/sockets/sockets.ts';
+import type { DatagramUse, SocketObserver } from '../net/sockets/sockets.ts';
 
 /** Checks an IP address before a connection to it is made. @throws {DialError} to reject it. */
 export type Approach = (address: Endpoint) => SocketObserver | undefined;
@@ -14,6 +14,8 @@ export interface DialerOptions {
   /** Only dials of the same group share a connection; by default all are of one. */
   readonly group?: string | undefined;
   readonly observe?: DialObserver | undefined;
+  /** For datagrams: the carrier is to end soon after the path to the server has died. */
+  readonly use?: DatagramUse | undefined;
 }
 
 /** Opens carriers to one server, by the stream settings of one outbound. */

@@ -28,6 +28,13 @@ export const IDLE_CONNECTION_MS = 300_000;
 export const REUSE_SILENCE_MS = 15_000;
 /** The server may take this long to respond to that probe. */
 export const REUSE_PROBE_MS = 5_000;
+/**
+ * A shared connection that was silent for this long after a request or a datagram is probed, and takes no more of
+ * them when the server does not respond to that in time. Several round trips of any usual path; both together are
+ * shorter than a program waits for a new connection.
+ */
+export const REQUEST_SILENCE_MS = 3_000;
+export const REQUEST_PROBE_MS = 3_000;
 /** A shared connection that was silent for this long is probed in any case. */
 export const PROBE_INTERVAL_MS = 30_000;
 /** Without a response to that probe it is closed after this long. */

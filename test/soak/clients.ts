@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import { createSocket } from 'node:dgram';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { open, type Address } from '../support/data/address.ts';
+import { open, portOf, type Address } from '../support/data/address.ts';
 import { httpTunnel } from '../support/peers/http-client.ts';
 import { bodyOf, receiveBody, sendBody } from '../support/data/pattern.ts';
 import { readAll, readExactly, readUpTo } from '../support/read.ts';
@@ -11,7 +12,7 @@ import { entrance, GROUP, HTTP, ROAMING, wrongEntrance } from './configurations.
 import { BODY_SIZE, MODE } from './origin.ts';
 import type { RunningWeir } from './running-weir.ts';
 import { connectionsOf } from './sample.ts';
-import { hasSecret, takesDatagrams, type Tunnel } from './tunnels.ts';
+import { hasSecret, isOverQuic, takesDatagrams, type Tunnel } from './tunnels.ts';
 
 /** What clients are made for. */
 export interface Scene {
@@ -211,7 +212,9 @@ export const KINDS: readonly Kind[] = [
     name: 'garbage',
     weight: 6,
     run: async (scene) => {
-      const socket = await open(scene.server.address(pick(scene, scene.tunnels).tag));
+      const tunnel = pick(scene, scene.tunnels);
+      if (isOverQuic(tunnel)) return sendGarbage(scene, scene.server.address(tunnel.tag));
+      const socket = await open(scene.server.address(tunnel.tag));
       const size = scene.choose(4) === 0 ? 0 : scene.choose(3000);
       socket.write(randomBytes(size));
       await sleep(scene.choose(30));
@@ -284,6 +287,22 @@ export const KINDS: readonly Kind[] = [
     },
   },
 ];
+
+/** Datagrams that are no packets of QUIC, or an Initial with nothing in it. */
+async function sendGarbage(scene: Scene, server: Address): Promise<void> {
+  const socket = createSocket('udp4');
+  try {
+    for (let left = 1 + scene.choose(8); left > 0; left--) {
+      const datagram = randomBytes(1 + scene.choose(1400));
+      if (scene.choose(2) === 0) datagram[0] = 0xc0;
+      const { promise, resolve } = Promise.withResolvers<unknown>();
+      socket.send(datagram, portOf(server), '127.0.0.1', resolve);
+      await promise;
+    }
+  } finally {
+    socket.close();
+  }
+}
 
 async function mustFailToEcho(socket: Socket): Promise<void> {
   if ((await readUpTo(socket, 1)) !== undefined) throw new Error('served with a wrong password');

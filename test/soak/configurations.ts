@@ -108,7 +108,9 @@ export function serverConfiguration(tunnels: readonly Tunnel[], around: Around):
       API,
       dns(around),
       ...tunnels.map(({ tag, way }) =>
-        weirIn(way, { tag, guests: state.guests, more: `sniffing = ${state.sniffing}` }),
+        weirIn(way, { tag, guests: state.guests, more: `sniffing = ${state.sniffing}` })
+          // Of Hysteria 2: a round does not wait for its associations to become idle.
+          .replace('udp = true', '$&\nudp_idle_timeout = 2'),
       ),
       shared(state, around.ports),
     ].join(''),

@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Connections } from '../support/process/control.ts';
 import { freePort } from '../support/ports.ts';
 import { numbers } from '../support/process/random-config.ts';
 import { udpEcho } from '../support/peers/servers.ts';
 import { KINDS, type Kind, type Scene } from './clients.ts';
 import { clientConfiguration, serverConfiguration } from './configurations.ts';
-import { optionsOf, withShadowsocksDatagrams } from './options.ts';
+import { optionsOf, USAGE, withShadowsocksDatagrams, type SoakOptions } from './options.ts';
 import { startNames, startOrigin } from './origin.ts';
 import { Reloader } from './reloader.ts';
 import { header, row, summary } from './report.ts';
@@ -16,9 +17,14 @@ import { grows, trends, type Point } from './verdict.ts';
 /**
  * The soak: two processes of Weir, one behind the other with every protocol in between, under a mix
  * of clients and reloads, in rounds. After each round all clients are gone and what the processes
- * hold is compared. `npm run soak`; CONTRIBUTING.md names the variables.
+ * hold is compared. `npm run soak -- --help` lists the options.
  */
-const options = optionsOf(process.env);
+const read = optionsOf(process.argv.slice(2), process.env);
+if (read === 'help') {
+  process.stdout.write(USAGE);
+  process.exit();
+}
+const options: SoakOptions = read;
 const choose = numbers(options.seed);
 const tunnels = TUNNELS.filter(({ tag }) => options.tunnels.test(tag));
 const kinds = KINDS.filter(({ name }) => options.kinds.test(name));
@@ -82,24 +88,42 @@ async function runOne(): Promise<void> {
   }
 }
 
-/** So many clients, `parallel` at a time, with the reloads spread evenly among them. */
-async function round(connections: number, reloads: number): Promise<void> {
+/** What a round had. */
+interface Load {
+  readonly connections: number;
+  readonly reloads: number;
+}
+
+/**
+ * So many clients, `parallel` at a time, with the reloads spread evenly among them.
+ *
+ * @param seconds after which no further client is started.
+ */
+async function round({ connections, reloads }: Load, seconds: number): Promise<Load> {
   let started = 0;
   let reloaded = 0;
+  const end = performance.now() + seconds * 1000;
+  const isOver = (): boolean => started >= connections || performance.now() > end;
   const worker = async (): Promise<void> => {
-    while (started < connections) {
+    while (!isOver()) {
       started++;
       await runOne();
     }
   };
   const reload = async (): Promise<void> => {
-    while (reloaded < reloads) {
+    for (;;) {
       if (reloaded < (started / connections) * reloads) await reloaders[reloaded++ % 2]?.next();
+      else if (isOver()) break;
       else await sleep(5);
     }
   };
   await Promise.all([reload(), ...Array.from({ length: options.parallel }, worker)]);
+  return { connections: started, reloads: reloaded };
 }
+
+/** Those that end with their clients: an outbound keeps its connection to a Hysteria 2 server. */
+const ending = (sessions: Connections['sessions']): Connections['sessions'] =>
+  sessions.filter(({ inbound }) => inbound !== 'hysteria2');
 
 /** Waits until flows and sessions have ended, or do not any more. */
 async function rest(): Promise<void> {
@@ -107,7 +131,7 @@ async function rest(): Promise<void> {
   for (const reloader of reloaders) await reloader.reset();
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const live = await Promise.all(processes.map(connectionsOf));
-    if (live.every(({ sessions, flows }) => sessions.length + flows.length === 0)) break;
+    if (live.every(({ sessions, flows }) => ending(sessions).length + flows.length === 0)) break;
     await sleep(200);
   }
   for (const weir of processes) {
@@ -122,14 +146,23 @@ async function rest(): Promise<void> {
 const points = new Map<RunningWeir, Point[]>(processes.map((weir) => [weir, []]));
 const began = performance.now();
 console.log(header());
-const each = Math.ceil(options.connections / options.rounds);
-const reloadsEach = Math.ceil(options.reloads / options.rounds);
+const each: Load = {
+  connections: Math.ceil(options.connections / options.rounds),
+  reloads: Math.ceil(options.reloads / options.rounds),
+};
+const secondsEach = options.seconds === 0 ? Infinity : options.seconds / (options.rounds + 1);
+/** Of the measured rounds: the first one is to fill caches and pools. */
+const measured = { connections: 0, reloads: 0 };
 for (let i = 0; i <= options.rounds; i++) {
-  await round(each, reloadsEach);
+  const { connections, reloads } = await round(each, secondsEach);
   await rest();
+  if (i > 0) {
+    measured.connections += connections;
+    measured.reloads += reloads;
+  }
   for (const weir of processes) {
     if (!weir.alive) throw new Error(`the ${weir.name} has ended:\n${weir.complaints.join('\n')}`);
-    const point = { connections: i * each, sample: await sampleOf(weir) };
+    const point = { connections: measured.connections, sample: await sampleOf(weir) };
     points.get(weir)?.push(point);
     console.log(row(weir.name, (performance.now() - began) / 1000, point));
   }
@@ -138,9 +171,7 @@ for (let i = 0; i <= options.rounds; i++) {
 const found = processes.flatMap((weir) =>
   trends(points.get(weir) ?? []).map((trend) => ({ process: weir.name, trend })),
 );
-console.log(
-  summary(found, { connections: each * options.rounds, reloads: reloadsEach * options.rounds }),
-);
+console.log(summary(found, measured));
 console.log('Clients:', Object.fromEntries(served));
 const grown = found.filter(({ trend }) => grows(trend));
 for (const { process: name, trend } of grown) {

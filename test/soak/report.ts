@@ -3,7 +3,7 @@ import { grows, QUANTITIES, type Point, type Trend } from './verdict.ts';
 /** Tables in Markdown, so that they can go into docs/performance.md as they are. */
 
 const MB = 1 << 20;
-const IN_BYTES = new Set<string>(['heap', 'external', 'resident']);
+const IN_BYTES = new Set<string>(['heap', 'external', 'arrayBuffers', 'allocated', 'resident']);
 
 const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
 

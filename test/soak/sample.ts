@@ -10,6 +10,10 @@ export interface Sample {
   readonly heap: number;
   /** Array buffers and what else lies outside of the heap. */
   readonly external: number;
+  /** Those of them that are array buffers, of streams and codecs. */
+  readonly arrayBuffers: number;
+  /** What malloc(3) has given out and not got back: OpenSSL, koffi, and array buffers as well. */
+  readonly allocated: number;
   readonly resident: number;
   readonly descriptors: number;
   readonly threads: number;
@@ -30,6 +34,18 @@ const TIMERS = `Object.getPrototypeOf((() => {
   clearTimeout(timer);
   return timer;
 })())`;
+/**
+ * mallinfo2(3) of glibc in the other process, by its own koffi: the numbers `hblkhd` and `uordblks`, bytes in
+ * blocks of their own and in arenas. Declared once, since declarations are not released.
+ */
+const ALLOCATED = `(globalThis.mallinfo2 ??= (() => {
+  const { createRequire } = process.getBuiltinModule('node:module');
+  const koffi = createRequire(${JSON.stringify(import.meta.url)})('koffi');
+  const fields = ['arena', 'ordblks', 'smblks', 'hblks', 'hblkhd', 'usmblks', 'fsmblks', 'uordblks', 'fordblks', 'keepcost'];
+  const result = koffi.struct('mallinfo2', Object.fromEntries(fields.map((name) => [name, 'size_t'])));
+  const call = koffi.load('libc.so.6').func('mallinfo2', result, []);
+  return () => { const { hblkhd, uordblks } = call(); return Number(hblkhd) + Number(uordblks); };
+})())()`;
 const builtin = (path: string): string => `process.getBuiltinModule('node:${path}.prototype`;
 const SOCKETS = builtin("net').Socket");
 const SIGNALS = 'AbortSignal.prototype';
@@ -39,10 +55,10 @@ const PROMISES = 'Promise.prototype';
 export async function sampleOf(weir: RunningWeir): Promise<Sample> {
   using inspector = await Inspector.open(weir.inspector);
   await collect(inspector);
-  const { heapUsed, external } = (await inspector.evaluate('process.memoryUsage()')) as {
-    readonly heapUsed: number;
-    readonly external: number;
-  };
+  const { heapUsed, external, arrayBuffers } = (await inspector.evaluate(
+    'process.memoryUsage()',
+  )) as Record<'heapUsed' | 'external' | 'arrayBuffers', number>;
+  const allocated = Number(await inspector.evaluate(ALLOCATED));
   const resources = Number(await inspector.evaluate('process.getActiveResourcesInfo().length'));
   const timers = await inspector.count(
     TIMERS,
@@ -55,6 +71,8 @@ export async function sampleOf(weir: RunningWeir): Promise<Sample> {
   return {
     heap: heapUsed,
     external,
+    arrayBuffers,
+    allocated,
     resident: residentBytes(weir.pid),
     descriptors: openDescriptors(weir.pid),
     threads: threadsOf(weir.pid),

@@ -32,7 +32,11 @@ export const TUNNELS: readonly Tunnel[] = [
     cipher: '2022-blake3-aes-256-gcm',
     users: true,
   }),
+  tunnel('hysteria2', { protocol: 'hysteria2' }),
 ];
+
+/** Whose server listens for datagrams. */
+export const isOverQuic = ({ way }: Tunnel): boolean => way.protocol === 'hysteria2';
 
 /** Those with a password or key at the inbound, so that a client can have a wrong one. */
 export const hasSecret = ({ way }: Tunnel): boolean =>

@@ -5,14 +5,18 @@ import type { Clock } from '../../net/time/clock.ts';
 const FIRST_SLOTS = 1024;
 const LAST_SLOTS = 2 ** 21;
 
-export type ReplayVerdict = 'new' | 'seen' | 'full';
+/** `forgotten`: it may have been seen, at a time from which no entry is remembered any more. */
+export type ReplayVerdict = 'new' | 'seen' | 'full' | 'forgotten';
 
 /**
  * Remembers entries for at least a given time in two alternating tables: one is filled during that
  * time while the previous one is still consulted.
  *
  * Keeps 64 bits of each entry, mixed with a random key of the process, so that a peer cannot choose
- * entries that collide. Memory is bounded by 16 MiB per table; when a table is full, new entries
+ * entries that collide.
+ *
+ * Entries have a time of their own, which is accepted only near the wall clock. A wall clock that was set back
+ * would make those valid again that have been forgotten since: so an entry must be later than each of them. Memory is bounded by 16 MiB per table; when a table is full, new entries
  * are rejected instead of forgetting old ones.
  */
 export class ReplayFilter {
@@ -23,6 +27,8 @@ export class ReplayFilter {
   #current: Table;
   #before: Table | undefined;
   #turnsAt: number;
+  /** The greatest time of an entry that has been forgotten. */
+  #forgotten = -Infinity;
 
   /** @param period the least time for which entries are remembered, in milliseconds. */
   constructor(
@@ -39,9 +45,14 @@ export class ReplayFilter {
     this.#turnsAt = clock.now() + period;
   }
 
-  /** Whether an entry of at least 8 bytes is new; remembers it. */
-  check(entry: Uint8Array): ReplayVerdict {
+  /**
+   * Whether an entry of at least 8 bytes is new; remembers it.
+   *
+   * @param stamp its own time, in any unit.
+   */
+  check(entry: Uint8Array, stamp: number): ReplayVerdict {
     this.#turn();
+    if (stamp <= this.#forgotten) return 'forgotten';
     const view = new DataView(entry.buffer, entry.byteOffset, entry.byteLength);
     const mixed = ((view.getBigUint64(0) ^ this.#key) * MULTIPLIER) & MASK64;
     const low = Number(mixed & 0xffff_ffffn);
@@ -52,15 +63,25 @@ export class ReplayFilter {
       this.#current = this.#current.grown();
     }
     this.#current.add(low, high);
+    this.#current.latest = Math.max(this.#current.latest, stamp);
     return 'new';
   }
 
   #turn(): void {
     const late = this.#clock.now() - this.#turnsAt;
     if (late < 0) return;
-    this.#before = late < this.#period ? this.#current : undefined;
+    this.#forget(this.#before);
+    this.#before = this.#current;
+    if (late >= this.#period) {
+      this.#forget(this.#current);
+      this.#before = undefined;
+    }
     this.#current = new Table(Math.min(FIRST_SLOTS, this.#last));
     this.#turnsAt = this.#clock.now() + this.#period;
+  }
+
+  #forget(table: Table | undefined): void {
+    if (table) this.#forgotten = Math.max(this.#forgotten, table.latest);
   }
 }
 
@@ -72,6 +93,8 @@ const MULTIPLIER = 0x9e37_79b9_7f4a_7c15n;
 class Table {
   readonly slots: number;
   readonly #words: Uint32Array;
+  /** The greatest time of its entries. */
+  latest = -Infinity;
   #taken = 0;
 
   /** @param slots a power of two. */
@@ -97,6 +120,7 @@ class Table {
 
   grown(): Table {
     const table = new Table(this.slots * 2);
+    table.latest = this.latest;
     for (let at = 0; at < this.#words.length; at += 2) {
       const high = this.#words[at + 1] ?? 0;
       if (high !== 0) table.add(this.#words[at] ?? 0, high);

@@ -92,8 +92,16 @@ export interface UnixPath {
   readonly path: string;
 }
 
+/**
+ * What a connection is for, when its death must be noticed soon because datagrams depend on it: they are sent
+ * on it, or beside it while it is silent itself (RFC 1928 §7).
+ */
+export type DatagramUse = 'datagrams' | 'association';
+
 export interface ConnectOptions {
   readonly signal: AbortSignal;
+  /** Without effect on sockets of Node, which have no such options. */
+  readonly use?: DatagramUse | undefined;
   /** Called with the socket once it connects and its local port is known. */
   readonly onSocket?: SocketObserver | undefined;
 }

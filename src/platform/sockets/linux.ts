@@ -55,6 +55,7 @@ export const TCP_NODELAY = 1;
 export const TCP_KEEPIDLE = 4;
 export const TCP_KEEPINTVL = 5;
 export const TCP_KEEPCNT = 6;
+export const TCP_USER_TIMEOUT = 18;
 
 export const SOL_UDP = 17;
 export const UDP_SEGMENT = 103;

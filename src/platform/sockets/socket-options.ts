@@ -17,6 +17,7 @@ import {
   TCP_KEEPIDLE,
   TCP_KEEPINTVL,
   TCP_NODELAY,
+  TCP_USER_TIMEOUT,
 } from './linux.ts';
 
 type OptionSpace = Pick<KernelIo, 'calls' | 'option'>;
@@ -26,6 +27,14 @@ const KEEP_ALIVE_SECONDS = 60;
 /** Unanswered probes after which the connection ends, and the seconds between them; as in libuv. */
 const KEEP_ALIVE_PROBES = 10;
 const KEEP_ALIVE_INTERVAL = 1;
+
+/**
+ * Milliseconds without an acknowledgement after which a connection for datagrams ends, and seconds of silence
+ * before one that carries none itself is probed. Long enough for a radio link that is lost for a moment: peers
+ * see another port once datagrams go by a new connection.
+ */
+const DATAGRAM_SILENCE_MS = 7_000;
+const ASSOCIATION_PROBE_SECONDS = 3;
 
 /** Sets an option of type `int`. 0, or -1 with `errno`. */
 export function setOption(
@@ -97,6 +106,18 @@ export function setTcpOptions(io: OptionSpace, fd: number): void {
   setOption(io, fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEP_ALIVE_SECONDS);
   setOption(io, fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEP_ALIVE_INTERVAL);
   setOption(io, fd, IPPROTO_TCP, TCP_KEEPCNT, KEEP_ALIVE_PROBES);
+}
+
+/**
+ * Makes the kernel end a connection soon after its path has died, for instance with the address that it was made
+ * from. Datagrams would otherwise be written to it for a quarter of an hour (tcp_retries2) and be lost, while
+ * those that go by a new connection arrive. A peer that does not read for so long loses them as well.
+ *
+ * @param isSilent whether nothing is sent on it that could be acknowledged.
+ */
+export function setDatagramOptions(io: OptionSpace, fd: number, isSilent: boolean): void {
+  setOption(io, fd, IPPROTO_TCP, TCP_USER_TIMEOUT, DATAGRAM_SILENCE_MS);
+  if (isSilent) setOption(io, fd, IPPROTO_TCP, TCP_KEEPIDLE, ASSOCIATION_PROBE_SECONDS);
 }
 
 /**

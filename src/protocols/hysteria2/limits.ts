@@ -73,7 +73,7 @@ export const SILENCE_MS = 3_000;
  * that the next datagram begins another association on a new connection. Longer than a client needs
  * to change networks: peers see another port after an association that has ended too early.
  */
-export const ASSOCIATION_SILENCE_MS = 10_000;
+export const ASSOCIATION_SILENCE_MS = 8_000;
 
 /** Connections of one outbound, one for each lineage of its flows. */
 export const MOST_CONNECTIONS = 64;

@@ -28,10 +28,10 @@ export class SocksOutbound implements Outbound {
 
   async associate(options: DialOptions): Promise<PacketLink> {
     // All zeros: the source address of the datagrams is not known yet (RFC 1928 §4).
-    const { carrier, bound } = await this.#request(
-      makeRequest(Command.associate, UNSPECIFIED),
-      options,
-    );
+    const { carrier, bound } = await this.#request(makeRequest(Command.associate, UNSPECIFIED), {
+      ...options,
+      use: 'association',
+    });
     try {
       const relay = await this.#relayAddress(bound, carrier, options);
       return await openDatagrams(relay, carrier.link, options.origin?.source);

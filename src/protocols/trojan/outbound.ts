@@ -28,7 +28,7 @@ export function createTrojanOutbound(
       return new GreetingLink(link, request, context.clock);
     },
     async associate(options: DialOptions): Promise<PacketLink> {
-      const { link } = await context.dial(options);
+      const { link } = await context.dial({ ...options, use: 'datagrams' });
       return new FramedPackets(link, new ClientFraming(key));
     },
     close: () => undefined,

@@ -32,7 +32,10 @@ export function createVlessOutbound(
     return new ResponseLink(new GreetingLink(link, request, context.clock));
   };
   const openPackets = async (peer: Endpoint, options: DialOptions): Promise<PacketLink> =>
-    new FramedPackets(await open(datagrams, peer, options), new VlessFraming(peer));
+    new FramedPackets(
+      await open(datagrams, peer, { ...options, use: 'datagrams' }),
+      new VlessFraming(peer),
+    );
   return {
     connect: (destination, options) => open(streams, destination, options),
     associate: ({ signal }) =>

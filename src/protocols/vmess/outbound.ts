@@ -55,7 +55,10 @@ export class VmessOutbound implements Outbound {
   associate({ signal }: DialOptions): Promise<PacketLink> {
     if (signal.aborted) return Promise.reject(abortedDial(signal, this.#context.server));
     const open = async (peer: Endpoint, options: DialOptions): Promise<PacketLink> =>
-      new BodyDatagrams(await this.#open(Command.udp, peer, options), peer);
+      new BodyDatagrams(
+        await this.#open(Command.udp, peer, { ...options, use: 'datagrams' }),
+        peer,
+      );
     return Promise.resolve(new DestinationLinks(open, this.#context));
   }
 

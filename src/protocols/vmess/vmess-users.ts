@@ -15,7 +15,15 @@ import { ReplayFilter } from '../../crypto/replay/replay-filter.ts';
 const CLOCK_SKEW = 120;
 
 /** Remembers auth ids for the width of the window: one from the future is valid for that long. */
-const authIdFilter = (clock: Clock): ReplayFilter => new ReplayFilter(clock, 2 * CLOCK_SKEW * 1000);
+const REFUSALS = {
+  seen: 'the VMess request was sent before',
+  forgotten: 'the clock was set back: the VMess request may have been sent before',
+  full: 'too many VMess requests to remember',
+} as const;
+
+/** A second more than auth ids are valid for: none is both forgotten and valid, unless the clock is set back. */
+const authIdFilter = (clock: Clock): ReplayFilter =>
+  new ReplayFilter(clock, (2 * CLOCK_SKEW + 1) * 1000);
 
 /** A user's UUID and what is derived from it. */
 export interface UserKeys {
@@ -96,15 +104,11 @@ export class VmessUsers implements AcceptedAccounts {
     if (skew > CLOCK_SKEW || skew < -CLOCK_SKEW) {
       throw new ProtocolError(`the clock of the VMess client is off by ${skew} s`);
     }
-    const verdict = this.#seen.check(authId);
+    const verdict = this.#seen.check(authId, Number(seconds));
     if (verdict === 'new') {
       this.#known.remember(source, user);
       return user;
     }
-    throw new ProtocolError(
-      verdict === 'seen'
-        ? 'the VMess request was sent before'
-        : 'too many VMess requests to remember',
-    );
+    throw new ProtocolError(REFUSALS[verdict]);
   }
 }

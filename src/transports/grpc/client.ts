@@ -3,8 +3,9 @@ import type { Approach, DialerOptions } from '../dialer.ts';
 import type { Endpoint } from '../../net/addresses/address.ts';
 import type { DialObserver } from '../../net/dial-steps.ts';
 import type { Clock, Timer } from '../../net/time/clock.ts';
-import { abortedDial, DeadlineError, DialError } from '../../net/errors.ts';
-import type { Carrier, WireCounter } from '../../net/links/link.ts';
+import { abortedDial, DeadlineError, DialError, ProtocolError } from '../../net/errors.ts';
+import type { DatagramUse } from '../../net/sockets/sockets.ts';
+import type { ByteLink, Carrier, WireCounter } from '../../net/links/link.ts';
 import { RepeatedDial } from '../../net/sockets/repeated-dial.ts';
 import { unlessAborted } from '../../net/time/unless-aborted.ts';
 import { messageOf } from '../../errors.ts';
@@ -21,6 +22,7 @@ import {
 import { RepeatableLink, type GrpcCall } from './repeatable-link.ts';
 import type { GrpcTunnel } from './server.ts';
 import { CONNECTION_WINDOW, CONTENT_TYPE, SETTINGS, tunnelPath } from './settings.ts';
+import { RequestWatch } from './request-watch.ts';
 import { Tunnels } from './tunnels.ts';
 
 /** New connections made for one dial: the server may be closing the first. */
@@ -95,7 +97,7 @@ export class GrpcClient {
     return { link, wire: link, below: call.below };
   }
 
-  async #call({ signal, approach, group = '', observe }: DialerOptions): Promise<OpenedCall> {
+  async #call({ signal, approach, group = '', observe, use }: DialerOptions): Promise<OpenedCall> {
     let barren = 0;
     for (;;) {
       if (signal.aborted) throw abortedDial(signal, this.#server);
@@ -103,7 +105,7 @@ export class GrpcClient {
       if (shared) {
         if (shared.isHeard) {
           observe?.('reused');
-          return shared.call();
+          return shared.call(use);
         }
         await unless(signal, this.#server, shared.probe());
         continue;
@@ -112,7 +114,7 @@ export class GrpcClient {
       if (signal.aborted) throw abortedDial(signal, this.#server);
       if (fresh.usable) {
         observe?.('carried');
-        return fresh.call();
+        return fresh.call(use);
       }
       // Other dials have used it up; each round at least one of them gets a tunnel.
       if (fresh.carried) continue;
@@ -210,6 +212,9 @@ class TunnelConnection {
   readonly #below: Carrier;
   readonly #driver: Http2Driver;
   readonly #tunnels: Tunnels;
+  readonly #watch: RequestWatch;
+  /** The tunnels of datagrams, which can go by another connection. */
+  readonly #datagrams = new Set<ByteLink>();
   #carried = false;
   #retired = false;
   #idle: Timer;
@@ -244,6 +249,7 @@ class TunnelConnection {
         this.#retired = true;
         this.#idle.cancel();
         this.#tunnels.watch.stop();
+        this.#watch.stop();
         const reason = cause ? messageOf(cause) : 'the server closed the connection';
         const message = `${shownEndpoint(server)}: HTTP/2: ${reason.replace(/^HTTP\/2: /, '')}`;
         ready.reject(new DialError('upstream', message, { cause }));
@@ -255,6 +261,7 @@ class TunnelConnection {
       trailers: undefined,
       onEmpty: () => this.#rest(),
     });
+    this.#watch = new RequestWatch(clock, this.#tunnels.watch, () => this.#onSilent());
     // The dial that it was made for may have been aborted.
     this.#idle = clock.after(IDLE_CONNECTION_MS, () => this.#retire());
     this.#driver.start();
@@ -280,7 +287,7 @@ class TunnelConnection {
   }
 
   /** Opens a tunnel; only while it is usable. */
-  call(): OpenedCall {
+  call(use: DatagramUse | undefined): OpenedCall {
     const stream = this.#open();
     this.#idle.cancel();
     this.#carried = true;
@@ -290,7 +297,11 @@ class TunnelConnection {
       if (wasRefused) this.#retire();
       resolve(wasRefused);
     });
-    return { link, wire, refused, below: this.#below };
+    this.#watch.onSent();
+    if (!use) return { link, wire, refused, below: this.#below };
+    this.#datagrams.add(link);
+    void link.closed.then(() => this.#datagrams.delete(link));
+    return { link, wire, refused, below: this.#below, onWritten: this.#watch.onSent };
   }
 
   /** Ends it: at once with the tunnels in use, otherwise when those that were released have sent the rest. */
@@ -308,6 +319,13 @@ class TunnelConnection {
     if (stream) return stream;
     const where = shownEndpoint(this.#server);
     throw new DialError('upstream', `${where}: HTTP/2: the connection takes no more tunnels`);
+  }
+
+  /** Streams wait for the server, which may respond again; datagrams go by a new connection. */
+  #onSilent(): void {
+    this.#retire();
+    const cause = new ProtocolError('HTTP/2: the server does not respond');
+    for (const link of this.#datagrams) link.destroy(cause);
   }
 
   /** Accepts no more tunnels, and closes with the last one. */

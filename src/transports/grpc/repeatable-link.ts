@@ -21,6 +21,8 @@ export interface GrpcCall {
    * that a GOAWAY leaves out. Resolves at the response, or at the end of the call.
    */
   readonly refused: Promise<boolean>;
+  /** Called after each write, where the server's silence is to be noticed soon. */
+  readonly onWritten?: (() => void) | undefined;
 }
 
 /**
@@ -86,12 +88,13 @@ export class RepeatableLink implements ByteLink, WireCounter {
 
   write(chunk: Uint8Array, isOwned?: boolean): Promise<void> | undefined {
     // Bytes that may be sent again must be kept.
-    return this.#kept || this.#ended
-      ? this.writeOutput([chunk])
-      : this.#current.link.write(chunk, isOwned);
+    if (this.#kept || this.#ended) return this.writeOutput([chunk]);
+    this.#current.onWritten?.();
+    return this.#current.link.write(chunk, isOwned);
   }
 
   writeOutput(chunks: readonly Uint8Array[], isOwned?: boolean): Promise<void> | undefined {
+    this.#current.onWritten?.();
     // After the end the write rejects, and must not be repeated.
     if (!this.#kept || this.#ended) return this.#current.link.writeOutput(chunks, isOwned);
     for (const chunk of chunks) this.#keptBytes += chunk.length;

@@ -59,8 +59,28 @@ export function inOwnNetwork(module: string, define: () => void): void {
     test(basename(file), { skip }, () => undefined);
     return;
   }
-  const [program = '', ...args] = commandIn([process.execPath, ...process.execArgv, file]);
   // The runner reads the results of the process inside from the output that both have.
+  startInside([file]);
+}
+
+/**
+ * Runs a program in a network of its own in the same way, with its command line.
+ *
+ * @param module of the program: `import.meta.url`.
+ * @throws {Error} where that cannot be done, with the reason.
+ */
+export async function runInOwnNetwork(module: string, run: () => Promise<void>): Promise<void> {
+  if (process.env[INSIDE] === '1') {
+    await run();
+    return;
+  }
+  const reason = withoutOwnNetwork();
+  if (reason !== false) throw new Error(reason);
+  startInside([fileURLToPath(module), ...process.argv.slice(2)]);
+}
+
+function startInside(command: readonly string[]): void {
+  const [program = '', ...args] = commandIn([process.execPath, ...process.execArgv, ...command]);
   const inside = spawn(program, args, {
     stdio: 'inherit',
     env: { ...process.env, [INSIDE]: '1' },

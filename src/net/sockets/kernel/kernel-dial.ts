@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import type { SystemError } from '../../../platform/sockets/errno.ts';
 import type { KernelIo } from '../../../platform/sockets/kernel-io.ts';
 import type { SocketAddress } from '../../../platform/sockets/sockaddr.ts';
+import { setDatagramOptions } from '../../../platform/sockets/socket-options.ts';
 import { StreamSocket } from '../../../platform/sockets/streams/stream-socket.ts';
 import type { Endpoint } from '../../addresses/address.ts';
 import { abortedDial, toDialError } from '../../errors.ts';
@@ -97,7 +98,7 @@ function connect<Result>(
   io: KernelIo,
   address: SocketAddress,
   target: Endpoint,
-  { signal, onSocket }: ConnectOptions,
+  { signal, onSocket, use }: ConnectOptions,
   take: (socket: StreamSocket) => Result,
 ): Promise<Result> {
   if (signal.aborted) return Promise.reject(abortedDial(signal, target));
@@ -128,6 +129,7 @@ function connect<Result>(
     return Promise.reject(toDialError(error, target));
   }
   const { socket } = attempt;
+  if (use) setDatagramOptions(io, socket.fd, use === 'association');
   onSocket?.({
     get local() {
       const local = io.addresses.localOf(socket.fd);

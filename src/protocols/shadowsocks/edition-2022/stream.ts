@@ -57,8 +57,8 @@ export async function readRequest2022(
   const opener = new ChunkOpener(method, subkeyOf(method, user.key, salt));
   try {
     const fixed = openFixed(opener, head.subarray(identityEnd, fixedEnd));
-    const length = decodeRequestFixed(fixed, clock.wall());
-    if (!salts.add(salt)) throw new ProtocolError('shadowsocks-2022: a repeated salt');
+    const { stamp, length } = decodeRequestFixed(fixed, clock.wall());
+    if (!salts.add(salt, stamp)) throw new ProtocolError('shadowsocks-2022: a repeated salt');
     const variableEnd = fixedEnd + length + TAG_LENGTH;
     head = await readAtLeast(reader, head, variableEnd);
     const variable = opener.piece(head.subarray(fixedEnd, variableEnd));
@@ -217,8 +217,9 @@ export class ResponseStreamOpener implements StreamOpener {
     const opener = new ChunkOpener(method, subkeyOf(method, this.#key, salt));
     this.#opener = opener;
     const fixed = opener.piece(this.#head.subarray(keyLength, end));
-    opener.expectPayload(decodeResponseFixed(fixed, clock.wall(), this.#requestSalt));
-    if (!this.#salts.add(salt)) throw new ProtocolError('shadowsocks-2022: a repeated salt');
+    const { stamp, length } = decodeResponseFixed(fixed, clock.wall(), this.#requestSalt);
+    opener.expectPayload(length);
+    if (!this.#salts.add(salt, stamp)) throw new ProtocolError('shadowsocks-2022: a repeated salt');
     const rest = this.#head.subarray(end);
     this.#head = Buffer.alloc(0);
     return opener.push(rest);

@@ -24,8 +24,11 @@ export function writeStamp(out: Buffer, type: number, wallMs: number, offset = 0
   out.writeBigUInt64BE(BigInt(Math.floor(wallMs / 1000)), offset + TIMESTAMP_AT);
 }
 
-/** @throws {ProtocolError} for a header of the other direction, or outside the time tolerance. */
-export function checkStamp(header: Buffer, type: number, wallMs: number, offset = 0): void {
+/**
+ * Returns the timestamp, in Unix seconds.
+ * @throws {ProtocolError} for a header of the other direction, or outside the time tolerance.
+ */
+export function checkStamp(header: Buffer, type: number, wallMs: number, offset = 0): number {
   if (header[offset] !== type) throw new ProtocolError('shadowsocks-2022: invalid header type');
   const stamp = Number(header.readBigUInt64BE(offset + TIMESTAMP_AT));
   if (Math.abs(stamp - Math.floor(wallMs / 1000)) > MAX_SKEW_S) {
@@ -33,6 +36,7 @@ export function checkStamp(header: Buffer, type: number, wallMs: number, offset 
       'shadowsocks-2022: the clocks differ by more than 30 s, or the message is a replay',
     );
   }
+  return stamp;
 }
 
 /** The fixed header of a request whose variable header has `length` bytes. */
@@ -43,10 +47,13 @@ export function encodeRequestFixed(wallMs: number, length: number): Buffer {
   return header;
 }
 
-/** The length of the variable header. @throws {ProtocolError} for an invalid stamp. */
-export function decodeRequestFixed(header: Buffer, wallMs: number): number {
-  checkStamp(header, HeaderType.client, wallMs);
-  return header.readUInt16BE(REQUEST_FIXED - 2);
+/** The timestamp, and the length of the variable header. @throws {ProtocolError} for an invalid stamp. */
+export function decodeRequestFixed(
+  header: Buffer,
+  wallMs: number,
+): { readonly stamp: number; readonly length: number } {
+  const stamp = checkStamp(header, HeaderType.client, wallMs);
+  return { stamp, length: header.readUInt16BE(REQUEST_FIXED - 2) };
 }
 
 /** The fixed header of a response whose first payload has `length` bytes. */
@@ -63,19 +70,19 @@ export function encodeResponseFixed(
 }
 
 /**
- * The length of the first payload.
+ * The timestamp, and the length of the first payload.
  * @throws {ProtocolError} also for a response to another request.
  */
 export function decodeResponseFixed(
   header: Buffer,
   wallMs: number,
   requestSalt: Uint8Array,
-): number {
-  checkStamp(header, HeaderType.server, wallMs);
+): { readonly stamp: number; readonly length: number } {
+  const stamp = checkStamp(header, HeaderType.server, wallMs);
   if (!header.subarray(9, 9 + requestSalt.length).equals(requestSalt)) {
     throw new ProtocolError('shadowsocks-2022: a response to another request');
   }
-  return header.readUInt16BE(9 + requestSalt.length);
+  return { stamp, length: header.readUInt16BE(9 + requestSalt.length) };
 }
 
 /** The variable header of a request: address, padding and the first payload. */

@@ -9,32 +9,66 @@ const salt = (n: number): Buffer => {
   return bytes;
 };
 
-test('a salt pool rejects a known salt for a minute, and no other', () => {
+/** The timestamp of a message that is sent now. */
+const stampOf = (clock: ManualClock): number => Math.floor(clock.wall() / 1000);
+
+test('a salt pool rejects a known salt for a little more than a minute, and no other', () => {
   const clock = new ManualClock();
   const pool = new SaltPool(clock);
-  assert.ok(pool.add(salt(1)));
+  const add = (n: number): boolean => pool.add(salt(n), stampOf(clock));
+  assert.ok(add(1));
   clock.advance(30_000);
-  assert.ok(pool.add(salt(2)));
-  assert.ok(!pool.add(salt(1)));
-  clock.advance(29_999);
-  assert.ok(!pool.add(salt(1)));
+  assert.ok(add(2));
+  assert.ok(!add(1));
+  clock.advance(30_999);
+  assert.ok(!add(1));
   clock.advance(1);
-  assert.ok(pool.add(salt(1)));
-  assert.ok(!pool.add(salt(2)));
+  assert.ok(add(1));
+  assert.ok(!add(2));
   clock.advance(120_000);
-  assert.ok(pool.add(salt(3)));
+  assert.ok(add(3));
   assert.equal(pool.size, 1);
 });
 
 test('a full salt pool rejects what it could not remember', () => {
   const clock = new ManualClock();
   const pool = new SaltPool(clock, 2);
-  assert.deepEqual(
-    [1, 2, 3].map((n) => pool.add(salt(n))),
-    [true, true, false],
-  );
-  clock.advance(60_000);
-  assert.ok(pool.add(salt(3)));
+  const add = (n: number): boolean => pool.add(salt(n), stampOf(clock));
+  assert.deepEqual([1, 2, 3].map(add), [true, true, false]);
+  clock.advance(61_000);
+  assert.ok(add(3));
+});
+
+test('a salt pool accepts no message twice when the wall clock is set back', () => {
+  const clock = new ManualClock();
+  const pool = new SaltPool(clock);
+  const sent = stampOf(clock);
+  assert.ok(pool.add(salt(1), sent));
+  clock.advance(600_000);
+  assert.ok(pool.add(salt(2), stampOf(clock)));
+  clock.stepWall(-600_000);
+  assert.ok(!pool.add(salt(1), sent));
+  assert.ok(pool.add(salt(3), stampOf(clock) + 1));
+});
+
+test('a salt pool serves after a clock that was far ahead is set right', () => {
+  const clock = new ManualClock();
+  const pool = new SaltPool(clock);
+  assert.ok(pool.add(salt(1), stampOf(clock)));
+  clock.stepWall(3_600_000);
+  // All clients are rejected meanwhile for their timestamps: nothing is added.
+  clock.advance(600_000);
+  clock.stepWall(-3_600_000);
+  assert.ok(pool.add(salt(2), stampOf(clock)));
+});
+
+test('the latest timestamp of one client never hides the earliest valid one of another', () => {
+  const clock = new ManualClock(0, Date.UTC(2026, 0, 1) + 999);
+  const pool = new SaltPool(clock);
+  const MAX_SKEW_S = 30;
+  assert.ok(pool.add(salt(1), stampOf(clock) + MAX_SKEW_S));
+  clock.advance(61_000);
+  assert.ok(pool.add(salt(2), stampOf(clock) - MAX_SKEW_S));
 });
 
 test('a salt filter remembers the last generation and the one before, no more', () => {

@@ -131,31 +131,46 @@ describe('the replay filter', () => {
     const clock = new ManualClock();
     const filter = new ReplayFilter(clock, 1000);
     clock.advance(999);
-    assert.equal(filter.check(entry(1)), 'new');
+    assert.equal(filter.check(entry(1), clock.now()), 'new');
     clock.advance(1000);
-    assert.equal(filter.check(entry(1)), 'seen');
+    assert.equal(filter.check(entry(1), clock.now()), 'seen');
     clock.advance(1000);
-    assert.equal(filter.check(entry(1)), 'new');
+    assert.equal(filter.check(entry(1), clock.now()), 'new');
   });
 
   test('forgets everything after a long time without clients', () => {
     const clock = new ManualClock();
     const filter = new ReplayFilter(clock, 1000);
-    filter.check(entry(1));
+    filter.check(entry(1), clock.now());
     clock.advance(10_000);
-    assert.equal(filter.check(entry(1)), 'new');
+    assert.equal(filter.check(entry(1), clock.now()), 'new');
   });
+
+  for (const pause of [2000, 10_000]) {
+    test(`rejects what is not later than all that it has forgotten in ${pause} ms, when the clock is set back`, () => {
+      const clock = new ManualClock();
+      const filter = new ReplayFilter(clock, 1000);
+      assert.equal(filter.check(entry(1), 5), 'new');
+      clock.advance(1000);
+      assert.equal(filter.check(entry(2), 6), 'new');
+      clock.advance(pause);
+      assert.equal(filter.check(entry(3), 100), 'new');
+      assert.equal(filter.check(entry(1), 5), 'forgotten');
+      assert.equal(filter.check(entry(4), 5), 'forgotten');
+      assert.equal(filter.check(entry(5), 7), 'new');
+    });
+  }
 
   test('refuses what is new when it is full, and goes on in the next period', () => {
     const clock = new ManualClock();
     const filter = new ReplayFilter(clock, 1000, 4096);
     let taken = 0;
-    while (filter.check(entry(taken)) === 'new') taken++;
+    while (filter.check(entry(taken), 0) === 'new') taken++;
     assert.equal(taken, 2048);
-    assert.equal(filter.check(entry(0)), 'seen');
+    assert.equal(filter.check(entry(0), 0), 'seen');
     clock.advance(1000);
-    assert.equal(filter.check(entry(taken)), 'new');
-    assert.equal(filter.check(entry(0)), 'seen');
+    assert.equal(filter.check(entry(taken), 0), 'new');
+    assert.equal(filter.check(entry(0), 0), 'seen');
   });
 
   test('agrees with a set', () => {
@@ -165,7 +180,7 @@ describe('the replay filter', () => {
         const seen = new Set<string>();
         for (const bytes of [...entries, ...entries]) {
           const key = Buffer.from(bytes).toString('hex');
-          assert.equal(filter.check(bytes), seen.has(key) ? 'seen' : 'new');
+          assert.equal(filter.check(bytes, 0), seen.has(key) ? 'seen' : 'new');
           seen.add(key);
         }
       }),

@@ -9,6 +9,7 @@ import { UnauthenticatedClients } from '../../../../src/transports/unauthenticat
 import { CarrierPair, grpcPair, TLS_PAIR, wsPair } from '../../../support/links/carriers.ts';
 import { failureLine } from '../../../support/data/harmless-output.ts';
 import { Http2Server } from '../../../support/peers/http2-server.ts';
+import { REQUEST_SILENCE_MS } from '../../../../src/transports/limits.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 const GRPC = 'application/grpc';
@@ -470,6 +471,14 @@ test('a silent connection is asked whether it lives before it gets a tunnel', as
   await server.stream(0);
   await dialer.dial({ signal: never });
   await server.stream(1);
+  // Silence after a request is noticed sooner: the server responds to that probe.
+  const [session] = server.sessions;
+  assert.ok(session);
+  const probed = once(session, 'remoteSettings');
+  clock.advance(REQUEST_SILENCE_MS);
+  await probed;
+  // What the client sends back comes after the acknowledgement has been received.
+  await new Promise((resolve) => session.ping(resolve));
   // It responds: the same connection.
   clock.advance(15_000);
   await dialer.dial({ signal: never });

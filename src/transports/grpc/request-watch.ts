@@ -1,0 +1,55 @@
+import type { Clock, Timer } from '../../net/time/clock.ts';
+import { REQUEST_PROBE_MS, REQUEST_SILENCE_MS } from '../limits.ts';
+import type { PeerWatch } from './peer-watch.ts';
+
+type WatchedPeer = Pick<PeerWatch, 'silence' | 'responds'>;
+
+/**
+ * Detects a server that is gone while something is sent to it: the path of a connection dies with the address
+ * that it was made from, and TCP notices after a quarter of an hour. `PeerWatch` has more patience, since it ends
+ * the connection with all its tunnels; this only stops its use for what could go by a new connection.
+ */
+export class RequestWatch {
+  readonly #clock: Clock;
+  readonly #peer: WatchedPeer;
+  readonly #onSilent: () => void;
+  #timer: Timer | undefined;
+  #sentAt = 0;
+  #isProbing = false;
+
+  /** @param onSilent called when the server does not respond. */
+  constructor(clock: Clock, peer: WatchedPeer, onSilent: () => void) {
+    this.#clock = clock;
+    this.#peer = peer;
+    this.#onSilent = onSilent;
+  }
+
+  /** To be called after each request and each datagram; begins a watch unless one is under way. */
+  readonly onSent = (): void => {
+    this.#sentAt = this.#clock.now();
+    if (!this.#timer && !this.#isProbing) this.#arm(REQUEST_SILENCE_MS);
+  };
+
+  /** Ends the watch. */
+  stop(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
+  #arm(milliseconds: number): void {
+    this.#timer = this.#clock.after(milliseconds, () => {
+      this.#timer = undefined;
+      const { silence } = this.#peer;
+      if (silence >= REQUEST_SILENCE_MS) void this.#probe();
+      // What was received may be a response to something earlier.
+      else if (this.#sentAt >= this.#clock.now() - silence) this.#arm(REQUEST_SILENCE_MS - silence);
+    });
+  }
+
+  async #probe(): Promise<void> {
+    this.#isProbing = true;
+    const responds = await this.#peer.responds(REQUEST_PROBE_MS);
+    this.#isProbing = false;
+    if (!responds) this.#onSilent();
+  }
+}
