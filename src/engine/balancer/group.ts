@@ -63,18 +63,8 @@ export class BalancerGroup implements Exit {
     for (const prober of this.#probers.values()) prober.stop();
   }
 
-  /**
-   * Where no member is available, all are probed again at once: the probes may have failed because this host had
-   * no network, and flows would go to the first member alone until the end of the interval.
-   */
   pick(): OutboundVersion {
-    if (!this.#mayServe()) for (const prober of this.#probers.values()) prober.hurry();
     return this.#balancer.pick();
-  }
-
-  #mayServe(): boolean {
-    for (const { health } of this.#probers.values()) if (health !== 'unavailable') return true;
-    return false;
   }
 
   /** The distinct members in order, with the results of their probes. */

@@ -9,9 +9,6 @@ export type Health = 'unknown' | 'available' | 'unavailable';
 /** A probe with a time limit of 0 could never succeed; timers have a resolution of 1 ms. */
 const LEAST_TIMEOUT_MS = 1;
 
-/** From the end of a probe to the start of one that does not wait for the interval. */
-const LEAST_PAUSE_MS = 1_000;
-
 /** What a prober knows of its member. */
 export interface MemberHealth {
   readonly health: Health;
@@ -65,24 +62,12 @@ export class Prober {
     void this.#probeOnce();
   }
 
-  /**
-   * Probes now instead of at the end of the interval, unless a probe is under way or has just ended: the result
-   * may be older than the network.
-   */
-  hurry(): void {
-    const { clock } = this.#options;
-    if (!this.#timer || clock.now() - (this.#probedAt ?? -Infinity) < LEAST_PAUSE_MS) return;
-    this.#timer.cancel();
-    void this.#probeOnce();
-  }
-
   stop(): void {
     this.#timer?.cancel();
     this.#stopping.abort(new Error('the prober has stopped'));
   }
 
   async #probeOnce(): Promise<void> {
-    this.#timer = undefined;
     const { clock, timeoutMs, intervalMs, probe } = this.#options;
     try {
       using deadline = new Deadline(

@@ -41,32 +41,3 @@ test('the probes of a group start one in each step, and none after it was stoppe
   while (!starting.next().done);
   assert.deepEqual(probed, [0, 1]);
 });
-
-test('a flow that finds no member available has them probed again, and the next one takes the one that is', async () => {
-  const clock = new ManualClock();
-  const reachable = new Set<string>();
-  const probed: string[] = [];
-  const members = ['first', 'second'].map((tag): GroupMember => ({
-    version: new OutboundVersion(tag, 1, NOWHERE),
-    probe: () => {
-      probed.push(tag);
-      return reachable.has(tag) ? Promise.resolve() : Promise.reject(new Error('unreachable'));
-    },
-  }));
-  const deps = { clock, log: silentLogger };
-  const group = new BalancerGroup(
-    balancerSpec('group', ['first', 'second']),
-    members,
-    undefined,
-    deps,
-  );
-  for (const step of group.start()) assert.equal(step, undefined);
-  await new Promise(setImmediate);
-  clock.advance(5_000);
-  reachable.add('second');
-  assert.equal(group.pick().tag, 'first');
-  await new Promise(setImmediate);
-  assert.equal(group.pick().tag, 'second');
-  assert.deepEqual(probed, ['first', 'second', 'first', 'second']);
-  group.stop();
-});

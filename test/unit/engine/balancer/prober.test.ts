@@ -70,32 +70,6 @@ describe('a prober', () => {
     prober.stop();
   });
 
-  test('in a hurry probes before the interval ends, but not within a second of the last probe', async () => {
-    const { clock, state, prober } = start();
-    state.fail = 'network is unreachable';
-    prober.hurry();
-    assert.equal(state.probes, 0);
-    prober.start();
-    prober.hurry();
-    assert.equal(state.probes, 1);
-    await settle();
-    clock.advance(999);
-    prober.hurry();
-    assert.equal(state.probes, 1);
-    clock.advance(1);
-    delete (state as { fail?: string }).fail;
-    prober.hurry();
-    prober.hurry();
-    assert.equal(state.probes, 2);
-    await settle();
-    assert.equal(prober.health, 'available');
-    clock.advance(29_999);
-    assert.equal(state.probes, 2);
-    clock.advance(1);
-    assert.equal(state.probes, 3);
-    prober.stop();
-  });
-
   test('logs a change once, with the reason', async () => {
     const { clock, state, lines, prober } = start();
     prober.start();
