@@ -64,7 +64,7 @@ const group: RoamingOutbound = {
   datagrams: false,
   config: [
     `[[outbound]]\ntag = "no-server"\nprotocol = "socks"\nserver = "${FAR.host}"\nport = ${PORT.closed}\n`,
-    '[[balancer]]\ntag = "group"\noutbounds = ["no-server", "vless"]\n',
+    '[[balancer]]\ntag = "group"\noutbounds = ["no-server", "vless"]\nprobe_interval = 5\n',
   ].join('\n'),
 };
 

@@ -53,7 +53,7 @@ export class RoamingStage implements AsyncDisposable {
     return this.#weir;
   }
 
-  /** Starts the Weir that roams, with a group whose members are probed at the default interval. */
+  /** Starts the Weir that roams, with a group whose members are probed every 5 s. */
   async startWeir(): Promise<Control> {
     await this.#weir?.[Symbol.asyncDispose]();
     for (const each of this.#datagrams.values()) each[Symbol.dispose]();
