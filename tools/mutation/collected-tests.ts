@@ -44,8 +44,8 @@ export function beginFile(name: string): void {
 }
 
 /** The last argument: options may stand before it. */
-const bodyOf = <T>(rest: readonly unknown[]): T | undefined =>
-  rest.findLast((each) => typeof each === 'function') as T | undefined;
+const bodyOf = (rest: readonly unknown[]): Body | undefined =>
+  rest.findLast((each) => typeof each === 'function') as Body | undefined;
 
 const isSkipped = (rest: readonly unknown[]): boolean =>
   rest.some((each) => {
@@ -54,7 +54,7 @@ const isSkipped = (rest: readonly unknown[]): boolean =>
   });
 
 function test(name: string, ...rest: readonly unknown[]): Promise<void> {
-  const body = bodyOf<Body>(rest);
+  const body = bodyOf(rest);
   if (!body || isSkipped(rest)) return Promise.resolve();
   const path = scopes.map((scope) => scope.name);
   collected.push({
@@ -70,7 +70,7 @@ function describe(name: string, ...rest: readonly unknown[]): Promise<void> {
   if (isSkipped(rest)) return Promise.resolve();
   scopes.push({ name, beforeEach: [], afterEach: [] });
   try {
-    bodyOf<Hook>(rest)?.();
+    (bodyOf(rest) as Hook | undefined)?.();
   } finally {
     scopes.pop();
   }
@@ -108,7 +108,7 @@ export async function runTest({ id, body, beforeEach, afterEach }: CollectedTest
     skip: () => undefined,
     diagnostic: () => undefined,
     test: async (_name, ...rest) => {
-      await bodyOf<Body>(rest)?.(context);
+      await bodyOf(rest)?.(context);
     },
   };
   try {
