@@ -44,8 +44,8 @@ export function beginFile(name: string): void {
 }
 
 /** The last argument: options may stand before it. */
-const bodyOf = (rest: readonly unknown[]): unknown =>
-  rest.findLast((each) => typeof each === 'function');
+const bodyOf = (rest: readonly unknown[]): Body | undefined =>
+  rest.findLast((each) => typeof each === 'function') as Body | undefined;
 
 const isSkipped = (rest: readonly unknown[]): boolean =>
   rest.some((each) => {
@@ -54,7 +54,7 @@ const isSkipped = (rest: readonly unknown[]): boolean =>
   });
 
 function test(name: string, ...rest: readonly unknown[]): Promise<void> {
-  const body = bodyOf(rest) as Body | undefined;
+  const body = bodyOf(rest);
   if (!body || isSkipped(rest)) return Promise.resolve();
   const path = scopes.map((scope) => scope.name);
   collected.push({
@@ -108,7 +108,7 @@ export async function runTest({ id, body, beforeEach, afterEach }: CollectedTest
     skip: () => undefined,
     diagnostic: () => undefined,
     test: async (_name, ...rest) => {
-      await (bodyOf(rest) as Body | undefined)?.(context);
+      await bodyOf(rest)?.(context);
     },
   };
   try {

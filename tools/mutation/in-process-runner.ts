@@ -40,7 +40,7 @@ const NODE_TEST = new URL('collected-tests.ts', import.meta.url).href;
 
 /**
  * A test runner of Stryker (kind `TestRunner`): imports the tests once and runs them again for each
- * mutant, which costs as much as the tests and not a process, 20 to 100 times less.
+ * mutant, which costs as much as the tests and no process.
  *
  * What a mutant leaves in the state of modules could fail a test of the next one. So a test that
  * noticed a mutant is run again without it; if it fails again, the process ends, and Stryker starts
