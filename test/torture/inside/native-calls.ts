@@ -1,5 +1,6 @@
 import { loadKoffi, type Koffi } from '../../../src/platform/addons.ts';
 import type { NativeLibrary } from '../../../src/platform/native.ts';
+import { AF_NETLINK } from '../../../src/platform/netlink/netlink-socket.ts';
 import { EPOLL_CTL_DEL, EPOLL_CTL_MOD } from '../../../src/platform/sockets/linux.ts';
 import { NATIVE_CALLS, type Fault } from '../faults.ts';
 import { errnoOf, type Trigger } from './trigger.ts';
@@ -42,6 +43,7 @@ class FailingCalls {
   readonly #koffi: Koffi;
   readonly #trigger: Trigger;
   readonly #watched = new Map<number, Registration>();
+  readonly #netlink = new Set<number>();
   readonly #event: Uint32Array;
   readonly #eventAt: number;
   #epollCtl: Call | undefined;
@@ -83,12 +85,15 @@ class FailingCalls {
       const fault = name in NATIVE_CALLS ? this.#trigger.count(name) : undefined;
       const result = fault ? this.#fail(name, fault, call, values) : call(...values);
       if (result >= 0) this.#note(name, values);
+      if (name === 'socket' && values[0] === AF_NETLINK) this.#netlink.add(result);
       return result;
     };
   }
 
   #fail(name: string, fault: Fault, call: Call, values: unknown[]): number {
     if (fault === 'short') {
+      // Messages of netlink are passed whole or not at all.
+      if (this.#netlink.has(Number(values[0]))) return call(...values);
       const result = call(...shortened(name, values));
       this.#repeatEvents(name, values);
       return result;
@@ -107,7 +112,10 @@ class FailingCalls {
 
   /** Remembers what is needed to make epoll report a socket again. */
   #note(name: string, values: readonly unknown[]): void {
-    if (name === 'close') this.#watched.delete(Number(values[0]));
+    if (name === 'close') {
+      this.#watched.delete(Number(values[0]));
+      this.#netlink.delete(Number(values[0]));
+    }
     if (name !== 'epoll_ctl') return;
     const [epoll, operation, fd, event] = values.map(Number) as [number, number, number, number];
     if (operation === EPOLL_CTL_DEL) this.#watched.delete(fd);
