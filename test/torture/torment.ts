@@ -12,8 +12,10 @@ export interface Limits {
   readonly to: number;
   readonly call?: string | undefined;
   readonly fault?: string | undefined;
-  /** Only every so many of the failures, from a random first one; 1 for all. */
+  /** Only every so many of the failures; 1 for all. */
   readonly every: number;
+  /** Failures before the first one, less than `every`; by default at random. */
+  readonly first?: number | undefined;
 }
 
 export interface Result {
@@ -87,10 +89,9 @@ export async function torment(
 export function* chosen(
   { calls: isMeant = () => true }: Pick<Scenario, 'calls'>,
   counts: Readonly<Record<string, number>>,
-  { from, to, call: onlyCall, fault: onlyFault, every }: Limits,
+  { from, to, call: onlyCall, fault: onlyFault, every, first }: Limits,
 ): Generator<Failure> {
-  // A prime step through all of them would repeat a pattern; the first one is random.
-  let skip = Math.floor(Math.random() * every);
+  let skip = first ?? Math.floor(Math.random() * every);
   for (const [call, faults] of Object.entries(CALLS)) {
     if (!isMeant(call) || (onlyCall !== undefined && call !== onlyCall)) continue;
     for (const fault of faults) {

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { page, ROOT } from '../../support/docs/pages.ts';
 
 /** Promises that are made, so that none is dropped by an edit of the page. */
-const PROMISES = 8;
+const PROMISES = 12;
 
 /** `*name of a test* (`path`)` */
 const NAMED_TEST = /\*([^*|]+)\* \(`(test\/[^`]+)`\)/g;
