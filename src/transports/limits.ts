@@ -43,3 +43,9 @@ export const PROBE_RESPONSE_MS = 10_000;
 export const CARRIER_LINGER_MS = 5_000;
 /** Shared connections to one server; the flows of a process need fewer. */
 export const CONNECTION_LIMIT = 256;
+
+/**
+ * Reads of `grpc` connections of an inbound, none of whose tunnels has authenticated, in a turn of the event loop. Each may
+ * open, refuse or reset some 16 tunnels, which takes up to 2 ms; the others wait for the next turns.
+ */
+export const UNPROVEN_READS_A_TURN = 8;

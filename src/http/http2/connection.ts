@@ -99,6 +99,11 @@ export class Http2Connection implements IncomingHost, SenderHost, Http2StreamHos
     return this.#state;
   }
 
+  /** Whether this side has chosen the peer, or has served a stream of it. */
+  get isProven(): boolean {
+    return this.#limits.isProven;
+  }
+
   /** Open streams. */
   get streamCount(): number {
     return this.#streams.size;

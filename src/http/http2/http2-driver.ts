@@ -2,6 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { asError } from '../../errors.ts';
 import type { Clock, Timer } from '../../net/time/clock.ts';
 import { ProtocolError } from '../../net/errors.ts';
+import type { TurnShare } from '../../net/time/turn-share.ts';
 import type { ByteLink } from '../../net/links/link.ts';
 import { freeChunk } from '../../net/links/spent-chunk.ts';
 import { Http2Connection, type ConnectionOptions } from './connection.ts';
@@ -22,6 +23,14 @@ export interface DriverHandler {
   onEnd(cause: Error | undefined): void;
 }
 
+export interface DriverOptions extends ConnectionOptions {
+  /**
+   * Turns of the event loop that connections whose peers have not been served share, a piece for each read: what one
+   * of them may cause in a turn is bounded, and many could cause it at once.
+   */
+  readonly unproven?: TurnShare | undefined;
+}
+
 /** Runs a connection on a link, which it owns: reads, and writes the output of a turn together. */
 export class Http2Driver {
   readonly connection: Http2Connection;
@@ -31,6 +40,7 @@ export class Http2Driver {
   readonly #link: ByteLink;
   readonly #clock: Clock;
   readonly #handler: DriverHandler;
+  readonly #unproven: TurnShare | undefined;
   #isScheduled = false;
   #isWriting = false;
   #isBlocked = false;
@@ -38,10 +48,11 @@ export class Http2Driver {
   /** Whether the connection ends with its last stream. */
   #isEnding = false;
 
-  constructor(link: ByteLink, clock: Clock, options: ConnectionOptions, handler: DriverHandler) {
+  constructor(link: ByteLink, clock: Clock, options: DriverOptions, handler: DriverHandler) {
     this.#link = link;
     this.#clock = clock;
     this.#handler = handler;
+    this.#unproven = options.unproven;
     this.heardAt = clock.now();
     this.connection = new Http2Connection(options, {
       onOutput: () => this.#schedule(),
@@ -96,10 +107,14 @@ export class Http2Driver {
         }
         this.bytesReceived += chunk.length;
         this.heardAt = this.#clock.now();
+        const share = this.#takeTurn();
+        if (share) await share;
         let taken = connection.receive(chunk, this.heardAt);
         // Frames of many streams: the event loop runs other work in between.
         while (taken < chunk.length) {
           await turn();
+          const next = this.#takeTurn();
+          if (next) await next;
           taken += connection.receive(chunk.subarray(taken), this.#clock.now());
         }
         // Readers have copied what they have read, and the connection the rest.
@@ -109,6 +124,11 @@ export class Http2Driver {
     } catch (error) {
       connection.lost(this.#lossOf(asError(error)));
     }
+  }
+
+  /** A promise for a later turn if this one has none for another read of such a peer. */
+  #takeTurn(): Promise<void> | undefined {
+    return this.connection.isProven ? undefined : this.#unproven?.take();
   }
 
   /** Why the connection is lost: the peer's GOAWAY, the error, or `undefined` for the end of the link. */

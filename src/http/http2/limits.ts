@@ -65,6 +65,8 @@ export const WINDOW_LOOK_RATE = 10_000;
  * the next turn: one read may bring frames of thousands of streams, each of which costs up to 0.1 ms.
  */
 export const WORK_A_TURN = 256;
+/** The same while no stream was served; users of many such connections bound them together: see `ConnectionOptions`. */
+export const UNPROVEN_WORK_A_TURN = 32;
 export const STREAM_WORK = 2;
 
 /** Closed streams of which it is known how the peer ended them. */

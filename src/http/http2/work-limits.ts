@@ -5,6 +5,7 @@ import {
   RESET_RATE,
   STREAM_WORK,
   UNPROVEN_RESETS,
+  UNPROVEN_WORK_A_TURN,
   WINDOW_LOOK_BURST,
   WINDOW_LOOK_RATE,
   WORK_A_TURN,
@@ -26,6 +27,11 @@ export class WorkLimits {
       : new RateLimit(0, UNPROVEN_RESETS);
   }
 
+  /** Whether the peer has the larger limits. */
+  get isProven(): boolean {
+    return this.#isProven;
+  }
+
   /** A stream of the peer is served: from now on the peer has the larger limits. */
   prove(): void {
     if (this.#isProven) return;
@@ -44,7 +50,7 @@ export class WorkLimits {
 
   /** @param touched number of streams whose readers will be called in this turn. */
   isTurnSpent(touched: number): boolean {
-    return this.#work + touched >= WORK_A_TURN;
+    return this.#work + touched >= (this.#isProven ? WORK_A_TURN : UNPROVEN_WORK_A_TURN);
   }
 
   /** Counts the reset of a stream that was not served. */

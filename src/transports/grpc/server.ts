@@ -1,11 +1,17 @@
 import type { Clock, Timer } from '../../net/time/clock.ts';
+import { TurnShare } from '../../net/time/turn-share.ts';
 import type { ByteLink, Carrier, WireCounter } from '../../net/links/link.ts';
 import { Http2Driver } from '../../http/http2/http2-driver.ts';
 import { Http2ErrorCode } from '../../http/http2/errors.ts';
 import type { HttpField } from '../../http/fields/field.ts';
 import type { Http2Stream } from '../../http/http2/stream.ts';
 import type { InboundCarrierSpec } from '../../spec.ts';
-import { FIRST_TUNNEL_MS, IDLE_CONNECTION_MS, UNPROVEN_TUNNELS } from '../limits.ts';
+import {
+  FIRST_TUNNEL_MS,
+  IDLE_CONNECTION_MS,
+  UNPROVEN_READS_A_TURN,
+  UNPROVEN_TUNNELS,
+} from '../limits.ts';
 import type { UnauthenticatedClients } from '../unauthenticated-clients.ts';
 import { CONNECTION_WINDOW, CONTENT_TYPE, SETTINGS, tunnelPath } from './settings.ts';
 import { refusalOf } from './refusals.ts';
@@ -35,6 +41,7 @@ export class GrpcServer {
   readonly #clock: Clock;
   readonly #unauthenticated: UnauthenticatedClients;
   readonly #drivers = new Set<Http2Driver>();
+  readonly #unproven = new TurnShare(UNPROVEN_READS_A_TURN);
   #closed = false;
 
   /** @param unauthenticated counts the tunnels whose clients have not authenticated. */
@@ -68,6 +75,7 @@ export class GrpcServer {
         role: 'server',
         settings: { ...SETTINGS, maxConcurrentStreams: UNPROVEN_TUNNELS },
         connectionWindow: CONNECTION_WINDOW,
+        unproven: this.#unproven,
       },
       {
         onRequest: (stream, fields) => {

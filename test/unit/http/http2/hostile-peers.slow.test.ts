@@ -16,6 +16,7 @@ import {
   UNPROVEN_RESETS,
   WINDOW_LIMIT,
   WINDOW_LOOK_BURST,
+  UNPROVEN_WORK_A_TURN,
   WORK_A_TURN,
 } from '../../../../src/http/http2/limits.ts';
 import { Core, corePair, type StreamLog } from '../../../support/http2/core.ts';
@@ -442,6 +443,15 @@ test('the frames of many streams are taken over several turns', () => {
   core.turns = 0;
   core.receive(frame(DATA, 0, 1, Buffer.alloc(FRAME_LIMIT)), frame(DATA, 0, 1, Buffer.alloc(1)));
   assert.equal(core.turns, 1);
+});
+
+test('of a client that was never served, a turn takes the frames of few streams', () => {
+  const core = new Core();
+  core.receive(CLIENT_START);
+  const count = 4 * UNPROVEN_WORK_A_TURN;
+  core.turns = 0;
+  core.receive(...Array.from({ length: count }, (_, i) => requestFrame(2 * i + 1)));
+  assert.ok(core.turns >= (count * STREAM_WORK) / UNPROVEN_WORK_A_TURN, `${core.turns} turns`);
 });
 
 test('responses that a client does not read are bounded', () => {

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import { Http2Driver, type DriverHandler } from '../../../../src/http/http2/http2-driver.ts';
 import { Http2ErrorCode } from '../../../../src/http/http2/errors.ts';
 import type { HttpField } from '../../../../src/http/fields/field.ts';
 import { FrameType } from '../../../../src/http/http2/frames.ts';
 import { ProtocolError } from '../../../../src/net/errors.ts';
 import type { ByteLink } from '../../../../src/net/links/link.ts';
+import { TurnShare } from '../../../../src/net/time/turn-share.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import { REQUEST, StreamLog } from '../../../support/http2/core.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
@@ -22,14 +24,18 @@ import {
 const OK: readonly HttpField[] = [{ name: ':status', value: '200' }];
 
 /** A driven side of a connection, and the other end of its link. */
-function driven(role: 'client' | 'server', handler: Partial<DriverHandler> = {}) {
+function driven(
+  role: 'client' | 'server',
+  handler: Partial<DriverHandler> = {},
+  unproven?: TurnShare,
+) {
   const [link, peer] = linkPair();
   const clock = new ManualClock();
   const ended = Promise.withResolvers<Error | undefined>();
   const driver = new Http2Driver(
     link,
     clock,
-    { role, settings: {}, connectionWindow: 1 << 20 },
+    { role, settings: {}, connectionWindow: 1 << 20, unproven },
     { onEnd: ended.resolve, ...handler },
   );
   driver.start();
@@ -61,6 +67,32 @@ test('what a turn has to send leaves with one write', async () => {
     [...logs.map(() => FrameType.HEADERS), ...logs.map(() => FrameType.DATA)],
   );
   driver.destroy();
+});
+
+test('connections of clients that were never served share turns, and others do not wait for them', async () => {
+  const turns: (() => void)[] = [];
+  const unproven = new TurnShare(2, (task) => void turns.push(task));
+  const requests: string[] = [];
+  const connect = (name: string) =>
+    driven('server', { onRequest: () => void requests.push(name) }, unproven);
+  const served = connect('served');
+  await served.peer.write(Buffer.concat([CLIENT_START, requestFrame(1)]));
+  await turn();
+  served.driver.connection.served();
+  for (const task of turns.splice(0)) task();
+  const all = ['a', 'b', 'c', 'd', 'e'].map(connect);
+  for (const { peer } of all) void peer.write(Buffer.concat([CLIENT_START, requestFrame(1)]));
+  await turn();
+  assert.deepEqual(requests, ['served', 'a', 'b']);
+  await served.peer.write(requestFrame(3));
+  await turn();
+  assert.deepEqual(requests.splice(0), ['served', 'a', 'b', 'served']);
+  for (let round = 0; round < 3; round++) {
+    for (const task of turns.splice(0)) task();
+    await turn();
+  }
+  assert.deepEqual(requests, ['c', 'd', 'e']);
+  for (const { driver } of [served, ...all]) driver.destroy();
 });
 
 test('a peer that breaks a rule gets a GOAWAY with the code and the reason, then the end', async () => {
