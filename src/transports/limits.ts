@@ -49,3 +49,9 @@ export const CONNECTION_LIMIT = 256;
  * open, refuse or reset some 16 tunnels, which takes up to 2 ms; the others wait for the next turns.
  */
 export const UNPROVEN_READS_A_TURN = 8;
+
+/**
+ * Flights of TLS handshakes that a server takes in a turn of the event loop, each 0.5 to 1 ms: clients whose first bytes
+ * come at the same time would hold up all others.
+ */
+export const FLIGHTS_A_TURN = 16;

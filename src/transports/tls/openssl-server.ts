@@ -6,6 +6,8 @@ import { ProtocolError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/links/link.ts';
 import { abortReason } from '../../net/time/unless-aborted.ts';
 import { TLS_HANDSHAKE_MS } from '../../net/time/time-limits.ts';
+import { TurnShare } from '../../net/time/turn-share.ts';
+import { FLIGHTS_A_TURN } from '../limits.ts';
 import type { AlpnChoice } from '../../platform/tls/alpn.ts';
 import { StreamTlsContext } from '../../platform/tls/stream-tls-context.ts';
 import type { StreamTlsLibrary } from '../../platform/tls/stream-tls-library.ts';
@@ -22,6 +24,7 @@ import { tlsReason } from './tls-reason.ts';
 export class OpensslServer {
   readonly #context: StreamTlsContext;
   readonly #clock: Clock;
+  readonly #flights = new TurnShare(FLIGHTS_A_TURN);
 
   /** @throws {ServerCertificateError} when OpenSSL refuses the certificate or the key. */
   constructor(library: StreamTlsLibrary, spec: TlsServerSpec, choose: AlpnChoice, clock: Clock) {
@@ -44,7 +47,7 @@ export class OpensslServer {
     const tls = new StreamTls(this.#context, undefined);
     const link = new TlsLink(lower, tls);
     try {
-      await link.handshake('client', signal);
+      await link.handshake('client', signal, this.#flights);
       return link;
     } catch (error) {
       tls[Symbol.dispose]();

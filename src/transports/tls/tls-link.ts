@@ -3,6 +3,7 @@ import type { StreamTls } from '../../platform/tls/stream-tls.ts';
 import { LINK_CLOSED, ProtocolError } from '../../net/errors.ts';
 import { DecodedLink } from '../../net/links/decoded-link.ts';
 import { MORE, type ByteLink } from '../../net/links/link.ts';
+import type { TurnShare } from '../../net/time/turn-share.ts';
 import { freeChunk, ownChunk, strip } from '../../net/links/spent-chunk.ts';
 import { tlsReasonOf } from './tls-reason.ts';
 
@@ -50,10 +51,15 @@ export class TlsLink extends DecodedLink implements ByteLink {
    * A write should follow: what the peer needs only with that travels in one segment with it. Otherwise
    * the kernel delays it by 200 ms.
    *
+   * @param share a piece of it is taken for each read: a flight costs up to a millisecond
    * @throws {ProtocolError} when it fails, or the peer ends the connection; what the link below or
    *   `signal` rejects with.
    */
-  async handshake(peer: 'client' | 'server', signal: AbortSignal): Promise<void> {
+  async handshake(
+    peer: 'client' | 'server',
+    signal: AbortSignal,
+    share?: TurnShare,
+  ): Promise<void> {
     const tls = this.#tls;
     for (;;) {
       // Handshake messages and alerts fit into the send buffer of the kernel.
@@ -62,6 +68,8 @@ export class TlsLink extends DecodedLink implements ByteLink {
       if (tls.isOpen) return;
       const chunk = await this.lower.read(signal);
       if (!chunk) throw new ProtocolError(`the ${peer} closed the connection during the handshake`);
+      const turn = share?.take();
+      if (turn) await turn;
       this.#receive(chunk);
     }
   }

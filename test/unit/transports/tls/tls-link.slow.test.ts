@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import { ProtocolError } from '../../../../src/net/errors.ts';
 import { MORE, type ByteLink } from '../../../../src/net/links/link.ts';
 import { freeChunk } from '../../../../src/net/links/spent-chunk.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
+import { TurnShare } from '../../../../src/net/time/turn-share.ts';
 import { systemClock } from '../../../../src/net/time/clock.ts';
 import { StreamTlsContext } from '../../../../src/platform/tls/stream-tls-context.ts';
 import { streamTls } from '../../../../src/platform/tls/stream-tls-library.ts';
@@ -77,6 +79,34 @@ test('close_notify is an end of the stream, after which the other side may go on
   await server.closeWrite();
   assert.equal(String(await readAll(client)), 'response');
   assert.deepEqual(await Promise.all([client.closed, server.closed]), [undefined, undefined]);
+});
+
+test('handshakes share turns: one that has none left waits for a later one', async () => {
+  const turns: (() => void)[] = [];
+  const share = new TurnShare(1, (task) => void turns.push(task));
+  const context = StreamTlsContext.server(library, TLS_SERVER, preferHttp1);
+  const authorities = new Authorities();
+  const lower = Array.from({ length: 3 }, () => linkPair());
+  const clients = lower.map(([left]) => authorities.client.connect(left, SERVER, never));
+  const links = lower.map(([, right]) => new TlsLink(right, new StreamTls(context, undefined)));
+  let done = 0;
+  const all = links.map(async (link) => {
+    await link.handshake('client', never, share);
+    done++;
+  });
+  await turn();
+  let rounds = 0;
+  for (; done < links.length; rounds++) {
+    const before = done;
+    for (const task of turns.splice(0)) task();
+    await turn();
+    await turn();
+    assert.ok(done <= before + 1, 'one flight a turn');
+  }
+  // A handshake has two flights of the client.
+  assert.ok(rounds >= 2 * links.length - 1, `${rounds} turns`);
+  await Promise.all([...all, ...clients]);
+  for (const link of [...links, ...(await Promise.all(clients))]) link.destroy();
 });
 
 test('bytes that were changed on the way fail the stream', async () => {
