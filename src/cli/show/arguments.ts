@@ -28,7 +28,8 @@ Usage: weir show [options]
 
 Prints TOML: the nodes and rules of the subscribe file are among the others, picks are targets,
 keys that the file leaves out have their defaults. The comment after each value is its place.
-Passwords, keys and ids are ***, so that the output can be shown to others, but not run.
+Passwords, keys and ids are ***, so the output cannot be run. Paths of WebSockets, names of gRPC
+services and URLs of resolvers are in it: look through it before you show it to others.
 
 Options:
 ${optionLines(OPTIONS)}`;
