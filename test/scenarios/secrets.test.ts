@@ -155,7 +155,7 @@ describe('secrets', () => {
       }
     }
     await modes(weir.folder);
-    assert.match(weir.child.stderr, / TRACE /);
+    assert.match(weir.child.stderr, / DEBUG /);
     // All of the log is there, from its first lines on.
     assert.ok(weir.addresses.has('plain'));
     seen.child(weir.child);
