@@ -73,6 +73,7 @@ test('a good node and a dead one are probed, with the cause', { skip }, async ()
   await sheet.getByText(/weir probe dead --config/).waitFor();
   await sheet.getByText(`${host}:${port}`).first().waitFor();
   await page.keyboard.press('Escape');
+  await sheet.waitFor({ state: 'detached' });
 
   await page.keyboard.press('/');
   await page.keyboard.type('is:down');
