@@ -23,7 +23,7 @@ export interface DriverHandler {
   onEnd(cause: Error | undefined): void;
 }
 
-export interface DriverOptions extends ConnectionOptions {
+export interface DrivenOptions extends ConnectionOptions {
   /**
    * Turns of the event loop that connections whose peers have not been served share, a piece for each read: what one
    * of them may cause in a turn is bounded, and many could cause it at once.
@@ -48,7 +48,7 @@ export class Http2Driver {
   /** Whether the connection ends with its last stream. */
   #isEnding = false;
 
-  constructor(link: ByteLink, clock: Clock, options: DriverOptions, handler: DriverHandler) {
+  constructor(link: ByteLink, clock: Clock, options: DrivenOptions, handler: DriverHandler) {
     this.#link = link;
     this.#clock = clock;
     this.#handler = handler;
