@@ -6,7 +6,7 @@ import { ClashProcess } from '../support/clash/clash-process.ts';
 import { SteeredWeir } from '../support/clash/steered-weir.ts';
 import { scratch } from '../support/process/weir.ts';
 import { unpackZashboard, withoutClashClients } from '../support/programs/clash-clients.ts';
-import { eventually } from '../support/wait.ts';
+import { eventually, within } from '../support/wait.ts';
 
 const skip = withoutClashClients || withoutBrowser();
 
@@ -28,6 +28,13 @@ test('zashboard, served by the adapter, shows and steers Weir', { skip }, async 
       requests.push(`${response.status()} ${response.request().method()} ${pathname}`);
     }
   });
+  const flowsShown = Promise.withResolvers<void>();
+  page.on('websocket', (socket) => {
+    if (!new URL(socket.url()).pathname.endsWith('/connections')) return;
+    socket.on('framereceived', ({ payload }) => {
+      if (payload.includes('"tokyo"')) flowsShown.resolve();
+    });
+  });
   // Otherwise delays are measured with a host of the Internet.
   await page.addInitScript(
     (url) => localStorage.setItem('config/speedtest-url', url),
@@ -39,6 +46,8 @@ test('zashboard, served by the adapter, shows and steers Weir', { skip }, async 
     await page.goto(link ?? '');
     await page.getByText('Video', { exact: true }).first().waitFor();
     assert.match(page.url(), /#\/proxies$/);
+    // zashboard closes flows that it knows of. The first snapshot waits for a sample of the traffic, up to a second.
+    await within(flowsShown.promise, () => 'a snapshot with the flow');
   });
 
   const card = page.locator('.cursor-pointer', { hasText: /^osaka\s*socks5/ }).last();
