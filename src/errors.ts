@@ -47,6 +47,18 @@ export interface WeirErrorOptions extends ErrorOptions {
 /** Causes beyond this depth are ignored. */
 const MOST_CAUSES = 16;
 
+/**
+ * Drops the stacks of an error and of its causes, for one that is kept: V8 keeps the functions of the frames, and
+ * with their closures flows and buffers, alive until the text of a stack is first read.
+ */
+export function dropStacks(error: Error): void {
+  let at: unknown = error;
+  for (let depth = 0; depth < MOST_CAUSES && at instanceof Error; depth++) {
+    at.stack = `${at.name}: ${at.message}`;
+    at = at.cause;
+  }
+}
+
 /** The hints of an error and of its causes, one line each. */
 export function hintsOf(error: unknown): readonly string[] {
   const hints = new Set<string>();

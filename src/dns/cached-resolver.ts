@@ -2,6 +2,7 @@ import { shownForeign, shownHost } from '../net/addresses/shown-address.ts';
 import { LRUCache } from 'lru-cache';
 import { ipVersion } from '../net/addresses/address.ts';
 import type { Clock, Timer } from '../net/time/clock.ts';
+import { dropStacks } from '../errors.ts';
 import { abortedDial, DialError } from '../net/errors.ts';
 import { normalizeHost, isLocalhost } from '../net/addresses/host-name.ts';
 import type { FamilyPolicy, Resolver } from '../net/addresses/resolver.ts';
@@ -254,6 +255,7 @@ export class CachedResolver implements OwnedResolver {
   }
 
   #keepFailure(name: string, type: AddressRecordType, error: DialError): void {
+    dropStacks(error);
     this.#failures.set(`${type} ${name}`, { error, expires: this.#clock.now() + FAILURE_MS });
   }
 }

@@ -7,6 +7,7 @@ import type { RawQuestion } from '../../../src/dns/message.ts';
 import type { AddressRecordType } from '../../../src/dns/policy.ts';
 import { DeadlineError, DialError } from '../../../src/net/errors.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { uncollected } from '../../support/process/uncollected.ts';
 
 interface Question {
   readonly name: string;
@@ -171,6 +172,25 @@ test('a failure is kept for 5 s', async () => {
   const second = resolver.resolve('example.com', 'ipv4_only');
   backend.of('A').answer(60, '192.0.2.1');
   assert.deepEqual(await second, ['192.0.2.1']);
+});
+
+test('a kept failure keeps nothing of the question alive', async () => {
+  const { backend, resolver } = harness();
+  const refs: WeakRef<object>[] = [];
+  const failure = (): DialError => {
+    const state = { what: 'no' };
+    refs.push(new WeakRef(state));
+    const cause = (): DialError => new DialError('upstream', state.what);
+    return cause();
+  };
+  const found = resolver.resolve('example.com', 'ipv4_only');
+  backend.of('A').fail(failure());
+  await assert.rejects(found, { message: 'example.com: no' });
+  assert.deepEqual(await uncollected(refs), []);
+  await assert.rejects(resolver.resolve('example.com', 'ipv4_only'), {
+    message: 'example.com: no',
+  });
+  assert.equal(backend.questions.length, 1);
 });
 
 test('kept failures are bounded, and the oldest makes room', async () => {
