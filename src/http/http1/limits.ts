@@ -3,6 +3,13 @@
 /** Start line and header section of one message; the response to more is 431. */
 export const HEAD_LIMIT = 64 * 1024;
 
+/**
+ * Memory of all unfinished heads of an inbound. Beyond it a head may still have LEAST_HEAD_BYTES; the response to
+ * more is 431.
+ */
+export const MAX_ALL_HEAD_BYTES = 32 * 1024 * 1024;
+export const LEAST_HEAD_BYTES = 8 * 1024;
+
 /** Header lines of one message; the response to more is 431. */
 export const FIELD_LINE_LIMIT = 200;
 

@@ -1,6 +1,7 @@
 import type { ByteLink } from '../../net/links/link.ts';
 import { MessageError } from './message-error.ts';
 import { isToken } from '../fields/http-text.ts';
+import type { HeadMemory } from './head-memory.ts';
 import { HEAD_LIMIT } from './limits.ts';
 
 const LF = 0x0a;
@@ -34,6 +35,11 @@ export class HeadScanner {
   /** Whether a start line has begun. */
   get started(): boolean {
     return this.#started;
+  }
+
+  /** Bytes of memory that an unfinished head holds. */
+  get held(): number {
+    return this.#buffer.length;
   }
 
   /** The head, its empty line included, once `push` has found its end. */
@@ -139,6 +145,7 @@ export const startsResponse = (byte: number): boolean => byte === 0x48;
  * Reads one message head from a link and puts back what follows it; `undefined` when the stream ends
  * before a start line begins.
  *
+ * @param memory what the unfinished heads of an inbound share.
  * @throws {MessageError} 400 for a truncated or impossible head, 431 for one beyond the limit.
  */
 export async function readHead(
@@ -146,7 +153,9 @@ export async function readHead(
   startsWell: (byte: number) => boolean,
   signal?: AbortSignal,
   limit = HEAD_LIMIT,
+  memory?: HeadMemory,
 ): Promise<HeadBytes | undefined> {
+  using claim = memory?.claim();
   const scanner = new HeadScanner(limit, startsWell);
   for (;;) {
     const chunk = await link.read(signal);
@@ -155,7 +164,10 @@ export async function readHead(
       throw new MessageError(400, 'the peer closed in the middle of a message head');
     }
     const used = scanner.push(chunk);
-    if (used === undefined) continue;
+    if (used === undefined) {
+      claim?.resize(scanner.held);
+      continue;
+    }
     const followed = used < chunk.length;
     if (followed) link.unread(chunk.subarray(used));
     return { bytes: scanner.head, followed };

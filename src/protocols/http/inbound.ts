@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { HeadMemory } from '../../http/http1/head-memory.ts';
 import { TurnShare } from '../../net/time/turn-share.ts';
 import type { Steps } from '../../net/time/turns.ts';
 import { AccountTable } from '../users/account-table.ts';
@@ -25,7 +26,8 @@ export function* createHttpInbound(
   // it, so that a request in a loop is still recognized.
   const pseudonym = context.memory.recall('Via', Pseudonym, () => new Pseudonym()).text;
   const requests = new TurnShare(REQUESTS_A_TURN);
-  const shared = { context, accounts, allowTransparent, pseudonym, requests };
+  const heads = new HeadMemory();
+  const shared = { context, accounts, allowTransparent, pseudonym, requests, heads };
   return {
     accounts: accounts ?? OPEN_TO_ALL,
     serve: (carrier, session) => new PersistentConnection(shared, carrier, session).serve(),

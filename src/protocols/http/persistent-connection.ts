@@ -30,6 +30,8 @@ import {
   type OriginRequest,
 } from './forwarding/forwarded-heads.ts';
 import { parseRequestHead, type RequestHead } from '../../http/http1/head.ts';
+import type { HeadMemory } from '../../http/http1/head-memory.ts';
+import { HEAD_LIMIT } from '../../http/http1/limits.ts';
 import { CLIENT_IDLE_MS, RESPONSE_LINGER_MS, UNAUTHENTICATED_REQUESTS } from './limits.ts';
 import { finalResponse, hopsLeft, withOneHopLess } from './max-forwards.ts';
 import { OriginFlow, OriginFlows } from './origin-flow.ts';
@@ -48,6 +50,8 @@ export interface HttpInboundShared {
   readonly pseudonym: string;
   /** The turns of the event loop that its requests take. */
   readonly requests: TurnShare;
+  /** The memory of their unfinished heads. */
+  readonly heads: HeadMemory;
 }
 
 /** What happens to the connection after a request. */
@@ -153,7 +157,7 @@ export class PersistentConnection {
     using head = first ? undefined : new Deadline(clock, HANDSHAKE_MS, 'a request');
     const { signal } = head ?? opening;
     try {
-      return await readHead(this.#link, startsRequest, signal);
+      return await readHead(this.#link, startsRequest, signal, HEAD_LIMIT, this.#shared.heads);
     } catch (error) {
       if (error === signal.reason) throw new MessageError(408, messageOf(error));
       throw error;
