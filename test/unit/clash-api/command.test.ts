@@ -38,7 +38,8 @@ describe('weir clash-api', () => {
     await using folder = await scratch();
     const empty = join(folder.path, 'empty');
     await writeFile(empty, '\n');
-    const env = { XDG_RUNTIME_DIR: folder.path };
+    // Named, since a Weir of this machine would be found otherwise.
+    const env = { WEIR_SOCKET: join(folder.path, 'none.sock') };
     const where = ['--listen', '127.0.0.1:0', '--api', '127.0.0.1:1'];
     const secret = ['--clash-secret-file', empty];
     await assert.rejects(
