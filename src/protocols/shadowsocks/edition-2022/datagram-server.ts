@@ -9,6 +9,7 @@ import {
 import type { ResponseSealer } from '../associations/client-association.ts';
 import type { KeyedUser } from '../shadowsocks-users.ts';
 import { DatagramSealer, hasSeparateHeader, SESSION_HEADER, SESSION_ID } from './datagrams.ts';
+import { EndedSessions } from './ended-sessions.ts';
 import { BlockCipher, xor } from './identity.ts';
 import { openMerged, ReceivingSession, sessionOpener } from './receiving-session.ts';
 
@@ -28,12 +29,19 @@ interface IdentifiedDatagram {
 export class DatagramServer2022 implements DatagramServer {
   readonly #deps: DatagramServerDeps;
   readonly #associations: AssociationTable<ReceivingSession>;
+  readonly #ended: EndedSessions;
   readonly #cipher: BlockCipher | undefined;
   /** The opener of all sessions, where they have no key of their own. */
   readonly #shared: Opener | undefined;
 
   constructor(deps: DatagramServerDeps, sessions: DatagramSessions) {
     this.#deps = deps;
+    const { clock, memory } = deps.context;
+    this.#ended = memory.recall(
+      'Shadowsocks 2022 ended sessions',
+      EndedSessions,
+      () => new EndedSessions(clock),
+    );
     this.#associations = new AssociationTable(deps, sessions, deps.users.all.length);
     const { method, all, identityCipher } = deps.users;
     const [single] = all;
@@ -48,14 +56,19 @@ export class DatagramServer2022 implements DatagramServer {
     const { header, user } = datagram;
     const key = `${user.index} ${header.toString('latin1', 0, SESSION_ID)}`;
     const entry = this.#associations.find(key);
-    if (known && !entry) return false;
-    const session = entry?.state ?? this.#newSession(user, header);
+    if (entry) {
+      const packet = this.#open(datagram, entry.state);
+      if (packet) entry.association.deliver(packet, data.length, peer, replyPath);
+      return true;
+    }
+    if (known) return false;
+    const session = this.#newSession(datagram);
     const packet = this.#open(datagram, session);
     if (!packet) {
-      if (!entry) session[Symbol.dispose]();
-      return entry !== undefined;
+      session[Symbol.dispose]();
+      return false;
     }
-    const { association } = entry ?? this.#associate(key, datagram, peer, session);
+    const { association } = this.#associate(key, datagram, peer, session);
     association.deliver(packet, data.length, peer, replyPath);
     return true;
   }
@@ -86,9 +99,19 @@ export class DatagramServer2022 implements DatagramServer {
       : session.readMerged(header, context);
   }
 
-  #newSession({ key }: KeyedUser, header: Buffer): ReceivingSession {
+  /** A session that has no association: a new one, or one that has ended and may go on. */
+  #newSession({ user, header }: IdentifiedDatagram): ReceivingSession {
     const { method } = this.#deps.users;
-    return new ReceivingSession(method, key, header.subarray(0, SESSION_ID), this.#shared);
+    const id = header.subarray(0, SESSION_ID);
+    return new ReceivingSession(method, user.key, id, this.#shared, {
+      past: this.#ended.find(this.#endedKey(user, header)),
+      after: this.#ended.forgotten,
+    });
+  }
+
+  /** The same in successive handlers. */
+  #endedKey(user: KeyedUser, header: Buffer): string {
+    return `${this.#deps.credentialOf(user)} ${header.toString('latin1', 0, SESSION_ID)}`;
   }
 
   #associate(
@@ -98,6 +121,8 @@ export class DatagramServer2022 implements DatagramServer {
     session: ReceivingSession,
   ): AssociationEntry<ReceivingSession> {
     const { users, context, random } = this.#deps;
+    const endedKey = this.#endedKey(user, header);
+    this.#ended.resume(endedKey);
     const id = Buffer.from(header.subarray(0, SESSION_ID));
     const deps = { method: users.method, clock: context.clock, random };
     const sealer = new DatagramSealer(deps, [user.key], id);
@@ -105,6 +130,7 @@ export class DatagramServer2022 implements DatagramServer {
       seal: (packet) => sealer.seal(packet),
       [Symbol.dispose]: () => {
         sealer[Symbol.dispose]();
+        this.#ended.keep(endedKey, session.past);
         session[Symbol.dispose]();
       },
     };

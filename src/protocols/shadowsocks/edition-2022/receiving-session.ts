@@ -11,6 +11,8 @@ import {
   SESSION_ID,
   type MessageContext,
 } from './datagrams.ts';
+import type { EndedSession } from './ended-sessions.ts';
+import { stampOf } from './wire.ts';
 
 /** Packets that may arrive late, counted back from the newest of their session. */
 export const REPLAY_WINDOW = 2048;
@@ -45,19 +47,43 @@ function packetIdOf(header: Buffer): number | undefined {
   return high > 0x1f_ffff ? undefined : high * 2 ** 32 + header.readUInt32BE(SESSION_ID + 4);
 }
 
+/** What is known of a session before its first packet is received, or received again. */
+interface SessionPast {
+  readonly past?: EndedSession | undefined;
+  readonly after?: number;
+}
+
 /** A session of the peer: accepts each of its packets once (SIP022 §3.2.4). */
 export class ReceivingSession implements Disposable {
   readonly #opener: Opener;
   readonly #ownsOpener: boolean;
-  readonly #window = new ReplayWindow(REPLAY_WINDOW);
+  readonly #window: ReplayWindow;
+  readonly #after: number;
+  #latest: number;
 
   /**
    * @param id the session's id.
    * @param shared the opener of all sessions, where they have no key of their own.
+   * @param past of a session that goes on: its past.
+   * @param after of a new one: its packets must be later, in Unix seconds.
    */
-  constructor(method: Method, key: Uint8Array, id: Uint8Array, shared: Opener | undefined) {
+  constructor(
+    method: Method,
+    key: Uint8Array,
+    id: Uint8Array,
+    shared: Opener | undefined,
+    { past, after = -Infinity }: SessionPast = {},
+  ) {
     this.#opener = shared ?? sessionOpener(method, key, id);
     this.#ownsOpener = shared === undefined;
+    this.#window = past?.window ?? new ReplayWindow(REPLAY_WINDOW);
+    this.#latest = past?.latest ?? -Infinity;
+    this.#after = past ? -Infinity : after;
+  }
+
+  /** Which of its packets were accepted. */
+  get past(): EndedSession {
+    return { window: this.#window, latest: this.#latest };
   }
 
   /**
@@ -87,7 +113,11 @@ export class ReceivingSession implements Disposable {
 
   #accept(id: number, body: Buffer, at: number, context: MessageContext): Packet | undefined {
     const packet = readMessage(body, at, context);
-    if (packet) this.#window.mark(id);
+    if (!packet) return undefined;
+    const stamp = stampOf(body, at);
+    if (stamp <= this.#after) return undefined;
+    this.#latest = Math.max(this.#latest, stamp);
+    this.#window.mark(id);
     return packet;
   }
 

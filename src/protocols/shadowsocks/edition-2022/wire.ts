@@ -24,13 +24,18 @@ export function writeStamp(out: Buffer, type: number, wallMs: number, offset = 0
   out.writeBigUInt64BE(BigInt(Math.floor(wallMs / 1000)), offset + TIMESTAMP_AT);
 }
 
+/** The timestamp of a header, in Unix seconds. */
+export const stampOf = (header: Buffer, offset: number): number =>
+  header.readUInt32BE(offset + TIMESTAMP_AT) * 2 ** 32 +
+  header.readUInt32BE(offset + TIMESTAMP_AT + 4);
+
 /**
  * Returns the timestamp, in Unix seconds.
  * @throws {ProtocolError} for a header of the other direction, or outside the time tolerance.
  */
 export function checkStamp(header: Buffer, type: number, wallMs: number, offset = 0): number {
   if (header[offset] !== type) throw new ProtocolError('shadowsocks-2022: invalid header type');
-  const stamp = Number(header.readBigUInt64BE(offset + TIMESTAMP_AT));
+  const stamp = stampOf(header, offset);
   if (Math.abs(stamp - Math.floor(wallMs / 1000)) > MAX_SKEW_S) {
     throw new ProtocolError(
       'shadowsocks-2022: the clocks differ by more than 30 s, or the message is a replay',
