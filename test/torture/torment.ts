@@ -203,7 +203,8 @@ class Torment {
       );
     } catch (error) {
       if (!victim.isAlive) throw new Violation('the process has ended');
-      throw new Violation(`left behind: ${left()} (${String(error)})`);
+      const timers = (state?.timersFrom ?? []).join('\n  ');
+      throw new Violation(`left behind: ${left()} (${String(error)}); timers:\n  ${timers}`);
     }
   }
 

@@ -32,6 +32,8 @@ export interface Held {
   readonly otherDescriptors: number;
   /** Timers, with those that do not keep the process alive. */
   readonly timers: number;
+  /** Where each of them was made, sorted. */
+  readonly timersFrom: readonly string[];
 }
 
 export interface Response {
@@ -42,7 +44,8 @@ export interface Response {
 /** What is armed from the first call on: a failure as JSON, or `null` to count alone. */
 export const ARMED_AT_START = 'WEIR_TORTURE_FAILURE';
 
-const timers = new Set<number>();
+/** Where each timer was made, by its id. */
+const timers = new Map<number, string>();
 
 /** Threads for configurations have it too, and neither sockets nor files that they write. */
 if (isMainThread) install();
@@ -50,7 +53,7 @@ if (isMainThread) install();
 function install(): void {
   const trigger = new Trigger();
   createHook({
-    init: (id, type) => void (type === 'Timeout' && timers.add(id)),
+    init: (id, type) => void (type === 'Timeout' && timers.set(id, placeInWeir())),
     destroy: (id) => void timers.delete(id),
   }).enable();
   failNativeCalls(trigger);
@@ -88,7 +91,19 @@ function held(): Held {
     pipes,
     otherDescriptors: targets.length - sockets - pipes,
     timers: timers.size,
+    timersFrom: [...timers.values()].toSorted(),
   };
+}
+
+/** The innermost places of Weir's own code on the stack. */
+function placeInWeir(): string {
+  const PLACES = 4;
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 20;
+  const { stack = '' } = new Error('a timer');
+  Error.stackTraceLimit = stackTraceLimit;
+  const places = [...stack.matchAll(/\/src\/([^)\s]+:\d+):\d+/g)].map(([, place]) => place);
+  return places.slice(0, PLACES).join(' < ') || 'Node';
 }
 
 /** The descriptor of the folder itself is gone when it is looked at. */
