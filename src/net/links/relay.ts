@@ -59,6 +59,7 @@ class Relay {
   #failed: RelaySide | undefined;
   /** Directions that have not ended. */
   #open = 2;
+  #isOver = false;
   /** Runs while one direction has ended and the other has not. */
   #idle: IdleTimer | undefined;
 
@@ -136,6 +137,8 @@ class Relay {
 
   /** A direction has ended, and its end was passed on. */
   readonly #ended = (): void => {
+    // The end of one direction may be passed on after the other one has failed.
+    if (this.#isOver) return;
     this.#open--;
     if (this.#open === 0) {
       this.#finish();
@@ -151,7 +154,7 @@ class Relay {
   };
 
   #abort(error: unknown, link: ByteLink | undefined): void {
-    if (this.#failure || this.#open === 0) return;
+    if (this.#isOver) return;
     this.#failure = asError(error);
     this.#failed = link && this.#sideOf(link);
     this.#first ??= this.#failed;
@@ -159,6 +162,7 @@ class Relay {
   }
 
   #finish(): void {
+    this.#isOver = true;
     this.#idle?.stop();
     // Nothing is queued after a clean end.
     this.#client.destroy(this.#failure);

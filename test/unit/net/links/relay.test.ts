@@ -21,7 +21,7 @@ function start() {
     },
     clock,
   );
-  return { client, server, clock, moved, done };
+  return { client, server, nearServer, clock, moved, done };
 }
 
 /** Lets everything that is already under way happen. */
@@ -76,6 +76,19 @@ describe('the relay', () => {
     server.destroy(new Error('refused after all'));
     const { failure, first, failed } = await done;
     assert.deepEqual([failure?.message, first, failed], ['refused after all', 'client', 'remote']);
+  });
+
+  test('has no timer left when the end of one side is passed on after the other has failed', async () => {
+    const { client, server, nearServer, clock, done } = start();
+    const passedOn = Promise.withResolvers<void>();
+    nearServer.closeWrite = () => passedOn.promise;
+    await client.closeWrite();
+    await settle();
+    server.destroy(new Error('reset'));
+    assert.equal((await done).failure?.message, 'reset');
+    passedOn.resolve();
+    await settle();
+    assert.equal(clock.timers, 0);
   });
 
   test('a half-closed flow ends after 300 s of silence', async () => {
