@@ -228,7 +228,14 @@ class Torment {
 }
 
 /** Pipes are kept for a while: `atEnd` compares them. */
-const QUANTITIES = ['flows', 'sessions', 'sockets', 'otherDescriptors', 'timers'] as const;
+const QUANTITIES = [
+  'flows',
+  'sessions',
+  'sockets',
+  'otherDescriptors',
+  'timers',
+  'flowTimers',
+] as const;
 
 /** What Weir's log says of errors of this host, in place of their names. */
 export const OWN_WORDS: Readonly<Partial<Record<Fault, string>>> = {

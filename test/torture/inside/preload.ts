@@ -32,6 +32,8 @@ export interface Held {
   readonly otherDescriptors: number;
   /** Timers, with those that do not keep the process alive. */
   readonly timers: number;
+  /** Those of relays and dials, which end with their flows. */
+  readonly flowTimers: number;
   /** Where each of them was made, sorted. */
   readonly timersFrom: readonly string[];
 }
@@ -90,19 +92,26 @@ function held(): Held {
     sockets,
     pipes,
     otherDescriptors: targets.length - sockets - pipes,
-    timers: timers.size,
+    timers: [...timers.values()].filter((place) => !place.startsWith(SUMMARY)).length,
+    flowTimers: [...timers.values()].filter((place) => OF_FLOWS.test(place)).length,
     timersFrom: [...timers.values()].toSorted(),
   };
 }
 
-/** The innermost places of Weir's own code on the stack. */
+/** The log counts failures for up to a minute before it writes their number. */
+const SUMMARY = 'engine/failure-log.ts';
+const OF_FLOWS = /^(?:net\/links|engine)\/(?!failure-log)/;
+
+/** The innermost places of Weir's own code on the stack, but for those that all timers have. */
 function placeInWeir(): string {
   const PLACES = 4;
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 20;
   const { stack = '' } = new Error('a timer');
   Error.stackTraceLimit = stackTraceLimit;
-  const places = [...stack.matchAll(/\/src\/([^)\s]+:\d+):\d+/g)].map(([, place]) => place);
+  const places = [...stack.matchAll(/\/src\/(?!net\/time\/)([^)\s]+:\d+):\d+/g)].map(
+    ([, place]) => place,
+  );
   return places.slice(0, PLACES).join(' < ') || 'Node';
 }
 
