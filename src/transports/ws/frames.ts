@@ -85,7 +85,7 @@ export const closePayload = (code: number): Uint8Array => Uint8Array.of(code >> 
 
 interface Frame {
   readonly opcode: number;
-  readonly key: Uint8Array | undefined;
+  readonly masked: boolean;
   /** Bytes of payload received so far. */
   done: number;
   readonly length: number;
@@ -93,13 +93,22 @@ interface Frame {
   readonly control: Buffer | undefined;
 }
 
+/** Payload up to this length is moved next to that of the frame before it. */
+const MERGED_BYTES = 512;
+
 /**
  * Decodes frames incrementally: payload is unmasked in place and passed on at once; at most a header
- * and a control frame (139 bytes) are kept, however long a frame is.
+ * and a control frame (139 bytes) are kept, however long a frame is. Short payloads become one part: a
+ * peer can send thousands of frames of a byte in one read, and each part is a read of the protocol above.
  */
 export class WsFrameDecoder {
   readonly #masked: boolean;
   readonly #header = Buffer.alloc(14);
+  /** Of the current frame. */
+  readonly #key = new Uint8Array(MASKING_KEY_BYTES);
+  /** The payload of the chunk that is to be passed on next. */
+  #runStart = 0;
+  #runEnd = 0;
   #have = 0;
   #frame: Frame | undefined;
   /** A data message has begun and its last frame is still to come. */
@@ -117,6 +126,7 @@ export class WsFrameDecoder {
    */
   push(chunk: Uint8Array): WsFrameEvent[] {
     const events: WsFrameEvent[] = [];
+    this.#runStart = this.#runEnd = 0;
     let at = 0;
     while (!this.#closed) {
       if (!this.#frame) {
@@ -125,9 +135,13 @@ export class WsFrameDecoder {
       }
       at = this.#readPayload(this.#frame, chunk, at, events);
       if (this.#frame.done < this.#frame.length) break;
-      this.#finish(this.#frame, events);
+      if (this.#frame.control) {
+        this.#passRun(chunk, events);
+        this.#finishControl(this.#frame.opcode, this.#frame.control, events);
+      }
       this.#frame = undefined;
     }
+    this.#passRun(chunk, events);
     return events;
   }
 
@@ -170,26 +184,53 @@ export class WsFrameDecoder {
       this.#inMessage = !fin;
     }
     const keyAt = headerLength(this.#header) - MASKING_KEY_BYTES;
-    const key = masked
-      ? Uint8Array.from(this.#header.subarray(keyAt, keyAt + MASKING_KEY_BYTES))
-      : undefined;
+    if (masked) this.#header.copy(this.#key, 0, keyAt, keyAt + MASKING_KEY_BYTES);
     const control = isControl ? Buffer.alloc(length) : undefined;
-    return { opcode, key, done: 0, length, control };
+    return { opcode, masked, done: 0, length, control };
   }
 
   #readPayload(frame: Frame, chunk: Uint8Array, from: number, events: WsFrameEvent[]): number {
     const take = Math.min(frame.length - frame.done, chunk.length - from);
     if (take === 0) return from;
-    const data = chunk.subarray(from, from + take);
-    if (frame.key) applyMask(data, frame.key, frame.done & 3);
-    if (frame.control) frame.control.set(data, frame.done);
-    else events.push({ kind: 'data', data });
+    const end = from + take;
+    if (frame.masked) this.#unmask(chunk, from, end, frame.done & 3);
+    if (frame.control) frame.control.set(chunk.subarray(from, end), frame.done);
+    else this.#addToRun(chunk, from, end, events);
     frame.done += take;
-    return from + take;
+    return end;
   }
 
-  #finish({ opcode, control }: Frame, events: WsFrameEvent[]): void {
-    if (!control) return;
+  #unmask(chunk: Uint8Array, from: number, end: number, phase: number): void {
+    if (end - from >= NATIVE_MASK_BYTES) {
+      applyMask(chunk.subarray(from, end), this.#key, phase);
+      return;
+    }
+    for (let at = from; at < end; at++) {
+      // Both indices are in range: `at` below the length, the key has 4 bytes.
+      chunk[at] = (chunk[at] as number) ^ (this.#key[(at - from + phase) & 3] as number);
+    }
+  }
+
+  /** Moves payload to the end of the run where that costs little; otherwise it begins another. */
+  #addToRun(chunk: Uint8Array, from: number, end: number, events: WsFrameEvent[]): void {
+    if (this.#runEnd === this.#runStart || end - from > MERGED_BYTES) {
+      this.#passRun(chunk, events);
+      this.#runStart = from;
+      this.#runEnd = end;
+      return;
+    }
+    // Over headers that have been read.
+    chunk.copyWithin(this.#runEnd, from, end);
+    this.#runEnd += end - from;
+  }
+
+  #passRun(chunk: Uint8Array, events: WsFrameEvent[]): void {
+    if (this.#runEnd === this.#runStart) return;
+    events.push({ kind: 'data', data: chunk.subarray(this.#runStart, this.#runEnd) });
+    this.#runStart = this.#runEnd;
+  }
+
+  #finishControl(opcode: number, control: Buffer, events: WsFrameEvent[]): void {
     if (opcode === Opcode.ping) events.push({ kind: 'ping', data: control });
     if (opcode !== Opcode.close) return;
     checkClose(control);

@@ -113,6 +113,25 @@ test('a frame of any length is handed on as it comes', () => {
   }
 });
 
+test('the short frames of one read come as one part, between its control frames', () => {
+  const frames = Array.from({ length: 3000 }, (_, i) =>
+    wholeFrame(i % 1000 === 500 ? Opcode.ping : Opcode.binary, [Buffer.of(i & 0xff)], KEY),
+  );
+  const large = Buffer.alloc(600, 7);
+  const bytes = Buffer.concat([...frames, wholeFrame(Opcode.binary, [large], KEY)]);
+  const events = new WsFrameDecoder(true).push(bytes);
+  const shown = events.map((event) =>
+    event.kind === 'data' ? event.data.length : event.kind === 'ping' ? 'ping' : 'close',
+  );
+  assert.deepEqual(shown, [500, 'ping', 999, 'ping', 999, 'ping', 499, 600]);
+  const [first] = events;
+  assert.ok(first?.kind === 'data');
+  assert.deepEqual(
+    [...first.data],
+    [...Array(500).keys()].map((i) => i & 0xff),
+  );
+});
+
 test('masking many bytes is masking each, at every alignment, in place and into a copy', () => {
   fc.assert(
     fc.property(
