@@ -3,6 +3,7 @@ import { Descriptor } from './descriptor.ts';
 import { SystemError } from './errno.ts';
 import { EEXIST, EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLL_CTL_MOD, SOCK_CLOEXEC } from './linux.ts';
 import type { NativeMemory } from '../native-memory.ts';
+import { TurnBudget } from './turn-budget.ts';
 
 /** Handles the readiness of a descriptor. */
 export interface Readiness {
@@ -17,12 +18,6 @@ export interface Resumable {
 
 /** The most events of one call. The rest stays in the kernel until the next turn. */
 const BATCH = 512;
-
-/**
- * Bytes that all sockets together may move in one turn of the event loop before timers, the control
- * API and Node's sockets run: about 2 ms of copying.
- */
-const BYTES_A_TURN = 4 << 20;
 
 /** `struct epoll_event` in words: packed on x64 only (include/uapi/linux/eventpoll.h). */
 const layout =
@@ -58,12 +53,15 @@ export class Poller {
   #count = 0;
   #nextEvent = 0;
   #scheduled = false;
-  #budget = BYTES_A_TURN;
+  readonly #budget: TurnBudget;
+  /** The next turn is to measure how long this one took. */
+  #measures = false;
   #turn = 0;
 
   /** @throws {SystemError} if epoll_create1 fails. */
-  constructor(calls: SystemCalls) {
+  constructor(calls: SystemCalls, budget = new TurnBudget()) {
     this.#calls = calls;
+    this.#budget = budget;
     const epoll = calls.epollCreate1(SOCK_CLOEXEC);
     if (epoll < 0) throw new SystemError('epoll_create1', calls.errno());
     this.#epoll = new Descriptor(calls, epoll);
@@ -88,12 +86,12 @@ export class Poller {
 
   /** Whether more bytes may be moved in this turn; otherwise use `later`. */
   get mayMove(): boolean {
-    return this.#budget > 0;
+    return this.#budget.mayMove;
   }
 
   /** Counts bytes that were moved in this turn. */
   moved(bytes: number): void {
-    this.#budget -= bytes;
+    this.#budget.move(bytes);
   }
 
   /**
@@ -202,7 +200,8 @@ export class Poller {
     this.#scheduled = false;
     if (this.#epoll.number < 0) return;
     this.#turn++;
-    this.#budget = BYTES_A_TURN;
+    if (this.#measures) this.#budget.end();
+    this.#budget.begin();
     try {
       this.#resumeDeferred();
       this.#dispatch();
@@ -210,7 +209,9 @@ export class Poller {
       this.#dispatch();
     } finally {
       // Also if a handler threw.
-      if (this.#deferred.length > 0 || this.#nextEvent < this.#count) this.#schedule();
+      this.#measures = this.#budget.isMeasured;
+      const isLeft = this.#deferred.length > 0 || this.#nextEvent < this.#count;
+      if (isLeft || this.#measures) this.#schedule();
     }
   };
 

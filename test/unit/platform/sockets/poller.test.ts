@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { EPOLLET, EPOLLIN, EPOLLOUT } from '../../../../src/platform/sockets/linux.ts';
+import { Poller } from '../../../../src/platform/sockets/poller.ts';
+import { TurnBudget } from '../../../../src/platform/sockets/turn-budget.ts';
 import type { KernelIo } from '../../../../src/platform/sockets/kernel-io.ts';
 import { checkedIo, descriptorPair, noKernelSockets } from '../../../support/links/kernel-io.ts';
 
@@ -34,6 +36,30 @@ describe('the poller', { skip: noKernelSockets }, () => {
     await until(() => events !== 0);
     assert.equal(events, EPOLLIN);
     io.poller.remove(slot);
+    pair.close();
+  });
+
+  test('moves less in a turn once the work of a turn has taken too long', async () => {
+    using io = checkedIo().io;
+    let now = 0;
+    const poller = new Poller(io.calls, new TurnBudget(() => now));
+    const pair = watched(io);
+    const may: boolean[] = [];
+    const ready = (): void => {
+      poller.moved(1 << 20);
+      may.push(poller.mayMove);
+      // Work that begins after the handlers of the turn.
+      void Promise.resolve().then(() => (now += 100));
+    };
+    const slot = poller.add(pair.near, { ready }, EPOLLIN + EPOLLET);
+    pair.poke();
+    await until(() => may.length === 1 && now === 100);
+    await nextTurn();
+    pair.poke();
+    await until(() => may.length === 2);
+    assert.deepEqual(may, [true, false]);
+    poller.remove(slot);
+    poller.close();
     pair.close();
   });
 

@@ -23,7 +23,7 @@ async function afterOne(method: (typeof MODERN)[number]) {
   const first = packet('first');
   receive(first);
   await settle();
-  for (const destroy of [...sessions.live.values()]) destroy(new Error('killed'));
+  for (const destroy of sessions.live.values()) destroy(new Error('killed'));
   await settle();
   assert.equal(sessions.live.size, 0);
   const accepted = async (data: Uint8Array): Promise<boolean> => {
