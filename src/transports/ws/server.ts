@@ -1,4 +1,5 @@
 import { parseRequestHead } from '../../http/http1/head.ts';
+import { HeadMemory } from '../../http/http1/head-memory.ts';
 import { MessageError } from '../../http/http1/message-error.ts';
 import { readHead, startsRequest } from '../../http/http1/read-head.ts';
 import type { Clock } from '../../net/time/clock.ts';
@@ -30,6 +31,7 @@ type WsSpec = Extract<InboundCarrierSpec, { kind: 'ws' }>;
 export class WsServer {
   readonly #spec: WsSpec;
   readonly #clock: Clock;
+  readonly #heads = new HeadMemory();
 
   constructor(spec: WsSpec, clock: Clock) {
     this.#spec = spec;
@@ -78,7 +80,7 @@ export class WsServer {
   /** `undefined` when no request arrives. */
   async #verdict(lower: ByteLink, signal: AbortSignal): Promise<UpgradeResponse | undefined> {
     try {
-      const head = await readHead(lower, startsRequest, signal, HEAD_BYTES);
+      const head = await readHead(lower, startsRequest, signal, HEAD_BYTES, this.#heads);
       if (!head) return undefined;
       return judgeRequest(
         parseRequestHead(head.bytes, HEAD_FIELDS),

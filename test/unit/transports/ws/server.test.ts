@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import { MAX_ALL_HEAD_BYTES } from '../../../../src/http/http1/limits.ts';
 import type { ByteLink } from '../../../../src/net/links/link.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import { frameHeader, Opcode } from '../../../../src/transports/ws/frames.ts';
@@ -316,4 +317,24 @@ test('any bytes of a client end in a response, an upgrade or the end of the conn
     }),
     { numRuns: 300 },
   );
+});
+
+test('long heads without an end share a bound of memory, beyond which only short ones have room', async () => {
+  const server = new WsServer({ ...SPEC, host: undefined }, new ManualClock());
+  const links: ByteLink[] = [];
+  const open = async (bytes: string): Promise<ByteLink> => {
+    const [near, far] = linkPair();
+    links.push(near);
+    void server.upgrade(far).then((link) => link?.destroy());
+    await near.write(Buffer.from(bytes));
+    return near;
+  };
+  const line = async (link: ByteLink): Promise<string | undefined> =>
+    String((await link.read()) ?? '').split('\r\n')[0];
+  const long = `GET /ws HTTP/1.1\r\nX: ${'x'.repeat(HEAD_BYTES - 1024)}`;
+  for (let held = 0; held + long.length <= MAX_ALL_HEAD_BYTES; held += long.length)
+    await open(long);
+  assert.equal(await line(await open(long)), 'HTTP/1.1 431 Request Header Fields Too Large');
+  assert.equal(await line(await open(request())), OPEN);
+  for (const link of links) link.destroy();
 });
