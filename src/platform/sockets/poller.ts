@@ -54,8 +54,6 @@ export class Poller {
   #nextEvent = 0;
   #scheduled = false;
   readonly #budget: TurnBudget;
-  /** The next turn is to measure how long this one took. */
-  #measures = false;
   #turn = 0;
 
   /** @throws {SystemError} if epoll_create1 fails. */
@@ -194,13 +192,16 @@ export class Poller {
     if (this.#scheduled) return;
     this.#scheduled = true;
     setImmediate(this.#run);
+    // Runs after it and after all promises that it has settled.
+    setImmediate(this.#end);
   };
+
+  readonly #end = (): void => this.#budget.end();
 
   readonly #run = (): void => {
     this.#scheduled = false;
     if (this.#epoll.number < 0) return;
     this.#turn++;
-    if (this.#measures) this.#budget.end();
     this.#budget.begin();
     try {
       this.#resumeDeferred();
@@ -209,9 +210,7 @@ export class Poller {
       this.#dispatch();
     } finally {
       // Also if a handler threw.
-      this.#measures = this.#budget.isMeasured;
-      const isLeft = this.#deferred.length > 0 || this.#nextEvent < this.#count;
-      if (isLeft || this.#measures) this.#schedule();
+      if (this.#deferred.length > 0 || this.#nextEvent < this.#count) this.#schedule();
     }
   };
 

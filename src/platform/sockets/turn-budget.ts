@@ -29,16 +29,6 @@ export class TurnBudget {
     return this.#left > 0;
   }
 
-  /** Moved in this turn. */
-  get moved(): number {
-    return this.#most - this.#left;
-  }
-
-  /** Whether so much was moved that `end` should be called in the next turn. */
-  get isMeasured(): boolean {
-    return this.moved >= LEAST_BYTES;
-  }
-
   /** Begins a turn. */
   begin(): void {
     this.#left = this.#most;
@@ -50,10 +40,12 @@ export class TurnBudget {
     this.#left -= bytes;
   }
 
-  /** Called when all work that the bytes of a turn have caused is done, before the next one begins. */
+  /** Called when all work that the bytes of a turn have caused is done. A turn that moved little says nothing. */
   end(): void {
+    const moved = this.#most - this.#left;
+    if (moved < LEAST_BYTES) return;
     const took = this.#now() - this.#startedAt;
-    if (took > TURN_MS) this.#most = Math.max(LEAST_BYTES, this.moved * (TURN_MS / took));
+    if (took > TURN_MS) this.#most = Math.max(LEAST_BYTES, moved * (TURN_MS / took));
     else if (took < TURN_MS / 2) this.#most = Math.min(MOST_BYTES, this.#most * 2);
   }
 }
