@@ -62,8 +62,8 @@ export class Acceptor {
   }
 
   /**
-   * Takes over a connection. When a handshake fails, it is closed; a failed TLS handshake is logged at
-   * `debug`, a failed upgrade not at all.
+   * Takes over a connection. When a handshake fails, it is closed, which is logged at `debug`; a request that is
+   * refused an upgrade is not logged.
    */
   accept(accepted: AcceptedConnection): void {
     const { secure, serve } = this.#way;
@@ -113,7 +113,21 @@ export class Acceptor {
     this.#way.shared?.close();
   }
 
-  #report({ remote }: AcceptedConnection, error: unknown): void {
+  /** Makes carriers of connections that have their TLS, if any. */
+  #linkServer(spec: Exclude<InboundCarrierSpec, { kind: 'grpc' }>): (below: Carrier) => void {
+    const onCarrier = this.#onCarrier;
+    if (spec.kind === 'raw') return onCarrier;
+    const server = new (SERVERS.get('ws'))(spec, this.#deps.clock);
+    return (below) => {
+      const onFailed = (error: unknown): void => this.#report(below, error);
+      void server.upgrade(below.link, onFailed).then((link) => {
+        if (link) onCarrier({ ...below, link });
+        else below.onOver?.();
+      });
+    };
+  }
+
+  #report({ remote }: Pick<Carrier, 'remote'>, error: unknown): void {
     const from = remote ? shownEndpoint(remote) : 'a client';
     this.#deps.log.debug(`${from}: ${messageOf(error)}`);
   }
@@ -127,7 +141,7 @@ export class Acceptor {
     if (carrier.kind !== 'grpc') {
       const choose = carrier.kind === 'ws' ? onlyHttp1 : preferHttp1;
       const secure = tls && SERVERS.get('tls')(tls, choose, clock);
-      return { secure, serve: linkServer(carrier, onCarrier, clock), shared: undefined };
+      return { secure, serve: this.#linkServer(carrier), shared: undefined };
     }
     const secure = tls && SERVERS.get('tls')(tls, onlyHttp2, clock);
     const kept = old && !old.secure === !secure ? old.shared : undefined;
@@ -146,19 +160,3 @@ function bareCarrier(connection: CountedConnection): Carrier {
 
 const carrierSpecOf = (stream: InboundStreamSpec | undefined): InboundCarrierSpec =>
   stream?.carrier ?? { kind: 'raw' };
-
-/** Makes carriers of connections that have their TLS, if any. */
-function linkServer(
-  spec: Exclude<InboundCarrierSpec, { kind: 'grpc' }>,
-  onCarrier: (carrier: Carrier) => void,
-  clock: Clock,
-): (below: Carrier) => void {
-  if (spec.kind === 'raw') return onCarrier;
-  const server = new (SERVERS.get('ws'))(spec, clock);
-  return (below) => {
-    void server.upgrade(below.link).then((link) => {
-      if (link) onCarrier({ ...below, link });
-      else below.onOver?.();
-    });
-  };
-}

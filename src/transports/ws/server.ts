@@ -42,12 +42,16 @@ export class WsServer {
    * Reads the requests of a connection, over TLS or not, and responds, until one is an upgrade. Never
    * rejects.
    *
+   * @param onFailed called with why a connection failed before its upgrade; not for requests that are refused.
    * @returns `undefined` for a connection that is not upgraded in time; it is being closed.
    */
-  async upgrade(lower: ByteLink): Promise<ByteLink | undefined> {
+  async upgrade(
+    lower: ByteLink,
+    onFailed: (error: unknown) => void = () => undefined,
+  ): Promise<ByteLink | undefined> {
     using deadline = new Deadline(this.#clock, UPGRADE_MS, 'the WebSocket upgrade');
     for (let left = MOST_REQUESTS - 1; ; left--) {
-      const verdict = await this.#verdict(lower, deadline.signal);
+      const verdict = await this.#verdict(lower, deadline.signal, onFailed);
       if (!verdict) {
         lower.destroy();
         return undefined;
@@ -62,7 +66,8 @@ export class WsServer {
         // No more is read from a client that does not read its responses.
         const full = lower.write(response);
         if (full) await unlessAborted(full, deadline.signal);
-      } catch {
+      } catch (error) {
+        onFailed(error);
         lower.destroy();
         return undefined;
       }
@@ -78,7 +83,11 @@ export class WsServer {
   }
 
   /** `undefined` when no request arrives. */
-  async #verdict(lower: ByteLink, signal: AbortSignal): Promise<UpgradeResponse | undefined> {
+  async #verdict(
+    lower: ByteLink,
+    signal: AbortSignal,
+    onFailed: (error: unknown) => void,
+  ): Promise<UpgradeResponse | undefined> {
     try {
       const head = await readHead(lower, startsRequest, signal, HEAD_BYTES, this.#heads);
       if (!head) return undefined;
@@ -88,7 +97,10 @@ export class WsServer {
         this.#clock.wall(),
       );
     } catch (error) {
-      if (!(error instanceof MessageError)) return undefined;
+      if (!(error instanceof MessageError)) {
+        onFailed(error);
+        return undefined;
+      }
       return rejection(error.status === 431 ? 431 : 400);
     }
   }

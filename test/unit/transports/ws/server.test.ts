@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { MAX_ALL_HEAD_BYTES } from '../../../../src/http/http1/limits.ts';
+import { messageOf } from '../../../../src/errors.ts';
 import type { ByteLink } from '../../../../src/net/links/link.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import { frameHeader, Opcode } from '../../../../src/transports/ws/frames.ts';
@@ -140,6 +141,20 @@ test('without a configured host any host will do, and none', async () => {
     await near.write(Buffer.from(request({ headers: { Host: host } })));
     assert.ok(await server.upgrade(far));
   }
+});
+
+test('why a connection failed before its upgrade is reported, refusals are not', async () => {
+  const failures: string[] = [];
+  const failed = (error: unknown): void => void failures.push(messageOf(error));
+  const [near, far] = linkPair();
+  const upgraded = new WsServer(SPEC, new ManualClock()).upgrade(far, failed);
+  near.destroy(new Error('read ENOMEM'));
+  assert.equal(await upgraded, undefined);
+  assert.deepEqual(failures, ['read ENOMEM']);
+  const [other, refused] = linkPair();
+  await other.write(Buffer.from('no request\r\n\r\n'));
+  assert.equal(await new WsServer(SPEC, new ManualClock()).upgrade(refused, failed), undefined);
+  assert.equal(failures.length, 1);
 });
 
 test('a head of the limit is read, a longer one is rejected', async () => {
