@@ -1,22 +1,24 @@
-/**
- * Bytes that all sockets together may move in one turn of the event loop before timers, the control
- * API and Node's sockets run: about 2 ms of copying.
- */
-const MOST_BYTES = 4 << 20;
-/** One read of one socket. */
+/** Bytes of one read of one socket. */
 const LEAST_BYTES = 64 << 10;
+/** Bytes of a turn after quiet ones. */
+const FIRST_BYTES = 256 << 10;
+/** Bytes of a turn at most: about 2 ms of copying. */
+const MOST_BYTES = 4 << 20;
 /** How long a turn should take at most, with the work that its bytes cause, in milliseconds. */
 const TURN_MS = 10;
 
 /**
- * The bytes that may be moved in one turn of the event loop. Relays copy at gigabytes a second, but peers can send
- * what costs a hundred times as much to read, over many connections at once: when a turn took too long, the next
- * ones move less.
+ * The bytes that all sockets together may move in one turn of the event loop before timers, the control API and
+ * Node's sockets run.
+ *
+ * Relays copy at gigabytes a second, but peers can send what costs a hundred times as much to read, over many
+ * connections at once. So a turn may move twice as much as the one before if that was quick, as long as there is
+ * as much to move, and less after one that took too long.
  */
 export class TurnBudget {
   readonly #now: () => number;
-  #most = MOST_BYTES;
-  #left = MOST_BYTES;
+  #most = FIRST_BYTES;
+  #left = FIRST_BYTES;
   #startedAt = 0;
 
   /** @param now milliseconds of a monotonic clock. */
@@ -40,12 +42,15 @@ export class TurnBudget {
     this.#left -= bytes;
   }
 
-  /** Called when all work that the bytes of a turn have caused is done. A turn that moved little says nothing. */
+  /** Called when all work that the bytes of a turn have caused is done. */
   end(): void {
     const moved = this.#most - this.#left;
-    if (moved < LEAST_BYTES) return;
     const took = this.#now() - this.#startedAt;
-    if (took > TURN_MS) this.#most = Math.max(LEAST_BYTES, moved * (TURN_MS / took));
-    else if (took < TURN_MS / 2) this.#most = Math.min(MOST_BYTES, this.#most * 2);
+    if (took <= TURN_MS) {
+      const wanted = Math.max(FIRST_BYTES, 2 * moved);
+      this.#most = Math.min(2 * this.#most, wanted, MOST_BYTES);
+    } else if (moved >= LEAST_BYTES) {
+      this.#most = Math.max(LEAST_BYTES, moved * (TURN_MS / took));
+    }
   }
 }

@@ -3,51 +3,55 @@ import { test } from 'node:test';
 import { TurnBudget } from '../../../../src/platform/sockets/turn-budget.ts';
 
 const READ = 64 << 10;
-const MOST = 4 << 20;
 
-/** A budget on a clock, and a turn that moves what it may, with so many milliseconds of work for each read. */
+/** A budget on a clock, and turns that return how many reads they had. */
 function start() {
   let now = 1000;
   const budget = new TurnBudget(() => now);
-  const turn = (milliseconds: number): number => {
-    let moved = 0;
+  /** @param milliseconds of work for each read; @param most reads that there are. */
+  const turn = (milliseconds: number, most = Infinity): number => {
+    let reads = 0;
     budget.begin();
-    for (; budget.mayMove; moved += READ) {
+    for (; budget.mayMove && reads < most; reads++) {
       budget.move(READ);
       now += milliseconds;
     }
     budget.end();
-    return moved;
+    return reads;
   };
   return { budget, turn, pass: (milliseconds: number) => (now += milliseconds) };
 }
 
+test('turns move twice as much as the one before while that takes little, up to 4 MB', () => {
+  const { turn } = start();
+  const reads = Array.from({ length: 6 }, () => turn(0.01));
+  assert.deepEqual(reads, [4, 8, 16, 32, 64, 64]);
+});
+
 test('turns move less once their work has taken too long, and one read at least', () => {
   const { turn } = start();
-  assert.equal(turn(2), MOST);
+  for (let i = 0; i < 5; i++) turn(0.01);
+  assert.equal(turn(2), 64);
   // 128 ms have led to what takes 10.
-  assert.equal(turn(2), 5 * READ);
-  assert.equal(turn(200), 5 * READ);
-  assert.equal(turn(200), READ);
-  assert.equal(turn(200), READ);
+  assert.equal(turn(2), 5);
+  assert.equal(turn(200), 10);
+  assert.equal(turn(200), 1);
+  assert.equal(turn(200), 1);
+  assert.deepEqual([turn(0.01), turn(0.01), turn(0.01)], [1, 2, 4]);
 });
 
-test('turns move more again when their work takes little', () => {
+test('a turn after quiet ones moves no more than 256 KB', () => {
   const { turn } = start();
-  turn(2);
-  turn(200);
-  const moved = Array.from({ length: 8 }, () => turn(0.01));
-  assert.deepEqual(
-    moved,
-    [1, 2, 4, 8, 16, 32, 64, 64].map((reads) => reads * READ),
-  );
+  for (let i = 0; i < 5; i++) turn(0.01);
+  assert.equal(turn(0.01, 1), 1);
+  assert.equal(turn(0.01), 4);
 });
 
-test('a turn that moved less than a read has no effect, however long it took', () => {
+test('a slow turn that moved less than a read has no effect', () => {
   const { budget, turn, pass } = start();
   budget.begin();
   budget.move(READ - 1);
   pass(1000);
   budget.end();
-  assert.equal(turn(0), MOST);
+  assert.equal(turn(0), 4);
 });
