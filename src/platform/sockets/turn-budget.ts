@@ -1,7 +1,7 @@
 /** Bytes of one read of one socket. */
 const LEAST_BYTES = 64 << 10;
 /** Bytes of a turn after quiet ones. */
-const FIRST_BYTES = 256 << 10;
+const FIRST_BYTES = 128 << 10;
 /** Bytes of a turn at most: about 2 ms of copying. */
 const MOST_BYTES = 4 << 20;
 /** How long a turn should take at most, with the work that its bytes cause, in milliseconds. */

@@ -46,7 +46,7 @@ describe('the poller', { skip: noKernelSockets }, () => {
     const pair = watched(io);
     const may: boolean[] = [];
     const ready = (): void => {
-      poller.moved(128 << 10);
+      poller.moved(100 << 10);
       may.push(poller.mayMove);
       // Work that begins after the handlers of the turn.
       void Promise.resolve().then(() => (now += 100));

@@ -24,13 +24,13 @@ function start() {
 
 test('turns move twice as much as the one before while that takes little, up to 4 MB', () => {
   const { turn } = start();
-  const reads = Array.from({ length: 6 }, () => turn(0.01));
-  assert.deepEqual(reads, [4, 8, 16, 32, 64, 64]);
+  const reads = Array.from({ length: 7 }, () => turn(0.01));
+  assert.deepEqual(reads, [2, 4, 8, 16, 32, 64, 64]);
 });
 
 test('turns move less once their work has taken too long, and one read at least', () => {
   const { turn } = start();
-  for (let i = 0; i < 5; i++) turn(0.01);
+  for (let i = 0; i < 6; i++) turn(0.01);
   assert.equal(turn(2), 64);
   // 128 ms have led to what takes 10.
   assert.equal(turn(2), 5);
@@ -40,11 +40,11 @@ test('turns move less once their work has taken too long, and one read at least'
   assert.deepEqual([turn(0.01), turn(0.01), turn(0.01)], [1, 2, 4]);
 });
 
-test('a turn after quiet ones moves no more than 256 KB', () => {
+test('a turn after quiet ones moves no more than 128 KB', () => {
   const { turn } = start();
-  for (let i = 0; i < 5; i++) turn(0.01);
+  for (let i = 0; i < 6; i++) turn(0.01);
   assert.equal(turn(0.01, 1), 1);
-  assert.equal(turn(0.01), 4);
+  assert.equal(turn(0.01), 2);
 });
 
 test('a slow turn that moved less than a read has no effect', () => {
@@ -53,5 +53,5 @@ test('a slow turn that moved less than a read has no effect', () => {
   budget.move(READ - 1);
   pass(1000);
   budget.end();
-  assert.equal(turn(0), 4);
+  assert.equal(turn(0), 2);
 });
