@@ -51,10 +51,15 @@ export class ApiConnection {
     return this.#current !== undefined;
   }
 
+  /** Whether the response in progress, if any, is the last: further requests are ignored. */
+  get isClosing(): boolean {
+    return this.#closing;
+  }
+
   /** Serves the exchange after the previous ones. */
   take(exchange: ApiExchange): void {
     if (this.#waiting.length >= MOST_WAITING) this.#socket.destroy();
-    else if (this.#closing) return; // the response in progress, if any, is the last
+    else if (this.#closing) return;
     else if (this.#current) this.#waiting.push(exchange);
     else this.#begin(exchange);
   }

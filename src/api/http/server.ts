@@ -219,9 +219,12 @@ export class ApiServer {
   }
 
   #take(request: IncomingMessage, response: ServerResponse, invite?: () => void): void {
+    const connection = this.#connections.get(request.socket);
+    // Before anything else: one read may bring a thousand requests.
+    if (!connection || connection.isClosing) return;
     const verdict = this.#front.judge(headOf(request));
     if (verdict.kind === 'call') this.#places.get(request.socket)?.leave();
-    this.#connections.get(request.socket)?.take({
+    connection.take({
       request,
       response,
       isLast: verdict.kind === 'response' && verdict.response.status === UNAUTHORIZED,
