@@ -8,6 +8,7 @@ import { report } from './report.ts';
 import { OBJECTIVES, searchWorst } from './search.ts';
 import { STEERING_TARGETS } from './steering-targets.ts';
 import { nameOf, type Target } from './target.ts';
+import { longestTurns } from './turns.ts';
 import { WAY_TARGETS } from './way-targets.ts';
 import { inputsOf, type WorstInputs } from './worst-inputs.ts';
 
@@ -54,6 +55,15 @@ const shown = ({ bytes, micros, ratio, held, longestTurn }: Cost): string =>
   `${bytes.toFixed(0)} bytes, ${micros.toFixed(0)} µs, ${ratio.toFixed(1)} times, ` +
   `${held.toFixed(0)} bytes held, a turn of ${longestTurn.toFixed(1)} ms`;
 
+async function showTurns(target: Target): Promise<void> {
+  const SHOWN = 4;
+  const turns = await longestTurns(target, options.turns);
+  const cells = turns
+    .slice(0, SHOWN)
+    .map(({ milliseconds, story }) => `${milliseconds.toFixed(1)} ${story}`);
+  process.stdout.write(`| ${nameOf(target)} | ${cells[0]} | ${cells.slice(1).join('; ')} |\n`);
+}
+
 async function writeWorst(folder: string, name: string, row: Row): Promise<void> {
   await mkdir(folder, { recursive: true });
   const document: WorstInputs = { target: name, seed: options.seed, inputs: inputsOf(row.worst) };
@@ -73,6 +83,11 @@ async function main(): Promise<void> {
   );
   if (options.list) {
     process.stdout.write(`${chosen.map(nameOf).join('\n')}\n`);
+    return;
+  }
+  if (options.turns > 0) {
+    process.stdout.write('| Inbound | ms | the next ones |\n| --- | --- | --- |\n');
+    for (const target of chosen) await showTurns(target);
     return;
   }
   const rows: Row[] = [];

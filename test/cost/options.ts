@@ -9,6 +9,8 @@ Options:
   --seconds N       time of the search for each inbound (default: 20)
   --seed N          of the random numbers (default: 1)
   --markdown FILE   write the tables there as well
+  --turns N         instead of the search: the longest turns of the event loop while N clients at once
+                    (half as many in TLS) send each beginning that the search starts from
   --worst FOLDER    write the costliest inputs there, as the tests replay them
   --verbose         print every input that is tried
   --list            print the names, and end
@@ -21,6 +23,8 @@ export interface CostOptions {
   readonly seed: number;
   readonly markdown: string | undefined;
   readonly worst: string | undefined;
+  /** Clients at once for the longest turns; 0 for the search. */
+  readonly turns: number;
   readonly verbose: boolean;
   readonly list: boolean;
   readonly help: boolean;
@@ -36,6 +40,7 @@ export function parseOptions(argv: readonly string[]): CostOptions {
       seed: { type: 'string', default: '1' },
       markdown: { type: 'string' },
       worst: { type: 'string' },
+      turns: { type: 'string', default: '0' },
       verbose: { type: 'boolean', default: false },
       list: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
@@ -47,6 +52,7 @@ export function parseOptions(argv: readonly string[]): CostOptions {
     seed: numberOf('--seed', values.seed),
     markdown: values.markdown,
     worst: values.worst,
+    turns: numberOf('--turns', values.turns),
     verbose: values.verbose,
     list: values.list,
     help: values.help,
