@@ -28,6 +28,7 @@ export const PACKAGES = {
   sslscan: { from: 'debian', package: 'sslscan' },
   testssl: { from: 'debian', package: 'testssl.sh' },
   nmap: { from: 'debian', package: 'nmap' },
+  sslyze: { from: 'pypi', requirements: 'sslyze', command: 'sslyze' },
   'tls-probes': { from: 'pypi', requirements: 'tls', command: 'python' },
   'quic-probes': { from: 'pypi', requirements: 'quic', command: 'python' },
   schemathesis: { from: 'pypi', requirements: 'schemathesis', command: 'schemathesis' },
