@@ -1,0 +1,57 @@
+/** What a client of `handshakes.py` has seen. */
+export interface Outcome {
+  /** Of the handshake that was completed. */
+  readonly version: 'TLS 1.2' | 'TLS 1.3' | null;
+  /** Descriptions of the alerts that came but close_notify (RFC 8446 §6). */
+  readonly alerts: readonly number[];
+  /** `served`: bytes came back through the tunnel; `open`: so far, of a server that has no tunnel. */
+  readonly ended: 'served' | 'open' | 'end' | 'reset' | 'timeout';
+}
+
+const served = (version: Outcome['version'], ...alerts: readonly number[]): Outcome => ({
+  version,
+  alerts,
+  ended: 'served',
+});
+const refused = (alert: number, version: Outcome['version'] = null): Outcome => ({
+  version,
+  alerts: [alert],
+  ended: 'end',
+});
+
+/** Each with all of its outcome, which is that of nginx too. */
+export const HANDSHAKES: readonly (readonly [what: string, Outcome])[] = [
+  ['a ClientHello in records of one byte', served('TLS 1.3')],
+  ['a ClientHello in TCP segments of one byte', served('TLS 1.3')],
+  ['a ClientHello in records and TCP segments of one byte', served('TLS 1.3')],
+  ['a ClientHello of 60 KB', served('TLS 1.3')],
+  ['GREASE', served('TLS 1.3')],
+  ['unknown versions beside known ones', served('TLS 1.3')],
+  ['a later version without supported_versions', served('TLS 1.2')],
+  ['one ChangeCipherSpec after the ClientHello', served('TLS 1.3')],
+  ['unknown versions alone', refused(70)], // protocol_version
+  ['another major version', refused(70)],
+  ['TLS 1.1', refused(70)],
+  ['an oversized ClientHello', refused(47)], // illegal_parameter
+  ['an oversized handshake message after the handshake', refused(47, 'TLS 1.3')],
+  ['a KeyUpdate that asks for something unknown', refused(47, 'TLS 1.3')],
+  ['renegotiation', served('TLS 1.2', 100)], // no_renegotiation
+];
+
+/**
+ * What is refused ends the connection, which may reset it before its alert is read. KeyUpdate may come
+ * without end (RFC 8446 §4.6.3); it costs its sender as much, as a renegotiation that is refused does.
+ */
+export const FLOODS: readonly (readonly [what: string, 'closed' | 'served'])[] = [
+  ['early data that was not offered', 'closed'],
+  ['a flood of warnings in TLS 1.2', 'closed'],
+  ['a flood of warnings in TLS 1.3', 'closed'],
+  ['a flood of warnings before the handshake', 'closed'],
+  ['a flood of empty records in TLS 1.2', 'closed'],
+  ['a flood of empty records in TLS 1.3', 'closed'],
+  ['a flood of empty records before the handshake', 'closed'],
+  ['a flood of ChangeCipherSpec', 'closed'],
+  ['a flood of renegotiations', 'served'],
+  ['a flood of KeyUpdate', 'served'],
+  ['a flood of KeyUpdate with responses', 'served'],
+];
