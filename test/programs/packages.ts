@@ -31,6 +31,7 @@ export const PACKAGES = {
   sslyze: { from: 'pypi', requirements: 'sslyze', command: 'sslyze' },
   'tls-probes': { from: 'pypi', requirements: 'tls', command: 'python' },
   'quic-probes': { from: 'pypi', requirements: 'quic', command: 'python' },
+  qh3: { from: 'pypi', requirements: 'qh3', command: 'python' },
   schemathesis: { from: 'pypi', requirements: 'schemathesis', command: 'schemathesis' },
   scapy: { from: 'pypi', requirements: 'scapy', command: 'python' },
   dnspython: { from: 'pypi', requirements: 'dnspython', command: 'python' },
