@@ -228,6 +228,17 @@ def refused_after_handshake(message):
     return "open"
 
 
+def raw_after_handshake(data, version=(3, 4)):
+    """Bytes in place of a record; none for the end of the connection without close_notify."""
+    client = Client().open(version, version)
+    if data:
+        client.raw.sendall(data)
+    else:
+        client.raw.shutdown(socket.SHUT_WR)
+    client.received(1)
+    return "open"
+
+
 def renegotiation():
     client = Client().open((3, 3), (3, 3))
     client.put(client.hello)
@@ -271,6 +282,7 @@ def message(kind, length, body=b""):
 
 
 CLIENT_HELLO, HUGE = 1, 0xFFFFFF
+WRONG = records(ContentType.application_data, bytes(32))
 CHANGE = records(ContentType.change_cipher_spec, b"\1")
 
 CASES = {
@@ -303,6 +315,20 @@ CASES = {
     "a KeyUpdate that asks for something unknown": lambda: refused_after_handshake(
         KeyUpdate().create(7)
     ),
+    "a record that cannot be decrypted": lambda: raw_after_handshake(WRONG),
+    "a record that cannot be decrypted in TLS 1.2": lambda: raw_after_handshake(WRONG, (3, 3)),
+    "a record of another version": lambda: raw_after_handshake(
+        bytes([ContentType.application_data, 5, 5, 0, 32]) + bytes(32)
+    ),
+    "a record of 65,535 bytes": lambda: raw_after_handshake(
+        bytes([ContentType.application_data, 3, 3, 0xFF, 0xFF])
+    ),
+    "an alert that is not encrypted": lambda: raw_after_handshake(
+        records(ContentType.alert, bytes([AlertLevel.fatal, AlertDescription.handshake_failure]))
+    ),
+    "HTTP in place of a record": lambda: raw_after_handshake(b"GET / HTTP/1.1\r\n\r\n"),
+    "an end without close_notify": lambda: raw_after_handshake(b""),
+    "an end without close_notify in TLS 1.2": lambda: raw_after_handshake(b"", (3, 3)),
     "renegotiation": renegotiation,
     "a flood of renegotiations": renegotiations,
     "a flood of warnings in TLS 1.2": lambda: after_handshake(
