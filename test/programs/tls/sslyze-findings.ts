@@ -18,11 +18,15 @@ export const SCANS = [
   'elliptic_curves',
 ] as const;
 
-/** Known holes and what sslyze finds of them in a server that has none. */
+/** What sslyze finds of ROBOT, a hole of the RSA key exchange: that has to be offered to be tried. */
+export const ROBOT = {
+  ecdsa: 'NOT_VULNERABLE_RSA_NOT_SUPPORTED',
+  rsa: 'NOT_VULNERABLE_NO_ORACLE',
+} as const;
+
+/** Other known holes and what sslyze finds of them in a server that has none. */
 export const HOLES: Readonly<Record<string, string>> = {
   'heartbleed.is_vulnerable_to_heartbleed': 'false',
-  // Of the RSA key exchange, which a certificate with an ECDSA key does not allow.
-  'robot.robot_result': 'NOT_VULNERABLE_RSA_NOT_SUPPORTED',
   'openssl_ccs_injection.is_vulnerable_to_ccs_injection': 'false',
   'session_renegotiation.is_vulnerable_to_client_renegotiation_dos': 'false',
   'session_renegotiation.supports_secure_renegotiation': 'true',
