@@ -61,6 +61,16 @@ class Client:
         self.until(lambda: self.connected)
         return self
 
+    def settle(self):
+        """Waits until all has come that a server sends at the end of a handshake."""
+        self.until(lambda: self.quic._handshake_confirmed)
+        self.ping()
+
+    def ping(self):
+        uid = len(self.pings) + 1
+        self.quic.send_ping(uid)
+        self.until(lambda: uid in self.pings)
+
     def until(self, check):
         """Sends and receives until something is so; fails when the connection ends before."""
         limit = time.monotonic() + PATIENCE
@@ -90,12 +100,12 @@ class Client:
             elif isinstance(event, PingAcknowledged):
                 self.pings.add(event.uid)
             for of_http in self.http.handle_event(event):
-                response = self.responses.get(of_http.stream_id)
-                if response is None:
+                response = self.responses.get(getattr(of_http, "stream_id", None))
+                if response is None or not isinstance(of_http, (HeadersReceived, DataReceived)):
                     continue
                 if isinstance(of_http, HeadersReceived):
                     response["headers"] = {n.decode(): v.decode() for n, v in of_http.headers}
-                elif isinstance(of_http, DataReceived):
+                else:
                     response["body"] += of_http.data
                 response["ended"] |= of_http.stream_ended
 
@@ -142,20 +152,36 @@ def another_version(version):
     return {"negotiated": negotiated, "version": client.version(), "page": client.page()}
 
 
-def retry():
+def half_open():
+    """Leaves so many handshakes open that the server demands a token of those that follow."""
     for _ in range(HALF_OPEN):
         quic = QuicConnection(configuration=configuration())
         quic.connect(SERVER, now=time.monotonic())
         with udp() as sock:
             for data, _ in quic.datagrams_to_send(now=time.monotonic()):
                 sock.sendto(data, SERVER)
+
+
+def retry():
+    half_open()
     client = Client().open()
     return {"retried": client.quic._retry_count == 1, "page": client.authenticate(PASSWORD)}
 
 
+def token():
+    """The token of an earlier connection (RFC 9000 §8.1.3) in place of a Retry."""
+    client = Client().open()
+    client.settle()
+    half_open()
+    again = Client()
+    again.quic._core.set_initial_token(client.quic._peer_token)
+    again.open()
+    return {"retried": again.quic._retry_count == 1, "page": again.page()}
+
+
 def key_updates():
     client = Client().open()
-    client.page()
+    client.settle()
     phases = []
     for _ in range(20):
         client.quic.request_key_update()
@@ -177,10 +203,10 @@ def moved(count, renewed):
     return {"page": page}
 
 
-def ping():
+def pings(count):
     client = Client().open()
-    client.quic.send_ping(1)
-    client.until(lambda: client.pings)
+    for _ in range(count):
+        client.ping()
     return {"pings": len(client.pings)}
 
 
@@ -188,14 +214,16 @@ def ticket():
     """Whether sessions can be resumed, and with early data."""
     client = Client().open()
     client.page()
+    client.settle()
     early = [ticket.max_early_data_size for ticket in client.tickets]
-    return {"tickets": len(client.tickets), "early": any(early)}
+    return {"tickets": len(client.tickets), "early": any(early), "token": client.quic._peer_token != b""}
 
 
 def early_data():
     """0-RTT by a ticket that does not allow it."""
     client = Client().open()
     client.page()
+    client.settle()
     if not client.tickets:
         return {"tickets": 0}
     ticket = client.tickets[-1]
@@ -257,12 +285,13 @@ CASES = {
     "a wrong password": lambda: password("wrong"),
     "the password": lambda: password(PASSWORD),
     "a body of 1 MiB": lambda: body(1 << 20),
-    "a ping": ping,
+    "pings": lambda: pings(100),
     "an unknown version": lambda: another_version(UNKNOWN_VERSION),
     "version 2": lambda: another_version(VERSION_2),
     "version negotiation": lambda: negotiation(1200),
     "version negotiation for a small packet": lambda: negotiation(1199),
     "a Retry": retry,
+    "a token": token,
     "key updates": key_updates,
     "other ports": lambda: moved(3, False),
     "other ports and connection ids": lambda: moved(3, True),
