@@ -11,125 +11,37 @@ import json
 import socket
 import sys
 
-from tlslite.api import HandshakeSettings, TLSConnection
 from tlslite.constants import AlertDescription, AlertLevel, ContentType, ExtensionType
 from tlslite.errors import TLSAbruptCloseError, TLSRemoteAlert
-from tlslite.extensions import KeyShareEntry, TLSExtension
-from tlslite.messages import Alert, ApplicationData, ClientHello, KeyUpdate, Message
+from tlslite.messages import ApplicationData, KeyUpdate, Message
 
-PORT, REQUEST, COUNT = int(sys.argv[1]), bytes.fromhex(sys.argv[2]), int(sys.argv[3])
-# Seconds; longer than the time limit of a handshake and of an authentication.
-PATIENCE = 25
-PAYLOAD = b"honest"
-VERSIONS = {(3, 3): "TLS 1.2", (3, 4): "TLS 1.3"}
-# RFC 8701.
-GREASE, GREASE_EXTENSION, LAST_GREASE = 0x0A0A, 0x1A1A, 0xFAFA
-KEY_UPDATE, UPDATE_REQUESTED = 24, 1
+from handshake_client import (
+    KEY_UPDATE,
+    PATIENCE,
+    PAYLOAD,
+    PORT,
+    Client,
+    keep_alert,
+    result,
+    warning,
+)
+from hellos import (
+    GREASE,
+    attribute,
+    broken_share,
+    grease,
+    groups,
+    large,
+    legacy_version,
+    protocols,
+    server_name,
+    signatures,
+    twice,
+    versions,
+    without,
+)
 
-result = {"version": None, "alerts": [], "ended": None}
-
-
-class Dribble:
-    """A socket whose bytes each leave in a segment of their own while `dribbles` is set."""
-
-    def __init__(self, sock):
-        self.sock, self.dribbles = sock, False
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-
-    def sendall(self, data):
-        for i in range(0, len(data), 1 if self.dribbles else len(data)):
-            self.sock.sendall(data[i : i + 1] if self.dribbles else data)
-
-    def send(self, data):
-        self.sendall(data)
-        return len(data)
-
-    def __getattr__(self, name):
-        return getattr(self.sock, name)
-
-
-class Client(TLSConnection):
-    """`edit` changes the ClientHello, and `after` follows it in plaintext."""
-
-    def __init__(self, edit=None, after=b""):
-        self.raw = Dribble(socket.create_connection(("127.0.0.1", PORT), timeout=PATIENCE))
-        super().__init__(self.raw)
-        self.edit, self.after, self.hello = edit, after, None
-
-    def _sendMsg(self, msg, *args, **options):
-        if isinstance(msg, ClientHello):
-            if self.edit:
-                self.edit(msg)
-            self.hello = msg
-        yield from super()._sendMsg(msg, *args, **options)
-        if isinstance(msg, ClientHello) and self.after:
-            self.sock.flush()
-            self.raw.sendall(self.after)
-
-    def open(self, lowest=(3, 3), highest=(3, 4)):
-        settings = HandshakeSettings()
-        settings.minVersion, settings.maxVersion = lowest, highest
-        settings.eccCurves = ["x25519", "secp256r1"]
-        settings.keyShares = ["x25519"]
-        self.handshakeClientCert(settings=settings, serverName="server.test")
-        result["version"] = VERSIONS[self.version]
-        return self
-
-    def put(self, *messages):
-        """Sends messages, encrypted, in as few segments as possible."""
-        self.sock.buffer_writes = True
-        for message in messages:
-            for _ in self._sendMsg(message, update_hashes=False):
-                pass
-        self.sock.flush()
-        self.sock.buffer_writes = False
-
-    def update_keys(self, count):
-        """Updates the keys of this side `count` times, and wants the other side to do so each time."""
-        self.sock.buffer_writes = True
-        for _ in range(count):
-            for _ in self.send_keyupdate_request(UPDATE_REQUESTED):
-                pass
-        self.sock.flush()
-        self.sock.buffer_writes = False
-
-    def received(self, size):
-        """Payload of the records that come, until there are `size` bytes; alerts are kept."""
-        payload = b""
-        while len(payload) < size:
-            for result in self._recordLayer.recvRecord():
-                if result not in (0, 1):
-                    break
-            header, parser = result
-            if header.type == ContentType.application_data:
-                payload += bytes(parser.bytes)
-            elif header.type == ContentType.alert:
-                keep_alert(parser.bytes)
-            elif header.type == ContentType.handshake and parser.bytes[0] == KEY_UPDATE:
-                session = self.session
-                secrets = (session.cipherSuite, session.cl_app_secret, session.sr_app_secret)
-                updated = self._recordLayer.calcTLS1_3KeyUpdate_sender(*secrets)
-                session.cl_app_secret, session.sr_app_secret = updated
-        return payload
-
-    def outcome(self):
-        """Whether the tunnel works; without one, what comes until both sides have closed."""
-        if REQUEST:
-            self.put(ApplicationData().create(bytearray(REQUEST + PAYLOAD)))
-            assert self.received(len(PAYLOAD)) == PAYLOAD
-            return "served"
-        self.put(warning(AlertDescription.close_notify))
-        try:
-            self.received(1)
-        except TLSAbruptCloseError:
-            pass
-        return "open"
-
-
-def keep_alert(record):
-    level, description = record
-    if description != AlertDescription.close_notify:
-        result["alerts"].append(description)
+COUNT = int(sys.argv[3])
 
 
 def records(kind, payload=b"", size=16384):
@@ -160,6 +72,10 @@ def whole(client, *versions):
     return client.outcome()
 
 
+def edited(edit):
+    return lambda: whole(Client(edit))
+
+
 def small_records():
     client = Client()
     client.recordSize = 1
@@ -177,40 +93,6 @@ def small_both():
     client.recordSize = 1
     client.raw.dribbles = True
     return whole(client)
-
-
-def extension(hello, kind):
-    return hello.getExtension(kind)
-
-
-def grease(hello):
-    """GREASE as browsers send it: first, and last among the extensions too."""
-    hello.cipher_suites.insert(0, GREASE)
-    hello.extensions.insert(0, TLSExtension(extType=GREASE_EXTENSION).create(bytearray()))
-    hello.extensions.append(TLSExtension(extType=LAST_GREASE).create(bytearray(1)))
-    extension(hello, ExtensionType.supported_groups).groups.insert(0, GREASE)
-    extension(hello, ExtensionType.signature_algorithms).sigalgs.insert(0, (0x0A, 0x0A))
-    extension(hello, ExtensionType.supported_versions).versions.insert(0, (0x0A, 0x0A))
-    shares = extension(hello, ExtensionType.key_share).client_shares
-    shares.insert(0, KeyShareEntry().create(GREASE, bytearray(1)))
-
-
-def versions(*values):
-    def edit(hello):
-        extension(hello, ExtensionType.supported_versions).versions = list(values)
-
-    return edit
-
-
-def legacy_version(value):
-    def edit(hello):
-        hello.client_version = value
-
-    return edit
-
-
-def large(hello):
-    hello.extensions.append(TLSExtension(extType=GREASE_EXTENSION).create(bytearray(60_000)))
 
 
 def after_handshake(make, version=(3, 4)):
@@ -268,10 +150,6 @@ def key_updates_with_responses():
     return ended
 
 
-def warning(description):
-    return Alert().create(description, AlertLevel.warning)
-
-
 def empty():
     return Message(ContentType.application_data, bytearray())
 
@@ -299,6 +177,22 @@ CASES = {
         Client(legacy_version((3, 9))), (3, 3), (3, 3)
     ),
     "another major version": lambda: whole(Client(legacy_version((2, 9))), (3, 3), (3, 3)),
+    "no cipher in common": edited(attribute("cipher_suites", [GREASE])),
+    "no group in common": edited(groups),
+    "no signature algorithm in common": edited(signatures),
+    "no groups": edited(without(ExtensionType.supported_groups)),
+    "no signature algorithms": edited(without(ExtensionType.signature_algorithms)),
+    "no server name": edited(without(ExtensionType.server_name)),
+    "another server name": edited(server_name(b"other.test")),
+    "an invalid server name": edited(server_name(b"a..b")),
+    "a server name with a zero": edited(server_name(b"server\0test")),
+    "no protocol in common": edited(protocols(b"ftp")),
+    "one protocol of two": edited(protocols(b"ftp", b"http/1.1")),
+    "an empty protocol": edited(protocols(b"")),
+    "compression": edited(attribute("compression_methods", [1])),
+    "an extension twice": edited(twice),
+    "a session id of 33 bytes": edited(attribute("session_id", bytearray(33))),
+    "a key share off the curve": edited(broken_share),
     "TLS 1.1": lambda: whole(Client(), (3, 1), (3, 2)),
     "early data that was not offered": lambda: whole(
         Client(after=records(ContentType.application_data, bytes(100))), (3, 4), (3, 4)
