@@ -29,8 +29,6 @@ export class TlsLink extends DecodedLink implements ByteLink {
   /** Whether both sides have ended. */
   #isFinished = false;
   #isLowerClosed = false;
-  /** Whether TLS itself has failed, which the peer learns from an alert. */
-  #hasFailed = false;
 
   /** Takes both over. */
   constructor(lower: ByteLink, tls: StreamTls) {
@@ -107,7 +105,7 @@ export class TlsLink extends DecodedLink implements ByteLink {
   destroy(cause?: Error): void {
     if (this.error) {
       // While the link below lingers.
-      if (cause && !this.#hasFailed) this.lower.destroy(cause);
+      if (cause && !this.hasFailed) this.lower.destroy(cause);
       return;
     }
     if (!cause && !this.closing) {
@@ -235,14 +233,8 @@ export class TlsLink extends DecodedLink implements ByteLink {
     return Promise.reject(this.closedError);
   }
 
-  /** An alert has told the peer why, or it has ended: web servers close the connection then, and do not reset it. */
-  protected override failWith(error: Error): void {
-    this.#hasFailed = true;
-    super.failWith(error);
-  }
-
   protected override closeLower(cause: Error | undefined): void {
-    this.lower.destroy(this.#hasFailed ? undefined : cause);
+    this.lower.destroy(this.hasFailed ? undefined : cause);
     this.#tls[Symbol.dispose]();
     if (this.#isLowerClosed) this.#settle(cause);
   }
