@@ -1,9 +1,16 @@
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, mkdirSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { PACKAGES, sourceOf, type ProgramName } from './packages.ts';
-import { findProgram, folderOf, requirementsFile, STAMP } from './support/program.ts';
+import {
+  findProgram,
+  folderOf,
+  requirementsFile,
+  sourceFolder,
+  STAMP,
+  stampOf,
+} from './support/program.ts';
 
 /**
  * Installs the programs of `packages.ts` that are missing, or those that are named as arguments. What
@@ -42,7 +49,7 @@ function installPython(name: ProgramName, requirements: string): string | null {
   const pip = ['install', '--quiet', '--disable-pip-version-check', '--require-hashes', '-r', file];
   const failure =
     run('python3', ['-m', 'venv', '--clear', folder]) ?? run(join(folder, 'bin', 'pip'), pip);
-  if (failure === null) copyFileSync(file, join(folder, STAMP));
+  if (failure === null) writeFileSync(join(folder, STAMP), stampOf(name));
   return failure;
 }
 
@@ -58,6 +65,12 @@ function install(name: ProgramName): string | null {
       const bin = join(folder, 'bin');
       mkdirSync(bin, { recursive: true });
       return run('go', ['install', `${source.package}@${source.version}`], { GOBIN: bin });
+    }
+    case 'go-source': {
+      const from = ['-C', sourceFolder(source.folder), '-mod=readonly', '-trimpath'];
+      const failure = run('go', ['build', ...from, '-o', join(folder, 'bin', name), '.']);
+      if (failure === null) writeFileSync(join(folder, STAMP), stampOf(name));
+      return failure;
     }
     case 'cargo': {
       const version = ['--version', source.version, '--locked', '--quiet', '--root', folder];

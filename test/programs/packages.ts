@@ -10,6 +10,8 @@ export type Source =
   | { readonly from: 'pypi'; readonly requirements: string; readonly command: string }
   /** A command of a Go module, built by `go install`. */
   | { readonly from: 'go'; readonly package: string; readonly version: string }
+  /** A program of our own in Go, in a folder here whose `go.sum` pins its modules; built by `go build`. */
+  | { readonly from: 'go-source'; readonly folder: string }
   /** A crate with the command, built by `cargo install`. */
   | { readonly from: 'cargo'; readonly crate: string; readonly version: string };
 
@@ -28,8 +30,11 @@ export const PACKAGES = {
   sslscan: { from: 'debian', package: 'sslscan' },
   testssl: { from: 'debian', package: 'testssl.sh' },
   nmap: { from: 'debian', package: 'nmap' },
+  sslyze: { from: 'pypi', requirements: 'sslyze', command: 'sslyze' },
   'tls-probes': { from: 'pypi', requirements: 'tls', command: 'python' },
   'quic-probes': { from: 'pypi', requirements: 'quic', command: 'python' },
+  qh3: { from: 'pypi', requirements: 'qh3', command: 'python' },
+  'quic-go': { from: 'go-source', folder: 'quic/go-client' },
   schemathesis: { from: 'pypi', requirements: 'schemathesis', command: 'schemathesis' },
   scapy: { from: 'pypi', requirements: 'scapy', command: 'python' },
   dnspython: { from: 'pypi', requirements: 'dnspython', command: 'python' },

@@ -14,6 +14,11 @@ export abstract class DecodedLink {
   protected closedCause: Error | undefined;
   /** Pending while the link below queues responses of the decoder: no more is read, so that they are bounded. */
   protected responding: Promise<void> | undefined;
+  /**
+   * Whether the peer has failed. It is told by an alert or a Close frame, or has ended the link below: that
+   * is closed then as other servers close it, and not reset, by which a prober would tell them apart.
+   */
+  protected hasFailed = false;
   #isReading = false;
 
   constructor(lower: ByteLink) {
@@ -75,6 +80,7 @@ export abstract class DecodedLink {
 
   /** The peer, or the link below, has failed. */
   protected failWith(error: Error): void {
+    this.hasFailed = true;
     this.endBoth(error, error);
   }
 

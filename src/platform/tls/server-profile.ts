@@ -21,3 +21,9 @@ export const serverCiphers = (): string | undefined =>
 
 /** Lifetime of session tickets in seconds, which clients are told: nginx's ssl_session_timeout. */
 export const TICKET_SECONDS = 300;
+
+/**
+ * Length of the mark of sessions (`SSL_CTX_set_session_id_context`), which is in their tickets: of nginx's
+ * a SHA-1. Its content is encrypted, and seen by the server alone.
+ */
+export const SESSION_MARK_BYTES = 20;

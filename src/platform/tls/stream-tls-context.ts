@@ -5,7 +5,7 @@ import type { Address } from '../quic-tls/quic-tls-functions.ts';
 import type { TrustStore } from '../quic-tls/quic-tls-trust.ts';
 import { newTlsContext, offerProtocols, tlsFailure, verifyBy } from './tls-context.ts';
 import { useCredentials, type TlsCredentials } from './tls-credentials.ts';
-import { serverCiphers, TICKET_SECONDS } from './server-profile.ts';
+import { serverCiphers, SESSION_MARK_BYTES, TICKET_SECONDS } from './server-profile.ts';
 import type { StreamTlsLibrary } from './stream-tls-library.ts';
 
 /** Constants of openssl/ssl.h. */
@@ -158,6 +158,8 @@ export class StreamTlsContext {
     }
     functions.SSL_CTX_callback_ctrl(this.#context, SET_SERVER_NAME, this.library.acknowledgeName);
     functions.SSL_CTX_set_timeout(this.#context, TICKET_SECONDS);
+    const mark = new Uint8Array(SESSION_MARK_BYTES);
+    functions.SSL_CTX_set_session_id_context(this.#context, mark, mark.length);
     base.functions.SSL_CTX_ctrl(this.#context, SET_SESSION_CACHE_MODE, SESSION_IDS_ALONE, 0);
   }
 

@@ -11,6 +11,12 @@ export interface StreamTlsFunctions {
   /** Sets a callback of a context by the number of its command. */
   readonly SSL_CTX_callback_ctrl: (context: Address, command: number, callback: Address) => number;
   readonly SSL_CTX_set_timeout: (context: Address, seconds: number) => number;
+  /** Copies what its sessions are marked with. */
+  readonly SSL_CTX_set_session_id_context: (
+    context: Address,
+    from: Uint8Array,
+    length: number,
+  ) => number;
   readonly SSL_set0_rbio: (tls: Address, bio: Address) => void;
   readonly SSL_set0_wbio: (tls: Address, bio: Address) => void;
   readonly SSL_readBytes: (tls: Address, into: Uint8Array, length: number) => number;
@@ -47,6 +53,13 @@ export function openStreamTlsFunctions(): StreamTlsFunctions {
     SSL_CTX_callback_ctrl: bind('long', 'SSL_CTX_callback_ctrl', pointer, 'int', pointer),
     SSL_CTX_set_timeout: bind('long', 'SSL_CTX_set_timeout', pointer, 'long'),
     SSL_CTX_set_options: bind('uint64_t', 'SSL_CTX_set_options', pointer, 'uint64_t'),
+    SSL_CTX_set_session_id_context: bind(
+      'int',
+      'SSL_CTX_set_session_id_context',
+      pointer,
+      'const void *',
+      'unsigned int',
+    ),
     SSL_set0_rbio: bind('void', 'SSL_set0_rbio', pointer, pointer),
     SSL_set0_wbio: bind('void', 'SSL_set0_wbio', pointer, pointer),
     SSL_readBytes: bind('int', 'SSL_read', pointer, 'void *', 'int'),

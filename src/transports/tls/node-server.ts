@@ -6,7 +6,11 @@ import { ProtocolError } from '../../net/errors.ts';
 import { abortReason } from '../../net/time/unless-aborted.ts';
 import { TLS_HANDSHAKE_MS } from '../../net/time/time-limits.ts';
 import type { AlpnChoice } from '../../platform/tls/alpn.ts';
-import { serverCiphers, TICKET_SECONDS } from '../../platform/tls/server-profile.ts';
+import {
+  serverCiphers,
+  SESSION_MARK_BYTES,
+  TICKET_SECONDS,
+} from '../../platform/tls/server-profile.ts';
 import type { TlsServerSpec } from '../../spec.ts';
 import { tlsReason } from './tls-reason.ts';
 
@@ -28,6 +32,7 @@ export class NodeServer {
       ciphers: serverCiphers() ?? DEFAULT_CIPHERS,
       honorCipherOrder: false,
       sessionTimeout: TICKET_SECONDS,
+      sessionIdContext: '0'.repeat(SESSION_MARK_BYTES),
       ALPNCallback: ({ protocols }) => choose(protocols),
     });
     this.#server.on('secureConnection', (socket) => {

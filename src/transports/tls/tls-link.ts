@@ -105,7 +105,7 @@ export class TlsLink extends DecodedLink implements ByteLink {
   destroy(cause?: Error): void {
     if (this.error) {
       // While the link below lingers.
-      if (cause) this.lower.destroy(cause);
+      if (cause && !this.hasFailed) this.lower.destroy(cause);
       return;
     }
     if (!cause && !this.closing) {
@@ -234,7 +234,7 @@ export class TlsLink extends DecodedLink implements ByteLink {
   }
 
   protected override closeLower(cause: Error | undefined): void {
-    this.lower.destroy(cause);
+    this.lower.destroy(this.hasFailed ? undefined : cause);
     this.#tls[Symbol.dispose]();
     if (this.#isLowerClosed) this.#settle(cause);
   }

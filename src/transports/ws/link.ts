@@ -154,7 +154,8 @@ export class WsLink extends DecodedLink implements ByteLink {
   }
 
   protected override closeLower(cause: Error | undefined): void {
-    if (cause) this.lower.destroy(cause);
+    // The connection is closed cleanly if the peer has failed (RFC 6455 §7.1.1, §7.1.7).
+    if (cause && !this.hasFailed) this.lower.destroy(cause);
     else this.#linger();
   }
 

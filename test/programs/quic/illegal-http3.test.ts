@@ -6,14 +6,14 @@ import { freedom } from '../../support/process/config.ts';
 import { Weir } from '../../support/process/weir.ts';
 import { without } from '../../support/programs/peers.ts';
 import { certificate, SERVER_NAME } from '../../support/ways/certificate.ts';
-import { PASSWORD } from '../../support/ways/secrets.ts';
+import { hysteriaIn } from '../support/hysteria-in.ts';
 import { outputOf } from '../support/program-output.ts';
 import { programOrSkip } from '../support/program.ts';
 import { startCaddy } from '../support/web-servers.ts';
 import { RESPONSES, type CaddyDoes, type Response } from './http3-responses.ts';
 
 const aioquic = programOrSkip('quic-probes');
-const { certFile, keyFile, caFile } = certificate();
+const { caFile } = certificate();
 
 async function responsesOf(server: Address): Promise<Readonly<Record<string, Response>>> {
   const script = fileURLToPath(new URL('illegal-http3.py', import.meta.url));
@@ -32,10 +32,7 @@ test(
   'a Hysteria 2 inbound responds to illegal HTTP/3 as the RFCs demand, or as Caddy does',
   { skip: without('caddy') || aioquic.skip },
   async () => {
-    const inbound =
-      `[[inbound]]\ntag = "hy"\nprotocol = "hysteria2"\nport = 0\n[inbound.settings]\n` +
-      `cert_file = "${certFile}"\nkey_file = "${keyFile}"\npassword = "${PASSWORD}"\n`;
-    await using weir = await Weir.start(inbound + freedom());
+    await using weir = await Weir.start(hysteriaIn() + freedom());
     await using caddy = await startCaddy();
     const seen = await responsesOf(weir.address('hy'));
     const expected = Object.fromEntries(RESPONSES.map(([what, response]) => [what, response]));

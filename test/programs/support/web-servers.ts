@@ -1,12 +1,13 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startPeer, type Peer } from '../../support/programs/peers.ts';
-import { certificate, SERVER_NAME } from '../../support/ways/certificate.ts';
+import { certificate, SERVER_NAME, type CertificateFiles } from '../../support/ways/certificate.ts';
 
-/** nginx with its defaults but the versions, over HTTP/1 and TLS, with the certificate of the tests. */
-export const startNginx = (): Promise<Peer> =>
+/** nginx with its defaults but the versions, over HTTP/1 and TLS; by default with the certificate of the tests. */
+export const startNginx = (
+  { certFile, keyFile }: CertificateFiles = certificate(),
+): Promise<Peer> =>
   startPeer('nginx', 1, async ([port], folder) => {
-    const { certFile, keyFile } = certificate();
     const file = join(folder, 'nginx.conf');
     const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
       .map((name) => `${name}_temp_path ${folder}/${name};`)

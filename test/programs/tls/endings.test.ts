@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { test } from 'node:test';
@@ -7,20 +6,12 @@ import { fileURLToPath } from 'node:url';
 import { portOf } from '../../support/data/address.ts';
 import { Weir } from '../../support/process/weir.ts';
 import { within } from '../../support/wait.ts';
-import { PASSWORD } from '../../support/ways/secrets.ts';
 import { outputOf } from '../support/program-output.ts';
 import { programOrSkip } from '../support/program.ts';
 import { secureConfig } from '../support/secure-inbounds.ts';
+import { trojanRequest } from '../support/trojan-request.ts';
 
 const tlslite = programOrSkip('tls-probes');
-
-/** A request for a port of this machine, in the format of Trojan. */
-function trojanRequest(port: number): string {
-  const key = createHash('sha224').update(PASSWORD).digest('hex');
-  const address = Buffer.from([1, 127, 0, 0, 1, port >> 8, port & 0xff]);
-  const parts = [Buffer.from(`${key}\r\n\x01`), address, Buffer.from('\r\n')];
-  return Buffer.concat(parts).toString('hex');
-}
 
 /** How the connection at the far end of a tunnel ends; it echoes what comes. */
 function endOf(socket: Socket): Promise<'end' | 'reset'> {

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { test } from 'node:test';
+import { connect, type SecureVersion } from 'node:tls';
 import { fileURLToPath } from 'node:url';
-import { portOf } from '../../support/data/address.ts';
+import { portOf, type Address } from '../../support/data/address.ts';
 import { without } from '../../support/programs/peers.ts';
 import { Weir } from '../../support/process/weir.ts';
+import { certificate, SERVER_NAME } from '../../support/ways/certificate.ts';
 import { outputOf } from '../support/program-output.ts';
 import { programOrSkip } from '../support/program.ts';
 import { SECURE_PROTOCOLS, secureConfig } from '../support/secure-inbounds.ts';
@@ -30,6 +33,35 @@ test(
       tags.map((tag, i) => [tag, seen[i]]),
       tags.map((tag) => [tag, expected]),
     );
+  },
+);
+
+/** Bytes of a ticket that a client of Node's gets. */
+async function ticketLength(server: Address, version: SecureVersion): Promise<number | undefined> {
+  const { ca } = certificate();
+  const versions = { minVersion: version, maxVersion: version };
+  const port = portOf(server);
+  const socket = connect({ host: '127.0.0.1', port, servername: SERVER_NAME, ca, ...versions });
+  // In TLS 1.3 it comes after the handshake.
+  await once(socket, 'session');
+  const ticket = socket.getTLSTicket();
+  socket.destroy();
+  return ticket?.length;
+}
+
+test(
+  "a client gets tickets as long as nginx's from an inbound over TLS",
+  { skip: without('nginx') },
+  async () => {
+    await using weir = await Weir.start(secureConfig());
+    await using nginx = await startNginx();
+    for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
+      const expected = await ticketLength(nginx.address, version);
+      assert.ok(expected);
+      for (const tag of ['trojan', 'ws']) {
+        assert.equal(await ticketLength(weir.address(tag), version), expected, `${tag} ${version}`);
+      }
+    }
   },
 );
 

@@ -15,6 +15,8 @@ export interface TestCertificateOptions {
   readonly dns?: readonly string[];
   readonly ip?: readonly string[];
   readonly expired?: boolean;
+  /** An RSA key in place of one on P-256. */
+  readonly rsa?: boolean;
 }
 
 /** A certificate authority that lives for one test: nothing has to be on disk or to be renewed. */
@@ -31,8 +33,11 @@ export class TestAuthority {
   }
 
   /** A certificate for a server with these names. */
-  issue({ dns = [], ip = [], expired = false }: TestCertificateOptions): TestCertificate {
-    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  issue(options: TestCertificateOptions): TestCertificate {
+    const { dns = [], ip = [], expired = false, rsa = false } = options;
+    const { privateKey, publicKey } = rsa
+      ? generateKeyPairSync('rsa', { modulusLength: 2048 })
+      : generateKeyPairSync('ec', { namedCurve: 'P-256' });
     return {
       cert: this.#sign('server', publicKey, [subjectAltName([...dns, ...ip])], expired),
       key: privateKey.export({ type: 'pkcs8', format: 'pem' }),

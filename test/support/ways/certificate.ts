@@ -6,10 +6,14 @@ import { TestAuthority } from '../data/test-certificates.ts';
 /** The name that servers of ways with TLS are asked for. */
 export const SERVER_NAME = 'server.test';
 
-/** What servers show and clients trust, in files, and the authority's as PEM text too. */
-export interface Certificate {
+/** What a server shows. */
+export interface CertificateFiles {
   readonly certFile: string;
   readonly keyFile: string;
+}
+
+/** What servers show and clients trust, in files, and the authority's as PEM text too. */
+export interface Certificate extends CertificateFiles {
   readonly caFile: string;
   readonly ca: string;
 }
@@ -28,6 +32,16 @@ export function renewCertificate(): void {
   const { cert, key } = made.authority.issue({ dns: [SERVER_NAME] });
   writeFileSync(made.files.certFile, cert);
   writeFileSync(made.files.keyFile, key);
+}
+
+/** A certificate of the same authority with an RSA key, in files of `folder`. */
+export function rsaCertificate(folder: string): CertificateFiles {
+  made ??= make();
+  const { cert, key } = made.authority.issue({ dns: [SERVER_NAME], rsa: true });
+  const files = { certFile: join(folder, 'rsa.pem'), keyFile: join(folder, 'rsa-key.pem') };
+  writeFileSync(files.certFile, cert);
+  writeFileSync(files.keyFile, key);
+  return files;
 }
 
 function make(): { readonly files: Certificate; readonly authority: TestAuthority } {

@@ -32,6 +32,8 @@ interface Seen {
   readonly resumed: boolean;
   /** In DER, for TLS 1.2 only. */
   readonly session: Buffer | undefined;
+  /** For TLS 1.2 only. */
+  readonly ticket: Buffer | undefined;
   /** What the server sent. */
   readonly bytes: Buffer;
 }
@@ -64,6 +66,7 @@ async function handshake(
     cipher: client.getCipher().standardName,
     resumed: client.isSessionReused(),
     session: client.getSession(),
+    ticket: client.getTLSTicket(),
     bytes: Buffer.concat(received),
   };
   (await accepted).destroy();
@@ -90,6 +93,8 @@ function serverHello(bytes: Buffer): { idLength: number; extensions: number[] } 
 const TLS12 = { maxVersion: 'TLSv1.2' } as const;
 /** The lifetime of a ticket, 300 seconds as nginx has it, as a session in DER contains it. */
 const TICKET_LIFETIME = Buffer.from('a9040202012c', 'hex');
+/** Bytes of a ticket of nginx 1.22 for a cipher with SHA-256, with the name of the server and without. */
+const NGINX_TICKET = { named: 208, unnamed: 192 };
 /** Renegotiation info, server name, point formats, ticket, ALPN, extended master secret. */
 const EXTENSIONS = [0xff01, 0x0000, 0x000b, 0x0023, 0x0010, 0x0017];
 
@@ -131,5 +136,15 @@ for (const [name, serve] of Object.entries(SERVERS)) {
     assert.ok(session?.includes(TICKET_LIFETIME));
     const { resumed } = await handshake(serve, { ...TLS12, session });
     assert.equal(resumed, true);
+  });
+
+  test(`a server by ${name} gives tickets as long as nginx's`, async () => {
+    const { ticket } = await handshake(serve, {
+      ...TLS12,
+      ciphers: 'ECDHE-ECDSA-AES128-GCM-SHA256',
+    });
+    // A name that Node's TLS cannot acknowledge is not in its tickets.
+    const { named, unnamed } = NGINX_TICKET;
+    assert.equal(ticket?.length, name === 'Node' ? unnamed : named);
   });
 }

@@ -109,11 +109,33 @@ test('handshakes share turns: one that has none left waits for a later one', asy
   for (const link of [...links, ...(await Promise.all(clients))]) link.destroy();
 });
 
+/** A record that cannot be decrypted. */
+const WRONG_RECORD = Buffer.from('1703030020'.padEnd(74, '0'), 'hex');
+
 test('bytes that were changed on the way fail the stream', async () => {
   const { client, belowServer } = await connect();
-  const record = Buffer.from('1703030020'.padEnd(74, '0'), 'hex');
-  await belowServer.write(record);
+  await belowServer.write(WRONG_RECORD);
   await assert.rejects(client.read(), /TLS: .*bad record/);
+});
+
+for (const [what, fail] of [
+  ['sends a wrong record', (link: ByteLink) => link.write(WRONG_RECORD)],
+  ['ends the connection without close_notify', (link: ByteLink) => link.closeWrite()],
+] as const) {
+  test(`a peer that ${what} sees the end of a web server, which is no reset`, async () => {
+    const { server, belowClient } = await connect();
+    await fail(belowClient);
+    await assert.rejects(server.read(), ProtocolError);
+    // As a relay does with both of its links.
+    server.destroy(new Error('the flow has failed'));
+    assert.equal(await belowClient.closed, undefined);
+  });
+}
+
+test('a link that is destroyed for another reason resets the connection', async () => {
+  const { server, belowClient } = await connect();
+  server.destroy(new Error('killed'));
+  assert.match(String(await belowClient.closed), /killed/);
 });
 
 test('records may arrive in single bytes and the handshakes of several connections interleave', async () => {

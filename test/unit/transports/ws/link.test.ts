@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { ByteLink } from '../../../../src/net/links/link.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import {
+  CloseCode,
   closePayload,
   WsFrameDecoder,
   WsFrameError,
@@ -48,3 +50,35 @@ for (const [what, payload, code] of [
     assert.deepEqual(sent && Buffer.from(sent), wholeFrame(Opcode.close, [closePayload(code)]));
   });
 }
+
+for (const [what, fail, sent] of [
+  [
+    'sends an invalid frame',
+    (far: ByteLink) => far.write(Uint8Array.of(0xf2, 0x80, 0, 0, 0, 0)),
+    wholeFrame(Opcode.close, [closePayload(CloseCode.protocolError)]),
+  ],
+  [
+    'ends the connection without a Close frame',
+    (far: ByteLink) => far.closeWrite(),
+    Buffer.alloc(0),
+  ],
+] as const) {
+  test(`a peer that ${what} sees a clean end, which is no reset (RFC 6455 §7.1.7)`, async () => {
+    const [near, far] = linkPair();
+    const link = new WsLink(near, undefined, new ManualClock());
+    await fail(far);
+    await assert.rejects(link.read());
+    // As a relay does with both of its links.
+    link.destroy(new Error('the flow has failed'));
+    const received: Uint8Array[] = [];
+    for (let chunk = await far.read(); chunk; chunk = await far.read()) received.push(chunk);
+    assert.deepEqual(Buffer.concat(received), sent);
+    assert.equal(await far.closed, undefined);
+  });
+}
+
+test('a link that is destroyed for another reason resets the connection', async () => {
+  const [near, far] = linkPair();
+  new WsLink(near, undefined, new ManualClock()).destroy(new Error('killed'));
+  assert.match(String(await far.closed), /killed/);
+});
