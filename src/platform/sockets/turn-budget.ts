@@ -7,6 +7,22 @@ const MOST_BYTES = 4 << 20;
 /** How long a turn should take at most, with the work that its bytes cause, in milliseconds. */
 const TURN_MS = 10;
 
+/** In milliseconds. */
+export interface TurnClocks {
+  /** A monotonic clock. */
+  readonly now: () => number;
+  /** Processor time of this thread. */
+  readonly processor: () => number;
+}
+
+const CLOCKS: TurnClocks = {
+  now: () => performance.now(),
+  processor: () => {
+    const { user, system } = process.threadCpuUsage();
+    return (user + system) / 1000;
+  },
+};
+
 /**
  * The bytes that all sockets together may move in one turn of the event loop before timers, the control API and
  * Node's sockets run.
@@ -16,14 +32,15 @@ const TURN_MS = 10;
  * as much to move, and less after one that took too long.
  */
 export class TurnBudget {
-  readonly #now: () => number;
+  readonly #clocks: TurnClocks;
   #most = FIRST_BYTES;
   #left = FIRST_BYTES;
   #startedAt = 0;
+  /** Processor time at the start of the turn, where it may move much. */
+  #processorAt: number | undefined;
 
-  /** @param now milliseconds of a monotonic clock. */
-  constructor(now: () => number = () => performance.now()) {
-    this.#now = now;
+  constructor(clocks: TurnClocks = CLOCKS) {
+    this.#clocks = clocks;
   }
 
   /** Whether more bytes may be moved in this turn. */
@@ -34,7 +51,9 @@ export class TurnBudget {
   /** Begins a turn. */
   begin(): void {
     this.#left = this.#most;
-    this.#startedAt = this.#now();
+    this.#startedAt = this.#clocks.now();
+    // 1 us, which only turns of many bytes are worth.
+    this.#processorAt = this.#most > FIRST_BYTES ? this.#clocks.processor() : undefined;
   }
 
   /** Counts bytes that were moved in this turn. */
@@ -45,12 +64,19 @@ export class TurnBudget {
   /** Called when all work that the bytes of a turn have caused is done. */
   end(): void {
     const moved = this.#most - this.#left;
-    const took = this.#now() - this.#startedAt;
+    const took = this.#took();
     if (took <= TURN_MS) {
       const wanted = Math.max(FIRST_BYTES, 2 * moved);
       this.#most = Math.min(2 * this.#most, wanted, MOST_BYTES);
     } else if (moved >= LEAST_BYTES) {
       this.#most = Math.max(LEAST_BYTES, moved * (TURN_MS / took));
     }
+  }
+
+  /** A relay that waits for the processor is not slow: of the elapsed time only what it worked counts. */
+  #took(): number {
+    const elapsed = this.#clocks.now() - this.#startedAt;
+    if (elapsed <= TURN_MS || this.#processorAt === undefined) return elapsed;
+    return Math.min(elapsed, this.#clocks.processor() - this.#processorAt);
   }
 }

@@ -42,7 +42,7 @@ describe('the poller', { skip: noKernelSockets }, () => {
   test('moves less in a turn once the work of a turn has taken too long', async () => {
     using io = checkedIo().io;
     let now = 0;
-    const poller = new Poller(io.calls, new TurnBudget(() => now));
+    const poller = new Poller(io.calls, new TurnBudget({ now: () => now, processor: () => now }));
     const pair = watched(io);
     const may: boolean[] = [];
     const ready = (): void => {

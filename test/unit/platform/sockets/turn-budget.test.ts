@@ -7,15 +7,18 @@ const READ = 64 << 10;
 /** A budget on a clock, and turns that return how many reads they had. */
 function start() {
   let now = 1000;
-  const budget = new TurnBudget(() => now);
-  /** @param milliseconds of work for each read; @param most reads that there are. */
-  const turn = (milliseconds: number, most = Infinity): number => {
+  let processor = 0;
+  const budget = new TurnBudget({ now: () => now, processor: () => processor });
+  /** @param milliseconds of work for each read; @param most reads that there are; @param waits for the processor. */
+  const turn = (milliseconds: number, most = Infinity, waits = 0): number => {
     let reads = 0;
     budget.begin();
     for (; budget.mayMove && reads < most; reads++) {
       budget.move(READ);
       now += milliseconds;
+      processor += milliseconds;
     }
+    now += waits;
     budget.end();
     return reads;
   };
@@ -45,6 +48,13 @@ test('a turn after quiet ones moves no more than 128 KB', () => {
   for (let i = 0; i < 6; i++) turn(0.01);
   assert.equal(turn(0.01, 1), 1);
   assert.equal(turn(0.01), 2);
+});
+
+test('a turn that waited for the processor is not slow', () => {
+  const { turn } = start();
+  for (let i = 0; i < 6; i++) turn(0.01);
+  assert.equal(turn(0.01, Infinity, 100), 64);
+  assert.equal(turn(0.01), 64);
 });
 
 test('a slow turn that moved less than a read has no effect', () => {
