@@ -27,34 +27,34 @@ function start() {
 
 test('turns move twice as much as the one before while that takes little, up to 4 MB', () => {
   const { turn } = start();
-  const reads = Array.from({ length: 7 }, () => turn(0.01));
+  const reads = Array.from({ length: 7 }, () => turn(1 / 128));
   assert.deepEqual(reads, [2, 4, 8, 16, 32, 64, 64]);
 });
 
 test('turns move less once their work has taken too long, and one read at least', () => {
   const { turn } = start();
-  for (let i = 0; i < 6; i++) turn(0.01);
+  for (let i = 0; i < 6; i++) turn(1 / 128);
   assert.equal(turn(2), 64);
   // 128 ms have led to what takes 10.
   assert.equal(turn(2), 5);
   assert.equal(turn(200), 10);
   assert.equal(turn(200), 1);
   assert.equal(turn(200), 1);
-  assert.deepEqual([turn(0.01), turn(0.01), turn(0.01)], [1, 2, 4]);
+  assert.deepEqual([turn(1 / 128), turn(1 / 128), turn(1 / 128)], [1, 2, 4]);
 });
 
 test('a turn after quiet ones moves no more than 128 KB', () => {
   const { turn } = start();
-  for (let i = 0; i < 6; i++) turn(0.01);
-  assert.equal(turn(0.01, 1), 1);
-  assert.equal(turn(0.01), 2);
+  for (let i = 0; i < 6; i++) turn(1 / 128);
+  assert.equal(turn(1 / 128, 1), 1);
+  assert.equal(turn(1 / 128), 2);
 });
 
 test('a turn that waited for the processor is not slow', () => {
   const { turn } = start();
-  for (let i = 0; i < 6; i++) turn(0.01);
-  assert.equal(turn(0.01, Infinity, 100), 64);
-  assert.equal(turn(0.01), 64);
+  for (let i = 0; i < 6; i++) turn(1 / 128);
+  assert.equal(turn(1 / 128, Infinity, 100), 64);
+  assert.equal(turn(1 / 128), 64);
 });
 
 test('a slow turn that moved less than a read has no effect', () => {
