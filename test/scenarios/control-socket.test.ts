@@ -11,7 +11,7 @@ import { freePort } from '../support/ports.ts';
 import { echoServer, tcpServer, type Origin } from '../support/peers/servers.ts';
 import { roundTrip } from '../support/read.ts';
 import { Weir } from '../support/process/weir.ts';
-import { eventually, within } from '../support/wait.ts';
+import { within } from '../support/wait.ts';
 
 const text = (config: string): string =>
   `${socksIn()}${freedom()}${config}[[balancer]]\ntag = "group"\noutbounds = ["dead"]\n`;
@@ -26,7 +26,6 @@ describe('the control socket', () => {
     dead = proxyOut('dead', 'socks', { host: '127.0.0.1', port: await freePort() });
     config = text(dead);
     weir = await Weir.start(config, { control: true });
-    await eventually('the control socket', () => existsSync(weir.controlPath));
   });
   after(async () => {
     await echo[Symbol.asyncDispose]();

@@ -146,7 +146,6 @@ describe('weir diagnose', () => {
       files: FILES,
       env: { WEIR_LOG_ADDRESSES: 'net', WEIR_API_TOKEN: SECRETS.environment, RUST_LOG: 'trace' },
     });
-    await eventually('the control socket', () => existsSync(weir.controlPath));
     await touchEverything(weir);
     const file = join(weir.folder, 'weir.toml');
     const invalid = CONFIG.replace('network = "grpc"', 'network = "none"');
@@ -241,7 +240,6 @@ describe('weir diagnose', () => {
   test('disturbs no flow, and is an archive for tar(1)', async () => {
     await using origin = await streamOrigin();
     await using weir = await Weir.start(`${socksIn()}${freedom()}`, { control: true });
-    await eventually('the control socket', () => existsSync(weir.controlPath));
     const flows = await Promise.all(
       Array.from({ length: 20 }, async () => {
         const host = ownAddress();
@@ -293,7 +291,6 @@ describe('weir diagnose', () => {
 
   test('has the rest where another client records, and where Weir ends meanwhile', async () => {
     await using weir = await Weir.start(`${socksIn()}${freedom()}`, { control: true });
-    await eventually('the control socket', () => existsSync(weir.controlPath));
     const path = (name: string): string => join(weir.folder, `${name}.tar.gz`);
     const options = ['--yes', '--seconds=30', '--socket', weir.controlPath];
     const leaving = new AbortController();
@@ -325,7 +322,6 @@ describe('weir diagnose', () => {
   test('is for the user of Weir and root alone', async (t) => {
     if (process.geteuid?.() !== 0) return t.skip('only root can be another user');
     await using weir = await Weir.start(`${socksIn()}${freedom()}`, { control: true });
-    await eventually('the control socket', () => existsSync(weir.controlPath));
     // It can reach the socket, and may not connect.
     await chmod(weir.folder, 0o755);
     const connect = (uid: number) =>
@@ -346,7 +342,6 @@ describe('weir diagnose', () => {
 
   test('records for one client at a time, and not for one that has left', async () => {
     await using weir = await Weir.start(`${socksIn()}${freedom()}`, { control: true });
-    await eventually('the control socket', () => existsSync(weir.controlPath));
     // Without a recording nothing is exclusive.
     assert.equal((await requestProfile(weir.controlPath, 0)).profile, null);
     const leaving = new AbortController();

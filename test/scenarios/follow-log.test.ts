@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { followLog } from '../../src/app/control/follow-log.ts';
@@ -20,7 +19,6 @@ test('weir log follows a running Weir to its end, with addresses as its log show
     control: true,
     env: { WEIR_LOG_ADDRESSES: 'net' },
   });
-  await eventually('the control socket', () => existsSync(weir.controlPath));
   await using shown = weirCommand(['log', '--socket', weir.controlPath]);
   await using json = weirCommand([
     'log',
@@ -75,7 +73,6 @@ test('weir log follows a running Weir to its end, with addresses as its log show
 
 test('weir log that is not read says where lines were lost, and how many', async () => {
   await using weir = await Weir.start(`${socksIn()}${freedom()}`, { control: true });
-  await eventually('the control socket', () => existsSync(weir.controlPath));
   const options = ['--socket', weir.controlPath];
   await using shown = weirCommand(['log', ...options]);
   await using json = weirCommand(['log', '--json', ...options]);
@@ -112,7 +109,6 @@ test('weir log that is not read says where lines were lost, and how many', async
 
 test('weir log ends without an error when its reader has enough, and when it gets no log', async () => {
   await using weir = await Weir.start(`${socksIn()}${freedom()}`, { control: true });
-  await eventually('the control socket', () => existsSync(weir.controlPath));
   const main = join(import.meta.dirname, '../../src/main.ts');
   const line = `set -o pipefail; '${process.execPath}' '${main}' log --socket '${weir.controlPath}' | head -n 1`;
   await using piped = new Child('bash', ['-c', line]);

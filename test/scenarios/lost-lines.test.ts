@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { requestStatus } from '../../src/app/control/control-client.ts';
@@ -35,7 +34,6 @@ test('readers of the log that do not read lose lines, which are counted, and nob
   await using weir = await Weir.start(CONFIG, { control: true, env: { RUST_LOG: 'trace' } });
   const control = await Control.of(weir);
   const proxy = weir.address('socks');
-  await eventually('the control socket', () => existsSync(weir.controlPath));
   const lost = async () => (await requestStatus(weir.controlPath)).missed.followed_lines;
 
   const stuck = connect({ path: weir.controlPath }).on('error', () => undefined);

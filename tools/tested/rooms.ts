@@ -7,7 +7,7 @@ export interface Room {
   readonly files: readonly string[];
   /** Globs below `test/`. */
   readonly tests: readonly string[];
-  /** Least percentage of branches that `tests` reach: the measured one, rounded down. */
+  /** Least percentage of branches that `tests` reach: the measured one, rounded down to a whole number. */
   readonly branches: number;
 }
 

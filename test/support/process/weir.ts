@@ -1,10 +1,11 @@
+import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseAddress, type Address } from '../data/address.ts';
 import { Child, type ChildOptions, type Exit } from './child.ts';
-import { within } from '../wait.ts';
+import { eventually, within } from '../wait.ts';
 
 /** The program as a user starts it: this Node, the sources, a configuration file. */
 const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
@@ -61,7 +62,7 @@ export class Weir implements AsyncDisposable {
     return new Weir(child, folder);
   }
 
-  /** Starts Weir and waits until every inbound of the configuration listens. */
+  /** Starts Weir and waits until every inbound of the configuration listens, and the socket at `controlPath`. */
   static async start(config: string, options: WeirOptions = {}): Promise<Weir> {
     const weir = await Weir.launch(config, options);
     const inbounds = config.match(/^\[\[inbound\]\]/gm)?.length ?? 0;
@@ -69,6 +70,10 @@ export class Weir implements AsyncDisposable {
       await weir.child.until(`${inbounds} inbounds listening`, () =>
         weir.addresses.size >= inbounds ? true : undefined,
       );
+      // It is opened after them, and nothing is logged then.
+      if (options.control === true) {
+        await eventually('the control socket', () => existsSync(weir.controlPath));
+      }
       return weir;
     } catch (error) {
       await weir[Symbol.asyncDispose]();
