@@ -55,6 +55,8 @@ export interface OpenedTun {
   readonly descriptor: Descriptor;
   /** The name that the kernel assigned. */
   readonly name: string;
+  /** The index of the interface. */
+  readonly index: number;
   /** Whether TCP segmentation and checksums are offloaded, in both directions. */
   readonly segmentsTcp: boolean;
   /** The same for UDP; since Linux 6.2. */
@@ -98,6 +100,9 @@ function create(
     throw new TunError(creationReason(errno, name), undefined, code);
   }
   const chosen = request.bytes.toString('utf8', 0, request.bytes.indexOf(0));
+  const index = calls.ifNameToIndex(chosen);
+  // It opens a socket for that.
+  if (index === 0) throw new TunError(`cannot find ${chosen}: ${errorText(calls.errno())}`);
   request.bytes.writeInt32LE(VIRTIO_HEADER, 0);
   if (calls.ioctl(fd, TUNSETVNETHDRSZ, request.at) !== 0) {
     throw new TunError(`the kernel refuses a virtio header: ${errorText(calls.errno())}`);
@@ -106,7 +111,7 @@ function create(
   const tcp = TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6;
   const segmentsUdp = takes(tcp | TUN_F_USO4 | TUN_F_USO6);
   const segmentsTcp = segmentsUdp || takes(tcp);
-  return { name: chosen, segmentsTcp, segmentsUdp };
+  return { name: chosen, index, segmentsTcp, segmentsUdp };
 }
 
 function openingReason(errno: number): string {

@@ -70,21 +70,20 @@ export class TunDevice implements PacketDevice, Readiness {
   static open(io: KernelIo, plan: TunPlan): TunDevice {
     const opened = openTun(io.calls, plan.name);
     try {
-      const index = io.calls.ifNameToIndex(opened.name);
-      return new TunDevice(io, opened, index, plan);
+      return new TunDevice(io, opened, plan);
     } catch (error) {
       opened.descriptor.close();
       throw error;
     }
   }
 
-  private constructor(io: KernelIo, opened: OpenedTun, index: number, plan: TunPlan) {
+  private constructor(io: KernelIo, opened: OpenedTun, plan: TunPlan) {
     const { mtu } = plan;
     this.#plan = plan;
     this.#io = io;
     this.#descriptor = opened.descriptor;
     this.name = opened.name;
-    this.index = index;
+    this.index = opened.index;
     this.traits = {
       mtu,
       checksumOffload: opened.segmentsTcp,

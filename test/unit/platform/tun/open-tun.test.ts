@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { openSystemCalls } from '../../../../src/platform/sockets/bindings.ts';
-import { EACCES, EBUSY, ENOENT, EPERM } from '../../../../src/platform/sockets/linux.ts';
+import { EACCES, EBUSY, EMFILE, ENOENT, EPERM } from '../../../../src/platform/sockets/linux.ts';
 import { openTun, TunError } from '../../../../src/platform/tun/open-tun.ts';
 import { noKernelSockets } from '../../../support/links/kernel-io.ts';
 
@@ -47,4 +47,21 @@ suite('a TUN device that cannot be made says what is missing', { skip: noKernelS
       assert.deepEqual(closed, [1_000_000]);
     });
   }
+
+  test('a descriptor for the index of the interface, and the file is closed', () => {
+    const closed: number[] = [];
+    const calls = {
+      ...openSystemCalls(),
+      open: () => 1_000_000,
+      ioctl: () => 0,
+      ifNameToIndex: () => 0,
+      errno: () => EMFILE,
+      close: (fd: number) => closed.push(fd),
+    };
+    assert.throws(
+      () => openTun(calls, 'weir0'),
+      failed(/^cannot find weir0: .*too many open files/),
+    );
+    assert.deepEqual(closed, [1_000_000]);
+  });
 });
