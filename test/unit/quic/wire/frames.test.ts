@@ -88,7 +88,7 @@ function read(
 }
 
 const number = fc.oneof(fc.maxSafeNat(), fc.nat(20_000), fc.nat(70));
-const data = fc.uint8Array({ maxLength: 100 });
+const data = fc.uint8Array({ maxLength: 100, size: 'max' });
 const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
 /** Writes with `write` into room of exactly `size` bytes, and expects `calls`. */
@@ -221,7 +221,11 @@ const rangesOf = (list: readonly (readonly [number, number])[]): writers.AckRang
 });
 
 test('acknowledgements survive with their ranges, and with as many as there is room for', () => {
-  const steps = fc.array(fc.tuple(fc.nat(300), fc.nat(300)), { minLength: 1, maxLength: 80 });
+  const steps = fc.array(fc.tuple(fc.nat(300), fc.nat(300)), {
+    minLength: 1,
+    maxLength: 80,
+    size: 'max',
+  });
   fc.assert(
     fc.property(
       steps,
@@ -405,9 +409,9 @@ test('any bytes in any packet give calls within the packet, and at most one erro
   const codes = new Set<number>(Object.values(TransportErrorCode));
   const packets = fc.constantFrom<FramesPacketType>(0, 1, 2, 4);
   const bytes = fc.oneof(
-    fc.uint8Array({ maxLength: 120 }),
-    fc.uint8Array({ maxLength: 120, max: 0x31 }),
-    fc.uint8Array({ maxLength: 120, max: 4 }),
+    fc.uint8Array({ maxLength: 120, size: 'max' }),
+    fc.uint8Array({ maxLength: 120, size: 'max', max: 0x31 }),
+    fc.uint8Array({ maxLength: 120, size: 'max', max: 4 }),
   );
   fc.assert(
     fc.property(bytes, packets, fc.constantFrom('client', 'server'), (input, packet, receiver) => {

@@ -123,7 +123,7 @@ test('a message beyond the limit is dropped, whole or in fragments', () => {
 test('a packet arrives whole, in whatever order its fragments do', () => {
   fc.assert(
     fc.property(
-      fc.uint8Array({ minLength: 1, maxLength: UDP_PAYLOAD_LIMIT }),
+      fc.uint8Array({ minLength: 1, maxLength: UDP_PAYLOAD_LIMIT, size: 'max' }),
       fc.integer({ min: 40, max: 1500 }),
       fc.nat(0xffff_ffff),
       (data, maxSize, seed) => {
@@ -150,12 +150,12 @@ test('any fragments give messages within the limit', () => {
       fragmentId: fc.nat(255),
       fragmentCount: fc.nat(255),
       address: fc.constant('test:123'),
-      data: fc.uint8Array({ minLength: 1, maxLength: 3000 }),
+      data: fc.uint8Array({ minLength: 1, maxLength: 3000, size: 'max' }),
     },
     { noNullPrototype: true },
   );
   fc.assert(
-    fc.property(fc.array(anything, { maxLength: 40 }), (messages) => {
+    fc.property(fc.array(anything, { maxLength: 40, size: 'max' }), (messages) => {
       const reassembly = new MessageReassembly();
       for (const message of messages) {
         assert.ok((reassembly.add(message)?.data.length ?? 0) <= UDP_PAYLOAD_LIMIT);
