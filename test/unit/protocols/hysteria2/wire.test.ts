@@ -17,6 +17,7 @@ import {
   encodeTcpRequest,
   encodeTcpResponse,
   encodeUdpMessage,
+  LastAddress,
   parseHostPort,
   readTcpRequest,
   readTcpResponse,
@@ -222,6 +223,30 @@ for (const [name, hex] of [
     assert.equal(decodeUdpMessage(Buffer.from(hex.replaceAll(' ', ''), 'hex')), undefined);
   });
 }
+
+test('a UDP message may have an address of ADDRESS_LIMIT bytes', () => {
+  const address = 'a'.repeat(ADDRESS_LIMIT);
+  assert.equal(decodeUdpMessage(udpMessageTo(address))?.address, address);
+});
+
+test('the cached address is only used for messages that have it', () => {
+  const last = new LastAddress();
+  for (const address of ['a:1', 'a:1', 'a:2', 'b:2', 'b:2', 'b:22', 'b:2', 'b:2']) {
+    const bytes = udpMessageTo(address);
+    assert.equal(decodeUdpMessage(bytes, last)?.address, address);
+    bytes.fill(0); // the cache has a copy
+  }
+});
+
+const udpMessageTo = (address: string): Uint8Array =>
+  encodeUdpMessage({
+    sessionId: 1,
+    packetId: 0,
+    fragmentId: 0,
+    fragmentCount: 1,
+    address: Buffer.from(address),
+    data: Buffer.of(1),
+  });
 
 test('any bytes give a UDP message that encodes to the same bytes, or nothing', () => {
   const sample = Buffer.from(
