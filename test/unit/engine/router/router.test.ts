@@ -195,6 +195,16 @@ test('the first rule in file order decides, whichever table finds it', () => {
   assert.deepEqual(decide({ host: 'a.org' }), { outbound: 'e', rule: 4 });
 });
 
+test('a rule is found beside rules that share a list which the flow is not in', () => {
+  const rules = router(
+    { domainSuffix: ['a'], port: [port(25)] },
+    { domainSuffix: ['b'] },
+    {},
+    { domainSuffix: ['a'] },
+  );
+  assert.equal(rules.route(query({ host: 'b' })).rule, 1);
+});
+
 test('the same entries have the meaning of their own matcher', () => {
   const rules = router({ domainFull: ['a'] }, { domainSuffix: ['a'] }, { domainKeyword: ['a'] });
   const decide = (host: string) => rules.route(query({ host })).rule;
