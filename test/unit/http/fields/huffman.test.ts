@@ -62,6 +62,7 @@ test('padding that is not the beginning of EOS is an error', () => {
 test('EOS within a string is an error', () => {
   assert.equal(decode('ffff ffff'), undefined);
   assert.equal(decode('ffff fffc 00'), undefined);
+  assert.equal(decode('ffff fffc 0f'), undefined);
 });
 
 test('an empty string is valid', () => {

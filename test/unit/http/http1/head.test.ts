@@ -48,6 +48,8 @@ describe('a request head', () => {
     ['a NUL in the target', 'GET /\0 HTTP/1.1\r\n\r\n', 400],
     ['a method that is no token', 'G(T / HTTP/1.1\r\n\r\n', 400],
     ['no version', 'GET / HTTP/1\r\n\r\n', 400],
+    ['text before its version', 'GET / xHTTP/1.1\r\n\r\n', 400],
+    ['text after its version', 'GET / HTTP/1.1x\r\n\r\n', 400],
     ['a version in lower case', 'GET / http/1.1\r\n\r\n', 400],
     ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\n', 505],
     ['another major version', 'GET / HTTP/3.0\r\n\r\n', 505],
@@ -89,10 +91,13 @@ describe('a response head', () => {
     assert.equal(response('HTTP/1.1 200 \r\n\r\n').reason, '');
     const head = response('HTTP/1.1 200 OK\nX: a\n  b\nY : c\n\n');
     assert.deepEqual(pairs(head.fields), ['X=a b', 'Y=c']);
+    const more = response('HTTP/1.1 200 OK\r\nX: a\r\n\tb\r\nName \t: c : d\r\n\r\n');
+    assert.deepEqual(pairs(more.fields), ['X=a b', 'Name=c : d']);
   });
 
   const table: readonly (readonly [string, string])[] = [
     ['no HTTP', 'ICY 200 OK\r\n\r\n'],
+    ['text before its version', 'xHTTP/1.1 200 OK\r\n\r\n'],
     ['a status of two digits', 'HTTP/1.1 20 OK\r\n\r\n'],
     ['a status of four digits', 'HTTP/1.1 2000 OK\r\n\r\n'],
     ['a status below 100', 'HTTP/1.1 099 Low\r\n\r\n'],
@@ -156,6 +161,20 @@ describe('the head scanner', () => {
       head: 'GET / HTTP/1.1\r\n\r\n',
       end: text.length - 4,
     });
+  });
+
+  test('ends a head at its first empty line, however its lines end', () => {
+    for (const head of [
+      'GET / HTTP/1.1\nA: b\n\n',
+      'GET / HTTP/1.1\nA: b\n\r\n',
+      'GET / HTTP/1.1\r\nA: b\r\n\n',
+      // A bare CR does not end a line.
+      'GET / HTTP/1.1\r\n\rA: b\r\n\r\n',
+    ]) {
+      const expected = { head, end: head.length };
+      assert.deepEqual(scan([bytes(`${head}next\n\n`)]), expected);
+      assert.deepEqual(scan(chunksOf(bytes(`${head}next\n\n`), [1])), expected);
+    }
   });
 
   test('does not copy what follows a head, and keeps no chunk of an incomplete one', () => {
