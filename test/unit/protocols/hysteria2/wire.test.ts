@@ -231,7 +231,7 @@ test('a UDP message may have an address of ADDRESS_LIMIT bytes', () => {
 
 test('the cached address is only used for messages that have it', () => {
   const last = new LastAddress();
-  for (const address of ['a:1', 'a:1', 'a:2', 'b:2', 'b:2', 'b:22', 'b:2', 'b:2']) {
+  for (const address of ['aaa', 'bbb', 'a:1', 'a:1', 'a:2', 'b:2', 'b:2', 'b:22', 'b:2', 'b:2']) {
     const bytes = udpMessageTo(address);
     assert.equal(decodeUdpMessage(bytes, last)?.address, address);
     bytes.fill(0); // the cache has a copy
