@@ -87,7 +87,7 @@ function read(
   return { calls, error, reader };
 }
 
-const number = fc.oneof(fc.maxSafeNat(), fc.nat(20_000), fc.nat(70));
+const number = fc.oneof(fc.maxSafeNat(), fc.nat(20_000), fc.nat(70), fc.constant(0));
 const data = fc.uint8Array({ maxLength: 100, size: 'max' });
 const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
@@ -99,11 +99,16 @@ function survives(size: number, write: (out: Uint8Array) => number, calls: reado
   const result = read(out.subarray(0, size));
   assert.equal(result.error, undefined);
   assert.deepEqual(result.calls, calls);
+  const goesOn = extendsToTheEnd(out[0] ?? 0);
   for (let cut = 1; cut < size; cut++) {
     const { error } = read(out.subarray(0, cut));
-    if (error) assert.equal(error.code, TransportErrorCode.FRAME_ENCODING_ERROR);
+    if (error || !goesOn) assert.equal(error?.code, TransportErrorCode.FRAME_ENCODING_ERROR);
   }
 }
+
+/** Whether a frame of this type has no length of its own, so that it may be cut in its data. */
+const extendsToTheEnd = (type: number): boolean =>
+  type === FrameType.DATAGRAM || ((type & 0xf8) === FrameType.STREAM && (type & 0x02) === 0);
 
 test('frames of numbers survive, in exactly the size that was announced', () => {
   fc.assert(
@@ -261,8 +266,76 @@ test('acknowledgements survive with their ranges, and with as many as there is r
   );
 });
 
+test('acknowledgements of packet 0, and in exactly the room that there is, survive', () => {
+  assert.deepEqual(read(hex('02 00 00 00 00')).calls, [
+    ['ackStart', 0, 0],
+    ['ackRange', 0, 0],
+    ['ackEnd', false, 0, 0, 0],
+  ]);
+  assert.deepEqual(read(hex('02 03 00 01 01 00 00')).calls.slice(1, 3), [
+    ['ackRange', 2, 3],
+    ['ackRange', 0, 0],
+  ]);
+  const received = [
+    [9, 8],
+    [3, 1],
+  ] as const;
+  const ranges = {
+    length: 2,
+    largest: (index: number) => received[index]?.[0] ?? 0,
+    smallest: (index: number) => received[index]?.[1] ?? 0,
+  };
+  const out = new Uint8Array(20);
+  for (const [room, size] of [
+    [4, 0],
+    [5, 5],
+    [6, 5],
+    [7, 7],
+  ] as const) {
+    assert.equal(writers.writeAck(out, 0, room, ranges, 0, undefined), size, `${room} bytes`);
+  }
+});
+
+test('an error of the visitor about a range ends an acknowledgement', () => {
+  const bytes = hex('02 09 00 01 00 03 01');
+  for (const at of [1, 2]) {
+    const calls: Call[] = [];
+    const verdict = new QuicError(TransportErrorCode.PROTOCOL_VIOLATION, 'of a range');
+    let ranges = 0;
+    const visitor = recorder(calls, (name) =>
+      name === 'ackRange' && ++ranges === at ? verdict : undefined,
+    );
+    const reader = new FrameReader('client');
+    assert.equal(reader.read(bytes, 0, bytes.length, PacketType.ONE_RTT, visitor), verdict);
+    assert.deepEqual(
+      calls.map(([name]) => name),
+      ['ackStart', ...Array.from({ length: at }, () => 'ackRange')],
+    );
+  }
+});
+
+test('data ends at 2^53 - 1 at most', () => {
+  const { FLOW_CONTROL_ERROR, CRYPTO_BUFFER_EXCEEDED } = TransportErrorCode;
+  const last = 'c01fffffffffffff';
+  for (const [frame, code] of [
+    [`0e 00 ${last} 00`, undefined],
+    [`0e 00 ${last} 01 aa`, FLOW_CONTROL_ERROR],
+    [`06 ${last} 00`, undefined],
+    [`06 ${last} 01 aa`, CRYPTO_BUFFER_EXCEEDED],
+  ] as const) {
+    assert.equal(read(hex(frame)).error?.code, code, frame);
+  }
+});
+
+test('an error names the type of its frame, the largest number for one above 2^53', () => {
+  assert.equal(read(hex('21')).error?.frameType, 0x21);
+  assert.equal(read(hex('ffffffffffffffff')).error?.frameType, Number.MAX_SAFE_INTEGER);
+});
+
 test('the most bytes that fit into a packet with their length are found', () => {
-  for (let room = 0; room < 20_000; room += room < 200 ? 1 : 97) {
+  const isEdge = (room: number): boolean => room < 200 || Math.abs(room - 0x4000) < 10;
+  for (let room = 0; room < 20_000; room++) {
+    if (!isEdge(room) && room % 97 !== 0) continue;
     for (const wanted of [0, 10, 63, 64, 65, 1200, 16_383, 16_384, 30_000]) {
       const size = writers.fittingSize(room, wanted);
       const fits = (n: number): boolean => writers.datagramHeaderSize(n) - 1 + n <= room;
