@@ -3,7 +3,9 @@ import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { MessageError } from '../../../../src/http/http1/message-error.ts';
 import { HeadScanner, startsRequest } from '../../../../src/http/http1/read-head.ts';
+import { combinedOf, field } from '../../../../src/http/http1/fields.ts';
 import {
+  headBytes,
   parseRequestHead,
   parseResponseHead,
   parseStrictResponseHead,
@@ -91,8 +93,8 @@ describe('a response head', () => {
     assert.equal(response('HTTP/1.1 200 \r\n\r\n').reason, '');
     const head = response('HTTP/1.1 200 OK\nX: a\n  b\nY : c\n\n');
     assert.deepEqual(pairs(head.fields), ['X=a b', 'Y=c']);
-    const more = response('HTTP/1.1 200 OK\r\nX: a\r\n\tb\r\nName \t: c : d\r\n\r\n');
-    assert.deepEqual(pairs(more.fields), ['X=a b', 'Name=c : d']);
+    const more = response('HTTP/1.1 200 OK\r\nX: a\r\n\tb\r\nName \t: c\r\nY: d : e\r\n\r\n');
+    assert.deepEqual(pairs(more.fields), ['X=a b', 'Name=c', 'Y=d : e']);
   });
 
   const table: readonly (readonly [string, string])[] = [
@@ -112,6 +114,20 @@ describe('a response head', () => {
       assert.throws(() => response(text), MessageError);
     });
   }
+});
+
+test('a head that is written is read with the same fields, in their order', () => {
+  const fields = [field('Host', 'a'), field('X-Y', '\xe9'), field('x-y', '')];
+  const head = headBytes('GET / HTTP/1.1', fields);
+  assert.equal(head.toString('latin1'), 'GET / HTTP/1.1\r\nHost: a\r\nX-Y: \xe9\r\nx-y: \r\n\r\n');
+  assert.deepEqual(parseRequestHead(head).fields, fields);
+});
+
+test('the values of all lines of a field are one list (RFC 9110 §5.3)', () => {
+  const fields = [field('Via', 'a'), field('Host', 'h'), field('vIA', 'b, c')];
+  assert.equal(combinedOf(fields, 'via'), 'a, b, c');
+  assert.equal(combinedOf(fields, 'host'), 'h');
+  assert.equal(combinedOf(fields, 'te'), undefined);
 });
 
 describe('a response head that is read strictly', () => {
