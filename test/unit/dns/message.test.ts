@@ -8,6 +8,7 @@ import {
   messageId,
   OPT_SIZE,
   putOpt,
+  questionEnd,
   readReply,
   type Question,
 } from '../../../src/dns/message.ts';
@@ -282,6 +283,34 @@ test('a reply that announces more records than are read is refused before it is 
   assert.throws(() => readReply(message, QUERY), /truncated/);
   message.writeUInt16BE(25, 10);
   assert.throws(() => readReply(message, QUERY), /1025 records/);
+});
+
+test('a question ends after its type and class, with a name of 255 bytes at most', () => {
+  const label = (length: number): string =>
+    `${length.toString(16).padStart(2, '0')}${'61'.repeat(length)}`;
+  const long = `${label(63).repeat(3)}${label(61)}00`;
+  for (const at of [0, 12, 300]) {
+    const question = (name: string): Buffer =>
+      Buffer.concat([Buffer.alloc(at), hex(name), hex('00010001')]);
+    for (const name of ['00', '016100', long]) {
+      const whole = question(name);
+      assert.equal(questionEnd(whole, at), whole.length);
+      assert.equal(questionEnd(Buffer.concat([whole, Buffer.of(1)]), at), whole.length);
+      for (let end = at; end < whole.length; end++) {
+        assert.equal(questionEnd(whole.subarray(0, end), at), undefined);
+      }
+    }
+    const tooLong = `${label(63).repeat(3)}${label(62)}00`;
+    for (const name of [tooLong, 'c00c', `40${'61'.repeat(64)}00`, `0161c00c`]) {
+      assert.equal(questionEnd(question(name), at), undefined, name);
+    }
+  }
+});
+
+test('a question that a client wrote is sent as it is', () => {
+  const bytes = hex('0341626300 00ff 0001');
+  const query = encodeQuery({ bytes }, { id: 7, edns: false });
+  assert.deepEqual(query, hex('0007 0100 0001 0000 0000 0000 0341626300 00ff 0001'));
 });
 
 test('the id of a message is its first two bytes', () => {
