@@ -199,13 +199,16 @@ describe('a datagram of the 2022 edition', () => {
   test('has a packet id of up to 53 bits', () => {
     const session = new ReceivingSession(method, random.bytes(16), random.bytes(8), undefined);
     const { body, context } = padded();
-    const plain = (high: number): Buffer => {
+    const plain = (high: number, low = 0): Buffer => {
       const header = Buffer.alloc(SESSION_HEADER);
       header.writeUInt32BE(high, SESSION_ID);
+      header.writeUInt32BE(low, SESSION_ID + 4);
       return Buffer.concat([header, body]);
     };
     for (const high of [0, 1, 0x1f_ffff]) assert.ok(session.readMerged(plain(high), context));
     assert.equal(session.readMerged(plain(1), context), undefined, 'accepted already');
+    assert.equal(session.readMerged(plain(0, 5), context), undefined, 'far below the newest');
+    assert.ok(session.readMerged(plain(0x1f_ffff, 5), context));
     for (const high of [0x20_0000, 0xffff_ffff]) {
       assert.equal(session.readMerged(plain(high), context), undefined);
     }
