@@ -296,6 +296,31 @@ test('acknowledgements of packet 0, and in exactly the room that there is, survi
   }
 });
 
+test('an acknowledgement that is truncated anywhere is an error', () => {
+  for (const frame of ['02 09 00 01 00 03 01', '03 09 00 01 00 03 01 01 02 03']) {
+    const bytes = hex(frame);
+    assert.equal(read(bytes).error, undefined);
+    for (let cut = 1; cut < bytes.length; cut++) {
+      const { error, calls } = read(bytes.subarray(0, cut));
+      assert.equal(error?.reason, 'a frame exceeds its packet', `${frame} cut at ${cut}`);
+      assert.ok(!calls.some(([name]) => name === 'ackEnd'));
+    }
+  }
+});
+
+test('an offset of 0 is left out of a STREAM frame, a length of 0 is not', () => {
+  const out = Buffer.alloc(8);
+  const written = (offset: number, size: number): string => {
+    const end = writers.writeStreamHeader(out, 0, 4, offset, size, false);
+    assert.equal(end, writers.streamHeaderSize(4, offset, size));
+    return out.toString('hex', 0, end);
+  };
+  assert.deepEqual(
+    [written(0, -1), written(0, 0), written(1, -1), written(1, 0), written(0, 1)],
+    ['0804', '0a0400', '0c0401', '0e040100', '0a0401'],
+  );
+});
+
 test('an error of the visitor about a range ends an acknowledgement', () => {
   const bytes = hex('02 09 00 01 00 03 01');
   for (const at of [1, 2]) {
