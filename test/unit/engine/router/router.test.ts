@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { RegexCache, RegexError } from '../../../../src/engine/router/tables/regex-set.ts';
+import { buildRouterTables } from '../../../../src/engine/router/tables/router-tables.ts';
 import type { RouteQuery } from '../../../../src/engine/router/query.ts';
 import { Router } from '../../../../src/engine/router/router.ts';
 import type { RuleSpec } from '../../../../src/spec.ts';
@@ -203,6 +204,19 @@ test('a rule is found beside rules that share a list which the flow is not in', 
     { domainSuffix: ['a'] },
   );
   assert.equal(rules.route(query({ host: 'b' })).rule, 1);
+});
+
+test('a router of tables that were built before decides as one of the rules', () => {
+  const rules = [rule({ domainRegex: ['^a'] }), rule({ cidr: [cidr('192.0.2.0/24')] })];
+  const tables = buildRouterTables({ default: 'default', rules }, undefined);
+  const regexes = new RegexCache();
+  const built = new Router(tables, { regexes });
+  const compiled = new Router(tables, { regexes, compiled: regexes.compile(['^a']) });
+  for (const host of ['a.example', 'b.example', '192.0.2.1']) {
+    const decision = new Router({ default: 'default', rules }, { regexes }).route(query({ host }));
+    assert.deepEqual(built.route(query({ host })), decision);
+    assert.deepEqual(compiled.route(query({ host })), decision);
+  }
 });
 
 test('the same entries have the meaning of their own matcher', () => {
