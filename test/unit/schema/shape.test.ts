@@ -12,7 +12,7 @@ import {
   variant,
 } from '../../../src/schema/decoder.ts';
 import { DecodeError } from '../../../src/schema/errors.ts';
-import { DISCLOSURE } from '../../../src/schema/shape.ts';
+import { DISCLOSURE, plainDefault } from '../../../src/schema/shape.ts';
 import { alias, fallback, optional, struct } from '../../../src/schema/struct.ts';
 import { node } from '../../support/schema/nodes.ts';
 
@@ -40,6 +40,12 @@ test('a table has the keys that a document may have, those that it must, and no 
     required: ['tag'],
     additionalProperties: false,
   });
+});
+
+test('a default is shown where a document can write it', () => {
+  for (const value of ['text', 1.5, true, []]) assert.deepEqual(plainDefault(value), value);
+  assert.equal(plainDefault(5n), 5);
+  for (const value of [undefined, ['a'], {}]) assert.equal(plainDefault(value), undefined);
 });
 
 test('lists and tables of any keys have the shape of their items, if those have one', () => {

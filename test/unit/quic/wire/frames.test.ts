@@ -297,7 +297,11 @@ test('acknowledgements of packet 0, and in exactly the room that there is, survi
 });
 
 test('an acknowledgement that is truncated anywhere is an error', () => {
-  for (const frame of ['02 09 00 01 00 03 01', '03 09 00 01 00 03 01 01 02 03']) {
+  for (const frame of [
+    '02 09 00 01 00 03 01',
+    '02 40ff 00 01 00 4003 4001',
+    '03 09 00 01 00 03 01 01 02 03',
+  ]) {
     const bytes = hex(frame);
     assert.equal(read(bytes).error, undefined);
     for (let cut = 1; cut < bytes.length; cut++) {
