@@ -37,11 +37,18 @@ const line = fc.constantFrom(
   ':',
 );
 const shaped = fc
-  .array(fc.oneof({ weight: 6, arbitrary: line }, fc.string({ unit: 'binary', maxLength: 40 })), {
-    maxLength: 30,
-  })
+  .array(
+    fc.oneof(
+      { weight: 6, arbitrary: line },
+      fc.string({ unit: 'binary', maxLength: 40, size: 'max' }),
+    ),
+    {
+      maxLength: 30,
+      size: 'max',
+    },
+  )
   .map((lines) => Buffer.from(lines.join('\r\n'), 'latin1'));
-const bytes = fc.uint8Array({ maxLength: 400 }).map((values) => Buffer.from(values));
+const bytes = fc.uint8Array({ maxLength: 400, size: 'max' }).map((values) => Buffer.from(values));
 const input = fc.oneof({ weight: 3, arbitrary: shaped }, bytes);
 
 /** Sends the bytes in two parts and reads to the end: a response, or a closed connection. */

@@ -159,7 +159,11 @@ class Writer {
 }
 
 export const listCases: fc.Arbitrary<ListCase> = fc
-  .tuple(fc.uint8Array({ minLength: 8, maxLength: 120 }), fc.constantFrom(...VALUES), fc.boolean())
+  .tuple(
+    fc.uint8Array({ minLength: 8, maxLength: 120, size: 'max' }),
+    fc.constantFrom(...VALUES),
+    fc.boolean(),
+  )
   .map(([bytes, value, labelled]) => {
     const writer = new Writer(new Choices(bytes));
     const added: NewElement = labelled

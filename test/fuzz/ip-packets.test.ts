@@ -101,7 +101,7 @@ function walk(pieces: Fragmentation, isStarted: boolean): void {
   }
 }
 
-const someBytes = fc.uint8Array({ maxLength: 200 });
+const someBytes = fc.uint8Array({ maxLength: 200, size: 'max' });
 const bases = [
   tcpPacket(segment({ flags: TcpFlag.SYN, mss: 1460, windowScale: 7, sackPermitted: true })),
   tcpPacket(segment({ flags: TcpFlag.ACK, hasTimestamps: true, sackCount: 2 }), pattern(90)),

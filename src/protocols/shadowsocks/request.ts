@@ -32,7 +32,7 @@ export interface RequestSource {
  * @throws {ProtocolError} at the end of the stream.
  */
 export async function readAtLeast(
-  { link, signal }: RequestSource,
+  { link, signal }: Pick<RequestSource, 'link' | 'signal'>,
   head: Buffer,
   length: number,
 ): Promise<Buffer> {

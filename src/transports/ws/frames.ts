@@ -104,7 +104,7 @@ const MERGED_BYTES = 512;
 export class WsFrameDecoder {
   readonly #masked: boolean;
   readonly #header = Buffer.alloc(14);
-  /** Of the current frame. */
+  /** The masking key of the current frame. */
   readonly #key = new Uint8Array(MASKING_KEY_BYTES);
   /** The payload of the chunk that is to be passed on next. */
   #runStart = 0;

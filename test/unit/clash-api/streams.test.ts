@@ -95,23 +95,27 @@ describe('a WebSocket', () => {
 
   test('takes any bytes in any pieces of a client', () => {
     fc.assert(
-      fc.property(fc.array(fc.uint8Array({ maxLength: 40 })), fc.boolean(), (chunks, masked) => {
-        const written: Buffer[] = [];
-        const socket = new Duplex({
-          read: () => undefined,
-          write: (chunk: Buffer, _encoding, done) => {
-            written.push(chunk);
-            done();
-          },
-        });
-        const sink = new WebSocketSink(socket, Buffer.alloc(0));
-        if (masked) socket.emit('data', wholeFrame(Opcode.ping, [Buffer.from('p')], MASK));
-        for (const chunk of chunks) socket.emit('data', Buffer.from(chunk));
-        sink.send(jsonLine({}));
-        const pong = wholeFrame(Opcode.pong, [Buffer.from('p')]);
-        if (masked) assert.deepEqual(Buffer.concat(written).subarray(0, pong.length), pong);
-        socket.destroy();
-      }),
+      fc.property(
+        fc.array(fc.uint8Array({ maxLength: 40, size: 'max' })),
+        fc.boolean(),
+        (chunks, masked) => {
+          const written: Buffer[] = [];
+          const socket = new Duplex({
+            read: () => undefined,
+            write: (chunk: Buffer, _encoding, done) => {
+              written.push(chunk);
+              done();
+            },
+          });
+          const sink = new WebSocketSink(socket, Buffer.alloc(0));
+          if (masked) socket.emit('data', wholeFrame(Opcode.ping, [Buffer.from('p')], MASK));
+          for (const chunk of chunks) socket.emit('data', Buffer.from(chunk));
+          sink.send(jsonLine({}));
+          const pong = wholeFrame(Opcode.pong, [Buffer.from('p')]);
+          if (masked) assert.deepEqual(Buffer.concat(written).subarray(0, pong.length), pong);
+          socket.destroy();
+        },
+      ),
     );
   });
 

@@ -34,7 +34,10 @@ for (const create of CONTROLLERS) {
     );
     fc.assert(
       fc.property(
-        fc.array(fc.tuple(event, fc.double({ min: 0, max: 6000, noNaN: true })), { maxLength: 80 }),
+        fc.array(fc.tuple(event, fc.double({ min: 0, max: 6000, noNaN: true })), {
+          maxLength: 80,
+          size: 'max',
+        }),
         (events) => {
           const rig = new ControllerRig(create(), 0);
           const { control } = rig;

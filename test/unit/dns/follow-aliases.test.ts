@@ -89,11 +89,13 @@ test('a name that does not exist has no address, for the TTL of its authority', 
     absent: true,
     ttl: 20,
   });
-  assert.deepEqual(resolve([], { rcode: 3, authority: { zone: '', ttl: 20 } }), {
-    kind: 'none',
-    absent: true,
-    ttl: 20,
-  });
+  for (const zone of ['', 'www.example']) {
+    assert.deepEqual(resolve([], { rcode: 3, authority: { zone, ttl: 20 } }), {
+      kind: 'none',
+      absent: true,
+      ttl: 20,
+    });
+  }
 });
 
 test('the end of a chain that does not exist is not asked for', () => {

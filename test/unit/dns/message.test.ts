@@ -3,7 +3,15 @@ import { test } from 'node:test';
 import { decode, encode, type Answer } from 'dns-packet';
 import * as fc from 'fast-check';
 import { followAliases } from '../../../src/dns/follow-aliases.ts';
-import { encodeQuery, messageId, readReply, type Question } from '../../../src/dns/message.ts';
+import {
+  encodeQuery,
+  messageId,
+  OPT_SIZE,
+  putOpt,
+  questionEnd,
+  readReply,
+  type Question,
+} from '../../../src/dns/message.ts';
 import { ProtocolError } from '../../../src/net/errors.ts';
 import { a, aaaa, cname, soa } from '../../support/peers/dns-server.ts';
 
@@ -26,7 +34,7 @@ function response({ flags = 0x8180, ...sections }: Parts): Buffer {
 
 test('a query asks for recursion and takes datagrams of 1232 bytes', () => {
   assert.deepEqual(
-    QUERY,
+    encodeQuery(QUESTION, { id: 0x1234 }),
     hex(`1234 0100 0001 0000 0000 0001
          03777777 076578616d706c65 03636f6d 00 0001 0001
          00 0029 04d0 00000000 0000`),
@@ -44,6 +52,24 @@ test('a padded query is a multiple of 128 bytes, however long its name', () => {
     const query = encodeQuery({ name, type: 'A' }, { id: 1, padded: true });
     assert.equal(query.length % 128, 0);
     assert.equal(decode(query).questions?.[0]?.name, name);
+  }
+});
+
+test('the padding of a query is an option of zeros up to its end', () => {
+  const query = encodeQuery(QUESTION, { id: 1, padded: true });
+  const opt = `00 0029 04d0 00000000 0054 000c 0050 ${'00'.repeat(80)}`;
+  assert.deepEqual(query.subarray(33), hex(opt));
+});
+
+test('an OPT record overwrites what was in its place, and nothing else', () => {
+  for (const [padding, written] of [
+    [0, '00 0029 1000 00000000 0000'],
+    [4, '00 0029 1000 00000000 0004 000c 0000'],
+    [6, '00 0029 1000 00000000 0006 000c 0002 eeee'],
+  ] as const) {
+    const message = Buffer.alloc(3 + OPT_SIZE + padding + 2, 0xee);
+    putOpt(message, 3, 4096, padding);
+    assert.deepEqual(message, hex(`eeeeee ${written} eeee`));
   }
 });
 
@@ -93,6 +119,50 @@ test('an absence holds as long as the shorter of the two times of its authority'
   assert.equal(at(60, 900), 60);
 });
 
+test('an authority is the first SOA record of the Internet, and no other record', () => {
+  const of = (...authorities: Answer[]): unknown =>
+    readReply(response({ flags: 0x8183, authorities }), QUERY)?.authority;
+  const ns: Answer = { name: 'example.com', type: 'NS', ttl: 60, data: 'ns.example.com' };
+  const chaos = { ...soa('example.com', 9, 9), class: 'CH' } as Answer;
+  assert.equal(of(ns), undefined);
+  assert.equal(of(chaos), undefined);
+  assert.deepEqual(of(ns, chaos, soa('Example.com', 60, 30)), { zone: 'example.com', ttl: 30 });
+  assert.deepEqual(of({ ...soa('example', 60, 30), name: '.' }), { zone: '', ttl: 30 });
+});
+
+test('a TTL may have 31 bits', () => {
+  const records = [a('www.example.com', '192.0.2.1', 0x7fff_ffff)];
+  assert.equal(readReply(response({ answers: records }), QUERY)?.records[0]?.ttl, 0x7fff_ffff);
+});
+
+test('a reply with an error has no records, and is not read beyond its question', () => {
+  const records = [a('www.example.com', '192.0.2.1')];
+  for (const [flags, rcode] of [
+    [0x8182, 2],
+    [0x8185, 5],
+  ] as const) {
+    const reply = readReply(response({ flags, answers: records }).subarray(0, -1), QUERY);
+    assert.deepEqual([reply?.rcode, reply?.truncated, reply?.records], [rcode, false, []]);
+  }
+});
+
+test('a name in a reply may have labels of 63 bytes', () => {
+  const name = `${'a'.repeat(63)}.${'b'.repeat(63)}.example`;
+  const query = encodeQuery({ name, type: 'A' }, { id: 1 });
+  const questions = [{ name, type: 'A' as const, class: 'IN' as const }];
+  const reply = encode({
+    type: 'response',
+    id: 1,
+    flags: 0x8180,
+    questions,
+    answers: [cname(name, 'a.example'), a('a.example', '192.0.2.1')],
+  });
+  assert.deepEqual(
+    readReply(reply, query)?.records.map(({ owner }) => owner),
+    [name, 'a.example'],
+  );
+});
+
 test('a TTL with its top bit set counts as 0', () => {
   const reply = readReply(
     response({ answers: [a('www.example.com', '192.0.2.1', 0x8000_0000)] }),
@@ -123,6 +193,8 @@ test('the code of an answer is extended by EDNS', () => {
     options: [],
   };
   assert.equal(readReply(response({ additionals: [opt] }), QUERY)?.rcode, 16);
+  const glue = a('ns.example.com', '192.0.2.1');
+  assert.equal(readReply(response({ additionals: [glue, opt, glue] }), QUERY)?.rcode, 16);
 });
 
 test('a truncated message is read as such, wherever it ends', () => {
@@ -180,10 +252,65 @@ test('a reply with truncated or looping records is a named error', () => {
   assert.throws(() => readReply(loop, QUERY), ProtocolError);
 });
 
+test('a record that is truncated anywhere is a named error, in every section', () => {
+  const records: Answer[] = [
+    a('www.example.com', '192.0.2.1'),
+    cname('www.example.com', 'a.example'),
+    soa('example.com', 60, 60),
+    { name: 'www.example.com', type: 'TXT', ttl: 5, data: 'text' },
+  ];
+  for (const section of ['answers', 'authorities', 'additionals'] as const) {
+    for (const record of records) {
+      const whole = response({ [section]: [record] });
+      assert.ok(readReply(whole, QUERY));
+      for (let length = 33; length < whole.length; length++) {
+        assert.throws(() => readReply(whole.subarray(0, length), QUERY), ProtocolError);
+      }
+    }
+  }
+});
+
 test('a reply that announces more records than are read is refused before it is decoded', () => {
+  for (const at of [6, 8, 10]) {
+    const message = response({});
+    message.writeUInt16BE(0xffff, at);
+    assert.throws(() => readReply(message, QUERY), /65535 records/);
+  }
   const message = response({});
-  message.writeUInt16BE(0xffff, 6);
-  assert.throws(() => readReply(message, QUERY), /65535 records/);
+  message.writeUInt16BE(500, 6);
+  message.writeUInt16BE(500, 8);
+  message.writeUInt16BE(24, 10);
+  assert.throws(() => readReply(message, QUERY), /truncated/);
+  message.writeUInt16BE(25, 10);
+  assert.throws(() => readReply(message, QUERY), /1025 records/);
+});
+
+test('a question ends after its type and class, with a name of 255 bytes at most', () => {
+  const label = (length: number): string =>
+    `${length.toString(16).padStart(2, '0')}${'61'.repeat(length)}`;
+  const long = `${label(63).repeat(3)}${label(61)}00`;
+  for (const at of [0, 12, 300]) {
+    const question = (name: string): Buffer =>
+      Buffer.concat([Buffer.alloc(at), hex(name), hex('00010001')]);
+    for (const name of ['00', '016100', long]) {
+      const whole = question(name);
+      assert.equal(questionEnd(whole, at), whole.length);
+      assert.equal(questionEnd(Buffer.concat([whole, Buffer.of(1)]), at), whole.length);
+      for (let end = at; end < whole.length; end++) {
+        assert.equal(questionEnd(whole.subarray(0, end), at), undefined);
+      }
+    }
+    const tooLong = `${label(63).repeat(3)}${label(62)}00`;
+    for (const name of [tooLong, 'c00c', `40${'61'.repeat(64)}00`, `0161c00c`]) {
+      assert.equal(questionEnd(question(name), at), undefined, name);
+    }
+  }
+});
+
+test('a question that a client wrote is sent as it is', () => {
+  const bytes = hex('0341626300 00ff 0001');
+  const query = encodeQuery({ bytes }, { id: 7, edns: false });
+  assert.deepEqual(query, hex('0007 0100 0001 0000 0000 0000 0341626300 00ff 0001'));
 });
 
 test('the id of a message is its first two bytes', () => {
@@ -229,7 +356,7 @@ test('any bytes behind the question are a resolution or a named error', () => {
 
 test('any bytes at all are not the reply, or a named error', () => {
   fc.assert(
-    fc.property(fc.uint8Array({ maxLength: 600 }), (bytes) => {
+    fc.property(fc.uint8Array({ maxLength: 600, size: 'max' }), (bytes) => {
       try {
         readReply(bytes, QUERY);
       } catch (error) {

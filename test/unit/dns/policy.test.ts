@@ -28,6 +28,7 @@ for (const { policy, asked, ordered } of TABLE) {
     assert.deepEqual(orderAddresses(policy, V4, V6), ordered);
     assert.equal(allowsAddress(policy, '192.0.2.1'), policy !== 'ipv6_only');
     assert.equal(allowsAddress(policy, '2001:db8::1'), policy !== 'ipv4_only');
+    assert.equal(allowsAddress(policy, 'a.example'), false);
   });
 }
 

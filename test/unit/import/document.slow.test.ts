@@ -213,7 +213,7 @@ c: &c [${'*b,'.repeat(9)}]\nd: &d [${'*c,'.repeat(9)}]\nproxies: [${'*d,'.repeat
     ];
     fc.assert(
       fc.property(
-        fc.array(fc.oneof(fc.constantFrom(...words), fc.string()), { maxLength: 30 }),
+        fc.array(fc.oneof(fc.constantFrom(...words), fc.string()), { maxLength: 30, size: 'max' }),
         (parts) => {
           try {
             for (const { draft, skipped } of readForeign(parts.join('')).entries) {

@@ -109,7 +109,7 @@ test('whatever comes, the open flows are those of the last list and of the event
     fc.record({ kind: fc.constant('list' as const), ids: fc.uniqueArray(fc.nat(20)) }),
   );
   fc.assert(
-    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+    fc.property(fc.array(step, { maxLength: 60, size: 'max' }), (steps) => {
       const table = new MonitoredFlows();
       const open = new Set<number>();
       let now = 0;

@@ -20,6 +20,7 @@ test('scalars give their values', () => {
   assert.equal(decode.str(node('text')), 'text');
   assert.equal(decode.secret(node('text')), 'text');
   assert.equal(decode.bool(node(true)), true);
+  assert.equal(decode.u8(node(0n)), 0);
   assert.equal(decode.u8(node(255n)), 255);
   assert.equal(decode.u16(node(65_535n)), 65_535);
   assert.equal(decode.u64(node(2n ** 64n - 1n)), 2n ** 64n - 1n);
@@ -34,6 +35,7 @@ const WRONG_TYPES: readonly [decode.Decoder<unknown>, Plain, string][] = [
   [decode.str, 1.5, 'invalid type: floating point `1.5`, expected a string'],
   [decode.str, 2, 'invalid type: floating point `2.0`, expected a string'],
   [decode.str, Number.NaN, 'invalid type: floating point `NaN`, expected a string'],
+  [decode.str, Infinity, 'invalid type: floating point `inf`, expected a string'],
   [decode.str, -Infinity, 'invalid type: floating point `-inf`, expected a string'],
   [decode.str, true, 'invalid type: boolean `true`, expected a string'],
   [decode.str, [], 'invalid type: sequence, expected a string'],

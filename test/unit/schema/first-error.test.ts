@@ -19,3 +19,27 @@ test('nothing is thrown when nothing was found', () => {
   errors.attempt(() => undefined);
   errors.throwIfAny();
 });
+
+test('of errors at one place the one that was found first is kept', () => {
+  const errors = new FirstError();
+  const [first, second] = [at(3), at(3)];
+  errors.add(first);
+  errors.add(second);
+  assert.throws(
+    () => errors.throwIfAny(),
+    (error) => error === first,
+  );
+});
+
+test('an error that is no DecodeError is a defect, and not kept', () => {
+  const errors = new FirstError();
+  const defect = new RangeError('a defect');
+  assert.throws(
+    () =>
+      errors.attempt(() => {
+        throw defect;
+      }),
+    (error) => error === defect,
+  );
+  errors.throwIfAny();
+});

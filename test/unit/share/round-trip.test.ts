@@ -17,8 +17,8 @@ import { comparable, FORMS, onlyDraft } from '../../support/share/forms.ts';
 const charactersOf = (text: string): string[] => text.split('');
 
 /** Unicode of every plane; control characters as well. */
-const anyText = fc.string({ unit: 'binary', minLength: 1, maxLength: 30 });
-const ascii = fc.string({ unit: 'grapheme-ascii', minLength: 1, maxLength: 40 });
+const anyText = fc.string({ unit: 'binary', minLength: 1, maxLength: 30, size: 'max' });
+const ascii = fc.string({ unit: 'grapheme-ascii', minLength: 1, maxLength: 40, size: 'max' });
 const host = fc.oneof(
   fc.constantFrom('proxy.example.com', 'xn--1lqs71d.example', '192.0.2.1'),
   fc.ipV6().map((address) => normalizeHost(address) ?? '2001:db8::1'),

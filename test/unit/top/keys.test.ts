@@ -64,6 +64,7 @@ const INPUT = fc.string({
     fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }),
   ),
   maxLength: 200,
+  size: 'max',
 });
 
 test('any input gives printable characters and names of keys, and leaves little behind', () => {

@@ -74,7 +74,7 @@ test('whatever comes and leaves, the bounds hold, and the oldest of a largest so
     fc.nat(20).map((leaves) => ({ source: undefined, leaves })),
   );
   fc.assert(
-    fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
+    fc.property(fc.array(step, { maxLength: 100, size: 'max' }), (steps) => {
       const clients = new UnauthenticatedClients(LIMIT, SHARE);
       const live: Live[] = [];
       const countOf = (source: number): number =>

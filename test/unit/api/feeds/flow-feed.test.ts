@@ -190,7 +190,7 @@ describe('the feed of flow events', () => {
       fc.constantFrom({ kind: 'join' as const }, { kind: 'turn' as const }),
     );
     await fc.assert(
-      fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+      fc.asyncProperty(fc.array(step, { maxLength: 40, size: 'max' }), async (steps) => {
         const { join, open, opened } = create();
         const readers: { reader: Reader; first: number; left: boolean }[] = [];
         for (const action of steps) {

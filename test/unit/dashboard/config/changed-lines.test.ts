@@ -34,7 +34,10 @@ test('added and removed lines, and equal documents', async () => {
 
 test('any two documents have a bounded difference that accounts for all their lines', async () => {
   const text = fc
-    .array(fc.oneof(fc.constantFrom('a = 1', '[x]', '"""', ''), fc.string()), { maxLength: 80 })
+    .array(fc.oneof(fc.constantFrom('a = 1', '[x]', '"""', ''), fc.string()), {
+      maxLength: 80,
+      size: 'max',
+    })
     .map((all) => all.join('\n'));
   await fc.assert(
     fc.asyncProperty(text, text, async (before, after) => {

@@ -10,7 +10,7 @@ test('a message stands behind its length', () => {
 });
 
 test('messages come out whole, however the stream is split into chunks', async () => {
-  const messages = fc.array(fc.uint8Array({ maxLength: 400 }), { maxLength: 6 });
+  const messages = fc.array(fc.uint8Array({ maxLength: 400, size: 'max' }), { maxLength: 6 });
   const cuts = fc.infiniteStream(fc.integer({ min: 1, max: 300 }));
   await fc.assert(
     fc.asyncProperty(messages, cuts, async (sent, sizes) => {

@@ -84,7 +84,7 @@ const networks = fc.array(
 );
 /** Real files with a few bytes changed or missing, and garbage. */
 const bytes = fc.oneof(
-  fc.uint8Array({ maxLength: 200 }),
+  fc.uint8Array({ maxLength: 200, size: 'max' }),
   fc
     .tuple(
       fc.oneof(sites.map(encodeGeosite), networks.map(encodeGeoip)),

@@ -155,7 +155,7 @@ describe('each entry of a matcher', () => {
 });
 
 describe('lists of geo files in rules', () => {
-  test('match inside or outside of their networks, by the list and by its negation', () => {
+  test('match addresses inside or outside of their networks, and never a name', () => {
     const inside = { host: '192.0.2.9' };
     const outside = { host: '198.51.100.9' };
     for (const [code, negate, matching, other] of [
@@ -167,6 +167,7 @@ describe('lists of geo files in rules', () => {
       const spec = rule({ geoip: [{ code, negate }] });
       assert.equal(matches(spec, matching), true, `${code} ${negate}`);
       assert.equal(matches(spec, other), false, `${code} ${negate}`);
+      assert.equal(matches(spec, { host: 'a.example' }), false, `${code} ${negate}, a name`);
     }
   });
 

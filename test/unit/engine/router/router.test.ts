@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { RegexCache, RegexError } from '../../../../src/engine/router/tables/regex-set.ts';
+import { buildRouterTables } from '../../../../src/engine/router/tables/router-tables.ts';
 import type { RouteQuery } from '../../../../src/engine/router/query.ts';
 import { Router } from '../../../../src/engine/router/router.ts';
 import type { RuleSpec } from '../../../../src/spec.ts';
@@ -193,6 +194,29 @@ test('the first rule in file order decides, whichever table finds it', () => {
   assert.deepEqual(decide({ port: 80 }), { outbound: 'b', rule: 1 });
   assert.deepEqual(decide({}), { outbound: 'c', rule: 2 });
   assert.deepEqual(decide({ host: 'a.org' }), { outbound: 'e', rule: 4 });
+});
+
+test('a rule is found beside rules that share a list which the flow is not in', () => {
+  const rules = router(
+    { domainSuffix: ['a'], port: [port(25)] },
+    { domainSuffix: ['b'] },
+    {},
+    { domainSuffix: ['a'] },
+  );
+  assert.equal(rules.route(query({ host: 'b' })).rule, 1);
+});
+
+test('a router of tables that were built before decides as one of the rules', () => {
+  const rules = [rule({ domainRegex: ['^a'] }), rule({ cidr: [cidr('192.0.2.0/24')] })];
+  const tables = buildRouterTables({ default: 'default', rules }, undefined);
+  const regexes = new RegexCache();
+  const built = new Router(tables, { regexes });
+  const compiled = new Router(tables, { regexes, compiled: regexes.compile(['^a']) });
+  for (const host of ['a.example', 'b.example', '192.0.2.1']) {
+    const decision = new Router({ default: 'default', rules }, { regexes }).route(query({ host }));
+    assert.deepEqual(built.route(query({ host })), decision);
+    assert.deepEqual(compiled.route(query({ host })), decision);
+  }
 });
 
 test('the same entries have the meaning of their own matcher', () => {

@@ -13,6 +13,7 @@ const REQUESTS: [string, string, string | undefined][] = [
   ['Host after other fields', 'POST /a?b HTTP/1.0\r\nA: b\r\nhOST:example.com\r\n', 'example.com'],
   ['space around the value', 'GET / HTTP/1.1\r\nHost: \t example.com \t\r\n', 'example.com'],
   ['bare line feeds', 'GET / HTTP/1.1\nHost: example.com\n', 'example.com'],
+  ['a bare line feed before CR LF', 'GET / HTTP/1.1\nHost: example.com\n\r\n', 'example.com'],
   ['a method with a hyphen', 'M-SEARCH * HTTP/1.1\r\nHost: example.com\r\n', 'example.com'],
   ['several spaces', 'GET  /  HTTP/1.1\r\nHost: example.com\r\n', 'example.com'],
   ['raw UTF-8 in the target', 'GET /\xc3\xbc HTTP/1.1\r\nHost: example.com\r\n', 'example.com'],
@@ -31,6 +32,8 @@ const REQUESTS: [string, string, string | undefined][] = [
   ['no Host', 'GET / HTTP/1.0\r\n\r\n', undefined],
   ['Host in the body', 'POST / HTTP/1.1\r\nA: b\r\n\r\nHost: a.b\r\n', undefined],
   ['a line that is no field', 'GET / HTTP/1.1\r\nnonsense\r\nHost: a.b\r\n', undefined],
+  ['a field without a name', 'GET / HTTP/1.1\r\n: b\r\nHost: a.b\r\n', undefined],
+  ['a port that is no number', 'GET / HTTP/1.1\r\nHost: a.b:8x\r\n', undefined],
   ['a space before the colon', 'GET / HTTP/1.1\r\nHost : a.b\r\n\r\n', undefined],
 ];
 for (const [what, text, domain] of REQUESTS) {
@@ -45,6 +48,9 @@ test('an unfinished request asks for more', () => {
     assert.deepEqual(sniffText(head.slice(0, length)), MORE, head.slice(0, length));
   }
   assert.deepEqual(sniffText('GET / HTTP/1.1\r\nA: b\r\nHost: example.co'), MORE);
+  for (const text of ['AZ', 'GET / HTTP/1.0', 'GET / HTTP/1.9']) {
+    assert.deepEqual(sniffText(text), MORE, text);
+  }
 });
 
 test('bytes that cannot begin a request are ruled out at the first wrong one', () => {
@@ -53,17 +59,25 @@ test('bytes that cannot begin a request are ruled out at the first wrong one', (
     ' ',
     '\r',
     '1',
+    '-',
     'SSH-2',
     'PING\r',
     'g',
     'GEt',
     'GET k',
     'GET /\x01',
+    'GET /\x7f',
+    'GET http:/ ',
     'GET / F',
     'GET / HTTP/2',
     'PRI * HTTP/2',
     'GET / HTTP/1.1x',
+    'GET / HTTP/1./',
+    'GET / HTTP/1.:',
+    'GET / HTTP/1.1\r\r',
+    'GET / HTTP/1.\n',
     'GET / \r',
+    'GET / \n',
     'A'.repeat(21),
   ];
   for (const text of wrong) {

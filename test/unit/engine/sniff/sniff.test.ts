@@ -112,6 +112,8 @@ test('what a link holds already is sniffed without a wait, and stays', () => {
     [OPENSSL.tls13.subarray(0, 20), { done: false }],
     [Buffer.from('neither'), NAMELESS],
     [long, NAMELESS],
+    [long.subarray(0, SNIFF_LIMIT), NAMELESS],
+    [long.subarray(0, SNIFF_LIMIT - 1), { done: false }],
   ] as const) {
     const ahead: Uint8Array[] = [held];
     const link = {

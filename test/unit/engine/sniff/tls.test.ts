@@ -74,6 +74,12 @@ test('what cannot be a TLS handshake record is ruled out at its first wrong byte
   }
 });
 
+test('the newest version and the largest record of RFC 8446 are awaited', () => {
+  for (const hex of ['160304', '1603014000']) {
+    assert.deepEqual(sniffDomain(Buffer.from(hex, 'hex')), MORE, hex);
+  }
+});
+
 test('another record type in the middle of a ClientHello ends the search', () => {
   const cut = Buffer.concat([refragment(OPENSSL.tls13, 50).subarray(0, 55), Buffer.from([23])]);
   assert.deepEqual(sniffDomain(cut), found(undefined));
@@ -108,6 +114,10 @@ const MALFORMED: [string, Buffer][] = [
   ['an extension longer than the list', hello(Buffer.from([0, 0, 0, 9, 0, 0]))],
   ['an empty server_name extension', hello(Buffer.from([0, 0, 0, 0]))],
   ['a server name list longer than its extension', hello(Buffer.from([0, 0, 0, 3, 0, 9, 0]))],
+  [
+    'a server name list one byte longer than its extension',
+    hello(Buffer.from([0, 0, 0, 8, 0, 7, 0, 0, 3, ...Buffer.from('a.b')])),
+  ],
   ['a name longer than its list', hello(Buffer.from([0, 0, 0, 6, 0, 4, 0, 0, 9, 97]))],
   ['an IP address as server name', hello(serverNames([0, '192.0.2.1']))],
   ['a name with a space', hello(serverNames([0, 'a b']))],
@@ -116,6 +126,10 @@ const MALFORMED: [string, Buffer][] = [
   [
     'a session id beyond the message',
     Buffer.from(`1603010028010000240303${'ff'.repeat(33)}`, 'hex'),
+  ],
+  [
+    'nothing after its session id',
+    Buffer.from(`1603010027010000230303${'ff'.repeat(32)}00`, 'hex'),
   ],
 ];
 for (const [what, bytes] of MALFORMED) {

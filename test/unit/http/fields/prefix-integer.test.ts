@@ -13,11 +13,16 @@ const read = (hex: string, prefix: number): number => {
   return new PrefixInteger().read(bytes, 0, bytes.length, prefix);
 };
 
-/** RFC 7541, appendix C.1. */
+/** RFC 7541, appendix C.1, and others. */
 for (const [value, prefix, hex] of [
   [10, 5, '0a'],
   [1337, 5, '1f9a0a'],
   [42, 8, '2a'],
+  // At the edges of prefix and octets (§5.1).
+  [30, 5, '1e'],
+  [31, 5, '1f00'],
+  [31 + 127, 5, '1f7f'],
+  [31 + 128, 5, '1f8001'],
 ] as const) {
   test(`RFC 7541 encodes and decodes ${value} with a prefix of ${prefix} bits`, () => {
     assert.equal(read(hex, prefix), value);

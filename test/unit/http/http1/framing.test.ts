@@ -21,6 +21,8 @@ describe('the framing of a request', () => {
     const twice = 'Content-Length: 5, 5\r\ncontent-length: 05\r\n';
     assert.deepEqual(requestOf(twice), { kind: 'length', length: 5 });
     assert.deepEqual(requestOf('Transfer-Encoding: Chunked\r\n'), { kind: 'chunked' });
+    // Empty members of a list are none (RFC 9110 §5.6.1.2).
+    assert.deepEqual(requestOf('Transfer-Encoding: , chunked,\r\n'), { kind: 'chunked' });
   });
 
   const smuggled: readonly (readonly [string, string, string?])[] = [
@@ -63,6 +65,7 @@ describe('the framing of a response', () => {
     assert.deepEqual(responseOf(said, { method: 'HEAD' }), none);
     assert.deepEqual(responseOf(said, { status: 304 }), none);
     assert.deepEqual(responseOf(said, { status: 204 }), none);
+    assert.deepEqual(responseOf(said, { status: 199 }), none);
     assert.deepEqual(responseOf('Transfer-Encoding: chunked\r\n', { method: 'HEAD' }), none);
     assert.deepEqual(responseOf(said), { body: { kind: 'length', length: 9 }, certain: true });
     assert.deepEqual(responseOf('Content-Length: 0\r\n'), none);
@@ -85,6 +88,7 @@ describe('the framing of a response', () => {
     for (const lines of [
       'Content-Length: 1\r\nContent-Length: 2\r\n',
       'Content-Length: x\r\n',
+      'Transfer-Encoding: gzip\r\n',
       'Transfer-Encoding: gzip, chunked\r\n',
       'Transfer-Encoding: chunked, chunked\r\n',
     ]) {

@@ -177,7 +177,7 @@ test('whatever windows the peer gives and takes, data stays within them and arri
     fc.boolean().map((isBlocked) => ({ kind: 'block' as const, isBlocked })),
   );
   fc.assert(
-    fc.property(fc.array(change, { maxLength: 40 }), (changes) => {
+    fc.property(fc.array(change, { maxLength: 40, size: 'max' }), (changes) => {
       const core = new Core();
       core.receive(CLIENT_START, ...[1, 3, 5].map((id) => requestFrame(id)));
       const written = [0, 0, 0];

@@ -122,7 +122,7 @@ test('wildcards match as a regular expression of any characters does', () => {
 test('every value is found again by its facet', () => {
   fc.assert(
     fc.property(
-      fc.string({ maxLength: 40 }).filter((text) => !text.includes('*')),
+      fc.string({ maxLength: 40, size: 'max' }).filter((text) => !text.includes('*')),
       (user) => {
         const parsed = parseFilter(`user:${filterValue(user)}`);
         assert.ok(!parsed.problem, parsed.problem?.message ?? '');

@@ -18,7 +18,9 @@ function readerOf(pieces: readonly Uint8Array[]) {
 
 describe('a bounded reader', { timeout: 20_000 }, () => {
   test('returns what was sent, however it was split, and does not change it afterwards', async () => {
-    const pieces = fc.array(fc.uint8Array({ minLength: 1, maxLength: 40 }), { maxLength: 20 });
+    const pieces = fc.array(fc.uint8Array({ minLength: 1, maxLength: 40, size: 'max' }), {
+      maxLength: 20,
+    });
     const lengths = fc.array(fc.integer({ min: 1, max: LIMIT }), { maxLength: 20 });
     await fc.assert(
       fc.asyncProperty(pieces, lengths, async (sent, asked) => {

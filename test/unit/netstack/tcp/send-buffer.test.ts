@@ -9,14 +9,14 @@ import {
 import { SendBuffer } from '../../../../src/netstack/tcp/send-buffer.ts';
 
 const OPERATION = fc.oneof(
-  { weight: 3, arbitrary: fc.record({ write: fc.uint8Array({ maxLength: 50 }) }) },
+  { weight: 3, arbitrary: fc.record({ write: fc.uint8Array({ maxLength: 50, size: 'max' }) }) },
   { weight: 4, arbitrary: fc.record({ copy: fc.nat(1000), length: fc.nat(200) }) },
   { weight: 2, arbitrary: fc.record({ acknowledge: fc.nat(60) }) },
 );
 
 test('random writes, copies and acknowledgements give the bytes of one long array', () => {
   fc.assert(
-    fc.property(fc.array(OPERATION, { maxLength: 80 }), (operations) => {
+    fc.property(fc.array(OPERATION, { maxLength: 80, size: 'max' }), (operations) => {
       const buffer = new SendBuffer();
       const written: number[] = [];
       let acknowledged = 0;

@@ -146,40 +146,45 @@ describe('a table of routes', () => {
       });
     const change = fc.record({ isAdded: fc.boolean(), network: networks });
     fc.assert(
-      fc.property(fc.array(change, { maxLength: 40 }), octet, octet, (changes, a, b) => {
-        const table = new KernelRoutes();
-        const model = new Map<string, (typeof changes)[number]['network']>();
-        for (const { isAdded, network } of changes) {
-          const key = JSON.stringify(network);
-          if (isAdded) {
-            table.add(network.route);
-            model.set(key, network);
-          } else {
-            assert.equal(table.delete(network.route), model.delete(key));
+      fc.property(
+        fc.array(change, { maxLength: 40, size: 'max' }),
+        octet,
+        octet,
+        (changes, a, b) => {
+          const table = new KernelRoutes();
+          const model = new Map<string, (typeof changes)[number]['network']>();
+          for (const { isAdded, network } of changes) {
+            const key = JSON.stringify(network);
+            if (isAdded) {
+              table.add(network.route);
+              model.set(key, network);
+            } else {
+              assert.equal(table.delete(network.route), model.delete(key));
+            }
           }
-        }
-        assert.equal(table.size, model.size);
-        const host = `${a}.${b}.7.7`;
-        const best = [...model.values()]
-          .filter(({ text }) => addressInNetwork(host, text))
-          .sort(
-            (one, other) =>
-              other.route.prefix - one.route.prefix || one.route.metric - other.route.metric,
-          )[0];
-        const found = table.find(MAIN, endpoint(host), any);
-        if (!best) assert.equal(found.kind, 'none');
-        else {
-          assert.ok(found.kind === 'device');
-          const isAsGood = [...model.values()].some(
-            (each) =>
-              each.route.prefix === best.route.prefix &&
-              each.route.metric === best.route.metric &&
-              each.route.devices[0] === found.device &&
-              addressInNetwork(host, each.text),
-          );
-          assert.ok(isAsGood && found.prefix === best.route.prefix);
-        }
-      }),
+          assert.equal(table.size, model.size);
+          const host = `${a}.${b}.7.7`;
+          const best = [...model.values()]
+            .filter(({ text }) => addressInNetwork(host, text))
+            .sort(
+              (one, other) =>
+                other.route.prefix - one.route.prefix || one.route.metric - other.route.metric,
+            )[0];
+          const found = table.find(MAIN, endpoint(host), any);
+          if (!best) assert.equal(found.kind, 'none');
+          else {
+            assert.ok(found.kind === 'device');
+            const isAsGood = [...model.values()].some(
+              (each) =>
+                each.route.prefix === best.route.prefix &&
+                each.route.metric === best.route.metric &&
+                each.route.devices[0] === found.device &&
+                addressInNetwork(host, each.text),
+            );
+            assert.ok(isAsGood && found.prefix === best.route.prefix);
+          }
+        },
+      ),
     );
   });
 });

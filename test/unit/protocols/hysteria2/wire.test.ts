@@ -17,6 +17,7 @@ import {
   encodeTcpRequest,
   encodeTcpResponse,
   encodeUdpMessage,
+  LastAddress,
   parseHostPort,
   readTcpRequest,
   readTcpResponse,
@@ -97,18 +98,22 @@ for (const [response, prefix] of [
 
 test('requests and responses survive a round trip in pieces of any size, and leave what follows', async () => {
   await fc.assert(
-    fc.asyncProperty(fc.string({ minLength: 1, maxLength: 300 }), cuts, async (text, at) => {
-      const address = Buffer.from(text).toString('utf8');
-      const bytes = Buffer.concat([
-        encodeTcpRequest(address, random).subarray(2),
-        encodeTcpResponse({ ok: false, message: address }, random),
-        latin1('payload'),
-      ]);
-      const reader = await readerOf(chunksOf(bytes, at));
-      assert.equal(await readTcpRequest(reader), address);
-      assert.deepEqual(await readTcpResponse(reader), { ok: false, message: address });
-      assert.equal((await reader.bytes(7)).toString(), 'payload');
-    }),
+    fc.asyncProperty(
+      fc.string({ minLength: 1, maxLength: 300, size: 'max' }),
+      cuts,
+      async (text, at) => {
+        const address = Buffer.from(text).toString('utf8');
+        const bytes = Buffer.concat([
+          encodeTcpRequest(address, random).subarray(2),
+          encodeTcpResponse({ ok: false, message: address }, random),
+          latin1('payload'),
+        ]);
+        const reader = await readerOf(chunksOf(bytes, at));
+        assert.equal(await readTcpRequest(reader), address);
+        assert.deepEqual(await readTcpResponse(reader), { ok: false, message: address });
+        assert.equal((await reader.bytes(7)).toString(), 'payload');
+      },
+    ),
   );
 });
 
@@ -218,6 +223,30 @@ for (const [name, hex] of [
     assert.equal(decodeUdpMessage(Buffer.from(hex.replaceAll(' ', ''), 'hex')), undefined);
   });
 }
+
+test('a UDP message may have an address of ADDRESS_LIMIT bytes', () => {
+  const address = 'a'.repeat(ADDRESS_LIMIT);
+  assert.equal(decodeUdpMessage(udpMessageTo(address))?.address, address);
+});
+
+test('the cached address is only used for messages that have it', () => {
+  const last = new LastAddress();
+  for (const address of ['aaa', 'bbb', 'a:1', 'a:1', 'a:2', 'b:2', 'b:2', 'b:22', 'b:2', 'b:2']) {
+    const bytes = udpMessageTo(address);
+    assert.equal(decodeUdpMessage(bytes, last)?.address, address);
+    bytes.fill(0); // the cache has a copy
+  }
+});
+
+const udpMessageTo = (address: string): Uint8Array =>
+  encodeUdpMessage({
+    sessionId: 1,
+    packetId: 0,
+    fragmentId: 0,
+    fragmentCount: 1,
+    address: Buffer.from(address),
+    data: Buffer.of(1),
+  });
 
 test('any bytes give a UDP message that encodes to the same bytes, or nothing', () => {
   const sample = Buffer.from(

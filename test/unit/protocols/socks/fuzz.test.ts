@@ -23,7 +23,9 @@ const nearly = (...good: string[]): fc.Arbitrary<Buffer> =>
   fc.oneof(
     {
       weight: 1,
-      arbitrary: fc.uint8Array({ maxLength: 600 }).map((random) => Buffer.from(random)),
+      arbitrary: fc
+        .uint8Array({ maxLength: 600, size: 'max' })
+        .map((random) => Buffer.from(random)),
     },
     {
       weight: 3,
@@ -32,7 +34,7 @@ const nearly = (...good: string[]): fc.Arbitrary<Buffer> =>
           fc.constantFrom(...good.map((each) => bytes(each))),
           fc.array(fc.tuple(fc.nat(40), fc.nat(255)), { maxLength: 2 }),
           fc.nat(60),
-          fc.uint8Array({ maxLength: 40 }),
+          fc.uint8Array({ maxLength: 40, size: 'max' }),
         )
         .map(([whole, changes, length, tail]) => {
           const changed = Buffer.from(whole);

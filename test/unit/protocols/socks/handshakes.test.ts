@@ -62,6 +62,18 @@ const handshakes: Case[] = [
     gets: ok4,
     goes: { host: '0.0.0.0', port: 80 },
   },
+  ...['01000001', '00010001', '00000101'].map((address) => ({
+    name: `SOCKS4 reads ${address} as an address, not as the marker of a name`,
+    sends: `04 01 0050 ${address} 00`,
+    gets: ok4,
+    goes: { host: Buffer.from(address, 'hex').join('.'), port: 80 },
+  })),
+  {
+    name: 'SOCKS4 takes a user id of 255 bytes',
+    sends: `04 01 0050 c0000207 '${'x'.repeat(255)}' 00`,
+    gets: ok4,
+    goes: { host: '192.0.2.7', port: 80 },
+  },
   {
     name: 'SOCKS4a connects to a name',
     sends: `04 01 0050 00000001 'kim' 00 'www.example' 00 'ping'`,
@@ -232,7 +244,7 @@ const handshakes: Case[] = [
   {
     name: 'SOCKS5 drops a client of an unknown version of the password exchange',
     settings: guarded,
-    sends: `05 01 02 05 03 'kim' 06 'sesame'`,
+    sends: `05 01 02 05 03 'kim' 06 'sesame' ${toSite}`,
     gets: '05 02',
     error: 'protocol',
   },

@@ -134,61 +134,90 @@ describe('the SOCKS outbound', () => {
     });
   }
 
-  const failures: [name: string, settings: SocksOutboundSettings, turns: string[], code: string][] =
+  type Failure = [
+    name: string,
+    settings: SocksOutboundSettings,
+    turns: string[],
+    code: string,
+    message?: RegExp,
+  ];
+  const failures: Failure[] = [
+    ['another protocol', noAccount, ['05 01 00', `'H'`], 'upstream'],
     [
-      ['another protocol', noAccount, ['05 01 00', `'H'`], 'upstream'],
-      ['no acceptable method', noAccount, ['05 01 00', '05 ff'], 'upstream'],
-      ['a method that was not offered', noAccount, ['05 01 00', '05 02'], 'upstream'],
-      ['a method below the one that was offered', account, ['05 01 02', '05 00'], 'upstream'],
+      'no acceptable method',
+      noAccount,
+      ['05 01 00', '05 ff'],
+      'upstream',
+      /requires authentication/,
+    ],
+    ['a method that was not offered', noAccount, ['05 01 00', '05 02'], 'upstream'],
+    [
+      'a method below the one that was offered',
+      account,
+      ['05 01 02', '05 00'],
+      'upstream',
+      /does not support password/,
+    ],
+    [
+      'a rejected password',
+      account,
+      ['05 01 02', '05 02', `01 03 'kim' 06 'sesame'`, '01 01'],
+      'upstream',
+    ],
+    [
+      'an unknown version of the password exchange',
+      account,
+      ['05 01 02', '05 02', `01 03 'kim' 06 'sesame'`, '05 00'],
+      'upstream',
+    ],
+    [
+      'a reply of another version',
+      noAccount,
+      ['05 01 00', '05 00', connectToSite, '00 5a 0000 00000000'],
+      'upstream',
+    ],
+    [
+      'success in a reply of another version',
+      noAccount,
+      ['05 01 00', '05 00', connectToSite, '04 00 00 01 00000000 0000'],
+      'upstream',
+    ],
+    [
+      'an unknown type of bound address',
+      noAccount,
+      ['05 01 00', '05 00', connectToSite, '05 00 00 02 00000000 0000'],
+      'upstream',
+    ],
+    ...(
       [
-        'a rejected password',
-        account,
-        ['05 01 02', '05 02', `01 03 'kim' 06 'sesame'`, '01 01'],
-        'upstream',
-      ],
-      [
-        'an unknown version of the password exchange',
-        account,
-        ['05 01 02', '05 02', `01 03 'kim' 06 'sesame'`, '05 00'],
-        'upstream',
-      ],
-      [
-        'a reply of another version',
-        noAccount,
-        ['05 01 00', '05 00', connectToSite, '00 5a 0000 00000000'],
-        'upstream',
-      ],
-      [
-        'an unknown type of bound address',
-        noAccount,
-        ['05 01 00', '05 00', connectToSite, '05 00 00 02 00000000 0000'],
-        'upstream',
-      ],
-      ...(
-        [
-          ['01', 'upstream'],
-          ['02', 'blocked'],
-          ['03', 'unreachable_network'],
-          ['04', 'unreachable_host'],
-          ['05', 'refused'],
-          ['06', 'timed_out'],
-          ['07', 'unsupported'],
-          ['08', 'upstream'],
-          ['5b', 'upstream'],
-        ] as const
-      ).map(([reply, code]): [string, SocksOutboundSettings, string[], string] => [
-        `reply 0x${reply}`,
-        noAccount,
-        // Without an address: some servers end there.
-        ['05 01 00', '05 00', connectToSite, `05 ${reply} 00`],
-        code,
-      ]),
-    ];
-  for (const [name, settings, turns, code] of failures) {
+        ['01', 'upstream'],
+        ['02', 'blocked'],
+        ['03', 'unreachable_network'],
+        ['04', 'unreachable_host'],
+        ['05', 'refused'],
+        ['06', 'timed_out'],
+        ['07', 'unsupported'],
+        ['08', 'upstream'],
+        ['5b', 'upstream'],
+      ] as const
+    ).map(([reply, code]): Failure => [
+      `reply 0x${reply}`,
+      noAccount,
+      // Without an address: some servers end there.
+      ['05 01 00', '05 00', connectToSite, `05 ${reply} 00`],
+      code,
+      /^reply of the SOCKS server for www\.example:80: /,
+    ]),
+  ];
+  for (const [name, settings, turns, code, message = /./] of failures) {
     test(`${name} is an error with the code ${code}, and the carrier is released`, async () => {
       const { outbound, clock, server } = scripted(settings);
       await Promise.all([
-        assert.rejects(outbound.connect(site, neverAborted()), { name: 'DialError', code }),
+        assert.rejects(outbound.connect(site, neverAborted()), {
+          name: 'DialError',
+          code,
+          message,
+        }),
         script(server, ...turns),
       ]);
       await server.closed;

@@ -146,6 +146,12 @@ const cases: Case[] = [
     plan: 'rejected',
   },
   {
+    name: 'unix socket, a name on a dual-stack relay',
+    udpBind: '::',
+    stated: at('localhost', 40_000),
+    plan: 'rejected',
+  },
+  {
     name: 'unix socket, the other family',
     udpBind: '127.0.0.1',
     stated: at('::1', 40_000),

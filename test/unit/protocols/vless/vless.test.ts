@@ -450,6 +450,18 @@ describe('the framing of VLESS datagrams', () => {
     );
   });
 
+  test('reads what it writes, whatever its length', () => {
+    const framing = new VlessFraming(DNS);
+    for (const length of [0, 1, 255, 256, 300, 65_535]) {
+      const data = Buffer.alloc(length, length);
+      const framed = Buffer.concat(framing.encode({ data, peer: DNS }) ?? []);
+      assert.deepEqual(
+        Array.from(framing.decode(framed), (packet) => Buffer.from(packet.data)),
+        [data],
+      );
+    }
+  });
+
   test('writes answers of the destination, or of any address behind its name', () => {
     const named = new VlessFraming({ host: 'a.example', port: 53 });
     assert.ok(named.encode({ data: Buffer.alloc(65_535), peer: DNS }));

@@ -149,12 +149,14 @@ describe('the nonces of chunks', () => {
 
 describe('a body', () => {
   test('comes out as it went in, however it is framed and cut', () => {
-    const payloads = fc.array(fc.uint8Array({ minLength: 1, maxLength: 600 }), { maxLength: 8 });
+    const payloads = fc.array(fc.uint8Array({ minLength: 1, maxLength: 600, size: 'max' }), {
+      maxLength: 8,
+    });
     fc.assert(
       fc.property(
         anyTerms,
         payloads,
-        fc.array(fc.nat(), { maxLength: 30 }),
+        fc.array(fc.nat(), { maxLength: 30, size: 'max' }),
         (each, parts, cuts) => {
           const bytes = sealed(requestKeys(each), parts);
           const { payload, ended, error } = opened(requestKeys(each), cut(bytes, cuts));
@@ -296,7 +298,7 @@ describe('a body', () => {
     fc.assert(
       fc.property(
         anyTerms,
-        fc.uint8Array({ maxLength: 300 }),
+        fc.uint8Array({ maxLength: 300, size: 'max' }),
         fc.array(fc.nat(), { maxLength: 8 }),
         (each, bytes, cuts) => {
           const keys = requestKeys(each);

@@ -14,6 +14,7 @@ import {
 import {
   MAX_REQUEST,
   readRequest,
+  receiveRequest,
   RequestSealer,
 } from '../../../../src/protocols/vmess/header/request.ts';
 import {
@@ -24,6 +25,7 @@ import {
   type RequestHeader,
 } from '../../../../src/protocols/vmess/wire.ts';
 import { userKey } from '../../../../src/protocols/vmess/header/auth-id.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
 import { ID, KnownRandom } from '../../../support/protocols/vmess/harness.ts';
 
 const KEY = userKey(ID);
@@ -152,7 +154,7 @@ describe('the header of a request', () => {
 
   test('is a header or a named error, whatever the bytes are', () => {
     fc.assert(
-      fc.property(fc.uint8Array({ maxLength: 400 }), fc.boolean(), (noise, summed) => {
+      fc.property(fc.uint8Array({ maxLength: 400, size: 'max' }), fc.boolean(), (noise, summed) => {
         const start = Buffer.concat([Buffer.of(1), noise]);
         const bytes = summed ? changed(() => start) : start;
         try {
@@ -226,6 +228,33 @@ describe('a request', () => {
     );
   });
 
+  test('is read when it has the longest name and the longest padding', async () => {
+    const destination = { host: 'a'.repeat(255), port: 443 };
+    const header: RequestHeader = { ...HEADER, request: { command: 1, destination } };
+    const plain = encoded(header, Buffer.alloc(15));
+    assert.equal(plain.length, MAX_HEADER);
+    const bytes = seal();
+    const box = requestBox(KEY, bytes.subarray(0, 16), bytes.subarray(34, 42));
+    const sealed = [sealLength(box, plain.length), bytes.subarray(34, 42), sealHeader(box, plain)];
+    assert.deepEqual((await read([bytes.subarray(0, 16), ...sealed]))[0], header);
+  });
+
+  test('that is refused is reported at once, and its connection kept until it closes', async () => {
+    const [client, server] = linkPair();
+    const reported = Promise.withResolvers<unknown>();
+    const cause = new ProtocolError('no such user');
+    const received = receiveRequest(
+      server,
+      new ManualClock(),
+      () => Promise.reject(cause),
+      reported.resolve,
+    );
+    void client.write(seal());
+    assert.equal(await reported.promise, cause);
+    await client.closeWrite();
+    await assert.rejects(received, cause);
+  });
+
   test('is refused when it says it is longer than one can be', async () => {
     const bytes = seal();
     const box = requestBox(KEY, bytes.subarray(0, 16), bytes.subarray(34, 42));
@@ -251,7 +280,7 @@ describe('a request', () => {
 
   test('with any header under a good seal is read or refused with a named error', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.uint8Array({ maxLength: MAX_HEADER }), async (plain) => {
+      fc.asyncProperty(fc.uint8Array({ maxLength: MAX_HEADER, size: 'max' }), async (plain) => {
         const bytes = seal();
         const box = requestBox(KEY, bytes.subarray(0, 16), bytes.subarray(34, 42));
         const forged = [

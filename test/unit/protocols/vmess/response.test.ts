@@ -68,6 +68,13 @@ describe('the answer of a server', () => {
     assert.equal(decode([forged(command), body('hello')]).text, 'hello');
   });
 
+  test('has a command of 255 bytes at most', () => {
+    const longest = Buffer.alloc(4 + 255, 77);
+    assert.equal(decode([forged(longest), body('hello')]).text, 'hello');
+    assert.throws(() => decode([forged(Buffer.alloc(4 + 256, 77))]), ProtocolError);
+    assert.throws(() => decode([forged(Buffer.of(77, 0, 0))]), ProtocolError);
+  });
+
   test('is refused when another request was answered', () => {
     assert.throws(() => decode([forged(Buffer.of(78, 0, 0, 0))]), ProtocolError);
     const other = sealResponse({ ...TERMS, key: Buffer.alloc(16, 3) });

@@ -32,7 +32,7 @@ describe('whatever arrives', () => {
       fc.property(
         fc.array(
           fc.oneof(
-            fc.uint8Array({ maxLength: 200 }),
+            fc.uint8Array({ maxLength: 200, size: 'max' }),
             // The length and the type of each message, with anything behind it.
             ...[
               [1, 148],
@@ -47,7 +47,7 @@ describe('whatever arrives', () => {
               }),
             ),
           ),
-          { maxLength: 30 },
+          { maxLength: 30, size: 'max' },
         ),
         (datagrams) => {
           const { pair } = captured();

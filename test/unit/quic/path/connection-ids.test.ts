@@ -344,7 +344,7 @@ describe('ids issued by the peer (RFC 9000 §5.1.2)', () => {
       fc.record({ acknowledge: fc.nat(30) }),
     );
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
+      fc.property(fc.array(step, { maxLength: 100, size: 'max' }), (steps) => {
         const ids = new PeerConnectionIds(idOf(0));
         const retired = new Set<number>();
         for (const one of steps) {

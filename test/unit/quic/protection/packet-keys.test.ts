@@ -142,7 +142,7 @@ for (const suite of SUITES) {
         fc.nat(50),
         fc.integer({ min: 0, max: 20 }),
         fc.integer({ min: 1, max: 4 }),
-        fc.uint8Array({ minLength: 3, maxLength: 200 }),
+        fc.uint8Array({ minLength: 3, maxLength: 200, size: 'max' }),
         fc.maxSafeNat(),
         (before, idSize, numberSize, plain, number) => {
           const numberAt = before + 1 + idSize;
@@ -170,7 +170,7 @@ for (const suite of SUITES) {
     using opener = new PacketOpener(suite, secretOf(suite));
     let rejected = 0;
     fc.assert(
-      fc.property(fc.uint8Array({ maxLength: 100 }), (bytes) => {
+      fc.property(fc.uint8Array({ maxLength: 100, size: 'max' }), (bytes) => {
         const number = opener.unprotect(bytes, 0, 1, bytes.length, -1);
         if (bytes.length < 21) {
           assert.equal(number, -1);

@@ -118,7 +118,7 @@ test('one byte in every page behind a gap costs what bytes cost, and not pages',
 test('memory follows what has come: nine times of it, and a little for each block', () => {
   const frame = fc.record({ offset: fc.integer({ min: 1, max: 290_000 }), size: fc.nat(1500) });
   fc.assert(
-    fc.property(fc.array(frame, { maxLength: 300 }), (frames) => {
+    fc.property(fc.array(frame, { maxLength: 300, size: 'max' }), (frames) => {
       const data = new StreamReassembly();
       const blocks = new Set<number>();
       let sent = 0;
@@ -166,7 +166,7 @@ test('frames in any order and of any size give the bytes that a naive model give
   const local = fc.record({ offset: fc.nat(300), size: fc.nat(40) });
   const step = fc.oneof(frame, local, fc.constant('take' as const));
   fc.assert(
-    fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
+    fc.property(fc.array(step, { maxLength: 120, size: 'max' }), (steps) => {
       const data = new StreamReassembly();
       const present = new Uint8Array(300_000);
       let highest = 0;

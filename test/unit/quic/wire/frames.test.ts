@@ -87,8 +87,8 @@ function read(
   return { calls, error, reader };
 }
 
-const number = fc.oneof(fc.maxSafeNat(), fc.nat(20_000), fc.nat(70));
-const data = fc.uint8Array({ maxLength: 100 });
+const number = fc.oneof(fc.maxSafeNat(), fc.nat(20_000), fc.nat(70), fc.constant(0));
+const data = fc.uint8Array({ maxLength: 100, size: 'max' });
 const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
 /** Writes with `write` into room of exactly `size` bytes, and expects `calls`. */
@@ -99,11 +99,16 @@ function survives(size: number, write: (out: Uint8Array) => number, calls: reado
   const result = read(out.subarray(0, size));
   assert.equal(result.error, undefined);
   assert.deepEqual(result.calls, calls);
+  const goesOn = extendsToTheEnd(out[0] ?? 0);
   for (let cut = 1; cut < size; cut++) {
     const { error } = read(out.subarray(0, cut));
-    if (error) assert.equal(error.code, TransportErrorCode.FRAME_ENCODING_ERROR);
+    if (error || !goesOn) assert.equal(error?.code, TransportErrorCode.FRAME_ENCODING_ERROR);
   }
 }
+
+/** Whether a frame of this type has no length of its own, so that it may be cut in its data. */
+const extendsToTheEnd = (type: number): boolean =>
+  type === FrameType.DATAGRAM || ((type & 0xf8) === FrameType.STREAM && (type & 0x02) === 0);
 
 test('frames of numbers survive, in exactly the size that was announced', () => {
   fc.assert(
@@ -221,7 +226,11 @@ const rangesOf = (list: readonly (readonly [number, number])[]): writers.AckRang
 });
 
 test('acknowledgements survive with their ranges, and with as many as there is room for', () => {
-  const steps = fc.array(fc.tuple(fc.nat(300), fc.nat(300)), { minLength: 1, maxLength: 80 });
+  const steps = fc.array(fc.tuple(fc.nat(300), fc.nat(300)), {
+    minLength: 1,
+    maxLength: 80,
+    size: 'max',
+  });
   fc.assert(
     fc.property(
       steps,
@@ -257,8 +266,105 @@ test('acknowledgements survive with their ranges, and with as many as there is r
   );
 });
 
+test('acknowledgements of packet 0, and in exactly the room that there is, survive', () => {
+  assert.deepEqual(read(hex('02 00 00 00 00')).calls, [
+    ['ackStart', 0, 0],
+    ['ackRange', 0, 0],
+    ['ackEnd', false, 0, 0, 0],
+  ]);
+  assert.deepEqual(read(hex('02 03 00 01 01 00 00')).calls.slice(1, 3), [
+    ['ackRange', 2, 3],
+    ['ackRange', 0, 0],
+  ]);
+  const received = [
+    [9, 8],
+    [3, 1],
+  ] as const;
+  const ranges = {
+    length: 2,
+    largest: (index: number) => received[index]?.[0] ?? 0,
+    smallest: (index: number) => received[index]?.[1] ?? 0,
+  };
+  const out = new Uint8Array(20);
+  for (const [room, size] of [
+    [4, 0],
+    [5, 5],
+    [6, 5],
+    [7, 7],
+  ] as const) {
+    assert.equal(writers.writeAck(out, 0, room, ranges, 0, undefined), size, `${room} bytes`);
+  }
+});
+
+test('an acknowledgement that is truncated anywhere is an error', () => {
+  for (const frame of [
+    '02 09 00 01 00 03 01',
+    '02 40ff 00 01 00 4003 4001',
+    '03 09 00 01 00 03 01 01 02 03',
+  ]) {
+    const bytes = hex(frame);
+    assert.equal(read(bytes).error, undefined);
+    for (let cut = 1; cut < bytes.length; cut++) {
+      const { error, calls } = read(bytes.subarray(0, cut));
+      assert.equal(error?.reason, 'a frame exceeds its packet', `${frame} cut at ${cut}`);
+      assert.ok(!calls.some(([name]) => name === 'ackEnd'));
+    }
+  }
+});
+
+test('an offset of 0 is left out of a STREAM frame, a length of 0 is not', () => {
+  const out = Buffer.alloc(8);
+  const written = (offset: number, size: number): string => {
+    const end = writers.writeStreamHeader(out, 0, 4, offset, size, false);
+    assert.equal(end, writers.streamHeaderSize(4, offset, size));
+    return out.toString('hex', 0, end);
+  };
+  assert.deepEqual(
+    [written(0, -1), written(0, 0), written(1, -1), written(1, 0), written(0, 1)],
+    ['0804', '0a0400', '0c0401', '0e040100', '0a0401'],
+  );
+});
+
+test('an error of the visitor about a range ends an acknowledgement', () => {
+  const bytes = hex('02 09 00 01 00 03 01');
+  for (const at of [1, 2]) {
+    const calls: Call[] = [];
+    const verdict = new QuicError(TransportErrorCode.PROTOCOL_VIOLATION, 'of a range');
+    let ranges = 0;
+    const visitor = recorder(calls, (name) =>
+      name === 'ackRange' && ++ranges === at ? verdict : undefined,
+    );
+    const reader = new FrameReader('client');
+    assert.equal(reader.read(bytes, 0, bytes.length, PacketType.ONE_RTT, visitor), verdict);
+    assert.deepEqual(
+      calls.map(([name]) => name),
+      ['ackStart', ...Array.from({ length: at }, () => 'ackRange')],
+    );
+  }
+});
+
+test('data ends at 2^53 - 1 at most', () => {
+  const { FLOW_CONTROL_ERROR, CRYPTO_BUFFER_EXCEEDED } = TransportErrorCode;
+  const last = 'c01fffffffffffff';
+  for (const [frame, code] of [
+    [`0e 00 ${last} 00`, undefined],
+    [`0e 00 ${last} 01 aa`, FLOW_CONTROL_ERROR],
+    [`06 ${last} 00`, undefined],
+    [`06 ${last} 01 aa`, CRYPTO_BUFFER_EXCEEDED],
+  ] as const) {
+    assert.equal(read(hex(frame)).error?.code, code, frame);
+  }
+});
+
+test('an error names the type of its frame, the largest number for one above 2^53', () => {
+  assert.equal(read(hex('21')).error?.frameType, 0x21);
+  assert.equal(read(hex('ffffffffffffffff')).error?.frameType, Number.MAX_SAFE_INTEGER);
+});
+
 test('the most bytes that fit into a packet with their length are found', () => {
-  for (let room = 0; room < 20_000; room += room < 200 ? 1 : 97) {
+  const isEdge = (room: number): boolean => room < 200 || Math.abs(room - 0x4000) < 10;
+  for (let room = 0; room < 20_000; room++) {
+    if (!isEdge(room) && room % 97 !== 0) continue;
     for (const wanted of [0, 10, 63, 64, 65, 1200, 16_383, 16_384, 30_000]) {
       const size = writers.fittingSize(room, wanted);
       const fits = (n: number): boolean => writers.datagramHeaderSize(n) - 1 + n <= room;
@@ -405,9 +511,9 @@ test('any bytes in any packet give calls within the packet, and at most one erro
   const codes = new Set<number>(Object.values(TransportErrorCode));
   const packets = fc.constantFrom<FramesPacketType>(0, 1, 2, 4);
   const bytes = fc.oneof(
-    fc.uint8Array({ maxLength: 120 }),
-    fc.uint8Array({ maxLength: 120, max: 0x31 }),
-    fc.uint8Array({ maxLength: 120, max: 4 }),
+    fc.uint8Array({ maxLength: 120, size: 'max' }),
+    fc.uint8Array({ maxLength: 120, size: 'max', max: 0x31 }),
+    fc.uint8Array({ maxLength: 120, size: 'max', max: 4 }),
   );
   fc.assert(
     fc.property(bytes, packets, fc.constantFrom('client', 'server'), (input, packet, receiver) => {

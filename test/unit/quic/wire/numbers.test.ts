@@ -92,6 +92,20 @@ test('a packet number is decoded from as many bytes as it needs, and from more',
   );
 });
 
+test('every number in the window around the one that is expected is decoded', () => {
+  for (const size of [1, 2, 3, 4]) {
+    const half = 2 ** (8 * size - 1);
+    for (const largest of [-1, 0, half - 2, half - 1, half, 2 * half - 1, 2 * half, 5 * half + 7]) {
+      const expected = largest + 1;
+      for (const distance of [1 - half, 2 - half, -2, -1, 0, 1, half - 1, half]) {
+        const number = expected + distance;
+        if (number < 0) continue;
+        assert.equal(decodePacketNumber(largest, number % (2 * half), size), number);
+      }
+    }
+  }
+});
+
 test('a decoded packet number is never negative nor above 2^53', () => {
   const size = fc.integer({ min: 1, max: 4 });
   const largest = fc.oneof(fc.maxSafeNat(), fc.constantFrom(-1, 0, Number.MAX_SAFE_INTEGER - 1));

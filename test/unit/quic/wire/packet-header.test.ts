@@ -75,6 +75,32 @@ test('long headers survive, and packets of one datagram follow each other', () =
   );
 });
 
+test('a long header may have ids of 20 bytes, and its packet the rest of the datagram', () => {
+  const bytes = new Uint8Array(200);
+  const header = new PacketHeader();
+  for (const [destination, source, fault] of [
+    [20, 20, undefined],
+    [0, 0, undefined],
+    [21, 20, 'connection id too long'],
+    [20, 21, 'connection id too long'],
+  ] as const) {
+    const ids = [new Uint8Array(destination), new Uint8Array(source)] as const;
+    const numberAt = writeLongHeader(bytes, 0, PacketType.INITIAL, 1, ...ids, new Uint8Array(0));
+    writeLength(bytes, numberAt, numberAt + 20);
+    assert.equal(readPacketHeader(bytes, 0, numberAt + 20, 8, header), fault);
+    if (!fault) assert.equal(header.end, numberAt + 20);
+  }
+});
+
+test('an Initial packet that ends before or within its token is truncated', () => {
+  const bytes = new Uint8Array(100);
+  const id = new Uint8Array(0);
+  writeLongHeader(bytes, 0, PacketType.INITIAL, 1, id, id, new Uint8Array(10));
+  for (let end = 1; end < 7 + 1 + 10 + 2; end++) {
+    assert.equal(readPacketHeader(bytes, 0, end, 8, new PacketHeader()), 'truncated', `${end}`);
+  }
+});
+
 test('short headers survive', () => {
   const bytes = new Uint8Array(100);
   const header = new PacketHeader();
@@ -103,8 +129,10 @@ test('Retry packets survive: the token ends where the tag begins', () => {
   assert.equal(readPacketHeader(bytes, 0, end, 8, header), undefined);
   assert.equal(header.type, PacketType.RETRY);
   assert.deepEqual(part(bytes, header.tokenOffset, header.tokenSize), token);
-  assert.equal(header.end, end);
-  assert.equal(readPacketHeader(bytes, 0, 20, 8, header), 'truncated');
+  assert.deepEqual([header.numberOffset, header.end], [end - 16, end]);
+  assert.equal(readPacketHeader(bytes, 0, end - 3, 8, header), undefined);
+  assert.equal(header.tokenSize, 0);
+  assert.equal(readPacketHeader(bytes, 0, end - 4, 8, header), 'truncated');
 });
 
 test('version negotiation survives, with ids of up to 255 bytes', () => {
@@ -118,6 +146,9 @@ test('version negotiation survives, with ids of up to 255 bytes', () => {
   assert.equal(offersVersion(bytes, header, 1), true);
   assert.equal(offersVersion(bytes, header, 0x1a2a3a4a), true);
   assert.equal(offersVersion(bytes, header, 2), false);
+  const none = writeVersionNegotiation(bytes, 0, destination, source, [], 0);
+  assert.equal(readPacketHeader(bytes, 0, none, 8, header), undefined);
+  assert.equal(offersVersion(bytes, header, 1), false);
 });
 
 test('of an unknown version, what all versions share is read', () => {

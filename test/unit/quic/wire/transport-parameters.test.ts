@@ -52,6 +52,7 @@ test('parameters survive, and those at their defaults take no bytes', () => {
   const bytes = encodeTransportParameters(parameters);
   assert.deepEqual(decodeTransportParameters(bytes, 'server'), parameters);
   assert.equal(encodeTransportParameters(DEFAULT_TRANSPORT_PARAMETERS).length, 0);
+  assert.equal(encodeTransportParameters({}).length, 0);
   assert.deepEqual(decodeTransportParameters(SOURCE, 'client'), {
     ...DEFAULT_TRANSPORT_PARAMETERS,
     initialSourceConnectionId: ID,
@@ -122,6 +123,27 @@ test('what only servers send is an error from a client', () => {
   }
 });
 
+test('parameters that are truncated anywhere are an error', () => {
+  for (const text of ['0f', '0f05010203', '40', '0f40', '01', '0140', '1b02ff']) {
+    assert.match(fault(hex(text)) ?? '', /are truncated/, text);
+  }
+});
+
+test('a token has exactly 16 bytes, and a connection id 20 at most', () => {
+  const head = Buffer.concat([hex('0000'), SOURCE]);
+  for (const [id, size, isValid] of [
+    [0x02, 15, false],
+    [0x02, 16, true],
+    [0x02, 17, false],
+    [0x10, 20, true],
+    [0x10, 21, false],
+  ] as const) {
+    const bytes = Buffer.concat([head, Buffer.of(id, size), Buffer.alloc(size)]);
+    if (isValid) assert.equal(fault(bytes, 'server'), undefined);
+    else assert.match(fault(bytes, 'server') ?? '', /has a wrong length/);
+  }
+});
+
 test('the connection ids of the handshake are required', () => {
   assert.match(fault(new Uint8Array(0)) ?? '', /initial_source_connection_id is missing/);
   assert.match(fault(SOURCE, 'server') ?? '', /original_destination_connection_id is missing/);
@@ -145,6 +167,7 @@ test('a preferred address has exactly the size that its connection id gives it (
     return Buffer.concat([hex('0d40'), Buffer.of(size), address, hex('000109'), SOURCE]);
   };
   assert.equal(fault(parameter(8, 49), 'server'), undefined);
+  assert.equal(fault(parameter(20, 61), 'server'), undefined);
   for (const [idSize, size] of [
     [8, 48],
     [8, 50],
@@ -162,8 +185,8 @@ test('a preferred address has exactly the size that its connection id gives it (
 
 test('any bytes are parameters or a TRANSPORT_PARAMETER_ERROR, and so is every part of valid ones', () => {
   const bytes = fc.oneof(
-    fc.uint8Array({ maxLength: 200 }),
-    fc.uint8Array({ maxLength: 200, max: 0x20 }),
+    fc.uint8Array({ maxLength: 200, size: 'max' }),
+    fc.uint8Array({ maxLength: 200, size: 'max', max: 0x20 }),
   );
   fc.assert(
     fc.property(bytes, fc.constantFrom('client', 'server'), (input, sender) => {

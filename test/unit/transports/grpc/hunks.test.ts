@@ -87,7 +87,7 @@ const splits = fc.array(fc.nat(), { maxLength: 12 });
 
 test('the written bytes are read back, however they are split', () => {
   fc.assert(
-    fc.property(fc.array(fc.uint8Array({ maxLength: 300 })), splits, (chunks, at) => {
+    fc.property(fc.array(fc.uint8Array({ maxLength: 300, size: 'max' })), splits, (chunks, at) => {
       const bytes = Buffer.concat(chunks.flatMap(encodeHunks));
       assert.equal(outcome(split(bytes, at)), `${Buffer.concat(chunks).toString('hex')} whole`);
     }),
@@ -97,6 +97,7 @@ test('the written bytes are read back, however they are split', () => {
 test('any bytes in any split give a result or a named error, and the same one', () => {
   const likely = fc.array(fc.constantFrom(0, 0, 0, 1, 2, 3, 5, 0x0a, 0x10, 0x80, 0xff), {
     maxLength: 60,
+    size: 'max',
   });
   fc.assert(
     fc.property(likely, splits, (numbers, at) => {

@@ -31,7 +31,9 @@ function outcome(masked: boolean, chunks: readonly Uint8Array[]): unknown {
       return;
     }
     flush();
-    out.push(event.kind === 'ping' ? `ping ${Buffer.from(event.data).toString('hex')}` : 'close');
+    out.push(
+      event.kind === 'ping' ? `ping ${Buffer.from(event.data).toString('hex')}` : event.kind,
+    );
   };
   try {
     for (const chunk of chunks) decoder.push(Buffer.from(chunk)).forEach(show);
@@ -58,6 +60,10 @@ test('the examples of RFC 6455 §5.7 are written', () => {
     wholeFrame(Opcode.text, [Buffer.from('Hel'), Buffer.from('lo')], KEY),
     hex('81 85 37 fa 21 3d 7f 9f 4d 51 58'),
   );
+  assert.deepEqual(
+    wholeFrame(Opcode.text, [Buffer.from('Hel'), Buffer.from('lo')]),
+    hex('81 05 48 65 6c 6c 6f'),
+  );
   assert.deepEqual(frameHeader(Opcode.binary, 256), hex('82 7e 01 00'));
   assert.deepEqual(frameHeader(Opcode.binary, 65_536), hex('82 7f 00 00 00 00 00 01 00 00'));
 });
@@ -68,6 +74,32 @@ test('lengths around the three encodings survive', () => {
     const frame = wholeFrame(Opcode.binary, [payload], KEY);
     const expected = length === 0 ? [] : [`data ${payload.toString('hex')}`];
     assert.deepEqual(outcome(true, [frame]), expected, String(length));
+  }
+});
+
+test('frames whose lengths have different encodings follow each other', () => {
+  const lengths = [65_536, 1, 126, 2, 65_536, 126];
+  const payloads = lengths.map((length, i) => Buffer.alloc(length, i + 1));
+  const frames = payloads.map((payload) => wholeFrame(Opcode.binary, [payload], KEY));
+  assert.deepEqual(outcome(true, frames), [`data ${Buffer.concat(payloads).toString('hex')}`]);
+});
+
+test('a control frame may have 125 bytes', () => {
+  const payload = Buffer.alloc(125, 7);
+  assert.deepEqual(outcome(false, [wholeFrame(Opcode.ping, [payload])]), [
+    `ping ${payload.toString('hex')}`,
+  ]);
+});
+
+test('a Close frame may have no code, or one of those that RFC 6455 §7.4 allows in frames', () => {
+  assert.deepEqual(outcome(false, [hex('88 00')]), ['close']);
+  const withCode = (code: number): unknown =>
+    outcome(false, [wholeFrame(Opcode.close, [closePayload(code)])]);
+  for (const code of [1000, 1003, 1007, 1014, 3000, 4999]) {
+    assert.deepEqual(withCode(code), ['close'], String(code));
+  }
+  for (const code of [1004, 1006, 1015, 2999]) {
+    assert.match(String(withCode(code)), /invalid code/, String(code));
   }
 });
 
@@ -100,12 +132,12 @@ for (const [what, masked, bytes, message] of BROKEN) {
 }
 
 test('nothing is read after a Close frame', () => {
-  assert.deepEqual(outcome(false, [hex('88 02 03 e8 ff ff ff'), hex('82 01 00')]), ['close']);
+  assert.deepEqual(outcome(false, [hex('88 02 03 e8 82 01 41'), hex('82 01 42')]), ['close']);
 });
 
 test('a frame of any length is handed on as it comes', () => {
   const decoder = new WsFrameDecoder(false);
-  decoder.push(hex('82 7f 00 0f ff ff ff ff ff ff'));
+  decoder.push(hex('82 7f 00 1f ff ff ff ff ff ff'));
   for (let i = 0; i < 10; i++) {
     const [event, ...more] = decoder.push(Buffer.alloc(1000, i));
     assert.ok(event?.kind === 'data' && more.length === 0);
@@ -135,7 +167,7 @@ test('the short frames of one read come as one part, between its control frames'
 test('masking many bytes is masking each, at every alignment, in place and into a copy', () => {
   fc.assert(
     fc.property(
-      fc.uint8Array({ maxLength: 400 }),
+      fc.uint8Array({ maxLength: 400, size: 'max' }),
       fc.uint8Array({ minLength: 4, maxLength: 4 }),
       fc.nat(7),
       fc.nat(3),
@@ -158,7 +190,7 @@ test('masking many bytes is masking each, at every alignment, in place and into 
 const frames = fc.array(
   fc.record({
     opcode: fc.constantFrom(Opcode.binary, Opcode.text, Opcode.ping, Opcode.pong),
-    payload: fc.uint8Array({ maxLength: 125 }),
+    payload: fc.uint8Array({ maxLength: 125, size: 'max' }),
   }),
   { maxLength: 8 },
 );
@@ -185,7 +217,7 @@ test('any split of frames gives the same result', () => {
 test('any bytes in any split give a result or a named error, and the same one', () => {
   fc.assert(
     fc.property(
-      fc.uint8Array({ maxLength: 300 }),
+      fc.uint8Array({ maxLength: 300, size: 'max' }),
       fc.boolean(),
       fc.array(fc.nat(), { maxLength: 12 }),
       (bytes, masked, at) => {

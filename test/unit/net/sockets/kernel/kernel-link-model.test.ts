@@ -248,10 +248,14 @@ describe('a kernel link under random interleavings', { skip: noKernelSockets }, 
   ] as const) {
     test(`loses, repeats and reorders nothing over ${title}, and always ends`, async () => {
       await fc.assert(
-        fc.asyncProperty(fc.array(step, { maxLength: 40 }), ending, async (steps, last) => {
-          await run(await make(), [...steps, ...last]);
-          assert.deepEqual(lost, []);
-        }),
+        fc.asyncProperty(
+          fc.array(step, { maxLength: 40, size: 'max' }),
+          ending,
+          async (steps, last) => {
+            await run(await make(), [...steps, ...last]);
+            assert.deepEqual(lost, []);
+          },
+        ),
         { numRuns: Number(process.env['WEIR_MODEL_RUNS'] ?? 150) },
       );
       assert.equal(calls.debug.open().length, 2, 'a descriptor is left open');

@@ -47,7 +47,7 @@ test('random segments, reads and window updates give the stream, and a naive mod
           { weight: 3, arbitrary: fc.record({ next: fc.integer({ min: 1, max: 9000 }) }) },
           { weight: 2, arbitrary: fc.constant('read' as const) },
         ),
-        { maxLength: 80 },
+        { maxLength: 80, size: 'max' },
       ),
       (steps) => {
         const buffer = opened();
@@ -161,6 +161,7 @@ test('no order of segments makes a window that is not read hold more than four t
     fc.property(
       fc.array(fc.record({ start: fc.nat(400_000), size: fc.integer({ min: 1, max: 20_000 }) }), {
         maxLength: 200,
+        size: 'max',
       }),
       (segments) => {
         const buffer = opened();
@@ -219,6 +220,7 @@ test('RFC 9293 §3.8.6: the right edge never moves back, whatever the scale roun
       fc.integer({ min: 0, max: 14 }),
       fc.array(fc.record({ size: fc.integer({ min: 1, max: 3000 }), reads: fc.boolean() }), {
         maxLength: 200,
+        size: 'max',
       }),
       (scale, steps) => {
         const buffer = new ReceiveBuffer(0);

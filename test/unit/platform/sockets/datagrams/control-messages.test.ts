@@ -104,7 +104,7 @@ describe('control messages', () => {
       .map((all) =>
         all.flatMap(([size, high, level, type, data]) => [size, high, level, type, ...data]),
       );
-    const any = fc.array(fc.nat(0xffff_ffff), { maxLength: 40 });
+    const any = fc.array(fc.nat(0xffff_ffff), { maxLength: 40, size: 'max' });
     fc.assert(
       fc.property(fc.oneof(plausible, any), fc.nat(200), fc.nat(8), (values, length, start) => {
         const words = new Uint32Array(start + values.length);

@@ -5,7 +5,7 @@ import {
   datagramsOf,
   MessageReassembly,
 } from '../../../../../src/protocols/hysteria2/udp/fragments.ts';
-import { UDP_PAYLOAD_LIMIT } from '../../../../../src/protocols/hysteria2/limits.ts';
+import { ADDRESS_LIMIT, UDP_PAYLOAD_LIMIT } from '../../../../../src/protocols/hysteria2/limits.ts';
 import {
   decodeUdpMessage,
   udpHeaderSize,
@@ -68,6 +68,29 @@ test('a whole message has packet id 0, fragments share another', () => {
   }
 });
 
+test('the packet ids of fragments are 1 to 65535', () => {
+  for (const [below, packetId] of [
+    [() => 0, 1],
+    [() => 1, 2],
+    [(limit: number) => limit - 1, 0xffff],
+  ] as const) {
+    const chosen = Object.assign(new SeededRandom(1), { below });
+    const data = Buffer.from('hello');
+    const [first] = datagramsOf({ sessionId: 1, address: ADDRESS, data }, 20, chosen);
+    assert.equal(first && decodeUdpMessage(first)?.packetId, packetId);
+  }
+});
+
+test('an address has 1 byte to ADDRESS_LIMIT bytes', () => {
+  const count = (length: number): number =>
+    datagramsOf(
+      { sessionId: 1, address: Buffer.alloc(length, 'a'), data: Buffer.of(1) },
+      ADDRESS_LIMIT + 100,
+      random,
+    ).length;
+  assert.deepEqual([0, 1, ADDRESS_LIMIT, ADDRESS_LIMIT + 1].map(count), [0, 1, 1, 0]);
+});
+
 test('what cannot be sent gives no datagrams', () => {
   assert.deepEqual(split('', 100), []);
   assert.deepEqual(split(Buffer.alloc(UDP_PAYLOAD_LIMIT + 1), 1200), []);
@@ -92,6 +115,7 @@ test('fragments are joined as by the reference', () => {
     [fragment(244, 1, 2, 'what???'), undefined],
     [fragment(233, 1, 2, ' annaijo'), undefined],
     [fragment(233, 88, 2, 'shinsekai'), undefined],
+    [fragment(233, 2, 2, 'shinsekai'), undefined],
     [fragment(233, 0, 2, 'shinsekai'), 'shinsekai annaijo'],
   ] as const) {
     const result = reassembly.add(message);
@@ -109,13 +133,37 @@ test('a message of the same packet id as the one before it is complete again', (
   }
 });
 
+test('a whole message does not disturb one that is being joined', () => {
+  const reassembly = new MessageReassembly();
+  assert.equal(reassembly.add(fragment(5, 0, 2, 'a')), undefined);
+  for (const count of [0, 1]) {
+    const whole = fragment(0, 0, count, 'x');
+    assert.equal(reassembly.add(whole), whole);
+  }
+  assert.equal(Buffer.from(reassembly.add(fragment(5, 1, 2, 'b'))?.data ?? []).toString(), 'ab');
+});
+
+test('fragments of the same packet id but another count are of another message', () => {
+  const reassembly = new MessageReassembly();
+  assert.equal(reassembly.add(fragment(5, 0, 2, 'x')), undefined);
+  assert.equal(reassembly.add(fragment(5, 1, 3, 'b')), undefined);
+  assert.equal(reassembly.add(fragment(5, 0, 3, 'a')), undefined);
+  assert.equal(Buffer.from(reassembly.add(fragment(5, 2, 3, 'c'))?.data ?? []).toString(), 'abc');
+});
+
 test('a message beyond the limit is dropped, whole or in fragments', () => {
   const reassembly = new MessageReassembly();
   const half = Buffer.alloc(UDP_PAYLOAD_LIMIT / 2);
   assert.equal(reassembly.add(fragment(0, 0, 1, Buffer.alloc(UDP_PAYLOAD_LIMIT + 1))), undefined);
+  const longest = fragment(0, 0, 1, Buffer.alloc(UDP_PAYLOAD_LIMIT));
+  assert.equal(reassembly.add(longest), longest);
   assert.equal(reassembly.add(fragment(5, 0, 3, half)), undefined);
   assert.equal(reassembly.add(fragment(5, 1, 3, half)), undefined);
   assert.equal(reassembly.add(fragment(5, 2, 3, 'x')), undefined);
+  // Nothing of it is kept: another one of the same id is complete.
+  assert.equal(reassembly.add(fragment(5, 0, 3, 'a')), undefined);
+  assert.equal(reassembly.add(fragment(5, 1, 3, 'b')), undefined);
+  assert.equal(reassembly.add(fragment(5, 2, 3, 'c'))?.data.length, 3);
   assert.equal(reassembly.add(fragment(6, 0, 2, half)), undefined);
   assert.equal(reassembly.add(fragment(6, 1, 2, half))?.data.length, UDP_PAYLOAD_LIMIT);
 });
@@ -123,7 +171,7 @@ test('a message beyond the limit is dropped, whole or in fragments', () => {
 test('a packet arrives whole, in whatever order its fragments do', () => {
   fc.assert(
     fc.property(
-      fc.uint8Array({ minLength: 1, maxLength: UDP_PAYLOAD_LIMIT }),
+      fc.uint8Array({ minLength: 1, maxLength: UDP_PAYLOAD_LIMIT, size: 'max' }),
       fc.integer({ min: 40, max: 1500 }),
       fc.nat(0xffff_ffff),
       (data, maxSize, seed) => {
@@ -150,12 +198,12 @@ test('any fragments give messages within the limit', () => {
       fragmentId: fc.nat(255),
       fragmentCount: fc.nat(255),
       address: fc.constant('test:123'),
-      data: fc.uint8Array({ minLength: 1, maxLength: 3000 }),
+      data: fc.uint8Array({ minLength: 1, maxLength: 3000, size: 'max' }),
     },
     { noNullPrototype: true },
   );
   fc.assert(
-    fc.property(fc.array(anything, { maxLength: 40 }), (messages) => {
+    fc.property(fc.array(anything, { maxLength: 40, size: 'max' }), (messages) => {
       const reassembly = new MessageReassembly();
       for (const message of messages) {
         assert.ok((reassembly.add(message)?.data.length ?? 0) <= UDP_PAYLOAD_LIMIT);

@@ -84,7 +84,24 @@ test('of too many ended sessions the oldest are forgotten, and later packets dem
   assert.equal(sessions.find('b'), undefined);
   assert.equal(sessions.forgotten, 90);
   sessions.resume('a');
+  assert.equal(sessions.find('a'), undefined);
   sessions.keep('d', ended(70));
   assert.deepEqual([sessions.find('c')?.latest, sessions.find('d')?.latest], [80, 70]);
+  assert.equal(sessions.forgotten, 90, 'a session that went on has not been forgotten');
+});
+
+test('the oldest session is forgotten when one too many ends, not when it is looked for', () => {
+  const sessions = new EndedSessions(new ManualClock(), 1);
+  sessions.keep('a', ended(100));
+  sessions.keep('b', ended(90));
+  sessions.resume('b');
   assert.equal(sessions.find('a'), undefined);
+});
+
+test('the demand for later packets does not wait for another session', () => {
+  const clock = new ManualClock();
+  const sessions = new EndedSessions(clock);
+  sessions.keep('a', ended(100));
+  clock.advance(61_000);
+  assert.equal(sessions.forgotten, 100);
 });

@@ -7,6 +7,7 @@ import {
 import { ProtocolError } from '../../../../../src/net/errors.ts';
 import {
   checkStamp,
+  stampOf,
   decodeRequestVariable,
   encodeRequestVariable,
   HeaderType,
@@ -67,4 +68,12 @@ test('a header is rejected for its direction, and for a time more than 30 second
     assert.throws(() => check(HeaderType.client, offset), ProtocolError);
   }
   assert.throws(() => check(HeaderType.server, 0), ProtocolError);
+});
+
+test('a time after 2106 has more than 32 bits', () => {
+  const header = Buffer.alloc(9);
+  const wall = Date.UTC(2120, 0, 1);
+  writeStamp(header, HeaderType.client, wall);
+  assert.equal(stampOf(header, 0), wall / 1000);
+  assert.equal(checkStamp(header, HeaderType.client, wall), wall / 1000);
 });
