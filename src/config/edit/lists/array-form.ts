@@ -70,7 +70,10 @@ function intoEmptyArray(text: string, span: Span, { item, label }: NewItem): rea
   const eol = eolNear(text, close);
   if (line > span.start) {
     const indent = indentAt(text, close) + STEP;
-    return [insertion(line, `${indent}${item},${noteOf(label)}${eol}`)];
+    const first = nextLine(text, span.start);
+    // A comment that was the label of an element must not become that of another.
+    const isLabelled = label === undefined && labelAbove(text, close, first) !== undefined;
+    return [insertion(isLabelled ? first : line, `${indent}${item},${noteOf(label)}${eol}`)];
   }
   if (label === undefined) return [insertion(span.start + 1, item)];
   const outer = indentAt(text, span.start);
@@ -101,7 +104,8 @@ export function labelInArray(
 
 /**
  * Removes an element, with the comma that it needed, its label, and the comment after it if its line holds
- * nothing else. What `appendToArray` has added leaves no trace.
+ * nothing else. What `appendToArray` has added leaves no trace but for the line break that a label needed before
+ * the bracket.
  */
 export function removeFromArray(
   text: string,
@@ -187,11 +191,20 @@ function fromSharedLine(
 ): readonly Splice[] {
   const isOneLine = (from: number, to: number): boolean => lineBreak(text, from) >= to;
   const splices = above.map((each) => lineDeletion(text, each));
+  const between = text.slice(previousEnd, start).replace(',', '');
+  const hasOwnComma = commaAfter !== undefined && isBlank(text, end, commaAfter);
   if (hasPrevious && isOneLine(previousEnd, start)) {
     splices.push(deletion(previousEnd, end));
+  } else if (hasPrevious && !hasNext && between.trim() === '' && !(commaAfter && !hasOwnComma)) {
+    // The last one, before the bracket on its line, with the line break before it.
+    splices.push(
+      hasOwnComma && commaBefore !== undefined
+        ? deletion(commaBefore + 1, commaAfter + 1)
+        : deletion(previousEnd, end),
+    );
   } else if (hasNext && isOneLine(end, next)) {
     splices.push(deletion(start, next));
-  } else if (commaAfter !== undefined && isBlank(text, end, commaAfter)) {
+  } else if (hasOwnComma) {
     splices.push(deletion(start, commaAfter + 1));
   } else {
     if (commaAfter === undefined && commaBefore !== undefined) {

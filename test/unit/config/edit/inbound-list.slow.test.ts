@@ -236,6 +236,24 @@ id = "c"
   assert.deepEqual(labels('h'), ['ann', 'bo', 'cy']);
 });
 
+test('an element before the bracket on its line goes with its line break', () => {
+  for (const text of [
+    `${HEAD}settings.users = [\n  { password = "a" }]\n`,
+    `${HEAD}settings.users = [\n  { password = "a" },]\n`,
+  ]) {
+    const grown = listOf(text).append(BOB);
+    assert.match(grown, /\n {2}\{ password = "p" \},?\]\n$/);
+    assert.equal(listOf(grown).remove(1), text);
+  }
+});
+
+test('an element of an empty list does not get the label of one that has gone', () => {
+  const text = `${HEAD}settings.users = [\n  # name: ann\n]\n`;
+  const grown = listOf(text).append(BOB);
+  assert.equal(listOf(grown).elements[0]?.label, undefined);
+  assert.ok(grown.includes('# name: ann'));
+});
+
 test('a value is replaced, and nothing else', () => {
   const text = `${HEAD}settings.users = [{ password = 'a', email = "b" }] # c\n`;
   assert.equal(

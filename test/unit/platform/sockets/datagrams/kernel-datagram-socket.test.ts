@@ -367,7 +367,7 @@ describe('a datagram socket of the kernel', { skip: noKernelSockets }, () => {
     using near = open();
     near.socket.send([transmit(far.socket.local, Buffer.of(1))]);
     await far.socket.closed;
-    assert.equal(batches, 2, '3.8 MB each of the 4 MB that all sockets may move');
+    assert.equal(batches, 1, '3.8 MB, where all sockets may move 128 KB');
   });
 
   test('an error that a receive reports leaves the socket open, unless it is of the socket', async () => {
