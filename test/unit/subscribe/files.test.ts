@@ -196,7 +196,8 @@ describe('the lock', () => {
       lockSubscriptions({ lock: path }),
       lockSubscriptions({ lock: path }),
     ]);
-    const held = results.filter(({ status }) => status === 'fulfilled');
+    const held = results.filter((result) => result.status === 'fulfilled');
+    for (const { value } of held) await value[Symbol.asyncDispose]();
     assert.equal(held.length, 1);
   });
 });
