@@ -47,27 +47,29 @@ export interface WeirErrorOptions extends ErrorOptions {
 /** Causes beyond this depth are ignored. */
 const MOST_CAUSES = 16;
 
+/** An error and its causes, the outermost first. */
+function* withCauses(error: unknown): Generator<Error> {
+  let at = error;
+  for (let depth = 0; depth < MOST_CAUSES && at instanceof Error; depth++) {
+    yield at;
+    at = at.cause;
+  }
+}
+
 /**
  * Drops the stacks of an error and of its causes, for one that is kept: V8 keeps the functions of the frames, and
  * with their closures flows and buffers, alive until the text of a stack is first read.
  */
 export function dropStacks(error: Error): void {
-  let at: unknown = error;
-  for (let depth = 0; depth < MOST_CAUSES && at instanceof Error; depth++) {
-    at.stack = `${at.name}: ${at.message}`;
-    at = at.cause;
-  }
+  for (const each of withCauses(error)) each.stack = `${each.name}: ${each.message}`;
 }
 
 /** The hints of an error and of its causes, one line each. */
 export function hintsOf(error: unknown): readonly string[] {
   const hints = new Set<string>();
-  let at = error;
-  for (let depth = 0; depth < MOST_CAUSES && at instanceof Error; depth++) {
-    if (at instanceof WeirError) {
-      for (const line of at.hint?.split('\n') ?? []) hints.add(line);
-    }
-    at = at.cause;
+  for (const each of withCauses(error)) {
+    if (!(each instanceof WeirError)) continue;
+    for (const line of each.hint?.split('\n') ?? []) hints.add(line);
   }
   return [...hints];
 }
