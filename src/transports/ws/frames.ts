@@ -193,22 +193,11 @@ export class WsFrameDecoder {
     const take = Math.min(frame.length - frame.done, chunk.length - from);
     if (take === 0) return from;
     const end = from + take;
-    if (frame.masked) this.#unmask(chunk, from, end, frame.done & 3);
+    if (frame.masked) applyMask(chunk, this.#key, frame.done & 3, from, end);
     if (frame.control) frame.control.set(chunk.subarray(from, end), frame.done);
     else this.#addToRun(chunk, from, end, events);
     frame.done += take;
     return end;
-  }
-
-  #unmask(chunk: Uint8Array, from: number, end: number, phase: number): void {
-    if (end - from >= NATIVE_MASK_BYTES) {
-      applyMask(chunk.subarray(from, end), this.#key, phase);
-      return;
-    }
-    for (let at = from; at < end; at++) {
-      // Both indices are in range: `at` below the length, the key has 4 bytes.
-      chunk[at] = (chunk[at] as number) ^ (this.#key[(at - from + phase) & 3] as number);
-    }
   }
 
   /** Moves payload to the end of the run where that costs little; otherwise it begins another. */
@@ -287,15 +276,24 @@ const broken = (what: string): WsFrameError => new WsFrameError(what);
 /** Below this length a call of native code costs more than it saves. */
 const NATIVE_MASK_BYTES = 128;
 
-/** XORs bytes in place with a masking key of 4 bytes (RFC 6455 §5.3), from its byte `phase` on. */
-export function applyMask(data: Uint8Array, key: Uint8Array, phase = 0): void {
-  if (data.length >= NATIVE_MASK_BYTES) {
-    xorInPlace(data, phase === 0 ? key : rotated(key, phase));
+/**
+ * XORs the bytes from `from` to `end` in place with a masking key of 4 bytes (RFC 6455 §5.3), from its byte `phase`
+ * on.
+ */
+export function applyMask(
+  data: Uint8Array,
+  key: Uint8Array,
+  phase = 0,
+  from = 0,
+  end = data.length,
+): void {
+  if (end - from >= NATIVE_MASK_BYTES) {
+    xorInPlace(data.subarray(from, end), phase === 0 ? key : rotated(key, phase));
     return;
   }
-  for (let at = 0; at < data.length; at++) {
-    // Both indices are in range: `at` below length, the key has 4 bytes.
-    data[at] = (data[at] as number) ^ (key[(at + phase) & 3] as number);
+  for (let at = from; at < end; at++) {
+    // Both indices are in range: `at` below the length, the key has 4 bytes.
+    data[at] = (data[at] as number) ^ (key[(at - from + phase) & 3] as number);
   }
 }
 
