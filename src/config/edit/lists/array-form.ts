@@ -150,6 +150,10 @@ interface Gap {
   readonly above: readonly Label[];
 }
 
+/** Whether two elements have nothing but blanks and a comma between them. */
+const hasNothingBetween = (text: string, from: number, to: number): boolean =>
+  text.slice(from, to).replace(',', '').trim() === '';
+
 const commaDeletion = (at: number): Splice => deletion(at, at + 1);
 
 function withItsLines(
@@ -164,8 +168,8 @@ function withItsLines(
   const isBroken =
     (commaBefore !== undefined || commaAfter === undefined) &&
     lineStart(text, previousEnd) === lineStart(text, span.start);
-  const between = text.slice(previousEnd, start).replace(',', '');
-  if (isBroken && between.trim() === '' && next === span.end - 1 && isBlank(text, end, next)) {
+  const isAlone = hasNothingBetween(text, previousEnd, start);
+  if (isBroken && isAlone && next === span.end - 1 && isBlank(text, end, next)) {
     const from = commaAfter === undefined ? previousEnd : (commaBefore ?? previousEnd) + 1;
     const outer = indentAt(text, span.start);
     return [deletion(from, end + (text.startsWith(outer, end) ? outer.length : 0))];
@@ -191,12 +195,12 @@ function fromSharedLine(
 ): readonly Splice[] {
   const isOneLine = (from: number, to: number): boolean => lineBreak(text, from) >= to;
   const splices = above.map((each) => lineDeletion(text, each));
-  const between = text.slice(previousEnd, start).replace(',', '');
   const hasOwnComma = commaAfter !== undefined && isBlank(text, end, commaAfter);
+  const isLast = hasPrevious && !hasNext && hasNothingBetween(text, previousEnd, start);
   if (hasPrevious && isOneLine(previousEnd, start)) {
     splices.push(deletion(previousEnd, end));
-  } else if (hasPrevious && !hasNext && between.trim() === '' && !(commaAfter && !hasOwnComma)) {
-    // The last one, before the bracket on its line, with the line break before it.
+  } else if (isLast && (hasOwnComma || commaAfter === undefined)) {
+    // Before the bracket on its line: the line break before it goes as well.
     splices.push(
       hasOwnComma && commaBefore !== undefined
         ? deletion(commaBefore + 1, commaAfter + 1)
