@@ -56,10 +56,9 @@ export class ApiConnection {
     return this.#closing;
   }
 
-  /** Serves the exchange after the previous ones. */
+  /** Serves the exchange after the previous ones; not for one that comes once `isClosing`. */
   take(exchange: ApiExchange): void {
     if (this.#waiting.length >= MOST_WAITING) this.#socket.destroy();
-    else if (this.#closing) return;
     else if (this.#current) this.#waiting.push(exchange);
     else this.#begin(exchange);
   }
