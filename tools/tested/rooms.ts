@@ -77,7 +77,7 @@ export const ROOMS = {
   },
   shadowsocks: {
     files: [
-      'protocols/shadowsocks/{chunks,keys,methods,packets,request,salts}.ts',
+      'protocols/shadowsocks/{chunks,keys,methods,packets,request,salts,stamped-entries}.ts',
       'protocols/shadowsocks/{edition-2022,legacy}/*.ts',
     ],
     tests: [

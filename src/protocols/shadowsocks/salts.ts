@@ -1,12 +1,7 @@
 import type { Clock } from '../../net/time/clock.ts';
 import type { InboundMemory } from '../inbounds/inbound-memory.ts';
 import { latin1Of } from './keys.ts';
-
-/**
- * How long salts are kept (SIP022 §3.1.4): twice the tolerance for timestamps, and a second more, so that none is
- * both forgotten and valid unless the clock is set back.
- */
-const KEPT_MS = 61_000;
+import { StampedEntries } from './stamped-entries.ts';
 
 /**
  * Maximum number of salts of authentic requests in one minute, around 100 MB. Beyond it requests
@@ -14,25 +9,14 @@ const KEPT_MS = 61_000;
  */
 const MOST_SALTS = 1 << 20;
 
-interface Arrival {
-  /** On the monotonic clock. */
-  readonly at: number;
-  /** The timestamp of the message. */
-  readonly stamp: number;
-}
-
 /** The salts of the last minute. Exact: a new salt is never mistaken for a known one. */
 export class SaltPool {
-  readonly #clock: Clock;
   readonly #limit: number;
-  /** In order of arrival, so the first ones are the first to expire. */
-  readonly #seen = new Map<string, Arrival>();
-  /** The greatest timestamp of a message whose salt has been forgotten. */
-  #forgotten = -Infinity;
+  readonly #seen: StampedEntries<true>;
 
   constructor(clock: Clock, limit = MOST_SALTS) {
-    this.#clock = clock;
     this.#limit = limit;
+    this.#seen = new StampedEntries(clock);
   }
 
   get size(): number {
@@ -46,16 +30,11 @@ export class SaltPool {
    * @param stamp the message's timestamp, in Unix seconds.
    */
   add(salt: Uint8Array, stamp: number): boolean {
-    const now = this.#clock.now();
-    for (const [old, arrival] of this.#seen) {
-      if (now - arrival.at < KEPT_MS) break;
-      this.#seen.delete(old);
-      this.#forgotten = Math.max(this.#forgotten, arrival.stamp);
-    }
+    this.#seen.forgetOld();
     const key = latin1Of(salt);
-    if (stamp <= this.#forgotten) return false;
+    if (stamp <= this.#seen.forgotten) return false;
     if (this.#seen.has(key) || this.#seen.size >= this.#limit) return false;
-    this.#seen.set(key, { at: now, stamp });
+    this.#seen.set(key, true, stamp);
     return true;
   }
 }

@@ -1,0 +1,69 @@
+import type { Clock } from '../../net/time/clock.ts';
+
+/**
+ * How long entries are kept, in milliseconds (SIP022 §3.1.4, §3.2.4: at least 60 s): twice the tolerance for
+ * timestamps, and a second more, so that no message is both forgotten and valid unless the wall clock is set back.
+ */
+const KEPT_MS = 61_000;
+
+interface Entry<Value> {
+  readonly value: Value;
+  /** The timestamp of a message, in Unix seconds. */
+  readonly stamp: number;
+  /** On the monotonic clock. */
+  readonly until: number;
+}
+
+/**
+ * What is known of the messages of the last minute, with their timestamps. A wall clock that was set back makes
+ * messages valid again that have been forgotten: so the greatest timestamp of those is remembered.
+ */
+export class StampedEntries<Value> {
+  readonly #clock: Clock;
+  /** In order of their times, so the first ones are the first to expire. */
+  readonly #entries = new Map<string, Entry<Value>>();
+  #forgotten = -Infinity;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** The greatest timestamp of an entry that has been forgotten: new messages must be later. */
+  get forgotten(): number {
+    return this.#forgotten;
+  }
+
+  /** The value of an entry that is remembered. */
+  get(key: string): Value | undefined {
+    return this.#entries.get(key)?.value;
+  }
+
+  has(key: string): boolean {
+    return this.#entries.has(key);
+  }
+
+  /** Adds an entry, or renews it with another value. */
+  set(key: string, value: Value, stamp: number): void {
+    this.#entries.delete(key);
+    this.#entries.set(key, { value, stamp, until: this.#clock.now() + KEPT_MS });
+  }
+
+  /** Removes an entry that is not to be forgotten. */
+  delete(key: string): void {
+    this.#entries.delete(key);
+  }
+
+  /** Forgets entries whose time is over, and the oldest of more than `most`. */
+  forgetOld(most = Infinity): void {
+    const now = this.#clock.now();
+    for (const [key, { stamp, until }] of this.#entries) {
+      if (now < until && this.#entries.size <= most) return;
+      this.#entries.delete(key);
+      this.#forgotten = Math.max(this.#forgotten, stamp);
+    }
+  }
+}
