@@ -5,12 +5,32 @@ import { createServer } from 'node:net';
 /**
  * A port that is free for TCP and UDP on loopback, for programs that cannot let the
  * kernel choose. Taken from below the kernel's range for outgoing connections, so that none of
- * those takes it in the meantime.
+ * those takes it in the meantime, and given to no other caller in any test while this process runs.
  */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = 12_000 + Math.floor(Math.random() * 18_000);
-    if (await isFree(port)) return port;
+    if ((await claim(port)) && (await isFree(port))) return port;
+  }
+}
+
+export async function freePorts(count: number): Promise<number[]> {
+  const ports: number[] = [];
+  while (ports.length < count) ports.push(await freePort());
+  return ports;
+}
+
+/** Test files are processes of their own: an abstract socket's name is one's alone, until its process ends. */
+async function claim(port: number): Promise<boolean> {
+  const server = createServer();
+  try {
+    server.listen(`\0weir-test-port-${port}`);
+    await once(server, 'listening');
+    server.unref();
+    return true;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE') return false;
+    throw error;
   }
 }
 

@@ -7,7 +7,7 @@ import { API, Control, errorOf } from './control.ts';
 import { a, reply, startPlainDns } from '../peers/dns-server.ts';
 import { httpTunnel } from '../peers/http-client.ts';
 import { Beats, Chatter, Download, Ledger, ownAddress, streamOrigin, type Moved } from './load.ts';
-import { freePort } from '../ports.ts';
+import { freePorts } from '../ports.ts';
 import { openDescriptors, residentBytes } from './proc.ts';
 import { numbers, RandomConfig, STEADY, type InboundTag } from './random-config.ts';
 import { udpEcho } from '../peers/servers.ts';
@@ -59,11 +59,10 @@ export async function soak(t: TestContext, options: Soak): Promise<SoakResult> {
   await using up0 = await SocksServer.start();
   await using up1 = await SocksServer.start();
   const resolvers = [await resolver(t), await resolver(t)];
-  const ports = new Set<number>();
-  while (ports.size < PORTS) ports.add(await freePort());
+  const ports = await freePorts(PORTS);
   const upstreams = [up0.address, up1.address];
   const config = new RandomConfig(
-    { ports: [...ports], upstreams, resolvers, folder: folder.path, api: API },
+    { ports, upstreams, resolvers, folder: folder.path, api: API },
     numbers(options.seed),
   );
   const first = String(config);

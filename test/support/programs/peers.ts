@@ -5,7 +5,7 @@ import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { open, portOf, type Address } from '../data/address.ts';
 import { Child } from '../process/child.ts';
-import { freePort } from '../ports.ts';
+import { freePorts } from '../ports.ts';
 import { eventually } from '../wait.ts';
 import { scratch } from '../process/weir.ts';
 
@@ -227,12 +227,6 @@ export async function startPeer(
       if (attempt === ATTEMPTS) throw error;
     }
   }
-}
-
-async function freePorts(count: number): Promise<number[]> {
-  const ports = new Set<number>();
-  while (ports.size < count) ports.add(await freePort());
-  return [...ports];
 }
 
 const prints = (child: Child, line: RegExp): Promise<boolean> =>
