@@ -4,6 +4,7 @@ import { createServer as createTlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { hintsOf, messageOf } from '../errors.ts';
+import { paceParser } from '../http/http1/paced-socket.ts';
 import { ipVersion } from '../ip/ip-version.ts';
 import { formatEndpoint } from '../net/addresses/address.ts';
 import { BindError } from '../transports/listeners/bind-error.ts';
@@ -113,8 +114,14 @@ export class LocalServer implements AsyncDisposable {
     this.#options = options;
     this.#connections = new LocalConnections(options.maxConnections ?? MAX_CONNECTIONS);
     this.#place = { scheme, port: this.port, isOwnName: ownNames(listen) };
+    if (scheme === 'http') {
+      paceParser(server, 'connection', (socket) => this.#connections.take(socket));
+    } else {
+      // A connection counts from before its TLS handshake.
+      server.on('connection', (socket: Socket) => this.#connections.take(socket));
+      paceParser(server, 'secureConnection');
+    }
     server
-      .on('connection', (socket: Socket) => this.#connections.take(socket))
       .on('request', (request, response) => void this.#serve(request, response))
       .on('clientError', (_error: Error, socket: Duplex) => refuse(socket, 400))
       // A failed accept is one connection lost.

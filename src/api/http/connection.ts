@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import type { PacedSocket } from '../../http/http1/paced-socket.ts';
 import type { Clock } from '../../net/time/clock.ts';
 
 /** The most pipelined requests that may wait. */
@@ -24,14 +24,14 @@ export interface ApiExchange {
  * pipelined request are complete before the next begins.
  */
 export class ApiConnection {
-  readonly #socket: Socket;
+  readonly #socket: PacedSocket;
   readonly #clock: Clock;
   readonly #waiting: ApiExchange[] = [];
   #current: ApiExchange | undefined;
   #closing = false;
   #lingering = false;
 
-  constructor(socket: Socket, clock: Clock) {
+  constructor(socket: PacedSocket, clock: Clock) {
     this.#socket = socket;
     this.#clock = clock;
     const closeAtOnce = socket.destroySoon.bind(socket);
@@ -54,6 +54,11 @@ export class ApiConnection {
   /** Whether the response in progress, if any, is the last: further requests are ignored. */
   get isClosing(): boolean {
     return this.#closing;
+  }
+
+  /** Discards what has not been parsed yet, once `isClosing` and a further request has come. */
+  ignoreInput(): void {
+    this.#socket.ignoreInput();
   }
 
   /** Serves the exchange after the previous ones; not for one that comes once `isClosing`. */

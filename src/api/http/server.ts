@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { dirname, resolve as resolvePath } from 'node:path';
 import type { ApiListen, ApiOptions } from '../../config/api.ts';
 import { WeirError, codeOf, messageOf } from '../../errors.ts';
 import { recordLines } from '../../log/output.ts';
+import { paceParser, type PacedSocket } from '../../http/http1/paced-socket.ts';
 import type { Logger } from '../../log/logger.ts';
 import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
 import { systemSockets } from '../../net/sockets/system-sockets.ts';
@@ -69,9 +70,9 @@ export class ApiServer {
   readonly #front: Front;
   readonly #services: Services;
   readonly #log: Logger;
-  readonly #connections = new Map<Socket, ApiConnection>();
+  readonly #connections = new Map<Duplex, ApiConnection>();
   readonly #unauthenticated = unauthenticatedClients();
-  readonly #places = new WeakMap<Socket, ClientPlace>();
+  readonly #places = new WeakMap<Duplex, ClientPlace>();
   #stopping: Promise<void> | undefined;
   #onEmpty: (() => void) | undefined;
 
@@ -178,19 +179,19 @@ export class ApiServer {
   }
 
   #listenForRequests(): void {
+    paceParser(this.#server, 'connection', (socket) => this.#accept(socket));
     this.#server
-      .on('connection', (socket: Socket) => this.#accept(socket))
       .on('request', (request, response) => this.#take(request, response))
       .on('checkExpectation', (request, response) => this.#take(request, response))
       .on('checkContinue', (request: IncomingMessage, response: ServerResponse) =>
         this.#take(request, response, () => response.writeContinue()),
       )
-      .on('connect', (request: IncomingMessage, socket: Socket) => {
+      .on('connect', (request: IncomingMessage, socket: Duplex) => {
         const verdict = this.#front.judge(headOf(request));
         if (verdict.kind === 'response') this.#reject(socket, verdict.response);
         else socket.destroy(); // no route has CONNECT
       })
-      .on('clientError', (error: Error, socket: Socket) => {
+      .on('clientError', (error: Error, socket: Duplex) => {
         // Input after a request with `Connection: close` is ignored: its response is in progress.
         if (codeOf(error) === 'HPE_CLOSED_CONNECTION') return;
         this.#reject(socket, parserRejection(error, this.#front));
@@ -199,7 +200,7 @@ export class ApiServer {
       .on('error', () => undefined);
   }
 
-  #accept(socket: Socket): void {
+  #accept(socket: PacedSocket): void {
     this.#connections.set(socket, new ApiConnection(socket, this.#services.clock));
     socket.on('error', () => undefined); // every error is followed by the close
     const evict = (): void => void socket.destroy();
@@ -212,7 +213,7 @@ export class ApiServer {
     });
   }
 
-  #reject(socket: Socket, response: ApiResponse): void {
+  #reject(socket: Duplex, response: ApiResponse): void {
     const connection = this.#connections.get(socket);
     if (connection) connection.refuse(rawResponse(response));
     else socket.destroy();
@@ -220,8 +221,12 @@ export class ApiServer {
 
   #take(request: IncomingMessage, response: ServerResponse, invite?: () => void): void {
     const connection = this.#connections.get(request.socket);
+    if (!connection) return;
     // Before anything else: one read may bring a thousand requests.
-    if (!connection || connection.isClosing) return;
+    if (connection.isClosing) {
+      connection.ignoreInput();
+      return;
+    }
     const verdict = this.#front.judge(headOf(request));
     if (verdict.kind === 'call') this.#places.get(request.socket)?.leave();
     connection.take({
