@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { paceParser, type PacedSocket } from '../../../../src/http/http1/paced-socket.ts';
 
 type Serve = (request: IncomingMessage, response: ServerResponse) => void;
