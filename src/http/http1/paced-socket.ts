@@ -10,7 +10,7 @@ const BLANK_LINE = '\r\n\r\n';
 /** Bytes of a piece before that is looked for: four of the shortest requests. */
 const LEAST_BYTES = 64;
 
-/** Of all servers of the process. */
+/** Shared by all servers of the process. */
 const turns = new ParsingTurns();
 
 /**

@@ -30,7 +30,7 @@ export class ParsingTurns {
   readonly #source: TurnSource;
   /** In the order in which they came, which a `Set` keeps. */
   readonly #waiting = new Set<ParsedConnection>();
-  /** Of the turn in which something is or was parsed; `undefined` once it is over. */
+  /** When the turn began in which something is or was parsed; `undefined` once it is over. */
   #startedAt: number | undefined;
   #isParsing = false;
 
