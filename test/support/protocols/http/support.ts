@@ -198,3 +198,20 @@ export function startProxy(
   );
   return { client: new Peer(client), server, dispatcher, clock: dispatcher.clock, served };
 }
+
+/** A request in absolute form, and a response without a body. */
+export const GET = 'GET http://a.example/ HTTP/1.1\r\n\r\n';
+export const EMPTY = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
+
+/** Sends a request and the origin's response, and reads both. */
+export async function exchange(
+  { client, origin }: { client: Peer; origin: Promise<Peer> },
+  request: string,
+  response: string,
+): Promise<{ asked: string; origin: Peer }> {
+  await client.send(request);
+  const peer = await origin;
+  const asked = await peer.head();
+  await peer.send(response);
+  return { asked, origin: peer };
+}
