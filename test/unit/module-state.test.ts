@@ -27,6 +27,9 @@ const ALLOWED: Readonly<Record<string, Readonly<Record<string, readonly string[]
     'platform/xor.ts': ['loaded'],
     'transports/tls/trust-store.ts': ['system'],
   },
+  'bounds the turns of the event loop, of which a process has one': {
+    'http/http1/paced-socket.ts': ['turns'],
+  },
   'bounds the memory of the process': {
     'net/bounds/datagram-cost.ts': ['KEPT_ROOM', 'UNSENT_ROOM'],
   },
