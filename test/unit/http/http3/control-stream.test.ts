@@ -35,6 +35,9 @@ const VIOLATIONS: Readonly<Record<string, readonly string[]>> = {
     '0707 c0000000000000',
     '0709 c00000000000000000',
     '0304 00000000',
+    // Known from the head alone: nothing is collected.
+    '0709',
+    '0380 010000',
   ],
   'H3_ID_ERROR: CANCEL_PUSH of a push that was not promised': ['0301 00', '0308 c000000000000000'],
   'H3_ID_ERROR: GOAWAY was raised': ['0701 04 0701 08', `0701 04 0708 ${HIGHEST}`],
@@ -62,6 +65,11 @@ for (const role of ['client', 'server'] as const) {
       const more = frameHead(0x04, CONTROL_FRAME_LIMIT + 1);
       const error = new ControlReader(role).feed(more);
       assert.equal(error && http3ErrorName(error.code), 'H3_EXCESSIVE_LOAD');
+    });
+
+    test('has SETTINGS that are valid (RFC 9114 §7.2.4)', () => {
+      assert.equal(errorOf(role, '0402 0301'), 'H3_SETTINGS_ERROR: a setting of HTTP/2');
+      assert.equal(errorOf(role, '0401 06'), 'H3_FRAME_ERROR: SETTINGS ends within a setting');
     });
 
     for (const [expected, frames] of Object.entries(VIOLATIONS)) {

@@ -117,6 +117,17 @@ describe('a request over HTTP/3', () => {
     });
   }
 
+  test('may be an extended CONNECT, which has all parts (RFC 9220 §3)', () => {
+    const extended = { ':method': 'CONNECT', ':protocol': 'websocket' };
+    assert.equal(requestReason(extended), undefined);
+    const { ':scheme': _, ...others } = { ...REQUEST, ...extended };
+    assert.equal(reasonOf(parseRequest(list(others))), 'the scheme is missing or invalid');
+  });
+
+  test('may accept trailers (RFC 9114 §4.2)', () => {
+    assert.equal(requestReason({ te: 'trailers' }), undefined);
+  });
+
   test('may repeat its content-length, and its authority as a host', () => {
     const result = parseRequest([...section, length('12'), host, length('12')]);
     assert.ok(!(result instanceof Http3Error));
@@ -137,6 +148,11 @@ test('a response over HTTP/3 has a status of three digits, which is not 101', ()
   for (const status of ['', '20', '2000', '101', 'abc']) {
     assert.ok(reasonOf(parseResponse(list({ ':status': status }))));
   }
+  assert.equal(reasonOf(parseResponse([])), 'the status is missing or invalid');
+  assert.equal(
+    reasonOf(parseResponse(list({ ':status': '200', upgrade: 'h2c' }))),
+    'a field is specific to a connection',
+  );
 });
 
 test('trailers over HTTP/3 have no pseudo-header field', () => {

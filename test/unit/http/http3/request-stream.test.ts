@@ -74,6 +74,11 @@ describe('a request on its stream', () => {
       'connection H3_FRAME_UNEXPECTED: a frame of the control stream on a request stream',
     ],
     [
+      'an empty header block',
+      [frame(0x01, Buffer.alloc(0))],
+      'connection QPACK_DECOMPRESSION_FAILED: the prefix of the header block is incomplete',
+    ],
+    [
       'a frame of HTTP/2',
       [frame(0x06, Buffer.alloc(8))],
       'connection H3_FRAME_UNEXPECTED: a frame of HTTP/2',
@@ -87,6 +92,15 @@ describe('a request on its stream', () => {
       assert.ok(budget.take(BUFFERED_FIELDS_LIMIT));
     });
   }
+
+  test('that was released stays so, whatever else arrives of its header section', () => {
+    const reader = request();
+    const bytes = headers(POST);
+    reader.feed(bytes.subarray(0, 10));
+    reader.release();
+    assert.equal(reader.feed(bytes.subarray(10)), undefined);
+    assert.deepEqual([reader.state, reader.head], ['ended', undefined]);
+  });
 
   test('may have header sections up to the limit, which is checked at their head', () => {
     assert.equal(request().feed(frameHead(0x01, FIELD_SECTION_LIMIT)), undefined);
@@ -151,6 +165,13 @@ describe('the body of a request', () => {
     assert.equal(reader.isBodyTooLong, false);
     reader.feed(data(1));
     assert.equal(reader.isBodyTooLong, true);
+    // Counted as it arrives, not when its frame is complete.
+    const endless = request();
+    endless.feed(Buffer.concat([headers(POST), frameHead(0x00, 10 * BODY_LIMIT)]));
+    endless.feed(Buffer.alloc(BODY_LIMIT));
+    assert.equal(endless.isBodyTooLong, false);
+    endless.feed(Buffer.alloc(1));
+    assert.equal(endless.isBodyTooLong, true);
   });
 
   test('that ends within a frame is H3_FRAME_ERROR, and without a head H3_REQUEST_INCOMPLETE', () => {
@@ -163,6 +184,22 @@ describe('the body of a request', () => {
       'stream H3_REQUEST_INCOMPLETE: the stream ended before a header section',
     );
   });
+});
+
+test('a message may have frames of unknown types anywhere, which are dropped (RFC 9114 §9)', () => {
+  const unknown = frame(0x21, Buffer.from('grease'));
+  const reader = request();
+  const parts = [unknown, headers(POST), unknown, data(1), unknown, TRAILERS, unknown];
+  assert.equal(reader.feed(Buffer.concat(parts)), undefined);
+  assert.deepEqual([reader.state, reader.end()], ['trailers', undefined]);
+});
+
+test('an interim response returns what it has taken from the budget', () => {
+  const interim = status(103);
+  const budget = new FieldBudget(interim.length - 2);
+  const reader = new Http3ResponseReader(budget);
+  for (let count = 0; count < 3; count++) assert.equal(reader.feed(interim), undefined);
+  assert.equal(errorName(reader.feed(frameHead(0x01, interim.length - 1)))?.slice(0, 6), 'stream');
 });
 
 describe('a response on its stream', () => {
@@ -197,6 +234,10 @@ describe('a response on its stream', () => {
     const reader = response();
     assert.equal(reader.feed(headers({ ':status': '304', 'content-length': '10' })), undefined);
     assert.equal(reader.end(), undefined);
+  });
+
+  test('with a malformed head fails (RFC 9114 §4.3.2)', () => {
+    assert.match(errorName(response().feed(headers({ x: 'y' }))) ?? '', /^stream H3_MESSAGE_ERROR/);
   });
 
   test('promises no push, because no push id was allowed (RFC 9114 §7.2.5)', () => {
