@@ -12,6 +12,8 @@ export class StreamLog implements StreamHandler {
   trailers: readonly HttpField[] | undefined;
   data = Buffer.alloc(0);
   endSent = false;
+  /** Calls of `onReadable` and `onWritable`. */
+  readable = 0;
   writable = 0;
   end: StreamEnd | undefined;
   rests: boolean;
@@ -32,6 +34,7 @@ export class StreamLog implements StreamHandler {
   }
 
   onReadable(): void {
+    this.readable++;
     if (!this.rests) this.read(Number.MAX_SAFE_INTEGER);
   }
 
