@@ -86,7 +86,7 @@ test('a server opens no streams: pushes are disabled (RFC 9113 §8.4)', () => {
   for (const [id, block] of [
     [2, REQUEST_BLOCK],
     [2, plainBlock([[':status', '200']])],
-    // A stream that the client has not opened yet.
+    // A stream that the client has not opened.
     [3, plainBlock([[':status', '200']])],
   ] as const) {
     const { client } = requested();
