@@ -74,6 +74,19 @@ test('interim responses are ignored', async () => {
   assert.equal((await response).status, 233);
 });
 
+test('what follows the head of a response is checked, though it is dropped', async () => {
+  for (const [rest, isEnd, code] of [
+    [varintFrame(0x07, 0), false, 'H3_FRAME_UNEXPECTED'],
+    [frameHead(0x00, 5), true, 'H3_FRAME_ERROR'],
+  ] as const) {
+    const { connection, stream, response } = await requested();
+    await stream.send([FINAL], false);
+    assert.equal((await response).status, 233);
+    await stream.send([rest], isEnd);
+    assert.equal(await closeCode(connection), code);
+  }
+});
+
 test('endless interim responses close the connection with H3_EXCESSIVE_LOAD', async () => {
   const { connection, stream, response } = await requested();
   await stream.send(Array.from({ length: INTERIM_LIMIT + 1 }, () => headers([':status', '100'])));
