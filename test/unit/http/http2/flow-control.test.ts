@@ -94,6 +94,23 @@ describe('the windows of the peer (RFC 9113 §6.9)', () => {
     assert.deepEqual(dataOf(core.frames()), { 1: 10, 3: 8 });
   });
 
+  test('that are taken while data waits for the link hold it back (RFC 9113 §6.9.2)', () => {
+    const core = server(settingsFrame([4, 30]), requestFrame(1), requestFrame(3));
+    const [first, second] = core.requests;
+    first?.write(Buffer.alloc(20));
+    core.send();
+    core.connection.isBlocked = true;
+    first?.write(Buffer.alloc(10));
+    second?.write(Buffer.alloc(10));
+    // The first has sent more than it may now, the second nothing yet.
+    core.receive(settingsFrame([4, 0]));
+    core.send();
+    core.connection.isBlocked = false;
+    assert.deepEqual(core.frames(), []);
+    core.receive(settingsFrame([4, 25]));
+    assert.deepEqual(dataOf(core.frames()), { 1: 5, 3: 10 });
+  });
+
   test('do not hold back an end without data', () => {
     const core = server(settingsFrame([4, 0]), requestFrame(1));
     core.requests[0]?.stream.respond(OK, false);
