@@ -120,7 +120,6 @@ export class FrameReader {
     let at = offset;
     const end = offset + length;
     if (this.#padding === undefined) {
-      if (at === end) return undefined;
       this.#padding = chunk[at++] as number; // below the length
       this.#left--;
       if (this.#padding > this.#left) {

@@ -47,7 +47,7 @@ export class Http3Client {
       await stream.closeWrite();
       const head = await this.#readHead(stream, reader, signal);
       // The request has succeeded; a later failure has no effect.
-      this.#drop(stream, reader).catch(() => reader.release());
+      this.#drop(stream, reader).catch(() => undefined);
       return head;
     } catch (error) {
       reader.release();
@@ -69,19 +69,22 @@ export class Http3Client {
     }
   }
 
-  /** Reads the rest of a response, up to BODY_LIMIT. */
+  /** Reads the rest of a response, up to BODY_LIMIT, and returns its share of the budget. */
   async #drop(stream: QuicStream, reader: Http3ResponseReader): Promise<void> {
-    while (!reader.isBodyTooLong) {
-      const chunk = await stream.read();
-      const error = chunk === undefined ? reader.end() : reader.feed(chunk);
-      if (error !== undefined) {
-        this.#shared.failRequest(stream, error);
-        return;
+    try {
+      while (!reader.isBodyTooLong) {
+        const chunk = await stream.read();
+        const error = chunk === undefined ? reader.end() : reader.feed(chunk);
+        if (error !== undefined) {
+          this.#shared.failRequest(stream, error);
+          return;
+        }
+        if (chunk === undefined) return;
       }
-      if (chunk === undefined) return;
+      stream.stopSending(Http3ErrorCode.H3_REQUEST_CANCELLED);
+    } finally {
+      reader.release();
     }
-    reader.release();
-    stream.stopSending(Http3ErrorCode.H3_REQUEST_CANCELLED);
   }
 
   #failed(stream: QuicStream, error: Http3Error): ProtocolError {

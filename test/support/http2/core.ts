@@ -12,6 +12,8 @@ export class StreamLog implements StreamHandler {
   trailers: readonly HttpField[] | undefined;
   data = Buffer.alloc(0);
   endSent = false;
+  /** Calls of `onReadable` and `onWritable`. */
+  readable = 0;
   writable = 0;
   end: StreamEnd | undefined;
   rests: boolean;
@@ -32,6 +34,7 @@ export class StreamLog implements StreamHandler {
   }
 
   onReadable(): void {
+    this.readable++;
     if (!this.rests) this.read(Number.MAX_SAFE_INTEGER);
   }
 
@@ -63,6 +66,9 @@ export class Core {
   readonly requests: StreamLog[] = [];
   readonly goAways: number[] = [];
   settings = 0;
+  /** Calls of `onOutput`, and streams that have ended. */
+  outputs = 0;
+  streamEnds = 0;
   isEnded = false;
   cause: Error | Http2Error | undefined;
   now = 0;
@@ -73,7 +79,7 @@ export class Core {
   constructor(options: Partial<ConnectionOptions> = {}) {
     const all = { role: 'server', settings: {}, connectionWindow: 1 << 20, ...options } as const;
     this.connection = new Http2Connection(all, {
-      onOutput: () => undefined,
+      onOutput: () => this.outputs++,
       onFullBatch: () => undefined,
       onRequest: (stream, fields) => {
         const log = new StreamLog(stream, this.rests);
@@ -82,7 +88,7 @@ export class Core {
       },
       onPeerSettings: () => this.settings++,
       onGoAway: () => this.goAways.push(this.now),
-      onStreamEnd: () => undefined,
+      onStreamEnd: () => this.streamEnds++,
       onEnd: (cause) => {
         this.isEnded = true;
         this.cause = cause;

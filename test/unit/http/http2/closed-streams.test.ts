@@ -3,7 +3,12 @@ import { test } from 'node:test';
 import type { HttpField } from '../../../../src/http/fields/field.ts';
 import { Http2ErrorCode } from '../../../../src/http/http2/errors.ts';
 import { Flag, FrameType } from '../../../../src/http/http2/frames.ts';
-import { CLOSED_STREAM_LIMIT, IDLE_FRAME_BURST } from '../../../../src/http/http2/limits.ts';
+import { ClosedStreams } from '../../../../src/http/http2/closed-streams.ts';
+import {
+  CLOSED_STREAM_LIMIT,
+  IDLE_FRAME_BURST,
+  SKIPPED_RANGE_LIMIT,
+} from '../../../../src/http/http2/limits.ts';
 import { Core } from '../../../support/http2/core.ts';
 import {
   CLIENT_START,
@@ -81,6 +86,47 @@ for (const [name, late] of [
     }
   });
 }
+
+test('the ids that a peer passes over are closed, those that it used and the other side has are not', () => {
+  const passedOver = (steps: readonly (readonly [last: number, id: number])[]): number[] => {
+    const closed = new ClosedStreams();
+    for (const [last, id] of steps) closed.skip(last, id);
+    return Array.from({ length: 30 }, (_, at) => at + 1).filter((id) => {
+      const error = closed.errorOf(id);
+      assert.equal(error?.name, error && 'PROTOCOL_ERROR');
+      return error !== undefined && id % 2 === (steps[0]?.[1] ?? 0) % 2;
+    });
+  };
+  assert.deepEqual(passedOver([]), []);
+  assert.deepEqual(passedOver([[0, 1]]), []);
+  assert.deepEqual(passedOver([[0, 2]]), []);
+  assert.deepEqual(passedOver([[0, 3]]), [1]);
+  assert.deepEqual(passedOver([[0, 4]]), [2]);
+  assert.deepEqual(passedOver([[0, 9]]), [1, 3, 5, 7]);
+  assert.deepEqual(
+    passedOver([
+      [0, 1],
+      [1, 3],
+      [3, 9],
+      [9, 15],
+    ]),
+    [5, 7, 11, 13],
+  );
+});
+
+test('the ranges that were passed over first are forgotten once there are many', () => {
+  const closed = new ClosedStreams();
+  const gapOf = (at: number): number => 4 * at + 1;
+  for (let at = 0; at < SKIPPED_RANGE_LIMIT; at++) closed.skip(gapOf(at) - 2, gapOf(at) + 2);
+  // The next ids in a row are no range.
+  const last = gapOf(SKIPPED_RANGE_LIMIT - 1) + 2;
+  closed.skip(last, last + 2);
+  assert.ok(closed.errorOf(gapOf(0)));
+  closed.skip(last + 2, last + 6);
+  assert.equal(closed.errorOf(gapOf(0)), undefined);
+  for (let at = 1; at < SKIPPED_RANGE_LIMIT; at++) assert.ok(closed.errorOf(gapOf(at)));
+  assert.ok(closed.errorOf(last + 4));
+});
 
 test('how a stream ended is forgotten once many others were closed', () => {
   const server = serverWith();

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { Http3Client } from '../../../../src/http/http3/client.ts';
 import { http3ErrorName } from '../../../../src/http/http3/errors.ts';
 import { frameHead, varintFrame } from '../../../../src/http/http3/frames.ts';
-import { BODY_LIMIT } from '../../../../src/http/http3/limits.ts';
+import { BODY_LIMIT, BUFFERED_FIELDS_LIMIT } from '../../../../src/http/http3/limits.ts';
 import { INTERIM_LIMIT } from '../../../../src/http/limits.ts';
 import { encodeHeaderBlock } from '../../../../src/http/http3/qpack/header-block.ts';
 import { ProtocolError } from '../../../../src/net/errors.ts';
@@ -72,6 +72,19 @@ test('interim responses are ignored', async () => {
     FINAL,
   ]);
   assert.equal((await response).status, 233);
+});
+
+test('what follows the head of a response is checked, though it is dropped', async () => {
+  for (const [rest, isEnd, code] of [
+    [varintFrame(0x07, 0), false, 'H3_FRAME_UNEXPECTED'],
+    [frameHead(0x00, 5), true, 'H3_FRAME_ERROR'],
+  ] as const) {
+    const { connection, stream, response } = await requested();
+    await stream.send([FINAL], false);
+    assert.equal((await response).status, 233);
+    await stream.send([rest], isEnd);
+    assert.equal(await closeCode(connection), code);
+  }
 });
 
 test('endless interim responses close the connection with H3_EXCESSIVE_LOAD', async () => {
@@ -184,4 +197,19 @@ test('a GOAWAY may begin at the highest id and fall', async () => {
   await control.send([hex('00 0400'), highest, highest, varintFrame(0x07, 4)], false);
   await stream.send([FINAL]);
   assert.equal((await response).status, 233);
+});
+
+test('a response that has ended returns what its head took, so that any number may follow', async () => {
+  const connection = new FakeConnection('client');
+  const client = new Http3Client(connection);
+  const head = headers([':status', '200'], ['x', '~'.repeat(10_000)]);
+  const count = Math.ceil(BUFFERED_FIELDS_LIMIT / head.length) + 1;
+  for (let round = 0; round < count; round++) {
+    const response = client.request(REQUEST);
+    await new Promise(setImmediate);
+    const stream = connection.opened.at(-1) as FakeStream;
+    await stream.send([head]);
+    assert.equal((await response).status, 200);
+    await new Promise(setImmediate);
+  }
 });

@@ -2,8 +2,20 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { ControlReader } from '../../../../src/http/http3/control-stream.ts';
-import { Http3Error, Http3ErrorCode, http3ErrorName } from '../../../../src/http/http3/errors.ts';
-import { FrameReader, type FrameSink, type Payload } from '../../../../src/http/http3/frames.ts';
+import {
+  connectionError,
+  Http3Error,
+  Http3ErrorCode,
+  http3ErrorName,
+} from '../../../../src/http/http3/errors.ts';
+import {
+  FrameReader,
+  frameHead,
+  type FrameSink,
+  isHttp2Frame,
+  type Payload,
+  varintFrame,
+} from '../../../../src/http/http3/frames.ts';
 import { BUFFERED_FIELDS_LIMIT } from '../../../../src/http/http3/limits.ts';
 import { InstructionReader } from '../../../../src/http/http3/qpack/instructions.ts';
 import {
@@ -70,6 +82,100 @@ test('a payload in pieces is passed on as it comes', () => {
   assert.deepEqual(framesOf([hex('0003aa'), hex('bbcc')], 'pieces'), ['0/3', 'aa', 'bbcc']);
 });
 
+test('a payload that arrives at once is passed on in the memory that it arrived in', () => {
+  const payloads: Uint8Array[] = [];
+  const sink: FrameSink = {
+    onFrame: () => 'whole',
+    onPayload: (_type, payload) => void payloads.push(payload),
+  };
+  const bytes = hex('0102aabb');
+  new FrameReader(sink).feed(bytes);
+  const [payload] = payloads;
+  assert.deepEqual([payload?.buffer, payload?.byteOffset], [bytes.buffer, bytes.byteOffset + 2]);
+});
+
+test('a payload that is dropped is not passed on, and what follows it is read', () => {
+  for (const size of [1, 2, 100]) {
+    const bytes = hex('0003aabbcc 2100 0702ddee');
+    const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) =>
+      bytes.subarray(at * size, (at + 1) * size),
+    );
+    assert.deepEqual(framesOf(chunks, 'dropped'), ['0/3', '33/0', '7/2']);
+  }
+});
+
+test('an empty payload is passed on where payloads are collected, and is no piece', () => {
+  assert.deepEqual(framesOf([hex('0000 0100')], 'whole'), ['0/0', '', '1/0', '']);
+  assert.deepEqual(framesOf([hex('0000 0100')], 'pieces'), ['0/0', '1/0']);
+});
+
+test('nothing of a frame is passed on after the release, and those behind it are', () => {
+  for (const payload of ['whole', 'pieces'] as const) {
+    const sink = new Recording(payload);
+    const reader = new FrameReader(sink);
+    reader.feed(hex('0003aa'));
+    reader.release();
+    const before = sink.frames.length;
+    assert.equal(reader.feed(hex('bbcc')), undefined);
+    assert.deepEqual(sink.frames.slice(before), []);
+    reader.feed(hex('0701dd'));
+    assert.deepEqual(sink.frames.slice(before), ['7/1', 'dd']);
+  }
+});
+
+test('an error of the sink ends the reading at once, in a head or in a payload', () => {
+  const error = connectionError('H3_FRAME_UNEXPECTED', 'a test');
+  for (const where of ['head', 'piece', 'whole', 'collected'] as const) {
+    const taken: string[] = [];
+    const sink: FrameSink = {
+      onFrame: (type) => {
+        taken.push(`head ${type}`);
+        return where === 'head' ? error : where === 'piece' ? 'pieces' : 'whole';
+      },
+      onPayload: (type) => {
+        taken.push(`payload ${type}`);
+        return error;
+      },
+    };
+    const reader = new FrameReader(sink);
+    const bytes = hex('0002aabb 0701cc');
+    const split = where === 'collected' ? 3 : 0;
+    assert.equal(reader.feed(bytes.subarray(0, split)), undefined);
+    assert.equal(reader.feed(bytes.subarray(split)), error);
+    assert.deepEqual(taken, where === 'head' ? ['head 0'] : ['head 0', 'payload 0'], where);
+  }
+});
+
+test('the head of a frame is its type and its length, in the fewest octets', () => {
+  for (const [type, length, expected] of [
+    [0x00, 0, '0000'],
+    [0x01, 63, '013f'],
+    [0x01, 64, '014040'],
+    [0x21, 16_384, '2180004000'],
+    [0x40, 2 ** 30, '4040c000000040000000'],
+    [0x4000, 1, '8000400001'],
+  ] as const) {
+    assert.equal(Buffer.from(frameHead(type, length)).toString('hex'), expected);
+  }
+});
+
+test('a frame of one integer has the length of that integer (RFC 9114 §7.2.6)', () => {
+  for (const [type, value, expected] of [
+    [0x07, 0, '070100'],
+    [0x07, 64, '07024040'],
+    [0x0d, 16_384, '0d0480004000'],
+    [0x07, 2 ** 53 - 1, '0708c01fffffffffffff'],
+    [0x41, 1, '40410101'],
+  ] as const) {
+    assert.equal(Buffer.from(varintFrame(type, value)).toString('hex'), expected);
+  }
+});
+
+test('the types of HTTP/2 without a counterpart are reserved (RFC 9114 §7.2.8)', () => {
+  const reserved = Array.from({ length: 256 }, (_, type) => type).filter(isHttp2Frame);
+  assert.deepEqual(reserved, [0x02, 0x06, 0x08, 0x09]);
+});
+
 test('a stream that ends within a frame is truncated', () => {
   for (const text of ['00', '40', '0003aabb', '21ff']) {
     assert.equal(framesOf([hex(text)], 'dropped').at(-1), 'truncated');
@@ -104,6 +210,8 @@ test('settings: unknown identifiers are ignored, whatever their value', () => {
   assert.equal(settingsError(''), 'accepted');
   assert.equal(settingsError('0140640650000740 64 3301 0801'), 'accepted');
   assert.equal(settingsError('4021 ffffffffffffffff ffffffffffffffff 01'), 'accepted');
+  // Two identifiers that are not the same, both above 2^53 - 1.
+  assert.equal(settingsError('fffffffffffffffe 01 ffffffffffffffff 01'), 'accepted');
 });
 
 test('settings: those of HTTP/2, repeated ones and flags above 1 are H3_SETTINGS_ERROR', () => {

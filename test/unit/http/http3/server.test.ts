@@ -173,6 +173,14 @@ for (const status of [204, 304]) {
   });
 }
 
+test('a response with an empty body is its header section alone', async () => {
+  const bench = new Bench();
+  bench.respond = () => ({ status: 200, fields: [], body: Buffer.alloc(0) });
+  const outcome = await (await bench.request([headers(...GET)])).outcome;
+  assert.ok('written' in outcome);
+  assert.deepEqual(outcome.written, headers(':status 200'));
+});
+
 test('a declared body is awaited, read and dropped', async () => {
   const bench = new Bench();
   const stream = await bench.request([headers(...POST, 'content-length 6'), data('abc')], false);

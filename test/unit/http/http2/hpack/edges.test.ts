@@ -6,6 +6,7 @@ import { HpackDecoder } from '../../../../../src/http/http2/hpack/decoder.ts';
 import { DynamicTable } from '../../../../../src/http/http2/hpack/dynamic-table.ts';
 import { HpackEncoder } from '../../../../../src/http/http2/hpack/encoder.ts';
 import { FIELD_LIMIT, HEADER_LIST_LIMIT } from '../../../../../src/http/http2/limits.ts';
+import { uncollected } from '../../../../support/process/uncollected.ts';
 
 const hex = (text: string): Buffer => Buffer.from(text.replaceAll(' ', ''), 'hex');
 
@@ -37,6 +38,34 @@ test('a list of the largest size is decoded, a byte more fails its stream', () =
   const error = decode(HEADER_LIST_LIMIT + 1);
   assert.ok(error instanceof Http2Error);
   assert.deepEqual([error.scope, error.name], ['stream', 'ENHANCE_YOUR_CALM']);
+});
+
+test('blocks of the same length are the same only if all their octets are', () => {
+  const decoder = new HpackDecoder();
+  const decode = (block: string): readonly HttpField[] => {
+    const fields = decoder.decode(hex(block));
+    assert.ok(!(fields instanceof Http2Error));
+    return fields;
+  };
+  const [get, post] = [
+    { name: ':method', value: 'GET' },
+    { name: ':method', value: 'POST' },
+  ];
+  assert.deepEqual(decode('82 82'), [get, get]);
+  assert.deepEqual(decode('83 82'), [post, get]);
+  assert.deepEqual(decode('83 83'), [post, post]);
+  assert.deepEqual(decode('83 82'), [post, get]);
+  assert.deepEqual(decode('83'), [post]);
+});
+
+test('a block of up to 64 octets is remembered, and no longer one', () => {
+  const decoder = new HpackDecoder();
+  // A value of that length less the octets before it.
+  const blockOf = (length: number): Buffer =>
+    Buffer.concat([hex('00 01 61'), Buffer.from([length - 4]), Buffer.alloc(length - 4, 'v')]);
+  assert.equal(decoder.decode(blockOf(64)), decoder.decode(blockOf(64)));
+  assert.notEqual(decoder.decode(blockOf(65)), decoder.decode(blockOf(65)));
+  assert.deepEqual(decoder.decode(blockOf(65)), [{ name: 'a', value: 'v'.repeat(61) }]);
 });
 
 test('an equal block is decoded anew once the table has changed', () => {
@@ -105,4 +134,58 @@ test('a table keeps its newest entries through any number of evictions', () => {
     assert.deepEqual(table.find('n', 'other'), { place: 0, isWhole: false });
     assert.equal(table.find('m', '000'), undefined);
   }
+});
+
+test('entries that were evicted are not held', async () => {
+  const KEPT = 100;
+  const table = new DynamicTable(KEPT * fieldSize('n', '0000'));
+  const fill = (): WeakRef<HttpField>[] =>
+    Array.from({ length: 50 * KEPT }, (_, number) => {
+      const field = { name: 'n', value: String(number).padStart(4, '0') };
+      table.insert(field);
+      return new WeakRef(field);
+    });
+  const left = await uncollected(fill());
+  assert.equal(table.count, KEPT);
+  // Those in the table, and evicted ones that are fewer.
+  assert.ok(left.length >= KEPT && left.length <= 2 * KEPT + 1, `${left.length} entries`);
+});
+
+test('a change of the table size is announced once, before the next block (RFC 7541 §4.2)', () => {
+  const fields = [{ name: ':method', value: 'GET' }];
+  const encoder = new HpackEncoder();
+  const next = (): string => Buffer.from(encoder.encode(fields)).toString('hex');
+  assert.deepEqual([next(), next()], ['82', '82']);
+  encoder.limit(100);
+  assert.deepEqual([next(), next()], ['3f4582', '82']);
+  // The least size on the way as well.
+  encoder.limit(10);
+  encoder.limit(20);
+  encoder.limit(90);
+  assert.deepEqual([next(), next()], ['2a3f3b82', '82']);
+  encoder.limit(20);
+  encoder.limit(10);
+  assert.deepEqual([next(), next()], ['2a82', '82']);
+});
+
+test('a limit of the peer that changes nothing is not announced', () => {
+  const fields = [{ name: ':method', value: 'GET' }];
+  const encoder = new HpackEncoder();
+  // The initial size; and more than this side has use for.
+  for (const limit of [4096, 4097, 2 ** 32 - 1]) {
+    encoder.limit(limit);
+    assert.equal(Buffer.from(encoder.encode(fields)).toString('hex'), '82');
+  }
+});
+
+test('the blocks of eight lists are kept, with a ninth those before it are encoded again', () => {
+  const encoder = new HpackEncoder();
+  const lists = Array.from({ length: 9 }, () => [{ name: ':method', value: 'GET' }]);
+  const first = lists.slice(0, 8).map((list) => encoder.encode(list));
+  for (const [at, block] of first.entries()) {
+    assert.equal(encoder.encode(lists[at] as HttpField[]), block);
+  }
+  const ninth = encoder.encode(lists[8] as HttpField[]);
+  assert.equal(encoder.encode(lists[8] as HttpField[]), ninth);
+  assert.notEqual(encoder.encode(lists[0] as HttpField[]), first[0]);
 });

@@ -14,26 +14,56 @@ import {
 
 const hex = (text: string): Buffer => Buffer.from(text.replaceAll(' ', ''), 'hex');
 
-const INVALID: readonly (readonly [what: string, block: string])[] = [
-  ['index 0', '80'],
-  ['an index beyond both tables', 'be'],
-  ['a name beyond both tables', '7e 01 61'],
-  ['an index without its end', 'ff'],
-  ['an index that is too large', 'ff ff ff ff ff ff ff ff ff ff 01'],
-  ['a name longer than the block', '40 05 61 62'],
-  ['a value longer than the block', '40 01 61 05 62'],
-  ['a literal that ends behind its name', '40 01 61'],
-  ['a Huffman code with EOS', '40 01 61 84 ff ff ff ff'],
-  ['a Huffman code with long padding', '40 01 61 82 64 ff ff'],
-  ['a table size above the limit', '3f e2 1f'],
-  ['a table size update behind a field', '82 20'],
-];
+/** Blocks that do not decode, and the reason that the peer is given. */
+const INVALID: Readonly<Record<string, readonly string[]>> = {
+  // Index 0, one behind the tables, an index without its end, and one above 2^53 - 1.
+  'a field has an index beyond the tables': ['80', 'be', 'ff', 'ff ffffffffffffffffff01'],
+  'a field has an invalid index': [
+    '7f',
+    '0f 80',
+    '1f',
+    '7f c1ffffffffffff0f',
+    '0f ffffffffffffffff',
+  ],
+  'a field name has an index beyond the tables': [
+    '7e 0161',
+    '0f2f 0161',
+    '7f c0ffffffffffff0f 0161',
+  ],
+  'a field name is malformed': [
+    '40',
+    '00',
+    '40 05 6162',
+    '40 03 6162',
+    '00 7f',
+    '00 7f ffffffffffffff0f',
+    '40 81 00 0161',
+  ],
+  'a field value is malformed': [
+    '40 0161',
+    '40 0161 05 62',
+    '40 0161 02 62',
+    '41 7f',
+    // Huffman code with EOS, and with more padding than seven bits.
+    '40 0161 84 ffffffff',
+    '40 0161 83 64ffff',
+    '40 0161 81 ff',
+  ],
+  'a table size update exceeds the limit': ['3f e21f', '3f', '3f 80', '3f ffffffffffffffff'],
+  'a table size update follows a field': ['82 20', '20 82 20', '00 0161 0162 3f e11f'],
+};
 
-for (const [what, block] of INVALID) {
-  test(`a header block with ${what} is COMPRESSION_ERROR`, () => {
-    const error = new HpackDecoder().decode(hex(block));
-    assert.ok(error instanceof Http2Error);
-    assert.deepEqual([error.scope, error.name], ['connection', 'COMPRESSION_ERROR']);
+for (const [reason, blocks] of Object.entries(INVALID)) {
+  test(`a header block is COMPRESSION_ERROR because ${reason}`, () => {
+    for (const block of blocks) {
+      const error = new HpackDecoder().decode(hex(block));
+      assert.ok(error instanceof Http2Error, block);
+      assert.deepEqual(
+        [error.scope, error.name, error.reason],
+        ['connection', 'COMPRESSION_ERROR', reason],
+        block,
+      );
+    }
   });
 }
 
