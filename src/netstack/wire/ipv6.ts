@@ -112,7 +112,7 @@ function walkExtensionHeaders(packet: IpPacket): IPv6Fault | undefined {
     const { protocol } = packet;
     if (protocol === NextHeader.FRAGMENT) {
       const fault = readFragmentHeader(packet, at);
-      if (fault !== undefined || packet.isFragment) return fault;
+      if (packet.isFragment) return fault;
       continue;
     }
     const next = at + (((bytes[at + 1] as number) + 1) << 3);
