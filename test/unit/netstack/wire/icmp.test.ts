@@ -11,6 +11,9 @@ import {
 import { complement, sumOf } from '../../../../src/netstack/wire/checksum.ts';
 import {
   amid,
+  CLIENT4,
+  CLIENT6,
+  endpoint,
   IPV6,
   ipPacket,
   parsed,
@@ -23,10 +26,15 @@ import {
 
 const BEFORE = 9;
 
-/** An ICMP message in an IP packet, the checksum right, in memory that goes on around it. */
-function inMemory(parts: PacketParts, message: readonly number[]): Uint8Array {
-  const protocol = parts === IPV6 ? 58 : 1;
-  return amid(transportPacket(protocol, Uint8Array.from(message), 2, parts), BEFORE, 20);
+const FROM_ROUTER: PacketParts = { source: endpoint('203.0.113.9'), destination: CLIENT4 };
+const FROM_ROUTER_6: PacketParts = { source: endpoint('2001:db8:9::9'), destination: CLIENT6 };
+
+/**
+ * An ICMP message from a router, in the version of `parts`, the checksum right, in memory that goes on around it.
+ */
+function inMemory(parts: PacketParts, bytes: readonly number[]): Uint8Array {
+  const [protocol, outer] = parts === IPV6 ? [58, FROM_ROUTER_6] : [1, FROM_ROUTER];
+  return amid(transportPacket(protocol, Uint8Array.from(bytes), 2, outer), BEFORE, 20);
 }
 
 /** One record for all messages, as in the stack: nothing of the one before may remain. */
@@ -156,6 +164,11 @@ function pseudoSummed(protocol: number, body: Uint8Array, parts: PacketParts): U
 const TCP_QUOTE = tcpPacket(segment({ flags: 0x10, sequence: 0xcafebabe })).subarray(0, 28);
 const UDP_QUOTE = udpPacket(new Uint8Array(0));
 const UDP6_QUOTE = udpPacket(new Uint8Array(0), IPV6);
+const FIRST_FRAGMENT = udpPacket(new Uint8Array(8), {
+  ...IPV6,
+  extensions: Uint8Array.of(17, 0, 0, 1, 0, 0, 0, 1),
+  nextHeader: 44,
+});
 
 /** Reads what an error of the version of `parts` quotes. */
 function quoted(parts: PacketParts, quote: Uint8Array, record = new IcmpQuote()): boolean {
@@ -173,11 +186,6 @@ function show({ version, protocol, source, destination, sequence, size }: IcmpQu
 describe('what an ICMP error quotes', () => {
   test('is read from the header and its first 8 bytes, in one record', () => {
     const record = new IcmpQuote();
-    const fragmented = udpPacket(new Uint8Array(8), {
-      ...IPV6,
-      extensions: Uint8Array.of(17, 0, 0, 1, 0, 0, 0, 1),
-      nextHeader: 44,
-    });
     for (const [parts, quote, expected] of [
       [
         {},
@@ -202,7 +210,7 @@ describe('what an ICMP error quotes', () => {
       ],
       [
         IPV6,
-        fragmented,
+        FIRST_FRAGMENT,
         'IPv6 protocol 17, 2001:db8::1 40000 to 2001:db8:1::2 443, sequence 0, 64 bytes',
       ],
       [
@@ -232,15 +240,10 @@ describe('what an ICMP error quotes', () => {
   });
 
   test('is not read when a byte of the header, or of the 8 that follow, is missing', () => {
-    const first = udpPacket(new Uint8Array(8), {
-      ...IPV6,
-      extensions: Uint8Array.of(17, 0, 0, 1, 0, 0, 0, 1),
-      nextHeader: 44,
-    }).subarray(0, 56);
     for (const [parts, quote] of [
       [{}, UDP_QUOTE],
       [IPV6, UDP6_QUOTE],
-      [IPV6, first],
+      [IPV6, FIRST_FRAGMENT.subarray(0, 56)],
     ] as const) {
       assert.equal(quoted(parts, quote), true);
       for (let size = 0; size < quote.length; size++) {

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { writeTransportChecksum } from '../../../../src/netstack/wire/ip-packet.ts';
+import {
+  writePartialChecksum,
+  writeTransportChecksum,
+} from '../../../../src/netstack/wire/ip-packet.ts';
 import { emptyDatagram } from '../../../../src/netstack/wire/empty-datagram.ts';
 import { rewriteIPv4Header, writeIPv4Header } from '../../../../src/netstack/wire/ipv4.ts';
 import { writeFragmentHeader, writeIPv6Header } from '../../../../src/netstack/wire/ipv6.ts';
@@ -106,6 +109,11 @@ describe('a UDP header over other bytes', () => {
     // ~(0x8b85 + 0x0035 + 0x0008 + 0x1234)
     assert.equal(written, '8b85003500086209');
   });
+});
+
+test('a partial checksum is the sum of the pseudo-header, for the device to complete', () => {
+  const written = writtenOver(2, (bytes, at) => writePartialChecksum(bytes, at, 0x1234));
+  assert.equal(written, '1234');
 });
 
 test('an empty datagram is a valid packet of either version', () => {
