@@ -11,8 +11,6 @@ import {
 import { complement, sumOf } from '../../../../src/netstack/wire/checksum.ts';
 import {
   amid,
-  CLIENT4,
-  CLIENT6,
   endpoint,
   IPV6,
   ipPacket,
@@ -26,8 +24,9 @@ import {
 
 const BEFORE = 9;
 
-const FROM_ROUTER: PacketParts = { source: endpoint('203.0.113.9'), destination: CLIENT4 };
-const FROM_ROUTER_6: PacketParts = { source: endpoint('2001:db8:9::9'), destination: CLIENT6 };
+/** From a router to another address than that of the packets quoted, so that one is not taken for the other. */
+const FROM_ROUTER = { source: endpoint('203.0.113.9'), destination: endpoint('192.0.2.9') };
+const FROM_ROUTER_6 = { source: endpoint('2001:db8:9::9'), destination: endpoint('2001:db8::8') };
 
 /**
  * An ICMP message from a router, in the version of `parts`, the checksum right, in memory that goes on around it.
