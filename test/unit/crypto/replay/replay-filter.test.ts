@@ -95,7 +95,10 @@ describe('a full table', () => {
       assert.equal(filter.check(numbered(number), 5), 'seen');
     }
     clock.advance(PERIOD);
-    assert.equal(filter.check(numbered(4), 5), 'new', 'the next table has room');
+    for (let number = 4; number < 8; number++) {
+      assert.equal(filter.check(numbered(number), 5), 'new', 'the next table has as much room');
+    }
+    assert.equal(filter.check(numbered(8), 5), 'full');
     assert.equal(filter.check(numbered(0), 5), 'seen', 'in the table before');
   });
 
