@@ -24,12 +24,13 @@ describe('subscription-userinfo', () => {
   }
 
   test('is read in its first 1,024 characters, without a part that ends after them', () => {
-    const header = `download=7;${'x'.repeat(1024 - 22)};upload=123`;
+    const known = { download: 7, total: 8 };
+    const header = `download=7;total=8;${'x'.repeat(1024 - 30)};upload=123`;
     assert.equal(header.length, 1024);
-    assert.deepEqual(parseUserinfo(header), { download: 7, upload: 123 });
-    assert.deepEqual(parseUserinfo(`${header}45`), { download: 7 });
-    assert.deepEqual(parseUserinfo(`${header};total=9`), { download: 7 });
-    assert.deepEqual(parseUserinfo(`x${header}`), undefined);
+    assert.deepEqual(parseUserinfo(header), { ...known, upload: 123 });
+    assert.deepEqual(parseUserinfo(`${header}45`), known);
+    assert.deepEqual(parseUserinfo(`${header};expire=9`), known);
+    assert.equal(parseUserinfo(`x${header}`)?.upload, undefined);
   });
 
   test('is whole numbers or nothing, whatever is sent', () => {
