@@ -75,6 +75,7 @@ describe('the fragments of a datagram', () => {
         const last = fragment(8, pattern(size, 8), { isV6, more: false });
         assert.equal(reassembly.receive(last, 0), 'complete');
         const { bytes, payload, end } = whole(reassembly);
+        assert.equal(reassembly.packetSize, (isV6 ? 40 : 20) + 8 + size);
         assert.deepEqual(
           bytes.slice(payload, end),
           Uint8Array.of(...pattern(8), ...pattern(size, 8)),

@@ -24,7 +24,8 @@ class Device implements PacketOutput {
   /** Each packet, and what was said of it. */
   readonly packets: (readonly [bytes: Uint8Array, ...rest: number[]])[] = [];
   room = Infinity;
-  #at = 3;
+  /** The first place is 0. */
+  #at = 989;
 
   reserve(bytes: number): number {
     if (this.packets.length >= this.room) return -1;

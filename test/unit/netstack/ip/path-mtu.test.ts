@@ -101,10 +101,12 @@ test('of too many paths the one that was lowered longest ago is forgotten', () =
     const message = tooBig(mtu, { destination: host(index) });
     assert.equal(mtus.receive(message, 0), 'lowered');
   };
-  for (let index = 0; index < MAX_PATH_MTUS; index++) lower(index, 1400);
-  assert.equal(mtus.size, MAX_PATH_MTUS);
+  for (let index = 0; index < MAX_PATH_MTUS - 1; index++) lower(index, 1400);
   // It becomes the newest.
   lower(0, 1300);
+  assert.equal(mtus.size, MAX_PATH_MTUS - 1);
+  lower(MAX_PATH_MTUS - 1, 1400);
+  assert.equal(mtus.get(host(1), 0), 1400);
   lower(MAX_PATH_MTUS, 1400);
   assert.equal(mtus.size, MAX_PATH_MTUS);
   assert.equal(mtus.get(host(0), 0), 1300);
