@@ -147,6 +147,32 @@ describe('a tunnel that is closed', () => {
   });
 });
 
+test('a keep-alive is sent once there is room, and once', () => {
+  const pair = connectedPair();
+  const { left } = pair;
+  pair.now += KEEPALIVE_TIMEOUT;
+  left.tunnel.onTimeout(pair.now);
+  left.isFull = true;
+  left.tunnel.transmit(pair.now, left);
+  assert.equal(left.count('keepalive'), 0);
+  left.isFull = false;
+  for (let count = 0; count < 3; count++) left.tunnel.transmit(pair.now, left);
+  assert.equal(left.count('keepalive'), 1);
+  assert.equal(left.sent.length, 1);
+});
+
+test('settings that change count at once, and the time of the last message stays known', () => {
+  const pair = connectedPair();
+  const { tunnel } = pair.left;
+  assert.equal(tunnel.receivedAt, pair.now);
+  tunnel.setSettings({ mtu: 1280, keepalive: 5000, reserved: [1, 2, 3] }, pair.now);
+  assert.equal(tunnel.nextTimeout(), pair.now);
+  pair.send(pair.left, 1275);
+  const { bytes } = takenFrom(pair.left);
+  assert.equal(bytes.length, 1280 + 32);
+  assert.deepEqual([...bytes.subarray(0, 4)], [4, 1, 2, 3]);
+});
+
 test('packets that waited stay in order when there is no room for them', () => {
   const pair = new TunnelPair();
   for (let index = 0; index < 3; index++) pair.send(pair.left, Uint8Array.of(0x45, index));
