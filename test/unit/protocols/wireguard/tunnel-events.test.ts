@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { X25519PrivateKey } from '../../../../src/crypto/x25519.ts';
 import {
   ERASE_AFTER_TIME,
   REJECT_AFTER_TIME,
   REKEY_AFTER_TIME,
   REKEY_ON_RECEIPT_TIME,
 } from '../../../../src/protocols/wireguard/deadlines.ts';
+import { MacReader } from '../../../../src/protocols/wireguard/handshake/cookies.ts';
 import { HANDSHAKES_A_SECOND } from '../../../../src/protocols/wireguard/limits.ts';
 import {
   connectedPair,
@@ -15,6 +17,7 @@ import {
   takenFrom,
   TunnelPair,
 } from '../../../support/protocols/wireguard/tunnel-pair.ts';
+import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
 
 test('the events of a handshake are reported in order by both ends', () => {
   const pair = new TunnelPair();
@@ -45,6 +48,28 @@ test('a tunnel works the same without reports of its events', () => {
   pair.deliver();
   assert.equal(pair.right.received.length, 3);
   assert.equal(pair.left.tunnel.state, 'established');
+});
+
+test('a cookie reply to a response is reported when it is authentic', () => {
+  const pair = new TunnelPair();
+  pair.send(pair.left, 100);
+  pair.deliverTo('right');
+  const response = takenFrom(pair.right);
+  const key = (octet: number): Uint8Array => new Uint8Array(32).fill(octet);
+  const replyOf = (octet: number): Uint8Array =>
+    new MacReader(new X25519PrivateKey(key(octet)).publicKey, new SeededRandom(1)).reply(
+      response.bytes,
+      pair.right.address,
+      pair.now,
+    );
+  const { from, to } = response;
+  for (const octet of [3, 1]) {
+    pair.arrive(pair.right, { bytes: replyOf(octet), from: to, to: from });
+  }
+  assert.deepEqual(pair.right.trace.slice(-2), [
+    { kind: 'dropped', reason: 'authentication', bytes: 64 },
+    { kind: 'received', what: 'cookie reply' },
+  ]);
 });
 
 describe('a datagram', () => {

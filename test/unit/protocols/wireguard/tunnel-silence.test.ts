@@ -90,14 +90,42 @@ test('a packet of a session that was erased has no session', () => {
 });
 
 describe('a persistent keep-alive', () => {
+  const INTERVAL = 5000;
+
   test('is not put off by cookies for clients without a key', () => {
-    const pair = connectedPair({ right: { keepalive: 20_000 } });
+    const pair = connectedPair({ right: { keepalive: INTERVAL } });
     pair.advance(0);
-    const due = pair.right.tunnel.nextTimeout();
-    pair.now += 5000;
+    assert.equal(pair.right.tunnel.nextTimeout(), pair.now + INTERVAL);
+    const due = pair.now + INTERVAL;
+    pair.now += 1000;
     floodRight(pair, HANDSHAKES_A_SECOND + 5);
     assert.equal(pair.right.count('cookie reply'), 5);
     assert.equal(pair.right.tunnel.nextTimeout(), due);
+  });
+
+  test('is put off by a response, from when there is room for it', () => {
+    const pair = new TunnelPair({ right: { keepalive: INTERVAL } });
+    pair.send(pair.left, 60);
+    pair.right.isFull = true;
+    pair.deliverTo('right');
+    assert.equal(pair.right.tunnel.nextTimeout(), pair.now + INTERVAL);
+    pair.now += 1000;
+    pair.right.isFull = false;
+    pair.right.tunnel.transmit(pair.now, pair.right);
+    assert.equal(pair.right.count('response'), 1);
+    assert.equal(pair.right.tunnel.nextTimeout(), pair.now + INTERVAL);
+  });
+
+  test('is put off by an initiation, from when there is room for it', () => {
+    const pair = new TunnelPair({ left: { keepalive: INTERVAL } });
+    pair.left.isFull = true;
+    pair.left.tunnel.onTimeout(pair.now);
+    pair.left.tunnel.transmit(pair.now, pair.left);
+    pair.now += 1000;
+    pair.left.isFull = false;
+    pair.left.tunnel.transmit(pair.now, pair.left);
+    assert.equal(pair.left.count('initiation'), 1);
+    assert.ok(pair.left.tunnel.nextTimeout() >= pair.now + INTERVAL);
   });
 });
 
