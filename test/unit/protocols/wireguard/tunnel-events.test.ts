@@ -66,7 +66,7 @@ test('a cookie reply to a response is reported when it is authentic', () => {
   for (const octet of [3, 1]) {
     pair.arrive(pair.right, { bytes: replyOf(octet), from: to, to: from });
   }
-  assert.deepEqual(pair.right.trace.slice(-2), [
+  assert.deepEqual(pair.right.trace.slice(3), [
     { kind: 'dropped', reason: 'authentication', bytes: 64 },
     { kind: 'received', what: 'cookie reply' },
   ]);
