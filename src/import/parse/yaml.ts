@@ -27,8 +27,13 @@ export function parseYaml(text: string): unknown {
     // The number of aliases is limited, or a short document could expand to a large one.
     return document.toJS({ maxAliasCount: 100 }) as unknown;
   } catch (error) {
-    if (error instanceof ReferenceError) throw new ImportError('YAML with too many aliases');
-    // The library has no class of its own for it.
+    // The library has no classes of its own for these.
+    if (error instanceof ReferenceError) {
+      const isUnresolved = error.message.startsWith('Unresolved alias');
+      throw new ImportError(
+        isUnresolved ? 'YAML with an alias of no anchor' : 'YAML with too many aliases',
+      );
+    }
     if (messageOf(error).startsWith('Merge ')) {
       throw new ImportError('YAML that merges what is no mapping');
     }

@@ -18,12 +18,15 @@ import { IcmpMessage, IcmpQuote, readIcmp, readQuote } from '../wire/icmp.ts';
 import { IpPacket, IpProtocol } from '../wire/ip-packet.ts';
 import { readIpPacket } from '../wire/ip.ts';
 
+/** What ICMP needs of TCP: to find the connection that a message is about, and to report it. */
+export type ReportedFlows = Pick<TcpFlows, 'find' | 'onPathMtu' | 'onUnreachable'>;
+
 /** Dependencies of ICMP in a stack. */
 export interface IcmpOptions {
   readonly random: RandomSource;
   readonly output: IpOutput;
   readonly drops: Drops;
-  readonly tcp: TcpFlows;
+  readonly tcp: ReportedFlows;
   /** Whether there is an association between these endpoints. */
   readonly hasUdp: (local: IpEndpoint, remote: IpEndpoint) => boolean;
 }
@@ -32,7 +35,7 @@ export interface IcmpOptions {
 export class IcmpMessages {
   readonly #output: IpOutput;
   readonly #drops: Drops;
-  readonly #tcp: TcpFlows;
+  readonly #tcp: ReportedFlows;
   readonly #limit: IcmpErrorLimit;
   readonly #paths: PathMtus;
   readonly #message = new IcmpMessage();

@@ -111,8 +111,8 @@ function walkExtensionHeaders(packet: IpPacket): IPv6Fault | undefined {
     if (at + 8 > end) return 'ipv6 extension header';
     const { protocol } = packet;
     if (protocol === NextHeader.FRAGMENT) {
-      const fault = readFragmentHeader(packet, at);
-      if (fault !== undefined || packet.isFragment) return fault;
+      readFragmentHeader(packet, at);
+      if (packet.isFragment) return fragmentFault(packet);
       continue;
     }
     const next = at + (((bytes[at + 1] as number) + 1) << 3);
@@ -165,8 +165,8 @@ function countUnknownOptions(bytes: Uint8Array, start: number, end: number, seen
 }
 
 /** RFC 8200 §4.5. A fragment that is a whole datagram ("atomic", RFC 6946) is treated as unfragmented. */
-function readFragmentHeader(packet: IpPacket, at: number): IPv6Fault | undefined {
-  const { bytes, end } = packet;
+function readFragmentHeader(packet: IpPacket, at: number): void {
+  const { bytes } = packet;
   const offsetAndFlag = readUint16(bytes, at + 2);
   packet.fragmentOffset = offsetAndFlag & 0xfff8;
   packet.moreFragments = (offsetAndFlag & 1) !== 0;
@@ -175,8 +175,14 @@ function readFragmentHeader(packet: IpPacket, at: number): IPv6Fault | undefined
   packet.protocol = bytes[at] as number;
   packet.protocolField = at;
   packet.payload = at + FRAGMENT_HEADER_SIZE;
-  if (!packet.isFragment) return undefined;
-  const size = end - packet.payload;
+}
+
+/**
+ * A fragment without data, or one before the last whose size is not a multiple of 8, is invalid (RFC 8200 §4.5), and
+ * so is a datagram longer than the largest payload.
+ */
+function fragmentFault(packet: IpPacket): IPv6Fault | undefined {
+  const size = packet.end - packet.payload;
   if (size === 0 || (packet.moreFragments && (size & 7) !== 0)) return 'ipv6 fragment';
   return packet.fragmentOffset + size > MAX_IPV6_PAYLOAD ? 'ipv6 fragment' : undefined;
 }

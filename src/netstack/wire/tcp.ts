@@ -219,10 +219,10 @@ function readSynOption(
 export const sequenceLength = (flags: number, payload: number): number =>
   payload + ((flags & SYN) === 0 ? 0 : 1) + ((flags & FIN) === 0 ? 0 : 1);
 
-/** The number of SACK blocks that fit: four, or three beside timestamps; fewer in a SYN. */
+/** The number of SACK blocks that fit: four, or three beside timestamps; at least two in a SYN. */
 function writtenSackBlocks(segment: TcpSegment, used: number): number {
   const room = MAX_TCP_HEADER_SIZE - TCP_HEADER_SIZE - used - SACK_LEAD;
-  return Math.max(0, Math.min(segment.sackCount, Math.floor(room / SACK_BLOCK_SIZE)));
+  return Math.min(segment.sackCount, Math.floor(room / SACK_BLOCK_SIZE));
 }
 
 /** Bytes of the options without SACK blocks, a multiple of 4. */
@@ -241,8 +241,8 @@ function fixedOptionsSize(segment: TcpSegment): number {
 /** Bytes of the header that `writeTcpHeader` writes for this record, options included: 20 to 60. */
 export function tcpHeaderSize(segment: TcpSegment): number {
   const fixed = fixedOptionsSize(segment);
-  const blocks = segment.sackCount === 0 ? 0 : writtenSackBlocks(segment, fixed);
-  return TCP_HEADER_SIZE + fixed + (blocks === 0 ? 0 : SACK_LEAD + blocks * SACK_BLOCK_SIZE);
+  if (segment.sackCount === 0) return TCP_HEADER_SIZE + fixed;
+  return TCP_HEADER_SIZE + fixed + SACK_LEAD + writtenSackBlocks(segment, fixed) * SACK_BLOCK_SIZE;
 }
 
 /**
@@ -311,6 +311,7 @@ function writeSackPermittedAndScale(segment: TcpSegment, bytes: Uint8Array, star
   return at;
 }
 
+/** For a record with SACK blocks. */
 function writeSackBlocks(
   segment: TcpSegment,
   bytes: Uint8Array,
@@ -318,7 +319,6 @@ function writeSackBlocks(
   header: number,
 ): number {
   const blocks = writtenSackBlocks(segment, at - header - TCP_HEADER_SIZE);
-  if (blocks === 0) return at;
   bytes[at] = bytes[at + 1] = OptionKind.NOP;
   bytes[at + 2] = OptionKind.SACK;
   bytes[at + 3] = 2 + blocks * SACK_BLOCK_SIZE;

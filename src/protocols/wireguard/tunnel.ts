@@ -61,8 +61,6 @@ export class Tunnel {
   readonly #writer: MessageWriter;
   /** `dropped` when packets could last be sent with new keys. */
   #droppedBefore = 0;
-  /** Whether a received packet has caused a handshake to replace the current session: one does. */
-  #isReplacedOnReceipt = false;
 
   constructor(options: TunnelOptions) {
     this.#random = options.random;
@@ -232,10 +230,8 @@ export class Tunnel {
     this.#onAuthentic(from, now);
     if (this.#sessions.confirm(session)) this.#onUsable(now);
     const isLate = session.isInitiator && age >= REKEY_ON_RECEIPT_TIME;
-    if (isLate && session === this.#sessions.current && !this.#isReplacedOnReceipt) {
-      this.#isReplacedOnReceipt = true;
-      this.#wantHandshake(now);
-    }
+    // Once: the attempts last longer than what is left of the session.
+    if (isLate && session === this.#sessions.current) this.#wantHandshake(now);
     const length = end - start - DATA_OVERHEAD;
     this.#liveness.onPacketReceived(length, now);
     return length;
@@ -260,7 +256,6 @@ export class Tunnel {
   /** Packets can be sent with new keys. */
   #onUsable(now: number): void {
     this.#attempts.end();
-    this.#isReplacedOnReceipt = false;
     this.#status.enter('established');
     const isRestored = this.#liveness.onUsable(now);
     if (isRestored || this.dropped > this.#droppedBefore) this.#status.notify('restored');

@@ -7,10 +7,6 @@ export class WaitingPackets {
   #bytes = 0;
   #dropped = 0;
 
-  get size(): number {
-    return this.#packets.size;
-  }
-
   /** Packets that were dropped. */
   get dropped(): number {
     return this.#dropped;

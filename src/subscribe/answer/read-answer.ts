@@ -2,6 +2,7 @@ import { messageOf } from '../../errors.ts';
 import { readForeign, type Imported } from '../../import/document.ts';
 import { ImportError, type Draft } from '../../import/draft.ts';
 import { isInformation } from '../../import/values/information.ts';
+import type { Endpoint } from '../../net/addresses/address.ts';
 import { quoted } from '../../printable.ts';
 import { RefusedAnswerError } from '../errors.ts';
 import type { SourceNode } from '../nodes/source-node.ts';
@@ -120,17 +121,24 @@ function sorted({ entries }: Imported, { fromThisMachine }: ReadAnswerOptions): 
   for (const { draft, name: entryName, skipped } of entries.map(flat)) {
     if (isInformation(entryName)) information.push(entryName);
     else if (!draft) leftOut.push({ name: entryName, reason: skipped });
-    else if (draft.server === undefined && draft.protocol !== 'wireguard') {
+    else {
+      const place = placeOf(draft);
       // Direct connections and drops are built in.
-      continue;
-    } else if (
-      draft.server !== undefined &&
-      isPlaceholder(draft.server, draft.port ?? 0, fromThisMachine)
-    ) {
-      leftOut.push({ name: entryName, reason: 'it is a placeholder: nothing is at its address' });
-    } else drafts.push(draft);
+      if (!place) continue;
+      if (isPlaceholder(place.host, place.port, fromThisMachine)) {
+        leftOut.push({ name: entryName, reason: 'it is a placeholder: nothing is at its address' });
+      } else drafts.push(draft);
+    }
   }
   return { drafts, information, leftOut };
+}
+
+/** The server of a draft, which for WireGuard is a setting (`host:port`); `undefined` for one without. */
+function placeOf({ server, port, settings: { endpoint } }: Draft): Endpoint | undefined {
+  if (server !== undefined) return { host: server, port: port ?? 0 };
+  if (typeof endpoint !== 'string') return undefined;
+  const colon = endpoint.lastIndexOf(':');
+  return { host: endpoint.slice(0, colon), port: Number(endpoint.slice(colon + 1)) };
 }
 
 interface FlatEntry {

@@ -20,7 +20,7 @@ const LONGEST = 1024;
  */
 export function parseUserinfo(header: string | undefined): Userinfo | undefined {
   const found: { -readonly [Key in keyof Userinfo]: number } = {};
-  for (const part of (header ?? '').slice(0, LONGEST).split(/[;,]/)) {
+  for (const part of partsOf(header ?? '')) {
     const equals = part.indexOf('=');
     const key = part.slice(0, Math.max(0, equals)).trim().toLowerCase();
     const field = FIELDS.find((each) => each === key);
@@ -32,6 +32,13 @@ export function parseUserinfo(header: string | undefined): Userinfo | undefined 
   if (found.total === 0) delete found.total;
   return Object.keys(found).length === 0 ? undefined : found;
 }
+
+/** The parts within `LONGEST` characters, without one that goes on after them: it may be a number cut short. */
+const partsOf = (header: string): readonly string[] =>
+  header
+    .slice(0, LONGEST)
+    .split(/[;,]/)
+    .slice(0, header.length > LONGEST ? -1 : undefined);
 
 /** A whole number that is not negative; fractions, which some panels write, are cut off. */
 function numberOf(text: string): number | undefined {

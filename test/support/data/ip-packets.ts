@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { toEndpoint, type IpEndpoint } from '../../../src/ip/ip-endpoint.ts';
+import { isIPv4Endpoint, toEndpoint, type IpEndpoint } from '../../../src/ip/ip-endpoint.ts';
 import { pseudoHeaderSum, sumOf, complement } from '../../../src/netstack/wire/checksum.ts';
 import { readIpPacket, type IpFault } from '../../../src/netstack/wire/ip.ts';
 import {
@@ -43,7 +43,7 @@ export function ipPacket(
   parts: PacketParts = {},
 ): Uint8Array {
   const { source = CLIENT4, destination = SERVER4, hopLimit = 64, trafficClass = 0 } = parts;
-  if (source.c === 0xffff) {
+  if (isIPv4Endpoint(source)) {
     const bytes = new Uint8Array(20 + payload.length);
     bytes.set(payload, 20);
     const { identification = 0, dontFragment = false } = parts;
@@ -135,3 +135,31 @@ export function repairIPv4Checksum(bytes: Uint8Array): Uint8Array {
 /** Bytes that differ from their neighbours. */
 export const pattern = (size: number, seed = 0): Uint8Array =>
   new Uint8Array(size).map((_, at) => at * 7 + (at >> 8) * 13 + seed);
+
+/** Bytes that headers do not have by themselves, before, after and below what is written. */
+const OTHER_BYTE = 0xa5;
+
+/** A copy of `bytes` in memory that goes on before and after them. */
+export function amid(bytes: Uint8Array, before: number, after: Uint8Array | number): Uint8Array {
+  const tail = typeof after === 'number' ? new Uint8Array(after).fill(OTHER_BYTE) : after;
+  const memory = new Uint8Array(before + bytes.length + tail.length).fill(OTHER_BYTE);
+  memory.set(bytes, before);
+  memory.set(tail, before + bytes.length);
+  return memory;
+}
+
+/** What `write` writes at an offset of used memory; it must leave all other bytes alone. */
+export function writtenOver(
+  size: number,
+  write: (bytes: Uint8Array, at: number) => unknown,
+): string {
+  const before = 13;
+  const memory = amid(new Uint8Array(size).fill(OTHER_BYTE), before, 7);
+  write(memory, before);
+  const around = [...memory.subarray(0, before), ...memory.subarray(before + size)];
+  assert.ok(
+    around.every((byte) => byte === OTHER_BYTE),
+    'bytes around it are unchanged',
+  );
+  return Buffer.from(memory.subarray(before, before + size)).toString('hex');
+}

@@ -60,6 +60,8 @@ describe('places where nothing is', () => {
     ['0.0.0.0', 443],
     ['127.0.0.1', 443],
     ['127.8.9.1', 443],
+    ['127.108.209.210', 443],
+    ['255.255.255.255', 443],
     ['::1', 443],
     ['::', 443],
     ['localhost', 443],
@@ -71,13 +73,25 @@ describe('places where nothing is', () => {
   ] as const) {
     test(`include ${server} port ${port}`, () => assert.ok(isPlaceholder(server, port, false)));
   }
-  for (const server of ['10.0.0.1', '192.168.1.2', 'notexample.com', 'fd00::1', 'a.provider.net']) {
+  for (const server of [
+    '10.0.0.1',
+    '192.168.1.2',
+    '212.127.0.1',
+    'fd00::1',
+    'notexample.com',
+    'example.com.provider.net',
+    'a.provider.net',
+    '127.0.0.1.provider.net',
+    'a127.0.0.1',
+  ]) {
     test(`do not include ${server}`, () => assert.ok(!isPlaceholder(server, 443, false)));
   }
 
   test('do not include this machine in a list from this machine', () => {
     assert.ok(!isPlaceholder('127.0.0.1', 443, true));
     assert.ok(!isPlaceholder('localhost', 443, true));
+    assert.ok(!isPlaceholder('node.localhost', 443, true));
+    assert.ok(isPlaceholder('node.localhost', 443, false));
     assert.ok(isPlaceholder('0.0.0.0', 443, true));
   });
 });

@@ -10,6 +10,8 @@ describe('subscription-userinfo', () => {
       { upload: 455, download: 24_576, total: 1_073_741_824, expire: 1_790_000_000 },
     ],
     ['Upload=1;DOWNLOAD=2,total=3.9', { upload: 1, download: 2, total: 3 }],
+    [' upload = 455 ;\tdownload\t=\t2 ', { upload: 455, download: 2 }],
+    ['upload=3.25; download=4.123456789', { upload: 3, download: 4 }],
     ['upload=1; upload=2', { upload: 1 }],
     ['upload=1; expire=0; total=0', { upload: 1 }],
     ['upload=-1; download=1e9; total=NaN; expire=', undefined],
@@ -20,6 +22,16 @@ describe('subscription-userinfo', () => {
   ] as const) {
     test(`reads ${String(header)}`, () => assert.deepEqual(parseUserinfo(header), wanted));
   }
+
+  test('is read in its first 1,024 characters, without a part that ends after them', () => {
+    const known = { download: 7, total: 8 };
+    const header = `download=7;total=8;${'x'.repeat(1024 - 30)};upload=123`;
+    assert.equal(header.length, 1024);
+    assert.deepEqual(parseUserinfo(header), { ...known, upload: 123 });
+    assert.deepEqual(parseUserinfo(`${header}45`), known);
+    assert.deepEqual(parseUserinfo(`${header};expire=9`), known);
+    assert.equal(parseUserinfo(`x${header}`)?.upload, undefined);
+  });
 
   test('is whole numbers or nothing, whatever is sent', () => {
     const part = fc.oneof(

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { X25519PrivateKey } from '../../../../src/crypto/x25519.ts';
 import { copyEndpoint, toEndpoint, type IpEndpoint } from '../../../../src/ip/ip-endpoint.ts';
+import { MacWriter } from '../../../../src/protocols/wireguard/handshake/cookies.ts';
 import { createStaticKeys } from '../../../../src/protocols/wireguard/handshake/noise.ts';
 import type { TraceEvent } from '../../../../src/protocols/wireguard/trace.ts';
 import type { TunnelOutput, TunnelSettings } from '../../../../src/protocols/wireguard/contract.ts';
@@ -72,6 +73,8 @@ export interface PairOptions {
   readonly right?: Partial<TunnelSettings>;
   readonly presharedKeys?: readonly [number, number];
   readonly seed?: number;
+  /** Whether the ends report their events; they do by default. */
+  readonly isTraced?: boolean;
 }
 
 const SETTINGS: TunnelSettings = { mtu: 1420, keepalive: 0, reserved: undefined };
@@ -188,9 +191,45 @@ export class TunnelPair {
           random: new SeededRandom(this.#seed++),
           timestamp: () => (last = timestampAfter(last, this.wall + this.now)),
           now: this.now,
-          trace: (event) => end.trace.push(event),
+          ...(this.#options.isTraced !== false && { trace: (event) => end.trace.push(event) }),
         }),
       address,
     );
+  }
+}
+
+/** The events that an end has queued. */
+export const eventsOf = (end: TunnelEnd): string[] => {
+  const found: string[] = [];
+  for (let next = end.tunnel.nextEvent(); next; next = end.tunnel.nextEvent()) found.push(next);
+  return found;
+};
+
+/** The next message of an end, taken from the path. */
+export function takenFrom(end: TunnelEnd): SentDatagram {
+  const next = end.sent.shift();
+  assert.ok(next);
+  return next;
+}
+
+/** A pair with a session that the left end has begun, and a packet delivered each way. */
+export function connectedPair(options?: PairOptions): TunnelPair {
+  const pair = new TunnelPair(options);
+  for (const end of [pair.left, pair.right]) {
+    pair.send(end, 100);
+    pair.deliver();
+  }
+  return pair;
+}
+
+/** Initiations with a valid code, to the right end, by a sender that knows nothing but its public key. */
+export function floodRight(pair: TunnelPair, count: number): void {
+  const macs = new MacWriter(new X25519PrivateKey(new Uint8Array(32).fill(2)).publicKey);
+  const from = endpoint('203.0.113.7', 7);
+  for (let index = 0; index < count; index++) {
+    const bytes = new Uint8Array(148).fill(index, 4, 116);
+    bytes[0] = 1;
+    macs.write(bytes, pair.now);
+    pair.arrive(pair.right, { bytes, from, to: pair.right.address });
   }
 }

@@ -34,15 +34,19 @@ test('works up to the largest safe integers', () => {
 });
 
 test('agrees with a plain set of numbers', () => {
-  const near = fc.integer({ min: 0, max: 400 });
-  const far = fc.integer({ min: 0, max: 100_000 });
+  const size = 96;
+  // Steps of a few words, so that words are used again while there are numbers for them; and a few that skip all.
+  const step = fc.oneof(
+    { arbitrary: fc.integer({ min: -110, max: 70 }), weight: 20 },
+    { arbitrary: fc.integer({ min: 0, max: 1000 }), weight: 1 },
+  );
   fc.assert(
-    fc.property(fc.array(fc.oneof(near, far), { maxLength: 300, size: 'max' }), (numbers) => {
-      const size = 96;
+    fc.property(fc.array(step, { maxLength: 300, size: 'max' }), (steps) => {
       const window = new ReplayWindow(size);
       const seen = new Set<number>();
       let newest = -1;
-      for (const number of numbers) {
+      for (const by of steps) {
+        const number = Math.max(0, newest + by);
         const isNew = number > newest || (newest - number < size && !seen.has(number));
         assert.equal(window.isNew(number), isNew, `${number} after ${[...seen].join()}`);
         if (!isNew) continue;
@@ -52,6 +56,19 @@ test('agrees with a plain set of numbers', () => {
       }
     }),
   );
+});
+
+test('a jump clears the words that it skips, and no others', () => {
+  // Five words: 0 to 159, of which 128 are within the window.
+  const window = new ReplayWindow(128);
+  for (let number = 0; number < 160; number++) window.mark(number);
+  window.mark(160 + 70);
+  for (let number = 231 - 128; number < 160; number++) {
+    assert.equal(window.isNew(number), false, `${number} was received`);
+  }
+  for (let number = 160; number < 230; number++) {
+    assert.equal(window.isNew(number), true, `${number} was skipped`);
+  }
 });
 
 test('a window of 2048 takes each number once, and none that is too old', () => {

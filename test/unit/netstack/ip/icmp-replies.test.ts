@@ -19,6 +19,7 @@ import {
 } from '../../../../src/netstack/wire/icmp.ts';
 import type { IpPacket } from '../../../../src/netstack/wire/ip-packet.ts';
 import {
+  amid,
   CLIENT4,
   CLIENT6,
   endpoint,
@@ -27,6 +28,7 @@ import {
   parsed,
   pattern,
   SERVER4,
+  SERVER6,
   segment,
   tcpPacket,
   transportPacket,
@@ -195,6 +197,71 @@ test('errors, groups and later fragments cause no error', () => {
   const later = parsed(udpPacket(pattern(8)));
   later.fragmentOffset = 8;
   assert.equal(mayCauseError(later), false);
+});
+
+test('what causes an error is told by the protocol, and by what is in the packet', () => {
+  // UDP from a low port: its first byte is not a type of ICMP.
+  const low = { source: { ...CLIENT4, port: 53 } };
+  assert.equal(mayCauseError(parsed(udpPacket(pattern(8), low))), true);
+  const low6 = { ...IPV6, source: { ...CLIENT6, port: 53 } };
+  assert.equal(mayCauseError(parsed(udpPacket(pattern(8), low6))), true);
+  for (const parts of VERSIONS) {
+    // Without a type: what follows in memory is none.
+    const empty = ipPacket(isV6(parts) ? 58 : 1, new Uint8Array(0), parts);
+    const echo = Uint8Array.of(isV6(parts) ? 128 : 8);
+    assert.equal(mayCauseError(parsed(amid(empty, 0, echo))), false);
+    assert.equal(mayCauseError(parsed(ipPacket(isV6(parts) ? 58 : 1, echo, parts))), true);
+  }
+});
+
+test('an error is written at any place, about a packet at any place', () => {
+  for (const parts of VERSIONS) {
+    const bytes = udpPacket(pattern(100), parts);
+    const cause = parsed(amid(bytes, 7, 5), 7);
+    const size = icmpErrorSize(cause);
+    assert.equal(size, (isV6(parts) ? 40 : 20) + 8 + bytes.length);
+    const into = amid(new Uint8Array(size).fill(0xa5), 13, 9);
+    const from = isV6(parts) ? SERVER6 : SERVER4;
+    assert.equal(writeIcmpError('no route', cause, from, 0, into, 13), size);
+    const packet = parsed(into, 13);
+    assert.equal(packet.end, 13 + size);
+    const message = readMessage(packet);
+    assert.deepEqual(into.slice(message.payload, message.end), bytes);
+    assert.equal(
+      into.subarray(13 + size).every((byte) => byte === 0xa5),
+      true,
+    );
+    // RFC 1812 §4.3.2.5: internetwork control; an error may be fragmented on its way.
+    assert.equal(packet.trafficClass, isV6(parts) ? 0 : 0xc0);
+    assert.equal(packet.dontFragment, isV6(parts));
+  }
+});
+
+test('the second word of an error is 0 but for an MTU and a pointer', () => {
+  const secondWord = (error: IcmpError, parts: PacketParts, mtu: number): number => {
+    const cause = parsed(amid(udpPacket(pattern(8), parts), 7, 5), 7);
+    const bytes = new Uint8Array(icmpErrorSize(cause));
+    writeIcmpError(error, cause, cause.destination, mtu, bytes, 0);
+    return new DataView(bytes.buffer).getUint32(isV6(parts) ? 44 : 24);
+  };
+  assert.equal(secondWord('protocol unreachable', {}, 1400), 0);
+  assert.equal(secondWord('protocol unreachable', IPV6, 1400), 6);
+  for (const parts of VERSIONS) {
+    assert.equal(secondWord('port unreachable', parts, 1400), 0);
+    assert.equal(secondWord('too big', parts, 1400), 1400);
+  }
+  assert.equal(secondWord('too big', {}, 70_000), 0xffff);
+  assert.equal(secondWord('too big', IPV6, 70_000), 70_000);
+});
+
+test('an error that the total forbids is not counted for its address', () => {
+  const limit = new IcmpErrorLimit(1);
+  const toMany = (index: number): IpEndpoint => ({ ...CLIENT6, d: index });
+  for (let index = 0; index < 5000; index++) limit.take(toMany(index), 0);
+  for (let count = 0; count < 500; count++) assert.equal(limit.take(CLIENT4, 0), false);
+  let granted = 0;
+  for (let count = 0; count < 500; count++) if (limit.take(CLIENT4, 100)) granted++;
+  assert.equal(granted, 100, 'all that the total has again');
 });
 
 test('errors are limited to one address and in total', () => {

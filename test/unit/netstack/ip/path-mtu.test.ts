@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { IpEndpoint } from '../../../../src/ip/ip-endpoint.ts';
 import { icmpErrorSize, writeIcmpError } from '../../../../src/netstack/ip/icmp-replies.ts';
 import { PathMtus, type PathMtuOutcome } from '../../../../src/netstack/ip/path-mtu.ts';
 import { MAX_PATH_MTUS, PATH_MTU_LIFETIME_MS } from '../../../../src/netstack/ip/wire-limits.ts';
 import { IcmpMessage, readIcmp, type IcmpQuote } from '../../../../src/netstack/wire/icmp.ts';
 import {
   CLIENT4,
-  endpoint,
   IPV6,
   parsed,
   pattern,
@@ -94,14 +94,22 @@ test('what is known of a path is forgotten after ten minutes', () => {
   assert.equal(mtus.size, 0);
 });
 
-test('the oldest of too many paths is forgotten', () => {
+test('of too many paths the one that was lowered longest ago is forgotten', () => {
   const mtus = paths();
-  mtus.receive(tooBig(1400), 0);
-  for (let host = 0; host < 2 * MAX_PATH_MTUS; host++) {
-    const destination = { ...endpoint('203.0.0.0', 443), d: (203 << 24) | host };
-    assert.equal(mtus.receive(tooBig(1400, { destination }), 0), 'lowered');
-    assert.equal(mtus.get(destination, 0), 1400);
-  }
-  assert.ok(mtus.size <= MAX_PATH_MTUS);
-  assert.equal(mtus.get(SERVER4, 0), 1500);
+  const host = (index: number): IpEndpoint => ({ ...SERVER4, d: SERVER4.d + index });
+  const lower = (index: number, mtu: number): void => {
+    const message = tooBig(mtu, { destination: host(index) });
+    assert.equal(mtus.receive(message, 0), 'lowered');
+  };
+  for (let index = 0; index < MAX_PATH_MTUS - 1; index++) lower(index, 1400);
+  // It becomes the newest.
+  lower(0, 1300);
+  assert.equal(mtus.size, MAX_PATH_MTUS - 1);
+  lower(MAX_PATH_MTUS - 1, 1400);
+  assert.equal(mtus.get(host(1), 0), 1400);
+  lower(MAX_PATH_MTUS, 1400);
+  assert.equal(mtus.size, MAX_PATH_MTUS);
+  assert.equal(mtus.get(host(0), 0), 1300);
+  assert.equal(mtus.get(host(1), 0), 1500);
+  assert.equal(mtus.get(host(2), 0), 1400);
 });

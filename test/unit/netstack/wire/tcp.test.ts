@@ -111,14 +111,19 @@ test('a reused record keeps nothing of the segment before', () => {
   );
 });
 
-/** A segment with options as they stand. */
-function withOptions(flags: number, options: readonly number[]): Uint8Array {
+/** A segment with options as they stand, padded to a multiple of 4 bytes. */
+function withOptions(
+  flags: number,
+  options: readonly number[],
+  payload: readonly number[] = [],
+): Uint8Array {
   const padded = [...options, ...Array.from({ length: -options.length & 3 }, () => 0)];
-  const bytes = new Uint8Array(20 + padded.length);
+  const bytes = new Uint8Array(20 + padded.length + payload.length);
   bytes.set([0x9c, 0x40, 1, 0xbb]);
-  bytes[12] = (bytes.length / 4) << 4;
+  bytes[12] = ((20 + padded.length) / 4) << 4;
   bytes[13] = flags;
   bytes.set(padded, 20);
+  bytes.set(payload, 20 + padded.length);
   return transportPacket(6, bytes, 16);
 }
 
@@ -146,7 +151,79 @@ test('behind a length that cannot be, no option is read', () => {
 });
 
 test('behind the end of the options there is nothing', () => {
-  assert.equal(read(withOptions(SYN, [0, 2, 4, 5, 0xb4])).mss, 0);
+  for (const end of [[0], [0, 2]]) {
+    assert.equal(read(withOptions(SYN, [...end, 2, 4, 5, 0xb4])).mss, 0);
+  }
+});
+
+test('an option of a wrong length or an unknown kind does not replace one before it', () => {
+  const valid = [2, 4, 5, 0xb4, 3, 3, 7, 1];
+  for (const option of [
+    [30, 4, 1, 2],
+    [30, 3, 9, 1],
+    [2, 3, 9, 1],
+    [2, 6, 0, 9, 0, 9],
+    [3, 4, 9, 9],
+    [3, 2, 1, 1],
+  ]) {
+    const got = read(withOptions(SYN, [...valid, ...option]));
+    assert.deepEqual([got.mss, got.windowScale, got.sackPermitted], [1460, 7, false]);
+  }
+  for (const option of [
+    [4, 3, 1, 1],
+    [4, 4, 1, 1],
+    [30, 2, 1, 1],
+  ]) {
+    assert.equal(read(withOptions(SYN, option)).sackPermitted, false);
+  }
+});
+
+test('the last option may end with the header', () => {
+  assert.equal(read(withOptions(SYN, [1, 1, 4, 2])).sackPermitted, true);
+  assert.equal(read(withOptions(SYN, [2, 4, 5, 0xb4])).mss, 1460);
+});
+
+test('an option that does not end within the header is not read from the payload', () => {
+  for (const [options, payload] of [
+    [
+      [1, 1, 2, 4],
+      [5, 0xb4],
+    ],
+    [
+      [1, 1, 1, 2],
+      [4, 5, 0xb4],
+    ],
+    [
+      [1, 1, 1, 1],
+      [2, 4, 5, 0xb4],
+    ],
+    [
+      [1, 3, 3, 7, 1, 1, 3, 3],
+      [9, 0],
+    ],
+  ] as const) {
+    const got = read(withOptions(SYN, options, payload));
+    assert.equal(got.mss, 0);
+    assert.equal(got.windowScale, options.length > 4 ? 7 : -1);
+    assert.deepEqual([...got.bytes.subarray(got.payload, got.payloadEnd)], payload);
+  }
+});
+
+test('timestamps are read alone, and after other options', () => {
+  const timestamps = [8, 10, 0xde, 0xad, 0xbe, 0xef, 0, 0, 0, 9];
+  for (const options of [
+    [1, 1, ...timestamps],
+    [...timestamps, 1, 1],
+    [1, ...timestamps, 1],
+    [30, 4, 0, 0, 1, 1, ...timestamps],
+  ]) {
+    const got = read(withOptions(ACK, options));
+    assert.deepEqual(
+      [got.hasTimestamps, got.timestamp, got.timestampEcho],
+      [true, 0xdeadbeef, 9],
+      options.join(),
+    );
+  }
 });
 
 test('a window scale above 14 counts as 14', () => {

@@ -442,6 +442,7 @@ describe('reserved bytes', () => {
     pair.deliver();
     pair.advance(KEEPALIVE_TIMEOUT);
     assert.equal(pair.left.received.length + pair.right.received.length, 2);
+    assert.deepEqual([...pair.left.drops, ...pair.right.drops], []);
     assert.deepEqual([...seen].sort(), ['left 1', 'left 4', 'right 2', 'right 4']);
   });
 });

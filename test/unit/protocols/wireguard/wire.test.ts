@@ -74,7 +74,17 @@ describe('timestamps', () => {
       if (last) assert.ok(Buffer.compare(next, last) > 0);
       last = next;
     }
-    const full = Buffer.from('400000000000000bffffffff', 'hex');
-    assert.equal(hex(timestampAfter(full, 0)), '400000000000000c00000000');
+    for (const [full, next] of [
+      ['400000000000000bffffffff', '400000000000000c00000000'],
+      ['40ffffffffffffffffffffff', '410000000000000000000000'],
+    ] as const) {
+      assert.equal(hex(timestampAfter(Buffer.from(full, 'hex'), 0)), next);
+    }
+  });
+
+  test('are those of the clock when it is ahead of the last one', () => {
+    const last = timestampAfter(undefined, 1_000);
+    assert.equal(hex(timestampAfter(last, 1_500)), '400000000000000b1d000000');
+    assert.equal(hex(last), '400000000000000b00000000');
   });
 });

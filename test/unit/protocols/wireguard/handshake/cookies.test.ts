@@ -76,6 +76,35 @@ describe('a cookie', () => {
     assert.deepEqual(late.subarray(132), Buffer.alloc(16), 'the sender forgets it as well');
   });
 
+  test('is made with another secret after two minutes, and good at once', () => {
+    const reader = new MacReader(RESPONDER, new SeededRandom(4));
+    reader.reply(initiation(), CLIENT, 0);
+    const writer = new MacWriter(RESPONDER);
+    const first = initiation();
+    writer.write(first, COOKIE_SECRET_TIME);
+    const reply = reader.reply(first, CLIENT, COOKIE_SECRET_TIME);
+    assert.ok(writer.readReply(reply, COOKIE_SECRET_TIME));
+    const second = initiation();
+    writer.write(second, COOKIE_SECRET_TIME);
+    assert.equal(reader.check(second, CLIENT, COOKIE_SECRET_TIME), 'known address');
+  });
+
+  test('proves the address whatever bytes its code has', () => {
+    const reader = new MacReader(RESPONDER, new SeededRandom(5));
+    const writer = new MacWriter(RESPONDER);
+    const first = initiation();
+    writer.write(first, 0);
+    assert.ok(writer.readReply(reader.reply(first, CLIENT, 0), 0));
+    let withZero = 0;
+    for (let index = 0; index < 100; index++) {
+      const message = initiation().fill(index, 4, 8);
+      writer.write(message, 0);
+      if (message.subarray(132).includes(0)) withZero++;
+      assert.equal(reader.check(message, CLIENT, 0), 'known address');
+    }
+    assert.ok(withZero > 0);
+  });
+
   test('is read from one reply to the last message, and from no other', () => {
     const reader = new MacReader(RESPONDER, new SeededRandom(3));
     const writer = new MacWriter(RESPONDER);

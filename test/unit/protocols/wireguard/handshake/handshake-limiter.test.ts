@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { IpEndpoint } from '../../../../../src/ip/ip-endpoint.ts';
 import { MacWriter } from '../../../../../src/protocols/wireguard/handshake/cookies.ts';
 import { HandshakeLimiter } from '../../../../../src/protocols/wireguard/handshake/handshake-limiter.ts';
 import {
   COOKIE_REPLIES_A_SECOND,
   HANDSHAKES_A_SECOND,
   MACS_A_SECOND,
+  MAX_VALIDATED_SOURCES,
   VALIDATED_HANDSHAKES_A_SECOND,
 } from '../../../../../src/protocols/wireguard/limits.ts';
 import { INITIATION_SIZE } from '../../../../../src/protocols/wireguard/wire.ts';
@@ -54,6 +56,46 @@ describe('the limit of handshakes', () => {
     const validated = initiation(writer);
     assert.deepEqual(decisions(of, validated, VALIDATED_HANDSHAKES_A_SECOND), ['read']);
     assert.deepEqual(decisions(of, validated, 1), ['limit']);
+  });
+
+  test('has shares for so many addresses, the first of which is forgotten for another', () => {
+    const of = limiter();
+    const unknown = initiation(new MacWriter(PUBLIC_KEY));
+    const addresses = Array.from({ length: MAX_VALIDATED_SOURCES + 1 }, (_, index) => ({
+      ...CLIENT,
+      d: CLIENT.d + index,
+    }));
+    /** Uses up what all addresses have in common, at a time when it is full again. */
+    const exhaust = (now: number): void => {
+      for (let count = 0; count < HANDSHAKES_A_SECOND; count++) of.decide(unknown, CLIENT, now);
+    };
+    const messages: Uint8Array[] = [];
+    for (const [index, address] of addresses.entries()) {
+      // A cookie is good for two minutes, and there are so many a second.
+      const now = NOW + Math.floor(index / COOKIE_REPLIES_A_SECOND) * 1000;
+      if (index % COOKIE_REPLIES_A_SECOND === 0) exhaust(now);
+      const writer = new MacWriter(PUBLIC_KEY);
+      const reply = of.decide(initiation(writer), address, now);
+      assert.ok(reply instanceof Uint8Array);
+      assert.ok(writer.readReply(reply, NOW));
+      messages.push(initiation(writer));
+    }
+    const late = NOW + 60_000;
+    exhaust(late);
+    const decide = (index: number): unknown =>
+      of.decide(messages[index] as Uint8Array, addresses[index] as IpEndpoint, late);
+    for (let count = 0; count < VALIDATED_HANDSHAKES_A_SECOND; count++) {
+      assert.equal(decide(0), 'read');
+    }
+    for (let index = 1; index < MAX_VALIDATED_SOURCES; index++) assert.equal(decide(index), 'read');
+    assert.equal(decide(0), 'limit', 'it is known while there is room');
+    assert.equal(decide(MAX_VALIDATED_SOURCES), 'read');
+    assert.equal(decide(0), 'read', 'it was forgotten');
+  });
+
+  test('of responses counts those that have a valid code alone', () => {
+    const forged = new Uint8Array(INITIATION_SIZE);
+    assert.equal(limiter().isValid(forged, CLIENT, NOW), false);
   });
 
   test('checks no more codes than it may, of initiations and of responses', () => {

@@ -155,6 +155,13 @@ describe('an initiation', () => {
   });
 });
 
+test('a response with an ephemeral key of low order is rejected', () => {
+  const initiator = new Initiator(staticKeys(0x11, 0x22), INITIATOR_INDEX, filled(0x33));
+  initiator.initiation(bytes(TIMESTAMP));
+  const message = bytes(HANDSHAKES[0]?.response ?? '').fill(0, 12, 44);
+  assert.equal(initiator.accept(message), undefined);
+});
+
 test('a response with another pre-shared key is rejected', () => {
   const initiator = new Initiator(staticKeys(0x11, 0x22, '01'.repeat(32)), 1, filled(0x33));
   const message = initiator.initiation(bytes(TIMESTAMP));
