@@ -23,7 +23,7 @@ const isBlank = (line: string): boolean => line.trim() === '';
 
 /**
  * Which element of a list, or else which key or header, each comment of a document belongs to, by its lines: what
- * ends last before it on its line; otherwise what begins the first line below, if nothing but comments and commas,
+ * ends last before it on its line, if nothing else begins there; otherwise what begins the first line below, if nothing but comments and commas,
  * and no empty line, is between.
  *
  * @param elements inline tables, or `[[…]]` headers with the keys below them
@@ -50,6 +50,21 @@ export function ownedComments(text: string, elements: readonly Span[]): readonly
   }));
 }
 
+/**
+ * The comments that are to be there without an element: those within it and on its line go with it, and so do the
+ * names directly above it. Others above it belong to none then.
+ */
+export const commentsWithout = (
+  comments: readonly OwnedComment[],
+  index: number,
+): readonly OwnedComment[] =>
+  comments.flatMap(({ text, owner, place }) => {
+    if (typeof owner !== 'number' || owner < index) return [{ text, owner, place }];
+    if (owner > index) return [{ text, owner: owner - 1, place }];
+    const isGone = place !== 'above' || /^#\s*name:\s*\S/.test(text);
+    return isGone ? [] : [{ text, owner: undefined, place: undefined }];
+  });
+
 function ownerAt(
   text: string,
   at: number,
@@ -62,8 +77,10 @@ function ownerAt(
   const line = lineStart(text, at);
   const before = things.filter(({ end }) => end > line && end <= at);
   const [last] = before.toSorted((a, b) => b.end - a.end);
-  if (last) return { owner: last.owner, place: 'line' };
   const none = { owner: undefined, place: undefined };
+  const isOpened = (from: number): boolean =>
+    things.some(({ start, end }) => start >= from && start < at && at < end);
+  if (last) return isOpened(last.end) ? none : { owner: last.owner, place: 'line' };
   if (!BETWEEN.test(text.slice(line, lineBreak(text, at)))) return none;
   for (let below = nextLine(text, at); below < text.length; below = nextLine(text, below)) {
     const content = text.slice(below, lineBreak(text, below));

@@ -5,7 +5,7 @@ import { SourceText } from '../../src/config/sources/source-text.ts';
 import { parseToml } from '../../src/config/toml/parse.ts';
 import type { OpenNode, OpenTable } from '../../src/config/toml/tree.ts';
 import type { Span } from '../../src/schema/node.ts';
-import { ownedComments, type OwnedComment } from './comment-owners.ts';
+import { commentsWithout, ownedComments, type OwnedComment } from './comment-owners.ts';
 import { KEYS, type ListCase } from './list-documents.ts';
 
 const listOf = (text: string, tag: string): InboundList => {
@@ -60,18 +60,6 @@ function isWithin(part: string, whole: string): boolean {
   }
   return true;
 }
-
-/** The comments that are to be there without an element, and whom they belong to then. */
-const commentsWithout = (
-  comments: readonly OwnedComment[],
-  index: number,
-): readonly OwnedComment[] =>
-  comments.flatMap(({ text, owner, place }) => {
-    if (typeof owner !== 'number' || owner < index) return [{ text, owner, place }];
-    if (owner > index) return [{ text, owner: owner - 1, place }];
-    const isGone = place !== 'above' || /^#\s*name:\s*\S/.test(text);
-    return isGone ? [] : [{ text, owner: undefined, place: undefined }];
-  });
 
 /** Line ends of a kind that the document did not have. */
 function checkLineEnds(before: string, after: string): void {

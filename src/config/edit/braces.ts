@@ -3,7 +3,9 @@ import { insertion, type Splice } from './splice.ts';
 
 /** Adds `item`, a `key = value`, to an inline table, whose items are separated as the elements of an array are. */
 export function intoBraces(text: string, braces: ArrayPlaces, item: string): readonly Splice[] {
-  if (braces.items.length > 0) return appendToArray(text, braces, { item });
-  const at = braces.span.start + 1;
+  const { span, items } = braces;
+  const at = span.start + 1;
+  const isOneLine = !text.slice(at, span.end).includes('\n');
+  if (items.length > 0 || !isOneLine) return appendToArray(text, braces, { item });
   return [insertion(at, ` ${item}${text[at] === '}' ? ' ' : ''}`)];
 }
