@@ -11,6 +11,8 @@ export interface OutputFile {
 }
 
 const SECRET_MODE = 0o600;
+/** The permissions of others than the owner and the group. */
+const OTHERS = 0o007;
 const PUBLIC_MODE = 0o644;
 
 type Found = 'nothing' | 'file' | 'other';
@@ -56,8 +58,8 @@ async function writeOne({ path, text, secret }: OutputFile, found: Found): Promi
         await writeFile(path, text, { flag: 'wx', mode: secret ? SECRET_MODE : PUBLIC_MODE });
         return;
       case 'file':
-        // The new file has the permissions of the old one.
-        if (secret) await chmod(path, SECRET_MODE);
+        // The new file has the permissions of the old one. One for a group alone was given to it, as to a service's.
+        if (secret && ((await stat(path)).mode & OTHERS) !== 0) await chmod(path, SECRET_MODE);
         await replaceFile(path, Buffer.from(text));
         return;
       case 'other':

@@ -41,6 +41,16 @@ describe('the files of a command', () => {
     assert.notEqual(statSync(path).ino, before);
   });
 
+  test('are replaced by force, and stay readable for the group alone that they were given to', async () => {
+    await using folder = await scratch();
+    const path = join(folder.path, 'secret');
+    writeFileSync(path, 'mine');
+    chmodSync(path, 0o640);
+    await writeFiles(filesIn(folder.path), true);
+    assert.equal(readFileSync(path, 'utf8'), 'two');
+    assert.equal(modeOf(folder.path, 'secret'), 0o640);
+  });
+
   test('that were created are removed when another cannot be written', async () => {
     await using folder = await scratch();
     const files = filesIn(folder.path);
