@@ -50,6 +50,20 @@ export function ownedComments(text: string, elements: readonly Span[]): readonly
   }));
 }
 
+/** The key with the array that has this element; the element itself if that has a header. */
+export function listAround(text: string, element: Span): Span {
+  let list = element;
+  traverseNodes(parseText(text), {
+    enterNode: (node) => {
+      if (node.type !== 'TOMLKeyValue' || node.value.type !== 'TOMLArray') return;
+      const [start, end] = node.range;
+      if (start < element.start && element.end < end) list = { start, end };
+    },
+    leaveNode: () => undefined,
+  });
+  return list;
+}
+
 /**
  * The comments that are to be there without an element: those within it and on its line go with it, and so do the
  * names directly above it. Others above it belong to none then.

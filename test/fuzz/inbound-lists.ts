@@ -5,7 +5,7 @@ import { SourceText } from '../../src/config/sources/source-text.ts';
 import { parseToml } from '../../src/config/toml/parse.ts';
 import type { OpenNode, OpenTable } from '../../src/config/toml/tree.ts';
 import type { Span } from '../../src/schema/node.ts';
-import { commentsWithout, ownedComments, type OwnedComment } from './comment-owners.ts';
+import { commentsWithout, listAround, ownedComments } from './comment-owners.ts';
 import { KEYS, type ListCase } from './list-documents.ts';
 
 const listOf = (text: string, tag: string): InboundList => {
@@ -112,10 +112,9 @@ export function checkListEdits({ text, tag, added }: ListCase): void {
     assert.deepEqual(others, comments);
     assert.equal(again.remove(before.length), text, 'what was added leaves no trace');
   } else {
-    // Names of other keys count those before them, the new list among them.
-    const textsOf = (all: readonly OwnedComment[]): string[] => all.map((each) => each.text);
-    assert.deepEqual(textsOf(others), textsOf(comments));
-    assert.ok(others.every(({ owner }) => owner !== 0));
+    const made = elementsOf(grown, tag, key).map((span) => listAround(grown, span));
+    const found = ownedComments(grown, made).filter((comment) => comment.text !== note);
+    assert.deepEqual(found, comments);
     assert.ok(isWithin(again.remove(0), grown));
   }
 

@@ -15,7 +15,7 @@ import {
   MOST_TIMEOUT,
   type Source,
 } from '../source.ts';
-import { removedLines, withReplacements } from './splices.ts';
+import { removals, withReplacements } from './splices.ts';
 import { tableBlocks } from './table-blocks.ts';
 
 const NEW_FILE = `# Sources of nodes, for \`weir subscribe\`. The URLs hold what you pay for: keep this file to yourself.
@@ -123,7 +123,7 @@ export function withoutSource(text: string, name: string, path: string): string 
     return value?.kind === 'string' && value.value === name;
   });
   if (!found) throw new SubscribeError(`${path}: ${name} is not written below a [[source]] header`);
-  return withReplacements(text, [{ span: removedLines(text, found.span), text: '' }]);
+  return withReplacements(text, removals(text, [found.span]));
 }
 
 function decoded<T>(decode: Decoder<T>, text: string, path: string): T {

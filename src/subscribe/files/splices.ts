@@ -22,10 +22,21 @@ export function withReplacements(text: string, replacements: readonly Replacemen
 }
 
 /**
- * What is removed with whole lines: the blank line before them, so that no gap stays. A comment above them stays, and
- * one blank line keeps it from what follows.
+ * Removes whole lines with the blank line before them, so that no gap stays. A comment above them stays, and one blank
+ * line keeps it from what follows.
  */
-export function removedLines(text: string, { start, end }: Span): Span {
+export function removals(text: string, spans: readonly Span[]): readonly Replacement[] {
+  const joined: Span[] = [];
+  for (const span of spans.toSorted((a, b) => a.start - b.start)) {
+    const last = joined.at(-1);
+    if (last && text.slice(last.end, span.start).trim() === '') {
+      joined[joined.length - 1] = { start: last.start, end: span.end };
+    } else joined.push(span);
+  }
+  return joined.map((span) => ({ span: withBlankLine(text, span), text: '' }));
+}
+
+function withBlankLine(text: string, { start, end }: Span): Span {
   if (isCommentBefore(text, start) && text.slice(end, lineBreak(text, end)).trim() !== '') {
     const isApart = text.slice(lineStart(text, start - 1), start).trim() === '';
     return { start, end: isApart ? end : end - breakBefore(text, end).length };

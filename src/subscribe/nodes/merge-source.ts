@@ -1,5 +1,5 @@
 import { eolNear } from '../../config/edit/toml-text.ts';
-import { removedLines, withReplacements, type Replacement } from '../files/splices.ts';
+import { removals, withReplacements, type Replacement } from '../files/splices.ts';
 import type { Difference } from './difference.ts';
 import { markerLine } from './marker.ts';
 import { matchNodes } from './match-nodes.ts';
@@ -74,8 +74,12 @@ export function mergeSource(
     const eol = eolNear(file.text, node.tables);
     replacements.push({ span: node.span, text: marker + eol + tablesText(file, node) });
   }
-  for (const { span } of removed)
-    replacements.push({ span: removedLines(file.text, span), text: '' });
+  replacements.push(
+    ...removals(
+      file.text,
+      removed.map(({ span }) => span),
+    ),
+  );
   if (addedText.length > 0) replacements.push(insertion(file, before, addedText));
 
   return {
