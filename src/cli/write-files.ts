@@ -1,4 +1,4 @@
-import { chmod, mkdir, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { replaceFile } from '../app/replace-file.ts';
 import { codeOf, messageOf, WeirError } from '../errors.ts';
 
@@ -19,7 +19,8 @@ type Found = 'nothing' | 'file' | 'other';
 
 /**
  * Writes files; unless `force` is given none when one of them exists. A regular file is replaced as a whole; what
- * is neither, such as a pipe or a device, is written to as it is.
+ * is neither, such as a pipe or a device, is written to as it is. If one cannot be written, those before it are as they
+ * were.
  *
  * @throws {WeirError} `output`
  */
@@ -30,15 +31,33 @@ export async function writeFiles(files: readonly OutputFile[], force: boolean): 
     const taken = files.find((file) => found.get(file) === 'file');
     if (taken) throw existsError(taken.path);
   }
-  const created: string[] = [];
+  const undos: (() => Promise<void>)[] = [];
   try {
     for (const file of files) {
-      await writeOne(file, found.get(file) ?? 'nothing');
-      if (found.get(file) === 'nothing') created.push(file.path);
+      const kind = found.get(file) ?? 'nothing';
+      const undo = await undoOf(file.path, kind);
+      await writeOne(file, kind);
+      undos.push(undo);
     }
   } catch (error) {
-    for (const path of created) await rm(path, { force: true });
+    for (const undo of undos.toReversed()) await undo();
     throw error;
+  }
+}
+
+/** What makes a file that is written as it was. */
+async function undoOf(path: string, found: Found): Promise<() => Promise<void>> {
+  switch (found) {
+    case 'nothing':
+      return () => rm(path, { force: true });
+    case 'file': {
+      const before = await readOld(path);
+      return () => replaceFile(path, before);
+    }
+    case 'other':
+      return () => Promise.resolve();
+    default:
+      return found satisfies never;
   }
 }
 
@@ -48,6 +67,14 @@ export async function makeFolder(folder: string): Promise<void> {
     await mkdir(folder, { recursive: true });
   } catch (cause) {
     throw new WeirError('output', `cannot make ${folder}: ${messageOf(cause)}`, { cause });
+  }
+}
+
+async function readOld(path: string): Promise<Uint8Array> {
+  try {
+    return await readFile(path);
+  } catch (cause) {
+    throw new WeirError('output', `cannot read ${path}: ${messageOf(cause)}`, { cause });
   }
 }
 

@@ -59,6 +59,17 @@ describe('the files of a command', () => {
     assert.deepEqual(readdirSync(folder.path), []);
   });
 
+  test('that were replaced have their contents again when another cannot be written', async () => {
+    await using folder = await scratch();
+    const [file] = filesIn(folder.path);
+    assert.ok(file);
+    writeFileSync(file.path, 'mine');
+    const beyond = { path: join(folder.path, 'absent', 'file'), text: '', secret: false };
+    await assert.rejects(writeFiles([file, beyond], true), /cannot write .*absent/);
+    assert.equal(readFileSync(file.path, 'utf8'), 'mine');
+    assert.deepEqual(readdirSync(folder.path), ['public']);
+  });
+
   test('may be devices, which keep their mode', async () => {
     const before = statSync('/dev/null').mode;
     await writeFiles([{ path: '/dev/null', text: 'gone', secret: true }], false);
