@@ -82,6 +82,9 @@ export class ConfigInbounds {
     if (list && list.kind !== 'array') throw wrong(`\`${key}\` is not a list`, list);
     const other = list?.items.find((item) => item.kind !== 'table');
     if (other) throw wrong(`\`${key}\` is not a list of tables`, other);
+    // Other tables may stand between such a header and its element. No list here has any.
+    const divided = tablesOf(list).find(hasHeaderBelow);
+    if (divided) throw wrong(`an element of \`${key}\` has tables of its own`, divided);
     const style = styleIn(this.#tables, keys);
     const document = { text: this.#source.text, ends: new ContentEnds(this.#root) };
     return InboundList.in(document, inbound, key, list, style);
@@ -201,6 +204,9 @@ const placesOf = ({ span, items }: OpenArray): ArrayPlaces => ({
   span,
   items: items.map((item) => item.span),
 });
+
+const hasHeaderBelow = ({ entries }: OpenTable): boolean =>
+  [...entries.values()].some(({ value }) => 'madeBy' in value && value.madeBy === 'header');
 
 function stringAt(table: OpenTable, key: string): string | undefined {
   const node = table.entries.get(key)?.value;

@@ -355,6 +355,10 @@ for (const [what, text] of [
   ['settings that are not a table', 'settings = 1\n'],
   ['a list that is not a list', 'settings.users = "a"\n'],
   ['a list of other things', 'settings.users = [1]\n'],
+  [
+    'a list whose elements have tables below other ones',
+    '[[inbound.settings.users]]\n[inbound.stream]\n[inbound.settings.users.more]\n',
+  ],
 ] as const) {
   test(`${what} cannot be edited`, () => {
     assert.throws(() => listOf(HEAD + text), { name: 'ConfigError', kind: 'invalid' });
