@@ -42,7 +42,7 @@ function calls(): Calls | undefined {
   }
 }
 
-/** Of a file without a list, and of a file system that has none. */
+/** Errors for a file without a list, and for a file system that has none. */
 const HAS_NONE: ReadonlySet<string> = new Set(['ENODATA', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
 
 /**

@@ -56,7 +56,7 @@ export interface StoredChange {
   /** As read; `undefined` if there was none. */
   readonly before: Uint8Array | undefined;
   readonly after: Uint8Array;
-  /** Of a new file. */
+  /** Applies to a new file. */
   readonly access?: NewFileAccess;
 }
 
