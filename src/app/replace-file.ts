@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto';
 import { open, realpath, rename, stat, unlink, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { WeirError, codeOf } from '../errors.ts';
+import { readAccessList, writeAccessList, type AccessList } from '../platform/access-list.ts';
 
 /** The system calls of replacing a file, so that a test can make each step fail. */
 export interface ReplaceFileSystem {
@@ -23,12 +24,15 @@ export interface FileAttributes {
   /** The ids of the owner and of the group. */
   readonly uid: number;
   readonly gid: number;
+  /** Which further users and groups have access, if any has. */
+  readonly accessList: AccessList | undefined;
 }
 
 export interface NewFile {
   write(bytes: Uint8Array): Promise<void>;
   /** Gives the file to an owner and a group; what only root may do is left out by other users. */
   chown(uid: number, gid: number): Promise<void>;
+  setAccessList(list: AccessList | undefined): Promise<void>;
   chmod(mode: number): Promise<void>;
   sync(): Promise<void>;
   close(): Promise<void>;
@@ -52,8 +56,8 @@ export const isTemporaryName = (entry: string, name: string): boolean =>
  * crash, and never a part. They are written to a temporary file in the same folder, which is synced and
  * then renamed.
  *
- * A symbolic link is kept and its target replaced. The new file has the permission bits of the old one, and
- * its owner and group as far as the process may set them: a file that root edits stays readable for the user
+ * A symbolic link is kept and its target replaced. The new file has the permission bits and the access control list of
+ * the old one, and its owner and group as far as the process may set them: a file that root edits stays readable for the user
  * of the service. Other hard links to the old file keep the old contents.
  *
  * @param firstNumber number in the first temporary name that is tried, at most 2^31
@@ -103,6 +107,8 @@ async function fill(file: NewFile, bytes: Uint8Array, attributes: FileAttributes
   try {
     await file.write(bytes);
     await file.chown(attributes.uid, attributes.gid);
+    // Before the bits: with a list, those of the group are what any of its users may have.
+    await file.setAccessList(attributes.accessList);
     // Last, since a change of the owner clears some of the bits.
     await file.chmod(attributes.mode);
     await file.sync();
@@ -121,13 +127,14 @@ export const systemFiles: ReplaceFileSystem = {
   realpath: (path) => realpath(path),
   attributesOf: async (path) => {
     const { mode, uid, gid } = await stat(path);
-    return { mode: mode & PERMISSION_BITS, uid, gid };
+    return { mode: mode & PERMISSION_BITS, uid, gid, accessList: readAccessList(path) };
   },
   create: async (path) => {
     const handle = await open(path, 'wx', OWNER_ONLY);
     return {
       write: (bytes) => handle.writeFile(bytes),
       chown: (uid, gid) => chown(handle, uid, gid),
+      setAccessList: async (list) => writeAccessList(handle.fd, list),
       chmod: (mode) => handle.chmod(mode),
       sync: () => handle.sync(),
       close: () => handle.close(),

@@ -1,4 +1,4 @@
-import { chmod, mkdir, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { replaceFile } from '../app/replace-file.ts';
 import { codeOf, messageOf, WeirError } from '../errors.ts';
 
@@ -11,13 +11,16 @@ export interface OutputFile {
 }
 
 const SECRET_MODE = 0o600;
+/** The permissions of others than the owner and the group. */
+const OTHERS = 0o007;
 const PUBLIC_MODE = 0o644;
 
 type Found = 'nothing' | 'file' | 'other';
 
 /**
  * Writes files; unless `force` is given none when one of them exists. A regular file is replaced as a whole; what
- * is neither, such as a pipe or a device, is written to as it is.
+ * is neither, such as a pipe or a device, is written to as it is. If one cannot be written, those before it are as they
+ * were.
  *
  * @throws {WeirError} `output`
  */
@@ -28,15 +31,33 @@ export async function writeFiles(files: readonly OutputFile[], force: boolean): 
     const taken = files.find((file) => found.get(file) === 'file');
     if (taken) throw existsError(taken.path);
   }
-  const created: string[] = [];
+  const undos: (() => Promise<void>)[] = [];
   try {
     for (const file of files) {
-      await writeOne(file, found.get(file) ?? 'nothing');
-      if (found.get(file) === 'nothing') created.push(file.path);
+      const kind = found.get(file) ?? 'nothing';
+      const undo = await undoOf(file.path, kind);
+      await writeOne(file, kind);
+      undos.push(undo);
     }
   } catch (error) {
-    for (const path of created) await rm(path, { force: true });
+    for (const undo of undos.toReversed()) await undo();
     throw error;
+  }
+}
+
+/** What makes a file that is written as it was. */
+async function undoOf(path: string, found: Found): Promise<() => Promise<void>> {
+  switch (found) {
+    case 'nothing':
+      return () => rm(path, { force: true });
+    case 'file': {
+      const before = await readOld(path);
+      return () => replaceFile(path, before);
+    }
+    case 'other':
+      return () => Promise.resolve();
+    default:
+      return found satisfies never;
   }
 }
 
@@ -49,6 +70,14 @@ export async function makeFolder(folder: string): Promise<void> {
   }
 }
 
+async function readOld(path: string): Promise<Uint8Array> {
+  try {
+    return await readFile(path);
+  } catch (cause) {
+    throw new WeirError('output', `cannot read ${path}: ${messageOf(cause)}`, { cause });
+  }
+}
+
 async function writeOne({ path, text, secret }: OutputFile, found: Found): Promise<void> {
   try {
     switch (found) {
@@ -56,8 +85,8 @@ async function writeOne({ path, text, secret }: OutputFile, found: Found): Promi
         await writeFile(path, text, { flag: 'wx', mode: secret ? SECRET_MODE : PUBLIC_MODE });
         return;
       case 'file':
-        // The new file has the permissions of the old one.
-        if (secret) await chmod(path, SECRET_MODE);
+        // The new file has the permissions of the old one. One for a group alone was given to it, as to a service's.
+        if (secret && ((await stat(path)).mode & OTHERS) !== 0) await chmod(path, SECRET_MODE);
         await replaceFile(path, Buffer.from(text));
         return;
       case 'other':

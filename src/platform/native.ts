@@ -85,6 +85,9 @@ export function registerCallback(
   return Number(koffi.register(implementation, type));
 }
 
+/** `errno` of the native call directly before. */
+export const nativeErrno = (): number => loadKoffi().errno();
+
 let loaded: Koffi | undefined;
 
 const loadKoffi = (): Koffi => (loaded ??= load());

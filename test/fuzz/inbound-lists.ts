@@ -1,182 +1,12 @@
 import assert from 'node:assert/strict';
-import * as fc from 'fast-check';
 import { parse } from 'smol-toml';
-import {
-  ConfigInbounds,
-  type InboundList,
-  type NewElement,
-} from '../../src/config/edit/lists/inbound-list.ts';
+import { ConfigInbounds, type InboundList } from '../../src/config/edit/lists/inbound-list.ts';
 import { SourceText } from '../../src/config/sources/source-text.ts';
-import { Choices } from './choices.ts';
-
-/** A configuration in some layout, the tag of an inbound in it, and a user to add. */
-export interface ListCase {
-  readonly text: string;
-  readonly tag: string;
-  readonly added: NewElement;
-}
-
-const KEYS = ['users', 'clients'] as const;
-
-const VALUES = ['a', 'ann # x', 'it "is"', "o'c", '[[x]]', '😀', 'b\\n', ''] as const;
-const NOTES = ['# note', '# a, ] } "', "# it's", '#', '# name of none', '#\tname: too'] as const;
-
-/** Writes documents whose layout is chosen at random. */
-class Writer {
-  readonly #choices: Choices;
-  readonly #eol: string;
-
-  constructor(choices: Choices) {
-    this.#choices = choices;
-    this.#eol = choices.from(['\n', '\n', '\r\n']);
-  }
-
-  document(): { readonly text: string; readonly tag: string } {
-    const choices = this.#choices;
-    const tags = ['in', 'other', 'a.b'].slice(0, 1 + choices.below(3));
-    const body = choices.from([true, true, true, false])
-      ? tags.map((tag) => this.#section(tag)).join(this.#between())
-      : `inbound = [${tags.map((tag) => this.#inlineInbound(tag)).join(', ')}]${this.#eol}`;
-    const head = choices.from(['', '# head\n', '\n\n', '[log]\nlevel = "info"\n']);
-    const isInline = body.startsWith('inbound = ');
-    const before = isInline && head.startsWith('[') ? '' : head.replaceAll('\n', this.#eol);
-    const tail = choices.from(['', '', '# end\n', '\n[log2]\nx = """\n# name: no\n"""\n', '\n\n']);
-    const text = before + body + tail.replaceAll('\n', this.#eol);
-    const cut = choices.from([false, false, true]) ? text.replace(/(?:\r?\n)+$/, '') : text;
-    return { text: cut, tag: tags[choices.below(tags.length)] ?? 'in' };
-  }
-
-  #between(): string {
-    return this.#choices.from(['', this.#eol, `${this.#eol}# between${this.#eol}`]);
-  }
-
-  #string(): string {
-    const value = this.#choices.from(VALUES);
-    return this.#choices.from([true, false]) || value.includes("'")
-      ? JSON.stringify(value)
-      : `'${value}'`;
-  }
-
-  #pairs(): string[] {
-    const choices = this.#choices;
-    const equals = choices.from([' = ', ' = ', '=', '\t=  ']);
-    return choices.from<string[]>([
-      [`password${equals}${this.#string()}`, `email${equals}${this.#string()}`],
-      [`id${equals}${this.#string()}`],
-      [`"id"${equals}${this.#string()}`],
-      [],
-    ]);
-  }
-
-  #comment(): string {
-    const choices = this.#choices;
-    return choices.from([
-      '',
-      '',
-      ` ${choices.from(NOTES)}`,
-      ` # name: ${choices.from(['ann', 'bob b', '#1'])}`,
-    ]);
-  }
-
-  /** Comments and line breaks between two elements. */
-  #gap(): string {
-    const choices = this.#choices;
-    const line = (): string => this.#comment() + this.#eol;
-    return choices.from(['', ' ', `${line()}  `, `${line()} ${line()}\t`, `${line()}${line()}`]);
-  }
-
-  #table(): string {
-    const pad = this.#choices.from(['', ' ']);
-    return `{${pad}${this.#pairs().join(', ')}${pad}}`;
-  }
-
-  #array(): string {
-    const choices = this.#choices;
-    const count = choices.below(5);
-    const even = choices.from([undefined, undefined, `${this.#eol}  `, ' ', '']);
-    const gap = (): string => even ?? this.#gap();
-    let text = `[${gap()}`;
-    for (let at = 0; at < count; at += 1) {
-      const isLast = at + 1 === count;
-      const comma = isLast && choices.from([true, false]) ? '' : ',';
-      text += this.#table() + (even === undefined ? this.#gap() : '') + comma + gap();
-    }
-    return `${text}]`;
-  }
-
-  #section(tag: string): string {
-    const choices = this.#choices;
-    const eol = this.#eol;
-    const key = choices.from(KEYS);
-    const line = (text: string): string => `${text}${this.#comment()}${eol}`;
-    const indent = choices.from(['', '', '  ']);
-    let text = line(choices.from(['[[inbound]]', '[[ "inbound" ]]', `${indent}[[inbound]]`]));
-    text += line(`tag = ${JSON.stringify(tag)}`) + line('protocol = "trojan"');
-    switch (choices.from<string>(['none', 'header', 'braces', 'dotted', 'below', 'list', 'list'])) {
-      case 'none':
-        return text;
-      case 'header':
-        text += eol + line('[inbound.settings]') + line(`${indent}method = "x"`);
-        if (choices.from([true, false])) text += line(`${key} = ${this.#array()}`);
-        return choices.from([true, false])
-          ? text
-          : text + eol + line('[inbound.settings.masquerade]');
-      case 'braces':
-        return text + line(`settings = { method = "x", ${key} = ${this.#array()} }`);
-      case 'dotted':
-        text += line('settings.method = "x"');
-        return choices.from([true, false])
-          ? text
-          : text + line(`settings."${key}" = ${this.#array()}`);
-      case 'below':
-        return text + line('[inbound.settings.masquerade]') + line('status = 404');
-      default: {
-        if (choices.from([true, false])) text += eol + line('[inbound.settings]');
-        const apart = choices.from(['', eol]);
-        for (let at = choices.below(5); at > 0; at -= 1) {
-          if (choices.from([true, false, false])) text += apart + line('# name: above').trimStart();
-          else text += apart;
-          text += line(`${indent}[[inbound.settings.${key}]]`);
-          for (const pair of this.#pairs()) text += line(indent + indent + pair);
-        }
-        return choices.from([true, false]) ? text : text + line('[inbound.stream]');
-      }
-    }
-  }
-
-  #inlineInbound(tag: string): string {
-    const choices = this.#choices;
-    const key = choices.from(KEYS);
-    const settings = choices.from([
-      '',
-      ', settings = {}',
-      ', settings.method = "x"',
-      `, settings = { ${key} = ${this.#array()} }`,
-      `, settings.${key} = ${this.#array()}`,
-    ]);
-    return `{ tag = ${JSON.stringify(tag)}${settings} }`;
-  }
-}
-
-export const listCases: fc.Arbitrary<ListCase> = fc
-  .tuple(
-    // With more of them commas begin lines, where a comment may be taken for the label of another element.
-    fc.uint8Array({ minLength: 8, maxLength: 26 }),
-    fc.constantFrom(...VALUES),
-    fc.boolean(),
-  )
-  .map(([bytes, value, labelled]) => {
-    const writer = new Writer(new Choices(bytes));
-    const added: NewElement = labelled
-      ? { pairs: [['id', value]], label: 'new # one' }
-      : {
-          pairs: [
-            ['password', value],
-            ['email', 'x'],
-          ],
-        };
-    return { ...writer.document(), added };
-  });
+import { parseToml } from '../../src/config/toml/parse.ts';
+import type { OpenNode, OpenTable } from '../../src/config/toml/tree.ts';
+import type { Span } from '../../src/schema/node.ts';
+import { commentsWithout, listAround, ownedComments } from './comment-owners.ts';
+import { KEYS, type ListCase } from './list-documents.ts';
 
 const listOf = (text: string, tag: string): InboundList => {
   const list = new ConfigInbounds(new SourceText(text, undefined)).list(tag, KEYS);
@@ -185,20 +15,41 @@ const listOf = (text: string, tag: string): InboundList => {
 };
 
 interface Data {
-  readonly inbound: { readonly tag: string; settings?: Record<string, unknown> }[];
+  readonly inbound: {
+    readonly tag: string;
+    settings?: Record<string, unknown[] | undefined> & { note?: unknown };
+  }[];
 }
 
-/** The document as another parser reads it, with the list of the inbound replaced. */
+const inboundOf = (data: Data, tag: string): Data['inbound'][number] =>
+  data.inbound.find((one) => one.tag === tag) ?? assert.fail();
+
+/** A document as another parser reads it, without prototypes. */
+const dataOf = (text: string): Data => JSON.parse(JSON.stringify(parse(text))) as Data;
+
+/** The document with the list of the inbound replaced. */
 function dataWith(text: string, tag: string, key: string, list: readonly unknown[]): unknown {
-  const data = parse(text) as unknown as Data;
-  const inbound = data.inbound.find((one) => one.tag === tag);
-  assert.ok(inbound);
-  inbound.settings = { ...inbound.settings, [key]: list };
-  return plain(data);
+  const data = dataOf(text);
+  const inbound = inboundOf(data, tag);
+  inbound.settings = { ...inbound.settings, [key]: [...list] };
+  return data;
 }
 
-/** Without prototypes. */
-const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
+/** The places of the elements: inline tables, or headers with all that is below them. */
+function elementsOf(text: string, tag: string, key: string): readonly Span[] {
+  const tables = (node: OpenNode | undefined): OpenTable[] =>
+    node?.kind === 'array' ? node.items.filter((item) => item.kind === 'table') : [];
+  const inbound = tables(parseToml(text).entries.get('inbound')?.value).find((table) => {
+    const value = table.entries.get('tag')?.value;
+    return value?.kind === 'string' && value.value === tag;
+  });
+  const settings = inbound?.entries.get('settings')?.value;
+  const list = settings?.kind === 'table' ? settings.entries.get(key)?.value : undefined;
+  return tables(list).map(({ span, entries }) => ({
+    start: span.start,
+    end: Math.max(span.end, ...Array.from(entries.values(), ({ value }) => value.span.end)),
+  }));
+}
 
 /** Whether all characters of `part` stand in `whole`, in this order. */
 function isWithin(part: string, whole: string): boolean {
@@ -210,51 +61,89 @@ function isWithin(part: string, whole: string): boolean {
   return true;
 }
 
-const objects = (list: InboundList): unknown[] =>
-  list.elements.map(({ values }) => Object.fromEntries(values));
+/** Line ends of a kind that the document did not have. */
+function checkLineEnds(before: string, after: string): void {
+  if (!before.includes('\r')) assert.ok(!after.includes('\r'), 'LF is kept');
+  else if (!/(?<!\r)\n/.test(before)) assert.doesNotMatch(after, /(?<!\r)\n/, 'CRLF is kept');
+  assert.equal(after.endsWith('\n'), before.endsWith('\n'), 'the end of the file is kept');
+}
 
-/** A user is added, and every user is removed, and nothing else changes. */
+/**
+ * A user is added, and every user is removed:
+ *
+ * - Another parser reads the intended value, and nothing else has changed.
+ * - Every comment stays, once, beside what it stood beside: see `ownedComments`. A new element gets none but its label.
+ * - With an element go the comments within it and on its line, and the labels directly above it. Other comments above
+ *   it stay, and do not get beside another element.
+ * - What is added and removed again leaves no trace.
+ * - Up to the element before, and from the one after, no byte changes.
+ */
 export function checkListEdits({ text, tag, added }: ListCase): void {
   const list = listOf(text, tag);
-  const before = objects(list);
+  const { key } = list;
+  const before = inboundOf(dataOf(text), tag).settings?.[key] ?? [];
   const labels = list.elements.map(({ label }) => label);
+  assert.equal(labels.length, before.length);
+  const spans = elementsOf(text, tag, key);
+  const comments = ownedComments(text, spans);
+
   const grown = list.append(added);
   assert.deepEqual(
-    plain(parse(grown)),
-    dataWith(text, tag, list.key, [...before, Object.fromEntries(added.pairs)]),
+    dataOf(grown),
+    dataWith(text, tag, key, [...before, Object.fromEntries(added.pairs)]),
   );
   assert.ok(isWithin(text, grown), 'only characters were added');
+  checkLineEnds(text, grown);
   const again = listOf(grown, tag);
   assert.deepEqual(
     again.elements.map(({ label }) => label),
     [...labels, added.label],
   );
-  const shrunk = again.remove(before.length);
-  assert.ok(isWithin(shrunk, grown), 'only characters were removed');
-  if (before.length > 0) assert.equal(shrunk, text, 'what was added leaves no trace');
+  const note = `# name: ${added.label}`;
+  const grownComments = ownedComments(grown, elementsOf(grown, tag, key));
+  const others = grownComments.filter((comment) => comment.text !== note);
+  const own = grownComments.filter((comment) => comment.text === note);
+  assert.deepEqual(
+    own.map(({ owner }) => owner),
+    added.label === undefined ? [] : [before.length],
+  );
+  const isThere = inboundOf(dataOf(text), tag).settings?.[key] !== undefined;
+  if (isThere) {
+    assert.deepEqual(others, comments);
+    assert.equal(again.remove(before.length), text, 'what was added leaves no trace');
+  } else {
+    const made = elementsOf(grown, tag, key).map((span) => listAround(grown, span));
+    const found = ownedComments(grown, made).filter((comment) => comment.text !== note);
+    assert.deepEqual(found, comments);
+    assert.ok(isWithin(again.remove(0), grown));
+  }
 
-  for (const index of before.keys()) {
+  for (const [index, { start }] of spans.entries()) {
     const without = list.remove(index);
-    assert.ok(isWithin(without, text));
     const rest = before.toSpliced(index, 1);
-    const data = dataWith(text, tag, list.key, rest);
-    const found = listOf(without, tag);
-    assert.deepEqual(objects(found), rest);
-    if (rest.length > 0) {
-      assert.deepEqual(plain(parse(without)), data);
-      const kept = labels.toSpliced(index, 1);
-      assert.deepEqual(
-        found.elements.map(({ label }) => label),
-        kept,
-      );
-    } else parse(without);
-    const [key] = list.elements[index]?.values.keys() ?? [];
-    if (key === undefined) continue;
-    const changed = list.set(index, key, 'ключ "1"');
-    const values = { ...(before[index] as object), [key]: 'ключ "1"' };
+    const isHeader = text[start] === '[';
+    if (rest.length > 0 || !isHeader) {
+      assert.deepEqual(dataOf(without), dataWith(text, tag, key, rest));
+    } else dataOf(without);
     assert.deepEqual(
-      plain(parse(changed)),
-      dataWith(text, tag, list.key, before.toSpliced(index, 1, values)),
+      listOf(without, tag).elements.map(({ label }) => label),
+      labels.toSpliced(index, 1),
     );
+    const strip = (whole: string): string => whole.replaceAll(/[\s,]/g, '');
+    assert.ok(isWithin(strip(without), strip(text)), 'only characters were removed');
+    checkLineEnds(text, without);
+    const [previous, next] = [spans[index - 1], spans[index + 1]];
+    if (previous) assert.ok(without.startsWith(text.slice(0, previous.end)));
+    if (next) assert.ok(without.endsWith(text.slice(next.start)));
+    assert.deepEqual(
+      ownedComments(without, elementsOf(without, tag, key)),
+      commentsWithout(comments, index),
+    );
+
+    const [name] = list.elements[index]?.values.keys() ?? [];
+    if (name === undefined) continue;
+    const changed = list.set(index, name, 'ключ "1"');
+    const values = { ...(before[index] as object), [name]: 'ключ "1"' };
+    assert.deepEqual(dataOf(changed), dataWith(text, tag, key, before.toSpliced(index, 1, values)));
   }
 }

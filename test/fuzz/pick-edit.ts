@@ -2,11 +2,13 @@ import assert from 'node:assert/strict';
 import { isUtf8 } from 'node:buffer';
 import { parse as parseBySmol, TomlDate, TomlError as SmolError } from 'smol-toml';
 import type { AST } from 'toml-eslint-parser';
-import { editPick } from '../../src/config/edit/pick-editor.ts';
+import { outlineOf, samePath, type KeyPath } from '../../src/config/edit/outline.ts';
+import { editPick, removePick } from '../../src/config/edit/pick-editor.ts';
 import { ConfigError } from '../../src/config/errors.ts';
 import { TomlError } from '../../src/config/toml/error.ts';
 import { parseSyntax, parseToml } from '../../src/config/toml/parse.ts';
 import type { Node } from '../../src/schema/node.ts';
+import { commentsWithout, ownedComments } from './comment-owners.ts';
 import type { PickCase } from './toml-documents.ts';
 import { loadProtocols } from '../../src/protocols/registry.ts';
 
@@ -102,8 +104,58 @@ export function checkPickEdit(given: PickCase): Outcome {
   assert.deepEqual(bySmol(after), wantBySmol.data, 'as smol-toml reads it');
   const kind = checkText(before, after);
   checkAgain(given, Buffer.from(after));
+  if (kind === 'added') checkAdded(given, before, after);
+  checkRemoval(given, after);
   return { kind };
 }
+
+const pathOf = ({ subscribe, group }: PickCase): readonly string[] =>
+  subscribe ? ['subscribe', 'routes', group] : ['route', group];
+
+/** Every comment stays beside what it stood beside, and a removal of the pick leaves no trace of it. */
+function checkAdded(given: PickCase, before: string, after: string): void {
+  const path = pathOf(given);
+  const [old, now] = [outlineOf(before, path), outlineOf(after, path)];
+  const isNew = (
+    { path }: { readonly path: KeyPath },
+    among: readonly { readonly path: KeyPath }[],
+  ): boolean => !among.some((each) => samePath(each.path, path));
+  const added = [
+    ...now.headers
+      .filter((header) => isNew(header, old.headers))
+      .map(({ span, key }) => ({ start: span.start, end: key.end })),
+    ...now.entries.filter((entry) => isNew(entry, old.entries)).map(({ node }) => node.span),
+  ];
+  assert.deepEqual(ownedComments(after, added), ownedComments(before, []));
+  const pick = now.entries.find((entry) => samePath(entry.path, path))?.node;
+  // Braces that were empty do not say which white space was in them.
+  const isAlone = now.entries.some(({ node: { table } }) => {
+    const [only, ...others] = table?.body ?? [];
+    return only === pick && others.length === 0;
+  });
+  if (added.length === 1 && !isAlone) assert.equal(withoutPick(given, after), before, 'no trace');
+}
+
+/** The pick goes, and every comment but those on its line stays beside what it stood beside. */
+function checkRemoval(given: PickCase, text: string): void {
+  const path = pathOf(given);
+  const entry = outlineOf(text, path).entries.find((each) => samePath(each.path, path));
+  assert.ok(entry);
+  const without = withoutPick(given, text);
+  assert.equal(
+    outlineOf(without, path).entries.some((each) => samePath(each.path, path)),
+    false,
+  );
+  const comments = ownedComments(text, [entry.node.span]);
+  assert.deepEqual(ownedComments(without, []), commentsWithout(comments, 0));
+  assert.deepEqual(bySmol(editedPick(given, without)), bySmol(text));
+}
+
+const withoutPick = ({ subscribe, group }: PickCase, text: string): string =>
+  Buffer.from(removePick(Buffer.from(text), { subscribe }, group)).toString();
+
+const editedPick = ({ subscribe, group, target }: PickCase, text: string): string =>
+  Buffer.from(editPick(Buffer.from(text), { subscribe }, group, target)).toString();
 
 /**
  * Edits bytes that may be anything: a ConfigError reports what is wrong with them, or they hold the pick

@@ -7,6 +7,7 @@ import test from 'node:test';
 import { userCommand } from '../../src/cli/user/command.ts';
 import { echoServer } from '../support/peers/servers.ts';
 import { socksConnect } from '../support/peers/socks-client.ts';
+import { API, Control } from '../support/process/control.ts';
 import { freedom, proxyOut, rule, socksIn } from '../support/process/config.ts';
 import { Weir } from '../support/process/weir.ts';
 import { readAll, roundTrip } from '../support/read.ts';
@@ -179,6 +180,42 @@ test('users come and go in a running Weir, and flows of others go on', async (t)
     assert.match(stderr, /has refused the edit, and .* is as it was: .*address already in use/i);
     assert.equal(await file(), changed);
   });
+});
+
+test('users that come and go at once, beside picks and --watch, leave every byte of others', async () => {
+  const users = `settings.users = [
+    { id = "${ANN}" } # name: ann
+    # name: bob
+  , { id = "${BOB}" }
+    # the end
+]`;
+  const vless = `[[inbound]]\ntag = "ids"\nprotocol = "vless"\nport = 0\n${users}\n`;
+  const text = (pick: string): string =>
+    `${API}${vless}${freedom('a')}${freedom('b')}[route]\ndefault = "${pick}" # now\n`;
+  await using server = await Weir.start(text('a'), { control: true, args: ['--watch'] });
+  const control = await Control.of(server);
+  const user = userOf(server);
+  const names = ['cy', 'dan', 'eve', 'fay'];
+  const edits = async (kind: 'add' | 'remove', picks: readonly string[]): Promise<void> => {
+    const all = await Promise.all([
+      ...names.map((name) => user(kind, name, '--inbound', 'ids')),
+      ...picks.map(async (target) => {
+        // Refused as out of date when a user came or went after the pick had read the file.
+        for (;;) {
+          const { status } = await control.api.pick('default', target);
+          if (status !== 409) return { status: status === 200 ? 0 : status, stderr: '' };
+        }
+      }),
+    ]);
+    for (const { status, stderr } of all) assert.equal(status, 0, stderr);
+  };
+  await edits('add', ['b', 'a', 'b']);
+  const { stdout } = await user('list');
+  const listed = Array.from(stdout.matchAll(/vless +(\S+)/g), ([, name = '']) => name);
+  assert.deepEqual(listed.toSorted(), ['ann', 'bob', ...names]);
+  await edits('remove', ['a', 'b']);
+  const left = await readFile(control.file, 'utf8');
+  assert.ok([text('a'), text('b')].includes(left), left);
 });
 
 test('another file than that of the running Weir is not edited through it', async () => {

@@ -56,6 +56,9 @@ export const NATIVE_CALLS: Readonly<Record<string, readonly Fault[]>> = {
   epoll_wait: ['EINTR'],
   if_nametoindex: ['ENODEV', 'EMFILE'],
   if_indextoname: ['ENODEV', 'EMFILE'],
+  getxattr: ['EIO', 'ENOMEM'],
+  fsetxattr: ['EIO', 'ENOSPC', 'EPERM'],
+  fremovexattr: ['EIO', 'EPERM'],
 };
 
 const FULL: readonly Fault[] = ['ENOSPC', 'EDQUOT', 'EIO'];

@@ -18,6 +18,7 @@ const ALLOWED: Readonly<Record<string, Readonly<Record<string, readonly string[]
     'net/addresses/shown-address.ts': ['shown'],
     'net/sockets/interface-addresses.ts': ['known', 'knownAt'],
     'net/sockets/system-sockets.ts': ['chosen'],
+    'platform/access-list.ts': ['bound'],
     'platform/native.ts': ['loaded'],
     'platform/process/end-process.ts': ['isHeld'],
     'platform/quic-tls/quic-tls-probe.ts': ['known'],

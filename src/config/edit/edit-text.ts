@@ -21,8 +21,13 @@ export function editText(
   if (!text.isWellFormed()) {
     throw new ConfigError('invalid', 'a name holds half of a surrogate pair');
   }
+  return encodedLike(bytes, text);
+}
+
+/** The bytes of an edited text, with a byte order mark if those before have one. */
+export function encodedLike(before: Uint8Array, text: string): Uint8Array {
   const edited = Buffer.from(text);
-  const isMarked = BYTE_ORDER_MARK.equals(bytes.subarray(0, BYTE_ORDER_MARK.length));
+  const isMarked = BYTE_ORDER_MARK.equals(before.subarray(0, BYTE_ORDER_MARK.length));
   return isMarked ? Buffer.concat([BYTE_ORDER_MARK, edited]) : edited;
 }
 

@@ -20,8 +20,6 @@ export interface KeyValue {
 export interface InlineTable {
   readonly span: Span;
   readonly body: readonly KeyValue[];
-  /** The comma after its last key. */
-  readonly lastComma: Span | undefined;
 }
 
 /** A `key = value` outside arrays, in the same top-level table as the sought path. */
@@ -155,15 +153,9 @@ class SpanReader {
   }
 
   #inlineTable(table: AST.TOMLInlineTable): InlineTable {
-    const last = table.body.at(-1);
-    const from = last ? last.range[1] : table.range[1];
-    const comma = this.#slice.program.tokens.find(
-      ({ value, range }) => range[0] >= from && range[0] < table.range[1] && value === ',',
-    );
     return {
       span: this.spanOf(table),
       body: table.body.map((pair) => this.keyValue(pair)),
-      lastComma: comma && this.spanOf(comma),
     };
   }
 }

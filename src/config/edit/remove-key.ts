@@ -1,13 +1,15 @@
 import type { SourceText } from '../sources/source-text.ts';
 import { inDocument } from './edit-text.ts';
 import { removeFromArray } from './lists/array-form.ts';
+import { gapIn } from './lists/gap.ts';
 import { outlineOf, samePath, type KeyEntry, type KeyPath, type Outline } from './outline.ts';
-import { deletion, splice, type Splice } from './splice.ts';
-import { endsLine, eolNear, lineStart, nextLine } from './toml-text.ts';
+import { linesDeletion, splice, type Splice } from './splice.ts';
+import { lineStart, nextLine } from './toml-text.ts';
 
 /**
  * Removes one key of a TOML document, and leaves every other character unchanged. Its line goes, with the comment
- * after it; in an inline table the key and its comma do. The table stays, even if nothing is left in it.
+ * after it; in an inline table the key and its comma do. A comment above it stays, and an empty line keeps it from
+ * what follows. The table stays, even if nothing is left in it.
  *
  * @param sliceLength see `slicesOf`
  * @returns the whole text; the same if it does not have the key
@@ -27,24 +29,30 @@ export function removeKey(
   });
 }
 
-function removal({ text, entries }: Outline, { node, inline }: KeyEntry): readonly Splice[] {
-  if (!inline) return [lineOf(text, node.span.start, node.span.end)];
+function removal(outline: Outline, { node, inline }: KeyEntry): Splice[] {
+  const { text, entries } = outline;
+  if (!inline) {
+    const { start, end } = node.span;
+    const lines = { start: lineStart(text, start), end: nextLine(text, end) };
+    return [linesDeletion(text, lines, isCommentAbove(outline, start))];
+  }
   for (const { node: outer } of entries) {
     const body = outer.table?.body ?? [];
     const index = body.indexOf(node);
     // The keys of an inline table are separated as the elements of an array are.
     if (outer.table && index >= 0) {
       const items = body.map(({ span }) => span);
-      return removeFromArray(text, { span: outer.table.span, items }, index);
+      return [...removeFromArray(text, { span: outer.table.span, items }, index)];
     }
   }
   throw new RangeError('a key of an inline table is in one');
 }
 
-/** The lines of a key. Without the last line, the one before it ends the file as the last one did. */
-function lineOf(text: string, from: number, to: number): Splice {
-  const start = lineStart(text, from);
-  const end = nextLine(text, to);
-  const isUnended = end === text.length && !endsLine(text, end) && start > 0;
-  return deletion(isUnended ? start - eolNear(text, start).length : start, end);
+/** Whether a comment has the line above that of a key for itself. */
+function isCommentAbove({ text, entries, headers, sections }: Outline, key: number): boolean {
+  const spans = [...entries.map(({ node }) => node.span), ...headers.map((each) => each.key)];
+  const ends = [...spans, ...sections].map(({ end }) => end).filter((end) => end <= key);
+  const start = ends.reduce((last, end) => Math.max(last, end), 0);
+  const { lines } = gapIn(text, { start, end: key });
+  return (lines.length > 2 || start === 0) && lines.at(-2)?.comment !== undefined;
 }

@@ -196,8 +196,7 @@ function intoInlineTable(
   literal: string,
 ): readonly Splice[] {
   const item = inlineItem(table, rest, literal);
-  const last = table.body.at(-1)?.span;
-  return intoBraces(text, { span: table.span, last, lastComma: table.lastComma }, item);
+  return intoBraces(text, { span: table.span, items: table.body.map(({ span }) => span) }, item);
 }
 
 /** Missing parents of the key become inline tables, unless dotted keys already create them. */

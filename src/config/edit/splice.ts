@@ -1,3 +1,6 @@
+import type { Span } from '../../schema/node.ts';
+import { breakBefore, endsLine, lineBreak } from './toml-text.ts';
+
 /** Replaces `remove` UTF-16 units at `at` by `insert`. */
 export interface Splice {
   readonly at: number;
@@ -12,6 +15,21 @@ export const deletion = (start: number, end: number): Splice => ({
   remove: end - start,
   insert: '',
 });
+
+/**
+ * Deletes whole lines that are not in a string. Without the last line, the one before it ends the file as the last one
+ * did.
+ *
+ * @param isComment whether the line before is a comment: an empty line then keeps it from what follows
+ */
+export function linesDeletion(text: string, { start, end }: Span, isComment: boolean): Splice {
+  if (end === text.length) {
+    const isUnended = !endsLine(text, end) && start > 0;
+    return deletion(isUnended ? start - breakBefore(text, start).length : start, end);
+  }
+  const isFollowed = text.slice(end, lineBreak(text, end)).trim() !== '';
+  return deletion(start, isComment && isFollowed ? end - breakBefore(text, end).length : end);
+}
 
 /** The text with the changes, which are in document order and do not overlap. */
 export function splice(text: string, splices: readonly Splice[]): string {

@@ -67,5 +67,9 @@ export function eolNear(text: string, offset: number): string {
   return at > 0 && text[at - 1] === '\r' ? '\r\n' : '\n';
 }
 
+/** The line break that ends directly before `at`, the start of a line. */
+export const breakBefore = (text: string, at: number): string =>
+  text.endsWith('\r\n', at) ? '\r\n' : '\n';
+
 /** Whether `at` is the start of a line, or of the text. */
 export const endsLine = (text: string, at: number): boolean => at === 0 || text[at - 1] === '\n';

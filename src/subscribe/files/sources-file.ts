@@ -1,4 +1,4 @@
-import { basicString } from '../../config/edit/toml-text.ts';
+import { basicString, eolNear } from '../../config/edit/toml-text.ts';
 import { TomlError } from '../../config/toml/error.ts';
 import { parseToml } from '../../config/toml/parse.ts';
 import { array, located, secret, str, u64, type Decoder } from '../../schema/decoder.ts';
@@ -15,7 +15,7 @@ import {
   MOST_TIMEOUT,
   type Source,
 } from '../source.ts';
-import { withBlankLine, withReplacements } from './splices.ts';
+import { removals, withReplacements } from './splices.ts';
 import { tableBlocks } from './table-blocks.ts';
 
 const NEW_FILE = `# Sources of nodes, for \`weir subscribe\`. The URLs hold what you pay for: keep this file to yourself.
@@ -107,8 +107,9 @@ export function withSource(text: string, source: Source): string {
     ...(timeout === undefined ? [] : [`timeout = ${timeout}`]),
   ];
   const before = text === '' ? NEW_FILE : text;
-  const lineEnd = before.endsWith('\n') ? '' : '\n';
-  return `${before}${lineEnd}\n${lines.join('\n')}\n`;
+  const eol = eolNear(before, before.length);
+  const lineEnd = before.endsWith('\n') ? '' : eol;
+  return `${before}${lineEnd}${['', ...lines, ''].join(eol)}`;
 }
 
 /**
@@ -122,7 +123,7 @@ export function withoutSource(text: string, name: string, path: string): string 
     return value?.kind === 'string' && value.value === name;
   });
   if (!found) throw new SubscribeError(`${path}: ${name} is not written below a [[source]] header`);
-  return withReplacements(text, [{ span: withBlankLine(text, found.span), text: '' }]);
+  return withReplacements(text, removals(text, [found.span]));
 }
 
 function decoded<T>(decode: Decoder<T>, text: string, path: string): T {

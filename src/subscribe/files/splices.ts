@@ -1,4 +1,5 @@
 import { splice } from '../../config/edit/splice.ts';
+import { breakBefore, lineBreak, lineStart } from '../../config/edit/toml-text.ts';
 import type { Span } from '../../schema/node.ts';
 
 /** A part of a text that is replaced; an insertion where its span is empty. */
@@ -20,12 +21,36 @@ export function withReplacements(text: string, replacements: readonly Replacemen
   );
 }
 
-/** A place with the blank line before it, so that removing it leaves no gap. */
-export function withBlankLine(text: string, { start, end }: Span): Span {
+/**
+ * Removes whole lines with the blank line before them, so that no gap stays. A comment above them stays, and one blank
+ * line keeps it from what follows.
+ */
+export function removals(text: string, spans: readonly Span[]): readonly Replacement[] {
+  const joined: Span[] = [];
+  for (const span of spans.toSorted((a, b) => a.start - b.start)) {
+    const last = joined.at(-1);
+    if (last && text.slice(last.end, span.start).trim() === '') {
+      joined[joined.length - 1] = { start: last.start, end: span.end };
+    } else joined.push(span);
+  }
+  return joined.map((span) => ({ span: withBlankLine(text, span), text: '' }));
+}
+
+function withBlankLine(text: string, { start, end }: Span): Span {
+  if (isCommentBefore(text, start) && text.slice(end, lineBreak(text, end)).trim() !== '') {
+    const isApart = text.slice(lineStart(text, start - 1), start).trim() === '';
+    return { start, end: isApart ? end : end - breakBefore(text, end).length };
+  }
   for (const blank of ['\n\n', '\n\r\n']) {
     if (text.endsWith(blank, start) && start - blank.length >= 0) {
       return { start: start - blank.length + 1, end };
     }
   }
   return { start, end };
+}
+
+/** Whether the last line before `offset` that is not blank is a comment. */
+function isCommentBefore(text: string, offset: number): boolean {
+  const before = text.slice(0, offset).trimEnd();
+  return before.slice(lineStart(before, before.length)).trimStart().startsWith('#');
 }

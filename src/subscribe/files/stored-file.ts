@@ -1,6 +1,7 @@
 import { open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { FilesRead } from '../../app/loading/files-read.ts';
+import { editConfigFile, type EditedFile } from '../../app/edit-config.ts';
 import { replaceFile, systemFiles, type ReplaceFileSystem } from '../../app/replace-file.ts';
 import { FileReadError } from '../../config/sources/input-files.ts';
 import { codeOf, messageOf } from '../../errors.ts';
@@ -44,6 +45,62 @@ export async function writeStored(
   try {
     await createEmpty(path, like);
     await replaceFile(path, bytes, fs);
+  } catch (error) {
+    throw new SubscribeError(`cannot write ${path}: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+/** The new contents of a file that has been read. */
+export interface StoredChange {
+  readonly path: string;
+  /** As read; `undefined` if there was none. */
+  readonly before: Uint8Array | undefined;
+  readonly after: Uint8Array;
+  /** Applies to a new file. */
+  readonly access?: NewFileAccess;
+}
+
+/**
+ * Replaces files in this order, or creates them. A file that another program has changed since it was read is left as
+ * it is; files before it are then put back.
+ *
+ * @throws {WeirError}
+ */
+export async function replaceStored(
+  changes: readonly StoredChange[],
+): Promise<Pick<EditedFile, 'undo'>> {
+  const undos: EditedFile['undo'][] = [];
+  const undo = async (): Promise<void> => {
+    for (const each of undos.toReversed()) await each();
+  };
+  try {
+    for (const change of changes) undos.push((await replaceOne(change)).undo);
+  } catch (error) {
+    await undo();
+    throw error;
+  }
+  return { undo };
+}
+
+async function replaceOne({ path, before, after, access }: StoredChange): Promise<EditedFile> {
+  if (!before) await created(path, access);
+  return editConfigFile(
+    path,
+    (found) => {
+      if (Buffer.compare(found, before ?? new Uint8Array()) === 0) return after;
+      throw new SubscribeError(`${path} has been changed by another program meanwhile`, {
+        hint: 'the change of the other program was kept; run the command again',
+      });
+    },
+    // The caller has checked all files together.
+    { check: () => Promise.resolve() },
+  );
+}
+
+/** @throws {SubscribeError} */
+async function created(path: string, access: NewFileAccess = {}): Promise<void> {
+  try {
+    await createEmpty(path, access.like);
   } catch (error) {
     throw new SubscribeError(`cannot write ${path}: ${messageOf(error)}`, { cause: error });
   }

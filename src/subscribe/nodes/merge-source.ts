@@ -1,4 +1,5 @@
-import { withBlankLine, withReplacements, type Replacement } from '../files/splices.ts';
+import { eolNear } from '../../config/edit/toml-text.ts';
+import { removals, withReplacements, type Replacement } from '../files/splices.ts';
 import type { Difference } from './difference.ts';
 import { markerLine } from './marker.ts';
 import { matchNodes } from './match-nodes.ts';
@@ -56,23 +57,29 @@ export function mergeSource(
     const old = matches.get(index);
     const name = old?.name ?? names.next(node.there);
     const there = node.there === name ? undefined : node.there;
-    const marker = `${markerLine({ source, there })}\n`;
+    const marker = markerLine({ source, there });
     if (!old) {
       added.push(name);
-      addedText.push(`${marker}${node.text(name)}`);
+      addedText.push(`${marker}\n${node.text(name)}`);
       continue;
     }
     const isSame = old.content === node.content;
     if (!isSame) changed.push(name);
-    const tables = isSame ? tablesText(file, old) : node.text(name);
-    replacements.push({ span: old.span, text: marker + tables });
+    const eol = eolNear(file.text, old.tables);
+    const tables = isSame ? tablesText(file, old) : withLineEnds(node.text(name), eol);
+    replacements.push({ span: old.span, text: marker + eol + tables });
   }
   for (const node of kept) {
     const marker = markerLine({ ...node.marker, source, goneSince: node.marker?.goneSince ?? now });
-    replacements.push({ span: node.span, text: `${marker}\n${tablesText(file, node)}` });
+    const eol = eolNear(file.text, node.tables);
+    replacements.push({ span: node.span, text: marker + eol + tablesText(file, node) });
   }
-  for (const { span } of removed)
-    replacements.push({ span: withBlankLine(file.text, span), text: '' });
+  replacements.push(
+    ...removals(
+      file.text,
+      removed.map(({ span }) => span),
+    ),
+  );
   if (addedText.length > 0) replacements.push(insertion(file, before, addedText));
 
   return {
@@ -86,6 +93,9 @@ export function mergeSource(
     },
   };
 }
+
+/** Generated text, which has no strings of several lines. */
+const withLineEnds = (text: string, eol: string): string => text.replaceAll(/\r?\n/g, eol);
 
 const nameOf = ({ name }: FileNode): string => name;
 
@@ -104,5 +114,6 @@ function insertion(
   const head = text === '' ? NEW_FILE : '';
   const lineEnd = at === 0 || text[at - 1] === '\n' ? '' : '\n';
   const body = added.map((each) => `\n${each}`).join('');
-  return { span: { start: at, end: at }, text: head + lineEnd + body };
+  const inserted = withLineEnds(head + lineEnd + body, eolNear(text, at));
+  return { span: { start: at, end: at }, text: inserted };
 }

@@ -1,12 +1,19 @@
-import { editConfigFile, type EditedFile } from '../../app/edit-config.ts';
+import type { EditedFile } from '../../app/edit-config.ts';
+import { encodedLike } from '../../config/edit/edit-text.ts';
 import { SubscribeError } from '../errors.ts';
 import { lockSubscriptions } from '../files/paths.ts';
 import { problemOfSource, readSources, withSource } from '../files/sources-file.ts';
-import { writeStored } from '../files/stored-file.ts';
+import { replaceStored } from '../files/stored-file.ts';
 import { differenceLine } from '../nodes/difference.ts';
 import { MOST_SOURCES, type Source } from '../source.ts';
 import { updateSource, type SourceOutcome, type UpdatedSource } from './update-source.ts';
-import { writeNodes, writeState, type UpdateRequest, type UpdateTools } from './update.ts';
+import {
+  nodesBytesOf,
+  nodesChange,
+  writeState,
+  type UpdateRequest,
+  type UpdateTools,
+} from './update.ts';
 import { digestOf, nodeFileOf, openWorkspace, type Workspace } from './workspace.ts';
 
 export type AddRequest = Pick<UpdateRequest, 'config' | 'dryRun' | 'force'> & {
@@ -26,7 +33,7 @@ export async function addSource(request: AddRequest, tools: UpdateTools): Promis
   await using _lock = await lockSubscriptions(paths);
   const { workspace, updated } = await fetchNew(request, tools);
   const { outcome, nodes, state } = updated;
-  const bytes = Buffer.from(nodes.text);
+  const bytes = nodesBytesOf(workspace, nodes.text);
   await tools.apply(`subscribe add: ${source.name} ${differenceLine(outcome.difference)}`, () =>
     writeOutput(workspace, source, bytes),
   );
@@ -70,20 +77,18 @@ async function writeOutput(
   source: Source,
   nodesBytes: Uint8Array,
 ): Promise<Pick<EditedFile, 'changed' | 'undo'>> {
-  const { config, configBytes, isPathNew, paths, sourcesText } = workspace;
+  const { config, configRead, configBytes, isPathNew, paths, sourcesBytes, sourcesText } =
+    workspace;
   const sources = withSource(sourcesText, source);
   readSources(sources, paths.sources);
-  const nodes = await writeNodes(workspace, nodesBytes);
-  const edited = isPathNew
-    ? await editConfigFile(config, () => configBytes, { check: () => Promise.resolve() })
-    : undefined;
-  await writeStored(paths.sources, Buffer.from(sources));
-  return {
-    changed: true,
-    undo: async () => {
-      await writeStored(paths.sources, Buffer.from(sourcesText));
-      await edited?.undo();
-      await nodes.undo();
+  const { undo } = await replaceStored([
+    nodesChange(workspace, nodesBytes),
+    ...(isPathNew ? [{ path: config, before: configRead, after: configBytes }] : []),
+    {
+      path: paths.sources,
+      before: sourcesBytes,
+      after: encodedLike(sourcesBytes ?? new Uint8Array(), sources),
     },
-  };
+  ]);
+  return { changed: true, undo };
 }

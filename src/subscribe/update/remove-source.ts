@@ -1,14 +1,15 @@
+import { encodedLike } from '../../config/edit/edit-text.ts';
 import type { WeirError } from '../../errors.ts';
 import { SubscribeError } from '../errors.ts';
 import { lockSubscriptions } from '../files/paths.ts';
 import { withoutSource } from '../files/sources-file.ts';
 import { withReplacements } from '../files/splices.ts';
-import { writeStored } from '../files/stored-file.ts';
+import { replaceStored } from '../files/stored-file.ts';
 import { mergeSource } from '../nodes/merge-source.ts';
 import { nodesOf, type NodeFile } from '../nodes/node-file.ts';
 import { namesInUse } from './names-in-use.ts';
 import { checkNodes } from './update-source.ts';
-import { writeNodes, writeState, type UpdateTools } from './update.ts';
+import { nodesBytesOf, nodesChange, writeState, type UpdateTools } from './update.ts';
 import {
   chosenSources,
   digestOf,
@@ -46,6 +47,7 @@ export async function removeSource(
   await using _lock = dryRun ? undefined : await lockSubscriptions(paths);
   const workspace = await openWorkspace(config);
   chosenSources(workspace, [name]);
+  const { sourcesBytes = new Uint8Array() } = workspace;
   const sourcesText = withoutSource(workspace.sourcesText, name, paths.sources);
 
   const file = await nodeFileOf(workspace);
@@ -63,21 +65,17 @@ export async function removeSource(
     inUse,
     now: new Date(tools.now()).toISOString(),
   });
-  const bytes = Buffer.from(text);
+  const bytes = nodesBytesOf(workspace, text);
   await checkNodes(workspace, bytes);
   const outcome = { removed: difference.removed, kept: used.map((node) => node.name) };
   if (dryRun) return outcome;
 
   await tools.apply(`subscribe remove: ${name} −${difference.removed.length}`, async () => {
-    const nodes = await writeNodes(workspace, bytes);
-    await writeStored(paths.sources, Buffer.from(sourcesText));
-    return {
-      changed: true,
-      undo: async () => {
-        await writeStored(paths.sources, Buffer.from(workspace.sourcesText));
-        await nodes.undo();
-      },
-    };
+    const { undo } = await replaceStored([
+      nodesChange(workspace, bytes),
+      { path: paths.sources, before: sourcesBytes, after: encodedLike(sourcesBytes, sourcesText) },
+    ]);
+    return { changed: true, undo };
   });
   const sources = new Map(workspace.state.sources);
   sources.delete(name);

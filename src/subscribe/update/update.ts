@@ -1,10 +1,10 @@
-import { editConfigFile, type EditedFile } from '../../app/edit-config.ts';
+import type { EditedFile } from '../../app/edit-config.ts';
+import { encodedLike } from '../../config/edit/edit-text.ts';
 import { WeirError } from '../../errors.ts';
 import type { Fetch } from '../../fetch/contract.ts';
-import { SubscribeError } from '../errors.ts';
 import { lockSubscriptions } from '../files/paths.ts';
 import { stateText, type SourceState, type SubscribeState } from '../files/state-file.ts';
-import { writeStored } from '../files/stored-file.ts';
+import { replaceStored, writeStored, type StoredChange } from '../files/stored-file.ts';
 import { differenceLine, NO_DIFFERENCE } from '../nodes/difference.ts';
 import type { NodeFile } from '../nodes/node-file.ts';
 import type { Source } from '../source.ts';
@@ -115,7 +115,7 @@ async function commit(
   tools: UpdateTools,
 ): Promise<readonly SourceOutcome[]> {
   const { state, paths } = workspace;
-  const bytes = Buffer.from(nodes.text);
+  const bytes = nodesBytesOf(workspace, nodes.text);
   const digest = digestOf(bytes);
   const all = new Map([...state.sources, ...states]);
   const isSame = Buffer.compare(bytes, workspace.nodesBytes ?? new Uint8Array()) === 0;
@@ -124,7 +124,11 @@ async function commit(
     return outcomes;
   }
   try {
-    await tools.apply(causeOf(outcomes), () => writeNodes(workspace, bytes));
+    await tools.apply(causeOf(outcomes), async () => {
+      const { undo } = await replaceStored([nodesChange(workspace, bytes)]);
+      // A reload is due also when an update before was ended between the write and the reload.
+      return { changed: true, undo };
+    });
   } catch (error) {
     if (!(error instanceof WeirError)) throw error;
     const failed = outcomes.map((outcome) =>
@@ -147,27 +151,20 @@ async function commit(
 export const writeState = (path: string, state: SubscribeState): Promise<void> =>
   writeStored(path, Buffer.from(stateText(state)));
 
-/**
- * Replaces the subscribe file, unless another program has changed it since it was read.
- * @throws {WeirError}
- */
-export async function writeNodes(
+/** The subscribe file with other nodes. */
+export const nodesChange = (
   { config, paths, nodesBytes }: Workspace,
-  bytes: Uint8Array,
-): Promise<Pick<EditedFile, 'changed' | 'undo'>> {
-  if (!nodesBytes) await writeStored(paths.nodes, new Uint8Array(), { like: config });
-  const { undo } = await editConfigFile(
-    paths.nodes,
-    (found) => {
-      if (Buffer.compare(found, nodesBytes ?? new Uint8Array()) === 0) return bytes;
-      throw new SubscribeError(`${paths.nodes} has been changed by another program meanwhile`);
-    },
-    // The whole configuration was checked with these bytes.
-    { check: () => Promise.resolve() },
-  );
-  // A reload is due also when an update before was ended between the write and the reload.
-  return { changed: true, undo };
-}
+  after: Uint8Array,
+): StoredChange => ({
+  path: paths.nodes,
+  before: nodesBytes,
+  after,
+  access: { like: config },
+});
+
+/** The bytes of a subscribe file with other nodes. */
+export const nodesBytesOf = ({ nodesBytes }: Workspace, text: string): Uint8Array =>
+  encodedLike(nodesBytes ?? new Uint8Array(), text);
 
 const LONGEST_CAUSE = 300;
 

@@ -1,5 +1,7 @@
+import { isUtf8 } from 'node:buffer';
 import { hash } from 'node:crypto';
 import { ConfigError, renderConfigError } from '../../config/errors.ts';
+import { editText } from '../../config/edit/edit-text.ts';
 import { setString } from '../../config/edit/set-string.ts';
 import { balancerTags, type ConfigFile } from '../../config/sources/config-file.ts';
 import { decodeSource } from '../../config/sources/decode-source.ts';
@@ -23,7 +25,9 @@ const NEW_NODES = 'nodes.toml';
 export interface Workspace {
   /** The path of the configuration. */
   readonly config: string;
-  /** Its bytes, with `[subscribe].path`. */
+  /** Its bytes as read. */
+  readonly configRead: Uint8Array;
+  /** Its bytes with `[subscribe].path`. */
   readonly configBytes: Uint8Array;
   /** Whether `configBytes` have a path that the file does not. */
   readonly isPathNew: boolean;
@@ -31,6 +35,8 @@ export interface Workspace {
   readonly paths: SubscribePaths;
   /** The bytes of the subscribe file; `undefined` without one. */
   readonly nodesBytes: Uint8Array | undefined;
+  /** The bytes of the file of sources; `undefined` without one. */
+  readonly sourcesBytes: Uint8Array | undefined;
   readonly sourcesText: string;
   readonly sources: readonly Source[];
   readonly state: SubscribeState;
@@ -61,8 +67,8 @@ export async function openWorkspace(
     .subscribe?.value.path;
   const isPathNew = create && hasTable === undefined;
   if (isPathNew) {
-    configBytes = Buffer.from(
-      setString(decodeSource(written, config), ['subscribe'], 'path', NEW_NODES),
+    configBytes = editText(written, config, (source) =>
+      setString(source, ['subscribe'], 'path', NEW_NODES),
     );
   }
   const { file, nodes } = await read();
@@ -77,20 +83,28 @@ export async function openWorkspace(
     readStored(paths.sources),
     readStored(paths.state),
   ]);
-  const sourcesText = new TextDecoder().decode(sourcesBytes ?? new Uint8Array());
+  const sourcesText = decodeSources(sourcesBytes ?? new Uint8Array(), paths.sources);
   const stateText = new TextDecoder().decode(stateBytes ?? new Uint8Array());
   const state = readState(stateText);
   return {
     config,
+    configRead: written,
     configBytes,
     isPathNew,
     file,
     paths,
     nodesBytes,
+    sourcesBytes,
     sourcesText,
     sources: readSources(sourcesText, paths.sources),
     state: state ?? NO_STATE,
   };
+}
+
+/** Without the byte order mark. @throws {SubscribeError} which shows no line: it may have a URL */
+function decodeSources(bytes: Uint8Array, path: string): string {
+  if (!isUtf8(bytes)) throw new SubscribeError(`${path} is not UTF-8`);
+  return new TextDecoder().decode(bytes);
 }
 
 /** The nodes as they are. @throws {SubscribeError} when the file is not TOML */

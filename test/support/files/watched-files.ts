@@ -11,6 +11,7 @@ export const STEPS = [
   'create',
   'write',
   'chown',
+  'setAccessList',
   'chmod',
   'sync',
   'close',
@@ -43,6 +44,10 @@ export function watchedFiles(before: (step: Step, file?: NewFile) => unknown): R
         chown: async (uid, gid) => {
           await before('chown');
           await file.chown(uid, gid);
+        },
+        setAccessList: async (list) => {
+          await before('setAccessList');
+          await file.setAccessList(list);
         },
         chmod: async (mode) => {
           await before('chmod');

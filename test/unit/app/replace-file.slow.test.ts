@@ -16,7 +16,9 @@ import {
 } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { test, type TestContext } from 'node:test';
+import { describe, test, type TestContext } from 'node:test';
+import { readAccessList } from '../../../src/platform/access-list.ts';
+import { openSelf } from '../../../src/platform/native.ts';
 import { isTemporaryName, replaceFile, systemFiles } from '../../../src/app/replace-file.ts';
 import { Child } from '../../support/process/child.ts';
 import { STEPS, watchedFiles, type Step } from '../../support/files/watched-files.ts';
@@ -33,6 +35,28 @@ async function folderWithFile(t: TestContext): Promise<{ folder: string; file: s
   await writeFile(file, OLD);
   await chmod(file, 0o640);
   return { folder, file };
+}
+
+/** The owner reads and writes, the user 1234 reads, the group and others may do nothing: acl(5), linux/posix_acl_xattr.h. */
+const LIST = Uint8Array.fromHex(
+  '02000000' +
+    '01000600ffffffff' +
+    '02000400d2040000' +
+    '04000000ffffffff' +
+    '10000400ffffffff' +
+    '20000000ffffffff',
+);
+
+/** Sets an extended attribute; skips the test and returns false where there are none. */
+function setAttribute(t: TestContext, path: string, name: string, value: Uint8Array): boolean {
+  if (process.platform === 'linux') {
+    const setxattr = openSelf().func(
+      'int setxattr(const char *, const char *, const uint8_t *, size_t, int)',
+    );
+    if (setxattr(path, name, value, value.length, 0) === 0) return true;
+  }
+  t.skip('the file system has no access control lists');
+  return false;
 }
 
 const modeOf = async (path: string): Promise<number> => (await stat(path)).mode & 0o7777;
@@ -70,6 +94,26 @@ test(
   },
 );
 
+describe('the access control list', () => {
+  test('is kept, so that neither its users lose access nor the group gets theirs', async (t) => {
+    const { file } = await folderWithFile(t);
+    if (!setAttribute(t, file, 'system.posix_acl_access', LIST)) return;
+    await replaceFile(file, NEW);
+    assert.deepEqual(readAccessList(file), LIST);
+    assert.equal(await modeOf(file), 0o640);
+  });
+
+  test('of the folder does not become that of a file without one', async (t) => {
+    const { folder, file } = await folderWithFile(t);
+    if (!setAttribute(t, folder, 'system.posix_acl_default', LIST)) return;
+    await writeFile(join(folder, 'other'), '');
+    assert.ok(readAccessList(join(folder, 'other')));
+    await replaceFile(file, NEW);
+    assert.equal(readAccessList(file), undefined);
+    assert.equal(await modeOf(file), 0o640);
+  });
+});
+
 test('the steps are taken in an order that never shows half a file', async (t) => {
   const { file } = await folderWithFile(t);
   const steps: Step[] = [];
@@ -93,6 +137,7 @@ test('the new file is for its owner only until it has the mode of the old one', 
   assert.deepEqual(modes, {
     write: 0o600,
     chown: 0o600,
+    setAccessList: 0o600,
     chmod: 0o600,
     sync: 0o666,
     close: 0o666,

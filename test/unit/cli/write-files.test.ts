@@ -41,12 +41,33 @@ describe('the files of a command', () => {
     assert.notEqual(statSync(path).ino, before);
   });
 
+  test('are replaced by force, and stay readable for the group alone that they were given to', async () => {
+    await using folder = await scratch();
+    const path = join(folder.path, 'secret');
+    writeFileSync(path, 'mine');
+    chmodSync(path, 0o640);
+    await writeFiles(filesIn(folder.path), true);
+    assert.equal(readFileSync(path, 'utf8'), 'two');
+    assert.equal(modeOf(folder.path, 'secret'), 0o640);
+  });
+
   test('that were created are removed when another cannot be written', async () => {
     await using folder = await scratch();
     const files = filesIn(folder.path);
     const beyond = { path: join(folder.path, 'absent', 'file'), text: '', secret: false };
     await assert.rejects(writeFiles([...files, beyond], false), /cannot write .*absent/);
     assert.deepEqual(readdirSync(folder.path), []);
+  });
+
+  test('that were replaced have their contents again when another cannot be written', async () => {
+    await using folder = await scratch();
+    const [file] = filesIn(folder.path);
+    assert.ok(file);
+    writeFileSync(file.path, 'mine');
+    const beyond = { path: join(folder.path, 'absent', 'file'), text: '', secret: false };
+    await assert.rejects(writeFiles([file, beyond], true), /cannot write .*absent/);
+    assert.equal(readFileSync(file.path, 'utf8'), 'mine');
+    assert.deepEqual(readdirSync(folder.path), ['public']);
   });
 
   test('may be devices, which keep their mode', async () => {

@@ -46,6 +46,15 @@ describe('a file of sources', () => {
     assert.equal(withoutSource(two, 'work', 'f'), one);
   });
 
+  test('keeps a comment above a source that goes, apart from the next', () => {
+    const source = (name: string): string => `[[source]]\nname = "${name}"\nurl = "http://a/"\n`;
+    const b = `# about b\n${source('b')}`;
+    assert.equal(withoutSource(`# a\n${source('a')}${b}`, 'a', 'f'), `# a\n\n${b}`);
+    assert.equal(withoutSource(`# all\n\n${source('a')}${b}`, 'a', 'f'), `# all\n\n${b}`);
+    assert.equal(withoutSource(`# a\n${source('a')}\n${b}`, 'a', 'f'), `# a\n\n${b}`);
+    assert.equal(withoutSource(`${source('x')}\n${source('a')}`, 'a', 'f'), source('x'));
+  });
+
   for (const [what, text, message] of [
     [
       'an unknown key',

@@ -126,6 +126,14 @@ password = "pw-A"
     assert.equal((await merged(text, [])).text, own);
   });
 
+  test('keeps a comment above a node that goes, apart from what follows', async () => {
+    const { text: nodes } = await merged('', [link('A'), link('B')]);
+    const text = nodes.replace('\n# source: home', '# mine\n# source: home');
+    const groups = '# about groups\n[[route_group]]\nname = "G"\n';
+    const without = await merged(text + groups, []);
+    assert.equal(without.text, `${NEW_FILE}# mine\n\n${groups}`);
+  });
+
   test('writes hostile names so that they stay text', async () => {
     const names = ['"]\n[api]\n', '\u001b[31mred', '\u202Eevil', '# source: work', '\0', '\\u0000'];
     const { text } = await merged(

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { readdir } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { describe, test } from 'node:test';
 import { FetchError } from '../../../src/fetch/contract.ts';
+import { addSource } from '../../../src/subscribe/update/add-source.ts';
 import { listSources } from '../../../src/subscribe/update/list-sources.ts';
 import { removeSource } from '../../../src/subscribe/update/remove-source.ts';
 import { link, namesIn } from '../../support/subscribe/nodes.ts';
@@ -54,6 +55,72 @@ describe('subscribe add', () => {
     assert.equal(await workspace.text('nodes.sources.toml'), '');
     await assert.rejects(workspace.add('../x'), /the name "\.\.\/x" is invalid/);
     await assert.rejects(workspace.add('x', 'file:///etc/passwd'), /neither http: nor https:/);
+  });
+});
+
+describe('subscribe add and remove', () => {
+  test('keep a byte order mark and CRLF in all files', async () => {
+    const crlf = (text: string): string => `\u{feff}${text.replaceAll('\n', '\r\n')}`;
+    await using workspace = await testWorkspace(crlf(DIRECT));
+    const nodes = crlf('# mine\n');
+    const sources = crlf('# sources\n');
+    await workspace.write('nodes.toml', nodes);
+    await workspace.write('nodes.sources.toml', sources);
+    workspace.answers.set(HOME, list('A', 'B'));
+    await workspace.add('home');
+    const files = await filesOf(workspace);
+    for (const text of Object.values(files)) {
+      assert.ok(text.startsWith('\u{feff}') && !text.startsWith('\u{feff}', 1));
+      assert.doesNotMatch(text, /(?<!\r)\n/);
+    }
+    await workspace.update();
+    assert.equal(await workspace.text('nodes.toml'), files['nodes.toml']);
+    workspace.answers.set(HOME, list('B', 'C'));
+    await workspace.update();
+    assert.doesNotMatch(await workspace.text('nodes.toml'), /(?<!\r)\n/);
+    const request = { config: workspace.config, name: 'home', dryRun: false, force: true };
+    await removeSource(request, workspace.tools);
+    assert.equal(await workspace.text('nodes.toml'), nodes);
+    assert.equal(await workspace.text('nodes.sources.toml'), sources);
+  });
+
+  test('refuse a file that another program changes during the fetch, and put the others back', async () => {
+    for (const name of ['weir.toml', 'nodes.toml', 'nodes.sources.toml']) {
+      await using workspace = await testWorkspace();
+      workspace.answers.set(HOME, list('A'));
+      const { openFetch } = workspace.tools;
+      const added = addSource(
+        {
+          config: workspace.config,
+          source: { name: 'home', url: HOME },
+          dryRun: false,
+          force: false,
+        },
+        {
+          ...workspace.tools,
+          openFetch: async (source) => {
+            await workspace.write(name, '# edited\n');
+            return openFetch(source);
+          },
+        },
+      );
+      await assert.rejects(added, /has been changed by another program meanwhile/);
+      const rest = { 'nodes.sources.toml': '', 'nodes.toml': '', 'weir.toml': DIRECT };
+      const found = await filesOf(workspace);
+      for (const [file, text] of Object.entries({ ...rest, [name]: '# edited\n' })) {
+        assert.equal(found[file] ?? '', text, file);
+      }
+      assert.deepEqual(workspace.applied, []);
+    }
+  });
+
+  test('refuse sources that are not UTF-8, and show none of them', async () => {
+    await using workspace = await withHome(['A']);
+    const path = join(dirname(workspace.config), 'nodes.sources.toml');
+    const bytes = Buffer.concat([await readFile(path), Buffer.from('# caf\xe9\n', 'latin1')]);
+    await writeFile(path, bytes);
+    await assert.rejects(workspace.add('work'), /nodes\.sources\.toml is not UTF-8$/);
+    assert.deepEqual(await readFile(path), bytes);
   });
 });
 

@@ -1,10 +1,10 @@
 import type { Span } from '../../../schema/node.ts';
 import { deletion, insertion, type Splice } from '../splice.ts';
-import { eolNear, indentAt, lineBreak, lineStart, nextLine } from '../toml-text.ts';
-import { labelAbove, labelComment, labelsAbove, labelWithin, type Label } from './label.ts';
-import { isBlank, isFirstOnLine } from './places.ts';
+import { breakBefore, eolNear, indentAt, nextLine } from '../toml-text.ts';
+import { commaOf, gapIn, isEmptyLine, type Gap } from './gap.ts';
+import { hasOtherComments, labelAbove, labelComment, labelIn, ownLines } from './label.ts';
 
-/** An array that is the value of a key, with the places of its elements. */
+/** An array or an inline table that is the value of a key, with the places of its elements or pairs. */
 export interface ArrayPlaces {
   /** With the brackets. */
   readonly span: Span;
@@ -22,61 +22,77 @@ const STEP = '  ';
 const noteOf = (label: string | undefined): string =>
   label === undefined ? '' : ` ${labelComment(label)}`;
 
-/** The offset of the comma in a gap between two values, or after the last one. */
-export function commaIn(text: string, from: number, to: number): number | undefined {
-  for (let at = from; at < to;) {
-    if (text[at] === ',') return at;
-    at = text[at] === '#' ? lineBreak(text, at) : at + 1;
-  }
-  return undefined;
+/** The offset after the element before that of an index, or after the opening bracket. */
+const endBefore = ({ span, items }: ArrayPlaces, index: number): number =>
+  items[index - 1]?.end ?? span.start + 1;
+
+/** The gap before an element, or before the closing bracket. */
+const gapBefore = (text: string, places: ArrayPlaces, index: number): Gap =>
+  gapIn(text, {
+    start: endBefore(places, index),
+    end: places.items[index]?.start ?? places.span.end - 1,
+  });
+
+/** Whether no line break stands before any of the first elements, but for those within them. */
+const isOnOneLine = (text: string, places: ArrayPlaces, count: number): boolean =>
+  places.items.slice(0, count).every((_, index) => !gapBefore(text, places, index).isBroken);
+
+/** The label of an element: after it on its line, or directly above it. */
+export function labelInArray(text: string, places: ArrayPlaces, index: number): string | undefined {
+  return (
+    labelIn(text, gapBefore(text, places, index + 1).first.comment) ??
+    labelAbove(text, gapBefore(text, places, index))
+  );
 }
 
 /**
- * Adds an element at the end of an array, in the layout of the last one. An element with a label has a line of
- * its own, since its comment goes to the end of that.
+ * Adds an element at the end of an array, in the layout of the last one, on the line after that if it has one of its
+ * own or a comment. An element with a label has a line of its own. What stands below the last one stays below.
  */
 export function appendToArray(
   text: string,
-  { span, items }: ArrayPlaces,
+  places: ArrayPlaces,
   { item, label }: NewItem,
 ): readonly Splice[] {
+  const { span, items } = places;
   const last = items.at(-1);
   if (!last) return intoEmptyArray(text, span, { item, label });
-  const close = span.end - 1;
-  const comma = commaIn(text, last.end, close);
+  const before = gapBefore(text, places, items.length - 1);
+  const after = gapBefore(text, places, items.length);
+  const { comma, comment } = after.first;
   const end = comma === undefined ? last.end : comma + 1;
-  const breakAt = lineBreak(text, end);
-  const hasBreak = breakAt < close;
-  const ownLine = isFirstOnLine(text, last.start);
-  const hasComment = hasBreak && !isBlank(text, end, breakAt);
-  if (!ownLine && !hasComment && label === undefined) {
-    return [comma === undefined ? insertion(end, `, ${item}`) : insertion(end, ` ${item},`)];
+  const ownLine = before.isBroken;
+  if (!ownLine && !comment && label === undefined) {
+    return [insertion(end, comma === undefined ? `, ${item}` : ` ${item},`)];
   }
-  const eol = eolNear(text, end);
+  const eol = after.isBroken ? breakBefore(text, after.first.end) : eolNear(text, end);
   const outer = indentAt(text, span.start);
   const indent = ownLine ? indentAt(text, last.start) : outer + STEP;
-  const line = `${eol}${indent}${item}${comma === undefined ? '' : ','}${noteOf(label)}`;
-  if (hasBreak) {
-    const added = insertion(breakAt, line);
-    return comma === undefined ? [insertion(last.end, ','), added] : [added];
-  }
-  const after = label === undefined ? '' : eol + outer;
-  return [insertion(end, `${comma === undefined ? ',' : ''}${line}${after}`)];
+  const isLeading = ownLine && before.last.comma !== undefined && comma === undefined;
+  const head = isLeading ? text.slice(before.last.start, last.start) : indent;
+  // Above it where its removal would otherwise not restore the layout: see `isBrokenLine`.
+  const isAbove =
+    label !== undefined &&
+    (after.isBroken ? !ownLine && !comment : !isOnOneLine(text, places, items.length));
+  const line = head + item + (comma === undefined ? '' : ',');
+  const added = isAbove
+    ? `${eol}${indent}${labelComment(label)}${eol}${line}`
+    : eol + line + noteOf(label) + (label === undefined || after.isBroken ? '' : eol + outer);
+  const at = after.isBroken ? after.first.end - eol.length : end;
+  const isCommaMissing = comma === undefined && !isLeading;
+  return [...(isCommaMissing ? [insertion(last.end, ',')] : []), insertion(at, added)];
 }
 
+/** Comments that are there stay apart from the new element: those on the first line above, all others below. */
 function intoEmptyArray(text: string, span: Span, { item, label }: NewItem): readonly Splice[] {
   const close = span.end - 1;
-  const line = lineStart(text, close);
-  const eol = eolNear(text, close);
-  if (line > span.start) {
-    const indent = indentAt(text, close) + STEP;
-    const first = nextLine(text, span.start);
-    // A comment that was the label of an element must not become that of another.
-    const isLabelled = label === undefined && labelAbove(text, close, first) !== undefined;
-    return [insertion(isLabelled ? first : line, `${indent}${item},${noteOf(label)}${eol}`)];
+  const first = nextLine(text, span.start);
+  if (first <= close) {
+    const line = indentAt(text, close) + STEP + item;
+    return [insertion(first, `${line},${noteOf(label)}${breakBefore(text, first)}`)];
   }
   if (label === undefined) return [insertion(span.start + 1, item)];
-  const outer = indentAt(text, span.start);
+  const [eol, outer] = [eolNear(text, close), indentAt(text, span.start)];
   const lines = `${eol}${outer}${STEP}${item}${noteOf(label)}${eol}${outer}`;
   return [insertion(span.start + 1, lines)];
 }
@@ -85,145 +101,112 @@ function intoEmptyArray(text: string, span: Span, { item, label }: NewItem): rea
 export const arrayText = ({ item, label }: NewItem, indent: string, eol: string): string =>
   `[${eol}${indent}${STEP}${item},${noteOf(label)}${eol}${indent}]`;
 
-/** The label of an element: after it on its line, if no other element follows there, or above its line. */
-export function labelInArray(
-  text: string,
-  { span, items }: ArrayPlaces,
-  index: number,
-): Label | undefined {
-  const element = items[index];
-  if (!element) return undefined;
-  const next = items[index + 1]?.start ?? span.end - 1;
-  const broken = text.slice(element.end, next).indexOf('\n');
-  const end = element.end + broken;
-  const after = broken < 0 ? undefined : labelWithin(text, { start: element.end, end });
-  if (after || !isFirstOnLine(text, element.start)) return after;
-  const previous = items[index - 1]?.end ?? span.start;
-  return labelAbove(text, element.start, nextLine(text, previous));
+/** An element with the gaps around it. */
+interface Place {
+  readonly element: Span;
+  readonly before: Gap;
+  readonly after: Gap;
+  /** See `endBefore`. */
+  readonly previousEnd: number;
+  /** The start of the next element, if there is one. */
+  readonly next: number | undefined;
 }
 
 /**
- * Removes an element, with the comma that it needed, its label, and the comment after it if its line holds
- * nothing else. What `appendToArray` has added leaves no trace but for the line break that a label needed before
- * the bracket.
+ * Removes an element with its comma, the comment on its line, and the labels directly above it. Other comments above
+ * it stay, and an empty line keeps them from the next element. What `appendToArray` has added leaves no trace.
  */
 export function removeFromArray(
   text: string,
   places: ArrayPlaces,
   index: number,
 ): readonly Splice[] {
-  const { span, items } = places;
-  const element = items[index];
-  if (!element) throw new RangeError(`an array of ${items.length} has no element ${index}`);
-  const close = span.end - 1;
-  const previousEnd = items[index - 1]?.end ?? span.start + 1;
-  const next = items[index + 1]?.start ?? close;
-  const gap: Gap = {
+  const element = places.items[index];
+  if (!element) throw new RangeError(`an array of ${places.items.length} has no element ${index}`);
+  const place: Place = {
     element,
-    previousEnd,
-    next,
-    commaBefore: index === 0 ? undefined : commaIn(text, previousEnd, element.start),
-    commaAfter: commaIn(text, element.end, next),
-    label: labelInArray(text, places, index),
-    above: isFirstOnLine(text, element.start)
-      ? labelsAbove(text, element.start, nextLine(text, items[index - 1]?.end ?? span.start))
-      : [],
+    before: gapBefore(text, places, index),
+    after: gapBefore(text, places, index + 1),
+    previousEnd: endBefore(places, index),
+    next: places.items[index + 1]?.start,
   };
-  const isLastOnLine = lineBreak(text, element.end) < next;
-  const isFirst = isFirstOnLine(text, element.start) && lineStart(text, element.start) > span.start;
-  return isFirst && isLastOnLine
-    ? withItsLines(text, span, gap)
-    : fromSharedLine(text, gap, index > 0, index + 1 < items.length);
+  const cut = cutOf(text, places, index, place);
+  const labels = ownLines(text, place.before).filter(({ end }) => end <= cut.start);
+  const cuts = [...labels, cut];
+  return [
+    ...commaChanges(place, cuts),
+    ...apartFromNext(text, place),
+    ...cuts.map(({ start, end }) => deletion(start, end)),
+  ].toSorted((a, b) => a.at - b.at);
 }
 
-/** An element and what separates it from its neighbours. */
-interface Gap {
-  readonly element: Span;
-  /** The end of the element before, or the offset after the opening bracket. */
-  readonly previousEnd: number;
-  /** The start of the element after, or the offset of the closing bracket. */
-  readonly next: number;
-  readonly commaBefore: number | undefined;
-  readonly commaAfter: number | undefined;
-  readonly label: Label | undefined;
-  /** The labels above it, which the next element must not get. */
-  readonly above: readonly Label[];
-}
-
-/** Whether two elements have nothing but blanks and a comma between them. */
-const hasNothingBetween = (text: string, from: number, to: number): boolean =>
-  text.slice(from, to).replace(',', '').trim() === '';
-
-const commaDeletion = (at: number): Splice => deletion(at, at + 1);
-
-function withItsLines(
-  text: string,
-  span: Span,
-  { element, previousEnd, next, commaBefore, commaAfter, above }: Gap,
-): readonly Splice[] {
-  const start = lineStart(text, element.start);
-  const end = nextLine(text, element.end);
-  const splices: Splice[] = [];
-  // On a line of its own in an array that is written on one line: see `appendToArray`.
-  const isBroken =
-    (commaBefore !== undefined || commaAfter === undefined) &&
-    lineStart(text, previousEnd) === lineStart(text, span.start);
-  const isAlone = hasNothingBetween(text, previousEnd, start);
-  if (isBroken && isAlone && next === span.end - 1 && isBlank(text, end, next)) {
-    const from = commaAfter === undefined ? previousEnd : (commaBefore ?? previousEnd) + 1;
-    const outer = indentAt(text, span.start);
-    return [deletion(from, end + (text.startsWith(outer, end) ? outer.length : 0))];
-  }
-  if (commaAfter === undefined && commaBefore !== undefined) {
-    splices.push(commaDeletion(commaBefore));
-  }
-  splices.push(...above.map((each) => lineDeletion(text, each)));
-  splices.push(deletion(start, end));
-  if (commaAfter !== undefined && commaAfter >= end) splices.push(commaDeletion(commaAfter));
-  return splices;
-}
-
-/** Deletes the line of a label that has one of its own. */
-const lineDeletion = (text: string, { comment }: Label): Splice =>
-  deletion(lineStart(text, comment.start), nextLine(text, comment.end));
-
-function fromSharedLine(
-  text: string,
-  { element: { start, end }, previousEnd, next, commaBefore, commaAfter, label, above }: Gap,
-  hasPrevious: boolean,
-  hasNext: boolean,
-): readonly Splice[] {
-  const isOneLine = (from: number, to: number): boolean => lineBreak(text, from) >= to;
-  const splices = above.map((each) => lineDeletion(text, each));
-  const hasOwnComma = commaAfter !== undefined && isBlank(text, end, commaAfter);
-  const isLast = hasPrevious && !hasNext && hasNothingBetween(text, previousEnd, start);
-  if (hasPrevious && isOneLine(previousEnd, start)) {
-    splices.push(deletion(previousEnd, end));
-  } else if (isLast && (hasOwnComma || commaAfter === undefined)) {
-    // Before the bracket on its line: the line break before it goes as well.
-    splices.push(
-      hasOwnComma && commaBefore !== undefined
-        ? deletion(commaBefore + 1, commaAfter + 1)
-        : deletion(previousEnd, end),
-    );
-  } else if (hasNext && isOneLine(end, next)) {
-    splices.push(deletion(start, next));
-  } else if (hasOwnComma) {
-    splices.push(deletion(start, commaAfter + 1));
-  } else {
-    if (commaAfter === undefined && commaBefore !== undefined) {
-      splices.unshift(commaDeletion(commaBefore));
+/** The element, and what goes with it on its line. */
+function cutOf(text: string, places: ArrayPlaces, index: number, place: Place): Span {
+  const { element, before, after, previousEnd, next } = place;
+  const { comma, comment, end } = after.first;
+  const rest = comment?.end ?? (comma === undefined ? element.end : comma + 1);
+  const commaBefore = commaOf(before);
+  const joined = {
+    start: comma !== undefined && commaBefore !== undefined ? commaBefore + 1 : previousEnd,
+    end: rest,
+  };
+  if (before.isBroken && after.isBroken) {
+    if (isBrokenLine(place) && isOnOneLine(text, places, index)) {
+      const outer = indentAt(text, places.span.start);
+      return { start: joined.start, end: end + (text.startsWith(outer, end) ? outer.length : 0) };
     }
-    splices.push(deletion(start, end));
-    if (commaAfter !== undefined) splices.push(commaDeletion(commaAfter));
+    const keepsBreak = needsEmptyLine(text, place);
+    return {
+      start: before.last.start,
+      end: keepsBreak ? end - breakBefore(text, end).length : end,
+    };
   }
-  if (label && label.comment.start >= end) {
-    // Only white space and perhaps a comma that stays stand before the comment.
-    const done = splices.at(-1);
-    const floor = done ? done.at + done.remove : end;
-    let from = label.comment.start;
-    while (from > floor && (text[from - 1] === ' ' || text[from - 1] === '\t')) from -= 1;
-    splices.push(deletion(from, label.comment.end));
+  if (!after.isBroken && next !== undefined && (before.isBroken || commaBefore === undefined)) {
+    return { start: element.start, end: next };
   }
-  return splices;
+  // The bracket does not go up to the line of a comment.
+  const own = ownLines(text, before);
+  const hasComments = before.lines.some((line) => line.comment && !own.includes(line));
+  return before.isBroken && hasComments ? { start: element.start, end: rest } : joined;
+}
+
+/** Whether an array that was on one line may have been broken for the label of its last element. */
+const isBrokenLine = ({ before, after, next }: Place): boolean =>
+  next === undefined &&
+  before.lines.length === 2 &&
+  !before.first.comment &&
+  before.last.comma === undefined &&
+  (before.first.comma !== undefined || after.first.comma === undefined) &&
+  after.lines.length === 2;
+
+/** Whether comments above an element on a line of its own would be directly above the next one without it. */
+const needsEmptyLine = (text: string, { before, after, next }: Place): boolean => {
+  const below = after.lines[1];
+  const isDirect = below && (below === after.last || !isEmptyLine(below));
+  return next !== undefined && isDirect === true && hasOtherComments(text, before);
+};
+
+/** An empty line between the comments above an element and the next one, which takes its place on its line. */
+const apartFromNext = (text: string, { before, after, next }: Place): readonly Splice[] =>
+  next !== undefined && !after.isBroken && hasOtherComments(text, before)
+    ? [insertion(before.last.start, breakBefore(text, before.last.start))]
+    : [];
+
+/** One comma goes with an element, if there is one on either side. */
+function commaChanges(
+  { before, after, previousEnd }: Place,
+  cuts: readonly Span[],
+): readonly Splice[] {
+  const commas = [commaOf(before), commaOf(after)].filter((comma) => comma !== undefined);
+  const gone = commas.filter((comma) =>
+    cuts.some(({ start, end }) => start <= comma && comma < end),
+  );
+  if (gone.length === 2) return [insertion(previousEnd, ',')];
+  const [comma] = commas;
+  if (gone.length === 1 || comma === undefined) return [];
+  // A line of its own goes with it.
+  const line = [before, after]
+    .flatMap(({ lines }) => lines.slice(1, -1))
+    .find((each) => each.comma === comma && !each.comment);
+  return [line ? deletion(line.start, line.end) : deletion(comma, comma + 1)];
 }

@@ -1,8 +1,9 @@
-import { deletion, insertion, type Splice } from '../splice.ts';
+import { deletion, insertion, linesDeletion, type Splice } from '../splice.ts';
 import type { OpenTable } from '../../toml/tree.ts';
-import { endsLine, eolNear, indentAt, lineBreak, lineStart, nextLine } from '../toml-text.ts';
-import { labelAbove, labelComment, labelsAbove, labelWithin, type Label } from './label.ts';
-import { contentEnd, isBlank } from './places.ts';
+import { endsLine, eolNear, indentAt, lineBreak, nextLine } from '../toml-text.ts';
+import { gapIn, isEmptyLine, linesAbove, type Gap } from './gap.ts';
+import { labelAbove, labelComment, labelIn, ownLines } from './label.ts';
+import { contentEnd, pairSpan } from './places.ts';
 
 /** A `[[header]]` and the lines of its keys. */
 export interface NewBlock {
@@ -13,10 +14,14 @@ export interface NewBlock {
   readonly label?: string | undefined;
 }
 
-/** Adds a block after the last one of an array of tables, in its layout. */
+/**
+ * Adds a block after the last one of an array of tables, in its layout.
+ * @param above the gap before the last one
+ */
 export function appendBlock(
   text: string,
   last: OpenTable,
+  above: Gap,
   { lines, label }: Omit<NewBlock, 'header'>,
 ): readonly Splice[] {
   const header = text.slice(last.span.start, last.span.end);
@@ -28,7 +33,7 @@ export function appendBlock(
     label,
     outer,
     inner: first && first.key.start > last.span.end ? indentAt(text, first.key.start) : outer,
-    isApart: hasBlankAbove(text, blockStart(text, last)),
+    isApart: linesAbove(above).length < above.lines.length - 2,
   });
 }
 
@@ -63,48 +68,35 @@ function blockAfter(
   return [insertion(at, endsLine(text, at) ? gap + block + eol : eol + gap + block)];
 }
 
-/** The label of a block: on one of its lines, or above its header. */
-export function labelOfBlock(text: string, block: OpenTable): Label | undefined {
+/** The label of a block: on one of its lines, or directly above its header. */
+export function labelOfBlock(text: string, block: OpenTable, above: Gap): string | undefined {
   const pairs = [...block.entries.values()]
-    .map(({ key, value }) => ({ start: key.start, end: contentEnd(value) }))
+    .map(({ key, value }) => pairSpan(key, value))
     .toSorted((a, b) => a.start - b.start);
-  let from = block.span.end;
-  for (const { start, end } of pairs) {
-    const found = labelWithin(text, { start: from, end: start });
-    if (found) return found;
-    from = end;
+  let start = block.span.end;
+  for (const pair of pairs) {
+    for (const { comment } of gapIn(text, { start, end: pair.start }).lines) {
+      const label = labelIn(text, comment);
+      if (label !== undefined) return label;
+    }
+    start = pair.end;
   }
-  return (
-    labelWithin(text, { start: from, end: lineBreak(text, from) }) ??
-    labelAbove(text, block.span.start, 0)
-  );
+  const { first } = gapIn(text, { start, end: lineBreak(text, start) });
+  return labelIn(text, first.comment) ?? labelAbove(text, above);
 }
-
-/** The start of the first line of a block: of its label, if that stands directly above the header. */
-function blockStart(text: string, block: OpenTable): number {
-  const header = lineStart(text, block.span.start);
-  const label = labelAbove(text, block.span.start, 0);
-  const line = label && lineStart(text, label.comment.start);
-  return line !== undefined && nextLine(text, label?.comment.end ?? 0) === header ? line : header;
-}
-
-const hasBlankAbove = (text: string, line: number): boolean =>
-  line > 0 && isBlank(text, lineStart(text, line - 1), line);
 
 /**
- * Removes a block, its label and the empty lines before it. What `appendBlock` has added leaves no trace.
+ * Removes a block, the labels directly above it, and the empty lines before it. Other comments above it stay, and an
+ * empty line keeps them from what follows. What `appendBlock` has added leaves no trace.
  */
-export function removeBlock(text: string, block: OpenTable): readonly Splice[] {
-  let start = blockStart(text, block);
-  while (hasBlankAbove(text, start)) start = lineStart(text, start - 1);
+export function removeBlock(text: string, block: OpenTable, above: Gap): readonly Splice[] {
+  const labels = ownLines(text, above);
+  const lines = above.lines.slice(1, -1);
+  const last = lines.findLastIndex((line) => !labels.includes(line) && !isEmptyLine(line));
+  const start = lines[last + 1]?.start ?? above.last.start;
   const end = nextLine(text, contentEnd(block));
-  if (end === text.length && !endsLine(text, end) && start > 0) {
-    // The file still ends without a line break.
-    start -= text.startsWith('\r\n', start - 2) ? 2 : 1;
-  }
-  const above = labelsAbove(text, block.span.start, 0).filter(({ comment }) => comment.end < start);
-  const lines = above.map(({ comment }) =>
-    deletion(lineStart(text, comment.start), nextLine(text, comment.end)),
-  );
-  return [...lines, deletion(start, end)];
+  return [
+    ...labels.filter((line) => line.start < start).map((line) => deletion(line.start, line.end)),
+    linesDeletion(text, { start, end }, last >= 0),
+  ];
 }

@@ -6,7 +6,9 @@ import { splice, type Splice } from '../splice.ts';
 import { basicString, keyText } from '../toml-text.ts';
 import { appendToArray, labelInArray, removeFromArray, type ArrayPlaces } from './array-form.ts';
 import { appendBlock, labelOfBlock, removeBlock } from './header-form.ts';
+import { gapIn, type Gap } from './gap.ts';
 import { createList, type ListStyle } from './new-list.ts';
+import { ContentEnds } from './places.ts';
 
 /** A table to add: strings by their keys. */
 export interface NewElement {
@@ -38,13 +40,14 @@ export interface WrittenInbound {
 /** The inbounds of a configuration file, with the lists in their settings. */
 export class ConfigInbounds {
   readonly #source: SourceText;
+  readonly #root: OpenTable;
   readonly #tables: readonly OpenTable[];
 
   /** @throws {ConfigError} when it is not TOML */
   constructor(source: SourceText) {
     this.#source = source;
-    const root = inDocument(source, () => parseToml(source.text));
-    this.#tables = tablesOf(root.entries.get(INBOUND)?.value);
+    this.#root = inDocument(source, () => parseToml(source.text));
+    this.#tables = tablesOf(this.#root.entries.get(INBOUND)?.value);
   }
 
   /** In the order of the file; those without a tag and a protocol are left out. */
@@ -79,9 +82,18 @@ export class ConfigInbounds {
     if (list && list.kind !== 'array') throw wrong(`\`${key}\` is not a list`, list);
     const other = list?.items.find((item) => item.kind !== 'table');
     if (other) throw wrong(`\`${key}\` is not a list of tables`, other);
+    // Other tables may stand between such a header and its element. No list here has any.
+    const divided = tablesOf(list).find(hasHeaderBelow);
+    if (divided) throw wrong(`an element of \`${key}\` has tables of its own`, divided);
     const style = styleIn(this.#tables, keys);
-    return InboundList.in(this.#source.text, inbound, key, list, style);
+    const document = { text: this.#source.text, ends: new ContentEnds(this.#root) };
+    return InboundList.in(document, inbound, key, list, style);
   }
+}
+
+interface Document {
+  readonly text: string;
+  readonly ends: ContentEnds;
 }
 
 /**
@@ -90,6 +102,7 @@ export class ConfigInbounds {
  */
 export class InboundList {
   readonly #text: string;
+  readonly #ends: ContentEnds;
   readonly #inbound: OpenTable;
   readonly #array: OpenArray | undefined;
   readonly #style: ListStyle;
@@ -97,13 +110,14 @@ export class InboundList {
   readonly key: string;
 
   private constructor(
-    text: string,
+    { text, ends }: Document,
     inbound: OpenTable,
     key: string,
     array: OpenArray | undefined,
     style: ListStyle,
   ) {
     this.#text = text;
+    this.#ends = ends;
     this.#inbound = inbound;
     this.key = key;
     this.#array = array;
@@ -112,13 +126,13 @@ export class InboundList {
 
   /** @internal of a ConfigInbounds */
   static in(
-    text: string,
+    document: Document,
     inbound: OpenTable,
     key: string,
     array: OpenArray | undefined,
     style: ListStyle,
   ): InboundList {
-    return new InboundList(text, inbound, key, array, style);
+    return new InboundList(document, inbound, key, array, style);
   }
 
   /** The elements in their order. Takes linear time. */
@@ -128,8 +142,8 @@ export class InboundList {
     return tablesOf(list).map((table, index) => {
       const label = places
         ? labelInArray(this.#text, places, index)
-        : labelOfBlock(this.#text, table);
-      return { values: stringsOf(table), label: label?.text, start: table.span.start };
+        : labelOfBlock(this.#text, table, this.#gapAbove(table));
+      return { values: stringsOf(table), label, start: table.span.start };
     });
   }
 
@@ -139,7 +153,7 @@ export class InboundList {
     const last = tablesOf(list).at(-1);
     if (list?.madeBy === 'header' && last) {
       const lines = pairs.map(([key, value]) => `${keyText(key)} = ${basicString(value)}`);
-      return this.#with(appendBlock(this.#text, last, { lines, label }));
+      return this.#with(appendBlock(this.#text, last, this.#gapAbove(last), { lines, label }));
     }
     if (list) {
       const item = inlineItem(pairs, last && isTight(this.#text, last));
@@ -160,7 +174,7 @@ export class InboundList {
     if (!list || !table) throw new RangeError(`the list has no element ${index}`);
     return this.#with(
       list.madeBy === 'header'
-        ? removeBlock(this.#text, table)
+        ? removeBlock(this.#text, table, this.#gapAbove(table))
         : removeFromArray(this.#text, placesOf(list), index),
     );
   }
@@ -171,6 +185,11 @@ export class InboundList {
     if (!node) throw new RangeError(`element ${index} has no key ${key}`);
     const { start, end } = node.span;
     return this.#with([{ at: start, remove: end - start, insert: basicString(value) }]);
+  }
+
+  /** What stands between the header of an element and the content before it. */
+  #gapAbove({ span: { start } }: OpenTable): Gap {
+    return gapIn(this.#text, { start: this.#ends.before(start), end: start });
   }
 
   #with(splices: readonly Splice[]): string {
@@ -185,6 +204,9 @@ const placesOf = ({ span, items }: OpenArray): ArrayPlaces => ({
   span,
   items: items.map((item) => item.span),
 });
+
+const hasHeaderBelow = ({ entries }: OpenTable): boolean =>
+  [...entries.values()].some(({ value }) => 'madeBy' in value && value.madeBy === 'header');
 
 function stringAt(table: OpenTable, key: string): string | undefined {
   const node = table.entries.get(key)?.value;

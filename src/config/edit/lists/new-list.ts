@@ -10,7 +10,7 @@ import {
   keyText,
   nextLine,
 } from '../toml-text.ts';
-import { arrayText, commaIn, type NewItem } from './array-form.ts';
+import { arrayText, type NewItem } from './array-form.ts';
 import { firstBlock } from './header-form.ts';
 import { contentEnd, pairSpan } from './places.ts';
 
@@ -124,12 +124,8 @@ function intoTable(
     first.label === undefined
       ? `[${first.item}]`
       : arrayText(first, indent, eolNear(text, span.start));
-  const entries = [...table.entries.values()].map(({ key, value }) => pairSpan(key, value));
-  const last = entries.reduce<(typeof entries)[number] | undefined>(
-    (latest, entry) => (latest && latest.end > entry.end ? latest : entry),
-    undefined,
-  );
-  const comma = last && commaIn(text, last.end, span.end);
-  const lastComma = comma === undefined ? undefined : { start: comma, end: comma + 1 };
-  return intoBraces(text, { span, last, lastComma }, `${name} = ${list}`);
+  const items = [...table.entries.values()]
+    .map(({ key, value }) => pairSpan(key, value))
+    .toSorted((a, b) => a.end - b.end);
+  return intoBraces(text, { span, items }, `${name} = ${list}`);
 }

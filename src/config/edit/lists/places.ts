@@ -1,5 +1,5 @@
 import type { Span } from '../../../schema/node.ts';
-import type { OpenNode } from '../../toml/tree.ts';
+import type { OpenNode, OpenTable } from '../../toml/tree.ts';
 
 /** The end of the last character of a value, with the subtables and dotted keys that belong to it. */
 export function contentEnd(node: OpenNode): number {
@@ -12,19 +12,36 @@ export function contentEnd(node: OpenNode): number {
   return end;
 }
 
-/** Whether only white space precedes `offset` on its line. Looks no further back, so lines may have any length. */
-export function isFirstOnLine(text: string, offset: number): boolean {
-  let at = offset - 1;
-  while (at >= 0 && (text[at] === ' ' || text[at] === '\t')) at -= 1;
-  return at < 0 || text[at] === '\n';
-}
-
-/** Whether there is nothing but white space. */
-export const isBlank = (text: string, start: number, end: number): boolean =>
-  text.slice(start, end).trim() === '';
-
 /** The place of a `key = value` by its parts. */
 export const pairSpan = (key: Span, value: OpenNode): Span => ({
   start: key.start,
   end: contentEnd(value),
 });
+
+/** Where the headers and the keys of a document end. */
+export class ContentEnds {
+  readonly #ends: readonly number[];
+
+  constructor(root: OpenTable) {
+    const ends: number[] = [];
+    const collect = (node: OpenNode): void => {
+      ends.push(node.span.end);
+      if (node.kind === 'array' && node.madeBy === 'header') node.items.forEach(collect);
+      if (node.kind !== 'table' || node.madeBy === 'braces') return;
+      for (const { value } of node.entries.values()) collect(value);
+    };
+    collect(root);
+    this.#ends = ends.toSorted((a, b) => a - b);
+  }
+
+  /** The end of the content before `offset`; 0 if there is none. */
+  before(offset: number): number {
+    let [low, high] = [0, this.#ends.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#ends[middle] ?? 0) <= offset) low = middle + 1;
+      else high = middle;
+    }
+    return this.#ends[low - 1] ?? 0;
+  }
+}

@@ -10,7 +10,8 @@ import {
 } from '../../../../src/config/edit/lists/inbound-list.ts';
 import { SourceText } from '../../../../src/config/sources/source-text.ts';
 import { loadProtocols } from '../../../../src/protocols/registry.ts';
-import { checkListEdits, listCases } from '../../../fuzz/inbound-lists.ts';
+import { checkListEdits } from '../../../fuzz/inbound-lists.ts';
+import { listCases } from '../../../fuzz/list-documents.ts';
 import { brokenDocuments } from '../../../fuzz/toml-documents.ts';
 
 // Errors show lines of the document.
@@ -82,6 +83,37 @@ const ADDED: readonly Case[] = [
     name: 'tables with headers up to the end of a file without a line break',
     before: '[[inbound.settings.users]]\nid = "a"',
     after: '[[inbound.settings.users]]\nid = "a"\n[[inbound.settings.users]]\npassword = "p"',
+  },
+  {
+    name: 'lines that begin with the comma',
+    before: 'settings.users = [\n    { id = "a" } # a\n  , { id = "b" } # b\n  # end\n]\n',
+    after:
+      'settings.users = [\n    { id = "a" } # a\n  , { id = "b" } # b\n  , { password = "p" }\n  # end\n]\n',
+    labelled:
+      'settings.users = [\n    { id = "a" } # a\n  , { id = "b" } # b\n  , { id = "i" } # name: ann\n  # end\n]\n',
+  },
+  {
+    name: 'lines whose last comma is below a comment',
+    before: 'settings.users = [\n  { id = "a" } # a\n  # above\n  , # after\n]\n',
+    after:
+      'settings.users = [\n  { id = "a" }, # a\n  { password = "p" }\n  # above\n  , # after\n]\n',
+  },
+  {
+    name: 'a line that the bracket ends',
+    before: 'settings.users = [\n  { id = "a" }]\n',
+    after: 'settings.users = [\n  { id = "a" },\n  { password = "p" }]\n',
+    labelled: 'settings.users = [\n  { id = "a" },\n  # name: ann\n  { id = "i" }]\n',
+  },
+  {
+    name: 'an empty array with comments, which are none of its',
+    before: 'settings.users = [ # head\n  # body\n]\n',
+    after: 'settings.users = [ # head\n  { password = "p" },\n  # body\n]\n',
+  },
+  {
+    name: 'tables with headers, apart from a comment above the last one',
+    before: '\n# b\n[[inbound.settings.users]]\nid = "b"\n',
+    after:
+      '\n# b\n[[inbound.settings.users]]\nid = "b"\n\n[[inbound.settings.users]]\npassword = "p"\n',
   },
   {
     name: 'another name of the list',
@@ -166,7 +198,7 @@ describe('a user is removed from', () => {
       before:
         '[inbound.settings]\nusers = [\n  { id = "a" }, # name: a\n  # name: b\n  # kept\n  { id = "b" }, # gone\n  { id = "c" }, # name: c\n]\n',
       after:
-        '[inbound.settings]\nusers = [\n  { id = "a" }, # name: a\n  # kept\n  { id = "c" }, # name: c\n]\n',
+        '[inbound.settings]\nusers = [\n  { id = "a" }, # name: a\n  # kept\n\n  { id = "c" }, # name: c\n]\n',
     },
     {
       name: 'lines with several names, none of which goes to the next user',
@@ -180,13 +212,56 @@ describe('a user is removed from', () => {
       index: 0,
       before:
         '# name: x\n# kept\n# name: y\n[[inbound.settings.users]] # name: a\nid = "a"\n[[inbound.settings.users]]\nid = "b"\n',
-      after: '# kept\n[[inbound.settings.users]]\nid = "b"\n',
+      after: '# kept\n\n[[inbound.settings.users]]\nid = "b"\n',
     },
     {
-      name: 'lines that begin with the comma',
+      name: 'lines that begin with the comma, the first',
       index: 0,
       before: 'settings.users = [\n    { id = "a" }\n  , { id = "b" }\n]\n',
       after: 'settings.users = [\n   { id = "b" }\n]\n',
+    },
+    {
+      name: 'lines that begin with the comma, with the name above that',
+      index: 1,
+      before:
+        'settings.users = [\n    { id = "a" } # name: a\n  # name: b\n  , { id = "b" }\n  # name: c\n  , { id = "c" }\n]\n',
+      after: 'settings.users = [\n    { id = "a" } # name: a\n  # name: c\n  , { id = "c" }\n]\n',
+    },
+    {
+      name: 'lines that begin with the comma, the last below the bracket',
+      index: 1,
+      before: 'settings.users = [ { id = "a" }\n  , { id = "b" }\n  ]\n',
+      after: 'settings.users = [ { id = "a" }\n  ]\n',
+    },
+    {
+      name: 'a line with the comma of the one before and one of its own',
+      index: 1,
+      before: 'settings.users = [\n  { id = "a" } # a\n  , { id = "b" },\n  { id = "c" }\n]\n',
+      after: 'settings.users = [\n  { id = "a" }, # a\n  { id = "c" }\n]\n',
+    },
+    {
+      name: 'one line without spaces, the first',
+      index: 0,
+      before: 'settings.users = [{id="a"}, {id="b"}]\n',
+      after: 'settings.users = [{id="b"}]\n',
+    },
+    {
+      name: 'below a comment that the empty line after it keeps from the next',
+      index: 0,
+      before: 'settings.users = [\n  # a\n  { id = "a" },\n\n  { id = "b" },\n]\n',
+      after: 'settings.users = [\n  # a\n\n  { id = "b" },\n]\n',
+    },
+    {
+      name: 'a line that another user shares, below a comment',
+      index: 0,
+      before: 'settings.users = [\n  # a\n  { id = "a" }, { id = "b" },\n]\n',
+      after: 'settings.users = [\n  # a\n\n  { id = "b" },\n]\n',
+    },
+    {
+      name: 'tables with headers, below a comment, with an empty line after it',
+      index: 0,
+      before: '# a\n[[inbound.settings.users]]\nid = "a"\n\n[[inbound.settings.users]]\nid = "b"\n',
+      after: '# a\n\n[[inbound.settings.users]]\nid = "b"\n',
     },
     {
       name: 'tables with headers, with the empty lines before it',
@@ -221,7 +296,10 @@ users = [ # name: no
 tag = "h"
 # name: ann
 [[inbound.settings.users]]
-id = "# name: no"
+id = """
+# name: no"""
+[[inbound.settings.users]]
+id = "b"
 # name: bob
 [[inbound.settings.users]]
 # name: bo
@@ -233,7 +311,7 @@ id = "c"
 `;
   const labels = (tag: string): unknown => listOf(text, tag).elements.map(({ label }) => label);
   assert.deepEqual(labels('in'), ['ann b', 'bob', undefined, 'dan', undefined]);
-  assert.deepEqual(labels('h'), ['ann', 'bo', 'cy']);
+  assert.deepEqual(labels('h'), ['ann', undefined, 'bo', 'cy']);
 });
 
 test('an element before the bracket on its line goes with its line break', () => {
@@ -277,6 +355,10 @@ for (const [what, text] of [
   ['settings that are not a table', 'settings = 1\n'],
   ['a list that is not a list', 'settings.users = "a"\n'],
   ['a list of other things', 'settings.users = [1]\n'],
+  [
+    'a list whose elements have tables below other ones',
+    '[[inbound.settings.users]]\n[inbound.stream]\n[inbound.settings.users.more]\n',
+  ],
 ] as const) {
   test(`${what} cannot be edited`, () => {
     assert.throws(() => listOf(HEAD + text), { name: 'ConfigError', kind: 'invalid' });

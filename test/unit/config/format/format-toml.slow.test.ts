@@ -5,7 +5,7 @@ import { formatToml } from '../../../../src/config/format/format-toml.ts';
 import { parseToml } from '../../../../src/config/toml/parse.ts';
 import { parseText } from '../../../../src/config/toml/parse-text.ts';
 import type { Node } from '../../../../src/schema/node.ts';
-import { listCases } from '../../../fuzz/inbound-lists.ts';
+import { listCases } from '../../../fuzz/list-documents.ts';
 import { pickCases } from '../../../fuzz/toml-documents.ts';
 
 const CASES = {

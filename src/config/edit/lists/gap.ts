@@ -1,0 +1,60 @@
+import type { Span } from '../../../schema/node.ts';
+
+/** A line, or the part of one, between two elements: white space, at most one comma, and a comment after it. */
+export interface GapLine extends Span {
+  readonly comma: number | undefined;
+  /** From its `#` to the line break. */
+  readonly comment: Span | undefined;
+}
+
+/**
+ * What stands between two elements of a list. The first line is the rest of the one on which the element before
+ * ends; the last one is what precedes the next element on its line. Both are the same if the elements share a line.
+ *
+ * A comment on the first line belongs to the element before. One in the lines directly above the next element, with
+ * no empty line between, belongs to that: see `linesAbove`. All others belong to none. Commas count as white
+ * space, so it makes no difference on which line a comma stands.
+ */
+export interface Gap {
+  readonly first: GapLine;
+  /** All of them. */
+  readonly lines: readonly GapLine[];
+  readonly last: GapLine;
+  readonly isBroken: boolean;
+}
+
+/** Reads a part of a document that has neither keys nor values. */
+export function gapIn(text: string, { start, end }: Span): Gap {
+  const lines: GapLine[] = [];
+  let at = start;
+  for (const line of text.slice(start, end).split('\n')) {
+    const [code = ''] = line.split('#', 1);
+    const comma = code.indexOf(',');
+    const length = line.endsWith('\r') ? line.length - 1 : line.length;
+    lines.push({
+      start: at,
+      end: Math.min(at + line.length + 1, end),
+      comma: comma < 0 ? undefined : at + comma,
+      comment:
+        code.length === line.length ? undefined : { start: at + code.length, end: at + length },
+    });
+    at += line.length + 1;
+  }
+  const [first, last] = [lines[0], lines.at(-1)];
+  if (!first || !last) throw new RangeError('a text has at least one line');
+  return { first, lines, last, isBroken: lines.length > 1 };
+}
+
+/** Whether nothing but white space is on a line. */
+export const isEmptyLine = ({ comma, comment }: GapLine): boolean =>
+  comma === undefined && comment === undefined;
+
+/** The lines of comments and commas directly above the next element, if that begins its line. */
+export function linesAbove({ lines }: Gap): readonly GapLine[] {
+  const above = lines.slice(1, -1);
+  return above.slice(above.findLastIndex(isEmptyLine) + 1);
+}
+
+/** The offset of the comma of a gap. */
+export const commaOf = ({ lines }: Gap): number | undefined =>
+  lines.find(({ comma }) => comma !== undefined)?.comma;
