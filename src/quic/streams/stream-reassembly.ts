@@ -85,7 +85,8 @@ export class StreamReassembly {
 
   /** Inserts the `size` bytes from `at` on at `offset` of the stream. Bytes may be repeated. */
   insert(offset: number, bytes: Uint8Array, at: number, size: number): void {
-    const skipped = Math.max(0, this.#received - offset);
+    const before = this.#received;
+    const skipped = Math.max(0, before - offset);
     const end = offset + size;
     for (let from = offset + skipped; from < end;) {
       const block = this.#find(from) ?? this.#blockFor(from, end);
@@ -100,7 +101,8 @@ export class StreamReassembly {
       from += count;
     }
     if (size > 0 && offset > this.#received) this.#ahead = Math.max(this.#ahead, end);
-    else if (this.#received < this.#ahead) this.#closeGap();
+    // An empty frame or a repetition closes no gap, and its fragments are to stay fragments.
+    if (this.#received > before) this.#closeGap();
     if (this.#received >= this.#ahead) this.#spare = undefined;
   }
 

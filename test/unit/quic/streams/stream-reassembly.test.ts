@@ -134,6 +134,22 @@ test('memory follows what has come: nine times of it, and a little for each bloc
   );
 });
 
+test('what brings nothing new does not make a block of fragments', () => {
+  const data = new StreamReassembly();
+  put(data, 0, 2048);
+  takeAll(data);
+  put(data, 2049, 1);
+  const { memory } = data;
+  assert.ok(memory < 2048, `${memory} bytes`);
+  put(data, 2049, 0);
+  put(data, 3000, 0);
+  put(data, 0, 2048);
+  put(data, 3, 4);
+  assert.equal(data.memory, memory);
+  put(data, 2048, 1);
+  assert.deepEqual(takeAll(data), source.subarray(2048, 2050));
+});
+
 test('a block that was read past its gap is given away, not copied', () => {
   const data = new StreamReassembly();
   put(data, 0, 131_072);
