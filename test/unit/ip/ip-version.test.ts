@@ -32,3 +32,12 @@ test('every place of the gap, with every number of groups', () => {
     }
   }
 });
+
+test('the longest text of an address is one', () => {
+  const longest = '1111:2222:3333:4444:5555:6666:255.255.255.255';
+  assert.equal(longest.length, 45);
+  assert.equal(ipVersion(longest), 6);
+  assert.equal(ipVersion(`${longest}%eth0`), 6);
+  assert.equal(ipVersion('255.255.255.255'), 4);
+  assert.equal(ipVersion('1.1.1.1'), 4);
+});
