@@ -42,6 +42,8 @@ test('text that should be an address with a port is hinted at by what it has ins
     ['a b.example', undefined],
     ['dns.example/', undefined],
     ['[dns.example', undefined],
+    ['1[::2]', undefined],
+    ['[::2]1', undefined],
     ['dns.example:53:53', undefined],
     [':53', undefined],
     ['', undefined],
