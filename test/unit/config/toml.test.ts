@@ -148,10 +148,13 @@ describe('refused as TOML', () => {
 
   test('nesting and numbers beyond what the parser can take', () => {
     for (const text of [
-      `a = ${'['.repeat(100_000)}${']'.repeat(100_000)}`,
-      `a = ${'1'.repeat(2_000_000)}`,
+      `a = ${'['.repeat(20_000)}${']'.repeat(20_000)}`,
+      `a = ${'1'.repeat(200_000)}`,
     ]) {
-      assert.throws(() => parseToml(text), TomlError);
+      assert.throws(() => parseToml(text), {
+        name: 'TomlError',
+        message: 'the document is nested too deeply, or holds too long a number',
+      });
     }
   });
 });

@@ -147,6 +147,13 @@ c: &c [${'*b,'.repeat(9)}]\nd: &d [${'*c,'.repeat(9)}]\nproxies: [${'*d,'.repeat
     });
   }
 
+  test('of JSON with millions of values is refused before they take memory', () => {
+    assert.throws(() => readForeign(`{"outbounds":[${'1,'.repeat(3_000_000)}1]}`), {
+      name: 'ImportError',
+      message: 'JSON with more than 3000000 values',
+    });
+  });
+
   test('of YAML takes time that grows with its size alone', () => {
     // A library that compares all keys of a mapping with each other takes over a minute for these.
     const keys = Array.from({ length: 60_000 }, (_, i) => `key${i}: x\n`).join('');
