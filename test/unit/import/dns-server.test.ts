@@ -88,6 +88,9 @@ describe('the URL of a DNS server', () => {
       ['https://[2001:db8::1]:8443/', 'https', '2001:db8::1', 8443, '/'],
       ['https://[2001:db8::1]/q', 'https', '2001:db8::1', undefined, '/q'],
       ['udp://', 'udp', '', undefined, ''],
+      ['https:///q', 'https', '', undefined, '/q'],
+      ['://a/q', '', 'a', undefined, '/q'],
+      [':53', '', '', 53, ''],
     ] as const) {
       assert.deepEqual(dnsUrlOf(text), { scheme, host, port, path }, text);
     }

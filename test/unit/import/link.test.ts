@@ -63,12 +63,21 @@ describe('a link', () => {
       ['x://a.example?remarks=n#o', 'a.example', 'o'],
       ['x://a.example / ', 'a.example', ''],
       ['x://[2001:db8::1]', '2001:db8::1', ''],
+      ['x://[2001:db8::]', '2001:db8::', ''],
     ] as const) {
       const link = new Link(text);
       assert.deepEqual([link.server, link.name, link.user], [server, name, '']);
       assert.equal(link.hasPort, false);
       assert.throws(() => link.port, { name: 'ImportError', message: 'it has no port' });
     }
+  });
+
+  test('has a port behind the bracket of an address', () => {
+    assert.deepEqual(new Link('x://[2001:db8::]:443').place, {
+      name: '',
+      server: '2001:db8::',
+      port: 443,
+    });
   });
 
   test('without a host is refused, and one with several ports', () => {
@@ -174,6 +183,7 @@ describe('a link in base64 as a whole', () => {
       ['u@a:1', '', 'socks://u@a:1'],
       ['a:1', '', 'socks://a:1'],
       ['@a:1', '', 'socks://@a:1'],
+      [':p@a:1', '', 'socks://:p@a:1'],
     ] as const) {
       assert.equal(withPlainPlace(`socks://${base64(plain)}${after}`), link);
     }

@@ -68,6 +68,16 @@ describe('YAML of Clash', () => {
     });
   });
 
+  test('is nothing in an empty text', () => {
+    assert.equal(parseYaml(''), null);
+    assert.equal(parseYaml('# a comment\n'), null);
+  });
+
+  test('may be long where it has few values', () => {
+    const text = 'x'.repeat(1_000_001);
+    assert.deepEqual(parseYaml(`a: ${text}`), { a: text });
+  });
+
   test('is the first document, whose last key of a name counts', () => {
     assert.deepEqual(parseYaml('a: 1\na: 2\n---\nb: 3\n'), { a: '2' });
   });

@@ -31,6 +31,7 @@ describe('a duration', () => {
       ['3000000us', 3],
       ['3000000µs', 3],
       ['999999999ns', 1],
+      ['500000000s500000000s', 1_000_000_000],
       ['0s', 1],
     ] as const) {
       assert.equal(secondsOf(text), seconds, text);
@@ -108,6 +109,7 @@ describe('ports', () => {
     ] as const) {
       assert.throws(() => portsOf(value, separator), refusal(/is not a port or a range of ports$/));
     }
+    assert.throws(() => portsOf(' x ', '-'), refusal(/^"x" is not a port/));
   });
 });
 
@@ -124,6 +126,7 @@ describe('an expression', () => {
       String.raw`\[[a]`,
       String.raw`[\[]`,
       '[a][b]',
+      'a[b]c[d]e',
       'a]b',
       '[[:alpha:',
       'a{2,3}',
