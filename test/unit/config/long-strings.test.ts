@@ -144,6 +144,20 @@ describe('the pieces of a long string', () => {
     });
   }
 
+  test('end at a character, before an escape that follows', () => {
+    const before = 'x'.repeat(LONGEST - 1);
+    for (const [delimiter, last] of [
+      ['"', '\uffff'],
+      ['"', 'é'],
+      ['"""', '"'],
+    ] as const) {
+      assert.deepEqual(pieces(`a = ${delimiter}${before}${last}\\n${delimiter}`), [
+        `${before}${last}`,
+        '\\n',
+      ]);
+    }
+  });
+
   test('divide a backslash from what follows where it is no escape', () => {
     const before = 'x'.repeat(LONGEST - 1);
     assert.deepEqual(pieces(`a = '${before}\\n'`), [`${before}\\`, 'n']);

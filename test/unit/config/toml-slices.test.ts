@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { TomlError } from '../../../src/config/toml/error.ts';
-import { parseToml } from '../../../src/config/toml/parse.ts';
+import { parseSyntax, parseToml } from '../../../src/config/toml/parse.ts';
 import { longArraysOf, slicesOf } from '../../../src/config/toml/slices.ts';
 
 const textsOf = (text: string, length: number): string[] =>
@@ -64,6 +64,7 @@ describe('the slices of a document', () => {
     for (const slices of [
       ['[b.c]\n', '[[b]]\n'],
       ['[b.c.d]\n', '[[b.c]]\n'],
+      ['\t[b.c]\n', '[[b]]\n'],
       ['[b.c.d]\n[x]\n', '[[b]]\n[b.c]\n[[b]]\n'],
       ['\t [ b . "c" ]\n', ' [[\tb]]\n'],
       [`['b'.c]\n`, '[["b"]]\n'],
@@ -80,6 +81,8 @@ describe('the slices of a document', () => {
       '[b.c]\n[b]\n',
       '[b.c]\n[[b.c]]\n',
       '[b.c]\n[[c]]\n',
+      '[b.c.d]\n[[x.c]]\n',
+      'x = 1\n[b]\n[b.c]\n',
       '[bc]\n[[b]]\n',
       '[[b]]\n[b.c]\n[[b]]\n[[b.d]]\n',
       '[b.c]\n# [[b]]\nx = """\n[[b]]"""\n',
@@ -102,6 +105,7 @@ describe('the slices of a document', () => {
       '["a\\u0062"]\n',
       '[]\n',
       '[a b]\n',
+      '[a bc]\n',
       '[a.]\n',
     ]) {
       assert.deepEqual(textsOf(`[x]\n${unusual}[y]\nk = 1\n[z]\n`, Infinity), [
@@ -120,6 +124,8 @@ describe('the slices of a document', () => {
       [`x = '''a''\\'''''\n`, '[y]\n'],
       ['x = """"""\n', '[y]\n'],
       ['x = ""\n', '[y]\n'],
+      ['x = ["""a""""]\n', '[y]\n'],
+      [`x = '''\\'''\n`, '[y]\n'],
       // A string on one line ends with it at the latest.
       ['x = "a\n', '[y]\n'],
       [`x = '\\'\n`, '[y]\n'],
@@ -176,7 +182,74 @@ describe('the long arrays of a slice', () => {
 });
 
 describe('a document that is parsed in slices', () => {
+  test('has every value, and every place, that it has as a whole', () => {
+    const text = [
+      'first = [1, [2, 3], "[4", { b = [5, 6], c = 7 }] # ]',
+      '[a]',
+      "long = '''",
+      '[b]',
+      "'''",
+      'list = [',
+      '  "x", # one, two',
+      '  [ "y", "z" ],',
+      '] # end',
+      '[[ c ]]',
+      'd = { e = [1, 2, [3, 4]] }',
+      'f.g = [ [], [ ], {} ]',
+      '[c.h]',
+      'i = 1',
+      '[[c]]',
+      'd = [ 1,2 ,3 ]',
+      '',
+    ].join('\n');
+    const whole = parseToml(text, Infinity);
+    for (let length = 1; length < text.length; length += 3) {
+      assert.deepEqual(parseToml(text, length), whole, String(length));
+    }
+  });
+
+  test('has its errors in elements of arrays even where they are not read', () => {
+    const places = (text: string): unknown[] =>
+      [...parseSyntax(text, 1)].map((slice) => {
+        try {
+          return slice.checkElements();
+        } catch (error) {
+          assert.ok(error instanceof TomlError);
+          return [error.message, error.span];
+        }
+      });
+    assert.deepEqual(places('[a]\nb = [1, 2, x, 4]\n[c]\nd = [1, 2]\n'), [
+      ['unexpected character', { start: 15, end: 16 }],
+      undefined,
+    ]);
+    assert.deepEqual(places('a = [1, 2]\n[b]\nc = [3, 4, "\\ud800"]\n'), [
+      undefined,
+      ['invalid code point', { start: 32, end: 33 }],
+    ]);
+  });
+
+  test('holds no elements of its long arrays in the tree', () => {
+    const text = '[a]\nb = [1, [2, 3]]\nc = 4\n[d]\ne = [5, 6]\n';
+    for (const [length, counts] of [
+      [1, [0, 0]],
+      [Infinity, [2]],
+    ] as const) {
+      const found = [...parseSyntax(text, length)].map(({ program }) => {
+        const [table] = program.body[0].body;
+        const [pair] = table?.type === 'TOMLTable' ? table.body : [];
+        return pair?.value.type === 'TOMLArray' ? pair.value.elements.length : undefined;
+      });
+      assert.deepEqual(found, counts);
+    }
+  });
+
   const INVALID: readonly (readonly [string, string])[] = [
+    ['a key twice in a later table', '[x]\n[a]\nlonger = 1\nlonger = 2\n[b]\n'],
+    ['a key twice in the last table', '[x]\ny = 1\n[a]\nlonger = 1\nlonger = 2\n'],
+    ['text missing at the end', '[x]\n[a]\nb = [1\n\n'],
+    ['text missing behind an array', '[a]\nb = [1, 2]\nc =\n[d]\n'],
+    ['a value where a table is', '[a.b]\n[a]\nb = 1\n'],
+    ['an empty array as a parent', '[a]\nb = []\n[a.b.d]\n'],
     ['a table twice', '[a]\nx = 1\n[b]\n[a]\ny = 2\n'],
     ['a table twice below others', '[a.b]\n[a]\n[c]\n[a.b]\n'],
     ['an array of tables as a table', '[[a]]\n[b]\n[a]\n'],
