@@ -119,6 +119,21 @@ describe('the transfer of a body', LIMIT, () => {
     assert.equal(all, 'head;3\r\nabc\r\n0\r\nA: b\r\n\r\n');
   });
 
+  test('has no chunk for a piece of framing alone, which would end it', async () => {
+    const { sender, receiver, start } = transfer(
+      { kind: 'chunked' },
+      { encoder: chunkedEncoder(mayTrail) },
+    );
+    const done = start();
+    let all = textOf(await receiver.read());
+    await sender.write(bytes('3\r\n'));
+    await settle();
+    await sender.write(bytes('abc\r\n0\r\n\r\n'));
+    await done;
+    while (all !== undefined && !all.endsWith('0\r\n\r\n')) all += textOf(await receiver.read());
+    assert.equal(all, 'head;3\r\nabc\r\n0\r\n\r\n');
+  });
+
   test('ends with its source where that ends the body', async () => {
     const { sender, receiver, start } = transfer({ kind: 'until-close' });
     const done = start();
