@@ -108,3 +108,15 @@ describe('a string of any length', () => {
     assert.throws(() => parseToml(deep), /nested too deeply/);
   });
 });
+
+test('nesting and numbers beyond what the parser can take are refused', () => {
+  for (const text of [
+    `a = ${'['.repeat(20_000)}${']'.repeat(20_000)}`,
+    `a = ${'1'.repeat(200_000)}`,
+  ]) {
+    assert.throws(() => parseToml(text), {
+      name: 'TomlError',
+      message: 'the document is nested too deeply, or holds too long a number',
+    });
+  }
+});
