@@ -248,6 +248,7 @@ describe('a document that is parsed in slices', () => {
     ['a key twice in the last table', '[x]\ny = 1\n[a]\nlonger = 1\nlonger = 2\n'],
     ['text missing at the end', '[x]\n[a]\nb = [1\n\n'],
     ['text missing behind an array', '[a]\nb = [1, 2]\nc =\n[d]\n'],
+    ['an element of an array, and text missing behind it', '[a]\nb = [1, x, 2]\nc =\n[d]\n'],
     ['a value where a table is', '[a.b]\n[a]\nb = 1\n'],
     ['an empty array as a parent', '[a]\nb = []\n[a.b.d]\n'],
     ['a table twice', '[a]\nx = 1\n[b]\n[a]\ny = 2\n'],

@@ -91,17 +91,17 @@ two"""
     assert.deepEqual(valueOf(root), { a: least, b: greatest });
   });
 
-  test('has the kind of each value', () => {
-    const kinds = (text: string): string[] =>
-      [...parseToml(text).entries.values()].map(({ value }) => value.kind);
-    assert.deepEqual(kinds('a = "x"\nb = 1\nc = 1.0\nd = true\ne = []\nf = {}\n'), [
-      'string',
-      'integer',
-      'float',
-      'boolean',
-      'array',
-      'table',
-    ]);
+  test('has the kind and the place of each value', () => {
+    const text = 'a = "x"\nb = 1\nc = 1.0\nd = true\ne = []\nf = {}\n';
+    const values = [...parseToml(text).entries.values()].map(({ value }) => value);
+    assert.deepEqual(
+      values.map((value) => textOf(text, value)),
+      ['"x"', '1', '1.0', 'true', '[]', '{}'],
+    );
+    assert.deepEqual(
+      values.map(({ kind }) => kind),
+      ['string', 'integer', 'float', 'boolean', 'array', 'table'],
+    );
   });
 
   test('may name one table by several dotted keys', () => {
