@@ -12,12 +12,19 @@ import { Peer, settle } from '../../../../support/protocols/http/support.ts';
 const LIMIT = { timeout: 10_000 };
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 
+interface Options {
+  readonly upgrade?: string;
+  readonly version?: '1.0' | '1.1';
+  readonly keep?: boolean;
+}
+
 /** An exchange under way; the test is the client, which has sent the head, and the origin. */
-function exchange(lines: readonly string[] = [], upgrade?: string) {
+function exchange(lines: readonly string[] = [], more: Options = {}) {
+  const { upgrade, version = '1.1', keep = true } = more;
   const [own, client] = linkPair();
   const [out, origin] = linkPair();
   const clock = new ManualClock();
-  const text = ['POST http://a.example/ HTTP/1.1', ...lines, '', ''].join('\r\n');
+  const text = [`POST http://a.example/ HTTP/${version}`, ...lines, '', ''].join('\r\n');
   const head = parseRequestHead(Buffer.from(text, 'latin1'));
   const run = (): ReturnType<ForwardedExchange['run']> =>
     new ForwardedExchange(
@@ -29,7 +36,7 @@ function exchange(lines: readonly string[] = [], upgrade?: string) {
         path: '/',
         framing: requestFraming(head),
         upgrade,
-        keep: true,
+        keep,
         pseudonym: 'proxy',
       },
       clock,
@@ -189,6 +196,73 @@ describe('an exchange', LIMIT, () => {
     assert.equal(clock.timers, 0);
   });
 
+  test('gives up the rest of a body that does not arrive after the response', async () => {
+    const { run, client, origin, clock } = exchange(['Content-Length: 4']);
+    const outcome = run();
+    await origin.head();
+    await origin.send(OK);
+    await client.response();
+    await settle();
+    clock.advance(HALF_CLOSED_IDLE_MS - 1);
+    assert.equal(await isSettled(outcome), false);
+    clock.advance(1);
+    assert.deepEqual(await outcome, { kind: 'responded', keepClient: false, keepOrigin: false });
+    await assert.rejects(origin.link.read(), { name: 'DeadlineError' });
+    assert.equal(clock.timers, 0);
+  });
+
+  test('leaves what follows its request to the next one', async () => {
+    const { run, own, client, origin } = exchange();
+    const outcome = run();
+    await origin.head();
+    await client.send('next');
+    await settle();
+    await origin.send(OK);
+    assert.deepEqual(await outcome, { kind: 'responded', keepClient: true, keepOrigin: true });
+    assert.equal(Buffer.from((await own.read()) ?? []).toString(), 'next');
+  });
+
+  test('keeps its origin when both sides and the framing of the response allow it', async () => {
+    for (const [keep, lines, keepOrigin] of [
+      [true, ['Content-Length: 0'], true],
+      [true, ['Content-Length: 0', 'Connection: close'], false],
+      [false, ['Content-Length: 0'], false],
+      // Two framings: where the next response begins is uncertain.
+      [true, ['Transfer-Encoding: chunked', 'Content-Length: 9', '', '0', '', ''], false],
+    ] as const) {
+      const { run, origin } = exchange([], { keep });
+      const outcome = run();
+      await origin.head();
+      const body = lines.includes('') ? '' : '\r\n\r\n';
+      await origin.send(`HTTP/1.1 200 OK\r\n${lines.join('\r\n')}${body}`);
+      const responded = await outcome;
+      assert.ok(responded.kind === 'responded');
+      assert.deepEqual([responded.keepClient, responded.keepOrigin], [keep, keepOrigin]);
+    }
+  });
+
+  test('has a framing that its client can read, and no interim response for HTTP/1.0', async () => {
+    const chunked = 'Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n';
+    for (const [version, sent, received] of [
+      ['1.1', chunked, chunked],
+      ['1.1', '\r\nok', chunked],
+      ['1.1', 'Content-Length: 2\r\n\r\nok', 'Content-Length: 2\r\n\r\nok'],
+      ['1.0', chunked, 'Connection: close\r\n\r\nok'],
+      ['1.0', '\r\nok', 'Connection: close\r\n\r\nok'],
+      ['1.0', 'Content-Length: 2\r\n\r\nok', 'Content-Length: 2\r\nConnection: close\r\n\r\nok'],
+    ] as const) {
+      const { run, own, client, origin } = exchange([], { version, keep: version === '1.1' });
+      const outcome = run();
+      await origin.head();
+      await origin.send(`HTTP/1.1 103 Early\r\n\r\nHTTP/1.1 200 OK\r\n${sent}`);
+      await origin.end();
+      assert.equal((await outcome).kind, 'responded');
+      await own.closeWrite();
+      const early = version === '1.1' ? 'HTTP/1.1 103 Early\r\n\r\n' : '';
+      assert.equal(await client.rest(), `${early}HTTP/1.1 200 OK\r\n${received}`);
+    }
+  });
+
   test('reads no more interim responses than the client takes', async () => {
     const { run, origin } = exchange();
     void run().catch(() => undefined);
@@ -207,7 +281,7 @@ describe('an upgrade', LIMIT, () => {
   const SWITCH = 'HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n';
 
   test('becomes a tunnel in which the origin may speak first', async () => {
-    const { run, client, origin } = exchange([], 'x');
+    const { run, client, origin } = exchange([], { upgrade: 'x' });
     const outcome = run();
     await origin.head();
     await origin.send(`${SWITCH}hello`);
@@ -221,7 +295,7 @@ describe('an upgrade', LIMIT, () => {
   });
 
   test('becomes one behind the body of its request', async () => {
-    const { run, client, origin } = exchange(['Content-Length: 4'], 'x');
+    const { run, client, origin } = exchange(['Content-Length: 4'], { upgrade: 'x' });
     const outcome = run();
     await origin.head();
     await origin.send(`${SWITCH}hello`);
@@ -235,7 +309,7 @@ describe('an upgrade', LIMIT, () => {
   });
 
   test('resets both sides when that is truncated', async () => {
-    const { run, client, origin } = exchange(['Content-Length: 4'], 'x');
+    const { run, client, origin } = exchange(['Content-Length: 4'], { upgrade: 'x' });
     const outcome = run();
     await origin.head();
     await origin.send(SWITCH);
