@@ -83,8 +83,9 @@ async function mutate(folder: string, room: Room): Promise<MutationReport> {
       mutate: (values.files ?? room.files).map((pattern) => `src/${pattern}`),
       coverageAnalysis: 'perTest',
       concurrency: Number(values.concurrency),
-      // An endless loop is found after this and twice the time of the tests.
-      timeoutMS: 5000,
+      // Most endless loops are found by their hits; one without any after this and twice the time of the
+      // tests. Less would count the mutants of a busy machine as timed out, which means killed.
+      timeoutMS: 30_000,
       timeoutFactor: 2,
       // Node strips types, so what a mutant does to them is of no concern; the JavaScript API that
       // Stryker reads a tsconfig.json with is not in TypeScript 7.

@@ -108,7 +108,7 @@ export const ROOMS = {
       'protocols/http/{credentials,request-target,max-forwards}.ts',
       'protocols/http/forwarding/*.ts',
     ],
-    tests: ['unit/protocols/http/*.test.ts'],
+    tests: ['unit/protocols/http/**/*.test.ts'],
     branches: 95,
   },
   'http-fields': {

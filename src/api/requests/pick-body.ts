@@ -33,8 +33,9 @@ function readPick(json: JsonScanner): string {
 
 function readEntry(json: JsonScanner, before: string | undefined): string {
   if (json.peek() !== '"') {
-    const trailing = before !== undefined && json.peek() === '}';
-    throw json.unexpected(trailing ? 'trailing comma' : 'key must be a string', 'an object');
+    // Here `}` follows a comma: an object that ends at once has no entry.
+    const isEnd = json.peek() === '}';
+    throw json.unexpected(isEnd ? 'trailing comma' : 'key must be a string', 'an object');
   }
   const key = json.string();
   if (key !== KEY) throw wrongShape(json, `${key}: unknown field \`${key}\`, expected \`${KEY}\``);

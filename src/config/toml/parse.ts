@@ -117,7 +117,7 @@ export class SyntaxSlice {
     array: AST.TOMLArray,
     base: number,
   ): Generator<{ readonly elements: readonly AST.TOMLContentNode[]; readonly base: number }> {
-    const long = base === this.base ? this.#arrays.get(base + array.range[0]) : undefined;
+    const long = this.#arrays.get(base + array.range[0]);
     if (!long) {
       yield { elements: array.elements, base };
       return;

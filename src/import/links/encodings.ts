@@ -10,7 +10,7 @@ export function decoded(text: string): string {
 /** Text of base64 in either alphabet, padded or not; `undefined` for anything else. */
 export function fromBase64(text: string): string | undefined {
   const compact = text.replaceAll(/\s/g, '');
-  if (compact === '' || !/^[A-Za-z0-9+/_-]+={0,2}$/.test(compact)) return undefined;
+  if (!/^[A-Za-z0-9+/_-]+={0,2}$/.test(compact)) return undefined;
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(compact, 'base64'));
   } catch {

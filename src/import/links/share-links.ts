@@ -110,7 +110,7 @@ const readTrojan = (link: Link): Draft =>
 
 /** Reads base64 of JSON, as v2rayN writes it, or the form of VLESS links. */
 function readVmess(text: string): Reading {
-  const body = (text.slice(text.indexOf('://') + 3).split('#', 1)[0] ?? '').trim();
+  const body = text.slice(text.indexOf('://') + 3).split('#', 1)[0] ?? '';
   const json = fromBase64(body);
   if (json === undefined || !json.trimStart().startsWith('{')) {
     return readLink(text, (link) =>

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { domainToASCII, domainToUnicode } from 'node:url';
-import { formatIP, ipVersion, parseIP, unmapIPv4 } from './address.ts';
+import { formatIP, ipVersion, parseIP, parseIPv6, unmapIPv4 } from './address.ts';
 
 /** Letters, digits, hyphens and underscores: names that are resolved unchanged. */
 const PLAIN = /^[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*$/;
@@ -39,16 +39,18 @@ const isName = (name: string): boolean =>
 const withoutFinalDot = (name: string): string => (name.endsWith('.') ? name.slice(0, -1) : name);
 
 /**
+ * An IPv6 address; an IPv4 address has one text alone.
+ *
  * `::ffff:192.0.2.1%1` reaches 192.0.2.1, so only link-local and multicast addresses keep their zone
  * (RFC 4007 §6).
  */
 function normalizeAddress(host: string): string | undefined {
   const zone = host.indexOf('%');
-  const bytes = parseIP(zone < 0 ? host : host.slice(0, zone));
+  const bytes = parseIPv6(zone < 0 ? host : host.slice(0, zone));
   if (!bytes) return undefined;
   const text = unmapIPv4(formatIP(bytes));
   const [first = 0, second = 0] = bytes;
-  const scoped = bytes.length === 16 && ((first === 0xfe && second >> 6 === 2) || first === 0xff);
+  const scoped = (first === 0xfe && second >> 6 === 2) || first === 0xff;
   return zone >= 0 && scoped ? text + host.slice(zone) : text;
 }
 

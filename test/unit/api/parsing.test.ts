@@ -77,6 +77,32 @@ describe('path parameters', () => {
     );
   });
 
+  test('an escape is one byte, and a percent sign without two digits stands for itself', () => {
+    for (const [segment, text] of [
+      ['Video%20Streaming', 'Video Streaming'],
+      ['%C3%A9%c3%a9', 'éé'],
+      ['100%', '100%'],
+      ['%2', '%2'],
+      ['%zz%25', '%zz%'],
+      ['a+b', 'a+b'],
+    ] as const) {
+      assert.equal(textParameter('group', segment), text);
+    }
+  });
+
+  test('what is not UTF-8, or no number, is named', () => {
+    assert.throws(() => textParameter('group', '%FF'), {
+      name: 'BadPath',
+      message: 'Invalid URL: Invalid UTF-8 in `group`',
+    });
+    assert.equal(u64Parameter('flow', '%37'), 7n);
+    for (const segment of ['', 'x', '-1', '1.5', '18446744073709551616']) {
+      assert.throws(() => u64Parameter('flow', segment), {
+        message: `Invalid URL: Cannot parse \`${segment}\` to a \`u64\``,
+      });
+    }
+  });
+
   test('a byte order mark is kept', () => {
     assert.equal(textParameter('x', '%EF%BB%BFa'), '\u{FEFF}a');
   });
@@ -121,6 +147,26 @@ describe('selectors', () => {
     );
   });
 
+  test('have the text or the number of each field, and nothing of the others', () => {
+    const none = { outbound: undefined, inbound: undefined, session: undefined, user: undefined };
+    for (const [query, selector] of [
+      ['', none],
+      ['&&', none],
+      ['outbound=', { ...none, outbound: '' }],
+      ['outbound', { ...none, outbound: '' }],
+      ['session=7', { ...none, session: 7 }],
+      ['session=0', { ...none, session: 0 }],
+      ['session=18446744073709551615', { ...none, session: 2 ** 64 }],
+      ['user=a+b%3Dc=d&inbound=%26', { ...none, user: 'a b=c=d', inbound: '&' }],
+      [
+        'user=u&session=1&inbound=i&outbound=o',
+        { user: 'u', session: 1, inbound: 'i', outbound: 'o' },
+      ],
+    ] as const) {
+      assert.deepEqual(parseSelector(query), selector, query);
+    }
+  });
+
   test('name the first thing that is wrong', () => {
     for (const [query, reason] of [
       ['x=1', 'unknown field `x`, expected one of `outbound`, `inbound`, `session`, `user`'],
@@ -155,6 +201,38 @@ describe('request targets', () => {
 });
 
 describe('If-Match', () => {
+  test('is any file, or the one with the tag', () => {
+    for (const header of [undefined, '*', ' *\t']) {
+      assert.deepEqual(parseIfMatch(header), { kind: 'any' });
+    }
+    for (const header of ['"ab 1"', ' "ab 1"\t']) {
+      assert.deepEqual(parseIfMatch(header), { kind: 'is', etag: '"ab 1"' });
+    }
+    assert.deepEqual(parseIfMatch('""'), { kind: 'is', etag: '""' });
+  });
+
+  test('is rejected when it is weak, a list, or no tag', () => {
+    for (const header of [
+      '',
+      'W/"a"',
+      '"a", "b"',
+      '"a,b"',
+      '**',
+      'a',
+      '"a',
+      'a"',
+      '"a"b"',
+      '"é"',
+      '"a\u0001"',
+      '"a\u007f"',
+    ]) {
+      assert.throws(() => parseIfMatch(header), {
+        name: 'BadRequest',
+        message: /^If-Match takes \* or the one entity tag/,
+      });
+    }
+  });
+
   test('any header is a condition or a named error, and what is taken is one quoted tag', () => {
     fc.assert(
       fc.property(

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { outlineOf } from '../../../src/config/edit/outline.ts';
 import { TomlError } from '../../../src/config/toml/error.ts';
-import { parseToml } from '../../../src/config/toml/parse.ts';
+import { parseSyntax, parseToml } from '../../../src/config/toml/parse.ts';
 import type { Node } from '../../../src/schema/node.ts';
 
 /** More characters than fit into one call. */
@@ -103,8 +103,53 @@ describe('a string of any length', () => {
     }
   });
 
+  test('is found to be invalid where it is, behind one that is valid', () => {
+    const long = 'x'.repeat(SIZE);
+    for (const [written, behind, message] of [
+      [String.raw`\q`, 1, 'invalid character in escape sequence'],
+      // Nothing of the escape is shown, which may be part of a secret.
+      [String.raw`\ud800`, 5, 'invalid code point'],
+    ] as const) {
+      const text = `a = "${long}"\nb = "${long}${written}${long}"\n`;
+      const start = text.indexOf(written) + behind;
+      assert.throws(() => parseToml(text), {
+        name: 'TomlError',
+        message,
+        span: { start, end: start + 1 },
+      });
+    }
+  });
+
+  test('has its value and its place among the tokens', () => {
+    const long = 'x'.repeat(SIZE);
+    const [slice] = [...parseSyntax(`a = "${long}"\n`)];
+    const tokens = slice?.program.tokens.map(({ range: [start, end], value }) => [
+      start,
+      end,
+      value.length,
+    ]);
+    assert.deepEqual(tokens, [
+      [0, 1, 1],
+      [2, 3, 1],
+      [4, 4 + SIZE + 2, SIZE],
+    ]);
+  });
+
   test('is no excuse for a document that is nested too deeply', () => {
     const deep = `a = "${'x'.repeat(SIZE)}"\nb = ${'['.repeat(100_000)}${']'.repeat(100_000)}`;
     assert.throws(() => parseToml(deep), /nested too deeply/);
   });
+});
+
+test('nesting and numbers beyond what the parser can take are refused', () => {
+  for (const text of [
+    `a = ${'['.repeat(20_000)}${']'.repeat(20_000)}`,
+    `a = ${'1'.repeat(200_000)}`,
+  ]) {
+    assert.throws(() => parseToml(text), {
+      name: 'TomlError',
+      message: 'the document is nested too deeply, or holds too long a number',
+      span: { start: 0, end: 0 },
+    });
+  }
 });

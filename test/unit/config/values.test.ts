@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { parsePortRange } from '../../../src/config/values/matchers.ts';
+import {
+  parseGeoipRef,
+  parseGeositeRef,
+  parsePortRange,
+  suffixesOf,
+} from '../../../src/config/values/matchers.ts';
 import { parseCidr } from '../../../src/ip/cidr.ts';
 import { parseFamilyPolicy, hostProblem } from '../../../src/config/values/addresses.ts';
 import { formatIP } from '../../../src/net/addresses/address.ts';
@@ -98,6 +103,7 @@ describe('ports', () => {
   const GOOD: readonly [string, number, number][] = [
     ['0', 0, 0],
     ['443', 443, 443],
+    ['65535', 65_535, 65_535],
     [' 443 ', 443, 443],
     ['0-65535', 0, 65_535],
     ['80-80', 80, 80],
@@ -128,8 +134,13 @@ describe('ports', () => {
     });
   }
 
+  test('are no range that begins above its end', () => {
+    const problem = '90-80 has a lower bound above its upper bound';
+    assert.deepEqual(parsePortRange('90-80'), { problem });
+  });
+
   test('have 16 bits', () => {
-    for (const text of ['65536', '1-65536', '99999999999999999999']) {
+    for (const text of ['65536', '65536-1', '1-65536', '99999999999999999999']) {
       assert.deepEqual(parsePortRange(text), { problem: `${text}: a port is at most 65535` });
     }
   });
@@ -143,6 +154,7 @@ test('a host that stands alone is an IP address or looks like a name', () => {
     'localhost',
     'a_b.example',
     'bücher.example',
+    'a.example.',
   ]) {
     assert.equal(hostProblem(host), undefined, host);
   }
@@ -151,8 +163,44 @@ test('a host that stands alone is an IP address or looks like a name', () => {
   }
 });
 
+test('what is wrong with a host is said', () => {
+  for (const [host, problem] of [
+    ['', 'is empty'],
+    ['[::1]', 'has brackets; write the IPv6 address without them'],
+    ['[a]', 'has brackets; write the IPv6 address without them'],
+    ['a.example:80', 'has a port, which belongs in port'],
+    ['192.0.2.1:80', 'has a port, which belongs in port'],
+    ['a.example:80x', 'is neither an IP address nor a host name'],
+    ['a.example:x', 'is neither an IP address nor a host name'],
+    ['a:1:2', 'is neither an IP address nor a host name'],
+    ['x[::1]', 'is neither an IP address nor a host name'],
+    ['[::1]x', 'is neither an IP address nor a host name'],
+  ] as const) {
+    assert.equal(hostProblem(host), problem, host);
+  }
+});
+
+test('a list of geosite has an attribute behind an @, one of geoip is negated by !', () => {
+  assert.deepEqual(parseGeositeRef('cn'), { code: 'cn', attribute: undefined });
+  assert.deepEqual(parseGeositeRef('google@ads'), { code: 'google', attribute: 'ads' });
+  assert.deepEqual(parseGeositeRef('a@b@c'), { code: 'a', attribute: 'b@c' });
+  assert.deepEqual(parseGeositeRef('@ads'), { code: '', attribute: 'ads' });
+  assert.deepEqual(parseGeoipRef('cn'), { code: 'cn', negate: false });
+  assert.deepEqual(parseGeoipRef('!cn'), { code: 'cn', negate: true });
+  assert.deepEqual(parseGeoipRef('cn!'), { code: 'cn!', negate: false });
+});
+
+test('a name has itself and its parent domains as suffixes, up to 128', () => {
+  assert.deepEqual([...suffixesOf('a.b.c')], ['a.b.c', 'b.c', 'c']);
+  assert.deepEqual([...suffixesOf('c')], ['c']);
+  assert.deepEqual([...suffixesOf('.c')], ['.c', 'c']);
+  assert.equal([...suffixesOf('a.'.repeat(200))].length, 128);
+});
+
 test('a family policy is found in any case, with either dash, or not at all', () => {
   assert.equal(parseFamilyPolicy('\tPrefer-IPv6\n'), 'prefer_ipv6');
+  assert.equal(parseFamilyPolicy('V4-First'), 'prefer_ipv4');
+  assert.equal(parseFamilyPolicy('any'), 'auto');
   for (const text of ['', 'ipv5', 'prefer ipv4', 'ipv4__only', 'constructor']) {
     assert.equal(parseFamilyPolicy(text), undefined, text);
   }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { readForeign } from '../../../src/import/document.ts';
+import { parseJson } from '../../../src/import/parse/json.ts';
 import { ImportError } from '../../../src/import/draft.ts';
 import { linesOf } from '../../support/import/support.ts';
 
@@ -146,6 +147,16 @@ c: &c [${'*b,'.repeat(9)}]\nd: &d [${'*c,'.repeat(9)}]\nproxies: [${'*d,'.repeat
       );
     });
   }
+
+  test('of JSON with millions of values is refused before they take memory', () => {
+    assert.throws(() => readForeign(`{"outbounds":[${'1,'.repeat(3_000_000)}1]}`), {
+      name: 'ImportError',
+      message: 'JSON with more than 3000000 values',
+    });
+    // Only commas and brackets begin a value: this has half as many.
+    const half = parseJson(`[${'1,'.repeat(1_600_000)}1]`);
+    assert.ok(Array.isArray(half) && half.length === 1_600_001);
+  });
 
   test('of YAML takes time that grows with its size alone', () => {
     // A library that compares all keys of a mapping with each other takes over a minute for these.

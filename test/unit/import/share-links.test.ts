@@ -139,6 +139,58 @@ describe('a share link', () => {
       ],
     ],
     [
+      'of Hysteria 2 by its long name',
+      'hysteria2://p@a.example:443',
+      [...place('hysteria2'), '[outbound.settings]', 'password = "p"'],
+    ],
+    [
+      'of VMess as JSON over gRPC with TLS, with white space around it',
+      `vmess://${base64(`\n ${JSON.stringify({ ...VMESS, net: 'grpc', type: 'gun', path: 's', host: 'h', tls: 'tls', sni: 'b', insecure: '1' })}`)} #x`,
+      [
+        ...place('vmess'),
+        '[outbound.stream]',
+        'network = "grpc"',
+        'security = "tls"',
+        '[outbound.stream.tls]',
+        'server_name = "b"',
+        'allow_insecure = true',
+        '[outbound.stream.grpc]',
+        'service_name = "s"',
+        'authority = "h"',
+        '[outbound.settings]',
+        `id = "${ID}"`,
+      ],
+    ],
+    [
+      'of VMess as JSON over gRPC with an authority',
+      vmess({ ...VMESS, net: 'grpc', path: 's', host: 'h', authority: 'c', tls: 'none' }),
+      [
+        ...place('vmess'),
+        '[outbound.stream]',
+        'network = "grpc"',
+        '[outbound.stream.grpc]',
+        'service_name = "s"',
+        'authority = "c"',
+        '[outbound.settings]',
+        `id = "${ID}"`,
+      ],
+    ],
+    [
+      'of VMess as JSON with what means nothing',
+      vmess({ ...VMESS, type: 'none', tls: '' }),
+      [...place('vmess'), '[outbound.settings]', `id = "${ID}"`],
+    ],
+    [
+      'of VMess in the form of VLESS with a cipher',
+      `vmess://${ID}@a.example:443?encryption=chacha20-poly1305&aid=0`,
+      [...place('vmess'), '[outbound.settings]', `id = "${ID}"`, 'security = "chacha20-poly1305"'],
+    ],
+    [
+      'of VMess in the form of VLESS with a cipher under another name',
+      `vmess://${ID}@a.example:443?scy=chacha20-poly1305&alterId=0`,
+      [...place('vmess'), '[outbound.settings]', `id = "${ID}"`, 'security = "chacha20-poly1305"'],
+    ],
+    [
       'of SOCKS with credentials',
       `socks://${base64('mia:s3cret')}@a.example:443`,
       [...place('socks'), '[outbound.settings]', 'user = "mia"', 'pass = "s3cret"'],
@@ -214,6 +266,19 @@ describe('a share link', () => {
     ],
     ['to a document', 'https://a.example:443/sub', /address of a document/],
     ['of an HTTP proxy without a port', 'http://u:p@a.example', /no port/],
+    ['of VLESS with encryption', `vless://${ID}@a:1?encryption=mlkem768x25519plus`, /encryption/],
+    ['of VMess with an alterId', `vmess://${ID}@a:1?alterId=4`, /alterId/],
+    ['of VMess with an aid', `vmess://${ID}@a:1?aid=4`, /alterId/],
+    ['of VMess as JSON with a header', vmess({ ...VMESS, type: 'http' }), /header type "http"/],
+    ['of VMess as JSON with XTLS', vmess({ ...VMESS, tls: 'xtls' }), /security "xtls"/],
+    ['of VMess in base64 that is no JSON', `vmess://${base64('auto:id')}`, /no port/],
+    ['of Shadowsocks in base64 without a host', `ss://${base64('rc4:pw')}`, /neither SIP002 nor/],
+    ['of Shadowsocks that is no base64', 'ss://a:b', /neither SIP002 nor base64/],
+    ['of Shadowsocks in base64 without a login', `ss://${base64('@a:1')}`, /no method and/],
+    ['of a text before a link', 'see vless://x', /not a share link/],
+    ['of VLESS without an id', 'vless://a:1', /^it has no id$/],
+    ['of VMess without an id', 'vmess://a.example:1', /^it has no id$/],
+    ['of Hysteria 2 without a password', 'hy2://a:1', /^it has no password$/],
     ['of SOCKS 4', 'socks4://a:1', /socks4 links are not supported/],
     ['without a port', 'trojan://p@a', /no port/],
     ['with a port that is too large', 'trojan://p@a:65536', /port is not a number/],
@@ -235,6 +300,22 @@ describe('a share link', () => {
     const [entry, skipped] = readShareLinks(`socks5://a:1#Caf%C3%A9%20%231\ntuic://a:1#b%`).entries;
     assert.equal(entry?.draft?.name, 'Café #1');
     assert.deepEqual(skipped, { name: 'b%', skipped: 'tuic links are not supported' });
+  });
+
+  test('has its name in each of its forms', () => {
+    for (const [link, name] of [
+      [vmess({ ...VMESS, ps: 'Café' }), 'Café'],
+      [vmess({ ...VMESS, ps: undefined }), ''],
+      [`ss://${base64('aes-256-gcm:p@a.example:443')}#a#b`, 'a#b'],
+      [`ss://${base64('aes-256-gcm:p@a.example:443')}`, ''],
+    ] as const) {
+      assert.equal(readShareLinks(link).entries[0]?.draft?.name, name);
+    }
+  });
+
+  test('that is left out has no name when none is written: what stands there may be secret', () => {
+    const { entries } = readShareLinks('tuic://secret@a:1');
+    assert.deepEqual(entries, [{ name: '', skipped: 'tuic links are not supported' }]);
   });
 
   test('names a server by a parameter where it has no number sign', () =>

@@ -64,7 +64,23 @@ test('the wildcards of both families are known', () => {
     ['::1', false],
     ['0.0.0.1', false],
     ['1::', false],
+    ['0:0:1::', false],
+    ['::1:0:0:0', false],
+    ['1::ffff:0:0', false],
   ] as const) {
-    assert.equal(isWildcard(endpoint(host)), expected);
+    assert.equal(isWildcard(endpoint(host)), expected, host);
+  }
+  assert.deepEqual(blankEndpoint(), endpoint('::', 0));
+});
+
+test('only an address in mapped form is one of IPv4', () => {
+  for (const [host, expected] of [
+    ['192.0.2.1', true],
+    ['::ffff:192.0.2.1', true],
+    ['::192.0.2.1', false],
+    ['1::ffff:c000:201', false],
+    ['0:0:0:1:0:ffff:c000:201', false],
+  ] as const) {
+    assert.equal(isIPv4Endpoint(endpoint(host)), expected, host);
   }
 });

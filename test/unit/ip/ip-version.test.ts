@@ -32,3 +32,18 @@ test('every place of the gap, with every number of groups', () => {
     }
   }
 });
+
+test('the longest and the shortest text of an address is one', () => {
+  const longest = '1111:2222:3333:4444:5555:6666:255.255.255.255';
+  assert.equal(longest.length, 45);
+  assert.equal(ipVersion(longest), 6);
+  assert.equal(ipVersion(`${longest}%eth0`), 6);
+  assert.equal(ipVersion('255.255.255.255'), 4);
+  assert.equal(ipVersion('1.1.1.1'), 4);
+});
+
+test('a dotted quad has four numbers', () => {
+  for (const text of ['11.22.33.', '.11.22.33', '11..22.33', '11.22.33', '1.2.3.4.', '1.2.3.4.5']) {
+    assert.equal(ipVersion(text), 0, text);
+  }
+});

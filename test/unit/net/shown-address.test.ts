@@ -36,6 +36,7 @@ test('net keeps the network of an address, and two labels of a name', () => {
   }
   assert.equal(shownEndpoint({ host: '192.0.2.17', port: 53 }), '192.0.2.0:53');
   assert.equal(shownForeign('dial 192.0.2.1'), '<text>');
+  assert.equal(shownForeign(''), '');
 });
 
 test('none shows the port alone, in errors and fields as well', () => {

@@ -24,6 +24,14 @@ describe('entries that are no servers', () => {
     'Telegram: @x',
     'Осталось: 5 ГБ',
     'No subscription',
+    '剩余流量12GB',
+    '⚡ 80%',
+    'Expired ⚠️',
+    'Expires in 30 days',
+    'Expires in 1 day',
+    'Expires in 1 hour',
+    'Expires 12 hours',
+    'Remaining 1,024 MiB / 2',
   ]) {
     test(`include ${name}`, () => assert.ok(isInformation(name)));
   }
@@ -41,6 +49,13 @@ describe('entries that are no servers', () => {
     'JP 1 GBnet',
     '香港 01',
     'Resetville',
+    'Traffic',
+    '官网',
+    'Traffic12GB',
+    'GB 1',
+    'TB-London',
+    'Plan B 2026-12-31',
+    'Expires 2026-12',
   ]) {
     test(`do not include ${JSON.stringify(name)}`, () => assert.ok(!isInformation(name)));
   }

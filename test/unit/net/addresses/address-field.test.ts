@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import {
+  decodeAddressed,
   decodeAddressField,
   encodeAddressField,
   readAddressField,
@@ -70,8 +71,49 @@ describe('an address field', () => {
       assert.ok(encodeAddressField({ host: 'x'.repeat(255), port: 1 }, format));
       assert.equal(encodeAddressField({ host: 'x'.repeat(256), port: 1 }, format), undefined);
       assert.equal(encodeAddressField({ host: '', port: 1 }, format), undefined);
-      assert.equal(encodeAddressField({ host: 'x', port: 65_536 }, format), undefined);
+      for (const port of [-1, 1.5, 65_536, Number.NaN, Infinity]) {
+        assert.equal(encodeAddressField({ host: 'x', port }, format), undefined);
+      }
+      assert.ok(encodeAddressField({ host: 'x', port: 0 }, format));
     }
+  });
+
+  test('follows what precedes it in its message', () => {
+    const bytes = encodeAddressField({ host: '192.0.2.7', port: 80 }, SOCKS_ADDRESS, [5, 1, 0]);
+    assert.equal(bytes?.toString('hex'), '05010001c00002070050');
+  });
+
+  test('is incomplete until its last byte is there', () => {
+    for (const [i, bytes] of samples.entries()) {
+      const format = FORMATS[i % 2] ?? assert.fail();
+      for (let length = 0; length < bytes.length; length++) {
+        assert.equal(decodeAddressField(bytes.subarray(0, length), 0, format), undefined);
+      }
+      assert.equal(decodeAddressField(bytes, 0, format)?.end, bytes.length);
+    }
+  });
+
+  test('of an unknown type is an error of the protocol, whose length is unknown as well', () => {
+    for (const [format, type] of [
+      [SOCKS_ADDRESS, 2],
+      [SOCKS_ADDRESS, 0],
+      [V2RAY_ADDRESS, 4],
+    ] as const) {
+      const bytes = Buffer.alloc(32, type);
+      assert.throws(() => decodeAddressField(bytes, 0, format), ProtocolError);
+      assert.equal(decodeAddressed(bytes, 0, format), undefined);
+    }
+  });
+
+  test('precedes the data of a datagram, which is dropped without a valid one', () => {
+    const bytes = Buffer.from('ee01c000020700500102', 'hex');
+    assert.deepEqual(decodeAddressed(bytes, 1, SOCKS_ADDRESS), {
+      data: Buffer.of(1, 2),
+      peer: { host: '192.0.2.7', port: 80 },
+    });
+    assert.equal(decodeAddressed(bytes.subarray(0, 7), 1, SOCKS_ADDRESS), undefined);
+    const unnamed = Buffer.from('03012000500102', 'hex');
+    assert.equal(decodeAddressed(unnamed, 0, SOCKS_ADDRESS), undefined);
   });
 
   test('is read alike at once and from a link, whatever its bytes and pieces', async () => {

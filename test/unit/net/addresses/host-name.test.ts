@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { isIP } from 'node:net';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { normalizeHost } from '../../../../src/net/addresses/host-name.ts';
+import { decodeName, normalizeHost } from '../../../../src/net/addresses/host-name.ts';
 
 const SPELLINGS: Readonly<Record<string, readonly string[]>> = {
   'blocked.example': [
@@ -31,7 +31,12 @@ const SPELLINGS: Readonly<Record<string, readonly string[]>> = {
     '::ffff:7f00:1%1',
   ],
   '2001:db8::1': ['2001:db8::1', '2001:DB8:0:0::1', '2001:db8::1%eth0'],
+  'fe80::1': ['fe80::1', 'FE80:0::1'],
   'fe80::1%eth0': ['fe80::1%eth0', 'FE80:0::1%eth0'],
+  'febf::1%eth0': ['febf::1%eth0'],
+  // Neither is link-local: the one begins otherwise, the other one was site-local (RFC 3879).
+  '2080::1': ['2080::1%eth0'],
+  'fec0::1': ['fec0::1%eth0'],
   'ff02::1%2': ['ff02::1%2'],
 };
 
@@ -71,6 +76,36 @@ for (const text of NO_HOSTS) {
     assert.equal(normalizeHost(text), undefined);
   });
 }
+
+test('a name may be as long as DNS allows in any case, and a text to convert four times that', () => {
+  const longest = `${'a.'.repeat(126)}a`;
+  assert.equal(longest.length, 253);
+  assert.equal(normalizeHost(longest), longest);
+  assert.equal(normalizeHost(longest.toUpperCase()), longest);
+  assert.equal(normalizeHost(`${longest}.`), longest);
+  assert.equal(normalizeHost(`A${longest}`), undefined);
+  // Soft hyphens are dropped.
+  assert.equal(normalizeHost(`a${'\u00ad'.repeat(4 * 253 - 1)}`), 'a');
+  assert.equal(normalizeHost(`a${'\u00ad'.repeat(4 * 253)}`), undefined);
+});
+
+test('a name on the wire that is an address in brackets or without them is that address', () => {
+  for (const [text, host] of [
+    ['[2001:DB8::1]', '2001:db8::1'],
+    ['2001:DB8::1', '2001:db8::1'],
+    ['::ffff:c000:201', '192.0.2.1'],
+    ['192.0.2.1', '192.0.2.1'],
+    ['[192.0.2.11', '[192.0.2.11'],
+    ['1192.0.2.1]', '1192.0.2.1]'],
+    ['a192.0.2.1b', 'a192.0.2.1b'],
+    ['[a.example]', '[a.example]'],
+    ['A.example', 'A.example'],
+    // A zone has a meaning on the client's host alone; such a name is resolved to nothing.
+    ['fe80::1%eth0', 'fe80::1%eth0'],
+  ] as const) {
+    assert.equal(decodeName(Buffer.from(text)), host, text);
+  }
+});
 
 test('a normal form is its own normal form, whatever it came from', () => {
   const unit = fc.constantFrom('a', 'X', '1', '0x', '.', '。', '-', 'ü', '１', '\u00ad', ':', '%');

@@ -12,6 +12,8 @@ const accounts = atOnce(
     { user: 'ann', pass: 'second' },
     { user: 'empty', pass: '' },
     { user: 'zoë', pass: 'pässword' },
+    { user: 'bo', pass: 'bob' },
+    { user: '', pass: 'nameless' },
   ]),
 );
 
@@ -24,6 +26,7 @@ describe('proxy credentials', () => {
     assert.equal(sent(basic('bob:a:b')), 'bob');
     assert.equal(sent(basic('zoë:pässword')), 'zoë');
     assert.equal(sent(basic('empty:')), 'empty');
+    assert.equal(sent(basic(':nameless')), '');
   });
 
   test('of a repeated user are the last ones', () => {
@@ -37,6 +40,8 @@ describe('proxy credentials', () => {
     }
     assert.equal(sent('Basic'), undefined);
     assert.equal(sent('Basic !!!!'), undefined);
+    assert.equal(sent(`x${basic('bob:a:b')}`), undefined);
+    assert.equal(sent(`${basic('bob:a:b')} x`), undefined);
     assert.equal(sent(`Bearer ${Buffer.from('bob:a:b').toString('base64')}`), undefined);
     assert.equal(accountOf([], accounts), undefined);
   });

@@ -24,6 +24,10 @@ describe('Max-Forwards (RFC 9110 §7.6.2)', LIMIT, () => {
       assert.match(await forwarded(method, 'max-forwards: 10\r\n'), /\r\nmax-forwards: 9$/);
       assert.match(await forwarded(method, 'Max-Forwards: 1\r\n'), /\r\nMax-Forwards: 0$/);
       assert.match(await forwarded(method, 'Max-Forwards: 007\r\n'), /\r\nMax-Forwards: 6$/);
+      assert.match(
+        await forwarded(method, 'A: b\r\nMax-Forwards: 5\r\nC: d\r\n'),
+        /\r\nA: b\r\nMax-Forwards: 4\r\nC: d$/,
+      );
     }
   });
 

@@ -16,6 +16,8 @@ describe('a request target', () => {
     ['http://[2001:db8::1]:81/', '2001:db8::1', 81, '[2001:db8::1]:81', '/'],
     ['http://[::1]', '::1', 80, '[::1]', '/'],
     ['https://example.com/x', 'example.com', 443, 'example.com', '/x'],
+    ['http://example.com:1/', 'example.com', 1, 'example.com:1', '/'],
+    ['http://example.com:65535/', 'example.com', 65_535, 'example.com:65535', '/'],
     ['http://192.0.2.1/http://b/', '192.0.2.1', 80, '192.0.2.1', '/http://b/'],
   ];
   for (const [text, host, port, authority, path] of absolute) {
@@ -28,6 +30,14 @@ describe('a request target', () => {
       });
     });
   }
+
+  test('may have a host of 255 characters', () => {
+    const host = 'a'.repeat(255);
+    assert.deepEqual(parseRequestTarget('CONNECT', `${host}:443`), {
+      form: 'authority',
+      destination: { host, port: 443 },
+    });
+  });
 
   test('OPTIONS without a path concerns the whole server', () => {
     const target = parseRequestTarget('OPTIONS', 'http://a.example');
@@ -55,6 +65,8 @@ describe('a request target', () => {
     ['GET', 'example.com'],
     ['GET', '*'],
     ['GET', 'ftp://example.com/'],
+    ['GET', 'ftp://example.com:21/'],
+    ['GET', '1http://example.com/'],
     ['GET', 'http:/example.com/'],
     ['GET', 'http:///path'],
     ['GET', 'http://user@example.com/'],
@@ -65,6 +77,7 @@ describe('a request target', () => {
     ['GET', 'http://example.com:0/'],
     ['GET', 'http://example.com:65536/'],
     ['GET', 'http://example.com:080000/'],
+    ['GET', 'http://example.com:000080/'],
     ['GET', 'http://example.com:8o/'],
     ['GET', 'http://example.com:80:80/'],
     ['GET', 'http://exa%6dple.com/'],
@@ -76,6 +89,7 @@ describe('a request target', () => {
     ['GET', 'http://[fe80::1%25eth0]/'],
     ['GET', 'http://[example.com]/'],
     ['GET', 'http://[192.0.2.1]/'],
+    ['GET', 'http://[a:b]/'],
     ['GET', `http://${'a'.repeat(256)}/`],
     ['CONNECT', 'example.com'],
     ['CONNECT', 'example.com:'],
