@@ -22,11 +22,18 @@ const { values } = parseArgs({
     rate: { type: 'string', default: '100' },
     /** Minutes at the end of which the growth is measured; caches fill up before. */
     measured: { type: 'string' },
+    /** More arguments of Node for Weir and the dashboard, such as those that keep it from compiling. */
+    'node-args': { type: 'string', default: '' },
   },
 });
 const minutes = Number(values.minutes);
 const measured = Number(values.measured ?? (minutes * 2) / 3);
-const INSPECT = { nodeArgs: ['--inspect=127.0.0.1:0'] };
+const INSPECT = {
+  nodeArgs: [
+    '--inspect=127.0.0.1:0',
+    ...values['node-args'].split(' ').filter((each) => each !== ''),
+  ],
+};
 const PAGES = ['now', 'connections', 'routes', 'nodes', 'users', 'rules', 'config', 'log'];
 const LOOK_MS = 1_000;
 const MINUTE_MS = 60_000;
