@@ -252,11 +252,7 @@ export class RunningMonitor implements Monitor {
     if (typeof version?.version !== 'string') throw notTheApi();
     this.#version = version.version;
     while (!signal.aborted) {
-      const requestedAt = this.#now;
-      this.#openedSince.clear();
-      const body = await api.ask('GET', '/v1/connections', { signal });
-      if (!isList(body)) throw notTheApi();
-      this.#table.list(body, requestedAt, this.#openedSince);
+      await this.#listOnce(signal);
       this.#api = { kind: 'reached' };
       reached();
       this.#changed();
@@ -266,6 +262,15 @@ export class RunningMonitor implements Monitor {
       await pause(clock, period - LIST_MS, AbortSignal.any([signal, this.#listDue.signal]));
       if (this.#listDue.signal.aborted) this.#listDue = new AbortController();
     }
+  }
+
+  /** In a function of its own: a variable of one that waits would keep a list, of megabytes, until the next. */
+  async #listOnce(signal: AbortSignal): Promise<void> {
+    const requestedAt = this.#now;
+    this.#openedSince.clear();
+    const body = await this.#sources.api.ask('GET', '/v1/connections', { signal });
+    if (!isList(body)) throw notTheApi();
+    this.#table.list(body, requestedAt, this.#openedSince);
   }
 
   async #followRoutes(signal: AbortSignal): Promise<void> {

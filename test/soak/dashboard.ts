@@ -5,13 +5,15 @@ import type { Child } from '../support/process/child.ts';
 import { residentBytes } from '../support/process/proc.ts';
 import { BusyWeir } from '../support/watching/busy-weir.ts';
 import { PROGRAMS } from '../support/watching/programs.ts';
+import { busyHeapOf } from './busy-heap.ts';
 import { Inspector } from './inspector.ts';
 import { slope } from './verdict.ts';
 
 /**
  * The soak of the dashboard: a Weir under a steady load, a dashboard and a tab that stays at Connections, for as long
  * as it is told to. Each minute another tab looks at each page, scrolls the connections and is closed; then the heaps
- * of all three are measured after a collection. It fails when one of them grows.
+ * of all three are measured after a collection. It fails when one of them grows. Compiled code is measured apart:
+ * see `BusyHeap`.
  */
 const { values } = parseArgs({
   options: {
@@ -20,16 +22,23 @@ const { values } = parseArgs({
     rate: { type: 'string', default: '100' },
     /** Minutes at the end of which the growth is measured; caches fill up before. */
     measured: { type: 'string' },
+    /** More arguments of Node for Weir and the dashboard, such as those that keep it from compiling. */
+    'node-args': { type: 'string', default: '' },
   },
 });
 const minutes = Number(values.minutes);
 const measured = Number(values.measured ?? (minutes * 2) / 3);
-const INSPECT = { nodeArgs: ['--inspect=127.0.0.1:0'] };
+const INSPECT = {
+  nodeArgs: [
+    '--inspect=127.0.0.1:0',
+    ...values['node-args'].split(' ').filter((each) => each !== ''),
+  ],
+};
 const PAGES = ['now', 'connections', 'routes', 'nodes', 'users', 'rules', 'config', 'log'];
 const LOOK_MS = 1_000;
 const MINUTE_MS = 60_000;
 const MB = 1e6;
-/** Megabytes an hour that a heap may grow by: samples of a busy heap differ by that. */
+/** Megabytes an hour that a heap without its code may grow by: samples of a busy heap differ by that. */
 const LIMIT = 2;
 
 type Figures = Readonly<Record<string, number>>;
@@ -86,9 +95,11 @@ async function sample(): Promise<Figures> {
   const own = await memoryOf(dashboard.child);
   return {
     'Weir heap MB': weir.heap,
+    'Weir code MB': weir.code,
     'Weir external MB': weir.external,
     'Weir resident MB': weir.resident,
     'dashboard heap MB': own.heap,
+    'dashboard code MB': own.code,
     'dashboard external MB': own.external,
     'dashboard resident MB': own.resident,
     'tab heap MB': ((await tab?.heapBytes()) ?? NaN) / MB,
@@ -100,14 +111,9 @@ async function sample(): Promise<Figures> {
 async function memoryOf(child: Child) {
   const [, url = ''] = /^Debugger listening on (\S+)$/m.exec(child.stderr) ?? [];
   using inspector = await Inspector.open(url);
-  for (let i = 0; i < 3; i++) {
-    await inspector.collectGarbage();
-    await sleep(50);
-  }
-  const { heapUsed, external } = (await inspector.evaluate(
-    'process.memoryUsage()',
-  )) as NodeJS.MemoryUsage;
-  return { heap: heapUsed / MB, external: external / MB, resident: residentBytes(child.pid) / MB };
+  const { heap, code, external } = await busyHeapOf(inspector);
+  const resident = residentBytes(child.pid);
+  return { heap: heap / MB, code: code / MB, external: external / MB, resident: resident / MB };
 }
 
 function row(cells: readonly string[]): string {

@@ -112,10 +112,12 @@ export class WatchedSums {
     for (const [id, flow] of flows) {
       const { view } = flow;
       const before = isFirst ? view : this.#seen.get(id);
-      const bytes = Math.max(0, bytesOf(view) - (before ? bytesOf(before) : 0));
+      const grown = bytesOf(view) - (before ? bytesOf(before) : 0);
+      const bytes = Math.max(0, grown);
       this.#sum += bytes;
       for (const part of this.#parts) part.add(flow, bytes);
-      seen.set(id, bytes === 0 && before ? before : view);
+      // The object of the monitor wherever it will do, so that no other one is kept beside it.
+      seen.set(id, before && grown < 0 ? before : view);
     }
     for (const part of this.#parts) part.end();
     this.#seen = seen;

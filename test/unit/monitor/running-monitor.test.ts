@@ -16,6 +16,7 @@ import { statusOf } from '../../support/dashboard/context.ts';
 import { fullStatus } from '../../support/metrics/full-status.ts';
 import { flowOf } from '../../support/dashboard/fake-monitor.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { uncollected } from '../../support/process/uncollected.ts';
 
 /** An API whose answers and events a test gives. */
 class FakeApi {
@@ -29,7 +30,9 @@ class FakeApi {
     this.asked.push(path);
     if (this.failure) throw this.failure;
     if (path === '/v1/version') return { version: '2.1.1' };
-    return { flows: this.flows.map(({ view }) => view), sessions: [] };
+    const body = { flows: this.flows.map(({ view }) => view), sessions: [] };
+    this.lastList = new WeakRef(body);
+    return body;
   }
 
   async askTagged(method: string, path: string) {
@@ -58,6 +61,9 @@ class FakeApi {
   get streams(): readonly string[] {
     return [...this.#streams.keys()];
   }
+
+  /** The body of the last list. */
+  lastList: WeakRef<object> | undefined;
 
   count(path: string): number {
     return this.asked.filter((each) => each === path).length;
@@ -138,6 +144,14 @@ test('missed events are counted, and the flows are listed again', async () => {
   await api.send(EVENTS, 'lagged', { missed: 12 });
   assert.equal(monitor.missed, 12);
   assert.equal(api.count(LIST), 2);
+});
+
+test('a list of flows is not kept while the next one is waited for', async () => {
+  const { api, monitor } = start();
+  held.push(monitor.hold());
+  await settled();
+  assert.ok(api.lastList);
+  assert.deepEqual(await uncollected([api.lastList]), []);
 });
 
 test('routes are requested again when the tag changes or a new plane has routed a flow', async () => {

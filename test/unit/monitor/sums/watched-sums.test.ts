@@ -7,6 +7,7 @@ import { WatchedSums } from '../../../../src/monitor/sums/watched-sums.ts';
 import { SumsByKey } from '../../../../src/monitor/sums/sums-by-key.ts';
 import { statusOf } from '../../../support/dashboard/context.ts';
 import { fakeMonitor, flowOf, trafficOf } from '../../../support/dashboard/fake-monitor.ts';
+import { uncollected } from '../../../support/process/uncollected.ts';
 
 /** Sums of a monitor: `sample` has Weir's counters at a time, `list` the flows. */
 function start() {
@@ -83,6 +84,22 @@ test('traffic before the first list, and after the last one, is not missing', ()
     assert.equal(sums.coverage.unattributed, 0);
   }
   assert.equal(sums.coverage.total, 2_800);
+});
+
+test('a flow is kept once, also after its rate alone has changed', async () => {
+  const { sums, sample, list } = start();
+  sample(900, 0);
+  const lists = [
+    [flowOf(1, { down: 0 })],
+    [flowOf(1, { down: 500 }, { downRate: 100 })],
+    [flowOf(1, { down: 500 })],
+  ];
+  const refs = lists.flatMap((flows) => flows.map(({ view }) => new WeakRef(view)));
+  lists.forEach((flows, at) => list(1_000 + at, flows));
+  lists.splice(0, 2);
+  const [, , last] = refs;
+  assert.deepEqual(await uncollected(refs), [last]);
+  assert.equal(sums.hosts.total('bytes'), 500);
 });
 
 test('a list that came after a later sample is compared with the one before', () => {
