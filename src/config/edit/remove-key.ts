@@ -29,7 +29,7 @@ export function removeKey(
   });
 }
 
-function removal(outline: Outline, { node, inline }: KeyEntry): Splice[] {
+function removal(outline: Outline, { node, inline }: KeyEntry): readonly Splice[] {
   const { text, entries } = outline;
   if (!inline) {
     const { start, end } = node.span;
@@ -42,7 +42,7 @@ function removal(outline: Outline, { node, inline }: KeyEntry): Splice[] {
     // The keys of an inline table are separated as the elements of an array are.
     if (outer.table && index >= 0) {
       const items = body.map(({ span }) => span);
-      return [...removeFromArray(text, { span: outer.table.span, items }, index)];
+      return removeFromArray(text, { span: outer.table.span, items }, index);
     }
   }
   throw new RangeError('a key of an inline table is in one');

@@ -1,5 +1,5 @@
 import type { Span } from '../../schema/node.ts';
-import { breakBefore, endsLine, lineBreak } from './toml-text.ts';
+import { breakBefore, endsLine, isBlankLine } from './toml-text.ts';
 
 /** Replaces `remove` UTF-16 units at `at` by `insert`. */
 export interface Splice {
@@ -27,8 +27,8 @@ export function linesDeletion(text: string, { start, end }: Span, isComment: boo
     const isUnended = !endsLine(text, end) && start > 0;
     return deletion(isUnended ? start - breakBefore(text, start).length : start, end);
   }
-  const isFollowed = text.slice(end, lineBreak(text, end)).trim() !== '';
-  return deletion(start, isComment && isFollowed ? end - breakBefore(text, end).length : end);
+  const isApart = !isComment || isBlankLine(text, end);
+  return deletion(start, isApart ? end : end - breakBefore(text, end).length);
 }
 
 /** The text with the changes, which are in document order and do not overlap. */

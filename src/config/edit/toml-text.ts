@@ -71,5 +71,9 @@ export function eolNear(text: string, offset: number): string {
 export const breakBefore = (text: string, at: number): string =>
   text.endsWith('\r\n', at) ? '\r\n' : '\n';
 
+/** Whether nothing but white space is on the line that begins at `start`, or on the rest of one. */
+export const isBlankLine = (text: string, start: number): boolean =>
+  text.slice(start, lineBreak(text, start)).trim() === '';
+
 /** Whether `at` is the start of a line, or of the text. */
 export const endsLine = (text: string, at: number): boolean => at === 0 || text[at - 1] === '\n';

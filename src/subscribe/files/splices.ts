@@ -1,5 +1,5 @@
 import { splice } from '../../config/edit/splice.ts';
-import { breakBefore, lineBreak, lineStart } from '../../config/edit/toml-text.ts';
+import { breakBefore, isBlankLine, lineStart } from '../../config/edit/toml-text.ts';
 import type { Span } from '../../schema/node.ts';
 
 /** A part of a text that is replaced; an insertion where its span is empty. */
@@ -37,8 +37,8 @@ export function removals(text: string, spans: readonly Span[]): readonly Replace
 }
 
 function withBlankLine(text: string, { start, end }: Span): Span {
-  if (isCommentBefore(text, start) && text.slice(end, lineBreak(text, end)).trim() !== '') {
-    const isApart = text.slice(lineStart(text, start - 1), start).trim() === '';
+  if (isCommentBefore(text, start) && !isBlankLine(text, end)) {
+    const isApart = isBlankLine(text, lineStart(text, start - 1));
     return { start, end: isApart ? end : end - breakBefore(text, end).length };
   }
   for (const blank of ['\n\n', '\n\r\n']) {
