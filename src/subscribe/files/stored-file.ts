@@ -42,9 +42,16 @@ export async function writeStored(
   { like }: NewFileAccess = {},
   fs: ReplaceFileSystem = systemFiles,
 ): Promise<void> {
-  try {
+  await writing(path, async () => {
     await createEmpty(path, like);
     await replaceFile(path, bytes, fs);
+  });
+}
+
+/** @throws {SubscribeError} with what `work` throws as its cause */
+async function writing(path: string, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
   } catch (error) {
     throw new SubscribeError(`cannot write ${path}: ${messageOf(error)}`, { cause: error });
   }
@@ -83,7 +90,7 @@ export async function replaceStored(
 }
 
 async function replaceOne({ path, before, after, access }: StoredChange): Promise<EditedFile> {
-  if (!before) await created(path, access);
+  if (!before) await writing(path, () => createEmpty(path, access?.like));
   return editConfigFile(
     path,
     (found) => {
@@ -95,15 +102,6 @@ async function replaceOne({ path, before, after, access }: StoredChange): Promis
     // The caller has checked all files together.
     { check: () => Promise.resolve() },
   );
-}
-
-/** @throws {SubscribeError} */
-async function created(path: string, access: NewFileAccess = {}): Promise<void> {
-  try {
-    await createEmpty(path, access.like);
-  } catch (error) {
-    throw new SubscribeError(`cannot write ${path}: ${messageOf(error)}`, { cause: error });
-  }
 }
 
 /** An empty file is valid in place of each of these files. */
