@@ -3,15 +3,7 @@ import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { parsePickBody } from '../../../../src/api/requests/pick-body.ts';
 import { BadRequest } from '../../../../src/api/http/rejections.ts';
-
-const read = (text: string): string => {
-  try {
-    return `target ${parsePickBody(Buffer.from(text))}`;
-  } catch (error) {
-    assert.ok(error instanceof BadRequest);
-    return error.message;
-  }
-};
+import { pickOutcome } from '../../../support/api/pick-outcome.ts';
 
 describe('the body of a pick', () => {
   test('any target survives being written and read', () => {
@@ -39,7 +31,7 @@ describe('the body of a pick', () => {
           try {
             value = JSON.parse(text);
           } catch {
-            assert.ok(!read(text).startsWith('target '));
+            assert.ok(!pickOutcome(text).startsWith('target '));
             return;
           }
           const fields =
@@ -50,7 +42,7 @@ describe('the body of a pick', () => {
           const repeated = (text.match(/"target"\s*:/g)?.length ?? 0) > 1;
           const good =
             fields.length === 1 && key === 'target' && typeof target === 'string' && !repeated;
-          assert.equal(read(text).startsWith('target '), good, text);
+          assert.equal(pickOutcome(text).startsWith('target '), good, text);
         },
       ),
       { numRuns: 2_000 },
@@ -72,6 +64,6 @@ describe('the body of a pick', () => {
   test('a string of two million escapes takes no stack', () => {
     const target = '\n'.repeat(1_000_000);
     assert.equal(parsePickBody(Buffer.from(JSON.stringify({ target }))), target);
-    assert.match(read('['.repeat(2_000_000)), /invalid type: sequence/);
+    assert.match(pickOutcome('['.repeat(2_000_000)), /invalid type: sequence/);
   });
 });

@@ -1,19 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { parsePickBody } from '../../../../src/api/requests/pick-body.ts';
-import { BadRequest } from '../../../../src/api/http/rejections.ts';
+import { pickOutcome } from '../../../support/api/pick-outcome.ts';
 
 const NO_JSON = 'Failed to parse the request body as JSON: ';
 const WRONG_SHAPE = 'Failed to deserialize the JSON body into the target type: ';
-
-const read = (text: string): string => {
-  try {
-    return `target ${parsePickBody(Buffer.from(text))}`;
-  } catch (error) {
-    assert.ok(error instanceof BadRequest);
-    return error.message;
-  }
-};
 
 const ERRORS: readonly (readonly [text: string, error: string])[] = [
   ['', `${NO_JSON}EOF while parsing a value at line 1 column 0`],
@@ -78,14 +69,14 @@ const ERRORS: readonly (readonly [text: string, error: string])[] = [
 describe('the body of a pick', () => {
   for (const [text, error] of ERRORS) {
     test(`${text === '' ? 'nothing' : text} is refused with its place`, () => {
-      assert.equal(read(text), error);
+      assert.equal(pickOutcome(text), error);
     });
   }
 
   test('what is wrong first is what is reported', () => {
-    assert.match(read('{"x":}'), /unknown field `x`/);
-    assert.match(read('{"target":1,,}'), /invalid type: integer/);
-    assert.match(read('{,"x":1}'), /key must be a string/);
+    assert.match(pickOutcome('{"x":}'), /unknown field `x`/);
+    assert.match(pickOutcome('{"target":1,,}'), /invalid type: integer/);
+    assert.match(pickOutcome('{,"x":1}'), /key must be a string/);
   });
 
   test('is one target, with white space and escapes as JSON has them', () => {
@@ -96,7 +87,7 @@ describe('the body of a pick', () => {
       ['{"\\u0074arget":"a \\"b\\\\\\u00e9\\ud83d\\ude00"}', 'a "b\\é😀'],
       ['{"target":"\u007f }{é"}', '\u007f }{é'],
     ] as const) {
-      assert.equal(read(text), `target ${target}`);
+      assert.equal(pickOutcome(text), `target ${target}`);
     }
   });
 

@@ -1,0 +1,13 @@
+import assert from 'node:assert/strict';
+import { BadRequest } from '../../../src/api/http/rejections.ts';
+import { parsePickBody } from '../../../src/api/requests/pick-body.ts';
+
+/** What becomes of the body of a pick: `target NAME`, or the text of its rejection. */
+export function pickOutcome(text: string): string {
+  try {
+    return `target ${parsePickBody(Buffer.from(text))}`;
+  } catch (error) {
+    assert.ok(error instanceof BadRequest);
+    return error.message;
+  }
+}
