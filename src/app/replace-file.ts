@@ -56,9 +56,9 @@ export const isTemporaryName = (entry: string, name: string): boolean =>
  * crash, and never a part. They are written to a temporary file in the same folder, which is synced and
  * then renamed.
  *
- * A symbolic link is kept and its target replaced. The new file has the permission bits and the access control list of
- * the old one, and its owner and group as far as the process may set them: a file that root edits stays readable for the user
- * of the service. Other hard links to the old file keep the old contents.
+ * A symbolic link is kept and its target replaced. The new file has the permission bits and the access control list
+ * of the old one, and its owner and group as far as the process may set them: a file that root edits stays readable
+ * for the user of the service. Other hard links to the old file keep the old contents.
  *
  * @param firstNumber number in the first temporary name that is tried, at most 2^31
  * @throws {WeirError} `no_temporary_name` when too many names are taken

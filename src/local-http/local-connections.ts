@@ -1,6 +1,5 @@
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { PacedSocket } from '../http/http1/paced-socket.ts';
 
 interface Connection {
   /** Its address, which a connection has in common with TLS on it; '' on a unix socket. */
@@ -22,7 +21,7 @@ export class LocalConnections {
   }
 
   /** Takes a connection, or closes it where all others are trusted. */
-  take(socket: Socket | PacedSocket): void {
+  take(socket: Duplex): void {
     if (this.#connections.size >= this.#most) {
       const [oldest] = [...this.#connections].find(([, { isTrusted }]) => !isTrusted) ?? [];
       (oldest ?? socket).destroy();

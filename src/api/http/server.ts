@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { Duplex } from 'node:stream';
 import { dirname, resolve as resolvePath } from 'node:path';
+import type { Duplex } from 'node:stream';
 import type { ApiListen, ApiOptions } from '../../config/api.ts';
 import { WeirError, codeOf, messageOf } from '../../errors.ts';
-import { recordLines } from '../../log/output.ts';
 import { paceParser, type PacedSocket } from '../../http/http1/paced-socket.ts';
+import { recordLines } from '../../log/output.ts';
 import type { Logger } from '../../log/logger.ts';
 import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
 import { systemSockets } from '../../net/sockets/system-sockets.ts';

@@ -29,7 +29,7 @@ export class PacedSocket extends Duplex {
 
   constructor(socket: Socket) {
     // The server decides when it ends its side.
-    super({ allowHalfOpen: true, decodeStrings: true });
+    super({ allowHalfOpen: true });
     this.#socket = socket;
     socket
       .on('data', (chunk: Buffer) => this.#receive(chunk))
