@@ -51,9 +51,8 @@ export class PacedSocket extends Duplex {
   }
 
   /** As that of `net.Socket`: the 'timeout' event follows so many milliseconds without a byte. */
-  setTimeout(milliseconds: number, callback?: () => void): this {
+  setTimeout(milliseconds: number): this {
     this.#socket.setTimeout(milliseconds);
-    if (callback) this.once('timeout', callback);
     return this;
   }
 

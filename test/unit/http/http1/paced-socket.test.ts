@@ -150,6 +150,21 @@ describe("Node's parser in pieces", () => {
     assert.equal(await text(client), '');
   });
 
+  test('a connection that has ended may be destroyed soon as any other', async () => {
+    await using serving = await start((_request, response) => response.end());
+    for (const isEnded of [false, true]) {
+      const client = await serving.connect();
+      client.write('GET / HTTP/1.1\r\n\r\n');
+      await once(client, 'data');
+      const socket = serving.sockets.at(-1) ?? assert.fail('no connection');
+      if (isEnded) await once(socket.end(), 'finish');
+      const closed = once(socket, 'close');
+      socket.destroySoon();
+      await closed;
+      assert.equal(await text(client), '');
+    }
+  });
+
   test('its peer is that of the connection', async () => {
     await using serving = await start((request, response) => {
       const { remoteAddress, remotePort } = request.socket;
