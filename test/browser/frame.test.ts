@@ -206,6 +206,24 @@ test('the palette finds a page, and returns the focus', { skip }, async () => {
   await page.locator('nav a[aria-current=page]', { hasText: 'Rules' }).waitFor();
 });
 
+test('a dialog takes and returns the focus at once, for the next key', { skip }, async () => {
+  await using scene = await stage.open({ monitor: { flows: FLOWS }, at: '#/connections' });
+  const { page } = scene;
+  await page.keyboard.press('j');
+  // Observers are called before the next task, such as a key or a frame.
+  await page.evaluate(`(() => {
+    window.focused = [];
+    new MutationObserver((records) => {
+      const moved = records.flatMap(({ addedNodes, removedNodes }) => [...addedNodes, ...removedNodes]);
+      if (moved.some(({ nodeName }) => nodeName === 'DIALOG')) focused.push(document.activeElement.role);
+    }).observe(document.body, { childList: true, subtree: true });
+  })()`);
+  await page.keyboard.press('Control+k');
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  assert.deepEqual(await page.evaluate('focused'), ['combobox', 'grid']);
+});
+
 test('the theme is that of the system, or the one that is chosen', { skip }, async () => {
   for (const colorScheme of ['light', 'dark'] as const) {
     await using scene = await stage.open({ colorScheme });
