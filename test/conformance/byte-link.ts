@@ -25,7 +25,7 @@ export async function readAll(link: ByteLink): Promise<Buffer> {
 /** Runs the promise of ByteLink (src/net/links/link.ts) against an implementation. */
 export function byteLinkConformance(name: string, create: () => Promise<LinkEnds>): void {
   const check = (title: string, body: (ends: LinkEnds) => Promise<void>): void => {
-    test(title, { timeout: 20_000 }, async () => {
+    test(title, async () => {
       const ends = await create();
       try {
         await body(ends);

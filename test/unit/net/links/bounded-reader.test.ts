@@ -16,7 +16,7 @@ function readerOf(pieces: readonly Uint8Array[]) {
   return { link: far, reader: new BoundedReader(far, LIMIT) };
 }
 
-describe('a bounded reader', { timeout: 20_000 }, () => {
+describe('a bounded reader', () => {
   test('returns what was sent, however it was split, and does not change it afterwards', async () => {
     const pieces = fc.array(fc.uint8Array({ minLength: 1, maxLength: 40, size: 'max' }), {
       maxLength: 20,

@@ -3,9 +3,7 @@ import { describe, test } from 'node:test';
 import { DialError, type DialErrorCode } from '../../../../src/net/errors.ts';
 import { session, settle, startProxy } from '../../../support/protocols/http/support.ts';
 
-const LIMIT = { timeout: 10_000 };
-
-describe('CONNECT', LIMIT, () => {
+describe('CONNECT', () => {
   test('opens a tunnel in which half-closes pass both ways', async () => {
     const { client, dispatcher, served } = startProxy();
     await client.send('CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n');
@@ -144,7 +142,7 @@ describe('CONNECT', LIMIT, () => {
   });
 });
 
-describe('an inbound with accounts', LIMIT, () => {
+describe('an inbound with accounts', () => {
   const accounts = [{ user: 'ann', pass: 'secret' }];
   const authorization = `Proxy-Authorization: Basic ${Buffer.from('ann:secret').toString('base64')}`;
 

@@ -103,7 +103,7 @@ const message = fc
   .tuple(fc.constantFrom('GET', 'POST', 'PUT', 'DELETE'), fc.oneof(sized, chunked, bare))
   .map(([method, rest]) => `${method} http://a.example/x?y HTTP/1.1\r\n${rest}`);
 
-describe('beside the parser of Node', { timeout: 20_000 }, () => {
+describe('beside the parser of Node', () => {
   test('valid requests are understood in the same way', async () => {
     await fc.assert(
       fc.asyncProperty(message, async (text) => {

@@ -10,9 +10,7 @@ import {
   startProxy,
 } from '../../../support/protocols/http/support.ts';
 
-const LIMIT = { timeout: 10_000 };
-
-describe('a client connection', LIMIT, () => {
+describe('a client connection', () => {
   test('serves several requests to several hosts, each a flow of its own', async () => {
     const { client, dispatcher, served } = startProxy();
     for (const host of ['a.example', 'b.example', 'a.example']) {
@@ -327,7 +325,7 @@ describe('a client connection', LIMIT, () => {
   });
 });
 
-describe('a client that does not read', LIMIT, () => {
+describe('a client that does not read', () => {
   /** A response that fills what lies between, and of which more is to come. */
   async function stalled() {
     const proxy = startProxy();

@@ -2,9 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { exchange, GET, settle, startProxy } from '../../../support/protocols/http/support.ts';
 
-const LIMIT = { timeout: 10_000 };
-
-describe('a request in absolute form', LIMIT, () => {
+describe('a request in absolute form', () => {
   test('reaches its origin in origin form, with the Host of its target', async () => {
     const { client, dispatcher } = startProxy();
     const { asked } = await exchange(
@@ -245,7 +243,7 @@ describe('a request in absolute form', LIMIT, () => {
   });
 });
 
-describe('an upgrade', LIMIT, () => {
+describe('an upgrade', () => {
   const request =
     'GET http://a.example/chat HTTP/1.1\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n' +
     'Sec-WebSocket-Key: x\r\n\r\n';
@@ -312,7 +310,7 @@ describe('an upgrade', LIMIT, () => {
   });
 });
 
-describe('a request in origin form', LIMIT, () => {
+describe('a request in origin form', () => {
   test('is rejected unless it is allowed', async () => {
     for (const line of ['GET / HTTP/1.1', 'OPTIONS * HTTP/1.1']) {
       const { client, dispatcher, served } = startProxy();

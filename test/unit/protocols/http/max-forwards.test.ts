@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { startProxy, type Peer } from '../../../support/protocols/http/support.ts';
 
-const LIMIT = { timeout: 10_000 };
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
 
 /** The head that reaches the origin for a request. */
@@ -18,7 +17,7 @@ async function answered(client: Peer, request: string): Promise<{ head: string; 
   return client.response();
 }
 
-describe('Max-Forwards (RFC 9110 §7.6.2)', LIMIT, () => {
+describe('Max-Forwards (RFC 9110 §7.6.2)', () => {
   test('is sent on one lower with TRACE and OPTIONS', async () => {
     for (const method of ['TRACE', 'OPTIONS']) {
       assert.match(await forwarded(method, 'max-forwards: 10\r\n'), /\r\nmax-forwards: 9$/);

@@ -104,7 +104,7 @@ const serve: RequestListener = (request, response) => {
   respond().catch(() => response.destroy());
 };
 
-describe('the HTTP inbound between node:http clients and origins', { timeout: 20_000 }, () => {
+describe('the HTTP inbound between node:http clients and origins', () => {
   const dispatcher = new DirectDispatcher();
   const inbound = atOnce(
     createHttpInbound(

@@ -14,8 +14,6 @@ import { KeptObjects } from '../../../../src/collections/kept-objects.ts';
 import { OwnListeners } from '../../../../src/net/loop-guard/own-listeners.ts';
 import { carrierOf, Peer, quietLog, settle } from '../../../support/protocols/http/support.ts';
 
-const LIMIT = { timeout: 10_000 };
-
 /** An outbound whose upstream proxy is the test. */
 function start(account?: Account) {
   const [ours, theirs] = linkPair();
@@ -41,7 +39,7 @@ function start(account?: Account) {
 const failsAs = (code: string, message: RegExp) => (error: unknown) =>
   error instanceof DialError && error.code === code && message.test(error.message);
 
-describe('an outbound over an HTTP proxy', LIMIT, () => {
+describe('an outbound over an HTTP proxy', () => {
   test('requests a tunnel and leaves the first bytes of the destination in it', async () => {
     const { connect, proxy } = start();
     const connecting = connect();

@@ -5,9 +5,7 @@ import { HEAD_LIMIT } from '../../../../src/http/http1/limits.ts';
 import { chunksOf } from '../../../support/http/http1/fuzz.ts';
 import { settle, startProxy } from '../../../support/protocols/http/support.ts';
 
-const LIMIT = { timeout: 10_000 };
-
-describe('a request that could be understood in two ways', LIMIT, () => {
+describe('a request that could be understood in two ways', () => {
   const absolute = 'POST http://a.example/ HTTP/1.1\r\nHost: a.example\r\n';
   const smuggled = 'GET http://b.example/ HTTP/1.1\r\n\r\n';
   const table: readonly (readonly [string, string, number])[] = [
@@ -68,7 +66,7 @@ describe('a request that could be understood in two ways', LIMIT, () => {
   });
 });
 
-describe('a client that keeps the proxy waiting', LIMIT, () => {
+describe('a client that keeps the proxy waiting', () => {
   test('is closed without a response when it sends nothing for 10 s', async () => {
     const { client, clock, served } = startProxy();
     await settle();
@@ -144,7 +142,7 @@ describe('a client that keeps the proxy waiting', LIMIT, () => {
   });
 });
 
-describe('any bytes from a client', LIMIT, () => {
+describe('any bytes from a client', () => {
   test('end in responses and a closed connection, and leave no flow behind', async () => {
     const part = fc.constantFrom(
       'GET http://a.example/ HTTP/1.1\r\n',

@@ -9,7 +9,6 @@ import { SideError } from '../../../../../src/protocols/http/forwarding/transfer
 import { ManualClock } from '../../../../support/manual-clock.ts';
 import { Peer, settle } from '../../../../support/protocols/http/support.ts';
 
-const LIMIT = { timeout: 10_000 };
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 
 interface Options {
@@ -58,7 +57,7 @@ async function isSettled(promise: Promise<unknown>): Promise<boolean> {
   return settled;
 }
 
-describe('an exchange', LIMIT, () => {
+describe('an exchange', () => {
   test('ends with its response, and leaves both links and no timer', async () => {
     const { run, client, origin, clock } = exchange(['Content-Length: 4']);
     const outcome = run();
@@ -276,7 +275,7 @@ describe('an exchange', LIMIT, () => {
   });
 });
 
-describe('an upgrade', LIMIT, () => {
+describe('an upgrade', () => {
   const SWITCH = 'HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n';
 
   test('becomes a tunnel in which the origin may speak first', async () => {

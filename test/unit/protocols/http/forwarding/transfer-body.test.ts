@@ -18,8 +18,6 @@ import { DRAIN_LIMIT, DRAIN_MS } from '../../../../../src/protocols/http/limits.
 import { ManualClock } from '../../../../support/manual-clock.ts';
 import { settle } from '../../../../support/protocols/http/support.ts';
 
-const LIMIT = { timeout: 10_000 };
-
 const length = (bytes: number): Framing => ({ kind: 'length', length: bytes });
 const bytes = (text: string): Buffer => Buffer.from(text, 'latin1');
 const textOf = (chunk: Uint8Array | undefined): string | undefined =>
@@ -57,7 +55,7 @@ const isSide = (side: 'client' | 'origin', reason: RegExp) => (error: unknown) =
   error.message.startsWith(`${side}: `) &&
   reason.test(error.cause.message);
 
-describe('the transfer of a body', LIMIT, () => {
+describe('the transfer of a body', () => {
   test('sends the head before the body has begun to arrive', async () => {
     const { sender, receiver, start, touched } = transfer(length(4));
     const done = start();
@@ -209,7 +207,7 @@ test('the error of a side has its cause, whatever was thrown', () => {
   assert.deepEqual([message, other.message], ['client: a text', 'a text']);
 });
 
-describe('a body that is not forwarded', LIMIT, () => {
+describe('a body that is not forwarded', () => {
   const drained = async (framing: Framing, text: string): Promise<[boolean, unknown]> => {
     const [link, sender] = linkPair();
     void sender.write(bytes(`${text}NEXT`));
