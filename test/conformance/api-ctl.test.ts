@@ -13,7 +13,8 @@ import { textTable } from '../../src/text/text-table.ts';
 import { ControlError } from '../../src/api/contract.ts';
 import { printable } from '../../src/printable.ts';
 import { eventLine } from '../../src/cli/ctl/views.ts';
-import { ctl } from '../../src/cli/ctl/ctl.ts';
+import { ctl, NAMES_MS } from '../../src/cli/ctl/ctl.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import { tcpServer } from '../support/peers/servers.ts';
 import { eventually } from '../support/wait.ts';
 import { APPLIED, openFlow, openSlowFlow } from './api-fake.ts';
@@ -47,13 +48,15 @@ function streams(isTTY: boolean, env: Record<string, string> = {}) {
   return { io, stdout, stderr };
 }
 
+/** On a clock that stands still, so that no response is late. */
 async function run(
   argv: readonly string[],
   isTTY = false,
   env?: Record<string, string>,
+  clock = new ManualClock(),
 ): Promise<Ran> {
   const { io, stdout, stderr } = streams(isTTY, env);
-  const status = await ctl(argv, io);
+  const status = await ctl(argv, io, clock);
   return { status, out: stdout.text, err: stderr.text };
 }
 
@@ -336,16 +339,26 @@ describe('weir ctl routes --names', () => {
     await assert.rejects(run(['routes', '--names', 'nodes', ...at(api)]), UsageError);
   });
 
-  test('gives up on a server that says nothing, or stops in the middle', async () => {
-    await using silent = await tcpServer(() => undefined);
-    const begun = 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{';
-    await using stuck = await tcpServer((socket) => void socket.write(begun));
-    for (const { port } of [silent, stuck]) {
-      const api = `127.0.0.1:${port}`;
-      const { status, out } = await run(['routes', '--names', 'groups', '--api', api]);
-      assert.deepEqual([status, out], [1, '']);
-    }
-  });
+  for (const [what, response] of [
+    ['says nothing', ''],
+    ['stops in the middle', 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{'],
+  ] as const) {
+    test(`gives up on a server that ${what}`, async () => {
+      const asked = Promise.withResolvers<void>();
+      await using server = await tcpServer((socket) => {
+        socket.once('data', () => socket.write(response, () => asked.resolve()));
+      });
+      const clock = new ManualClock();
+      const argv = ['routes', '--names', 'groups', '--api', `127.0.0.1:${server.port}`];
+      const ran = run(argv, false, {}, clock);
+      await asked.promise;
+      clock.advance(NAMES_MS - 1);
+      assert.equal(clock.timers, 1, 'it still waits');
+      clock.advance(1);
+      const { status, out } = await ran;
+      assert.deepEqual([status, out, clock.timers], [1, '', 0]);
+    });
+  }
 });
 
 describe('the command line of weir ctl', () => {

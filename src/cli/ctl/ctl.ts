@@ -1,6 +1,8 @@
 import type { FlowJson, SessionJson, TrafficJson } from '../../client/api-views.ts';
 import type { RouteView } from '../../config/route-view.ts';
 import { UsageError, WeirError, hintsOf } from '../../errors.ts';
+import { systemClock, type Clock } from '../../net/time/clock.ts';
+import { Deadline } from '../../net/time/deadline.ts';
 import { printableLines } from '../../printable.ts';
 import type { ReloadReport } from '../../supervisor/reload-report.ts';
 import type { CommandIo } from '../command.ts';
@@ -19,15 +21,22 @@ import {
   trafficLine,
 } from './views.ts';
 
-/** Milliseconds for names, because a shell waits for them during completion. */
-const NAMES_MS = 1000;
+/**
+ * Milliseconds for names, because a shell waits for them during completion. A Weir on a machine whose
+ * cores are busy takes more than one second now and then, and that is no reason to complete nothing.
+ */
+export const NAMES_MS = 3000;
 
 /**
  * `weir ctl`: a client of the API of a running Weir. Resolves with the exit status: 1 if a request
  * fails, with the API's error text on standard error.
  * @throws {UsageError}
  */
-export async function ctl(argv: readonly string[], io: CommandIo): Promise<number> {
+export async function ctl(
+  argv: readonly string[],
+  io: CommandIo,
+  clock: Clock = systemClock,
+): Promise<number> {
   const { command, search, json } = parseCtl(argv);
   if (command.kind === 'help') {
     io.stdout.write(CTL_HELP);
@@ -35,7 +44,8 @@ export async function ctl(argv: readonly string[], io: CommandIo): Promise<numbe
   }
   const output = new CtlOutput(io.stdout, json || io.stdout.isTTY !== true);
   try {
-    await carryOut(command, await reach({ ...search, env: io.env }), output, io.env);
+    const running = await reach({ ...search, env: io.env });
+    await carryOut(command, running, output, { env: io.env, clock });
     return 0;
   } catch (error) {
     // The reader has closed the output, which is not an error.
@@ -60,13 +70,13 @@ async function carryOut(
   command: CtlCommand,
   { api: client, socket }: Pick<RunningWeir, 'api' | 'socket'>,
   output: CtlOutput,
-  env: CommandIo['env'],
+  { env, clock }: { readonly env: CommandIo['env']; readonly clock: Clock },
 ): Promise<void> {
   switch (command.kind) {
     case 'help':
       return;
     case 'routes': {
-      if (command.names) return routeNames(command.names, client, output);
+      if (command.names) return routeNames(command.names, client, output, clock);
       const view = (await client.ask('GET', '/v1/routes')) as RouteView;
       return output.write([view], () => routesTable(view));
     }
@@ -100,8 +110,14 @@ async function carryOut(
   }
 }
 
-async function routeNames(names: RouteNames, client: ApiClient, output: CtlOutput): Promise<void> {
-  const signal = AbortSignal.timeout(NAMES_MS);
+async function routeNames(
+  names: RouteNames,
+  client: ApiClient,
+  output: CtlOutput,
+  clock: Clock,
+): Promise<void> {
+  using deadline = new Deadline(clock, NAMES_MS, 'the response');
+  const { signal } = deadline;
   const { groups, targets } = (await client.ask('GET', '/v1/routes', { signal })) as RouteView;
   const all = (names === 'groups' ? groups : targets).map(({ name }) => name);
   await output.lines(names === 'groups' ? ['default', ...all] : all);
