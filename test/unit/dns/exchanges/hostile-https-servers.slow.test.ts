@@ -12,6 +12,7 @@ import { IDLE_FRAME_BURST } from '../../../../src/http/http2/limits.ts';
 import {
   frame,
   parseFrames,
+  type ParsedFrame,
   plainBlock,
   SETTINGS_ACK,
   settingsFrame,
@@ -30,6 +31,7 @@ const question = { name: 'a.example', type: 'A' } as const;
 const REPLY = Buffer.from(encodeQuery(question, { id: 0 }));
 REPLY.writeUInt16BE(0x8180, 2);
 
+const ACK = 1;
 const END_STREAM = 1;
 const END_HEADERS = 4;
 
@@ -79,20 +81,26 @@ const http1 =
     });
   };
 
-/** Calls `respond` with the id of each stream whose request has come whole. */
+/** Calls `respond` with the id of each stream whose request has come whole, and `onFrame` with each frame. */
 const http2 =
-  (respond: (socket: TLSSocket, streamId: number, connection: number) => void): Play =>
+  (
+    respond: (socket: TLSSocket, streamId: number, connection: number) => void,
+    onFrame: (frame: ParsedFrame, socket: TLSSocket) => void = () => undefined,
+  ): Play =>
   (socket, connection) => {
     socket.write(Buffer.concat([settingsFrame(), SETTINGS_ACK]));
     let received = Buffer.alloc(0);
     let seen = 0;
     socket.on('data', (chunk: Buffer) => {
       received = Buffer.concat([received, chunk]);
-      const ended = parseFrames(received).filter(
-        ({ type, flags }) => type === FrameType.DATA && (flags & END_STREAM) !== 0,
-      );
-      for (const { streamId } of ended.slice(seen)) respond(socket, streamId, connection);
-      seen = ended.length;
+      const frames = parseFrames(received);
+      for (const each of frames.slice(seen)) {
+        onFrame(each, socket);
+        const { type, flags, streamId } = each;
+        const ends = type === FrameType.DATA && (flags & END_STREAM) !== 0;
+        if (ends) respond(socket, streamId, connection);
+      }
+      seen = frames.length;
     });
   };
 
@@ -103,6 +111,10 @@ const OK = plainBlock([
 const okHead = (streamId: number): Buffer => frame(FrameType.HEADERS, END_HEADERS, streamId, OK);
 const answer = (streamId: number): Buffer =>
   Buffer.concat([okHead(streamId), frame(FrameType.DATA, END_STREAM, streamId, REPLY)]);
+
+/** A quarter of the window of a stream, which is as large as the longest message. */
+const dataFrame = (streamId: number): Buffer =>
+  frame(FrameType.DATA, 0, streamId, Buffer.alloc(16_384));
 
 const HEAD = 'HTTP/1.1 200 OK\r\nContent-Type: application/dns-message\r\n';
 const WHOLE = Buffer.concat([Buffer.from(`${HEAD}Content-Length: ${REPLY.length}\r\n\r\n`), REPLY]);
@@ -169,13 +181,26 @@ for (const [what, protocol, play, message] of [
     /HTTP\/2: too many interim responses \(ENHANCE_YOUR_CALM\)$/,
   ],
   [
+    'a body without end',
+    'h2',
+    http2(
+      (socket, id) => void socket.write(Buffer.concat([okHead(id), dataFrame(id), dataFrame(id)])),
+      // Within the window, which is opened again once a quarter of it was read.
+      ({ type, streamId: id }, socket) => {
+        if (type === FrameType.WINDOW_UPDATE && id !== 0) socket.write(dataFrame(id));
+      },
+    ),
+    /the response is longer than a DNS message can be$/,
+  ],
+  [
     'a body beyond its window',
     'h2',
     http2((socket, id) => {
       socket.write(okHead(id));
-      for (let i = 0; i < 5; i++) socket.write(frame(FrameType.DATA, 0, id, Buffer.alloc(16_384)));
+      for (let i = 0; i < 5; i++) socket.write(dataFrame(id));
     }),
-    /the response is longer than a DNS message can be$/,
+    // Frames that are read one by one have made room for the next: then the message is too long first.
+    /the response is longer than a DNS message can be$|HTTP\/2: the window of the stream is exceeded \(FLOW_CONTROL_ERROR\)$/,
   ],
   [
     'SETTINGS without end',
@@ -294,13 +319,19 @@ test('six questions over HTTP/1.1 have connections of their own, and the seventh
 test('questions above MAX_CONCURRENT_STREAMS wait for a stream', async (t) => {
   const streams: number[] = [];
   let write: ((bytes: Uint8Array) => void) | undefined;
+  let acknowledged = 0;
+  const onFrame = ({ type, flags }: ParsedFrame): void => {
+    if (type === FrameType.SETTINGS && (flags & ACK) !== 0) acknowledged++;
+  };
   const { exchange, connections } = await harness(t, 'h2', (socket, connection) => {
     write = (bytes) => void socket.write(bytes);
-    http2((_, id) => streams.push(id))(socket, connection);
+    http2((_, id) => streams.push(id), onFrame)(socket, connection);
     socket.write(settingsFrame([3, 1]));
   });
   const first = exchange.ask(question, never);
   await eventually('the first has come', () => streams.length === 1);
+  // A client may send before it has read the SETTINGS of its server, of which there are two here.
+  await eventually('the limit is known', () => acknowledged === 2);
   const later = [exchange.ask(question, never), exchange.ask(question, never)];
   for (let i = 0; i < 3; i++) {
     await eventually('the next has come', () => streams.length === i + 1);
