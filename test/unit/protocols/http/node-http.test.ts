@@ -26,6 +26,7 @@ import { createHttpInbound } from '../../../../src/protocols/http/inbound.ts';
 import { createHttpOutbound } from '../../../../src/protocols/http/outbound.ts';
 import { inboundContext } from '../../../support/protocols/inbound-context.ts';
 import { freePort } from '../../../support/ports.ts';
+import { eventually } from '../../../support/wait.ts';
 import { KeptObjects } from '../../../../src/collections/kept-objects.ts';
 import { OwnListeners } from '../../../../src/net/loop-guard/own-listeners.ts';
 import { carrierOf, Peer, quietLog, session } from '../../../support/protocols/http/support.ts';
@@ -291,9 +292,9 @@ describe('the HTTP inbound between node:http clients and origins', () => {
 
   test('leaves nothing behind', async () => {
     agent.destroy();
-    for (let turn = 0; (sessions > 0 || dispatcher.live > 0) && turn < 500; turn++) {
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
-    assert.deepEqual([sessions, dispatcher.live], [0, 0]);
+    await eventually(
+      () => `${sessions} sessions and ${dispatcher.live} flows are left`,
+      () => sessions === 0 && dispatcher.live === 0,
+    );
   });
 });
