@@ -157,12 +157,14 @@ describe('a reload', () => {
 
   test('a removed inbound stops listening, and its sessions go on', async () => {
     const { supervisor, apply, portOf } = create();
-    await apply(serving(inboundSpec('in', quiet), inboundSpec('other', quiet)));
-    const old = await open(portOf('in'));
+    const port = await freePort();
+    const removed = inboundSpec('in', { ...quiet, listen: at(port) });
+    await apply(serving(removed, inboundSpec('other', quiet)));
+    const old = await open(port);
     const report = await apply(serving(inboundSpec('other', quiet)));
     assert.deepEqual(report.removed, ['in']);
     await echoes(old);
-    await assert.rejects(open(portOf('in')), { code: 'ECONNREFUSED' });
+    await assert.rejects(open(port), { code: 'ECONNREFUSED' });
     await echoes(await open(portOf('other')));
     await supervisor.stop(0);
   });
