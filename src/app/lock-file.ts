@@ -1,12 +1,12 @@
 import { randomInt } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { link, open, realpath, rename, stat, unlink, type FileHandle } from 'node:fs/promises';
+import { link, open, realpath, stat, unlink, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { codeOf, messageOf, WeirError, type WeirErrorOptions } from '../errors.ts';
 import { openRegularFile } from '../platform/regular-file.ts';
 
-/** How often the lock of a process that has ended is removed before giving up. */
+/** How often a lock that is free, or was left by a process that has ended, is tried for without a wait. */
 const ATTEMPTS = 8;
 
 /** Milliseconds between looks at a lock that another process holds; random, so that none is always late. */
@@ -20,8 +20,12 @@ const READABLE = 0o644;
 
 /** Another process changes the same files, or their lock cannot be created. */
 export class LockError extends WeirError {
-  constructor(message: string, options?: WeirErrorOptions) {
+  /** The id of the process that holds the lock; `undefined` where it cannot be created. */
+  readonly holder: number | undefined;
+
+  constructor(message: string, options?: WeirErrorOptions & { readonly holder?: number }) {
     super('locked', message, options);
+    this.holder = options?.holder;
   }
 }
 
@@ -63,13 +67,13 @@ export class LockFile implements AsyncDisposable {
       await file.writeFile(owner);
       // Whatever the umask.
       await file.chmod(READABLE);
-      for (let attempt = 0; attempt < ATTEMPTS;) {
+      for (let attempt = 1; ; attempt++) {
         // A link appears with its contents, so that no other process finds an empty lock.
         if (await linked(own, path)) return (lock = new LockFile(path, file));
-        const holder = await removeStale(path, `${own}.stale`);
-        if (holder === undefined) attempt++;
-        else if (performance.now() >= end) throw heldBy(holder, what, path);
-        else await setTimeout(randomInt(POLL_MS.least, POLL_MS.most), undefined, { signal });
+        const holder = await removeStale(path, what);
+        if (holder === undefined && attempt < ATTEMPTS) continue;
+        if (performance.now() >= end) throw heldBy(holder, what, path);
+        await setTimeout(randomInt(POLL_MS.least, POLL_MS.most), undefined, { signal });
       }
     } catch (error) {
       signal?.throwIfAborted();
@@ -80,7 +84,6 @@ export class LockFile implements AsyncDisposable {
       if (file) await quietly(unlink(own));
       if (!lock) await quietly(file?.close());
     }
-    throw new LockError(`cannot lock ${path}: other processes are faster`);
   }
 
   /**
@@ -146,24 +149,32 @@ async function linked(own: string, path: string): Promise<boolean> {
 }
 
 /**
- * Removes the lock of a process that has ended.
+ * Removes the lock of a process that has ended, under a lock of its own: of two that find a stale lock, the second
+ * would otherwise remove the one that the first has made since. Nothing else removes a stale lock, and no lock is made
+ * while it is there, so that it is the same file from the look at it until it is gone.
  *
- * @param aside where it is moved first; if it is another one by then, it is put back
- * @returns the id of the process that holds it; `undefined` if it may be free now
+ * @returns the id of the process that holds the lock or removes it; `undefined` if it may be free now
  */
-async function removeStale(path: string, aside: string): Promise<number | undefined> {
-  const found = await contents(path);
-  if (found === undefined) return undefined;
-  const holder = runningOwner(found);
-  if (holder !== undefined || !(await ifThere(rename(path, aside)))) return holder;
+async function removeStale(path: string, what: string): Promise<number | undefined> {
+  const holder = await holderOf(path);
+  if (holder !== 'ended') return holder;
   try {
-    const moved = await contents(aside);
-    if (moved === undefined || moved === found) return undefined;
-    await linked(aside, path);
-    return runningOwner(moved);
-  } finally {
-    await ifThere(unlink(aside));
+    // Left by a process that was killed here, this lock is a stale one as well.
+    await using _removal = await LockFile.acquire(`${path}.stale`, { what });
+    const now = await holderOf(path);
+    if (now !== 'ended') return now;
+    await ifThere(unlink(path));
+    return undefined;
+  } catch (error) {
+    if (error instanceof LockError && error.cause === undefined) return error.holder;
+    throw error;
   }
+}
+
+/** The id of the process that holds a lock, whether that has ended, or `undefined` without a lock. */
+async function holderOf(path: string): Promise<number | 'ended' | undefined> {
+  const found = await contents(path);
+  return found === undefined ? undefined : (runningOwner(found) ?? 'ended');
 }
 
 /** The process that a lock names, if that runs. */
@@ -175,10 +186,13 @@ function runningOwner(lock: string): number | undefined {
   return startTime !== '' && now !== undefined && now !== startTime ? undefined : pid;
 }
 
-const heldBy = (pid: number, what: string, path: string): LockError =>
-  new LockError(`process ${pid} is changing ${what} at the moment`, {
+function heldBy(holder: number | undefined, what: string, path: string): LockError {
+  if (holder === undefined) return new LockError(`cannot lock ${path}: other processes are faster`);
+  return new LockError(`process ${holder} is changing ${what} at the moment`, {
     hint: `it holds ${path}; try again when it has ended`,
+    holder,
   });
+}
 
 function isRunning(pid: number): boolean {
   try {
@@ -216,13 +230,11 @@ async function contents(path: string): Promise<string | undefined> {
   }
 }
 
-/** @returns whether there was such a file */
-async function ifThere(work: Promise<void>): Promise<boolean> {
+/** For a file that another process may have removed meanwhile. */
+async function ifThere(work: Promise<void>): Promise<void> {
   try {
     await work;
-    return true;
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return false;
-    throw error;
+    if (codeOf(error) !== 'ENOENT') throw error;
   }
 }

@@ -19,8 +19,8 @@ import { Weir, weirCommand } from '../support/process/weir.ts';
 const node = (name: string, { host, port }: { host: string; port: number }): string =>
   `[[proxy_server]]\nname = "${name}"\nprotocol = "socks"\nserver = "${host}"\nport = ${port}\n`;
 
-/** The lock that an edit holds, and what it is made of. */
-const LOCK = /^\.weir\.toml\.lock(\.\d+\.\d+)?$/;
+/** The lock that an edit holds, the one under which a stale one is removed, and what they are made of. */
+const LOCK = /^\.weir\.toml\.lock(\.stale)*(\.\d+\.\d+)?$/;
 
 const GROUPS = `
 [[route_group]]

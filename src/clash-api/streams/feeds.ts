@@ -39,8 +39,9 @@ function everyTick(
 ): () => void {
   const use = live.use();
   let isBusy = false;
-  const tick = async (): Promise<void> => {
-    if (isBusy || !sink.isReady) return;
+  const tick = async (isFirst: boolean): Promise<void> => {
+    // Before the first value there is at most the head of the response, which may not have been taken yet.
+    if (isBusy || !(isFirst || sink.isReady)) return;
     isBusy = true;
     try {
       const current = isLost(live.monitor) ? undefined : await text();
@@ -53,14 +54,14 @@ function everyTick(
       isBusy = false;
     }
   };
-  const timer = setInterval(() => void tick(), intervalMs);
+  const timer = setInterval(() => void tick(false), intervalMs);
   const stop = (): void => {
     clearInterval(timer);
     use[Symbol.dispose]();
   };
   if (sink.signal.aborted) stop();
   else sink.signal.addEventListener('abort', stop, { once: true });
-  return () => void tick();
+  return () => void tick(true);
 }
 
 function openTraffic(context: ClashContext): ClashFeed {

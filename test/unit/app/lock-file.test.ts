@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import { lockEdited, LockFile } from '../../../src/app/lock-file.ts';
 import { failFileCalls } from '../../torture/inside/file-calls.ts';
 import { Trigger } from '../../torture/inside/trigger.ts';
@@ -59,6 +60,47 @@ test('a lock that is held is waited for, and names its holder', async () => {
   await using _ = folder;
   await using held = await lockEdited(file, {});
   assert.ok(held);
+  await assert.rejects(LockFile.acquire(lock, { what: 'the file' }), {
+    message: `process ${process.pid} is changing the file at the moment`,
+  });
+});
+
+test('many that find the lock of a process that has ended hold it one after the other', async () => {
+  for (let round = 0; round < 20; round++) {
+    await using folder = await scratch();
+    const lock = join(folder.path, 'lock');
+    await writeFile(lock, '999999999 1\n');
+    let holders = 0;
+    const hold = async (): Promise<void> => {
+      await using _held = await LockFile.acquire(lock, { what: 'the file', waitMs: 60_000 });
+      holders++;
+      for (let count = 0; count < 20; count++) {
+        assert.equal(holders, 1);
+        await turn();
+      }
+      holders--;
+    };
+    await Promise.all(Array.from({ length: 8 }, hold));
+    assert.deepEqual(await readdir(folder.path), []);
+  }
+});
+
+test('the lock of a process that was killed while it removed a stale one is stale, too', async () => {
+  await using folder = await scratch();
+  const lock = join(folder.path, 'lock');
+  for (const path of [lock, `${lock}.stale`]) await writeFile(path, '999999999 1\n');
+  {
+    await using _held = await LockFile.acquire(lock, { what: 'the file' });
+    assert.match(await readFile(lock, 'utf8'), new RegExp(`^${process.pid} `));
+  }
+  assert.deepEqual(await readdir(folder.path), []);
+});
+
+test('a process that removes a stale lock counts as its holder', async () => {
+  await using folder = await scratch();
+  const lock = join(folder.path, 'lock');
+  await writeFile(lock, '999999999 1\n');
+  await using _removal = await LockFile.acquire(`${lock}.stale`, { what: 'the file' });
   await assert.rejects(LockFile.acquire(lock, { what: 'the file' }), {
     message: `process ${process.pid} is changing the file at the moment`,
   });

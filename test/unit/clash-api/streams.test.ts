@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { Duplex } from 'node:stream';
-import { describe, test } from 'node:test';
+import { describe, test, type TestContext } from 'node:test';
 import * as fc from 'fast-check';
 import { sendLog } from '../../../src/clash-api/streams/send-log.ts';
 import { jsonLine, StallWatch, type ClashSink } from '../../../src/clash-api/streams/clash-sink.ts';
@@ -38,8 +38,12 @@ async function nextFrame(socket: Socket): Promise<readonly [number, Buffer]> {
   return [first & 0x0f, length === 0 ? Buffer.alloc(0) : await readExactly(socket, length)];
 }
 
+/** Values are sent when the test moves the clock, and never between two steps of it. */
+const holdTicks = (t: TestContext): void => t.mock.timers.enable({ apis: ['setInterval'] });
+
 describe('a WebSocket', () => {
-  test('sends snapshots of connections, the first at once', async () => {
+  test('sends snapshots of connections, the first at once', async (t) => {
+    holdTicks(t);
     await using clash = await ServedClash.start();
     clash.monitor.list(
       0,
@@ -62,7 +66,8 @@ describe('a WebSocket', () => {
     socket.destroy();
   });
 
-  test('answers a ping and a close, and discards what its client says', async () => {
+  test('answers a ping and a close, and discards what its client says', async (t) => {
+    holdTicks(t);
     await using clash = await ServedClash.start();
     const socket = await upgraded(clash.port, `/traffic?token=${SECRET}`);
     socket.write(wholeFrame(Opcode.text, [Buffer.from('ignored')], MASK));
@@ -74,7 +79,8 @@ describe('a WebSocket', () => {
     await once(socket.resume(), 'close');
   });
 
-  test('is ended with a reason for a frame without a mask', async () => {
+  test('is ended with a reason for a frame without a mask', async (t) => {
+    holdTicks(t);
     await using clash = await ServedClash.start();
     const socket = await upgraded(clash.port, `/traffic?token=${SECRET}`);
     socket.write(wholeFrame(Opcode.text, [Buffer.from('x')]));
@@ -82,12 +88,14 @@ describe('a WebSocket', () => {
     await once(socket.resume(), 'close');
   });
 
-  test('is ended when the API is lost', async () => {
+  test('is ended when the API is lost', async (t) => {
+    holdTicks(t);
     await using clash = await ServedClash.start();
     clash.monitor.list(0, [], trafficOf({}));
     const socket = await upgraded(clash.port, `/connections?interval=100&token=${SECRET}`);
     await nextFrame(socket);
     clash.monitor.api = { kind: 'absent' };
+    t.mock.timers.tick(100);
     const [opcode, payload] = await nextFrame(socket);
     assert.deepEqual([opcode, payload], [Opcode.close, Buffer.from([3, 233])]);
     socket.destroy();
@@ -134,7 +142,7 @@ describe('a WebSocket', () => {
 });
 
 test('a client without WebSockets gets a line for each value', async (t) => {
-  t.mock.timers.enable({ apis: ['setInterval'] });
+  holdTicks(t);
   await using clash = await ServedClash.start();
   clash.monitor.traffic = trafficOf({ up: 10, down: 20, upRate: 1, downRate: 2 });
   const socket = connect(clash.port, '127.0.0.1');
@@ -194,7 +202,7 @@ test('log lines that a client has no room for are lost, and it is told how many'
 });
 
 test('a slow client skips values', async (t) => {
-  t.mock.timers.enable({ apis: ['setInterval'] });
+  holdTicks(t);
   await using clash = await ServedClash.start();
   clash.monitor.traffic = trafficOf({ upRate: 1 });
   const traffic = STREAMS.find(({ path }) => path === '/traffic');

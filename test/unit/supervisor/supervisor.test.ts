@@ -17,6 +17,7 @@ import {
   spec,
   wantedOf,
 } from '../../support/data/specs.ts';
+import { freePort } from '../../support/ports.ts';
 
 /** A supervisor that remembers where its inbounds listen. */
 function create(clock: Clock = systemClock) {
@@ -84,15 +85,6 @@ async function echoes(socket: Socket): Promise<void> {
 
 const quiet = { sniffing: false };
 const at = (port: number): ListenSpec => ({ kind: 'ip', host: '127.0.0.1', port });
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, 'close');
-  return port;
-}
 
 const serving = (...inbounds: InboundSpec[]): Spec => spec({ inbounds });
 
@@ -165,12 +157,14 @@ describe('a reload', () => {
 
   test('a removed inbound stops listening, and its sessions go on', async () => {
     const { supervisor, apply, portOf } = create();
-    await apply(serving(inboundSpec('in', quiet), inboundSpec('other', quiet)));
-    const old = await open(portOf('in'));
+    const port = await freePort();
+    const removed = inboundSpec('in', { ...quiet, listen: at(port) });
+    await apply(serving(removed, inboundSpec('other', quiet)));
+    const old = await open(port);
     const report = await apply(serving(inboundSpec('other', quiet)));
     assert.deepEqual(report.removed, ['in']);
     await echoes(old);
-    await assert.rejects(open(portOf('in')), { code: 'ECONNREFUSED' });
+    await assert.rejects(open(port), { code: 'ECONNREFUSED' });
     await echoes(await open(portOf('other')));
     await supervisor.stop(0);
   });

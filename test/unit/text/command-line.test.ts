@@ -24,6 +24,8 @@ const wordsOf = (shell: string, line: string): readonly string[] =>
   execFileSync(shell, ['-c', `printf '%s\\0' ${line}`], {
     encoding: 'utf8',
     env: { LC_ALL: 'C.UTF-8', PATH: process.env['PATH'] },
+    // With a socket in its place, which is what Node gives, bash reads the user's ~/.bashrc as under rshd.
+    stdio: ['ignore', 'pipe', 'inherit'],
   })
     .split('\0')
     .slice(0, -1);
