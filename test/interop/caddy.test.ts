@@ -54,7 +54,8 @@ test('a web server in place of a Hysteria server', { skip: without('caddy') }, a
       const target = { host: '127.0.0.1', port: 1 };
       await assert.rejects(socksConnect(weir.address('socks'), target), SocksRefused);
       const text = `by out: 127\\.0\\.0\\.1:\\d+: the server rejected the password \\(HTTP status ${status}\\)`;
-      assert.match(weir.child.stderr, new RegExp(text));
+      const reason = new RegExp(text);
+      await weir.child.until('the reason', ({ stderr }) => reason.test(stderr) || undefined);
     });
   }
 });
