@@ -162,7 +162,7 @@ test('aioquic as a server of Weir', { skip }, async (t) => {
   const { weir, connect, echoes } = client;
   const assertRefused = async (host: string, reason: RegExp): Promise<void> => {
     await assert.rejects(connect(host), SocksRefused);
-    assert.match(weir.child.stderr, reason);
+    await weir.child.until(String(reason), ({ stderr }) => reason.test(stderr) || undefined);
   };
 
   await t.test('a body both ways', () => echoes('echo.test'));
@@ -209,10 +209,8 @@ test(
     await using server = await AioquicServer.start('another');
     await using client = await startClient(server);
     await assert.rejects(client.connect('echo.test'), SocksRefused);
-    assert.match(
-      client.weir.child.stderr,
-      /by out: 127\.0\.0\.1:\d+: the server rejected the password \(HTTP status 404\)/,
-    );
+    const reason = /by out: 127\.0\.0\.1:\d+: the server rejected the password \(HTTP status 404\)/;
+    await client.weir.child.until('the reason', ({ stderr }) => reason.test(stderr) || undefined);
   },
 );
 

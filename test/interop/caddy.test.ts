@@ -14,8 +14,8 @@ const PAGE = '404 page not found\n';
 const { certFile, keyFile, caFile } = certificate();
 
 /** Caddy with one response to whatever is requested, over HTTP/3 too. */
-const startCaddy = (status: number): Promise<Peer> =>
-  startPeer('caddy', 1, async ([port], folder) => {
+function startCaddy(status: number): Promise<Peer> {
+  const command = async ([port]: readonly number[], folder: string): Promise<string[]> => {
     const respond = {
       handler: 'static_response',
       status_code: status,
@@ -40,7 +40,10 @@ const startCaddy = (status: number): Promise<Peer> =>
     const file = join(folder, 'caddy.json');
     await writeFile(file, JSON.stringify(config));
     return ['run', '--config', file];
-  });
+  };
+  // It binds the TCP port first, and the UDP port of HTTP/3 after that.
+  return startPeer('caddy', 1, command, { ready: /serving initial configuration/ });
+}
 
 test('a web server in place of a Hysteria server', { skip: without('caddy') }, async (t) => {
   for (const status of [200, 404]) {
@@ -54,7 +57,8 @@ test('a web server in place of a Hysteria server', { skip: without('caddy') }, a
       const target = { host: '127.0.0.1', port: 1 };
       await assert.rejects(socksConnect(weir.address('socks'), target), SocksRefused);
       const text = `by out: 127\\.0\\.0\\.1:\\d+: the server rejected the password \\(HTTP status ${status}\\)`;
-      assert.match(weir.child.stderr, new RegExp(text));
+      const reason = new RegExp(text);
+      await weir.child.until('the reason', ({ stderr }) => reason.test(stderr) || undefined);
     });
   }
 });

@@ -72,7 +72,10 @@ async function load(
   for (const part of ['by script', 'picture', 'frame']) assert.ok(page.includes(part), page);
   // The proxy reports the destination, so Chromium did not bypass it.
   const { port } = new URL(url);
-  assert.ok(weir.child.stderr.includes(`:${port}`), weir.child.stderr);
+  await weir.child.until(
+    'the destination',
+    ({ stderr }) => stderr.includes(`:${port}`) || undefined,
+  );
 }
 
 /** A throw-away certificate for 127.0.0.1. */

@@ -60,7 +60,15 @@ ${lines.join('\n')}
     );
     return ['-f', file];
   });
-  return Object.assign(peer, { command: (text: string) => commandOf(commands, text) });
+  const command = (text: string): Promise<string> => commandOf(commands, text);
+  // It listens there after the port.
+  await eventually('the commands of HAProxy', () =>
+    command('show info').then(
+      () => true,
+      () => false,
+    ),
+  );
+  return Object.assign(peer, { command });
 }
 
 interface Commands {

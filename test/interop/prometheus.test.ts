@@ -50,8 +50,8 @@ async function startMetrics(path: string, folder: string): Promise<Child & { url
 }
 
 /** Prometheus, which scrapes `target` and evaluates the alert rules every second. */
-function startPrometheus(target: string): Promise<Peer> {
-  return startPeer('prometheus', 1, async ([port], folder) => {
+async function startPrometheus(target: string): Promise<Peer> {
+  const peer = await startPeer('prometheus', 1, async ([port], folder) => {
     const file = join(folder, 'prometheus.yml');
     await writeFile(join(folder, 'token'), TOKEN);
     // Its YAML is read as JSON too.
@@ -74,6 +74,12 @@ function startPrometheus(target: string): Promise<Peer> {
       '--log.level=warn',
     ];
   });
+  // It accepts connections before it has opened its storage, and answers status 503 until then.
+  await eventually(
+    () => `Prometheus to be ready:\n${peer.child.stderr}`,
+    async () => (await fetch(`http://${hostPort(peer.address)}/-/ready`)).ok,
+  );
+  return peer;
 }
 
 /** `data` of a response of Prometheus. */

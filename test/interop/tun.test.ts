@@ -10,7 +10,7 @@ import { Control } from '../support/process/control.ts';
 import { curl } from '../support/programs/curl.ts';
 import { unboundConfig } from '../support/peers/dns-peers.ts';
 import { inOwnNetwork } from '../support/netns/own-network.ts';
-import { download, failureOf, upload } from '../support/netns/program.ts';
+import { connectError, download, failureOf, upload } from '../support/netns/program.ts';
 import { FAR, PORT, sentBy, Site, useNameServer, NEAR, hasProgram } from '../support/netns/site.ts';
 import { TUN, tunConfig } from '../support/netns/tun-config.ts';
 import { bodyOf } from '../support/data/pattern.ts';
@@ -77,10 +77,14 @@ inOwnNetwork(import.meta.url, () => {
           weirIn(HYSTERIA, { port: 1082, more: listen }) +
           freedom(),
       );
+      if (findPeer('microsocks')) {
+        others.use(site.start('microsocks', '-i', FAR.host, '-p', '1080'));
+        await eventually('microsocks', async () => {
+          return (await connectError(FAR.host, 1080)) === 'connected';
+        });
+      }
       weir = await Weir.start(tunConfig(freedom()));
       control = await Control.of(weir);
-      if (findPeer('microsocks'))
-        others.use(site.start('microsocks', '-i', FAR.host, '-p', '1080'));
     });
 
     after(async () => {

@@ -25,12 +25,13 @@ export function start(
   return new Child(command, args, { ...options, env: { ...cleared, ...env }, prefix });
 }
 
-/** Runs a command to its end. */
+/** Runs a command to its end, for which it has some milliseconds. */
 export async function finish(
   installed: Installed,
   args: readonly string[],
+  patience = 60_000,
 ): Promise<Exit & { readonly stdout: string; readonly stderr: string }> {
   await using child = start(installed, args);
-  const exit = await within(child.exited, `the end of ${child.name}`, 60_000);
+  const exit = await within(child.exited, `the end of ${child.name}`, patience);
   return { ...exit, stdout: child.stdout, stderr: child.stderr };
 }

@@ -20,6 +20,9 @@ import { tryPrograms } from './try-programs.ts';
 
 const NODE = `node-${process.platform}-${process.arch}`;
 
+/** npm unpacks a hundred megabytes, and fetches them where its cache has none. */
+const INSTALLATION_MS = 150_000;
+
 let folder: Awaited<ReturnType<typeof scratch>>;
 let old = '';
 /** Why nothing could be installed. */
@@ -67,6 +70,7 @@ before(async () => {
       '--no-fund',
       tarball,
     ],
+    INSTALLATION_MS,
   );
   output = stdout + stderr;
   const reached = !/E(AI_AGAIN|CONNREFUSED|NOTFOUND|TIMEDOUT|CONNRESET)/.test(output);

@@ -11,6 +11,7 @@ import { socksConnect, socksReply } from '../support/peers/socks-client.ts';
 import type { Way } from '../support/ways/way.ts';
 import { weirIn, weirOut } from '../support/ways/weir-config.ts';
 import { Weir } from '../support/process/weir.ts';
+import { eventually } from '../support/wait.ts';
 import { api, apiAddresses, apiOf, editConfig } from './api-support.ts';
 
 /*
@@ -169,8 +170,10 @@ test(
     foreign.write(request);
     assert.equal(await readUpTo(foreign, 1), undefined);
     await weir.child.until('the refusal', ({ stderr }) => /has no secret: only/.exec(stderr)?.[0]);
-    const { text } = await client.get('/v1/connections');
-    assert.equal(text.match(/"inbound":"grpc"/g)?.length, 2, 'the session and flow of the local');
+    await eventually('the session and flow of the local client alone', async () => {
+      const { text } = await client.get('/v1/connections');
+      return text.match(/"inbound":"grpc"/g)?.length === 2;
+    });
     local.destroy();
     foreign.destroy();
   },

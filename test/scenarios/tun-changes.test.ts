@@ -111,8 +111,16 @@ inOwnNetwork(import.meta.url, () => {
       await eventually('the device as it was', isWhole);
     });
 
-    const linesAbout = (what: string): readonly string[] =>
-      control.lines.filter((line) => line.includes(what));
+    const CHANGED = 'inbound tun: another program has changed the device weir0';
+
+    /** Waits until lines name what was restored; each is written after that. */
+    const restored = (...parts: readonly string[]): Promise<true> =>
+      weir.child.until(`${parts.join(' and ')} in lines about the device`, () => {
+        const named = control.lines
+          .filter((line) => line.includes(CHANGED))
+          .flatMap((line) => line.split('; restored: ')[1]?.split(', ') ?? []);
+        return new Set(named).isSupersetOf(new Set(parts)) || undefined;
+      });
 
     test('has its routes and addresses again after it was set down and up, with a line', async () => {
       const target = { host: FAR.host, port: PORT.echo };
@@ -123,12 +131,7 @@ inOwnNetwork(import.meta.url, () => {
       await eventually('the device as it was', isWhole);
       await carries();
       assert.equal(String(await roundTrip(socket, 'still here')), 'still here');
-      const lines = linesAbout('inbound tun: another program has changed the device weir0');
-      assert.ok(lines.length > 0);
-      const text = lines.join('\n');
-      for (const what of ['the route 0.0.0.0/1', 'the address fd19::1/126']) {
-        assert.ok(text.includes(what), `${what} in ${text}`);
-      }
+      await restored('the route 0.0.0.0/1', 'the address fd19::1/126');
     });
 
     test('is up again after it was set down', async () => {
@@ -144,17 +147,20 @@ inOwnNetwork(import.meta.url, () => {
       await eventually('the address', isWhole);
       ip(`link set ${TUN.name} mtu 1300`);
       await eventually('the MTU', () => addressesOf(TUN.name).includes('mtu 1500'));
+      await weir.child.until('a line about the MTU alone', () => {
+        return control.lines.includes(`WARN svc_app: ${CHANGED}; restored: up`) || undefined;
+      });
       await carries();
     });
 
     test('is not changed where nothing is missing', async () => {
-      const before = linesAbout('has changed the device').length;
+      const before = control.count(CHANGED);
       ip('link add idle type veth peer name other');
       ip(`link set ${TUN.name} txqueuelen 900`);
       using socket = disposable(await open({ host: FAR.host, port: PORT.echo }));
       await roundTrip(socket, 'hello');
       ip('link delete idle');
-      assert.equal(linesAbout('has changed the device').length, before);
+      assert.equal(control.count(CHANGED), before);
     });
   });
 });

@@ -187,12 +187,15 @@ class Client(QuicConnectionProtocol):
 
 
 def half_open(count):
-    """Initial packets of `count` clients that send nothing else."""
+    """Initial packets of `count` clients that send nothing else; they are made first, so that all come at once."""
+    initials = []
     for _ in range(count):
         quic = QuicConnection(configuration=configuration())
         quic.connect(("127.0.0.1", PORT), now=0)
+        initials.append([data for data, _ in quic.datagrams_to_send(now=0)])
+    for datagrams in initials:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-            for data, _ in quic.datagrams_to_send(now=0):
+            for data in datagrams:
                 sock.sendto(data, ("127.0.0.1", PORT))
 
 

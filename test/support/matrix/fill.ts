@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { hostPort, portOf } from '../data/address.ts';
+import { hostPort } from '../data/address.ts';
 import {
   bothWays,
   clientEndsFirst,
@@ -9,6 +9,7 @@ import {
   type Tunnel,
   manyStreams,
 } from '../programs/exchange.ts';
+import { freePort } from '../ports.ts';
 import { readExactly } from '../read.ts';
 import { tcpServer, udpEcho, webServer } from '../peers/servers.ts';
 import { socksConnect } from '../peers/socks-client.ts';
@@ -23,10 +24,11 @@ import type { Outcome } from './result.ts';
 export async function fill(t: TestContext, cell: Cell): Promise<Outcome> {
   const { way } = cell;
   await using stack = new AsyncDisposableStack();
-  let server: End = await cell.server.server(way);
+  // Not one of the kernel's choice: while the server is away, another socket could get that.
+  const port = await freePort();
+  let server: End = await cell.server.server(way, { port });
   stack.defer(() => server[Symbol.asyncDispose]());
   const client = stack.use(await cell.client.client(way, server.address));
-  const port = portOf(server.address);
   const socks = client.address;
   const tunnel: Tunnel = (to) => socksConnect(socks, to.target);
   const lacks = lacksOf(cell);

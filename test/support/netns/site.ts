@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -194,9 +194,22 @@ export const networkState = (): string =>
     .join('\n')
     .replace(/ (?:expires|valid_lft|preferred_lft) \S+/g, '');
 
+const RESOLV = '/etc/resolv.conf';
+let hasOwnResolv = false;
+
 /** Makes the resolver of the C library ask at an address, for programs of this network. */
 export function useNameServer(address: string): void {
-  const file = join(tmpdir(), `weir-test-resolv-${process.ppid}.conf`);
-  writeFileSync(file, `nameserver ${address}\noptions timeout:2 attempts:2\n`);
-  execFileSync('mount', ['--bind', file, '/etc/resolv.conf']);
+  const text = `nameserver ${address}\n`;
+  if (hasOwnResolv) {
+    writeFileSync(RESOLV, text);
+    return;
+  }
+  // Its name is of its own: test files in networks of their own have the same process numbers.
+  const folder = mkdtempSync(join(tmpdir(), 'weir-test-resolv-'));
+  const file = join(folder, 'resolv.conf');
+  writeFileSync(file, text);
+  execFileSync('mount', ['--bind', file, RESOLV]);
+  hasOwnResolv = true;
+  // What is mounted stays.
+  rmSync(folder, { recursive: true });
 }
