@@ -82,8 +82,15 @@ test(
     const { page, monitor } = scene;
     await rows(page).nth(2).waitFor();
     const before = await hosts(page);
+    // The page says so before the dashboard, which keeps the order, has heard of it.
+    const frozen = page.waitForResponse(
+      (response) =>
+        response.request().method() === 'PUT' &&
+        /"freeze":"[^"]/.test(response.request().postData() ?? ''),
+    );
     await page.keyboard.press('j');
     await page.getByText('held in place').waitFor();
+    await frozen;
     const flows = new Map(monitor.flows);
     flows.set(9, flowOf(9, { host: 'new.example', started_at: Date.now() }));
     const first = flows.get(1);
