@@ -85,6 +85,9 @@ test('members of a balancer have their health', { skip }, async () => {
   const sheet = window.page.getByRole('dialog', { name: 'pair' });
   await sheet.getByText('✕ down').waitFor();
   await sheet.getByText('failover').waitFor();
+  // A node is followed by another one, as by an address that is pasted.
+  await window.goTo('#/nodes?node=o%3Adead');
+  await window.page.getByRole('dialog', { name: 'dead' }).waitFor();
 });
 
 test('a subscription has its quota, and is compared before it is updated', { skip }, async () => {
