@@ -105,7 +105,10 @@ export async function tryLauncher(
 /** The processes that any thread of a process has started and that live. */
 async function childrenOf(pid: number): Promise<string[]> {
   const tasks = await readdir(`/proc/${pid}/task`);
-  const lists = tasks.map((task) => readFile(`/proc/${pid}/task/${task}/children`, 'utf8'));
+  // A thread may have ended since.
+  const lists = tasks.map((task) =>
+    readFile(`/proc/${pid}/task/${task}/children`, 'utf8').catch(() => ''),
+  );
   return (await Promise.all(lists)).flatMap((text) => text.match(/\d+/g) ?? []);
 }
 
