@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Page } from 'playwright-core';
+import type { Page, Route } from 'playwright-core';
 import { checkNoSidewaysScroll } from '../support/browser/accessible.ts';
 import { FakeStage } from '../support/browser/fake-stage.ts';
 import { VIEWPORTS } from '../support/browser/stage.ts';
@@ -82,8 +82,15 @@ test(
     const { page, monitor } = scene;
     await rows(page).nth(2).waitFor();
     const before = await hosts(page);
+    // The page says so before the dashboard, which keeps the order, has heard of it.
+    const frozen = page.waitForResponse(
+      (response) =>
+        response.request().method() === 'PUT' &&
+        /"freeze":"[^"]/.test(response.request().postData() ?? ''),
+    );
     await page.keyboard.press('j');
     await page.getByText('held in place').waitFor();
+    await frozen;
     const flows = new Map(monitor.flows);
     flows.set(9, flowOf(9, { host: 'new.example', started_at: Date.now() }));
     const first = flows.get(1);
@@ -124,6 +131,24 @@ test('by keyboard alone: details, and closing with its command line', { skip }, 
   await page.keyboard.press('Enter');
   await page.getByText('Closed 1 connection.').waitFor();
   assert.deepEqual(api.requests, ['DELETE /v1/connections/2']);
+});
+
+test('why one took its outbound is not said of another', { skip }, async () => {
+  await using scene = await stage.open({ monitor: { flows: THREE() }, at: `${AT}?id=1` });
+  const { page } = scene;
+  const asked = Promise.withResolvers<Route>();
+  await page.route('**/actions/explain', (route) => asked.resolve(route));
+  await page.getByRole('button', { name: /^Why/ }).click();
+  const route = await asked.promise;
+  await page.getByRole('dialog').getByRole('link', { name: 'b.example' }).click();
+  await page.getByRole('dialog', { name: 'b.example:443' }).waitFor();
+  const answered = page.waitForEvent('requestfinished', (request) => request === route.request());
+  const error = { code: 'test', message: 'the reason of the first one', hints: [] };
+  await route.fulfill({ status: 400, json: { error } });
+  await answered;
+  // The page has taken the answer after the next frame, wherever it shows it.
+  await page.evaluate('new Promise((taken) => requestAnimationFrame(() => setTimeout(taken)))');
+  assert.equal(await page.getByText(error.message).count(), 0);
 });
 
 test('close all like this shows selector, count and command before it acts', { skip }, async () => {

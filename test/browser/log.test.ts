@@ -99,6 +99,25 @@ test('it follows, stops for a reader, counts new lines and follows again', { ski
   await rows(page).filter({ hasText: 'line 304.' }).waitFor();
 });
 
+test('a key moves from a row as soon as the row is there', { skip }, async () => {
+  await using control = await FakeControl.start();
+  for (let n = 0; n < 300; n++) control.log({ message: `line ${n}.` });
+  await using scene = await open(control);
+  const { page } = scene;
+  await rows(page).filter({ hasText: 'line 299.' }).waitFor();
+  // Observers are called before the next task, such as a frame.
+  await page.evaluate(`(() => {
+    const grid = document.querySelector('.grid');
+    new MutationObserver((_records, observer) => {
+      if (!grid.querySelector('.grid-row.active')?.textContent.includes('line 0.')) return;
+      observer.disconnect();
+      grid.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowDown', cancelable: true }));
+    }).observe(grid, { childList: true, subtree: true });
+  })()`);
+  await page.keyboard.press('j');
+  await page.locator('.grid-row.active', { hasText: 'line 1.' }).waitFor();
+});
+
 test('lines that were lost are counted, and said in their place', { skip }, async () => {
   await using control = await FakeControl.start();
   control.log({ message: 'before' });

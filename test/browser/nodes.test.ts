@@ -5,6 +5,7 @@ import { after, test } from 'node:test';
 import { checkAccessible } from '../support/browser/accessible.ts';
 import { Stage, VIEWPORTS } from '../support/browser/stage.ts';
 import { SocksServer } from '../support/peers/socks-server.ts';
+import { freePort } from '../support/ports.ts';
 import { freedom, proxyOut, socksIn } from '../support/process/config.ts';
 import { runWeir } from '../support/process/weir.ts';
 import { startProvider } from '../support/subscribe/provider.ts';
@@ -13,9 +14,8 @@ import { startProvider } from '../support/subscribe/provider.ts';
 const FITS = 'document.documentElement.scrollWidth <= innerWidth';
 
 const proxy = await SocksServer.start();
-const gone = await SocksServer.start();
-const { host, port } = gone;
-await gone[Symbol.asyncDispose]();
+/** Nothing listens there, nor does another test meanwhile. */
+const { host, port } = { host: '127.0.0.1', port: await freePort() };
 
 const listOf = (names: readonly string[]): string =>
   names.map((name) => `trojan://pw@${name.toLowerCase()}.provider.net:443#${name}`).join('\n');
@@ -85,6 +85,9 @@ test('members of a balancer have their health', { skip }, async () => {
   const sheet = window.page.getByRole('dialog', { name: 'pair' });
   await sheet.getByText('✕ down').waitFor();
   await sheet.getByText('failover').waitFor();
+  // A node is followed by another one, as by an address that is pasted.
+  await window.goTo('#/nodes?node=o%3Adead');
+  await window.page.getByRole('dialog', { name: 'dead' }).waitFor();
 });
 
 test('a subscription has its quota, and is compared before it is updated', { skip }, async () => {
@@ -136,7 +139,7 @@ test('is accessible in both themes, and fits a phone', { skip }, async () => {
   window.allowsErrors = true;
   await page.getByRole('region', { name: 'Subscriptions' }).waitFor();
   await checkAccessible(page);
-  await page.setViewportSize(VIEWPORTS.phone);
+  await window.resize(VIEWPORTS.phone);
   assert.ok(await window.evaluate<boolean>(FITS), 'the list');
   await window.evaluate('location.hash = "#/nodes?node=o%3Adead"');
   await page.getByRole('dialog', { name: 'dead' }).waitFor();

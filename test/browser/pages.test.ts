@@ -44,12 +44,12 @@ for (const [name, there] of PAGES) {
       const { page } = scene;
       await show(page, name, there);
       await scene.checkAccessible();
-      await page.setViewportSize(VIEWPORTS.phone);
+      await scene.window.resize(VIEWPORTS.phone);
       await page.locator(there).first().waitFor();
       await scene.checkAccessible();
       // 640 pixels are 1280 at a zoom of 200 %, 320 are those at 400 %: WCAG 1.4.10.
       for (const width of [320, 640, 768, 820, 1024, 1200, 1300, 1440]) {
-        await page.setViewportSize({ width, height: width === 640 ? 400 : 640 });
+        await scene.window.resize({ width, height: width === 640 ? 400 : 640 });
         await page.locator(there).first().waitFor();
         await checkNoSidewaysScroll(page, `${name}, ${width}`);
         assert.ok(
@@ -77,8 +77,7 @@ test('rows are found, opened and left by keyboard alone, on every page', { skip 
   await using scene = await stage.open({ ...demo, readOnly: false });
   const { page } = scene;
   for (const [letter, name, word, text] of LISTS) {
-    await page.keyboard.press('g');
-    await page.keyboard.press(letter);
+    await scene.window.pressBoth('g', letter);
     await page.locator(`nav a[href="#/${name}"][aria-current=page]`).waitFor();
     const row = page.locator('main .grid-body .grid-row', { hasText: text }).first();
     await row.waitFor();

@@ -59,8 +59,7 @@ test(
   async () => {
     await using window = await stage.open();
     const { page } = window;
-    await page.keyboard.press('g');
-    await page.keyboard.press('r');
+    await window.pressBoth('g', 'r');
     await page.getByRole('row', { name: /^Default route osaka → osaka outbound 3/ }).waitFor();
     await checkAccessible(page);
     const before = await stage.readConfig();

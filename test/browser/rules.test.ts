@@ -116,7 +116,7 @@ test('is accessible in both themes, and fits a phone', { skip }, async () => {
   window.allowsErrors = true;
   await page.getByRole('grid').getByText('office.example').waitFor();
   await checkAccessible(page);
-  await page.setViewportSize(VIEWPORTS.phone);
+  await window.resize(VIEWPORTS.phone);
   await checkAccessible(page);
   assert.ok(await window.evaluate<boolean>(FITS), 'the list');
   await window.evaluate('location.hash = "#/rules?where=yes&to=example.com%3A443"');

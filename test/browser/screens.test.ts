@@ -106,7 +106,7 @@ test('the pictures of the README can be taken', { skip }, async () => {
     const { page } = scene;
     for (const [name, at, there] of SHOWN) {
       if (name !== 'now' && name !== 'connections') continue;
-      await page.setViewportSize({ width: 1300, height: name === 'now' ? 830 : 580 });
+      await scene.window.resize({ width: 1300, height: name === 'now' ? 830 : 580 });
       await page.evaluate(`location.hash = ${JSON.stringify(at)}`);
       await page.locator(there).first().waitFor();
       // Rates are known after the second list.

@@ -62,7 +62,7 @@ test('users are listed with sessions, sources and bytes, connected or not', { sk
   await page.getByText('5 users').waitFor();
   await page
     .getByText(
-      /^Bytes are those of the last \d+s, since this dashboard watches; they are complete\. 6 in .*weir\.toml\.$/,
+      /^Bytes are those of the last [\d ms]+, since this dashboard watches; they are complete\. 6 in .*weir\.toml\.$/,
     )
     .waitFor();
   using ann = new Download(await flowOf('ann'), '127.0.0.1');
@@ -87,7 +87,7 @@ test('users are listed with sessions, sources and bytes, connected or not', { sk
 
   await row(page, 'ann').click();
   const sheet = page.getByRole('dialog', { name: 'ann' });
-  await sheet.getByText(/^10\.0 kB in \d+s$/).waitFor();
+  await sheet.getByText(/^10\.0 kB in [\d ms]+$/).waitFor();
   await sheet.getByRole('link', { name: '1 flow' }).click();
   await page.getByText(/^1 of \d+ connections/).waitFor();
   socket.destroy();

@@ -199,13 +199,16 @@ describe('the page Config', { concurrency: true }, () => {
     const line = broken.split('\n').findIndex((text) => text.startsWith('nonsense')) + 1;
     const view = await page.until<ConfigView>(
       'config',
-      'the place',
-      ({ refusal, restore }) => refusal?.place !== null && restore.kind === 'possible',
+      'the place, and the check of the file as it is now',
+      ({ refusal, restore, check }) =>
+        refusal !== null &&
+        refusal.place !== null &&
+        restore.kind === 'possible' &&
+        check?.kind === 'invalid',
     );
     assert.equal(view.refusal?.place?.line, line, JSON.stringify(view.refusal));
     assert.equal(view.refusal?.lines.length, 7 - Math.max(0, line + 3 - broken.split('\n').length));
     assert.equal(view.sameness, 'changed');
-    assert.equal(view.check?.kind, 'invalid');
 
     const { from, to, difference } = await page.act<RestorePreview>('config-difference');
     assert.deepEqual([difference.removed.length, difference.added.length], [1, 0]);

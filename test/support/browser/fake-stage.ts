@@ -121,7 +121,7 @@ export class FakeStage {
     started.use(window);
     await window.page.goto(server.newLink());
     await window.page.locator('.health', { hasNotText: 'Connecting' }).waitFor();
-    if (at !== '') await window.evaluate(`location.hash = ${JSON.stringify(at)}`);
+    if (at !== '') await window.goTo(at);
     started.move();
     return new FakeScene(monitor, server, window, api);
   }

@@ -104,7 +104,7 @@ export class Stage {
     await window.page.goto(await dashboard.newLink());
     await window.page.locator('html[data-ready="true"]').waitFor({ state: 'attached' });
     await window.page.locator('header').waitFor();
-    if (at !== '') await window.evaluate(`location.hash = ${JSON.stringify(at)}`);
+    if (at !== '') await window.goTo(at);
     return window;
   }
 

@@ -65,6 +65,39 @@ export class WatchedPage implements AsyncDisposable {
     return this.page.evaluate(expression);
   }
 
+  /**
+   * Goes to a place of the dashboard, such as `#/connections?filter=x`, and waits until its page is there: keys that
+   * come earlier go to the page before it.
+   */
+  async goTo(place: string): Promise<void> {
+    await this.evaluate(`location.hash = ${JSON.stringify(place)}`);
+    const [page] = place.split('?');
+    await this.page
+      .locator(`nav.pages a[href="${page}"][aria-current=page]`)
+      .waitFor({ state: 'attached' });
+  }
+
+  /**
+   * Presses two keys of which the second has to follow soon, such as `g c`: neither waits until the page has taken
+   * the other, since on a busy machine that takes longer than the page waits for the second key.
+   */
+  async pressBoth(first: string, second: string): Promise<void> {
+    const { keyboard } = this.page;
+    await Promise.all([keyboard.press(first), keyboard.press(second)]);
+  }
+
+  /** Gives the window another size, and waits until the page is laid out for it. */
+  async resize(size: { readonly width: number; readonly height: number }): Promise<void> {
+    await this.page.setViewportSize(size);
+    await this.page.waitForFunction(
+      `innerWidth === ${size.width} && innerHeight === ${size.height}`,
+    );
+    // Media queries are reported before the next frame is drawn; what listens to them has rendered then.
+    await this.evaluate(
+      'new Promise((resolve) => requestAnimationFrame(resolve)).then(() => undefined)',
+    );
+  }
+
   /** Fails if anything that every page keeps to does not hold. */
   async check(): Promise<void> {
     const foreign = this.requests.filter(

@@ -106,7 +106,8 @@ export function Grid<Row>(props: GridProps<Row>): VNode {
 
   // The active row is found again by its id after rows have moved.
   const current = followed(active, window, id, rowAt);
-  useEffect(() => {
+  // Before the next key: an effect after it would take back what the key has moved.
+  useLayoutEffect(() => {
     if (current !== active) setActive(current);
   });
   const activeRow = current?.id === undefined ? undefined : rowAt(current.index);

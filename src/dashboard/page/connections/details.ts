@@ -33,7 +33,7 @@ export function DetailsSheet({
   return html`<${Dialog} sheet title=${html`<${Name} text=${destination} />`} onClose=${onClose}>
     <${Way} details=${details} />
     <${Facts} flow=${flow} />
-    <${Why} flow=${flow}>
+    <${Why} key=${flow.id} flow=${flow}>
       ${
         flow.closedAt === null &&
         !readOnly &&

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import type { FlowRow } from '../../connections/view.ts';
 import type { ExplainResult } from '../../rules/view.ts';
 import { act } from '../connection.ts';
@@ -23,7 +23,6 @@ export function Why({
   readonly children?: ComponentChildren;
 }) {
   const [answer, setAnswer] = useState<Answer>({ kind: 'none' });
-  useEffect(() => setAnswer({ kind: 'none' }), [flow.id]);
   const ask = () => {
     setAnswer({ kind: 'asked' });
     act<ExplainResult>('explain', { flow: flow.id }).then(

@@ -114,7 +114,7 @@ export function NodesPage() {
       rowClass=${({ kind }: NodeRow) => (kind === 'gone' ? 'gone' : '')}
       empty=${html`<${NoNodes} view=${view} search=${search} />`}
     />
-    ${node !== undefined && html`<${OpenNode} id=${node} />`}
+    ${node !== undefined && html`<${OpenNode} key=${node} id=${node} />`}
     ${
       asksAll &&
       probing &&
