@@ -8,6 +8,7 @@ import { ask, httpConnect } from '../support/peers/http-client.ts';
 import { freePort } from '../support/ports.ts';
 import { readUpTo } from '../support/read.ts';
 import { socksConnect, socksReply } from '../support/peers/socks-client.ts';
+import { eventually } from '../support/wait.ts';
 import type { Way } from '../support/ways/way.ts';
 import { weirIn, weirOut } from '../support/ways/weir-config.ts';
 import { Weir } from '../support/process/weir.ts';
@@ -169,8 +170,10 @@ test(
     foreign.write(request);
     assert.equal(await readUpTo(foreign, 1), undefined);
     await weir.child.until('the refusal', ({ stderr }) => /has no secret: only/.exec(stderr)?.[0]);
-    const { text } = await client.get('/v1/connections');
-    assert.equal(text.match(/"inbound":"grpc"/g)?.length, 2, 'the session and flow of the local');
+    await eventually('the session and flow of the local alone', async () => {
+      const { text } = await client.get('/v1/connections');
+      return text.match(/"inbound":"grpc"/g)?.length === 2;
+    });
     local.destroy();
     foreign.destroy();
   },
