@@ -110,7 +110,10 @@ suite('by an engine of its own', () => {
       socket.once('data', () => socket.write('HTTP/1.1 204 No Content\r\n\r\n'));
       socket.once('data', () => socket.once('data', () => socket.destroy()));
     });
-    const mute = await udpServer(() => void heard.resolve());
+    const mute = await udpServer(() => {
+      heard.resolve();
+      return undefined;
+    });
     t.after(async () => {
       for (const each of [silent, closing, refusing, once, mute]) await each[Symbol.asyncDispose]();
     });
