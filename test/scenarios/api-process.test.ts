@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { describe, test } from 'node:test';
+import { SNIFF_TIMEOUT_MS } from '../../src/engine/sniff/sniff.ts';
 import { ctl } from '../../src/cli/ctl/ctl.ts';
 import { ApiClient, type Reply } from '../conformance/api-client.ts';
 import { disposable, parseAddress, type Address } from '../support/data/address.ts';
@@ -15,12 +16,18 @@ import { echoServer, udpEcho, type Origin } from '../support/peers/servers.ts';
 import { socksConnect } from '../support/peers/socks-client.ts';
 import { UdpAssociation } from '../support/peers/socks-udp.ts';
 import { eventually } from '../support/wait.ts';
-import { Weir, runWeir } from '../support/process/weir.ts';
+import { Weir, runWeir, type WeirOptions } from '../support/process/weir.ts';
 
 /*
  * The API of the real process, every endpoint from end to end, on both carriers. The conformance
  * suite covers the HTTP of each endpoint.
  */
+
+/** Sniffs until the first bytes of a client have come, however late this process sends them. */
+const PATIENT = {
+  nodeArgs: ['--import', join(import.meta.dirname, '../support/process/no-long-timers.ts')],
+  env: { WEIR_TEST_LONG_TIMERS_MS: String(SNIFF_TIMEOUT_MS) },
+};
 
 const SECRET = 'a secret that must not show';
 
@@ -60,7 +67,7 @@ interface Served extends AsyncDisposable {
 }
 
 /** A process with everything that the API can show. */
-async function serve(carrier: 'tcp' | 'unix'): Promise<Served> {
+async function serve(carrier: 'tcp' | 'unix', options: WeirOptions = {}): Promise<Served> {
   const folder = await mkdtemp(join(tmpdir(), 'weir-test-'));
   await writeFile(join(folder, 'nodes.toml'), NODES);
   const listen = carrier === 'tcp' ? '127.0.0.1:0' : join(folder, 'api.sock');
@@ -74,7 +81,7 @@ async function serve(carrier: 'tcp' | 'unix'): Promise<Served> {
     rule('direct', 'domain_suffix = ["sniffed.example"]') +
     rule('other', 'inbound_tag = ["quiet"]') +
     `[subscribe]\npath = ${JSON.stringify(join(folder, 'nodes.toml'))}\n`;
-  const weir = await Weir.start(text);
+  const weir = await Weir.start(text, options);
   const where = await apiOf(weir);
   const config = join(weir.folder, 'weir.toml');
   return {
@@ -292,7 +299,7 @@ for (const carrier of ['tcp', 'unix'] as const) {
     });
 
     test('shows flows and sessions exactly, and closes those that a request selects', async () => {
-      await using it = await serve(carrier);
+      await using it = await serve(carrier, PATIENT);
       await using echo = await echoServer();
       const { api } = it;
       assert.deepEqual(await connections(it), { sessions: [], flows: [] });

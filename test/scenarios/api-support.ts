@@ -6,7 +6,7 @@ import { ApiClient } from '../conformance/api-client.ts';
 import type { Connections } from '../support/process/control.ts';
 
 /** The line with which the API logs its address. */
-const LISTENING = /svc_app: API listening on (\S+)$/gm;
+const LISTENING = /svc_app: API listening on (\S+)\n/g;
 
 /** An `[api]` on a port that the kernel chooses; `more` is added to the table. */
 export const api = (more = ''): string => `[api]\nlisten = "127.0.0.1:0"\n${more}\n`;

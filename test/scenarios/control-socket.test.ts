@@ -41,7 +41,8 @@ describe('the control socket', () => {
     await writeFile(file(), `${config}\n[log]\nlevel = 3\n`);
     const refused = await requestReload(weir.controlPath, 'a mistake');
     assert.equal(refused.kind, 'failed');
-    assert.match(weir.child.stderr, /INFO svc_app::instance: edited: user añadido by mia\n/);
+    const edited = 'INFO svc_app::instance: edited: user añadido by mia\n';
+    await weir.child.until('the cause', ({ stderr }) => stderr.includes(edited) || undefined);
     const { last_reload: last } = await requestStatus(weir.controlPath);
     assert.deepEqual(last?.outcome, refused);
     const line = config.split('\n').length + 2;

@@ -90,7 +90,9 @@ async function maskedLog(): Promise<string> {
     SocksRefused,
   );
   await eventually('a line of each outbound', () =>
-    ['block', 'http', 'dead', 'tls', 'vmess'].every((tag) => weir.child.stderr.includes(tag)),
+    ['block', 'http', 'dead', 'tls', 'vmess'].every((tag) =>
+      weir.child.stderr.includes(` by ${tag}: `),
+    ),
   );
   return weir.child.stderr;
 }

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { open } from '../support/data/address.ts';
+import { disposable, open } from '../support/data/address.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
 import { freePort } from '../support/ports.ts';
 import { bannerServer } from '../support/peers/servers.ts';
+import { greet5 } from '../support/peers/socks-client.ts';
 import { eventually, within } from '../support/wait.ts';
 import { Weir } from '../support/process/weir.ts';
 
@@ -59,9 +60,11 @@ test('the log contains the lines that its filter passes', async (t) => {
 async function startAndStop(log: string, env: string | undefined): Promise<string> {
   const address = { host: '127.0.0.1', port: await freePort() };
   await using weir = await Weir.launch(onPort(log, address.port), { env: { RUST_LOG: env } });
-  await eventually('Weir to listen', async () => {
+  // It serves once it has started as a whole; a stop before that ends the start.
+  await eventually('Weir to serve', async () => {
     try {
-      (await open(address)).destroy();
+      using socket = disposable(await open(address));
+      await greet5(socket);
       return true;
     } catch {
       return false;

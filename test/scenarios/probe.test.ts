@@ -3,17 +3,18 @@ import { existsSync } from 'node:fs';
 import { after, before, suite, test } from 'node:test';
 import { loadConfigFile } from '../../src/app/loading/inline-runner.ts';
 import { OwnEngine } from '../../src/fetch/own-engine.ts';
-import { systemClock } from '../../src/net/time/clock.ts';
+import { systemClock, type Clock } from '../../src/net/time/clock.ts';
 import type { ProbePlan, ProbedOutbound, ProbeTry } from '../../src/probe/contract.ts';
 import { probeAll } from '../../src/probe/probe-all.ts';
 import { probeCommand } from '../../src/cli/probe/command.ts';
 import { fetchCommand } from '../../src/cli/fetch/command.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import { CapturedIo } from '../support/process/captured-io.ts';
 import { freedom, proxyOut, socksIn } from '../support/process/config.ts';
 import { tcpServer, udpServer, webServer, type Origin } from '../support/peers/servers.ts';
 import { freePort } from '../support/ports.ts';
 import { Weir } from '../support/process/weir.ts';
-import { eventually } from '../support/wait.ts';
+import { eventually, within } from '../support/wait.ts';
 import { isPlain, EVERY_KIND, wayTitle, type Way } from '../support/ways/way.ts';
 import { weirIn, weirOut } from '../support/ways/weir-config.ts';
 
@@ -54,14 +55,18 @@ const planOf = (over: Partial<ProbePlan> = {}): ProbePlan => ({
   ...over,
 });
 
-async function probe(config: string, over?: Partial<ProbePlan>): Promise<ProbedOutbound[]> {
+async function probe(
+  config: string,
+  over?: Partial<ProbePlan>,
+  clock: Clock = systemClock,
+): Promise<ProbedOutbound[]> {
   const { spec } = await loadConfigFile('probed', { bytes: Buffer.from(config) });
   await using flows = await OwnEngine.start(spec);
-  return Array.fromAsync(probeAll(spec.outbounds, planOf(over), { flows, clock: systemClock }));
+  return Array.fromAsync(probeAll(spec.outbounds, planOf(over), { flows, clock }));
 }
 
-async function failed(config: string, over?: Partial<ProbePlan>): Promise<ProbeTry> {
-  const [result] = await probe(config, over);
+async function failed(config: string, over?: Partial<ProbePlan>, clock?: Clock): Promise<ProbeTry> {
+  const [result] = await probe(config, over, clock);
   const [first] = result?.tries ?? [];
   assert.ok(first && result?.ok === false && result.succeeded === 0);
   return first;
@@ -94,7 +99,9 @@ suite('by an engine of its own', () => {
 
   test('a failure has the phase and the cause', async (t) => {
     const ca = /ca_file = "[^"]*",? ?|, ca_file = "[^"]*"/;
-    const silent = await tcpServer(() => undefined);
+    // What a peer that never answers has heard; the limit of a try passes then.
+    let heard = Promise.withResolvers<void>();
+    const silent = await tcpServer((socket) => void socket.once('data', () => heard.resolve()));
     const closing = await tcpServer((socket) => void socket.resume().end());
     const refusing = await tcpServer((socket) => {
       socket.once('data', () => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
@@ -103,7 +110,10 @@ suite('by an engine of its own', () => {
       socket.once('data', () => socket.write('HTTP/1.1 204 No Content\r\n\r\n'));
       socket.once('data', () => socket.once('data', () => socket.destroy()));
     });
-    const mute = await udpServer(() => undefined);
+    const mute = await udpServer(() => {
+      heard.resolve();
+      return undefined;
+    });
     t.after(async () => {
       for (const each of [silent, closing, refusing, once, mute]) await each[Symbol.asyncDispose]();
     });
@@ -150,7 +160,14 @@ suite('by an engine of its own', () => {
       [freedom(), 'first_byte', /^the response has the status 404$/, { url: urlOf('/missing') }],
       [trojan(once), 'second', /^the connection was (closed|reset) without a response$/],
     ] as const) {
-      const { error, ...one } = await failed(config, over);
+      const clock = over === short ? new ManualClock() : undefined;
+      heard = Promise.withResolvers();
+      const trying = failed(config, over, clock);
+      if (clock) {
+        await within(heard.promise, 'what is sent to the peer');
+        clock.advance(short.timeoutMs);
+      }
+      const { error, ...one } = await trying;
       assert.equal(one.phase, phase, `${error}`);
       assert.match(error ?? '', cause);
       assert.equal(

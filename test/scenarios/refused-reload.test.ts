@@ -192,6 +192,7 @@ describe('a reload that is refused', () => {
     assert.equal(report.status, 'applied');
     assert.deepEqual([report.built, report.reused.length], [[], 4]);
     assert.equal((await control.apply(VALID)).status, 'unchanged');
+    await control.logged('config reloaded: reused 4');
     assert.equal(control.count('config reloaded: reused 4'), 1);
     await download.end();
   });

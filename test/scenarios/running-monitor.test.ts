@@ -12,6 +12,7 @@ import { HealthWatch } from '../../src/monitor/health.ts';
 import { RunningMonitor } from '../../src/monitor/running-monitor.ts';
 import { echoServer } from '../support/peers/servers.ts';
 import { socksConnect } from '../support/peers/socks-client.ts';
+import { freePort } from '../support/ports.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
 import { API } from '../support/process/control.ts';
 import { scratch, Weir } from '../support/process/weir.ts';
@@ -99,10 +100,8 @@ test('an API that wants a secret is lost as unauthorized, until it has it', asyn
 
 test('without an [api] it is absent, and not lost', async () => {
   await using weir = await Weir.start(`${socksIn()}${freedom()}`, { control: true });
-  // A port that is closed again.
-  const nowhere = await serve(() => undefined);
-  await nowhere[Symbol.asyncDispose]();
-  using watched = await watch({ api: nowhere.api, socket: weir.controlPath });
+  const api = `127.0.0.1:${await freePort()}`;
+  using watched = await watch({ api, socket: weir.controlPath });
   const { monitor } = watched;
   await eventually('the state', () => monitor.api.kind === 'absent');
   assert.equal(monitor.socket.kind, 'reached');

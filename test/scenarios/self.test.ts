@@ -8,6 +8,7 @@ import { ask, httpConnect } from '../support/peers/http-client.ts';
 import { freePort } from '../support/ports.ts';
 import { readUpTo } from '../support/read.ts';
 import { socksConnect, socksReply } from '../support/peers/socks-client.ts';
+import { eventually } from '../support/wait.ts';
 import type { Way } from '../support/ways/way.ts';
 import { weirIn, weirOut } from '../support/ways/weir-config.ts';
 import { Weir } from '../support/process/weir.ts';

@@ -29,6 +29,9 @@ async function subscribe(...argv: readonly string[]) {
   return { code, out: await text(stdout), err: await text(stderr) };
 }
 
+/** The one that is known by the time limit alone. */
+const SILENCE = 'silence';
+
 /** Answers that change nothing, and the cause that is told. */
 const REFUSED: readonly (readonly [what: string, answer: Answer, cause: RegExp])[] = [
   ['an error', send('no', {}, 500), /status 500/],
@@ -56,7 +59,7 @@ const REFUSED: readonly (readonly [what: string, answer: Answer, cause: RegExp])
     /before the response was complete/,
   ],
   ['broken gzip', send('abc', { 'content-encoding': 'gzip' }), /compressed body is invalid/],
-  ['silence', () => undefined, /1 s|time/],
+  [SILENCE, () => undefined, /1 s|time/],
   ['a redirect to a file', send('', { location: 'file:///etc/passwd' }, 302), /redirects to file:/],
   ['a redirect to itself', send('', { location: '/sub' }, 302), /more than 5 redirections/],
   [
@@ -84,13 +87,14 @@ test('updates change nodes under a live flow, and refused answers change nothing
   const nodesFile = join(weir.folder, 'nodes.toml');
   const common = ['--config', file, '--socket', weir.controlPath];
 
-  const added = await subscribe('add', 'home', provider.url, '--timeout', '1s', ...common);
+  const added = await subscribe('add', 'home', provider.url, ...common);
   assert.deepEqual([added.code, added.out], [0, 'home: +3 =0\n'], added.err);
   assert.match(
     added.err,
     /subscribe add: home \+3 =0, by .*: written; applied, built outbound One/,
   );
-  assert.match(weir.child.stderr, / INFO .*edited: subscribe add: home \+3 =0/);
+  const edited = / INFO .*edited: subscribe add: home \+3 =0/;
+  await weir.child.until('the cause', ({ stderr }) => edited.test(stderr) || undefined);
   assert.doesNotMatch(weir.child.stderr + added.err, /hidden-secret/);
 
   // A flow through a node of the subscription, picked in the configuration.
@@ -103,8 +107,12 @@ test('updates change nodes under a live flow, and refused answers change nothing
   assert.equal(one.targets.length, 1);
 
   const before = { nodes: await readFile(nodesFile, 'utf8'), config: await readFile(file, 'utf8') };
+  const sourcesFile = join(weir.folder, 'nodes.sources.toml');
+  const sources = await readFile(sourcesFile, 'utf8');
   for (const [what, answer, cause] of REFUSED) {
     provider.answer = answer;
+    // Whatever else is answered may take its time.
+    await writeFile(sourcesFile, what === SILENCE ? `${sources}timeout = 1\n` : sources);
     const refused = await subscribe('update', ...common);
     assert.deepEqual([refused.code, refused.out], [1, ''], what);
     assert.match(refused.err, cause, what);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { freedom, socksIn } from '../support/process/config.ts';
 import { threadsNamed } from '../support/process/proc.ts';
+import { eventually } from '../support/wait.ts';
 import { Weir } from '../support/process/weir.ts';
 
 /*
@@ -18,6 +19,12 @@ for (const [what, size, threads] of CASES) {
     await using weir = await Weir.start(socksIn() + freedom(), {
       env: { UV_THREADPOOL_SIZE: size },
     });
-    assert.equal(threadsNamed(weir.child.pid, 'libuv-worker'), threads);
+    // Each of them gives itself its name.
+    const named = (): number => threadsNamed(weir.child.pid, 'libuv-worker');
+    await eventually(
+      () => `${threads} threads, ${named()} have the name`,
+      () => named() >= threads,
+    );
+    assert.equal(named(), threads);
   });
 }

@@ -107,7 +107,8 @@ test('users come and go in a running Weir, and flows of others go on', async (t)
       name: 'bob',
     });
     assert.match(added.stderr, / user add "bob" to inbound "ids", by .*: written; applied, /);
-    assert.match(server.child.stderr, /edited: user add "bob" to inbound "ids", by /);
+    const edited = 'edited: user add "bob" to inbound "ids", by ';
+    await server.child.until('the cause', ({ stderr }) => stderr.includes(edited) || undefined);
     assert.equal(await isServed('bob-id'), true);
     await works(ann.id);
     const made = await user('add', 'cy', '--inbound', 'passwords');

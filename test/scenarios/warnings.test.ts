@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'node:test';
 import { blackhole, freedom, rule, socksIn } from '../support/process/config.ts';
+import { freePort } from '../support/ports.ts';
 import { runWeir, scratch, Weir } from '../support/process/weir.ts';
 
 const VALID = socksIn() + freedom();
@@ -108,9 +109,7 @@ test('a mistyped option is named with the one that was meant', async () => {
 });
 
 test('two inbounds on one port end the start with the lines of both', async () => {
-  await using holder = await Weir.start(VALID);
-  const { port } = holder.address('socks') as { port: number };
-  await holder.stop();
+  const port = await freePort();
   const at = (tag: string): string => socksIn(tag).replace('port = 0', `port = ${port}`);
   await using weir = await Weir.launch(at('a') + at('b') + freedom());
   assert.equal((await weir.child.exited).code, 1);

@@ -9,7 +9,7 @@ import type { Weir } from './weir.ts';
 /** `[api]` on a port that the kernel chooses. */
 export const API = '[api]\nlisten = "127.0.0.1:0"\n';
 
-const LISTENING = /svc_app: API listening on (\S+)$/m;
+const LISTENING = /svc_app: API listening on (\S+)\n/;
 
 export interface Connections {
   readonly sessions: readonly SessionJson[];

@@ -1,9 +1,8 @@
-import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseAddress, type Address } from '../data/address.ts';
+import { open, parseAddress, type Address } from '../data/address.ts';
 import { Child, type ChildOptions, type Exit } from './child.ts';
 import { eventually, within } from '../wait.ts';
 
@@ -11,7 +10,7 @@ import { eventually, within } from '../wait.ts';
 const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
 
 /** The line with which a listener reports its address; a tag may have spaces. */
-const LISTENING = /svc_app: inbound (.+) listening on (\S+)$/gm;
+const LISTENING = /svc_app: inbound (.+) listening on (\S+)\n/g;
 
 /** The file name of its control socket. */
 const CONTROL = 'control.sock';
@@ -62,18 +61,21 @@ export class Weir implements AsyncDisposable {
     return new Weir(child, folder);
   }
 
-  /** Starts Weir and waits until every inbound of the configuration listens, and the socket at `controlPath`. */
+  /**
+   * Starts Weir and waits until every inbound of the configuration listens, and the control socket: at
+   * `controlPath`, or at that of `--reload-socket`.
+   */
   static async start(config: string, options: WeirOptions = {}): Promise<Weir> {
     const weir = await Weir.launch(config, options);
+    const { folder } = weir;
     const inbounds = config.match(/^\[\[inbound\]\]/gm)?.length ?? 0;
     try {
       await weir.child.until(`${inbounds} inbounds listening`, () =>
         weir.addresses.size >= inbounds ? true : undefined,
       );
       // It is opened after them, and nothing is logged then.
-      if (options.control === true) {
-        await eventually('the control socket', () => existsSync(weir.controlPath));
-      }
+      const control = controlSocket(options, folder);
+      if (control !== undefined) await eventually('the control socket', () => accepts(control));
       return weir;
     } catch (error) {
       await weir[Symbol.asyncDispose]();
@@ -118,6 +120,24 @@ function controlArgs({ args = [], control = false }: WeirOptions, folder: string
   if (control === true) return ['--reload-socket', join(folder, CONTROL)];
   return control === 'default' || args.includes('--reload-socket') ? [] : ['--no-control-socket'];
 }
+
+/** Where the control socket is that its options name; `undefined` for the default place, and for none. */
+function controlSocket(options: WeirOptions, folder: string): string | undefined {
+  const { args = [], cwd = '' } = options;
+  const words = [...controlArgs(options, folder), ...args];
+  const at = words.indexOf('--reload-socket');
+  return at < 0 ? undefined : resolve(cwd, words[at + 1] ?? '');
+}
+
+/** Whether there is a listener: the file of a socket is there before, and may be of a process that has ended. */
+const accepts = (path: string): Promise<boolean> =>
+  open({ path }).then(
+    (socket) => {
+      socket.destroy();
+      return true;
+    },
+    () => false,
+  );
 
 /** Weir's command line with any arguments, on the Node that runs the tests. */
 export function weirCommand(args: readonly string[], options: WeirOptions = {}): Child {
