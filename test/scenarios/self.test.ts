@@ -12,7 +12,6 @@ import { eventually } from '../support/wait.ts';
 import type { Way } from '../support/ways/way.ts';
 import { weirIn, weirOut } from '../support/ways/weir-config.ts';
 import { Weir } from '../support/process/weir.ts';
-import { eventually } from '../support/wait.ts';
 import { api, apiAddresses, apiOf, editConfig } from './api-support.ts';
 
 /*
