@@ -195,6 +195,8 @@ describe('the stream', () => {
 
 describe('weir dashboard --read-only', () => {
   test('shows everything, and refuses changes', { skip }, async () => {
+    await stage.openFlow();
+    const flow = (await stage.flows()).at(-1);
     const config = `${stage.weir.folder}/weir.toml`;
     await using dashboard = await DashboardProcess.start([
       '--config',
@@ -210,7 +212,7 @@ describe('weir dashboard --read-only', () => {
       `import('/dashboard/page/connection.ts').then(({ act }) => act('close', { all: true })).then(() => 'done', ({ code }) => code)`,
     );
     assert.equal(code, 'read-only');
-    assert.equal((await stage.flows()).length, 2);
+    assert.ok((await stage.flows()).some(({ id }) => id === flow?.id));
   });
 });
 
