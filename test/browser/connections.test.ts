@@ -71,6 +71,7 @@ test('any column sorts, and flows are grouped and opened', { skip }, async () =>
   await page.locator('.grid-row.group', { hasText: 'osaka' }).waitFor();
   await page.locator('.grid-row.group', { hasText: 'osaka' }).click();
   await rows(page).filter({ hasText: 'a.example' }).waitFor();
+  await rows(page).nth(3).waitFor();
   assert.equal(await rows(page).count(), 4);
 });
 
