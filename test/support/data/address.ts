@@ -45,6 +45,16 @@ export async function open(
   return socket;
 }
 
+/** Whether there is a listener: the file of a socket is there before, and may be left by a process that has ended. */
+export const isListening = (address: Address): Promise<boolean> =>
+  open(address).then(
+    (socket) => {
+      socket.destroy();
+      return true;
+    },
+    () => false,
+  );
+
 /** A socket for `using`, destroyed at the end of its block. */
 export function disposable(socket: Socket): Socket & Disposable {
   return Object.assign(socket, { [Symbol.dispose]: () => void socket.destroy() });

@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { open } from '../data/address.ts';
+import { isListening } from '../data/address.ts';
 import { Child } from '../process/child.ts';
 import { eventually } from '../wait.ts';
 import { FAR, inside, ip } from './site.ts';
@@ -90,7 +90,7 @@ export class WireGuardPeer implements AsyncDisposable {
     const { own, own6, peer: address, peer6 } = this.#tunnel;
     this.#program = new Child('ip', ['netns', 'exec', 'far', 'wireguard-go', '-f', device]);
     // The file is there before it takes connections, and `wg` removes one that refuses it.
-    await eventually('its control socket', () => accepts(this.#control));
+    await eventually('its control socket', () => isListening({ path: this.#control }));
     const [key, psk] = [join(this.#folder, 'key'), join(this.#folder, 'psk')];
     writeFileSync(key, this.#peerPrivate, { mode: 0o600 });
     writeFileSync(psk, this.presharedKey ?? '', { mode: 0o600 });
@@ -126,15 +126,6 @@ export class WireGuardPeer implements AsyncDisposable {
     rmSync(this.#folder, { recursive: true, force: true });
   }
 }
-
-const accepts = (path: string): Promise<boolean> =>
-  open({ path }).then(
-    (socket) => {
-      socket.destroy();
-      return true;
-    },
-    () => false,
-  );
 
 /** A datagram that passes a relay; `undefined` drops it. */
 export type Passing = (datagram: Buffer, fromWeir: boolean) => Buffer | undefined;

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { open, parseAddress, type Address } from '../data/address.ts';
+import { isListening, parseAddress, type Address } from '../data/address.ts';
 import { Child, type ChildOptions, type Exit } from './child.ts';
 import { eventually, within } from '../wait.ts';
 
@@ -75,7 +75,8 @@ export class Weir implements AsyncDisposable {
       );
       // It is opened after them, and nothing is logged then.
       const control = controlSocket(options, folder);
-      if (control !== undefined) await eventually('the control socket', () => accepts(control));
+      if (control !== undefined)
+        await eventually('the control socket', () => isListening({ path: control }));
       return weir;
     } catch (error) {
       await weir[Symbol.asyncDispose]();
@@ -128,16 +129,6 @@ function controlSocket(options: WeirOptions, folder: string): string | undefined
   const at = words.indexOf('--reload-socket');
   return at < 0 ? undefined : resolve(cwd, words[at + 1] ?? '');
 }
-
-/** Whether there is a listener: the file of a socket is there before, and may be of a process that has ended. */
-const accepts = (path: string): Promise<boolean> =>
-  open({ path }).then(
-    (socket) => {
-      socket.destroy();
-      return true;
-    },
-    () => false,
-  );
 
 /** Weir's command line with any arguments, on the Node that runs the tests. */
 export function weirCommand(args: readonly string[], options: WeirOptions = {}): Child {
