@@ -1,3 +1,4 @@
+import { mkdtempSync, rmSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -132,11 +133,38 @@ function controlSocket(options: WeirOptions, folder: string): string | undefined
 
 /** Weir's command line with any arguments, on the Node that runs the tests. */
 export function weirCommand(args: readonly string[], options: WeirOptions = {}): Child {
-  const env = { RUST_LOG: undefined, NODE_OPTIONS: undefined, ...options.env };
+  const env = {
+    RUST_LOG: undefined,
+    NODE_OPTIONS: undefined,
+    ...(opensDefaultSocket(args) && { XDG_RUNTIME_DIR: runtimeFolder() }),
+    ...options.env,
+  };
   const nodeArgs = options.nodeArgs ?? [];
   const command = options.program ?? [process.execPath, ...nodeArgs, MAIN];
   const [program = '', ...rest] = [...(options.wrap ?? []), ...command, ...args];
   return new Child(program, rest, { ...options, env });
+}
+
+/** Whether a command line starts Weir with its control socket in the default place. */
+function opensDefaultSocket(args: readonly string[]): boolean {
+  const [first = 'run'] = args;
+  const isOpenElsewhere = args.some((arg) => /^--(no-control|reload)-socket(=|$)/.test(arg));
+  return (first === 'run' || first.startsWith('-')) && !isOpenElsewhere;
+}
+
+let runtime: string | undefined;
+
+/**
+ * Where Weirs of this test file open their control sockets by default. Those in the folder of services are found by
+ * commands that other test files run at the same time.
+ */
+function runtimeFolder(): string {
+  if (runtime === undefined) {
+    const made = mkdtempSync(join(tmpdir(), 'weir-test-runtime-'));
+    process.once('exit', () => rmSync(made, { recursive: true, force: true }));
+    runtime = made;
+  }
+  return runtime;
 }
 
 /** Runs Weir's command line to its end. */
