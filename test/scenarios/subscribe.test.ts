@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
+import { brotliCompressSync } from 'node:zlib';
 import { subscribeCommand } from '../../src/cli/subscribe/command.ts';
 import { SocksServer } from '../support/peers/socks-server.ts';
 import { socksConnect } from '../support/peers/socks-client.ts';
@@ -57,6 +58,11 @@ const REFUSED: readonly (readonly [what: string, answer: Answer, cause: RegExp])
       response.socket?.end();
     },
     /before the response was complete/,
+  ],
+  [
+    'Brotli, which is not asked for',
+    send(brotliCompressSync('trojan://p@a.provider.net:443#A'), { 'content-encoding': 'br' }),
+    /the body has the content coding br, which was not asked for/,
   ],
   ['broken gzip', send('abc', { 'content-encoding': 'gzip' }), /compressed body is invalid/],
   [SILENCE, () => undefined, /1 s|time/],
