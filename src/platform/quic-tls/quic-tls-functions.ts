@@ -65,6 +65,7 @@ export interface QuicTlsFunctions {
   readonly X509_STORE_new: () => Address;
   readonly X509_STORE_free: (store: Address) => void;
   readonly X509_STORE_add_cert: (store: Address, certificate: Address) => number;
+  readonly X509_STORE_set_flags: (store: Address, flags: number) => number;
   readonly X509_free: (certificate: Address) => void;
   readonly i2d_X509: (certificate: Address, out: Address) => number;
   readonly EVP_PKEY_free: (key: Address) => void;
@@ -161,6 +162,7 @@ export function openQuicTlsFunctions(): QuicTlsFunctions {
     X509_STORE_new: bind(pointer, 'X509_STORE_new'),
     X509_STORE_free: bind('void', 'X509_STORE_free', pointer),
     X509_STORE_add_cert: bind('int', 'X509_STORE_add_cert', pointer, pointer),
+    X509_STORE_set_flags: bind('int', 'X509_STORE_set_flags', pointer, 'unsigned long'),
     X509_free: bind('void', 'X509_free', pointer),
     i2d_X509: bind('int', 'i2d_X509', pointer, pointer),
     EVP_PKEY_free: bind('void', 'EVP_PKEY_free', pointer),

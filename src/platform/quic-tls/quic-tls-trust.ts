@@ -43,17 +43,24 @@ export class CertificateSet implements Disposable {
   }
 }
 
+/** `X509_V_FLAG_PARTIAL_CHAIN` of openssl/x509_vfy.h: a chain may end at any certificate of the store. */
+const PARTIAL_CHAIN = 0x80000;
+
 /** An `X509_STORE`: the trust anchors of a client. */
 export class TrustStore implements Disposable {
   readonly #library: QuicTlsLibrary;
   #store: Address;
 
-  /** @throws {NativeError} when the process is out of memory. */
-  constructor(library: QuicTlsLibrary, sets: readonly CertificateSet[]) {
+  /**
+   * @param anyIsAnchor every certificate is a trust anchor, not only self-signed ones.
+   * @throws {NativeError} when the process is out of memory.
+   */
+  constructor(library: QuicTlsLibrary, sets: readonly CertificateSet[], anyIsAnchor: boolean) {
     this.#library = library;
     const { functions } = library;
     this.#store = functions.X509_STORE_new();
     if (this.#store === 0) throw new NativeError('OpenSSL is out of memory');
+    if (anyIsAnchor) functions.X509_STORE_set_flags(this.#store, PARTIAL_CHAIN);
     for (const set of sets) {
       for (const certificate of set.addresses) {
         if (functions.X509_STORE_add_cert(this.#store, certificate) === 1) continue;

@@ -5,14 +5,15 @@ import { CertificateSet, TrustStore } from '../../platform/quic-tls/quic-tls-tru
 import { systemCertificates, type CertificatePaths } from './system-certificates.ts';
 
 /**
- * The system's certificates and `extra` ones, for TLS by OpenSSL itself.
+ * The system's certificates and `extra` ones, for TLS by OpenSSL itself. Each of the `extra` ones is a trust
+ * anchor (RFC 5280 §6.1.1), self-signed or not, as with `trustContext`.
  *
  * @param extra PEM, one certificate each.
  * @throws {NativeError} for an invalid certificate among them.
  */
 export function trustStore(library: QuicTlsLibrary, extra: readonly string[]): TrustStore {
   using own = new CertificateSet(library, extra);
-  return new TrustStore(library, [systemSet(library), own]);
+  return new TrustStore(library, [systemSet(library), own], extra.length > 0);
 }
 
 /** Parsed once for all clients: takes 10 ms and 1 MB. */

@@ -25,11 +25,17 @@ export class TestAuthority {
   readonly #name: string;
   readonly #key: KeyObject;
 
-  constructor(name = 'Weir test authority') {
+  /** @param above the authority that certifies this one; none for a root. */
+  constructor(name = 'Weir test authority', above?: TestAuthority) {
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     this.#name = name;
     this.#key = privateKey;
-    this.cert = this.#sign(name, publicKey, [basicConstraints(true)], false);
+    this.cert = (above ?? this).#sign(name, publicKey, [basicConstraints(true)], false);
+  }
+
+  /** An authority between this one, which stays its root, and the servers. */
+  subordinate(name = 'Weir test issuing authority'): TestAuthority {
+    return new TestAuthority(name, this);
   }
 
   /** A certificate for a server with these names. */

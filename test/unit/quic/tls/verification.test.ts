@@ -12,6 +12,16 @@ import {
 } from '../../../support/quic/tls/tls-peers.ts';
 
 const addressed = authority.issue({ ip: ['127.0.0.1', '::1'] });
+const root = new TestAuthority('root');
+const issuing = root.subordinate();
+/** A certificate that the issuing authority signs, sent with that of the authority, or alone. */
+function chained(names: Parameters<TestAuthority['issue']>[0], isAlone = false): TestCertificate {
+  const { cert, key } = issuing.issue(names);
+  return { cert: isAlone ? cert : `${cert}\n${issuing.cert}`, key };
+}
+const below = chained({ dns: ['test.example'] });
+const alone = chained({ dns: ['test.example'] }, true);
+const expired = chained({ dns: ['test.example'], expired: true });
 const MISMATCH = "Hostname/IP does not match certificate's altnames:";
 
 /** What happens with each certificate; the alert is what the server gets as CRYPTO_ERROR. */
@@ -61,6 +71,47 @@ const CASES: readonly {
     name: 'a certificate of an unknown authority',
     client: {},
     certificate: new TestAuthority('another authority').issue({ dns: ['test.example'] }),
+    alert: 48,
+    failure: 'unable to verify the first certificate',
+  },
+  {
+    name: 'a certificate of an issuing authority that it trusts',
+    client: { ca: issuing.cert },
+    certificate: below,
+  },
+  {
+    name: 'a lone certificate of an issuing authority that it trusts',
+    client: { ca: issuing.cert },
+    certificate: alone,
+  },
+  {
+    name: 'a chain to a root that it trusts',
+    client: { ca: root.cert },
+    certificate: below,
+  },
+  {
+    name: 'the very certificate that it trusts',
+    client: { ca: alone.cert },
+    certificate: alone,
+  },
+  {
+    name: 'another name than that of the certificate that it trusts',
+    client: { ca: alone.cert, serverName: 'other.example' },
+    certificate: alone,
+    alert: 42,
+    failure: `${MISMATCH} Host: other.example. is not in the cert's altnames: DNS:test.example`,
+  },
+  {
+    name: 'an expired certificate that it trusts',
+    client: { ca: expired.cert },
+    certificate: expired,
+    alert: 45,
+    failure: 'certificate has expired',
+  },
+  {
+    name: 'a certificate beside the one that it trusts',
+    client: { ca: alone.cert },
+    certificate: chained({ dns: ['test.example'] }, true),
     alert: 48,
     failure: 'unable to verify the first certificate',
   },
