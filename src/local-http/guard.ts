@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { isOwnSite } from '../http/fields/fetch-site.ts';
 import { LocalHttpError } from './local-http-error.ts';
 import { isLoopbackHost } from '../ip/loopback-host.ts';
 
@@ -85,8 +86,7 @@ function isOwnOrigin(
 }
 
 function isOwnFetch(method: string, headers: IncomingHttpHeaders): boolean {
-  const site = headers['sec-fetch-site'];
-  if (site === undefined || site === 'same-origin' || site === 'none') return true;
+  if (isOwnSite(headers['sec-fetch-site'])) return true;
   return (
     method === 'GET' &&
     headers['sec-fetch-mode'] === 'navigate' &&

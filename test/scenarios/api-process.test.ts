@@ -16,7 +16,7 @@ import { echoServer, udpEcho, type Origin } from '../support/peers/servers.ts';
 import { socksConnect } from '../support/peers/socks-client.ts';
 import { UdpAssociation } from '../support/peers/socks-udp.ts';
 import { eventually } from '../support/wait.ts';
-import { Weir, runWeir, type WeirOptions } from '../support/process/weir.ts';
+import { Weir, runWeir, scratch, type WeirOptions } from '../support/process/weir.ts';
 
 /*
  * The API of the real process, every endpoint from end to end, on both carriers. The conformance
@@ -595,4 +595,44 @@ test('a request over TCP with another host name is 421 without a secret', async 
   assert.equal(await asks(`Host: ${where}`), 200);
   assert.equal(await asks('Host: rebound.example'), 421);
   assert.equal(await asks(`Host: ${where}\r\nOrigin: http://page.example`), 403);
+});
+
+describe('a request of a page of another site, which has no Origin', () => {
+  const PATHS = ['/v1/routes', '/v1/connections', '/v1/connections/events', '/v1/traffic', '/v1/x'];
+  const from = (site: string) => ({ headers: { 'Sec-Fetch-Site': site } });
+
+  test('is 403 over TCP without a secret, streams of events included', async () => {
+    await using weir = await Weir.start(`[api]\nlisten = "127.0.0.1:0"\n${socksIn()}${freedom()}`);
+    const api = new ApiClient(await apiOf(weir));
+    for (const path of PATHS) {
+      for (const site of ['cross-site', 'same-site', 'none, cross-site', 'unheard-of', '']) {
+        const reply = await api.get(path, from(site));
+        assert.deepEqual([path, site, reply.status], [path, site, 403]);
+        assert.match(errorOf(reply), /^this API does not answer to web pages/);
+      }
+    }
+    const followed = { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Dest': 'document' };
+    const headers = { ...from('cross-site').headers, ...followed };
+    assert.equal((await api.get('/v1/traffic', { headers })).status, 403);
+    const close = await api.ask('DELETE', '/v1/connections', from('cross-site'));
+    assert.equal(close.status, 403);
+    assert.equal((await api.ask('POST', '/v1/reload', from('same-site'))).status, 403);
+    for (const site of ['none', 'same-origin']) {
+      assert.equal((await api.get('/v1/routes', from(site))).status, 200);
+    }
+  });
+
+  test('is served with the secret, which a page does not have, and through a unix socket', async () => {
+    await using secret = await Weir.start(
+      `[api]\nlisten = "127.0.0.1:0"\nsecret = "${SECRET}"\n${socksIn()}${freedom()}`,
+    );
+    const address = await apiOf(secret);
+    const health = (api: ApiClient): Promise<Reply> => api.get('/v1/health', from('cross-site'));
+    assert.equal((await health(new ApiClient(address))).status, 401);
+    assert.equal((await health(new ApiClient(address, SECRET))).status, 200);
+    await using folder = await scratch();
+    const path = join(folder.path, 'api.sock');
+    await using unix = await Weir.start(`[api]\nlisten = "${path}"\n${socksIn()}${freedom()}`);
+    assert.equal((await health(new ApiClient(await apiOf(unix)))).status, 200);
+  });
 });

@@ -430,7 +430,8 @@ const ofText: readonly [name: string, parse: (text: string) => unknown, worst: r
     ],
     [
       'isOwnOrigin',
-      (host) => isOwnOrigin({ authority: host, origin: `http://${host}` }, 80),
+      (host) =>
+        isOwnOrigin({ authority: host, origin: `http://${host}`, fetchSite: undefined }, 80),
       [run('', '@'), run('', ':'), run('[', ']'), run('[', 'a', ']')],
     ],
     ['percentDecode', percentDecode, [run('', '%'), run('', '%41'), run('', '%4')]],

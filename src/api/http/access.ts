@@ -1,4 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto';
+import { isOwnSite } from '../../http/fields/fetch-site.ts';
 import { ipVersion } from '../../ip/ip-version.ts';
 
 /** Characters other than visible ASCII, space and tab. */
@@ -34,6 +35,8 @@ export interface RequestOrigin {
   /** The authority of an absolute request target, otherwise the `Host` header. */
   readonly authority: string | undefined;
   readonly origin: string | undefined;
+  /** `Sec-Fetch-Site`. */
+  readonly fetchSite: string | readonly string[] | undefined;
 }
 
 const AUTHORITY = /^(?:[^@]*@)?(?<host>\[[^\]]*\]|[^:]*)(?::(?<port>\d*))?$/;
@@ -51,9 +54,14 @@ export function namesThisHost(authority: string | undefined): boolean {
 
 /**
  * Whether a request comes from a page of this listener, or from no page. A browser sends the page's
- * origin with every request that could change something.
+ * origin with every request that could change something, and its relation to this site with every one. A link
+ * that a user follows from another site is refused too: the API has no pages, and its streams have no end.
  */
-export function isOwnOrigin({ authority, origin }: RequestOrigin, port: number): boolean {
+export function isOwnOrigin(
+  { authority, origin, fetchSite }: RequestOrigin,
+  port: number,
+): boolean {
+  if (!isOwnSite(fetchSite)) return false;
   if (origin === undefined) return true;
   const page = parseHttpOrigin(origin);
   if (!page || page.port !== port) return false;

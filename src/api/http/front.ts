@@ -11,6 +11,8 @@ export interface ApiRequestHead {
   readonly target: string;
   readonly host: string | undefined;
   readonly origin: string | undefined;
+  /** `Sec-Fetch-Site`. */
+  readonly fetchSite: string | readonly string[] | undefined;
   readonly authorization: string | undefined;
 }
 
@@ -63,12 +65,12 @@ export class Front {
   }
 
   #rejectWebPage(
-    { origin }: ApiRequestHead,
+    { origin, fetchSite }: ApiRequestHead,
     authority: string | undefined,
   ): ApiResponse | undefined {
     if (this.#guardedPort === undefined) return undefined;
     if (!namesThisHost(authority)) return misdirected();
-    if (!isOwnOrigin({ authority, origin }, this.#guardedPort)) return foreignOrigin();
+    if (!isOwnOrigin({ authority, origin, fetchSite }, this.#guardedPort)) return foreignOrigin();
     return undefined;
   }
 }

@@ -43,6 +43,7 @@ export function parseHead(received: Buffer, offset: number): ApiRequestHead | un
       target,
       host: first('host'),
       origin: first('origin'),
+      fetchSite: first('sec-fetch-site'),
       authorization: first('authorization'),
     };
   } catch (error) {

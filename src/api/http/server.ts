@@ -302,6 +302,7 @@ const headOf = ({ method = '', url = '', headers }: IncomingMessage): ApiRequest
   target: url,
   host: headers.host,
   origin: headers.origin,
+  fetchSite: headers['sec-fetch-site'],
   authorization: headers.authorization,
 });
 

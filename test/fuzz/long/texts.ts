@@ -307,7 +307,7 @@ const apiRequests: FuzzTarget = {
         return;
       case 6:
         namesThisHost(text);
-        isOwnOrigin({ authority: text, origin: text }, 80);
+        isOwnOrigin({ authority: text, origin: text, fetchSite: undefined }, 80);
         return;
       default:
         assert.equal(isAllowed(text), hasSecret(text));

@@ -301,7 +301,7 @@ describe('web pages', () => {
 
   test('an origin is its own when host and port are', () => {
     const own = (origin: string, authority = '127.0.0.1:9090'): boolean =>
-      isOwnOrigin({ authority, origin }, 9090);
+      isOwnOrigin({ authority, origin, fetchSite: undefined }, 9090);
     for (const origin of [
       'http://127.0.0.1:9090',
       'http://localhost:9090',
@@ -311,7 +311,8 @@ describe('web pages', () => {
     ]) {
       assert.ok(own(origin), origin);
     }
-    assert.ok(isOwnOrigin({ authority: 'localhost', origin: 'http://localhost' }, 80));
+    const standard = { authority: 'localhost', origin: 'http://localhost', fetchSite: undefined };
+    assert.ok(isOwnOrigin(standard, 80));
     for (const origin of [
       'null',
       '',
@@ -338,6 +339,7 @@ describe('heads that the parser does not take', () => {
       target: '/pot',
       host: 'a',
       origin: undefined,
+      fetchSite: undefined,
       authorization: 'Bearer x',
     });
     assert.equal(parseHead(Buffer.from(text), 0), undefined);
