@@ -1,6 +1,6 @@
-import { setImmediate as turn } from 'node:timers/promises';
 import { asError } from '../errors.ts';
 import type { Endpoint } from '../net/addresses/address.ts';
+import { UnitCost, UnitShare } from '../net/bounds/unit-share.ts';
 import { ByteQueue } from '../collections/byte-queue.ts';
 import type { Clock, Timer } from '../net/time/clock.ts';
 import { DeadlineError, LinkClosedError } from '../net/errors.ts';
@@ -15,11 +15,6 @@ import { Outlet } from './outlet.ts';
 
 /** Concurrent flows of one carrier. Clients open eight to some hundreds. */
 export const MAX_FLOWS = 1024;
-/**
- * Headers and data of frames that are handled in one turn of the event loop: a read may have ten thousand
- * frames of one byte.
- */
-export const EVENTS_A_TURN = 1024;
 /** A carrier without a flow ends after this long. */
 export const IDLE_CARRIER_MS = 300_000;
 const SWEEP_MS = 30_000;
@@ -30,6 +25,8 @@ export interface MuxHandlers {
   packets(link: MuxPackets): Promise<void>;
   /** Whether the client may open another flow; once it may not, the carrier ends with the last one. */
   mayOpen(): boolean;
+  /** Whose flows they are, as for `UnitShare`; the carrier's own by default. */
+  readonly holder?: unknown;
 }
 
 /** The flow of the data being read. */
@@ -47,6 +44,7 @@ export class MuxCarrier {
   readonly #handlers: MuxHandlers;
   readonly #clock: Clock;
   readonly #outlet: Outlet;
+  readonly #units: UnitShare;
   readonly #pause: CarrierPause;
   readonly #flows = new Map<number, MuxStream | MuxPackets>();
   readonly #serving = new Set<Promise<void>>();
@@ -63,6 +61,7 @@ export class MuxCarrier {
     this.#handlers = handlers;
     this.#clock = clock;
     this.#lastHeader = clock.now();
+    this.#units = new UnitShare(handlers.holder);
     this.#outlet = new Outlet(link, (error) => link.destroy(error));
     this.#pause = new CarrierPause(clock, () => this.#streams());
   }
@@ -84,11 +83,11 @@ export class MuxCarrier {
       for (;;) {
         const chunk = await this.#link.read();
         if (chunk === undefined || this.#finished) break;
-        let events = 0;
         for (const event of decoder.decode(chunk)) {
+          const turn = this.#units.take(this.#costOf(event));
+          if (turn) await turn;
           const full = this.#take(event) ?? this.#outlet.room();
           if (full) await full;
-          if (++events % EVENTS_A_TURN === 0) await turn();
         }
       }
     } catch (error) {
@@ -135,6 +134,15 @@ export class MuxCarrier {
     this.#receiver = this.#takeHeader(event.header);
     // Empty data is a datagram, too.
     return event.header.hasData && event.length === 0 ? this.#takeData(NO_BYTES, true) : undefined;
+  }
+
+  #costOf(event: MuxFrameEvent): number {
+    if (event.kind === 'data') {
+      return event.last && this.#receiver.kind === 'packets' ? UnitCost.datagram : UnitCost.frame;
+    }
+    // One that is refused counts as well: its client may ask again.
+    if (event.header.status === Status.create) return UnitCost.flow;
+    return event.header.hasData && event.length === 0 ? UnitCost.datagram : UnitCost.frame;
   }
 
   #takeData(bytes: Uint8Array, last: boolean): Promise<void> | undefined {

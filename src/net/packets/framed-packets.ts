@@ -1,5 +1,6 @@
 import { asError } from '../../errors.ts';
 import { UnsentDatagrams } from '../bounds/datagram-cost.ts';
+import { UnitCost, UnitShare } from '../bounds/unit-share.ts';
 import type { ByteLink, Packet, PacketLink } from '../links/link.ts';
 import { QueuedPackets } from './queued-packets.ts';
 
@@ -22,12 +23,15 @@ export class FramedPackets extends QueuedPackets implements PacketLink {
   readonly closed: Promise<Error | undefined>;
   readonly #link: ByteLink;
   readonly #framing: PacketFraming;
+  readonly #units: UnitShare;
   readonly #unsent = new UnsentDatagrams((error) => this.close(asError(error)));
   #ended = false;
   #cause: Error | undefined;
 
-  constructor(link: ByteLink, framing: PacketFraming) {
+  /** @param holder whose datagrams they are, as for `UnitShare`. */
+  constructor(link: ByteLink, framing: PacketFraming, holder?: unknown) {
     super();
+    this.#units = new UnitShare(holder);
     this.#link = link;
     this.#framing = framing;
     this.closed = link.closed.then((cause) => (this.#ended ? this.#cause : cause));
@@ -60,6 +64,10 @@ export class FramedPackets extends QueuedPackets implements PacketLink {
         for (const packet of this.#framing.decode(chunk)) {
           if (packet) this.queue.push(packet);
           else this.refused++;
+          const turn = this.#units.take(UnitCost.datagram);
+          if (!turn) continue;
+          await turn;
+          if (this.#ended) return;
         }
       }
       this.close();

@@ -1,6 +1,7 @@
 import { MuxCarrier } from '../../mux/mux-carrier.ts';
 import type { Endpoint } from '../../net/addresses/address.ts';
 import { DialError } from '../../net/errors.ts';
+import { sourceGroup } from '../../net/bounds/source-group.ts';
 import type { ByteLink } from '../../net/links/link.ts';
 import type { Session } from '../../tracker/session.ts';
 import type { InboundContext, Origin } from '../contract.ts';
@@ -23,6 +24,10 @@ export const originOf = (
   session,
   standing: accountsOf(memory).standing(credential),
 });
+
+/** Whose units a client's are, on all its connections: those of its user, or of its address without one. */
+export const holderOf = ({ inbound, source, user }: Origin): string =>
+  user === undefined ? sourceGroup(source) : `${inbound}\n${user}`;
 
 /**
  * Serves one stream of a protocol without replies: the client may send at once, and its connection
@@ -64,6 +69,7 @@ export function serveMux(link: ByteLink, origin: Origin, context: InboundContext
       stream: (stream, destination) => carryStream(stream, { origin, destination }, context),
       packets: (client) => context.dispatcher.packets({ origin, client }),
       mayOpen: () => standing?.stands !== false,
+      holder: holderOf(origin),
     },
     context.clock,
   );

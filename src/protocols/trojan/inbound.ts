@@ -5,7 +5,7 @@ import type { Steps } from '../../net/time/turns.ts';
 import type { InboundContext, InboundHandler } from '../contract.ts';
 import { readHandshake, type AcceptedRequest, type UserRequest } from '../inbounds/handshake.ts';
 import { RejectedClientError } from '../inbounds/rejected-client.ts';
-import { carryStream } from '../inbounds/serve-flows.ts';
+import { carryStream, holderOf } from '../inbounds/serve-flows.ts';
 import { UsersByKey } from '../users/users-by-key.ts';
 import { trojanKey } from './key.ts';
 import { TrojanFraming } from './packet-framing.ts';
@@ -54,7 +54,7 @@ async function serve(
       await carryStream(link, { origin, destination }, context);
       break;
     case Command.associate: {
-      const client = new FramedPackets(link, new TrojanFraming());
+      const client = new FramedPackets(link, new TrojanFraming(), holderOf(origin));
       await context.dispatcher.packets({ origin, client });
       break;
     }

@@ -6,7 +6,7 @@ import type { Steps } from '../../net/time/turns.ts';
 import type { InboundContext, InboundHandler } from '../contract.ts';
 import { readHandshake, type AcceptedRequest, type UserRequest } from '../inbounds/handshake.ts';
 import { RejectedClientError } from '../inbounds/rejected-client.ts';
-import { carryStream, serveMux } from '../inbounds/serve-flows.ts';
+import { carryStream, holderOf, serveMux } from '../inbounds/serve-flows.ts';
 import { UsersByKey } from '../users/users-by-key.ts';
 import { uuidBytes } from '../users/uuid.ts';
 import { VlessFraming } from './packet-framing.ts';
@@ -56,7 +56,11 @@ async function serve(
       );
       break;
     case Command.udp: {
-      const client = new FramedPackets(link, new VlessFraming(request.destination));
+      const client = new FramedPackets(
+        link,
+        new VlessFraming(request.destination),
+        holderOf(origin),
+      );
       await context.dispatcher.packets({ origin, client });
       break;
     }

@@ -1,15 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { HOLD_MS, STREAM_BYTES } from '../../../src/mux/carrier-pause.ts';
-import {
-  EVENTS_A_TURN,
-  IDLE_CARRIER_MS,
-  MAX_FLOWS,
-  MuxCarrier,
-} from '../../../src/mux/mux-carrier.ts';
+import { IDLE_CARRIER_MS, MAX_FLOWS, MuxCarrier } from '../../../src/mux/mux-carrier.ts';
 import { SHORT_BYTES, MuxStream } from '../../../src/mux/mux-stream.ts';
 import type { MuxPackets } from '../../../src/mux/mux-packets.ts';
 import type { Endpoint } from '../../../src/net/addresses/address.ts';
+import { GRANT_UNITS, GRANTS_A_TURN, UnitCost } from '../../../src/net/bounds/unit-share.ts';
 import { DialError, ProtocolError } from '../../../src/net/errors.ts';
 import type { ByteLink } from '../../../src/net/links/link.ts';
 import { linkPair } from '../../../src/net/links/memory-link.ts';
@@ -633,19 +629,39 @@ describe('datagrams on a carrier', () => {
   });
 });
 
-test('a read with thousands of frames is handled in several turns', async () => {
-  const { client, streams, finish } = start();
-  const many = Buffer.concat(
-    Array.from({ length: 10 * EVENTS_A_TURN }, () => frame(0, KEEP_ALIVE)),
-  );
-  void client.send(many, frame(1, NEW, 'x', addressed('tcp', SITE)));
-  let turns = 0;
-  while (streams.length === 0) {
-    await new Promise((resolve) => setImmediate(resolve));
-    turns++;
-  }
-  assert.ok(turns >= 10, `${turns} turns`);
-  await finish();
+describe('what a read brings is handled in turns', () => {
+  /** Units of a turn. */
+  const UNITS = GRANTS_A_TURN * GRANT_UNITS;
+
+  test('thousands of frames in several', async () => {
+    const { client, streams, finish } = start();
+    const many = Buffer.concat(Array.from({ length: 10 * UNITS }, () => frame(0, KEEP_ALIVE)));
+    void client.send(many, frame(1, NEW, 'x', addressed('tcp', SITE)));
+    let turns = 0;
+    while (streams.length === 0) {
+      await settle();
+      turns++;
+    }
+    assert.ok(turns >= 10, `${turns} turns`);
+    await finish();
+  });
+
+  test('flows that are opened and ended on many carriers as few as on one', async () => {
+    const carriers = Array.from({ length: 20 }, () => start());
+    const one = Array.from({ length: 20 }, (_, id) =>
+      Buffer.concat([frame(id, NEW, '', addressed('tcp', SITE)), frame(id, END)]),
+    );
+    for (const { client } of carriers) void client.send(...one);
+    const opened = (): number => carriers.reduce((sum, { streams }) => sum + streams.length, 0);
+    let turns = 0;
+    while (opened() < 400) {
+      await settle();
+      turns++;
+    }
+    const flowsOfATurn = UNITS / UnitCost.flow;
+    assert.ok(turns >= 400 / flowsOfATurn - 2, `${turns} turns`);
+    for (const { finish } of carriers) await finish();
+  });
 });
 
 describe('the flows of a client that may open no more', () => {

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { GRANT_UNITS, GRANTS_A_TURN, UnitCost } from '../../../../src/net/bounds/unit-share.ts';
+import { linkPair } from '../../../../src/net/links/memory-link.ts';
+import { FramedPackets } from '../../../../src/net/packets/framed-packets.ts';
+import { TrojanFraming } from '../../../../src/protocols/trojan/packet-framing.ts';
+import { VlessFraming } from '../../../../src/protocols/vless/packet-framing.ts';
+
+const PEER = { host: '192.0.2.1', port: 53 };
+/** Datagrams of a turn, of all connections together. */
+const OF_A_TURN = (GRANTS_A_TURN * GRANT_UNITS) / UnitCost.datagram;
+const EMPTY_OF_TROJAN = Uint8Array.of(1, 192, 0, 2, 1, 0, 53, 0, 0, 13, 10);
+
+describe('a read of many datagrams over a stream', () => {
+  for (const { name, framing, empty } of [
+    { name: 'VLESS', framing: () => new VlessFraming(PEER), empty: Uint8Array.of(0, 0) },
+    { name: 'Trojan', framing: () => new TrojanFraming(), empty: EMPTY_OF_TROJAN },
+  ]) {
+    test(`is passed on in turns that all connections share (${name})`, async () => {
+      const count = 4_000;
+      const taken = Array.from({ length: 10 }, () => 0);
+      const links = taken.map((_, i) => {
+        const [near, far] = linkPair();
+        const packets = new FramedPackets(near, framing());
+        void packets.receiveAll(() => void taken[i]!++); // an element of the array above
+        void far.write(Buffer.concat(Array.from({ length: count }, () => empty)));
+        return packets;
+      });
+      let turns = 0;
+      while (taken.some((number) => number < count)) {
+        await nextTurn();
+        turns++;
+      }
+      assert.ok(turns >= (count * links.length) / OF_A_TURN - 2, `${turns} turns`);
+      assert.deepEqual(new Set(taken), new Set([count]), 'none is lost');
+      for (const link of links) link.close();
+    });
+  }
+
+  test('ends with the link, whatever is left of it', async () => {
+    const [near, far] = linkPair();
+    const packets = new FramedPackets(near, new VlessFraming(PEER));
+    let taken = 0;
+    void packets.receiveAll(() => void taken++);
+    void far.write(Buffer.alloc(64 << 10));
+    while (taken === 0) await nextTurn();
+    packets.close();
+    const before = taken;
+    for (let i = 0; i < 100; i++) await nextTurn();
+    assert.equal(taken, before);
+  });
+});
