@@ -23,6 +23,14 @@ export const RESPONSE_LINGER_MS = 5_000;
 export const RETIRE_MS = 2_000;
 
 /**
+ * Interim responses (1xx) to one request that an origin may send at once, and those of each second beyond them: a
+ * server that reports its progress (102) for hours stays below both, and one that sends them without end gets a 502
+ * in its place.
+ */
+export const INTERIM_BURST = 100;
+export const INTERIM_RATE = 1;
+
+/**
  * Requests that all connections of an inbound may begin in one turn of the event loop: a client without a
  * password can pipeline thousands in one read, and the rejection of each takes 10 to 20 µs.
  */

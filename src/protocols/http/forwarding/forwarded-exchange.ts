@@ -1,6 +1,8 @@
 import type { Clock } from '../../../net/time/clock.ts';
 import { DeadlineError, LinkClosedError } from '../../../net/errors.ts';
+import { UnitCost, UnitShare } from '../../../net/bounds/unit-share.ts';
 import { IdleTimer } from '../../../net/time/idle-timer.ts';
+import { RateLimit } from '../../../net/time/rate-limit.ts';
 import { LinkWatch } from '../../../net/links/link-watch.ts';
 import type { ByteLink } from '../../../net/links/link.ts';
 import { relay } from '../../../net/links/relay.ts';
@@ -23,6 +25,7 @@ import {
 } from './forwarded-heads.ts';
 import { parseResponseHead, type ResponseHead, type Version } from '../../../http/http1/head.ts';
 import { readHead, startsResponse } from '../../../http/http1/read-head.ts';
+import { INTERIM_BURST, INTERIM_RATE } from '../limits.ts';
 import { SideError, SourceWatch, transferBody, type ExchangeSide } from './transfer-body.ts';
 
 /** The client has received its response. */
@@ -151,10 +154,13 @@ export class ForwardedExchange {
 
   /** Forwards interim responses of the origin, then the final one with its body. */
   async #receive(sending: Promise<void>): Promise<ExchangeOutcome> {
+    let interim: InterimResponses | undefined;
     for (;;) {
       const { head, followed } = await this.#readResponse();
       if (head.status === 101) return this.#upgrade(head, sending);
       if (head.status >= 200) return this.#respond(head, followed);
+      const turn = (interim ??= new InterimResponses(this.#clock)).next();
+      if (turn) await turn;
       // RFC 9110 §15.2: interim responses are not sent to an HTTP/1.0 client.
       if (this.#request.head.version === '1.1') await this.#passOn(head);
     }
@@ -250,6 +256,26 @@ export class ForwardedExchange {
       stale: !this.#originResponded && !(error instanceof LinkClosedError),
       drained: this.#upload.done,
     };
+  }
+}
+
+/** Bounds the interim responses to one request, which come one after the other in a read of thousands. */
+class InterimResponses {
+  readonly #clock: Clock;
+  readonly #rate = new RateLimit(INTERIM_RATE, INTERIM_BURST);
+  readonly #units = new UnitShare();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /**
+   * Counts one; returns what to wait for before it is passed on, if anything.
+   * @throws {MessageError} when there are too many.
+   */
+  next(): Promise<void> | undefined {
+    if (this.#rate.take(this.#clock.now())) return this.#units.take(UnitCost.head);
+    throw new MessageError(502, 'the origin sends interim responses without end');
   }
 }
 

@@ -4,6 +4,7 @@ import { requestFraming } from '../../../../../src/http/http1/framing.ts';
 import { parseRequestHead } from '../../../../../src/http/http1/head.ts';
 import { HALF_CLOSED_IDLE_MS } from '../../../../../src/net/time/time-limits.ts';
 import { linkPair } from '../../../../../src/net/links/memory-link.ts';
+import { INTERIM_BURST } from '../../../../../src/protocols/http/limits.ts';
 import { ForwardedExchange } from '../../../../../src/protocols/http/forwarding/forwarded-exchange.ts';
 import { SideError } from '../../../../../src/protocols/http/forwarding/transfer-body.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
@@ -259,6 +260,36 @@ describe('an exchange', () => {
       const early = version === '1.1' ? 'HTTP/1.1 103 Early\r\n\r\n' : '';
       assert.equal(await client.rest(), `${early}HTTP/1.1 200 OK\r\n${received}`);
     }
+  });
+
+  test('is a 502 after interim responses without end', async () => {
+    const { run, client, origin } = exchange();
+    const outcome = run();
+    await origin.head();
+    const interim = Buffer.from('HTTP/1.1 102 Processing\r\n\r\n');
+    // A read of thousands of them, and the link takes more at once than a turn passes on.
+    void origin.link.write(Buffer.concat(Array.from({ length: 5_000 }, () => interim)));
+    const failed = await outcome;
+    assert.ok(failed.kind === 'failed');
+    assert.equal(failed.status, 502);
+    assert.match(failed.error.message, /interim responses without end/);
+    await assert.rejects(origin.link.read(), failed.error);
+    for (let passed = 0; passed < INTERIM_BURST; passed++) {
+      assert.match(await client.head(), /^HTTP\/1\.1 102/);
+    }
+  });
+
+  test('waits for hours behind an origin that reports its progress', async () => {
+    const { run, client, origin, clock } = exchange();
+    const outcome = run();
+    await origin.head();
+    for (let sent = 0; sent < 20 * INTERIM_BURST; sent++) {
+      clock.advance(10_000);
+      await origin.send('HTTP/1.1 102 Processing\r\n\r\n');
+      assert.match(await client.head(), /^HTTP\/1\.1 102/);
+    }
+    await origin.send(OK);
+    assert.equal((await outcome).kind, 'responded');
   });
 
   test('reads no more interim responses than the client takes', async () => {
