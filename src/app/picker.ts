@@ -49,7 +49,7 @@ export class Picker {
 
   /**
    * Sets the pick of a group and reloads. Edits are made one at a time, each until its reload has ended;
-   * other reloads do not wait for them.
+   * other reloads do not wait for them. Commands that edit the file are waited for, and wait, until it is written.
    *
    * @param signal abandons an edit that has not been written yet, or the wait for the reload, so that the
    *   next edit can begin; a write that has begun is finished
@@ -83,6 +83,8 @@ export class Picker {
     ifMatch: IfMatch,
     signal: AbortSignal,
   ): Promise<string> {
+    // Commands hold it from their read to their write: what was read before the wait would be out of date after it.
+    await using _lock = await this.#lock(signal);
     const read = await step(this.#read(signal), signal);
     const { bytes: before, view, etag } = read;
     if (ifMatch.kind === 'is' && ifMatch.etag !== etag) throw stale(etag);
@@ -113,13 +115,25 @@ export class Picker {
     if (path === undefined) {
       throw new ControlError('failed', 'the built-in configuration has no file to write to');
     }
-    // Also edited by commands, which check and write while they hold the lock.
-    await using _lock = await lock(path, signal);
     const now = await step(readAgain(path), signal);
     if (Buffer.compare(now, before) !== 0) throw stale(etagOf(now));
     try {
       await replaceFile(path, edited, this.#fs);
     } catch (error) {
+      throw new ControlError('failed', `writing ${path}: ${messageOf(error)}`, { cause: error });
+    }
+  }
+
+  /** @throws {ControlError} @throws the signal's reason */
+  async #lock(signal: AbortSignal): Promise<AsyncDisposable | undefined> {
+    const path = this.#path;
+    if (path === undefined) return undefined;
+    // Not by `step`: a lock that is acquired after an abort would stay.
+    try {
+      const { lockEdited } = await import('./lock-file.ts');
+      return await lockEdited(path, { waitMs: LOCK_MS, signal });
+    } catch (error) {
+      signal.throwIfAborted();
       throw new ControlError('failed', `writing ${path}: ${messageOf(error)}`, { cause: error });
     }
   }
@@ -135,18 +149,6 @@ export class Picker {
 
 /** Milliseconds that an edit of another process is waited for. */
 const LOCK_MS = 10_000;
-
-/** @throws {ControlError} @throws the signal's reason */
-async function lock(path: string, signal: AbortSignal): Promise<AsyncDisposable | undefined> {
-  // Not by `step`: a lock that is acquired after an abort would stay.
-  try {
-    const { lockEdited } = await import('./lock-file.ts');
-    return await lockEdited(path, { waitMs: LOCK_MS, signal });
-  } catch (error) {
-    signal.throwIfAborted();
-    throw new ControlError('failed', `writing ${path}: ${messageOf(error)}`, { cause: error });
-  }
-}
 
 /** @throws {ControlError} whose message does not name the file */
 async function readAgain(path: string): Promise<Uint8Array> {

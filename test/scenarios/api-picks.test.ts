@@ -3,12 +3,14 @@ import { readFile, readdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'node:test';
+import { lockEdited } from '../../src/app/lock-file.ts';
 import { etagOf } from '../support/process/control.ts';
 import { freedom, proxyOut, socksIn } from '../support/process/config.ts';
 import { readAll, roundTrip } from '../support/read.ts';
 import { recorder } from '../support/peers/recorder.ts';
 import { echoServer } from '../support/peers/servers.ts';
 import { socksConnect } from '../support/peers/socks-client.ts';
+import { eventually } from '../support/wait.ts';
 import { Weir, scratch } from '../support/process/weir.ts';
 import type { Reply } from '../conformance/api-client.ts';
 import {
@@ -245,6 +247,35 @@ test('of two clients with the same tag one wins, and the other receives the curr
     const retry = await client.pick('default', targets[loser] ?? '', { 'if-match': tag });
     assert.equal(retry.status, 200);
     assert.match(await readConfig(weir), new RegExp(`default = "${targets[loser]}"`));
+  }
+});
+
+test('a pick waits for a command that edits the file, and is made after it unless its tag is of before', async () => {
+  await using running = await start(`${socksIn()}${freedom('a')}${freedom('b')}${api()}`);
+  const { weir, client } = running;
+  const { headers } = await client.get('/v1/routes');
+  const waiting = async (): Promise<number> =>
+    (await readdir(weir.folder)).filter((name) => name.startsWith(`.weir.toml.lock.${weir.pid}.`))
+      .length;
+  const duringEdit = async (round: number, known: Record<string, string>): Promise<Reply> => {
+    const edit = await lockEdited(configFile(weir), {});
+    const pick = client.pick('default', 'b', known);
+    await eventually('the pick to wait', async () => (await waiting()) > 0);
+    await editConfig(weir, (text) => `${text}# by a command, ${round}\n`);
+    await edit?.[Symbol.asyncDispose]();
+    return pick;
+  };
+  const stale = await duringEdit(1, { 'if-match': headers['etag'] ?? '' });
+  const commands = await readConfig(weir);
+  assert.deepEqual([stale.status, stale.headers['etag']], [409, etagOf(commands)]);
+  assert.doesNotMatch(commands, /default = "b"/);
+  for (const known of [{}, { 'if-match': '*' }]) {
+    const { status, headers: after } = await duringEdit(2, known);
+    const text = await readConfig(weir);
+    assert.deepEqual([status, after['etag']], [200, etagOf(text)]);
+    assert.match(text, /# by a command, 1\n.*# by a command, 2\n/s);
+    assert.match(text, /default = "b"/);
+    await editConfig(weir, (changed) => changed.replace('default = "b"', 'default = "a"'));
   }
 });
 
