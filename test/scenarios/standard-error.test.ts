@@ -3,6 +3,8 @@ import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { requestStatus } from '../../src/app/control/control-client.ts';
+import { followLog } from '../../src/app/control/follow-log.ts';
 import { ApiClient } from '../conformance/api-client.ts';
 import { Child } from '../support/process/child.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
@@ -91,18 +93,20 @@ test('a reader that closes its end does not end the process', async () => {
   assert.deepEqual(await within(ended, 'the end'), [0, null]);
 });
 
-test('a full disk below standard error does not end the process', async () => {
+test('a full disk below standard error does not end the process, and each line counts once', async () => {
   await using folder = await scratch();
   const file = join(folder.path, 'weir.toml');
   const socket = join(folder.path, 'api.sock');
+  const control = join(folder.path, 'control.sock');
   await writeFile(file, `[api]\nlisten = "${socket}"\n${freedom()}`);
   const main = join(import.meta.dirname, '../../src/main.ts');
   await using shell = new Child('sh', [
     '-c',
-    'exec "$0" "$1" --config "$2" 2>/dev/full',
+    'exec "$0" "$1" --config "$2" --reload-socket "$3" 2>/dev/full',
     process.execPath,
     main,
     file,
+    control,
   ]);
   const client = new ApiClient({ path: socket });
   await eventually('the API to respond', () =>
@@ -111,6 +115,18 @@ test('a full disk below standard error does not end the process', async () => {
       () => false,
     ),
   );
+  await writeFile(file, 'invalid');
+  const lines: string[] = [];
+  for (let n = 0; n < 20; n++) assert.equal((await client.ask('POST', '/v1/reload')).status, 422);
+  for await (const event of followLog(control, { tail: true, follow: false })) {
+    if (event.kind === 'line') lines.push(event.message);
+  }
+  assert.ok(lines.length > 20, lines.join('\n'));
+  await eventually('the failure of the last write', async () => {
+    const { missed } = await requestStatus(control);
+    assert.ok(missed.log_lines <= lines.length, `${missed.log_lines} of ${lines.length}`);
+    return missed.log_lines === lines.length;
+  });
   shell.signal('SIGTERM');
   assert.deepEqual(await within(shell.exited, 'the end'), { code: 0, signal: null });
 });

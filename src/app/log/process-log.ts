@@ -1,5 +1,6 @@
 import { DEFAULT_LEVEL } from '../../config/tables/log.ts';
-import { BoundedSink } from '../../log/bounded-sink.ts';
+import { messageOf } from '../../errors.ts';
+import { BoundedSink, type LostNotice } from '../../log/bounded-sink.ts';
 import { chooseFormat, isJournal } from '../../log/choose-format.ts';
 import { chooseFilter, filterText, parseFilter, passes } from '../../log/filter.ts';
 import type { Logger } from '../../log/logger.ts';
@@ -67,10 +68,12 @@ export function processLog(level: string = DEFAULT_LEVEL): ProcessLog {
     wanted: env['WEIR_LOG'],
     noColour: env['NO_COLOR'],
   });
-  const notice = (dropped: number): string => {
+  const notice: LostNotice = (lost, error) => {
     if (!passes(filter.filter, APP_TARGET, 'warn')) return '';
-    const text = `${dropped} log lines were dropped because standard error was not read`;
-    return format('warn', APP_TARGET, text);
+    const text = error
+      ? `log lines were lost; standard error has failed: ${messageOf(error)}`
+      : 'log lines were dropped because standard error was not read';
+    return format('warn', APP_TARGET, `${lost} ${text}`);
   };
   const sink = new BoundedSink(device, notice);
   const recent = new RecentLines();

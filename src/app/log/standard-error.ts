@@ -77,7 +77,7 @@ function promptDevice(fd: number, terminal: boolean, clock: Clock): LineDevice {
           while (written < bytes.length) written += writeSync(fd, bytes, written);
         } catch (error) {
           if (codeOf(error) === 'EAGAIN') clock.after(RETRY_MS, () => writeFrom(written));
-          else queueMicrotask(() => done(error as Error));
+          else queueMicrotask(() => done(error as Error, written));
           return;
         }
         queueMicrotask(() => done());
@@ -95,7 +95,8 @@ function descriptorDevice(fd: number, terminal: boolean, clock: Clock): LineDevi
       const writeFrom = (start: number): void =>
         write(fd, bytes, start, bytes.length - start, null, (error, written) => {
           if (error && codeOf(error) === 'EAGAIN') clock.after(RETRY_MS, () => writeFrom(start));
-          else if (error || start + written >= bytes.length) done(error);
+          else if (error) done(error, start);
+          else if (start + written >= bytes.length) done();
           else writeFrom(start + written);
         });
       writeFrom(0);
