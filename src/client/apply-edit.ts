@@ -32,6 +32,9 @@ export interface EditTarget {
   readonly find?: typeof findServing;
 }
 
+/** The code of errors after which the files have the edit, and the running Weir may have it or not. */
+export const EDIT_WRITTEN = 'edit_outcome';
+
 /** Where an edit is in force. */
 export type EditApplied =
   /** In the files and in the running Weir, which can be asked for more. */
@@ -48,7 +51,8 @@ export type EditApplied =
  * The Weir is looked for first, so that an unclear situation prevents the edit. If it refuses the reload, the old
  * files are put back: the edit is then in force neither in the files nor in the process.
  *
- * @throws {WeirError} when the edit is not in force; the message says what the files hold
+ * @throws {WeirError} when the edit is not in force, or that is not known; the message says what the files hold, and
+ *   the code is `EDIT_WRITTEN` when they have the edit
  */
 export async function applyEdit(
   { config, what, write }: Edit,
@@ -68,7 +72,10 @@ export async function applyEdit(
   }
   const outcome = await serving.reload(causeOf(what, by)).catch((error: unknown) => {
     const message = `${config} is written, but whether it was reloaded is unknown: ${messageOf(error)}`;
-    throw new WeirError('edit_outcome', message, { cause: error });
+    throw new WeirError(EDIT_WRITTEN, message, {
+      cause: error,
+      hint: '`weir reload` reads the files again, and says what has become of it',
+    });
   });
   if (outcome.kind === 'failed') throw await refused(config, outcome.line, undo);
   tell(`written; ${outcomeLine(outcome)}`);
@@ -88,7 +95,7 @@ async function refused(config: string, line: string, undo: EditedFile['undo']): 
     await undo();
   } catch (error) {
     const message = `the running Weir has refused the edit, and it is still in the file: ${line}\n${messageOf(error)}`;
-    return new WeirError('edit_refused', message, { cause: error });
+    return new WeirError(EDIT_WRITTEN, message, { cause: error });
   }
   const message = `the running Weir has refused the edit, and ${config} is as it was: ${line}`;
   return new WeirError('edit_refused', message);

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -76,6 +78,40 @@ const REFUSED: readonly (readonly [what: string, answer: Answer, cause: RegExp])
   ['nested YAML', send(`proxies: ${'['.repeat(2000)}`), /YAML|nested/],
   ['a reset', (response) => void response.socket?.resetAndDestroy(), /complete|reset/i],
 ];
+
+test('an update whose reload is never answered says that the nodes are written', async () => {
+  let count = 0;
+  await using provider = await startProvider((response) =>
+    response.end(
+      Array.from({ length: ++count }, (_, n) => `socks://127.0.0.1:${1000 + n}#n${n}`).join('\n'),
+    ),
+  );
+  await using weir = await Weir.start(`${socksIn()}${freedom()}`, { control: true });
+  const config = join(weir.folder, 'weir.toml');
+  const common = ['--config', config, '--socket', weir.controlPath];
+  assert.equal((await subscribe('add', 'home', provider.url, ...common)).code, 0);
+  // The Weir behind this socket ends when it is asked for a reload.
+  const path = join(weir.folder, 'dying.sock');
+  await using dying = createServer((client) => {
+    client
+      .on('error', () => undefined)
+      .once('data', (request: Buffer) => {
+        if (String(request).startsWith('reload')) return client.destroy();
+        const real = connect({ path: weir.controlPath }).on('error', () => client.destroy());
+        real.write(request);
+        return real.pipe(client);
+      });
+  }).listen(path);
+  await once(dying, 'listening');
+  const { code, out, err } = await subscribe('update', '--config', config, '--socket', path);
+  assert.deepEqual([code, out], [1, 'home: +1 =1\n']);
+  assert.match(
+    err,
+    /^weir subscribe: home: its nodes are written: .*whether it was reloaded is unknown/m,
+  );
+  assert.doesNotMatch(err, /refused|stay as they are/);
+  assert.match(await readFile(join(weir.folder, 'nodes.toml'), 'utf8'), /name = "n1"/);
+});
 
 test('updates change nodes under a live flow, and refused answers change nothing', async () => {
   await using one = await SocksServer.start();

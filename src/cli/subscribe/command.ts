@@ -19,7 +19,8 @@ import {
 } from './views.ts';
 
 /**
- * `weir subscribe`. Resolves with the exit status: 1 if a source was refused, or nothing could be done.
+ * `weir subscribe`. Resolves with the exit status: 1 if a source was refused, or nothing could be done, or it is not
+ * known whether the running Weir has loaded what was written.
  * @throws {UsageError}
  */
 export async function subscribeCommand(argv: readonly string[], io: CommandIo): Promise<number> {
@@ -83,7 +84,7 @@ function show(
       : outcomes.map((outcome) => outcomeText(outcome, verbose)).join(''),
   );
   io.stderr.write(outcomes.map((outcome) => outcomeNotes(outcome, verbose)).join(''));
-  return outcomes.some(({ kind }) => kind === 'refused') ? 1 : 0;
+  return outcomes.some(({ error }) => error !== undefined) ? 1 : 0;
 }
 
 function toolsOf({ config, socket, verbose }: SubscribeArguments, io: CommandIo): UpdateTools {

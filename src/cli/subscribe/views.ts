@@ -43,7 +43,9 @@ export function outcomeNotes(outcome: SourceOutcome, verbose: boolean): string {
   const { source, kind, difference, information, leftOut, error } = outcome;
   const lines: string[] = [];
   if (error) {
-    lines.push(`${source}: refused, its nodes stay as they are: ${error.message}`);
+    const nodes =
+      kind === 'refused' ? 'refused, its nodes stay as they are' : 'its nodes are written';
+    lines.push(`${source}: ${nodes}: ${error.message}`);
     lines.push(...hintsOf(error).map((hint) => `hint: ${hint}`));
   }
   if (kind === 'not_due' && verbose) lines.push(`${source}: not due yet`);

@@ -22,7 +22,7 @@ export type AddRequest = Pick<UpdateRequest, 'config' | 'dryRun' | 'force'> & {
 
 /**
  * Fetches a new source, and adds it and its nodes. A configuration without `[subscribe]` gets one.
- * @throws {WeirError} when it cannot be added or its answer is refused; nothing is changed then
+ * @throws {WeirError} when it cannot be added or its answer is refused: nothing is changed then, but for `EDIT_WRITTEN`
  */
 export async function addSource(request: AddRequest, tools: UpdateTools): Promise<SourceOutcome> {
   const { source, config, dryRun } = request;

@@ -36,7 +36,7 @@ export interface RemovedSource {
 
 /**
  * Removes a source with its nodes.
- * @throws {WeirError} when it cannot be removed; nothing is changed then
+ * @throws {WeirError} when it cannot be removed: nothing is changed then, but for `EDIT_WRITTEN`
  */
 export async function removeSource(
   request: RemoveRequest,

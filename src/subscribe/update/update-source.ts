@@ -29,7 +29,7 @@ export interface SourceOutcome {
   readonly leftOut: readonly LeftOut[];
   /** Absent without an answer. */
   readonly unused?: UnusedRouting | undefined;
-  /** Why it was refused. */
+  /** Why it was refused; of another kind, why it is not known whether the running Weir has loaded its nodes. */
   readonly error?: WeirError | undefined;
 }
 

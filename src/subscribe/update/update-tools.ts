@@ -34,8 +34,8 @@ export const updateTools = (target: UpdateTarget): UpdateTools => ({
       const applied = await applyEdit({ config, what, write }, { socket, io });
       onApplied?.(applied);
     } catch (error) {
-      // The process keeps what it had; with the old files again its state is theirs.
-      if (codeOf(error) === 'edit_refused') await reloadAgain(target);
+      // The process keeps what it had; with the old files again its state is theirs. One that has ended reads them.
+      if (codeOf(error) === 'edit_refused') await reloadAgain(target).catch(() => undefined);
       throw error;
     }
   },

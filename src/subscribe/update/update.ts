@@ -1,6 +1,7 @@
 import type { EditedFile } from '../../app/edit-config.ts';
 import { encodedLike } from '../../config/edit/edit-text.ts';
-import { WeirError } from '../../errors.ts';
+import { EDIT_WRITTEN } from '../../client/apply-edit.ts';
+import { codeOf, WeirError } from '../../errors.ts';
 import type { Fetch } from '../../fetch/contract.ts';
 import { lockSubscriptions } from '../files/paths.ts';
 import { stateText, type SourceState, type SubscribeState } from '../files/state-file.ts';
@@ -19,7 +20,7 @@ export interface UpdateTools {
   /**
    * Writes by `write` and reloads the running Weir that serves the configuration.
    * @param what the edit, in one line
-   * @throws {WeirError} `edit_refused` after the files have been put back
+   * @throws {WeirError} with the code `EDIT_WRITTEN` when the files have the edit; otherwise they are as they were
    */
   readonly apply: (
     what: string,
@@ -131,18 +132,19 @@ async function commit(
     });
   } catch (error) {
     if (!(error instanceof WeirError)) throw error;
-    const failed = outcomes.map((outcome) =>
-      outcome.kind === 'updated' || outcome.kind === 'unchanged'
-        ? refusedOutcome(outcome.source, error)
-        : outcome,
-    );
+    const isWritten = codeOf(error) === EDIT_WRITTEN;
     const failure = failureOf(error, tools.now());
-    const before = [...states].map(([name, { userinfo, updateInterval, url }]) => {
-      const old = state.sources.get(name);
-      return [name, { ...old, url, userinfo, updateInterval, failure }] as const;
+    const tried = [...states].map(([name, after]) => {
+      const { userinfo, updateInterval, url } = after;
+      const known = isWritten ? after : state.sources.get(name);
+      return [name, { ...known, url, userinfo, updateInterval, failure }] as const;
     });
-    await writeState(paths.state, { ...state, sources: new Map([...state.sources, ...before]) });
-    return failed;
+    // As long as `reloaded` is not the digest of the nodes, each update reloads.
+    await writeState(paths.state, { ...state, sources: new Map([...state.sources, ...tried]) });
+    return outcomes.map((outcome) => {
+      if (outcome.kind !== 'updated' && outcome.kind !== 'unchanged') return outcome;
+      return isWritten ? { ...outcome, error } : refusedOutcome(outcome.source, error);
+    });
   }
   await writeState(paths.state, { reloaded: digest, sources: all });
   return outcomes;

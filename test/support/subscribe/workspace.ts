@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FetchedDocument, FetchRequest } from '../../../src/fetch/contract.ts';
+import { EDIT_WRITTEN } from '../../../src/client/apply-edit.ts';
 import { WeirError } from '../../../src/errors.ts';
 import { addSource } from '../../../src/subscribe/update/add-source.ts';
 import { updateSources, type UpdateTools } from '../../../src/subscribe/update/update.ts';
@@ -17,6 +18,8 @@ export interface TestWorkspace extends AsyncDisposable {
   /** What was applied so far; a reload is refused while `refusal` is set. */
   readonly applied: string[];
   refusal: string | undefined;
+  /** The running Weir ends before it says what has become of a reload. */
+  isLost: boolean;
   now: number;
   readonly tools: UpdateTools;
   /** The text of a file; empty without one. */
@@ -41,6 +44,7 @@ export async function testWorkspace(config = DIRECT): Promise<TestWorkspace> {
     requests: [],
     applied: [],
     refusal: undefined,
+    isLost: false,
     now: Date.UTC(2026, 0, 1),
     text,
     write: (name, content) => writeFile(join(folder.path, name), content),
@@ -67,6 +71,7 @@ export async function testWorkspace(config = DIRECT): Promise<TestWorkspace> {
       apply: async (what, write) => {
         const { undo } = await write();
         workspace.applied.push(what);
+        if (workspace.isLost) throw new WeirError(EDIT_WRITTEN, 'written, the rest is unknown');
         if (workspace.refusal === undefined) return;
         await undo();
         throw new WeirError('edit_refused', workspace.refusal);

@@ -256,6 +256,24 @@ default = "A"
     assert.deepEqual((await workspace.update())[0]?.difference.added, ['C']);
   });
 
+  test('says that nodes are written when the running Weir is lost, and reloads with the next update', async () => {
+    await using workspace = await withHome(['A', 'B']);
+    workspace.answers.set(HOME, list('A', 'C'));
+    workspace.isLost = true;
+    const [outcome] = await workspace.update();
+    assert.equal(outcome?.kind, 'updated');
+    assert.deepEqual([outcome.difference.added, outcome.difference.removed], [['C'], ['B']]);
+    assert.match(outcome.error?.message ?? '', /the rest is unknown/);
+    assert.deepEqual(namesIn(await workspace.text('nodes.toml')), ['A@a', 'C@c']);
+    assert.match(String((await listSources(workspace.config))[0]?.failure?.message), /unknown/);
+    workspace.isLost = false;
+    const times = workspace.applied.length;
+    const [next] = await workspace.update({ ifDue: true });
+    assert.deepEqual([next?.kind, workspace.applied.length], ['not_due', times + 1]);
+    await workspace.update({ ifDue: true });
+    assert.equal(workspace.applied.length, times + 1);
+  });
+
   test('--dry-run and sources that are not due change nothing', async () => {
     await using workspace = await withHome(['A', 'B']);
     const before = {

@@ -107,7 +107,8 @@ function bodyOf(step: Step) {
         <p>
           ${
             step.report.applied === ''
-              ? 'Nothing had to be written.'
+              ? step.report.sources.every(({ error }) => error === null) &&
+                'Nothing had to be written.'
               : html`✓ ${step.report.applied.split('\n').map(escaped).join(' ')}`
           }
         </p>`;
