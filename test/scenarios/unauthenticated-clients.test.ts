@@ -8,7 +8,8 @@ import { hostPort, open, portOf } from '../support/data/address.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
 import { roundTrip } from '../support/read.ts';
 import { echoServer } from '../support/peers/servers.ts';
-import { socksConnect } from '../support/peers/socks-client.ts';
+import { httpConnect } from '../support/peers/http-client.ts';
+import { SocksRefused, socksConnect, type SocksOptions } from '../support/peers/socks-client.ts';
 import { within } from '../support/wait.ts';
 import { Weir } from '../support/process/weir.ts';
 
@@ -58,6 +59,59 @@ test('rejected clients are logged at once at info, with the reason and without a
     client.destroy();
   }
   for (const secret of SECRETS) assert.ok(!weir.child.stderr.includes(secret));
+});
+
+test('wrong passwords at socks and http inbounds are one line a minute for each address', async () => {
+  const tables = ['auth = "password"\n', ''].map(
+    (auth, index) =>
+      `[[inbound]]\ntag = "${index === 0 ? 's' : 'h'}"\nprotocol = "${index === 0 ? 'socks' : 'http'}"\nport = 0\n` +
+      `[inbound.settings]\n${auth}accounts = [{ user = "ann", pass = "correct horse" }]\n`,
+  );
+  await using echo = await echoServer();
+  await using weir = await Weir.start(`${freedom()}${socksIn('open')}${tables.join('')}`);
+  const { child } = weir;
+  const logged = (tag: string, address: string, reason: string): Promise<true> => {
+    const line = ` INFO svc_app: inbound ${tag}: rejected ${address}: ${reason}\n`;
+    return child.until(line, ({ stderr }) => stderr.includes(line) || undefined);
+  };
+  const socks = (localAddress: string, options: SocksOptions): Promise<void> =>
+    assert.rejects(
+      socksConnect(weir.address('s'), echo.target, { localAddress, ...options }),
+      SocksRefused,
+    );
+  const wrong = { user: 'ann', pass: 'hunter2' };
+  for (let time = 0; time < 3; time++) await socks('127.0.0.1', wrong);
+  await socks('127.0.0.1', { user: 'eve', pass: 'correct horse' });
+  await logged('s', '127.0.0.1', 'wrong user name or password');
+  await socks('127.0.0.2', { version: '4' });
+  await logged('s', '127.0.0.2', 'SOCKS4 does not support password authentication');
+  await socks('127.0.0.3', {});
+  await logged('s', '127.0.0.3', 'the client does not offer password authentication');
+
+  const ask = async (credentials: string): Promise<number> => {
+    const { socket, status } = await httpConnect(
+      weir.address('h'),
+      hostPort(echo.target),
+      credentials,
+    );
+    socket.destroy();
+    return status;
+  };
+  const basic = (text: string): string =>
+    `Proxy-Authorization: Basic ${Buffer.from(text).toString('base64')}\r\n`;
+  const bearer = 'Proxy-Authorization: Bearer hunter2\r\n';
+  for (let time = 0; time < 2; time++) assert.equal(await ask(''), 407);
+  assert.ok(!child.stderr.includes('inbound h: rejected'), child.stderr);
+  for (const credentials of [basic('ann:hunter2'), bearer, basic('eve:correct horse')]) {
+    assert.equal(await ask(credentials), 407);
+  }
+  await logged('h', '127.0.0.1', 'wrong user name or password');
+  assert.equal(await ask(basic('ann:correct horse')), 200);
+  assert.deepEqual(
+    child.stderr.match(/inbound \S+: rejected \S+/g)?.sort(),
+    ['h', 's', 's', 's'].map((tag, n) => `inbound ${tag}: rejected 127.0.0.${n === 0 ? 1 : n}:`),
+  );
+  assert.doesNotMatch(child.stderr, /hunter2|correct horse|\bann\b|\beve\b/);
 });
 
 test('a gRPC client has few tunnels until one has authenticated, and many from then on', async () => {

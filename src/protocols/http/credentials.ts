@@ -17,6 +17,10 @@ export function accountOf(
   return accounts.authenticate(credentials.subarray(0, colon), credentials.subarray(colon + 1));
 }
 
+/** Whether a request has any `Proxy-Authorization`, as the first one of a browser has not. */
+export const hasCredentials = (fields: FieldLines): boolean =>
+  valuesOf(fields, 'proxy-authorization').length > 0;
+
 /** A repeated header is invalid: the next recipient might choose another of its values. */
 function decode(fields: FieldLines): Buffer | undefined {
   const [value = '', second] = valuesOf(fields, 'proxy-authorization');

@@ -1,5 +1,5 @@
 import { asError, messageOf } from '../../errors.ts';
-import type { Endpoint } from '../../net/addresses/address.ts';
+import { unmapIPv4, type Endpoint } from '../../net/addresses/address.ts';
 import { closeGracefully } from '../../net/links/close-gracefully.ts';
 import { Deadline } from '../../net/time/deadline.ts';
 import { DialError, LinkClosedError } from '../../net/errors.ts';
@@ -18,7 +18,8 @@ import {
   type AuthenticatedUser,
   type Standing,
 } from '../users/standing.ts';
-import { accountOf } from './credentials.ts';
+import { logRejection, RejectedClientError } from '../inbounds/rejected-client.ts';
+import { accountOf, hasCredentials } from './credentials.ts';
 import { MessageError } from '../../http/http1/message-error.ts';
 import { ForwardedExchange } from './forwarding/forwarded-exchange.ts';
 import { valuesOf, type FieldLines } from '../../http/http1/fields.ts';
@@ -185,6 +186,7 @@ export class PersistentConnection {
     this.#standing = user && this.#accounts.standing(user.credential);
     if (!user) {
       this.#flows.retireIdle();
+      if (hasCredentials(head.fields)) this.#logWrongCredentials();
       const reason = 'this proxy requires a user name and password';
       const isLast = ++this.#unauthenticated >= UNAUTHENTICATED_REQUESTS;
       return this.#reject({ head, framing, followed }, 407, reason, CHALLENGE, isLast);
@@ -210,6 +212,13 @@ export class PersistentConnection {
     if (accepted === OPEN_TO_ALL) return OPEN_TO_ALL;
     if (accepted instanceof AccountTable) return accountOf(fields, accepted);
     throw new MessageError(403, 'this proxy is no longer served');
+  }
+
+  /** A request without any is none of an intruder: browsers begin with one, and programs that are to ask their user. */
+  #logWrongCredentials(): void {
+    const { source } = this.#origin;
+    const error = new RejectedClientError('wrong user name or password');
+    logRejection(error, this.#context, source === undefined ? undefined : unmapIPv4(source));
   }
 
   async #connect(request: Request, destination: Endpoint): Promise<Next> {

@@ -47,7 +47,7 @@ export async function runHandshake<T>(
   }
 }
 
-/** A client is rejected with a reply of its protocol. */
+/** A client is rejected with a reply of its protocol; the cause is a RejectedClientError if it is unauthenticated. */
 export class SocksRejection extends WeirError {
   /** To be sent before the connection is closed. */
   readonly reply: Uint8Array;

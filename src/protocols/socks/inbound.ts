@@ -6,6 +6,7 @@ import type { Steps } from '../../net/time/turns.ts';
 import type { Session } from '../../tracker/session.ts';
 import { AccountTable } from '../users/account-table.ts';
 import type { InboundContext, InboundHandler, Origin } from '../contract.ts';
+import { logRejection } from '../inbounds/rejected-client.ts';
 import { originOf } from '../inbounds/serve-flows.ts';
 import { OPEN_TO_ALL, type AcceptedAccounts } from '../users/standing.ts';
 import { serveAssociation } from './association.ts';
@@ -47,17 +48,18 @@ class SocksInbound implements InboundHandler {
   async serve(carrier: Carrier, session: Session): Promise<void> {
     const { clock } = this.#context;
     const { link, remote } = carrier;
+    const source = remote && unmapIPv4(remote.host);
     try {
       const request = await runHandshake(link, clock, (handshake) =>
         readSocksRequest(handshake, this.#accounts),
       );
-      const source = remote && unmapIPv4(remote.host);
       const origin = originOf(this.#context, source, session, request.user);
       // Not awaited: that would keep this frame in memory for the lifetime of the flow.
       if (request.command === 'connect') return this.#connect(request, link, origin);
       await this.#associate(request, carrier, origin);
     } catch (error) {
       if (error instanceof SocksRejection) {
+        logRejection(error.cause, this.#context, source);
         await closeGracefully(link, clock, { response: error.reply });
       }
       throw error;

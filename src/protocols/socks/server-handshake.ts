@@ -3,6 +3,7 @@ import type { BoundedReader } from '../../net/links/bounded-reader.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import { decodeName } from '../../net/addresses/host-name.ts';
 import type { AccountTable } from '../users/account-table.ts';
+import { RejectedClientError } from '../inbounds/rejected-client.ts';
 import { OPEN_TO_ALL, type AuthenticatedUser } from '../users/standing.ts';
 import { readAddress } from './address.ts';
 import { SocksRejection, type SocksHandshake } from './handshake.ts';
@@ -44,7 +45,10 @@ export async function readSocksRequest(
   switch (version) {
     case SOCKS4: {
       if (accounts) {
-        throw rejection(SOCKS4, Reply.failure, 'SOCKS4 does not support password authentication');
+        throw unauthenticated(
+          encodeReply(SOCKS4, Reply.failure),
+          'SOCKS4 does not support password authentication',
+        );
       }
       const address = await readSocks4(handshake.reader);
       return { version, command: 'connect', address, user: OPEN_TO_ALL };
@@ -99,7 +103,7 @@ async function readText(reader: BoundedReader, what: string): Promise<Buffer> {
 async function chooseMethod({ reader, send }: SocksHandshake, method: Method): Promise<void> {
   const offered = await reader.bytes(await reader.byte());
   if (!offered.includes(method)) {
-    throw new SocksRejection(
+    throw unauthenticated(
       encodeMethodChoice(Method.unacceptable),
       method === Method.password
         ? 'the client does not offer password authentication'
@@ -122,7 +126,7 @@ async function authenticate(
   const pass = await reader.bytes(await reader.byte());
   const account = accounts.authenticate(name, pass);
   if (account === undefined) {
-    throw new SocksRejection(encodeAuthStatus(AuthStatus.failure), 'wrong user name or password');
+    throw unauthenticated(encodeAuthStatus(AuthStatus.failure), 'wrong user name or password');
   }
   await send(encodeAuthStatus(AuthStatus.success));
   return account;
@@ -152,6 +156,9 @@ function commandOf(code: number | undefined): SocksRequest['command'] | undefine
   if (code === Command.connect) return 'connect';
   return code === Command.associate ? 'associate' : undefined;
 }
+
+const unauthenticated = (reply: Uint8Array, message: string): SocksRejection =>
+  new SocksRejection(reply, message, { cause: new RejectedClientError(message) });
 
 const rejection = (version: SocksVersion, reply: Reply, message: string): SocksRejection =>
   new SocksRejection(encodeReply(version, reply), message);
