@@ -184,6 +184,15 @@ async function honestClients(weir: Weir, target: Origin): Promise<void> {
     await roundTrip(socket, `${SECRETS.payload} ${tag}`);
     socket.destroy();
   }
+  const authority = `${target.host}:${target.port}`;
+  const basic = Buffer.from(`ann:${SECRETS.http}`).toString('base64');
+  for (const login of [`eve:${SECRETS.link}`, `${SECRETS.link}:`, `eve@${SECRETS.link}`]) {
+    await exchange(
+      weir.address('http'),
+      `GET http://${login}@${authority}/#${SECRETS.link} HTTP/1.1\r\nHost: ${login}@${authority}\r\n` +
+        `Proxy-Authorization: Basic ${basic}\r\n\r\n`,
+    );
+  }
   const login = { user: 'ann', pass: SECRETS.socks };
   (await socksConnect(weir.address('socks'), target, login)).destroy();
   // Its peer never answers.

@@ -228,6 +228,11 @@ const PATTERNS: readonly Row[] = [
   },
   {
     file: 'protocols/http/request-target.ts',
+    pattern: /^([A-Za-z][A-Za-z0-9+.-]*:\/\/)[^/?#@]*@/,
+    worst: [run('', 'a'), run('a://', 'a')],
+  },
+  {
+    file: 'protocols/http/request-target.ts',
     pattern: /^(\[[^\]]*\]|[^:[\]]*)(?::([0-9]*))?$/,
     worst: [run('', 'a'), run('[', 'a'), run('[]:', '1'), run('', ':'), run('', '[]')],
   },

@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import { MessageError } from '../../http/http1/message-error.ts';
 import { field, valuesOf, type FieldLine, type FieldLines } from '../../http/http1/fields.ts';
 import { headBytes, type RequestHead } from '../../http/http1/head.ts';
+import { shownTarget } from './request-target.ts';
 
 const KEY = 'max-forwards';
 
@@ -14,7 +15,7 @@ const MOST = 2 ** 31 - 1;
 /** The registered methods, all of which are forwarded: for an OPTIONS to the proxy itself. */
 const ALLOW = 'CONNECT, DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT, TRACE';
 
-/** Fields with credentials, which the response to a TRACE should exclude (§9.3.8). */
+/** Fields with credentials, which the response to a TRACE should exclude (§9.3.8), as it does user information. */
 const SENSITIVE: ReadonlySet<string> = new Set([
   'authorization',
   'cookie',
@@ -58,7 +59,7 @@ export function finalResponse(head: RequestHead, keep: boolean): Buffer {
 
 const echoOf = ({ method, target, version, fields }: RequestHead): Buffer =>
   headBytes(
-    `${method} ${target} HTTP/${version}`,
+    `${method} ${shownTarget(target)} HTTP/${version}`,
     fields.filter(({ key }) => !SENSITIVE.has(key)),
   );
 

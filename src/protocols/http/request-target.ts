@@ -14,7 +14,11 @@ export type RequestTarget =
   | ({ readonly form: 'absolute'; readonly path: string } & TargetAuthority)
   | { readonly form: 'origin'; readonly path: string };
 
-const DEFAULT_PORTS: Readonly<Record<string, number>> = { http: 80, https: 443 };
+/**
+ * Clients of WebSocket that are given a proxy for plain HTTP send it `ws://` targets (RFC 6455 §4.1 has them
+ * use CONNECT): the handshake below is HTTP in any case.
+ */
+const DEFAULT_PORTS: Readonly<Record<string, number>> = { http: 80, https: 443, ws: 80, wss: 443 };
 
 const MAX_NAME = 255;
 // Names as in DNS and hosts files. The other characters that RFC 3986 allows in a reg-name
@@ -28,7 +32,11 @@ const NAME = /^[A-Za-z0-9._~-]+$/;
  * The default port of an absolute `https://` target is 443; it is forwarded without TLS, as by
  * V2Ray and Xray: clients that want end-to-end TLS use CONNECT.
  *
- * @throws {MessageError} 400.
+ * Many clients send a proxy the link as their user wrote it. Its user information and its fragment are
+ * dropped, since the head is made anew: recipients differ in how they treat them (RFC 9110 §4.2.4), and the
+ * former may be a password. It authenticates neither at the origin nor at this proxy.
+ *
+ * @throws {MessageError} 400, with a message that quotes nothing of the target.
  */
 export function parseRequestTarget(method: string, target: string): RequestTarget {
   if (method === 'CONNECT') {
@@ -49,6 +57,10 @@ export function parseHost(value: string): TargetAuthority {
   return parseAuthority(value, DEFAULT_PORTS['http']);
 }
 
+/** A target as it may be shown: without user information. */
+export const shownTarget = (target: string): string =>
+  target.replace(/^([A-Za-z][A-Za-z0-9+.-]*:\/\/)[^/?#@]*@/, '$1');
+
 /** Whether a host is valid in a request line or header: a plain name or an IP address. */
 export function isHost(host: string): boolean {
   if (host.includes(':')) return ipVersion(host) === 6 && !host.includes('%');
@@ -61,13 +73,13 @@ function parseAbsolute(method: string, target: string): RequestTarget {
   const [, scheme = '', authority = '', rest = ''] = match;
   const defaultPort = DEFAULT_PORTS[scheme.toLowerCase()];
   if (defaultPort === undefined) {
-    throw new MessageError(400, 'only http and https targets are forwarded');
+    throw new MessageError(400, 'only http, https, ws and wss targets are forwarded');
   }
   let path = withoutFragment(rest);
   // RFC 9112 §3.2.4: OPTIONS without a path concerns the server as a whole.
   if (path === '') path = method === 'OPTIONS' ? '*' : '/';
   else if (path.startsWith('?')) path = `/${path}`;
-  return { form: 'absolute', ...parseAuthority(authority, defaultPort), path };
+  return { form: 'absolute', ...parseAuthority(withoutUserInfo(authority), defaultPort), path };
 }
 
 /** @param defaultPort `undefined` requires a port in the authority. */
@@ -89,7 +101,17 @@ function parseAuthority(authority: string, defaultPort: number | undefined): Tar
   return { destination: { host, port }, authority: `${written}:${digits}` };
 }
 
+/** A backslash ends the authority for some recipients, so that they would find another host. */
+function withoutUserInfo(authority: string): string {
+  const at = authority.indexOf('@');
+  if (at < 0) return authority;
+  if (authority.includes('@', at + 1) || authority.includes('\\')) {
+    throw new MessageError(400, 'the user information of the request target is malformed');
+  }
+  return authority.slice(at + 1);
+}
+
 function withoutFragment(path: string): string {
-  if (path.includes('#')) throw new MessageError(400, 'the request target has a fragment');
-  return path;
+  const hash = path.indexOf('#');
+  return hash < 0 ? path : path.slice(0, hash);
 }

@@ -38,6 +38,8 @@ export const SECRETS = {
   resolver: 'canary-resolver-6120',
   subscription: 'canary-subscription-6120',
   subscriptionUser: 'canary-provider-login-6120',
+  // Of a link that a client sends as its user wrote it.
+  link: 'canary-link-6120',
   // What clients carry through, which is none of Weir's business.
   query: 'canary-query-6120',
   cookie: 'canary-cookie-6120',

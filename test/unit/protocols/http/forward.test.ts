@@ -18,6 +18,27 @@ describe('a request in absolute form', () => {
     assert.equal(dispatcher.requests[0]?.sniff, false);
   });
 
+  test('takes neither user information nor a fragment to its origin, and authenticates by neither', async () => {
+    for (const target of [
+      'http://eve:p%40ss@a.example:81/x?y#z',
+      'ws://eve:p%40ss@a.example:81/x?y',
+    ]) {
+      const { client, dispatcher } = startProxy({ accounts: [{ user: 'mia', pass: 's3cret' }] });
+      const login = Buffer.from('mia:s3cret').toString('base64');
+      await client.send(
+        `GET ${target} HTTP/1.1\r\nHost: eve:p%40ss@a.example:81\r\nProxy-Authorization: Basic ${login}\r\n\r\n`,
+      );
+      const origin = await dispatcher.origin();
+      assert.equal(await origin.head(), 'GET /x?y HTTP/1.1\r\nHost: a.example:81');
+      assert.deepEqual(dispatcher.destinations, ['a.example 81']);
+      assert.equal(dispatcher.requests[0]?.origin.user, 'mia');
+    }
+    const { client, dispatcher } = startProxy({ accounts: [{ user: 'mia', pass: 's3cret' }] });
+    await client.send('GET http://mia:s3cret@a.example/ HTTP/1.1\r\n\r\n');
+    assert.equal((await client.response()).status, 407);
+    assert.deepEqual(dispatcher.requests, []);
+  });
+
   test('loses what belongs to the connection alone, in both directions', async () => {
     const { client, dispatcher } = startProxy();
     const { asked } = await exchange(
@@ -244,6 +265,20 @@ describe('a request in absolute form', () => {
 });
 
 describe('an upgrade', () => {
+  test('is asked for with a ws target as well, as by aiohttp', async () => {
+    const { client, dispatcher } = startProxy();
+    const { asked } = await exchange(
+      { client, origin: dispatcher.origin() },
+      'GET ws://a.example/chat HTTP/1.1\r\nHost: a.example\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n',
+      'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n',
+    );
+    assert.equal(
+      asked,
+      'GET /chat HTTP/1.1\r\nHost: a.example\r\nUpgrade: websocket\r\nConnection: Upgrade',
+    );
+    assert.match(await client.head(), /^HTTP\/1\.1 101 /);
+  });
+
   const request =
     'GET http://a.example/chat HTTP/1.1\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n' +
     'Sec-WebSocket-Key: x\r\n\r\n';

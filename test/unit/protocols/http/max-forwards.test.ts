@@ -36,6 +36,13 @@ describe('Max-Forwards (RFC 9110 §7.6.2)', () => {
     assert.match(head, /\r\nMax-Forwards: 2147483647$/);
   });
 
+  test('of 0 makes a TRACE show no user information of its target', async () => {
+    const { client } = startProxy();
+    const request = 'TRACE http://u:p@a.example/x HTTP/1.1\r\nMax-Forwards: 0\r\nA: b\r\n\r\n';
+    const { text } = await answered(client, request);
+    assert.match(text, /^TRACE http:\/\/a\.example\/x HTTP\/1\.1\r\n/);
+  });
+
   test('is not added, and means nothing with another method', async () => {
     assert.equal(await forwarded('TRACE', ''), 'TRACE /x HTTP/1.1\r\nHost: a.example');
     const fields = 'Max-Forwards: 0\r\nMax-Forwards: x\r\n';

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MessageError } from '../../../../src/http/http1/message-error.ts';
-import { parseHost, parseRequestTarget } from '../../../../src/protocols/http/request-target.ts';
+import {
+  parseHost,
+  parseRequestTarget,
+  shownTarget,
+} from '../../../../src/protocols/http/request-target.ts';
 
 describe('a request target', () => {
   const absolute: readonly (readonly [string, string, number, string, string])[] = [
@@ -19,6 +23,24 @@ describe('a request target', () => {
     ['http://example.com:1/', 'example.com', 1, 'example.com:1', '/'],
     ['http://example.com:65535/', 'example.com', 65_535, 'example.com:65535', '/'],
     ['http://192.0.2.1/http://b/', '192.0.2.1', 80, '192.0.2.1', '/http://b/'],
+    ['ws://example.com/chat', 'example.com', 80, 'example.com', '/chat'],
+    ['WSS://example.com/chat', 'example.com', 443, 'example.com', '/chat'],
+    ['wss://example.com:8443', 'example.com', 8443, 'example.com:8443', '/'],
+    // User information and fragments, which clients send and which end here.
+    ['http://user@example.com/', 'example.com', 80, 'example.com', '/'],
+    ['http://user:pass@example.com:81/a', 'example.com', 81, 'example.com:81', '/a'],
+    ['http://b.example:80@example.com/', 'example.com', 80, 'example.com', '/'],
+    ['http://@example.com/', 'example.com', 80, 'example.com', '/'],
+    ['http://:@[::1]:81/', '::1', 81, '[::1]:81', '/'],
+    ['http://us%40er:p%3A%23@example.com/', 'example.com', 80, 'example.com', '/'],
+    ['http://\xfcser:p[|"<>^`{}@example.com/', 'example.com', 80, 'example.com', '/'],
+    ['ws://user:pass@example.com/#a', 'example.com', 80, 'example.com', '/'],
+    ['http://example.com/#fragment', 'example.com', 80, 'example.com', '/'],
+    ['http://example.com#', 'example.com', 80, 'example.com', '/'],
+    ['http://example.com?a#b?c', 'example.com', 80, 'example.com', '/?a'],
+    ['http://example.com/a#@b.example/', 'example.com', 80, 'example.com', '/a'],
+    ['http://example.com/@b.example/', 'example.com', 80, 'example.com', '/@b.example/'],
+    ['http://example.com?@b.example/', 'example.com', 80, 'example.com', '/?@b.example/'],
   ];
   for (const [text, host, port, authority, path] of absolute) {
     test(`${text} leads to ${host} ${port}`, () => {
@@ -58,6 +80,7 @@ describe('a request target', () => {
 
   test('that begins with a slash names no host', () => {
     assert.deepEqual(parseRequestTarget('GET', '//a/b'), { form: 'origin', path: '//a/b' });
+    assert.deepEqual(parseRequestTarget('GET', '/a?b#c'), { form: 'origin', path: '/a?b' });
   });
 
   const refused: readonly (readonly [string, string])[] = [
@@ -69,11 +92,16 @@ describe('a request target', () => {
     ['GET', '1http://example.com/'],
     ['GET', 'http:/example.com/'],
     ['GET', 'http:///path'],
-    ['GET', 'http://user@example.com/'],
-    ['GET', 'http://user:pass@example.com/'],
+    ['GET', 'http://a@b@example.com/'],
+    ['GET', 'http://a@@example.com/'],
     ['GET', 'http://example.com\\@evil.example/'],
-    ['GET', 'http://example.com/#fragment'],
-    ['GET', '/path#fragment'],
+    ['GET', 'http://user:pass@/'],
+    ['GET', 'http://user@:80/'],
+    ['GET', 'http://user@example.com\\/'],
+    ['GET', 'http://user:pass#@example.com/'],
+    ['GET', 'http://#example.com/'],
+    ['GET', 'wsx://example.com/'],
+    ['OPTIONS', '*#'],
     ['GET', 'http://example.com:0/'],
     ['GET', 'http://example.com:65536/'],
     ['GET', 'http://example.com:080000/'],
@@ -98,6 +126,8 @@ describe('a request target', () => {
     ['CONNECT', ':443'],
     ['CONNECT', '::1:443'],
     ['CONNECT', 'user@example.com:443'],
+    ['CONNECT', 'user:pass@example.com:443'],
+    ['CONNECT', 'example.com:443#a'],
     ['CONNECT', 'http://example.com:443'],
     ['CONNECT', 'example.com:443/'],
     ['CONNECT', '/'],
@@ -106,9 +136,24 @@ describe('a request target', () => {
     test(`${method} ${text.slice(0, 60)} is rejected`, () => {
       assert.throws(
         () => parseRequestTarget(method, text),
-        (error) => error instanceof MessageError && error.status === 400,
+        (error) =>
+          error instanceof MessageError &&
+          error.status === 400 &&
+          !/pass|user@/.test(error.message),
       );
     });
+  }
+});
+
+test('a target is shown without its user information', () => {
+  for (const [target, shown] of [
+    ['http://user:pass@a.example/x', 'http://a.example/x'],
+    ['http://a@b@a.example/', 'http://b@a.example/'],
+    ['http://a.example/x@y', 'http://a.example/x@y'],
+    ['/x@y', '/x@y'],
+    ['a.example:443', 'a.example:443'],
+  ] as const) {
+    assert.equal(shownTarget(target), shown);
   }
 });
 
