@@ -4,9 +4,14 @@ const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 // Control characters except the tab: RFC 9110 §5.5 allows none of them in a value.
 // oxlint-disable-next-line no-control-regex
 const CONTROL = /[\0-\x08\x0a-\x1f\x7f]/;
+// oxlint-disable-next-line no-control-regex
+const CONTROLS = /[\0-\x08\x0a-\x1f\x7f]/g;
 
 /** Whether a text is a token (RFC 9110 §5.6.2). */
 export const isToken = (text: string): boolean => TOKEN.test(text);
 
 /** Whether a text has a byte that is invalid in field values, reason phrases and targets. */
 export const hasControl = (text: string): boolean => CONTROL.test(text);
+
+/** The text with a space in place of each such byte. */
+export const blankControls = (text: string): string => text.replaceAll(CONTROLS, ' ');

@@ -112,7 +112,10 @@ const DIGIT = Uint8Array.from({ length: 256 }, (_, byte) => {
   return Number.isNaN(value) ? 16 : value;
 });
 
-/** The parts of the line before a chunk: `digits [blanks] [; extensions] CR LF`. */
+/**
+ * The parts of the line before a chunk: `digits [blanks] [; extensions] CR LF`. Blanks without an extension are
+ * not in the grammar, but old servers pad sizes with them, and all recipients read the same size.
+ */
 const SizePart = { digits: 0, blanks: 1, extensions: 2, lf: 3 } as const;
 
 type State = 'size' | 'data' | 'data-end' | 'trailers' | 'done';
@@ -209,7 +212,6 @@ export class ChunkedDecoder implements BodyDecoder {
   /** Takes a byte of the line after the digits, which is not LF. */
   #endDigits(byte: number): void {
     if (byte === CR) {
-      if (this.#part === SizePart.blanks) throw badSize();
       this.#part = SizePart.lf;
     } else if (this.#part === SizePart.extensions) {
       if ((byte < SPACE && byte !== TAB) || byte === DEL) throw badSize();

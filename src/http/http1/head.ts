@@ -1,7 +1,7 @@
 import { MessageError } from './message-error.ts';
-import { hasControl, isToken } from '../fields/http-text.ts';
+import { blankControls, hasControl, isToken } from '../fields/http-text.ts';
 import { parseField, type FieldLine, type FieldLines } from './fields.ts';
-import { FIELD_LINE_LIMIT } from './limits.ts';
+import { FIELD_LINE_LIMIT, RESPONSE_FIELD_LINE_LIMIT } from './limits.ts';
 
 /** HTTP/1.0 or HTTP/1.1; a higher minor version is handled as 1.1 (RFC 9110 §2.5). */
 export type Version = '1.0' | '1.1';
@@ -53,16 +53,34 @@ export function parseRequestHead(
 }
 
 /**
- * Reads the head of a response. It accepts common faults of origins that are harmless since the head
- * is generated anew: lines that end in a bare LF, folded lines, which are joined (RFC 9112 §5.2),
- * spaces before a colon (§5.1), and a missing reason phrase (§4).
+ * Reads the head of a response. It accepts faults of origins that other proxies and browsers accept, and
+ * that are harmless since the head is generated anew: lines that end in a bare LF, folded lines, which are
+ * joined (RFC 9112 §5.2), spaces before a colon (§5.1), fields whose name is not a token, which are dropped
+ * as by nginx; in the status line (§4) several spaces, a later version, a missing reason phrase and control
+ * characters in it.
  *
  * @throws {MessageError} for anything else.
  */
 export function parseResponseHead(bytes: Uint8Array): ResponseHead {
   const [start = '', ...lines] = unfold(looseLines(textOf(bytes)));
   const fields = lines.map((line) => line.replace(/^([^:\s]+)[ \t]+:/, '$1:'));
-  return responseOf(start, fields, FIELD_LINE_LIMIT);
+  return responseOf(
+    repairedStatusLine(start),
+    fields.filter((line) => !hasOddName(line)),
+    RESPONSE_FIELD_LINE_LIMIT,
+  );
+}
+
+/** Some origins name HTTP/2 in a message of HTTP/1. */
+const repairedStatusLine = (start: string): string =>
+  blankControls(start)
+    .replace(/^(HTTP\/[1-9]\.[0-9]) +/, '$1 ')
+    .replace(/^HTTP\/[2-9]\.[0-9]/, 'HTTP/1.1');
+
+/** Whether a line has a name that no recipient understands; one without any name is an error of its own. */
+function hasOddName(line: string): boolean {
+  const name = line.slice(0, Math.max(line.indexOf(':'), 0));
+  return /^\S/.test(name) && !isToken(name) && !hasControl(name);
 }
 
 /**

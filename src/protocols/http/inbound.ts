@@ -27,7 +27,9 @@ export function* createHttpInbound(
   const pseudonym = context.memory.recall('Via', Pseudonym, () => new Pseudonym()).text;
   const requests = new TurnShare(REQUESTS_A_TURN);
   const heads = new HeadMemory();
-  const shared = { context, accounts, allowTransparent, pseudonym, requests, heads };
+  const responseHeads = new HeadMemory();
+  const state = { pseudonym, requests, heads, responseHeads };
+  const shared = { context, accounts, allowTransparent, ...state };
   return {
     accounts: accounts ?? OPEN_TO_ALL,
     serve: (carrier, session) => new PersistentConnection(shared, carrier, session).serve(),

@@ -53,6 +53,8 @@ export interface HttpInboundShared {
   readonly requests: TurnShare;
   /** The memory of their unfinished heads. */
   readonly heads: HeadMemory;
+  /** The same of the heads of origins. */
+  readonly responseHeads: HeadMemory;
 }
 
 /** What happens to the connection after a request. */
@@ -288,6 +290,7 @@ export class PersistentConnection {
           flow.link,
           message,
           this.#context.clock,
+          this.#shared.responseHeads,
         ).run();
         switch (outcome.kind) {
           case 'upgraded':

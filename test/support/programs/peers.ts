@@ -64,7 +64,10 @@ const PACKAGES: Readonly<Record<PeerName, string>> = {
 const PYTHON_PROGRAMS = fileURLToPath(new URL('../../../.venv/bin', import.meta.url));
 
 /** The program's path, or `undefined` when this machine has none. */
-export function findPeer(name: PeerName): string | undefined {
+export const findPeer = (name: PeerName): string | undefined => findProgram(name);
+
+/** The same of any program. */
+export function findProgram(name: string): string | undefined {
   const path = (process.env['PATH'] ?? '').split(delimiter);
   // Daemons live in /usr/sbin, which is not on every user's path.
   const folders = [...path, '/usr/sbin', '/usr/bin', PYTHON_PROGRAMS];

@@ -26,6 +26,8 @@ import {
 import { parseResponseHead, type ResponseHead, type Version } from '../../../http/http1/head.ts';
 import { readHead, startsResponse } from '../../../http/http1/read-head.ts';
 import { INTERIM_BURST, INTERIM_RATE } from '../limits.ts';
+import type { HeadMemory } from '../../../http/http1/head-memory.ts';
+import { RESPONSE_HEAD_LIMIT } from '../../../http/http1/limits.ts';
 import { SideError, SourceWatch, transferBody, type ExchangeSide } from './transfer-body.ts';
 
 /** The client has received its response. */
@@ -64,6 +66,7 @@ export class ForwardedExchange {
   readonly #origin: ByteLink;
   readonly #request: OriginRequest;
   readonly #clock: Clock;
+  readonly #heads: HeadMemory;
   readonly #upload: BodyDecoder;
   readonly #idle: IdleTimer;
   readonly #stop = new AbortController();
@@ -78,11 +81,19 @@ export class ForwardedExchange {
   #originResponded = false;
   #clientError: Error | undefined;
 
-  constructor(client: ByteLink, origin: ByteLink, request: OriginRequest, clock: Clock) {
+  /** @param heads what the unfinished heads of all origins share. */
+  constructor(
+    client: ByteLink,
+    origin: ByteLink,
+    request: OriginRequest,
+    clock: Clock,
+    heads: HeadMemory,
+  ) {
     this.#client = client;
     this.#origin = origin;
     this.#request = request;
     this.#clock = clock;
+    this.#heads = heads;
     this.#upload = createDecoder(request.framing);
     this.#idle = new IdleTimer(clock, HALF_CLOSED_IDLE_MS, () => {
       const cause = new DeadlineError(IDLE);
@@ -172,7 +183,13 @@ export class ForwardedExchange {
     this.#originResponded = true;
     this.#idle.touch();
     this.#origin.unread(first);
-    const read = await readHead(this.#origin, startsResponse);
+    const read = await readHead(
+      this.#origin,
+      startsResponse,
+      undefined,
+      RESPONSE_HEAD_LIMIT,
+      this.#heads,
+    );
     if (!read) throw new MessageError(502, 'the origin closed without a response');
     return { head: parseResponseHead(read.bytes), followed: read.followed };
   }
@@ -196,7 +213,6 @@ export class ForwardedExchange {
     // After an early response the client may omit the rest of the request, so the start of the next
     // request cannot be found.
     const keepClient = keep && this.#upload.done;
-    this.#responded = true;
     await transferBody({
       from: { link: this.#origin, side: 'origin' },
       to: { link: this.#client, side: 'client' },
@@ -204,6 +220,7 @@ export class ForwardedExchange {
       encoder: encoderFor(framing),
       head: clientHead({ head, framing, keep: keepClient }),
       ready: followed,
+      onSend: () => (this.#responded = true),
       touch: this.#idle.touch,
     });
     return { kind: 'responded', keepClient, keepOrigin: keep && certain && persists(head) };

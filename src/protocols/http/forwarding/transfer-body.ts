@@ -41,6 +41,8 @@ export interface BodyTransfer {
    * them.
    */
   readonly ready: boolean;
+  /** Called before anything is sent. */
+  readonly onSend?: () => void;
   /** Called for each chunk that is read or written. */
   readonly touch: () => void;
   /** Aborts reading the body. */
@@ -55,10 +57,11 @@ export interface BodyTransfer {
  * @throws {SideError} with the side that failed or whose framing is invalid.
  */
 export async function transferBody(transfer: BodyTransfer): Promise<void> {
-  const { from, to, decoder, encoder, touch, signal } = transfer;
+  const { from, to, decoder, encoder, onSend, touch, signal } = transfer;
   const source = SourceWatch.of(from);
   let waiting: Uint8Array[] = [transfer.head];
   if (!decoder.done && !transfer.ready) {
+    onSend?.();
     await send(to, waiting, source);
     waiting = [];
   }
@@ -67,11 +70,13 @@ export async function transferBody(transfer: BodyTransfer): Promise<void> {
     touch();
     if (payload.length > 0) waiting.push(...encoder.frame(payload));
     if (decoder.done) break;
+    onSend?.();
     if (waiting.length > 0) await send(to, waiting, source);
     waiting = [];
     touch();
   }
   waiting.push(...encoder.finish(decoder.trailers));
+  onSend?.();
   if (waiting.length > 0) await send(to, waiting);
 }
 

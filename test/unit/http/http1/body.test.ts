@@ -4,7 +4,11 @@ import * as fc from 'fast-check';
 import { chunkedEncoder, createDecoder } from '../../../../src/http/http1/body.ts';
 import { type Framing } from '../../../../src/http/http1/framing.ts';
 import { MessageError } from '../../../../src/http/http1/message-error.ts';
-import { CHUNK_LINE_LIMIT, TRAILER_LIMIT } from '../../../../src/http/http1/limits.ts';
+import {
+  CHUNK_LINE_LIMIT,
+  FIELD_LINE_LIMIT,
+  TRAILER_LIMIT,
+} from '../../../../src/http/http1/limits.ts';
 import { chunksOf, outcomeOf } from '../../../support/http/http1/fuzz.ts';
 
 const bytes = (text: string): Buffer => Buffer.from(text, 'latin1');
@@ -61,6 +65,16 @@ describe('a chunked body', () => {
     });
   });
 
+  test('may have blanks after its sizes, with which old servers pad them', () => {
+    for (const blanks of [' ', '\t', '       ', ' \t', ' ;a']) {
+      const text = `5${blanks}\r\nhello\r\n0${blanks}\r\n\r\n`;
+      for (const cut of [text.length, 1]) {
+        const read = chunked(`${text}next`, [cut]);
+        assert.deepEqual([read.body, read.done, read.end], ['hello', true, text.length], blanks);
+      }
+    }
+  });
+
   test('that is truncated is invalid', () => {
     for (const text of ['', '5', '5\r\nhe', '5\r\nhello\r\n', '0\r\n', '0\r\nA: b\r\n']) {
       assert.throws(
@@ -78,7 +92,11 @@ describe('a chunked body', () => {
     ['a negative size', '-1\r\n'],
     ['0x before its size', '0x5\r\nhello\r\n0\r\n\r\n'],
     ['a space before its size', ' 5\r\nhello\r\n0\r\n\r\n'],
-    ['a space after its size', '5 \r\nhello\r\n0\r\n\r\n'],
+    ['a digit after a space', '5 0\r\nhello\r\n0\r\n\r\n'],
+    ['nothing but a space as size', ' \r\n'],
+    ['a letter after a space', '5 x\r\nhello\r\n0\r\n\r\n'],
+    ['a bare LF after a space', '5 \nhello\r\n0\r\n\r\n'],
+    ['spaces without end', `5${' '.repeat(CHUNK_LINE_LIMIT)}`],
     ['a size beyond 2^53', '20000000000001\r\n'],
     ['a size that overflows', `${'f'.repeat(400)}\r\n`],
     ['a bare LF after its size', '5\nhello\r\n0\r\n\r\n'],
@@ -94,7 +112,7 @@ describe('a chunked body', () => {
     ['an extension without end', `5;${'x'.repeat(CHUNK_LINE_LIMIT)}`],
     ['trailers without end', `0\r\n${'A: b\r\n'.repeat(TRAILER_LIMIT / 6 + 1)}`],
     ['one endless trailer', `0\r\nA: ${'b'.repeat(TRAILER_LIMIT)}`],
-    ['too many trailers', `0\r\n${'A:\r\n'.repeat(201)}`],
+    ['too many trailers', `0\r\n${'A:\r\n'.repeat(FIELD_LINE_LIMIT + 1)}`],
   ];
   for (const [what, text] of rejected) {
     test(`with ${what} is invalid, wherever it is split`, () => {

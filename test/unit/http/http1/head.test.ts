@@ -10,7 +10,11 @@ import {
   parseResponseHead,
   parseStrictResponseHead,
 } from '../../../../src/http/http1/head.ts';
-import { FIELD_LINE_LIMIT, HEAD_LIMIT } from '../../../../src/http/http1/limits.ts';
+import {
+  FIELD_LINE_LIMIT,
+  HEAD_LIMIT,
+  RESPONSE_FIELD_LINE_LIMIT,
+} from '../../../../src/http/http1/limits.ts';
 import { chunksOf, outcomeOf } from '../../../support/http/http1/fuzz.ts';
 
 const bytes = (text: string): Buffer => Buffer.from(text, 'latin1');
@@ -95,6 +99,31 @@ describe('a response head', () => {
     assert.deepEqual(pairs(head.fields), ['X=a b', 'Y=c']);
     const more = response('HTTP/1.1 200 OK\r\nX: a\r\n\tb\r\nName \t: c\r\nY: d : e\r\n\r\n');
     assert.deepEqual(pairs(more.fields), ['X=a b', 'Name=c', 'Y=d : e']);
+    assert.deepEqual(response('HTTP/1.1  200 \x1b[1m\tOK\r\n\r\n'), {
+      version: '1.1',
+      status: 200,
+      reason: ' [1m\tOK',
+      fields: [],
+    });
+    assert.equal(response('HTTP/2.0 200 OK\r\n\r\n').version, '1.1');
+  });
+
+  test('is read without fields whose names nothing understands', () => {
+    const names = ['X Y', 'X/Y', 'X(Y)', 'X@Y', 'X\xe9', 'Content Length', '"A"'];
+    const head = response(
+      `HTTP/1.1 200 OK\r\nA: 1\r\n${names.map((name) => `${name}: 9\r\n`).join('')}B: 2\r\n\r\n`,
+    );
+    assert.deepEqual(pairs(head.fields), ['A=1', 'B=2']);
+  });
+
+  test('may have thousands of fields, up to a limit', () => {
+    const lines = (count: number): string =>
+      `HTTP/1.1 200 OK\r\n${'Set-Cookie: a=b\r\n'.repeat(count)}\r\n`;
+    assert.equal(
+      response(lines(RESPONSE_FIELD_LINE_LIMIT)).fields.length,
+      RESPONSE_FIELD_LINE_LIMIT,
+    );
+    assert.throws(() => response(lines(RESPONSE_FIELD_LINE_LIMIT + 1)), refused(431));
   });
 
   const table: readonly (readonly [string, string])[] = [
@@ -103,10 +132,14 @@ describe('a response head', () => {
     ['a status of two digits', 'HTTP/1.1 20 OK\r\n\r\n'],
     ['a status of four digits', 'HTTP/1.1 2000 OK\r\n\r\n'],
     ['a status below 100', 'HTTP/1.1 099 Low\r\n\r\n'],
-    ['HTTP/2', 'HTTP/2.0 200 OK\r\n\r\n'],
+    ['HTTP/0.9', 'HTTP/0.9 200 OK\r\n\r\n'],
+    ['a version of two digits', 'HTTP/1.10 200 OK\r\n\r\n'],
+    ['no space after its version', 'HTTP/1.1200 OK\r\n\r\n'],
     ['a bare CR in a value', 'HTTP/1.1 200 OK\r\nX: a\rSet-Cookie: b\r\n\r\n'],
     ['a NUL in a value', 'HTTP/1.1 200 OK\r\nX: a\0\r\n\r\n'],
-    ['a control character in the reason', 'HTTP/1.1 200 O\x07K\r\n\r\n'],
+    ['a line without a colon', 'HTTP/1.1 200 OK\r\ngarbage\r\n\r\n'],
+    ['an empty name', 'HTTP/1.1 200 OK\r\n: a\r\n\r\n'],
+    ['a control character in a name', 'HTTP/1.1 200 OK\r\nA\x01B: a\r\n\r\n'],
     ['a folded line before any field', 'HTTP/1.1 200 OK\r\n X: a\r\n\r\n'],
   ];
   for (const [what, text] of table) {
@@ -149,6 +182,10 @@ describe('a response head that is read strictly', () => {
     ['a space before a colon', 'HTTP/1.1 200 OK\r\nA : b\r\n\r\n'],
     ['a NUL in a value', 'HTTP/1.1 200 OK\r\nA: \0\r\n\r\n'],
     ['no status', 'HTTP/1.1\r\n\r\n'],
+    ['two spaces before its status', 'HTTP/1.1  200 OK\r\n\r\n'],
+    ['a control character in the reason', 'HTTP/1.1 200 O\x07K\r\n\r\n'],
+    ['another major version', 'HTTP/2.0 200 OK\r\n\r\n'],
+    ['an odd name', 'HTTP/1.1 200 OK\r\nX Y: a\r\n\r\n'],
     ['more lines than the limit', 'HTTP/1.1 200 OK\r\nA: b\r\nA: b\r\nA: b\r\n\r\n'],
   ];
   for (const [what, text] of table) {

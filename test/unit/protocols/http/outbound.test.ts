@@ -84,7 +84,7 @@ describe('an outbound over an HTTP proxy', () => {
     ['HTTP/1.1 301', 'upstream', /the proxy responded 301$/],
     ['HTTP/1.1 101 Switching', 'upstream', /101 Switching/],
     ['SSH-2.0-x', 'upstream', /not HTTP/],
-    ['HTTP/2.0 200 OK', 'upstream', /not supported/],
+    ['HTTP/0.9 200 OK', 'upstream', /malformed|not supported/],
     ['', 'upstream', /closed without a response/],
     ['HTTP/1.1 200 OK\r\nX:', 'upstream', /closed in the middle/],
   ];
@@ -114,7 +114,7 @@ describe('an outbound over an HTTP proxy', () => {
     };
     // One byte of latin1, which HTTP allows, is a control character of the second set.
     assert.match(await failure('no\u009b31m'), /the proxy responded 403 no\\u\{9b\}31m\n$/);
-    assert.match(await failure('no\u001b[2J'), /the reason phrase has a control character/);
+    assert.match(await failure('no\u001b[2J'), /the proxy responded 403 no \[2J\n$/);
   });
 
   test('does not read interim responses without end', async () => {

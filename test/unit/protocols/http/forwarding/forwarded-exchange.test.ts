@@ -1,3 +1,4 @@
+import { HeadMemory } from '../../../../../src/http/http1/head-memory.ts';
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { requestFraming } from '../../../../../src/http/http1/framing.ts';
@@ -40,6 +41,7 @@ function exchange(lines: readonly string[] = [], more: Options = {}) {
         pseudonym: 'proxy',
       },
       clock,
+      new HeadMemory(),
     ).run();
   return { run, own, out, clock, client: new Peer(client), origin: new Peer(origin) };
 }
@@ -59,6 +61,34 @@ async function isSettled(promise: Promise<unknown>): Promise<boolean> {
 }
 
 describe('an exchange', () => {
+  test('has no response yet while nothing of it was sent: an invalid first chunk fails it with 502', async () => {
+    const { run, origin, client } = exchange();
+    const outcome = run();
+    await origin.head();
+    await origin.send('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n');
+    const ended = await outcome;
+    assert.equal(ended.kind === 'failed' && ended.status, 502);
+    await client.send('its connection is still open');
+  });
+
+  test('takes a head as long as browsers do, and no longer', async () => {
+    for (const [bytes, kind] of [
+      [200_000, 'responded'],
+      [300_000, 'failed'],
+    ] as const) {
+      const { run, origin, client } = exchange();
+      const outcome = run();
+      await origin.head();
+      const line = `Set-Cookie: a=${'x'.repeat(984)}\r\n`;
+      const lines = line.repeat(bytes / line.length);
+      void origin
+        .send(`HTTP/1.1 200 OK\r\nContent-Length: 0\r\n${lines}\r\n`)
+        .catch(() => undefined);
+      if (kind === 'responded') await client.head();
+      assert.equal((await outcome).kind, kind);
+    }
+  });
+
   test('ends with its response, and leaves both links and no timer', async () => {
     const { run, client, origin, clock } = exchange(['Content-Length: 4']);
     const outcome = run();
