@@ -41,6 +41,23 @@ export const PROBE_INTERVAL_MS = 30_000;
 export const PROBE_RESPONSE_MS = 10_000;
 /** The last frame of a closed link may take this long to be sent. */
 export const CARRIER_LINGER_MS = 5_000;
+/**
+ * Programs other than Weir end both sides of a WebSocket when they receive a Close frame, so that what they would have sent
+ * is lost. A client whose side has ended sends it once the server has ended or was silent for this long.
+ */
+export const CLOSE_HOLD_MS = 2_000;
+/**
+ * A server whose side has ended sends its Close frame after this pause: v2ray's clients drop what is on the way to
+ * their applications when it arrives, up to 512 KB.
+ */
+export const CLOSE_PAUSE_MS = 100;
+/** A peer other than Weir that sends nothing for this long after a Close frame ignores it, and is disconnected. */
+export const CLOSE_SILENCE_MS = 10_000;
+/**
+ * A WebSocket is looked at once in this time. A client sends a Ping when nothing was sent or received since the last
+ * look, after 15 to 30 s of silence, and a server a look later.
+ */
+export const KEEP_ALIVE_LOOK_MS = 15_000;
 /** Shared connections to one server; the flows of a process need fewer. */
 export const CONNECTION_LIMIT = 256;
 

@@ -1,14 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { ProtocolError } from '../../net/errors.ts';
-import {
-  CloseCode,
-  closePayload,
-  frameHeader,
-  Opcode,
-  WsFrameDecoder,
-  type WsFrameEvent,
-} from '../../transports/ws/frames.ts';
+import { CloseCode, closePayload } from '../../transports/ws/close-codes.ts';
+import { frameHeader, Opcode, WsFrameDecoder } from '../../transports/ws/frames.ts';
 import { acceptKey, isKey } from '../../transports/ws/handshake.ts';
 import { LOOK_MS, StallWatch, type ClashSink } from './clash-sink.ts';
 
@@ -96,19 +89,11 @@ export class WebSocketSink implements ClashSink {
   }
 
   #receive(chunk: Buffer): void {
-    let events: readonly WsFrameEvent[];
-    try {
-      events = this.#decoder.push(chunk);
-    } catch (error) {
-      if (!(error instanceof ProtocolError)) throw error;
-      this.#close(CloseCode.protocolError);
-      return;
-    }
     let ping: Uint8Array | undefined;
-    for (const event of events) {
+    for (const event of this.#decoder.push(chunk)) {
       if (event.kind === 'ping') ping = event.data;
-      else if (event.kind === 'close') {
-        this.#close(CloseCode.normal);
+      else if (event.kind !== 'data') {
+        this.#close(event.kind === 'close' ? CloseCode.normal : event.error.closeCode);
         return;
       }
     }

@@ -19,7 +19,10 @@ export abstract class DecodedLink {
    * is closed then as other servers close it, and not reset, by which a prober would tell them apart.
    */
   protected hasFailed = false;
-  #isReading = false;
+  /** Whether a read waits for the peer. */
+  protected isReading = false;
+  /** How the peer has failed after what is in `items`. */
+  #failure: Error | undefined;
 
   constructor(lower: ByteLink) {
     this.lower = lower;
@@ -38,16 +41,22 @@ export abstract class DecodedLink {
   protected abstract closeLower(cause: Error | undefined): void;
 
   async read(signal?: AbortSignal): Promise<Uint8Array | undefined> {
-    if (this.#isReading) throw new LinkClosedError('a read is already pending');
-    this.#isReading = true;
+    if (this.isReading) throw new LinkClosedError('a read is already pending');
+    this.isReading = true;
     try {
       while (this.items.length === 0 && !this.hasEnded && !this.error) {
+        if (this.#failure) {
+          this.failWith(this.#failure);
+          break;
+        }
         if (this.responding) await this.responding;
-        const chunk = await this.lower.read(signal);
+        const chunk = await this.nextChunk(signal);
         if (!this.error) this.decode(chunk);
       }
+    } catch (error) {
+      throw this.error ?? error;
     } finally {
-      this.#isReading = false;
+      this.isReading = false;
     }
     if (this.error) throw this.error;
     signal?.throwIfAborted();
@@ -76,6 +85,16 @@ export abstract class DecodedLink {
   /** What a write rejects with that is not `isWritable`. */
   protected get closedError(): Error {
     return this.error ?? new LinkClosedError();
+  }
+
+  /** What is to be decoded next, of the link below. */
+  protected nextChunk(signal: AbortSignal | undefined): Promise<Uint8Array | undefined> {
+    return this.lower.read(signal);
+  }
+
+  /** The peer has failed after what is in `items`, which is read first. */
+  protected failAfterItems(error: Error): void {
+    this.#failure ??= error;
   }
 
   /** The peer, or the link below, has failed. */

@@ -13,6 +13,7 @@ import type { OutboundCarrierSpec } from '../../spec.ts';
 import { UPGRADE_MS } from '../limits.ts';
 import { EarlyDataLink } from './early-data-link.ts';
 import { WsLink } from './link.ts';
+import { markedKey, markReply } from './peer-mark.ts';
 import { HEAD_BYTES, HEAD_FIELDS, problemWith, upgradeRequest } from './upgrade.ts';
 
 type WsSpec = Extract<OutboundCarrierSpec, { kind: 'ws' }>;
@@ -56,12 +57,21 @@ export class WsClient {
     const { signal } = deadline;
     try {
       if (signal.aborted) throw abortedDial(signal, this.#server);
-      const key = this.#random.bytes(16).toString('base64');
+      const key = markedKey(this.#random);
       // A link that has failed reports that to its reader; the server may respond early as well.
       lower.write(upgradeRequest(this.#spec, key, early))?.catch(() => undefined);
-      const problem = problemWith(await response(lower, signal), key);
+      const { head, followed } = await response(lower, signal);
+      const problem = problemWith(head, key);
       if (problem !== undefined) throw new ProtocolError(problem);
-      return new WsLink(lower, this.#random, this.#clock);
+      const [random, clock, weirFrame] = [this.#random, this.#clock, markReply(key)];
+      const link = new WsLink(lower, { random, clock, weirFrame });
+      // The link may be half-closed before anything is read from it.
+      const ahead = followed ? await lower.read(signal) : undefined;
+      if (ahead) {
+        link.recognize(ahead);
+        lower.unread(ahead);
+      }
+      return link;
     } catch (error) {
       lower.destroy();
       if (signal.aborted) throw abortedDial(signal, this.#server);
@@ -72,12 +82,15 @@ export class WsClient {
 }
 
 /** The final response; interim ones before it are skipped. */
-async function response(lower: ByteLink, signal: AbortSignal): Promise<ResponseHead> {
+async function response(
+  lower: ByteLink,
+  signal: AbortSignal,
+): Promise<{ readonly head: ResponseHead; readonly followed: boolean }> {
   for (let skipped = 0; skipped <= INTERIM_LIMIT; skipped++) {
     const read = await readHead(lower, startsResponse, signal, HEAD_BYTES);
     if (!read) throw new ProtocolError('the server closed the connection without a response');
     const head = parseStrictResponseHead(read.bytes, HEAD_FIELDS);
-    if (head.status >= 200 || head.status === 101) return head;
+    if (head.status >= 200 || head.status === 101) return { head, followed: read.followed };
   }
   throw new ProtocolError('the server responds with nothing but interim responses');
 }

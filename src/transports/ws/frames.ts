@@ -1,7 +1,6 @@
-import { isUtf8 } from 'node:buffer';
-import { ProtocolError } from '../../net/errors.ts';
 import { ownChunk } from '../../net/links/spent-chunk.ts';
 import { xorInPlace, xorInto } from '../../platform/xor.ts';
+import { closeCode, WsFrameError } from './close-codes.ts';
 
 /** Frames of RFC 6455 §5 as a stream of bytes: boundaries of messages and frames mean nothing. */
 
@@ -23,23 +22,14 @@ export const MASKING_KEY_BYTES = 4;
 /** RFC 6455 §5.5. */
 const CONTROL_LIMIT = 125;
 
-export const CloseCode = { normal: 1000, protocolError: 1002, invalidPayload: 1007 } as const;
-
-/** A frame that RFC 6455 does not allow, and the code of the Close frame that reports it (§7.4.1). */
-export class WsFrameError extends ProtocolError {
-  readonly closeCode: number;
-
-  constructor(what: string, closeCode: number = CloseCode.protocolError) {
-    super(`WebSocket: ${what}`);
-    this.closeCode = closeCode;
-  }
-}
-
-/** A part of the content of frames. */
+/** A part of the content of frames. Nothing follows `close` and `invalid`. */
 export type WsFrameEvent =
   | { readonly kind: 'data'; readonly data: Uint8Array }
   | { readonly kind: 'ping'; readonly data: Uint8Array }
-  | { readonly kind: 'close' };
+  /** `code` is `undefined` for a Close frame without one. */
+  | { readonly kind: 'close'; readonly code: number | undefined }
+  /** The peer has sent what RFC 6455 does not allow. */
+  | { readonly kind: 'invalid'; readonly error: WsFrameError };
 
 /** The header of a frame; with a `key` the caller masks the payload with it. */
 export function frameHeader(opcode: number, length: number, key?: Uint8Array): Buffer {
@@ -80,21 +70,10 @@ export function wholeFrame(
   return frame;
 }
 
-/** A Close frame's payload. */
-export const closePayload = (code: number): Uint8Array => Uint8Array.of(code >> 8, code & 0xff);
-
-interface Frame {
-  readonly opcode: number;
-  readonly masked: boolean;
-  /** Bytes of payload received so far. */
-  done: number;
-  readonly length: number;
-  /** The payload of a control frame, which is kept until it is complete. */
-  readonly control: Buffer | undefined;
-}
-
 /** Payload up to this length is moved next to that of the frame before it. */
 const MERGED_BYTES = 512;
+
+const NO_BYTES = Buffer.alloc(0);
 
 /**
  * Decodes frames incrementally: payload is unmasked in place and passed on at once; at most a header
@@ -102,50 +81,74 @@ const MERGED_BYTES = 512;
  * peer can send thousands of frames of a byte in one read, and each part is a read of the protocol above.
  */
 export class WsFrameDecoder {
+  /** Frames whose headers the last `push` has read: a measure of its work, which bytes are not. */
+  frames = 0;
+  /** What the last `push` has left of its chunk; `undefined` for nothing. */
+  rest: Uint8Array | undefined;
   readonly #masked: boolean;
   readonly #header = Buffer.alloc(14);
+  /** Bytes of the header that were received. */
+  #have = 0;
   /** The masking key of the current frame. */
   readonly #key = new Uint8Array(MASKING_KEY_BYTES);
+  #isInFrame = false;
+  #opcode = 0;
+  /** Bytes of payload of the current frame, and those of them that were received. */
+  #length = 0;
+  #done = 0;
+  /** The payload of a Ping or Close frame, which is kept until it is complete. */
+  #control: Buffer | undefined;
   /** The payload of the chunk that is to be passed on next. */
   #runStart = 0;
   #runEnd = 0;
-  #have = 0;
-  #frame: Frame | undefined;
   /** A data message has begun and its last frame is still to come. */
   #inMessage = false;
-  #closed = false;
+  #isOver = false;
 
   /** @param masked whether the peer is a client, whose frames must be masked (§5.1). */
   constructor(masked: boolean) {
     this.#masked = masked;
   }
 
+  /** Whether what was received ends with a frame, so that nothing of one is missing. */
+  get isAtBoundary(): boolean {
+    return !this.#isInFrame && this.#have === 0;
+  }
+
   /**
-   * Decodes the next bytes in place. Nothing is returned after a Close frame.
-   * @throws {WsFrameError} for a frame that RFC 6455 does not allow.
+   * Decodes the next bytes in place. Nothing is returned after a Close frame or an invalid one.
+   * @param most frames to begin; `rest` is to be pushed next.
    */
-  push(chunk: Uint8Array): WsFrameEvent[] {
+  push(chunk: Uint8Array, most = Infinity): WsFrameEvent[] {
     const events: WsFrameEvent[] = [];
     this.#runStart = this.#runEnd = 0;
+    this.frames = 0;
     let at = 0;
-    while (!this.#closed) {
-      if (!this.#frame) {
-        at = this.#readHeader(chunk, at);
-        if (!this.#frame) break;
+    try {
+      while (!this.#isOver) {
+        if (!this.#isInFrame) {
+          if (this.frames >= most) break;
+          at = this.#readHeader(chunk, at);
+          if (!this.#isInFrame) break;
+          this.frames++;
+        }
+        at = this.#readPayload(chunk, at, events);
+        if (this.#done < this.#length) break;
+        this.#isInFrame = false;
+        if (this.#control) this.#finishControl(chunk, this.#control, events);
       }
-      at = this.#readPayload(this.#frame, chunk, at, events);
-      if (this.#frame.done < this.#frame.length) break;
-      if (this.#frame.control) {
-        this.#passRun(chunk, events);
-        this.#finishControl(this.#frame.opcode, this.#frame.control, events);
-      }
-      this.#frame = undefined;
+    } catch (error) {
+      if (!(error instanceof WsFrameError)) throw error;
+      this.#isOver = true;
+      this.#passRun(chunk, events);
+      events.push({ kind: 'invalid', error });
     }
     this.#passRun(chunk, events);
+    this.rest = this.#isOver || at >= chunk.length ? undefined : chunk.subarray(at);
     return events;
   }
 
-  /** Collects a header; sets the frame when the header is complete. */
+  /** Collects a header; begins the frame when the header is complete. */
   #readHeader(chunk: Uint8Array, from: number): number {
     let at = from;
     for (;;) {
@@ -155,21 +158,23 @@ export class WsFrameDecoder {
       }
       if (this.#have < wanted) return at;
       if (wanted === 2 && headerLength(this.#header) > 2) continue;
-      this.#frame = this.#parseHeader();
       this.#have = 0;
+      this.#beginFrame(wanted);
       return at;
     }
   }
 
-  #parseHeader(): Frame {
-    const [first = 0, second = 0] = this.#header;
+  /** @param size bytes of the header. */
+  #beginFrame(size: number): void {
+    const header = this.#header;
+    const [first = 0, second = 0] = header;
     const opcode = first & 0x0f;
     const masked = (second & MASKED) !== 0;
     if ((first & RESERVED_BITS) !== 0) throw broken('a frame has reserved bits set');
     if (masked !== this.#masked) {
       throw broken(masked ? 'a server masked a frame' : 'a client sent a frame without a mask');
     }
-    const length = payloadLength(this.#header);
+    const length = payloadLength(header);
     const fin = (first & FIN) !== 0;
     const isControl = opcode >= Opcode.close;
     if (isControl) {
@@ -183,20 +188,27 @@ export class WsFrameDecoder {
       }
       this.#inMessage = !fin;
     }
-    const keyAt = headerLength(this.#header) - MASKING_KEY_BYTES;
-    if (masked) this.#header.copy(this.#key, 0, keyAt, keyAt + MASKING_KEY_BYTES);
-    const control = isControl ? Buffer.alloc(length) : undefined;
-    return { opcode, masked, done: 0, length, control };
+    // Not `set` of a part: a call costs more than the rest of a control frame.
+    if (masked) for (let i = 0; i < 4; i++) this.#key[i] = header[size - 4 + i] as number; // in range
+    // What a Pong holds is of no use.
+    const isKept = isControl && opcode !== Opcode.pong;
+    if (isKept) this.#control = length === 0 ? NO_BYTES : Buffer.allocUnsafeSlow(length);
+    this.#opcode = opcode;
+    this.#length = length;
+    this.#done = 0;
+    this.#isInFrame = true;
   }
 
-  #readPayload(frame: Frame, chunk: Uint8Array, from: number, events: WsFrameEvent[]): number {
-    const take = Math.min(frame.length - frame.done, chunk.length - from);
+  #readPayload(chunk: Uint8Array, from: number, events: WsFrameEvent[]): number {
+    const take = Math.min(this.#length - this.#done, chunk.length - from);
     if (take === 0) return from;
     const end = from + take;
-    if (frame.masked) applyMask(chunk, this.#key, frame.done & 3, from, end);
-    if (frame.control) frame.control.set(chunk.subarray(from, end), frame.done);
-    else this.#addToRun(chunk, from, end, events);
-    frame.done += take;
+    if (this.#opcode !== Opcode.pong) {
+      if (this.#masked) applyMask(chunk, this.#key, this.#done & 3, from, end);
+      if (this.#control) this.#control.set(chunk.subarray(from, end), this.#done);
+      else this.#addToRun(chunk, from, end, events);
+    }
+    this.#done += take;
     return end;
   }
 
@@ -219,33 +231,18 @@ export class WsFrameDecoder {
     this.#runStart = this.#runEnd;
   }
 
-  #finishControl(opcode: number, control: Buffer, events: WsFrameEvent[]): void {
-    if (opcode === Opcode.ping) events.push({ kind: 'ping', data: control });
-    if (opcode !== Opcode.close) return;
-    checkClose(control);
-    this.#closed = true;
-    events.push({ kind: 'close' });
+  #finishControl(chunk: Uint8Array, control: Buffer, events: WsFrameEvent[]): void {
+    this.#control = undefined;
+    this.#passRun(chunk, events);
+    if (this.#opcode === Opcode.ping) {
+      events.push({ kind: 'ping', data: control });
+      return;
+    }
+    const code = closeCode(control);
+    this.#isOver = true;
+    events.push({ kind: 'close', code });
   }
 }
-
-/** Checks the code and the reason of a Close frame, which may have neither (RFC 6455 §5.5.1). */
-function checkClose(payload: Buffer): void {
-  if (payload.length === 0) return;
-  if (payload.length === 1) throw broken('a Close frame has half a code');
-  const code = payload.readUInt16BE(0);
-  if (!isCloseCode(code)) throw broken(`a Close frame has the invalid code ${code}`);
-  if (isUtf8(payload.subarray(2))) return;
-  throw new WsFrameError('the reason of a Close frame is not UTF-8', CloseCode.invalidPayload);
-}
-
-/**
- * Whether a Close frame may have this code: one that is registered and not reserved for use without a
- * frame, or one of the ranges of libraries and applications (§7.4).
- */
-const isCloseCode = (code: number): boolean =>
-  (code >= 1000 && code <= 1003) ||
-  (code >= 1007 && code <= 1014) ||
-  (code >= 3000 && code <= 4999);
 
 /** The length of a header, from its first two bytes. */
 function headerLength(header: Uint8Array): number {

@@ -1,48 +1,87 @@
 import type { RandomSource } from '../../crypto/random-source.ts';
-import type { Clock } from '../../net/time/clock.ts';
-import { LINK_CLOSED, ProtocolError } from '../../net/errors.ts';
+import { UnitCost, UnitShare } from '../../net/bounds/unit-share.ts';
+import { DeadlineError, LINK_CLOSED, ProtocolError } from '../../net/errors.ts';
 import { DecodedLink } from '../../net/links/decoded-link.ts';
 import { OWNED, type ByteLink } from '../../net/links/link.ts';
 import { strip } from '../../net/links/spent-chunk.ts';
-import { CARRIER_LINGER_MS } from '../limits.ts';
+import type { Clock } from '../../net/time/clock.ts';
+import { IdleTimer } from '../../net/time/idle-timer.ts';
+import { unlessAborted } from '../../net/time/unless-aborted.ts';
+import { CARRIER_LINGER_MS, CLOSE_HOLD_MS, CLOSE_PAUSE_MS, CLOSE_SILENCE_MS } from '../limits.ts';
+import { CloseCode, closeError, closePayload, WsFrameError } from './close-codes.ts';
 import {
   applyMask,
-  CloseCode,
-  closePayload,
   WsFrameDecoder,
-  WsFrameError,
   frameHeader,
   MASKING_KEY_BYTES,
   Opcode,
   wholeFrame,
 } from './frames.ts';
+import { KeepAlive, type Silent } from './keep-alive.ts';
+
+/** Frames that are decoded at once; what a read has beyond that waits for its share of a turn. */
+const FRAMES_A_PIECE = 256;
+
+const NO_BYTES = new Uint8Array();
+
+export interface WsLinkOptions {
+  readonly clock: Clock;
+  /** The source of a client's masking keys; `undefined` at a server, which does not mask. */
+  readonly random?: RandomSource;
+  /** Whether the peer is a Weir; by default it is treated as any other program. */
+  readonly isWeir?: boolean;
+  /** The frame by which a server shows that it is one, ahead of everything else: see `markReply`. */
+  readonly weirFrame?: Buffer;
+}
 
 /**
  * A WebSocket (RFC 6455) as a ByteLink over the link of its upgrade. Messages carry a stream of
  * bytes: their boundaries and types (text or binary) mean nothing.
  *
- * A Close frame is the half-close: RFC 6455 §5.5.1 allows the receiver to finish sending before it
- * replies with its own. Weir does so. v2ray, Xray and most libraries reply at once, so with them a
- * half-close ends the other direction as well. An end of stream without a Close frame is a failure.
+ * Between two Weirs a Close frame is the half-close: RFC 6455 §5.5.1 allows the receiver to finish sending before
+ * it replies with its own. Other programs reply at once and end both sides, or end the connection without one. So
+ * towards them a client sends it only when nothing more is to be expected, and an end of the connection between
+ * two frames is an end of stream. Of Weir itself that is a failure, as is an end within a frame, or a Close frame
+ * whose code says that the peer has given up.
  */
-export class WsLink extends DecodedLink implements ByteLink {
+export class WsLink extends DecodedLink implements ByteLink, Silent {
   readonly closed: Promise<Error | undefined>;
   readonly #clock: Clock;
   readonly #random: RandomSource | undefined;
   /** The masking key of one frame; `undefined` at a server, which does not mask. */
   readonly #maskingKey: Uint8Array | undefined;
   readonly #decoder: WsFrameDecoder;
+  readonly #units = new UnitShare();
+  readonly #leave: () => void;
+  #isWeir: boolean;
+  #weirFrame: Buffer | undefined;
+  /** What is left of a read, and the turn in which it is decoded. */
+  #rest: Uint8Array | undefined;
+  #turn: Promise<void> | undefined;
+  /** The last Ping of a read that is not decoded to its end. */
+  #ping: Uint8Array | undefined;
   #hasEnded = false;
-  #pongWaits = false;
+  #hasSentClose = false;
+  /** A Ping or Pong waits for the link below. */
+  #controlWaits = false;
+  /** The Close frame that is held back, and then the watch for a response to it. */
+  #held: PromiseWithResolvers<void> | undefined;
+  #closeTimer: IdleTimer | undefined;
+  /** Something was sent or received since the last look, and looks without that. */
+  #isActive = false;
+  #silentLooks = 0;
 
-  /** @param random the source of a client's masking keys; `undefined` at a server. */
-  constructor(lower: ByteLink, random: RandomSource | undefined, clock: Clock) {
+  constructor(lower: ByteLink, { clock, random, isWeir = false, weirFrame }: WsLinkOptions) {
     super(lower);
     this.#clock = clock;
     this.#random = random;
     this.#maskingKey = random && new Uint8Array(MASKING_KEY_BYTES);
     this.#decoder = new WsFrameDecoder(random === undefined);
+    this.#isWeir = isWeir;
+    this.#weirFrame = weirFrame;
+    this.#leave = KeepAlive.of(clock).add(this);
     this.closed = lower.closed.then((cause) => {
+      this.#stopTimers();
       // After both Close frames it does not matter how the connection below ends.
       if (this.error) return this.closedCause;
       return this.#hasEnded && this.closing ? undefined : cause;
@@ -52,11 +91,14 @@ export class WsLink extends DecodedLink implements ByteLink {
   write(chunk: Uint8Array, isOwned = false): Promise<void> | undefined {
     if (!this.isWritable) return Promise.reject(this.closedError);
     if (chunk.length === 0) return undefined;
-    return isOwned ? this.#sendOwned(chunk) : this.writeOutput([chunk]);
+    if (!isOwned) return this.writeOutput([chunk]);
+    this.#isActive = true;
+    return this.#sendOwned(chunk);
   }
 
   writeOutput(chunks: readonly Uint8Array[], isOwned = false): Promise<void> | undefined {
     if (!this.isWritable) return Promise.reject(this.closedError);
+    this.#isActive = true;
     if (this.#random) return this.lower.write(this.#frame(Opcode.binary, chunks), OWNED);
     const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
     return this.lower.writeOutput([frameHeader(Opcode.binary, length), ...chunks], isOwned);
@@ -65,9 +107,23 @@ export class WsLink extends DecodedLink implements ByteLink {
   destroy(cause?: Error): void {
     if (this.error) return;
     // Without a cause the peer reads an end of stream, as when a socket is closed.
-    if (!cause && !this.closing) this.closing = this.closeWrite();
+    if (!cause) {
+      this.closing ??= this.#sendClose();
+      this.#release();
+    }
     this.closing?.catch(() => undefined);
     this.endBoth(cause ?? LINK_CLOSED, cause);
+  }
+
+  /** Sends a Ping where nothing was sent or received for a while, for reverse proxies. */
+  look(): void {
+    if (this.#isActive || !this.isWritable || (this.#hasEnded && !this.#isWeir)) {
+      this.#isActive = false;
+      this.#silentLooks = 0;
+      return;
+    }
+    // A client first, so that one of two Weirs does it.
+    if (++this.#silentLooks >= (this.#random ? 1 : 2)) this.#sendControl(Opcode.ping, NO_BYTES);
   }
 
   protected override get hasEnded(): boolean {
@@ -92,49 +148,133 @@ export class WsLink extends DecodedLink implements ByteLink {
     return key;
   }
 
-  protected override decode(chunk: Uint8Array | undefined): void {
-    if (!chunk) {
-      this.failWith(new ProtocolError('WebSocket: the peer closed without a Close frame'));
-      return;
-    }
-    try {
-      const data: Uint8Array[] = [];
-      let ping: Uint8Array | undefined;
-      for (const event of this.#decoder.push(chunk)) {
-        if (event.kind === 'data') data.push(event.data);
-        else if (event.kind === 'ping') ping = event.data;
-        else this.#hasEnded = true;
-      }
-      if (ping) this.#sendPong(ping);
-      this.items.push(...strip(chunk, data));
-    } catch (error) {
-      if (!(error instanceof WsFrameError)) throw error;
-      this.#writeClose(error.closeCode)?.catch(() => undefined);
-      this.failWith(error);
-    }
-    if (this.#hasEnded && this.closing) this.#finish(this.closing);
+  protected override nextChunk(signal: AbortSignal | undefined): Promise<Uint8Array | undefined> {
+    return this.#rest || this.#turn ? this.#nextPiece(signal) : this.lower.read(signal);
   }
 
-  /**
-   * Only the last Ping of a read is answered (§5.5.3), and none while a Pong is queued, so that any
-   * number of Pings costs no more.
-   */
-  #sendPong(data: Uint8Array): void {
-    if (this.#pongWaits || !this.isWritable) return;
-    const full = this.lower.write(this.#frame(Opcode.pong, [data]));
+  async #nextPiece(signal: AbortSignal | undefined): Promise<Uint8Array | undefined> {
+    if (this.#turn) await unlessAborted(this.#turn, signal);
+    this.#turn = undefined;
+    const rest = this.#rest;
+    this.#rest = undefined;
+    return rest ?? this.lower.read(signal);
+  }
+
+  protected override decode(chunk: Uint8Array | undefined): void {
+    if (!chunk) {
+      this.#onLowerEnd();
+      return;
+    }
+    if (this.#weirFrame) this.recognize(chunk);
+    this.#isActive = true;
+    this.#closeTimer?.touch();
+    const decoder = this.#decoder;
+    const data: Uint8Array[] = [];
+    for (const event of decoder.push(chunk, FRAMES_A_PIECE)) {
+      if (event.kind === 'data') data.push(event.data);
+      else if (event.kind === 'ping') this.#ping = event.data;
+      else if (event.kind === 'invalid') this.failAfterItems(event.error);
+      else this.#onClose(event.code);
+    }
+    this.#rest = decoder.rest;
+    this.#turn = this.#units.take(decoder.frames * UnitCost.frame);
+    // Only the last Ping of a read is answered (§5.5.3), so that any number of Pings costs no more.
+    if (this.#ping && !this.#rest) {
+      this.#sendControl(Opcode.pong, this.#ping);
+      this.#ping = undefined;
+    }
+    // The memory of a chunk is not that of its parts alone while some of it is still to be decoded.
+    this.items.push(...(this.#rest ? data : strip(chunk, data)));
+  }
+
+  /** @internal for the client: finds out whether the server is a Weir, by its first bytes. */
+  recognize(chunk: Uint8Array): void {
+    const expected = this.#weirFrame;
+    this.#weirFrame = undefined;
+    if (!expected || chunk.length < expected.length) return;
+    this.#isWeir = expected.equals(chunk.subarray(0, expected.length));
+    if (this.#isWeir) this.#release();
+  }
+
+  /** The connection has ended without a Close frame. */
+  #onLowerEnd(): void {
+    if (!this.#decoder.isAtBoundary) {
+      this.failWith(new ProtocolError('WebSocket: the peer closed within a frame'));
+    } else if (this.#isWeir) {
+      this.failWith(new ProtocolError('WebSocket: the peer closed without a Close frame'));
+    } else {
+      this.#end();
+    }
+  }
+
+  #onClose(code: number | undefined): void {
+    const error = closeError(code);
+    if (error) this.failAfterItems(error);
+    else this.#end();
+  }
+
+  /** The peer has ended its side. */
+  #end(): void {
+    this.#hasEnded = true;
+    if (this.#held) this.#release();
+    else if (this.closing) this.#finish(this.closing);
+  }
+
+  /** A Close frame reports what the peer has sent, or echoes its code (§5.5.1). */
+  protected override failWith(failure: Error): void {
+    if (failure instanceof WsFrameError && !this.#hasSentClose) {
+      this.#writeClose(failure.closeCode)?.catch(() => undefined);
+    }
+    super.failWith(failure);
+  }
+
+  /** No other is queued while one waits for the link below. */
+  #sendControl(opcode: number, data: Uint8Array): void {
+    if (this.#controlWaits || !this.isWritable) return;
+    const full = this.lower.write(this.#frame(opcode, [data]));
     if (!full) return;
-    this.#pongWaits = true;
+    this.#controlWaits = true;
     const done = (): void => {
-      this.#pongWaits = false;
+      this.#controlWaits = false;
     };
     void full.catch(() => undefined).then(done);
   }
 
   #writeClose(code: number): Promise<void> | undefined {
+    this.#hasSentClose = true;
     return this.lower.write(this.#frame(Opcode.close, [closePayload(code)]));
   }
 
-  /** Both sides have sent a Close frame: ends the connection below. */
+  protected override sendEnd(): Promise<void> {
+    if (this.#isWeir || this.#hasEnded) return this.#sendClose();
+    this.#held = Promise.withResolvers();
+    const hold = this.#random ? CLOSE_HOLD_MS : CLOSE_PAUSE_MS;
+    this.#closeTimer = new IdleTimer(this.#clock, hold, () => this.#release());
+    this.#closeTimer.start();
+    return this.#held.promise;
+  }
+
+  /** Sends the Close frame that is held back, if there is one. */
+  #release(): void {
+    const held = this.#held;
+    if (!held) return;
+    this.#held = undefined;
+    this.#closeTimer?.stop();
+    held.resolve(this.#sendClose());
+  }
+
+  #sendClose(): Promise<void> {
+    const sent = Promise.resolve(this.#writeClose(CloseCode.normal));
+    if (this.#hasEnded) {
+      this.#finish(sent);
+      // A peer that has ended both sides takes no Close frame, and lacks nothing.
+      return this.#isWeir ? sent : sent.catch(() => undefined);
+    }
+    if (!this.#isWeir) this.#watchSilence();
+    return sent;
+  }
+
+  /** Both sides have ended: ends the connection below. */
   #finish(closing: Promise<void>): void {
     void this.#drain(closing).catch(() => undefined);
   }
@@ -147,16 +287,28 @@ export class WsLink extends DecodedLink implements ByteLink {
     }
   }
 
-  protected override sendEnd(): Promise<void> {
-    const sent = Promise.resolve(this.#writeClose(CloseCode.normal));
-    if (this.#hasEnded) this.#finish(sent);
-    return sent;
+  /** Fails when the peer ignores the Close frame; while nothing is read, it may send what it likes. */
+  #watchSilence(): void {
+    const timer = new IdleTimer(this.#clock, CLOSE_SILENCE_MS, () => {
+      if (!this.isReading) timer.start();
+      else if (!this.error && !this.#hasEnded) this.failWith(new DeadlineError(IGNORED));
+    });
+    this.#closeTimer = timer;
+    timer.start();
   }
 
   protected override closeLower(cause: Error | undefined): void {
+    this.#stopTimers();
     // The connection is closed cleanly if the peer has failed (RFC 6455 §7.1.1, §7.1.7).
     if (cause && !this.hasFailed) this.lower.destroy(cause);
     else this.#linger();
+  }
+
+  #stopTimers(): void {
+    this.#leave();
+    this.#closeTimer?.stop();
+    this.#held?.resolve();
+    this.#held = undefined;
   }
 
   /** Waits until a Close frame that is still queued (in TLS, say) is sent. */
@@ -172,3 +324,5 @@ export class WsLink extends DecodedLink implements ByteLink {
       .then(done);
   }
 }
+
+const IGNORED = `WebSocket: the peer was silent for ${CLOSE_SILENCE_MS / 1000} s after a Close frame`;

@@ -74,10 +74,10 @@ export class WsServer {
     }
   }
 
-  #accept(lower: ByteLink, { response, early }: Upgrade): ByteLink {
+  #accept(lower: ByteLink, { response, early, isWeir }: Upgrade): ByteLink {
     // A link that has failed reports that to its reader.
     lower.write(response)?.catch(() => undefined);
-    const link = new WsLink(lower, undefined, this.#clock);
+    const link = new WsLink(lower, { clock: this.#clock, isWeir });
     if (early) link.unread(early);
     return link;
   }

@@ -14,6 +14,7 @@ import {
   pathMatches,
   toRequestTarget,
 } from './handshake.ts';
+import { isMarked, markReply } from './peer-mark.ts';
 import { statusInWords } from './status-words.ts';
 
 /** The messages of the opening handshake (RFC 6455 §4), and how each side judges the other's. */
@@ -26,9 +27,15 @@ type ServerSpec = Extract<InboundCarrierSpec, { kind: 'ws' }>;
 type ClientSpec = Extract<OutboundCarrierSpec, { kind: 'ws' }>;
 
 /** The response of a server. */
-export type UpgradeResponse =
-  | { readonly status: 101; readonly response: Buffer; readonly early: Buffer | undefined }
-  | Rejection;
+export type UpgradeResponse = Accepted | Rejection;
+
+interface Accepted {
+  readonly status: 101;
+  readonly response: Buffer;
+  readonly early: Buffer | undefined;
+  /** Whether the client is a Weir, which is shown that the server is one. */
+  readonly isWeir: boolean;
+}
 
 interface Rejection {
   readonly status: Rejected;
@@ -91,6 +98,7 @@ export function judgeRequest(head: RequestHead, spec: ServerSpec, wall: number):
   const status = statusOf(head, spec);
   if (status === 404) return notFound(head, wall);
   if (status !== 101) return rejection(status);
+  const key = combinedOf(head.fields, 'sec-websocket-key') ?? '';
   const protocol = combinedOf(head.fields, 'sec-websocket-protocol');
   const early = decodeEarlyData(protocol);
   if (early && early.length > EARLY_DATA_LIMIT) return rejection(431);
@@ -98,11 +106,20 @@ export function judgeRequest(head: RequestHead, spec: ServerSpec, wall: number):
     'HTTP/1.1 101 Switching Protocols',
     'Upgrade: websocket',
     'Connection: Upgrade',
-    `Sec-WebSocket-Accept: ${acceptKey(combinedOf(head.fields, 'sec-websocket-key') ?? '')}`,
+    `Sec-WebSocket-Accept: ${acceptKey(key)}`,
   ];
-  // Browsers require that one of the protocols that they offered is chosen.
-  if (early && early.length > 0) lines.push(`Sec-WebSocket-Protocol: ${protocol}`);
-  return { status, response: message(lines), early };
+  // Browsers require that one of the protocols that they offered is chosen. Others need no copy of
+  // the early data: nginx has 4 KB for the head of a response, and responds with 502 to a longer one.
+  const isBrowser = valuesOf(head.fields, 'origin').length > 0;
+  if (isBrowser && early && early.length > 0) lines.push(`Sec-WebSocket-Protocol: ${protocol}`);
+  const isWeir = isMarked(key);
+  const response = message(lines);
+  return {
+    status,
+    response: isWeir ? Buffer.concat([response, markReply(key)]) : response,
+    early,
+    isWeir,
+  };
 }
 
 function statusOf(head: RequestHead, { path, host }: ServerSpec): 101 | Rejected {

@@ -374,7 +374,7 @@ const webSocket: FuzzTarget = {
       for (const chunk of chunks) {
         for (const event of decoder.push(chunk)) {
           if (event.kind === 'data') data += shown(event.data);
-          else found.push(event.kind);
+          else found.push(event.kind === 'invalid' ? event.error.message : event.kind);
         }
       }
       found.push(data);

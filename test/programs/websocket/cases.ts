@@ -190,7 +190,8 @@ const CLOSES: readonly WebSocketCase[] = [
   closing('7.3.5 a Close frame of 125 bytes', `03e8${'2a'.repeat(123)}`),
   closing('7.3.6 a Close frame of 126 bytes', `03e8${'2a'.repeat(124)}`, 1002),
   closing('7.5.1 a reason that is not UTF-8', '03e8cebae1bdb9cf83cebcceb5eda080', 1007),
-  ...VALID_CODES.map((code) => closing(`7.7 the valid code ${code}`, code16(code))),
+  // Any but 1000 says that the client gives up, so its flow is reset and the data may not come back.
+  ...VALID_CODES.map((code) => closing(`7.7 the valid code ${code}`, code16(code), code)),
   ...INVALID_CODES.map((code) => closing(`7.9 the invalid code ${code}`, code16(code), 1002)),
 ];
 

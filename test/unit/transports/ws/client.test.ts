@@ -13,10 +13,11 @@ import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
 import { SocketLink } from '../../../../src/net/sockets/node/socket-link.ts';
 import { WsClient } from '../../../../src/transports/ws/client.ts';
 import { acceptKey } from '../../../../src/transports/ws/handshake.ts';
+import { markedKey } from '../../../../src/transports/ws/peer-mark.ts';
 
 test('the key of a handshake and the masking keys come from the random source', async () => {
   const expected = new SeededRandom(7);
-  const key = expected.bytes(16).toString('base64');
+  const key = markedKey(expected);
   const maskingKeys = [expected.bytes(4), expected.bytes(4)];
   const server = createServer({ allowHalfOpen: true });
   server.listen(0, '127.0.0.1');
@@ -56,7 +57,7 @@ test('the key of a handshake and the masking keys come from the random source', 
 
 const SPEC = { kind: 'ws', path: '/a b', host: 'server.test', earlyData: 0 } as const;
 const SERVER = { host: '192.0.2.1', port: 443 };
-const KEY = new SeededRandom(7).bytes(16).toString('base64');
+const KEY = markedKey(new SeededRandom(7));
 const ACCEPTED = [
   'HTTP/1.1 101 Switching Protocols',
   'Upgrade: websocket',

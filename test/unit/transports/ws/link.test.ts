@@ -5,17 +5,15 @@ import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import {
   CloseCode,
   closePayload,
-  WsFrameDecoder,
   WsFrameError,
-  Opcode,
-  wholeFrame,
-} from '../../../../src/transports/ws/frames.ts';
+} from '../../../../src/transports/ws/close-codes.ts';
+import { WsFrameDecoder, Opcode, wholeFrame } from '../../../../src/transports/ws/frames.ts';
 import { WsLink } from '../../../../src/transports/ws/link.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 test('the Pings of one read have one Pong, with the data of the last', async () => {
   const [near, far] = linkPair();
-  const link = new WsLink(near, undefined, new ManualClock());
+  const link = new WsLink(near, { clock: new ManualClock() });
   const key = Uint8Array.of(1, 2, 3, 4);
   const pings = Array.from({ length: 1000 }, (_, i) =>
     wholeFrame(Opcode.ping, [Buffer.from(`${i}`)], key),
@@ -41,7 +39,7 @@ for (const [what, payload, code] of [
 ] as const) {
   test(`a Close frame with ${what} is reported with the code ${code}`, async () => {
     const [near, far] = linkPair();
-    const link = new WsLink(near, undefined, new ManualClock());
+    const link = new WsLink(near, { clock: new ManualClock() });
     const key = Uint8Array.of(1, 2, 3, 4);
     await far.write(wholeFrame(Opcode.close, [Buffer.from(payload, 'hex')], key));
     const response = far.read();
@@ -58,16 +56,23 @@ for (const [what, fail, sent] of [
     wholeFrame(Opcode.close, [closePayload(CloseCode.protocolError)]),
   ],
   [
-    'ends the connection without a Close frame',
-    (far: ByteLink) => far.closeWrite(),
+    'ends the connection within a frame',
+    async (far: ByteLink) => {
+      await far.write(Uint8Array.of(0x82, 0x85, 0, 0, 0, 0, 1));
+      await far.closeWrite();
+    },
     Buffer.alloc(0),
   ],
 ] as const) {
   test(`a peer that ${what} sees a clean end, which is no reset (RFC 6455 §7.1.7)`, async () => {
     const [near, far] = linkPair();
-    const link = new WsLink(near, undefined, new ManualClock());
+    const link = new WsLink(near, { clock: new ManualClock() });
     await fail(far);
-    await assert.rejects(link.read());
+    await assert.rejects(async () => {
+      while (await link.read()) {
+        // The payload that came before.
+      }
+    });
     // As a relay does with both of its links.
     link.destroy(new Error('the flow has failed'));
     const received: Uint8Array[] = [];
@@ -79,6 +84,6 @@ for (const [what, fail, sent] of [
 
 test('a link that is destroyed for another reason resets the connection', async () => {
   const [near, far] = linkPair();
-  new WsLink(near, undefined, new ManualClock()).destroy(new Error('killed'));
+  new WsLink(near, { clock: new ManualClock() }).destroy(new Error('killed'));
   assert.match(String(await far.closed), /killed/);
 });

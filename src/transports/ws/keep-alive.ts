@@ -1,0 +1,62 @@
+import type { Clock, Timer } from '../../net/time/clock.ts';
+import { KEEP_ALIVE_LOOK_MS } from '../limits.ts';
+
+/** A connection that is looked at from time to time. */
+export interface Silent {
+  /** Sends something, if it was silent for long enough. Must not throw. */
+  look(): void;
+}
+
+/** Parts of the interval, so that thousands of silent connections do not send in one turn. */
+const SLOTS = 30;
+
+/**
+ * Looks at connections, each once in KEEP_ALIVE_LOOK_MS: reverse proxies close a WebSocket that was silent for a
+ * minute (nginx, `proxy_read_timeout`) or a little more. One timer serves all connections, and none runs without any;
+ * a chunk costs no look at the clock.
+ */
+export class KeepAlive {
+  static readonly #ofClocks = new WeakMap<Clock, KeepAlive>();
+  readonly #clock: Clock;
+  readonly #slots = Array.from({ length: SLOTS }, () => new Set<Silent>());
+  #size = 0;
+  #next = 0;
+  #timer: Timer | undefined;
+
+  private constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** The one for all connections on a clock. */
+  static of(clock: Clock): KeepAlive {
+    let one = this.#ofClocks.get(clock);
+    if (!one) this.#ofClocks.set(clock, (one = new KeepAlive(clock)));
+    return one;
+  }
+
+  /** Adds a connection. The returned function removes it; idempotent. */
+  add(connection: Silent): () => void {
+    // The slot that was visited last: the first look is a whole interval away.
+    const slot = this.#slots[(this.#next + SLOTS - 1) % SLOTS];
+    slot?.add(connection);
+    this.#size++;
+    this.#arm();
+    return () => {
+      if (!slot?.delete(connection) || --this.#size > 0) return;
+      this.#timer?.cancel();
+      this.#timer = undefined;
+    };
+  }
+
+  #arm(): void {
+    this.#timer ??= this.#clock.after(KEEP_ALIVE_LOOK_MS / SLOTS, this.#visit);
+  }
+
+  readonly #visit = (): void => {
+    this.#timer = undefined;
+    const slot = this.#slots[this.#next];
+    this.#next = (this.#next + 1) % SLOTS;
+    this.#arm();
+    for (const connection of slot ?? []) connection.look();
+  };
+}
