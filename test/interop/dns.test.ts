@@ -9,7 +9,12 @@ import { createResolver, loadExchange } from '../../src/dns/create-resolver.ts';
 import type { DnsSpec } from '../../src/spec.ts';
 import { systemClock } from '../../src/net/time/clock.ts';
 import { portOf, type Address } from '../support/data/address.ts';
-import { KEPT_REQUESTS, startNginx, startUnbound } from '../support/peers/dns-peers.ts';
+import {
+  KEPT_REQUESTS,
+  startDnsdist,
+  startNginx,
+  startUnbound,
+} from '../support/peers/dns-peers.ts';
 import { without } from '../support/programs/peers.ts';
 import { silentLogger } from '../../src/log/output.ts';
 import { TestAuthority } from '../support/data/test-certificates.ts';
@@ -40,10 +45,12 @@ async function resolvesTheZone(t: TestContext, spec: DnsSpec): Promise<void> {
   await assert.rejects(resolve('v4', 'ipv6_only'), { code: 'not_found' });
   // Too long for a datagram; of its addresses the cache keeps the first ones.
   assert.equal((await resolve('many', 'ipv6_only')).length, 16);
-  // More than a connection of nginx carries here, so some are refused and asked on the next one.
-  for (let i = 0; i < 4 * KEPT_REQUESTS; i += 20) {
-    const names = Array.from({ length: 20 }, (_, j) => `n${i + j}`);
-    await Promise.all(names.map((name) => assert.rejects(resolve(name), { code: 'not_found' })));
+  // At once more than several connections of nginx or dnsdist carry here.
+  for (let round = 0; round < 3; round++) {
+    const names = Array.from({ length: 3 * KEPT_REQUESTS }, (_, index) => `n${round}-${index}`);
+    await Promise.all(
+      names.map((name) => assert.rejects(resolve(name, 'ipv4_only'), { code: 'not_found' })),
+    );
   }
 }
 
@@ -100,6 +107,21 @@ test('nginx stands before a DNS server', { skip: without('nginx', 'unbound') }, 
     });
   }
 });
+
+test(
+  'dnsdist bounds the queries of a connection',
+  { skip: without('dnsdist', 'unbound') },
+  async (t) => {
+    await using unbound = await startUnbound(certificate);
+    for (const bound of [20, 2]) {
+      await t.test(`with at most ${bound} on each`, async (t2) => {
+        await using dnsdist = await startDnsdist(certificate, portOf(unbound.address), bound);
+        const server = loopback(dnsdist.address);
+        await resolvesTheZone(t2, { backend: 'tls', server, serverName: NAME, ca });
+      });
+    }
+  },
+);
 
 /** An HTTP server that asks a DNS server over TCP what is posted to it. */
 async function startBridge(t: TestContext, dnsPort: number): Promise<number> {

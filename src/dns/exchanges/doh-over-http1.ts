@@ -27,7 +27,10 @@ export interface DohOverHttp1Options {
   readonly onEnd: () => void;
 }
 
-/** DNS over HTTP/1.1, for servers without HTTP/2: as many connections as questions at once. */
+/**
+ * DNS over HTTP/1.1, for servers without HTTP/2: as many connections as questions at once, or as the server serves:
+ * it may bound them, and the requests of each.
+ */
 export class DohOverHttp1 implements DohConnection, Http1LinkHandler {
   readonly #options: DohOverHttp1Options;
   readonly #liveness: SilenceWatch;
@@ -37,6 +40,9 @@ export class DohOverHttp1 implements DohConnection, Http1LinkHandler {
   readonly #closing = new AbortController();
   /** Connections that are being opened. */
   #opening = 0;
+  /** Connections at once: fewer than MAX_LINKS after the server has refused one. */
+  #limit = MAX_LINKS;
+  #answered = 0;
   #ended = false;
   #lost: UnansweredError | undefined;
 
@@ -46,19 +52,28 @@ export class DohOverHttp1 implements DohConnection, Http1LinkHandler {
     this.#add(options.first);
   }
 
+  get answered(): number {
+    return this.#answered;
+  }
+
   async post(message: Buffer, signal: AbortSignal): Promise<DohReply> {
     if (this.#ended) throw new UnansweredError();
     this.#liveness.asked();
-    let link: Http1Link | undefined;
     try {
-      link = await this.#take(signal);
-      const reply = await unlessAborted(link.post(this.#request(message)), signal, abortedDial);
-      this.#release(link);
-      return reply;
-    } catch (error) {
-      // A response that is not read would occupy its connection.
-      link?.destroy();
-      throw error;
+      for (;;) {
+        const link = await this.#take(signal);
+        try {
+          const reply = await unlessAborted(link.post(this.#request(message)), signal, abortedDial);
+          this.#answered++;
+          this.#release(link);
+          return reply;
+        } catch (error) {
+          // A response that is not read would occupy its connection.
+          link.destroy();
+          // Each repetition costs the server a response of a connection, or lowers the limit.
+          if (!(error instanceof UnansweredError) || this.#ended) throw error;
+        }
+      }
     } finally {
       this.#liveness.settled();
       this.#line.next();
@@ -84,10 +99,13 @@ export class DohOverHttp1 implements DohConnection, Http1LinkHandler {
     this.#links.delete(link);
     const at = this.#free.indexOf(link);
     if (at >= 0) this.#free.splice(at, 1);
-    // Other kept connections are likely as dead as this one.
-    if (lost) this.end(lost.cause);
-    else if (this.#links.size + this.#opening + this.#line.length === 0) this.end();
-    else this.#line.next();
+    const others = this.#links.size + this.#opening;
+    if (lost && others === 0) this.end(lost.cause);
+    else if (others + this.#line.length === 0) this.end();
+    else {
+      if (lost && !link.hasAnswered) this.#limit = Math.max(1, Math.min(this.#limit, others));
+      this.#line.next();
+    }
   }
 
   /** A connection that carries no question. */
@@ -97,7 +115,7 @@ export class DohOverHttp1 implements DohConnection, Http1LinkHandler {
       const link = this.#free.pop();
       if (link) return link;
       const isExpected = this.#opening > this.#line.length;
-      if (!isExpected && this.#links.size + this.#opening < MAX_LINKS) void this.#open();
+      if (!isExpected && this.#links.size + this.#opening < this.#limit) void this.#open();
       await this.#line.wait(signal);
     }
   }
@@ -111,11 +129,14 @@ export class DohOverHttp1 implements DohConnection, Http1LinkHandler {
   async #open(): Promise<void> {
     this.#opening++;
     try {
-      this.#add(await this.#options.another(this.#closing.signal));
-    } catch (error) {
-      this.end(asError(error));
-    } finally {
+      const link = await this.#options.another(this.#closing.signal);
       this.#opening--;
+      this.#add(link);
+    } catch (error) {
+      this.#opening--;
+      const others = this.#links.size + this.#opening;
+      if (others === 0) this.end(asError(error));
+      else this.#limit = Math.min(this.#limit, others);
     }
   }
 

@@ -36,6 +36,9 @@ export class DohOverHttp2 implements DohConnection {
   readonly #onEnd: () => void;
   /** Questions above the streams that the server allows. */
   readonly #line = new WaitingLine();
+  #answered = 0;
+  /** Streams at once: fewer than the server's SETTINGS allow after it has refused one. */
+  #limit = Number.POSITIVE_INFINITY;
   #isRetired = false;
 
   /**
@@ -58,21 +61,54 @@ export class DohOverHttp2 implements DohConnection {
     this.#driver.start();
   }
 
+  get answered(): number {
+    // After a GOAWAY the streams that are left will be answered (RFC 9113 §6.8).
+    return this.#answered + (this.#isRetired ? this.#driver.connection.streamCount : 0);
+  }
+
   async post(message: Buffer, signal: AbortSignal): Promise<DohReply> {
     if (this.#isRetired) throw new UnansweredError();
     this.#liveness.asked();
-    let stream: Http2Stream | undefined;
     try {
-      stream = await this.#open(message.length, signal);
-      const question = new QuestionStream(stream, () => this.#liveness.heard());
+      for (;;) {
+        const stream = await this.#open(message.length, signal);
+        const before = this.#answered;
+        try {
+          return await this.#ask(stream, message, signal);
+        } catch (error) {
+          if (!(error instanceof RefusedError) || this.#isRetired) throw error;
+          // Safe to repeat (RFC 9113 §8.7) where others are served, at most as many at once as they are.
+          const { streamCount } = this.#driver.connection;
+          if (streamCount === 0 && this.#answered === before) throw error;
+          this.#limit = Math.max(1, streamCount);
+        }
+      }
+    } finally {
+      this.#liveness.settled();
+      this.#line.next();
+    }
+  }
+
+  async #ask(stream: Http2Stream, message: Buffer, signal: AbortSignal): Promise<DohReply> {
+    try {
+      const question = new QuestionStream(stream, this);
       stream.push(message, false);
       stream.end();
       return await unlessAborted(question.reply, signal, abortedDial);
     } finally {
-      this.#liveness.settled();
-      stream?.reset(Http2ErrorCode.CANCEL);
-      this.#line.next();
+      stream.reset(Http2ErrorCode.CANCEL);
     }
+  }
+
+  /** @internal for a stream: the head of its response has come. */
+  onHead(): void {
+    this.#liveness.heard();
+  }
+
+  /** @internal for a stream: its response is complete. */
+  onAnswered(): void {
+    this.#answered++;
+    this.#limit++;
   }
 
   end(cause?: Error): void {
@@ -93,7 +129,8 @@ export class DohOverHttp2 implements DohConnection {
     const request = this.#request(length);
     for (;;) {
       if (this.#isRetired) throw new UnansweredError();
-      const stream = this.#driver.connection.request(request);
+      const { connection } = this.#driver;
+      const stream = connection.streamCount < this.#limit ? connection.request(request) : undefined;
       if (stream) {
         this.#line.next();
         return stream;
@@ -115,24 +152,26 @@ export class DohOverHttp2 implements DohConnection {
   }
 }
 
+/** The server has not processed the question: a reset with REFUSED_STREAM, or a GOAWAY. */
+class RefusedError extends UnansweredError {}
+
 /** The stream of one question. */
 class QuestionStream implements StreamHandler {
   readonly reply: Promise<DohReply>;
   readonly #stream: Http2Stream;
-  readonly #onHead: () => void;
+  readonly #owner: Pick<DohOverHttp2, 'onHead' | 'onAnswered'>;
   readonly #settle = Promise.withResolvers<DohReply>();
   #response: DohResponse | undefined;
 
-  /** @param onHead called when the head of the response has come. */
-  constructor(stream: Http2Stream, onHead: () => void) {
+  constructor(stream: Http2Stream, owner: Pick<DohOverHttp2, 'onHead' | 'onAnswered'>) {
     this.reply = this.#settle.promise;
     this.#stream = stream;
-    this.#onHead = onHead;
+    this.#owner = owner;
     stream.handler = this;
   }
 
   onResponse(status: number, fields: readonly HttpField[]): void {
-    this.#onHead();
+    this.#owner.onHead();
     try {
       const type = valueOf(fields, 'content-type');
       this.#response = new DohResponse(status, type, valueOf(fields, 'age'));
@@ -151,11 +190,15 @@ class QuestionStream implements StreamHandler {
       this.#fail(asError(error));
       return;
     }
-    if (this.#stream.remoteEnded) this.#settle.resolve(response.reply);
+    if (!this.#stream.remoteEnded) return;
+    this.#owner.onAnswered();
+    this.#settle.resolve(response.reply);
   }
 
   onAbort(end: StreamEnd): void {
-    this.#settle.reject(new UnansweredError(causeOf(end)));
+    const cause = causeOf(end);
+    const isRefused = end.by === 'peer' && end.code === Http2ErrorCode.REFUSED_STREAM;
+    this.#settle.reject(isRefused ? new RefusedError(cause) : new UnansweredError(cause));
   }
 
   onTrailers(): void {

@@ -32,6 +32,7 @@ export class Http1Link {
   readonly #link: ByteLink;
   readonly #handler: Http1LinkHandler;
   #pending: Pending | undefined;
+  #hasAnswered = false;
   #isClosed = false;
 
   /** Takes the link over. */
@@ -39,6 +40,11 @@ export class Http1Link {
     this.#link = link;
     this.#handler = handler;
     void this.#read();
+  }
+
+  /** Whether it has carried a whole response. */
+  get hasAnswered(): boolean {
+    return this.#hasAnswered;
   }
 
   /**
@@ -52,7 +58,8 @@ export class Http1Link {
     const response = new ResponseReader(() => this.#handler.onHead());
     this.#pending = { ...Promise.withResolvers<DohReply>(), response };
     const { promise } = this.#pending;
-    this.#link.write(request)?.catch((error: unknown) => this.#lose(error));
+    // The server may have closed after a response that is still to be read; the read reports the failure.
+    this.#link.write(request)?.catch(() => undefined);
     return promise;
   }
 
@@ -92,6 +99,7 @@ export class Http1Link {
       this.destroy();
     } else if (pending.response.isComplete) {
       this.#pending = undefined;
+      this.#hasAnswered = true;
       if (!pending.response.persists || used < chunk.length) this.destroy();
       pending.resolve(pending.response.reply);
     }

@@ -35,6 +35,9 @@ export class StreamConnection implements KeepableConnection {
   readonly #waiting = new Map<number, Waiting>();
   // TLS authenticates the server, so that ids need not be random.
   #nextId = 0;
+  #answered = 0;
+  /** Whether it takes no more questions. */
+  #retired = false;
   #ended = false;
 
   /** `onEnd` is called once, when the connection takes no more questions. */
@@ -45,6 +48,10 @@ export class StreamConnection implements KeepableConnection {
     void this.#receive();
   }
 
+  get answered(): number {
+    return this.#answered;
+  }
+
   /**
    * Asks one question.
    *
@@ -52,13 +59,14 @@ export class StreamConnection implements KeepableConnection {
    * @throws {DialError} when `signal` aborted.
    */
   async ask(question: Question | RawQuestion, signal: AbortSignal): Promise<DnsReply> {
-    if (this.#ended) throw new UnansweredError();
+    if (this.#retired) throw new UnansweredError();
     const id = this.#freeId();
     const query = encodeQuery(question, { id, padded: true });
     const { promise, resolve, reject } = Promise.withResolvers<DnsReply>();
     this.#waiting.set(id, { query, resolve, reject });
     this.#liveness.asked();
-    this.#link.write(frame(query))?.catch((error: unknown) => this.end(error));
+    // The server may have closed after replies that are still to be read; the read reports the failure.
+    this.#link.write(frame(query))?.catch(() => this.#retire());
     try {
       return await unlessAborted(promise, signal, abortedDial);
     } finally {
@@ -74,9 +82,15 @@ export class StreamConnection implements KeepableConnection {
     this.#ended = true;
     this.#liveness.stop();
     this.#link.destroy();
-    this.#onEnd();
+    this.#retire();
     const lost = new UnansweredError(cause);
     for (const { reject } of this.#waiting.values()) reject(lost);
+  }
+
+  #retire(): void {
+    if (this.#retired) return;
+    this.#retired = true;
+    this.#onEnd();
   }
 
   async #receive(): Promise<void> {
@@ -94,10 +108,12 @@ export class StreamConnection implements KeepableConnection {
     if (!waiting) return;
     try {
       const reply = readReply(message, waiting.query);
-      if (reply) waiting.resolve(reply);
+      if (!reply) return;
+      waiting.resolve(reply);
     } catch (error) {
       waiting.reject(asError(error));
     }
+    this.#answered++;
   }
 
   #freeId(): number {

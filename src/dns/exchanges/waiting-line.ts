@@ -18,8 +18,10 @@ export class WaitingLine {
     this.#waiting.add(place);
     try {
       await unlessAborted(place.promise, signal, abortedDial);
-    } finally {
-      this.#waiting.delete(place);
+    } catch (error) {
+      // It was resumed in the same turn: the next question takes its turn.
+      if (!this.#waiting.delete(place)) this.next();
+      throw error;
     }
   }
 

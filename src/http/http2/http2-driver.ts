@@ -11,7 +11,7 @@ import type { HttpField } from '../fields/field.ts';
 import { recycleBatch } from './frame-batch.ts';
 import type { Http2Stream } from './stream.ts';
 
-/** Time limit for sending the last frames of a connection, in milliseconds. */
+/** Time limit for sending the last frames of a connection, or for reading them, in milliseconds. */
 const LINGER_MS = 5_000;
 
 /** The user of a driven connection. */
@@ -181,9 +181,10 @@ export class Http2Driver {
   };
 
   readonly #onWriteError = (error: unknown): void => {
-    // Data received before is still read; the read then reports the error.
+    // Data received before is still read; the read then reports the error, and nothing more is sent.
     if (this.isClosed) return;
-    this.connection.lost(this.#lossOf(asError(error)));
+    const lose = (): void => this.connection.lost(this.#lossOf(asError(error)));
+    this.#linger = this.#clock.after(LINGER_MS, lose);
   };
 
   #onEnd(cause: Error | Http2Error | undefined): void {
@@ -200,6 +201,7 @@ export class Http2Driver {
   #shut(): void {
     this.#flush();
     const link = this.#link;
+    this.#linger?.cancel();
     this.#linger = this.#clock.after(LINGER_MS, () => link.destroy());
     link
       .closeWrite()

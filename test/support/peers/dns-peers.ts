@@ -59,7 +59,7 @@ export function startUnbound(certificate: TestCertificate): Promise<Peer> {
 }
 
 /** Requests after which nginx closes a connection. */
-export const KEPT_REQUESTS = 50;
+export const KEPT_REQUESTS = 20;
 
 /** nginx with TLS in front of an HTTP server, with HTTP/2 or with HTTP/1.1 only. */
 export function startNginx(
@@ -87,6 +87,25 @@ export function startNginx(
        }`,
     );
     return ['-e', 'stderr', '-p', folder, '-c', file];
+  });
+}
+
+/** dnsdist over TLS in front of a DNS server. @param bound queries after which it closes a connection */
+export function startDnsdist(
+  certificate: TestCertificate,
+  upstreamPort: number,
+  bound: number,
+): Promise<Peer> {
+  return startPeer('dnsdist', 1, async ([port], folder) => {
+    const file = join(folder, 'dnsdist.conf');
+    const files = await writeCertificate(folder, certificate);
+    await writeFile(
+      file,
+      `newServer({ address = "127.0.0.1:${upstreamPort}", healthCheckMode = "up" })
+       addTLSLocal("127.0.0.1:${port}", "${files.cert}", "${files.key}")
+       setMaxTCPQueriesPerConnection(${bound})`,
+    );
+    return ['--supervised', '--disable-syslog', '-C', file];
   });
 }
 

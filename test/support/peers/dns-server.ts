@@ -42,6 +42,8 @@ export class TestDnsServer {
   readonly asked: Asked[] = [];
   /** Connections accepted so far; none for datagrams. */
   connections = 0;
+  /** Further connections are closed as soon as they are accepted. */
+  maxConnections = Number.POSITIVE_INFINITY;
   /** How HTTP responses differ from the usual. */
   http: HttpOverride = {};
   port = 0;
@@ -52,9 +54,12 @@ export class TestDnsServer {
     this.#script = script;
   }
 
-  /** Cuts every open connection. */
-  disconnect(): void {
-    for (const socket of this.#sockets) socket.destroy();
+  /** Ends the connection of a client's port once all responses are sent, every open one when left out. */
+  disconnect(from?: number): void {
+    for (const socket of this.#sockets) {
+      if (from === undefined) socket.destroy();
+      else if (socket.remotePort === from) socket.destroySoon();
+    }
   }
 
   /** Asked names, in order. */
@@ -63,8 +68,12 @@ export class TestDnsServer {
   }
 
   accept(socket: Socket): void {
-    this.#sockets.add(socket);
     socket.on('error', () => undefined);
+    if (this.#sockets.size >= this.maxConnections) {
+      socket.destroy();
+      return;
+    }
+    this.#sockets.add(socket);
     socket.on('close', () => this.#sockets.delete(socket));
   }
 

@@ -24,6 +24,7 @@ export type PeerName =
   | 'ss-local'
   | 'ssserver'
   | 'sslocal'
+  | 'dnsdist'
   | 'unbound'
   | 'hysteria'
   | 'nginx'
@@ -49,6 +50,7 @@ const PACKAGES: Readonly<Record<PeerName, string>> = {
   'ss-local': 'shadowsocks-libev',
   ssserver: 'none: cargo install shadowsocks-rust',
   sslocal: 'none: cargo install shadowsocks-rust',
+  dnsdist: 'dnsdist',
   unbound: 'unbound',
   hysteria: 'none: built from source',
   nginx: 'nginx',

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { KeptConnection } from '../../../../src/dns/exchanges/kept-connection.ts';
 import { SILENT_ATTEMPT_MS } from '../../../../src/net/time/time-limits.ts';
+import { UnansweredError } from '../../../../src/dns/exchanges/exchange.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 const never = new AbortController().signal;
@@ -11,7 +12,12 @@ const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve)
 function start() {
   const clock = new ManualClock();
   const server = { isUp: false };
-  const made: { readonly end: () => void; readonly lose: () => void; ended: boolean }[] = [];
+  const made: {
+    readonly answered: number;
+    readonly end: () => void;
+    readonly lose: () => void;
+    ended: boolean;
+  }[] = [];
   const kept = new KeptConnection<(typeof made)[number]>(clock, (signal, onEnd) => {
     if (!server.isUp) {
       const { promise, reject } = Promise.withResolvers<never>();
@@ -20,6 +26,7 @@ function start() {
     }
     const connection = {
       ended: false,
+      answered: 0,
       end() {
         connection.ended = true;
         onEnd();
@@ -74,4 +81,61 @@ test('a connection that was lost is opened anew by the next question, and each w
   assert.equal(isOver, false);
   clock.advance(3000);
   await failed[1];
+});
+
+/** A server whose connections answer `bound` questions each and then close. */
+function bounded(bound: number) {
+  const clock = new ManualClock();
+  const work = { connections: 0, asked: 0 };
+  const kept = new KeptConnection(clock, (_signal, onEnd) => {
+    work.connections++;
+    const waiting: PromiseWithResolvers<void>[] = [];
+    const connection = {
+      answered: 0,
+      ask(): Promise<void> {
+        work.asked++;
+        const answer = Promise.withResolvers<void>();
+        waiting.push(answer);
+        if (waiting.length === 1) setImmediate(serve);
+        return answer.promise;
+      },
+      end: onEnd,
+    };
+    const serve = (): void => {
+      for (const each of waiting.splice(0, bound - connection.answered)) {
+        connection.answered++;
+        each.resolve();
+      }
+      if (connection.answered < bound) return;
+      onEnd();
+      for (const each of waiting.splice(0)) each.reject(new UnansweredError());
+    };
+    return Promise.resolve(connection);
+  });
+  const ask = (): Promise<void> => kept.use((connection) => connection.ask(), never);
+  return { work, ask };
+}
+
+test('a server that answers one question per connection costs work in proportion to the questions', async () => {
+  const { work, ask } = bounded(1);
+  const questions = 1000;
+  await Promise.all(Array.from({ length: questions }, ask));
+  assert.equal(work.connections, questions);
+  assert.ok(work.asked <= 4 * questions, `${work.asked} questions were sent`);
+});
+
+test('questions after a bound was learned are no more at once than a connection answers', async () => {
+  const { work, ask } = bounded(20);
+  await Promise.all(Array.from({ length: 60 }, ask));
+  assert.equal(work.connections, 3);
+  work.asked = 0;
+  await Promise.all(Array.from({ length: 400 }, ask));
+  assert.ok(work.asked <= 800, `${work.asked} questions were sent`);
+});
+
+test('a server that answers nothing gets two connections, however many questions wait', async () => {
+  const { work, ask } = bounded(0);
+  const outcomes = await Promise.allSettled(Array.from({ length: 100 }, ask));
+  assert.ok(outcomes.every(({ status }) => status === 'rejected'));
+  assert.equal(work.connections, 2);
 });

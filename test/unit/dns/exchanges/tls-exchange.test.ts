@@ -100,6 +100,28 @@ test('a lost connection is opened anew and what waited is asked once more', asyn
   assert.equal(server.connections, 2);
 });
 
+for (const [bound, questions] of [
+  [20, 60],
+  [2, 20],
+] as const) {
+  test(`a server that closes connections after ${bound} queries answers ${questions} questions`, async (t) => {
+    const answered = new Map<number, number>();
+    const { server, exchange } = await harness(t, (asked) => {
+      const before = answered.get(asked.from) ?? 0;
+      if (before === bound) server.disconnect(asked.from);
+      answered.set(asked.from, before + 1);
+      return before < bound ? good(asked) : undefined;
+    });
+    const names = Array.from({ length: questions }, (_, index) => `n${index}.example`);
+    const found = await Promise.all(names.map((name) => exchange.ask(question(name), never)));
+    assert.deepEqual(
+      found.map(({ records }) => records[0]?.owner),
+      names,
+    );
+    assert.ok(server.asked.length <= 4 * questions);
+  });
+}
+
 test('a server that always cuts the connection is given up after the second time', async (t) => {
   const { server, exchange } = await harness(t, () => {
     server.disconnect();

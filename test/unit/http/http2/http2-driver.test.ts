@@ -15,6 +15,7 @@ import {
   CLIENT_START,
   frame,
   parseFrames,
+  plainBlock,
   requestFrame,
   SETTINGS_ACK,
   settingsFrame,
@@ -135,6 +136,43 @@ test('the end of the link ends the streams, with no error of the connection', as
   assert.equal(await ended, undefined);
   assert.equal(log.end?.by, 'connection');
   assert.ok(driver.isClosed);
+});
+
+test('responses that precede a reset are read although a write has failed', async () => {
+  const { driver, peer, link, ended } = driven('client');
+  await peer.write(settingsFrame());
+  await peer.read();
+  const logs = [1, 3].map(() => {
+    const stream = driver.connection.request(REQUEST);
+    assert.ok(stream);
+    return new StreamLog(stream);
+  });
+  await peer.read();
+  link.write = () => Promise.reject(new Error('EPIPE'));
+  logs[0]?.write('more');
+  await turn();
+  const response = plainBlock([[':status', '200']]);
+  await peer.write(frame(FrameType.HEADERS, 0x5, 1, response));
+  await peer.closeWrite();
+  await ended;
+  assert.equal(logs[0]?.status, 200);
+  assert.equal(logs[1]?.end?.by, 'connection');
+});
+
+test('a connection whose write has failed ends within seconds if nothing is read', async () => {
+  const { driver, peer, link, ended, clock } = driven('client');
+  await peer.write(settingsFrame());
+  await peer.read();
+  const stream = driver.connection.request(REQUEST);
+  assert.ok(stream);
+  const log = new StreamLog(stream);
+  await peer.read();
+  link.write = () => Promise.reject(new Error('EPIPE'));
+  log.write('more');
+  await turn();
+  clock.advance(5000);
+  assert.match(String(await ended), /EPIPE/);
+  assert.equal(log.end?.by, 'connection');
 });
 
 test('a closed connection ends with its last stream', async () => {
