@@ -145,8 +145,13 @@ async function getConnections(_: ApiCall, { app, clock, times }: Services): Prom
   return jsonText(200, Buffer.concat([...parts, Buffer.from(']}')]));
 }
 
-function closeConnections({ query }: ApiCall, { app: { tracker } }: Services): ApiResponse {
-  return json(200, { closed: tracker.killMatching(parseSelector(query)) });
+async function closeConnections(
+  { query }: ApiCall,
+  { app: { tracker } }: Services,
+): Promise<ApiResponse> {
+  const { count, ended } = tracker.killMatching(parseSelector(query));
+  await ended;
+  return json(200, { closed: count });
 }
 
 function closeConnection({ parameter }: ApiCall, { app: { tracker } }: Services): ApiResponse {

@@ -1,5 +1,6 @@
 import { messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
+import { endInTurns } from '../net/links/ended-flows.ts';
 import type { Carrier, Packet, ReplyPath } from '../net/links/link.ts';
 import type { OwnListeners } from '../net/loop-guard/own-listeners.ts';
 import type { InboundHandler } from '../protocols/contract.ts';
@@ -82,9 +83,9 @@ export class InboundRuntime {
     return this.#idle.promise;
   }
 
-  /** Ends every live session. */
+  /** Ends every live session, in this and later turns of the event loop. */
   destroy(cause: Error): void {
-    for (const carrier of this.#live.values()) carrier.link.destroy(cause);
+    void endInTurns([...this.#live.values()], ({ link }) => link.destroy(cause));
     this.#datagrams.destroy(cause);
   }
 

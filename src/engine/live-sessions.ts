@@ -1,4 +1,5 @@
 import { unmapIPv4, type Endpoint } from '../net/addresses/address.ts';
+import { endInTurns } from '../net/links/ended-flows.ts';
 import type { OwnListeners } from '../net/loop-guard/own-listeners.ts';
 import type { OpenSession, SessionBook, SessionClient } from '../protocols/contract.ts';
 import type { Tracker } from '../tracker/tracker.ts';
@@ -68,9 +69,9 @@ export class LiveSessions implements SessionBook {
     return this.#idle.promise;
   }
 
-  /** Ends all sessions and holds. */
+  /** Ends all sessions and holds, in this and later turns of the event loop. */
   destroy(cause: Error): void {
-    for (const destroy of this.#live) destroy(cause);
+    void endInTurns([...this.#live], (destroy) => destroy(cause));
   }
 }
 

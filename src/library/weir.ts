@@ -140,7 +140,7 @@ export class Weir implements AsyncDisposable {
 
   /** Closes the flows that match every given field, all flows if none is given; returns how many. */
   closeFlows({ outbound, inbound, session, user }: FlowSelector = {}): number {
-    return this.#instance.tracker.killMatching({ outbound, inbound, session, user });
+    return this.#instance.tracker.killMatching({ outbound, inbound, session, user }).count;
   }
 
   /**

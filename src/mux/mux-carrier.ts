@@ -4,6 +4,7 @@ import { UnitCost, UnitShare } from '../net/bounds/unit-share.ts';
 import { ByteQueue } from '../collections/byte-queue.ts';
 import type { Clock, Timer } from '../net/time/clock.ts';
 import { DeadlineError, LinkClosedError } from '../net/errors.ts';
+import { endInTurns } from '../net/links/ended-flows.ts';
 import type { ByteLink } from '../net/links/link.ts';
 import { UDP_IDLE_MS } from '../net/time/time-limits.ts';
 import { CarrierPause } from './carrier-pause.ts';
@@ -122,7 +123,7 @@ export class MuxCarrier {
   #end(failure: Error | undefined): void {
     this.#timer?.cancel();
     const cause = failure ?? new LinkClosedError('the carrier of the flow has ended');
-    for (const flow of this.#flows.values()) flow.abandon(cause);
+    void endInTurns([...this.#flows.values()], (flow) => flow.abandon(cause));
     this.#outlet.end(cause);
     this.#link.destroy(failure);
   }

@@ -250,7 +250,7 @@ export class Supervisor {
     this.#dispatcher.stop();
     for (const side of sides) side.destroy(new LinkClosedError('the proxy is stopping'));
     // Flows that have outlived their session and wait for the origin server.
-    this.tracker.killMatching({});
+    await this.tracker.killMatching({}).ended;
     await idle;
     await Promise.all(owning.map(({ closed }) => closed));
     for (const group of this.#balancers.values()) group.stop();

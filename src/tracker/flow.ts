@@ -83,10 +83,21 @@ export class Flow {
 
   /** Ends the flow, which stays registered until `close`. Returns false if it was killed before. */
   kill(): boolean {
-    if (this.#killed || !this.#counter) return false;
-    this.#killed = true;
+    if (!this.markKilled()) return false;
     this.#kill();
     return true;
+  }
+
+  /** Does what `kill` does first: `endKilled` is to follow. Returns false if it was killed before. */
+  markKilled(): boolean {
+    if (this.#killed || !this.#counter) return false;
+    this.#killed = true;
+    return true;
+  }
+
+  /** Ends a flow that was marked, unless it has closed meanwhile. */
+  endKilled(): void {
+    if (this.#counter) this.#kill();
   }
 
   /** Unregisters the flow and makes its counts final. Idempotent. */

@@ -1,5 +1,6 @@
 import type { Clock } from '../net/time/clock.ts';
 import type { WireCounter } from '../net/links/link.ts';
+import { endInTurns } from '../net/links/ended-flows.ts';
 import type { Lineage } from '../net/loop-guard/own-listeners.ts';
 import { CounterSlab, type ByteCounter } from './counter-slab.ts';
 import { FlowEvents } from './flow-events.ts';
@@ -115,12 +116,24 @@ export class Tracker implements FlowRegistry {
     return this.#lastFlow;
   }
 
-  /** Kills every live flow that matches; returns how many were not killed before. */
-  killMatching(selector: FlowSelector): number {
-    let killed = 0;
-    for (const flow of this.flows()) if (matches(selector, flow) && flow.kill()) killed++;
-    return killed;
+  /** Kills every live flow that matches, see `killFlows`. */
+  killMatching(selector: FlowSelector): KilledFlows {
+    return killFlows(this.flows().filter((flow) => matches(selector, flow)));
   }
+}
+
+/** Flows that a command has killed. */
+export interface KilledFlows {
+  /** How many were not killed before. */
+  readonly count: number;
+  /** Resolves when all of them were ended. */
+  readonly ended: Promise<void>;
+}
+
+/** Kills live flows: all at once, as far as the count goes, and each is ended in this or a later turn. */
+export function killFlows(flows: readonly Flow[]): KilledFlows {
+  const killed = flows.filter((flow) => flow.markKilled());
+  return { count: killed.length, ended: endInTurns(killed, (flow) => flow.endKilled()) };
 }
 
 function matches({ outbound, inbound, session, user }: FlowSelector, { info }: Flow): boolean {

@@ -1,11 +1,8 @@
-import { setImmediate as turn } from 'node:timers/promises';
 import type { Logger } from '../../log/logger.ts';
 import { quoted } from '../../printable.ts';
+import { killFlows } from '../../tracker/tracker.ts';
 import type { Instance } from '../instance.ts';
 import { toUserFlowsRequest, type UserFlowsResponse } from './user-flows-messages.ts';
-
-/** Flows that are closed in one turn of the event loop: each takes some tenths of a millisecond. */
-const CLOSED_AT_ONCE = 64;
 
 /** Answers `user-flows` on the control socket; an invalid request has no flows. */
 export async function answerUserFlows(
@@ -28,11 +25,8 @@ export async function answerUserFlows(
         (!removed || info.standing?.stands === false),
     );
   if (!close) return { kind: 'flows', count: flows.length };
-  let count = 0;
-  for (const [index, flow] of flows.entries()) {
-    if (index > 0 && index % CLOSED_AT_ONCE === 0) await turn();
-    if (flow.kill()) count++;
-  }
+  const { count, ended } = killFlows(flows);
+  await ended;
   const whose = user === undefined ? 'users' : `the user ${quoted(user)}`;
   log
     .target('svc_app::instance')

@@ -9,7 +9,7 @@ import { WorkLimits } from './work-limits.ts';
 import { Pings } from './pings.ts';
 import { Sender, type SenderHost } from './sender.ts';
 import { PeerSettings, type Http2Settings } from './settings.ts';
-import { Http2Stream, type Http2StreamHost } from './stream.ts';
+import { Http2Stream, type Http2StreamHost, type StreamEnd } from './stream.ts';
 import { OpenStreams } from './open-streams.ts';
 
 /** The user of a connection. Called within calls of the connection; must not throw. */
@@ -26,8 +26,17 @@ export interface ConnectionHandler {
   onGoAway(): void;
   /** A stream has ended. */
   onStreamEnd(): void;
-  /** The connection is over, for `error`; no stream is open any more. */
-  onEnd(error: Error | Http2Error | undefined): void;
+  /**
+   * The connection is over, for `error`.
+   *
+   * @param streams those that were open: each is to be passed to `abort`, now or in later turns of the event loop,
+   *   since there may be thousands. Until then it takes no bytes, and what it sends is lost.
+   */
+  onEnd(
+    error: Error | Http2Error | undefined,
+    streams: readonly Http2Stream[],
+    abort: (stream: Http2Stream) => void,
+  ): void;
 }
 
 export interface ConnectionOptions {
@@ -296,11 +305,10 @@ export class Http2Connection implements IncomingHost, SenderHost, Http2StreamHos
   #finish(cause: Error | Http2Error | undefined): void {
     if (this.#state === 'closed') return;
     this.#state = 'closed';
-    const code = Http2ErrorCode.CANCEL;
-    for (const stream of this.#streams) {
-      this.#streams.abort(stream, { by: 'connection', code, cause }, true);
-    }
-    this.#handler.onEnd(cause);
+    const end: StreamEnd = { by: 'connection', code: Http2ErrorCode.CANCEL, cause };
+    this.#handler.onEnd(cause, [...this.#streams], (stream) => {
+      if (!stream.isClosed) this.#streams.abort(stream, end, true);
+    });
   }
 }
 

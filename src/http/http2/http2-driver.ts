@@ -3,6 +3,7 @@ import { asError } from '../../errors.ts';
 import type { Clock, Timer } from '../../net/time/clock.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import type { TurnShare } from '../../net/time/turn-share.ts';
+import { endInTurns } from '../../net/links/ended-flows.ts';
 import type { ByteLink } from '../../net/links/link.ts';
 import { freeChunk } from '../../net/links/spent-chunk.ts';
 import { Http2Connection, type ConnectionOptions } from './connection.ts';
@@ -19,7 +20,7 @@ export interface DriverHandler {
   onRequest?(stream: Http2Stream, fields: readonly HttpField[]): void;
   onPeerSettings?(): void;
   onGoAway?(): void;
-  /** The connection is over; the streams have failed before. */
+  /** The connection is over, and all its streams have failed. */
   onEnd(cause: Error | undefined): void;
 }
 
@@ -44,6 +45,8 @@ export class Http2Driver {
   #isScheduled = false;
   #isWriting = false;
   #isBlocked = false;
+  /** The link below is closed for writing. */
+  #isShut = false;
   #linger: Timer | undefined;
   /** Whether the connection ends with its last stream. */
   #isEnding = false;
@@ -63,7 +66,11 @@ export class Http2Driver {
       onStreamEnd: () => {
         if (this.#isEnding) this.#schedule();
       },
-      onEnd: (cause) => this.#onEnd(cause),
+      onEnd: (cause, streams, abort) => {
+        // After this call, which may have left a GOAWAY.
+        process.nextTick(() => this.#shut());
+        void endInTurns(streams, abort).then(() => this.#onEnd(cause));
+      },
     });
   }
 
@@ -159,6 +166,11 @@ export class Http2Driver {
     if (this.#isBlocked || this.#isWriting || connection.outputLength === 0) return;
     this.#isWriting = true;
     const batch = connection.takeOutput();
+    if (this.#isShut) {
+      this.#isWriting = false;
+      recycleBatch(batch);
+      return;
+    }
     const link = this.#link;
     let full: Promise<void> | undefined;
     if (link.lend) {
@@ -188,8 +200,6 @@ export class Http2Driver {
   };
 
   #onEnd(cause: Error | Http2Error | undefined): void {
-    // After this call, which may have left a GOAWAY.
-    process.nextTick(() => this.#shut());
     this.#handler.onEnd(
       cause instanceof Http2Error
         ? new ProtocolError(`HTTP/2: ${cause.reason} (${cause.name})`)
@@ -200,6 +210,7 @@ export class Http2Driver {
   /** Sends the remaining output, then ends the link: within `LINGER_MS` if the peer does not read. */
   #shut(): void {
     this.#flush();
+    this.#isShut = true;
     const link = this.#link;
     this.#linger?.cancel();
     this.#linger = this.#clock.after(LINGER_MS, () => link.destroy());

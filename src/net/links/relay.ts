@@ -2,6 +2,7 @@ import { asError } from '../../errors.ts';
 import type { Clock } from '../time/clock.ts';
 import { DeadlineError } from '../errors.ts';
 import { IdleTimer } from '../time/idle-timer.ts';
+import { turnToEnd } from './ended-flows.ts';
 import { OWNED, type ByteLink } from './link.ts';
 import { HALF_CLOSED_IDLE_MS } from '../time/time-limits.ts';
 
@@ -153,12 +154,16 @@ class Relay {
     this.#idle.start();
   };
 
-  #abort(error: unknown, link: ByteLink | undefined): void {
+  #abort(failure: unknown, link: ByteLink | undefined): void {
     if (this.#isOver) return;
-    this.#failure = asError(error);
+    this.#isOver = true;
+    this.#failure = asError(failure);
     this.#failed = link && this.#sideOf(link);
     this.#first ??= this.#failed;
-    this.#finish();
+    // A carrier that fails has the links of thousands of flows.
+    const turn = turnToEnd();
+    if (turn) void turn.then(() => this.#finish());
+    else this.#finish();
   }
 
   #finish(): void {

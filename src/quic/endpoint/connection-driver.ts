@@ -8,6 +8,7 @@ import type { Ecn } from '../../ip/datagram-socket.ts';
 import type { Endpoint } from '../../net/addresses/address.ts';
 import type { Clock } from '../../net/time/clock.ts';
 import type { WireCounter } from '../../net/links/link.ts';
+import { LINK_CLOSED } from '../../net/errors.ts';
 import { abortReason } from '../../net/time/unless-aborted.ts';
 import type { ConnectionEvent } from '../connection/event-queue.ts';
 import type { QuicCore } from '../connection/quic-core.ts';
@@ -78,6 +79,9 @@ export class ConnectionDriver
   readonly #closed = Promise.withResolvers<CloseReason>();
   #handlers: QuicHandlers | undefined;
   #ended: CloseReason | undefined;
+  /** The streams that are open when it ends, the first at the end, and what they fail with. */
+  #ending: StreamLink[] | undefined;
+  #endError: Error = LINK_CLOSED;
   #remote: { readonly numbers: IpEndpoint; readonly text: Endpoint } | undefined;
 
   /** @param create makes the core, and routes the packets of its ids to this connection. */
@@ -231,15 +235,25 @@ export class ConnectionDriver
     this.touch();
   }
 
-  /** Handles all events of the core. Returns whether there was any. */
-  handleEvents(): boolean {
-    let any = false;
-    for (;;) {
+  /**
+   * Handles events of the core, and ends the streams of a connection that has ended.
+   *
+   * @param limit how many at most; there may be more when as many were handled.
+   * @returns how many were handled.
+   */
+  handleEvents(limit = Infinity): number {
+    let handled = 0;
+    for (; handled < limit; handled++) {
+      const stream = this.#ending?.pop();
+      if (stream) {
+        stream.onConnectionEnd(this.#endError);
+        continue;
+      }
       const event = this.core.nextEvent();
-      if (event === undefined) return any;
-      any = true;
+      if (event === undefined) break;
       this.#handle(event);
     }
+    return handled;
   }
 
   /** Ends the connection at once without sending anything: its socket is closed, or its place is needed. */
@@ -340,7 +354,9 @@ export class ConnectionDriver
       }
       waiting.clear();
     }
-    for (const stream of this.#streams.values()) stream.onConnectionEnd(error);
+    // There may be thousands, with a flow on each: `handleEvents` ends them.
+    this.#endError = error;
+    this.#ending = [...this.#streams.values()].toReversed();
     this.#streams.clear();
     this.#handlers = undefined;
     this.#closed.resolve(reason);

@@ -3,7 +3,7 @@ import type { Clock } from '../../net/time/clock.ts';
 import { TurnLoop, type Defer } from '../../net/time/turn-loop.ts';
 import type { ConnectionDriver } from './connection-driver.ts';
 import { DeadlineQueue } from '../../collections/deadline-queue.ts';
-import { SENT_BYTES_A_TURN } from './limits.ts';
+import { EVENTS_A_TURN, SENT_BYTES_A_TURN } from './limits.ts';
 import type { OutgoingBatches } from './outgoing-batches.ts';
 import type { SharedWork } from '../packets/turn-work.ts';
 
@@ -21,7 +21,7 @@ export interface DriverOptions {
  * Serves the connections of one socket: delivers their events, sends their packets, and handles their deadlines.
  *
  * Ready connections send one batch each in turn, until none has anything to send, the socket is full, or
- * `SENT_BYTES_A_TURN` are sent; the rest waits for the next turn of the event loop.
+ * `SENT_BYTES_A_TURN` are sent, or `EVENTS_A_TURN` are handled; the rest waits for the next turn of the event loop.
  */
 export class Driver {
   readonly #clock: Clock;
@@ -35,6 +35,8 @@ export class Driver {
   /** Those of the current round; the arrays are swapped. */
   #round: ConnectionDriver[] = [];
   readonly #turns: TurnLoop;
+  /** Events that may still be handled in this turn. */
+  #events = 0;
 
   constructor({ clock, outgoing, onTurnEnd, soon, sharedWork }: DriverOptions) {
     this.#clock = clock;
@@ -46,8 +48,8 @@ export class Driver {
       clock,
       handlers: {
         turn: () => this.#turn(),
-        // A full socket calls back when it has room.
-        hasMore: () => this.#ready.length > 0 && !this.#outgoing.isBlocked,
+        // A full socket calls back when it has room; events do not wait for it.
+        hasMore: () => this.#ready.length > 0 && (this.#events === 0 || !this.#outgoing.isBlocked),
         nextTimeout: () => this.#deadlines.earliest,
         onTimeout: (now) => this.#onTimeout(now),
       },
@@ -95,9 +97,10 @@ export class Driver {
   #turn(): void {
     this.#sharedWork.frames = 0;
     let budget = SENT_BYTES_A_TURN;
+    this.#events = EVENTS_A_TURN;
     do {
       budget -= this.#runRound(budget);
-    } while (this.#ready.length > 0 && budget > 0 && !this.#outgoing.isBlocked);
+    } while (this.#ready.length > 0 && budget > 0 && this.#events > 0 && !this.#outgoing.isBlocked);
     this.#outgoing.flush();
     this.#onTurnEnd();
   }
@@ -110,8 +113,9 @@ export class Driver {
     for (const connection of this.#round) {
       connection.isQueued = false;
       try {
-        connection.handleEvents();
-        if (this.#outgoing.isBlocked || sent >= budget) this.#enqueue(connection);
+        this.#events -= connection.handleEvents(this.#events);
+        if (this.#events === 0 || this.#outgoing.isBlocked || sent >= budget)
+          this.#enqueue(connection);
         else sent += this.#serve(connection, now);
       } catch (error) {
         this.fail(connection, error);
@@ -137,7 +141,9 @@ export class Driver {
       return bytes;
     }
     // Sending may have made room for a writer.
-    if (connection.handleEvents()) this.#enqueue(connection);
+    const handled = connection.handleEvents(this.#events);
+    this.#events -= handled;
+    if (handled > 0 || this.#events === 0) this.#enqueue(connection);
     else if (!connection.isQueued) {
       this.#deadlines.schedule(connection, connection.core.nextTimeout());
     }

@@ -74,6 +74,12 @@ export const MAX_CLOSING_CONNECTIONS = 1024;
  */
 export const MAX_RESET_CANDIDATES = 16;
 
+/**
+ * Events of all connections of an endpoint that are handled in one turn of the event loop. Each may end a flow, and
+ * some packets reset thousands of streams.
+ */
+export const EVENTS_A_TURN = 512;
+
 /** Bytes that an endpoint sends in one turn of the event loop; the rest is sent in the next turn. */
 export const SENT_BYTES_A_TURN = 512 * 1024;
 

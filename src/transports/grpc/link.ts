@@ -256,10 +256,13 @@ function statusErrorOf(fields: readonly HttpField[]): ProtocolError | undefined 
   return failure(`the server ended the call with status ${status}`);
 }
 
+/** Shared by all tunnels of a connection: an error with its stack costs as much as the rest of their end. */
+const LOST = failure('the connection of the tunnel was lost');
+
 function errorOf({ by, code, cause }: StreamEnd): Error {
   if (by === 'peer') return failure(`the peer reset the tunnel (${http2ErrorName(code)})`);
   if (cause instanceof Http2Error) {
     return new ProtocolError(`HTTP/2: ${cause.reason} (${cause.name})`);
   }
-  return cause ?? failure('the connection of the tunnel was lost');
+  return cause ?? LOST;
 }

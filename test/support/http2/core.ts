@@ -89,7 +89,8 @@ export class Core {
       onPeerSettings: () => this.settings++,
       onGoAway: () => this.goAways.push(this.now),
       onStreamEnd: () => this.streamEnds++,
-      onEnd: (cause) => {
+      onEnd: (cause, streams, abort) => {
+        streams.forEach(abort);
         this.isEnded = true;
         this.cause = cause;
       },

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { FLOWS_ENDED_A_TURN } from '../../../src/net/links/ended-flows.ts';
 import { KEPT_EVENTS } from '../../../src/tracker/flow-events.ts';
 import type { FlowInfo } from '../../../src/tracker/flow.ts';
 import { Tracker, type LiveSession } from '../../../src/tracker/tracker.ts';
@@ -84,6 +86,23 @@ describe('flows', () => {
     assert.equal(flow.kill(), false);
   });
 
+  test('thousands are killed at once for the count, and end in turns', async () => {
+    const { tracker } = create();
+    let kills = 0;
+    const flows = Array.from({ length: 1000 }, () => tracker.openFlow(info(), () => kills++));
+    const first = tracker.killMatching({});
+    assert.equal(first.count, 1000);
+    assert.deepEqual([tracker.killMatching({}).count, flows[999]?.kill()], [0, false]);
+    assert.ok(kills <= FLOWS_ENDED_A_TURN);
+    // It has closed by itself meanwhile.
+    flows[999]?.close();
+    let turns = 0;
+    for (; kills < 999; turns++) await nextTurn();
+    await first.ended;
+    assert.equal(kills, 999);
+    assert.ok(turns >= 1000 / FLOWS_ENDED_A_TURN - 2, `${turns} turns`);
+  });
+
   test('a selector matches when every given field does', () => {
     const { tracker } = create();
     const session = tracker.openSession('in', undefined, noWire);
@@ -91,11 +110,11 @@ describe('flows', () => {
     open({ outbound: 'a', inbound: 'x', user: 'ann', session });
     open({ outbound: 'a', inbound: 'y' });
     open({ outbound: '', inbound: 'y' });
-    assert.equal(tracker.killMatching({ outbound: 'a', inbound: 'x', user: 'bob' }), 0);
-    assert.equal(tracker.killMatching({ session: session.id }), 1);
-    assert.equal(tracker.killMatching({ session: session.id }), 0);
-    assert.equal(tracker.killMatching({ outbound: '' }), 1);
-    assert.equal(tracker.killMatching({}), 1);
+    assert.equal(tracker.killMatching({ outbound: 'a', inbound: 'x', user: 'bob' }).count, 0);
+    assert.equal(tracker.killMatching({ session: session.id }).count, 1);
+    assert.equal(tracker.killMatching({ session: session.id }).count, 0);
+    assert.equal(tracker.killMatching({ outbound: '' }).count, 1);
+    assert.equal(tracker.killMatching({}).count, 1);
   });
 });
 

@@ -6,6 +6,7 @@ import { Http2ErrorCode } from '../../../../src/http/http2/errors.ts';
 import type { HttpField } from '../../../../src/http/fields/field.ts';
 import { FrameType } from '../../../../src/http/http2/frames.ts';
 import { ProtocolError } from '../../../../src/net/errors.ts';
+import { FLOWS_ENDED_A_TURN } from '../../../../src/net/links/ended-flows.ts';
 import type { ByteLink } from '../../../../src/net/links/link.ts';
 import { TurnShare } from '../../../../src/net/time/turn-share.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
@@ -235,4 +236,25 @@ test('a peer that does not read holds back DATA, and its connection ends at the 
   await new Promise(setImmediate);
   clock.advance(5_000);
   await link.closed;
+});
+
+test('the streams of a connection that is lost fail in turns, and it ends after them', async () => {
+  const COUNT = 4 * FLOWS_ENDED_A_TURN;
+  const logs: StreamLog[] = [];
+  const { peer, driver, ended } = driven('server', {
+    onRequest: (stream) => {
+      stream.serve();
+      logs.push(new StreamLog(stream));
+    },
+  });
+  const ids = Array.from({ length: COUNT }, (_, i) => 2 * i + 1);
+  await peer.write(Buffer.concat([CLIENT_START, ...ids.map((id) => requestFrame(id))]));
+  while (logs.length < COUNT) await turn();
+  peer.destroy();
+  let turns = 0;
+  const aborted = (): number => logs.filter(({ end }) => end !== undefined).length;
+  for (; aborted() < COUNT; turns++) await turn();
+  assert.ok(turns >= COUNT / FLOWS_ENDED_A_TURN - 2, `${turns} turns`);
+  await ended;
+  assert.equal(driver.connection.streamCount, 0);
 });

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SENT_BYTES_A_TURN } from '../../../../src/quic/endpoint/limits.ts';
+import type { QuicStream } from '../../../../src/quic/contract.ts';
+import { EVENTS_A_TURN, SENT_BYTES_A_TURN } from '../../../../src/quic/endpoint/limits.ts';
 import type { PacketObfuscation } from '../../../../src/quic/endpoint/obfuscation.ts';
 import type { ScriptedCore } from '../../../support/quic/endpoint/scripted-core.ts';
 import { shortPacket } from '../../../support/quic/endpoint/packets.ts';
-import { EndpointRig } from '../../../support/quic/endpoint/endpoint-rig.ts';
+import { CLIENT, EndpointRig, noHandlers } from '../../../support/quic/endpoint/endpoint-rig.ts';
 
 /** Connections that are dialled, with what they are to send. */
 function dialAll(rig: EndpointRig, count: number): ScriptedCore[] {
@@ -84,6 +85,40 @@ test('events are handled although the socket is full', async () => {
   core.events.push({ kind: 'established' });
   await rig.deliver([shortPacket(core.id)]);
   await connection.established;
+});
+
+test('one turn handles a bounded number of events, and the end of streams counts among them', async () => {
+  const rig = await EndpointRig.open();
+  const streams: QuicStream[] = [];
+  rig.dial({ handlers: { ...noHandlers, onStream: (stream) => streams.push(stream) } });
+  const [core] = rig.cores.clients as [ScriptedCore];
+  const COUNT = 8 * EVENTS_A_TURN;
+  core.events.push({ kind: 'established' });
+  for (let id = 0; id < 4 * COUNT; id += 4) core.events.push({ kind: 'stream-opened', id });
+  await rig.deliver([shortPacket(core.id)]);
+  assert.equal(streams.length, COUNT);
+  let ended = 0;
+  for (const stream of streams) void stream.closed.then(() => ended++);
+  const turnsUntilEnded = async (count: number): Promise<number> => {
+    let turns = 0;
+    for (; ended < count; turns++) {
+      const before = ended;
+      await rig.network.turn();
+      for (let i = 0; i < 8; i++) await Promise.resolve();
+      // The delivery before the first one was a turn as well.
+      assert.ok(ended - before <= (turns === 0 ? 2 : 1) * EVENTS_A_TURN);
+    }
+    return turns;
+  };
+  // The peer resets half of them in one packet, and then is gone.
+  for (const { id } of streams.slice(COUNT / 2)) {
+    core.events.push({ kind: 'stream-reset', id, code: 0 });
+  }
+  rig.socket.deliver(shortPacket(core.id), CLIENT);
+  assert.ok((await turnsUntilEnded(COUNT / 2)) >= COUNT / 2 / EVENTS_A_TURN - 1);
+  core.events.push({ kind: 'closed', reason: { kind: 'idle', by: 'self', code: 0, reason: '' } });
+  rig.socket.deliver(shortPacket(core.id), CLIENT);
+  assert.ok((await turnsUntilEnded(COUNT)) >= COUNT / 2 / EVENTS_A_TURN - 1);
 });
 
 test('one timer serves the deadlines of all connections, each in its time', async () => {
