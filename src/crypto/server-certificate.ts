@@ -59,12 +59,22 @@ export interface LeafFacts {
 
 /** @param certificates PEM, leaf first. @throws {ServerCertificateError} */
 export function leafFacts(certificates: string): LeafFacts {
-  const { validFrom, validTo, subjectAltName = '' } = parseCertificate(certificates);
+  const leaf = parseCertificate(certificates);
   return {
-    validFrom: Date.parse(validFrom),
-    validTo: Date.parse(validTo),
-    hasName: subjectAltName !== '',
+    validFrom: Date.parse(leaf.validFrom),
+    validTo: Date.parse(leaf.validTo),
+    hasName: alternativeNames(leaf) !== '',
   };
+}
+
+/** Node's text of a subjectAltName; empty when there is none, or none that can be read. */
+export function alternativeNames(certificate: X509Certificate): string {
+  try {
+    return certificate.subjectAltName ?? '';
+  } catch {
+    // From Node 26.12.1 on it throws for one that is empty or malformed, which names nothing.
+    return '';
+  }
 }
 
 function parseCertificate(pem: string): X509Certificate {

@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import { chainOf } from '../crypto/server-certificate.ts';
+import { alternativeNames, chainOf } from '../crypto/server-certificate.ts';
 import { ipVersion } from '../ip/ip-version.ts';
 import { normalizeDomain } from '../net/addresses/host-name.ts';
 import type { PinnedCertificate } from './shared-server.ts';
@@ -45,7 +45,7 @@ export function examineCertificate(
     names: (host) =>
       (ipVersion(host) === 0 ? leaf.checkHost(host, { subject: 'never' }) : leaf.checkIP(host)) !==
       undefined,
-    domains: domainsOf(leaf.subjectAltName ?? ''),
+    domains: domainsOf(alternativeNames(leaf)),
   };
 }
 

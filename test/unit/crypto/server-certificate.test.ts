@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
 import {
+  leafFacts,
   parseCertificateChain,
   parseServerKey,
   ServerCertificateError,
@@ -80,4 +81,17 @@ test('invalid certificates and keys are rejected', () => {
   });
   const what = 'invalid private key: it is encrypted';
   refused(() => parseServerKey(Buffer.from(locked), chain), 'key', what);
+});
+
+test('a certificate has a name when its subjectAltName can be read and is not empty', () => {
+  const named = authority.issue({ dns: ['server.test'] });
+  const empty = authority.issue({});
+  // The name of the tag 0x82 becomes a SEQUENCE, which is no GeneralName; the signature is not checked here.
+  const der = Buffer.from(named.cert.replace(/-----[^-]+-----|\s/g, ''), 'base64');
+  der.writeUInt8(0x30, der.indexOf('server.test') - 2);
+  const malformed = `-----BEGIN CERTIFICATE-----\n${der.toString('base64')}\n-----END CERTIFICATE-----\n`;
+  assert.deepEqual(
+    [named.cert, empty.cert, malformed].map((text) => leafFacts(text).hasName),
+    [true, false, false],
+  );
 });

@@ -202,6 +202,12 @@ describe('the certificate of an inbound', () => {
       ['proxy.example.com', null, false, 'the certificate does not name proxy.example.com', false],
     ],
     [
+      'that has an empty subjectAltName',
+      () => issued([]),
+      {},
+      ['proxy.example.com', null, false, 'the certificate does not name proxy.example.com', false],
+    ],
+    [
       'that --sni chooses a name of',
       () => issued(['a.example', 'b.example']),
       { serverName: 'b.example' },
