@@ -77,7 +77,7 @@ export async function sbom(subject: SbomSubject): Promise<string> {
   return `${JSON.stringify(document, null, 2)}\n`;
 }
 
-const isNode = ({ name }: Manifest): boolean => name === 'node' || /^node(-bin)?-\w+-/.test(name);
+const isNode = ({ name }: Manifest): boolean => /^node-\w+-/.test(name);
 
 const npmUrl = (name: string, version: string): string =>
   `pkg:npm/${name.replace(/^@/, '%40')}@${version}`;
@@ -111,12 +111,10 @@ function installedComponents(): Component[] {
  * @throws {Error} where this is not the Node whose libraries are known
  */
 async function nodeComponent({ packages, node = '' }: SbomSubject): Promise<Component> {
-  const manifest = [...packages.values()].find(isNode);
-  const version = OWN.dependencies['node'] ?? '';
-  if (process.versions.node !== version) {
+  const { name = '', version } = [...packages.values()].find(isNode) ?? {};
+  if (version === undefined || process.versions.node !== version) {
     throw new Error(`the libraries in Node ${version} are not those of ${process.versions.node}`);
   }
-  const name = manifest?.name ?? 'node';
   const binary = createHash('sha256').update(await readFile(node));
   return {
     type: 'platform',
@@ -147,7 +145,7 @@ interface Lock {
 
 const LOCK = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as Lock;
 
-/** What the lock file has of a package; nothing of one that a script has installed. */
+/** What the lock file has of a package. */
 function integrityOf(folder: string): { alg: string; content: string } | undefined {
   const { integrity = '' } = LOCK.packages[folder] ?? {};
   const [, digest] = /^sha512-(\S+)$/.exec(integrity) ?? [];

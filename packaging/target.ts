@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
-import { OWN } from './manifest.ts';
+import { OWN, pinnedNode } from './manifest.ts';
 import { ROOT } from './root.ts';
 import { runTool } from './tool.ts';
 
@@ -52,13 +52,14 @@ export async function findTarget(arch: Architecture, folder: string): Promise<Ta
     return {
       arch,
       node,
-      nodePackage: ownNodePackage(),
+      nodePackage: `node_modules/${pinnedNode(`linux-${arch}`).name}`,
       koffi: koffiIn(dirname(koffi), arch),
       isOwn: true,
     };
   }
+  const { name, version } = pinnedNode(`linux-${arch}`);
   const [nodeFolder, koffiFolder] = await Promise.all([
-    fetchPackage(`node-linux-${arch}`, OWN.dependencies['node'], join(folder, 'fetched-node')),
+    fetchPackage(name, version, join(folder, 'fetched-node')),
     fetchPackage(
       `@koromix/koffi-linux-${arch}`,
       OWN.dependencies['koffi'],
@@ -92,16 +93,4 @@ async function fetchPackage(name: string, version = '', folder: string): Promise
   await rm(tarball);
   await writeFile(join(folder, version, 'complete'), '');
   return found;
-}
-
-/** The folder of the package that the Node of this project is from. */
-function ownNodePackage(): string {
-  const manifest = join(ROOT, 'node_modules/node/package.json');
-  try {
-    const binary = createRequire(manifest).resolve(`node-linux-${process.arch}/package.json`);
-    return relative(ROOT, dirname(binary));
-  } catch {
-    // A later `npm install` removes it, for the script that has installed it is not in the lock file.
-    return relative(ROOT, dirname(manifest));
-  }
 }

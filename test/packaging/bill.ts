@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { OWN } from '../../packaging/manifest.ts';
+import { OWN, pinnedNode } from '../../packaging/manifest.ts';
 import { ROOT } from '../../packaging/root.ts';
 import { Child } from '../support/process/child.ts';
 import { within } from '../support/wait.ts';
@@ -70,7 +70,7 @@ export async function checkBill(text: string, path: string): Promise<void> {
       bill.components.some(({ name, scope }) => scope === 'optional' && name.startsWith('node-')),
     );
   } else {
-    assert.equal(node?.version, OWN.dependencies['node']);
+    assert.equal(node?.version, pinnedNode('linux-x64').version);
     assert.ok(node?.components?.some(({ name, version }) => name === 'openssl' && version !== ''));
   }
 }
