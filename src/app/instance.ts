@@ -13,6 +13,7 @@ import { systemClock, type Clock } from '../net/time/clock.ts';
 import { OwnListeners } from '../net/loop-guard/own-listeners.ts';
 import type { ReloadReport } from '../supervisor/reload-report.ts';
 import { ApplyError } from '../supervisor/apply-error.ts';
+import { nodeWarning } from '../platform/process/node-releases.ts';
 import { Supervisor } from '../supervisor/supervisor.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 import { VERSION } from '../version.ts';
@@ -137,6 +138,8 @@ export class Instance implements ControlledApp {
     }
     this.#logIgnoredApi(loaded);
     this.#logLevel = loaded.spec.log.level;
+    const warning = nodeWarning(process.versions.node);
+    if (warning !== undefined) this.#log.warn(`${warning}; "Which Node" in docs/install.md`);
     if (loaded.spec.inbounds.length === 0) {
       this.#log.warn('the configuration has no inbound: no connection will be accepted');
     }

@@ -1,3 +1,4 @@
+import { datedNode, securityOf } from '../platform/process/node-releases.ts';
 import { systemSockets } from '../net/sockets/system-sockets.ts';
 import type { Sockets } from '../net/sockets/sockets.ts';
 
@@ -8,7 +9,8 @@ export const socketsInUse = ({ kind, reason }: Sockets = systemSockets()): strin
 /** The lines that `--version --verbose` prints below the version. */
 export const howItRuns = (): string =>
   [
-    `node ${process.version}, ${process.platform} ${process.arch}, OpenSSL ${process.versions.openssl}`,
+    `node v${datedNode(process.versions.node)}, ${process.platform} ${process.arch}, OpenSSL ${process.versions.openssl}`,
     `sockets: ${socketsInUse()}`,
+    securityOf(process.versions.node),
     '',
   ].join('\n');

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { arch, availableParallelism, cpus, release, totalmem, type } from 'node:os';
+import { datedNode, securityOf } from '../platform/process/node-releases.ts';
 import { bytes } from '../text/amounts.ts';
 import { printable } from '../printable.ts';
 import { VERSION } from '../version.ts';
@@ -17,7 +18,8 @@ export async function versionsText({ weir, versions }: RunningVersions): Promise
   const [processor] = cpus();
   const lines = [
     `weir: ${weir ?? 'none was asked'} (running), ${VERSION} (this command)`,
-    `node: ${node}, v8 ${v8}, libuv ${uv}${versions ? '' : ' (this command)'}`,
+    `node: ${datedNode(node)}, v8 ${v8}, libuv ${uv}${versions ? '' : ' (this command)'}`,
+    securityOf(node),
     `openssl: ${openssl}`,
     `libc: ${libc()}`,
     `kernel: ${type()} ${release()}, ${arch()}`,

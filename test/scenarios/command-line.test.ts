@@ -25,6 +25,47 @@ test('--version names the program and the version of package.json', async () => 
   assert.deepEqual(await weir.exited, { code: 0, signal: null });
 });
 
+/** Has a process take itself for one of Node 26.10.0, which the security release of 2026-10-21 came after. */
+const OLDER_NODE = [
+  '--import',
+  'data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"26.10.0"}})',
+];
+
+test('version --verbose has the Node, the date of its release, and later security releases', async () => {
+  const lines = async (nodeArgs: readonly string[]): Promise<readonly string[]> => {
+    const weir = await runWeir(['version', '--verbose'], { nodeArgs });
+    assert.deepEqual(await weir.exited, { code: 0, signal: null });
+    return weir.stdout.split('\n');
+  };
+  const [, node, sockets, security] = await lines([]);
+  const { version, platform, arch } = process;
+  assert.match(
+    node ?? '',
+    new RegExp(`^node ${version} of 2\\d{3}-\\d\\d-\\d\\d, ${platform} ${arch}, OpenSSL `),
+  );
+  assert.match(sockets ?? '', /^sockets: /);
+  assert.match(security ?? '', / of Node,? .*known on 2\d{3}-\d\d-\d\d/);
+  const [, older, , later] = await lines(OLDER_NODE);
+  assert.match(older ?? '', /^node v26\.10\.0 of 2026-09-22, /);
+  assert.match(later ?? '', /^later security releases of Node, .*: .*26\.12\.1 \(2026-10-21\)$/);
+});
+
+test('a start on a Node that lacks a security release is warned of, on the pinned Node not', async () => {
+  const warning =
+    /^\S+  WARN svc_app\S*: Node 26\.10\.0 runs this: it lacks the security release 26\.\S+ of 2026-/m;
+  for (const [nodeArgs, isWarned] of [
+    [OLDER_NODE, true],
+    [[], false],
+  ] as const) {
+    // Without an inbound, the last line of the start is known.
+    await using weir = await Weir.launch(freedom(), { nodeArgs });
+    await weir.child.until('the start', ({ stderr }) => /has no inbound/.test(stderr) || undefined);
+    weir.child.signal('SIGTERM');
+    assert.equal((await within(weir.child.exited, 'the end')).code, 0);
+    assert.equal(warning.test(weir.child.stderr), isWarned, weir.child.stderr);
+  }
+});
+
 test('--help lists the options on standard output', async () => {
   const weir = await runWeir(['--help']);
   for (const option of ['--config', '--test', '--version', '--help']) {

@@ -191,6 +191,10 @@ describe('weir diagnose', () => {
     assert.match(text('log.txt'), / INFO svc_app::instance: edited: a trial\n/);
     assert.match(text('environment.txt'), /^RUST_LOG=trace\n.*WEIR_API_TOKEN=\(set\)\n/ms);
     assert.match(text('versions.txt'), /^openssl: \d.*\nlibc: /m);
+    assert.match(
+      text('versions.txt'),
+      /^node: \d+\S+ of 2\d{3}-.*\n.*security release.* known on 2/m,
+    );
     assert.equal((JSON.parse(text('status.json')) as { pid: number }).pid, weir.pid);
     const profile = JSON.parse(text('weir.cpuprofile')) as {
       nodes: { id: number; callFrame: { url: string } }[];

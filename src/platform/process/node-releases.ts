@@ -1,0 +1,86 @@
+/** A release of Node, as the changelog of its line has it. */
+export interface NodeRelease {
+  readonly version: string;
+  /** Of its publication. */
+  readonly date: string;
+  /** Whether the changelog calls it a security release. */
+  readonly isSecurity: boolean;
+  /** Whether the npm registry has it for Linux: Weir is not shipped with an older one of that line. */
+  readonly isPackaged: boolean;
+}
+
+/** The day on which the list below was last compared with its sources. */
+export const RELEASES_CHECKED = '2026-11-28';
+
+/**
+ * The security releases of the lines of Node that run Weir since June 2026, and the other releases that it is shipped
+ * with; newest first. Sources: CHANGELOG.md in the npm packages of Node, and `npm run advisories`, which fails for a pin
+ * that is older.
+ */
+export const NODE_RELEASES: readonly NodeRelease[] = [
+  { version: '26.13.1', date: '2026-11-11', isSecurity: true, isPackaged: false },
+  { version: '24.22.3', date: '2026-11-11', isSecurity: true, isPackaged: true },
+  { version: '26.12.1', date: '2026-10-21', isSecurity: true, isPackaged: true },
+  { version: '24.22.1', date: '2026-10-21', isSecurity: true, isPackaged: true },
+  { version: '26.10.0', date: '2026-09-22', isSecurity: false, isPackaged: true },
+  { version: '26.5.1', date: '2026-07-29', isSecurity: true, isPackaged: true },
+  { version: '24.18.1', date: '2026-07-29', isSecurity: true, isPackaged: true },
+  { version: '26.3.1', date: '2026-06-18', isSecurity: true, isPackaged: true },
+  { version: '24.17.0', date: '2026-06-18', isSecurity: true, isPackaged: true },
+];
+
+/** How a Node stands to the releases that are known. */
+export interface NodeStanding {
+  /** Of its publication; `undefined` for a release that is not in the list. */
+  readonly date: string | undefined;
+  /** The security releases of its line that are newer, newest first; `undefined` for a line that is not in the list. */
+  readonly missing: readonly NodeRelease[] | undefined;
+}
+
+/** @param version as in `process.versions.node` */
+export function nodeStanding(version: string, releases = NODE_RELEASES): NodeStanding {
+  const line = releases.filter((each) => majorOf(each.version) === majorOf(version));
+  return {
+    date: line.find((each) => each.version === version)?.date,
+    missing:
+      line.length === 0
+        ? undefined
+        : line.filter((each) => each.isSecurity && isNewer(each.version, version)),
+  };
+}
+
+/** A version of Node with the date of its release, where that is known: `26.12.1 of 2026-10-21`. */
+export function datedNode(version: string): string {
+  const { date } = nodeStanding(version);
+  return date === undefined ? version : `${version} of ${date}`;
+}
+
+/** The security state of a Node in half a sentence. */
+export function securityOf(version: string, releases = NODE_RELEASES): string {
+  const { missing } = nodeStanding(version, releases);
+  if (missing === undefined) return `security releases of Node ${majorOf(version)} are not known`;
+  const names = missing.map((each) => `${each.version} (${each.date})`).join(', ');
+  return names === ''
+    ? `no later security release of Node is known on ${RELEASES_CHECKED}`
+    : `later security releases of Node, known on ${RELEASES_CHECKED}: ${names}`;
+}
+
+/**
+ * What to say at the start where a later security release can be had; `undefined` where none can. One that the registry does not
+ * have is no reason: every start of a current Weir would say so.
+ */
+export function nodeWarning(version: string, releases = NODE_RELEASES): string | undefined {
+  const newest = nodeStanding(version, releases).missing?.find((each) => each.isPackaged);
+  return newest === undefined
+    ? undefined
+    : `Node ${version} runs this: it lacks the security release ${newest.version} of ${newest.date}`;
+}
+
+export const majorOf = (version: string): number => Number(/^\d+/.exec(version)?.[0]);
+
+/** Whether a version of three numbers is newer than another. */
+export function isNewer(version: string, other: string): boolean {
+  const [a, b] = [version, other].map((text) => text.split('.').map(Number));
+  const at = [0, 1, 2].find((index) => a?.[index] !== b?.[index]) ?? 0;
+  return (a?.[at] ?? 0) > (b?.[at] ?? 0);
+}
