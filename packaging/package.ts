@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { parseArgs } from 'node:util';
+import { keptFailures } from '../tools/advisories/kept-failures.ts';
 import { buildDebian } from './debian.ts';
 import { buildExecutable } from './executable.ts';
 import { OWN } from './manifest.ts';
@@ -19,7 +20,8 @@ import { hasTool } from './tool.ts';
  * folder. What cannot be built on this machine is left out with the reason. `--emulator COMMAND` names a
  * program that runs Node of another architecture here, such as `qemu-aarch64-static -L SYSROOT`. `--fast` compresses
  * the Debian package in seconds, for tests, to one that is larger. Two builds of one commit on machines with the same
- * tools are equal byte by byte: docs/releasing.md.
+ * tools are equal byte by byte: docs/releasing.md. A pinned Node that is older than a security release, and a package with an
+ * advisory, by the lists of `npm run advisories`, are refused.
  */
 
 const KINDS = ['npm', 'executable', 'deb'] as const;
@@ -38,6 +40,10 @@ if (unknown.length > 0) throw new Error(`--only takes ${KINDS.join(', ')}`);
 if (values.arch !== process.arch && !isArchitecture(values.arch)) {
   throw new Error(`--arch takes ${ARCHITECTURES.join(', ')}`);
 }
+
+// By what is known in this commit: the same commit is built or refused, whatever has been published since.
+const known = keptFailures();
+if (known.length > 0) throw new Error(`nothing is packaged: ${known.join('; ')}`);
 
 // The modes of files in packages are not those that the user likes.
 process.umask(0o022);
