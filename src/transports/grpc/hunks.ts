@@ -121,7 +121,18 @@ export class HunkDecoder {
   /** One byte for compression, four for the length. */
   #takePrefix(byte: number): void {
     if (this.#prefix === 0) {
-      if (byte !== 0) throw broken('a message is compressed');
+      if (byte === 1) {
+        throw new HunkError(
+          'a message is compressed',
+          'grpc: compressed flag set with identity or empty encoding',
+        );
+      }
+      if (byte !== 0) {
+        throw new HunkError(
+          `a message has the unknown format ${byte}`,
+          `grpc: received unexpected payload format ${byte}`,
+        );
+      }
       this.#length = 0;
     } else {
       this.#length = this.#length * 256 + byte;
@@ -173,4 +184,18 @@ export class HunkDecoder {
   }
 }
 
-const broken = (what: string): ProtocolError => new ProtocolError(`gRPC: ${what}`);
+/** A message that cannot be decoded, and what grpc-go says of it (26.7.28 of Xray). */
+export class HunkError extends ProtocolError {
+  readonly grpcMessage: string;
+
+  constructor(what: string, grpcMessage: string) {
+    super(`gRPC: ${what}`);
+    this.grpcMessage = grpcMessage;
+  }
+}
+
+const broken = (what: string): HunkError =>
+  new HunkError(
+    what,
+    'grpc: failed to unmarshal the received message: proto: cannot parse invalid wire-format data',
+  );

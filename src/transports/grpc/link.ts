@@ -7,7 +7,8 @@ import { Http2Error, Http2ErrorCode, http2ErrorName } from '../../http/http2/err
 import { type HttpField, valueOf } from '../../http/fields/field.ts';
 import type { Http2Stream, StreamEnd, StreamHandler } from '../../http/http2/stream.ts';
 import { CARRIER_LINGER_MS } from '../limits.ts';
-import { encodeHunks, HunkDecoder } from './hunks.ts';
+import { encodeHunks, HunkDecoder, HunkError } from './hunks.ts';
+import { invalidMessage } from './refusals.ts';
 import type { TunnelMeter } from './wire-share.ts';
 
 /** Bytes passed to the reader at once: those of one read of the link below. */
@@ -210,8 +211,8 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
         for (const part of this.#decoder.push(piece)) parts.push(part);
       }
     } catch (error) {
-      if (!(error instanceof ProtocolError)) throw error;
-      this.#abort(error, Http2ErrorCode.PROTOCOL_ERROR);
+      if (!(error instanceof HunkError)) throw error;
+      this.#endInvalid(error);
       return undefined;
     }
     return parts.length === 0 ? undefined : joined(parts);
@@ -228,6 +229,20 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
     }
     this.readEnded = true;
     this.settle();
+  }
+
+  /** Ends a call with a message that cannot be decoded as grpc-go does: a server by a status, a client by CANCEL. */
+  #endInvalid(error: HunkError): void {
+    const stream = this.#stream;
+    if (!this.#options.trailers || this.writeEnded) {
+      this.#abort(error, Http2ErrorCode.CANCEL);
+      return;
+    }
+    this.writeEnded = true;
+    stream.end(invalidMessage(error.grpcMessage));
+    if (stream.localEnded) stream.reset(Http2ErrorCode.NO_ERROR);
+    else this.linger();
+    this.failAll(error, error);
   }
 
   #abort(error: Error, code: number): void {

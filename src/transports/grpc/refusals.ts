@@ -2,7 +2,7 @@ import { type HttpField, valueOf } from '../../http/fields/field.ts';
 import { CONTENT_TYPE } from './settings.ts';
 
 /*
- * Responses to requests that are not for a tunnel: those of grpc-go, on which the servers of most
+ * Responses to requests that are not for a tunnel, and to messages that are none: those of grpc-go, on which the servers of most
  * programs run, message for message. A server with responses of its own is recognised by them.
  */
 
@@ -36,8 +36,15 @@ export function refusalOf(
     return response('405', INTERNAL, text);
   }
   const path = valueOf(fields, ':path') ?? '';
-  return paths.has(path) ? undefined : response('200', UNIMPLEMENTED, unknown(path, paths));
+  if (!paths.has(path)) return response('200', UNIMPLEMENTED, unknown(path, paths));
+  const encoding = valueOf(fields, 'grpc-encoding') ?? '';
+  if (encoding === '' || encoding === 'identity') return undefined;
+  const text = `grpc: Decompressor is not installed for grpc-encoding ${quoted(encoding)}`;
+  return response('200', UNIMPLEMENTED, text);
 }
+
+/** The trailers of a call whose messages cannot be decoded. @param text of grpc-go */
+export const invalidMessage = (text: string): readonly HttpField[] => statusOf(INTERNAL, text);
 
 /** `application/grpc`, also with a subtype such as `+proto` or parameters. */
 const isGrpc = (contentType: string): boolean => /^application\/grpc(?:$|[+;])/i.test(contentType);
@@ -55,11 +62,15 @@ function unknown(path: string, paths: ReadonlySet<string>): string {
 const quoted = (text: string): string => JSON.stringify(text);
 
 function response(status: string, code: number, text: string): readonly HttpField[] {
-  const fields = [
+  return [
     { name: ':status', value: status },
     { name: 'content-type', value: CONTENT_TYPE },
-    { name: 'grpc-status', value: String(code) },
+    ...statusOf(code, text),
   ];
+}
+
+function statusOf(code: number, text: string): readonly HttpField[] {
+  const fields = [{ name: 'grpc-status', value: String(code) }];
   if (text.length > MESSAGE_LIMIT) return fields;
   return [...fields, { name: 'grpc-message', value: percentEncoded(text) }];
 }

@@ -8,15 +8,17 @@ interface Request {
   readonly method?: string;
   readonly path?: string;
   readonly type?: string | undefined;
+  readonly encoding?: string;
 }
 
 function refused(request: Request): Readonly<Record<string, string>> | undefined {
-  const { method = 'POST', path = '/svc/Tun' } = request;
+  const { method = 'POST', path = '/svc/Tun', encoding } = request;
   const type = 'type' in request ? request.type : 'application/grpc';
   const fields = [
     { name: ':method', value: method },
     { name: ':path', value: path },
     ...(type === undefined ? [] : [{ name: 'content-type', value: type }]),
+    ...(encoding === undefined ? [] : [{ name: 'grpc-encoding', value: encoding }]),
   ];
   const response = refusalOf(fields, PATHS);
   return response && Object.fromEntries(response.map(({ name, value }) => [name, value]));
@@ -54,6 +56,16 @@ const TABLE: readonly (readonly [what: string, Request, object])[] = [
     response(200, 12, 'unknown method Nope for service svc'),
   ],
   ['with other characters', { path: '/%\u00e9/b' }, response(200, 12, 'unknown service %25%C3%A9')],
+  [
+    'of an encoding',
+    { encoding: 'gzip' },
+    response(200, 12, 'grpc: Decompressor is not installed for grpc-encoding "gzip"'),
+  ],
+  [
+    'of an encoding for another service',
+    { encoding: 'gzip', path: '/a/b' },
+    response(200, 12, 'unknown service a'),
+  ],
   ['with a long path', { path: `/${'a'.repeat(200)}/b` }, response(200, 12)],
 ];
 
