@@ -21,6 +21,11 @@ export class Http3Client {
     this.#shared = new Http3Connection(connection, 'client');
   }
 
+  /** Another protocol uses the connection from now on: see `Http3Connection`. */
+  release(): void {
+    this.#shared.release();
+  }
+
   /** Takes a stream that the server opened (`QuicHandlers.onStream`). Never throws. */
   accept(stream: QuicStream): void {
     if (stream.bidirectional) {

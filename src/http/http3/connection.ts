@@ -26,6 +26,7 @@ export class Http3Connection {
   #control: QuicStream | undefined;
   /** Frames to be sent once the control stream is open. */
   readonly #waiting: Uint8Array[] = [];
+  #mayEndCritical = false;
 
   constructor(connection: QuicConnection, role: 'client' | 'server') {
     this.#connection = connection;
@@ -36,6 +37,14 @@ export class Http3Connection {
       void this.#openCritical(StreamType.QPACK_ENCODER);
       void this.#openCritical(StreamType.QPACK_DECODER);
     }
+  }
+
+  /**
+   * The connection carries another protocol from now on: the peer may drop HTTP/3, which ends and stops critical
+   * streams (a client on the Rust crate h3 does).
+   */
+  release(): void {
+    this.#mayEndCritical = true;
   }
 
   /** Ends the connection because of a violation. */
@@ -117,7 +126,12 @@ export class Http3Connection {
     } catch {
       // Reset, which is the same as ended; after the end of the connection nothing changes.
     }
-    this.fail(connectionError('H3_CLOSED_CRITICAL_STREAM', `the ${name} stream was closed`));
+    this.#failCritical(`the ${name} stream was closed`);
+  }
+
+  #failCritical(reason: string): void {
+    if (this.#mayEndCritical) return;
+    this.fail(connectionError('H3_CLOSED_CRITICAL_STREAM', reason));
   }
 
   async #openControl(): Promise<void> {
@@ -142,9 +156,7 @@ export class Http3Connection {
       const stream = await this.#connection.openStream('unidirectional');
       void send(stream, Buffer.concat([head, content]));
       // It ends before the connection only when the peer asks to stop it, which it must not.
-      void stream.closed.then(() =>
-        this.fail(connectionError('H3_CLOSED_CRITICAL_STREAM', 'a critical stream was stopped')),
-      );
+      void stream.closed.then(() => this.#failCritical('a critical stream was stopped'));
       return stream;
     } catch {
       return undefined;

@@ -46,6 +46,11 @@ export class Http3Server {
     this.#shared = new Http3Connection(connection, 'server');
   }
 
+  /** Another protocol uses the connection from now on: see `Http3Connection`. */
+  release(): void {
+    this.#shared.release();
+  }
+
   /** Takes a stream that the client opened (`QuicHandlers.onStream`). Never throws. */
   accept(stream: QuicStream): void {
     if (!stream.bidirectional) {

@@ -189,6 +189,7 @@ export class ServerConnection {
     const open = book.open({ remote: this.#remote, local, wire, destroy: () => this.end() });
     this.#owner.onAuthenticated(this);
     this.#connection.authenticated();
+    this.#http.release();
     this.allowStreams();
     const standing = service.standingOf(auth);
     return {

@@ -423,6 +423,23 @@ test('a client that stops one of our critical streams gets H3_CLOSED_CRITICAL_ST
   assert.equal(await bench.closeCode(), 'H3_CLOSED_CRITICAL_STREAM');
 });
 
+test('a connection that another protocol uses outlives its critical streams', async () => {
+  const bench = new Bench();
+  const streams = [];
+  for (const bytes of ['00 0400', '02', '03']) {
+    streams.push(await bench.open('unidirectional', [hex(bytes)], false));
+  }
+  await new Promise(setImmediate);
+  bench.server.release();
+  await streams[0]?.peer.closeWrite();
+  streams[1]?.fail(0x100);
+  streams[2]?.fail(0x100);
+  bench.connection.opened[1]?.fail(0x100);
+  await new Promise(setImmediate);
+  await bench.open('unidirectional', [hex('00 0400')], false);
+  assert.equal(await bench.closeCode(), 'H3_STREAM_CREATION_ERROR', 'other rules hold');
+});
+
 test('what is valid on critical streams changes nothing', async () => {
   const bench = new Bench();
   const control = '00 0404 0601 4021 00'; // SETTINGS, the second a reserved one
