@@ -69,6 +69,12 @@ export const IDLE_MS = 30_000;
 export const SILENCE_MS = 3_000;
 
 /**
+ * A flow begins without the response to its request after this long, if the server acknowledges: it may send the
+ * response with the destination's first data, which may wait for the client's.
+ */
+export const RESPONSE_MS = 1_000;
+
+/**
  * Associations end when nothing at all was received for this long after one of their datagrams, so
  * that the next datagram begins another association on a new connection. Longer than a client needs
  * to change networks: peers see another port after an association that has ended too early.

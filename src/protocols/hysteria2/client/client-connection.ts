@@ -5,7 +5,7 @@ import { Http3Client } from '../../../http/http3/client.ts';
 import { Http3ErrorCode } from '../../../http/http3/errors.ts';
 import { formatEndpoint, type Endpoint } from '../../../net/addresses/address.ts';
 import { BoundedReader } from '../../../net/links/bounded-reader.ts';
-import type { Clock } from '../../../net/time/clock.ts';
+import type { Clock, Timer } from '../../../net/time/clock.ts';
 import { abortedDial, DialError } from '../../../net/errors.ts';
 import type { ByteLink, PacketLink, WireCounter } from '../../../net/links/link.ts';
 import type { SocketObserver } from '../../../net/sockets/sockets.ts';
@@ -13,8 +13,9 @@ import { unlessAborted } from '../../../net/time/unless-aborted.ts';
 import type { QuicConnection } from '../../../quic/contract.ts';
 import { ConnectionEndedError, StreamFailedError } from '../../../quic/connection/failures.ts';
 import { AUTHENTICATED, authenticationRequest, readTerms } from '../authentication.ts';
-import { READER_LIMIT, SILENCE_MS } from '../limits.ts';
+import { READER_LIMIT, RESPONSE_MS, SILENCE_MS } from '../limits.ts';
 import type { DialRequest, DialServer } from '../quic-endpoints.ts';
+import { LateResponseLink } from './late-response-link.ts';
 import { SilenceWatch } from './silence-watch.ts';
 import { UdpSessions } from '../udp/udp-sessions.ts';
 import { encodeTcpRequest, readTcpResponse } from '../wire.ts';
@@ -171,6 +172,7 @@ export class ClientConnection {
         const what = `the server rejected the password (HTTP status ${response.status})`;
         throw new DialError('upstream', `${shownEndpoint(target)}: ${what}`);
       }
+      http.release();
       return new ClientConnection(established, readTerms(response).udp, parts);
     } catch (error) {
       close();
@@ -187,31 +189,29 @@ export class ClientConnection {
   }
 
   /**
-   * Opens a stream to a destination and waits for the server's response.
+   * Opens a stream to a destination and waits for the server's response, RESPONSE_MS at most when the server is
+   * alive; an error in a later response fails the link.
    *
    * @throws {RetryableRequestError} when the connection ends, or its server is silent.
    * @throws {DialError} when the server does not reach the destination.
    */
   async connect(destination: Endpoint, signal: AbortSignal): Promise<ByteLink> {
-    const { clock, random, target } = this.#parts;
-    const { wire } = this.#connection;
+    const { random, target } = this.#parts;
     let stream: ByteLink | undefined;
-    const silence = new AbortController();
-    let silenceTimer: ReturnType<Clock['after']> | undefined;
+    const waiting = new AbortController();
+    const onAbort = (): void => waiting.abort(signal.reason);
     try {
       stream = await this.#connection.openStream('bidirectional', signal);
-      const received = wire.bytesRead;
-      silenceTimer = clock.after(SILENCE_MS, () => {
-        if (wire.bytesRead > received) return;
-        this.#isUsable = false;
-        silence.abort(new RetryableRequestError('the server is silent'));
-      });
+      signal.addEventListener('abort', onAbort);
+      using patience = this.#patience((reason) => waiting.abort(reason));
       await stream.write(encodeTcpRequest(formatEndpoint(destination), random));
-      const either = AbortSignal.any([signal, silence.signal]);
-      const reader = new BoundedReader(stream, READER_LIMIT, either);
-      const { ok, message } = await readTcpResponse(reader);
-      if (ok) return reader.release();
-      throw new DialError('upstream', reasonOf(message, target));
+      const response = this.#response(stream, waiting.signal);
+      const isEarly = await Promise.race([response.then(() => true), patience.over]);
+      if (isEarly) return stream;
+      const late = response.catch((error: unknown) => {
+        throw error instanceof DialError ? error : this.#streamFailure(error);
+      });
+      return new LateResponseLink(stream, late);
     } catch (error) {
       stream?.destroy();
       if (error instanceof DialError || error instanceof RetryableRequestError) throw error;
@@ -219,12 +219,56 @@ export class ClientConnection {
       if (error instanceof ConnectionEndedError) {
         throw new RetryableRequestError(error.message, { cause: error });
       }
-      const what = error instanceof StreamFailedError ? 'the server rejected the stream: ' : '';
-      const text = `${shownEndpoint(target)}: ${what}${messageOf(error)}`;
-      throw new DialError('upstream', text, { cause: error });
+      throw this.#streamFailure(error);
     } finally {
-      silenceTimer?.cancel();
+      signal.removeEventListener('abort', onAbort);
     }
+  }
+
+  /** Reads the response, after which the stream has the destination's data. */
+  async #response(stream: ByteLink, signal: AbortSignal): Promise<void> {
+    const reader = new BoundedReader(stream, READER_LIMIT, signal);
+    const { ok, message } = await readTcpResponse(reader);
+    if (!ok) throw new DialError('upstream', reasonOf(message, this.#parts.target));
+    reader.release();
+  }
+
+  /**
+   * How long a response is waited for: `over` resolves after RESPONSE_MS, or as long again, once anything was
+   * received. A server that is silent for SILENCE_MS is gone.
+   */
+  #patience(onSilence: (reason: RetryableRequestError) => void): Disposable & {
+    readonly over: Promise<false>;
+  } {
+    const { clock } = this.#parts;
+    const { wire } = this.#connection;
+    const received = wire.bytesRead;
+    const isSilent = (): boolean => wire.bytesRead <= received;
+    const { promise: over, resolve } = Promise.withResolvers<false>();
+    const arm = (): Timer =>
+      clock.after(RESPONSE_MS, () => {
+        if (isSilent()) response = arm();
+        else resolve(false);
+      });
+    let response = arm();
+    const silence = clock.after(SILENCE_MS, () => {
+      if (!isSilent()) return;
+      this.#isUsable = false;
+      onSilence(new RetryableRequestError('the server is silent'));
+    });
+    return {
+      over,
+      [Symbol.dispose]: () => {
+        response.cancel();
+        silence.cancel();
+      },
+    };
+  }
+
+  #streamFailure(error: unknown): DialError {
+    const what = error instanceof StreamFailedError ? 'the server rejected the stream: ' : '';
+    const text = `${shownEndpoint(this.#parts.target)}: ${what}${messageOf(error)}`;
+    return new DialError('upstream', text, { cause: error });
   }
 
   /** @throws {DialError} `unsupported` when the server relays no UDP. */

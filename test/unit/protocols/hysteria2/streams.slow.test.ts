@@ -136,4 +136,84 @@ describe('a stream through Hysteria 2', () => {
     const [request] = bench.dispatcher.streams;
     assert.deepEqual(request?.destination, { host: '2001:db8::1', port: 443 });
   });
+
+  /** A dial whose server responds when it is told to; it acknowledges at once. */
+  async function late(failure?: Error) {
+    const bench = new Bench();
+    await bench.listen();
+    await (await bench.client().connect(echo, patient)).closeWrite();
+    const client = bench.client();
+    await client.connect(echo, patient);
+    const gate = Promise.withResolvers<void>();
+    const { dispatcher } = bench;
+    const serve = dispatcher.stream.bind(dispatcher);
+    dispatcher.stream = async (request) => {
+      await gate.promise;
+      dispatcher.failure = failure;
+      return serve(request);
+    };
+    const dial = client.connect(echo, patient);
+    await settle();
+    const near = bench.network.connections.at(-1)?.[0];
+    assert.ok(near);
+    near.wire.bytesRead++;
+    return { bench, dial, respond: gate.resolve };
+  }
+
+  test('begins after a second without a response, which its server sends with the first data', async () => {
+    const { bench, dial, respond } = await late();
+    let isOpen = false;
+    void dial.then(() => (isOpen = true));
+    bench.clock.advance(999);
+    await settle();
+    assert.equal(isOpen, false);
+    bench.clock.advance(1);
+    const link = await dial;
+    await link.write(Buffer.from('GET /'));
+    await link.closeWrite();
+    const received = readAll(link);
+    await settle();
+    respond();
+    assert.equal(String(await received), 'GET /');
+  });
+
+  test('fails with the reason of the server, also when that comes later', async () => {
+    const reason = 'echo.example:7: connection refused';
+    const { bench, dial, respond } = await late(new DialError('refused', reason));
+    bench.clock.advance(1_000);
+    const link = await dial;
+    const reading = link.read();
+    respond();
+    const expected = dialError('upstream', `hy.example:443: ${reason}`);
+    await assert.rejects(reading, expected);
+    const cause = await link.closed;
+    assert.match(String(cause), /echo\.example:7: connection refused/);
+  });
+
+  test('refuses a second read while the response is outstanding, and ends when it is destroyed', async () => {
+    const { bench, dial } = await late();
+    bench.clock.advance(1_000);
+    const link = await dial;
+    const reading = link.read();
+    await assert.rejects(link.read(), /already pending/);
+    link.destroy(new Error('killed'));
+    await assert.rejects(reading);
+  });
+
+  test('is not begun while the server does not even acknowledge', async () => {
+    const bench = new Bench();
+    await bench.listen();
+    const client = bench.client();
+    await client.connect(echo, patient);
+    bench.dispatcher.stream = () => new Promise(() => undefined);
+    let isOpen = false;
+    void client.connect(echo, patient).then(
+      () => (isOpen = true),
+      () => undefined,
+    );
+    await settle();
+    bench.clock.advance(2_999);
+    await settle();
+    assert.equal(isOpen, false);
+  });
 });
