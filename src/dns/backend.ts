@@ -7,6 +7,8 @@ export interface DnsAnswer {
   readonly addresses: readonly string[];
   /** Seconds for which this may be cached; 0 when it must not be. */
   readonly ttl: number;
+  /** The targets of the aliases (CNAME) on the way, in order, the owner of the addresses last; none when left out. */
+  readonly aliases?: readonly string[];
   /** The name does not exist, so that it has no address of any family. */
   readonly absent?: boolean;
 }

@@ -29,8 +29,10 @@ const MAX_NAMES = 4096;
 /** Failures kept, and for how long: a burst of flows must not repeat a failed question (RFC 9520 §3.2). */
 const MAX_FAILURES = 1024;
 const FAILURE_MS = 5000;
-/** Addresses of one family that are kept from an answer. */
-const MAX_ADDRESSES = 16;
+/** Addresses of one family and name that are dialled. */
+const MAX_DIALLED = 16;
+/** Addresses and aliases in the cache, some 100 bytes each. */
+const MAX_RECORDS = 131_072;
 /** Upper limits of an answer's TTL, in seconds. */
 const MAX_POSITIVE_TTL = 24 * 60 * 60;
 const MAX_NEGATIVE_TTL = 5 * 60;
@@ -41,9 +43,12 @@ const PREFERENCE_DELAY_MS = 2000;
 
 /** The answers for one name, a slot for each family. */
 interface CachedName {
-  A: KeptAnswer | undefined;
-  AAAA: KeptAnswer | undefined;
+  readonly A: KeptAnswer | undefined;
+  readonly AAAA: KeptAnswer | undefined;
 }
+
+const recordsOf = (answer: KeptAnswer | undefined): number =>
+  answer ? answer.all.length + (answer.aliases?.length ?? 0) : 0;
 
 /** A question that failed and is not asked again before `expires`. */
 interface KeptFailure {
@@ -80,7 +85,11 @@ export class CachedResolver implements OwnedResolver {
   readonly #backend: DnsBackend;
   readonly #clock: Clock;
   // Expiry is checked here: in the cache `ttl: 0` means no limit, and a name has two TTLs.
-  readonly #names = new LRUCache<string, CachedName>({ max: MAX_NAMES });
+  readonly #names = new LRUCache<string, CachedName>({
+    max: MAX_NAMES,
+    maxSize: MAX_RECORDS,
+    sizeCalculation: ({ A, AAAA }) => 1 + recordsOf(A) + recordsOf(AAAA),
+  });
   readonly #failures = new LRUCache<string, KeptFailure>({ max: MAX_FAILURES });
   readonly #questions: Questions;
   readonly #forwarding: Forwarding;
@@ -136,9 +145,9 @@ export class CachedResolver implements OwnedResolver {
     try {
       const outcome = await unlessAborted(question.outcome, signal, abortedDial);
       if (outcome.error) throw outcome.error;
-      const { addresses, absent, expires } = outcome;
+      const { all: addresses, aliases, absent, expires } = outcome;
       const ttl = Math.max(0, Math.ceil((expires - this.#clock.now()) / 1000));
-      return { addresses, absent, ttl };
+      return { addresses, absent, ttl, ...(aliases && { aliases }) };
     } catch (error) {
       if (signal?.aborted) question.leave();
       throw error;
@@ -238,18 +247,14 @@ export class CachedResolver implements OwnedResolver {
   }
 
   #keep(name: string, type: AddressRecordType, answer: DnsAnswer): KeptAnswer {
-    const addresses = answer.addresses.slice(0, MAX_ADDRESSES);
+    const { addresses: all, aliases } = answer;
+    const addresses = all.length > MAX_DIALLED ? all.slice(0, MAX_DIALLED) : all;
     const ttl = Math.min(answer.ttl, addresses.length > 0 ? MAX_POSITIVE_TTL : MAX_NEGATIVE_TTL);
     const expires = this.#clock.now() + ttl * 1000;
-    const kept: KeptAnswer = { addresses, absent: answer.absent ?? false, expires };
+    const kept: KeptAnswer = { addresses, all, aliases, absent: answer.absent ?? false, expires };
     if (ttl > 0) {
-      const entry = this.#names.get(name);
-      if (entry) entry[type] = kept;
-      else {
-        const fresh: CachedName = { A: undefined, AAAA: undefined };
-        fresh[type] = kept;
-        this.#names.set(name, fresh);
-      }
+      const { A, AAAA } = this.#names.get(name) ?? { A: undefined, AAAA: undefined };
+      this.#names.set(name, type === 'A' ? { A: kept, AAAA } : { A, AAAA: kept });
     }
     return kept;
   }

@@ -1,14 +1,20 @@
 import { shownHost } from '../net/addresses/shown-address.ts';
 import { ProtocolError } from '../net/errors.ts';
-import { RCODE_NXDOMAIN, type AnswerRecord, type Question, type DnsReply } from './message.ts';
+import { RCODE_NXDOMAIN, type Question, type DnsReply } from './message.ts';
+import type { AnswerRecord } from './records.ts';
 
 /** The result of a reply for a name. TTLs are in seconds, the shortest of all records used. */
-export type Resolution =
-  | { readonly kind: 'addresses'; readonly addresses: readonly string[]; readonly ttl: number }
+export type Resolution = (
+  | { readonly kind: 'addresses'; readonly addresses: readonly string[] }
   /** The name has no address of the family; `absent`: it does not exist at all. */
-  | { readonly kind: 'none'; readonly absent: boolean; readonly ttl: number }
+  | { readonly kind: 'none'; readonly absent: boolean }
   /** The name is an alias of one that the reply has no records of. */
-  | { readonly kind: 'alias'; readonly name: string; readonly ttl: number };
+  | { readonly kind: 'alias'; readonly name: string }
+) & {
+  readonly ttl: number;
+  /** The targets of the aliases on the way, in order. */
+  readonly aliases: readonly string[];
+};
 
 /**
  * TTL of an absence without an SOA record, in seconds. RFC 2308 §5 would not cache it at all, but then
@@ -31,12 +37,14 @@ export function followAliases(reply: DnsReply, question: Question): Resolution {
   const { records, authority, rcode } = reply;
   const passed = new Set<string>();
   let name = question.name;
+  const aliases: string[] = [];
   let ttl = Number.POSITIVE_INFINITY;
   for (;;) {
     const found = records.filter((each) => each.type === question.type && each.owner === name);
     if (found.length > 0) {
       const addresses = [...new Set(found.map((each) => each.data))];
-      return { kind: 'addresses', addresses, ttl: Math.min(ttl, ...found.map((each) => each.ttl)) };
+      for (const each of found) ttl = Math.min(ttl, each.ttl);
+      return { kind: 'addresses', addresses, ttl, aliases };
     }
     const alias = aliasOf(records, name);
     if (!alias) break;
@@ -50,15 +58,16 @@ export function followAliases(reply: DnsReply, question: Question): Resolution {
       );
     }
     name = alias.data;
+    aliases.push(name);
     ttl = Math.min(ttl, alias.ttl);
   }
   // The code and the authority are about the end of the chain (RFC 2308 §2.1, RFC 6604 §3).
   const soa = authority && isWithin(name, authority.zone) ? authority : undefined;
   if (rcode === RCODE_NXDOMAIN || soa || passed.size === 0) {
     const absence = soa ? soa.ttl : UNSTATED_TTL;
-    return { kind: 'none', absent: rcode === RCODE_NXDOMAIN, ttl: Math.min(ttl, absence) };
+    return { kind: 'none', absent: rcode === RCODE_NXDOMAIN, ttl: Math.min(ttl, absence), aliases };
   }
-  return { kind: 'alias', name, ttl };
+  return { kind: 'alias', name, ttl, aliases };
 }
 
 const aliasOf = (records: readonly AnswerRecord[], name: string): AnswerRecord | undefined =>

@@ -1,7 +1,6 @@
-import { decode, encode, RECURSION_DESIRED, type Answer, type DecodedPacket } from 'dns-packet';
-import { formatIP, parseIP } from '../net/addresses/address.ts';
-import { ProtocolError } from '../net/errors.ts';
+import { encodeName } from './names.ts';
 import type { AddressRecordType } from './policy.ts';
+import { readRecords, type AnswerRecord, type Authority } from './records.ts';
 
 /** A canonical name, and the family of addresses in question. */
 export interface Question {
@@ -15,23 +14,6 @@ export interface Question {
  */
 export interface RawQuestion {
   readonly bytes: Uint8Array;
-}
-
-/** A record of the answer section; records of other types are left out. */
-export interface AnswerRecord {
-  /** In lower case, without a final dot. */
-  readonly owner: string;
-  readonly type: AddressRecordType | 'CNAME';
-  /** An IP address in canonical text, or the target of an alias in the form of `owner`. */
-  readonly data: string;
-  /** Seconds. */
-  readonly ttl: number;
-}
-
-/** The SOA record of a reply, whose TTL is that of an absence (RFC 2308 §5). */
-export interface Authority {
-  readonly zone: string;
-  readonly ttl: number;
 }
 
 /** A server's message: the parts that are used. */
@@ -57,8 +39,6 @@ export const RCODE_REFUSED = 5;
 export const UDP_PAYLOAD_SIZE = 1232;
 /** The largest message (RFC 1035 §4.2.2: its length has two bytes). */
 export const MAX_MESSAGE_SIZE = 65_535;
-/** Records that are read; more than any legitimate reply has. */
-const MAX_RECORDS = 1024;
 export const HEADER_SIZE = 12;
 /** Bytes of an OPT record without options. */
 export const OPT_SIZE = 11;
@@ -67,14 +47,23 @@ const OPTION_PADDING = 12;
 const LONGEST_LABEL = 63;
 const LONGEST_NAME = 255;
 const OPTION_HEADER = 4;
+const FLAG_RECURSION_DESIRED = 0x0100;
 /** QR and the opcode; a response to a query has QR set, and the opcode 0 of its query. */
 const RESPONSE_MASK = 0xf800;
 const RESPONSE_TO_QUERY = 0x8000;
 const FLAG_TRUNCATED = 0x0200;
 /** Queries over TLS are padded to a multiple of this, to hide the length of the name. */
 const PADDING_BLOCK = 128;
-/** RFC 2181 §8: a TTL with the top bit set counts as 0. */
-const MAX_TTL = 0x7fff_ffff;
+/** Types whose records are read, by their numbers; messages with all others are only passed on. */
+const ADDRESS_TYPES: Readonly<Record<AddressRecordType, number>> = { A: 1, AAAA: 28 };
+const CLASS_IN = 1;
+/** Codes of a server that could not read the query, and need not repeat its question (RFC 1035 §4.1.1). */
+const UNREAD_CODES: ReadonlySet<number> = new Set([
+  RCODE_FORMERR,
+  RCODE_SERVFAIL,
+  RCODE_NOTIMP,
+  RCODE_REFUSED,
+]);
 
 export interface QueryOptions {
   readonly id: number;
@@ -93,7 +82,7 @@ export function encodeQuery(
   const bare = HEADER_SIZE + asked.length;
   const message = Buffer.alloc(bare + (edns ? paddedOptSize(bare, padded) : 0));
   message.writeUInt16BE(id, 0);
-  message.writeUInt16BE(RECURSION_DESIRED, 2);
+  message.writeUInt16BE(FLAG_RECURSION_DESIRED, 2);
   message.writeUInt16BE(1, 4);
   message.set(asked, HEADER_SIZE);
   if (edns) {
@@ -104,11 +93,10 @@ export function encodeQuery(
 }
 
 function questionBytes({ name, type }: Question): Buffer {
-  const { buffer, byteOffset, byteLength } = encode({
-    type: 'query',
-    questions: [{ name, type, class: 'IN' }],
-  });
-  return Buffer.from(buffer, byteOffset + HEADER_SIZE, byteLength - HEADER_SIZE);
+  const fields = Buffer.alloc(4);
+  fields.writeUInt16BE(ADDRESS_TYPES[type], 0);
+  fields.writeUInt16BE(CLASS_IN, 2);
+  return Buffer.concat([encodeName(name), fields]);
 }
 
 /** Bytes of the OPT record that ends a query, its padding included (RFC 7830). */
@@ -157,18 +145,28 @@ export function readReply(message: Uint8Array, query: Buffer): DnsReply | undefi
   if (truncated || (rcode !== RCODE_NOERROR && rcode !== RCODE_NXDOMAIN)) {
     return { message: bytes, rcode, truncated, records: [], authority: undefined };
   }
-  return readRecords(bytes, rcode);
+  const end = questionEnd(query, HEADER_SIZE) ?? query.length;
+  const asked = query.readUInt16BE(end - 4);
+  const isRead = asked === ADDRESS_TYPES.A || asked === ADDRESS_TYPES.AAAA;
+  const { extendedRcode, ...records } = readRecords(bytes, end, isRead);
+  return { message: bytes, rcode: (extendedRcode << 4) | rcode, truncated: false, ...records };
 }
 
+/** Whether a server may have failed at the OPT record of a query, so that one without is due (RFC 6891 §7). */
+export const rejectsEdns = ({ rcode }: DnsReply): boolean =>
+  rcode === RCODE_FORMERR || rcode === RCODE_NOTIMP;
+
 /**
- * Whether `message` has the id and the question of `query`. A question is never compressed, so its
- * bytes are compared, without regard to the case of its name.
+ * Whether `message` has the id and the question of `query`, or reports an error without a question. A question is
+ * never compressed, so its bytes are compared, without regard to the case of its name.
  */
 function answers(message: Buffer, query: Buffer): boolean {
   if (message.length < HEADER_SIZE) return false;
   if (message.readUInt16BE(0) !== query.readUInt16BE(0)) return false;
   if ((message.readUInt16BE(2) & RESPONSE_MASK) !== RESPONSE_TO_QUERY) return false;
-  if (message.readUInt16BE(4) !== 1) return false;
+  const questions = message.readUInt16BE(4);
+  if (questions === 0) return UNREAD_CODES.has(message.readUInt16BE(2) & 0xf);
+  if (questions !== 1) return false;
   const end = questionEnd(query, HEADER_SIZE);
   if (end === undefined || message.length < end) return false;
   const question = (of: Buffer): string => of.toString('latin1', HEADER_SIZE, end).toLowerCase();
@@ -189,95 +187,3 @@ export function questionEnd(message: Uint8Array, at: number): number | undefined
     if (length === 0) return next + 4 <= message.length ? next + 4 : undefined;
   }
 }
-
-function readRecords(message: Buffer, rcode: number): DnsReply {
-  const count = message.readUInt16BE(6) + message.readUInt16BE(8) + message.readUInt16BE(10);
-  if (count > MAX_RECORDS) {
-    throw new ProtocolError(`the DNS answer has ${count} records, more than ${MAX_RECORDS}`);
-  }
-  checkSizes(message, count);
-  const packet = decodeWhole(message);
-  let extended = 0;
-  for (const record of packet.additionals ?? []) {
-    if (record.type === 'OPT') extended = record.extendedRcode;
-  }
-  return {
-    message,
-    rcode: (extended << 4) | rcode,
-    truncated: false,
-    records: (packet.answers ?? []).flatMap(answerRecord),
-    authority: (packet.authorities ?? []).map(authority).find((each) => each !== undefined),
-  };
-}
-
-/** Bytes of a record between its name and its data: type, class, TTL and the length of the data. */
-const RECORD_FIELDS = 10;
-/** Bytes of the data of A and AAAA records (RFC 1035 §3.4.1, RFC 3596 §2.2), by their types. */
-const ADDRESS_SIZES: ReadonlyMap<number, number> = new Map([
-  [1, 4],
-  [28, 16],
-]);
-
-/**
- * Checks that the records are within the message and that addresses have the size of their type: the decoder
- * does not look at the length of an address, and accepts a last record whose data is missing.
- *
- * @throws {ProtocolError}
- */
-function checkSizes(message: Buffer, count: number): void {
-  let at = questionEnd(message, HEADER_SIZE) ?? message.length;
-  for (let record = 0; record < count; record++) {
-    const fields = nameEnd(message, at);
-    const data = fields + RECORD_FIELDS;
-    if (data > message.length) throw new ProtocolError('the DNS answer is truncated');
-    const size = message.readUInt16BE(data - 2);
-    at = data + size;
-    if (at > message.length) throw new ProtocolError('the DNS answer is truncated');
-    const expected = ADDRESS_SIZES.get(message.readUInt16BE(fields));
-    if (expected !== undefined && size !== expected) {
-      throw new ProtocolError(`the DNS answer has an address of ${size} bytes`);
-    }
-  }
-}
-
-/** Where a name that begins at `at` ends: after its last label or its first pointer (RFC 1035 §4.1.4). */
-function nameEnd(message: Buffer, at: number): number {
-  let next = at;
-  for (;;) {
-    const length = message[next] ?? 0;
-    if (length === 0) return next + 1;
-    if (length > LONGEST_LABEL) return next + 2;
-    next += 1 + length;
-  }
-}
-
-function decodeWhole(message: Buffer): DecodedPacket {
-  try {
-    return decode(message);
-  } catch (error) {
-    throw new ProtocolError('the DNS answer is malformed', { cause: error });
-  }
-}
-
-function answerRecord(record: Answer): AnswerRecord[] {
-  if (record.type === 'OPT' || record.class !== 'IN') return [];
-  const [owner, ttl] = [canonical(record.name), lifetime(record.ttl)];
-  if (record.type === 'CNAME') {
-    return [{ owner, type: 'CNAME', data: canonical(record.data), ttl }];
-  }
-  if (record.type !== 'A' && record.type !== 'AAAA') return [];
-  const address = parseIP(record.data);
-  if (!address) throw new ProtocolError('the DNS answer has a malformed address');
-  return [{ owner, type: record.type, data: formatIP(address), ttl }];
-}
-
-function authority(record: Answer): Authority | undefined {
-  if (record.type !== 'SOA' || record.class !== 'IN') return undefined;
-  const ttl = Math.min(lifetime(record.ttl), lifetime(record.data.minimum));
-  return { zone: canonical(record.name), ttl };
-}
-
-const canonical = (name: string): string =>
-  name === '.' ? '' : name.toLowerCase().replace(/\.$/, '');
-
-const lifetime = (ttl = 0): number => (ttl > MAX_TTL ? 0 : ttl);

@@ -7,6 +7,7 @@ import {
   TYPE_OPT,
   UDP_PAYLOAD_SIZE,
 } from './message.ts';
+import { encodeName } from './names.ts';
 
 /*
  * The server's side of DNS messages (RFC 1035 §4.1): reads a client's query and writes responses to it.
@@ -21,8 +22,9 @@ const FLAG_RECURSION_DESIRED = 0x0100;
 const FLAG_RECURSION_AVAILABLE = 0x0080;
 const OPCODE_MASK = 0x7800;
 
-/** A pointer to the name of the question, which follows the header (RFC 1035 §4.1.4). */
-const NAME_OF_QUESTION = 0xc000 | HEADER_SIZE;
+/** The furthest place that a pointer has room for. */
+const LAST_POINTED = 0x3fff;
+const TYPE_CNAME = 5;
 
 /** A query as a client sent it. */
 export interface ClientQuery {
@@ -106,23 +108,48 @@ export function emptyResponse(query: ClientQuery, rcode: number, extra = 0): Buf
 export const truncatedResponse = (query: ClientQuery, rcode: number): Buffer =>
   emptyResponse(query, rcode, FLAG_TRUNCATED);
 
-/** A response with addresses of the type that was asked for. */
+/** What a response has for a name. */
+export interface AddressRecords {
+  /** The targets of the aliases on the way, in order (RFC 1034 §4.3.1). */
+  readonly aliases: readonly string[];
+  /** Addresses of the type that was asked for, of the last alias. */
+  readonly addresses: readonly Uint8Array[];
+  readonly ttl: number;
+}
+
+/** A response with the addresses of a name, and the aliases that lead to them. */
 export function addressResponse(
   query: ClientQuery,
-  addresses: readonly Uint8Array[],
-  ttl: number,
+  { aliases, addresses, ttl }: AddressRecords,
+  rcode: number,
 ): Buffer {
-  const records = addresses.map((address) => {
-    const record = Buffer.alloc(12 + address.length);
-    record.writeUInt16BE(NAME_OF_QUESTION, 0);
-    record.writeUInt16BE(query.type, 2);
-    record.writeUInt16BE(query.class, 4);
-    record.writeUInt32BE(ttl, 6);
-    record.writeUInt16BE(address.length, 10);
-    record.set(address, 12);
-    return record;
-  });
-  return response(query, 0, records.length, Buffer.concat(records), 0);
+  const records: Buffer[] = [];
+  let at = HEADER_SIZE + query.question.length;
+  let owner = pointerTo(HEADER_SIZE);
+  const add = (type: number, data: Uint8Array): void => {
+    const fields = Buffer.alloc(10);
+    fields.writeUInt16BE(type, 0);
+    fields.writeUInt16BE(query.class, 2);
+    fields.writeUInt32BE(ttl, 4);
+    fields.writeUInt16BE(data.length, 8);
+    records.push(owner, fields, Buffer.from(data));
+    at += owner.length + fields.length + data.length;
+  };
+  for (const alias of aliases) {
+    const name = encodeName(alias);
+    add(TYPE_CNAME, name);
+    const start = at - name.length;
+    owner = start <= LAST_POINTED ? pointerTo(start) : name;
+  }
+  for (const address of addresses) add(query.type, address);
+  return response(query, rcode, aliases.length + addresses.length, Buffer.concat(records), 0);
+}
+
+/** A pointer to a name of the same message (RFC 1035 §4.1.4). */
+function pointerTo(at: number): Buffer {
+  const pointer = Buffer.alloc(2);
+  pointer.writeUInt16BE(0xc000 | at, 0);
+  return pointer;
 }
 
 /**

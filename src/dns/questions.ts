@@ -20,7 +20,12 @@ export type QuestionOutcome =
 
 /** The part of an answer that is used, and until when. */
 export interface KeptAnswer {
+  /** The first ones, to be dialled. */
   readonly addresses: readonly string[];
+  /** All of them, for clients of a DNS server. */
+  readonly all: readonly string[];
+  /** See `DnsAnswer`. */
+  readonly aliases: readonly string[] | undefined;
   /** The name has no address of any family. */
   readonly absent: boolean;
   /** On the monotonic clock, in milliseconds; in the past when it must not be used again. */

@@ -4,6 +4,7 @@ import { normalizeHost } from '../net/addresses/host-name.ts';
 import type { DnsService } from './backend.ts';
 import {
   HEADER_SIZE,
+  MAX_MESSAGE_SIZE,
   RCODE_NOTIMP,
   RCODE_NXDOMAIN,
   RCODE_REFUSED,
@@ -56,7 +57,8 @@ export async function respond(
   const asked = readQuery(query);
   if (!asked) return undefined;
   const response = await answer(asked, service, address, signal);
-  if (!datagram || response.length <= datagramLimit(asked)) return response;
+  const limit = datagram ? datagramLimit(asked) : MAX_MESSAGE_SIZE;
+  if (response.length <= limit) return response;
   return truncatedResponse(asked, response.readUInt16BE(2) & 0xf);
 }
 
@@ -75,9 +77,10 @@ async function answer(
     const name = type && normalizedName(query);
     if (type && name !== undefined) {
       if (ipVersion(name) !== 0) return emptyResponse(query, RCODE_NXDOMAIN);
-      const { addresses, ttl, absent } = await service.lookup(name, type, signal, client);
-      if (absent) return emptyResponse(query, RCODE_NXDOMAIN);
-      return addressResponse(query, addresses.map(bytesOf), Math.floor(ttl));
+      const found = await service.lookup(name, type, signal, client);
+      const { aliases = [], ttl, absent = false } = found;
+      const records = { aliases, addresses: found.addresses.map(bytesOf), ttl: Math.floor(ttl) };
+      return addressResponse(query, records, absent ? RCODE_NXDOMAIN : RCODE_NOERROR);
     }
     return passOn(query, await service.forward({ bytes: query.question }, signal, client));
   } catch (error) {

@@ -41,6 +41,7 @@ export class WireBackend implements DnsBackend {
 
   async query(name: string, type: AddressRecordType, signal: AbortSignal): Promise<DnsAnswer> {
     const asked = new Set<string>();
+    const aliases: string[] = [];
     let ttl = Number.POSITIVE_INFINITY;
     let next: string | undefined = name;
     while (next !== undefined) {
@@ -50,12 +51,15 @@ export class WireBackend implements DnsBackend {
       asked.add(next);
       const resolution = await this.#ask({ name: next, type }, signal);
       ttl = Math.min(ttl, resolution.ttl);
-      if (resolution.kind === 'addresses') return { addresses: resolution.addresses, ttl };
-      if (resolution.kind === 'none') return { addresses: [], ttl, absent: resolution.absent };
+      aliases.push(...resolution.aliases);
+      const way = aliases.length > 0 ? { aliases } : {};
+      if (resolution.kind === 'addresses') return { addresses: resolution.addresses, ttl, ...way };
+      if (resolution.kind === 'none')
+        return { addresses: [], ttl, absent: resolution.absent, ...way };
       // The target of an alias need not be a host name; then there is no address.
       next = normalizeDomain(resolution.name);
     }
-    return { addresses: [], ttl };
+    return { addresses: [], ttl, aliases };
   }
 
   async forward(question: RawQuestion, signal: AbortSignal): Promise<Buffer> {

@@ -129,6 +129,38 @@ inOwnNetwork(import.meta.url, () => {
       assert.match(getent.stdout, new RegExp(`^${FAR.host} +STREAM www\\.far\\.test$`, 'm'));
     });
 
+    test('programs get the canonical name of an alias, and every address of a name', async () => {
+      useNameServer(TUN.resolver);
+      await using alias = new Child('getent', ['ahosts', 'alias.far.test']);
+      await alias.exited;
+      assert.match(alias.stdout, / STREAM canonical\.far\.test$/m);
+      await using crowd = new Child('getent', ['ahostsv4', 'crowd.far.test']);
+      await crowd.exited;
+      assert.equal(crowd.stdout.match(/ STREAM /g)?.length, 40);
+    });
+
+    test('a response that does not fit a datagram is truncated, and whole over tcp', async () => {
+      await using datagrams = await Datagrams.open();
+      await datagrams.send(query('crowd.far.test'), 53, TUN.resolver);
+      await eventually('the response', () => datagrams.received.length === 1);
+      const [small] = datagrams.received.map(({ data }) => decode(data));
+      assert.ok(small?.flag_tc);
+      assert.deepEqual(small.answers, []);
+      using socket = disposable(await open({ host: TUN.resolver, port: 53 }));
+      socket.write(
+        streamEncode({
+          type: 'query',
+          id: 7,
+          flags: 256,
+          questions: [{ type: 'A', name: 'crowd.far.test' }],
+        }),
+      );
+      const length = (await readExactly(socket, 2)).readUInt16BE(0);
+      const whole = decode(await readExactly(socket, length));
+      assert.ok(!whole.flag_tc);
+      assert.equal(whole.answers?.length, 40);
+    });
+
     test('a flow shows the name that was sniffed, and its address as its host', async () => {
       using socket = disposable(await open({ host: FAR.host, port: PORT.http }));
       socket.write('GET / HTTP/1.1\r\nHost: www.far.test\r\n\r\n');

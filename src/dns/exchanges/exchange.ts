@@ -2,7 +2,7 @@ import { shownEndpoint } from '../../net/addresses/shown-address.ts';
 import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
 import { codeOf, messageOf, WeirError } from '../../errors.ts';
 import { DialError, toDialError, DeadlineError } from '../../net/errors.ts';
-import type { Question, RawQuestion, DnsReply } from '../message.ts';
+import { rejectsEdns, type Question, type RawQuestion, type DnsReply } from '../message.ts';
 
 /** Exchanges messages with a DNS server, over UDP, TLS or HTTPS. */
 export interface DnsExchange {
@@ -37,4 +37,12 @@ export class UnansweredError extends WeirError {
     const code = cause instanceof DeadlineError ? 'timed_out' : 'connection_lost';
     super(code, cause === undefined ? 'the connection was closed' : messageOf(cause), { cause });
   }
+}
+
+/** Asks with EDNS, and without it a server that rejects it (RFC 6891 §7). */
+export async function unlessEdnsRejected(
+  ask: (edns: boolean) => Promise<DnsReply>,
+): Promise<DnsReply> {
+  const reply = await ask(true);
+  return rejectsEdns(reply) ? ask(false) : reply;
 }

@@ -12,7 +12,7 @@ import {
 import { DohOverHttp1 } from './doh-over-http1.ts';
 import { DohOverHttp2 } from './doh-over-http2.ts';
 import type { DohConnection, DohTarget } from './doh-response.ts';
-import { UnansweredError, serverError, type DnsExchange } from './exchange.ts';
+import { UnansweredError, serverError, unlessEdnsRejected, type DnsExchange } from './exchange.ts';
 import { KeptConnection } from './kept-connection.ts';
 import { TlsConnector } from './tls-connector.ts';
 
@@ -52,16 +52,8 @@ export class HttpsExchange implements DnsExchange {
   }
 
   async ask(question: Question | RawQuestion, signal: AbortSignal): Promise<DnsReply> {
-    // The id is 0 so that HTTP caches recognise equal questions (RFC 8484 §4.1).
-    const query = encodeQuery(question, { id: 0, padded: true });
     try {
-      const { body, age } = await this.#connection.use(
-        (connection) => connection.post(query, signal),
-        signal,
-      );
-      const reply = readReply(body, query);
-      if (!reply) throw new ProtocolError('the answer is to another question');
-      return aged(reply, age);
+      return await unlessEdnsRejected((edns) => this.#ask(question, edns, signal));
     } catch (error) {
       throw serverError(this.#server, error);
     }
@@ -69,6 +61,22 @@ export class HttpsExchange implements DnsExchange {
 
   close(): void {
     this.#connection.close();
+  }
+
+  async #ask(
+    question: Question | RawQuestion,
+    edns: boolean,
+    signal: AbortSignal,
+  ): Promise<DnsReply> {
+    // The id is 0 so that HTTP caches recognise equal questions (RFC 8484 §4.1).
+    const query = encodeQuery(question, { id: 0, edns, padded: true });
+    const { body, age } = await this.#connection.use(
+      (connection) => connection.post(query, signal),
+      signal,
+    );
+    const reply = readReply(body, query);
+    if (!reply) throw new ProtocolError('the answer is to another question');
+    return aged(reply, age);
   }
 }
 

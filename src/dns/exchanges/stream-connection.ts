@@ -58,10 +58,10 @@ export class StreamConnection implements KeepableConnection {
    * @throws {UnansweredError} when the connection ended first.
    * @throws {DialError} when `signal` aborted.
    */
-  async ask(question: Question | RawQuestion, signal: AbortSignal): Promise<DnsReply> {
+  async ask(question: Question | RawQuestion, signal: AbortSignal, edns = true): Promise<DnsReply> {
     if (this.#retired) throw new UnansweredError();
     const id = this.#freeId();
-    const query = encodeQuery(question, { id, padded: true });
+    const query = encodeQuery(question, { id, edns, padded: true });
     const { promise, resolve, reject } = Promise.withResolvers<DnsReply>();
     this.#waiting.set(id, { query, resolve, reject });
     this.#liveness.asked();

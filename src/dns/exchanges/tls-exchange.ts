@@ -1,5 +1,5 @@
 import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
-import { serverError, type DnsExchange } from './exchange.ts';
+import { serverError, unlessEdnsRejected, type DnsExchange } from './exchange.ts';
 import { KeptConnection } from './kept-connection.ts';
 import type { Question, RawQuestion, DnsReply } from '../message.ts';
 import { StreamConnection } from './stream-connection.ts';
@@ -24,7 +24,9 @@ export class TlsExchange implements DnsExchange {
 
   async ask(question: Question | RawQuestion, signal: AbortSignal): Promise<DnsReply> {
     try {
-      return await this.#connection.use((connection) => connection.ask(question, signal), signal);
+      return await unlessEdnsRejected((edns) =>
+        this.#connection.use((connection) => connection.ask(question, signal, edns), signal),
+      );
     } catch (error) {
       throw serverError(this.#server, error);
     }

@@ -5,11 +5,11 @@ import { abortedDial, DeadlineError, DialError, ProtocolError } from '../../net/
 import { serverError, type DnsExchange } from './exchange.ts';
 import {
   encodeQuery,
-  RCODE_FORMERR,
   RCODE_NOTIMP,
   RCODE_REFUSED,
   RCODE_SERVFAIL,
   readReply,
+  rejectsEdns,
   type Question,
   type RawQuestion,
   type DnsReply,
@@ -108,12 +108,12 @@ export class UdpExchange implements DnsExchange {
     signal: AbortSignal,
   ): Promise<DnsReply> {
     let reply = await this.#try(server, question, !withoutEdns.has(server), limit, signal);
-    const rejected = reply.rcode === RCODE_FORMERR || reply.rcode === RCODE_NOTIMP;
-    if (rejected && !withoutEdns.has(server)) {
+    if (rejectsEdns(reply) && !withoutEdns.has(server)) {
       withoutEdns.add(server);
       reply = await this.#try(server, question, false, limit, signal);
     }
-    return reply.truncated ? this.#askOverTcp(server, question, signal) : reply;
+    if (!reply.truncated) return reply;
+    return this.#askOverTcp(server, question, !withoutEdns.has(server), signal);
   }
 
   async #try(
@@ -141,12 +141,13 @@ export class UdpExchange implements DnsExchange {
   async #askOverTcp(
     server: Endpoint,
     question: Question | RawQuestion,
+    edns: boolean,
     signal: AbortSignal,
   ): Promise<DnsReply> {
     using deadline = new Deadline(this.#clock, TCP_MS, 'the answer over TCP', signal);
     const { link } = await systemSockets().connect(server, { signal: deadline.signal });
     try {
-      const query = encodeQuery(question, { id: this.#random.below(IDS) });
+      const query = encodeQuery(question, { id: this.#random.below(IDS), edns });
       await link.write(frame(query));
       const reply = readReply(await new FramedMessageReader(link, deadline.signal).next(), query);
       if (!reply) throw new ProtocolError('the answer over TCP is to another question');

@@ -91,11 +91,15 @@ export class HostBackend implements DnsBackend {
     let failure: DialError | undefined;
     let ttl = MAX_TTL;
     let absent = true;
+    let way: Pick<DnsAnswer, 'aliases'> = {};
     for (const candidate of candidates) {
       try {
         const answer = await wire.query(candidate, type, signal);
         ttl = Math.min(ttl, answer.ttl);
-        if (answer.addresses.length > 0) return { addresses: answer.addresses, ttl };
+        // Aliases lead from the candidate, which is not the name of the question below a search domain.
+        if (candidate === name && answer.aliases) way = { aliases: answer.aliases };
+        if (answer.addresses.length > 0)
+          return { addresses: answer.addresses, ttl, ...(candidate === name && way) };
         absent &&= answer.absent ?? false;
         if (answer.absent || candidates.length === 1) continue;
         // The name may exist in the other family alone: addresses of two hosts must not be mixed.
@@ -108,7 +112,7 @@ export class HostBackend implements DnsBackend {
       }
     }
     if (failure) throw failure;
-    return { addresses: [], ttl: absent ? Math.min(ttl, MAX_ABSENT_TTL) : ttl, absent };
+    return { addresses: [], ttl: absent ? Math.min(ttl, MAX_ABSENT_TTL) : ttl, absent, ...way };
   }
 
   #wire(resolv: ResolvConf): DnsBackend {

@@ -202,7 +202,7 @@ const REPLIES = [
 
 const dnsReplies: FuzzTarget = {
   name: 'dns-replies',
-  files: ['dns/message.ts'],
+  files: ['dns/message.ts', 'dns/names.ts', 'dns/records.ts'],
   samples: REPLIES,
   share: 0.5,
   run: (input, random) => {

@@ -55,13 +55,22 @@ function udpEcho(host: string): Promise<unknown> {
   return once(socket, 'listening');
 }
 
-/** Every name below `far.test` is at the far end. */
+/** Addresses of `crowd.far.test`, which do not fit a datagram without EDNS. */
+const CROWD = Array.from({ length: 40 }, (_, index) => `203.0.113.${index + 1}`);
+
+/** Every name below `far.test` is at the far end; `alias.far.test` by another name. */
 function resolved(query: Packet): Packet {
   const answers: Answer[] = [];
   for (const { name, type } of query.questions ?? []) {
     if (!name.endsWith('.far.test')) continue;
-    if (type === 'A') answers.push({ type, name, ttl: 60, data: FAR.host });
-    if (type === 'AAAA') answers.push({ type, name, ttl: 60, data: FAR.host6 });
+    const isAlias = name === 'alias.far.test';
+    const owner = isAlias ? 'canonical.far.test' : name;
+    if (isAlias) answers.push({ type: 'CNAME', name, ttl: 60, data: owner });
+    if (name === 'crowd.far.test') {
+      if (type !== 'A') continue;
+      answers.push(...CROWD.map((data) => ({ type, name, ttl: 60, data })));
+    } else if (type === 'A') answers.push({ type, name: owner, ttl: 60, data: FAR.host });
+    else if (type === 'AAAA') answers.push({ type, name: owner, ttl: 60, data: FAR.host6 });
   }
   return { ...query, type: 'response', additionals: [], answers };
 }

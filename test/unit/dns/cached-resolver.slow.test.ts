@@ -451,6 +451,33 @@ test('a lookup says how long its answer may be kept, and whether the name exists
   assert.equal(backend.questions.length, 2);
 });
 
+test('a lookup has every address and the aliases, and a flow the first 16', async () => {
+  const { backend, resolver } = harness();
+  const all = Array.from({ length: 40 }, (_, index) => `192.0.2.${index}`);
+  const found = resolver.lookup('www.example', 'A');
+  backend.of('A').answer(60, ...all);
+  assert.deepEqual((await found).addresses, all);
+  assert.deepEqual(await resolver.resolve('www.example', 'ipv4_only'), all.slice(0, 16));
+  assert.deepEqual((await resolver.lookup('www.example', 'A')).addresses, all);
+  assert.equal(backend.questions.length, 1);
+});
+
+test('the cache is bounded by the addresses of its names', async () => {
+  const { backend, resolver } = harness();
+  const all = Array.from({ length: 4000 }, (_, index) => `10.0.${index >> 8}.${index & 255}`);
+  for (let index = 0; index < 40; index++) {
+    const found = resolver.lookup(`n${index}.example`, 'A');
+    backend.of('A').answer(60, ...all);
+    await found;
+  }
+  await resolver.lookup('n39.example', 'A');
+  assert.equal(backend.questions.length, 40);
+  const first = resolver.lookup('n0.example', 'A');
+  assert.equal(backend.questions.length, 41);
+  backend.of('A').answer(60, '192.0.2.1');
+  await first;
+});
+
 test('a lookup shares the question of a flow, and leaves it when it is aborted', async () => {
   const { backend, resolver } = harness();
   const aborted = new AbortController();

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { followAliases, type Resolution } from '../../../src/dns/follow-aliases.ts';
-import type { AnswerRecord, DnsReply } from '../../../src/dns/message.ts';
+import type { DnsReply } from '../../../src/dns/message.ts';
+import type { AnswerRecord } from '../../../src/dns/records.ts';
 import { ProtocolError } from '../../../src/net/errors.ts';
 
 const address = (owner: string, data: string, ttl = 60): AnswerRecord => ({
@@ -37,7 +38,7 @@ test('addresses of the name are the answer, each once, with the shortest TTL', (
       address('www.example', '192.0.2.2', 20),
       address('www.example', '192.0.2.1', 60),
     ]),
-    { kind: 'addresses', addresses: ['192.0.2.1', '192.0.2.2'], ttl: 20 },
+    { kind: 'addresses', addresses: ['192.0.2.1', '192.0.2.2'], ttl: 20, aliases: [] },
   );
 });
 
@@ -48,7 +49,12 @@ test('aliases are followed in whatever order their records come', () => {
       alias('b.example', 'c.example', 10),
       alias('www.example', 'b.example', 200),
     ]),
-    { kind: 'addresses', addresses: ['192.0.2.1'], ttl: 10 },
+    {
+      kind: 'addresses',
+      addresses: ['192.0.2.1'],
+      ttl: 10,
+      aliases: ['b.example', 'c.example'],
+    },
   );
 });
 
@@ -58,14 +64,14 @@ test('records about other names and of the other family are not used', () => {
       address('other.example', '192.0.2.66'),
       { owner: 'www.example', type: 'AAAA', data: '2001:db8::1', ttl: 60 },
     ]),
-    { kind: 'none', absent: false, ttl: 5 },
+    { kind: 'none', absent: false, ttl: 5, aliases: [] },
   );
 });
 
 test('a chain that ends without an address is asked on from its end', () => {
   assert.deepEqual(
     resolve([alias('www.example', 'b.example', 30), alias('b.example', 'c.test', 90)]),
-    { kind: 'alias', name: 'c.test', ttl: 30 },
+    { kind: 'alias', name: 'c.test', ttl: 30, aliases: ['b.example', 'c.test'] },
   );
 });
 
@@ -75,11 +81,13 @@ test('an authority over the end of a chain means that there is no address', () =
     kind: 'none',
     absent: false,
     ttl: 20,
+    aliases: ['b.test'],
   });
   assert.deepEqual(resolve(records, { authority: { zone: 'example', ttl: 20 } }), {
     kind: 'alias',
     name: 'b.test',
     ttl: 30,
+    aliases: ['b.test'],
   });
 });
 
@@ -88,12 +96,14 @@ test('a name that does not exist has no address, for the TTL of its authority', 
     kind: 'none',
     absent: true,
     ttl: 20,
+    aliases: [],
   });
   for (const zone of ['', 'www.example']) {
     assert.deepEqual(resolve([], { rcode: 3, authority: { zone, ttl: 20 } }), {
       kind: 'none',
       absent: true,
       ttl: 20,
+      aliases: [],
     });
   }
 });
@@ -103,14 +113,20 @@ test('the end of a chain that does not exist is not asked for', () => {
     kind: 'none',
     absent: true,
     ttl: 5,
+    aliases: ['gone.test'],
   });
 });
 
 test('an absence without an authority holds for 5 s, or as long as the alias that led to it', () => {
-  assert.deepEqual(resolve([]), { kind: 'none', absent: false, ttl: 5 });
-  assert.deepEqual(resolve([], { rcode: 3 }), { kind: 'none', absent: true, ttl: 5 });
+  assert.deepEqual(resolve([]), { kind: 'none', absent: false, ttl: 5, aliases: [] });
+  assert.deepEqual(resolve([], { rcode: 3 }), { kind: 'none', absent: true, ttl: 5, aliases: [] });
   const records = [alias('www.example', 'gone.test', 2)];
-  assert.deepEqual(resolve(records, { rcode: 3 }), { kind: 'none', absent: true, ttl: 2 });
+  assert.deepEqual(resolve(records, { rcode: 3 }), {
+    kind: 'none',
+    absent: true,
+    ttl: 2,
+    aliases: ['gone.test'],
+  });
 });
 
 test('aliases in a loop are a named error', () => {

@@ -38,6 +38,17 @@ class Service implements DnsService {
       const addresses = type === 'A' ? ['192.0.2.1', '192.0.2.2'] : ['2001:db8::1'];
       return Promise.resolve({ addresses, ttl: 60 });
     }
+    if (name === 'alias.example') {
+      const aliases = ['other.example', 'odd\\.label.www.example'];
+      return Promise.resolve({ addresses: ['192.0.2.1', '192.0.2.2'], ttl: 60, aliases });
+    }
+    if (name === 'lost.example') {
+      return Promise.resolve({ addresses: [], absent: true, ttl: 5, aliases: ['gone.example'] });
+    }
+    if (name === 'crowd.example') {
+      const addresses = Array.from({ length: 4093 }, (_, i) => `10.0.${i >> 8}.${i & 255}`);
+      return Promise.resolve({ addresses, ttl: 60 });
+    }
     if (name === 'v4.example') return Promise.resolve({ addresses: [], ttl: 5 });
     if (name === 'many.example') {
       const addresses = Array.from({ length: 100 }, (_, i) => `192.0.2.${i}`);
@@ -143,6 +154,39 @@ describe('the responder', () => {
     const whole = await answer(service, { name: 'many.example', datagram: false });
     assert.equal(whole.answers?.length, 100);
     assert.ok(!whole.flag_tc);
+  });
+
+  test('answers with the aliases on the way, the last of which owns the addresses', async () => {
+    const service = new Service();
+    const response = await ask(service, { name: 'alias.example', edns: OPT });
+    assert.ok(response);
+    const { answers = [], rcode } = decode(response) as Response;
+    assert.equal(rcode, 'NOERROR');
+    assert.deepEqual(
+      answers.map((record) => ('data' in record ? [record.name, record.type, record.data] : [])),
+      [
+        ['alias.example', 'CNAME', 'other.example'],
+        ['other.example', 'CNAME', 'odd.label.www.example'],
+        ['odd.label.www.example', 'A', '192.0.2.1'],
+        ['odd.label.www.example', 'A', '192.0.2.2'],
+      ],
+    );
+    // Both dots of the package stand for one within a label.
+    assert.ok(response.includes(Buffer.from('\x09odd.label\x03www', 'latin1')));
+    const lost = await answer(service, { name: 'lost.example' });
+    assert.equal(lost.rcode, 'NXDOMAIN');
+    assert.deepEqual(dataOf(lost), ['gone.example']);
+  });
+
+  test('answers with as many addresses as fit a message', async () => {
+    const whole = await ask(new Service(), { name: 'crowd.example', datagram: false });
+    assert.equal(whole?.readUInt16BE(6), 4093);
+    const tooMany = await ask(new Service(), {
+      name: 'crowd.example',
+      datagram: false,
+      edns: OPT,
+    });
+    assert.ok(tooMany && tooMany.length <= 65_535);
   });
 
   test('passes on other types, and the answer without the additional records', async () => {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { DnsExchange } from '../../../src/dns/exchanges/exchange.ts';
-import type { AnswerRecord, Question, DnsReply } from '../../../src/dns/message.ts';
+import type { Question, DnsReply } from '../../../src/dns/message.ts';
+import type { AnswerRecord } from '../../../src/dns/records.ts';
 import { WireBackend } from '../../../src/dns/wire-backend.ts';
 import type { Logger } from '../../../src/log/logger.ts';
 import { DialError } from '../../../src/net/errors.ts';
@@ -59,6 +60,7 @@ test('an alias that the answer leaves open is asked for, and the shortest TTL ho
   assert.deepEqual(await backend.query('www.example', 'A', never), {
     addresses: ['192.0.2.1'],
     ttl: 10,
+    aliases: ['cdn.test', 'node.cdn.test'],
   });
   assert.deepEqual(asked, ['www.example', 'cdn.test']);
 });
@@ -82,7 +84,11 @@ test('aliases without end are given up after eight questions', async () => {
 
 test('an alias of what is not a host name has no address', async () => {
   const { asked, backend } = harness(({ name }) => replyOf(alias(name, 'not a name', 30)));
-  assert.deepEqual(await backend.query('a.example', 'A', never), { addresses: [], ttl: 30 });
+  assert.deepEqual(await backend.query('a.example', 'A', never), {
+    addresses: [],
+    ttl: 30,
+    aliases: ['not a name'],
+  });
   assert.equal(asked.length, 1);
 });
 

@@ -95,6 +95,13 @@ for (const version of ['h2', 'h1'] as const) {
     assert.equal(found.authority?.ttl, 65);
   });
 
+  test(`${named}: a server that rejects EDNS is asked without it`, async (t) => {
+    const { exchange } = await harness(t, (asked) =>
+      asked.payloadSize === undefined ? good(asked) : reply(asked, { rcode: 1 }),
+    );
+    assert.equal((await exchange.ask(question('a.example'), never)).records.length, 1);
+  });
+
   const refused: Readonly<Record<string, [HttpOverride, RegExp]>> = {
     'an HTTP status other than 200': [{ status: 503 }, /responded with HTTP status 503$/],
     'a redirect': [

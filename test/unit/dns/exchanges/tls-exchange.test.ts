@@ -75,6 +75,19 @@ test('replies without a pending question are ignored', async (t) => {
   assert.equal(found.records[0]?.data, '192.0.2.1');
 });
 
+test('a server behind TLS that rejects EDNS is asked without it', async (t) => {
+  const { server, exchange } = await harness(t, (asked) => {
+    if (asked.payloadSize === undefined) return good(asked);
+    const header = Buffer.alloc(12);
+    header.writeUInt16BE(asked.id, 0);
+    header.writeUInt16BE(0x8181, 2);
+    return header;
+  });
+  assert.equal((await exchange.ask(question('a.example'), never)).records.length, 1);
+  assert.equal(server.connections, 1);
+  assert.equal(server.asked.length, 2);
+});
+
 test('a malformed answer fails its question alone', async (t) => {
   const { server, exchange } = await harness(t, (asked) =>
     asked.name === 'bad.example' ? good(asked).subarray(0, -1) : good(asked),

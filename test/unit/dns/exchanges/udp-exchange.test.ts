@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { Asked } from '../../../support/peers/dns-server.ts';
 import { test, type TestContext } from 'node:test';
 import type { RandomSource } from '../../../../src/crypto/random-source.ts';
 import { UdpExchange } from '../../../../src/dns/exchanges/udp-exchange.ts';
@@ -150,6 +151,35 @@ test('a server that does not know EDNS is asked without it', async (t) => {
     [1232, undefined],
   );
 });
+
+/** A header alone, as of a server that could not read the query. */
+function bareError(asked: Asked, rcode: number): Buffer {
+  const header = Buffer.alloc(12);
+  header.writeUInt16BE(asked.id, 0);
+  header.writeUInt16BE(0x8180 | rcode, 2);
+  return header;
+}
+
+for (const [rcode, code] of [
+  [1, 'FORMERR'],
+  [4, 'NOTIMP'],
+] as const) {
+  test(`a server that responds with ${code} and no question is asked without EDNS at once, also over TCP`, async (t) => {
+    const { exchange, server, clock } = await harness(t, (asked) => {
+      if (asked.payloadSize !== undefined) return bareError(asked, rcode);
+      return reply(
+        asked,
+        asked.over === 'udp' ? { truncated: true } : { answers: [a(asked.name, '192.0.2.1')] },
+      );
+    });
+    assert.equal((await exchange.ask(QUESTION, never)).records.length, 1);
+    assert.deepEqual(
+      server.asked.map(({ over, payloadSize }) => `${over} ${payloadSize}`),
+      ['udp 1232', 'udp undefined', 'tcp undefined'],
+    );
+    assert.equal(clock.now(), new ManualClock().now());
+  });
+}
 
 test('a malformed answer fails its attempt, not the process', async (t) => {
   let first = true;
