@@ -129,6 +129,26 @@ test('aioquic as a client of Weir', { skip }, async (t) => {
     await client.close();
   });
 
+  await t.test('a client that drops HTTP/3 once it is authenticated', async () => {
+    await client.connect();
+    await client.authenticate(PASSWORD);
+    await client.dropHttp();
+    assert.equal((await client.echo(hostPort(echo), ECHOED)).same, true);
+    await client.close();
+  });
+
+  for (const [what, messages] of [
+    ['a KeyUpdate (RFC 9001 §6)', '1800000100'],
+    ['a Finished', '14000000'],
+  ] as const) {
+    await t.test(`a client that sends ${what} of TLS after the handshake`, async () => {
+      await client.connect();
+      await client.authenticate(PASSWORD);
+      assert.equal((await client.crypto(messages)).code, 0x10a);
+      await client.close();
+    });
+  }
+
   await t.test('a client among many half-open handshakes shows a token', async () => {
     const MANY = 80;
     await client.halfOpen(MANY);

@@ -62,14 +62,17 @@ export class ConnectionTls implements Disposable {
         this.#error ??= new QuicError(PROTOCOL_VIOLATION, reason, FrameType.CRYPTO);
       },
       onComplete: () => {
-        this.#isComplete = true;
+        this.#isComplete = this.#error === undefined;
       },
     });
   }
 
-  /** Whether TLS is complete, and the peer's transport parameters are authentic. */
+  /**
+   * Whether TLS is complete, and the peer's transport parameters are authentic. It stays so after an error in later
+   * messages, which is reported with the keys of 1-RTT.
+   */
   get isComplete(): boolean {
-    return this.#isComplete && this.#peer !== undefined && this.#error === undefined;
+    return this.#isComplete && this.#peer !== undefined;
   }
 
   /** The peer's transport parameters, once they have arrived. */

@@ -11,6 +11,7 @@ import json
 import socket
 import sys
 
+from aioquic import tls
 from aioquic.asyncio.client import connect
 from aioquic.asyncio.protocol import QuicConnectionProtocol
 from aioquic.buffer import encode_uint_var
@@ -149,6 +150,25 @@ class Client(QuicConnectionProtocol):
             "port": self.port,
         }
 
+    async def crypto(self, data):
+        """Sends messages of TLS, in hex, after the handshake; the code with which the connection ends."""
+        self._quic._crypto_streams[tls.Epoch.ONE_RTT].sender.write(bytes.fromhex(data))
+        self.transmit()
+        await self.until_over()
+        return {"code": self.terminated.error_code, "reason": self.terminated.reason_phrase}
+
+    async def drop_http(self):
+        """Ends the control stream, as a client that has no further use for HTTP/3."""
+        self._quic.send_stream_data(self.http._local_control_stream_id, b"", end_stream=True)
+        self.transmit()
+        await self.ping()
+        return {}
+
+    async def until_over(self):
+        while self.terminated is None:
+            self.changed.clear()
+            await asyncio.wait_for(self.changed.wait(), PATIENCE)
+
     @property
     def port(self):
         return self._transport.get_extra_info("sockname")[1]
@@ -205,6 +225,10 @@ async def run(command, client):
         return await client.request(**command)
     if kind == "echo":
         return await client.echo(**command)
+    if kind == "crypto":
+        return await client.crypto(**command)
+    if kind == "drop-http":
+        return await client.drop_http()
     raise ValueError(kind)
 
 

@@ -120,6 +120,16 @@ export class AioquicClient extends Script {
     return (await this.#do({ do: 'echo', address, size, halfway })) as AioquicEcho;
   }
 
+  /** Sends messages of TLS, in hex, after the handshake; how the connection ends. */
+  async crypto(data: string): Promise<{ readonly code: number; readonly reason: string }> {
+    return (await this.#do({ do: 'crypto', data })) as { code: number; reason: string };
+  }
+
+  /** Ends the HTTP/3 control stream. */
+  async dropHttp(): Promise<void> {
+    await this.#do({ do: 'drop-http' });
+  }
+
   /** Sends the Initial packets of so many clients that send nothing after. */
   async halfOpen(count: number): Promise<void> {
     await this.#do({ do: 'half-open', count });

@@ -74,4 +74,13 @@ export class Hostile {
       ? closeReason.code
       : undefined;
   }
+
+  /** The transport error code of the CONNECTION_CLOSE that the other side has received. Datagrams have to pass. */
+  get received(): number | undefined {
+    const other = this.#role === 'client' ? this.pair.client : this.pair.server;
+    const { closeReason } = other.connection;
+    return closeReason?.kind === 'transport' && closeReason.by === 'peer'
+      ? closeReason.code
+      : undefined;
+  }
 }

@@ -53,6 +53,7 @@ const VIOLATIONS: readonly (readonly [string, number, Buffer])[] = [
   ],
   ['CRYPTO beyond every limit (§7.5)', E.CRYPTO_BUFFER_EXCEEDED, frame(0x06, [1_000_000, 1], [0])],
   ['a KeyUpdate of TLS (RFC 9001 §6)', 0x10a, frame(0x06, [0, 5], [0x18, 0, 0, 1, 0])],
+  ['a Finished after the handshake', 0x10a, frame(0x06, [0, 4], [0x14, 0, 0, 0])],
   [
     'a connection id that retires itself (§19.15)',
     E.FRAME_ENCODING_ERROR,
@@ -67,8 +68,11 @@ const VIOLATIONS: readonly (readonly [string, number, Buffer])[] = [
 for (const [name, code, bytes] of VIOLATIONS) {
   test(`the connection is closed for ${name}`, () => {
     const hostile = new Hostile();
+    hostile.pair.passes = () => true;
     hostile.send(bytes);
     assert.equal(hostile.code, code);
+    hostile.pair.advance(100);
+    assert.equal(hostile.received, code, 'by a CONNECTION_CLOSE');
   });
 }
 
