@@ -5,6 +5,8 @@ import type { Clock } from '../net/time/clock.ts';
 import { Deadline } from '../net/time/deadline.ts';
 import { DialError } from '../net/errors.ts';
 import type { ByteLink, PacketLink } from '../net/links/link.ts';
+import { descriptorHolders, type DescriptorHolder } from '../net/sockets/descriptor-holders.ts';
+import { systemSockets } from '../net/sockets/system-sockets.ts';
 import { DIAL_MS } from '../net/time/time-limits.ts';
 import type { Origin, Outbound } from '../protocols/contract.ts';
 import { LogLimiter } from '../net/time/log-limiter.ts';
@@ -42,21 +44,44 @@ export class DialledFlow<Link> implements Disposable {
   readonly link: Link;
   readonly resolved: Resolved;
   readonly #close: (link: Link) => void;
+  readonly #place: FlowPlace | undefined;
   #isOver = false;
 
-  /** The caller has called `hold` on the version. */
-  constructor(link: Link, resolved: Resolved, close: (link: Link) => void) {
+  /** The caller has called `hold` on the version. @param place of its descriptors, where they are counted. */
+  constructor(link: Link, resolved: Resolved, close: (link: Link) => void, place?: FlowPlace) {
     this.link = link;
     this.resolved = resolved;
     this.#close = close;
+    this.#place = place;
   }
 
   /** Idempotent. */
   [Symbol.dispose](): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    if (this.#place) descriptorHolders.delete(this.#place);
     this.#close(this.link);
     this.resolved.version.release();
+  }
+}
+
+/** The descriptor of a flow's destination, from its dial on. */
+class FlowPlace implements DescriptorHolder {
+  /** Aborts the dial, and then destroys the link. */
+  #end: (cause: Error) => void;
+
+  constructor(source: string | undefined, abort: (cause: Error) => void) {
+    this.#end = abort;
+    descriptorHolders.add(this, source);
+  }
+
+  /** The dial has made a link. */
+  connected(link: ByteLink): void {
+    this.#end = (cause) => link.destroy(cause);
+  }
+
+  giveWay(cause: Error): void {
+    this.#end(cause);
   }
 }
 
@@ -83,6 +108,8 @@ export interface FlowDialerDeps {
   /** The outbound to the proxy's own resolver. */
   readonly resolver: Outbound;
 }
+
+const gaveWay = (cause: Error): DialError => new DialError('aborted', cause.message, { cause });
 
 const stopping = (): DialError => new DialError('aborted', 'the proxy is stopping');
 
@@ -175,19 +202,26 @@ export class FlowDialer {
     const startedAt = this.#deps.clock.now();
     using deadline = this.limit();
     let watch: ClientWatch | undefined;
+    let place: FlowPlace | undefined;
     const timer =
       client &&
       this.#deps.clock.after(WATCH_AFTER_MS, () => {
         watch = new ClientWatch(client, () => deadline.abort(clientLeft()));
       });
     try {
+      if (!systemSockets().hasRoomForFlow(origin.source)) {
+        throw new DialError('failed', 'this process has too many open files');
+      }
+      place = new FlowPlace(origin.source, (cause) => deadline.abort(gaveWay(cause)));
       const link = await version.outbound.connect(
         { host: query.host, port: query.port },
         { signal: deadline.signal, origin },
       );
+      place.connected(link);
       refuseRemoved(origin, link, destroyStream);
-      return new DialledFlow(link, resolved, destroyStream);
+      return new DialledFlow(link, resolved, destroyStream, place);
     } catch (error) {
+      if (place) descriptorHolders.delete(place);
       version.release();
       const failure = asDialError(error, deadline.signal, query);
       this.#logFailure(origin, query, resolved, failure, startedAt);

@@ -248,16 +248,15 @@ export class MuxCarrier {
   /** Ends idle flows and an idle carrier, with one timer for all. */
   #watch(): void {
     this.#timer = this.#clock.after(SWEEP_MS, () => {
+      this.#watch();
       const now = this.#clock.now();
       const idle = new DeadlineError('the flow was idle for 300 s');
       for (const flow of this.#flows.values()) {
         if (flow instanceof MuxPackets && now - flow.lastSeen >= UDP_IDLE_MS) flow.close(idle);
       }
-      if (this.#flows.size === 0 && now - this.#lastHeader >= IDLE_CARRIER_MS) {
-        this.#link.destroy(new DeadlineError('the mux carrier was idle for 300 s'));
-      } else {
-        this.#watch();
-      }
+      if (this.#flows.size > 0 || now - this.#lastHeader < IDLE_CARRIER_MS) return;
+      this.#timer?.cancel();
+      this.#link.destroy(new DeadlineError('the mux carrier was idle for 300 s'));
     });
   }
 }

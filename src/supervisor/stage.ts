@@ -263,9 +263,12 @@ function heldBackLine(
     const now = clock.now();
     if (now < (next.get(reason) ?? -Infinity)) return;
     next.set(reason, now + SAME_LINE_MS);
-    log.warn(`inbound ${tag}: ${reason}; new connections wait until others are closed`, {
-      inbound: tag,
-      error: reason,
-    });
+    log.warn(
+      `inbound ${tag}: ${reason}; new connections wait until others are closed, and those of the client that holds the most give way`,
+      {
+        inbound: tag,
+        error: reason,
+      },
+    );
   };
 }

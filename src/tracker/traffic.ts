@@ -184,11 +184,11 @@ export class TrafficSampler {
     this.#dueAt = Math.max(this.#dueAt + SAMPLE_INTERVAL_MS, scheduledAt);
     this.#timer = this.#clock.after(this.#dueAt - scheduledAt, () => {
       const now = this.#clock.now();
+      this.#schedule();
       this.#tick++;
       this.#latest = this.#take(this.#tick, Math.round(now - this.#lastAt));
       this.#lastAt = now;
       this.#wakeAll();
-      this.#schedule();
     });
   }
 

@@ -71,8 +71,8 @@ export class SseStream {
   #keepAliveAfter(milliseconds: number): void {
     this.#timer = this.#clock.after(milliseconds, () => {
       const left = this.#lastWrite + KEEP_ALIVE_MS - this.#clock.now();
-      if (left <= 0 && this.ready) this.send(COMMENT);
       this.#keepAliveAfter(left > 0 ? left : KEEP_ALIVE_MS);
+      if (left <= 0 && this.ready) this.send(COMMENT);
     });
   }
 

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getHeapCodeStatistics, getHeapSpaceStatistics, getHeapStatistics } from 'node:v8';
 import { messageOf } from '../../errors.ts';
+import { residentBytes } from '../../platform/process/process-memory.ts';
 import {
   MAX_PROFILE_SECONDS,
   toProfileRequest,
@@ -93,12 +94,23 @@ function withoutFolders(node: Profiler.ProfileNode): Profiler.ProfileNode {
 /** Sizes and counts alone: a snapshot of the heap would have the secrets of the configuration in it. */
 function heapSummary(): object {
   return {
-    memory: process.memoryUsage(),
+    memory: memoryUsage(),
     resources: process.resourceUsage(),
     heap: getHeapStatistics(),
     spaces: getHeapSpaceStatistics(),
     code: getHeapCodeStatistics(),
     handles: countsOf(process.getActiveResourcesInfo()),
+  };
+}
+
+/** As `process.memoryUsage`, which fails as a whole where the resident memory cannot be read. */
+function memoryUsage(): object {
+  const { used_heap_size, total_heap_size, external_memory } = getHeapStatistics();
+  return {
+    rss: residentBytes(),
+    heapTotal: total_heap_size,
+    heapUsed: used_heap_size,
+    external: external_memory,
   };
 }
 

@@ -1,12 +1,14 @@
 import { readdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { getHeapStatistics } from 'node:v8';
 import { ControlError } from '../../api/contract.ts';
 import { ConfigError } from '../../config/errors.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { RecentLines } from '../../log/recent-lines.ts';
 import { systemSockets } from '../../net/sockets/system-sockets.ts';
 import { openDescriptors } from '../../platform/process/open-descriptors.ts';
+import { residentBytes } from '../../platform/process/process-memory.ts';
 import type { TrafficSnapshot } from '../../tracker/traffic.ts';
 import { VERSION } from '../../version.ts';
 import type { Instance } from '../instance.ts';
@@ -207,8 +209,14 @@ function socketsStatus(): SocketsStatus {
 }
 
 function memoryStatus(): MemoryStatus {
-  const { rss, heapUsed, heapTotal, external } = process.memoryUsage();
-  return { resident: rss, heap_used: heapUsed, heap_total: heapTotal, external };
+  // Not `process.memoryUsage`, which fails as a whole where the resident memory cannot be read.
+  const { used_heap_size, total_heap_size, external_memory } = getHeapStatistics();
+  return {
+    resident: residentBytes(),
+    heap_used: used_heap_size,
+    heap_total: total_heap_size,
+    external: external_memory,
+  };
 }
 
 /** Microseconds become milliseconds. */

@@ -91,8 +91,9 @@ export class ServiceNotifier {
     const { clock } = this.#options;
     this.#timer = clock.after(EXTEND_EVERY_MS, () => {
       if (clock.now() - begun > LONGEST_START_MS) return;
-      this.#post([`EXTEND_TIMEOUT_USEC=${EXTENSION_MS * 1000}`]);
+      // First: without the next one a failure would end the service.
       this.#extend(begun);
+      this.#post([`EXTEND_TIMEOUT_USEC=${EXTENSION_MS * 1000}`]);
     });
   }
 
@@ -100,8 +101,8 @@ export class ServiceNotifier {
     const { clock, watchdogMs } = this.#options;
     if (watchdogMs === undefined) return;
     this.#timer = clock.after(watchdogMs / 2, () => {
-      this.#post(['WATCHDOG=1']);
       this.#showLife();
+      this.#post(['WATCHDOG=1']);
     });
   }
 

@@ -32,6 +32,9 @@ const STOP_GRACE_MS = 5_000;
 /** How long after the start, and then how often, compiled code may be written for the next start. */
 const COMPILED_AFTER_MS = 10_000;
 
+/** Until the next look at memory after one that has failed, in milliseconds. */
+const MEMORY_LOOK_MS = 1_000;
+
 /**
  * The exit status for an invalid configuration under a service manager, which should not restart
  * before the files change: `EX_CONFIG` of sysexits.h.
@@ -160,8 +163,14 @@ function reportReloads(instance: Instance, notifier: ServiceNotifier): void {
 
 /** Bounds what the process holds while it works, and releases what it has held once it rests. */
 function keepMemorySmall(keeper = new MemoryKeeper(new OwnMemory())): void {
-  boundYoungHeap();
-  systemClock.after(keeper.look(), () => keepMemorySmall(keeper));
+  let next = MEMORY_LOOK_MS;
+  try {
+    boundYoungHeap();
+    next = keeper.look();
+  } finally {
+    // Whatever has failed: it is looked at again.
+    systemClock.after(next, () => keepMemorySmall(keeper));
+  }
 }
 
 /** Compiled code is written once no flow would have to wait for that. */

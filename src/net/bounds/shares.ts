@@ -55,13 +55,15 @@ export class Shares<Item, Holder> {
   }
 
   /**
-   * The holder that has the most, and its oldest item; of several, the one that reached that number
-   * first.
+   * The holder that has the most, and its oldest and newest item; of several, the one that reached that
+   * number first.
    */
-  get heaviest(): { readonly holder: Holder; readonly oldest: Item } | undefined {
+  get heaviest():
+    | { readonly holder: Holder; readonly oldest: Item; readonly newest: Item }
+    | undefined {
     const share = this.#ranks.get(this.#most)?.first;
-    if (share?.oldest === undefined) return undefined;
-    return { holder: share.holder, oldest: share.oldest.item };
+    if (share?.oldest === undefined || share.newest === undefined) return undefined;
+    return { holder: share.holder, oldest: share.oldest.item, newest: share.newest.item };
   }
 
   /** The oldest item of a holder. */

@@ -25,6 +25,13 @@ export interface Sockets {
    */
   takeRoomForDial(): boolean;
   /**
+   * Whether a descriptor is left for the destination of a client's flow; where none is, another client that holds
+   * more gives way first (`DescriptorHolders`). Always true with Node's sockets.
+   *
+   * @param source the client's IP address; `undefined` on a unix socket.
+   */
+  hasRoomForFlow(source: string | undefined): boolean;
+  /**
    * Opens a TCP connection to an IP address in text.
    * @throws {DialError} with the kernel's reason, or that of `signal`, which also closes the socket.
    */

@@ -6,7 +6,7 @@ import { openSelf, structure } from '../native.ts';
 export interface ProcessMemory {
   /** Processor time of all threads so far, in milliseconds. */
   processorMs(): number;
-  /** Resident memory, in bytes. */
+  /** Resident memory, in bytes; the last known while the process has no descriptor left to read it. */
   residentBytes(): number;
   /**
    * All that is free within the memory of `malloc`, in bytes, whether it was returned to the system or not;
@@ -49,6 +49,18 @@ interface Functions {
 /** The fields of `struct mallinfo2` of <malloc.h>; `fordblks` is the size of all free pieces. */
 const MALLINFO = 'arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost';
 
+let lastResident = 0;
+
+/** Resident memory, in bytes. libuv reads a file for it, which a process without free descriptors cannot open. */
+export function residentBytes(): number {
+  try {
+    lastResident = process.memoryUsage.rss();
+  } catch {
+    // Still what it was: the next call knows more.
+  }
+  return lastResident;
+}
+
 /** The memory of this process. */
 export class OwnMemory implements ProcessMemory {
   #functions: Functions | undefined;
@@ -60,7 +72,7 @@ export class OwnMemory implements ProcessMemory {
   }
 
   residentBytes(): number {
-    return process.memoryUsage.rss();
+    return residentBytes();
   }
 
   freeBytes(): number {

@@ -8,7 +8,7 @@ export type SocketOrigin = 'accepted' | 'dialled' | 'datagrams';
 
 type RoomCalls = Pick<SystemCalls, 'getrlimit' | 'fcntl' | 'close' | 'memory'>;
 
-/** With this many free descriptors, the kernel is not queried for each connection. */
+/** With this many descriptors free for clients, the kernel is not queried for each connection. */
 const PLENTY = 1024;
 /** Sockets that may be opened between two queries of the kernel. */
 const OPENED_UNASKED = 64;
@@ -26,6 +26,13 @@ const MOST_RESERVED = 4096;
  */
 const LEFT_BY_DIALS_PART = 1 / 16;
 const MOST_LEFT_BY_DIALS = 1024;
+/**
+ * The share that all clients leave to the operator, with its minimum and maximum: API, control socket, log, files
+ * that a reload reads, DNS queries.
+ */
+const OPERATOR_PART = 1 / 16;
+const LEAST_FOR_OPERATOR = 8;
+const MOST_FOR_OPERATOR = 64;
 /**
  * Assumed number of other descriptors, such as pipes and files, if the kernel does not report a
  * count.
@@ -61,7 +68,7 @@ export class DescriptorRoom {
   }
 
   /**
-   * Descriptors that can be opened besides the reserved ones; a lower bound while there are plenty.
+   * Descriptors that can be opened for clients besides the reserved ones; a lower bound while there are plenty.
    *
    * @param fd any open descriptor; on older kernels, which report no count, it is duplicated to
    *   find out whether two more are free.
@@ -72,10 +79,32 @@ export class DescriptorRoom {
     const limit = this.#limit();
     const open = this.#countOpen();
     if (open > 0) {
-      this.#known = Math.min(limit - open, PLENTY + OPENED_UNASKED * A_SOCKET);
-      return limit - open - this.reserved;
+      const left = limit - open - forOperator(limit);
+      this.#known = Math.min(left, PLENTY + OPENED_UNASKED * A_SOCKET);
+      return left - this.reserved;
     }
     return this.#hasTwo(fd) ? 2 : 0;
+  }
+
+  /**
+   * Whether `count` descriptors can be opened without those of the operator, whatever accepted connections will need
+   * for their destinations. True where the kernel reports no count.
+   */
+  has(count: number): boolean {
+    if (this.#known >= PLENTY) return true;
+    const limit = this.#limit();
+    const open = this.#countOpen();
+    if (open === 0) return true;
+    const left = limit - open - forOperator(limit);
+    this.#known = Math.min(left, PLENTY + OPENED_UNASKED * A_SOCKET);
+    return left >= count;
+  }
+
+  /** Whether half of the operator's descriptors are left: enough to accept a connection and look at it. */
+  get mayLook(): boolean {
+    const limit = this.#limit();
+    const open = this.#countOpen();
+    return open > 0 && limit - open > forOperator(limit) / 2;
   }
 
   /**
@@ -139,3 +168,6 @@ export class DescriptorRoom {
     return true;
   }
 }
+
+const forOperator = (limit: number): number =>
+  Math.min(MOST_FOR_OPERATOR, Math.max(LEAST_FOR_OPERATOR, Math.floor(limit * OPERATOR_PART)));

@@ -37,8 +37,8 @@ export class KernelIo implements Disposable {
     this.timers = timers;
     this.poller = new Poller(calls);
     this.addresses = new SocketAddresses(calls);
-    this.pipes = new PipePool(calls, timers);
     this.room = new DescriptorRoom(calls);
+    this.pipes = new PipePool(calls, timers, undefined, () => this.room.has(2));
     this.scratch = calls.memory(RECEIVE_SIZE);
     this.option = calls.memory(16);
   }

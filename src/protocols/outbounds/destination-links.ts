@@ -90,9 +90,12 @@ export class DestinationLinks extends QueuedPackets implements PacketLink {
 
   /** One timer for all streams, instead of one for each. */
   #sweep(): void {
-    for (const [key, stream] of this.#links) if (stream.spent) this.#remove(key);
-    this.#timer =
-      this.#links.size === 0 ? undefined : this.#deps.clock.after(SWEEP_MS, () => this.#sweep());
+    try {
+      for (const [key, stream] of this.#links) if (stream.spent) this.#remove(key);
+    } finally {
+      this.#timer =
+        this.#links.size === 0 ? undefined : this.#deps.clock.after(SWEEP_MS, () => this.#sweep());
+    }
   }
 
   #closeLeastRecent(): void {

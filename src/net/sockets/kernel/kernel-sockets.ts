@@ -2,6 +2,7 @@ import { KernelDatagramSocket } from '../../../platform/sockets/datagrams/kernel
 import type { KernelIo } from '../../../platform/sockets/kernel-io.ts';
 import { systemClock } from '../../time/clock.ts';
 import type { Sockets } from '../sockets.ts';
+import { descriptorHolders } from '../descriptor-holders.ts';
 import { AssociationSockets } from './association-sockets.ts';
 import { connectKernel, connectNodeSocket } from './kernel-dial.ts';
 import { listenKernel } from './kernel-listener.ts';
@@ -22,6 +23,11 @@ export const kernelSockets = (
     return io.room.limit;
   },
   takeRoomForDial: () => io.room.takeForDial(),
+  hasRoomForFlow(source) {
+    // Dials that have begun may have taken more than there was.
+    while (!io.room.has(1)) if (!descriptorHolders.makeRoom(source)) return false;
+    return true;
+  },
   connect: ({ host, port }, options) => connectKernel(io, host, port, { ...options, watchdog }),
   connectSocket: (target, options) => connectNodeSocket(io, target, options),
   listen: async (where, options) => listenKernel(io, where, options, watchdog),

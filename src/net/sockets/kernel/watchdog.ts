@@ -102,7 +102,10 @@ export class LinkWatchdog implements Disposable {
 
   readonly #look = (): void => {
     this.#timer = undefined;
-    this.look();
-    if (this.#waiting.size > 0) this.#timer = this.#clock.after(PATIENCE_MS, this.#look);
+    try {
+      this.look();
+    } finally {
+      if (this.#waiting.size > 0) this.#timer = this.#clock.after(PATIENCE_MS, this.#look);
+    }
   };
 }

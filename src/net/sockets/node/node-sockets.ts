@@ -27,6 +27,7 @@ export const nodeSockets = (reason: string): Sockets => ({
   reason,
   descriptorLimit: Infinity,
   takeRoomForDial: () => true,
+  hasRoomForFlow: () => true,
   connect: ({ host, port }, options) => connectTcp(host, port, options),
   connectSocket: ({ host, port }, options) => connectSocket(host, port, options),
   listen,

@@ -36,6 +36,7 @@ export class PipePool {
   readonly #timers: Timers;
   readonly #pair: NativeMemory;
   readonly #largePipes: number;
+  readonly #hasRoom: () => boolean;
   readonly #idle: Pipe[] = [];
   #size = 0;
   #refused = false;
@@ -44,9 +45,18 @@ export class PipePool {
   #timer: { cancel(): void } | undefined;
   #closed = false;
 
-  /** @param isRoot whether the kernel does not limit the pipes of this process. */
-  constructor(calls: SystemCalls, timers: Timers, isRoot = process.geteuid?.() === 0) {
+  /**
+   * @param isRoot whether the kernel does not limit the pipes of this process.
+   * @param hasRoom whether two more descriptors may be opened.
+   */
+  constructor(
+    calls: SystemCalls,
+    timers: Timers,
+    isRoot = process.geteuid?.() === 0,
+    hasRoom = () => true,
+  ) {
     this.#calls = calls;
+    this.#hasRoom = hasRoom;
     this.#timers = timers;
     this.#largePipes = isRoot ? MAX_PIPES : LARGE_PIPES;
     this.#pair = calls.memory(8);
@@ -95,6 +105,7 @@ export class PipePool {
 
   #open(): Pipe | undefined {
     const calls = this.#calls;
+    if (!this.#hasRoom()) return this.#refuse();
     if (calls.pipe2(this.#pair.at, NONBLOCK_CLOEXEC) !== 0) return this.#refuse();
     const read = new Descriptor(calls, this.#pair.bytes.readInt32LE(0));
     const write = new Descriptor(calls, this.#pair.bytes.readInt32LE(4));

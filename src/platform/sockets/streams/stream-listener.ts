@@ -21,7 +21,7 @@ import {
 } from '../linux.ts';
 import type { Readiness } from '../poller.ts';
 import { familyOf, type SocketAddress } from '../sockaddr.ts';
-import { setOption, setTcpOptions } from '../socket-options.ts';
+import { setOption, setTcpOptions, setZeroLinger } from '../socket-options.ts';
 import { StreamSocket } from './stream-socket.ts';
 
 /** Connections that the kernel queues, so that a burst of clients is not refused. */
@@ -32,11 +32,23 @@ const BATCH = 64;
 const DESCRIPTORS_A_FLOW = 2;
 /** Milliseconds before accepting is retried after it was held back. */
 const HELD_BACK_MS = 20;
+/**
+ * Milliseconds that connections wait for those of their own source that hold all descriptors. After that they are
+ * reset, so that what waits behind them in the kernel's queue is seen.
+ */
+const PATIENCE_MS = 1_000;
+/** Free descriptors after which a shortage is over: a few that come and go are none. */
+const ENOUGH = 16;
 /** Errors of accept4(2) that are temporary, until something else is closed. */
 const EXHAUSTED: ReadonlySet<number> = new Set([EMFILE, ENFILE, ENOBUFS, ENOMEM]);
 
 export interface StreamListenerOptions {
   readonly onSocket: (socket: StreamSocket, remote: SocketAddress | undefined) => void;
+  /**
+   * Called while descriptors are short, with the client of a connection that waits: closes what another client holds
+   * in excess. False when there is nothing of the kind.
+   */
+  readonly makeRoom?: ((remote: SocketAddress | undefined) => boolean) | undefined;
   /** Called when accepting is held back for lack of descriptors; connections wait in the kernel. */
   readonly onHeldBack?: ((reason: string) => void) | undefined;
 }
@@ -44,7 +56,8 @@ export interface StreamListenerOptions {
 /**
  * A listening stream socket, whose options accepted sockets inherit. Connections are accepted only
  * while descriptors for their destinations are free too; the others wait in the kernel's queue,
- * where libuv would accept and close them.
+ * where libuv would accept and close them. Those of clients that hold less than others are looked for in the queue,
+ * and others give way to them.
  */
 export class StreamListener implements Readiness {
   /** The bound address, with the port that the kernel chose. */
@@ -57,6 +70,10 @@ export class StreamListener implements Readiness {
   readonly #claim: Claim | undefined;
   #slot: number | undefined;
   #timer: { cancel(): void } | undefined;
+  /** Looks for descriptors since they ran out, and have not been enough; undefined before. */
+  #shortLooks: number | undefined;
+  /** An accepted connection that waits for those of its own source. */
+  #waiting: { readonly fd: number; readonly remote: SocketAddress | undefined } | undefined;
 
   /**
    * Binds and listens, unless a listening socket was passed for the address. The IPv6 wildcard
@@ -104,6 +121,7 @@ export class StreamListener implements Readiness {
       }
     } finally {
       this.#timer?.cancel();
+      this.#refuseWaiting();
       // A passed socket stays open, and epoll would continue to report it.
       if (this.#slot !== undefined) this.#io.poller.detach(this.#slot, fd);
       this.#slot = undefined;
@@ -139,6 +157,7 @@ export class StreamListener implements Readiness {
       if (this.#slot === undefined) return i;
       // If the kernel reports no count, `free` only covers one flow, so it is checked again.
       if (free < DESCRIPTORS_A_FLOW) free = room.free(this.#descriptor.number);
+      if (free >= ENOUGH) this.#shortLooks = undefined;
       if (free < DESCRIPTORS_A_FLOW) {
         this.#holdBack('this process has too many open files');
         return i;
@@ -159,16 +178,16 @@ export class StreamListener implements Readiness {
       free -= DESCRIPTORS_A_FLOW;
       const socket = this.#adopt(fd);
       if (!socket) return i;
-      this.#pass(socket);
+      this.#pass(socket, this.#io.addresses.decode());
     }
     return BATCH;
   }
 
   /** Resets the connection if the handler throws, so that its client does not wait in vain. */
-  #pass(socket: StreamSocket): void {
+  #pass(socket: StreamSocket, remote: SocketAddress | undefined): void {
     let isTaken = false;
     try {
-      this.#options.onSocket(socket, this.#io.addresses.decode());
+      this.#options.onSocket(socket, remote);
       isTaken = true;
     } finally {
       if (!isTaken) socket.reset();
@@ -205,12 +224,58 @@ export class StreamListener implements Readiness {
       if (fd < 0) return;
       let watches = false;
       try {
+        this.#serveOthers();
         watches = this.#io.room.free(fd) >= DESCRIPTORS_A_FLOW && this.#watchAgain();
       } finally {
         // After any failure: without a retry nothing would be accepted again.
         if (!watches) this.#lookAgain();
       }
     });
+  }
+
+  /**
+   * Looks at connections that wait, with descriptors of the operator: those to which other clients give way are
+   * served. One of a client that holds the most itself waits, and is reset with all like it once the shortage lasts.
+   */
+  #serveOthers(): void {
+    const { calls, addresses, room } = this.#io;
+    const { makeRoom } = this.#options;
+    this.#shortLooks = (this.#shortLooks ?? 0) + 1;
+    const isPatient = this.#shortLooks * HELD_BACK_MS < PATIENCE_MS;
+    const waiting = this.#waiting;
+    if (waiting) {
+      if (room.free(this.#descriptor.number) >= DESCRIPTORS_A_FLOW) this.#serve(waiting);
+      else if (makeRoom?.(waiting.remote)) this.#serve(waiting);
+      else if (isPatient) return;
+      this.#refuseWaiting();
+    }
+    for (let i = 0; makeRoom && i < BATCH && room.mayLook; i++) {
+      if (room.free(this.#descriptor.number) >= DESCRIPTORS_A_FLOW) return;
+      addresses.prepare();
+      const { resultAt, resultLengthAt } = addresses;
+      const fd = calls.accept4(this.#descriptor.number, resultAt, resultLengthAt, NONBLOCK_CLOEXEC);
+      if (fd < 0) return;
+      const remote = addresses.decode();
+      this.#waiting = { fd, remote };
+      if (makeRoom(remote)) this.#serve(this.#waiting);
+      else if (isPatient) return;
+      this.#refuseWaiting();
+    }
+  }
+
+  #serve({ fd, remote }: { fd: number; remote: SocketAddress | undefined }): void {
+    this.#waiting = undefined;
+    const socket = this.#adopt(fd);
+    if (socket) this.#pass(socket, remote);
+  }
+
+  /** Resets the connection that waits, if there is one. */
+  #refuseWaiting(): void {
+    const waiting = this.#waiting;
+    if (!waiting) return;
+    this.#waiting = undefined;
+    if (this.#isTcp) setZeroLinger(this.#io, waiting.fd);
+    this.#io.calls.close(waiting.fd);
   }
 
   /** False while the kernel cannot watch it. */

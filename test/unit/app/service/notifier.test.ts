@@ -119,3 +119,23 @@ test('a status is one line of bounded length', () => {
   notifier.ready('x'.repeat(10_000));
   assert.ok((take()[0] ?? '').length < 1000);
 });
+
+test('a sign of life that fails, as without a descriptor, is followed by the next one', () => {
+  const clock = new ManualClock();
+  let signs = 0;
+  const notifier = new ServiceNotifier({
+    clock,
+    pid: 7,
+    monotonic: () => 42n,
+    watchdogMs: 4_000,
+    send: (state) => {
+      if (state === 'WATCHDOG=1' && ++signs === 1) throw new Error('EMFILE');
+      return true;
+    },
+  });
+  notifier.ready('serving');
+  assert.throws(() => clock.advance(2_000), /EMFILE/);
+  clock.advance(6_000);
+  assert.equal(signs, 4);
+  notifier.close();
+});

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
+import { OwnMemory, residentBytes } from '../../../../src/platform/process/process-memory.ts';
 
 const MODULE = new URL('../../../../src/platform/process/process-memory.ts', import.meta.url).href;
 
@@ -59,3 +60,14 @@ test(
     assert.equal(sum, 200);
   },
 );
+
+test('resident memory that cannot be read is what it was last', (t) => {
+  const before = residentBytes();
+  assert.ok(before > 0);
+  // As libuv does for a process that may open no more files.
+  t.mock.method(process.memoryUsage, 'rss', () => {
+    throw Object.assign(new Error('uv_resident_set_memory'), { code: 'EMFILE' });
+  });
+  assert.equal(residentBytes(), before);
+  assert.equal(new OwnMemory().residentBytes(), before);
+});
