@@ -253,11 +253,6 @@ const PATTERNS: readonly Row[] = [
   },
   {
     file: 'transports/ws/handshake.ts',
-    pattern: /[^\x21-\x7e]+|#/g,
-    worst: [run('', ' '), run('', '#'), run('', '# ')],
-  },
-  {
-    file: 'transports/ws/handshake.ts',
     pattern: /^\[([^\]]*)\](?::\d*)?$/,
     worst: [run('[', 'a'), run('[', '['), run('[]:', '1'), run('', '[]')],
   },

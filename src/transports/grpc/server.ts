@@ -13,7 +13,7 @@ import {
   UNPROVEN_TUNNELS,
 } from '../limits.ts';
 import type { UnauthenticatedClients } from '../unauthenticated-clients.ts';
-import { CONNECTION_WINDOW, CONTENT_TYPE, SETTINGS, tunnelPath } from './settings.ts';
+import { CONNECTION_WINDOW, CONTENT_TYPE, SETTINGS, tunnelPaths } from './settings.ts';
 import { refusalOf } from './refusals.ts';
 import { Tunnels } from './tunnels.ts';
 
@@ -152,4 +152,4 @@ function refuse(stream: Http2Stream, response: readonly HttpField[]): void {
 }
 
 const pathsOf = ({ serviceName }: GrpcSpec): ReadonlySet<string> =>
-  new Set([tunnelPath(serviceName, 'Tun'), tunnelPath(serviceName, 'TunMulti')]);
+  new Set([...tunnelPaths(serviceName, 'Tun'), ...tunnelPaths(serviceName, 'TunMulti')]);

@@ -2,7 +2,7 @@ import type { Http2Connection } from '../../http/http2/connection.ts';
 import { HEADER_LIST_LIMIT } from '../../http/http2/limits.ts';
 import type { Http2Settings } from '../../http/http2/settings.ts';
 import { UNPROVEN_TUNNELS } from '../limits.ts';
-import { toRequestTarget } from '../ws/handshake.ts';
+import { toPathSegment, toRequestTarget } from '../request-target.ts';
 
 /**
  * The window of a stream: 64 KB would limit a tunnel to 640 KB/s at a round trip of 100 ms. With
@@ -25,9 +25,18 @@ const TUNNEL_LIMIT = 8192;
 
 export const CONTENT_TYPE = 'application/grpc';
 
-/** The path of a method; characters that HTTP does not allow in a path are encoded. */
-export const tunnelPath = (serviceName: string, method: 'Tun' | 'TunMulti'): string =>
-  toRequestTarget(`/${serviceName}/${method}`);
+type Method = 'Tun' | 'TunMulti';
+
+/** The path of a method: the name is one segment, as for Xray and sing-box. */
+export const tunnelPath = (serviceName: string, method: Method): string =>
+  `/${toPathSegment(serviceName)}/${method}`;
+
+/** The paths by which clients call a method: v2ray's do not escape the name, and others less of it. */
+export const tunnelPaths = (serviceName: string, method: Method): readonly string[] => [
+  tunnelPath(serviceName, method),
+  `/${serviceName}/${method}`,
+  toRequestTarget(`/${serviceName}/${method}`),
+];
 
 /** Unread data of all tunnels of a connection that their windows should allow, in bytes. */
 const HELD_LIMIT = 64 << 20;

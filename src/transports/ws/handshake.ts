@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { toDecodedTarget, toRequestTarget } from '../request-target.ts';
 
 /** The opening handshake of RFC 6455 §4, and v2ray's early data in it. */
 
@@ -55,17 +56,13 @@ export function splitWsPath(text: string): WsPath {
   return { path: kept.length > 0 ? `${path}?${kept.join('&')}` : path, earlyData };
 }
 
-/** Percent-encodes the characters that HTTP does not allow in a request target. */
-export const toRequestTarget = (path: string): string =>
-  path.toWellFormed().replace(/[^\x21-\x7e]+|#/g, encodeURIComponent);
-
 /**
- * Whether a request is for the path of an inbound: equal, or equal once the characters that HTTP
- * does not allow are encoded. A query counts only where the configured path has one.
+ * Whether a request is for the path of an inbound: equal, or equal once it is escaped as Go's clients do. A
+ * query counts only where the configured path has one.
  */
 export function pathMatches(target: string, path: string): boolean {
   const asked = path.includes('?') ? splitWsPath(target).path : (target.split('?', 1)[0] ?? '');
-  return asked === path || asked === toRequestTarget(path);
+  return asked === path || asked === toRequestTarget(path) || asked === toDecodedTarget(path);
 }
 
 /** A `Host` without its port and brackets, in lower case. */

@@ -4,6 +4,7 @@ import type { RequestHead, ResponseHead } from '../../http/http1/head.ts';
 import { hasControl } from '../../http/fields/http-text.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import type { InboundCarrierSpec, OutboundCarrierSpec } from '../../spec.ts';
+import { toRequestTarget } from '../request-target.ts';
 import {
   acceptKey,
   decodeEarlyData,
@@ -12,7 +13,6 @@ import {
   hostWithoutPort,
   isKey,
   pathMatches,
-  toRequestTarget,
 } from './handshake.ts';
 import { isMarked, markReply } from './peer-mark.ts';
 import { statusInWords } from './status-words.ts';

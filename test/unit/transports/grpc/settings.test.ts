@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import * as http2 from 'node:http2';
 import { test } from 'node:test';
 import { UNPROVEN_TUNNELS } from '../../../../src/transports/limits.ts';
+import { tunnelPath, tunnelPaths } from '../../../../src/transports/grpc/settings.ts';
 import { CarrierPair, grpcPair } from '../../../support/links/carriers.ts';
 
 const REQUEST = {
@@ -59,3 +60,21 @@ test('a connection may have few tunnels until the first has authenticated, and m
   assert.equal(session.remoteSettings.maxConcurrentStreams, 256);
   session.destroy();
 });
+
+// Tried with Xray 26.7.28 and sing-box 1.14.4 in both roles; v2ray does not escape a name.
+for (const [name, path] of [
+  ['GunService', '/GunService/Tun'],
+  ['a b', '/a%20b/Tun'],
+  ['a/b', '/a%2Fb/Tun'],
+  ['a{b}', '/a%7Bb%7D/Tun'],
+  ["a'b(c)*!", '/a%27b%28c%29%2A%21/Tun'],
+  ['a;b,c=d:e@f$&', '/a%3Bb%2Cc=d:e@f$&/Tun'],
+  ['a%20b', '/a%2520b/Tun'],
+  ['\u00fc', '/%C3%BC/Tun'],
+] as const) {
+  test(`the service ${name} is called as by Go's clients, and serves v2ray's too`, () => {
+    assert.equal(tunnelPath(name, 'Tun'), path);
+    const paths = tunnelPaths(name, 'Tun');
+    assert.ok(paths.includes(path) && paths.includes(`/${name}/Tun`));
+  });
+}
