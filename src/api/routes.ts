@@ -93,42 +93,42 @@ export const ROUTES: readonly ApiRoute[] = [
   { method: 'GET', path: '/v1/health', handler: () => json(200, { status: 'ok' }) },
 ];
 
-async function getRoutes(_: ApiCall, { app, clock }: Services): Promise<ApiResponse> {
+async function getRoutes(_: ApiCall, { app }: Services): Promise<ApiResponse> {
   const { view, etag } = await app.routes();
-  return jsonText(200, await routesBody(view, clock), withEtag(etag));
+  return jsonText(200, await routesBody(view), withEtag(etag));
 }
 
-async function putRoute(call: ApiCall, { app, clock }: Services): Promise<ApiResponse> {
+async function putRoute(call: ApiCall, { app }: Services): Promise<ApiResponse> {
   const group = textParameter('group', call.parameter);
   requireJson(call.headers.contentType);
   const target = parsePickBody(await call.readBody());
   const ifMatch = parseIfMatch(call.headers.ifMatch);
   const { report, etag } = await app.pick(group, target, ifMatch, call.signal);
-  return jsonText(200, await reportBody(report, clock), withEtag(etag));
+  return jsonText(200, await reportBody(report), withEtag(etag));
 }
 
-async function reload(_: ApiCall, { app, clock }: Services): Promise<ApiResponse> {
-  return jsonText(200, await reportBody(await app.reload(), clock));
+async function reload(_: ApiCall, { app }: Services): Promise<ApiResponse> {
+  return jsonText(200, await reportBody(await app.reload()));
 }
 
 /** Yields to other work, since there may be thousands of groups and targets. */
-async function routesBody(view: RouteView, clock: Clock): Promise<Buffer> {
+async function routesBody(view: RouteView): Promise<Buffer> {
   return Buffer.concat([
     Buffer.from(`{"default":${defaultJson(view.default)},"groups":[`),
-    ...(await writeList(view.groups, groupJson, clock)),
+    ...(await writeList(view.groups, groupJson)),
     Buffer.from('],"targets":['),
-    ...(await writeList(view.targets, targetJson, clock)),
+    ...(await writeList(view.targets, targetJson)),
     Buffer.from(']}'),
   ]);
 }
 
 /** Yields to other work, since there may be thousands of names. */
-async function reportBody(report: ReloadReport, clock: Clock): Promise<Buffer> {
+async function reportBody(report: ReloadReport): Promise<Buffer> {
   const { status } = report;
   const parts: Buffer[] = [Buffer.from(`{"status":"${status}"`)];
   if (status === 'applied') {
     for (const list of REPORT_LISTS) {
-      const names = await writeList(report[list], JSON.stringify, clock);
+      const names = await writeList(report[list], JSON.stringify);
       parts.push(Buffer.from(`,"${list}":[`), ...names, Buffer.from(']'));
     }
   }
@@ -136,11 +136,11 @@ async function reportBody(report: ReloadReport, clock: Clock): Promise<Buffer> {
 }
 
 /** Flows first: if a session ends in between, its flows are still listed. */
-async function getConnections(_: ApiCall, { app, clock, times }: Services): Promise<ApiResponse> {
+async function getConnections(_: ApiCall, { app, times }: Services): Promise<ApiResponse> {
   const offset = times.read();
-  const flows = await writeList(app.tracker.flows(), (flow) => flowJson(flow, offset), clock);
+  const flows = await writeList(app.tracker.flows(), (flow) => flowJson(flow, offset));
   const live = app.tracker.sessions();
-  const sessions = await writeList(live, (session) => sessionJson(session, offset), clock);
+  const sessions = await writeList(live, (session) => sessionJson(session, offset));
   const parts = [Buffer.from('{"sessions":['), ...sessions, Buffer.from('],"flows":['), ...flows];
   return jsonText(200, Buffer.concat([...parts, Buffer.from(']}')]));
 }

@@ -47,10 +47,8 @@ export class SharedSnapshots {
     const facts = await this.#facts.recent();
     const { flows, traffic, status } = this.#live.monitor;
     const matches = new Map<number, ClashMatch>();
-    const connections = await writeList(
-      [...openFlows(flows.values())],
-      (flow) => JSON.stringify(clashConnection(facts, flow, matches)),
-      this.#clock,
+    const connections = await writeList([...openFlows(flows.values())], (flow) =>
+      JSON.stringify(clashConnection(facts, flow, matches)),
     );
     const { up = 0, down = 0 } = traffic ?? {};
     const memory = status?.value.memory.resident ?? 0;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, test } from 'node:test';
-import { Rounds, writeList } from '../../../../src/api/feeds/slices.ts';
+import { Rounds, STRIDES_A_TURN, writeList } from '../../../../src/api/feeds/slices.ts';
 import type { Clock, Timer } from '../../../../src/net/time/clock.ts';
 
 /** A clock on which work takes time as well: what is due while something works comes after it. */
@@ -166,31 +166,30 @@ describe('rounds over clients', () => {
 });
 
 describe('a long list', () => {
-  test('is written in pieces, with other work in between', async () => {
-    const clock = new WorkClock();
+  test('is written in pieces, and a hundred at once in as small turns as one', async () => {
     const items = Array.from({ length: 1_000 }, (_, index) => index);
-    let turns = 0;
-    let done = false;
-    const count = (): void => {
-      turns++;
-      if (!done) setImmediate(count);
-    };
-    setImmediate(count);
+    const LISTS = 100;
+    let written = 0;
     const write = (item: number): string => {
-      clock.work(0.1);
+      written++;
       return String(item);
     };
-    const pieces = await writeList(items, write, clock);
-    done = true;
-    assert.ok(pieces.length > 10);
-    assert.ok(turns >= pieces.length - 1);
-    assert.equal(Buffer.concat(pieces).toString(), items.join(','));
+    const lists = Array.from({ length: LISTS }, () => writeList(items, write));
+    let turns = 0;
+    for (let before = 0; written < LISTS * items.length; turns++) {
+      await turn();
+      assert.ok(written - before <= 2 * STRIDES_A_TURN * 64, `${written - before} in a turn`);
+      before = written;
+    }
+    assert.ok(turns >= (LISTS * items.length) / (STRIDES_A_TURN * 64) - 2, `${turns} turns`);
+    for (const pieces of await Promise.all(lists)) {
+      assert.equal(Buffer.concat(pieces).toString(), items.join(','));
+    }
   });
 
   test('may be empty, or one item', async () => {
-    const clock = new WorkClock();
     const write = async (items: readonly number[]): Promise<string> =>
-      Buffer.concat(await writeList(items, String, clock)).toString();
+      Buffer.concat(await writeList(items, String)).toString();
     assert.deepEqual([await write([]), await write([7]), await write([7, 8])], ['', '7', '7,8']);
   });
 });
