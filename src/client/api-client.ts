@@ -1,9 +1,15 @@
 import { readFile } from 'node:fs/promises';
-import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
+import {
+  request as httpRequest,
+  type Agent,
+  type IncomingMessage,
+  type RequestOptions,
+} from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { UsageError, WeirError, codeOf, messageOf, type WeirErrorOptions } from '../errors.ts';
 import { isBodyOf, isDataOf } from './api-shapes.ts';
 import { EventReader } from './event-reader.ts';
+import { ProvenAgent, UnprovenApiError, type ApiProof } from './proven-agent.ts';
 
 /** The API could not be reached, or rejected the request; the message is the API's, if any. */
 export class ApiClientError extends WeirError {
@@ -25,7 +31,17 @@ export class ApiClientError extends WeirError {
 /** The address of the API. */
 export type ApiPlace =
   | { readonly kind: 'url'; readonly url: URL }
-  | { readonly kind: 'unix'; readonly path: string };
+  | { readonly kind: 'unix'; readonly path: string }
+  /** Nothing is asked; each request fails with the reason. */
+  | { readonly kind: 'unknown'; readonly reason: WeirError };
+
+/** Where the API is, and what a client needs there. */
+export interface ApiAccess {
+  readonly place: ApiPlace;
+  readonly secret: string | undefined;
+  /** What the secret is sent to; `undefined` for whatever is at an address that the user has named. */
+  readonly proof?: ApiProof | undefined;
+}
 
 const DEFAULT_PLACE = '127.0.0.1:9090';
 /** Milliseconds that a response may take; a reload can be slow. */
@@ -67,18 +83,21 @@ export interface ApiEvent {
 
 /** A client of the API; every failure is a ApiClientError. */
 export class ApiClient {
-  #place: ApiPlace;
-  #secret: string | undefined;
+  #access: ApiAccess;
+  /** `undefined`: that of all requests of this process. */
+  #agent: Agent | undefined;
 
-  constructor(place: ApiPlace, secret: string | undefined) {
-    this.#place = place;
-    this.#secret = secret;
+  constructor(place: ApiPlace, secret: string | undefined, proof?: ApiProof) {
+    this.#access = { place, secret, proof };
+    this.#agent = agentFor(this.#access);
   }
 
-  /** Sends further requests to another address, or with another secret. */
-  moveTo(place: ApiPlace, secret: string | undefined): void {
-    this.#place = place;
-    this.#secret = secret;
+  /** Sends further requests to another address, with another secret, or to others. */
+  moveTo(access: ApiAccess): void {
+    const isSame = keyOf(access) === keyOf(this.#access);
+    this.#access = access;
+    // Connections of the agent before were proven otherwise, or not at all.
+    if (!isSame) this.#agent = agentFor(access);
   }
 
   /** The JSON of a successful response; `undefined` when it has no body. */
@@ -141,14 +160,24 @@ export class ApiClient {
     { body, ifMatch, signal }: RequestParts,
   ): Promise<IncomingMessage> {
     const headers: Record<string, string> = {};
-    if (this.#place.kind === 'unix') headers['Host'] = 'localhost';
-    if (this.#secret !== undefined) headers['Authorization'] = `Bearer ${this.#secret}`;
+    const { place, secret } = this.#access;
+    if (place.kind === 'unknown') throw unknownPlace(place.reason);
+    if (place.kind === 'unix') headers['Host'] = 'localhost';
+    if (secret !== undefined) headers['Authorization'] = `Bearer ${secret}`;
     if (ifMatch !== undefined) headers['If-Match'] = ifMatch;
     if (body !== undefined) headers['Content-Type'] = 'application/json';
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
     try {
-      const request = this.#request(
-        { method, headers, timeout: SILENCE_MS, ...(signal && { signal }) },
+      const agent = this.#agent;
+      const request = requestAt(
+        place,
+        {
+          method,
+          headers,
+          timeout: SILENCE_MS,
+          ...(agent && { agent }),
+          ...(signal && { signal }),
+        },
         path,
       );
       request
@@ -161,6 +190,7 @@ export class ApiClient {
         .end(body === undefined ? undefined : JSON.stringify(body));
       return await promise;
     } catch (error) {
+      if (error instanceof UnprovenApiError) throw this.#unproven(error);
       throw new ApiClientError(`cannot reach the API on ${this.#where()}: ${reasonOf(error)}`, {
         cause: error,
         hint: this.#unreachableHint(codeOf(error) ?? ''),
@@ -170,7 +200,7 @@ export class ApiClient {
 
   #statusHint(path: string, status: number, text: string | undefined): string | undefined {
     if (status === 401) {
-      return this.#secret === undefined
+      return this.#access.secret === undefined
         ? 'the API requires its secret: --secret-file names a file with [api].secret'
         : 'the file of --secret-file does not have the secret of [api]';
     }
@@ -200,18 +230,26 @@ export class ApiClient {
     return `${this.#where()} seems to be something else than the API of Weir: see listen of [api]`;
   }
 
-  #request(options: RequestOptions, path: string) {
-    if (this.#place.kind === 'unix') {
-      return httpRequest({ ...options, socketPath: this.#place.path, path });
-    }
-    const { url } = this.#place;
-    // The URL may have the path of a reverse proxy.
-    const target = new URL(url.pathname.replace(/\/$/, '') + path, url);
-    return (url.protocol === 'https:' ? httpsRequest : httpRequest)(target, options);
+  #unproven(cause: UnprovenApiError): ApiClientError {
+    const where = this.#where();
+    return new ApiClientError(`the secret of the API was not sent to ${where}: ${cause.message}`, {
+      cause,
+      hint: `if Weir is there all the same, name the address: --api ${where}, beside --config FILE or --secret-file FILE`,
+    });
   }
 
   #where(): string {
-    return this.#place.kind === 'unix' ? this.#place.path : this.#place.url.host;
+    const { place } = this.#access;
+    switch (place.kind) {
+      case 'unix':
+        return place.path;
+      case 'url':
+        return place.url.host;
+      case 'unknown':
+        return 'no address';
+      default:
+        return place satisfies never;
+    }
   }
 
   #parse(text: string): unknown {
@@ -228,6 +266,27 @@ export class ApiClient {
       hint: this.#otherServer(),
     });
   }
+}
+
+const agentFor = ({ secret, proof }: ApiAccess): Agent | undefined =>
+  secret !== undefined && proof ? new ProvenAgent(proof) : undefined;
+
+const keyOf = ({ place, secret, proof }: ApiAccess): string =>
+  JSON.stringify([place, secret, proof && [...proof.owners].toSorted((a, b) => a - b)]);
+
+const unknownPlace = (reason: WeirError): ApiClientError =>
+  new ApiClientError(reason.message, { cause: reason, hint: reason.hint });
+
+function requestAt(
+  place: Exclude<ApiPlace, { kind: 'unknown' }>,
+  options: RequestOptions,
+  path: string,
+) {
+  if (place.kind === 'unix') return httpRequest({ ...options, socketPath: place.path, path });
+  const { url } = place;
+  // The URL may have the path of a reverse proxy.
+  const target = new URL(url.pathname.replace(/\/$/, '') + path, url);
+  return (url.protocol === 'https:' ? httpsRequest : httpRequest)(target, options);
 }
 
 /**

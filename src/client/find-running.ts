@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { requestStatus } from '../app/control/control-client.ts';
 import type { RunningStatus } from '../app/control/running-status.ts';
@@ -8,8 +9,10 @@ import { withShownKeys } from '../config/sources/with-shown-keys.ts';
 import { UsageError, WeirError, messageOf } from '../errors.ts';
 import { isLoopbackHost } from '../ip/loopback-host.ts';
 import { openRegularFile } from '../platform/regular-file.ts';
-import { ApiClient, parsePlace, readSecret, type ApiPlace } from './api-client.ts';
+import { ApiClient, parsePlace, readSecret, type ApiAccess, type ApiPlace } from './api-client.ts';
 import { chooseSocket } from './choose-socket.ts';
+import { namedSocket } from './find-socket.ts';
+import type { ApiProof } from './proven-agent.ts';
 
 /** Values of the options of programs that watch a running Weir. */
 export interface RunningSearch {
@@ -37,7 +40,7 @@ export class RunningWeir {
   constructor(search: RunningSearch, found: Found) {
     this.#search = search;
     this.#found = found;
-    this.api = new ApiClient(found.place, found.secret);
+    this.api = new ApiClient(found.place, found.secret, found.proof);
   }
 
   get place(): ApiPlace {
@@ -54,9 +57,10 @@ export class RunningWeir {
     return this.#found.config;
   }
 
-  /** Why the configuration file could not be read: the secret of its API is then not known. */
+  /** Why its API, or the secret of that, is not known; `undefined` if both are. */
   get problem(): WeirError | undefined {
-    return this.#found.problem;
+    const { problem, place } = this.#found;
+    return problem ?? (place.kind === 'unknown' ? place.reason : undefined);
   }
 
   /**
@@ -68,13 +72,11 @@ export class RunningWeir {
   async findAgain(): Promise<void> {
     const found = await find(this.#search, this.#found);
     this.#found = { ...found, socket: found.socket ?? this.#found.socket };
-    this.api.moveTo(found.place, found.secret);
+    this.api.moveTo(found);
   }
 }
 
-interface Found {
-  readonly place: ApiPlace;
-  readonly secret: string | undefined;
+interface Found extends ApiAccess {
   readonly socket: string | undefined;
   readonly config: string | undefined;
   readonly problem: WeirError | undefined;
@@ -85,11 +87,14 @@ interface Found {
  *
  * - The control socket: `--socket`, `WEIR_SOCKET`, the one of the process that serves `--config`, or the only one.
  * - The configuration file: `--config`, or the one that the process serves.
- * - The API: `--api`, `WEIR_API`, what the process says, `[api] listen` of the file, or the default of `[api]`.
+ * - The API: `--api`, `WEIR_API`, what the process says, `[api] listen` of the file. The default of `[api]` counts only
+ *   if nothing was named and nothing is found: where what was named is not there, the place is unknown.
  * - Its secret: `--secret-file`, or `[api] secret` of the file. An `--api` on another host gets only that of `--config`.
+ *   At an address that was not named, it is sent to a process of root, of this user or of the owner of the file or of
+ *   the control socket alone.
  *
  * @throws {UsageError} for an option that is empty or no address
- * @throws {WeirError} when several processes are found, or the file of the secret cannot be read
+ * @throws {WeirError} when several processes are found, or a named file cannot be read
  */
 export const findRunning = async (search: RunningSearch): Promise<RunningWeir> =>
   new RunningWeir(search, await find(search));
@@ -100,57 +105,160 @@ async function find(search: RunningSearch, before?: Found): Promise<Found> {
   if (search.config === '') throw new UsageError('--config needs the name of a file');
   if (search.api === '') throw new UsageError('--api needs an address');
   const socket = await chooseSocket({ ...search, socket: search.socket }, search.config);
-  const status = socket === undefined ? undefined : await statusAt(socket);
+  const asked = socket === undefined ? undefined : await statusAt(socket);
+  const status = asked?.status;
   const config =
     search.config === undefined ? (status?.config ?? before?.config) : resolve(search.config);
-  const { table, problem } = await readApi(config);
+  const { table, owner, problem, isRead } = await readApi(config);
+  if (search.config !== undefined && !status && !isRead && problem) throw problem;
   const named = search.api ?? (env['WEIR_API'] || undefined);
-  const text = named ?? status?.api ?? table?.listen;
-  // While no process is found, the API is where it was.
-  const standard = status ? undefined : before?.place;
-  const place = text === undefined && standard ? standard : parsePlace(text ?? DEFAULT_API_LISTEN);
+  const text = named ?? status?.api ?? undefined;
+  const place =
+    text === undefined
+      ? placeWithout({ search, socket, asked, config, table, problem, before })
+      : parsePlace(text);
   // What nothing but the search has found is no secret for another host.
   const isKnown = named === undefined || search.config !== undefined || isOnThisHost(place);
   const written = isKnown ? table?.secret : undefined;
   const secret = search.secretFile === undefined ? written : await readSecret(search.secretFile);
-  return { place, secret, socket, config, problem };
+  const proof =
+    named === undefined ? proofFor({ socket, status, owner, before: before?.proof }) : undefined;
+  return { place, secret, proof, socket, config, problem };
 }
 
-/** `undefined` for a process that does not respond, which may be starting. */
-async function statusAt(socket: string): Promise<RunningStatus | undefined> {
+/** What is known of a Weir whose API no one has named, and which does not say where it is. */
+interface Clues {
+  readonly search: RunningSearch;
+  readonly socket: string | undefined;
+  readonly asked: AskedStatus | undefined;
+  readonly config: string | undefined;
+  readonly table: ApiAsWritten | undefined;
+  readonly problem: WeirError | undefined;
+  readonly before: Found | undefined;
+}
+
+function placeWithout({ search, socket, asked, config, table, problem, before }: Clues): ApiPlace {
+  if (asked?.status) {
+    const { pid } = asked.status;
+    return table
+      ? unknown(
+          `the API of the running Weir (pid ${pid}) is off`,
+          'its log says why; a new [api] takes a reload',
+        )
+      : unknown(
+          `the running Weir (pid ${pid}) has no API: its configuration has no [api]: add it, and reload`,
+        );
+  }
+  // While no process is found, the API is where it was.
+  if (before && before.place.kind !== 'unknown') return before.place;
+  if (namedSocket({ socket: search.socket, env: search.env }) !== undefined) {
+    const name = search.socket === undefined ? 'WEIR_SOCKET' : '--socket';
+    const reason = messageOf(asked?.error?.cause ?? asked?.error);
+    return unknown(
+      `there is no running Weir on ${socket}, which ${name} names: ${reason}`,
+      asked?.error?.hint,
+    );
+  }
+  if (table) return parsePlace(table.listen ?? DEFAULT_API_LISTEN);
+  if (problem) return { kind: 'unknown', reason: problem };
+  if (config !== undefined) {
+    return unknown(`the configuration ${config} has no [api]: add it, and start or reload Weir`);
+  }
+  return parsePlace(DEFAULT_API_LISTEN);
+}
+
+const unknown = (message: string, hint?: string): ApiPlace => ({
+  kind: 'unknown',
+  reason: new WeirError('no_api', message, { hint }),
+});
+
+interface AskedStatus {
+  readonly status?: RunningStatus;
+  readonly error?: WeirError;
+}
+
+/** Without a status for a process that does not respond, which may be starting. */
+async function statusAt(socket: string): Promise<AskedStatus> {
   try {
-    return await requestStatus(socket);
+    return { status: await requestStatus(socket) };
   } catch (error) {
-    if (error instanceof WeirError) return undefined;
+    if (error instanceof WeirError) return { error };
     throw error;
   }
 }
 
+/**
+ * Who may be at an address that was not named: root and this user, the owner of the configuration and that of the
+ * control socket, which chooseSocket has found trustworthy, or the user has named.
+ */
+function proofFor({
+  socket,
+  status,
+  owner,
+  before,
+}: {
+  readonly socket: string | undefined;
+  readonly status: RunningStatus | undefined;
+  readonly owner: number | undefined;
+  readonly before: ApiProof | undefined;
+}): ApiProof {
+  const own = process.geteuid?.();
+  const serving = status && socket !== undefined ? ownerOf(socket) : undefined;
+  const found = [0, own, owner, serving].filter((uid) => uid !== undefined);
+  return {
+    owners: new Set([...found, ...(before?.owners ?? [])]),
+    isConfirmed: async () => {
+      if (socket === undefined || !status) return false;
+      const { status: now } = await statusAt(socket);
+      return now?.started_at === status.started_at && now.api === status.api;
+    },
+  };
+}
+
+function ownerOf(path: string): number | undefined {
+  try {
+    return statSync(path).uid;
+  } catch {
+    return undefined;
+  }
+}
+
 const isOnThisHost = (place: ApiPlace): boolean =>
-  place.kind === 'unix' || isLoopbackHost(place.url.hostname);
+  place.kind !== 'url' || isLoopbackHost(place.url.hostname);
 
 interface ApiAsWritten {
   readonly listen: string | undefined;
   readonly secret: string | undefined;
 }
 
-/** `[api]` of a configuration file. */
-async function readApi(config: string | undefined): Promise<{
+interface ReadApi {
+  /** `undefined` without the table, or the file. */
   readonly table?: ApiAsWritten;
-  readonly problem: WeirError | undefined;
-}> {
-  if (config === undefined) return { problem: undefined };
+  /** The user that the file belongs to. */
+  readonly owner?: number;
+  readonly problem?: WeirError;
+  /** Whether the file is there and could be read, valid or not. */
+  readonly isRead: boolean;
+}
+
+/** `[api]` of a configuration file. */
+async function readApi(config: string | undefined): Promise<ReadApi> {
+  if (config === undefined) return { isRead: false };
+  let isRead = false;
   try {
     await using file = await openRegularFile(config);
-    const source = decodeSource(await file.readFile(), config);
+    const { uid: owner } = await file.stat();
+    const bytes = await file.readFile();
+    isRead = true;
+    const source = decodeSource(bytes, config);
     const { api } = await withShownKeys(() => readConfigFile(source));
-    if (!api) return { problem: undefined };
+    if (!api) return { owner, isRead };
     const { listen, secret } = readApiTable(api, source);
-    return { table: { listen: listen?.value, secret: secret?.value }, problem: undefined };
+    return { table: { listen: listen?.value, secret: secret?.value }, owner, isRead };
   } catch (error) {
     const problem = new WeirError('config', `cannot read ${config}: ${messageOf(error)}`, {
       cause: error,
     });
-    return { problem };
+    return { problem, isRead };
   }
 }

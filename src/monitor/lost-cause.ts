@@ -1,4 +1,5 @@
 import { ApiClientError } from '../client/api-client.ts';
+import { UnprovenApiError } from '../client/proven-agent.ts';
 import { codeOf } from '../errors.ts';
 import type { LostCause } from './contract.ts';
 
@@ -12,7 +13,7 @@ export function lostCause(error: unknown, wasReached: boolean): LostCause {
   if (code === 'EACCES' || code === 'EPERM') return 'forbidden';
   const status = error instanceof ApiClientError ? error.status : undefined;
   if (status === 401) return 'unauthorized';
-  if (isForeign(error)) return 'other-server';
+  if (isForeign(error) || hasCause(error, UnprovenApiError)) return 'other-server';
   if (wasReached) return 'ended';
   if (code === 'ECONNREFUSED' || code === 'ENOENT') return 'refused';
   return status !== undefined || code?.startsWith('HPE_') === true ? 'other-server' : 'other';
@@ -28,5 +29,5 @@ function systemCode(error: unknown): string | undefined {
   return error instanceof Error ? codeOf(error.cause) : undefined;
 }
 
-const hasCause = (error: unknown, kind: new () => Error): boolean =>
+const hasCause = (error: unknown, kind: new (text: string) => Error): boolean =>
   error instanceof Error && error.cause instanceof kind;

@@ -1,5 +1,5 @@
 import { readSecret } from '../../client/api-client.ts';
-import { findRunning } from '../../client/find-running.ts';
+import { findRunning, type RunningWeir } from '../../client/find-running.ts';
 import { parseLocalListen } from '../../local-http/listen.ts';
 import { defectText } from '../../local-http/local-server.ts';
 import { collect } from '../../metrics/collect.ts';
@@ -25,10 +25,13 @@ export async function metricsCommand(argv: readonly string[], io: CommandIo): Pr
     return 0;
   }
   return reportErrors(METRICS.name, io, async () => {
-    const find = (): Promise<MetricSources> => findSources(values, io.env);
-    const sources = await find();
-    // Several may run by then, one of which is the Weir that was found at first.
-    const taker = new SnapshotTaker(sources, () => find().catch(() => sources));
+    const running = await findRunning({ ...searchOf(values), env: io.env });
+    const sources = (): MetricSources => sourcesOf(running, values, io.env);
+    const taker = new SnapshotTaker(sources(), async () => {
+      // Several may run by then, one of which is the Weir that was found at first.
+      await running.findAgain().catch(() => undefined);
+      return sources();
+    });
     if (values.once === true) {
       const snapshot = await taker.take();
       noteProblem(snapshot, io);
@@ -58,10 +61,12 @@ function noteProblem({ status, traffic, problem }: MetricSnapshot, io: CommandIo
   io.stderr.write(`${printableLines(`weir metrics: ${left}: ${reason}${hints.join('')}`)}\n`);
 }
 
-async function findSources(
+const sourcesOf = (
+  { socket, api }: RunningWeir,
   values: MetricsArguments,
   env: CommandIo['env'],
-): Promise<MetricSources> {
-  const { socket, api } = await findRunning({ ...searchOf(values), env });
-  return { socket, api, isApiNamed: (values.api ?? env['WEIR_API'] ?? '') !== '' };
-}
+): MetricSources => ({
+  socket,
+  api,
+  isApiNamed: (values.api ?? env['WEIR_API'] ?? '') !== '',
+});

@@ -1,53 +1,14 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { formatIP } from '../../../ip/ip-text.ts';
+import { boundSockets, TCP_STATES } from '../../../platform/process/socket-table.ts';
 import type { NameListener } from '../check/facts.ts';
 import { readText } from './read-text.ts';
 
-/** A socket in a table of /proc/net. */
-export interface BoundSocket {
-  readonly address: string;
-  readonly port: number;
-  /** A number of the kernel, `TCP_LISTEN` = 10 for a listener. */
-  readonly state: number;
-  readonly inode: string;
-}
+export { boundSockets };
 
 /** A host with hundreds of thousands of connections has as many lines. */
 const MOST_TABLE_BYTES = 16 << 20;
-const TCP_LISTEN = 10;
 const NAMES_PORT = 53;
-
-/**
- * Reads lines of /proc/net/{tcp,udp}{,6} (proc_net_tcp.rst): addresses are words in the machine's byte order.
- * Lines of another form are skipped.
- *
- * @param wanted the local port.
- */
-export function* boundSockets(table: string, wanted: number): Generator<BoundSocket> {
-  const suffix = `:${wanted.toString(16).toUpperCase().padStart(4, '0')}`;
-  for (const line of table.split('\n')) {
-    const words = line
-      .trim()
-      .split(' ')
-      .filter((word) => word !== '');
-    const local = words[1];
-    if (local?.endsWith(suffix) !== true) continue;
-    const address = addressOfHex(local.slice(0, -suffix.length));
-    const state = Number.parseInt(words[3] ?? '', 16);
-    if (address === undefined || Number.isNaN(state)) continue;
-    yield { address, port: wanted, state, inode: words[9] ?? '' };
-  }
-}
-
-const HEX = /^[0-9A-Fa-f]+$/;
-
-function addressOfHex(hex: string): string | undefined {
-  if ((hex.length !== 8 && hex.length !== 32) || !HEX.test(hex)) return undefined;
-  const bytes = Buffer.from(hex, 'hex');
-  // Both supported machines are little-endian.
-  return formatIP(bytes.swap32());
-}
 
 /** The sockets on port 53 of this network namespace. */
 export async function nameListeners(root: string): Promise<readonly NameListener[]> {
@@ -60,7 +21,7 @@ export async function nameListeners(root: string): Promise<readonly NameListener
   ] as const) {
     const table = (await readText(root, `proc/net/${file}`, MOST_TABLE_BYTES)) ?? '';
     for (const { address, state, inode } of boundSockets(table, NAMES_PORT)) {
-      if (network === 'tcp' && state !== TCP_LISTEN) continue;
+      if (network === 'tcp' && state !== TCP_STATES.listen) continue;
       found.set(`${network} ${address}`, { address, network, inode });
     }
   }

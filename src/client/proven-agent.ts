@@ -1,0 +1,130 @@
+import { once } from 'node:events';
+import { lstatSync, realpathSync, type Stats } from 'node:fs';
+import { Agent, type ClientRequestArgs } from 'node:http';
+import { connect, type NetConnectOpts, type Socket } from 'node:net';
+import { dirname } from 'node:path';
+import type { Duplex } from 'node:stream';
+import { asError, WeirError } from '../errors.ts';
+import { isAmbiguousUser, peerOwners } from '../platform/process/peer-owners.ts';
+
+/** What the other end of a connection has to be before it gets the secret of the API. */
+export interface ApiProof {
+  /** Users that may own the socket there: those who can read the secret anyway. */
+  readonly owners: ReadonlySet<number>;
+  /**
+   * Whether the running Weir, asked now, is the one that was found, and has its API at that address: where the
+   * system does not say whose a socket is.
+   */
+  readonly isConfirmed: () => Promise<boolean>;
+}
+
+/** Nothing shows that the other end is Weir: it gets no request. */
+export class UnprovenApiError extends WeirError {
+  constructor(reason: string) {
+    super('unproven_api', reason);
+  }
+}
+
+/** Milliseconds for a connection on this host and its proof. */
+const PROOF_MS = 10_000;
+
+/**
+ * Connections to an address that the user has not named: it comes from a file, or from a Weir that may have ended
+ * since, and then any user of this host can listen there. Each new connection is proven before a request is written
+ * to it. One that is kept needs no other proof: it ends with the process at its other end.
+ */
+export class ProvenAgent extends Agent {
+  readonly #proof: ApiProof;
+
+  constructor(proof: ApiProof) {
+    super({ keepAlive: true });
+    this.#proof = proof;
+  }
+
+  /** @param callback called once, which Node does not expect after a returned value */
+  override createConnection(
+    options: ClientRequestArgs,
+    callback?: (error: Error | null, stream: Duplex) => void,
+  ): undefined {
+    // Node passes no stream on with an error.
+    const done = callback as ((error: Error | null, stream?: Duplex) => void) | undefined;
+    openProven(options, this.#proof).then(
+      (socket) => done?.(null, socket),
+      (error: unknown) => done?.(asError(error)),
+    );
+  }
+}
+
+async function openProven(options: ClientRequestArgs, proof: ApiProof): Promise<Socket> {
+  const path = options.socketPath ?? undefined;
+  const before = path === undefined ? undefined : socketFile(path);
+  const socket = connect(options as NetConnectOpts);
+  const late = setTimeout(() => socket.destroy(new Error('no response')), PROOF_MS);
+  try {
+    await once(socket, 'connect');
+    if (path === undefined) await proveTcp(socket, proof);
+    else proveUnix(before, socketFile(path), proof);
+    if (socket.errored) throw socket.errored;
+    return socket;
+  } catch (error) {
+    socket.on('error', () => undefined).destroy();
+    throw error;
+  } finally {
+    clearTimeout(late);
+  }
+}
+
+/** @throws {UnprovenApiError} */
+async function proveTcp(socket: Socket, proof: ApiProof): Promise<void> {
+  const owners = await peerOwners(socket);
+  if (!owners) {
+    if (await proof.isConfirmed()) return;
+    throw new UnprovenApiError(
+      'this system does not say whose socket that is, and no running Weir',
+    );
+  }
+  if (owners.length === 0) throw new UnprovenApiError('no process of this host has that socket');
+  for (const uid of owners) refuseForeign(uid, proof);
+}
+
+function refuseForeign(uid: number, { owners }: ApiProof): void {
+  if (owners.has(uid) && !isAmbiguousUser(uid)) return;
+  throw new UnprovenApiError(
+    `that socket is of user ${uid}, who is neither root nor the user of Weir`,
+  );
+}
+
+interface SocketFile {
+  readonly file: Stats;
+  readonly folder: Stats;
+}
+
+/** @returns `undefined` without such a file */
+function socketFile(path: string): SocketFile | undefined {
+  try {
+    const real = realpathSync(path);
+    return { file: lstatSync(real), folder: lstatSync(dirname(real)) };
+  } catch {
+    return undefined;
+  }
+}
+
+const WRITABLE_BY_OTHERS = 0o022;
+const STICKY = 0o1000;
+
+/** The file that a connection was made through, looked at before and after. @throws {UnprovenApiError} */
+function proveUnix(
+  before: SocketFile | undefined,
+  after: SocketFile | undefined,
+  proof: ApiProof,
+): void {
+  const isSame =
+    before && before.file.ino === after?.file.ino && before.file.dev === after.file.dev;
+  if (!isSame) throw new UnprovenApiError('the file of the socket was replaced');
+  refuseForeign(before.file.uid, proof);
+  const { mode, uid } = before.folder;
+  const isOpen = (mode & WRITABLE_BY_OTHERS) !== 0 && (mode & STICKY) === 0;
+  if (isOpen || !proof.owners.has(uid)) {
+    throw new UnprovenApiError('other users can replace that socket in its folder');
+  }
+}

@@ -1,0 +1,109 @@
+import { readFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { codeOf } from '../../errors.ts';
+import { unmapIPv4 } from '../../ip/ip-text.ts';
+import { boundSockets, TCP_STATES, type TableSocket } from './socket-table.ts';
+
+/** Both ends of a connection over TCP, as one of them sees them; addresses may be mapped, or have a zone. */
+export interface ConnectionEnds {
+  readonly localAddress?: string | undefined;
+  readonly localPort?: number | undefined;
+  readonly remoteAddress?: string | undefined;
+  readonly remotePort?: number | undefined;
+}
+
+const TABLES = ['tcp', 'tcp6'] as const;
+/** A line may be missed while others come and go: the kernel gives the table in pieces. */
+const ATTEMPTS = 3;
+const WAITING: ReadonlySet<number> = new Set([TCP_STATES.established, TCP_STATES.synReceived]);
+const NO_INODE = '0';
+
+/**
+ * The users that may own the other end of an established connection to this host, in the numbers of this process.
+ * The kernel says whose it is once a process has accepted it. Until then it is in the queue of a listener, which it
+ * would not outlive: then the listener's owner counts.
+ *
+ * @returns empty when no socket of this network namespace is the other end; `undefined` without tables of sockets
+ */
+export async function peerOwners(
+  ends: ConnectionEnds,
+  folder = '/proc/net',
+): Promise<readonly number[] | undefined> {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const owners = await findOwners(ends, folder);
+    if (!owners || owners.length > 0) return owners;
+  }
+  return [];
+}
+
+async function findOwners(
+  { localAddress, localPort, remoteAddress, remotePort = 0 }: ConnectionEnds,
+  folder: string,
+): Promise<readonly number[] | undefined> {
+  const local = plain(localAddress);
+  const remote = plain(remoteAddress);
+  let end: TableSocket | undefined;
+  const listeners: TableSocket[] = [];
+  let isKnown = false;
+  for (const table of TABLES) {
+    for await (const row of rowsOf(`${folder}/${table}`, remotePort)) {
+      if (row === 'read') isKnown = true;
+      else if (row.state === TCP_STATES.listen) listeners.push(row);
+      else if (
+        row.remotePort === localPort &&
+        plain(row.remoteAddress) === local &&
+        plain(row.address) === remote
+      ) {
+        end = row;
+      }
+    }
+  }
+  if (!isKnown) return undefined;
+  if (!end) return [];
+  if (end.inode !== NO_INODE) return [end.uid];
+  if (!WAITING.has(end.state)) return [];
+  const exact = listeners.filter(({ address }) => plain(address) === remote);
+  const wildcards = new Set(remote.includes(':') ? ['::'] : ['::', '0.0.0.0']);
+  const queues =
+    exact.length > 0 ? exact : listeners.filter(({ address }) => wildcards.has(address));
+  return queues.map(({ uid }) => uid);
+}
+
+const plain = (address = ''): string => unmapIPv4(address.replace(/%.*$/s, ''));
+
+/** The lines of a table with this local port, and `read` for a table that exists. */
+async function* rowsOf(path: string, port: number): AsyncGenerator<TableSocket | 'read'> {
+  let rest = '';
+  try {
+    await using file = await open(path);
+    for await (const chunk of file.createReadStream({ encoding: 'latin1', autoClose: false })) {
+      const text = rest + String(chunk);
+      const end = text.lastIndexOf('\n') + 1;
+      rest = text.slice(end);
+      yield* boundSockets(text.slice(0, end), port);
+    }
+  } catch (error) {
+    // Another system than Linux, no /proc, or a kernel without IPv6.
+    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR' || codeOf(error) === 'EACCES')
+      return;
+    throw error;
+  }
+  yield 'read';
+}
+
+/** Whose sockets have no number in this user namespace (/proc/sys/kernel/overflowuid). */
+const OVERFLOW_UID = 65_534;
+
+/**
+ * Whether a number of a user may stand for several: in a user namespace all users from outside have the same one.
+ * @param map /proc/self/uid_map
+ */
+export function isAmbiguousUser(uid: number, map = '/proc/self/uid_map'): boolean {
+  if (uid !== OVERFLOW_UID) return false;
+  try {
+    // The first namespace maps all numbers to themselves.
+    return !/^\s*0\s+0\s+4294967295\s*$/.test(readFileSync(map, 'latin1'));
+  } catch {
+    return false;
+  }
+}
