@@ -76,7 +76,7 @@ export class Association {
         this.#refuse();
         return;
       }
-      link = this.#open(resolved, packet.peer);
+      link = this.#open(resolved, packet.peer, peer);
       this.#links.set(resolved.version, link);
     }
     link.send(peer.host === packet.peer.host ? packet : { data: packet.data, peer });
@@ -134,9 +134,9 @@ export class Association {
     if (this.#links.size === 0) this.#request.client.close(accountRemoved());
   }
 
-  #open(resolved: Resolved, peer: Endpoint): SubLink {
+  #open(resolved: Resolved, opener: Endpoint, first: Endpoint): SubLink {
     const { client, endsWithFlows, origin } = this.#request;
-    return new SubLink(this.#request, resolved, peer, client, {
+    return new SubLink(this.#request, resolved, opener, first, client, {
       ...this.#deps,
       onClose: () => {
         this.#links.delete(resolved.version);

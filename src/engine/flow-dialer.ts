@@ -8,8 +8,9 @@ import type { ByteLink, PacketLink } from '../net/links/link.ts';
 import { descriptorHolders, type DescriptorHolder } from '../net/sockets/descriptor-holders.ts';
 import { systemSockets } from '../net/sockets/system-sockets.ts';
 import { DIAL_MS } from '../net/time/time-limits.ts';
-import type { Origin, Outbound } from '../protocols/contract.ts';
+import type { DialOptions, Origin, Outbound } from '../protocols/contract.ts';
 import { LogLimiter } from '../net/time/log-limiter.ts';
+import { MemberTries, SLOW_DIAL_MS } from './balancer/member-tries.ts';
 import { clientFeatureHint } from './client-features.ts';
 import { ClientWatch } from './client-watch.ts';
 import { FailureLog } from './failure-log.ts';
@@ -29,9 +30,6 @@ import type { RouteQuery } from './router/query.ts';
  * new connection, and most dials are faster.
  */
 export const WATCH_AFTER_MS = 100;
-
-/** A dial that was aborted after this time counts as failed, although the client has ended it. */
-const SLOW_DIAL_MS = 2_000;
 
 /** Pairs of rule and inbound with a log line of their own for blocked flows; all others share one. */
 const MOST_BLOCKED_LINES = 128;
@@ -112,6 +110,24 @@ export interface FlowDialerDeps {
 const gaveWay = (cause: Error): DialError => new DialError('aborted', cause.message, { cause });
 
 const stopping = (): DialError => new DialError('aborted', 'the proxy is stopping');
+
+/** What a dial is for. */
+interface Dial {
+  readonly origin: Origin;
+  readonly to: Destination;
+  /** Its time limit. */
+  readonly signal: AbortSignal;
+  /** Of a stream, once it is being opened. */
+  place?: FlowPlace;
+}
+
+/** @throws {DialError} when the process has no descriptor for another flow of the client. */
+function placeOf({ source }: Origin, limit: Deadline): FlowPlace {
+  if (!systemSockets().hasRoomForFlow(source)) {
+    throw new DialError('failed', 'this process has too many open files');
+  }
+  return new FlowPlace(source, (cause) => limit.abort(gaveWay(cause)));
+}
 
 /** The outbound to the proxy's own resolver, in the records of flows. */
 const RESOLVER = { tag: '', version: 0 } as const;
@@ -197,35 +213,22 @@ export class FlowDialer {
     this.#begin(origin);
     const plane = this.#deps.plane();
     const resolved = toResolver ? this.resolverRoute(plane) : resolveRoute(plane, query);
-    const { version } = resolved;
-    version.hold();
-    const startedAt = this.#deps.clock.now();
     using deadline = this.limit();
+    const dial: Dial = { origin, to: query, signal: deadline.signal };
+    const open = async (outbound: Outbound, options: DialOptions): Promise<ByteLink> => {
+      const place = (dial.place ??= placeOf(origin, deadline));
+      const link = await outbound.connect({ host: query.host, port: query.port }, options);
+      place.connected(link);
+      return link;
+    };
     let watch: ClientWatch | undefined;
-    let place: FlowPlace | undefined;
     const timer =
       client &&
       this.#deps.clock.after(WATCH_AFTER_MS, () => {
         watch = new ClientWatch(client, () => deadline.abort(clientLeft()));
       });
     try {
-      if (!systemSockets().hasRoomForFlow(origin.source)) {
-        throw new DialError('failed', 'this process has too many open files');
-      }
-      place = new FlowPlace(origin.source, (cause) => deadline.abort(gaveWay(cause)));
-      const link = await version.outbound.connect(
-        { host: query.host, port: query.port },
-        { signal: deadline.signal, origin },
-      );
-      place.connected(link);
-      refuseRemoved(origin, link, destroyStream);
-      return new DialledFlow(link, resolved, destroyStream, place);
-    } catch (error) {
-      if (place) descriptorHolders.delete(place);
-      version.release();
-      const failure = asDialError(error, deadline.signal, query);
-      this.#logFailure(origin, query, resolved, failure, startedAt);
-      throw failure;
+      return await this.#dial(resolved, open, destroyStream, dial);
     } finally {
       timer?.cancel();
       await watch?.stop();
@@ -235,7 +238,8 @@ export class FlowDialer {
   /**
    * Opens an association through the outbound of a route; failures are logged.
    *
-   * @param opener destination of the packet that it is opened for, for messages
+   * @param opener destination of the packet that it is opened for, as the client wrote it, for messages
+   * @param first the same as it is sent
    * @param deadline made by `limit`
    * @throws {DialError} when the outbound could not open it
    */
@@ -244,21 +248,67 @@ export class FlowDialer {
     opener: Endpoint,
     origin: Origin,
     deadline: Deadline,
+    first?: Endpoint,
   ): Promise<DialledFlow<PacketLink>> {
     this.#begin(origin);
-    const { version } = resolved;
-    version.hold();
-    const startedAt = this.#deps.clock.now();
-    try {
-      const link = await version.outbound.associate({ signal: deadline.signal, origin });
-      refuseRemoved(origin, link, closePackets);
-      return new DialledFlow(link, resolved, closePackets);
-    } catch (error) {
-      version.release();
-      const failure = asDialError(error, deadline.signal, opener);
-      this.#logFailure(origin, { network: 'udp', ...opener }, resolved, failure, startedAt);
-      throw failure;
+    return this.#dial(
+      resolved,
+      (outbound, options) => outbound.associate({ ...options, first }),
+      closePackets,
+      { origin, to: { ...opener, network: 'udp' }, signal: deadline.signal },
+    );
+  }
+
+  /**
+   * Dials through the outbound of a route, or, as long as no server is reached, through other members of its group;
+   * the route of the flow has the one that was.
+   */
+  async #dial<Link extends ByteLink | PacketLink>(
+    route: Resolved,
+    open: (outbound: Outbound, options: DialOptions) => Promise<Link>,
+    close: (link: Link) => void,
+    dial: Dial,
+  ): Promise<DialledFlow<Link>> {
+    const { clock } = this.#deps;
+    const { origin, to, signal } = dial;
+    const startedAt = clock.now();
+    const tries = route.group && new MemberTries(route.group, clock, signal);
+    for (let resolved = route; ;) {
+      const { version } = resolved;
+      version.hold();
+      const limits = tries?.begin(version) ?? { signal };
+      try {
+        const link = await open(version.outbound, { ...limits, origin });
+        refuseRemoved(origin, link, close);
+        tries?.succeeded(version);
+        return new DialledFlow(link, resolved, close, dial.place);
+      } catch (error) {
+        version.release();
+        const failure = asDialError(error, limits.signal, to);
+        const next = tries?.failed(version, failure, to.network === 'tcp');
+        if (!next || origin.standing?.stands === false) {
+          if (dial.place) descriptorHolders.delete(dial.place);
+          this.#logFailure(origin, to, resolved, failure, startedAt);
+          throw failure;
+        }
+        this.#logMissed(resolved, to, failure, next);
+        resolved = { ...resolved, version: next };
+      }
     }
+  }
+
+  /** Logs that a flow goes on by another member; one line for all destinations. */
+  #logMissed(
+    { version: { tag: outbound }, group }: Resolved,
+    to: Destination,
+    { message }: DialError,
+    next: OutboundVersion,
+  ): void {
+    const error = message.replace(`${shownEndpoint(to)}: `, '');
+    this.failures.write(
+      `balancer ${group?.tag ?? ''}: outbound ${outbound} was not reached: ${error}; the flow goes on by ${next.tag}`,
+      { outbound, error },
+    );
   }
 
   /**

@@ -23,6 +23,11 @@ export class OutboundVersion {
     return this.#users;
   }
 
+  /** Whether no new flow may use it. */
+  get retired(): boolean {
+    return this.#retired;
+  }
+
   get closed(): boolean {
     return this.#closed;
   }

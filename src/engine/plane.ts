@@ -5,6 +5,19 @@ import type { RouteDecision, RouteQuery } from './router/query.ts';
 export interface Exit {
   /** The outbound for the next flow. */
   pick(): OutboundVersion;
+  /** Left out for a single outbound. */
+  readonly group?: ExitGroup;
+}
+
+/** Interchangeable outbounds, which dials report on. */
+export interface ExitGroup {
+  readonly tag: string;
+  /** Another member for a flow whose dial has not reached the servers of these; `undefined` for none. */
+  next(tried: ReadonlySet<OutboundVersion>): OutboundVersion | undefined;
+  /** A dial has not reached the server of a member. */
+  missed(version: OutboundVersion): void;
+  /** A dial through a member has succeeded. */
+  reached(version: OutboundVersion): void;
 }
 
 /** The part of the router that dispatching needs. */
@@ -30,6 +43,8 @@ export interface Resolved {
   readonly version: OutboundVersion;
   readonly rule: number | undefined;
   readonly epoch: number;
+  /** The group that has picked the version. */
+  readonly group?: ExitGroup | undefined;
 }
 
 /** Routes one request on a plane. */
@@ -38,5 +53,5 @@ export function resolveRoute(plane: Plane, query: RouteQuery): Resolved {
   const exit = plane.exits.get(decision.outbound);
   // The configuration is checked for unknown references, so this would be a defect of the program.
   if (!exit) throw new RangeError(`the plane has no exit named ${decision.outbound}`);
-  return { version: exit.pick(), rule: decision.rule, epoch: plane.epoch };
+  return { version: exit.pick(), rule: decision.rule, epoch: plane.epoch, group: exit.group };
 }

@@ -44,8 +44,11 @@ export interface SubLinkDeps extends AssociationDeps {
 /** The packets of one association through one outbound; when it is open, it is one flow. */
 export class SubLink {
   readonly #request: PacketRequest;
-  readonly #resolved: Resolved;
+  /** The route; once it is open, with the outbound that it is open on. */
+  #resolved: Resolved;
+  /** The peer of its first packet, as the client wrote it, and as it is sent. */
   readonly #opener: Endpoint;
+  readonly #first: Endpoint;
   readonly #client: PacketLink;
   readonly #deps: SubLinkDeps;
   #state: 'opening' | 'open' | 'failed' | 'closed' = 'opening';
@@ -66,12 +69,14 @@ export class SubLink {
     request: PacketRequest,
     resolved: Resolved,
     opener: Endpoint,
+    first: Endpoint,
     client: PacketLink,
     deps: SubLinkDeps,
   ) {
     this.#request = request;
     this.#resolved = resolved;
     this.#opener = opener;
+    this.#first = first;
     this.#client = client;
     this.#deps = deps;
     this.#idle = new IdleTimer(
@@ -133,6 +138,7 @@ export class SubLink {
     if (!dialled) return;
     let failure: Error | undefined;
     try {
+      this.#resolved = dialled.resolved;
       this.#start(dialled.link);
       await dialled.link.receiveAll((packet) => this.#receive(packet));
     } catch (error) {
@@ -168,7 +174,7 @@ export class SubLink {
     this.#dial = deadline;
     try {
       const { origin } = this.#request;
-      return await dialer.associate(this.#resolved, this.#opener, origin, deadline);
+      return await dialer.associate(this.#resolved, this.#opener, origin, deadline, this.#first);
     } catch (error) {
       // The dialer has logged it. Packets are dropped until the next attempt.
       if (this.#state === 'closed') return undefined;

@@ -33,6 +33,37 @@ export function toDialTimes(parsed: unknown): DialTimes {
   return times;
 }
 
+/**
+ * How far a dial has come with the outbound's own server: whether a failure is the server's, or what it has reported
+ * about the destination.
+ */
+export class ServerReach {
+  #state: 'untried' | 'trying' | 'reached' = 'untried';
+
+  get isUntried(): boolean {
+    return this.#state === 'untried';
+  }
+
+  /** Whether the server was tried and has not been reached. */
+  get isMissed(): boolean {
+    return this.#state === 'trying';
+  }
+
+  /** Whether the server has the request, or can be sent it. */
+  get isReached(): boolean {
+    return this.#state === 'reached';
+  }
+
+  /** Called before the server is tried; also when a connection turns out to be one on which it serves nobody. */
+  trying(): void {
+    this.#state = 'trying';
+  }
+
+  reached(): void {
+    this.#state = 'reached';
+  }
+}
+
 /** Measures one dial. */
 export class DialTimer {
   readonly #clock: Clock;

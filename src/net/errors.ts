@@ -73,6 +73,18 @@ const SYSTEM_REASONS: Readonly<Record<string, string>> = {
   ECONNRESET: 'the connection was reset',
 };
 
+/** System errors of a process or host without resources: no other destination would have been reached. */
+const NO_RESOURCES: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM']);
+
+/** Whether an error, or one that has caused it, is a lack of resources of this host. */
+export function isOfThisHost(error: unknown): boolean {
+  for (let each = error; each instanceof Error; each = each.cause) {
+    if (each instanceof AggregateError) return each.errors.some(isOfThisHost);
+    if (NO_RESOURCES.has(codeOf(each) ?? '')) return true;
+  }
+  return false;
+}
+
 /** The error of a failed dial of `target`; a DialError is returned unchanged. */
 export function toDialError(error: unknown, target: Endpoint): DialError {
   if (error instanceof DialError) return error;

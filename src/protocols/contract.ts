@@ -1,6 +1,6 @@
 import type { KeptObjects } from '../collections/kept-objects.ts';
 import type { Endpoint } from '../net/addresses/address.ts';
-import type { DialObserver } from '../net/dial-steps.ts';
+import type { DialObserver, ServerReach } from '../net/dial-steps.ts';
 import type { Clock } from '../net/time/clock.ts';
 import type {
   ByteLink,
@@ -235,8 +235,18 @@ export interface DialOptions {
   readonly origin?: DialOrigin | undefined;
   /** Passed on likewise, by dials that are measured. */
   readonly observe?: DialObserver | undefined;
+  /** Passed on likewise, by dials that may go on by another outbound. */
+  readonly reach?: ServerReach | undefined;
   /** Set by an outbound for a carrier of datagrams. */
   readonly use?: DatagramUse | undefined;
+}
+
+export interface AssociateOptions extends DialOptions {
+  /**
+   * The peer of the first datagram, where one waits: a protocol with a stream for each opens that stream, so that the
+   * association fails if the server is not reached.
+   */
+  readonly first?: Endpoint | undefined;
 }
 
 /** The context of an outbound. */
@@ -274,7 +284,7 @@ export interface Outbound {
    * @throws {DialError} `unsupported` where the protocol has no datagrams
    * @throws the reason of `signal`
    */
-  associate(options: DialOptions): Promise<PacketLink>;
+  associate(options: AssociateOptions): Promise<PacketLink>;
   /**
    * Releases shared resources; called after the last flow has ended. What was written to it before a half-close
    * is still sent, within time limits.

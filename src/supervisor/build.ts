@@ -91,15 +91,18 @@ export function buildOutbound(
       shared,
       stopped,
       server: upstream,
-      dial: async ({ signal, origin, observe, use }) => {
+      dial: async ({ signal, origin, observe, use, reach }) => {
         if (!dialer) throw new RangeError(`outbound ${tag} has no server to dial`);
-        return dialer.dial({
+        reach?.trying();
+        const carrier = await dialer.dial({
           signal,
           approach: origin && ((address) => ownListeners.approach(address, origin, false)),
           group: origin && lineageGroup(origin),
           observe,
           use,
         });
+        reach?.reached();
+        return carrier;
       },
     });
     const owned: Outbound = {

@@ -8,6 +8,7 @@ import type { Endpoint } from '../../src/net/addresses/address.ts';
 import { systemClock } from '../../src/net/time/clock.ts';
 import { abortedDial, DeadlineError, DialError, type DialErrorCode } from '../../src/net/errors.ts';
 import type { ByteLink, PacketLink } from '../../src/net/links/link.ts';
+import { ServerReach } from '../../src/net/dial-steps.ts';
 import { KeptObjects } from '../../src/collections/kept-objects.ts';
 import { OwnListeners } from '../../src/net/loop-guard/own-listeners.ts';
 import type { Resolver } from '../../src/net/addresses/resolver.ts';
@@ -193,6 +194,43 @@ export function outboundConformance(name: string, harness: OutboundHarness): voi
           link.destroy();
         } else await assert.rejects(dialled, failure(harness.refused));
       });
+
+      check('a destination that refuses is not taken for the server', async (outbound) => {
+        const reach = new ServerReach();
+        const dialled = outbound.connect(REFUSING, { ...patient, reach });
+        await dialled.then(
+          (link) => link.destroy(),
+          () => undefined,
+        );
+        assert.equal(reach.isMissed, false);
+      });
+
+      // A balancer has no members over QUIC.
+      if (harness.server && !harness.shares) {
+        check(
+          'a server that refuses is told from a destination',
+          async (outbound) => {
+            const reach = new ServerReach();
+            await assert.rejects(outbound.connect(REFUSING, { ...patient, reach }));
+            assert.equal(reach.isMissed, true);
+          },
+          { changes: { server: REFUSING.host, port: REFUSING.port } },
+        );
+
+        // Those that end by silence send datagrams without a connection.
+        if (packets === 'carried' && !harness.endsBySilence) {
+          check(
+            'an association fails if the server is not reached',
+            async (outbound) => {
+              const reach = new ServerReach();
+              const options = { ...patient, reach, first: { host: '127.0.0.1', port: 1 } };
+              await assert.rejects(outbound.associate(options));
+              assert.equal(reach.isMissed, true);
+            },
+            { changes: { server: REFUSING.host, port: REFUSING.port } },
+          );
+        }
+      }
 
       check('links are independent of each other', async (outbound) => {
         await using echo = await echoServer();

@@ -1,6 +1,8 @@
 import type { OutboundVersion } from '../outbound-version.ts';
-import type { Exit } from '../plane.ts';
 import type { Health } from './prober.ts';
+
+/** Members that one flow tries at most: each is a connection, also when all of them are down. */
+export const MOST_TRIES = 8;
 
 export type BalancerStrategy = 'failover' | 'round_robin';
 
@@ -15,7 +17,7 @@ export interface Member {
  * If none is known to be available, members that were not probed yet are used; if all are unavailable, the
  * first one, so that the client gets the error of a real dial.
  */
-export class Balancer implements Exit {
+export class Balancer {
   readonly #members: readonly Member[];
   readonly #strategy: BalancerStrategy;
   #turn = 0;
@@ -32,6 +34,20 @@ export class Balancer implements Exit {
     const member = candidates[turn];
     if (!member) throw new RangeError('a balancer has at least one member');
     return member.version;
+  }
+
+  /**
+   * For failover, the next member for a flow that has tried others in vain: in the order of health and then of the
+   * list. Also one that is unavailable, which may be so no longer.
+   */
+  next(tried: ReadonlySet<OutboundVersion>): OutboundVersion | undefined {
+    if (this.#strategy !== 'failover' || tried.size >= MOST_TRIES) return undefined;
+    for (const wanted of ['available', 'unknown', 'unavailable'] as const) {
+      for (const { version, health } of this.#members) {
+        if (!tried.has(version) && !version.retired && health() === wanted) return version;
+      }
+    }
+    return undefined;
   }
 
   #candidates(): readonly Member[] {

@@ -3,7 +3,7 @@ import type { Clock } from '../../net/time/clock.ts';
 import type { Steps } from '../../net/time/turns.ts';
 import type { BalancerSpec } from '../../spec.ts';
 import type { OutboundVersion } from '../outbound-version.ts';
-import type { Exit } from '../plane.ts';
+import type { Exit, ExitGroup } from '../plane.ts';
 import { Balancer } from './balancer.ts';
 import { type Health, Prober, type MemberHealth } from './prober.ts';
 
@@ -20,7 +20,8 @@ export interface GroupDeps {
 }
 
 /** A balancer and one prober for each distinct outbound among its members. */
-export class BalancerGroup implements Exit {
+export class BalancerGroup implements Exit, ExitGroup {
+  readonly tag: string;
   readonly #balancer: Balancer;
   readonly #probers = new Map<OutboundVersion, Prober>();
 
@@ -31,6 +32,7 @@ export class BalancerGroup implements Exit {
     previous: BalancerGroup | undefined,
     { clock, log }: GroupDeps,
   ) {
+    this.tag = spec.tag;
     for (const { version, probe } of members) {
       if (this.#probers.has(version)) continue;
       const prober = new Prober({
@@ -63,8 +65,24 @@ export class BalancerGroup implements Exit {
     for (const prober of this.#probers.values()) prober.stop();
   }
 
+  get group(): ExitGroup {
+    return this;
+  }
+
   pick(): OutboundVersion {
     return this.#balancer.pick();
+  }
+
+  next(tried: ReadonlySet<OutboundVersion>): OutboundVersion | undefined {
+    return this.#balancer.next(tried);
+  }
+
+  missed(version: OutboundVersion): void {
+    this.#probers.get(version)?.check('unavailable');
+  }
+
+  reached(version: OutboundVersion): void {
+    this.#probers.get(version)?.check('available');
   }
 
   /** The distinct members in order, with the results of their probes. */

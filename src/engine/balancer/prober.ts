@@ -9,6 +9,9 @@ export type Health = 'unknown' | 'available' | 'unavailable';
 /** A probe with a time limit of 0 could never succeed; timers have a resolution of 1 ms. */
 const LEAST_TIMEOUT_MS = 1;
 
+/** From the start of a probe that a dial has caused to the start of the next such one. */
+export const LEAST_CHECK_MS = 1_000;
+
 /** What a prober knows of its member. */
 export interface MemberHealth {
   readonly health: Health;
@@ -41,7 +44,15 @@ export class Prober {
   #health: Health;
   #probedAt: number | undefined;
   #error: string | undefined;
+  /** That of the next probe; `undefined` while one is under way and before the first. */
   #timer: Timer | undefined;
+  #isProbing = false;
+  /** What a dial has found since the probe under way began. */
+  #found: Exclude<Health, 'unknown'> | undefined;
+  /** When the next probe begins, while there is a timer. */
+  #dueAt = 0;
+  /** When the last probe that a dial has caused began, or will. */
+  #checkedAt = -Infinity;
 
   constructor(options: ProberOptions) {
     this.#options = options;
@@ -62,13 +73,46 @@ export class Prober {
     void this.#probeOnce();
   }
 
+  /**
+   * Starts the next probe at once where a dial contradicts what is known; does nothing before `start`. One probe runs
+   * at a time, and dials cause at most one a second, however many they are.
+   *
+   * @param found what the dial has found
+   */
+  check(found: Exclude<Health, 'unknown'>): void {
+    if (this.#health === found || this.#stopping.signal.aborted) return;
+    if (this.#isProbing) this.#found = found;
+    else if (this.#timer) this.#probeSoon();
+  }
+
   stop(): void {
     this.#timer?.cancel();
     this.#stopping.abort(new Error('the prober has stopped'));
   }
 
+  /** Brings the next probe forward. */
+  #probeSoon(): void {
+    const { clock } = this.#options;
+    const now = clock.now();
+    const at = Math.max(this.#checkedAt + LEAST_CHECK_MS, now);
+    if (at >= this.#dueAt) return;
+    this.#checkedAt = at;
+    this.#timer?.cancel();
+    if (at === now) void this.#probeOnce();
+    else this.#probeAt(at);
+  }
+
+  #probeAt(time: number): void {
+    const { clock } = this.#options;
+    this.#dueAt = time;
+    this.#timer = clock.after(time - clock.now(), () => void this.#probeOnce());
+  }
+
   async #probeOnce(): Promise<void> {
     const { clock, timeoutMs, intervalMs, probe } = this.#options;
+    this.#timer = undefined;
+    this.#isProbing = true;
+    this.#found = undefined;
     try {
       using deadline = new Deadline(
         clock,
@@ -81,8 +125,10 @@ export class Prober {
     } catch (error) {
       this.#ended(messageOf(error));
     }
+    this.#isProbing = false;
     if (this.#stopping.signal.aborted) return;
-    this.#timer = clock.after(intervalMs, () => void this.#probeOnce());
+    this.#probeAt(clock.now() + intervalMs);
+    if (this.#found) this.check(this.#found);
   }
 
   /** Logs changes of the health only. @param error why the probe failed */

@@ -37,6 +37,7 @@ export function createHttpOutbound(
         return await connectOver(link, headBytes(`CONNECT ${authority} HTTP/1.1`, fields), options);
       } catch (error) {
         link.destroy();
+        if (isServers(error) && !options.signal.aborted) options.reach?.trying();
         throw asDialError(error, destination, context.tag, options.signal);
       }
     },
@@ -73,11 +74,20 @@ async function connectOver(
   }
 }
 
+/**
+ * Whether a failure is the proxy's own, and no response about the destination: it has closed without one, speaks
+ * another protocol, or does not know the account.
+ */
+const isServers = (error: unknown): boolean =>
+  !(error instanceof DialError) || error instanceof CredentialsError;
+
+class CredentialsError extends DialError {}
+
 /** The error for a proxy's response other than 2xx. */
 function rejection({ status, reason }: ResponseHead): DialError {
   const response = `${status} ${shownForeign(reason)}`.trim();
   if (status === 407) {
-    return new DialError('upstream', `the proxy rejected the credentials (${response})`);
+    return new CredentialsError('upstream', `the proxy rejected the credentials (${response})`);
   }
   return new DialError(
     status === 504 ? 'timed_out' : 'upstream',

@@ -1,14 +1,15 @@
 import { shownEndpoint } from '../../net/addresses/shown-address.ts';
-import { messageOf } from '../../errors.ts';
+import { asError, messageOf } from '../../errors.ts';
 import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
 import type { Timer } from '../../net/time/clock.ts';
 import { KeptDatagrams } from '../../net/bounds/datagram-cost.ts';
 import { Deadline } from '../../net/time/deadline.ts';
+import { ServerReach } from '../../net/dial-steps.ts';
 import { DialError } from '../../net/errors.ts';
 import type { Packet, PacketLink } from '../../net/links/link.ts';
 import { QueuedPackets } from '../../net/packets/queued-packets.ts';
 import { DIAL_MS, udpIdleMs } from '../../net/time/time-limits.ts';
-import type { DialOptions, OutboundContext } from '../contract.ts';
+import type { AssociateOptions, DialOptions, OutboundContext } from '../contract.ts';
 
 /** Streams of one association; beyond this the least recently used is closed. */
 export const MAX_LINKS = 256;
@@ -46,6 +47,24 @@ export class DestinationLinks extends QueuedPackets implements PacketLink {
     this.#resolveClosed = resolve;
   }
 
+  /**
+   * Opens an association, with the stream to its first peer if there is one.
+   * @throws {DialError} when that stream cannot be opened.
+   */
+  static async open(open: Open, deps: Deps, options: AssociateOptions): Promise<DestinationLinks> {
+    const { first, ...others } = options;
+    const { origin } = options;
+    const links = new DestinationLinks((peer, each) => open(peer, { ...each, origin }), deps);
+    if (!first) return links;
+    try {
+      await links.#link(first).open(others);
+      return links;
+    } catch (error) {
+      links.close();
+      throw error;
+    }
+  }
+
   override get dropped(): number {
     let dropped = super.dropped;
     for (const stream of this.#links.values()) dropped += stream.dropped;
@@ -57,14 +76,19 @@ export class DestinationLinks extends QueuedPackets implements PacketLink {
       this.refused++;
       return;
     }
-    const key = formatEndpoint(packet.peer);
+    this.#link(packet.peer).send(packet);
+  }
+
+  /** The stream to a peer, which is added if there is none. */
+  #link(peer: Endpoint): DestinationLink {
+    const key = formatEndpoint(peer);
     let stream = this.#links.get(key);
     if (!stream) {
       if (this.#links.size >= MAX_LINKS) this.#closeLeastRecent();
-      stream = this.#add(packet.peer);
+      stream = this.#add(peer);
       this.#links.set(key, stream);
     }
-    stream.send(packet);
+    return stream;
   }
 
   close(cause?: Error): void {
@@ -82,10 +106,17 @@ export class DestinationLinks extends QueuedPackets implements PacketLink {
       peer,
       (options) => this.#open(peer, options),
       (packet) => this.queue.push(packet),
+      (cause) => this.#missed(cause),
       this.#ending.signal,
       this.#room,
       this.#deps,
     );
+  }
+
+  /** The server was not reached: the association ends unless one of its streams is open, so that another is tried. */
+  #missed(cause: Error): void {
+    for (const stream of this.#links.values()) if (stream.isOpen) return;
+    this.close(cause);
   }
 
   /** One timer for all streams, instead of one for each. */
@@ -122,6 +153,7 @@ class DestinationLink {
   readonly #peer: Endpoint;
   readonly #open: (options: DialOptions) => Promise<PacketLink>;
   readonly #deliver: (packet: Packet) => void;
+  readonly #onMissed: (cause: Error) => void;
   readonly #parent: AbortSignal;
   readonly #room: KeptDatagrams;
   readonly #deps: Deps;
@@ -135,6 +167,7 @@ class DestinationLink {
     peer: Endpoint,
     open: (options: DialOptions) => Promise<PacketLink>,
     deliver: (packet: Packet) => void,
+    onMissed: (cause: Error) => void,
     parent: AbortSignal,
     room: KeptDatagrams,
     deps: Deps,
@@ -142,6 +175,7 @@ class DestinationLink {
     this.#peer = peer;
     this.#open = open;
     this.#deliver = deliver;
+    this.#onMissed = onMissed;
     this.#parent = parent;
     this.#room = room;
     this.#deps = deps;
@@ -156,9 +190,20 @@ class DestinationLink {
     return this.#lastSeen;
   }
 
+  get isOpen(): boolean {
+    return this.#state === 'open';
+  }
+
   /** Whether it was idle for the UDP idle timeout of its port. */
   get spent(): boolean {
     return this.#deps.clock.now() - this.#lastSeen >= udpIdleMs(this.#peer.port);
+  }
+
+  /** Opens it before its first datagram. @throws {DialError} */
+  async open(options: DialOptions): Promise<void> {
+    this.#state = 'opening';
+    const packets = await this.#openWith(options);
+    if (packets) void this.#receive(packets);
   }
 
   send(packet: Packet): void {
@@ -210,25 +255,41 @@ class DestinationLink {
   }
 
   async #run(): Promise<void> {
+    const reach = new ServerReach();
+    let packets: PacketLink | undefined;
+    try {
+      using deadline = new Deadline(this.#deps.clock, DIAL_MS, 'the dial', this.#parent);
+      packets = await this.#openWith({ signal: deadline.signal, reach });
+    } catch (error) {
+      this.#failed(error);
+      this.#end(false);
+      if (reach.isMissed) this.#onMissed(asError(error));
+    }
+    if (packets) await this.#receive(packets);
+  }
+
+  async #receive(packets: PacketLink): Promise<void> {
     let responded = false;
     try {
-      const packets = await this.#connect();
-      if (!packets) return;
       await packets.receiveAll((packet) => {
         responded = true;
         this.#lastSeen = this.#deps.clock.now();
         this.#deliver(packet);
       });
     } catch (error) {
-      const { log, tag } = this.#deps;
-      log.debug(`udp by ${tag} to ${shownEndpoint(this.#peer)}: ${messageOf(error)}`);
+      this.#failed(error);
     }
     this.#end(responded);
   }
 
-  async #connect(): Promise<PacketLink | undefined> {
-    using deadline = new Deadline(this.#deps.clock, DIAL_MS, 'the dial', this.#parent);
-    const packets = await this.#open({ signal: deadline.signal });
+  #failed(error: unknown): void {
+    const { log, tag } = this.#deps;
+    log.debug(`udp by ${tag} to ${shownEndpoint(this.#peer)}: ${messageOf(error)}`);
+  }
+
+  /** `undefined` when it was closed meanwhile. */
+  async #openWith(options: DialOptions): Promise<PacketLink | undefined> {
+    const packets = await this.#open(options);
     if (this.#state !== 'opening') {
       packets.close();
       return undefined;

@@ -49,10 +49,11 @@ export class ShadowsocksOutbound implements Outbound {
     return this.#stream(link, address);
   }
 
-  async associate({ signal, origin }: DialOptions): Promise<PacketLink> {
+  async associate({ signal, origin, reach }: DialOptions): Promise<PacketLink> {
     const { resolver, family, server, ownListeners } = this.#context;
     if (!server) throw new RangeError('a Shadowsocks outbound has a server');
     if (signal.aborted) throw abortedDial(signal, server);
+    reach?.trying();
     const host =
       ipVersion(server.host) === 0
         ? serverAddress(await resolver.resolve(server.host, family, signal), family, this.#reached)
@@ -63,7 +64,9 @@ export class ShadowsocksOutbound implements Outbound {
     const onSocket = origin && ownListeners.approach(address, origin, false, 'udp');
     const codec = this.#datagramCodec();
     try {
-      return await UpstreamAssociation.open(address, codec, origin?.source, onSocket);
+      const association = await UpstreamAssociation.open(address, codec, origin?.source, onSocket);
+      reach?.reached();
+      return association;
     } catch (error) {
       codec[Symbol.dispose]();
       throw toDialError(error, address);

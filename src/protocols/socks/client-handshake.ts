@@ -41,6 +41,7 @@ export function makeRequest(command: Command, destination: Endpoint): ClientRequ
  * Each message is sent after the reply to the previous one: some servers treat all that one read
  * returns as one message.
  *
+ * @param onAccepted called when the server is ready for the request.
  * @throws {DialError} with the server's reason.
  * @throws {ProtocolError} for a server of another protocol.
  */
@@ -48,9 +49,11 @@ export async function requestFromServer(
   handshake: SocksHandshake,
   account: Account | undefined,
   { message, target }: ClientRequest,
+  onAccepted?: () => void,
 ): Promise<Endpoint | undefined> {
   await offerMethod(handshake, account ? Method.password : Method.none);
   if (account) await authenticate(handshake, account);
+  onAccepted?.();
   await handshake.send(message);
   return readReply(handshake, target);
 }

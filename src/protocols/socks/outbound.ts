@@ -49,12 +49,16 @@ export class SocksOutbound implements Outbound {
     options: DialOptions,
   ): Promise<{ carrier: Carrier; bound: Endpoint | undefined }> {
     const carrier = await this.#context.dial(options);
+    const { reach, signal } = options;
+    // A balancer in front of servers accepts connections also while none of them runs.
+    reach?.trying();
     try {
       const bound = await runHandshake(
         carrier.link,
         this.#context.clock,
-        (handshake) => requestFromServer(handshake, this.#settings.account, request),
-        options.signal,
+        (handshake) =>
+          requestFromServer(handshake, this.#settings.account, request, () => reach?.reached()),
+        signal,
       );
       return { carrier, bound };
     } catch (error) {

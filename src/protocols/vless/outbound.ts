@@ -38,10 +38,10 @@ export function createVlessOutbound(
     );
   return {
     connect: (destination, options) => open(streams, destination, options),
-    associate: ({ signal }) =>
-      signal.aborted
-        ? Promise.reject(abortedDial(signal, context.server))
-        : Promise.resolve(new DestinationLinks(openPackets, context)),
+    async associate(options) {
+      if (options.signal.aborted) throw abortedDial(options.signal, context.server);
+      return DestinationLinks.open(openPackets, context, options);
+    },
     close: () => undefined,
     suspect: 'an unknown id',
   };

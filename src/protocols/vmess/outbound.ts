@@ -2,7 +2,7 @@ import type { Endpoint } from '../../net/addresses/address.ts';
 import { abortedDial, DialError } from '../../net/errors.ts';
 import { FIRST_PAYLOAD_MS } from '../../net/time/time-limits.ts';
 import type { ByteLink, PacketLink } from '../../net/links/link.ts';
-import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
+import type { AssociateOptions, DialOptions, Outbound, OutboundContext } from '../contract.ts';
 import { DestinationLinks } from '../outbounds/destination-links.ts';
 import { type BodyParts, BodyLink } from './body/body.ts';
 import { requestKeys } from './body/body-keys.ts';
@@ -52,14 +52,15 @@ export class VmessOutbound implements Outbound {
     return link;
   }
 
-  associate({ signal }: DialOptions): Promise<PacketLink> {
-    if (signal.aborted) return Promise.reject(abortedDial(signal, this.#context.server));
+  async associate(options: AssociateOptions): Promise<PacketLink> {
+    const { signal } = options;
+    if (signal.aborted) throw abortedDial(signal, this.#context.server);
     const open = async (peer: Endpoint, options: DialOptions): Promise<PacketLink> =>
       new BodyDatagrams(
         await this.#open(Command.udp, peer, { ...options, use: 'datagrams' }),
         peer,
       );
-    return Promise.resolve(new DestinationLinks(open, this.#context));
+    return DestinationLinks.open(open, this.#context, options);
   }
 
   close(): void {

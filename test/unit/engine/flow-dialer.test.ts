@@ -53,7 +53,7 @@ test('a stream is routed and dialled without a client to accept', async () => {
   const { clock, version, dialer } = start(() => Promise.resolve(near));
   const flow = await dialer.connect(query, origin);
   assert.equal(flow.link, near);
-  assert.deepEqual(flow.resolved, { version, rule: 2, epoch: 7 });
+  assert.deepEqual(flow.resolved, { version, rule: 2, epoch: 7, group: undefined });
   assert.equal(version.users, 1);
   assert.equal(clock.timers, 0);
   flow[Symbol.dispose]();

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Balancer, type BalancerStrategy } from '../../../../src/engine/balancer/balancer.ts';
+import {
+  Balancer,
+  MOST_TRIES,
+  type BalancerStrategy,
+} from '../../../../src/engine/balancer/balancer.ts';
 import type { Health } from '../../../../src/engine/balancer/prober.ts';
 import { OutboundVersion } from '../../../../src/engine/outbound-version.ts';
 import { createBlackholeOutbound } from '../../../../src/protocols/blackhole/outbound.ts';
@@ -71,6 +75,56 @@ describe('failover', () => {
       assert.equal(picks('failover', members, 2), expected);
     });
   }
+});
+
+describe('the next member for a flow', () => {
+  const build = (strategy: BalancerStrategy, members: readonly (readonly [string, Health])[]) => {
+    const versions = members.map(
+      ([tag]) => new OutboundVersion(tag, 1, createBlackholeOutbound({ tag })),
+    );
+    const listed = versions.map((version, i) => ({
+      version,
+      health: () => members[i]?.[1] ?? 'unknown',
+    }));
+    return { versions, balancer: new Balancer(listed, strategy) };
+  };
+  /** The members in the order in which a flow tries them. */
+  const order = ({ versions, balancer }: ReturnType<typeof build>, first: number): string => {
+    const tried = new Set<OutboundVersion>();
+    let next = versions[first];
+    while (next) {
+      tried.add(next);
+      next = balancer.next(tried);
+    }
+    return [...tried].map(({ tag }) => tag).join(' ');
+  };
+  const members: readonly (readonly [string, Health])[] = [
+    ['a', 'available'],
+    ['b', 'unavailable'],
+    ['c', 'unknown'],
+    ['d', 'available'],
+    ['e', 'unavailable'],
+  ];
+
+  test('follows health, then the list, and is each once', () => {
+    assert.equal(order(build('failover', members), 0), 'a d c b e');
+    assert.equal(order(build('failover', [...members, ...members]), 4).split(' ').length, 8);
+  });
+
+  test('is none that a reload has retired', () => {
+    const built = build('failover', members);
+    built.versions[3]?.retire();
+    assert.equal(order(built, 0), 'a c b e');
+  });
+
+  test('is one of eight at most', () => {
+    const many = Array.from({ length: 100 }, (_, i) => [`m${i}`, 'unavailable'] as const);
+    assert.equal(order(build('failover', many), 0).split(' ').length, MOST_TRIES);
+  });
+
+  test('is none with round robin', () => {
+    assert.equal(order(build('round_robin', members), 0), 'a');
+  });
 });
 
 describe('round robin', () => {

@@ -104,6 +104,87 @@ describe('a prober', () => {
     prober.stop();
   });
 
+  test('probes at once after a dial that contradicts it, and an interval after that', async () => {
+    const { clock, state, prober } = start({ intervalMs: 300_000 });
+    prober.check('unavailable');
+    assert.equal(state.probes, 0, 'before its start');
+    prober.start();
+    await settle();
+    clock.advance(10_000);
+    state.fail = 'connection refused';
+    prober.check('available');
+    assert.equal(state.probes, 1, 'which agrees');
+    prober.check('unavailable');
+    assert.equal(state.probes, 2);
+    await settle();
+    assert.deepEqual(prober.result, {
+      health: 'unavailable',
+      probedAt: 10_000,
+      error: 'connection refused',
+    });
+    prober.check('unavailable');
+    clock.advance(299_999);
+    assert.equal(state.probes, 2);
+    clock.advance(1);
+    await settle();
+    assert.equal(state.probes, 3);
+    state.fail = undefined;
+    prober.check('available');
+    await settle();
+    assert.deepEqual([state.probes, prober.health], [4, 'available']);
+    prober.stop();
+    prober.check('unavailable');
+    assert.deepEqual([state.probes, clock.timers], [4, 0]);
+  });
+
+  test('probes one at a time, and once a second at most, however many dials contradict it', async () => {
+    const { clock, state, prober } = start();
+    prober.start();
+    await settle();
+    for (let ms = 0; ms < 4_500; ms += 10) {
+      prober.check('unavailable');
+      prober.check('unavailable');
+      await settle();
+      clock.advance(10);
+    }
+    assert.equal(state.probes, 1 + 5);
+    assert.equal(clock.timers, 1);
+    state.hang = true;
+    clock.advance(1_000);
+    for (let i = 0; i < 100; i++) prober.check('unavailable');
+    assert.equal(state.probes, 1 + 6);
+    prober.stop();
+  });
+
+  test('repeats a probe that began before a dial which contradicts its result', async () => {
+    const { clock, state, prober } = start();
+    prober.start();
+    prober.check('unavailable');
+    prober.check('unavailable');
+    assert.equal(state.probes, 1);
+    await settle();
+    assert.equal(state.probes, 2);
+    await settle();
+    clock.advance(29_999);
+    assert.equal(state.probes, 2);
+    prober.stop();
+  });
+
+  test('does not put off a probe that is due', async () => {
+    const { clock, state, prober } = start({ intervalMs: 500 });
+    prober.start();
+    await settle();
+    for (let i = 0; i < 4; i++) {
+      prober.check('unavailable');
+      await settle();
+      clock.advance(500);
+      await settle();
+    }
+    // One at the start, five at their times, of which the first was brought forward, and one more.
+    assert.ok(state.probes >= 5 && state.probes <= 8, String(state.probes));
+    prober.stop();
+  });
+
   test('starts from what was known before, and stops without another word', async () => {
     const { clock, state, lines, prober } = start({ initial: 'unavailable' });
     assert.equal(prober.health, 'unavailable');

@@ -342,6 +342,54 @@ describe('datagrams of a VLESS client', () => {
     assert.equal(fixture.clock.timers, 0);
   });
 
+  test('are opened with the stream of the first one, where that waits', async () => {
+    const fixture = client();
+    const link = await fixture.outbound.associate({ ...neverAborted(), first: DNS });
+    assert.equal(fixture.dialled.length, 1);
+    link.send(packet('query', DNS));
+    const first = await dialled(fixture, 0);
+    assert.deepEqual(await readExactly(first, UDP.length), UDP);
+    assert.equal(fixture.dialled.length, 1);
+    link.close();
+    await first.closed;
+  });
+
+  test('end with an association whose server is no longer reached, once none of its streams is open', async () => {
+    let isUp = true;
+    const ends: ByteLink[] = [];
+    const fixture = clientOf(
+      (context) => createVlessOutbound({ id: ID }, context),
+      ({ reach, origin }) => {
+        assert.equal(origin?.inbound, 'in');
+        reach?.trying();
+        if (!isUp) return Promise.reject(new DialError('refused', 'connection refused'));
+        reach?.reached();
+        const [link, far] = linkPair();
+        ends.push(far);
+        return Promise.resolve({ link, wire: { bytesRead: 0, bytesWritten: 0 }, ...onLoopback });
+      },
+    );
+    const origin = { inbound: 'in', source: undefined, user: undefined, session: undefined };
+    const link = await fixture.outbound.associate({ ...neverAborted(), origin, first: DNS });
+    isUp = false;
+    link.send(packet('x', OTHER));
+    await settle();
+    // The first stream may still work.
+    link.send(packet('y', DNS));
+    const [first] = ends;
+    assert.ok(first);
+    await readExactly(first, HEAD + 3);
+    first.destroy(new Error('the server has died'));
+    await settle();
+    link.send(packet('z', { host: '192.0.2.9', port: 1 }));
+    await assert.rejects(link.receive(), /connection refused/);
+    assert.match(String(await link.closed), /connection refused/);
+    assert.equal(fixture.clock.timers, 0);
+    await assert.rejects(fixture.outbound.associate({ ...neverAborted(), origin, first: DNS }), {
+      code: 'refused',
+    });
+  });
+
   test('have a bound on their streams: the one that was silent longest goes', async () => {
     const fixture = client();
     const link = await fixture.outbound.associate(neverAborted());
