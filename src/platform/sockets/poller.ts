@@ -1,4 +1,5 @@
 import type { LoopWatch, SystemCalls } from './bindings.ts';
+import { Fifo } from '../../collections/fifo.ts';
 import { Descriptor } from './descriptor.ts';
 import { SystemError } from './errno.ts';
 import { EEXIST, EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLL_CTL_MOD, SOCK_CLOEXEC } from './linux.ts';
@@ -15,6 +16,13 @@ export interface Readiness {
 export interface Resumable {
   resume(): void;
 }
+
+/**
+ * Bytes that a socket may have moved since it last had none, and still goes before those that always have more:
+ * conversations and handshakes wait for a turn, not for a round of all that send as fast as they can. How much work
+ * the bytes of the others cause is not known here.
+ */
+export const LIGHT_BYTES = 16 << 10;
 
 /** The most events of one call. The rest stays in the kernel until the next turn. */
 const BATCH = 512;
@@ -47,8 +55,9 @@ export class Poller {
   #size = 0;
   /** Registrations that keep the process alive. */
   #keepers = 0;
-  #deferred: Resumable[] = [];
-  #nextDeferred = 0;
+  /** Work for the next turn: of sockets with little to move, and of others. */
+  readonly #light = new Fifo<Resumable>();
+  readonly #heavy = new Fifo<Resumable>();
   /** The current batch; what remains after a handler threw is processed in the next turn. */
   #count = 0;
   #nextEvent = 0;
@@ -172,9 +181,13 @@ export class Poller {
     else if (!keeps && this.#keepers === 0) this.#watch.unref();
   }
 
-  /** Calls `work.resume` in the next turn, in order. */
-  later(work: Resumable): void {
-    this.#deferred.push(work);
+  /**
+   * Calls `work.resume` in the next turn or a later one, in order.
+   *
+   * @param moved bytes that its socket has moved since it last had none: see `LIGHT_BYTES`.
+   */
+  later(work: Resumable, moved = 0): void {
+    (moved < LIGHT_BYTES ? this.#light : this.#heavy).push(work);
     this.#schedule();
   }
 
@@ -210,24 +223,23 @@ export class Poller {
       this.#dispatch();
     } finally {
       // Also if a handler threw.
-      if (this.#deferred.length > 0 || this.#nextEvent < this.#count) this.#schedule();
+      const isLeft = this.#light.size + this.#heavy.size > 0;
+      if (isLeft || this.#nextEvent < this.#count) this.#schedule();
     }
   };
 
   /**
    * Resumes work that was deferred before this turn; work deferred meanwhile is for the next turn.
-   * Work that exceeds the bytes of this turn stays first in the queue, so that every socket gets
-   * its turn.
+   * Work that exceeds the bytes of this turn stays first in its queue, so that every socket gets
+   * its turn; one of those with much to move does in each turn.
    */
   #resumeDeferred(): void {
-    const end = this.#deferred.length;
-    try {
-      while (this.#nextDeferred < end && this.mayMove) {
-        this.#deferred[this.#nextDeferred++]?.resume();
-      }
-    } finally {
-      this.#deferred = this.#deferred.slice(this.#nextDeferred);
-      this.#nextDeferred = 0;
+    let light = this.#light.size;
+    let heavy = this.#heavy.size;
+    while (light-- > 0 && this.mayMove) this.#light.shift()?.resume();
+    for (let isFirst = true; heavy-- > 0 && (isFirst || this.mayMove); isFirst = false) {
+      if (isFirst) this.#budget.allow();
+      this.#heavy.shift()?.resume();
     }
   }
 

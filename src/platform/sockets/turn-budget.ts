@@ -56,6 +56,11 @@ export class TurnBudget {
     this.#processorAt = this.#most > FIRST_BYTES ? this.#clocks.processor() : undefined;
   }
 
+  /** Lets one more socket move bytes in this turn. */
+  allow(): void {
+    if (this.#left <= 0) this.#left = 1;
+  }
+
   /** Counts bytes that were moved in this turn. */
   move(bytes: number): void {
     this.#left -= bytes;

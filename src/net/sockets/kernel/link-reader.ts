@@ -33,6 +33,8 @@ export class LinkReader implements Resumable {
   /** The turn in which this link read last, and how often. */
   #turn = -1;
   #reads = 0;
+  /** Bytes that were read since there were none. */
+  #readAtOnce = 0;
   #deferred = false;
 
   constructor(socket: StreamSocket, owner: HalfOwner) {
@@ -139,7 +141,7 @@ export class LinkReader implements Resumable {
   #defer(): void {
     if (this.#deferred) return;
     this.#deferred = true;
-    this.socket.io.poller.later(this);
+    this.socket.io.poller.later(this, this.#readAtOnce);
   }
 
   /** The next chunk, `undefined` at the end. After FAILED the link is closed. */
@@ -148,12 +150,16 @@ export class LinkReader implements Resumable {
     const count = this.socket.receive();
     if (count > 0) {
       this.bytesRead += count;
+      this.#readAtOnce += count;
       io.poller.moved(count);
       const chunk = ownChunk(count);
       io.scratch.bytes.copy(chunk, 0, 0, count);
       return chunk;
     }
-    if (count === AGAIN) return NOTHING_YET;
+    if (count === AGAIN) {
+      this.#readAtOnce = 0;
+      return NOTHING_YET;
+    }
     if (count === 0) {
       this.end();
       return undefined;

@@ -56,6 +56,8 @@ export class StreamPump implements Resumable {
   /** Bytes of the last read from the source. */
   #piece = 0;
   #spliceFrom: number = WORTH_A_PIPE;
+  /** `#total` when there was nothing to move last. */
+  #blockedAt = 0;
   /** Bytes moved in this call of `pump` and not yet reported. */
   #unreported = 0;
 
@@ -79,11 +81,12 @@ export class StreamPump implements Resumable {
     while (step === 'moved' && this.#hasShare(this.#total - before) && poller.mayMove) {
       step = this.#splices() ? this.#splice() : this.#copy();
     }
+    if (step === 'blocked') this.#blockedAt = this.#total;
     this.#report();
     // The handler of the report may have stopped the transfer.
     if (step === 'moved' && this.#live) {
       this.#queued = true;
-      poller.later(this);
+      poller.later(this, this.#total - this.#blockedAt);
     }
   }
 

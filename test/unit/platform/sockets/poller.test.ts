@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { EPOLLET, EPOLLIN, EPOLLOUT } from '../../../../src/platform/sockets/linux.ts';
-import { Poller } from '../../../../src/platform/sockets/poller.ts';
+import { LIGHT_BYTES, Poller } from '../../../../src/platform/sockets/poller.ts';
 import { TurnBudget } from '../../../../src/platform/sockets/turn-budget.ts';
 import type { KernelIo } from '../../../../src/platform/sockets/kernel-io.ts';
 import { checkedIo, descriptorPair, noKernelSockets } from '../../../support/links/kernel-io.ts';
@@ -205,6 +205,43 @@ describe('the poller', { skip: noKernelSockets }, () => {
     for (const name of ['a', 'b', 'c']) start(name);
     await until(() => served.length === 6);
     assert.deepEqual(served, ['a', 'b', 'c', 'a', 'b', 'c']);
+  });
+
+  test('serves those with little to move before those that always have more, which go on', async () => {
+    using io = checkedIo().io;
+    const { poller } = io;
+    const turns = { light: [] as number[], heavy: 0 };
+    const HEAVY = 50;
+    const ROUNDS = 20;
+    let asked = 0;
+    for (let i = 0; i < HEAVY; i++) {
+      const work = {
+        resume: () => {
+          if (turns.light.length === ROUNDS) return;
+          if (poller.mayMove) {
+            turns.heavy++;
+            poller.moved(1 << 20);
+          }
+          poller.later(work, LIGHT_BYTES);
+        },
+      };
+      poller.later(work, LIGHT_BYTES);
+    }
+    const echo = {
+      resume: () => {
+        turns.light.push(poller.turn - asked);
+        poller.moved(1);
+        ask();
+      },
+    };
+    const ask = (): void => {
+      asked = poller.turn;
+      if (turns.light.length < ROUNDS) poller.later(echo, 1);
+    };
+    ask();
+    await until(() => turns.light.length === ROUNDS);
+    assert.deepEqual(new Set(turns.light), new Set([1]), 'a turn, not a round of all');
+    assert.ok(turns.heavy >= ROUNDS - 1, `${turns.heavy} turns of the others`);
   });
 
   test('says nothing any more once it is closed, and may be closed twice', async () => {
