@@ -72,7 +72,7 @@ export async function fill(t: TestContext, cell: Cell): Promise<Outcome> {
       },
     );
   }
-  const marked = cell.client.name === 'weir' && tellsItsEnd(way);
+  const marked = cell.client.name === 'weir' && tellsItsEnd(way, cell.server.name);
   const noticed = lackOf('a dead server is noticed') === undefined;
   const sign = noticed ? (marked ? 'abort' : 'any end') : 'not checked';
   await check('the server killed in the middle of a body', () =>

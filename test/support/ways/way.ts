@@ -78,15 +78,17 @@ export const carriesDatagrams = (way: Way): boolean =>
   way.protocol === 'socks' ? isPlain(way) : way.protocol !== 'http';
 
 /**
- * Whether a receiver can distinguish the end of the stream from the death of the sender: TLS, WebSocket,
- * gRPC and QUIC mark the end, the others leave it to TCP, which ends as well when a process is killed.
+ * Whether Weir as the receiver can distinguish the end of the stream from the death of the sender: TLS, gRPC, QUIC
+ * and a WebSocket of another Weir mark the end, the others leave it to TCP, which ends as well when a process is killed.
  * Node's own TLS, which serves without kernel sockets, does not report close_notify; VMess has an empty
  * last chunk, but not every peer sends it.
+ *
+ * @param sender the name of the program at the other end.
  */
-export const tellsItsEnd = (way: Way): boolean => {
+export const tellsItsEnd = (way: Way, sender: string): boolean => {
   const { network, tls = false } = carrierOf(way);
-  const marked = network !== 'tcp' || (tls && process.env['WEIR_IO'] !== 'node');
-  return way.protocol === 'hysteria2' || marked;
+  if (network === 'grpc' || way.protocol === 'hysteria2') return true;
+  return (network === 'ws' && sender === 'weir') || (tls && process.env['WEIR_IO'] !== 'node');
 };
 
 /** `grpc multi over tls`. */
