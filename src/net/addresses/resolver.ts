@@ -1,5 +1,3 @@
-import { ipVersion } from './address.ts';
-
 /** How the addresses of a name are chosen and ordered; see `[[outbound]].address_family`. */
 export type FamilyPolicy = 'auto' | 'ipv4_only' | 'ipv6_only' | 'prefer_ipv4' | 'prefer_ipv6';
 
@@ -21,20 +19,4 @@ export interface Resolver {
     signal?: AbortSignal,
     client?: string,
   ): Promise<readonly string[]>;
-}
-
-/**
- * The address to send datagrams to; `undefined` for an empty list.
- *
- * Datagrams cannot race as connections do. Without a configured preference IPv4 is chosen, which
- * every network carries.
- *
- * @param addresses in the order of the resolver, which already follows `family`.
- */
-export function preferredAddress(
-  addresses: readonly string[],
-  family: FamilyPolicy,
-): string | undefined {
-  if (family !== 'auto') return addresses[0];
-  return addresses.find((address) => ipVersion(address) === 4) ?? addresses[0];
 }

@@ -2,11 +2,8 @@ import { ipVersion, type Endpoint } from '../../net/addresses/address.ts';
 import { KeptDatagrams } from '../../net/bounds/datagram-cost.ts';
 import { DialError, toDialError } from '../../net/errors.ts';
 import type { Packet, PacketLink } from '../../net/links/link.ts';
-import {
-  preferredAddress,
-  type FamilyPolicy,
-  type Resolver,
-} from '../../net/addresses/resolver.ts';
+import type { FamilyPolicy, Resolver } from '../../net/addresses/resolver.ts';
+import { reachableAddress, type HasRoute } from '../../net/sockets/reachable-address.ts';
 
 /** Names whose address one association remembers; beyond this the oldest is forgotten. */
 const MAX_NAMES = 256;
@@ -18,6 +15,8 @@ export interface ResolvedPacketsOptions {
   readonly family: FamilyPolicy;
   /** The address of the client. */
   readonly client?: string | undefined;
+  /** Whether the socket has a route to an address, where that is not for the host to decide. */
+  readonly hasRoute?: HasRoute | undefined;
   /** Whether a datagram may be sent to a peer, which is an IP address; otherwise it is dropped. */
   readonly allows: (peer: Endpoint) => boolean;
   /**
@@ -115,11 +114,11 @@ export class ResolvedPackets implements PacketLink {
 
   /** One address for the lifetime of the association: responses must come from the same peer. */
   async #resolve(name: string, peer: Endpoint, waiting: readonly Packet[]): Promise<void> {
-    const { resolver, family, client } = this.#options;
+    const { resolver, family, client, hasRoute } = this.#options;
     let address: string | undefined;
     try {
       const addresses = await resolver.resolve(name, family, this.#closing.signal, client);
-      address = preferredAddress(addresses, family);
+      address = await reachableAddress(addresses, family, hasRoute);
     } catch (error) {
       const failure = toDialError(error, peer);
       if (failure.code !== 'aborted') this.#options.onUnresolved(failure);

@@ -56,7 +56,11 @@ export class ShadowsocksOutbound implements Outbound {
     reach?.trying();
     const host =
       ipVersion(server.host) === 0
-        ? serverAddress(await resolver.resolve(server.host, family, signal), family, this.#reached)
+        ? await serverAddress(
+            await resolver.resolve(server.host, family, signal),
+            family,
+            this.#reached,
+          )
         : server.host;
     if (host === undefined)
       throw new DialError('not_found', `${shownHost(server.host)}: no address`);

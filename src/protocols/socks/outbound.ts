@@ -9,6 +9,7 @@ import { ServerDatagrams } from './association.ts';
 import { makeRequest, requestFromServer, type ClientRequest } from './client-handshake.ts';
 import { runHandshake } from './handshake.ts';
 import type { SocksOutboundSettings } from './settings.ts';
+import { reachableAddress } from '../../net/sockets/reachable-address.ts';
 import { Command } from './wire.ts';
 
 /** A SOCKS5 client; the server resolves host names. */
@@ -79,7 +80,8 @@ export class SocksOutbound implements Outbound {
     const unspecified = bound.host === '0.0.0.0' || bound.host === '::';
     const host = unspecified ? (remote?.host ?? server?.host ?? '') : bound.host;
     if (ipVersion(host) !== 0) return { host, port: bound.port };
-    const [address] = await resolver.resolve(host, family, signal);
+    const addresses = await resolver.resolve(host, family, signal);
+    const address = await reachableAddress(addresses, family);
     if (address === undefined) throw new DialError('not_found', `${shownHost(host)}: no address`);
     return { host: address, port: bound.port };
   }

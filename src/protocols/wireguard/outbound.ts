@@ -77,6 +77,8 @@ export class WireGuardOutbound implements Outbound {
       resolver,
       family: this.#family ?? family,
       client: origin?.source,
+      // The routes of the host are those of the tunnel's own packets.
+      hasRoute: () => true,
       // The stack drops datagrams to families that it has no address of.
       allows: (peer) => isAllowed(family, peer),
       onUnresolved: (error) =>

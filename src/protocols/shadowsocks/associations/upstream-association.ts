@@ -3,7 +3,8 @@ import type { Packet, PacketLink } from '../../../net/links/link.ts';
 import { bindToServer } from '../../../net/sockets/server-socket.ts';
 import { dialledUdp } from '../../../net/loop-guard/own-peers.ts';
 import type { SocketObserver, UdpSocket } from '../../../net/sockets/sockets.ts';
-import { preferredAddress, type FamilyPolicy } from '../../../net/addresses/resolver.ts';
+import type { FamilyPolicy } from '../../../net/addresses/resolver.ts';
+import { reachableAddress } from '../../../net/sockets/reachable-address.ts';
 import type { DatagramCodec } from '../packets.ts';
 
 /** An association of an outbound with its server: one socket and one codec. */
@@ -79,15 +80,15 @@ export class UpstreamAssociation implements PacketLink {
  * @param addresses of the server, in the order of the resolver.
  * @param reached by the last connection; `undefined` without one.
  */
-export function serverAddress(
+export async function serverAddress(
   addresses: readonly string[],
   family: FamilyPolicy,
   reached: string | undefined,
-): string | undefined {
-  if (reached === undefined) return preferredAddress(addresses, family);
-  return (
-    addresses.find((address) => address === reached) ??
-    addresses.find((address) => ipVersion(address) === ipVersion(reached)) ??
-    preferredAddress(addresses, family)
-  );
+): Promise<string | undefined> {
+  const known =
+    reached === undefined
+      ? undefined
+      : (addresses.find((address) => address === reached) ??
+        addresses.find((address) => ipVersion(address) === ipVersion(reached)));
+  return known ?? reachableAddress(addresses, family);
 }

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { preferredAddress } from '../../../../src/net/addresses/resolver.ts';
 import { reachable } from '../../../../src/net/addresses/udp-reach.ts';
 
 const V4 = { family: 4, dualStack: false } as const;
@@ -35,18 +34,4 @@ test('a datagram is sent to no port beyond 1 to 65535', () => {
     false,
     false,
   ]);
-});
-
-test('datagrams go to the first IPv4 address when no family is configured', () => {
-  const mixed = ['2001:db8::1', '192.0.2.1', '192.0.2.2'];
-  assert.equal(preferredAddress(mixed, 'auto'), '192.0.2.1');
-  assert.equal(preferredAddress(['2001:db8::1', '2001:db8::2'], 'auto'), '2001:db8::1');
-  assert.equal(preferredAddress([], 'auto'), undefined);
-});
-
-test('datagrams go to the first address of the resolver when a family is configured', () => {
-  const mixed = ['2001:db8::1', '192.0.2.1'];
-  assert.equal(preferredAddress(mixed, 'prefer_ipv6'), '2001:db8::1');
-  assert.equal(preferredAddress(mixed.toReversed(), 'prefer_ipv4'), '192.0.2.1');
-  assert.equal(preferredAddress(['2001:db8::1'], 'ipv6_only'), '2001:db8::1');
 });

@@ -10,25 +10,25 @@ const SITE = { host: 'example.com', port: 5000 };
 describe('the address of a server for its datagrams', () => {
   const [v6, v4] = ['2001:db8::1', '192.0.2.1'];
 
-  test('is an IPv4 address when there is a choice and nothing else is known', () => {
-    assert.equal(serverAddress([v6, v4], 'auto', undefined), v4);
-    assert.equal(serverAddress([v6], 'auto', undefined), v6);
-    assert.equal(serverAddress([], 'auto', undefined), undefined);
+  test('is an IPv4 address when there is a choice and nothing else is known', async () => {
+    assert.equal(await serverAddress([v6, v4], 'auto', undefined), v4);
+    assert.equal(await serverAddress([v6], 'auto', undefined), v6);
+    assert.equal(await serverAddress([], 'auto', undefined), undefined);
   });
 
-  test('is the first one when the operator prefers a family', () => {
-    assert.equal(serverAddress([v6, v4], 'prefer_ipv6', undefined), v6);
-    assert.equal(serverAddress([v4, v6], 'prefer_ipv4', undefined), v4);
+  test('is the first one when the operator prefers a family', async () => {
+    assert.equal(await serverAddress([v6, v4], 'prefer_ipv6', undefined), v6);
+    assert.equal(await serverAddress([v4, v6], 'prefer_ipv4', undefined), v4);
   });
 
-  test('is the one that a connection has reached, whatever the preference', () => {
-    assert.equal(serverAddress([v4, v6], 'auto', v6), v6);
-    assert.equal(serverAddress([v6, '192.0.2.9', v4], 'prefer_ipv6', v4), v4);
+  test('is the one that a connection has reached, whatever the preference', async () => {
+    assert.equal(await serverAddress([v4, v6], 'auto', v6), v6);
+    assert.equal(await serverAddress([v6, '192.0.2.9', v4], 'prefer_ipv6', v4), v4);
   });
 
-  test('has the family that was reached when the name has other addresses by now', () => {
-    assert.equal(serverAddress([v4, v6], 'auto', '2001:db8::9'), v6);
-    assert.equal(serverAddress([v4], 'auto', '2001:db8::9'), v4);
+  test('has the family that was reached when the name has other addresses by now', async () => {
+    assert.equal(await serverAddress([v4, v6], 'auto', '2001:db8::9'), v6);
+    assert.equal(await serverAddress([v4], 'auto', '2001:db8::9'), v4);
   });
 });
 
