@@ -28,6 +28,8 @@ export type TunnelState = 'unused' | 'connecting' | 'established' | 'silent' | '
 export type TunnelEvent =
   | 'established'
   | 'silent'
+  /** Initiations have had no response for `RESOLVE_AFTER_TIME`; repeated with each further one. */
+  | 'unanswered'
   /** There is a new session after packets were unanswered, or were dropped from the queue. */
   | 'restored'
   /** The peer's address has changed. */

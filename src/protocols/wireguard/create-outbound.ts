@@ -8,7 +8,8 @@ import { SharedTunnels, type TunnelMeans } from './shared-tunnels.ts';
 
 const means: TunnelMeans = {
   bind: (options, handlers) => systemSockets().bindDatagrams(options, handlers),
-  resolve: async (name) => (await lookup(name, { order: 'verbatim' })).address,
+  resolve: async (name, family) =>
+    (await lookup(name, { family: family ?? 0, order: 'verbatim' })).address,
   random: new SystemRandomSource(),
 };
 

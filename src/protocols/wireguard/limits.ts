@@ -72,3 +72,9 @@ export const UNANSWERED_TIME = 1_000;
 
 /** TCP connections and UDP associations of one tunnel; another one fails. */
 export const MAX_FLOWS = 65_536;
+
+/** Time of initiations without a response after which the name of the peer is resolved again, in milliseconds. */
+export const RESOLVE_AFTER_TIME = 15_000;
+
+/** The same between two resolutions of the name, so that a peer that is down costs its servers little. */
+export const RESOLVE_INTERVAL = 30_000;

@@ -27,13 +27,16 @@ export interface WireGuardSettings {
   readonly reserved: Reserved | undefined;
 }
 
+/** A peer takes no initiation whose timestamp is not later than all before it (whitepaper §5.1). */
+const OLD_CLOCK = ', or the clock of this machine is behind that of an earlier handshake';
+
 /** Why a peer may be silent with which there was no session yet: it ignores handshakes with other keys. */
 export const causesOfSilence = ({
   presharedKey,
 }: Pick<WireGuardSettings, 'presharedKey'>): string =>
   presharedKey === undefined
-    ? 'private_key or peer_public_key may not be those that the peer expects, or it has a preshared key, which is not set here'
-    : 'private_key, peer_public_key or preshared_key may not be those that the peer expects';
+    ? `private_key or peer_public_key may not be those that the peer expects, or it has a preshared key, which is not set here${OLD_CLOCK}`
+    : `private_key, peer_public_key or preshared_key may not be those that the peer expects${OLD_CLOCK}`;
 
 const DEFAULT_MTU = 1420;
 const KEY_BYTES = 32;

@@ -5,11 +5,17 @@ import type { Clock } from '../../net/time/clock.ts';
 import { DialError, toDialError } from '../../net/errors.ts';
 import { numericEndpoint } from '../../net/addresses/numeric-endpoint.ts';
 import type { Logger } from '../../log/logger.ts';
-import { toEndpoint, type IpEndpoint } from '../../ip/ip-endpoint.ts';
+import {
+  addressText,
+  isIPv4Endpoint,
+  isSameEndpoint,
+  toEndpoint,
+  type IpEndpoint,
+} from '../../ip/ip-endpoint.ts';
 import { Netstack } from '../../netstack/netstack.ts';
 import type { BindDatagrams } from '../../ip/datagram-socket.ts';
 import { TunnelDevice } from './tunnel-device.ts';
-import { MAX_FLOWS } from './limits.ts';
+import { MAX_FLOWS, RESOLVE_INTERVAL } from './limits.ts';
 import { createStaticKeys } from './handshake/noise.ts';
 import { causesOfSilence, type WireGuardSettings } from './settings.ts';
 import type { TunnelEvent, TunnelSettings } from './contract.ts';
@@ -18,8 +24,12 @@ import { timestampAfter } from './wire.ts';
 /** What tunnels need of the system; tests give their own. */
 export interface TunnelMeans {
   readonly bind: BindDatagrams;
-  /** The first address of a name by the system's resolver. @throws the system's error. */
-  readonly resolve: (name: string) => Promise<string>;
+  /**
+   * The first address of a name by the system's resolver.
+   * @param family of the address; either when left out.
+   * @throws the system's error.
+   */
+  readonly resolve: (name: string, family?: 4 | 6) => Promise<string>;
   readonly random: RandomSource;
 }
 
@@ -128,6 +138,8 @@ class SharedTunnel {
   #started: RunningTunnel | undefined;
   #cause: Error | undefined;
   #isOver = false;
+  /** When the name of the peer was last resolved. */
+  #resolvedAt = -Infinity;
 
   constructor(settings: WireGuardSettings, user: TunnelUser, means: SharedTunnelMeans) {
     this.#settings = settings;
@@ -231,6 +243,7 @@ class SharedTunnel {
         onEvent: (event) => {
           logEvent(log, tag, this.#settings, event, isKnown);
           isKnown ||= event === 'established';
+          if (event === 'unanswered') void this.#resolveAgain();
         },
       });
       const stack = new Netstack({
@@ -251,10 +264,43 @@ class SharedTunnel {
     }
   }
 
-  /** The address of the peer, as the system resolves it now. */
-  async #resolve(): Promise<IpEndpoint> {
+  /**
+   * Sends to the address that the name of a silent peer has now, which may be a host whose address changes. A
+   * tunnel whose peer has left the family of its socket ends, so that the next flow starts another.
+   */
+  async #resolveAgain(): Promise<void> {
+    const { tag, clock, log } = this.#user;
     const { host, port } = this.#settings.endpoint;
-    const address = ipVersion(host) === 0 ? await this.#means.resolve(host) : host;
+    if (ipVersion(host) !== 0 || clock.now() - this.#resolvedAt < RESOLVE_INTERVAL) return;
+    this.#resolvedAt = clock.now();
+    const device = this.#started?.device;
+    if (!device) return;
+    const family = isIPv4Endpoint(device.endpoint) ? 4 : 6;
+    try {
+      const remote = await this.#resolve(family).catch(() => this.#resolve());
+      if (this.#isOver || isSameEndpoint(remote, device.endpoint)) return;
+      // The peer has sent meanwhile.
+      if (device.receivedAt > this.#resolvedAt) return;
+      const where = shownEndpoint({ host: addressText(remote), port });
+      log.info(
+        `outbound ${tag}: the WireGuard peer ${shownEndpoint({ host, port })} is at ${where} now`,
+        {
+          outbound: tag,
+          host,
+          port,
+        },
+      );
+      if (isIPv4Endpoint(remote) === isIPv4Endpoint(device.endpoint)) device.moveTo(remote);
+      else this.end(new DialError('upstream', `wireguard: the peer has moved to ${where}`));
+    } catch {
+      // The name is resolved once more after the next interval; that the peer is silent is logged.
+    }
+  }
+
+  /** The address of the peer, as the system resolves it now. @param family either when left out */
+  async #resolve(family?: 4 | 6): Promise<IpEndpoint> {
+    const { host, port } = this.#settings.endpoint;
+    const address = ipVersion(host) === 0 ? await this.#means.resolve(host, family) : host;
     const remote = numericEndpoint(address, port);
     if (remote) return remote;
     const where = shownEndpoint({ host, port });
@@ -305,6 +351,8 @@ function logEvent(
   switch (event) {
     case 'established':
       log.info(`${peer} has completed a handshake`, fields);
+      break;
+    case 'unanswered':
       break;
     case 'silent':
       log.warn(

@@ -155,6 +155,18 @@ export class TunnelDevice implements PacketDevice, PacketOutput {
     this.#turns.run();
   }
 
+  /** The peer's address; changes in place. */
+  get endpoint(): IpEndpoint {
+    return this.#tunnel.endpoint;
+  }
+
+  /** Sends to another address of the same family from now on. */
+  moveTo(endpoint: IpEndpoint): void {
+    if (this.#isClosed) return;
+    this.#tunnel.moveTo(endpoint, this.#clock.now());
+    this.#turns.run();
+  }
+
   get buffer(): Uint8Array {
     return this.#datagrams.buffer;
   }

@@ -28,6 +28,7 @@ import type {
   TunnelSettings,
   TunnelState,
 } from './contract.ts';
+import { RESOLVE_AFTER_TIME } from './limits.ts';
 import { MessageWriter } from './message-writer.ts';
 import { TunnelStatus } from './tunnel-status.ts';
 import type { DropReason, Trace } from './trace.ts';
@@ -160,6 +161,13 @@ export class Tunnel {
   retryHandshake(since: number, now: number): void {
     if (this.#status.state === 'closed' || this.#liveness.receivedAt >= since) return;
     if (this.#liveness.isUnanswered) this.#wantHandshake(now);
+  }
+
+  /** Sends to another address from now on, initiations that are under way at once. */
+  moveTo(endpoint: IpEndpoint, now: number): void {
+    if (this.#status.state === 'closed') return;
+    assignEndpoint(this.#endpoint, endpoint);
+    this.#attempts.restart(now);
   }
 
   /** Erases all keys. Idempotent. */
@@ -355,6 +363,7 @@ export class Tunnel {
     this.#attempts.onSent(now, this.#jitter());
     this.#liveness.onSent(now);
     this.#trace?.({ kind: 'sent', what: 'initiation' }, now);
+    if (this.#attempts.ageAt(now) >= RESOLVE_AFTER_TIME) this.#status.notify('unanswered');
   }
 
   /** The peer does not respond. */

@@ -36,6 +36,18 @@ export class HandshakeAttempts {
     this.#deadlines.set('initiation', now + REKEY_TIMEOUT + jitter);
   }
 
+  /** How long initiations have been repeated, in milliseconds. */
+  ageAt(now: number): number {
+    return now - this.#since;
+  }
+
+  /** Attempts that are under way begin anew, with an initiation at once: the peer may be elsewhere. */
+  restart(now: number): void {
+    if (!this.#deadlines.isSet('initiation')) return;
+    this.#since = now;
+    this.#deadlines.set('initiation', now);
+  }
+
   end(): void {
     this.#deadlines.clear('initiation');
   }

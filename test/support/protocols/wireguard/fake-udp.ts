@@ -19,7 +19,7 @@ const FEATURES = {
   overflow: false,
 };
 
-/** Sockets of one host, 127.0.0.1, whose datagrams arrive a turn of the event loop later. */
+/** Sockets of one host, whose datagrams arrive a turn of the event loop later. */
 export class FakeUdp {
   readonly sockets: FakeSocket[] = [];
   /** Whether a datagram arrives; all when undefined. */
@@ -39,7 +39,8 @@ export class FakeUdp {
 }
 
 export class FakeSocket implements DatagramSocket {
-  readonly local: IpEndpoint;
+  /** A test may give it another one: the host has moved. */
+  local: IpEndpoint;
   readonly features = FEATURES;
   readonly dropped = 0;
   readonly overflowed = 0;

@@ -29,6 +29,7 @@ import { ManualClock } from '../../../support/manual-clock.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
 import { eventually } from '../../../support/wait.ts';
 import { FakeUdp } from '../../../support/protocols/wireguard/fake-udp.ts';
+import { isSameEndpoint } from '../../../../src/ip/ip-endpoint.ts';
 import { endpoint } from '../../../support/protocols/wireguard/tunnel-pair.ts';
 
 const OWN = new Uint8Array(32).fill(1);
@@ -57,6 +58,9 @@ class World {
   readonly asked: (readonly [string, FamilyPolicy])[] = [];
   readonly tunnels: SharedTunnels;
   readonly random = new SeededRandom(1);
+  /** That of `peer.test`. */
+  address = '127.0.0.1';
+  readonly lines: string[] = [];
   /** Names of destinations resolve after it. */
   resolvable = Promise.resolve();
   /** What the peer does with a connection. */
@@ -79,7 +83,7 @@ class World {
       resolve: (name) => {
         this.names.push(name);
         return name === 'peer.test'
-          ? Promise.resolve('127.0.0.1')
+          ? Promise.resolve(this.address)
           : Promise.reject(Object.assign(new Error('no such name'), { code: 'ENOTFOUND' }));
       },
       random: this.random,
@@ -148,7 +152,10 @@ class World {
         },
       },
       clock: this.#clock,
-      log: silentLogger,
+      log: {
+        ...silentLogger,
+        info: (line) => void this.lines.push(String(line)),
+      },
       ownListeners: new OwnListeners(),
       shared: new KeptObjects(),
       stopped: this.#stopped.signal,
@@ -280,6 +287,87 @@ describe('a WireGuard outbound', () => {
     assert.deepEqual(made.names, ['peer.test']);
   });
 
+  describe('whose peer has a name', () => {
+    const NAMED = { endpoint: { host: 'peer.test', port: 1000 } };
+
+    /** An outbound with a session, whose clock stands. */
+    const started = async () => {
+      const clock = new ManualClock();
+      const made = world(clock);
+      await made.startPeer();
+      const outbound = made.outbound(NAMED);
+      const link = await passing(clock, outbound.connect(ECHO, { signal }));
+      await link.write(Buffer.from('one'));
+      await passing(clock, link.read());
+      return { clock, made, outbound, link };
+    };
+
+    /** Time passes, in steps in which timers and datagrams take their turns. */
+    const pass = async (clock: ManualClock, milliseconds: number): Promise<void> => {
+      for (let passed = 0; passed < milliseconds; passed += 100) {
+        clock.advance(100);
+        await turn();
+      }
+    };
+
+    test('resolves it again when initiations have no response, and flows continue', async () => {
+      const { clock, made, link } = await started();
+      const [peer] = made.net.sockets;
+      assert.ok(peer);
+      peer.local = endpoint('127.0.0.2', 1000);
+      made.address = '127.0.0.2';
+      // A NAT before this side lets nothing in but what it has asked for.
+      let isAsked = false;
+      made.net.passes = (_, from, to) => {
+        isAsked ||= isSameEndpoint(to, peer.local);
+        return isAsked || !isSameEndpoint(from, peer.local);
+      };
+      await link.write(Buffer.from('two'));
+      const answer = link.read();
+      await pass(clock, 12_000);
+      assert.deepEqual(made.names, ['peer.test']);
+      assert.equal(String(await passing(clock, answer)), 'two');
+      assert.deepEqual(made.names, ['peer.test', 'peer.test']);
+      const moved = made.lines.filter((line) => line.includes('is at'));
+      assert.deepEqual(moved, [
+        'outbound wg: the WireGuard peer peer.test:1000 is at 127.0.0.2:1000 now',
+      ]);
+      assert.equal(made.net.sockets.length, 2);
+    });
+
+    test('resolves it at most every 30 seconds while the peer is down', async () => {
+      const { clock, made, link } = await started();
+      made.net.passes = () => false;
+      await link.write(Buffer.from('two'));
+      await pass(clock, 100_000);
+      const times = made.names.length;
+      assert.ok(times >= 3 && times <= 5, `${times} times`);
+      assert.ok(made.lines.every((line) => !line.includes('is at')));
+    });
+
+    test('does not resolve it while the peer responds', async () => {
+      const { clock, made, link } = await started();
+      for (let second = 0; second < 200; second += 20) {
+        await link.write(Buffer.from('more'));
+        await passing(clock, link.read());
+        await pass(clock, 20_000);
+      }
+      assert.deepEqual(made.names, ['peer.test']);
+    });
+  });
+
+  test('does not resolve an address again', async () => {
+    const clock = new ManualClock();
+    const made = world(clock);
+    const outbound = made.outbound();
+    await assert.rejects(passing(clock, outbound.connect(ECHO, { signal })));
+    for (let passed = 0; passed < 60_000; passed += 1000) {
+      clock.advance(1000);
+      await turn();
+    }
+    assert.deepEqual(made.names, []);
+  });
+
   test('tries an endpoint without an address again with the next flow', async () => {
     const made = world();
     const outbound = made.outbound({ endpoint: { host: '[::1]', port: 1000 } });
@@ -301,7 +389,7 @@ describe('a WireGuard outbound', () => {
       dial,
       fails(
         'timed_out',
-        '127.0.0.1:1000: the WireGuard peer does not respond; private_key or peer_public_key may not be those that the peer expects, or it has a preshared key, which is not set here',
+        '127.0.0.1:1000: the WireGuard peer does not respond; private_key or peer_public_key may not be those that the peer expects, or it has a preshared key, which is not set here, or the clock of this machine is behind that of an earlier handshake',
       ),
     );
     await eventually('the socket', () => made.net.sockets.length === 1);

@@ -28,7 +28,7 @@ describe('a peer that has been given up', () => {
     pair.advance(KEEPALIVE_TIMEOUT + REKEY_TIMEOUT + MAX_JITTER + REKEY_ATTEMPT_TIME);
     pair.advance(REKEY_TIMEOUT + MAX_JITTER);
     assert.equal(pair.left.tunnel.state, 'silent');
-    assert.deepEqual(eventsOf(pair.left), ['silent']);
+    assert.deepEqual(eventsOf(pair.left), ['unanswered', 'silent']);
     return pair;
   }
 

@@ -104,7 +104,7 @@ describe('a handshake', () => {
     pair.send(pair.left, 100);
     pair.advance(REKEY_ATTEMPT_TIME + REKEY_TIMEOUT + MAX_JITTER);
     assert.equal(pair.left.tunnel.state, 'silent');
-    assert.deepEqual(events(pair.left), ['silent']);
+    assert.deepEqual(events(pair.left), ['unanswered', 'silent']);
     const { length } = pair.left.trace;
     assert.ok(length >= 17 && length <= 19, `${length} initiations`);
     assert.equal(pair.left.tunnel.dropped, 1);
