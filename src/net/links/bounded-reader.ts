@@ -1,4 +1,4 @@
-import { ProtocolError } from '../errors.ts';
+import { ProtocolError, TruncatedError } from '../errors.ts';
 import type { ByteLink } from './link.ts';
 
 const NOTHING = Buffer.alloc(0);
@@ -89,7 +89,7 @@ export class BoundedReader {
       throw new ProtocolError(`more than ${this.#limit} bytes where a shorter message is expected`);
     }
     const chunk = await this.#link.read(this.#signal);
-    if (chunk === undefined) throw new ProtocolError('the peer closed in the middle of a message');
+    if (chunk === undefined) throw new TruncatedError('the peer closed in the middle of a message');
     this.#append(chunk);
   }
 

@@ -1,7 +1,7 @@
 import { shownHost } from '../../net/addresses/shown-address.ts';
-import { asError, messageOf } from '../../errors.ts';
+import { asError, codeOf, messageOf } from '../../errors.ts';
 import { ipVersion, type Endpoint } from '../../net/addresses/address.ts';
-import { DeadlineError, DialError, toDialError } from '../../net/errors.ts';
+import { DeadlineError, DialError, toDialError, TruncatedError } from '../../net/errors.ts';
 import type { ByteLink, Carrier, PacketLink } from '../../net/links/link.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
 import { UNSPECIFIED } from './address.ts';
@@ -53,17 +53,21 @@ export class SocksOutbound implements Outbound {
     const { reach, signal } = options;
     // A balancer in front of servers accepts connections also while none of them runs.
     reach?.trying();
+    let isAsked = false;
+    const onAccepted = (): void => {
+      reach?.reached();
+      isAsked = true;
+    };
     try {
       const bound = await runHandshake(
         carrier.link,
         this.#context.clock,
-        (handshake) =>
-          requestFromServer(handshake, this.#settings.account, request, () => reach?.reached()),
+        (handshake) => requestFromServer(handshake, this.#settings.account, request, onAccepted),
         signal,
       );
       return { carrier, bound };
     } catch (error) {
-      throw this.#failure(carrier, error, options);
+      throw this.#failure(carrier, isAsked ? withoutReply(error, request) : error, options);
     }
   }
 
@@ -97,6 +101,16 @@ export class SocksOutbound implements Outbound {
     const code = signal.aborted ? 'aborted' : 'upstream';
     return new DialError(code, `SOCKS server: ${messageOf(error)}`, { cause });
   }
+}
+
+/** The `-D` of ssh closes without a reply where a destination refuses; others reset. */
+function withoutReply(error: unknown, { target }: ClientRequest): unknown {
+  const isReset = codeOf(error) === 'ECONNRESET';
+  if (!isReset && !(error instanceof TruncatedError)) return error;
+  const how = isReset ? 'reset the connection' : 'closed';
+  return new DialError('upstream', `the SOCKS server ${how} without a reply for ${target}`, {
+    cause: error,
+  });
 }
 
 async function openDatagrams(

@@ -232,6 +232,30 @@ describe('the SOCKS outbound', () => {
     await assert.rejects(outbound.connect(site, neverAborted()), { code: 'upstream' });
   });
 
+  test('a server that closes without a reply, as ssh does, is named with the destination', async () => {
+    for (const [end, message] of [
+      [
+        (server: ByteLink) => server.closeWrite(),
+        'the SOCKS server closed without a reply for www.example:80',
+      ],
+      [
+        async (server: ByteLink) =>
+          server.destroy(Object.assign(new Error('x'), { code: 'ECONNRESET' })),
+        'the SOCKS server reset the connection without a reply for www.example:80',
+      ],
+    ] as const) {
+      const { outbound, server } = scripted();
+      const failed = assert.rejects(outbound.connect(site, neverAborted()), {
+        name: 'DialError',
+        code: 'upstream',
+        message,
+      });
+      await script(server, '05 01 00', '05 00', connectToSite);
+      await end(server);
+      await failed;
+    }
+  });
+
   test('a server that sends nothing fails after 10 s', async () => {
     const { outbound, clock, server } = scripted();
     const connecting = outbound.connect(site, neverAborted());
