@@ -1,5 +1,5 @@
 import { quoted } from '../../printable.ts';
-import type { Routing, Target } from '../routing.ts';
+import type { ForeignGroup, Routing, Target } from '../routing.ts';
 import type { Targets } from './settle.ts';
 import { balancerText } from './tables.ts';
 import type { WrittenServers } from './servers.ts';
@@ -54,10 +54,20 @@ export function writeBalancers(
     tags.set(end.index, tag);
     const outbounds = [...members];
     const strategy = group.strategy === 'round_robin' ? 'round_robin' : 'failover';
-    texts.push(balancerText(tag, { outbounds, strategy }, group.interval));
+    texts.push(balancerText(tag, { outbounds, strategy }, intervalOf(group)));
   }
   return { tags, texts, notes };
 }
+
+/**
+ * Seconds between probes, where they are to be more frequent than by default. Longer intervals spare what other
+ * programs do, a request through each member: a probe is one connection to its server.
+ */
+const intervalOf = ({ interval }: ForeignGroup): number | undefined =>
+  interval !== undefined && interval < DEFAULT_INTERVAL ? interval : undefined;
+
+/** That of `probe_interval`, in seconds. */
+const DEFAULT_INTERVAL = 30;
 
 const NOT_MEMBERS =
   'left out of the balancer, whose members are servers that a TCP connection can probe';
