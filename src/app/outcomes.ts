@@ -1,6 +1,7 @@
 import { ControlError } from '../api/contract.ts';
 import { ConfigError, DocumentReadError, renderConfigError } from '../config/errors.ts';
 import { messageOf } from '../errors.ts';
+import { printable } from '../printable.ts';
 import { ApplyError } from '../supervisor/apply-error.ts';
 import type { AppliedReport, ReloadReport } from '../supervisor/reload-report.ts';
 
@@ -36,7 +37,7 @@ export function summaryOf(report: AppliedReport): string {
   const parts = Object.entries({ built, swapped, drained, rebound, restarted, removed })
     .filter(([, items]) => items.length > 0)
     .map(([what, items]) => `${what} ${items.join(', ')}`);
-  return [...parts, `reused ${reused.length}`].join('; ');
+  return printable([...parts, `reused ${reused.length}`].join('; '));
 }
 
 /** The log line of a failed reload. @param error what the reload rejected with */

@@ -64,7 +64,7 @@ export async function applyEdit(
   const by = editedBy(io.env);
   const tell = (outcome: string): void =>
     void io.stderr.write(
-      `${printableLines(`${new Date().toISOString()} ${what}, by ${by}: ${outcome}`)}\n`,
+      `${printableLines(`${new Date().toISOString()} ${printable(what)}, by ${by}: ${outcome}`)}\n`,
     );
   if (!serving) {
     tell('written; no running Weir serves this file');

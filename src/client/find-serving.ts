@@ -2,6 +2,7 @@ import { requestReload, requestStatus } from '../app/control/control-client.ts';
 import { servesFile } from '../app/control/serves-file.ts';
 import type { ReloadOutcome } from '../app/outcomes.ts';
 import { WeirError } from '../errors.ts';
+import { printable } from '../printable.ts';
 import { liveSockets, namedSocket, type LiveSocket, type SocketSearch } from './find-socket.ts';
 
 /** A running Weir that serves a configuration file. */
@@ -34,7 +35,7 @@ export async function findServing(
     const served = status.config ?? 'the built-in configuration';
     throw new WeirError(
       'other_config',
-      `the Weir of ${named} serves ${served}, not ${config}; nothing was edited`,
+      printable(`the Weir of ${named} serves ${served}, not ${config}; nothing was edited`),
     );
   }
   const found: LiveSocket[] = [];
@@ -42,10 +43,12 @@ export async function findServing(
     if (await servesFile(live.status, config)) found.push(live);
   }
   if (found.length > 1) {
-    const list = found.map(({ path, status }) => `  ${path}  pid ${status.pid}`).join('\n');
+    const list = found
+      .map(({ path, status }) => `  ${printable(path)}  pid ${status.pid}`)
+      .join('\n');
     throw new WeirError(
       'several_sockets',
-      `${found.length} running Weirs serve ${config}; choose one with --socket PATH:\n${list}`,
+      `${found.length} running Weirs serve ${printable(config)}; choose one with --socket PATH:\n${list}`,
     );
   }
   return found[0] && servingAt(found[0].path);

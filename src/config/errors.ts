@@ -1,4 +1,5 @@
 import type { ForeignFormat } from './sources/foreign-format.ts';
+import { printable } from '../printable.ts';
 import { hintsOf, WeirError, type WeirErrorOptions } from '../errors.ts';
 
 /** A place: the file, if any, and a line and column counted from 1. */
@@ -18,6 +19,8 @@ export interface ConfigErrorOptions extends WeirErrorOptions {
   /** Whether the error shows its place; true by default. */
   readonly showsPlace?: boolean | undefined;
   readonly format?: ForeignFormat | undefined;
+  /** Whether the message is of several lines, in which what it quotes is escaped already; one line by default. */
+  readonly severalLines?: boolean | undefined;
 }
 
 /**
@@ -69,5 +72,5 @@ function placeOf({ location, subject }: ConfigError): string | undefined {
   if (!location) return undefined;
   const { file, line, column } = location;
   const place = file === undefined ? `line ${line}, column ${column}` : `${file}:${line}:${column}`;
-  return subject === undefined ? place : `${place} (${subject})`;
+  return printable(subject === undefined ? place : `${place} (${subject})`);
 }

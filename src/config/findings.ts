@@ -6,6 +6,8 @@ import type { Places } from './places.ts';
 export interface FindingOptions extends WeirErrorOptions {
   /** `invalid` by default. */
   readonly kind?: ConfigErrorKind;
+  /** As in `ConfigErrorOptions`. */
+  readonly severalLines?: boolean;
 }
 
 /** One error in a document of the right shape. */
@@ -13,12 +15,14 @@ export class Finding extends WeirError {
   /** Its place; `undefined` for an error of the document as a whole. */
   readonly span: Span | undefined;
   readonly kind: ConfigErrorKind;
+  readonly severalLines: boolean;
 
   constructor(message: string, span?: Span, options: FindingOptions = {}) {
-    const { kind = 'invalid' } = options;
+    const { kind = 'invalid', severalLines = false } = options;
     super(`config_${kind}`, message, options);
     this.span = span;
     this.kind = kind;
+    this.severalLines = severalLines;
   }
 }
 
@@ -40,9 +44,14 @@ export class Findings {
   toError(places: Places): ConfigError | undefined {
     if (!this.#first) return undefined;
     const { finding, subject } = this.#first;
-    const { kind, message, span } = finding;
+    const { kind, message, span, severalLines } = finding;
     const showsPlace = !(finding instanceof SettingsFinding);
-    return places.error(kind, message, span, { cause: finding, subject, showsPlace });
+    return places.error(kind, message, span, {
+      cause: finding,
+      subject,
+      showsPlace,
+      severalLines,
+    });
   }
 }
 

@@ -16,6 +16,7 @@ import type { Places } from './places.ts';
 import { lowerConfig, type Lowered } from './lower.ts';
 import type { Examined } from './warnings/examined.ts';
 import type { Warning } from './warnings/warning.ts';
+import { printable } from '../printable.ts';
 import { warningsOf } from './warnings/warnings.ts';
 
 /** A configuration that has passed every check that builds nothing. */
@@ -112,7 +113,7 @@ async function documentsOf(
   } catch (error) {
     if (!(error instanceof DocumentReadError)) throw error;
     const { kind, message, location, subject } = error;
-    const prefixed = `cannot read ${config.path}: ${message}`;
+    const prefixed = printable(`cannot read ${config.path}: ${message}`);
     throw new ConfigError(kind, prefixed, { location, subject, cause: error });
   }
 }

@@ -1,3 +1,4 @@
+import { printable } from '../printable.ts';
 import { WeirError, type WeirErrorOptions } from '../errors.ts';
 import type { Endpoint } from '../net/addresses/address.ts';
 import type { DialTimes } from '../net/dial-steps.ts';
@@ -19,7 +20,7 @@ export class FlowError extends WeirError {
   readonly times: DialTimes;
 
   constructor(message: string, times: DialTimes, options?: WeirErrorOptions) {
-    super('flow', message, options);
+    super('flow', printable(message), options);
     this.times = times;
   }
 }

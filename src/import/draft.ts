@@ -1,3 +1,4 @@
+import { printable } from '../printable.ts';
 import { WeirError } from '../errors.ts';
 
 /** The types of settings that outbounds need. */
@@ -32,7 +33,7 @@ export interface Draft {
 /** A server that cannot be imported; the message is the reason, without secrets. */
 export class ImportError extends WeirError {
   constructor(message: string) {
-    super('import', message);
+    super('import', printable(message));
   }
 }
 

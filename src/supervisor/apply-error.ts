@@ -1,4 +1,5 @@
-import { CodedError } from '../errors.ts';
+import { CodedError, type WeirErrorOptions } from '../errors.ts';
+import { printable } from '../printable.ts';
 
 /**
  * Why a well-formed configuration was not applied. `bind` and `stopped` are caused by the system and by a
@@ -14,4 +15,9 @@ export type ApplyErrorCode =
   | 'build_failed'
   | 'disruptive';
 
-export class ApplyError extends CodedError<ApplyErrorCode> {}
+export class ApplyError extends CodedError<ApplyErrorCode> {
+  /** @param message may quote tags and texts of others: it becomes one line, whatever they hold */
+  constructor(code: ApplyErrorCode, message: string, options?: WeirErrorOptions) {
+    super(code, printable(message), options);
+  }
+}

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
+import { parseAddress } from '../support/data/address.ts';
+import { ApiClient } from '../conformance/api-client.ts';
 import { suite, test } from 'node:test';
 import { ctl } from '../../src/cli/ctl/ctl.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
@@ -104,6 +106,70 @@ suite('names of a subscribe file forge no line and reach no terminal', () => {
       for (const one of text.trimEnd().split('\n')) assert.match(one, line);
     });
   }
+
+  /** Files that are refused in words that hold such a text, and what the words begin with. */
+  const REFUSALS: readonly (readonly [words: RegExp, config: string])[] = [
+    [/duplicate outbound tag: a/, freedom('a').replace('"a"', named('a')).repeat(2)],
+    [/unknown field `key/, `${named('key')} = 1\n`],
+    [/outbound a/, `[[outbound]]\ntag = ${named('a')}\nprotocol = "trojan"\n`],
+    [/nowhere/, `[route]\ndefault = ${named('nowhere')}\n`],
+    [/nowhere/, `[[route.rule]]\noutbound = ${named('nowhere')}\n`],
+    [/balancer b/, `[[balancer]]\ntag = ${named('b')}\noutbounds = [${named('nowhere')}]\n`],
+    [/cannot be balanced/, `[[balancer]]\ntag = ${named('b')}\noutbounds = ["block"]\n`],
+    [
+      /inbound i/,
+      `[[inbound]]\ntag = ${named('i')}\nprotocol = "socks"\nport = 0\nsettings = { x = 1 }\n`,
+    ],
+    [
+      /invalid domain regex \(x/,
+      `[[route.rule]]\noutbound = "direct"\ndomain_regex = [${named('(x')}]\n`,
+    ],
+    [/subscribe file .*nodes/, `[subscribe]\npath = ${named('nodes')}\n`],
+    [
+      /cert/,
+      `[[inbound]]\ntag = ${named('i')}\nprotocol = "trojan"\nport = 0\n[inbound.stream]\nnetwork = "tls"\n[inbound.stream.tls]\ncert_file = ${named('cert')}\nkey_file = "x"\n`,
+    ],
+  ];
+
+  test('in the reasons of refused files, in --test, at a reload, in the API and in the log', async () => {
+    const base = `${API}${socksIn()}${freedom()}[[outbound]]\ntag = "block"\nprotocol = "blackhole"\n`;
+    await using weir = await Weir.start(base, { control: true, env: { RUST_LOG: 'info' } });
+    const file = join(weir.folder, 'weir.toml');
+    const [, address = ''] = await weir.child.until(
+      'the API',
+      ({ stderr }) => /svc_app: API listening on (\S+)$/m.exec(stderr) ?? undefined,
+    );
+    for (const [words, more] of REFUSALS) {
+      // A key comes before all tables.
+      await writeFile(file, more.startsWith('"') ? more + base : base + more);
+      const [checked, reloaded] = await Promise.all([
+        runWeir(['--test', '--config', file]),
+        runWeir(['reload', weir.controlPath]),
+      ]);
+      const { text } = await new ApiClient(parseAddress(address)).ask('POST', '/v1/reload');
+      const { error } = JSON.parse(text) as { readonly error: string };
+      const ctlText = await shown('reload', '--api', address);
+      const outputs = {
+        '--test': checked.stderr,
+        reload: reloaded.stderr,
+        API: error,
+        ctl: ctlText,
+      };
+      assert.deepEqual([checked.ended?.code, reloaded.ended?.code], [1, 1], more);
+      assert.match(checked.stderr, words);
+      for (const [what, output] of Object.entries(outputs)) {
+        assertHarmless(output, `${what} of ${more}`);
+      }
+    }
+    await writeFile(file, `${base}${freedom('new').replace('"new"', named('new'))}`);
+    const applied = await runWeir(['reload', weir.controlPath]);
+    assert.match(applied.stdout, /^applied, built outbound new/);
+    assertHarmless(applied.stdout, 'reload');
+    const status = await runWeir(['status', '--socket', weir.controlPath]);
+    assertHarmless(status.stdout, 'status');
+    await weir.stop();
+    assertHarmless(weir.child.stderr, 'the log');
+  });
 
   test('in --test, explain, and on the terminal of ctl', async () => {
     await using weir = await Weir.start(CONFIG, { files: { 'sub.toml': SUBSCRIBE } });

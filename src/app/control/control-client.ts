@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { Socket } from 'node:net';
 import { asError, codeOf, messageOf, WeirError } from '../../errors.ts';
+import { printable } from '../../printable.ts';
 import type { DialTimes } from '../../net/dial-steps.ts';
 import type { ReloadOutcome } from '../outcomes.ts';
 import { problemOfCause } from './control-socket.ts';
@@ -43,7 +44,7 @@ export class TunnelError extends WeirError {
   readonly times: DialTimes;
 
   constructor({ line, times }: TunnelFailed) {
-    super('tunnel', line);
+    super('tunnel', printable(line));
     this.times = times;
   }
 }

@@ -3,7 +3,7 @@ import type { RouteView } from '../../config/route-view.ts';
 import { UsageError, WeirError, hintsOf } from '../../errors.ts';
 import { systemClock, type Clock } from '../../net/time/clock.ts';
 import { Deadline } from '../../net/time/deadline.ts';
-import { printableLines } from '../../printable.ts';
+import { printable, printableLines } from '../../printable.ts';
 import type { ReloadReport } from '../../supervisor/reload-report.ts';
 import type { CommandIo } from '../command.ts';
 import { CTL_HELP, parseCtl, type CtlCommand, type RouteNames } from './arguments.ts';
@@ -51,7 +51,7 @@ export async function ctl(
     // The reader has closed the output, which is not an error.
     if (output.closed) return 0;
     if (error instanceof UsageError || !(error instanceof WeirError)) throw error;
-    const hints = hintsOf(error).map((hint) => `hint: ${hint}\n`);
+    const hints = hintsOf(error).map((hint) => `hint: ${printable(hint)}\n`);
     io.stderr.write(`${printableLines(`weir ctl: ${error.message}`)}\n${hints.join('')}`);
     return 1;
   }

@@ -1,7 +1,7 @@
 import { explainerOf, explainFlow } from '../../explain/explain-flow.ts';
 import type { LoadedRoutes } from '../../explain/load-routes.ts';
 import { explainText } from '../../explain/text.ts';
-import { printableJson } from '../../printable.ts';
+import { printable, printableJson } from '../../printable.ts';
 import { reportErrors, type CommandIo } from '../command.ts';
 import { writeOutput } from '../write-output.ts';
 import { EXPLAIN_HELP, parseExplain, type ExplainArguments } from './arguments.ts';
@@ -37,7 +37,7 @@ async function answer(asked: ExplainArguments, routes: LoadedRoutes, io: Command
   );
   if (asked.json) {
     await writeOutput(io.stdout, `${printableJson(explained.answer)}\n`);
-    io.stderr.write(notes.map((note) => `weir explain: ${note}\n`).join(''));
+    io.stderr.write(notes.map((note) => `weir explain: ${printable(note)}\n`).join(''));
   } else {
     await writeOutput(io.stdout, explainText(routes, { ...explained, notes }));
   }

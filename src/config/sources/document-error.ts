@@ -1,4 +1,4 @@
-import { replaceUnprintable } from '../../printable.ts';
+import { printable, replaceUnprintable } from '../../printable.ts';
 import type { Span } from '../../schema/node.ts';
 import { ConfigError, type ConfigErrorOptions } from '../errors.ts';
 import { shownLine } from '../shown-line.ts';
@@ -6,7 +6,7 @@ import { characters, type SourceText } from './source-text.ts';
 
 /**
  * An error of the document itself, in the format of Rust's toml crate: the line with masked values,
- * and marks under the place.
+ * and marks under the place. The message may quote keys, and is one line.
  */
 export function documentError(
   source: SourceText,
@@ -30,7 +30,7 @@ export function documentError(
     `${gutter} |`,
     `${line} | ${visible(shown)}`,
     `${gutter} | ${indent}${marks}`,
-    message,
+    printable(message),
   ].join('\n');
   return new ConfigError('invalid', report, { location, ...options });
 }

@@ -7,6 +7,7 @@ import { JoinedPlaces, type Places } from '../places.ts';
 import { readConfigFile, readSubscribeFile } from './read-tables.ts';
 import type { SourceText } from './source-text.ts';
 import type { SubscribeFile } from './subscribe-file.ts';
+import { printable } from '../../printable.ts';
 import { subscribePath } from '../tables/subscribe.ts';
 import { withShownKeys } from './with-shown-keys.ts';
 
@@ -61,7 +62,7 @@ async function readConfig(path: string | undefined, files: FileReader): Promise<
     return await files.read(path);
   } catch (error) {
     if (!(error instanceof FileReadError)) throw error;
-    throw new DocumentReadError('io', error.message, { cause: error });
+    throw new DocumentReadError('io', printable(error.message), { cause: error });
   }
 }
 
@@ -77,7 +78,9 @@ async function readSubscribe(
     bytes = await files.read(path);
   } catch (error) {
     if (!(error instanceof FileReadError)) throw error;
-    throw new DocumentReadError('io', `subscribe file ${path}: ${error.message}`, { cause: error });
+    throw new DocumentReadError('io', printable(`subscribe file ${path}: ${error.message}`), {
+      cause: error,
+    });
   }
   return withShownKeys(() => {
     const text = decodeSource(bytes, path);

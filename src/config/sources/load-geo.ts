@@ -1,3 +1,4 @@
+import { printable } from '../../printable.ts';
 import {
   GeoCodeError,
   GeoFileError,
@@ -59,7 +60,7 @@ async function loadKind(
     if (error instanceof GeoCodeError) {
       const { message } = error;
       const use = useOf(kind, file, ({ code }) => new GeoCodeError(kind, code).message === message);
-      const finding = new Finding(message, use?.written.span, { cause: error });
+      const finding = new Finding(message, use?.written.span, { cause: error, severalLines: true });
       findings.about(use?.subject ?? 'route').add(finding);
     } else if (error instanceof GeoFileError) {
       const span = file.route?.[kind]?.span;
@@ -93,7 +94,7 @@ function checkPatterns(
     const { code: wrong } = parseGeositeRef(key);
     const use = useOf('geosite', file, ({ code }) => code.toLowerCase() === wrong);
     const list = `${route.geosite?.path}: geosite ${wrong}`;
-    const message = `${list}: invalid domain regex ${pattern}: ${error.message}`;
+    const message = `${printable(`${list}: invalid domain regex ${pattern}`)}: ${error.message}`;
     const finding = new Finding(message, use?.written.span, { cause: error });
     findings.about(use?.subject ?? 'route').add(finding);
   }

@@ -1,3 +1,4 @@
+import { printable, printableLines } from '../../printable.ts';
 import type { Span } from '../../schema/node.ts';
 import {
   ConfigError,
@@ -31,7 +32,10 @@ export class SourceText {
     return { file: this.file, line: line + 1, column: characters(before) + 1 };
   }
 
-  /** An error whose place is separate from its message, or that concerns the whole document. */
+  /**
+   * An error whose place is separate from its message, or that concerns the whole document. The message may quote
+   * names, and becomes one line unless `severalLines` is set.
+   */
   error(
     kind: ConfigErrorKind,
     message: string,
@@ -39,7 +43,8 @@ export class SourceText {
     options?: ConfigErrorOptions,
   ): ConfigError {
     const location = span && this.locate(span.start);
-    return new ConfigError(kind, message, { location, ...options });
+    const text = options?.severalLines === true ? printableLines(message) : printable(message);
+    return new ConfigError(kind, text, { location, ...options });
   }
 }
 

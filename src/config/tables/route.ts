@@ -1,3 +1,4 @@
+import { printable } from '../../printable.ts';
 import { RegexError, type RegexCache } from '../../engine/router/tables/regex-set.ts';
 import type { GeoKind } from '../../engine/geo/geo-data.ts';
 import { WeirError } from '../../errors.ts';
@@ -114,9 +115,9 @@ function checkPatterns({ rule: rules }: RouteTable, regexes: RegexCache, finding
         ? patterns.find(({ value }) => value === error.pattern)
         : undefined;
     const message = wrong
-      ? `invalid domain regex ${wrong.value}: ${error.message}`
+      ? `invalid domain regex ${printable(wrong.value)}: ${error.message}`
       : `invalid domain regex: ${error.message}`;
-    const finding = new Finding(message, wrong?.span, { cause: error });
+    const finding = new Finding(message, wrong?.span, { cause: error, severalLines: true });
     findings.about(wrong?.subject ?? 'route').add(finding);
   }
 }
