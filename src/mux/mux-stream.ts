@@ -44,6 +44,8 @@ export class MuxStream implements ByteLink {
   #left = false;
   #destroyed = false;
   #cause: Error | undefined;
+  /** The failure of the client or of the carrier. */
+  #failure: Error | undefined;
 
   constructor(id: number, outlet: Outlet, events: MuxStreamEvents) {
     this.#id = id;
@@ -85,9 +87,15 @@ export class MuxStream implements ByteLink {
     this.#settle();
   }
 
-  /** Ends both directions without an End to the client. */
+  /** Ends both directions without an End to the client; what it had sent can still be read. */
   abandon(cause: Error): void {
-    this.#end(cause, false);
+    if (this.#destroyed || this.#failure) return;
+    this.#failure = cause;
+    this.#peerEnded = true;
+    this.#flush();
+    this.#queue.end(cause);
+    this.#outlet.forget(this, cause);
+    this.#leave(cause);
   }
 
   async read(signal?: AbortSignal): Promise<Uint8Array | undefined> {
@@ -109,7 +117,9 @@ export class MuxStream implements ByteLink {
   }
 
   writeOutput(chunks: readonly Uint8Array[]): Promise<void> | undefined {
-    if (this.#destroyed || this.#writeClosed) return Promise.reject(this.#closedError());
+    if (this.#destroyed || this.#failure || this.#writeClosed) {
+      return Promise.reject(this.#closedError());
+    }
     const pieces: Uint8Array[] = [];
     for (const chunk of chunks) {
       for (let at = 0; at < chunk.length; at += FRAME_BYTES) {
@@ -122,7 +132,7 @@ export class MuxStream implements ByteLink {
 
   closeWrite(): Promise<void> {
     if (this.#writeClosed) return this.#writeClosed;
-    if (this.#destroyed) return Promise.reject(this.#closedError());
+    if (this.#destroyed || this.#failure) return Promise.reject(this.#closedError());
     // In its turn, after earlier writes.
     const sent = this.#outlet.write(this, [encodeEnd(this.#id, false)]) ?? Promise.resolve();
     this.#writeClosed = sent.then(() => this.#settle());
@@ -130,8 +140,20 @@ export class MuxStream implements ByteLink {
   }
 
   destroy(cause?: Error): void {
+    if (this.#destroyed) return;
     // After an End only a failure is sent: a second End would drop what the client has not read.
-    this.#end(cause, cause !== undefined || this.#writeClosed === undefined);
+    const sendEnd = cause !== undefined || this.#writeClosed === undefined;
+    this.#end(cause);
+    this.#outlet.forget(this, this.#closedError());
+    if (this.#leave(cause) && sendEnd) this.#outlet.sendControl(encodeEnd(this.#id, true));
+  }
+
+  resetAfterData(cause: Error): void {
+    if (this.#destroyed) return;
+    this.#end(cause);
+    if (!this.#leave(cause)) return;
+    // In its turn, after earlier writes.
+    this.#outlet.write(this, [encodeEnd(this.#id, true)])?.catch(() => undefined);
   }
 
   /** Frees the id when both directions have ended, although data may be unread. */
@@ -148,16 +170,12 @@ export class MuxStream implements ByteLink {
     return true;
   }
 
-  #end(cause: Error | undefined, sendEnd: boolean): void {
-    if (this.#destroyed) return;
+  #end(cause: Error | undefined): void {
     this.#destroyed = true;
     this.#cause = cause;
-    const error = this.#closedError();
-    this.#queue.fail(error);
+    this.#queue.fail(this.#closedError());
     this.#short.take();
-    this.#outlet.forget(this, error);
     this.#queued(-this.#queuedBytes);
-    if (this.#leave(cause) && sendEnd) this.#outlet.sendControl(encodeEnd(this.#id, true));
   }
 
   #keepShort(piece: Uint8Array): void {
@@ -177,7 +195,7 @@ export class MuxStream implements ByteLink {
   }
 
   #closedError(): Error {
-    return this.#cause ?? new LinkClosedError();
+    return this.#cause ?? this.#failure ?? new LinkClosedError();
   }
 }
 

@@ -135,5 +135,15 @@ export class LinkClosedError extends WeirError {
   }
 }
 
+/** The failure of the link that is written to; its cause is the error of the link. */
+export class WriteError extends WeirError {
+  override readonly cause: Error;
+
+  constructor(cause: Error) {
+    super('write', 'a write has failed', { cause });
+    this.cause = cause;
+  }
+}
+
 /** One for all links that were closed as usual: an error with its stack costs more than the close. */
 export const LINK_CLOSED = new LinkClosedError();

@@ -9,7 +9,7 @@ import { StreamFailedError } from './connection/failures.ts';
 /** The methods of a connection's core for streams. */
 export type StreamCore = Pick<
   QuicCore,
-  'read' | 'write' | 'queued' | 'finish' | 'reset' | 'stopSending'
+  'read' | 'write' | 'queued' | 'undelivered' | 'finish' | 'reset' | 'stopSending'
 >;
 
 /** The connection of a stream, as the stream uses it. */
@@ -27,7 +27,8 @@ const DESTROYED = 0;
  * A stream as a ByteLink. Received bytes stay with the connection until they are read, so that a slow reader
  * stops its sender (flow control by consumption); written bytes are queued there.
  *
- * A stream that the peer resets fails as a whole, because its data is truncated. One that the peer stops
+ * A stream that the peer resets fails as a whole, because its data is truncated; what has arrived in order
+ * before can still be read. One that the peer stops
  * (RFC 9000 §3.5) rejects writes, but is read to its end: the peer may have sent all of its data.
  */
 export class StreamLink extends PulledLink implements QuicStream {
@@ -65,7 +66,7 @@ export class StreamLink extends PulledLink implements QuicStream {
     if (this.isOver) return;
     const failure = new StreamFailedError('reset', code);
     if (!this.writeEnded) this.#resetNow(DESTROYED);
-    this.failAll(failure, failure);
+    this.failByPeer(failure);
   }
 
   onStopped(code: number): void {
@@ -107,7 +108,7 @@ export class StreamLink extends PulledLink implements QuicStream {
   }
 
   protected override stopReading(): void {
-    if (this.readEnded || this.readError) return;
+    if (this.readEnded) return;
     this.#host.core.stopSending(this.id, DESTROYED);
     this.#host.touch();
   }
@@ -122,6 +123,10 @@ export class StreamLink extends PulledLink implements QuicStream {
 
   protected override get untaken(): number {
     return this.#host.core.queued(this.id);
+  }
+
+  protected override get undelivered(): number {
+    return this.#host.core.undelivered(this.id);
   }
 
   /** Ends the writing direction without a failure of the link. */

@@ -124,12 +124,13 @@ const HEADERS = [
   'linux/if_tun.h',
   'linux/netlink.h',
   'linux/rtnetlink.h',
+  'linux/sockios.h',
   'linux/virtio_net.h',
 ];
 
 /** Names of C among the constants of the source. */
 const NAMES_OF_C =
-  /^(?:(?:AF|SOCK|O|SOL|SO|IPPROTO|IP|IPV6|TCP|UDP|SHUT|MSG|EPOLL|EPOLL_CTL|F|FD|RLIMIT|SPLICE_F|RTM|RTA|RTN|RTPROT|RT_SCOPE|RT_TABLE|FRA|FR_ACT|FIB_RULE|IFLA|IFA|IFF|IN6_ADDR|NLM_F|NLMSG|NLMSGERR_ATTR|NETLINK|TUN_F)_[A-Z\d_]+|EPOLL[A-Z]+|TUNSET[A-Z]+|FIONREAD|E[A-Z]+)$/;
+  /^(?:(?:AF|SOCK|O|SOL|SO|IPPROTO|IP|IPV6|TCP|UDP|SHUT|MSG|EPOLL|EPOLL_CTL|F|FD|RLIMIT|SPLICE_F|RTM|RTA|RTN|RTPROT|RT_SCOPE|RT_TABLE|FRA|FR_ACT|FIB_RULE|IFLA|IFA|IFF|IN6_ADDR|NLM_F|NLMSG|NLMSGERR_ATTR|NETLINK|TUN_F)_[A-Z\d_]+|EPOLL[A-Z]+|TUNSET[A-Z]+|FIONREAD|SIOCOUTQ|E[A-Z]+)$/;
 
 /** Newer than the headers of a stable distribution. */
 const NEWER = /^TUN_F_USO/;

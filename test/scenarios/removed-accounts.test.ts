@@ -343,6 +343,7 @@ async function muxOver(server: Address) {
     writeOutput: (chunks) => link.writeOutput(chunks),
     closeWrite: () => link.closeWrite(),
     destroy: (cause) => link.destroy(cause),
+    resetAfterData: (cause) => link.resetAfterData(cause),
     closed: link.closed,
   };
   return { client: new MuxClient(behind), link: behind };

@@ -17,7 +17,6 @@ import { SocketLink } from '../../src/net/sockets/node/socket-link.ts';
 import { connectTcp } from '../../src/net/sockets/node/tcp-dial.ts';
 import { KernelIo } from '../../src/platform/sockets/kernel-io.ts';
 import { probeSockets } from '../../src/platform/sockets/probe.ts';
-import { pouringRelay } from '../support/links/kernel-relay.ts';
 
 const [kind = 'kernel', target = '0'] = process.argv.slice(2);
 const lost: LostEvent[] = [];
@@ -72,7 +71,7 @@ function listen(): Promise<number> {
         void serve(
           connection.link(),
           () => connectKernel(io, '127.0.0.1', Number(target), { signal, watchdog }),
-          pouringRelay,
+          (client, remote) => relay(client, remote, counter, systemClock),
         ),
     },
     watchdog,

@@ -1,3 +1,4 @@
+import { asError } from '../../errors.ts';
 import { LinkClosedError } from '../errors.ts';
 import type { ByteLink } from './link.ts';
 
@@ -40,6 +41,8 @@ export abstract class DecodedLink {
   /** Closes the link below, once `error` is set. */
   protected abstract closeLower(cause: Error | undefined): void;
 
+  abstract destroy(cause?: Error): void;
+
   async read(signal?: AbortSignal): Promise<Uint8Array | undefined> {
     if (this.isReading) throw new LinkClosedError('a read is already pending');
     this.isReading = true;
@@ -54,6 +57,8 @@ export abstract class DecodedLink {
         if (!this.error) this.decode(chunk);
       }
     } catch (error) {
+      // All that the link below had received before its failure has been read.
+      if (!signal?.aborted && !this.error) this.endBoth(asError(error), asError(error));
       throw this.error ?? error;
     } finally {
       this.isReading = false;
@@ -76,6 +81,19 @@ export abstract class DecodedLink {
     if (this.error) return Promise.reject(this.error);
     this.closing = this.sendEnd();
     return this.closing;
+  }
+
+  /** The link below delivers what was written to it. */
+  resetAfterData(cause: Error): void {
+    if (this.error) {
+      this.destroy(cause);
+      return;
+    }
+    this.closing?.catch(() => undefined);
+    this.error = cause;
+    this.closedCause = cause;
+    this.items.length = 0;
+    this.lower.resetAfterData(cause);
   }
 
   protected get isWritable(): boolean {

@@ -71,6 +71,11 @@ export class GreetingLink implements ByteLink {
     this.#inner.destroy(cause);
   }
 
+  resetAfterData(cause: Error): void {
+    this.#takeGreeting();
+    this.#inner.resetAfterData(cause);
+  }
+
   #greet(): Promise<void> | undefined {
     const greeting = this.#takeGreeting();
     return greeting && this.#inner.write(greeting);

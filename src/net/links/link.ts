@@ -6,9 +6,9 @@ import type { Endpoint } from '../addresses/address.ts';
  * The contract, checked by `test/conformance/byte-link.ts` for every implementation:
  *
  * - `read` resolves with the next chunk, which the caller then owns, or with `undefined` at the end
- *   of the stream, also when it is called again. It rejects when the link has failed or was
- *   destroyed. One read may be pending at a time. Aborting `signal` rejects the read without loss of
- *   data.
+ *   of the stream, also when it is called again. One read may be pending at a time. Aborting `signal`
+ *   rejects the read without loss of data. When the link has failed, reads return what the peer had sent
+ *   before, and then reject; after `destroy` they reject at once.
  * - `unread` puts bytes back in front of the stream: the next `read` returns them. It must not be
  *   called while a read is pending.
  * - `takeAhead`, which is optional, takes a chunk that the link already holds, such as one that was put
@@ -31,9 +31,12 @@ import type { Endpoint } from '../addresses/address.ts';
  *   end of the stream, so that the peer wakes once and not twice.
  * - `destroy` ends both directions at once, discards queued data and rejects pending operations with
  *   `cause`. Idempotent; never throws.
- * - `closed` resolves, and never rejects, when both directions have ended or the link was destroyed:
- *   with `undefined` after a clean end, with the cause otherwise. After a clean end what was written may
- *   still be on its way: a link over a protocol core lingers until the peer has taken it (`PulledLink`).
+ * - `resetAfterData` is a `destroy` with a cause for which the peer receives everything that was written
+ *   before, and then the reset: see `DelayedReset` for how long that may take. Never throws.
+ * - `closed` resolves, and never rejects, when both directions have ended, the link has failed or was
+ *   destroyed: with `undefined` after a clean end, with the cause otherwise. What was written may still be
+ *   on its way then: a link over a protocol core lingers until the peer has taken it (`PulledLink`). After a
+ *   failure there may be bytes to be read, and the link must be destroyed in any case.
  */
 export interface ByteLink {
   read(signal?: AbortSignal): Promise<Uint8Array | undefined>;
@@ -45,17 +48,25 @@ export interface ByteLink {
   closeWrite(): Promise<void>;
   closeWith?(last: Uint8Array): Promise<void>;
   destroy(cause?: Error): void;
+  resetAfterData(cause: Error): void;
   readonly closed: Promise<Error | undefined>;
   /**
    * Moves everything from this link to `to` until the end of its stream, in the kernel where both are
    * its sockets. Chunks that were put back go first. Nothing else may read from this link or write to
    * the other meanwhile; the end of the stream is not passed on.
    *
-   * @param moved is called with the number of bytes that were written since its last call.
-   * @returns a promise that rejects when either link fails; `undefined` when that is not possible, and
-   *   nothing has been moved.
+   * @returns a promise that rejects when either link fails: with a `WriteError` for the other one;
+   *   `undefined` when that is not possible, and nothing has been moved.
    */
-  pourInto?(to: ByteLink, moved: (bytes: number) => void): Promise<void> | undefined;
+  pourInto?(to: ByteLink, pour: Pour): Promise<void> | undefined;
+}
+
+/** Observes `pourInto`. */
+export interface Pour {
+  /** So many bytes were written since the last call. */
+  moved(bytes: number): void;
+  /** The link has failed; what it had received is still being moved. */
+  sourceFailed(error: Error): void;
 }
 
 /** For `write` and `writeOutput`: the memory of the chunks passes to the link. */

@@ -1,5 +1,7 @@
 import { LinkClosedError } from '../errors.ts';
 import { CHUNK_COST } from '../bounds/limits.ts';
+import { systemClock } from '../time/clock.ts';
+import { DelayedReset } from './delayed-reset.ts';
 import type { ByteLink } from './link.ts';
 import { ReadQueue } from './read-queue.ts';
 
@@ -30,6 +32,9 @@ class MemoryLink implements ByteLink {
   #writeClosed = false;
   #destroyed = false;
   #cause: Error | undefined;
+  /** The failure of the other end, while its bytes are still to be read. */
+  #failure: Error | undefined;
+  #reset: DelayedReset | undefined;
 
   constructor() {
     const { promise, resolve } = Promise.withResolvers<Error | undefined>();
@@ -58,7 +63,9 @@ class MemoryLink implements ByteLink {
   }
 
   writeOutput(chunks: readonly Uint8Array[]): Promise<void> | undefined {
-    if (this.#destroyed || this.#writeClosed) return Promise.reject(this.#closedError());
+    if (this.#destroyed || this.#failure || this.#writeClosed) {
+      return Promise.reject(this.#closedError());
+    }
     for (const chunk of chunks) if (chunk.length > 0) this.#peer.#deliver(chunk);
     return this.#peer.#room();
   }
@@ -78,6 +85,29 @@ class MemoryLink implements ByteLink {
     this.#end(cause, true);
     // Data written before a half-close still arrives, as over a socket.
     if (first) this.#peer.#end(cause, cause !== undefined || !this.#writeClosed);
+  }
+
+  resetAfterData(cause: Error): void {
+    if (this.#destroyed) {
+      this.destroy(cause);
+      return;
+    }
+    this.#end(cause, true);
+    const peer = this.#peer;
+    peer.#fail(cause);
+    peer.#reset = new DelayedReset(
+      systemClock,
+      () => (peer.#destroyed ? 0 : peer.#queuedCost),
+      () => peer.#end(cause, true),
+    );
+  }
+
+  /** The other end has failed: queued chunks can still be read. */
+  #fail(cause: Error): void {
+    if (this.#destroyed) return;
+    this.#failure = cause;
+    this.#queue.end(cause);
+    this.#refuseWriters(cause);
   }
 
   #deliver(chunk: Uint8Array): void {
@@ -107,16 +137,19 @@ class MemoryLink implements ByteLink {
     if (!this.#destroyed) this.#cause = cause;
     this.#destroyed = true;
     if (dropQueued) this.#queue.fail(this.#closedError());
-    if (this.#drain) {
-      this.#drain.promise.catch(() => undefined);
-      this.#drain.reject(this.#closedError());
-      this.#drain = undefined;
-    }
+    this.#reset?.cancel();
+    this.#refuseWriters(this.#closedError());
     this.#resolveClosed(this.#cause);
   }
 
+  #refuseWriters(reason: Error): void {
+    this.#drain?.promise.catch(() => undefined);
+    this.#drain?.reject(reason);
+    this.#drain = undefined;
+  }
+
   #closedError(): Error {
-    return this.#cause ?? new LinkClosedError();
+    return this.#cause ?? this.#failure ?? new LinkClosedError();
   }
 }
 

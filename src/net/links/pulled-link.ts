@@ -1,4 +1,5 @@
 import { LINK_CLOSED, LinkClosedError } from '../errors.ts';
+import { DelayedReset } from './delayed-reset.ts';
 import type { Clock, Timer } from '../time/clock.ts';
 import { abortReason } from '../time/unless-aborted.ts';
 import { PendingRead } from './pending-read.ts';
@@ -24,8 +25,11 @@ export abstract class PulledLink {
   /** Put back by `unread`, the first at the end. */
   #unread: Uint8Array[] | undefined;
   #room: PromiseWithResolvers<void> | undefined;
+  /** Why the peer's side has failed, once all that it had sent has been read. */
+  #failure: Error | undefined;
   #isOver = false;
   #linger: Timer | undefined;
+  #reset: DelayedReset | undefined;
 
   constructor(clock: Clock, lingerMs: number) {
     this.#clock = clock;
@@ -61,6 +65,11 @@ export abstract class PulledLink {
   /** Bytes that the peer has not taken: the link lingers on while their number falls. */
   protected abstract get untaken(): number;
 
+  /** Bytes that a reset would discard. */
+  protected get undelivered(): number {
+    return this.untaken;
+  }
+
   /** Whether the peer may pause `elapsed` milliseconds after it has taken something last. */
   protected mayPause(_elapsed: number): boolean {
     return false;
@@ -77,7 +86,7 @@ export abstract class PulledLink {
   }
 
   protected get isLingering(): boolean {
-    return this.#linger !== undefined;
+    return this.#linger !== undefined || this.#reset !== undefined;
   }
 
   read(signal?: AbortSignal): Promise<Uint8Array | undefined> {
@@ -91,6 +100,7 @@ export abstract class PulledLink {
     // The pulled bytes may have been invalid.
     if (this.readError) return Promise.reject(this.readError);
     if (this.readEnded) return Promise.resolve(undefined);
+    if (this.#failure) return Promise.reject(this.#failure);
     return this.#pending.wait(signal);
   }
 
@@ -138,7 +148,8 @@ export abstract class PulledLink {
   destroy(cause?: Error): void {
     const truncates = cause !== undefined || !this.writeEnded;
     if (this.#isOver) {
-      if (truncates && this.#linger) this.abandon();
+      if ((truncates && this.#linger) || (cause && this.#reset)) this.abandon();
+      this.dropUnread();
       return;
     }
     this.stopReading(truncates);
@@ -147,8 +158,28 @@ export abstract class PulledLink {
     this.failAll(cause ?? LINK_CLOSED, cause);
   }
 
+  resetAfterData(cause: Error): void {
+    if (this.#isOver) {
+      this.destroy(cause);
+      return;
+    }
+    this.failAll(cause, cause);
+    this.#reset = new DelayedReset(
+      this.#clock,
+      () => this.undelivered,
+      () => {
+        this.stopReading(true);
+        this.abandon();
+      },
+    );
+  }
+
   /** The core has bytes to be read, or the end of the stream. */
   onReadable(): void {
+    this.#answerRead();
+  }
+
+  #answerRead(): void {
     if (!this.#pending.isPending) return;
     const chunk = this.#take();
     if (chunk !== undefined || this.readEnded) this.#pending.resolve(chunk);
@@ -174,6 +205,24 @@ export abstract class PulledLink {
     // No writer need be waiting for the room.
     room?.promise.catch(() => undefined);
     room?.reject(this.writeError);
+  }
+
+  /** The peer has failed: what it had sent can still be read. */
+  protected failByPeer(error: Error): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#failure = error;
+    this.failWrites(error);
+    this.#answerRead();
+    this.#pending.reject(error);
+    this.#resolveClosed(error);
+  }
+
+  /** After a failure of the peer: nothing reads what it had sent. */
+  protected dropUnread(): void {
+    if (!this.#failure || this.readError) return;
+    this.stopReading(true);
+    this.failReads(this.#failure);
   }
 
   /** Ends both directions. @param cause what `closed` resolves with. */
@@ -206,6 +255,8 @@ export abstract class PulledLink {
   protected stopLinger(): void {
     this.#linger?.cancel();
     this.#linger = undefined;
+    this.#reset?.cancel();
+    this.#reset = undefined;
   }
 
   /** @param takenAt when the peer has taken something last, in milliseconds. */

@@ -6,13 +6,15 @@ import { PendingRead } from './pending-read.ts';
  * The receiving half of a link: a queue of items with one consumer.
  *
  * It implements the parts of the ByteLink contract that every implementation shares: one pending
- * read, items before the end of the stream, and a failure that takes effect at once.
+ * read, and items before the end of the stream or a failure of the peer.
  */
 export class ReadQueue<T> {
   readonly #items: T[] = [];
   readonly #pending = new PendingRead<T>();
   #ended = false;
   #error: Error | undefined;
+  /** The failure at the end of the items. */
+  #failure: Error | undefined;
 
   /** Items in the queue. */
   get size(): number {
@@ -41,11 +43,13 @@ export class ReadQueue<T> {
     this.#items.unshift(item);
   }
 
-  /** Ends the queue; queued items can still be taken. */
-  end(): void {
+  /** Ends the queue; queued items can still be taken. @param failure what takes reject with after them. */
+  end(failure?: Error): void {
     if (this.finished) return;
     this.#ended = true;
-    this.#pending.resolve(undefined);
+    this.#failure = failure;
+    if (failure) this.#pending.reject(failure);
+    else this.#pending.resolve(undefined);
   }
 
   /** Drops queued items and rejects the pending take and every later one. */
@@ -62,6 +66,7 @@ export class ReadQueue<T> {
     if (this.#error) return Promise.reject(this.#error);
     if (signal?.aborted) return Promise.reject(abortReason(signal));
     if (this.#items.length > 0) return Promise.resolve(this.#items.shift());
+    if (this.#failure) return Promise.reject(this.#failure);
     if (this.#ended) return Promise.resolve(undefined);
     return this.#pending.wait(signal);
   }

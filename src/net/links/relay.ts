@@ -1,10 +1,10 @@
 import { asError } from '../../errors.ts';
 import type { Clock } from '../time/clock.ts';
-import { DeadlineError } from '../errors.ts';
+import { DeadlineError, WriteError } from '../errors.ts';
 import { IdleTimer } from '../time/idle-timer.ts';
 import { turnToEnd } from './ended-flows.ts';
-import { OWNED, type ByteLink } from './link.ts';
-import { HALF_CLOSED_IDLE_MS } from '../time/time-limits.ts';
+import { OWNED, type ByteLink, type Pour } from './link.ts';
+import { HALF_CLOSED_IDLE_MS, RESET_DELAY_MS } from '../time/time-limits.ts';
 
 /** Counts the payload that a relay moves. */
 export interface PayloadCounter {
@@ -27,9 +27,11 @@ export interface RelayEnd {
 /**
  * Moves bytes both ways between a client and its destination until both have ended.
  *
- * A half-close of one side is passed on and the other direction continues. A failure of either link
- * destroys both, so that no peer takes a truncated stream for a complete one. Never rejects. Both
- * links are destroyed when it resolves; their `closed` may follow.
+ * A half-close of one side is passed on and the other direction continues. After a failure of one side the
+ * other one receives what that has sent before, and is then reset, so that no peer takes a truncated stream
+ * for a complete one. A side that takes nothing for RESET_DELAY_MS is reset at once, and so are both when
+ * their links are destroyed. Never rejects. Both links are destroyed when it resolves; their `closed` may
+ * follow.
  *
  * @param firstDown a read of `remote` that is pending, or that has settled and was not used.
  */
@@ -58,10 +60,10 @@ class Relay {
   #failure: Error | undefined;
   #first: RelaySide | undefined;
   #failed: RelaySide | undefined;
-  /** Directions that have not ended. */
-  #open = 2;
+  /** Whether the direction from that side has ended. */
+  readonly #isEnded = { client: false, remote: false };
   #isOver = false;
-  /** Runs while one direction has ended and the other has not. */
+  /** Runs while one direction has ended and the other has not, or one side has failed. */
   #idle: IdleTimer | undefined;
 
   constructor(client: ByteLink, remote: ByteLink, clock: Clock, over: (end: RelayEnd) => void) {
@@ -72,114 +74,145 @@ class Relay {
   }
 
   start(counter: PayloadCounter, firstDown: Promise<Uint8Array | undefined> | undefined): void {
-    const [client, remote] = [this.#client, this.#remote];
-    const up = this.#move(client, remote, (bytes) => {
-      this.#touch();
-      counter.addUp(bytes);
-    });
-    const countDown = (bytes: number): void => {
-      this.#touch();
-      counter.addDown(bytes);
-    };
-    const down = this.#move(remote, client, countDown, firstDown);
+    const up = this.#move(new Direction(this, 'client', counter), undefined);
+    const down = this.#move(new Direction(this, 'remote', counter), firstDown);
     // A link can fail without a pending read or write: after its end, or when the flow was killed.
     // A transfer in the kernel fails with either link, so two of them need no further watch.
     if (up === 'poured' && down === 'poured') return;
-    const watch = (link: ByteLink): void => {
-      void link.closed.then((cause) => {
-        if (cause) this.#abort(cause, link);
+    const watch = (side: RelaySide): void => {
+      void this.linkOf(side).closed.then((cause) => {
+        if (cause) this.fail(side, cause);
       });
     };
-    watch(client);
-    watch(remote);
+    watch('client');
+    watch('remote');
   }
 
   /** Moves one direction, in the kernel where both links are its sockets, and passes on the end. */
   #move(
-    from: ByteLink,
-    to: ByteLink,
-    moved: (bytes: number) => void,
-    first?: Promise<Uint8Array | undefined>,
+    direction: Direction,
+    first: Promise<Uint8Array | undefined> | undefined,
   ): 'poured' | 'copied' {
-    const poured = first ? undefined : from.pourInto?.(to, moved);
-    const end = (): void => {
-      this.#first ??= this.#sideOf(from);
-      to.closeWrite().then(this.#ended, (error: unknown) => this.#abort(error, to));
-    };
-    if (poured) {
-      poured.then(end, this.#pourFailed);
-      return 'poured';
-    }
-    copy(from, to, () => this.#touch(), moved, first).then(end, (error: unknown) => {
-      if (error instanceof WriteError) this.#abort(error.cause, to);
-      else this.#abort(error, from);
-    });
-    return 'copied';
+    const { from, to } = direction;
+    const target = this.linkOf(to);
+    const poured = first ? undefined : this.linkOf(from).pourInto?.(target, direction);
+    (poured ?? copy(this.linkOf(from), target, direction, first))
+      .then(() => {
+        this.#first ??= from;
+        return target.closeWrite().catch(asWriteError);
+      })
+      .then(
+        () => this.#ended(from),
+        (error: unknown) => {
+          this.#isEnded[from] = true;
+          if (error instanceof WriteError) this.fail(to, error.cause);
+          else this.fail(from, error);
+        },
+      );
+    return poured ? 'poured' : 'copied';
   }
 
-  #sideOf(link: ByteLink): RelaySide {
-    return link === this.#client ? 'client' : 'remote';
+  linkOf(side: RelaySide): ByteLink {
+    return side === 'client' ? this.#client : this.#remote;
   }
 
-  /** One of the links has failed: the one that is closed at this moment. */
-  readonly #pourFailed = async (cause: unknown): Promise<void> => {
-    let closed: ByteLink | undefined;
-    for (const link of [this.#remote, this.#client]) {
-      void link.closed.then(() => (closed ??= link));
-    }
-    // Callbacks of a promise that has resolved already run before this one continues.
-    await Promise.resolve();
-    this.#abort(cause, closed);
-  };
-
-  #touch(): void {
+  touch(): void {
     this.#idle?.touch();
   }
 
   /** A direction has ended, and its end was passed on. */
-  readonly #ended = (): void => {
+  #ended(from: RelaySide): void {
     // The end of one direction may be passed on after the other one has failed.
     if (this.#isOver) return;
-    this.#open--;
-    if (this.#open === 0) {
+    this.#isEnded[from] = true;
+    if (this.#isEnded[otherOf(from)] || this.#failed === from) {
       this.#finish();
       return;
     }
-    this.#idle = new IdleTimer(this.#clock, HALF_CLOSED_IDLE_MS, () =>
-      this.#abort(
-        new DeadlineError(`half-closed and silent for ${HALF_CLOSED_IDLE_MS / 1000} s`),
-        undefined,
-      ),
-    );
-    this.#idle.start();
-  };
+    this.#limit(HALF_CLOSED_IDLE_MS, () => {
+      const seconds = HALF_CLOSED_IDLE_MS / 1000;
+      this.#failure = new DeadlineError(`half-closed and silent for ${seconds} s`);
+      this.#finish();
+    });
+  }
 
-  #abort(failure: unknown, link: ByteLink | undefined): void {
+  /** A side has failed: the relay ends once all that this side has sent before was passed on. */
+  fail(side: RelaySide, error: unknown): void {
     if (this.#isOver) return;
-    this.#isOver = true;
-    this.#failure = asError(failure);
-    this.#failed = link && this.#sideOf(link);
-    this.#first ??= this.#failed;
-    // A carrier that fails has the links of thousands of flows.
-    const turn = turnToEnd();
-    if (turn) void turn.then(() => this.#finish());
-    else this.#finish();
+    this.#failure ??= asError(error);
+    this.#failed ??= side;
+    this.#first ??= side;
+    if (this.#failed !== side || this.#isEnded[side]) {
+      this.#finish();
+      return;
+    }
+    this.#limit(RESET_DELAY_MS, () => {
+      this.#failed = undefined;
+      this.#finish();
+    });
+  }
+
+  #limit(milliseconds: number, onIdle: () => void): void {
+    this.#idle?.stop();
+    this.#idle = new IdleTimer(this.#clock, milliseconds, onIdle);
+    this.#idle.start();
   }
 
   #finish(): void {
     this.#isOver = true;
     this.#idle?.stop();
-    // Nothing is queued after a clean end.
-    this.#client.destroy(this.#failure);
-    this.#remote.destroy(this.#failure);
-    this.#over({ failure: this.#failure, first: this.#first, failed: this.#failed });
+    // A carrier that fails has the links of thousands of flows.
+    const turn = this.#failure && turnToEnd();
+    if (turn) void turn.then(() => this.#close());
+    else this.#close();
+  }
+
+  #close(): void {
+    const [failure, failed] = [this.#failure, this.#failed];
+    for (const side of ['client', 'remote'] as const) {
+      const link = this.linkOf(side);
+      // Nothing is queued after a clean end.
+      if (failure && failed === otherOf(side)) link.resetAfterData(failure);
+      else link.destroy(failure);
+    }
+    this.#over({ failure, first: this.#first, failed });
   }
 }
 
-/** The failure of the link that is written to; its cause is the error of the link. */
-class WriteError extends Error {
-  constructor(cause: unknown) {
-    super('a write has failed', { cause });
+const otherOf = (side: RelaySide): RelaySide => (side === 'client' ? 'remote' : 'client');
+
+const asWriteError = (error: unknown): never => {
+  throw new WriteError(asError(error));
+};
+
+/** The bytes of one side on their way to the other one. */
+class Direction implements Pour {
+  readonly from: RelaySide;
+  readonly #relay: Relay;
+  readonly #counter: PayloadCounter;
+
+  constructor(of: Relay, from: RelaySide, counter: PayloadCounter) {
+    this.#relay = of;
+    this.from = from;
+    this.#counter = counter;
+  }
+
+  get to(): RelaySide {
+    return otherOf(this.from);
+  }
+
+  touch(): void {
+    this.#relay.touch();
+  }
+
+  moved(bytes: number): void {
+    this.#relay.touch();
+    if (this.from === 'client') this.#counter.addUp(bytes);
+    else this.#counter.addDown(bytes);
+  }
+
+  sourceFailed(error: Error): void {
+    this.#relay.fail(this.from, error);
   }
 }
 
@@ -190,25 +223,24 @@ class WriteError extends Error {
 async function copy(
   from: ByteLink,
   to: ByteLink,
-  touch: () => void,
-  moved: (bytes: number) => void,
+  direction: Direction,
   first: Promise<Uint8Array | undefined> | undefined,
 ): Promise<void> {
   for (let pending = first; ; pending = undefined) {
     const chunk = await (pending ?? from.read());
     if (chunk === undefined) return;
-    touch();
+    direction.touch();
     const { length } = chunk;
     try {
       const full = to.write(chunk, OWNED);
       if (full) {
         await full;
         // The flow is active until a slow peer has drained the chunk.
-        touch();
+        direction.touch();
       }
     } catch (error) {
-      throw new WriteError(error);
+      throw new WriteError(asError(error));
     }
-    moved(length);
+    direction.moved(length);
   }
 }

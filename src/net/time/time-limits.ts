@@ -24,6 +24,12 @@ export const KEEP_ALIVE_DELAY_MS = 60_000;
 /** A half-closed flow ends after this long without a byte in either direction. */
 export const HALF_CLOSED_IDLE_MS = 300_000;
 
+/**
+ * What a peer sent before its connection failed is passed on before the other side is reset; that side may
+ * take nothing of it for this long.
+ */
+export const RESET_DELAY_MS = 5_000;
+
 /** A UDP flow, or an association as a whole, ends after this long without a datagram. */
 export const UDP_IDLE_MS = 300_000;
 

@@ -17,7 +17,7 @@ export interface TcpHost {
  * A TCP connection as a ByteLink. Received data stays in the connection's buffer until it is read, so that a
  * reader that pauses closes the window; written data is queued there.
  *
- * A reset by the peer fails both directions, except for data that was received before its FIN.
+ * A reset by the peer fails both directions, except for data that was received before.
  */
 export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
   /** Resolves when the connection is established; rejects when it fails before. */
@@ -25,8 +25,6 @@ export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
   readonly #host: TcpHost;
   readonly #flow: TcpFlow;
   readonly #established: PromiseWithResolvers<void>;
-  /** Whether everything up to the peer's FIN was received. */
-  #isWhole = false;
   /** Whether the link was released: what is received then is discarded. */
   #isReleased = false;
   #hasLeft = false;
@@ -52,9 +50,6 @@ export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
         this.#established.resolve();
         break;
       case 'end':
-        this.#isWhole = true;
-        this.onReadable();
-        break;
       case 'readable':
         this.onReadable();
         break;
@@ -124,7 +119,8 @@ export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
   #onFailed(): void {
     this.#leave();
     const error = new TcpFailedError(this.#flow.connection.failure ?? 'aborted');
-    this.failAll(error, error);
+    this.#established.reject(error);
+    this.failByPeer(error);
   }
 
   protected override finish(): void {
@@ -155,11 +151,6 @@ export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
 
   protected override mayPause(elapsed: number): boolean {
     return this.#flow.connection.isPeerResting && elapsed < RESTING_LINGER;
-  }
-
-  protected override failReads(error: Error): void {
-    // All that the peer sent has been received, and may still be read.
-    if (this.#isReleased || !this.#isWhole) super.failReads(error);
   }
 
   protected override failAll(error: Error, cause: Error | undefined): void {

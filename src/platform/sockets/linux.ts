@@ -89,6 +89,7 @@ export const F_DUPFD_CLOEXEC = 1030;
 export const F_SETPIPE_SZ = 1031;
 export const F_GETPIPE_SZ = 1032;
 export const FIONREAD = 0x541b;
+export const SIOCOUTQ = 0x5411;
 export const RLIMIT_NOFILE = 7;
 
 export const SPLICE_F_MOVE = 1;

@@ -1,20 +1,17 @@
 import type { Socket } from 'node:net';
 import { openSelf } from '../native.ts';
-import { SOL_SOCKET, SO_LINGER } from './linux.ts';
+import { SIOCOUTQ, SOL_SOCKET, SO_LINGER } from './linux.ts';
 
 /** `struct linger { int on; int seconds; }` of Linux (socket(7)). */
 const AT_ONCE = new Uint8Array(new Int32Array([1, 0]).buffer);
 
-type SetSocketOption = (
-  fd: number,
-  level: number,
-  name: number,
-  value: Uint8Array,
-  length: number,
-) => number;
+interface NativeCalls {
+  setsockopt(fd: number, level: number, name: number, value: Uint8Array, length: number): number;
+  ioctl(fd: number, request: number, value: Uint8Array): number;
+}
 
-/** Bound with the first call, so that programs without resets do not load it. */
-let setSocketOption: SetSocketOption | false | undefined;
+/** Bound with the first call, so that programs without resets do not load them. */
+let bound: NativeCalls | false | undefined;
 
 /**
  * Makes close reset a TCP socket, even with unsent or unread data. Node's own `resetAndDestroy`
@@ -23,18 +20,31 @@ let setSocketOption: SetSocketOption | false | undefined;
  * @returns false if the option could not be set; close is then an ordinary one.
  */
 export function resetNodeSocketOnClose(socket: Socket): boolean {
-  setSocketOption ??= bind();
-  const fd = setSocketOption === false ? undefined : descriptorOf(socket);
-  if (setSocketOption === false || fd === undefined) return false;
-  return setSocketOption(fd, SOL_SOCKET, SO_LINGER, AT_ONCE, AT_ONCE.length) === 0;
+  bound ??= bind();
+  const fd = bound === false ? undefined : descriptorOf(socket);
+  if (bound === false || fd === undefined) return false;
+  return bound.setsockopt(fd, SOL_SOCKET, SO_LINGER, AT_ONCE, AT_ONCE.length) === 0;
 }
 
-function bind(): SetSocketOption | false {
+/** Bytes that the kernel has taken and a TCP peer has not; 0 where that cannot be asked for. */
+export function untakenOfNodeSocket(socket: Socket): number {
+  bound ??= bind();
+  const fd = bound === false ? undefined : descriptorOf(socket);
+  if (bound === false || fd === undefined || socket.remoteFamily === undefined) return 0;
+  const count = new Int32Array(1);
+  return bound.ioctl(fd, SIOCOUTQ, new Uint8Array(count.buffer)) === 0 ? (count[0] ?? 0) : 0;
+}
+
+function bind(): NativeCalls | false {
   if (process.platform !== 'linux') return false;
   try {
-    return openSelf().func(
-      'int setsockopt(int fd, int level, int name, const void *value, uint32_t length)',
-    );
+    const self = openSelf();
+    return {
+      setsockopt: self.func(
+        'int setsockopt(int fd, int level, int name, const void *value, uint32_t length)',
+      ),
+      ioctl: self.func('int ioctl(int fd, unsigned long request, _Out_ void *value)'),
+    };
   } catch {
     return false; // No native functions on this machine.
   }

@@ -4,6 +4,7 @@ import type { KernelIo } from './kernel-io.ts';
 import {
   FIONREAD,
   IPPROTO_TCP,
+  SIOCOUTQ,
   SOL_SOCKET,
   SO_BINDTOIFINDEX,
   SO_ERROR,
@@ -89,9 +90,15 @@ export function setZeroLinger({ calls, option }: OptionSpace, fd: number): void 
 }
 
 /** Bytes that wait in the receive queue. */
-export function unreadBytes({ calls, option }: OptionSpace, fd: number): number {
-  return calls.ioctl(fd, FIONREAD, option.at) === 0 ? option.bytes.readInt32LE(0) : 0;
-}
+export const unreadBytes = (space: OptionSpace, fd: number): number =>
+  queuedBytes(space, fd, FIONREAD);
+
+/** Bytes of a TCP connection that its peer has not acknowledged, the end of the stream counted as one. */
+export const unacknowledgedBytes = (space: OptionSpace, fd: number): number =>
+  queuedBytes(space, fd, SIOCOUTQ);
+
+const queuedBytes = ({ calls, option }: OptionSpace, fd: number, queue: number): number =>
+  calls.ioctl(fd, queue, option.at) === 0 ? option.bytes.readInt32LE(0) : 0;
 
 /**
  * Sets the options of every TCP connection: no delay for small segments, and keep-alive. Accepted

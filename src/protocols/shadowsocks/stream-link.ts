@@ -98,11 +98,20 @@ export class ShadowsocksLink implements ByteLink {
   }
 
   destroy(cause?: Error): void {
-    this.#failure ??= cause ?? CLOSED;
+    this.#end(cause ?? CLOSED);
+    this.#inner.destroy(cause);
+  }
+
+  resetAfterData(cause: Error): void {
+    this.#end(cause);
+    this.#inner.resetAfterData(cause);
+  }
+
+  #end(failure: Error): void {
+    this.#failure ??= failure;
     this.#unread = [];
     this.#endReading();
     this.#endWriting();
-    this.#inner.destroy(cause);
   }
 
   #send(pieces: readonly Uint8Array[]): Promise<void> | undefined {

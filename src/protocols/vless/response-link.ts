@@ -47,6 +47,10 @@ export class ResponseLink implements ByteLink {
     this.#inner.destroy(cause);
   }
 
+  resetAfterData(cause: Error): void {
+    this.#inner.resetAfterData(cause);
+  }
+
   async #readResponse(header: ByteQueue, signal?: AbortSignal): Promise<Uint8Array | undefined> {
     for (;;) {
       const chunk = await this.#inner.read(signal);

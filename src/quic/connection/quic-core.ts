@@ -246,6 +246,11 @@ export class QuicCore {
     return this.#parts.streams.queued(id);
   }
 
+  /** See `Streams.undelivered`. */
+  undelivered(id: number): number {
+    return this.#parts.streams.undelivered(id);
+  }
+
   finish(id: number): void {
     this.#parts.streams.finish(id);
   }

@@ -40,6 +40,7 @@ export class ReceiveStream {
   #consumed = 0;
   /** The final size (§4.5); -1 until FIN or RESET_STREAM arrives. */
   #finalSize = -1;
+  #isResetReported = false;
   #stopCode: number | undefined;
   /** The delivery of STOP_SENDING. */
   #stop: DeliveryFlag | undefined;
@@ -74,8 +75,7 @@ export class ReceiveStream {
   /** Whether `read` returns bytes or the end. */
   get isReadable(): boolean {
     if (this.#stopCode !== undefined) return false;
-    if (this.#state === 'data-received') return true;
-    return this.#wantsOrder() && this.#data.readable > 0;
+    return this.#state === 'data-received' || this.#data.readable > 0;
   }
 
   /** Whether this part is over: the application has read the end, or has stopped reading. */
@@ -114,7 +114,7 @@ export class ReceiveStream {
     }
   }
 
-  /** A RESET_STREAM frame (§19.4). */
+  /** A RESET_STREAM frame (§19.4). What has arrived in order can still be read. */
   reset(finalSize: number): FrameError {
     const error = this.#extend(finalSize, true, FrameType.RESET_STREAM);
     if (error) return error;
@@ -122,8 +122,8 @@ export class ReceiveStream {
       case 'receiving':
       case 'size-known':
         this.#state = 'reset-received';
-        this.#discard();
         this.#releaseGrowth();
+        this.#endReset();
         return undefined;
       case 'data-received':
       case 'data-read': // all data was received: the reset may be ignored (§3.2)
@@ -142,6 +142,7 @@ export class ReceiveStream {
     const chunk = this.#data.take();
     if (chunk) {
       this.#consume(this.#data.readOffset, chunk.length);
+      if (this.#state === 'reset-received') this.#endReset();
       return chunk;
     }
     if (this.#state !== 'data-received') return undefined;
@@ -150,9 +151,17 @@ export class ReceiveStream {
     return END_OF_STREAM;
   }
 
-  /** The peer's reset was reported to the application: "Reset Read" (§3.2). */
+  /** The peer's reset was reported to the application: "Reset Read" (§3.2), once that has read the rest. */
   acknowledgeReset(): void {
-    if (this.#state === 'reset-received') this.#state = 'reset-read';
+    this.#isResetReported = true;
+    if (this.#state === 'reset-received') this.#endReset();
+  }
+
+  /** After a reset: drops what cannot be read, once the rest was. */
+  #endReset(): void {
+    if (this.#data.readable > 0) return;
+    this.#discard();
+    if (this.#isResetReported) this.#state = 'reset-read';
   }
 
   /** Discards all further data, and requests STOP_SENDING unless the final size is known (§3.5). */
@@ -205,10 +214,6 @@ export class ReceiveStream {
 
   #wantsMore(): boolean {
     return this.#state === 'receiving' && this.#stopCode === undefined;
-  }
-
-  #wantsOrder(): boolean {
-    return this.#state === 'receiving' || this.#state === 'size-known';
   }
 
   /** Checks a frame that ends at `end` against the final size (§4.5) and the limits (§4.1). */

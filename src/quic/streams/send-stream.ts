@@ -98,6 +98,11 @@ export class SendStream implements DeliveryListener {
     return this.#end - this.#credit.used;
   }
 
+  /** Bytes from the first one that is not acknowledged on; none once that does not matter. */
+  get undelivered(): number {
+    return this.#state === 'reset-sent' || this.isDone ? 0 : this.#end - this.#base;
+  }
+
   /** The end of the bytes that were sent. */
   get sent(): number {
     return this.#credit.used;

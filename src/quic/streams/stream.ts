@@ -29,7 +29,7 @@ export type StreamEvent =
   | { readonly kind: 'stream-readable'; readonly id: number }
   /** The queue has drained after `write` returned false. */
   | { readonly kind: 'stream-writable'; readonly id: number }
-  /** The peer has sent RESET_STREAM (RFC 9000 §19.4); unread bytes are dropped. */
+  /** The peer has sent RESET_STREAM (RFC 9000 §19.4); bytes that have arrived in order can be read. */
   | { readonly kind: 'stream-reset'; readonly id: number; readonly code: number }
   /** The peer has sent STOP_SENDING (§19.5): queued bytes are dropped, and RESET_STREAM follows. */
   | { readonly kind: 'stream-stopped'; readonly id: number; readonly code: number }

@@ -111,6 +111,11 @@ export class Streams {
     return this.#table.get(id)?.send?.queued ?? 0;
   }
 
+  /** Bytes of a stream that were written and that the peer has not acknowledged. */
+  undelivered(id: number): number {
+    return this.#table.get(id)?.send?.undelivered ?? 0;
+  }
+
   /** Ends the sending part after what is queued (FIN). Idempotent. */
   finish(id: number): void {
     const stream = this.#table.get(id);

@@ -63,7 +63,8 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
 
   override destroy(cause?: Error): void {
     if (this.isOver) {
-      if (cause && this.isLingering) this.#stream.reset(Http2ErrorCode.CANCEL);
+      if (cause && this.isLingering) this.abandon();
+      this.dropUnread();
       return;
     }
     const stream = this.#stream;
@@ -91,7 +92,7 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
   }
 
   override onReadable(): void {
-    if (this.isOver) this.#stream.received.clear();
+    if (this.readError) this.#stream.received.clear();
     else super.onReadable();
   }
 
@@ -113,7 +114,9 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
     this.#settleCall(by === 'peer' && code === Http2ErrorCode.REFUSED_STREAM);
     if (!this.#stream.remoteEnded || by === 'connection') {
       const error = errorOf(end);
-      this.failAll(error, error);
+      this.failByPeer(error);
+      this.#rejectClosing(error);
+      this.#release();
       return;
     }
     // The peer has ended its side, which may still be read.
@@ -175,6 +178,11 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
   /** Constant, so that a link lingers for CARRIER_LINGER_MS and no longer. */
   protected override get untaken(): number {
     return 0;
+  }
+
+  /** The connection keeps what was sent on it in order. */
+  protected override get undelivered(): number {
+    return this.#stream.queued;
   }
 
   /** END_STREAM is sent after all that is queued. */

@@ -116,12 +116,21 @@ export class RepeatableLink implements ByteLink, WireCounter {
   }
 
   destroy(cause?: Error): void {
+    this.#end(cause);
+    this.#current.link.destroy(cause);
+  }
+
+  resetAfterData(cause: Error): void {
+    this.#end(cause);
+    this.#current.link.resetAfterData(cause);
+  }
+
+  #end(cause: Error | undefined): void {
     this.#forget();
     this.#isDestroyed = true;
     this.#cause ??= cause;
     // Many calls may end at once: an error is made only if something is rejected with it.
     this.#repeating?.abort(this.#destroyedError());
-    this.#current.link.destroy(cause);
   }
 
   async #readAgain(

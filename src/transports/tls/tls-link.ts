@@ -40,8 +40,8 @@ export class TlsLink extends DecodedLink implements ByteLink {
     void lower.closed.then((cause) => {
       this.#isLowerClosed = true;
       if (this.error !== undefined || this.#isFinished) this.#settle(this.closedCause);
-      // Bytes received before a clean end may still be read, and determine how this link ended.
-      else if (cause) this.#settle(cause);
+      // Bytes received before may still be read; after a clean end they determine how this link ended.
+      else if (cause) this.#resolveClosed(cause);
     });
   }
 
@@ -114,6 +114,11 @@ export class TlsLink extends DecodedLink implements ByteLink {
     }
     this.closing?.catch(() => undefined);
     this.endBoth(cause ?? LINK_CLOSED, cause);
+  }
+
+  override resetAfterData(cause: Error): void {
+    super.resetAfterData(cause);
+    this.#tls[Symbol.dispose]();
   }
 
   protected override get hasEnded(): boolean {

@@ -91,6 +91,11 @@ export class EarlyDataLink implements ByteLink {
     this.#fail(cause ?? new LinkClosedError(), cause);
   }
 
+  resetAfterData(cause: Error): void {
+    if (this.#inner) this.#inner.resetAfterData(cause);
+    else this.destroy(cause);
+  }
+
   #start(early: Uint8Array | undefined): void {
     this.#started = true;
     this.#open(early, this.#abort.signal).then(

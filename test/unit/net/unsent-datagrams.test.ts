@@ -64,6 +64,10 @@ class FullCarrier implements ByteLink {
   destroy(): void {
     // Nothing is open.
   }
+
+  resetAfterData(): void {
+    // Nothing is open.
+  }
 }
 
 /** What each kind of datagrams in a stream makes of a carrier; the shortest that it carries. */

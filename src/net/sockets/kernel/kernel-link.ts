@@ -1,7 +1,9 @@
 import { SystemError } from '../../../platform/sockets/errno.ts';
 import type { SocketOwner, StreamSocket } from '../../../platform/sockets/streams/stream-socket.ts';
 import { LINK_CLOSED } from '../../errors.ts';
-import type { ByteLink, WireCounter } from '../../links/link.ts';
+import { DelayedReset } from '../../links/delayed-reset.ts';
+import type { ByteLink, Pour, WireCounter } from '../../links/link.ts';
+import { systemClock } from '../../time/clock.ts';
 import { Linger } from './linger.ts';
 import type { HalfOwner } from './link-half.ts';
 import { LinkReader } from './link-reader.ts';
@@ -21,6 +23,7 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
   #cause: Error | undefined;
   #destroyed = false;
   #linger: Linger | undefined;
+  #reset: DelayedReset | undefined;
   #closed: PromiseWithResolvers<Error | undefined> | undefined;
 
   /** Takes a connected socket over. */
@@ -96,18 +99,36 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
       return;
     }
     this.#destroyed = true;
-    this.#cause = cause;
+    this.#cause ??= cause;
+    this.#reader.drop();
     if (!cause && this.#writer.isShut && !this.#reader.ended) this.#startLinger();
     // With a cause the stream is truncated, which a reset reports to the peer; to a protocol whose
     // body ends with the stream, a plain close would look complete.
     else this.#close(cause);
   }
 
-  pourInto(to: ByteLink, moved: (bytes: number) => void): Promise<void> | undefined {
+  resetAfterData(cause: Error): void {
+    if (!this.#socket.isOpen || this.#destroyed) {
+      this.destroy(cause);
+      return;
+    }
+    this.#destroyed = true;
+    this.#cause ??= cause;
+    this.#reader.drop();
+    this.#reader.fail(cause);
+    this.#writer.close(cause);
+    this.#reset = new DelayedReset(
+      systemClock,
+      () => this.#writer.unsent + this.#socket.untaken(),
+      () => this.#close(cause),
+    );
+  }
+
+  pourInto(to: ByteLink, pour: Pour): Promise<void> | undefined {
     if (!(to instanceof KernelLink) || to === this) return undefined;
     const reader = this.#reader;
     if (reader.isInUse || reader.ended || reader.error || !to.#writer.mayWrite) return undefined;
-    return LinkTransfer.run(reader, to.#writer, moved);
+    return LinkTransfer.run(reader, to.#writer, pour);
   }
 
   /** @internal for the poller: the socket may be read from or written to. */
@@ -148,6 +169,22 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
     this.#close(error);
   }
 
+  /**
+   * @internal for the halves: the connection failed. Bytes received before are still read; then `fail`
+   * follows.
+   */
+  peerFailed(error: Error): void {
+    if (!this.#socket.isOpen) return;
+    if (this.#destroyed || !this.#reader.mayHaveMore) {
+      this.fail(error);
+      return;
+    }
+    this.#cause ??= error;
+    this.#writer.fail(error);
+    this.#reader.failAtEnd(error);
+    this.#closed?.resolve(error);
+  }
+
   #startLinger(): void {
     this.#failHalves(LINK_CLOSED);
     this.#linger = new Linger(this.#socket, () => this.#close(undefined));
@@ -160,11 +197,8 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
       this.#close(undefined);
       return;
     }
-    // Bytes received before the failure are still read; a later read returns the error.
-    const { ended, isInUse } = this.#reader;
-    if (!ended && (isInUse || this.#socket.unread() > 0)) return;
     const number = this.#socket.takeError();
-    if (number !== 0) this.fail(new SystemError('read', number));
+    if (number !== 0) this.peerFailed(new SystemError('read', number));
   }
 
   /** @param cause `undefined` for a clean end, or an end without a reason. */
@@ -175,6 +209,7 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
     const lingered = this.#linger !== undefined; // then both halves have failed before
     this.#linger?.cancel();
     this.#linger = undefined;
+    this.#reset?.cancel();
     this.#watchdog?.forget(this);
     const isClean = this.#reader.ended && this.#writer.isShut && !cause;
     if (!isClean && !lingered) this.#failHalves(this.#cause ?? cause ?? LINK_CLOSED);

@@ -1,11 +1,13 @@
 /** The link, as its halves for reading and writing see it. */
 export interface HalfOwner {
-  /** Resolves when the connection is over. */
-  readonly closed: Promise<unknown>;
+  /** See `ByteLink`. */
+  readonly closed: Promise<Error | undefined>;
   /** Whether the peer's end of stream has been read. */
   readonly inputEnded: boolean;
-  /** The connection has failed: ends both halves. */
+  /** The connection is over: ends both halves. */
   fail(error: Error): void;
+  /** The connection has failed: `fail` follows once what was received before has been read. */
+  peerFailed(error: Error): void;
   /** One half has reached its end. */
   halfEnded(): void;
   /** One half begins to wait for an event of the kernel. */
@@ -21,6 +23,8 @@ export interface HalfPump {
   readonly isWaiting: boolean;
   /** One of the sockets is ready. */
   pump(): void;
+  /** The source has failed; what it had received is still to be moved. */
+  sourceFailed(error: Error): void;
   /** One of the links has failed or was closed. */
-  fail(error: Error): void;
+  fail(error: Error, side: 'from' | 'to'): void;
 }

@@ -24,12 +24,16 @@ export class LinkReader implements Resumable {
   bytesRead = 0;
   /** Moves bytes from this half while it is set. */
   source: HalfPump | undefined;
+  /** Whether what is left is not to be read. */
+  isDropped = false;
   /** Chunks that were put back, the next one first. */
   #front: Uint8Array[] = [];
   /** Made by the first read that waits: flows that the kernel relays need none, and keep less memory. */
   #pending: PendingRead<Uint8Array> | undefined;
   #ended = false;
   #error: Error | undefined;
+  /** The failure of the connection, while bytes that were received before it are left. */
+  #failure: Error | undefined;
   /** The turn in which this link read last, and how often. */
   #turn = -1;
   #reads = 0;
@@ -52,6 +56,17 @@ export class LinkReader implements Resumable {
     return this.#error;
   }
 
+  /** The failure that the end of the received bytes stands for. */
+  get failure(): Error | undefined {
+    return this.#failure;
+  }
+
+  /** Whether bytes are left that precede a failure of the connection. */
+  get mayHaveMore(): boolean {
+    if (this.#ended) return false;
+    return this.socket.unread() > 0 || this.source?.isWaiting === false;
+  }
+
   /** Whether chunks were put back, which precede the bytes of the socket. */
   get hasFront(): boolean {
     return this.#front.length > 0;
@@ -69,9 +84,9 @@ export class LinkReader implements Resumable {
 
   read(signal: AbortSignal | undefined): Promise<Uint8Array | undefined> {
     if (this.isInUse) return Promise.reject(new LinkClosedError('a read is already pending'));
-    if (this.#error) return Promise.reject(this.#error);
     if (signal?.aborted) return Promise.reject(abortReason(signal));
     if (this.#front.length > 0) return Promise.resolve(this.#front.shift());
+    if (this.#error) return Promise.reject(this.#error);
     if (this.#ended) return Promise.resolve(undefined);
     const mayRead = this.#mayRead();
     if (mayRead) {
@@ -116,12 +131,23 @@ export class LinkReader implements Resumable {
     this.owner.halfEnded();
   }
 
-  /** Rejects the pending read and every later one; chunks that were put back are dropped. */
+  /** The link is destroyed: drops chunks that were put back. */
+  drop(): void {
+    this.isDropped = true;
+    this.#front = [];
+  }
+
+  /** Rejects the pending read, and every later one for which no chunk was put back. */
   fail(reason: Error): void {
     this.#error ??= reason;
-    this.#front = [];
     this.#pending?.reject(reason);
-    this.source?.fail(reason);
+    this.source?.fail(reason, 'from');
+  }
+
+  /** The kernel reports the failure of the connection once: later its end looks like that of the stream. */
+  failAtEnd(error: Error): void {
+    this.#failure ??= error;
+    this.source?.sourceFailed(error);
   }
 
   #isPending(): boolean {
@@ -160,11 +186,11 @@ export class LinkReader implements Resumable {
       this.#readAtOnce = 0;
       return NOTHING_YET;
     }
-    if (count === 0) {
+    if (count === 0 && !this.#failure) {
       this.end();
       return undefined;
     }
-    this.owner.fail(new SystemError('read', -count));
+    this.owner.fail(this.#failure ?? new SystemError('read', -count));
     return FAILED;
   }
 

@@ -1,7 +1,7 @@
-import type { SystemError } from '../../../platform/sockets/errno.ts';
 import { StreamPump, type PumpEvents } from '../../../platform/sockets/streams/stream-pump.ts';
-import { LinkClosedError } from '../../errors.ts';
-import { OWNED } from '../../links/link.ts';
+import { asError } from '../../../errors.ts';
+import { LinkClosedError, WriteError } from '../../errors.ts';
+import { OWNED, type Pour } from '../../links/link.ts';
 import type { HalfPump } from './link-half.ts';
 import type { LinkReader } from './link-reader.ts';
 import type { LinkWriter } from './link-writer.ts';
@@ -10,14 +10,14 @@ import type { LinkWriter } from './link-writer.ts';
 export class LinkTransfer implements HalfPump, PumpEvents {
   readonly #from: LinkReader;
   readonly #to: LinkWriter;
-  readonly #moved: (bytes: number) => void;
+  readonly #pour: Pour;
   readonly #pump: StreamPump;
   readonly #done = Promise.withResolvers<void>();
 
-  private constructor(from: LinkReader, to: LinkWriter, moved: (bytes: number) => void) {
+  private constructor(from: LinkReader, to: LinkWriter, pour: Pour) {
     this.#from = from;
     this.#to = to;
-    this.#moved = moved;
+    this.#pour = pour;
     this.#pump = new StreamPump(from.socket, to.socket, this);
   }
 
@@ -25,12 +25,12 @@ export class LinkTransfer implements HalfPump, PumpEvents {
    * Moves everything until the end of the stream; what was put back or is queued goes first. The
    * end is not passed on.
    *
-   * @param moved is called with the number of bytes that were written, at most once a turn.
-   * @returns a promise that rejects when either link fails.
+   * @param pour has its `moved` called at most once a turn.
+   * @returns a promise that rejects when either link fails; with a `WriteError` for `to`.
    */
-  static run(from: LinkReader, to: LinkWriter, moved: (bytes: number) => void): Promise<void> {
-    if (from.hasFront || to.isWaiting) return runAfterFront(from, to, moved);
-    const transfer = new LinkTransfer(from, to, moved);
+  static run(from: LinkReader, to: LinkWriter, pour: Pour): Promise<void> {
+    if (from.hasFront || to.isWaiting) return runAfterFront(from, to, pour);
+    const transfer = new LinkTransfer(from, to, pour);
     from.source = transfer;
     to.sink = transfer;
     from.owner.waits();
@@ -46,31 +46,41 @@ export class LinkTransfer implements HalfPump, PumpEvents {
     this.#pump.pump();
   }
 
-  fail(error: Error): void {
+  sourceFailed(error: Error): void {
+    this.#pour.sourceFailed(error);
+  }
+
+  fail(error: Error, side: 'from' | 'to'): void {
     this.#detach();
     this.#pump.stop();
-    this.#done.reject(error);
+    this.#done.reject(side === 'to' ? new WriteError(error) : error);
   }
 
   /** @internal for the pump. */
   moved(bytes: number): void {
     this.#from.bytesRead += bytes;
     this.#to.bytesWritten += bytes;
-    this.#moved(bytes);
+    this.#pour.moved(bytes);
   }
 
   /** @internal for the pump. */
   ended(): void {
+    const { failure } = this.#from;
+    if (failure) {
+      this.failed('from', failure);
+      return;
+    }
     this.#detach();
     this.#done.resolve();
     this.#from.end();
   }
 
   /** @internal for the pump. */
-  failed(side: 'from' | 'to', error: SystemError): void {
+  failed(side: 'from' | 'to', error: Error): void {
     this.#detach();
-    this.#done.reject(error);
-    (side === 'from' ? this.#from : this.#to).owner.fail(error);
+    this.#done.reject(side === 'to' ? new WriteError(error) : error);
+    if (side === 'from') this.#from.owner.fail(error);
+    else this.#to.owner.peerFailed(error);
   }
 
   #detach(): void {
@@ -83,31 +93,34 @@ export class LinkTransfer implements HalfPump, PumpEvents {
 async function runAfterFront(
   from: LinkReader,
   to: LinkWriter,
-  moved: (bytes: number) => void,
+  pour: Pour,
 ): Promise<void> {
-  if (to.isWaiting) await unlessFailed(from, to.drained());
+  if (to.isWaiting) await unlessDestroyed(from, to.drained(), pour);
   for (;;) {
     const chunk = from.takeFront();
     if (!chunk) break;
     const { length } = chunk;
     const full = to.write(chunk, OWNED);
-    if (full) await unlessFailed(from, full);
-    moved(length);
+    if (full) await unlessDestroyed(from, full, pour);
+    pour.moved(length);
   }
   if (from.ended) return;
-  const error = from.error ?? (to.mayWrite ? undefined : to.closedError);
-  if (error) throw error;
+  if (from.error) throw from.error;
+  if (!to.mayWrite) throw new WriteError(to.closedError);
   if (from.isInUse) throw new LinkClosedError('a read is already pending');
   // Not awaited: this frame would be kept for as long as the flow lives.
-  return LinkTransfer.run(from, to, moved);
+  return LinkTransfer.run(from, to, pour);
 }
 
-/** Waits for the destination; the failure of the source, which nothing reads meanwhile, ends it. */
-const unlessFailed = (from: LinkReader, drained: Promise<void>): Promise<void> =>
-  Promise.race([
-    drained,
-    from.owner.closed.then(() => {
-      if (from.error) throw from.error;
-      return drained;
-    }),
-  ]);
+/** Waits for the destination, unless the source, which nothing reads meanwhile, is destroyed. */
+function unlessDestroyed(from: LinkReader, drained: Promise<void>, pour: Pour): Promise<void> {
+  const written = drained.catch((error: unknown) => {
+    throw new WriteError(asError(error));
+  });
+  const destroyed = from.owner.closed.then((cause) => {
+    if (from.isDropped) throw from.error ?? new LinkClosedError();
+    if (cause) pour.sourceFailed(cause);
+    return written;
+  });
+  return Promise.race([written, destroyed]);
+}

@@ -47,6 +47,11 @@ export class LinkWriter {
     return this.#pending.length > 0;
   }
 
+  /** Bytes that wait for the kernel. */
+  get unsent(): number {
+    return this.#pending.reduce((bytes, { rest }) => bytes + rest.length, 0);
+  }
+
   /** Whether a transfer may begin, or a chunk be written. */
   get mayWrite(): boolean {
     return !this.#error && !this.#closing && !this.#shut && !this.sink;
@@ -143,8 +148,13 @@ export class LinkWriter {
 
   /** Rejects pending writes and every later one; queued bytes are dropped. */
   fail(reason: Error): void {
-    this.#error ??= reason;
     this.#pending = [];
+    this.close(reason);
+  }
+
+  /** Rejects pending writes and every later one; queued bytes are still sent. */
+  close(reason: Error): void {
+    this.#error ??= reason;
     const { promise, reject } = this.#drain ?? {};
     this.#drain = undefined;
     // The next write fails as well; a drain that no writer awaits must not be unhandled.
@@ -154,7 +164,7 @@ export class LinkWriter {
       this.#closing.promise.catch(() => undefined);
       this.#closing.reject(reason);
     }
-    this.sink?.fail(reason);
+    this.sink?.fail(reason, 'to');
   }
 
   /** Bytes of a chunk that the kernel took, which may be none. After FAILED the link is closed. */
@@ -193,7 +203,7 @@ export class LinkWriter {
       return result;
     }
     if (result === AGAIN) return 0;
-    this.owner.fail(new SystemError('write', -result));
+    this.owner.peerFailed(new SystemError('write', -result));
     return FAILED;
   }
 

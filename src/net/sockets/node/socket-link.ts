@@ -1,7 +1,8 @@
 import type { Socket } from 'node:net';
-import { resetNodeSocketOnClose } from '../../../platform/sockets/reset-node-socket.ts';
+import { resetNodeSocketOnClose, untakenOfNodeSocket } from '../../../platform/sockets/reset-node-socket.ts';
 import { systemClock } from '../../time/clock.ts';
 import { LinkClosedError } from '../../errors.ts';
+import { DelayedReset } from '../../links/delayed-reset.ts';
 import { OWNED, type ByteLink, type WireCounter } from '../../links/link.ts';
 import { ReadQueue } from '../../links/read-queue.ts';
 import { SOCKET_LINGER_BYTES, SOCKET_LINGER_MS } from '../socket-limits.ts';
@@ -133,6 +134,24 @@ export class SocketLink implements ByteLink, WireCounter {
     else this.#socket.destroy();
   }
 
+  resetAfterData(cause: Error): void {
+    const [socket, raw] = [this.#socket, this.#raw];
+    if (socket.destroyed || this.#destroyed) {
+      this.destroy(cause);
+      return;
+    }
+    this.#destroyed = true;
+    this.#cause = cause;
+    this.#queue.fail(cause);
+    socket.pause();
+    const delayed = new DelayedReset(
+      systemClock,
+      () => socket.writableLength + raw.writableLength + untakenOfNodeSocket(raw),
+      () => this.#reset(),
+    );
+    socket.once('close', () => delayed.cancel());
+  }
+
   #writable(): boolean {
     return !this.#destroyed && this.#socket.writable;
   }
@@ -225,13 +244,13 @@ export class SocketLink implements ByteLink, WireCounter {
   #onError = (error: Error): void => {
     this.#flush();
     this.#cause ??= error;
-    this.#queue.fail(error);
+    this.#queue.end(error);
   };
 
   #onClose = (): void => {
     this.#flush();
-    // After a clean end the queue may still hold bytes for the reader: `fail` would drop them.
-    if (!this.#queue.finished) this.#queue.fail(this.#closedError());
+    // The queue may still hold bytes for the reader.
+    this.#queue.end(this.#closedError());
     if (this.#drain) {
       // The next write fails as well; a drain that no writer awaits must not be unhandled.
       this.#drain.promise.catch(() => undefined);

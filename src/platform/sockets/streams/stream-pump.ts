@@ -52,6 +52,8 @@ export class StreamPump implements Resumable {
   #held = 0;
   /** No more splicing from the source: the rest, including the end, is received by recv. */
   #spliced = false;
+  /** The error of the source, once that was met with bytes in the pipe. */
+  #error = 0;
   #total = 0;
   /** Bytes of the last read from the source. */
   #piece = 0;
@@ -149,6 +151,7 @@ export class StreamPump implements Resumable {
     const emptied = this.#empty(pipe);
     if (emptied === 'over') return 'over';
     if (this.#held === 0) {
+      if (this.#error !== 0) return this.#fail('from', this.#error);
       if (this.#spliced) {
         this.#dropPipe();
         this.#spliceFrom = Infinity;
@@ -193,7 +196,10 @@ export class StreamPump implements Resumable {
       this.#spliceFrom = Infinity;
       return 'moved';
     }
-    return this.#fail('from', error);
+    if (this.#held === 0) return this.#fail('from', error);
+    this.#error = error;
+    this.#spliced = true;
+    return 'blocked';
   }
 
   /** Moves bytes from the pipe to the destination. */

@@ -31,6 +31,7 @@ import {
   setZeroLinger,
   setTcpOptions,
   takeError,
+  unacknowledgedBytes,
   unreadBytes,
 } from '../socket-options.ts';
 
@@ -254,6 +255,11 @@ export class StreamSocket implements Readiness {
   /** Bytes in the receive queue. */
   unread(): number {
     return this.isOpen ? unreadBytes(this.io, this.fd) : 0;
+  }
+
+  /** Bytes that the kernel has taken and a TCP peer has not; a unix socket counts none. */
+  untaken(): number {
+    return this.isOpen && this.#isTcp ? unacknowledgedBytes(this.io, this.fd) : 0;
   }
 
   /** Returns and clears the pending error of the connection; 0 for none. */

@@ -153,7 +153,7 @@ export class ForwardedExchange {
   #clientFailed(error: Error): void {
     if (this.#stop.signal.aborted) return;
     this.#clientError = error;
-    this.#origin.destroy(error);
+    this.#origin.resetAfterData(error);
   }
 
   async #stopSending(sending: Promise<void>): Promise<void> {
@@ -259,7 +259,9 @@ export class ForwardedExchange {
     const error = this.#clientError ?? cause;
     const failedSide = this.#clientError ? 'client' : side;
     if (this.#responded || (failedSide === 'client' && !(error instanceof MessageError))) {
-      this.#client.destroy(error);
+      // A LinkClosedError means that the flow was closed on purpose, which takes effect at once.
+      if (error instanceof LinkClosedError) this.#client.destroy(error);
+      else this.#client.resetAfterData(error);
       throw new SideError(failedSide, error);
     }
     if (failedSide === 'client') {

@@ -41,8 +41,8 @@ export class Body {
     const { promise, resolve } = Promise.withResolvers<Error | undefined>();
     this.closed = promise;
     this.#resolveClosed = resolve;
-    // After a clean end there may be bytes left to read, which need the cipher.
-    void carrier.closed.then((cause) => (cause ? this.destroy(cause) : resolve(this.#cause)));
+    // There may be bytes left to read, which need the cipher.
+    void carrier.closed.then((cause) => resolve(this.#cause ?? cause));
   }
 
   /** The cause of `destroy`. */
@@ -108,10 +108,18 @@ export class Body {
   }
 
   destroy(cause?: Error): void {
+    this.#leave(cause, () => this.#carrier.destroy(cause));
+  }
+
+  resetAfterData(cause: Error): void {
+    this.#leave(cause, () => this.#carrier.resetAfterData(cause));
+  }
+
+  #leave(cause: Error | undefined, endCarrier: () => void): void {
     if (this.#destroyed) return;
     this.#destroyed = true;
     this.#cause = cause;
-    this.#carrier.destroy(cause);
+    endCarrier();
     this.#decoder[Symbol.dispose]();
     this.#sealer[Symbol.dispose]();
     this.#resolveClosed(cause);
@@ -228,6 +236,11 @@ export class BodyLink implements ByteLink {
   destroy(cause?: Error): void {
     this.#ahead.length = 0;
     this.#body.destroy(cause);
+  }
+
+  resetAfterData(cause: Error): void {
+    this.#ahead.length = 0;
+    this.#body.resetAfterData(cause);
   }
 
   #closedError(): Error {

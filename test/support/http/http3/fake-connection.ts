@@ -91,6 +91,10 @@ export class FakeStream implements QuicStream {
     this.#link.destroy(cause);
   }
 
+  resetAfterData(cause: Error): void {
+    this.#link.resetAfterData(cause);
+  }
+
   reset(code: number): void {
     this.#outcome.resolve({ reset: code });
     this.#link.destroy(new Failure(code));

@@ -67,6 +67,10 @@ export class FakeStream implements QuicStream {
     this.#link.destroy(cause);
   }
 
+  resetAfterData(cause: Error): void {
+    this.#link.resetAfterData(cause);
+  }
+
   reset(code: number): void {
     this.resetCode = code;
     this.#link.destroy(new StreamFailedError('reset', code));

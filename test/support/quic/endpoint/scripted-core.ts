@@ -125,6 +125,10 @@ export class ScriptedCore implements ConnectionCore {
     return undefined;
   }
 
+  undelivered(): number {
+    return 0;
+  }
+
   queued(): number {
     return 0;
   }

@@ -18,6 +18,10 @@ class EchoLink extends DecodedLink {
     this.endBoth(error, error);
   }
 
+  override destroy(cause?: Error): void {
+    this.endBoth(cause ?? new Error('destroyed'), cause);
+  }
+
   protected override get hasEnded(): boolean {
     return this.#hasEnded;
   }

@@ -262,6 +262,7 @@ describe('a UDP association', () => {
       writeOutput: (chunks) => link.writeOutput(chunks),
       closeWrite: () => link.closeWrite(),
       destroy: (cause) => link.destroy(cause),
+      resetAfterData: (cause) => link.resetAfterData(cause),
       closed: link.closed,
     };
     await client.write(bytes('05 01 00 05 03 00 01 00000000 0000'));

@@ -229,15 +229,39 @@ test('§13.3: a RESET_STREAM that was lost is sent again until it is acknowledge
   assert.equal(client.streams.size, 0);
 });
 
-test('§3.2: a reset drops what was not read, and gives its room back', () => {
+for (const end of ['read', 'stopped'] as const) {
+  test(`§3.2: what came in order before a reset is left to the reader, until it is ${end}`, () => {
+    const pair = new StreamsPair();
+    const { client, server } = pair;
+    const id = client.streams.open(false) ?? -1;
+    client.streams.write(id, Buffer.alloc(5000));
+    pair.run();
+    client.streams.reset(id, 7);
+    pair.run();
+    assert.equal(server.streams.unread, 5000);
+    assert.deepEqual(server.happened(), [
+      'stream-opened 2',
+      'stream-readable 2',
+      'stream-reset 2 7',
+    ]);
+    if (end === 'read') assert.equal(server.read(id).data.length, 5000);
+    else server.streams.stopSending(id, 0);
+    assert.equal(server.streams.unread, 0);
+    assert.equal(server.streams.read(id), undefined);
+    assert.deepEqual(server.happened(), ['stream-closed 2']);
+  });
+}
+
+test('§3.2: a reset drops what came after a gap, and gives its room back', () => {
   const pair = new StreamsPair();
   const { client, server } = pair;
   const id = client.streams.open(false) ?? -1;
-  client.streams.write(id, Buffer.alloc(5000));
-  pair.run();
-  assert.equal(server.streams.unread, 5000);
+  client.streams.write(id, text('early'));
+  client.packet();
+  client.streams.write(id, text('late'));
+  server.receive(sent(client.packet()));
   client.streams.reset(id, 7);
-  pair.run();
+  server.receive(sent(client.packet()));
   assert.equal(server.streams.unread, 0);
   assert.equal(server.streams.read(id), undefined);
   assert.deepEqual(server.happened(), ['stream-opened 2', 'stream-reset 2 7', 'stream-closed 2']);

@@ -236,6 +236,7 @@ test('every connection resumes the session of one before, however that ended', a
       writeOutput: (chunks) => left.writeOutput(chunks),
       closeWrite: () => left.closeWrite(),
       destroy: (why) => left.destroy(why),
+      resetAfterData: (why) => left.resetAfterData(why),
       closed: left.closed,
     };
     const [client, server] = await Promise.all([
@@ -308,6 +309,7 @@ function recorded(inner: ByteLink): { readonly link: ByteLink; readonly sent: st
       await inner.closeWrite();
     },
     destroy: (cause) => inner.destroy(cause),
+    resetAfterData: (cause) => inner.resetAfterData(cause),
     closed: inner.closed,
   };
   return { link, sent };

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { after, describe, test } from 'node:test';
-import { OWNED } from '../../../../../src/net/links/link.ts';
+import { OWNED, type Pour } from '../../../../../src/net/links/link.ts';
 import { codeOf } from '../../../../../src/errors.ts';
 import { systemClock } from '../../../../../src/net/time/clock.ts';
-import { DialError } from '../../../../../src/net/errors.ts';
+import { DialError, WriteError } from '../../../../../src/net/errors.ts';
 import { connectAny } from '../../../../../src/net/sockets/happy-eyeballs.ts';
 import { connectKernel } from '../../../../../src/net/sockets/kernel/kernel-dial.ts';
 import { KernelLink } from '../../../../../src/net/sockets/kernel/kernel-link.ts';
@@ -16,6 +16,8 @@ import { checkedIo, noKernelSockets, socketPair } from '../../../../support/link
 import { kernelPair } from '../../../../support/links/kernel-links.ts';
 import { linkPair } from '../../../../../src/net/links/memory-link.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
+
+const IGNORED: Pour = { moved: () => undefined, sourceFailed: () => undefined };
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -193,7 +195,7 @@ describe('a kernel link', { skip: noKernelSockets }, () => {
       const head = await near.read();
       near.unread(head ?? Buffer.alloc(0));
       let moved = 0;
-      const poured = near.pourInto(far, (bytes) => (moved += bytes));
+      const poured = near.pourInto(far, { ...IGNORED, moved: (bytes) => (moved += bytes) });
       assert.ok(poured);
       const body = Buffer.alloc(3 << 20, 'body');
       void client.write(Buffer.from(body));
@@ -210,10 +212,10 @@ describe('a kernel link', { skip: noKernelSockets }, () => {
 
     test('refuses other readers and writers meanwhile', async () => {
       const { client, near, far, server } = await flow();
-      const poured = near.pourInto(far, () => undefined);
+      const poured = near.pourInto(far, IGNORED);
       assert.ok(poured);
       assert.equal(
-        near.pourInto(far, () => undefined),
+        near.pourInto(far, IGNORED),
         undefined,
       );
       await assert.rejects(near.read());
@@ -226,8 +228,8 @@ describe('a kernel link', { skip: noKernelSockets }, () => {
     test('rejects when either is killed, and when a peer resets', async () => {
       for (const victim of ['near', 'far', 'client', 'server'] as const) {
         const links = await flow();
-        const poured = links.near.pourInto(links.far, () => undefined);
-        const back = links.far.pourInto(links.near, () => undefined);
+        const poured = links.near.pourInto(links.far, IGNORED);
+        const back = links.far.pourInto(links.near, IGNORED);
         assert.ok(poured && back);
         const rejected = assert.rejects(poured);
         const alsoRejected = assert.rejects(back);
@@ -239,19 +241,20 @@ describe('a kernel link', { skip: noKernelSockets }, () => {
       }
     });
 
-    test('rejects when its peer resets while what was put back waits for room', async () => {
+    test('reports a reset of its peer while what was put back waits for room', async () => {
       const { client, near, far, server } = await flow();
       let full: Promise<void> | undefined;
       while (!full) full = far.write(Buffer.alloc(1 << 20));
       near.unread(Buffer.from('head'));
-      const poured = near.pourInto(far, () => undefined);
+      const { promise, resolve } = Promise.withResolvers<Error>();
+      const poured = near.pourInto(far, { ...IGNORED, sourceFailed: resolve });
       assert.ok(poured);
-      const rejected = assert.rejects(poured, { code: 'ECONNRESET' });
+      const rejected = assert.rejects(poured, WriteError);
       const dropped = assert.rejects(full);
       client.destroy(new Error('cut'));
-      await rejected;
+      assert.equal(codeOf(await promise), 'ECONNRESET');
       far.destroy(new Error('killed'));
-      await dropped;
+      await Promise.all([rejected, dropped]);
       server.destroy();
     });
 
@@ -259,11 +262,11 @@ describe('a kernel link', { skip: noKernelSockets }, () => {
       const [near, far] = await kernelPair(io);
       const [memory] = linkPair();
       assert.equal(
-        near.pourInto(memory, () => undefined),
+        near.pourInto(memory, IGNORED),
         undefined,
       );
       assert.equal(
-        near.pourInto(near, () => undefined),
+        near.pourInto(near, IGNORED),
         undefined,
       );
       near.destroy();

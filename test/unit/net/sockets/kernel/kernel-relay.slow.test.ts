@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
+import { relay } from '../../../../../src/net/links/relay.ts';
 import type { KernelLink } from '../../../../../src/net/sockets/kernel/kernel-link.ts';
+import { systemClock } from '../../../../../src/net/time/clock.ts';
 import { MSG_OOB } from '../../../../../src/platform/sockets/linux.ts';
 import {
   checkedIo,
@@ -8,7 +10,6 @@ import {
   recordingWatchdog,
 } from '../../../../support/links/kernel-io.ts';
 import { kernelPair } from '../../../../support/links/kernel-links.ts';
-import { pouringRelay } from '../../../../support/links/kernel-relay.ts';
 
 describe('a relay between kernel links', { skip: noKernelSockets }, () => {
   if (noKernelSockets !== false) return;
@@ -27,7 +28,10 @@ describe('a relay between kernel links', { skip: noKernelSockets }, () => {
     const [client, near] = await kernelPair(io, watchdog);
     const [far, server] = await kernelPair(io, watchdog);
     const seen = { moved: 0 };
-    const over = pouringRelay(near, far, (bytes) => (seen.moved += bytes));
+    const moved = (bytes: number): void => void (seen.moved += bytes);
+    const over = relay(near, far, { addUp: moved, addDown: moved }, systemClock).then(
+      ({ failure }) => failure,
+    );
     return { client, near, far, server, over, seen };
   };
 
