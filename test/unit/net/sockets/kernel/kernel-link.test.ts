@@ -214,10 +214,7 @@ describe('a kernel link', { skip: noKernelSockets }, () => {
       const { client, near, far, server } = await flow();
       const poured = near.pourInto(far, IGNORED);
       assert.ok(poured);
-      assert.equal(
-        near.pourInto(far, IGNORED),
-        undefined,
-      );
+      assert.equal(near.pourInto(far, IGNORED), undefined);
       await assert.rejects(near.read());
       await assert.rejects(async () => far.write(Buffer.from('x')));
       client.destroy();
@@ -261,14 +258,8 @@ describe('a kernel link', { skip: noKernelSockets }, () => {
     test('is left to the caller where the other is not a kernel link', async () => {
       const [near, far] = await kernelPair(io);
       const [memory] = linkPair();
-      assert.equal(
-        near.pourInto(memory, IGNORED),
-        undefined,
-      );
-      assert.equal(
-        near.pourInto(near, IGNORED),
-        undefined,
-      );
+      assert.equal(near.pourInto(memory, IGNORED), undefined);
+      assert.equal(near.pourInto(near, IGNORED), undefined);
       near.destroy();
       far.destroy();
     });
