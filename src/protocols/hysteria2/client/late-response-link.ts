@@ -12,6 +12,8 @@ export class LateResponseLink implements ByteLink {
   /** Until the response was read. */
   #response: Promise<void> | undefined;
   #isReading = false;
+  /** What was written is still being delivered, although nothing is read. */
+  #isReset = false;
 
   /** @param response resolves when the stream is past a response that is no error, and rejects otherwise. */
   constructor(stream: ByteLink, response: Promise<void>) {
@@ -19,7 +21,9 @@ export class LateResponseLink implements ByteLink {
     this.#response = response;
     response.then(
       () => (this.#response = undefined),
-      (error: Error) => stream.destroy(error),
+      (error: Error) => {
+        if (!this.#isReset) stream.destroy(error);
+      },
     );
   }
 
@@ -56,6 +60,11 @@ export class LateResponseLink implements ByteLink {
 
   destroy(cause?: Error): void {
     this.#stream.destroy(cause);
+  }
+
+  resetAfterData(cause: Error): void {
+    this.#isReset = true;
+    this.#stream.resetAfterData(cause);
   }
 
   async #firstRead(
