@@ -23,7 +23,7 @@ const ALLOWED: Readonly<Record<string, Readonly<Record<string, readonly string[]
     'platform/process/end-process.ts': ['isHeld'],
     'platform/quic-tls/quic-tls-probe.ts': ['known'],
     'platform/service/passed-sockets.ts': ['adopted'],
-    'platform/sockets/reset-node-socket.ts': ['setSocketOption'],
+    'platform/sockets/reset-node-socket.ts': ['bound'],
     'platform/tls/stream-tls-library.ts': ['known'],
     'platform/xor.ts': ['loaded'],
     'transports/tls/trust-store.ts': ['system'],
