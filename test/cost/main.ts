@@ -2,6 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { confirm, type Row } from './confirm.ts';
 import { evaluate, type Cost } from './evaluate.ts';
+import { LASTING, measureLasting } from './lasting.ts';
 import { measureHonest } from './honest.ts';
 import { HELP, parseOptions } from './options.ts';
 import { report } from './report.ts';
@@ -16,6 +17,8 @@ import { inputsOf, type WorstInputs } from './worst-inputs.ts';
 
 const options = parseOptions(process.argv.slice(2));
 const TARGETS = [...WAY_TARGETS, ...STEERING_TARGETS];
+/** Seconds of each case of `--lasting`. */
+const LASTING_SECONDS = 4;
 const note = (text: string): void => void process.stderr.write(`${text}\n`);
 
 /** Searches against one process, and measures what was found against a fresh one. */
@@ -64,6 +67,31 @@ async function showTurns(target: Target): Promise<void> {
   process.stdout.write(`| ${nameOf(target)} | ${cells[0]} | ${cells.slice(1).join('; ')} |\n`);
 }
 
+async function showLasting(): Promise<void> {
+  const chosen = LASTING.filter(
+    ({ name, isBulk }) =>
+      isBulk === true ||
+      options.inbounds.length === 0 ||
+      options.inbounds.some((text) => name.includes(text)),
+  );
+  process.stdout.write(
+    '| What is sent without end | ns a byte | echo of another, ms | slowest | longest turn, ms | MB |\n' +
+      '| --- | --- | --- | --- | --- | --- |\n',
+  );
+  for await (const cost of measureLasting(chosen, options.lasting, LASTING_SECONDS)) {
+    const cells = [
+      cost.name,
+      cost.nanosecondsOfByte.toFixed(1),
+      cost.median.toFixed(1),
+      cost.slowest.toFixed(0),
+      cost.longestTurn.toFixed(0),
+      (cost.resident / (1 << 20)).toFixed(0),
+    ];
+    process.stdout.write(`| ${cells.join(' | ')} |${cost.delays ? ' delays others' : ''}\n`);
+    if (cost.delays) process.exitCode = 1;
+  }
+}
+
 async function writeWorst(folder: string, name: string, row: Row): Promise<void> {
   await mkdir(folder, { recursive: true });
   const document: WorstInputs = { target: name, seed: options.seed, inputs: inputsOf(row.worst) };
@@ -88,6 +116,10 @@ async function main(): Promise<void> {
   if (options.turns > 0) {
     process.stdout.write('| Inbound | ms | the next ones |\n| --- | --- | --- |\n');
     for (const target of chosen) await showTurns(target);
+    return;
+  }
+  if (options.lasting > 0) {
+    await showLasting();
     return;
   }
   const rows: Row[] = [];

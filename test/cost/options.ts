@@ -11,6 +11,8 @@ Options:
   --markdown FILE   write the tables there as well
   --turns N         instead of the search: the longest turns of the event loop while N clients at once
                     (half as many in TLS) send each beginning that the search starts from
+  --lasting N       instead of the search: small units that N connections send without end, over their life:
+                    time a byte, echoes of another client, turns; status 1 when one delays others
   --worst FOLDER    write the costliest inputs there, as the tests replay them
   --verbose         print every input that is tried
   --list            print the names, and end
@@ -25,6 +27,8 @@ export interface CostOptions {
   readonly worst: string | undefined;
   /** Clients at once for the longest turns; 0 for the search. */
   readonly turns: number;
+  /** Connections that send small units without end; 0 for the search. */
+  readonly lasting: number;
   readonly verbose: boolean;
   readonly list: boolean;
   readonly help: boolean;
@@ -41,6 +45,7 @@ export function parseOptions(argv: readonly string[]): CostOptions {
       markdown: { type: 'string' },
       worst: { type: 'string' },
       turns: { type: 'string', default: '0' },
+      lasting: { type: 'string', default: '0' },
       verbose: { type: 'boolean', default: false },
       list: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
@@ -53,6 +58,7 @@ export function parseOptions(argv: readonly string[]): CostOptions {
     markdown: values.markdown,
     worst: values.worst,
     turns: numberOf('--turns', values.turns),
+    lasting: numberOf('--lasting', values.lasting),
     verbose: values.verbose,
     list: values.list,
     help: values.help,

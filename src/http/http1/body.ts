@@ -6,6 +6,8 @@ import { MessageError } from './message-error.ts';
 /** Removes the framing of a body as it arrives, without buffering. */
 export interface BodyDecoder {
   readonly done: boolean;
+  /** Chunks that were read so far: many small ones cost more than their bytes. */
+  readonly chunks: number;
   /** The trailer fields, complete once `done`. */
   readonly trailers: readonly FieldLine[];
   /**
@@ -29,6 +31,7 @@ export function createDecoder(framing: Framing): BodyDecoder {
 }
 
 class LengthDecoder implements BodyDecoder {
+  readonly chunks = 0;
   readonly trailers = [];
   #left: number;
 
@@ -55,6 +58,7 @@ class LengthDecoder implements BodyDecoder {
 }
 
 class UntilCloseDecoder implements BodyDecoder {
+  readonly chunks = 0;
   readonly trailers = [];
   #done = false;
 
@@ -132,6 +136,7 @@ const badLineEnd = (): MessageError =>
  * for every byte.
  */
 export class ChunkedDecoder implements BodyDecoder {
+  chunks = 0;
   #state: State = 'size';
   /** Bytes left of the chunk; while its line is read, the size so far. */
   #left = 0;
@@ -185,6 +190,7 @@ export class ChunkedDecoder implements BodyDecoder {
         this.#digits = 0;
         this.#hasDigit = false;
         this.#lineBytes = 0;
+        this.chunks++;
         this.#state = this.#left === 0 ? 'trailers' : 'data';
         return at + 1;
       }

@@ -75,6 +75,9 @@ export class HunkDecoder {
   #digits = 0;
   #skipped = false;
 
+  /** Messages that have begun so far: many small ones cost more than their bytes. */
+  messages = 0;
+
   /** Whether the stream may end here. */
   get atBoundary(): boolean {
     return this.#state === 'prefix' && this.#prefix === 0;
@@ -138,6 +141,7 @@ export class HunkDecoder {
       this.#length = this.#length * 256 + byte;
     }
     if (++this.#prefix < PREFIX_BYTES) return;
+    this.messages++;
     this.#prefix = 0;
     this.#message = this.#length;
     this.#nextField();

@@ -1,6 +1,7 @@
 import type { Clock } from '../../net/time/clock.ts';
 import { LINK_CLOSED, ProtocolError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/links/link.ts';
+import { UnitCost, UnitShare } from '../../net/bounds/unit-share.ts';
 import { PulledLink } from '../../net/links/pulled-link.ts';
 import { joined } from '../../net/links/spent-chunk.ts';
 import { Http2Error, Http2ErrorCode, http2ErrorName } from '../../http/http2/errors.ts';
@@ -41,6 +42,10 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
   /** Why writing failed after the peer had ended its side. */
   #cause: Error | undefined;
   #isSettled = false;
+  /** Of a peer that has sent several messages in a frame. */
+  #units: UnitShare | undefined;
+  /** Whether other connections have their turn: nothing is decoded, and the window closes. */
+  #isPaused = false;
 
   /** Takes an open stream over. */
   constructor(stream: Http2Stream, options: GrpcLinkOptions) {
@@ -136,7 +141,7 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
 
   protected override pull(): Uint8Array | undefined {
     const stream = this.#stream;
-    for (;;) {
+    while (!this.#isPaused) {
       const pieces = stream.take(READ_BYTES);
       if (pieces.length === 0) {
         if (stream.remoteEnded) this.#endReads();
@@ -145,6 +150,7 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
       const payload = this.#decode(pieces);
       if (payload || this.isOver) return payload;
     }
+    return undefined;
   }
 
   protected override push(chunk: Uint8Array, isOwned: boolean): boolean | undefined {
@@ -213,6 +219,7 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
   /** The payload in bytes of messages, in memory of its own; `undefined` when there is none. */
   #decode(pieces: readonly Uint8Array[]): Uint8Array | undefined {
     const parts: Uint8Array[] = [];
+    const before = this.#decoder.messages;
     try {
       for (const piece of pieces) {
         this.#options.meter.addReceived(piece.length);
@@ -223,7 +230,20 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
       this.#endInvalid(error);
       return undefined;
     }
+    this.#count(this.#decoder.messages - before, pieces.length);
     return parts.length === 0 ? undefined : joined(parts);
+  }
+
+  /** Counts messages of so many frames; a message of each is what peers send. */
+  #count(messages: number, frames: number): void {
+    if (messages <= frames) return;
+    const turn = (this.#units ??= new UnitShare()).take(messages * UnitCost.frame);
+    if (!turn) return;
+    this.#isPaused = true;
+    void turn.then(() => {
+      this.#isPaused = false;
+      if (!this.isOver) super.onReadable();
+    });
   }
 
   /** The peer's side has ended and was read. */

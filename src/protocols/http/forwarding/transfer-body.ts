@@ -2,6 +2,7 @@ import type { Clock } from '../../../net/time/clock.ts';
 import { Deadline } from '../../../net/time/deadline.ts';
 import { messageOf } from '../../../errors.ts';
 import { DeadlineError, ProtocolError } from '../../../net/errors.ts';
+import { UnitCost, UnitShare } from '../../../net/bounds/unit-share.ts';
 import type { ByteLink } from '../../../net/links/link.ts';
 import { createDecoder, type BodyDecoder, type BodyEncoder } from '../../../http/http1/body.ts';
 import { type Framing } from '../../../http/http1/framing.ts';
@@ -59,6 +60,7 @@ export interface BodyTransfer {
 export async function transferBody(transfer: BodyTransfer): Promise<void> {
   const { from, to, decoder, encoder, onSend, touch, signal } = transfer;
   const source = SourceWatch.of(from);
+  let units: UnitShare | undefined;
   let waiting: Uint8Array[] = [transfer.head];
   if (!decoder.done && !transfer.ready) {
     onSend?.();
@@ -66,7 +68,12 @@ export async function transferBody(transfer: BodyTransfer): Promise<void> {
     waiting = [];
   }
   while (!decoder.done) {
+    const before = decoder.chunks;
     const payload = await receive(from, decoder, signal);
+    const chunks = decoder.chunks - before;
+    // Most reads have one, or none.
+    const turn = chunks > 1 ? (units ??= new UnitShare()).take(chunks * UnitCost.frame) : undefined;
+    if (turn) await turn;
     touch();
     if (payload.length > 0) waiting.push(...encoder.frame(payload));
     if (decoder.done) break;

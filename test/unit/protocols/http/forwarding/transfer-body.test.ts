@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { chunkedEncoder, createDecoder, plainEncoder } from '../../../../../src/http/http1/body.ts';
 import type { Framing } from '../../../../../src/http/http1/framing.ts';
+import { GRANT_UNITS, GRANTS_A_TURN, UnitCost } from '../../../../../src/net/bounds/unit-share.ts';
 import { LinkClosedError, ProtocolError } from '../../../../../src/net/errors.ts';
 import type { ByteLink } from '../../../../../src/net/links/link.ts';
 import { linkPair } from '../../../../../src/net/links/memory-link.ts';
@@ -15,6 +17,7 @@ import {
   type BodyTransfer,
 } from '../../../../../src/protocols/http/forwarding/transfer-body.ts';
 import { DRAIN_LIMIT, DRAIN_MS } from '../../../../../src/protocols/http/limits.ts';
+import { readAll } from '../../../../conformance/byte-link.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
 import { settle } from '../../../../support/protocols/http/support.ts';
 
@@ -56,6 +59,21 @@ const isSide = (side: 'client' | 'origin', reason: RegExp) => (error: unknown) =
   reason.test(error.cause.message);
 
 describe('the transfer of a body', () => {
+  test('takes its turns by the chunks of a read, on all connections together', async () => {
+    const COUNT = 4 * GRANT_UNITS;
+    const transfers = Array.from({ length: 10 }, () => transfer({ kind: 'chunked' }));
+    let done = 0;
+    for (const { start, sender, receiver } of transfers) {
+      void start().then(() => done++);
+      void readAll(receiver);
+      void sender.write(bytes(`${'1\r\ny\r\n'.repeat(COUNT)}0\r\n\r\n`));
+    }
+    let turns = 0;
+    for (; done < transfers.length; turns++) await nextTurn();
+    const all = (transfers.length * COUNT * UnitCost.frame) / (GRANTS_A_TURN * GRANT_UNITS);
+    assert.ok(turns >= all - 2, `${turns} turns`);
+  });
+
   test('sends the head before the body has begun to arrive', async () => {
     const { sender, receiver, start, touched } = transfer(length(4));
     const done = start();

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Http2Driver } from '../../../../src/http/http2/http2-driver.ts';
+import { GRANT_UNITS, GRANTS_A_TURN } from '../../../../src/net/bounds/unit-share.ts';
+import { linkPair } from '../../../../src/net/links/memory-link.ts';
+import { encodeHunks } from '../../../../src/transports/grpc/hunks.ts';
+import { GrpcLink } from '../../../../src/transports/grpc/link.ts';
+import { REQUEST } from '../../../support/http2/core.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+
+/** Two ends of a tunnel. */
+async function tunnel(): Promise<{ near: GrpcLink; send: (bytes: Uint8Array) => void }> {
+  const [below, above] = linkPair();
+  const clock = new ManualClock();
+  const settings = { initialWindowSize: 1 << 20 };
+  const meter = { addReceived: () => undefined, addSent: () => undefined };
+  const accepted = Promise.withResolvers<GrpcLink>();
+  const server = new Http2Driver(
+    below,
+    clock,
+    { role: 'server', settings, connectionWindow: 1 << 24 },
+    {
+      onRequest: (stream) => {
+        stream.respond([{ name: ':status', value: '200' }], false);
+        stream.serve();
+        const done = (): void => undefined;
+        const options = { clock, meter, trailers: [], onSettled: done, onReleased: done };
+        accepted.resolve(new GrpcLink(stream, options));
+      },
+      onEnd: () => undefined,
+    },
+  );
+  const ready = Promise.withResolvers<void>();
+  const client = new Http2Driver(
+    above,
+    clock,
+    { role: 'client', settings, connectionWindow: 1 << 24 },
+    { onPeerSettings: ready.resolve, onEnd: () => undefined },
+  );
+  server.start();
+  client.start();
+  await ready.promise;
+  const stream = client.connection.request(REQUEST);
+  assert.ok(stream);
+  const send = (bytes: Uint8Array): void => {
+    stream.push(bytes, false);
+    stream.flush();
+  };
+  return { near: await accepted.promise, send };
+}
+
+test('empty messages are read in turns that all tunnels share, and what follows them arrives', async () => {
+  // More bytes than are decoded at once.
+  const COUNT = 80 * GRANT_UNITS;
+  const TUNNELS = 8;
+  const tunnels = await Promise.all(Array.from({ length: TUNNELS }, tunnel));
+  let read = 0;
+  for (const { near, send } of tunnels) {
+    send(Buffer.concat([Buffer.alloc(5 * COUNT), ...encodeHunks(Buffer.from('payload'))]));
+    void near.read().then((chunk) => {
+      assert.equal(String(chunk && Buffer.from(chunk)), 'payload');
+      read++;
+    });
+  }
+  let turns = 0;
+  for (; read < TUNNELS; turns++) await nextTurn();
+  const least = (TUNNELS * COUNT) / (GRANTS_A_TURN * GRANT_UNITS);
+  assert.ok(turns >= least / 2, `${turns} turns`);
+});
