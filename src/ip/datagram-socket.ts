@@ -106,6 +106,9 @@ export interface DatagramFeatures {
   readonly overflow: boolean;
 }
 
+/** What a datagram has not reached: there is a route to the network of a host, and a host whose port is closed. */
+export type UnreachablePart = 'network' | 'host' | 'port';
+
 /** What a socket reports to its owner. The functions must not throw. */
 export interface DatagramHandlers {
   readonly onDatagrams: (received: ReceivedDatagrams) => void;
@@ -115,11 +118,10 @@ export interface DatagramHandlers {
   readonly onWritable?: (() => void) | undefined;
   /**
    * Called during a `send` for a datagram that was dropped because this host has no route to its
-   * destination, if the implementation detects it; nothing may be sent during the call.
-   *
-   * @param isHost whether there is a route to its network.
+   * destination, if the implementation detects it, and after `reportErrors` for one that ICMP has reported;
+   * nothing may be sent during the call.
    */
-  readonly onUnreachable?: ((destination: IpEndpoint, isHost: boolean) => void) | undefined;
+  readonly onUnreachable?: ((destination: IpEndpoint, what: UnreachablePart) => void) | undefined;
 }
 
 /** Opens a datagram socket: `systemSockets().bindDatagrams`, or that of a test. */

@@ -373,9 +373,10 @@ function isAmong(addresses: readonly IpEndpoint[], address: IpEndpoint): boolean
   return false;
 }
 
-function errorOf(reason: RefusalReason): IcmpError | undefined {
+function errorOf(reason: RefusalReason | Unreachable): IcmpError | undefined {
   switch (reason) {
     case 'host unreachable':
+    case 'port unreachable':
     case 'prohibited':
       return reason;
     case 'network unreachable':

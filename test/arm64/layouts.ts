@@ -50,6 +50,10 @@ const STRUCTURES: Readonly<Record<string, Layout>> = {
     fields: { ipi_ifindex: 0, ipi_spec_dst: 4, ipi_addr: 8 },
   },
   'struct in6_pktinfo': { size: 20, fields: { ipi6_addr: 0, ipi6_ifindex: 16 } },
+  'struct sock_extended_err': {
+    size: 16,
+    fields: { ee_errno: 0, ee_origin: 4 },
+  },
   'struct linger': { size: 8, fields: { l_onoff: 0, l_linger: 4 } },
   'struct rlimit': { size: 16, fields: { rlim_cur: 0, rlim_max: 8 } },
   'struct ifreq': { size: 40, fields: { ifr_name: 0, ifr_flags: 16 } },
@@ -118,6 +122,7 @@ const HEADERS = [
   'netinet/tcp.h',
   'netinet/udp.h',
   'net/if.h',
+  'linux/errqueue.h',
   'linux/fib_rules.h',
   'linux/if_addr.h',
   'linux/if_link.h',

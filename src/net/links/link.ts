@@ -104,7 +104,7 @@ export interface Packet {
 }
 
 /** Why datagrams to a peer cannot be sent. */
-export type Unreachable = 'network unreachable' | 'host unreachable';
+export type Unreachable = 'network unreachable' | 'host unreachable' | 'port unreachable';
 
 /**
  * Datagrams to and from any number of peers.
@@ -131,8 +131,8 @@ export interface PacketLink {
   readonly closed: Promise<Error | undefined>;
   readonly dropped: number;
   /**
-   * Called for a datagram that was dropped because there is no route to its peer; set by the owner of
-   * a link that can detect it. It must neither throw nor send on this link.
+   * Called for a datagram that was dropped because there is no route to its peer, or that ICMP has reported as
+   * undelivered; set by the owner of a link that can detect it. It must neither throw nor send on this link.
    */
   onUnreachable?: ((peer: Endpoint, reason: Unreachable) => void) | undefined;
   /** Reports to the client, whose datagrams the link receives, that `peer` is unreachable. */

@@ -38,12 +38,14 @@ export const IPPROTO_IP = 0;
 export const IP_TOS = 1;
 export const IP_PKTINFO = 8;
 export const IP_MTU_DISCOVER = 10;
+export const IP_RECVERR = 11;
 export const IP_RECVTOS = 13;
 /** DF is set and path MTU reports of ICMP are ignored; the same number for IPv6. */
 export const PMTUDISC_PROBE = 3;
 
 export const IPPROTO_IPV6 = 41;
 export const IPV6_MTU_DISCOVER = 23;
+export const IPV6_RECVERR = 25;
 export const IPV6_V6ONLY = 26;
 export const IPV6_RECVPKTINFO = 49;
 export const IPV6_PKTINFO = 50;
@@ -61,11 +63,16 @@ export const SOL_UDP = 17;
 export const UDP_SEGMENT = 103;
 export const UDP_GRO = 104;
 
+/** Origins of errors that ICMP has reported (ip(7)). */
+export const SO_EE_ORIGIN_ICMP = 2;
+export const SO_EE_ORIGIN_ICMP6 = 3;
+
 export const SHUT_WR = 1;
 
 export const MSG_OOB = 0x1;
 export const MSG_TRUNC = 0x20;
 export const MSG_DONTWAIT = 0x40;
+export const MSG_ERRQUEUE = 0x2000;
 export const MSG_NOSIGNAL = 0x4000;
 export const MSG_MORE = 0x8000;
 

@@ -408,7 +408,8 @@ describe('datagrams', () => {
         link.refuse?.(peer, 'network unreachable');
         link.refuse?.({ host: 'not an address', port: 1 }, 'network unreachable');
         link.refuse?.({ ...peer, port: 54 }, 'host unreachable');
-        assert.deepEqual(refusals, ['no route', 'host unreachable']);
+        link.refuse?.(peer, 'port unreachable');
+        assert.deepEqual(refusals, ['no route', 'host unreachable', 'port unreachable']);
         for (let i = 0; i < 10_000; i++) link.refuse?.(peer, 'network unreachable');
         assert.ok(refusals.length <= ICMP_ERRORS_A_SECOND);
         link.close();

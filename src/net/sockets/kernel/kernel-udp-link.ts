@@ -46,7 +46,7 @@ export class KernelUdpLink extends ReceivedUdp implements UdpSocket, Ordered {
   stage: Stage = Stage.unanswered;
   activeAt = 0;
   readonly #associations: AssociationSockets | undefined;
-  onUnreachable: PacketLink['onUnreachable'];
+  #onUnreachable: PacketLink['onUnreachable'];
   readonly #socket: KernelDatagramSocket;
   readonly #io: KernelIo;
   readonly #reach: UdpReach;
@@ -115,11 +115,8 @@ export class KernelUdpLink extends ReceivedUdp implements UdpSocket, Ordered {
           this.#full = false;
           this.#flush();
         },
-        onUnreachable: (destination, isHost) =>
-          this.onUnreachable?.(
-            this.#textOf(destination),
-            isHost ? 'host unreachable' : 'network unreachable',
-          ),
+        onUnreachable: (destination, what) =>
+          this.#onUnreachable?.(this.#textOf(destination), `${what} unreachable`),
       },
     );
     this.local = this.#textOf(this.#socket.local);
@@ -131,6 +128,11 @@ export class KernelUdpLink extends ReceivedUdp implements UdpSocket, Ordered {
     this.#associations = associations;
     this.activeAt = associations.now();
     associations.add(this, association);
+  }
+
+  set onUnreachable(report: PacketLink['onUnreachable']) {
+    this.#onUnreachable = report;
+    if (report) this.#socket.reportErrors();
   }
 
   send({ data, peer }: Packet): void {

@@ -4,12 +4,16 @@ import {
   IPPROTO_IP,
   IPPROTO_IPV6,
   IPV6_PKTINFO,
+  IPV6_RECVERR,
   IPV6_TCLASS,
   IP_PKTINFO,
+  IP_RECVERR,
   IP_TOS,
   SOL_SOCKET,
   SOL_UDP,
   SO_RXQ_OVFL,
+  SO_EE_ORIGIN_ICMP,
+  SO_EE_ORIGIN_ICMP6,
   UDP_GRO,
   UDP_SEGMENT,
 } from '../linux.ts';
@@ -175,4 +179,34 @@ function putOwn(
   own.d = d;
   own.scope = scope;
   into.hasOwn = true;
+}
+
+/** `struct sock_extended_err`: the error number, then bytes of the origin, the type and the code. */
+const EXTENDED_ERROR_LENGTH = 16;
+
+/**
+ * The number of an error that ICMP has reported, of a message from the error queue; 0 for any other message.
+ *
+ * @param start index of the first word of its control messages.
+ * @param length in bytes.
+ */
+export function getReportedError(words: Uint32Array, start: number, length: number): number {
+  let left = Math.min(length, CONTROL_LENGTH);
+  for (let at = start; left >= HEADER;) {
+    const size = words[at] as number; // within, as in `getControl`
+    if (!(size >= HEADER && size <= left) || words[at + 1] !== 0) return 0;
+    const [level, type, data] = [words[at + 2], words[at + 3], at + HEADER_WORDS];
+    const isError =
+      (level === IPPROTO_IP && type === IP_RECVERR) ||
+      (level === IPPROTO_IPV6 && type === IPV6_RECVERR);
+    if (isError && size - HEADER >= EXTENDED_ERROR_LENGTH) {
+      const origin = (words[data + 1] as number) & 0xff;
+      const isReported = origin === SO_EE_ORIGIN_ICMP || origin === SO_EE_ORIGIN_ICMP6;
+      return isReported ? (words[data] as number) : 0;
+    }
+    const space = spaceOf(size - HEADER);
+    at += space / 4;
+    left -= space;
+  }
+  return 0;
 }

@@ -1,8 +1,8 @@
 import type { ReceivedDatagrams } from '../../../ip/datagram-socket.ts';
-import { blankEndpoint } from '../../../ip/ip-endpoint.ts';
+import { blankEndpoint, type IpEndpoint } from '../../../ip/ip-endpoint.ts';
 import type { SystemCalls } from '../bindings.ts';
-import { getControl, type ReceiveControl } from './control-messages.ts';
-import { MSG_DONTWAIT, MSG_TRUNC } from '../linux.ts';
+import { getControl, getReportedError, type ReceiveControl } from './control-messages.ts';
+import { MSG_DONTWAIT, MSG_ERRQUEUE, MSG_TRUNC } from '../linux.ts';
 import type { NativeMemory } from '../../native-memory.ts';
 import {
   BATCH,
@@ -71,6 +71,26 @@ export class DatagramReceiver {
     for (let i = 0; i < count && socket.fd >= 0; i++)
       if (this.#read(socket, i)) visit(this.#record);
     return count;
+  }
+
+  /**
+   * Takes up to BATCH reports of ICMP about datagrams that the socket has sent from its error queue, and passes
+   * their destinations to `visit` with the numbers of their errors.
+   */
+  receiveErrors(
+    socket: BatchSocket,
+    visit: (destination: IpEndpoint, error: number) => void,
+  ): void {
+    const { messages, controls, names } = this.#headers;
+    this.#headers.clear();
+    const flags = MSG_DONTWAIT | MSG_ERRQUEUE;
+    const count = this.#calls.recvmmsg(socket.fd, messages.at, BATCH, flags, 0);
+    for (let i = 0; i < count && socket.fd >= 0; i++) {
+      const length = messages.words[i * MESSAGE_WORDS + 10] as number; // within
+      const error = getReportedError(controls.words, i * CONTROL_WORDS, length);
+      if (error !== 0 && getEndpoint(names.words, i * NAME_WORDS, this.#peer))
+        visit(this.#peer, error);
+    }
   }
 
   /** Fills the record from a received message; false for one to be skipped. */

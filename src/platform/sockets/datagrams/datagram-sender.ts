@@ -130,15 +130,23 @@ export class DatagramSender {
    */
   #flush(socket: BatchSocket, transmits: readonly Transmit[], count: number): boolean {
     const { messages } = this.#headers;
+    let isRepeated = false;
     for (let sent = 0; sent < count;) {
       const at = messages.at + sent * MESSAGE_WORDS * 4;
       const result = this.#calls.sendmmsg(socket.fd, at, count - sent, MSG_DONTWAIT);
       if (result > 0) {
         sent += result;
+        isRepeated = false;
         continue;
       }
       const error = this.#calls.errno();
       if (error === EINTR) continue;
+      if (socket.reportsErrors && error !== EAGAIN && !isRepeated) {
+        // It may be that of an earlier datagram, which this call has cleared.
+        isRepeated = true;
+        continue;
+      }
+      isRepeated = false;
       const piece = this.#pieces[sent] as Piece; // within
       if (error === EAGAIN) {
         this.#goBackTo(piece);
@@ -159,7 +167,7 @@ export class DatagramSender {
       }
       if (error === ENETUNREACH || error === EHOSTUNREACH) {
         const { destination } = transmits[piece.index] as Transmit; // within
-        socket.onUnreachable?.(destination, error === EHOSTUNREACH);
+        socket.onUnreachable?.(destination, error === EHOSTUNREACH ? 'host' : 'network');
       }
       socket.dropped += piece.segments;
       sent++;
@@ -197,7 +205,7 @@ export class DatagramSender {
       const size = segmentOf(transmit);
       const isRefused = !canSend(socket, transmit);
       if (isRefused || this.#isUnreachable(transmit)) {
-        if (!isRefused) socket.onUnreachable?.(transmit.destination, false);
+        if (!isRefused) socket.onUnreachable?.(transmit.destination, 'network');
         socket.dropped += Math.max(1, Math.ceil((length - this.#offset) / size));
         this.#next();
         continue;

@@ -5,6 +5,7 @@ import type {
   DatagramSocketOptions,
   SendResult,
   Transmit,
+  UnreachablePart,
 } from '../../../ip/datagram-socket.ts';
 import {
   addressText,
@@ -23,19 +24,23 @@ import {
   EBADF,
   ECONNREFUSED,
   EFAULT,
+  EHOSTUNREACH,
   EINVAL,
   ENETUNREACH,
   ENOTSOCK,
+  EPOLLERR,
   EPOLLIN,
   EPOLLOUT,
   IPPROTO_IP,
   IPPROTO_IPV6,
   IPV6_MTU_DISCOVER,
+  IPV6_RECVERR,
   IPV6_RECVPKTINFO,
   IPV6_RECVTCLASS,
   IPV6_V6ONLY,
   IP_MTU_DISCOVER,
   IP_PKTINFO,
+  IP_RECVERR,
   IP_RECVTOS,
   NONBLOCK_CLOEXEC,
   PMTUDISC_PROBE,
@@ -61,6 +66,13 @@ const RETRY_MS = 20;
  * interface, memory pressure) and do not affect the socket.
  */
 const FATAL: ReadonlySet<number> = new Set([EBADF, EFAULT, EINVAL, ENOTSOCK]);
+
+/** Errors of destinations that ICMP reports. */
+const REPORTED: ReadonlyMap<number, UnreachablePart> = new Map([
+  [ECONNREFUSED, 'port'],
+  [EHOSTUNREACH, 'host'],
+  [ENETUNREACH, 'network'],
+]);
 
 /** A UDP socket of the kernel: the contract of `src/ip/datagram-socket.ts` over batched calls. */
 export class KernelDatagramSocket implements DatagramSocket, Readiness {
@@ -134,7 +146,16 @@ export class KernelDatagramSocket implements DatagramSocket, Readiness {
     return result;
   }
 
+  reportErrors(): void {
+    const state = this.#state;
+    if (state.fd < 0 || state.reportsErrors) return;
+    state.reportsErrors = setOfBoth(this.#io, state, IP_RECVERR, IPV6_RECVERR);
+  }
+
   ready(events: number): void {
+    if (events & EPOLLERR && this.#state.reportsErrors) {
+      this.#io.receiver.receiveErrors(this.#state, this.#onReported);
+    }
     if (events & EPOLLOUT) {
       const waited = this.#waitsForRoom;
       // Always resets the events: otherwise a failed reset would produce the event in every turn.
@@ -143,6 +164,11 @@ export class KernelDatagramSocket implements DatagramSocket, Readiness {
     }
     if (this.#receive()) this.#handlers.onDrained?.();
   }
+
+  readonly #onReported = (destination: IpEndpoint, error: number): void => {
+    const what = REPORTED.get(error);
+    if (what !== undefined) this.#handlers.onUnreachable?.(destination, what);
+  };
 
   close(cause?: Error): void {
     if (this.#state.fd < 0) return;
@@ -208,6 +234,7 @@ class KernelSocket implements BatchSocket {
   readonly port: number;
   readonly features: { -readonly [key in keyof DatagramFeatures]: boolean };
   readonly onUnreachable: DatagramHandlers['onUnreachable'];
+  reportsErrors = false;
   dropped = 0;
   overflowed = 0;
 
@@ -255,10 +282,8 @@ function setOptions(
   if (isIPv6) takes(IPPROTO_IPV6, IPV6_V6ONLY, dualStack ? 0 : 1);
   if (receiveBuffer !== undefined) setBufferSize(io, fd, 'receive', receiveBuffer);
   if (sendBuffer !== undefined) setBufferSize(io, fd, 'send', sendBuffer);
-  /** Sets an option for each address family of the socket. */
   const takesBoth = (v4: number, v6: number, value = 1): boolean =>
-    (!isIPv6 || takes(IPPROTO_IPV6, v6, value)) &&
-    ((isIPv6 && !dualStack) || takes(IPPROTO_IP, v4, value));
+    setOfBoth(io, { fd, family, dualStack }, v4, v6, value);
   return {
     // Without UDP_SEGMENT the kernel rejects this option.
     segmentation: getOption(io, fd, SOL_UDP, UDP_SEGMENT) !== undefined,
@@ -271,4 +296,19 @@ function setOptions(
       dontFragment === true && takesBoth(IP_MTU_DISCOVER, IPV6_MTU_DISCOVER, PMTUDISC_PROBE),
     overflow: takes(SOL_SOCKET, SO_RXQ_OVFL),
   };
+}
+
+/** Sets an option for each address family of the socket. @returns whether the kernel takes it */
+function setOfBoth(
+  io: KernelIo,
+  { fd, family, dualStack }: Pick<KernelSocket, 'fd' | 'family' | 'dualStack'>,
+  v4: number,
+  v6: number,
+  value = 1,
+): boolean {
+  const isIPv6 = family === AF_INET6;
+  return (
+    (!isIPv6 || setOption(io, fd, IPPROTO_IPV6, v6, value) === 0) &&
+    ((isIPv6 && !dualStack) || setOption(io, fd, IPPROTO_IP, v4, value) === 0)
+  );
 }

@@ -1,3 +1,4 @@
+import type { UnreachablePart } from '../../../ip/datagram-socket.ts';
 import type { IpEndpoint } from '../../../ip/ip-endpoint.ts';
 import type { SystemCalls } from '../bindings.ts';
 import { CONTROL_LENGTH } from './control-messages.ts';
@@ -29,7 +30,9 @@ export interface BatchSocket {
   /** The queue overflow counter of the kernel (SO_RXQ_OVFL). */
   overflowed: number;
   /** See `DatagramHandlers`. */
-  readonly onUnreachable?: ((destination: IpEndpoint, isHost: boolean) => void) | undefined;
+  readonly onUnreachable?: ((destination: IpEndpoint, what: UnreachablePart) => void) | undefined;
+  /** Whether a call may return the error of an earlier datagram. */
+  readonly reportsErrors: boolean;
 }
 
 /** Memory for the headers of BATCH messages: names, control messages and vectors. */

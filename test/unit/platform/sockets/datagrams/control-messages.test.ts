@@ -5,6 +5,7 @@ import { addressText, blankEndpoint, toEndpoint } from '../../../../../src/ip/ip
 import {
   CONTROL_LENGTH,
   getControl,
+  getReportedError,
   putControl,
   type ReceiveControl,
 } from '../../../../../src/platform/sockets/datagrams/control-messages.ts';
@@ -84,6 +85,22 @@ describe('control messages', () => {
     assert.deepEqual([addressText(control.own), control.own.scope], ['2001::7', 0]);
   });
 
+  test('of the error queue have the number of an error that ICMP reports', () => {
+    const error = (origin: string, level = '00000000', type = '0b000000'): string =>
+      `2c00000000000000 ${level} ${type} 6f000000 ${origin}030300 00000000 00000000 0200000000000000c0000207`;
+    const of = (text: string, length = CONTROL_LENGTH): number =>
+      getReportedError(wordsOf(text), 0, length);
+    assert.equal(of(error('02')), 111);
+    assert.equal(of(error('03', '29000000', '19000000')), 111);
+    // After another control message; of this host itself; truncated; of another type.
+    const overflow = '1400000000000000 01000000 28000000 0500000000000000';
+    assert.equal(of(overflow + error('02')), 111);
+    assert.equal(of(error('01')), 0);
+    assert.equal(of(error('02'), 36), 0);
+    assert.equal(of(error('02', '00000000', '08000000')), 0);
+    assert.equal(of(''), 0);
+  });
+
   test('that are absent leave nothing of the datagram before', () => {
     const control = used();
     getControl(new Uint32Array(0), 0, 0, control);
@@ -96,7 +113,7 @@ describe('control messages', () => {
       fc.oneof(fc.nat(64), fc.constantFrom(0, 15, 16, 17, 0xffff_ffff)),
       fc.constantFrom(0, 0, 0, 1),
       fc.constantFrom(0, 1, 17, 41, 99),
-      fc.constantFrom(1, 8, 40, 50, 67, 104, 7),
+      fc.constantFrom(1, 8, 11, 25, 40, 50, 67, 104, 7),
       fc.array(fc.nat(0xffff_ffff), { maxLength: 6 }),
     );
     const plausible = fc
@@ -111,6 +128,8 @@ describe('control messages', () => {
         words.set(values, start);
         const control = used();
         getControl(words, start, Math.min(length, values.length * 4), control);
+        const error = getReportedError(words, start, Math.min(length, values.length * 4));
+        assert.ok(Number.isInteger(error));
         const { stride, ecn, own, overflow } = control;
         assert.ok(stride >= 0 && stride <= 0xffff);
         assert.ok(Number.isInteger(ecn) && ecn >= 0 && ecn <= 3);

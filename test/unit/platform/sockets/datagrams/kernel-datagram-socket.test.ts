@@ -400,6 +400,52 @@ describe('a datagram socket of the kernel', { skip: noKernelSockets }, () => {
     assert.equal(cause instanceof Error && 'code' in cause && cause.code, 'EINVAL');
   });
 
+  for (const [local, host] of [
+    ['127.0.0.1', '127.0.0.1'],
+    ['::', '127.0.0.1'],
+    ['::', '::1'],
+  ] as const) {
+    test(`a socket on ${local} reports the closed port of ${host} to its owner, and loses no other datagram`, async () => {
+      const bound = toEndpoint(local, 0) ?? assert.fail();
+      const there = toEndpoint(host, 0) ?? assert.fail();
+      const reported: string[] = [];
+      using near = open({
+        local: bound,
+        onUnreachable: ({ port }, what) => void reported.push(`${what} ${port}`),
+      });
+      using far = open({ local: there });
+      const gone = open({ local: there });
+      const { port } = gone.socket.local;
+      gone.socket.close();
+      near.socket.reportErrors();
+      const closed = { ...there, port };
+      for (let i = 0; i < 10; i++) {
+        near.socket.send([transmit(closed, Buffer.from('lost'))]);
+        near.socket.send([transmit(far.socket.local, Buffer.from(`${i}`))]);
+      }
+      await until(() => far.got.length === 10 && reported.length > 0);
+      assert.equal(near.socket.dropped, 0);
+      assert.ok(reported.every((line) => line === `port ${port}`));
+      far.socket.send([transmit({ ...there, port: near.socket.local.port }, Buffer.from('back'))]);
+      await until(() => near.got.length === 1);
+    });
+  }
+
+  test('a socket whose owner does not ask for reports gets none', async () => {
+    const reported: string[] = [];
+    using near = open({ onUnreachable: (_, what) => void reported.push(what) });
+    using far = open();
+    const gone = open();
+    const closed = gone.socket.local;
+    gone.socket.close();
+    for (let i = 0; i < 10; i++) {
+      near.socket.send([transmit(closed, Buffer.from('lost'))]);
+      near.socket.send([transmit(far.socket.local, Buffer.from('x'))]);
+    }
+    await until(() => far.got.length === 10);
+    assert.deepEqual(reported, []);
+  });
+
   test('a port in use is reported as node:dgram does', () => {
     using near = open();
     const { local } = near.socket;
