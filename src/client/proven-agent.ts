@@ -35,10 +35,13 @@ const PROOF_MS = 10_000;
  */
 export class ProvenAgent extends Agent {
   readonly #proof: ApiProof;
+  readonly #tables: string | undefined;
 
-  constructor(proof: ApiProof) {
+  /** @param tables the folder of the tables of sockets; for tests */
+  constructor(proof: ApiProof, tables?: string) {
     super({ keepAlive: true });
     this.#proof = proof;
+    this.#tables = tables;
   }
 
   /** @param callback called once, which Node does not expect after a returned value */
@@ -48,21 +51,25 @@ export class ProvenAgent extends Agent {
   ): undefined {
     // Node passes no stream on with an error.
     const done = callback as ((error: Error | null, stream?: Duplex) => void) | undefined;
-    openProven(options, this.#proof).then(
+    openProven(options, this.#proof, this.#tables).then(
       (socket) => done?.(null, socket),
       (error: unknown) => done?.(asError(error)),
     );
   }
 }
 
-async function openProven(options: ClientRequestArgs, proof: ApiProof): Promise<Socket> {
+async function openProven(
+  options: ClientRequestArgs,
+  proof: ApiProof,
+  tables: string | undefined,
+): Promise<Socket> {
   const path = options.socketPath ?? undefined;
   const before = path === undefined ? undefined : socketFile(path);
   const socket = connect(options as NetConnectOpts);
   const late = setTimeout(() => socket.destroy(new Error('no response')), PROOF_MS);
   try {
     await once(socket, 'connect');
-    if (path === undefined) await proveTcp(socket, proof);
+    if (path === undefined) await proveTcp(socket, proof, tables);
     else proveUnix(before, socketFile(path), proof);
     if (socket.errored) throw socket.errored;
     return socket;
@@ -75,8 +82,12 @@ async function openProven(options: ClientRequestArgs, proof: ApiProof): Promise<
 }
 
 /** @throws {UnprovenApiError} */
-async function proveTcp(socket: Socket, proof: ApiProof): Promise<void> {
-  const owners = await peerOwners(socket);
+async function proveTcp(
+  socket: Socket,
+  proof: ApiProof,
+  tables: string | undefined,
+): Promise<void> {
+  const owners = await peerOwners(socket, tables);
   if (!owners) {
     if (await proof.isConfirmed()) return;
     throw new UnprovenApiError(
