@@ -2,7 +2,12 @@ import { isUtf8 } from 'node:buffer';
 import { ProtocolError } from '../../net/errors.ts';
 
 /** Codes of Close frames (RFC 6455 §7.4) and of the errors that they report. */
-export const CloseCode = { normal: 1000, protocolError: 1002, invalidPayload: 1007 } as const;
+export const CloseCode = {
+  normal: 1000,
+  protocolError: 1002,
+  invalidPayload: 1007,
+  policy: 1008,
+} as const;
 
 /** What the registered codes say of the sender; all but 1000 that it gives up. */
 const MEANINGS: Readonly<Record<number, string>> = {

@@ -83,6 +83,8 @@ const NO_BYTES = Buffer.alloc(0);
 export class WsFrameDecoder {
   /** Frames whose headers the last `push` has read: a measure of its work, which bytes are not. */
   frames = 0;
+  /** Those of them without data: control frames and empty ones. */
+  idleFrames = 0;
   /** What the last `push` has left of its chunk; `undefined` for nothing. */
   rest: Uint8Array | undefined;
   readonly #masked: boolean;
@@ -122,7 +124,7 @@ export class WsFrameDecoder {
   push(chunk: Uint8Array, most = Infinity): WsFrameEvent[] {
     const events: WsFrameEvent[] = [];
     this.#runStart = this.#runEnd = 0;
-    this.frames = 0;
+    this.frames = this.idleFrames = 0;
     let at = 0;
     try {
       while (!this.#isOver) {
@@ -193,6 +195,7 @@ export class WsFrameDecoder {
     // What a Pong holds is of no use.
     const isKept = isControl && opcode !== Opcode.pong;
     if (isKept) this.#control = length === 0 ? NO_BYTES : Buffer.allocUnsafeSlow(length);
+    if (isControl || length === 0) this.idleFrames++;
     this.#opcode = opcode;
     this.#length = length;
     this.#done = 0;

@@ -6,6 +6,7 @@ import { OWNED, type ByteLink } from '../../net/links/link.ts';
 import { strip } from '../../net/links/spent-chunk.ts';
 import type { Clock } from '../../net/time/clock.ts';
 import { IdleTimer } from '../../net/time/idle-timer.ts';
+import { RateLimit } from '../../net/time/rate-limit.ts';
 import { unlessAborted } from '../../net/time/unless-aborted.ts';
 import { CARRIER_LINGER_MS, CLOSE_HOLD_MS, CLOSE_PAUSE_MS, CLOSE_SILENCE_MS } from '../limits.ts';
 import { CloseCode, closeError, closePayload, WsFrameError } from './close-codes.ts';
@@ -21,6 +22,17 @@ import { KeepAlive, type Silent } from './keep-alive.ts';
 
 /** Frames that are decoded at once; what a read has beyond that waits for its share of a turn. */
 const FRAMES_A_PIECE = 256;
+
+/**
+ * Links of the process of which a read waits so, each with its 64 KB. Beyond it reads are decoded as a whole, and the
+ * turns of the sockets bound the work.
+ */
+const MOST_WAITING_READS = 512;
+let waitingReads = 0;
+
+/** Control and empty frames a second, and at once. Programs send a Ping in some seconds. */
+const IDLE_FRAMES_RATE = 20;
+const IDLE_FRAMES_BURST = 2_000;
 
 const NO_BYTES = new Uint8Array();
 
@@ -52,6 +64,7 @@ export class WsLink extends DecodedLink implements ByteLink, Silent {
   readonly #maskingKey: Uint8Array | undefined;
   readonly #decoder: WsFrameDecoder;
   readonly #units = new UnitShare();
+  readonly #idleFrames = new RateLimit(IDLE_FRAMES_RATE, IDLE_FRAMES_BURST);
   readonly #leave: () => void;
   #isWeir: boolean;
   #weirFrame: Buffer | undefined;
@@ -156,8 +169,14 @@ export class WsLink extends DecodedLink implements ByteLink, Silent {
     if (this.#turn) await unlessAborted(this.#turn, signal);
     this.#turn = undefined;
     const rest = this.#rest;
-    this.#rest = undefined;
+    this.#keepRest(undefined);
     return rest ?? this.lower.read(signal);
+  }
+
+  #keepRest(rest: Uint8Array | undefined): void {
+    if (this.#rest) waitingReads--;
+    if (rest) waitingReads++;
+    this.#rest = rest;
   }
 
   protected override decode(chunk: Uint8Array | undefined): void {
@@ -170,14 +189,20 @@ export class WsLink extends DecodedLink implements ByteLink, Silent {
     this.#closeTimer?.touch();
     const decoder = this.#decoder;
     const data: Uint8Array[] = [];
-    for (const event of decoder.push(chunk, FRAMES_A_PIECE)) {
+    const most = waitingReads < MOST_WAITING_READS ? FRAMES_A_PIECE : Infinity;
+    for (const event of decoder.push(chunk, most)) {
       if (event.kind === 'data') data.push(event.data);
       else if (event.kind === 'ping') this.#ping = event.data;
       else if (event.kind === 'invalid') this.failAfterItems(event.error);
       else this.#onClose(event.code);
     }
-    this.#rest = decoder.rest;
+    this.#keepRest(decoder.rest);
     this.#turn = this.#units.take(decoder.frames * UnitCost.frame);
+    const { idleFrames } = decoder;
+    if (idleFrames > 0 && !this.#idleFrames.take(this.#clock.now(), idleFrames)) {
+      this.#keepRest(undefined);
+      this.failAfterItems(new WsFrameError('too many frames without data', CloseCode.policy));
+    }
     // Only the last Ping of a read is answered (§5.5.3), so that any number of Pings costs no more.
     if (this.#ping && !this.#rest) {
       this.#sendControl(Opcode.pong, this.#ping);
@@ -306,6 +331,7 @@ export class WsLink extends DecodedLink implements ByteLink, Silent {
 
   #stopTimers(): void {
     this.#leave();
+    if (this.error) this.#keepRest(undefined);
     this.#closeTimer?.stop();
     this.#held?.resolve();
     this.#held = undefined;

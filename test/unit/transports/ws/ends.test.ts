@@ -358,24 +358,52 @@ describe('a silent WebSocket', () => {
 });
 
 describe('many small frames', () => {
+  for (const [what, frame, count] of [
+    ['Pings', wholeFrame(Opcode.ping, [], KEY), 1_900],
+    ['Pongs', wholeFrame(Opcode.pong, [], KEY), 1_900],
+    ['empty messages', wholeFrame(Opcode.binary, [], KEY), 1_900],
+    ['messages of a byte', data('x', KEY), 9_000],
+  ] as const) {
+    test(`${what} of one read are decoded in pieces, between which others have their turn`, async () => {
+      // All connections of a process share its turns.
+      const many = Array.from({ length: 8 }, () => foreign('server'));
+      let over = 0;
+      let turns = 0;
+      const chunk = Buffer.concat([...Array<Buffer>(count).fill(frame), data('end', KEY)]);
+      const read = many.map(({ link, far }) => {
+        far.write(Buffer.from(chunk))?.catch(() => undefined);
+        far.write(close(1000, KEY))?.catch(() => undefined);
+        return all(link).finally(() => over++);
+      });
+      for (; over < many.length; turns++) await turn();
+      for (const text of await Promise.all(read)) assert.ok(text.endsWith('end'));
+      // A turn has 8 grants of 512 frames at most.
+      assert.ok(turns >= Math.floor((8 * count) / (8 * 512)), `${turns} turns`);
+    });
+  }
+
   for (const [what, frame] of [
     ['Pings', wholeFrame(Opcode.ping, [], KEY)],
     ['Pongs', wholeFrame(Opcode.pong, [], KEY)],
     ['empty messages', wholeFrame(Opcode.binary, [], KEY)],
-    ['messages of a byte', data('x', KEY)],
   ] as const) {
-    test(`${what} of one read are decoded in many turns`, async () => {
-      const { link, far } = foreign('server');
-      let turns = 0;
-      let isOver = false;
-      const reading = all(link).finally(() => (isOver = true));
-      const chunk = Buffer.concat([...Array<Buffer>(9_000).fill(frame), data('end', KEY)]);
-      far.write(chunk)?.catch(() => undefined);
-      far.write(close(1000, KEY))?.catch(() => undefined);
-      for (; !isOver; turns++) await turn();
-      assert.ok((await reading).endsWith('end'));
-      // A turn has 8 grants of 512 frames at most, and another connection may have taken some of them.
-      assert.ok(turns >= 2, `${turns} turns`);
+    test(`more than 2,000 ${what} at once, or 20 a second, end the connection after its data`, async () => {
+      const { link, far, clock, received } = foreign('server');
+      await far.write(Buffer.concat([data('data', KEY), ...Array<Buffer>(1_999).fill(frame)]));
+      assert.equal(String(Buffer.from((await link.read()) ?? [])), 'data');
+      const reading = link.read();
+      reading.catch(() => undefined);
+      for (let second = 0; second < 5; second++) {
+        await settled();
+        clock.advance(1_000);
+        await far.write(Buffer.concat(Array<Buffer>(20).fill(frame)));
+      }
+      await settled();
+      assert.ok(!received.includes('close 1008'));
+      await far.write(Buffer.concat(Array<Buffer>(30).fill(frame)));
+      await assert.rejects(reading, /too many frames without data/);
+      await settled();
+      assert.ok(received.includes('close 1008'));
     });
   }
 });
