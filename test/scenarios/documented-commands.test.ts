@@ -68,6 +68,7 @@ function parseWeir(argv: readonly string[]): void {
   const [{ name }, rest] = chooseCommand(argv);
   const parsers: Readonly<Record<string, (args: readonly string[]) => unknown>> = {
     run: parseRun,
+    version: (args) => parseRun(['--version', ...args]),
     'clash-api': parseClashApi,
     ctl: parseCtl,
     dashboard: parseDashboard,
