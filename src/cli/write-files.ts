@@ -1,11 +1,13 @@
-import { chmod, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, readlink, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { createFile } from '../app/create-file.ts';
 import { replaceFile } from '../app/replace-file.ts';
 import { codeOf, messageOf, WeirError } from '../errors.ts';
 
 /** A file that a command writes. */
 export interface OutputFile {
   readonly path: string;
-  readonly text: string;
+  readonly text: string | Uint8Array;
   /** Whether only its owner may read it. */
   readonly secret: boolean;
 }
@@ -24,7 +26,8 @@ type Found = 'nothing' | 'file' | 'other';
  *
  * @throws {WeirError} `output`
  */
-export async function writeFiles(files: readonly OutputFile[], force: boolean): Promise<void> {
+export async function writeFiles(given: readonly OutputFile[], force: boolean): Promise<void> {
+  const files = force ? await Promise.all(given.map(throughLink)) : given;
   const found = new Map<OutputFile, Found>();
   for (const file of files) found.set(file, await at(file.path));
   if (!force) {
@@ -43,6 +46,14 @@ export async function writeFiles(files: readonly OutputFile[], force: boolean): 
     for (const undo of undos.toReversed()) await undo();
     throw error;
   }
+}
+
+/** A file whose path is a link to nothing is made where that leads. */
+async function throughLink(file: OutputFile): Promise<OutputFile> {
+  const { path } = file;
+  if ((await at(path)) !== 'nothing') return file;
+  const target = await readlink(path).catch(() => undefined);
+  return target === undefined ? file : { ...file, path: resolve(dirname(path), target) };
 }
 
 /** What makes a file that is written as it was. */
@@ -82,7 +93,7 @@ async function writeOne({ path, text, secret }: OutputFile, found: Found): Promi
   try {
     switch (found) {
       case 'nothing':
-        await writeFile(path, text, { flag: 'wx', mode: secret ? SECRET_MODE : PUBLIC_MODE });
+        await createFile(path, text, secret ? SECRET_MODE : PUBLIC_MODE);
         return;
       case 'file':
         // The new file has the permissions of the old one. One for a group alone was given to it, as to a service's.

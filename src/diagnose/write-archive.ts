@@ -1,6 +1,6 @@
-import { open } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import { createFile } from '../app/create-file.ts';
 import { codeOf, messageOf, WeirError } from '../errors.ts';
 import { readmeText } from './contents-text.ts';
 import type { Diagnosis } from './diagnosis.ts';
@@ -27,8 +27,7 @@ export function archiveOf(diagnosis: Diagnosis): Promise<Buffer> {
 /** Writes a new file. @throws {WeirError} when it exists, or cannot be written */
 export async function writeArchive(path: string, bytes: Uint8Array): Promise<void> {
   try {
-    await using file = await open(path, 'wx', MODE);
-    await file.writeFile(bytes);
+    await createFile(path, bytes, MODE);
   } catch (cause) {
     const reason = codeOf(cause) === 'EEXIST' ? 'it exists already' : messageOf(cause);
     throw new WeirError('output', `cannot write ${path}: ${reason}`, { cause });

@@ -1,12 +1,11 @@
 import { STATUS_CODES } from 'node:http';
-import { writeFile } from 'node:fs/promises';
-import { messageOf, WeirError } from '../../errors.ts';
+import { WeirError } from '../../errors.ts';
 import type { FetchedDocument } from '../../fetch/contract.ts';
 import { openFetch } from '../../fetch/open-fetch.ts';
 import { printable, replaceUnprintable } from '../../printable.ts';
 import { reportErrors, type CommandIo } from '../command.ts';
+import { writeFiles } from '../write-files.ts';
 import { chooseSocket } from '../../client/choose-socket.ts';
-import { writeOutput } from '../write-output.ts';
 import { FETCH, FETCH_HELP, parseFetch, type FetchArguments } from './arguments.ts';
 
 /**
@@ -44,20 +43,12 @@ async function print(
   { output, includesHead, isHead }: FetchArguments,
   { stdout }: CommandIo,
 ): Promise<void> {
-  if (includesHead) await writeOutput(stdout, headText(fetched));
+  if (includesHead) stdout.write(headText(fetched));
   if (isHead) return;
-  if (output !== undefined) await save(output, fetched.body);
-  else if (stdout.isTTY === true) await writeOutput(stdout, terminalText(fetched.body));
-  else await writeOutput(stdout, fetched.body);
-}
-
-/** @throws {WeirError} `output` */
-async function save(path: string, body: Uint8Array): Promise<void> {
-  try {
-    await writeFile(path, body);
-  } catch (error) {
-    throw new WeirError('output', `cannot write ${path}: ${messageOf(error)}`, { cause: error });
-  }
+  if (output !== undefined) {
+    await writeFiles([{ path: output, text: fetched.body, secret: false }], true);
+  } else if (stdout.isTTY === true) stdout.write(terminalText(fetched.body));
+  else stdout.write(fetched.body);
 }
 
 const statusText = ({ status }: FetchedDocument): string =>

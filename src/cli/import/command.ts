@@ -1,7 +1,6 @@
-import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { configProblem, pairProblem } from '../../app/loading/config-problem.ts';
-import { messageOf, WeirError } from '../../errors.ts';
+import { WeirError } from '../../errors.ts';
 import { readForeign, type Imported } from '../../import/document.ts';
 import { ImportError } from '../../import/draft.ts';
 import type { ImportReport } from '../../import/report.ts';
@@ -108,10 +107,6 @@ async function writeReport(
     stderr.write(text);
     return;
   }
-  try {
-    await writeFile(reportFile, text);
-  } catch (error) {
-    throw new WeirError('write_report', `cannot write the report: ${messageOf(error)}`);
-  }
+  await writeFiles([{ path: reportFile, text, secret: false }], true);
   stderr.write(lines.slice(-1 - report.problems.length).join(''));
 }

@@ -1,4 +1,4 @@
-import { open, stat } from 'node:fs/promises';
+import { open, stat, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { FilesRead } from '../../app/loading/files-read.ts';
 import { editConfigFile, type EditedFile } from '../../app/edit-config.ts';
@@ -43,15 +43,15 @@ export async function writeStored(
   fs: ReplaceFileSystem = systemFiles,
 ): Promise<void> {
   await writing(path, async () => {
-    await createEmpty(path, like);
-    await replaceFile(path, bytes, fs);
+    const isNew = await createEmpty(path, like);
+    await unlessFailed(path, isNew, () => replaceFile(path, bytes, fs));
   });
 }
 
 /** @throws {SubscribeError} with what `work` throws as its cause */
-async function writing(path: string, work: () => Promise<void>): Promise<void> {
+async function writing<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
-    await work();
+    return await work();
   } catch (error) {
     throw new SubscribeError(`cannot write ${path}: ${messageOf(error)}`, { cause: error });
   }
@@ -90,11 +90,32 @@ export async function replaceStored(
 }
 
 async function replaceOne({ path, before, after, access }: StoredChange): Promise<EditedFile> {
-  if (!before) await writing(path, () => createEmpty(path, access?.like));
+  if (before) return editStored(path, before, after);
+  const isNew = await writing(path, () => createEmpty(path, access?.like));
+  const empty = new Uint8Array();
+  const edited = await unlessFailed(path, isNew, () => editStored(path, empty, after));
+  const undo = async (): Promise<void> => {
+    await edited.undo();
+    if (isNew) await removeEmpty(path);
+  };
+  return { ...edited, undo };
+}
+
+/** Fills a file; one that was created for that is removed again when it fails, as on a full disk. */
+async function unlessFailed<T>(path: string, isNew: boolean, fill: () => Promise<T>): Promise<T> {
+  try {
+    return await fill();
+  } catch (error) {
+    if (isNew) await removeEmpty(path);
+    throw error;
+  }
+}
+
+function editStored(path: string, before: Uint8Array, after: Uint8Array): Promise<EditedFile> {
   return editConfigFile(
     path,
     (found) => {
-      if (Buffer.compare(found, before ?? new Uint8Array()) === 0) return after;
+      if (Buffer.compare(found, before) === 0) return after;
       throw new SubscribeError(`${path} has been changed by another program meanwhile`, {
         hint: 'the change of the other program was kept; run the command again',
       });
@@ -104,8 +125,8 @@ async function replaceOne({ path, before, after, access }: StoredChange): Promis
   );
 }
 
-/** An empty file is valid in place of each of these files. */
-async function createEmpty(path: string, like: string | undefined): Promise<void> {
+/** An empty file is valid in place of each of these files. @returns whether there was none */
+async function createEmpty(path: string, like: string | undefined): Promise<boolean> {
   try {
     const mode = like === undefined ? OWNER_ONLY : await modeLike(like);
     await using file = await open(path, 'wx', OWNER_ONLY);
@@ -115,9 +136,17 @@ async function createEmpty(path: string, like: string | undefined): Promise<void
       await file.chown(uid, gid);
     }
     await file.chmod(mode);
+    return true;
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw error;
+    return false;
   }
+}
+
+/** Another program may have written to it meanwhile. */
+async function removeEmpty(path: string): Promise<void> {
+  const found = await stat(path).catch(() => undefined);
+  if (found?.size === 0) await unlink(path).catch(() => undefined);
 }
 
 /** The permission bits of a file. Beside a user's own file nothing is for others, beside root's it may serve another. */
