@@ -6,6 +6,7 @@ import { chooseFilter, passes } from '../log/filter.ts';
 import { printable } from '../printable.ts';
 import { renderWarning, type Warning } from '../config/warnings/warning.ts';
 import type { Importable } from '../app/log/error-lines.ts';
+import type { CommandIo } from './command.ts';
 import { loadOrReport } from './load.ts';
 
 /**
@@ -14,6 +15,7 @@ import { loadOrReport } from './load.ts';
  */
 export async function check(
   configPath: string | undefined,
+  io: CommandIo,
   importable?: Importable,
 ): Promise<number> {
   const loaded = await loadOrReport(
@@ -23,11 +25,11 @@ export async function check(
     (config) => config,
   );
   if (!loaded) return 1;
-  process.stdout.write('Configuration OK.\n');
+  io.stdout.write('Configuration OK.\n');
   const lines = shownWarnings(loaded).map(
     (warning) => `warning: ${printable(renderWarning(warning))}\n`,
   );
-  process.stderr.write(lines.join(''));
+  io.stderr.write(lines.join(''));
   return 0;
 }
 

@@ -30,7 +30,8 @@ const RUN: Command = {
   operands: '',
   summary: 'serve until a signal stops it (the default)',
   options: RUN_OPTIONS,
-  run: async (argv) => (await import('./run/command.ts')).runCommand(argv, async () => TOPICS),
+  run: async (argv, io) =>
+    (await import('./run/command.ts')).runCommand(argv, io, async () => TOPICS),
 };
 
 const CHECK: Command = {

@@ -16,6 +16,6 @@ export async function schemaCommand(argv: readonly string[], io: CommandIo): Pro
   expectOperands('schema', positionals);
   const text =
     values.help === true ? SCHEMA_HELP : `${JSON.stringify(await configSchema(), null, 2)}\n`;
-  await new Promise<void>((resolve) => io.stdout.write(text, () => resolve()));
+  io.stdout.write(text);
   return 0;
 }

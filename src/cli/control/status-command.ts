@@ -1,7 +1,6 @@
 import { requestStatus } from '../../app/control/control-client.ts';
 import { printableJson } from '../../printable.ts';
 import { reportErrors, type CommandIo } from '../command.ts';
-import { writeOutput } from '../write-output.ts';
 import { needSocket } from '../../client/find-socket.ts';
 import { parseStatus, STATUS, STATUS_HELP } from './status-arguments.ts';
 import { statusText } from './status-text.ts';
@@ -19,7 +18,7 @@ export async function statusCommand(argv: readonly string[], io: CommandIo): Pro
   return reportErrors(STATUS.name, io, async () => {
     const status = await requestStatus(await needSocket({ socket, env: io.env }));
     const text = json ? `${printableJson(status)}\n` : statusText(status, Date.now());
-    await writeOutput(io.stdout, text);
+    io.stdout.write(text);
     return 0;
   });
 }

@@ -16,7 +16,6 @@ import { placeText } from '../../explain/text.ts';
 import { openRegularFile } from '../../platform/regular-file.ts';
 import { printable, printableJson } from '../../printable.ts';
 import type { CommandIo } from '../command.ts';
-import { writeOutput } from '../write-output.ts';
 import type { BatchArguments } from './arguments.ts';
 import { withRoutes } from './with-routes.ts';
 
@@ -49,7 +48,7 @@ export async function batchCommand(asked: BatchArguments, io: CommandIo): Promis
     }
     const result = { cases: lines.length, mismatches };
     const shown = asked.json ? `${printableJson(result)}\n` : textOf(asked, lines, mismatches);
-    await writeOutput(io.stdout, shown);
+    io.stdout.write(shown);
     return mismatches.length > 0 && !asked.write ? 1 : 0;
   });
   return status ?? 1;

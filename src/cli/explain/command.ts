@@ -3,7 +3,6 @@ import type { LoadedRoutes } from '../../explain/load-routes.ts';
 import { explainText } from '../../explain/text.ts';
 import { printable, printableJson } from '../../printable.ts';
 import { reportErrors, type CommandIo } from '../command.ts';
-import { writeOutput } from '../write-output.ts';
 import { EXPLAIN_HELP, parseExplain, type ExplainArguments } from './arguments.ts';
 import { withRoutes } from './with-routes.ts';
 
@@ -36,9 +35,17 @@ async function answer(asked: ExplainArguments, routes: LoadedRoutes, io: Command
     option === undefined ? text : `${text}; see --${option}`,
   );
   if (asked.json) {
-    await writeOutput(io.stdout, `${printableJson(explained.answer)}\n`);
-    io.stderr.write(notes.map((note) => `weir explain: ${printable(note)}\n`).join(''));
+    io.stdout.write(`${printableJson(explained.answer)}
+`);
+    io.stderr.write(
+      notes
+        .map(
+          (note) => `weir explain: ${printable(note)}
+`,
+        )
+        .join(''),
+    );
   } else {
-    await writeOutput(io.stdout, explainText(routes, { ...explained, notes }));
+    io.stdout.write(explainText(routes, { ...explained, notes }));
   }
 }

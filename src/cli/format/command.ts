@@ -9,7 +9,6 @@ import { parseToml } from '../../config/toml/parse.ts';
 import { printable } from '../../printable.ts';
 import { reportErrors, type CommandIo } from '../command.ts';
 import { FORMAT_HELP, parseFormat } from './arguments.ts';
-import { writeOutput } from '../write-output.ts';
 
 const STDIN = '/dev/stdin';
 
@@ -21,7 +20,7 @@ const STDIN = '/dev/stdin';
 export async function formatCommand(argv: readonly string[], io: CommandIo): Promise<number> {
   const { help, file, check } = parseFormat(argv);
   if (help) {
-    await writeOutput(io.stdout, FORMAT_HELP);
+    io.stdout.write(FORMAT_HELP);
     return 0;
   }
   return reportErrors('format', io, async () => {
@@ -39,7 +38,7 @@ export async function formatCommand(argv: readonly string[], io: CommandIo): Pro
       );
       return 1;
     }
-    if (file === '-') await writeOutput(io.stdout, Buffer.from(after).toString());
+    if (file === '-') io.stdout.write(Buffer.from(after).toString());
     return 0;
   });
 }

@@ -8,7 +8,6 @@ import { shareLink } from '../../share/links.ts';
 import { reportErrors, type CommandIo } from '../command.ts';
 import { UsageError } from '../../errors.ts';
 import { makeFolder, writeFiles, type OutputFile } from '../write-files.ts';
-import { writeOutput } from '../write-output.ts';
 import {
   GENERATE_HELP,
   parseGenerate,
@@ -36,10 +35,7 @@ export function generateCommand(argv: readonly string[], io: CommandIo): Promise
   const { what, json } = parseGenerate(argv);
   return reportErrors('generate', io, async () => {
     const { text, json: object, notes = [] } = await generate(what, new SystemRandomSource());
-    await writeOutput(
-      io.stdout,
-      json && what.kind !== 'help' ? `${printableJson(object)}\n` : text,
-    );
+    io.stdout.write(json && what.kind !== 'help' ? `${printableJson(object)}\n` : text);
     for (const note of notes) io.stderr.write(`weir generate: ${printable(note)}\n`);
     return 0;
   });

@@ -16,7 +16,6 @@ import { printableJson } from '../../printable.ts';
 import { reportErrors, type CommandIo } from '../command.ts';
 import { textTable, type Cell } from '../../text/text-table.ts';
 import { loadOrReport } from '../load.ts';
-import { writeOutput } from '../write-output.ts';
 import { GEO_HELP, parseGeo, type GeoArguments } from './arguments.ts';
 
 type GeoPaths = Readonly<Record<GeoKind, string | undefined>>;
@@ -72,7 +71,7 @@ async function list(paths: GeoPaths, { json }: GeoArguments, io: CommandIo): Pro
   };
   await eachOf('geosite', paths, geositeSummaries, (each) => add('geosite', each));
   await eachOf('geoip', paths, geoipSummaries, (each) => add('geoip', each));
-  await writeOutput(io.stdout, json ? lines.join('') : textTable(LIST_HEADS, rows));
+  io.stdout.write(json ? lines.join('') : textTable(LIST_HEADS, rows));
   return 0;
 }
 
@@ -105,7 +104,7 @@ async function lookUp(
           attributes.map((name) => `@${name}`).join(', '),
         ]),
       );
-  if (found.length > 0) await writeOutput(io.stdout, text);
+  if (found.length > 0) io.stdout.write(text);
   else io.stderr.write(`weir geo: no list of the ${kind} file contains ${host}\n`);
   return found.length > 0 ? 0 : 1;
 }

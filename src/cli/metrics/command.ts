@@ -11,7 +11,6 @@ import { printableLines } from '../../printable.ts';
 import { reportErrors, type CommandIo } from '../command.ts';
 import { listenOf, searchOf } from '../running-options.ts';
 import { untilStopped } from '../until-stopped.ts';
-import { writeOutput } from '../write-output.ts';
 import { METRICS, METRICS_HELP, parseMetrics, type MetricsArguments } from './arguments.ts';
 
 /**
@@ -35,7 +34,7 @@ export async function metricsCommand(argv: readonly string[], io: CommandIo): Pr
     if (values.once === true) {
       const snapshot = await taker.take();
       noteProblem(snapshot, io);
-      await writeOutput(io.stdout, expositionText(collect(snapshot), 'prometheus'));
+      io.stdout.write(expositionText(collect(snapshot), 'prometheus'));
       return snapshot.status === undefined && snapshot.traffic === undefined ? 1 : 0;
     }
     const tokenFile = values['token-file'];

@@ -8,7 +8,6 @@ import { probeAll } from '../../probe/probe-all.ts';
 import type { OutboundSpec, Spec } from '../../spec.ts';
 import { reportErrors, type CommandIo } from '../command.ts';
 import { chooseSocket } from '../../client/choose-socket.ts';
-import { writeOutput } from '../write-output.ts';
 import { parseProbe, PROBE, PROBE_HELP } from './arguments.ts';
 import { probeTable } from './table.ts';
 
@@ -38,9 +37,9 @@ export async function probeCommand(argv: readonly string[], io: CommandIo): Prom
     const means = { flows, clock: systemClock, isNew: via === 'own' };
     for await (const result of probeAll(specs, plan, means)) {
       results.push(result);
-      if (json) await writeOutput(io.stdout, `${printableJson(result)}\n`);
+      if (json) io.stdout.write(`${printableJson(result)}\n`);
     }
-    if (!json) await writeOutput(io.stdout, probeTable(results));
+    if (!json) io.stdout.write(probeTable(results));
     return results.every(({ ok }) => ok) ? 0 : 1;
   });
 }

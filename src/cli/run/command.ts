@@ -1,5 +1,6 @@
 import { VERSION } from '../../version.ts';
 import type { Importable } from '../../app/log/error-lines.ts';
+import type { CommandIo } from '../command.ts';
 import type { CommandTopic } from '../help.ts';
 import { helpWith, parseRun } from './arguments.ts';
 
@@ -14,19 +15,20 @@ const IMPORTABLE: Importable = ['json', 'yaml', 'links', 'wireguard'];
  */
 export async function runCommand(
   argv: readonly string[],
+  io: CommandIo,
   topics: () => Promise<readonly CommandTopic[]>,
 ): Promise<number> {
   const parsed = parseRun(argv);
   switch (parsed.kind) {
     case 'help':
-      process.stdout.write(helpWith(await topics()));
+      io.stdout.write(helpWith(await topics()));
       return 0;
     case 'version':
-      process.stdout.write(`weir ${VERSION}\n`);
-      if (parsed.verbose) process.stdout.write((await import('../surroundings.ts')).howItRuns());
+      io.stdout.write(`weir ${VERSION}\n`);
+      if (parsed.verbose) io.stdout.write((await import('../surroundings.ts')).howItRuns());
       return 0;
     case 'check':
-      return (await import('../check.ts')).check(parsed.config, IMPORTABLE);
+      return (await import('../check.ts')).check(parsed.config, io, IMPORTABLE);
     case 'run':
       return (await import('./run.ts')).run({ ...parsed, importable: IMPORTABLE });
     default:

@@ -17,7 +17,6 @@ import { ShareError } from '../../share/shared-server.ts';
 import { reportErrors, type CommandIo } from '../command.ts';
 import { loadOrReport } from '../load.ts';
 import { writeFiles } from '../write-files.ts';
-import { writeOutput } from '../write-output.ts';
 import { parseShare, SHARE_HELP, type ShareArguments, type ShareForm } from './arguments.ts';
 import { sharedText, type Shared } from './forms.ts';
 
@@ -72,7 +71,7 @@ async function share(
   const shared = ofUser(asked, servers);
   noteRefusals(refusals, new Set(shared.map(({ inbound }) => inbound)), note);
   const text = sharedText(shared, asked, note);
-  if (asked.output === undefined) await writeOutput(stdout, text);
+  if (asked.output === undefined) stdout.write(text);
   else await writeFiles([{ path: asked.output, text, secret: true }], asked.force);
 }
 

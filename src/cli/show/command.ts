@@ -3,7 +3,6 @@ import { shownJson, shownToml } from '../../config/effective/write-shown.ts';
 import { printable, printableJson } from '../../printable.ts';
 import type { CommandIo } from '../command.ts';
 import { loadOrReport, type LoadInput } from '../load.ts';
-import { writeOutput } from '../write-output.ts';
 import { parseShow, SHOW_HELP } from './arguments.ts';
 
 /**
@@ -13,7 +12,7 @@ import { parseShow, SHOW_HELP } from './arguments.ts';
 export async function showCommand(argv: readonly string[], io: CommandIo): Promise<number> {
   const { help, config, json } = parseShow(argv);
   if (help) {
-    await writeOutput(io.stdout, SHOW_HELP);
+    io.stdout.write(SHOW_HELP);
     return 0;
   }
   const text = await loadOrReport(
@@ -23,7 +22,7 @@ export async function showCommand(argv: readonly string[], io: CommandIo): Promi
     (shown) => shown,
   );
   if (text === undefined) return 1;
-  await writeOutput(io.stdout, text);
+  io.stdout.write(text);
   return 0;
 }
 

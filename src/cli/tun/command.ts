@@ -3,7 +3,6 @@ import { printableJson } from '../../printable.ts';
 import type { Spec } from '../../spec.ts';
 import { reportErrors, type CommandIo } from '../command.ts';
 import { loadOrReport } from '../load.ts';
-import { writeOutput } from '../write-output.ts';
 import { parseTun, TUN_HELP, type TunCheckArguments } from './arguments.ts';
 import { checkTun, tunCheckText, unreadText } from './check-report.ts';
 
@@ -30,7 +29,7 @@ export async function tunCommand(argv: readonly string[], io: CommandIo): Promis
 
 async function check(spec: Spec, asked: TunCheckArguments, io: CommandIo): Promise<number> {
   const report = await checkTun(spec, asked.isGateway, io.env);
-  await writeOutput(io.stdout, asked.json ? `${printableJson(report)}\n` : tunCheckText(report));
+  io.stdout.write(asked.json ? `${printableJson(report)}\n` : tunCheckText(report));
   if (!asked.json) io.stderr.write(unreadText(report.unread));
   const all = report.inbounds.flatMap(({ findings }) => findings);
   return all.some(({ severity }) => severity === 'breaks') ? 1 : 0;

@@ -14,7 +14,6 @@ import { messageOf } from '../../errors.ts';
 import { printable, printableJson, printableLines, quoted } from '../../printable.ts';
 import { textTable } from '../../text/text-table.ts';
 import { reportErrors, type CommandIo } from '../command.ts';
-import { writeOutput } from '../write-output.ts';
 import { parseUser, USER_HELP, type UserArguments } from './arguments.ts';
 import { linkOf } from './link.ts';
 import { secretMaker } from './secret.ts';
@@ -28,10 +27,10 @@ export async function userCommand(argv: readonly string[], io: CommandIo): Promi
   return reportErrors('user', io, async () => {
     switch (command.kind) {
       case 'help':
-        await writeOutput(io.stdout, USER_HELP);
+        io.stdout.write(USER_HELP);
         return 0;
       case 'list':
-        await writeOutput(io.stdout, await listText(command));
+        io.stdout.write(await listText(command));
         return 0;
       case 'add':
       case 'remove':
@@ -85,7 +84,7 @@ async function edit(asked: UserArguments, io: CommandIo): Promise<number> {
       : await notedLink(config, file.after, { inbound, index: change.user.index, host }, note);
   const closed = close ? await closeFlows(asked, change.user, applied, io, note) : undefined;
   if (dryRun) note('nothing was changed: --dry-run');
-  await writeOutput(io.stdout, resultText(asked, change, link, closed));
+  io.stdout.write(resultText(asked, change, link, closed));
   return 0;
 }
 
