@@ -23,6 +23,8 @@ export interface DiagnosisSources {
   readonly without: ReadonlySet<PartName>;
   /** How long the processor is recorded. */
   readonly seconds: number;
+  /** Whether also where the start of that stops many flows for a moment. */
+  readonly busy: boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The text of `weir tun check` for a configuration; `undefined` without a `tun` inbound. */
   readonly tunCheck: (config: string | undefined) => Promise<string | undefined>;
@@ -52,7 +54,7 @@ class Collector {
   }
 
   async collect(): Promise<Diagnosis> {
-    const { env, seconds, socket } = this.#sources;
+    const { env, seconds, busy, socket } = this.#sources;
     await this.#add('status', 'status.json', async () => {
       this.#status = await requestStatus(needed(socket));
       return `${printableJsonLines(this.#status)}\n`;
@@ -60,7 +62,7 @@ class Collector {
     await this.#add('profile', 'weir.cpuprofile', async () => {
       const path = needed(socket);
       this.#sources.onRecording();
-      this.#profile = await requestProfile(path, seconds);
+      this.#profile = await requestProfile(path, seconds, undefined, busy);
       return JSON.stringify(this.#profile.profile);
     });
     await this.#add('heap', 'heap.json', async () => {

@@ -2,12 +2,15 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { requestProfile, requestReload } from '../../src/app/control/control-client.ts';
+import { MOST_FLOWS_OF_PROFILE } from '../../src/app/control/profile-messages.ts';
 import { filesOf } from '../support/diagnose/untar.ts';
 import { hostPort } from '../support/data/address.ts';
+import { echoServer } from '../support/peers/servers.ts';
 import { socksConnect } from '../support/peers/socks-client.ts';
 import { freedom, proxyOut, rule, socksIn } from '../support/process/config.ts';
 import { Beats, Download, ownAddress, streamOrigin } from '../support/process/load.ts';
@@ -342,6 +345,20 @@ describe('weir diagnose', () => {
     if (own.error) return t.skip('python3 is not installed');
     assert.equal(own.status, 0, own.stderr);
     assert.match(connect(65_534).stderr, /PermissionError/);
+  });
+
+  test('stops no Weir of many flows by the start of a recording, unless it is told to', async () => {
+    await using origin = await echoServer();
+    await using weir = await Weir.start(`${socksIn('socks', 'sniffing = false')}${freedom()}`, {
+      control: true,
+    });
+    const flows: Socket[] = [];
+    for (let i = 0; i <= MOST_FLOWS_OF_PROFILE; i++) {
+      flows.push(await socksConnect(weir.address('socks'), origin));
+    }
+    await assert.rejects(requestProfile(weir.controlPath, 0.01), /more than 500 flows.*--busy/);
+    assert.ok((await requestProfile(weir.controlPath, 0.01, undefined, true)).profile);
+    for (const flow of flows) flow.destroy();
   });
 
   test('records for one client at a time, and not for one that has left', async () => {

@@ -187,16 +187,20 @@ export async function requestProfile(
   path: string,
   seconds: number,
   signal?: AbortSignal,
+  busy = false,
 ): Promise<ProcessProfile> {
   const what = 'profile';
   const limit = AbortSignal.timeout(seconds * 1000 + PROFILE_MS);
   const either = signal ? AbortSignal.any([signal, limit]) : limit;
-  const parsed = await request(path, `profile ${JSON.stringify({ seconds })}`, what, either).catch(
-    (error: unknown) => {
-      signal?.throwIfAborted();
-      throw error;
-    },
-  );
+  const parsed = await request(
+    path,
+    `profile ${JSON.stringify({ seconds, busy })}`,
+    what,
+    either,
+  ).catch((error: unknown) => {
+    signal?.throwIfAborted();
+    throw error;
+  });
   const response = toProfileResponse(parsed);
   if (response?.kind === 'failed') throw new WeirError('profile', response.line);
   if (response) return response;

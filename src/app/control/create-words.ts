@@ -59,7 +59,10 @@ export function createWords(process: ControlledProcess): ControlWords {
     },
     profile: async (request, client) => {
       const module = await import('./profile-recorder.ts');
-      await (recorder ??= new module.ProfileRecorder()).serve(request, client);
+      await (recorder ??= new module.ProfileRecorder(() => instance.tracker.flowCount)).serve(
+        request,
+        client,
+      );
     },
     loadedFiles: async () => (await import('./loaded-files.ts')).answerLoadedFiles(instance),
     connect: async (request, client) => {

@@ -2,9 +2,17 @@
 export interface ProfileRequest {
   /** How long to record: 0 for no profile, `MAX_PROFILE_SECONDS` at most. */
   readonly seconds: number;
+  /** Whether also with more flows than `MOST_FLOWS_OF_PROFILE`. */
+  readonly busy?: boolean;
 }
 
 export const MAX_PROFILE_SECONDS = 30;
+
+/**
+ * V8 walks the whole heap when a recording begins, which nothing else can interrupt: 20 to 40 ms in a Weir that rests,
+ * and above 50 ms with the objects of thousands of flows.
+ */
+export const MOST_FLOWS_OF_PROFILE = 500;
 
 /** What a process did, and what its memory is made of. Nothing of it is from the contents of memory. */
 export interface ProcessProfile {
@@ -32,9 +40,9 @@ export function toProfileRequest(text: string): ProfileRequest | undefined {
     return undefined;
   }
   if (typeof parsed !== 'object' || parsed === null || !('seconds' in parsed)) return undefined;
-  const { seconds } = parsed;
+  const { seconds, busy } = parsed as Readonly<Record<string, unknown>>;
   const isValid = typeof seconds === 'number' && seconds >= 0 && seconds <= MAX_PROFILE_SECONDS;
-  return isValid ? { seconds } : undefined;
+  return isValid ? { seconds, busy: busy === true } : undefined;
 }
 
 /** @param parsed any JSON. `undefined` for anything but a response. */

@@ -6,13 +6,16 @@ import { messageOf } from '../../errors.ts';
 import { residentBytes } from '../../platform/process/process-memory.ts';
 import {
   MAX_PROFILE_SECONDS,
+  MOST_FLOWS_OF_PROFILE,
   toProfileRequest,
   type ProcessProfile,
   type ProfileRefused,
 } from './profile-messages.ts';
 
-/** Between two samples of the processor profile. */
+/** Between two samples of the processor profile, at least. */
 const INTERVAL_US = 1_000;
+/** Samples of a profile: V8 writes them all at its end, some 2 µs each. */
+const MOST_SAMPLES = 10_000;
 
 /** What a response may wait for a client that does not read. */
 const RESPONSE_MS = 5_000;
@@ -25,7 +28,13 @@ const ROOT = new URL('../../../', import.meta.url).href;
  * process, for one client at a time. No port is opened.
  */
 export class ProfileRecorder {
+  readonly #flows: () => number;
   #isRecording = false;
+
+  /** @param flows how many the process carries. */
+  constructor(flows: () => number) {
+    this.#flows = flows;
+  }
 
   /** Serves one client; what it has recorded is dropped when the client leaves. @param client paused */
   async serve(text: string, client: Socket): Promise<void> {
@@ -44,8 +53,13 @@ export class ProfileRecorder {
     if (!request) {
       return failed(`expected {"seconds":NUMBER}, ${MAX_PROFILE_SECONDS} at most`);
     }
-    const { seconds } = request;
+    const { seconds, busy } = request;
     if (seconds === 0) return answer(null);
+    if (busy !== true && this.#flows() > MOST_FLOWS_OF_PROFILE) {
+      return failed(
+        `with more than ${MOST_FLOWS_OF_PROFILE} flows the start of a recording stops them for some 0.1 s; --busy records all the same`,
+      );
+    }
     if (this.#isRecording) return failed('another client records a profile');
     this.#isRecording = true;
     try {
@@ -72,7 +86,8 @@ async function record(milliseconds: number, gone: AbortSignal): Promise<object> 
   session.connect();
   try {
     await session.post('Profiler.enable');
-    await session.post('Profiler.setSamplingInterval', { interval: INTERVAL_US });
+    const interval = Math.max(INTERVAL_US, Math.ceil((milliseconds * 1000) / MOST_SAMPLES));
+    await session.post('Profiler.setSamplingInterval', { interval });
     await session.post('Profiler.start');
     await sleep(milliseconds, undefined, { signal: gone });
     const { profile } = await session.post('Profiler.stop');

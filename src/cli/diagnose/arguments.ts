@@ -35,6 +35,10 @@ const OPTIONS = {
     value: 'SECONDS',
     summary: `how long to record the processor, 1 to ${MAX_SECONDS}; ${STANDARD_SECONDS} unless given`,
   },
+  busy: {
+    type: 'boolean',
+    summary: 'record it also with more than 500 flows, which stops them for some 0.1 s',
+  },
   yes: { type: 'boolean', short: 'y', summary: 'write it without asking' },
   ...HELP_OPTION,
 } as const satisfies OptionTable;
@@ -65,13 +69,14 @@ export interface DiagnoseArguments {
   readonly socket: string | undefined;
   readonly without: ReadonlySet<PartName>;
   readonly seconds: number;
+  readonly busy: boolean;
   readonly yes: boolean;
 }
 
 /** @throws {UsageError} for invalid arguments. */
 export function parseDiagnose(argv: readonly string[]): DiagnoseArguments {
   const { values, positionals } = parseOptions(argv, OPTIONS);
-  const { help = false, output, config, socket, without = [], yes = false } = values;
+  const { help = false, output, config, socket, without = [], busy = false, yes = false } = values;
   if (!help) expectOperands(DIAGNOSE.name, positionals);
   return {
     help,
@@ -80,6 +85,7 @@ export function parseDiagnose(argv: readonly string[]): DiagnoseArguments {
     socket,
     without: new Set(without.map((part) => choiceOf('without', PART_NAMES, part))),
     seconds: parseCount('--seconds', values.seconds ?? STANDARD_SECONDS, MAX_SECONDS),
+    busy,
     yes,
   };
 }

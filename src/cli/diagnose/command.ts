@@ -28,7 +28,7 @@ export async function diagnoseCommand(argv: readonly string[], io: CommandIo): P
     throw new UsageError('without a terminal to ask on, diagnose writes nothing; add --yes');
   }
   return reportErrors(DIAGNOSE.name, io, async () => {
-    const { output, without, seconds, yes } = parsed;
+    const { output, without, seconds, busy, yes } = parsed;
     if (output !== undefined) refuseExisting(output);
     const { env } = io;
     const { socket, config } = await findRunning({ ...parsed, env });
@@ -37,6 +37,7 @@ export async function diagnoseCommand(argv: readonly string[], io: CommandIo): P
       config,
       without,
       seconds,
+      busy,
       env,
       tunCheck: (path) => tunCheckOf(path, env),
       onRecording: () =>
