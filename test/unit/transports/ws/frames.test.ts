@@ -16,7 +16,7 @@ const KEY = Uint8Array.of(0x37, 0xfa, 0x21, 0x3d);
 const hex = (text: string): Buffer => Buffer.from(text.replaceAll(' ', ''), 'hex');
 
 /** What comes out, with neighbouring data joined. */
-function outcome(masked: boolean, chunks: readonly Uint8Array[]): unknown {
+function outcome(masked: boolean, chunks: readonly Uint8Array[], most?: number): unknown {
   const decoder = new WsFrameDecoder(masked);
   const out: string[] = [];
   let data = '';
@@ -33,7 +33,12 @@ function outcome(masked: boolean, chunks: readonly Uint8Array[]): unknown {
     if (event.kind === 'ping') out.push(`ping ${Buffer.from(event.data).toString('hex')}`);
     else out.push(event.kind === 'invalid' ? event.error.message : event.kind);
   };
-  for (const chunk of chunks) decoder.push(Buffer.from(chunk)).forEach(show);
+  for (const chunk of chunks) {
+    for (let rest: Uint8Array | undefined = Buffer.from(chunk); rest; rest = decoder.rest) {
+      decoder.push(rest, most).forEach(show);
+      assert.ok(decoder.frames <= (most ?? Infinity));
+    }
+  }
   flush();
   return out;
 }
@@ -74,6 +79,22 @@ test('frames whose lengths have different encodings follow each other', () => {
   const payloads = lengths.map((length, i) => Buffer.alloc(length, i + 1));
   const frames = payloads.map((payload) => wholeFrame(Opcode.binary, [payload], KEY));
   assert.deepEqual(outcome(true, frames), [`data ${Buffer.concat(payloads).toString('hex')}`]);
+});
+
+test('a push may begin a number of frames, counts them, and leaves the rest', () => {
+  const decoder = new WsFrameDecoder(false);
+  const bytes = Buffer.concat([
+    wholeFrame(Opcode.binary, [Buffer.from('ab')]),
+    wholeFrame(Opcode.pong, [Buffer.from('x')]),
+    wholeFrame(Opcode.binary, []),
+    wholeFrame(Opcode.binary, [Buffer.from('cd')]),
+  ]);
+  decoder.push(bytes, 3);
+  assert.deepEqual([decoder.frames, decoder.idleFrames], [3, 2]);
+  assert.deepEqual(decoder.rest, wholeFrame(Opcode.binary, [Buffer.from('cd')]));
+  assert.equal(decoder.isAtBoundary, true);
+  decoder.push(hex('82 02 61'));
+  assert.equal(decoder.isAtBoundary, false);
 });
 
 test('a control frame may have 125 bytes', () => {
@@ -195,14 +216,21 @@ function split(bytes: Uint8Array, places: readonly number[]): Uint8Array[] {
 
 test('any split of frames gives the same result', () => {
   fc.assert(
-    fc.property(frames, fc.boolean(), fc.array(fc.nat(), { maxLength: 12 }), (list, masked, at) => {
-      const key = masked ? KEY : undefined;
-      const bytes = Buffer.concat([
-        ...list.map(({ opcode, payload }) => wholeFrame(opcode, [payload], key)),
-        wholeFrame(Opcode.close, [closePayload(1000)], key),
-      ]);
-      assert.deepEqual(outcome(masked, split(bytes, at)), outcome(masked, [bytes]));
-    }),
+    fc.property(
+      frames,
+      fc.boolean(),
+      fc.array(fc.nat(), { maxLength: 12 }),
+      fc.integer({ min: 1, max: 4 }),
+      (list, masked, at, most) => {
+        const key = masked ? KEY : undefined;
+        const bytes = Buffer.concat([
+          ...list.map(({ opcode, payload }) => wholeFrame(opcode, [payload], key)),
+          wholeFrame(Opcode.close, [closePayload(1000)], key),
+        ]);
+        assert.deepEqual(outcome(masked, split(bytes, at)), outcome(masked, [bytes]));
+        assert.deepEqual(outcome(masked, [bytes], most), outcome(masked, [bytes]));
+      },
+    ),
   );
 });
 
@@ -212,8 +240,9 @@ test('any bytes in any split give a result or a named error, and the same one', 
       fc.uint8Array({ maxLength: 300, size: 'max' }),
       fc.boolean(),
       fc.array(fc.nat(), { maxLength: 12 }),
-      (bytes, masked, at) => {
-        assert.deepEqual(outcome(masked, split(bytes, at)), outcome(masked, [bytes]));
+      fc.integer({ min: 1, max: 4 }),
+      (bytes, masked, at, most) => {
+        assert.deepEqual(outcome(masked, split(bytes, at), most), outcome(masked, [bytes]));
       },
     ),
     { numRuns: 500 },
