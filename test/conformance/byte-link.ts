@@ -22,8 +22,27 @@ export async function readAll(link: ByteLink): Promise<Buffer> {
   }
 }
 
+/** Reads to a failure, or to the end of a stream whose carrier has no reset. */
+async function readToFailure(link: ByteLink): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  for (;;) {
+    const chunk = await link.read().catch(() => undefined);
+    if (chunk === undefined) return Buffer.concat(chunks);
+    chunks.push(chunk);
+  }
+}
+
+export interface ConformanceOptions {
+  /** Node destroys a socket to which a write fails, and with it what was not read. */
+  readonly losesUnread?: boolean;
+}
+
 /** Runs the promise of ByteLink (src/net/links/link.ts) against an implementation. */
-export function byteLinkConformance(name: string, create: () => Promise<LinkEnds>): void {
+export function byteLinkConformance(
+  name: string,
+  create: () => Promise<LinkEnds>,
+  { losesUnread = false }: ConformanceOptions = {},
+): void {
   const check = (title: string, body: (ends: LinkEnds) => Promise<void>): void => {
     test(title, async () => {
       const ends = await create();
@@ -342,6 +361,36 @@ export function byteLinkConformance(name: string, create: () => Promise<LinkEnds
       const released = assert.rejects(full, /no more/);
       left.destroy(new Error('no more'));
       await released;
+    });
+
+    for (const size of [48 << 10, 4 << 20]) {
+      check(`the ${size} bytes before a reset are read before it`, async ({ left, right }) => {
+        // Until the kernel has a window for it, a large write waits.
+        left.write(Buffer.alloc(size, 'last words'))?.catch(() => undefined);
+        left.resetAfterData(new Error('cut here'));
+        left.destroy();
+        await assert.rejects(left.read(), /cut here/);
+        await assert.rejects(async () => left.write(bytes('x')));
+        assert.ok((await readToFailure(right)).equals(Buffer.alloc(size, 'last words')));
+      });
+    }
+
+    check('what came before a reset can be read after a write has failed', async (ends) => {
+      const { left, right } = ends;
+      if (losesUnread) return;
+      // Within every window: a peer that reads nothing is not waited for.
+      const words = Buffer.alloc(8 << 10, 'last words');
+      await left.write(Buffer.from(words));
+      left.resetAfterData(new Error('cut here'));
+      for (;;) {
+        try {
+          await right.write(bytes('x'));
+          await nextTurn();
+        } catch {
+          break;
+        }
+      }
+      assert.ok((await readToFailure(right)).equals(words));
     });
 
     check('closed resolves without a cause after a clean end', async ({ left, right }) => {
