@@ -1,7 +1,11 @@
+import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { freedom, rule, socksIn } from '../support/process/config.ts';
+import { open } from '../support/data/address.ts';
+import { freedom, httpIn, rule, socksIn } from '../support/process/config.ts';
 import { ENDS, type EndName } from '../support/matrix/ends.ts';
+import { tcpServer } from '../support/peers/servers.ts';
 import { socksConnect } from '../support/peers/socks-client.ts';
+import { readAll } from '../support/read.ts';
 import { TLS, wayTitle, WS_TLS, type Carrier, type Way } from '../support/ways/way.ts';
 import { weirIn, weirOut } from '../support/ways/weir-config.ts';
 import { Weir } from '../support/process/weir.ts';
@@ -62,4 +66,29 @@ test('the end of one side reaches the other as it was, after all that was sent b
       );
     }
   }
+});
+
+test('a response that comes before the upload has ended, and then a reset, reaches a plain HTTP client', async () => {
+  const BODY = 20_000;
+  const HEAD = `HTTP/1.1 413 Content Too Large\r\nconnection: close\r\ncontent-length: ${BODY}\r\n\r\n`;
+  await using origin = await tcpServer((socket) => {
+    socket.once('readable', () => {
+      socket.write(HEAD + 'r'.repeat(BODY), () => socket.resetAndDestroy());
+    });
+  });
+  await using weir = await Weir.start(httpIn() + freedom());
+  const once = async (): Promise<string> => {
+    const client = await open(weir.address('http'));
+    client.on('error', () => undefined);
+    client.write(
+      `POST http://127.0.0.1:${origin.port}/ HTTP/1.1\r\nhost: 127.0.0.1:${origin.port}\r\nconnection: close\r\ncontent-length: 3000\r\n\r\n`,
+    );
+    client.write('b'.repeat(3000));
+    const { data } = await readAll(client);
+    client.destroy();
+    const text = data.toString('latin1');
+    return `${text.slice(9, 12)} with ${text.length - text.indexOf('\r\n\r\n') - 4} bytes`;
+  };
+  const seen = await Promise.all(Array.from({ length: 20 }, once));
+  assert.deepEqual([...new Set(seen)], [`413 with ${BODY} bytes`]);
 });

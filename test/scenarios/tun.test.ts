@@ -8,7 +8,16 @@ import { freedom } from '../support/process/config.ts';
 import { Control } from '../support/process/control.ts';
 import { inOwnNetwork } from '../support/netns/own-network.ts';
 import { connectError, Datagrams, download, failureOf, upload } from '../support/netns/program.ts';
-import { FAR, hasDevice, NEAR, networkState, PORT, sentBy, Site } from '../support/netns/site.ts';
+import {
+  FAR,
+  hasDevice,
+  LAST_WORDS,
+  NEAR,
+  networkState,
+  PORT,
+  sentBy,
+  Site,
+} from '../support/netns/site.ts';
 import { TUN, tunConfig } from '../support/netns/tun-config.ts';
 import { bodyOf } from '../support/data/pattern.ts';
 import { readAll, roundTrip } from '../support/read.ts';
@@ -138,6 +147,17 @@ inOwnNetwork(import.meta.url, () => {
       const failure = failureOf(socket);
       socket.write('x');
       assert.equal(await failure, 'ECONNRESET');
+    });
+
+    test('what the server sends before its reset reaches the client first', async () => {
+      const once = async (): Promise<string> => {
+        using socket = disposable(await open({ host: FAR.host, port: PORT.lastWords }));
+        socket.on('error', () => undefined).write(Buffer.alloc(3000));
+        const { data, clean } = await readAll(socket);
+        return `${data.length} bytes, then ${clean ? 'an end' : 'a reset'}`;
+      };
+      const seen = await Promise.all(Array.from({ length: 20 }, once));
+      assert.deepEqual([...new Set(seen)], [`${LAST_WORDS} bytes, then a reset`]);
     });
 
     test('a reset by the client reaches the server as one', async () => {

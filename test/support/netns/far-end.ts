@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { decode, encode, type Answer, type Packet } from 'dns-packet';
 import { codeOf } from '../../../src/errors.ts';
 import { receiveBody, sendBody } from '../data/pattern.ts';
-import { FAR, PORT } from './site.ts';
+import { FAR, LAST_WORDS, PORT } from './site.ts';
 
 /*
  * The servers of the far end: a program, started by `Site`. A message asks for the counts.
@@ -126,6 +126,11 @@ await Promise.all([
     socket.end();
   }),
   ...tcp(PORT.reset, (socket) => void socket.once('data', () => socket.resetAndDestroy())),
+  ...tcp(PORT.lastWords, (socket) => {
+    socket.once('readable', () => {
+      socket.write(Buffer.alloc(LAST_WORDS), () => socket.resetAndDestroy());
+    });
+  }),
   ...tcp(PORT.stuck, (socket) => void socket.pause()),
   ...tcp(PORT.banner, (socket) => {
     socket.end('welcome\n');

@@ -29,6 +29,9 @@ export const FAR = {
 export const NEAR = { host: '10.9.9.1', host6: 'fd09::1', device: 'uplink' } as const;
 
 /** Services of the far end, by their ports. */
+/** Within the first window of a connection: a kernel that resets discards the rest. */
+export const LAST_WORDS = 10_000;
+
 export const PORT = {
   /** Sends back what comes, TCP and UDP, and ends when its client does. */
   echo: 7,
@@ -38,6 +41,8 @@ export const PORT = {
   source: 19,
   /** Reads one byte and resets the connection. */
   reset: 11,
+  /** Waits for one byte, sends LAST_WORDS bytes, and resets the connection. */
+  lastWords: 14,
   /** Reads nothing. */
   stuck: 12,
   /** Sends a line, ends, and counts what comes after that. */

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { ByteLink } from '../../../../src/net/links/link.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import { relay } from '../../../../src/net/links/relay.ts';
-import { HALF_CLOSED_IDLE_MS } from '../../../../src/net/time/time-limits.ts';
+import { HALF_CLOSED_IDLE_MS, RESET_DELAY_MS } from '../../../../src/net/time/time-limits.ts';
 import { readAll } from '../../../conformance/byte-link.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
@@ -21,7 +22,7 @@ function start() {
     },
     clock,
   );
-  return { client, server, nearServer, clock, moved, done };
+  return { client, server, nearClient, nearServer, clock, moved, done };
 }
 
 /** Lets everything that is already under way happen. */
@@ -57,6 +58,64 @@ describe('the relay', () => {
     const { failure, failed } = await done;
     assert.deepEqual([failure?.message, failed], ['reset by peer', 'remote']);
     await reading;
+  });
+
+  for (const side of ['client', 'server'] as const) {
+    test(`passes on what the ${side} had sent before its failure, and then the failure`, async () => {
+      const { client, server, moved, done } = start();
+      const [failing, other] = side === 'client' ? [client, server] : [server, client];
+      await failing.write(Buffer.from('last '));
+      await failing.write(Buffer.from('words'));
+      failing.resetAfterData(new Error('reset by peer'));
+      const { failure, failed } = await done;
+      assert.equal(failure?.message, 'reset by peer');
+      assert.equal(failed, side === 'client' ? 'client' : 'remote');
+      assert.equal(moved.up + moved.down, 10);
+      let read = '';
+      while (read.length < 10) read += String(Buffer.from((await other.read()) ?? []));
+      assert.equal(read, 'last words');
+      await assert.rejects(other.read(), /reset by peer/);
+    });
+  }
+
+  test('does not wait for a side that takes nothing of it for 5 s', async () => {
+    const [client, nearClient] = linkPair();
+    const [, never] = linkPair();
+    const clock = new ManualClock();
+    // It has failed, and holds more than the client takes.
+    const remote: ByteLink = {
+      read: () => Promise.resolve(new Uint8Array(64 << 10)),
+      unread: (chunk) => never.unread(chunk),
+      write: (chunk) => never.write(chunk),
+      writeOutput: (chunks) => never.writeOutput(chunks),
+      closeWrite: () => never.closeWrite(),
+      destroy: (cause) => never.destroy(cause),
+      resetAfterData: (cause) => never.resetAfterData(cause),
+      closed: Promise.resolve(new Error('reset by peer')),
+    };
+    const counter = { addUp: () => undefined, addDown: () => undefined };
+    const done = relay(nearClient, remote, counter, clock);
+    await settle();
+    clock.advance(RESET_DELAY_MS - 1);
+    await settle();
+    assert.equal(clock.timers, 1);
+    clock.advance(1);
+    const { failure, failed } = await done;
+    assert.deepEqual([failure?.message, failed], ['reset by peer', undefined]);
+    await assert.rejects(client.read(), /reset by peer/);
+    assert.equal(clock.timers, 0);
+  });
+
+  test('ends at once when both links are destroyed', async () => {
+    const { client, server, nearClient, nearServer, clock, done } = start();
+    await settle();
+    for (let i = 0; i < 8; i++) server.write(Buffer.alloc(64 << 10))?.catch(() => undefined);
+    await settle();
+    nearClient.destroy(new Error('killed'));
+    nearServer.destroy(new Error('killed'));
+    assert.equal((await done).failure?.message, 'killed');
+    await assert.rejects(client.read(), /killed/);
+    assert.equal(clock.timers, 0);
   });
 
   test('notices a failure of a side that has ended', async () => {
