@@ -18,8 +18,11 @@ const fs = require('fs');
 const path = require('path');
 const url = require('url');
 
-/** The oldest Node that can run Weir itself. */
-const OLDEST = 24;
+/**
+ * The oldest Nodes that run Weir where this package has brought none, by release line: with the security release of
+ * 2026-10-21. Newer lines have it.
+ */
+const OLDEST = { 24: '24.22.1', 26: '26.12.1' };
 
 const MAIN = path.join(__dirname, '../dist/main.js');
 
@@ -51,7 +54,7 @@ main();
 function main() {
   const own = findOwnNode();
   if (own !== undefined && own.version !== process.version) runWith(own.binary);
-  else if (own !== undefined || Number(process.versions.node.split('.')[0]) >= OLDEST) runHere();
+  else if (own !== undefined || isNewEnough(process.versions.node)) runHere();
   else fail();
 }
 
@@ -59,7 +62,7 @@ function main() {
 function findOwnNode() {
   const loader = LOADERS[PLATFORM];
   if (loader !== undefined && !fs.existsSync(loader)) return undefined;
-  // The second is what the source depends on.
+  // The second is one that the user has added.
   for (const name of [PACKAGES[PLATFORM], 'node']) {
     try {
       const manifest = require.resolve(name + '/package.json');
@@ -72,6 +75,14 @@ function findOwnNode() {
     }
   }
   return undefined;
+}
+
+function isNewEnough(version) {
+  const [major, minor, patch] = version.split('.').map(Number);
+  const oldest = OLDEST[major];
+  if (oldest === undefined) return major > 26;
+  const [, least, leastPatch] = oldest.split('.').map(Number);
+  return minor > least || (minor === least && patch >= leastPatch);
 }
 
 function runHere() {
@@ -88,7 +99,13 @@ function fail() {
       ? ''
       : ', or the package ' + wanted + ' beside weir-proxy (npm installs it as an optional one)';
   process.stderr.write(
-    'weir: needs Node ' + OLDEST + ' or newer' + install + '; this is ' + process.version + '\n',
+    'weir: needs Node ' +
+      Object.values(OLDEST).join(', ') +
+      ' or newer' +
+      install +
+      '; this is ' +
+      process.version +
+      '\n',
   );
   process.exit(1);
 }

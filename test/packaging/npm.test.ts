@@ -175,7 +175,7 @@ describe('the npm package', () => {
       assert.equal(code, 1);
       assert.equal(
         stderr,
-        `weir: needs Node 24 or newer, or the package ${NODE} beside weir-proxy ` +
+        `weir: needs Node 24.22.1, 26.12.1 or newer, or the package ${NODE} beside weir-proxy ` +
           `(npm installs it as an optional one); this is ${old}\n`,
       );
     });

@@ -90,6 +90,17 @@ describe('the Node that is shipped', () => {
   });
 });
 
+test('the command runs without the Node that is shipped on none before the release of October 2026', () => {
+  const launcher = readFileSync(join(ROOT, 'bin/weir.cjs'), 'utf8');
+  const [, list = ''] = /const OLDEST = \{(.*)\};/.exec(launcher) ?? [];
+  assert.deepEqual(
+    Array.from(list.matchAll(/'([\d.]+)'/g), ([, version]) => version).toSorted(),
+    NODE_RELEASES.filter(({ date }) => date === '2026-10-21')
+      .map(({ version }) => version)
+      .toSorted(),
+  );
+});
+
 describe('the list of releases', () => {
   test('agrees with the changelog that the pinned Node brings', () => {
     const path = join(ROOT, 'node_modules', OWN_NODE.name, 'CHANGELOG.md');
