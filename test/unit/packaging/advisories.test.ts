@@ -94,10 +94,10 @@ test('the command runs without the Node that is shipped on none before the relea
   const launcher = readFileSync(join(ROOT, 'bin/weir.cjs'), 'utf8');
   const [, list = ''] = /const OLDEST = \{(.*)\};/.exec(launcher) ?? [];
   assert.deepEqual(
-    Array.from(list.matchAll(/'([\d.]+)'/g), ([, version]) => version).toSorted(),
-    NODE_RELEASES.filter(({ date }) => date === '2026-10-21')
-      .map(({ version }) => version)
-      .toSorted(),
+    new Set(Array.from(list.matchAll(/'([\d.]+)'/g), ([, version]) => version)),
+    new Set(
+      NODE_RELEASES.filter(({ date }) => date === '2026-10-21').map(({ version }) => version),
+    ),
   );
 });
 
