@@ -1,5 +1,6 @@
 import { asError } from '../../../errors.ts';
 import { UnsentDatagrams } from '../../../net/bounds/datagram-cost.ts';
+import { UnitCost, UnitShare } from '../../../net/bounds/unit-share.ts';
 import { type Endpoint, mayRespondFor } from '../../../net/addresses/address.ts';
 import type { Packet, PacketLink } from '../../../net/links/link.ts';
 import { QueuedPackets } from '../../../net/packets/queued-packets.ts';
@@ -14,6 +15,7 @@ import { LONGEST_DATAGRAM } from './body-chunks.ts';
  */
 export class BodyDatagrams extends QueuedPackets implements PacketLink {
   readonly #body: Body;
+  readonly #units = new UnitShare();
   readonly #peer: Endpoint;
   /** Ignores failures: `closed` reports those of the carrier. */
   readonly #unsent = new UnsentDatagrams(() => undefined);
@@ -71,6 +73,10 @@ export class BodyDatagrams extends QueuedPackets implements PacketLink {
         for (const end of ends) {
           this.queue.push({ data: run.subarray(start, end), peer: this.#peer });
           start = end;
+          const turn = this.#units.take(UnitCost.datagram);
+          if (!turn) continue;
+          await turn;
+          if (this.#ended) return;
         }
       }
       this.close();

@@ -4,6 +4,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { GRANT_UNITS, GRANTS_A_TURN, UnitCost } from '../../../../src/net/bounds/unit-share.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import { FramedPackets } from '../../../../src/net/packets/framed-packets.ts';
+import { SystemRandomSource } from '../../../../src/crypto/random-source.ts';
+import { BodyOpener, BodySealer } from '../../../../src/protocols/vmess/body/body-chunks.ts';
+import { BodyDatagrams } from '../../../../src/protocols/vmess/body/body-datagrams.ts';
+import type { BodyKeys } from '../../../../src/protocols/vmess/body/body-keys.ts';
 import { TrojanFraming } from '../../../../src/protocols/trojan/packet-framing.ts';
 import { VlessFraming } from '../../../../src/protocols/vless/packet-framing.ts';
 
@@ -37,6 +41,41 @@ describe('a read of many datagrams over a stream', () => {
       for (const link of links) link.close();
     });
   }
+
+  test('is passed on in turns that all connections share (VMess)', async () => {
+    const keys: BodyKeys = {
+      cipher: 'aes-128-gcm',
+      key: new Uint8Array(16),
+      iv: new Uint8Array(16),
+      masking: false,
+      padding: false,
+      lengths: undefined,
+      terminated: true,
+    };
+    const random = new SystemRandomSource();
+    const count = 1_000;
+    const taken = Array.from({ length: 10 }, () => 0);
+    const links = taken.map((_, i) => {
+      const [carrier, far] = linkPair();
+      const sealer = new BodySealer(keys, random);
+      const datagrams = Array.from({ length: count }, () => sealer.datagram(Uint8Array.of(1)));
+      const decoder = new BodyOpener(keys);
+      const packets = new BodyDatagrams(
+        { carrier, decoder, sealer, preface: new Uint8Array(0) },
+        PEER,
+      );
+      void packets.receiveAll(() => void taken[i]!++); // an element of the array above
+      void far.write(Buffer.concat(datagrams));
+      return packets;
+    });
+    let turns = 0;
+    while (taken.some((number) => number < count)) {
+      await nextTurn();
+      turns++;
+    }
+    assert.ok(turns >= (count * links.length) / OF_A_TURN - 2, `${turns} turns`);
+    for (const link of links) link.close();
+  });
 
   test('ends with the link, whatever is left of it', async () => {
     const [near, far] = linkPair();
