@@ -38,7 +38,8 @@ function speakAndReset(socket: Socket, words: Buffer): void {
   socket.write(words, () => socket.resetAndDestroy());
 }
 
-async function serverResets(tunnel: Tunnel, words: Buffer): Promise<void> {
+/** What every client looked like whose server sends `words`, and then resets the connection. */
+async function seenAtClients(tunnel: Tunnel, words: Buffer): Promise<Seen[]> {
   await using server = await tcpServer((socket) => {
     // The upload is not read any more: the usual reason for such a reset.
     socket.once('readable', () => {
@@ -51,10 +52,11 @@ async function serverResets(tunnel: Tunnel, words: Buffer): Promise<void> {
     client.on('error', () => undefined).write(Buffer.alloc(3000, 'a request '));
     return seenBy(client);
   };
-  allAre(
-    { bytes: words.length, clean: false },
-    await Promise.all(Array.from({ length: TIMES }, once)),
-  );
+  return await Promise.all(Array.from({ length: TIMES }, once));
+}
+
+async function serverResets(tunnel: Tunnel, words: Buffer): Promise<void> {
+  allAre({ bytes: words.length, clean: false }, await seenAtClients(tunnel, words));
 }
 
 /** What every connection at a server looked like in the end. */
@@ -126,3 +128,12 @@ export const ENDS: Readonly<Record<EndName, (tunnel: Tunnel) => Promise<void>>> 
   'the client resets before data': (tunnel) => clientResets(tunnel, Buffer.alloc(0)),
   'the client resets after data': (tunnel) => clientResets(tunnel, WORDS),
 };
+
+/** What a side sends right before its reset arrives, with whatever end other programs make of that. */
+export async function wordsBeforeReset(tunnel: Tunnel): Promise<void> {
+  const seen = [
+    ...(await seenAtClients(tunnel, WORDS)),
+    ...(await seenAtServer(tunnel, (client) => speakAndReset(client, WORDS))),
+  ];
+  assert.deepEqual([...new Set(seen.map(({ bytes }) => bytes))], [WORDS.length]);
+}
