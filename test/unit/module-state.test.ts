@@ -16,11 +16,13 @@ const ABOVE = /^(app|cli|library|dashboard\/page)\/|^(main|index)\.ts$/;
 const ALLOWED: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   'what the process or the machine has once': {
     'net/addresses/shown-address.ts': ['shown'],
+    'net/sockets/descriptor-holders.ts': ['descriptorHolders'],
     'net/sockets/interface-addresses.ts': ['known', 'knownAt'],
     'net/sockets/system-sockets.ts': ['chosen'],
     'platform/access-list.ts': ['bound'],
     'platform/native.ts': ['loaded'],
     'platform/process/end-process.ts': ['isHeld'],
+    'platform/process/process-memory.ts': ['lastResident'],
     'platform/quic-tls/quic-tls-probe.ts': ['known'],
     'platform/service/passed-sockets.ts': ['adopted'],
     'platform/sockets/reset-node-socket.ts': ['bound'],
@@ -29,10 +31,14 @@ const ALLOWED: Readonly<Record<string, Readonly<Record<string, readonly string[]
     'transports/tls/trust-store.ts': ['system'],
   },
   'bounds the turns of the event loop, of which a process has one': {
+    'api/feeds/slices.ts': ['strides'],
     'http/http1/paced-socket.ts': ['turns'],
+    'net/bounds/unit-share.ts': ['PROCESS_TURNS'],
+    'net/links/ended-flows.ts': ['share'],
   },
   'bounds the memory of the process': {
     'net/bounds/datagram-cost.ts': ['KEPT_ROOM', 'UNSENT_ROOM'],
+    'transports/ws/link.ts': ['waitingReads'],
   },
   'an implementation chosen by a measurement or by what Node offers, without state': {
     'crypto/aead/aead.ts': ['chosen'],
