@@ -152,7 +152,13 @@ export class DohOverHttp2 implements DohConnection {
   }
 }
 
-/** The server has not processed the question: a reset with REFUSED_STREAM, or a GOAWAY. */
+/** Resets of a server that has not processed the question, or has too many of them. */
+const REFUSALS: ReadonlySet<number> = new Set([
+  Http2ErrorCode.REFUSED_STREAM,
+  Http2ErrorCode.ENHANCE_YOUR_CALM,
+]);
+
+/** A reset with one of `REFUSALS`, or a GOAWAY. */
 class RefusedError extends UnansweredError {}
 
 /** The stream of one question. */
@@ -197,7 +203,7 @@ class QuestionStream implements StreamHandler {
 
   onAbort(end: StreamEnd): void {
     const cause = causeOf(end);
-    const isRefused = end.by === 'peer' && end.code === Http2ErrorCode.REFUSED_STREAM;
+    const isRefused = end.by === 'peer' && REFUSALS.has(end.code);
     this.#settle.reject(isRefused ? new RefusedError(cause) : new UnansweredError(cause));
   }
 

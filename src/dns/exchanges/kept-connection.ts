@@ -37,6 +37,8 @@ interface Kept<C> {
   readonly dial: RepeatedDial<C>;
   /** Questions that wait for it, or on it. */
   asking: number;
+  /** Whether there were several of them at once. */
+  isShared: boolean;
 }
 
 /**
@@ -46,7 +48,8 @@ interface Kept<C> {
  *
  * Servers bound the queries of a connection, and close it with those above the bound unanswered. These are
  * asked again (RFC 7766 §6.2.4) as long as each connection answers at least one, and no more of them at once
- * than the last such connection has answered, so that the work stays linear in the number of questions.
+ * than the last such connection has answered, so that the work stays linear in the number of questions. A server
+ * that closes a connection of several questions before its first answer is asked one at a time, for a while.
  */
 export class KeptConnection<C extends KeepableConnection> {
   readonly #open: OpenConnection<C>;
@@ -90,9 +93,11 @@ export class KeptConnection<C extends KeepableConnection> {
           if (hasEnded && answered > 0 && error.code !== 'timed_out') {
             fruitless = 0;
             this.#window = answered;
-          } else if (++fruitless === MAX_FRUITLESS) {
-            throw error;
+            continue;
           }
+          // If one alone is not answered either, the others need not wait for each other to learn it.
+          if (hasEnded && error.code !== 'timed_out') this.#window = kept.isShared ? 1 : Infinity;
+          if (++fruitless === MAX_FRUITLESS) throw error;
         }
       } finally {
         kept.asking--;
@@ -117,6 +122,7 @@ export class KeptConnection<C extends KeepableConnection> {
     if (kept.asking >= this.#window) return undefined;
     kept.dial.join();
     kept.asking++;
+    if (kept.asking > 1) kept.isShared = true;
     this.#line.next();
     return kept;
   }
@@ -149,9 +155,12 @@ export class KeptConnection<C extends KeepableConnection> {
       signal: this.#opening.signal,
       limit: CONNECT_MS,
     });
-    // Pending questions fail with it; the next one tries again.
-    dial.made.catch(forget);
-    const kept: Kept<C> = { dial, asking: 0 };
+    // Pending questions fail with it, those in line too; the next one tries again.
+    dial.made.catch(() => {
+      forget();
+      this.#window = Infinity;
+    });
+    const kept: Kept<C> = { dial, asking: 0, isShared: false };
     return kept;
   }
 }

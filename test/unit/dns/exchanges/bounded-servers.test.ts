@@ -113,23 +113,24 @@ async function startHttp2(
   return dns;
 }
 
-test('HTTP/2: questions on refused streams are asked again once others are answered', async (t) => {
-  let open = 0;
-  let refused = 0;
-  const server = await startHttp2(t, (stream, respond) => {
-    if (open >= 3) {
-      refused++;
-      stream.close(constants.NGHTTP2_REFUSED_STREAM);
-      return;
-    }
-    open++;
-    stream.on('close', () => open--);
-    setImmediate(respond);
+for (const code of ['NGHTTP2_REFUSED_STREAM', 'NGHTTP2_ENHANCE_YOUR_CALM'] as const)
+  test(`HTTP/2: questions on streams with ${code} are asked again once others are answered`, async (t) => {
+    let open = 0;
+    let refused = 0;
+    const server = await startHttp2(t, (stream, respond) => {
+      if (open >= 3) {
+        refused++;
+        stream.close(constants[code]);
+        return;
+      }
+      open++;
+      stream.on('close', () => open--);
+      setImmediate(respond);
+    });
+    await answersAll(exchangeWith(t, server), 40);
+    assert.ok(refused > 0);
+    assert.equal(server.asked.length, 40);
   });
-  await answersAll(exchangeWith(t, server), 40);
-  assert.ok(refused > 0);
-  assert.equal(server.asked.length, 40);
-});
 
 test('HTTP/2: a server that refuses every stream is given up', async (t) => {
   let refused = 0;

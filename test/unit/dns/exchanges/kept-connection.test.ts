@@ -124,6 +124,36 @@ test('a server that answers one question per connection costs work in proportion
   assert.ok(work.asked <= 4 * questions, `${work.asked} questions were sent`);
 });
 
+test('a server that closes on a second question before its first answer is asked one at a time', async () => {
+  const kept = new KeptConnection(new ManualClock(), (_signal, onEnd) => {
+    let pending: PromiseWithResolvers<void> | undefined;
+    const connection = {
+      answered: 0,
+      end: onEnd,
+      ask(): Promise<void> {
+        const answer = Promise.withResolvers<void>();
+        if (pending) {
+          onEnd();
+          pending.reject(new UnansweredError());
+          answer.reject(new UnansweredError());
+          return answer.promise;
+        }
+        pending = answer;
+        setImmediate(() => {
+          if (pending === answer) connection.answered++;
+          pending = undefined;
+          answer.resolve();
+        });
+        return answer.promise;
+      },
+    };
+    return Promise.resolve(connection);
+  });
+  const ask = (): Promise<void> => kept.use((connection) => connection.ask(), never);
+  const outcomes = await Promise.allSettled(Array.from({ length: 60 }, ask));
+  assert.ok(outcomes.every(({ status }) => status === 'fulfilled'));
+});
+
 test('questions after a bound was learned are no more at once than a connection answers', async () => {
   const { work, ask } = bounded(20);
   await Promise.all(Array.from({ length: 60 }, ask));
@@ -133,9 +163,9 @@ test('questions after a bound was learned are no more at once than a connection 
   assert.ok(work.asked <= 800, `${work.asked} questions were sent`);
 });
 
-test('a server that answers nothing gets two connections, however many questions wait', async () => {
+test('a server that answers nothing gets three connections, however many questions wait', async () => {
   const { work, ask } = bounded(0);
   const outcomes = await Promise.allSettled(Array.from({ length: 100 }, ask));
   assert.ok(outcomes.every(({ status }) => status === 'rejected'));
-  assert.equal(work.connections, 2);
+  assert.equal(work.connections, 3);
 });
