@@ -272,7 +272,12 @@ const agentFor = ({ secret, proof }: ApiAccess): Agent | undefined =>
   secret !== undefined && proof ? new ProvenAgent(proof) : undefined;
 
 const keyOf = ({ place, secret, proof }: ApiAccess): string =>
-  JSON.stringify([place, secret, proof && [...proof.owners].toSorted((a, b) => a - b)]);
+  JSON.stringify([
+    place,
+    secret,
+    proof && [...proof.owners].toSorted((a, b) => a - b),
+    proof?.secretFile,
+  ]);
 
 const unknownPlace = (reason: WeirError): ApiClientError =>
   new ApiClientError(reason.message, { cause: reason, hint: reason.hint });

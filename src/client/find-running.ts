@@ -122,7 +122,15 @@ async function find(search: RunningSearch, before?: Found): Promise<Found> {
   const written = isKnown ? table?.secret : undefined;
   const secret = search.secretFile === undefined ? written : await readSecret(search.secretFile);
   const proof =
-    named === undefined ? proofFor({ socket, status, owner, before: before?.proof }) : undefined;
+    named === undefined
+      ? proofFor({
+          socket,
+          status,
+          owner,
+          secretFile: search.secretFile ?? config,
+          before: before?.proof,
+        })
+      : undefined;
   return { place, secret, proof, socket, config, problem };
 }
 
@@ -189,17 +197,19 @@ async function statusAt(socket: string): Promise<AskedStatus> {
 
 /**
  * Who may be at an address that was not named: root and this user, the owner of the configuration and that of the
- * control socket, which chooseSocket has found trustworthy, or the user has named.
+ * control socket, which chooseSocket has found trustworthy, or the user has named, and the group of the secret's file.
  */
 function proofFor({
   socket,
   status,
   owner,
+  secretFile,
   before,
 }: {
   readonly socket: string | undefined;
   readonly status: RunningStatus | undefined;
   readonly owner: number | undefined;
+  readonly secretFile: string | undefined;
   readonly before: ApiProof | undefined;
 }): ApiProof {
   const own = process.geteuid?.();
@@ -207,6 +217,7 @@ function proofFor({
   const found = [0, own, owner, serving].filter((uid) => uid !== undefined);
   return {
     owners: new Set([...found, ...(before?.owners ?? [])]),
+    secretFile,
     isConfirmed: async () => {
       if (socket === undefined || !status) return false;
       const { status: now } = await statusAt(socket);

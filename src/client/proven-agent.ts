@@ -5,12 +5,15 @@ import { connect, type NetConnectOpts, type Socket } from 'node:net';
 import { dirname } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { asError, WeirError } from '../errors.ts';
+import { mayReadByGroup } from '../platform/process/group-readers.ts';
 import { isAmbiguousUser, peerOwners } from '../platform/process/peer-owners.ts';
 
 /** What the other end of a connection has to be before it gets the secret of the API. */
 export interface ApiProof {
   /** Users that may own the socket there: those who can read the secret anyway. */
   readonly owners: ReadonlySet<number>;
+  /** The file of the secret: users whom its group lets read it are as good. */
+  readonly secretFile?: string | undefined;
   /**
    * Whether the running Weir, asked now, is the one that was found, and has its API at that address: where the
    * system does not say whose a socket is.
@@ -98,8 +101,11 @@ async function proveTcp(
   for (const uid of owners) refuseForeign(uid, proof);
 }
 
-function refuseForeign(uid: number, { owners }: ApiProof): void {
-  if (owners.has(uid) && !isAmbiguousUser(uid)) return;
+const mayHaveSecret = (uid: number, { owners, secretFile }: ApiProof): boolean =>
+  owners.has(uid) || (secretFile !== undefined && mayReadByGroup(secretFile, uid));
+
+function refuseForeign(uid: number, proof: ApiProof): void {
+  if (!isAmbiguousUser(uid) && mayHaveSecret(uid, proof)) return;
   throw new UnprovenApiError(
     `that socket is of user ${uid}, who is neither root nor the user of Weir`,
   );
@@ -135,7 +141,7 @@ function proveUnix(
   refuseForeign(before.file.uid, proof);
   const { mode, uid } = before.folder;
   const isOpen = (mode & WRITABLE_BY_OTHERS) !== 0 && (mode & STICKY) === 0;
-  if (isOpen || !proof.owners.has(uid)) {
+  if (isOpen || !mayHaveSecret(uid, proof)) {
     throw new UnprovenApiError('other users can replace that socket in its folder');
   }
 }

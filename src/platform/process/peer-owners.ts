@@ -27,7 +27,8 @@ const NO_INODE = '0';
  */
 export async function peerOwners(
   ends: ConnectionEnds,
-  folder = '/proc/net',
+  // Unlike /proc/net also there where a unit has ProcSubset=pid.
+  folder = '/proc/self/net',
 ): Promise<readonly number[] | undefined> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const owners = await findOwners(ends, folder);
