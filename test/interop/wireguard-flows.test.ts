@@ -9,7 +9,7 @@ import { socksIn } from '../support/process/config.ts';
 import { API, Control } from '../support/process/control.ts';
 import { unboundConfig } from '../support/peers/dns-peers.ts';
 import { inOwnNetwork } from '../support/netns/own-network.ts';
-import { FAR, PORT, Site } from '../support/netns/site.ts';
+import { FAR, LAST_WORDS, PORT, Site } from '../support/netns/site.ts';
 import { at, says } from '../support/netns/wireguard-flows.ts';
 import { WireGuardPeer, withoutWireGuard } from '../support/netns/wireguard-peer.ts';
 import { without } from '../support/programs/peers.ts';
@@ -88,6 +88,22 @@ else {
       await echo('later');
       assert.equal(peer.show('latest-handshakes'), handshake);
       socket.destroy();
+    });
+
+    test('a response before a reset arrives whole, and then the reset', async () => {
+      await using peer = await WireGuardPeer.start();
+      await using weir = await Weir.start(socksIn() + peer.outbound());
+      const socks = weir.address('socks');
+      const once = async (host: string): Promise<string> => {
+        using socket = disposable(await socksConnect(socks, at(host, PORT.lastWords)));
+        socket.on('error', () => undefined).write(Buffer.alloc(3000, 'an upload '));
+        const { data, clean } = await readAll(socket);
+        return `${data.length} bytes, then ${clean ? 'an end' : 'a reset'}`;
+      };
+      const hosts = Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? FAR.host : FAR.host6));
+      const seen = await Promise.all(hosts.map(once));
+      for (const host of hosts) seen.push(await once(host));
+      assert.deepEqual([...new Set(seen)], [`${LAST_WORDS} bytes, then a reset`]);
     });
 
     test('the API closes a flow in the tunnel, and no other one', async () => {

@@ -3,8 +3,10 @@ import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer, type Socket } from 'node:net';
 import { pipeline } from 'node:stream/promises';
+import { setImmediate } from 'node:timers/promises';
 import { decode, encode, type Answer, type Packet } from 'dns-packet';
 import { codeOf } from '../../../src/errors.ts';
+import { openSelf } from '../../../src/platform/native.ts';
 import { receiveBody, sendBody } from '../data/pattern.ts';
 import { FAR, LAST_WORDS, PORT } from './site.ts';
 
@@ -42,6 +44,27 @@ function tcp(port: number, serve: (socket: Socket) => void | Promise<void>): Pro
     });
     return once(server.listen({ port, host, backlog: 4096 }), 'listening');
   });
+}
+
+/** Of Linux (linux/sockios.h): the bytes of a TCP connection that its kernel has not sent once. */
+const SIOCOUTQNSD = 0x894b;
+const ioctl = openSelf().func('int ioctl(int fd, unsigned long request, _Out_ void *value)') as (
+  fd: number,
+  request: number,
+  value: Uint8Array,
+) => number;
+
+/** Resolves when the kernel has sent everything: it waits for the device to take what is before. */
+async function sent(socket: Socket): Promise<void> {
+  const { fd } = (socket as unknown as { readonly _handle: { readonly fd: number } })._handle;
+  const unsent = new Int32Array(1);
+  do {
+    await setImmediate();
+  } while (
+    !socket.destroyed &&
+    ioctl(fd, SIOCOUTQNSD, new Uint8Array(unsent.buffer)) === 0 &&
+    unsent[0] !== 0
+  );
 }
 
 function udpEcho(host: string): Promise<unknown> {
@@ -126,10 +149,11 @@ await Promise.all([
     socket.end();
   }),
   ...tcp(PORT.reset, (socket) => void socket.once('data', () => socket.resetAndDestroy())),
-  ...tcp(PORT.lastWords, (socket) => {
-    socket.once('readable', () => {
-      socket.write(Buffer.alloc(LAST_WORDS), () => socket.resetAndDestroy());
-    });
+  ...tcp(PORT.lastWords, async (socket) => {
+    await once(socket, 'readable');
+    socket.write(Buffer.alloc(LAST_WORDS));
+    await sent(socket);
+    socket.resetAndDestroy();
   }),
   ...tcp(PORT.stuck, (socket) => void socket.pause()),
   ...tcp(PORT.banner, (socket) => {

@@ -28,10 +28,10 @@ export const FAR = {
 /** This end of the uplink. */
 export const NEAR = { host: '10.9.9.1', host6: 'fd09::1', device: 'uplink' } as const;
 
-/** Services of the far end, by their ports. */
-/** Within the first window of a connection: a kernel that resets discards the rest. */
-export const LAST_WORDS = 10_000;
+/** A kernel that resets discards what is behind the first window of a connection: see `Site.make`. */
+export const LAST_WORDS = 20_068;
 
+/** Services of the far end, by their ports. */
 export const PORT = {
   /** Sends back what comes, TCP and UDP, and ends when its client does. */
   echo: 7,
@@ -96,7 +96,8 @@ export class Site implements AsyncDisposable {
       'link set downlink up',
       `address add ${FAR.host}/32 dev lo`,
       `address add ${FAR.host6}/128 dev lo`,
-      'route add default via 10.9.9.1',
+      // For LAST_WORDS in one flight.
+      'route add default via 10.9.9.1 initcwnd 20',
       'route add unreachable 198.51.100.0/24',
       'route add blackhole 198.18.0.0/15',
       'route add unreachable 2001:db8:dead::/48',

@@ -102,6 +102,9 @@ export class WireGuardPeer implements AsyncDisposable {
     ip(`-n far address add ${address}/24 dev ${device}`);
     ip(`-n far address add ${peer6}/64 dev ${device} nodad`);
     ip(`-n far link set ${device} up mtu 1420`);
+    // For LAST_WORDS in one flight.
+    ip(`-n far route replace ${own}/32 dev ${device} src ${FAR.host} initcwnd 20`);
+    ip(`-n far route replace ${own6}/128 dev ${device} src ${FAR.host6} initcwnd 20`);
   }
 
   /** Ends the program as a crash does; the device goes with it. */
