@@ -102,15 +102,20 @@ export class MuxCarrier {
     }
   }
 
+  /** Whether no flow is served, and no End waits to be sent. */
+  get #isUnused(): boolean {
+    return this.#serving.size === 0 && this.#flows.size === 0;
+  }
+
   /** Ends a carrier that has no flow and whose client may open none. */
   endIfRefused(): void {
-    if (this.#serving.size === 0 && !this.#handlers.mayOpen()) void this.#finish();
+    if (this.#isUnused && !this.#handlers.mayOpen()) void this.#finish();
   }
 
   /** Ends the carrier once all that waits was sent, unless another flow may be opened by then. */
   async #finish(): Promise<void> {
     await this.#outlet.emptied();
-    if (this.#finished || this.#serving.size > 0 || this.#handlers.mayOpen()) return;
+    if (this.#finished || !this.#isUnused || this.#handlers.mayOpen()) return;
     this.#finished = true;
     try {
       await this.#link.closeWrite();
@@ -195,14 +200,15 @@ export class MuxCarrier {
     previous?.abandon(new LinkClosedError('the client opened another flow by that id'));
     const { id, network, destination, addressed } = header;
     // Counted until they are served, not until they are closed: a client must not make room by
-    // ending flows that are still being dialled.
-    if (!destination || this.#serving.size >= MAX_FLOWS || !this.#handlers.mayOpen()) {
+    // ending flows that are still being dialled. Those whose End waits to be sent count, too.
+    const flows = Math.max(this.#serving.size, this.#flows.size);
+    if (!destination || flows >= MAX_FLOWS || !this.#handlers.mayOpen()) {
       this.#outlet.sendControl(encodeEnd(id, true));
       this.endIfRefused();
       return NO_RECEIVER;
     }
     if (network === 'tcp') {
-      const stream: MuxStream = new MuxStream(id, this.#outlet, {
+      const stream: MuxStream = new MuxStream(id, this.#outlet, this.#clock, {
         onQueued: (bytes) => this.#pause.change(bytes),
         onClosed: () => this.#remove(id, stream),
       });
@@ -225,7 +231,9 @@ export class MuxCarrier {
 
   #remove(id: number, flow: MuxStream | MuxPackets): void {
     if (this.#flows.get(id) === flow) this.#flows.delete(id);
-    if (this.#flows.size === 0) this.#lastHeader = this.#clock.now();
+    if (this.#flows.size > 0) return;
+    this.#lastHeader = this.#clock.now();
+    this.endIfRefused();
   }
 
   #serve(flow: Promise<void>, link: MuxStream | MuxPackets): void {

@@ -1,5 +1,6 @@
 import { LinkClosedError } from '../net/errors.ts';
 import type { ByteLink } from '../net/links/link.ts';
+import type { Clock, Timer } from '../net/time/clock.ts';
 import { ReadQueue } from '../net/links/read-queue.ts';
 import { encodeEnd, encodeStreamHeader } from './frame.ts';
 import type { Outlet } from './outlet.ts';
@@ -9,6 +10,12 @@ import type { Outlet } from './outlet.ts';
  * up to 65,535.
  */
 const FRAME_BYTES = 16 * 1024;
+
+/**
+ * An End with an error waits for this long: v2ray's clients drop what is on the way to their applications when it
+ * arrives, up to 5 KB.
+ */
+export const FAILED_END_PAUSE_MS = 100;
 
 /** The memory of a queued piece beside its bytes. */
 const PIECE_COST = 256;
@@ -33,6 +40,7 @@ export class MuxStream implements ByteLink {
   readonly #resolveClosed: (cause: Error | undefined) => void;
   readonly #id: number;
   readonly #outlet: Outlet;
+  readonly #clock: Clock;
   readonly #events: MuxStreamEvents;
   readonly #queue = new ReadQueue<Uint8Array>();
   /** Received after everything in the queue. */
@@ -46,10 +54,13 @@ export class MuxStream implements ByteLink {
   #cause: Error | undefined;
   /** The failure of the client or of the carrier. */
   #failure: Error | undefined;
+  /** Until the End of `resetAfterData` is sent. */
+  #pause: Timer | undefined;
 
-  constructor(id: number, outlet: Outlet, events: MuxStreamEvents) {
+  constructor(id: number, outlet: Outlet, clock: Clock, events: MuxStreamEvents) {
     this.#id = id;
     this.#outlet = outlet;
+    this.#clock = clock;
     this.#events = events;
     const { promise, resolve } = Promise.withResolvers<Error | undefined>();
     this.closed = promise;
@@ -82,6 +93,7 @@ export class MuxStream implements ByteLink {
       return;
     }
     this.#peerEnded = true;
+    if (this.#destroyed) return;
     this.#flush();
     this.#queue.end();
     this.#settle();
@@ -89,13 +101,16 @@ export class MuxStream implements ByteLink {
 
   /** Ends both directions without an End to the client; what it had sent can still be read. */
   abandon(cause: Error): void {
-    if (this.#destroyed || this.#failure) return;
+    if (this.#failure) return;
     this.#failure = cause;
+    if (this.#destroyed) {
+      this.#forget(cause);
+      return;
+    }
     this.#peerEnded = true;
     this.#flush();
     this.#queue.end(cause);
-    this.#outlet.forget(this, cause);
-    this.#leave(cause);
+    this.#forget(cause);
   }
 
   async read(signal?: AbortSignal): Promise<Uint8Array | undefined> {
@@ -140,25 +155,38 @@ export class MuxStream implements ByteLink {
   }
 
   destroy(cause?: Error): void {
-    if (this.#destroyed) return;
+    if (this.#destroyed && !cause) return;
     // After an End only a failure is sent: a second End would drop what the client has not read.
     const sendEnd = cause !== undefined || this.#writeClosed === undefined;
     this.#end(cause);
-    this.#outlet.forget(this, this.#closedError());
-    if (this.#leave(cause) && sendEnd) this.#outlet.sendControl(encodeEnd(this.#id, true));
+    if (this.#forget(cause) && sendEnd) this.#outlet.sendControl(encodeEnd(this.#id, true));
   }
 
+  /** The flow keeps its id until the End is sent, so that frames of its client cause no other one before. */
   resetAfterData(cause: Error): void {
-    if (this.#destroyed) return;
+    if (this.#destroyed || this.#left) {
+      this.destroy(cause);
+      return;
+    }
     this.#end(cause);
-    if (!this.#leave(cause)) return;
-    // In its turn, after earlier writes.
-    this.#outlet.write(this, [encodeEnd(this.#id, true)])?.catch(() => undefined);
+    this.#resolveClosed(cause);
+    this.#pause = this.#clock.after(FAILED_END_PAUSE_MS, () => {
+      // In its turn, after earlier writes.
+      const sent = this.#outlet.write(this, [encodeEnd(this.#id, true)]) ?? Promise.resolve();
+      sent.catch(() => undefined).finally(() => this.#leave(cause));
+    });
   }
 
   /** Frees the id when both directions have ended, although data may be unread. */
   #settle(): void {
     if (this.#peerEnded && this.#writeClosed) this.#leave(undefined);
+  }
+
+  /** Leaves without what waits to be sent. */
+  #forget(cause: Error | undefined): boolean {
+    this.#pause?.cancel();
+    this.#outlet.forget(this, this.#closedError());
+    return this.#leave(cause);
   }
 
   /** Resolves `closed` and frees the id; returns whether this was the first call. */
@@ -172,7 +200,7 @@ export class MuxStream implements ByteLink {
 
   #end(cause: Error | undefined): void {
     this.#destroyed = true;
-    this.#cause = cause;
+    this.#cause ??= cause;
     this.#queue.fail(this.#closedError());
     this.#short.take();
     this.#queued(-this.#queuedBytes);

@@ -9,6 +9,7 @@ import { MuxStream } from '../../src/mux/mux-stream.ts';
 import { Outlet } from '../../src/mux/outlet.ts';
 import { GreetingLink } from '../../src/net/links/greeting-link.ts';
 import type { ByteLink } from '../../src/net/links/link.ts';
+import { systemClock } from '../../src/net/time/clock.ts';
 import { linkPair } from '../../src/net/links/memory-link.ts';
 import { SocketLink } from '../../src/net/sockets/node/socket-link.ts';
 import { ResponseLink } from '../../src/protocols/vless/response-link.ts';
@@ -35,7 +36,8 @@ byteLinkConformance('a flow of Mux.Cool', () => {
 /** The only flow on a carrier, which gets the frames that follow New. */
 function muxFlow(carrier: ByteLink): ByteLink {
   let room: (() => void) | undefined;
-  const stream = new MuxStream(1, new Outlet(carrier, (error) => stream.abandon(error)), {
+  const outlet = new Outlet(carrier, (error) => stream.abandon(error));
+  const stream: MuxStream = new MuxStream(1, outlet, systemClock, {
     onQueued: () => room?.(),
     onClosed: () => undefined,
   });

@@ -1,6 +1,6 @@
 import test from 'node:test';
 import { cellAt, missing, type Column } from '../support/matrix/cell.ts';
-import { wordsBeforeReset } from '../support/matrix/ends.ts';
+import { serverWordsBeforeReset, wordsBeforeReset } from '../support/matrix/ends.ts';
 import { socksConnect } from '../support/peers/socks-client.ts';
 import { GRPC_TLS, TLS, wayTitle, type Way } from '../support/ways/way.ts';
 
@@ -37,4 +37,20 @@ for (const [way, columns] of ROWS) {
       await wordsBeforeReset((to) => socksConnect(client.address, to.target));
     });
   }
+}
+
+/** Clients of Mux.Cool, which pass on no reset of their own. */
+for (const client of ['v2ray', 'xray'] as const) {
+  const way: Way = { protocol: 'vless', mux: 8 };
+  const cell = cellAt(way, { client, server: 'weir' });
+  const title = `${wayTitle(way)}, ${client} to weir`;
+  test(
+    `what comes before a server's reset arrives: ${title}`,
+    { skip: missing(cell) },
+    async () => {
+      await using server = await cell.server.server(way);
+      await using peer = await cell.client.client(way, server.address);
+      await serverWordsBeforeReset((to) => socksConnect(peer.address, to.target));
+    },
+  );
 }

@@ -129,6 +129,12 @@ export const ENDS: Readonly<Record<EndName, (tunnel: Tunnel) => Promise<void>>> 
   'the client resets after data': (tunnel) => clientResets(tunnel, WORDS),
 };
 
+/** What a server sends right before its reset arrives, with whatever end other programs make of that. */
+export async function serverWordsBeforeReset(tunnel: Tunnel): Promise<void> {
+  const seen = await seenAtClients(tunnel, WORDS);
+  assert.deepEqual([...new Set(seen.map(({ bytes }) => bytes))], [WORDS.length]);
+}
+
 /** What a side sends right before its reset arrives, with whatever end other programs make of that. */
 export async function wordsBeforeReset(tunnel: Tunnel): Promise<void> {
   const seen = [

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { HOLD_MS, STREAM_BYTES } from '../../../src/mux/carrier-pause.ts';
 import { IDLE_CARRIER_MS, MAX_FLOWS, MuxCarrier } from '../../../src/mux/mux-carrier.ts';
-import { SHORT_BYTES, MuxStream } from '../../../src/mux/mux-stream.ts';
+import { FAILED_END_PAUSE_MS, MuxStream, SHORT_BYTES } from '../../../src/mux/mux-stream.ts';
 import type { MuxPackets } from '../../../src/mux/mux-packets.ts';
 import type { Endpoint } from '../../../src/net/addresses/address.ts';
 import { GRANT_UNITS, GRANTS_A_TURN, UnitCost } from '../../../src/net/bounds/unit-share.ts';
@@ -207,6 +207,48 @@ describe('a Mux.Cool carrier', () => {
     assert.equal(await read(second as ByteLink), 'still here');
     await second?.write(Buffer.from('fine'));
     assert.equal(await client.data(2, 4), 'fine');
+    await finish();
+  });
+
+  test('a reset comes a pause after the data, and its flow answers nothing before', async () => {
+    const { client, clock, opened, finish } = start();
+    await client.open(1, SITE);
+    const [link] = await opened(1);
+    await link?.write(Buffer.from('answer'));
+    link?.resetAfterData(new Error('reset'));
+    assert.match(String(await link?.closed), /reset/);
+    assert.equal(await client.data(1, 6), 'answer');
+    await client.send(frame(1, KEEP, 'more of the upload'), frame(1, END), frame(7, KEEP, 'x'));
+    assert.equal((await client.next()).head.id, 7);
+    clock.advance(FAILED_END_PAUSE_MS);
+    assert.deepEqual((await client.next()).head, {
+      id: 1,
+      hasData: false,
+      status: END,
+      failed: true,
+    });
+    await finish();
+  });
+
+  test('flows whose reset waits for a client that does not read count', async () => {
+    const { client, clock, streams, opened, finish } = start();
+    for (let id = 0; id < MAX_FLOWS; id++) await client.open(id, SITE);
+    const [first] = await opened(MAX_FLOWS);
+    await first?.write(Buffer.alloc(100_000));
+    for (const { link, done } of streams) {
+      link.resetAfterData(new Error('reset'));
+      done.resolve();
+    }
+    clock.advance(FAILED_END_PAUSE_MS);
+    await settle();
+    await client.open(MAX_FLOWS, SITE);
+    await settle();
+    assert.equal(streams.length, MAX_FLOWS);
+    await client.data(0, 100_000);
+    const ended = new Set<number>();
+    while (ended.size <= MAX_FLOWS) ended.add((await client.next()).head.id);
+    await client.open(MAX_FLOWS + 1, SITE);
+    await opened(MAX_FLOWS + 1);
     await finish();
   });
 
