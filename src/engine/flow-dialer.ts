@@ -117,7 +117,7 @@ interface Dial {
   readonly to: Destination;
   /** Its time limit. */
   readonly signal: AbortSignal;
-  /** Of a stream, once it is being opened. */
+  /** The descriptor of a stream, once that is being opened. */
   place?: FlowPlace;
 }
 

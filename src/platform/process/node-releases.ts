@@ -1,7 +1,7 @@
 /** A release of Node, as the changelog of its line has it. */
 export interface NodeRelease {
   readonly version: string;
-  /** Of its publication. */
+  /** The date of its publication. */
   readonly date: string;
   /** Whether the changelog calls it a security release. */
   readonly isSecurity: boolean;
@@ -31,7 +31,7 @@ export const NODE_RELEASES: readonly NodeRelease[] = [
 
 /** How a Node stands to the releases that are known. */
 export interface NodeStanding {
-  /** Of its publication; `undefined` for a release that is not in the list. */
+  /** The date of its publication; `undefined` for a release that is not in the list. */
   readonly date: string | undefined;
   /** The security releases of its line that are newer, newest first; `undefined` for a line that is not in the list. */
   readonly missing: readonly NodeRelease[] | undefined;

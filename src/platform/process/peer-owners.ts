@@ -70,7 +70,8 @@ async function findOwners(
   return queues.map(({ uid }) => uid);
 }
 
-const plain = (address = ''): string => unmapIPv4(address.replace(/%.*$/s, ''));
+/** The address without its zone. */
+const plain = (address = ''): string => unmapIPv4(address.split('%', 1)[0] ?? '');
 
 /** The lines of a table with this local port, and `read` for a table that exists. */
 async function* rowsOf(path: string, port: number): AsyncGenerator<TableSocket | 'read'> {
@@ -103,7 +104,7 @@ export function isAmbiguousUser(uid: number, map = '/proc/self/uid_map'): boolea
   if (uid !== OVERFLOW_UID) return false;
   try {
     // The first namespace maps all numbers to themselves.
-    return !/^\s*0\s+0\s+4294967295\s*$/.test(readFileSync(map, 'latin1'));
+    return readFileSync(map, 'latin1').trim().split(/\s+/).join(' ') !== '0 0 4294967295';
   } catch {
     return false;
   }
