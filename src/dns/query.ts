@@ -8,6 +8,7 @@ import {
   UDP_PAYLOAD_SIZE,
 } from './message.ts';
 import { encodeName } from './names.ts';
+import type { AddressRecordType } from './policy.ts';
 
 /*
  * The server's side of DNS messages (RFC 1035 §4.1): reads a client's query and writes responses to it.
@@ -117,22 +118,31 @@ export interface AddressRecords {
   readonly ttl: number;
 }
 
+/** Bytes of a record between the pointer to its name and its data. */
+const FIELDS_SIZE = 10;
+const POINTER_SIZE = 2;
+const ADDRESS_SIZES: Readonly<Record<AddressRecordType, number>> = { A: 4, AAAA: 16 };
+
+/** Bytes of the address records of a response, at least. */
+export const sizeOfAddresses = (type: AddressRecordType, count: number): number =>
+  count * (POINTER_SIZE + FIELDS_SIZE + ADDRESS_SIZES[type]);
+
 /** A response with the addresses of a name, and the aliases that lead to them. */
 export function addressResponse(
   query: ClientQuery,
   { aliases, addresses, ttl }: AddressRecords,
   rcode: number,
 ): Buffer {
-  const records: Buffer[] = [];
+  const records: Uint8Array[] = [];
   let at = HEADER_SIZE + query.question.length;
   let owner = pointerTo(HEADER_SIZE);
   const add = (type: number, data: Uint8Array): void => {
-    const fields = Buffer.alloc(10);
+    const fields = Buffer.alloc(FIELDS_SIZE);
     fields.writeUInt16BE(type, 0);
     fields.writeUInt16BE(query.class, 2);
     fields.writeUInt32BE(ttl, 4);
     fields.writeUInt16BE(data.length, 8);
-    records.push(owner, fields, Buffer.from(data));
+    records.push(owner, fields, data);
     at += owner.length + fields.length + data.length;
   };
   for (const alias of aliases) {
@@ -147,7 +157,7 @@ export function addressResponse(
 
 /** A pointer to a name of the same message (RFC 1035 §4.1.4). */
 function pointerTo(at: number): Buffer {
-  const pointer = Buffer.alloc(2);
+  const pointer = Buffer.alloc(POINTER_SIZE);
   pointer.writeUInt16BE(0xc000 | at, 0);
   return pointer;
 }

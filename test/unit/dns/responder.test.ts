@@ -189,6 +189,16 @@ describe('the responder', () => {
     assert.ok(tooMany && tooMany.length <= 65_535);
   });
 
+  test('looks at no address of thousands that cannot fit a datagram', async () => {
+    const service = new Service();
+    // Each would be an error, once it is read.
+    const addresses = Array.from({ length: 4000 }, () => 'unread');
+    service.lookup = () => Promise.resolve({ addresses, ttl: 60 });
+    const response = await answer(service, { edns: OPT });
+    assert.ok(response.flag_tc);
+    assert.equal(response.rcode, 'NOERROR');
+  });
+
   test('passes on other types, and the answer without the additional records', async () => {
     const service = new Service();
     service.reply = encode({
