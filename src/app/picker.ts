@@ -32,13 +32,18 @@ export class Picker {
   readonly #path: string | undefined;
   readonly #steps: PickerSteps;
   readonly #fs: ReplaceFileSystem;
+  readonly #lockMs: number;
   readonly #edits = new Mutex();
 
-  /** @param path of the configuration file; `undefined` for the built-in one, which has no picks. */
-  constructor(path: string | undefined, steps: PickerSteps, fs = systemFiles) {
+  /**
+   * @param path of the configuration file; `undefined` for the built-in one, which has no picks
+   * @param lockMs how long an edit of another process is waited for
+   */
+  constructor(path: string | undefined, steps: PickerSteps, fs = systemFiles, lockMs = LOCK_MS) {
     this.#path = path;
     this.#steps = steps;
     this.#fs = fs;
+    this.#lockMs = lockMs;
   }
 
   /** @throws {ControlError} */
@@ -84,7 +89,7 @@ export class Picker {
     signal: AbortSignal,
   ): Promise<string> {
     // Commands hold it from their read to their write: what was read before the wait would be out of date after it.
-    await using _lock = await this.#lock(signal);
+    await using lock = await this.#lock(signal);
     const read = await step(this.#read(signal), signal);
     const { bytes: before, view, etag } = read;
     if (ifMatch.kind === 'is' && ifMatch.etag !== etag) throw stale(etag);
@@ -98,6 +103,8 @@ export class Picker {
     const edited = await step(inControl(this.#steps.loader.edit(edit, signal)), signal);
     if (Buffer.compare(edited, before) === 0) return etag;
     await step(this.#check(edited), signal);
+    // Whatever does not depend on it has been reported before.
+    if (lock.failure) throw lock.failure;
     await this.#write(before, edited, signal);
     return etagOf(edited);
   }
@@ -124,17 +131,18 @@ export class Picker {
     }
   }
 
-  /** @throws {ControlError} @throws the signal's reason */
-  async #lock(signal: AbortSignal): Promise<AsyncDisposable | undefined> {
+  /** Waits for the lock of the file; without it nothing may be written. @throws the signal's reason */
+  async #lock(signal: AbortSignal): Promise<EditLock> {
     const path = this.#path;
-    if (path === undefined) return undefined;
+    if (path === undefined) return new EditLock();
     // Not by `step`: a lock that is acquired after an abort would stay.
     try {
       const { lockEdited } = await import('./lock-file.ts');
-      return await lockEdited(path, { waitMs: LOCK_MS, signal });
+      return new EditLock(await lockEdited(path, { waitMs: this.#lockMs, signal }));
     } catch (error) {
       signal.throwIfAborted();
-      throw new ControlError('failed', `writing ${path}: ${messageOf(error)}`, { cause: error });
+      const message = `writing ${path}: ${messageOf(error)}`;
+      return new EditLock(undefined, new ControlError('failed', message, { cause: error }));
     }
   }
 
@@ -149,6 +157,21 @@ export class Picker {
 
 /** Milliseconds that an edit of another process is waited for. */
 const LOCK_MS = 10_000;
+
+/** The lock of the file, where there can be one, or why it is not to be had. */
+class EditLock implements AsyncDisposable {
+  readonly failure: ControlError | undefined;
+  readonly #lock: AsyncDisposable | undefined;
+
+  constructor(lock?: AsyncDisposable, failure?: ControlError) {
+    this.failure = failure;
+    this.#lock = lock;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#lock?.[Symbol.asyncDispose]();
+  }
+}
 
 /** @throws {ControlError} whose message does not name the file */
 async function readAgain(path: string): Promise<Uint8Array> {

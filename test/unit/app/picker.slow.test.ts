@@ -6,6 +6,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { ControlError, type PickResult } from '../../../src/api/contract.ts';
 import type { IfMatch } from '../../../src/api/requests/if-match.ts';
 import { etagOf } from '../../../src/app/loading/inline-runner.ts';
+import { lockEdited } from '../../../src/app/lock-file.ts';
 import { Picker, type PickerSteps } from '../../../src/app/picker.ts';
 import { systemFiles, type ReplaceFileSystem } from '../../../src/app/replace-file.ts';
 import { ConfigLoader } from '../../../src/app/loading/config-loader.ts';
@@ -41,10 +42,12 @@ interface Options {
   readonly fs?: ReplaceFileSystem;
   readonly check?: PickerSteps['check'];
   readonly reload?: PickerSteps['reload'];
+  readonly lockMs?: number;
 }
 
 /** A picker over files, with a log of the steps that are not its own. */
-async function subject({ config = PLAIN, fs = systemFiles, check, reload }: Options = {}) {
+async function subject(options: Options = {}) {
+  const { config = PLAIN, fs = systemFiles, check, reload, lockMs } = options;
   const folder = await scratch();
   const path = join(folder.path, 'weir.toml');
   const nodes = join(folder.path, 'nodes.toml');
@@ -62,7 +65,7 @@ async function subject({ config = PLAIN, fs = systemFiles, check, reload }: Opti
     },
     loader,
   };
-  const picker = new Picker(path, steps, fs);
+  const picker = new Picker(path, steps, fs, lockMs);
   const text = (): Promise<string> => readFile(path, 'utf8');
   return {
     folder: folder.path,
@@ -157,6 +160,22 @@ describe('a pick', () => {
       await it.text(),
       `${SUBSCRIBED}\n[subscribe.routes]\n"Video Streaming" = "n"\ndefault = "direct"\n`,
     );
+  });
+
+  test('that another process does not let write fails as it would without that, or says so', async () => {
+    await using it = await subject({ lockMs: 0 });
+    await using _held = await lockEdited(it.path, {});
+    const etag = await it.etag();
+    await fails(it.pick('none', 'b'), { code: 'unknown_group', message: /"none"/ });
+    await fails(it.pick('default', 'none'), { code: 'invalid', message: /"none"/ });
+    await fails(it.pick('default', 'b', { kind: 'is', etag: '"0"' }), {
+      code: 'stale',
+      message: /has changed/,
+      etag,
+    });
+    assert.deepEqual(await it.pick('default', 'a'), { report: UNCHANGED, etag });
+    await fails(it.pick('default', 'b'), { code: 'failed', message: /is changing/ });
+    assert.equal(await it.text(), PLAIN);
   });
 
   test('waits for the one before it, whose lock spans its reload', async () => {
