@@ -38,6 +38,7 @@ const ALLOWED: Readonly<Record<string, Readonly<Record<string, readonly string[]
   },
   'bounds the memory of the process': {
     'net/bounds/datagram-cost.ts': ['KEPT_ROOM', 'UNSENT_ROOM'],
+    'net/bounds/small-units.ts': ['waitingReads'],
     'transports/ws/link.ts': ['waitingReads'],
   },
   'an implementation chosen by a measurement or by what Node offers, without state': {

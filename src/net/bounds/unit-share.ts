@@ -8,8 +8,10 @@ import { inNextTurn, type Defer } from '../time/turn-loop.ts';
 export const UnitCost = {
   /** A header that is read and dropped: a control frame, an empty one, a chunk without data. */
   frame: 1,
+  /** A TLS record that is opened. */
+  record: 2,
   /** An AEAD chunk: a length and a payload that are opened. */
-  sealedChunk: 8,
+  sealedChunk: 3,
   /** A datagram that is routed and sent. */
   datagram: 8,
   /** A head of HTTP/1 that is parsed and answered or passed on. */

@@ -15,7 +15,7 @@ export function asSole<Chunk extends Uint8Array>(chunk: Chunk): Chunk {
 }
 
 /** Whether a chunk is the only view of its memory. */
-const isSole = (chunk: Markable): boolean =>
+export const isSole = (chunk: Markable): boolean =>
   chunk.length === chunk.buffer.byteLength || chunk[SOLE] === true;
 
 /**

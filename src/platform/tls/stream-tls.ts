@@ -26,6 +26,8 @@ export class StreamTls implements Disposable {
   readonly #context: StreamTlsContext;
   /** The name to verify the certificate by; `undefined` for any. */
   readonly #expectedName: string | undefined;
+  /** Records of payload that were read so far. */
+  records = 0;
   /** 0 once freed. */
   #tls: Address;
   #isOpen = false;
@@ -185,6 +187,7 @@ export class StreamTls implements Disposable {
       const count = functions.SSL_readBytes(this.#tls, room, room.length);
       if (count > 0) {
         at += count;
+        this.records++;
         continue;
       }
       const error = base.functions.SSL_get_error(this.#tls, count);

@@ -83,6 +83,9 @@ export class ChunkOpener implements Disposable {
     this.#maxChunk = maxChunk;
   }
 
+  /** Chunks of which the payload was opened. */
+  chunks = 0;
+
   /** Whether the stream may end here: between two chunks. */
   get atBoundary(): boolean {
     return this.#expected === undefined && this.#pieces.held === 0;
@@ -140,6 +143,7 @@ export class ChunkOpener implements Disposable {
       this.#open(sealed, nonce, out.subarray(filled, end));
       filled = end;
     }
+    this.chunks += payloads.length;
     return out;
   }
 

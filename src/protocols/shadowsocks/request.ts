@@ -1,6 +1,7 @@
 import type { Endpoint } from '../../net/addresses/address.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import { GrowingBytes } from '../../collections/growing-bytes.ts';
+import { SMALL_PIECE } from '../../net/bounds/small-units.ts';
 import type { ByteLink } from '../../net/links/link.ts';
 import type { ChunkOpener } from './chunks.ts';
 import type { KeyedUser, ShadowsocksUsers } from './shadowsocks-users.ts';
@@ -53,6 +54,16 @@ export async function readAtLeast(
     held = viewOf(grown.bytes);
   }
   return held;
+}
+
+/** Opens the first bytes behind a request, and leaves the rest to the stream, which shares its turns. */
+export function pushFirst(
+  { link }: Pick<RequestSource, 'link'>,
+  opener: ChunkOpener,
+  bytes: Uint8Array,
+): Uint8Array {
+  link.unread(bytes.subarray(SMALL_PIECE));
+  return opener.push(bytes.subarray(0, SMALL_PIECE));
 }
 
 const viewOf = (bytes: Uint8Array): Buffer =>

@@ -1,4 +1,6 @@
 import { asError } from '../../errors.ts';
+import { SmallUnits } from '../../net/bounds/small-units.ts';
+import { UnitCost } from '../../net/bounds/unit-share.ts';
 import type { Clock, Timer } from '../../net/time/clock.ts';
 import { LinkClosedError, ProtocolError } from '../../net/errors.ts';
 import { OWNED, type ByteLink } from '../../net/links/link.ts';
@@ -15,6 +17,8 @@ export interface StreamSealer extends Disposable {
 export interface StreamOpener extends Disposable {
   /** The payload that these bytes complete. @throws {ProtocolError} */
   push(bytes: Uint8Array): Uint8Array;
+  /** Chunks that were opened so far. */
+  readonly chunks: number;
   /** Whether the peer may end the stream here. */
   readonly atBoundary: boolean;
 }
@@ -27,6 +31,7 @@ export class ShadowsocksLink implements ByteLink {
   readonly #inner: ByteLink;
   readonly #sealer: StreamSealer;
   readonly #opener: StreamOpener;
+  readonly #units = new SmallUnits(UnitCost.sealedChunk);
   #unread: Uint8Array[] = [];
   #writeEnded = false;
   #readEnded = false;
@@ -63,7 +68,10 @@ export class ShadowsocksLink implements ByteLink {
       if (unread) return unread;
       if (this.#failure) throw this.#failure;
       if (this.#readEnded) return undefined;
-      const bytes = await this.#inner.read(signal);
+      const units = this.#units;
+      const bytes = units.isWaiting
+        ? await units.next(this.#inner, signal)
+        : await this.#inner.read(signal);
       const payload = this.#take(bytes);
       if (payload === undefined) return undefined;
       if (payload.length > 0) return payload;
@@ -125,12 +133,15 @@ export class ShadowsocksLink implements ByteLink {
    * The payload of received bytes; `undefined` at the end of the stream.
    * @throws {ProtocolError}
    */
-  #take(bytes: Uint8Array | undefined): Uint8Array | undefined {
+  #take(read: Uint8Array | undefined): Uint8Array | undefined {
     // The link was destroyed during the read.
     if (this.#readEnded) throw this.#failure ?? CLOSED;
+    const bytes = this.#units.cut(read);
     try {
       if (bytes) {
+        const before = this.#opener.chunks;
         const payload = this.#opener.push(bytes);
+        this.#units.count(this.#opener.chunks - before, bytes.length);
         freeChunk(bytes);
         return payload;
       }
@@ -147,6 +158,7 @@ export class ShadowsocksLink implements ByteLink {
 
   #endReading(): void {
     this.#readEnded = true;
+    this.#units.release();
     this.#opener[Symbol.dispose]();
   }
 

@@ -1,5 +1,7 @@
 import { CALL_BYTES, CALL_PIECES, WRITE_BYTES } from '../../platform/tls/stream-tls-library.ts';
 import type { StreamTls } from '../../platform/tls/stream-tls.ts';
+import { SmallUnits } from '../../net/bounds/small-units.ts';
+import { UnitCost } from '../../net/bounds/unit-share.ts';
 import { LINK_CLOSED, ProtocolError } from '../../net/errors.ts';
 import { DecodedLink } from '../../net/links/decoded-link.ts';
 import { MORE, type ByteLink } from '../../net/links/link.ts';
@@ -23,6 +25,7 @@ const JOINED = Buffer.allocUnsafeSlow(FULL_RECORD);
 export class TlsLink extends DecodedLink implements ByteLink {
   readonly closed: Promise<Error | undefined>;
   readonly #tls: StreamTls;
+  readonly #units = new SmallUnits(UnitCost.record);
   readonly #resolveClosed: (cause: Error | undefined) => void;
   /** Whether close_notify was sent, and the link below half-closed. */
   #isShut = false;
@@ -118,6 +121,7 @@ export class TlsLink extends DecodedLink implements ByteLink {
 
   override resetAfterData(cause: Error): void {
     super.resetAfterData(cause);
+    this.#units.release();
     this.#tls[Symbol.dispose]();
   }
 
@@ -125,19 +129,31 @@ export class TlsLink extends DecodedLink implements ByteLink {
     return this.#tls.hasEnded;
   }
 
+  protected override nextChunk(signal: AbortSignal | undefined): Promise<Uint8Array | undefined> {
+    return this.#units.isWaiting ? this.#units.next(this.lower, signal) : this.lower.read(signal);
+  }
+
   protected override decode(chunk: Uint8Array | undefined): void {
     if (!chunk) {
       this.failWith(new ProtocolError('TLS: the peer closed the connection without close_notify'));
       return;
     }
-    this.#receive(chunk);
+    this.#receive(this.#units.cut(chunk));
     this.#respond();
     const { failure, hasEnded } = this.#tls;
+    if (hasEnded) this.#units.release();
     if (failure !== undefined) this.failWith(new ProtocolError(`TLS: ${tlsReasonOf(failure)}`));
     else if (hasEnded && this.#isShut) this.#finish();
   }
 
   #receive(chunk: Uint8Array): void {
+    const before = this.#tls.records;
+    const { length } = chunk;
+    this.#open(chunk);
+    this.#units.count(this.#tls.records - before, length);
+  }
+
+  #open(chunk: Uint8Array): void {
     if (chunk.length <= CALL_BYTES) {
       const payload = this.#tls.receive(chunk, ownChunk);
       this.items.push(...(payload.length === 1 ? strip(chunk, payload) : payload));
@@ -228,6 +244,7 @@ export class TlsLink extends DecodedLink implements ByteLink {
   }
 
   #settle(cause: Error | undefined): void {
+    this.#units.release();
     this.#tls[Symbol.dispose]();
     this.#resolveClosed(cause);
   }
@@ -239,6 +256,7 @@ export class TlsLink extends DecodedLink implements ByteLink {
   }
 
   protected override closeLower(cause: Error | undefined): void {
+    this.#units.release();
     this.lower.destroy(this.hasFailed ? undefined : cause);
     this.#tls[Symbol.dispose]();
     if (this.#isLowerClosed) this.#settle(cause);

@@ -6,7 +6,7 @@ import { RejectedClientError } from '../../inbounds/rejected-client.ts';
 import { ChunkOpener, ChunkSealer } from '../chunks.ts';
 import { subkeyOf } from '../keys.ts';
 import type { Method } from '../methods.ts';
-import { readAtLeast, type Request, type RequestSource } from '../request.ts';
+import { pushFirst, readAtLeast, type Request, type RequestSource } from '../request.ts';
 import type { SaltPool } from '../salts.ts';
 import type { StreamOpener, StreamSealer } from '../stream-link.ts';
 import { IDENTITY_LENGTH, identityHeaders } from './identity.ts';
@@ -63,7 +63,7 @@ export async function readRequest2022(
     head = await readAtLeast(reader, head, variableEnd);
     const variable = opener.piece(head.subarray(fixedEnd, variableEnd));
     const { destination, payload } = decodeRequestVariable(variable);
-    const more = opener.push(head.subarray(variableEnd));
+    const more = pushFirst(reader, opener, head.subarray(variableEnd));
     return { user, salt, destination, payload: joined(payload, more), opener };
   } catch (error) {
     opener[Symbol.dispose]();
@@ -200,6 +200,10 @@ export class ResponseStreamOpener implements StreamOpener {
     this.#key = key;
     this.#requestSalt = requestSalt;
     this.#salts = salts;
+  }
+
+  get chunks(): number {
+    return this.#opener?.chunks ?? 0;
   }
 
   get atBoundary(): boolean {

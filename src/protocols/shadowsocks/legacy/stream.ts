@@ -7,7 +7,7 @@ import type { UserSearch } from '../../users/user-search.ts';
 import { ChunkOpener, ChunkSealer, LENGTH_CHUNK } from '../chunks.ts';
 import { subkeyOf } from '../keys.ts';
 import type { Method } from '../methods.ts';
-import { readAtLeast, type Request, type RequestSource } from '../request.ts';
+import { pushFirst, readAtLeast, type Request, type RequestSource } from '../request.ts';
 import type { SaltFilter } from '../salts.ts';
 import type { StreamOpener, StreamSealer } from '../stream-link.ts';
 import type { KeyedUser } from '../shadowsocks-users.ts';
@@ -46,7 +46,7 @@ export async function readLegacyRequest(
   trial.known.remember(trial.source, user);
   const opener = new ChunkOpener(method, subkey);
   try {
-    let payload = opener.push(head.subarray(method.keyLength));
+    let payload = pushFirst(reader, opener, head.subarray(method.keyLength));
     for (;;) {
       const field = decodeAddressField(payload, 0, SOCKS_ADDRESS);
       if (field) {
@@ -56,7 +56,7 @@ export async function readLegacyRequest(
       }
       if (payload.length > LONGEST_ADDRESS)
         throw new ProtocolError('shadowsocks: the request has no address');
-      const more = opener.push(await readAtLeast(reader, Buffer.alloc(0), 1));
+      const more = pushFirst(reader, opener, await readAtLeast(reader, Buffer.alloc(0), 1));
       payload = Buffer.concat([payload, more]);
     }
   } catch (error) {
@@ -142,6 +142,10 @@ export class LegacyStreamOpener implements StreamOpener {
   constructor(method: Method, key: Uint8Array) {
     this.#method = method;
     this.#key = key;
+  }
+
+  get chunks(): number {
+    return this.#opener?.chunks ?? 0;
   }
 
   get atBoundary(): boolean {

@@ -27,6 +27,8 @@ export interface PayloadDecoder extends Disposable {
    * @throws {ProtocolError} when the bytes are not authentic.
    */
   push(bytes: Uint8Array, ends?: number[]): Uint8Array;
+  /** Chunks that were opened so far. */
+  readonly chunks: number;
   /** Whether the empty chunk was received, which ends the body. */
   readonly ended: boolean;
   /** Whether the carrier may end here: some peers send no empty chunk. */
@@ -44,6 +46,7 @@ export class BodyOpener implements PayloadDecoder {
   readonly #nonce: ChunkNonce;
   readonly #opener: Opener;
   readonly #pieces = new PieceReader();
+  chunks = 0;
   #chunk: ChunkLength | undefined;
   #ended = false;
 
@@ -97,6 +100,7 @@ export class BodyOpener implements PayloadDecoder {
       else ends?.push(end);
       filled = end;
     }
+    this.chunks += chunks.length;
     return out;
   }
 

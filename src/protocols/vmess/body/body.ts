@@ -1,3 +1,5 @@
+import { SmallUnits } from '../../../net/bounds/small-units.ts';
+import { UnitCost } from '../../../net/bounds/unit-share.ts';
 import { LinkClosedError, TruncatedError } from '../../../net/errors.ts';
 import { OWNED, type ByteLink } from '../../../net/links/link.ts';
 import { freeChunk } from '../../../net/links/spent-chunk.ts';
@@ -25,6 +27,7 @@ export class Body {
   readonly closed: Promise<Error | undefined>;
   readonly #carrier: ByteLink;
   readonly #decoder: PayloadDecoder;
+  readonly #units = new SmallUnits(UnitCost.sealedChunk);
   readonly #sealer: BodySealer;
   readonly #resolveClosed: (cause: Error | undefined) => void;
   #preface: Uint8Array | undefined;
@@ -61,8 +64,13 @@ export class Body {
    */
   async read(signal?: AbortSignal, ends?: number[]): Promise<Uint8Array | undefined> {
     if (this.#ended) return undefined;
-    const bytes = await this.#carrier.read(signal);
-    if (bytes) return this.#open(bytes, ends);
+    const units = this.#units;
+    const bytes = units.isWaiting
+      ? await units.next(this.#carrier, signal)
+      : await this.#carrier.read(signal);
+    if (this.#destroyed) throw this.#cause ?? new LinkClosedError();
+    // Datagrams wait for their turns by themselves.
+    if (bytes) return this.#open(ends ? bytes : units.cut(bytes), ends);
     if (!this.#decoder.mayEnd) {
       const error = new TruncatedError('the VMess peer closed in the middle of a message');
       this.destroy(error);
@@ -74,7 +82,8 @@ export class Body {
 
   /** The payload of bytes that the carrier has already received, if any. */
   takeAhead(): Uint8Array | undefined {
-    const bytes = this.#ended ? undefined : this.#carrier.takeAhead?.();
+    if (this.#ended || this.#units.isWaiting) return undefined;
+    const bytes = this.#units.cut(this.#carrier.takeAhead?.());
     if (!bytes) return undefined;
     try {
       const payload = this.#open(bytes);
@@ -119,6 +128,7 @@ export class Body {
     if (this.#destroyed) return;
     this.#destroyed = true;
     this.#cause = cause;
+    this.#units.release();
     endCarrier();
     this.#decoder[Symbol.dispose]();
     this.#sealer[Symbol.dispose]();
@@ -141,7 +151,10 @@ export class Body {
   /** The payload of bytes of the carrier; destroys the carrier when they are not authentic. */
   #open(bytes: Uint8Array, ends?: number[]): Uint8Array {
     try {
+      const before = this.#decoder.chunks;
       const payload = this.#decoder.push(bytes, ends);
+      // Datagrams are counted as such.
+      if (!ends) this.#units.count(this.#decoder.chunks - before, bytes.length);
       freeChunk(bytes);
       if (this.#decoder.ended) this.#end();
       return payload;
@@ -154,6 +167,7 @@ export class Body {
   /** The peer's payload has ended. */
   #end(): void {
     this.#ended = true;
+    this.#units.release();
     this.#decoder[Symbol.dispose]();
     if (this.#closing) void this.#closing.then(() => this.#settle()).catch(() => undefined);
   }

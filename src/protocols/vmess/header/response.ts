@@ -51,6 +51,10 @@ export class ResponseDecoder implements PayloadDecoder {
     this.#body = new BodyOpener(responseKeys(terms, this.#secrets));
   }
 
+  get chunks(): number {
+    return this.#body.chunks;
+  }
+
   get ended(): boolean {
     return this.#body.ended;
   }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
+import { GRANT_UNITS, GRANTS_A_TURN, UnitCost } from '../../../../src/net/bounds/unit-share.ts';
 import { ProtocolError } from '../../../../src/net/errors.ts';
 import { MORE, type ByteLink } from '../../../../src/net/links/link.ts';
 import { freeChunk } from '../../../../src/net/links/spent-chunk.ts';
@@ -21,6 +22,8 @@ const probe = streamTls();
 if (probe.kind === 'unavailable') throw new Error(probe.reason);
 const { library } = probe;
 
+/** Of 23 bytes each (RFC 8446 §5.2): about one read. */
+const RECORDS = 2_500;
 const SERVER = { host: 'server.test', port: 443 };
 const never = new AbortController().signal;
 
@@ -373,4 +376,33 @@ test('a client sends the key share that its server has chosen, until a handshake
   assert.ok((await hello()).includes(two, 0, 'hex'), 'the last one has failed');
   client.destroy();
   server.destroy();
+});
+
+test('records of a byte of one read are opened in pieces, between which others have their turn', async () => {
+  // All connections of a process share its turns.
+  const authorities = new Authorities();
+  const ends = await Promise.all(Array.from({ length: 8 }, () => authorities.connect()));
+  let over = 0;
+  let turns = 0;
+  const read = ends.map(async ({ client, server, belowClient, belowServer }) => {
+    const sent: Uint8Array[] = [];
+    const original = belowClient.write.bind(belowClient);
+    belowClient.write = (chunk) => void sent.push(Uint8Array.from(chunk));
+    for (let i = 0; i < RECORDS; i++) void client.write(new Uint8Array(1));
+    belowClient.write = original;
+    original(Buffer.concat(sent))?.catch(() => undefined);
+    const first = await server.read();
+    assert.ok(first && first.length < RECORDS / 8, `${first?.length} at once`);
+    server.unread(first);
+    await client.closeWrite();
+    const all = await readAll(server);
+    over++;
+    belowServer.destroy();
+    return all.length;
+  });
+  for (; over < ends.length; turns++) await turn();
+  assert.deepEqual(await Promise.all(read), Array(ends.length).fill(RECORDS));
+  // The first of each piece is not counted, nor is one of each 512 bytes.
+  const counted = ends.length * RECORDS * 0.9 * UnitCost.record;
+  assert.ok(turns >= Math.floor(counted / (GRANTS_A_TURN * GRANT_UNITS)), `${turns} turns`);
 });
