@@ -42,7 +42,7 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
   /** Why writing failed after the peer had ended its side. */
   #cause: Error | undefined;
   #isSettled = false;
-  /** Messages of a frame that had several. */
+  /** Counts messages, from the first frame that has several. */
   #units: UnitShare | undefined;
   /** Whether other connections have their turn: nothing is decoded, and the window closes. */
   #isPaused = false;
