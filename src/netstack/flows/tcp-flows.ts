@@ -189,7 +189,8 @@ export class TcpFlows {
 
   /** To be called after each call of a connection by the application. */
   touch(flow: TcpFlow): void {
-    this.#queues.touch(flow);
+    if (flow.isForgotten) this.#memory.account(flow, flow.connection.held);
+    else this.#queues.touch(flow);
   }
 
   /** Accepts a request: the SYN-ACK leaves with the next `transmit`. */
@@ -358,7 +359,8 @@ export class TcpFlows {
   #forget(flow: TcpFlow, now: number): void {
     if (flow.isForgotten) return;
     flow.isForgotten = true;
-    this.#memory.account(flow, 0);
+    // What is unread stays until its owner has read or dropped it.
+    this.#memory.account(flow, flow.connection.held);
     this.#flows.remove(flow);
     this.#places.delete(flow);
     this.#queues.wheel.remove(flow);

@@ -130,7 +130,8 @@ export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
 
   protected override stopReading(truncates: boolean): void {
     this.#isReleased = true;
-    if (!truncates) this.#discard();
+    // Otherwise the connection drops what is unread when it is aborted.
+    if (!truncates || this.#hasLeft) this.#discard();
   }
 
   protected override abandon(): void {

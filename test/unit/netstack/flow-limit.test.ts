@@ -3,10 +3,12 @@ import { describe, test } from 'node:test';
 import { LEAST_SHARED_FLOWS, REPLACED_A_SECOND } from '../../../src/netstack/limits.ts';
 import type { Stack } from '../../../src/netstack/stack.ts';
 import type { StackEvent } from '../../../src/netstack/flows/stack-event.ts';
+import { TcpLink } from '../../../src/netstack/flows/tcp-link.ts';
 import type { UdpFlow } from '../../../src/netstack/flows/udp-flow.ts';
 import { TcpFlag } from '../../../src/netstack/wire/tcp.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 import { endpoint, segment, SERVER4, tcpPacket, udpPacket } from '../../support/data/ip-packets.ts';
-import { BareStack } from '../../support/netstack/bare-stack.ts';
+import { BareStack, sentSegment } from '../../support/netstack/bare-stack.ts';
 
 const DATA = Buffer.from('data');
 const SERVER = { host: '198.51.100.2', port: 443 };
@@ -148,5 +150,64 @@ describe('at the limit of flows', () => {
       assert.deepEqual([ended, requests], [[], []]);
       assert.equal(bare.stack.flows, 10);
     }
+  });
+});
+
+describe('what a client has sent before its connection ended', () => {
+  const SENT = Buffer.alloc(1000, 'data');
+  const ISS = 1000;
+
+  /** Connections of a client, one for each of `ends`, which are what follows its data. */
+  function ended(ends: readonly number[]) {
+    const clock = new ManualClock();
+    const links: TcpLink[] = [];
+    const bare = new BareStack({
+      onEvent: ({ network, flow, event }, { tcp }) => {
+        if (network !== 'tcp') return;
+        if (event === 'requested') {
+          links.push(new TcpLink({ clock, touch: (one) => tcp.touch(one) }, flow));
+          tcp.accept(flow);
+        } else flow.owner?.onEvent(event);
+      },
+    });
+    for (const [index, end] of ends.entries()) {
+      const source = endpoint(FLOOD, 1024 + index);
+      const send = (fields: Partial<ReturnType<typeof segment>>, data?: Uint8Array): Uint8Array => {
+        const ports = { sourcePort: source.port, destinationPort: SERVER4.port, window: 60_000 };
+        const packet = tcpPacket(segment({ ...ports, ...fields }), data, {
+          source,
+          destination: SERVER4,
+        });
+        return bare.receive(packet)[0] ?? packet;
+      };
+      const synAck = sentSegment(send({ sequence: ISS, flags: TcpFlag.SYN })).tcp;
+      const acknowledgment = synAck.sequence + 1;
+      const sequence = ISS + 1;
+      send({ sequence, acknowledgment, flags: TcpFlag.ACK }, SENT);
+      send({ sequence: sequence + SENT.length, acknowledgment, flags: TcpFlag.ACK | end });
+    }
+    return { bare, links };
+  }
+
+  test('counts as memory of the stack until it is read', async () => {
+    const { bare, links } = ended([TcpFlag.RST]);
+    assert.equal(bare.stack.tcp.size, 0);
+    assert.ok(bare.stack.tcp.held >= SENT.length, `${bare.stack.tcp.held} bytes`);
+    const [link] = links;
+    assert.ok(link);
+    assert.deepEqual(Buffer.from((await link.read()) ?? []), SENT);
+    assert.equal(bare.stack.tcp.held, 0);
+    await assert.rejects(link.read(), /reset/);
+  });
+
+  test('counts until its link is destroyed, however it has ended', async () => {
+    const { bare, links } = ended(Array.from({ length: 10 }, () => TcpFlag.RST));
+    assert.ok(bare.stack.tcp.held >= 10 * SENT.length);
+    for (const [index, link] of links.entries()) {
+      if (index % 2 === 0) link.destroy();
+      else link.destroy(new Error('killed'));
+      await assert.rejects(link.read());
+    }
+    assert.equal(bare.stack.tcp.held, 0);
   });
 });
