@@ -70,6 +70,11 @@ export abstract class PulledLink {
     return this.untaken;
   }
 
+  /** Whether `pull` will have more in a later turn, which it reports by `onReadable`. */
+  protected get isPullPaused(): boolean {
+    return false;
+  }
+
   /** Whether the peer may pause `elapsed` milliseconds after it has taken something last. */
   protected mayPause(_elapsed: number): boolean {
     return false;
@@ -100,7 +105,7 @@ export abstract class PulledLink {
     // The pulled bytes may have been invalid.
     if (this.readError) return Promise.reject(this.readError);
     if (this.readEnded) return Promise.resolve(undefined);
-    if (this.#failure) return Promise.reject(this.#failure);
+    if (this.#failure && !this.isPullPaused) return Promise.reject(this.#failure);
     return this.#pending.wait(signal);
   }
 
@@ -183,6 +188,7 @@ export abstract class PulledLink {
     if (!this.#pending.isPending) return;
     const chunk = this.#take();
     if (chunk !== undefined || this.readEnded) this.#pending.resolve(chunk);
+    else if (this.#failure && !this.isPullPaused) this.#pending.reject(this.#failure);
   }
 
   /** The core has room again. */
@@ -214,7 +220,6 @@ export abstract class PulledLink {
     this.#failure = error;
     this.failWrites(error);
     this.#answerRead();
-    this.#pending.reject(error);
     this.#resolveClosed(error);
   }
 

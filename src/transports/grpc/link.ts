@@ -148,9 +148,13 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
         return undefined;
       }
       const payload = this.#decode(pieces);
-      if (payload || this.isOver) return payload;
+      if (payload || this.readError) return payload;
     }
     return undefined;
+  }
+
+  protected override get isPullPaused(): boolean {
+    return this.#isPaused;
   }
 
   protected override push(chunk: Uint8Array, isOwned: boolean): boolean | undefined {
@@ -242,7 +246,7 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
     this.#isPaused = true;
     void turn.then(() => {
       this.#isPaused = false;
-      if (!this.isOver) super.onReadable();
+      this.onReadable();
     });
   }
 

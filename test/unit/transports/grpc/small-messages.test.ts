@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Http2ErrorCode } from '../../../../src/http/http2/errors.ts';
 import { Http2Driver } from '../../../../src/http/http2/http2-driver.ts';
 import { GRANT_UNITS, GRANTS_A_TURN } from '../../../../src/net/bounds/unit-share.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
@@ -10,7 +11,12 @@ import { REQUEST } from '../../../support/http2/core.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 /** Two ends of a tunnel. */
-async function tunnel(): Promise<{ near: GrpcLink; send: (bytes: Uint8Array) => void }> {
+async function tunnel(): Promise<{
+  readonly near: GrpcLink;
+  readonly send: (bytes: Uint8Array) => void;
+  /** Resets the tunnel once all is sent. */
+  readonly reset: () => Promise<void>;
+}> {
   const [below, above] = linkPair();
   const clock = new ManualClock();
   const settings = { initialWindowSize: 1 << 20 };
@@ -47,7 +53,11 @@ async function tunnel(): Promise<{ near: GrpcLink; send: (bytes: Uint8Array) => 
     stream.push(bytes, false);
     stream.flush();
   };
-  return { near: await accepted.promise, send };
+  const reset = async (): Promise<void> => {
+    while (stream.queued > 0) await nextTurn();
+    stream.reset(Http2ErrorCode.CANCEL);
+  };
+  return { near: await accepted.promise, send, reset };
 }
 
 test('empty messages are read in turns that all tunnels share, and what follows them arrives', async () => {
@@ -67,4 +77,22 @@ test('empty messages are read in turns that all tunnels share, and what follows 
   for (; read < TUNNELS; turns++) await nextTurn();
   const least = (TUNNELS * COUNT) / (GRANTS_A_TURN * GRANT_UNITS);
   assert.ok(turns >= least / 2, `${turns} turns`);
+});
+
+test('what waits for its turn when a tunnel is reset is still read', async () => {
+  const TUNNELS = 2 * GRANTS_A_TURN;
+  const tunnels = await Promise.all(Array.from({ length: TUNNELS }, tunnel));
+  // More bytes than are decoded at once.
+  const COUNT = 16 * GRANT_UNITS;
+  const message = encodeHunks(Buffer.from('word '));
+  const messages = Buffer.concat(Array.from({ length: COUNT }, () => message).flat());
+  const readToEnd = async (near: GrpcLink): Promise<void> => {
+    let text = '';
+    await assert.rejects(async () => {
+      for (;;) text += Buffer.from((await near.read()) ?? []).toString();
+    }, /reset the tunnel/);
+    assert.equal(text.length, 5 * COUNT);
+  };
+  for (const { send } of tunnels) send(messages);
+  await Promise.all(tunnels.flatMap(({ near, reset }) => [readToEnd(near), reset()]));
 });
