@@ -2,19 +2,31 @@ import { Duplex } from 'node:stream';
 import { asError } from '../errors.ts';
 import type { ByteLink } from '../net/links/link.ts';
 
-/** A link as a stream of Node, for Node's HTTP and TLS. The link belongs to it from then on. */
+/**
+ * A link as a stream of Node, for Node's HTTP and TLS. The link belongs to it from then on.
+ *
+ * A stream of Node loses what was not read when a write fails, or when it is destroyed. Here a failure comes with a
+ * read, after what the peer had sent before.
+ */
 export class LinkDuplex extends Duplex {
   readonly #link: ByteLink;
+  /** Whether the end of the stream has been read. */
+  #hasEnded = false;
+  #failure: Error | undefined;
 
   constructor(link: ByteLink) {
     super({ allowHalfOpen: true });
     this.#link = link;
-    void link.closed.then((cause) => cause && this.destroy(cause));
+    void link.closed.then((cause) => cause && this.#fail(cause));
   }
 
   override _read(): void {
     this.#link.read().then(
-      (chunk) => this.push(chunk ?? null),
+      (chunk) => {
+        this.#hasEnded = chunk === undefined;
+        this.push(chunk ?? null);
+        if (this.#hasEnded && this.#failure) this.destroy(this.#failure);
+      },
       (error: unknown) => this.destroy(asError(error)),
     );
   }
@@ -39,21 +51,22 @@ export class LinkDuplex extends Duplex {
     done(error);
   }
 
-  /** Calls `done` when the work is over; links reject or throw. */
-  #after(work: () => Promise<void> | undefined, done: (error?: Error) => void): void {
-    let pending: Promise<void> | undefined;
-    try {
-      pending = work();
-    } catch (error) {
-      done(asError(error));
+  /** Nothing can be sent any more. */
+  #fail(error: Error): void {
+    this.#failure ??= error;
+    if (this.#hasEnded) this.destroy(this.#failure);
+  }
+
+  /** Calls `done` when the work is over, and not with the failure of a link. */
+  #after(work: () => Promise<void> | undefined, done: () => void): void {
+    const pending = work();
+    if (!pending) {
+      done();
       return;
     }
-    if (!pending) done();
-    else {
-      pending.then(
-        () => done(),
-        (error: unknown) => done(asError(error)),
-      );
-    }
+    pending.then(done, (error: unknown) => {
+      this.#fail(asError(error));
+      done();
+    });
   }
 }
