@@ -6,6 +6,7 @@ import type { Endpoint } from '../net/addresses/address.ts';
 import type { Clock } from '../net/time/clock.ts';
 import { TurnLoop, type Defer } from '../net/time/turn-loop.ts';
 import { abortedDial, DialError, LinkClosedError } from '../net/errors.ts';
+import { endInTurns, turnToEnd } from '../net/links/ended-flows.ts';
 import type { ByteLink, PacketLink } from '../net/links/link.ts';
 import { dialFailed, TcpFailedError } from './failures.ts';
 import { Stack, type RefusalReason, type StackSettings } from './stack.ts';
@@ -150,6 +151,7 @@ export class Netstack {
     });
     device.start({
       onPacket: (packet) => {
+        if (this.#state !== 'open') return;
         const now = clock.now();
         this.#stack.receive(packet, now);
         // Datagrams of a burst, before they fill the queue.
@@ -231,20 +233,45 @@ export class Netstack {
     await Promise.all(leaving);
   }
 
-  /** Resets all connections, ends all associations, and releases the device. Idempotent. */
+  /**
+   * Resets all connections, ends all associations, and releases the device; thousands of flows end in turns of the
+   * event loop. Idempotent.
+   */
   close(cause?: Error): void {
     if (this.#state !== 'open') return;
     this.#state = 'closing';
     this.#turns.stop();
+    void this.#endAll(cause);
+  }
+
+  async #endAll(cause: Error | undefined): Promise<void> {
+    const stack = this.#stack;
     const error = cause ?? new LinkClosedError('the stack is closed');
-    for (const flow of this.#stack.udp) flow.owner?.close(cause);
-    for (const flow of this.#stack.tcp) flow.owner?.fail(error);
+    for (const flow of [...stack.udp, ...stack.tcp]) {
+      const turn = turnToEnd();
+      if (turn) {
+        this.#sendResets();
+        await turn;
+        // The device may have failed meanwhile, which ends the rest.
+        if (this.#hasReleased()) return;
+      }
+      if (flow.network === 'udp') flow.owner?.close(cause);
+      else flow.owner?.fail(error);
+      stack.abort(flow, this.#clock.now());
+    }
+    this.#sendResets();
+    this.#device.close(cause);
+  }
+
+  #hasReleased(): boolean {
+    return this.#state === 'closed';
+  }
+
+  /** Resets that find no room are lost: they cannot be sent later. */
+  #sendResets(): void {
     const now = this.#clock.now();
-    this.#stack.abort(now);
-    // Resets that find no room are lost: they cannot be sent later.
     while (this.#stack.transmit(now) && !this.#stack.isFull);
     this.#device.flush();
-    this.#device.close(cause);
   }
 
   #open(destination: IpEndpoint, target: Endpoint): TcpFlow {
@@ -332,8 +359,10 @@ export class Netstack {
     this.#state = 'closed';
     this.#turns.stop();
     const error = cause ?? new LinkClosedError('the device is closed');
-    for (const flow of this.#stack.udp) flow.owner?.close(cause);
-    for (const flow of this.#stack.tcp) flow.owner?.fail(error);
+    void endInTurns([...this.#stack.udp, ...this.#stack.tcp], (flow) => {
+      if (flow.network === 'udp') flow.owner?.close(cause);
+      else flow.owner?.fail(error);
+    });
   }
 }
 

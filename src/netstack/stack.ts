@@ -300,13 +300,14 @@ export class Stack {
     });
   }
 
-  /** Ends everything: connections with a RST, which leaves with the next `transmit`. */
-  abort(now: number): void {
-    for (const flow of this.tcp) {
-      flow.connection.abort(now);
-      this.#queues.touch(flow);
+  /** Ends a flow: a connection with a RST, which leaves with the next `transmit`. */
+  abort(flow: TcpFlow | UdpFlow, now: number): void {
+    if (flow.network === 'udp') {
+      this.udp.close(flow);
+      return;
     }
-    for (const flow of this.udp) this.udp.close(flow);
+    flow.connection.abort(now);
+    this.#queues.touch(flow);
   }
 
   /**

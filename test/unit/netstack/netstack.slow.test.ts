@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, mock, test } from 'node:test';
 import { OWNED, type ByteLink } from '../../../src/net/links/link.ts';
 import { DialError } from '../../../src/net/errors.ts';
+import { FLOWS_ENDED_A_TURN } from '../../../src/net/links/ended-flows.ts';
 import type { ConnectionRequest } from '../../../src/netstack/netstack.ts';
 import { LINGER, RESTING_LINGER } from '../../../src/netstack/limits.ts';
 import { ICMP_ERRORS_A_SECOND } from '../../../src/netstack/ip/wire-limits.ts';
@@ -361,6 +362,30 @@ describe('the end of a stack', () => {
     assert.equal(await pair.server.closed, undefined);
     own.close();
   });
+
+  for (const how of ['closed', 'left by its device'] as const) {
+    check(`that is ${how} ends thousands of flows in turns of the event loop`, async (pair) => {
+      const all: Connected[] = [];
+      for (let i = 0; i < 3 * FLOWS_ENDED_A_TURN; i++) all.push(await connected(pair));
+      const own = pair.client.bindUdp();
+      own.send({ data: Uint8Array.of(1), peer: { host: '192.0.2.53', port: 53 } });
+      await pair.association();
+      let ended = 0;
+      const ends = all.map(({ right }) => right.closed.finally(() => ended++));
+      const { server, devices } = pair;
+      if (how === 'closed') server.close();
+      else devices[1].close();
+      for (let turns = 1; ended < all.length; turns++) {
+        await new Promise((resolve) => setImmediate(resolve));
+        assert.ok(ended <= (turns + 1) * FLOWS_ENDED_A_TURN, `${ended} in ${turns} turns`);
+      }
+      await Promise.all([...ends, server.closed]);
+      if (how === 'closed')
+        for (const { left } of all) await assert.rejects(readAll(left), /reset/);
+      for (const { left } of all) left.destroy();
+      own.close();
+    });
+  }
 
   check('comes with its device, and with its error', async (pair) => {
     const { left, right } = await connected(pair);

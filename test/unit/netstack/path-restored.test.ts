@@ -87,7 +87,7 @@ describe('a path that is restored', () => {
   test('gets nothing of what was aborted meanwhile', () => {
     const stack = dialling(2);
     stack.stack.onPathRestored(stack.now);
-    stack.stack.abort(stack.now);
+    for (const flow of stack.stack.tcp) stack.stack.abort(flow, stack.now);
     assert.equal(stack.advance(100_000).length, 0);
   });
 });
