@@ -1,14 +1,20 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
 import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { untakenOfNodeSocket } from '../../src/platform/sockets/reset-node-socket.ts';
 import { open } from '../support/data/address.ts';
 import { freedom, httpIn, rule, socksIn } from '../support/process/config.ts';
+import { API, Control } from '../support/process/control.ts';
 import { ENDS, type EndName } from '../support/matrix/ends.ts';
 import { tcpServer } from '../support/peers/servers.ts';
 import { socksConnect } from '../support/peers/socks-client.ts';
-import { readAll } from '../support/read.ts';
+import { readAll, readExactly } from '../support/read.ts';
 import { TLS, wayTitle, WS_TLS, type Carrier, type Way } from '../support/ways/way.ts';
 import { weirIn, weirOut } from '../support/ways/weir-config.ts';
 import { Weir } from '../support/process/weir.ts';
+import { eventually } from '../support/wait.ts';
 
 const CARRIERS: readonly Carrier[] = [
   TLS,
@@ -92,3 +98,36 @@ test('a response that comes before the upload has ended, and then a reset, reach
   const seen = await Promise.all(Array.from({ length: 20 }, once));
   assert.deepEqual([...new Set(seen)], [`413 with ${BODY} bytes`]);
 });
+
+test('a client that has yet to receive the rest sees no clean end when the process is killed', async () => {
+  // More than the kernel of a client that does not read takes, and less than Weir's kernel does.
+  const SIZE = 1_000_000;
+  await using origin = await tcpServer((socket) => {
+    socket.once('readable', () => {
+      socket.write(Buffer.alloc(SIZE));
+      // A reset discards what is still in this kernel.
+      void acknowledged(socket).then(() => socket.resetAndDestroy());
+    });
+  });
+  await using weir = await Weir.start(API + socksIn() + freedom());
+  const control = await Control.of(weir);
+  const client = await socksConnect(weir.address('socks'), origin.target);
+  client.on('error', () => undefined).write('a request');
+  await readExactly(client, 1);
+  client.pause();
+  await eventually(
+    'the end of the flow',
+    async () => (await control.connections()).flows.length === 0,
+  );
+  const exited = once(weir.child.process, 'exit');
+  weir.child.process.kill('SIGKILL');
+  await exited;
+  const { clean } = await readAll(client);
+  client.destroy();
+  assert.equal(clean, false);
+});
+
+/** Resolves when the peer's kernel has acknowledged everything. */
+async function acknowledged(socket: Socket): Promise<void> {
+  while (socket.writableLength > 0 || untakenOfNodeSocket(socket) > 0) await nextTurn();
+}

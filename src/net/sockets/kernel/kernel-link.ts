@@ -117,6 +117,8 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
     this.#reader.drop();
     this.#reader.fail(cause);
     this.#writer.close(cause);
+    // A process that ends meanwhile leaves no clean end behind a truncated stream.
+    this.#socket.resetOnClose();
     this.#reset = new DelayedReset(
       systemClock,
       () => this.#writer.unsent + this.#socket.untaken(),

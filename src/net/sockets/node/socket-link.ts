@@ -147,6 +147,7 @@ export class SocketLink implements ByteLink, WireCounter {
     this.#cause = cause;
     this.#queue.fail(cause);
     socket.pause();
+    if (raw.remoteFamily !== undefined) resetNodeSocketOnClose(raw);
     const delayed = new DelayedReset(
       systemClock,
       () => socket.writableLength + raw.writableLength + untakenOfNodeSocket(raw),

@@ -280,9 +280,14 @@ export class StreamSocket implements Readiness {
     this.#descriptor.close();
   }
 
-  /** Closes with a reset (RFC 9293 §3.5.3); a unix socket is closed normally. */
-  reset(): void {
+  /** Whatever closes it, the end of the process included, resets the connection (RFC 9293 §3.5.3). */
+  resetOnClose(): void {
     if (this.isOpen && this.#isTcp) setZeroLinger(this.io, this.fd);
+  }
+
+  /** Closes with a reset; a unix socket is closed normally. */
+  reset(): void {
+    this.resetOnClose();
     this.close();
   }
 
