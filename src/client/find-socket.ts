@@ -1,4 +1,4 @@
-import { lstatSync, readdirSync, type Dirent, type Stats } from 'node:fs';
+import { lstatSync, readdirSync, statSync, type Dirent, type Stats } from 'node:fs';
 import { join } from 'node:path';
 import { requestStatus } from '../app/control/control-client.ts';
 import {
@@ -108,7 +108,7 @@ type Trust = (stats: Stats) => boolean;
  */
 function trustInServices(folder: string): Trust {
   if (process.geteuid?.() !== 0) return isOwn;
-  const service = statsOf(folder)?.uid;
+  const service = statsOf(folder, statSync)?.uid;
   return (stats) => isOwn(stats) || stats.uid === service;
 }
 
@@ -137,9 +137,9 @@ function entriesOf(folder: string, isTrusted: Trust): readonly Dirent[] {
   }
 }
 
-function statsOf(path: string): Stats | undefined {
+function statsOf(path: string, stat: (path: string) => Stats = lstatSync): Stats | undefined {
   try {
-    return lstatSync(path);
+    return stat(path);
   } catch {
     return undefined;
   }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { chmod, chown, mkdir, writeFile } from 'node:fs/promises';
+import { chmod, chown, lchown, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
@@ -175,4 +175,25 @@ test('root finds the socket of a service with a user of its own, and no other', 
   assert.equal(await findSocket(it.search), undefined, 'a folder of a user is not of a service');
   await chown(path, 23_456, 23_456);
   assert.equal(await findSocket(search), undefined);
+});
+
+test('a folder that a link of root leads to is used, and root finds the service of another user in it', async (t) => {
+  await using it = await runtime();
+  const real = join(it.env.XDG_RUNTIME_DIR, 'private');
+  await mkdir(real, { mode: 0o700 });
+  await symlink(real, it.sockets);
+  await using weir = await it.start();
+  const path = it.pathOf(weir);
+  await eventually('the socket', () => existsSync(path));
+  assert.equal(await findSocket(it.search), path);
+  if (process.geteuid?.() !== 0) {
+    t.diagnostic('a service of another user: only root can make one');
+    return;
+  }
+  const search = { socket: undefined, env: {}, serviceFolder: it.sockets };
+  await chown(real, 12_345, 12_345);
+  await chown(path, 12_345, 12_345);
+  assert.equal(await findSocket(search), path);
+  await lchown(it.sockets, 12_345, 12_345);
+  assert.equal(await findSocket(search), undefined, 'a link of another user');
 });

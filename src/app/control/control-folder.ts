@@ -1,4 +1,4 @@
-import { lstatSync, type Stats } from 'node:fs';
+import { lstatSync, statSync, type Stats } from 'node:fs';
 import { join } from 'node:path';
 
 /** The folder of services. */
@@ -18,7 +18,8 @@ export const userFolder = (
 
 /**
  * Why sockets in a folder may not be trusted; `undefined` if they may: it belongs to this user or to root,
- * and nobody else can put files into it.
+ * and nobody else can put files into it. A link to one of theirs is as good: with DynamicUser= systemd makes one to
+ * /run/private.
  *
  * @param isTrusted whether the owner of a file may be trusted
  * @throws the error of the system, `ENOENT` above all
@@ -27,7 +28,8 @@ export function problemOfFolder(
   path: string,
   isTrusted: (stats: Stats) => boolean = isOwn,
 ): string | undefined {
-  const stats = lstatSync(path);
+  const found = lstatSync(path);
+  const stats = found.isSymbolicLink() && isOwn(found) ? statSync(path) : found;
   if (!stats.isDirectory()) return `${path} is not a folder`;
   if (!isTrusted(stats)) return `${path} belongs to another user`;
   if ((stats.mode & WRITABLE_BY_OTHERS) !== 0) return `${path} can be written by others`;
