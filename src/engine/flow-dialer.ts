@@ -57,8 +57,8 @@ export class DialledFlow<Link> implements Disposable {
   [Symbol.dispose](): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    if (this.#place) descriptorHolders.delete(this.#place);
     this.#close(this.link);
+    this.#place?.release();
     this.resolved.version.release();
   }
 }
@@ -67,6 +67,7 @@ export class DialledFlow<Link> implements Disposable {
 class FlowPlace implements DescriptorHolder {
   /** Aborts the dial, and then destroys the link. */
   #end: (cause: Error) => void;
+  #link: ByteLink | undefined;
 
   constructor(source: string | undefined, abort: (cause: Error) => void) {
     this.#end = abort;
@@ -75,7 +76,14 @@ class FlowPlace implements DescriptorHolder {
 
   /** The dial has made a link. */
   connected(link: ByteLink): void {
+    this.#link = link;
     this.#end = (cause) => link.destroy(cause);
+  }
+
+  /** The flow is over. A link whose reset waits for a slow peer has its descriptor until then. */
+  release(): void {
+    if (this.#link) void this.#link.closed.then(() => descriptorHolders.delete(this));
+    else descriptorHolders.delete(this);
   }
 
   giveWay(cause: Error): void {
@@ -287,7 +295,7 @@ export class FlowDialer {
         const failure = asDialError(error, limits.signal, to);
         const next = tries?.failed(version, failure, to.network === 'tcp');
         if (!next || origin.standing?.stands === false) {
-          if (dial.place) descriptorHolders.delete(dial.place);
+          dial.place?.release();
           this.#logFailure(origin, to, resolved, failure, startedAt);
           throw failure;
         }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { FlowDialer } from '../../../src/engine/flow-dialer.ts';
 import { OutboundVersion } from '../../../src/engine/outbound-version.ts';
 import type { RouteQuery } from '../../../src/engine/router/query.ts';
@@ -9,6 +10,7 @@ import type { Endpoint } from '../../../src/net/addresses/address.ts';
 import { abortedDial, DialError } from '../../../src/net/errors.ts';
 import type { ByteLink } from '../../../src/net/links/link.ts';
 import { linkPair } from '../../../src/net/links/memory-link.ts';
+import { descriptorHolders } from '../../../src/net/sockets/descriptor-holders.ts';
 import { DIAL_MS } from '../../../src/net/time/time-limits.ts';
 import type { DialOptions, Origin } from '../../../src/protocols/contract.ts';
 import { Tracker } from '../../../src/tracker/tracker.ts';
@@ -73,6 +75,21 @@ test('a dialled flow holds its version until it is disposed of, however often', 
   assert.equal(version.users, 1);
   second[Symbol.dispose]();
   assert.equal(version.users, 0);
+});
+
+test('a flow that is over holds its descriptor for as long as its link has one', async () => {
+  const [near] = linkPair();
+  // A link whose reset waits until a slow peer has what was written.
+  const closed = Promise.withResolvers<undefined>();
+  const { dialer } = start(() => Promise.resolve(Object.assign(near, { closed: closed.promise })));
+  const before = descriptorHolders.size;
+  const flow = await dialer.connect(query, origin);
+  flow[Symbol.dispose]();
+  await nextTurn();
+  assert.equal(descriptorHolders.size, before + 1);
+  closed.resolve(undefined);
+  await nextTurn();
+  assert.equal(descriptorHolders.size, before);
 });
 
 test('a dial that fails holds nothing, for streams and for datagrams', async () => {
