@@ -67,7 +67,7 @@ export class SocksOutbound implements Outbound {
       );
       return { carrier, bound };
     } catch (error) {
-      throw this.#failure(carrier, isAsked ? withoutReply(error, request) : error, options);
+      throw this.#failure(carrier, withoutReply(error, isAsked ? request : undefined), options);
     }
   }
 
@@ -103,14 +103,18 @@ export class SocksOutbound implements Outbound {
   }
 }
 
-/** The `-D` of ssh closes without a reply where a destination refuses; others reset. */
-function withoutReply(error: unknown, { target }: ClientRequest): unknown {
+/**
+ * The `-D` of ssh closes without a reply where a destination refuses; others reset.
+ * @param asked the request, if the server has been sent it
+ */
+function withoutReply(error: unknown, asked: ClientRequest | undefined): unknown {
   const isReset = codeOf(error) === 'ECONNRESET';
   if (!isReset && !(error instanceof TruncatedError)) return error;
   const how = isReset ? 'reset the connection' : 'closed';
-  return new DialError('upstream', `the SOCKS server ${how} without a reply for ${target}`, {
-    cause: error,
-  });
+  const what = asked
+    ? `without a reply for ${asked.target}`
+    : 'before it took a request: it may be no SOCKS5 server, or reject the account';
+  return new DialError('upstream', `the SOCKS server ${how} ${what}`, { cause: error });
 }
 
 async function openDatagrams(

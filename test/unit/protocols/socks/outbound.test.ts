@@ -232,6 +232,16 @@ describe('the SOCKS outbound', () => {
     await assert.rejects(outbound.connect(site, neverAborted()), { code: 'upstream' });
   });
 
+  test('a server that closes before the request may be another kind of server, or reject the account', async () => {
+    const { outbound, server } = scripted();
+    await server.closeWrite();
+    await assert.rejects(outbound.connect(site, neverAborted()), {
+      code: 'upstream',
+      message:
+        'the SOCKS server closed before it took a request: it may be no SOCKS5 server, or reject the account',
+    });
+  });
+
   test('a server that closes without a reply, as ssh does, is named with the destination', async () => {
     for (const [end, message] of [
       [
