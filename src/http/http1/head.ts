@@ -122,8 +122,12 @@ function strictLines(text: string): string[] {
   return text.slice(0, -4).split('\r\n');
 }
 
+/** Lines beyond the limit, folded ones included, are not made: a head of blank ones has some 100,000. */
 function looseLines(text: string): string[] {
-  return text.replace(/\r?\n\r?\n$/, '').split(/\r?\n/);
+  const most = 1 + RESPONSE_FIELD_LINE_LIMIT;
+  const lines = text.replace(/\r?\n\r?\n$/, '').split(/\r?\n/, most + 1);
+  if (lines.length > most) throw tooManyLines(RESPONSE_FIELD_LINE_LIMIT);
+  return lines;
 }
 
 function unfold(lines: readonly string[]): string[] {
@@ -147,8 +151,9 @@ function parseVersion(protocol: string): Version {
 }
 
 function parseFields(lines: readonly string[], limit: number): FieldLine[] {
-  if (lines.length > limit) {
-    throw new MessageError(431, `more than ${limit} header lines`);
-  }
+  if (lines.length > limit) throw tooManyLines(limit);
   return lines.map(parseField);
 }
+
+const tooManyLines = (limit: number): MessageError =>
+  new MessageError(431, `more than ${limit} header lines`);

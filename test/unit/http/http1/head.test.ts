@@ -124,6 +124,8 @@ describe('a response head', () => {
       RESPONSE_FIELD_LINE_LIMIT,
     );
     assert.throws(() => response(lines(RESPONSE_FIELD_LINE_LIMIT + 1)), refused(431));
+    const folded = ' c\r\n'.repeat(RESPONSE_FIELD_LINE_LIMIT);
+    assert.throws(() => response(`HTTP/1.1 200 OK\r\nX: a\r\n${folded}\r\n`), refused(431));
   });
 
   const table: readonly (readonly [string, string])[] = [
