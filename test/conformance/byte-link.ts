@@ -372,6 +372,8 @@ export function byteLinkConformance(
         await assert.rejects(left.read(), /cut here/);
         await assert.rejects(async () => left.write(bytes('x')));
         assert.ok((await readToFailure(right)).equals(Buffer.alloc(size, 'last words')));
+        right.destroy();
+        assert.match(String(await left.closed), /cut here/);
       });
     }
 
