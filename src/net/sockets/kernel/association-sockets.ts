@@ -4,8 +4,12 @@ import { EMFILE } from '../../../platform/sockets/linux.ts';
 import { AssociationOrder, type Ordered } from '../../bounds/association-order.ts';
 import type { Clock } from '../../time/clock.ts';
 import { LinkClosedError } from '../../errors.ts';
+import { descriptorHolders, type DescriptorHolders } from '../descriptor-holders.ts';
 
-type Room = Pick<KernelIo['room'], 'takeForAssociation'>;
+type Room = Pick<KernelIo['room'], 'takeForAssociation' | 'has'>;
+
+/** Sockets that associations have in any case: one client's TCP flows must not end the UDP, such as DNS, of others. */
+const LEAST_SOCKETS = 32;
 
 /** The socket of an association. */
 export interface AssociationSocket extends Ordered {
@@ -19,11 +23,17 @@ export interface AssociationSocket extends Ordered {
 export class AssociationSockets {
   readonly #room: Room;
   readonly #clock: Pick<Clock, 'now'>;
+  readonly #holders: Pick<DescriptorHolders, 'makeRoom'>;
   readonly #order = new AssociationOrder<AssociationSocket, string>();
 
-  constructor(room: Room, clock: Pick<Clock, 'now'>) {
+  constructor(
+    room: Room,
+    clock: Pick<Clock, 'now'>,
+    holders: Pick<DescriptorHolders, 'makeRoom'> = descriptorHolders,
+  ) {
     this.#room = room;
     this.#clock = clock;
+    this.#holders = holders;
   }
 
   get size(): number {
@@ -37,11 +47,16 @@ export class AssociationSockets {
 
   /**
    * Makes sure that a descriptor is free for another socket of a client, by closing that of another
-   * association if need be (`AssociationOrder`).
+   * association if need be (`AssociationOrder`), or those of a client with more flows while there are few associations.
    * @throws {SystemError} `EMFILE` when none may be closed.
    */
   makeRoom(client: string): void {
     if (this.#room.takeForAssociation()) return;
+    // Before one of the few that there are.
+    while (this.size < LEAST_SOCKETS) {
+      if (this.#room.has(1)) return;
+      if (!this.#holders.makeRoom(client)) break;
+    }
     const victim = this.#order.victim(client, this.#clock.now());
     if (victim === undefined) throw new SystemError('bind', EMFILE);
     victim.close(new LinkClosedError('too many open files: it gave way to another association'));

@@ -10,11 +10,15 @@ describe('the sockets of UDP associations', { skip: noKernelSockets }, () => {
   after(() => io.close());
 
   /** Room for a number of sockets, and a peer that they may send to. */
-  function rig(room: number) {
+  function rig(room: number, flows?: { held: number }) {
     const clock = new ManualClock();
     const sockets: AssociationSockets = new AssociationSockets(
-      { takeForAssociation: () => sockets.size < room },
+      {
+        takeForAssociation: () => sockets.size < room,
+        has: () => flows !== undefined && flows.held + sockets.size < 40,
+      },
       clock,
+      { makeRoom: (client) => flows !== undefined && client !== 'heavy' && flows.held-- > 0 },
     );
     const peer = KernelUdpLink.bind(io, { family: 4, address: '127.0.0.1' });
     const opened: KernelUdpLink[] = [peer];
@@ -50,6 +54,15 @@ describe('the sockets of UDP associations', { skip: noKernelSockets }, () => {
     await assert.rejects(second.receive(), /too many open files/);
     assert.equal(all.sockets.size, 4);
     for (const each of [first, third, other]) await all.converse(each, 1);
+  });
+
+  test('without room a client with many flows gives way to the first associations of others', () => {
+    const flows = { held: 40 };
+    using all = rig(0, flows);
+    assert.throws(() => all.bind('heavy'), { code: 'EMFILE' });
+    all.bind('b');
+    all.bind('c');
+    assert.equal(flows.held, 38, 'no more than are needed');
   });
 
   test('without room, and with none that is idle, another one fails as the kernel would say it', async () => {
