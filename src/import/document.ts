@@ -70,8 +70,8 @@ const withoutMessages = (list: Routing): Routing => ({
 function readJson(text: string): Imported {
   const value = parseJson(text);
   if (isSip008(value)) return { kind: 'a list of SIP008', ...readSip008(value) };
-  const document = new ForeignObject(value, 'the document');
-  const outbounds = [...document.list('outbounds'), ...document.list('endpoints')];
+  const document = new ForeignObject(value, 'the document', 'reported');
+  const outbounds = [...document.entries('outbounds'), ...document.entries('endpoints')];
   if (outbounds.length === 0) throw new ImportError('JSON without "outbounds"');
   return outbounds.some((each) => nameOf(each, 'protocol') !== '')
     ? {
@@ -86,5 +86,5 @@ function readJson(text: string): Imported {
 
 const readYaml = (text: string): Imported => ({
   kind: 'a configuration of Clash or mihomo',
-  ...readClash(new ForeignObject(parseYaml(text), 'the document')),
+  ...readClash(new ForeignObject(parseYaml(text), 'the document', 'reported')),
 });

@@ -97,7 +97,8 @@ export function streamOf(transport: Transport, tls: Tls | undefined): StreamDraf
   const security = tls ? 'tls' : undefined;
   if (TCP.has(kind)) return tls && { network: 'tls', tls: table };
   if (kind === 'ws' || kind === 'websocket') {
-    const { path = '/', host, earlyData = 0 } = transport;
+    const { host, earlyData = 0 } = transport;
+    const path = transport.path || '/';
     const early =
       earlyData > 0 && !/[?&]ed=/.test(path) ? `${withQuery(path)}ed=${earlyData}` : path;
     return {

@@ -5,7 +5,21 @@ export interface UnreadKey {
   /** Includes the keys of enclosing objects: `tls.utls`. */
   readonly path: string;
   readonly value: unknown;
+  /** Why it counts as absent, where its value is of another type than its readers want. */
+  readonly problem?: string | undefined;
 }
+
+/**
+ * Whether a value says nothing: null, and what converters and generators write for keys that a user has left
+ * empty.
+ */
+export function isEmpty(value: unknown): boolean {
+  if (value === undefined || value === null || value === '') return true;
+  return typeof value === 'object' && Object.keys(value).length === 0;
+}
+
+/** What an object does with values of another type than its readers want. */
+export type OddValues = 'refused' | 'reported';
 
 /**
  * An object in another program's document, read key by key. Records which keys are read, so that
@@ -15,9 +29,15 @@ export class ForeignObject {
   readonly #value: Readonly<Record<string, unknown>>;
   readonly #read = new Set<string>();
   readonly #nested = new Map<string, ForeignObject>();
+  readonly #oddValues: OddValues;
+  readonly #odd = new Map<string, string>();
 
-  /** @throws {ImportError} for anything but an object; null and undefined are an empty object. */
-  constructor(value: unknown, name = 'it') {
+  /**
+   * @param oddValues `reported` where one odd key is not to cost the others: it counts as absent
+   * @throws {ImportError} for anything but an object; null and undefined are an empty object.
+   */
+  constructor(value: unknown, name = 'it', oddValues: OddValues = 'refused') {
+    this.#oddValues = oddValues;
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
       this.#value = value as Record<string, unknown>;
     } else if (value === undefined || value === null) this.#value = {};
@@ -32,18 +52,22 @@ export class ForeignObject {
     return Object.hasOwn(this.#value, key) && this.#value[key] !== null;
   }
 
+  /** Whether a key has a value that says something. */
+  states(key: string): boolean {
+    return this.has(key) && !isEmpty(this.#value[key]);
+  }
+
   /** The value of a key, which does not count as read. */
   peek(key: string): unknown {
     return Object.hasOwn(this.#value, key) ? this.#value[key] : undefined;
   }
 
-  /** A string; numbers and booleans are converted to text. */
+  /** A string; numbers and booleans are converted to text, and what is empty is absent or an empty text. */
   text(key: string): string | undefined {
     const value = this.#own(key);
-    if (value === undefined || value === null) return undefined;
     if (typeof value === 'string') return value;
     if (typeof value === 'number' || typeof value === 'boolean') return String(value);
-    throw new ImportError(`${JSON.stringify(key)} is not a string`);
+    return isEmpty(value) ? undefined : this.#refuse(key, 'is not a string');
   }
 
   /** @throws {ImportError} when it is missing. */
@@ -53,13 +77,25 @@ export class ForeignObject {
     return value;
   }
 
+  /** The first of some keys whose text is not empty. */
+  firstText(...keys: readonly string[]): string | undefined {
+    return keys.map((key) => this.text(key)).find((text) => text !== undefined && text !== '');
+  }
+
+  /** The value of an HTTP header, whose name has no case; the first text of a list. */
+  header(name: string): string | undefined {
+    const lower = name.toLowerCase();
+    const keys = this.keys.filter((key) => key.toLowerCase() === lower);
+    return keys
+      .flatMap((key) => this.list(key))
+      .find((value) => typeof value === 'string' && value !== '') as string | undefined;
+  }
+
   number(key: string): number | undefined {
     const text = this.text(key);
     if (text === undefined || text === '') return undefined;
     const value = Number(text);
-    if (!Number.isSafeInteger(value))
-      throw new ImportError(`${JSON.stringify(key)} is not a number`);
-    return value;
+    return Number.isSafeInteger(value) ? value : this.#refuse(key, 'is not a number');
   }
 
   flag(key: string): boolean {
@@ -68,7 +104,7 @@ export class ForeignObject {
     return value === true || value === 1;
   }
 
-  /** The object at a key; an empty one if absent. */
+  /** The object at a key; an empty one if absent or empty. */
   fields(key: string): ForeignObject {
     return this.#nest(key, () => this.#own(key));
   }
@@ -80,10 +116,16 @@ export class ForeignObject {
     return value === undefined || value === null ? [] : [value];
   }
 
+  /** A list of entries, of which an empty text or object in place of the list is none. */
+  entries(key: string): readonly unknown[] {
+    const list = this.list(key);
+    return Array.isArray(this.#value[key]) || !list.every(isEmpty) ? list : [];
+  }
+
   /** The only object of a list. @throws {ImportError} for more than one. */
   only(key: string): ForeignObject {
     return this.#nest(key, () => {
-      const list = this.list(key);
+      const list = this.entries(key);
       if (list.length > 1) throw new ImportError(`${JSON.stringify(key)} has more than one entry`);
       return list[0];
     });
@@ -93,7 +135,10 @@ export class ForeignObject {
   *unread(prefix = ''): Generator<UnreadKey> {
     for (const key of this.keys) {
       const nested = this.#nested.get(key);
-      if (nested) yield* nested.unread(`${prefix}${key}.`);
+      const problem = this.#odd.get(key);
+      if (problem !== undefined) {
+        yield { path: prefix + key, value: this.#value[key], problem };
+      } else if (nested) yield* nested.unread(`${prefix}${key}.`);
       else if (!this.#read.has(key)) yield { path: prefix + key, value: this.#value[key] };
     }
   }
@@ -101,10 +146,26 @@ export class ForeignObject {
   #nest(key: string, value: () => unknown): ForeignObject {
     let nested = this.#nested.get(key);
     if (!nested) {
-      nested = new ForeignObject(value(), JSON.stringify(key));
+      nested = new ForeignObject(
+        this.#objectIn(key, value()),
+        JSON.stringify(key),
+        this.#oddValues,
+      );
       this.#nested.set(key, nested);
     }
     return nested;
+  }
+
+  #objectIn(key: string, value: unknown): unknown {
+    if (isEmpty(value)) return undefined;
+    const isObject = typeof value === 'object' && !Array.isArray(value);
+    return isObject ? value : this.#refuse(key, 'is not an object');
+  }
+
+  #refuse(key: string, what: string): undefined {
+    if (this.#oddValues === 'refused') throw new ImportError(`${JSON.stringify(key)} ${what}`);
+    this.#odd.set(key, `it ${what}`);
+    return undefined;
   }
 
   #own(key: string): unknown {

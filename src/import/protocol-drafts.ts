@@ -1,5 +1,12 @@
 import { quoted } from '../printable.ts';
-import { ImportError, tlsSettings, type Draft, type StreamDraft, type Tls } from './draft.ts';
+import {
+  ImportError,
+  tlsSettings,
+  type Draft,
+  type Settings,
+  type StreamDraft,
+  type Tls,
+} from './draft.ts';
 
 /*
  * Creates drafts from data that the documents of all programs contain. Protocol features that Weir
@@ -110,13 +117,36 @@ export const hysteria2Draft = (
 ): Draft => ({
   ...place,
   protocol: 'hysteria2',
-  settings: { password, ...tlsSettings(tls), obfs, obfs_password: obfsPassword },
+  settings: { password, ...tlsSettings(tls), ...obfsSettings(obfs, obfsPassword) },
 });
+
+/** `none` is what some panels write for no obfuscation, which has no password either. */
+const obfsSettings = (obfs: string | undefined = '', password: string | undefined): Settings =>
+  obfs === '' || obfs === 'none' ? {} : { obfs, obfs_password: password };
+
+/** The login of a SOCKS or HTTP proxy. */
+export interface Login {
+  readonly user?: string | undefined;
+  readonly pass?: string | undefined;
+}
 
 /** A SOCKS or HTTP proxy. */
 export const proxyDraft = (
   protocol: 'socks' | 'http',
   place: NamedServer,
   stream: StreamDraft | undefined,
-  login: { readonly user?: string | undefined; readonly pass?: string | undefined },
-): Draft => ({ ...place, protocol, stream, settings: login });
+  { user, pass }: Login,
+): Draft => ({ ...place, protocol, stream, settings: { user, pass } });
+
+/** The same of a program that offers no authentication without the name of a user, which may be empty. */
+export const namedProxyDraft = (
+  protocol: 'socks' | 'http',
+  place: NamedServer,
+  stream: StreamDraft | undefined,
+  { user = '', pass = '' }: Login,
+): Draft =>
+  user === ''
+    ? { ...proxyDraft(protocol, place, stream, {}), notes: pass === '' ? [] : [PASSWORD_ALONE] }
+    : proxyDraft(protocol, place, stream, { user, pass: pass === '' ? undefined : pass });
+
+const PASSWORD_ALONE = 'its password is not carried over: it has no user name';

@@ -62,8 +62,11 @@ const MAX_KEYS = 500;
 export function keysOf(document: ForeignObject, verdicts: KeyTable): readonly DocumentKey[] {
   const keys: DocumentKey[] = [];
   let more = 0;
-  for (const { path, value } of document.unread()) {
-    const key = keyOf(path, value, verdictOn(path, verdicts));
+  for (const { path, value, problem } of document.unread()) {
+    const key: DocumentKey =
+      problem === undefined
+        ? keyOf(path, value, verdictOn(path, verdicts))
+        : { path, status: 'skipped', reason: problem };
     if (keys.length < MAX_KEYS) keys.push(key);
     else more++;
   }
@@ -89,6 +92,9 @@ export function verdictOn(path: string, verdicts: KeyTable): KeyVerdict | undefi
   return Object.hasOwn(verdicts, every) ? verdicts[every] : undefined;
 }
 
+/** Keys that switch the object off that they are in, in the words of sing-box and of mihomo. */
+const SWITCHES: ReadonlySet<string> = new Set(['enabled', 'enable']);
+
 /** Whether a value disables a feature or equals its default. */
 function saysNothing(value: unknown): boolean {
   if (value === null || value === undefined || value === false || value === 0) return true;
@@ -98,7 +104,7 @@ function saysNothing(value: unknown): boolean {
   if (typeof value !== 'object') return false;
   const members = Object.entries(value);
   return (
-    members.some(([key, each]) => key === 'enabled' && saysNothing(each)) ||
+    members.some(([key, each]) => SWITCHES.has(key) && saysNothing(each)) ||
     members.every(([, each]) => saysNothing(each))
   );
 }

@@ -1,5 +1,6 @@
 import { printable, quoted } from '../printable.ts';
 import { bareHost, entryOf, ImportError, trimmedLines, type Draft } from './draft.ts';
+import { isEmpty } from './foreign-object.ts';
 import { serversAlone, type Routing } from './routing.ts';
 
 /** A tunnel of another program. */
@@ -21,22 +22,25 @@ export interface WireGuardTunnel {
 
 /** @throws {ImportError} */
 export function wireguardDraft(name: string, tunnel: WireGuardTunnel): Draft {
-  const address = tunnel.addresses.map((each) => {
-    if (typeof each !== 'string') throw new ImportError('an address is not text');
-    return (each.split('/', 1)[0] ?? '').trim();
-  });
+  const address = tunnel.addresses
+    .filter((each) => !isEmpty(each))
+    .map((each) => {
+      if (typeof each !== 'string') throw new ImportError('an address is not text');
+      return (each.split('/', 1)[0] ?? '').trim();
+    });
   return {
     name,
     protocol: 'wireguard',
     settings: {
       private_key: tunnel.privateKey,
       peer_public_key: tunnel.publicKey,
-      preshared_key: tunnel.presharedKey,
+      preshared_key: tunnel.presharedKey || undefined,
       endpoint: endpointOf(tunnel.endpoint),
       address,
-      mtu: tunnel.mtu,
-      keepalive: tunnel.keepalive,
-      reserved: reservedOf(tunnel.reserved ?? []),
+      // 0 is the default of other programs.
+      mtu: tunnel.mtu || undefined,
+      keepalive: tunnel.keepalive || undefined,
+      reserved: reservedOf((tunnel.reserved ?? []).filter((each) => !isEmpty(each))),
     },
     notes: limitNotes(tunnel.allowed),
   };
@@ -47,7 +51,9 @@ const EVERYTHING = [['0.0.0.0/0'], ['0.0.0.0/1', '128.0.0.0/1'], ['::/0'], ['::/
 
 /** A note on the networks of a tunnel, unless they cover a whole family. */
 function limitNotes({ key, networks }: WireGuardTunnel['allowed']): readonly string[] {
-  const given = new Set(networks.map((each) => String(each).trim()));
+  const given = new Set(
+    networks.filter((each) => !isEmpty(each)).map((each) => String(each).trim()),
+  );
   if (given.size === 0 || EVERYTHING.some((all) => all.every((each) => given.has(each)))) return [];
   const shown = [...given].slice(0, 8).join(', ') + (given.size > 8 ? ', …' : '');
   return [

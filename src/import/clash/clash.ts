@@ -23,7 +23,7 @@ const OLD_KEYS = { proxies: 'Proxy', 'proxy-groups': 'Proxy Group', rules: 'Rule
 
 /** The list at a key, or at its older name. */
 const listOf = (document: ForeignObject, key: keyof typeof OLD_KEYS): readonly unknown[] =>
-  document.has(key) ? document.list(key) : document.list(OLD_KEYS[key]);
+  document.states(key) ? document.entries(key) : document.entries(OLD_KEYS[key]);
 
 /** Clash's levels, in the words of Weir. */
 const LEVELS: ReadonlyMap<string, string> = new Map([
@@ -50,7 +50,7 @@ export function readClash(document: ForeignObject): Routing {
   const inbounds = readInbounds(document);
   return {
     entries: readProxies(proxies),
-    groups: readGroups(groups, proxies, names, document.has('proxy-providers')),
+    groups: readGroups(groups, proxies, names, document.states('proxy-providers')),
     rules: mode === 'rule' ? readRules(written, names) : unusedRules(written, mode),
     standard: defaultOf(mode, written, names),
     inbounds,

@@ -14,7 +14,7 @@ const MOST_SERVERS = 100;
 
 /** Reads `dns.nameserver`: Weir asks the first server that it can use. */
 export function readDns(dns: ForeignObject): DnsReading {
-  const servers = dns.list('nameserver').slice(0, MOST_SERVERS);
+  const servers = dns.entries('nameserver').slice(0, MOST_SERVERS);
   if (!dns.flag('enable')) {
     return servers.length === 0 ? { keys: [] } : { keys: [{ path: 'dns', ...OFF }] };
   }

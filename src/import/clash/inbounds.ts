@@ -24,7 +24,7 @@ interface Account {
 
 /** The listeners of a document: ports at the top level, `tun` and `listeners`. */
 export function readInbounds(document: ForeignObject): readonly InboundEntry[] {
-  const listeners = bounded('inbounds', document.list('listeners'));
+  const listeners = bounded('inbounds', document.entries('listeners'));
   const { listen, notes } = addressOf(document);
   const ports = PORTS.flatMap(([key]) => portOf(document, key));
   const shared: Shared = {
@@ -87,9 +87,9 @@ function inboundOf(
 function addressOf(document: ForeignObject): { listen: string; notes: readonly string[] } {
   const isOpen = document.flag('allow-lan');
   const address = document.text('bind-address') ?? '*';
-  const allowed = document.list('lan-allowed-ips');
+  const allowed = document.entries('lan-allowed-ips');
   const limits = [
-    ...document.list('lan-disallowed-ips'),
+    ...document.entries('lan-disallowed-ips'),
     ...allowed.filter((each) => each !== '0.0.0.0/0' && each !== '::/0'),
   ];
   if (!isOpen) return { listen: '127.0.0.1', notes: [] };
@@ -157,9 +157,10 @@ function listenerOf(
   const kind = fields.text('type') ?? '';
   const listen = fields.text('listen') ?? '';
   for (const key of ['proxy', 'rule']) {
-    if (fields.has(key)) throw new ImportError(`"${key}": rules of a listener are not supported`);
+    if (fields.states(key))
+      throw new ImportError(`"${key}": rules of a listener are not supported`);
   }
-  const users = fields.list('users').flatMap((each) => {
+  const users = fields.entries('users').flatMap((each) => {
     const user = new ForeignObject(each);
     return [{ user: user.needText('username'), pass: user.needText('password') }];
   });
@@ -169,7 +170,7 @@ function listenerOf(
     accounts: fields.has('users') ? users : shared.accounts,
   };
   const port = toPort(fields.text('port'));
-  const udp = !fields.has('udp') || fields.flag('udp');
+  const udp = !fields.states('udp') || fields.flag('udp');
   const { drafts, notes } = plain(name, kind, port, own, udp);
   return { drafts, notes: [...notes, ...notesOn(fields, CLASH_LISTENER_KEYS)] };
 }
@@ -185,14 +186,14 @@ function tunOf(document: ForeignObject): readonly InboundEntry[] {
   const isOn = tun.flag('enable');
   const name = tun.text('device') ?? '';
   const mtu = tun.number('mtu');
-  const has6 = !document.has('ipv6') || document.flag('ipv6');
+  const has6 = !document.states('ipv6') || document.flag('ipv6');
   const routes = [
-    ...tun.list('route-address'),
-    ...tun.list('inet4-route-address'),
-    ...tun.list('inet6-route-address'),
+    ...tun.entries('route-address'),
+    ...tun.entries('inet4-route-address'),
+    ...tun.entries('inet6-route-address'),
   ];
-  const own6 = tun.list('inet6-address');
-  const isRouted = !tun.has('auto-route') || tun.flag('auto-route');
+  const own6 = tun.entries('inet6-address');
+  const isRouted = !tun.states('auto-route') || tun.flag('auto-route');
   if (!isOn) return [];
   return [
     inboundOf('tun', () => {

@@ -12,7 +12,7 @@ import type { ForeignObject } from '../foreign-object.ts';
 import { CLASH_KEYS } from '../keys/clash.ts';
 import {
   hysteria2Draft,
-  proxyDraft,
+  namedProxyDraft,
   shadowsocksDraft,
   trojanDraft,
   vlessDraft,
@@ -90,13 +90,13 @@ function readProxy(fields: ForeignObject): Draft {
     case 'hysteria2':
       return hysteria2Draft(place, {
         password: fields.needText('password'),
-        tls: { ...tlsOf(fields), caFile: fields.text('ca') },
+        tls: { ...tlsOf(fields), caFile: fields.firstText('ca') },
         obfs: fields.text('obfs'),
         obfsPassword: fields.text('obfs-password'),
       });
     case 'socks5':
     case 'http':
-      return proxyDraft(
+      return namedProxyDraft(
         type === 'http' ? 'http' : 'socks',
         place,
         streamFor(fields, fields.flag('tls')),
@@ -108,15 +108,18 @@ function readProxy(fields: ForeignObject): Draft {
 }
 
 function portOf(fields: ForeignObject): number {
-  if (fields.has('ports')) throw new ImportError('several ports (port hopping) are not supported');
+  if (fields.states('ports'))
+    throw new ImportError('several ports (port hopping) are not supported');
   return toPort(fields.text('port'));
 }
 
 function tlsOf(fields: ForeignObject): Tls {
-  if (fields.has('reality-opts')) throw new ImportError('REALITY is not supported');
-  if (fields.has('fingerprint')) throw new ImportError('a pinned certificate is not supported');
+  if (fields.fields('reality-opts').firstText('public-key') !== undefined) {
+    throw new ImportError('REALITY is not supported');
+  }
+  if (fields.states('fingerprint')) throw new ImportError('a pinned certificate is not supported');
   return {
-    serverName: fields.text('servername') ?? fields.text('sni'),
+    serverName: fields.firstText('servername', 'sni'),
     allowInsecure: fields.flag('skip-cert-verify'),
   };
 }
@@ -128,9 +131,10 @@ function streamFor(fields: ForeignObject, isTls: boolean): StreamDraft | undefin
     {
       kind: fields.text('network') ?? '',
       path: ws.text('path'),
-      host: ws.fields('headers').text('Host'),
+      host: ws.fields('headers').header('Host'),
       earlyData: ws.number('max-early-data'),
-      serviceName: fields.fields('grpc-opts').text('grpc-service-name'),
+      // The name that mihomo takes where none is given (`transport/gun/gun.go`).
+      serviceName: fields.fields('grpc-opts').firstText('grpc-service-name') ?? 'GunService',
     },
     isTls ? tlsOf(fields) : undefined,
   );
@@ -138,7 +142,7 @@ function streamFor(fields: ForeignObject, isTls: boolean): StreamDraft | undefin
 
 /** mihomo also accepts a list of peers, which then holds the keys of the peer. */
 const peerOf = (fields: ForeignObject): ForeignObject =>
-  fields.has('peers') ? fields.only('peers') : fields;
+  fields.states('peers') ? fields.only('peers') : fields;
 
 function readWireGuard(name: string, fields: ForeignObject): Draft {
   const peer = peerOf(fields);

@@ -1,5 +1,5 @@
 import { streamOf, type Draft } from '../draft.ts';
-import { proxyDraft } from '../protocol-drafts.ts';
+import { namedProxyDraft, type Login } from '../protocol-drafts.ts';
 import { decoded, fromBase64 } from './encodings.ts';
 import { Link } from './link.ts';
 
@@ -24,7 +24,7 @@ export function isHttpProxy(line: string): boolean {
 }
 
 export const readHttpLink = (link: Link): Draft =>
-  proxyDraft(
+  namedProxyDraft(
     'http',
     link.place,
     link.scheme === 'https' ? streamOf({ kind: '' }, link.tls) : undefined,
@@ -32,12 +32,7 @@ export const readHttpLink = (link: Link): Draft =>
   );
 
 export const readSocksLink = (link: Link): Draft =>
-  proxyDraft('socks', link.place, undefined, loginOf(link.credentials));
-
-interface Login {
-  readonly user?: string;
-  readonly pass?: string;
-}
+  namedProxyDraft('socks', link.place, undefined, loginOf(link.credentials));
 
 /** `user:pass`, each percent-encoded, or base64 of both, as v2rayN writes it. */
 function loginOf(credentials: string): Login {

@@ -1,6 +1,18 @@
-import { Composer, isAlias, isCollection, isPair, isScalar, LineCounter, Parser } from 'yaml';
-import type { Document } from 'yaml';
-import { messageOf } from '../../errors.ts';
+import {
+  Composer,
+  isAlias,
+  isCollection,
+  isMap,
+  isPair,
+  isScalar,
+  LineCounter,
+  Parser,
+  Scalar,
+  type Document,
+  type Pair,
+  type ScalarTag,
+  type SchemaOptions,
+} from 'yaml';
 import { ImportError } from '../draft.ts';
 
 /** Levels of lists and mappings within each other; documents have about ten. */
@@ -9,8 +21,12 @@ const DEEPEST = 64;
 /** The most marks that begin a line or a value; the library takes up to 20 µs for each. */
 const MOST_MARKS = 1_000_000;
 
+/** The most values of a document in which each alias stands for all that its anchor has. */
+const MOST_VALUES = 1_000_000;
+
 /**
- * The value of YAML, with every scalar as text, so that a password of digits keeps its zeros.
+ * The value of YAML. A scalar is text, so that a password of digits keeps its zeros; a plain one that YAML
+ * calls null (nothing, `~`, `null`) is null.
  * @throws {ImportError}
  */
 export function parseYaml(text: string): unknown {
@@ -22,24 +38,23 @@ export function parseYaml(text: string): unknown {
     const { line, col } = lines.linePos(error.pos[0]);
     throw new ImportError(`invalid YAML at line ${line}, column ${col}`);
   }
-  refuseOddNodes(document.contents);
-  try {
-    // The number of aliases is limited, or a short document could expand to a large one.
-    return document.toJS({ maxAliasCount: 100 }) as unknown;
-  } catch (error) {
-    // The library has no classes of its own for these.
-    if (error instanceof ReferenceError) {
-      const isUnresolved = error.message.startsWith('Unresolved alias');
-      throw new ImportError(
-        isUnresolved ? 'YAML with an alias of no anchor' : 'YAML with too many aliases',
-      );
-    }
-    if (messageOf(error).startsWith('Merge ')) {
-      throw new ImportError('YAML that merges what is no mapping');
-    }
-    throw error;
-  }
+  return new Values().of(document.contents, 0).value;
 }
+
+/** What YAML 1.1 and 1.2 read as null where it is not in quotes. */
+const NULL: ScalarTag = {
+  identify: (value) => value === null,
+  default: true,
+  tag: 'tag:yaml.org,2002:null',
+  test: /^(?:~|null|Null|NULL)?$/,
+  resolve: () => new Scalar(null),
+};
+
+const OPTIONS = {
+  schema: 'failsafe',
+  customTags: (tags) => [...tags, NULL],
+  merge: true,
+} as const satisfies SchemaOptions;
 
 /**
  * The first document of a stream. Duplicate keys are not detected, which would take quadratic time:
@@ -48,9 +63,8 @@ export function parseYaml(text: string): unknown {
 function firstDocument(text: string, lines: LineCounter): Document {
   const composer = new Composer({
     logLevel: 'silent',
-    schema: 'failsafe',
+    ...OPTIONS,
     uniqueKeys: false,
-    merge: true,
     prettyErrors: false,
   });
   const tokens = new Parser(lines.addNewLine).parse(text);
@@ -68,27 +82,99 @@ function refuseLarge(text: string): void {
   if (marks > MOST_MARKS) throw new ImportError(`YAML with more than ${MOST_MARKS} values`);
 }
 
+/** A value, and what it takes to read all of it. */
+interface Built {
+  readonly value: unknown;
+  /** How many values it has, with those that aliases stand for. */
+  readonly size: number;
+  /** How many lists and mappings are within each other. */
+  readonly height: number;
+}
+
 /**
- * Refuses what no configuration has and the library would take exponential time for: deep nesting,
- * and keys that are not text.
+ * Builds values of nodes in the order of the document. An alias shares the value of its anchor, which takes
+ * no memory; what a reader would go through is bounded. Programs that share objects write any number of them.
  */
-function refuseOddNodes(contents: unknown): void {
-  const waiting: { readonly node: unknown; readonly depth: number }[] = [
-    { node: contents, depth: 0 },
-  ];
-  for (let at = waiting.pop(); at; at = waiting.pop()) {
-    const { node, depth } = at;
-    if (!isCollection(node)) continue;
-    if (depth >= DEEPEST) throw new ImportError(`YAML nested more than ${DEEPEST} levels deep`);
-    for (const item of node.items) {
-      if (isPair(item)) {
-        if (item.key !== null && !isScalar(item.key)) {
-          throw new ImportError(
-            `YAML with a key that is ${isAlias(item.key) ? 'an alias' : 'a list or a mapping'}`,
-          );
-        }
-        waiting.push({ node: item.value, depth: depth + 1 });
-      } else waiting.push({ node: item, depth: depth + 1 });
+class Values {
+  readonly #anchors = new Map<string, Built>();
+
+  of(node: unknown, depth: number): Built {
+    if (isAlias(node)) {
+      // An anchor that is still open is one that holds this alias.
+      const built = this.#anchors.get(node.source);
+      if (!built) throw new ImportError('YAML with an alias of no anchor');
+      if (depth + built.height > DEEPEST) throw tooDeep();
+      return built;
     }
+    const built = isCollection(node)
+      ? this.#collection(node, depth)
+      : { value: isScalar(node) ? node.value : null, size: 1, height: 0 };
+    if (isCollection(node) || isScalar(node)) {
+      if (node.anchor !== undefined) this.#anchors.set(node.anchor, built);
+    }
+    return built;
   }
+
+  #collection(node: { readonly items: readonly unknown[] }, depth: number): Built {
+    if (depth >= DEEPEST) throw tooDeep();
+    let size = 1;
+    let height = 0;
+    const child = (each: unknown): Built => {
+      const built = this.of(each, depth + 1);
+      size += built.size;
+      height = Math.max(height, built.height);
+      if (size > MOST_VALUES) throw new ImportError('YAML with too many aliases');
+      return built;
+    };
+    const value = isMap(node)
+      ? this.#mapping(node.items, child)
+      : node.items.map((each) => child(each).value);
+    return { value, size, height: height + 1 };
+  }
+
+  #mapping(
+    items: readonly unknown[],
+    child: (node: unknown) => Built,
+  ): Readonly<Record<string, unknown>> {
+    const own = new Map<string, unknown>();
+    const merged = new Map<string, unknown>();
+    for (const pair of items) {
+      if (!isPair(pair)) continue;
+      if (isMerge(pair)) {
+        for (const [key, value] of merges(child(pair.value).value)) {
+          if (!merged.has(key)) merged.set(key, value);
+        }
+      } else own.set(this.#key(pair.key), child(pair.value).value);
+    }
+    return Object.fromEntries([...merged, ...own]);
+  }
+
+  /** A key is text as it is written, also `null`. */
+  #key(key: unknown): string {
+    if (key === null) return '';
+    if (!isScalar(key)) {
+      throw new ImportError(
+        `YAML with a key that is ${isAlias(key) ? 'an alias' : 'a list or a mapping'}`,
+      );
+    }
+    this.of(key, 0);
+    return typeof key.value === 'string' ? key.value : (key.source ?? '');
+  }
+}
+
+const tooDeep = (): ImportError => new ImportError(`YAML nested more than ${DEEPEST} levels deep`);
+
+/** The library reads `<<`, where it is not in quotes, as a symbol. */
+const isMerge = ({ key }: Pair): boolean => isScalar(key) && typeof key.value === 'symbol';
+
+/** What a mapping takes over: the members of a mapping, or of several, of which the first counts. */
+function merges(value: unknown): readonly (readonly [string, unknown])[] {
+  if (value === null) return [];
+  const list: readonly unknown[] = Array.isArray(value) ? value : [value];
+  return list.flatMap((each) => {
+    if (typeof each === 'object' && each !== null && !Array.isArray(each)) {
+      return Object.entries(each);
+    }
+    throw new ImportError('YAML that merges what is no mapping');
+  });
 }

@@ -24,7 +24,7 @@ export function readDns(
   resolver: string,
   isDirect: (outbound: string) => boolean,
 ): DnsReading {
-  const servers = dns.list('servers');
+  const servers = dns.entries('servers');
   const final = dns.text('final') ?? '';
   const wanted = [resolver, final].find((each) => each !== '');
   const at = wanted === undefined ? 0 : servers.findIndex((each) => nameOf(each, 'tag') === wanted);

@@ -161,7 +161,7 @@ function tlsOf(fields: ForeignObject): CertificateFiles | undefined {
   const tls = fields.fields('tls');
   if (!tls.flag('enabled')) return undefined;
   if (tls.fields('reality').flag('enabled')) throw new ImportError('REALITY is not supported');
-  if (tls.has('acme')) {
+  if (tls.states('acme')) {
     throw new ImportError('certificates by ACME are not supported; get one by certbot or the like');
   }
   if (tls.list('certificate').length > 0 || tls.list('key').length > 0) {

@@ -8,11 +8,11 @@ import {
   type StreamDraft,
   type Tls,
 } from '../draft.ts';
-import type { ForeignObject } from '../foreign-object.ts';
+import { isEmpty, type ForeignObject } from '../foreign-object.ts';
 import { SING_BOX_KEYS } from '../keys/sing-box.ts';
 import {
   hysteria2Draft,
-  proxyDraft,
+  namedProxyDraft,
   shadowsocksDraft,
   trojanDraft,
   vlessDraft,
@@ -92,10 +92,10 @@ function readOutbound(fields: ForeignObject): Draft {
     }
     case 'socks':
     case 'http':
-      if (type === 'socks' && !['5', undefined].includes(fields.text('version'))) {
+      if (type === 'socks' && !['5', ''].includes(fields.text('version') ?? '')) {
         throw new ImportError('SOCKS 4 is not supported');
       }
-      return proxyDraft(type, place, streamFor(fields), {
+      return namedProxyDraft(type, place, streamFor(fields), {
         user: fields.text('username'),
         pass: fields.text('password'),
       });
@@ -105,7 +105,7 @@ function readOutbound(fields: ForeignObject): Draft {
 }
 
 function portOf(fields: ForeignObject): number {
-  if (fields.has('server_ports')) {
+  if (fields.states('server_ports')) {
     throw new ImportError('several ports (port hopping) are not supported');
   }
   return toPort(fields.number('server_port'));
@@ -116,14 +116,14 @@ function tlsOf(fields: ForeignObject): Tls | undefined {
   if (!tls.flag('enabled')) return undefined;
   if (tls.fields('reality').flag('enabled')) throw new ImportError('REALITY is not supported');
   for (const key of ['certificate', 'certificate_public_key_sha256']) {
-    if (tls.list(key).length > 0) {
+    if (tls.list(key).some((each) => !isEmpty(each))) {
       throw new ImportError(`tls.${key}: write the CA to a file, and its name as ca_file`);
     }
   }
   return {
     serverName: tls.text('server_name'),
     allowInsecure: tls.flag('insecure'),
-    caFile: tls.text('certificate_path'),
+    caFile: tls.firstText('certificate_path'),
   };
 }
 
@@ -133,7 +133,7 @@ function streamFor(fields: ForeignObject): StreamDraft | undefined {
     {
       kind: transport.text('type') ?? '',
       path: transport.text('path'),
-      host: firstText(transport.fields('headers'), ['Host', 'host']),
+      host: transport.fields('headers').header('Host'),
       earlyData: transport.number('max_early_data'),
       serviceName: transport.text('service_name'),
     },
@@ -141,17 +141,11 @@ function streamFor(fields: ForeignObject): StreamDraft | undefined {
   );
 }
 
-/** The first value of a header, which may be a list. */
-function firstText(headers: ForeignObject, names: readonly string[]): string | undefined {
-  const values = names.flatMap((name) => headers.list(name));
-  return values.find((value) => typeof value === 'string');
-}
-
 /** The peer of an endpoint, or of the older outbound, whose keys include those of the peer. */
 const peerOf = (
   fields: ForeignObject,
 ): { readonly fields: ForeignObject; readonly isEndpoint: boolean } =>
-  fields.has('peers')
+  fields.states('peers')
     ? { fields: fields.only('peers'), isEndpoint: true }
     : { fields, isEndpoint: false };
 

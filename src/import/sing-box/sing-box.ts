@@ -21,7 +21,7 @@ const typeOf = (value: unknown): string => nameOf(value, 'type');
 
 /** A configuration of sing-box. */
 export function readSingBox(document: ForeignObject): Routing {
-  const all = [...document.list('outbounds'), ...document.list('endpoints')];
+  const all = [...document.entries('outbounds'), ...document.entries('endpoints')];
   const groups = bounded(
     'groups',
     all.filter((each) => GROUPS.has(typeOf(each))),
@@ -42,11 +42,11 @@ export function readSingBox(document: ForeignObject): Routing {
     final === '' && first >= 0
       ? { kind: 'entry', index: first }
       : names.of(final === '' ? nameOf(all[0], 'tag') : final);
-  const rules = bounded('rules', route.list('rules'));
-  const inbounds = bounded('inbounds', document.list('inbounds'));
+  const rules = bounded('rules', route.entries('rules'));
+  const inbounds = bounded('inbounds', document.entries('inbounds'));
   const scope = {
     names,
-    ruleSets: new RuleSets(bounded('groups', route.list('rule_set'))),
+    ruleSets: new RuleSets(bounded('groups', route.entries('rule_set'))),
     dnsOutbounds: new Set(dnsOutbounds.map((each) => nameOf(each, 'tag'))),
     mode: modeOf(document),
     queries: dns.isDetoured ? undefined : DIRECT,
@@ -76,7 +76,7 @@ const isDirectTarget = (target: Target, entries: readonly ImportedEntry[]): bool
 
 /** The name of the server that addresses of outbounds are resolved by. */
 function resolverOf(route: ForeignObject): string {
-  const [value] = route.list('default_domain_resolver');
+  const [value] = route.entries('default_domain_resolver');
   if (typeof value === 'string') return value;
   return route.fields('default_domain_resolver').text('server') ?? '';
 }

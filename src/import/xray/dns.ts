@@ -12,7 +12,7 @@ export function readDns(dns: ForeignObject): {
 } {
   const keys: DocumentKey[] = [];
   let draft: DnsDraft | undefined;
-  for (const [index, each] of dns.list('servers').entries()) {
+  for (const [index, each] of dns.entries('servers').entries()) {
     const path = `dns.servers[${index}]`;
     if (draft) {
       keys.push({ path, status: 'skipped', reason: 'Weir has one DNS server' });

@@ -141,8 +141,8 @@ function listenerOf(fields: ForeignObject): Pick<NamedListener, 'listen' | 'port
 
 /** Accounts or users, under the names of all protocols and versions. */
 function usersOf(settings: ForeignObject): readonly ForeignObject[] {
-  const key = ['users', 'clients', 'accounts'].find((each) => settings.has(each));
-  return key === undefined ? [] : objectsOf(settings.list(key));
+  const key = ['users', 'clients', 'accounts'].find((each) => settings.states(each));
+  return key === undefined ? [] : objectsOf(settings.entries(key));
 }
 
 const accountsOf = (users: readonly ForeignObject[]): readonly ProxyAccount[] =>
@@ -190,7 +190,7 @@ function streamFor(fields: ForeignObject): ReturnType<typeof serverStream> {
     {
       kind: stream.text('method') || network,
       path: ws.text('path'),
-      host: ws.text('host') ?? ws.fields('headers').text('Host'),
+      host: ws.firstText('host') ?? ws.fields('headers').header('Host'),
       serviceName: stream.fields('grpcSettings').text('serviceName'),
     },
     tlsOf(stream),
@@ -205,14 +205,14 @@ function tlsOf(stream: ForeignObject): CertificateFiles | undefined {
   if (security !== 'tls') {
     throw new ImportError(`the security ${JSON.stringify(security)} is not supported`);
   }
-  const [first, ...others] = objectsOf(stream.fields('tlsSettings').list('certificates'));
+  const [first, ...others] = objectsOf(stream.fields('tlsSettings').entries('certificates'));
   if (!first) throw new ImportError('it has no certificate');
   if (others.length > 0) throw new ImportError('several certificates are not supported');
   const usage = first.text('usage') ?? 'encipherment';
   if (usage !== 'encipherment') {
     throw new ImportError(`a certificate for the usage ${JSON.stringify(usage)} is not supported`);
   }
-  if (!first.has('certificateFile') || !first.has('keyFile')) {
+  if (!first.states('certificateFile') || !first.states('keyFile')) {
     throw new ImportError('write certificate and key to files, and name them');
   }
   return { certFile: first.needText('certificateFile'), keyFile: first.needText('keyFile') };

@@ -130,10 +130,10 @@ function readOutbound(fields: ForeignObject): Draft {
 
 /** Newer configurations write the one server into the settings themselves. */
 const serverOf = (settings: ForeignObject, list: string): ForeignObject =>
-  settings.has(list) ? settings.only(list) : settings;
+  settings.states(list) ? settings.only(list) : settings;
 
 const userOf = (server: ForeignObject): ForeignObject =>
-  server.has('users') ? server.only('users') : server;
+  server.states('users') ? server.only('users') : server;
 
 const placeOf = (name: string, server: ForeignObject): NamedServer => ({
   name,
@@ -156,7 +156,7 @@ function streamFor(outbound: ForeignObject): StreamDraft | undefined {
     {
       kind,
       path: ws.text('path'),
-      host: ws.text('host') ?? ws.fields('headers').text('Host'),
+      host: ws.firstText('host') ?? ws.fields('headers').header('Host'),
       serviceName: grpc.text('serviceName'),
       authority: grpc.text('authority'),
     },
@@ -172,7 +172,7 @@ function tlsOf(stream: ForeignObject): Tls | undefined {
     throw new ImportError(`the security ${JSON.stringify(security)} is not supported`);
   const tls = stream.fields('tlsSettings');
   for (const key of ['pinnedPeerCertSha256', 'pinnedPeerCertificateChainSha256']) {
-    if (tls.has(key)) throw new ImportError('a pinned certificate is not supported');
+    if (tls.states(key)) throw new ImportError('a pinned certificate is not supported');
   }
   return {
     serverName: tls.text('serverName'),
@@ -183,10 +183,10 @@ function tlsOf(stream: ForeignObject): Tls | undefined {
 
 /** Certificates of other uses than `verify` are the client's own, or of a server. */
 function caFileOf(tls: ForeignObject): string | undefined {
-  const certificates = tls.list('certificates').map((each) => new ForeignObject(each));
+  const certificates = tls.entries('certificates').map((each) => new ForeignObject(each));
   const [first, ...others] = certificates;
   if (!first) return undefined;
-  const file = first.text('certificateFile');
+  const file = first.firstText('certificateFile');
   if (first.text('usage') !== 'verify' || others.length > 0) {
     throw new ImportError('certificates of the client are not supported');
   }

@@ -21,14 +21,14 @@ const tagOf = (value: unknown): string => nameOf(value, 'tag');
 
 /** A configuration of Xray or v2ray; its first outbound takes what no rule matches. */
 export function readXray(document: ForeignObject): Routing {
-  const all = document.list('outbounds');
+  const all = document.entries('outbounds');
   const isInternal = (each: unknown): boolean => INTERNAL.has(nameOf(each, 'protocol'));
   const servers = all.filter((each) => !isInternal(each));
   const names = new TargetNames({ entries: servers.map(tagOf), groups: [] });
   const entries = readOutbounds(servers);
   const routing = document.fields('routing');
-  const balancers = bounded('groups', routing.list('balancers'));
-  const rules = bounded('rules', routing.list('rules'));
+  const balancers = bounded('groups', routing.entries('balancers'));
+  const rules = bounded('rules', routing.entries('rules'));
   const scope = {
     names,
     balancers: new Map(
@@ -39,7 +39,7 @@ export function readXray(document: ForeignObject): Routing {
   };
   const read = rules.map((rule, index) => readRule(rule, `routing.rules[${index}]`, scope));
   const at = servers.indexOf(all[0]);
-  const inbounds = bounded('inbounds', document.list('inbounds'));
+  const inbounds = bounded('inbounds', document.entries('inbounds'));
   const taken = portsOf(inbounds, 'port');
   const dns = readDns(document.fields('dns'));
   const tags = servers

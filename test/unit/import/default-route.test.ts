@@ -40,7 +40,7 @@ const XRAY_REALITY = {
 
 const CLASH_PROXIES = `proxies:
   - {name: a, type: socks5, server: a.example, port: 1}
-  - {name: b, type: vless, server: a.example, port: 1, uuid: ${ID}, tls: true, reality-opts: {}}
+  - {name: b, type: vless, server: a.example, port: 1, uuid: ${ID}, tls: true, reality-opts: {public-key: x}}
 `;
 
 /** The default of a document: the index of its entry, or what becomes of flows. */

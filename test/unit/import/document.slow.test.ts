@@ -102,7 +102,7 @@ proxies:
       path: /p
       headers: { Host: x }
       max-early-data: 2048
-  - { name: c, type: vless, server: h, port: 1, uuid: ${ID}, reality-opts: {}, tls: true }
+  - { name: c, type: vless, server: h, port: 1, uuid: ${ID}, reality-opts: {public-key: x}, tls: true }
   - { name: d, type: hysteria2, server: h, port: 1, password: p, obfs: salamander, obfs-password: abcd }
   - { name: e, type: trojan, server: h, port: 1, password: p, network: grpc, grpc-opts: { grpc-service-name: g } }
 `);
@@ -136,7 +136,8 @@ proxies:
     [
       'that multiplies itself',
       `a: &a [${'x,'.repeat(9)}]\nb: &b [${'*a,'.repeat(9)}]
-c: &c [${'*b,'.repeat(9)}]\nd: &d [${'*c,'.repeat(9)}]\nproxies: [${'*d,'.repeat(9)}]\n`,
+c: &c [${'*b,'.repeat(9)}]\nd: &d [${'*c,'.repeat(9)}]
+e: &e [${'*d,'.repeat(9)}]\nf: &f [${'*e,'.repeat(9)}]\nproxies: [${'*f,'.repeat(9)}]\n`,
       /aliases/,
     ],
   ] as const) {

@@ -61,11 +61,49 @@ describe('JSON of sing-box and Xray', () => {
 
 describe('YAML of Clash', () => {
   test('has every scalar as text', () => {
-    assert.deepEqual(parseYaml('a: 007\nb: true\nc: [1.5, ~, ""]\n'), {
-      a: '007',
-      b: 'true',
-      c: ['1.5', '~', ''],
-    });
+    const plain = [
+      '007',
+      '0123',
+      '1e3',
+      '0x1f',
+      '0o17',
+      'yes',
+      'no',
+      'true',
+      '1.5',
+      '.inf',
+      'nULL',
+    ];
+    for (const text of [...plain, '2026-01-02', '12:30:45', '-', '=']) {
+      if (text !== '-') assert.deepEqual(parseYaml(`a: ${text}\n`), { a: text });
+      assert.deepEqual(parseYaml(`a: "${text}"\n`), { a: text });
+    }
+  });
+
+  test('has nothing where a plain scalar is null, and text where it is in quotes', () => {
+    for (const text of ['', ' ~', ' null', ' Null', ' NULL', ' # comment', ' !!null', ' &a']) {
+      assert.deepEqual(parseYaml(`a:${text}\nb: x\n`), { a: null, b: 'x' }, text);
+      if (!text.includes('#')) assert.deepEqual(parseYaml(`[{a:${text}}]`), [{ a: null }], text);
+    }
+    for (const [text, value] of [
+      ['"null"', 'null'],
+      ["'~'", '~'],
+      ['""', ''],
+      ['!!str null', 'null'],
+      ['!!str', ''],
+      ['|-\n  null', 'null'],
+    ] as const) {
+      assert.deepEqual(parseYaml(`a: ${text}\n`), { a: value });
+    }
+    assert.deepEqual(parseYaml('- ~\n-\n- null\n- x\n'), [null, null, null, 'x']);
+    assert.deepEqual(parseYaml('a: &n\nb: *n\n'), { a: null, b: null });
+    assert.deepEqual(parseYaml('null: 1\n~: 2\n'), { null: '1', '~': '2' });
+  });
+
+  test('has a key of any name as one of its own', () => {
+    const value = parseYaml('__proto__: {a: 1}\nconstructor: 2\n') as object;
+    assert.deepEqual(Object.keys(value), ['__proto__', 'constructor']);
+    assert.equal(Object.getPrototypeOf(value), Object.prototype);
   });
 
   test('is nothing in an empty text', () => {
@@ -86,6 +124,15 @@ describe('YAML of Clash', () => {
     assert.deepEqual(parseYaml('a: &a {x: 1}\nb: {<<: *a, y: 2}\n'), {
       a: { x: '1' },
       b: { x: '1', y: '2' },
+    });
+    assert.deepEqual(parseYaml('a: &a {x: 1}\nc: &c {x: 3, z: 4}\nb: {x: 2, <<: [*a, *c]}\n'), {
+      a: { x: '1' },
+      c: { x: '3', z: '4' },
+      b: { x: '2', z: '4' },
+    });
+    assert.deepEqual(parseYaml('a: {<<: , y: 1}\nb: {"<<": {z: 1}}\n'), {
+      a: { y: '1' },
+      b: { '<<': { z: '1' } },
     });
     assert.throws(() => parseYaml('a: &a 1\nb: {<<: *a}\n'), {
       name: 'ImportError',
@@ -127,17 +174,49 @@ describe('YAML of Clash', () => {
     }
   });
 
-  test('has as many aliases as a person writes', () => {
-    const list = (name: string, of: string): string =>
-      `${name}: &${name} [${`${of},`.repeat(9)}]\n`;
-    assert.throws(
-      () => parseYaml(list('a', 'x') + list('b', '*a') + list('c', '*b') + list('d', '*c')),
-      {
+  test('may have any number of aliases', () => {
+    const shared = 'a: &a {x: {y: [1, 2]}}\n';
+    const value = parseYaml(`${shared}b:\n${'- *a\n'.repeat(50_000)}`) as { b: unknown[] };
+    assert.equal(value.b.length, 50_000);
+    assert.deepEqual(value.b.at(-1), { x: { y: ['1', '2'] } });
+    assert.deepEqual(parseYaml(`a: &a {x: 1, y: 2}\nb:\n${'- {<<: *a, x: 3}\n'.repeat(1000)}`), {
+      a: { x: '1', y: '2' },
+      b: Array.from({ length: 1000 }, () => ({ x: '3', y: '2' })),
+    });
+  });
+
+  test('is refused where aliases stand for more than a million values or 64 levels', () => {
+    const level = (index: number): string =>
+      `a${index}: &a${index} [${`*a${index - 1},`.repeat(10)}]\n`;
+    const levels = (count: number): string =>
+      `a0: &a0 x\n${Array.from({ length: count }, (_, index) => level(index + 1)).join('')}`;
+    assert.doesNotThrow(() => parseYaml(levels(5)));
+    for (const count of [6, 7, 40]) {
+      assert.throws(() => parseYaml(levels(count)), {
         name: 'ImportError',
         message: 'YAML with too many aliases',
-      },
-    );
-    assert.doesNotThrow(() => parseYaml(list('a', 'x') + list('b', '*a')));
+      });
+    }
+    const chain = (count: number): string =>
+      `- &a0 x\n${Array.from({ length: count }, (_, index) => `- &a${index + 1} [*a${index}]\n`).join('')}`;
+    assert.doesNotThrow(() => parseYaml(chain(63)));
+    for (const count of [64, 5000]) {
+      assert.throws(() => parseYaml(chain(count)), {
+        message: 'YAML nested more than 64 levels deep',
+      });
+    }
+  });
+
+  test('is refused with an alias of no anchor, or of one around it', () => {
+    for (const text of ['a: *a\n', 'a: &a [*a]\n', 'a: *a\nb: &a 1\n', 'a: &a {<<: *a}\n']) {
+      assert.throws(() => parseYaml(text), { message: 'YAML with an alias of no anchor' });
+    }
+    assert.deepEqual(parseYaml('a: &a 1\nb: *a\nc: &a 2\nd: *a\n'), {
+      a: '1',
+      b: '1',
+      c: '2',
+      d: '2',
+    });
   });
 
   test('is refused with more marks than are read in a few seconds, before it is read', () => {

@@ -169,7 +169,7 @@ describe('the answer of a source', () => {
     ['YAML with an alias of nothing', 'proxies: [*nodes]\n', /an alias of no anchor/],
     [
       'YAML that expands',
-      `a: &a [x,x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\nproxies: [*d,*d,*d]\n`,
+      `a: &a [x,x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\nproxies: [${'*e,'.repeat(10)}]\n`,
       /too many aliases/,
     ],
     [
