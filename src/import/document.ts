@@ -1,11 +1,11 @@
 import { readClash } from './clash/clash.ts';
-import { ImportError } from './draft.ts';
+import { ImportError, trimmedLines } from './draft.ts';
 import { ForeignObject } from './foreign-object.ts';
 import { parseJson } from './parse/json.ts';
 import { parseYaml } from './parse/yaml.ts';
 import { nameOf } from './read-entry.ts';
-import { fromBase64 } from './links/encodings.ts';
-import { isLinkList, readShareLinks } from './links/share-links.ts';
+import { looselyFromBase64 } from './links/encodings.ts';
+import { hasShareLink, isLinkList, readShareLinks } from './links/share-links.ts';
 import type { Routing } from './routing.ts';
 import { readSingBox } from './sing-box/sing-box.ts';
 import { isSip008, readSip008 } from './sip008.ts';
@@ -30,18 +30,28 @@ export const LARGEST_DOCUMENT = 16 * 1024 * 1024;
  */
 export function readForeign(text: string): Imported {
   const trimmed = text.replace(/^\uFEFF/, '').trim();
-  if (isLinkList(trimmed)) return links(trimmed);
   if (trimmed.startsWith('<')) throw new ImportError('a web page, not a document of servers');
-  const plain = fromBase64(trimmed)?.trim();
-  if (plain !== undefined && isLinkList(plain)) return links(plain);
-  if (isWireGuardConf(trimmed)) {
-    return { kind: 'a wg-quick file', ...readWireGuardConf(trimmed) };
-  }
-  if (trimmed.startsWith('{') || /^\[\s*\{/.test(trimmed)) return readJson(trimmed);
-  if (isClash(trimmed)) return readYaml(trimmed);
+  const found = readPlain(trimmed) ?? readCoded(trimmed);
+  if (found) return found;
   throw new ImportError(
     'neither share links, nor JSON of sing-box, Xray or SIP008, nor YAML of Clash, nor a wg-quick file',
   );
+}
+
+function readPlain(text: string): Imported | undefined {
+  if (isLinkList(text)) return links(text);
+  if (isWireGuardConf(text)) return { kind: 'a wg-quick file', ...readWireGuardConf(text) };
+  if (text.startsWith('{') || /^\[\s*\{/.test(text)) return readJson(text);
+  if (isClash(text)) return readYaml(text);
+  // Lines around the links are entries that are left out.
+  return hasShareLink(text) ? links(text) : undefined;
+}
+
+/** Base64, below lines that a panel puts in front of it as comments. */
+function readCoded(text: string): Imported | undefined {
+  const lines = trimmedLines(text).filter((line) => !line.startsWith('#'));
+  const plain = looselyFromBase64(lines.join(''))?.trim();
+  return plain === undefined ? undefined : readPlain(plain);
 }
 
 /** Whether a line is one of the keys that make a configuration of Clash. */

@@ -52,6 +52,7 @@ export interface Reading {
 export function entryOf(name: string, work: () => Reading): ImportedEntry {
   try {
     const { draft, notes } = work();
+    if (isBroken(draft)) throw new ImportError('its address, its login or a path is not UTF-8');
     const own = [...(draft.notes ?? []), ...notes];
     return { draft, notes: isInsecure(draft) ? [...own, ANY_CERTIFICATE] : own };
   } catch (error) {
@@ -59,6 +60,10 @@ export function entryOf(name: string, work: () => Reading): ImportedEntry {
     return { name, skipped: error.message };
   }
 }
+
+/** Whether what a server compares has U+FFFD, which stands for bytes that are lost; a name may have it. */
+const isBroken = ({ server, stream, settings }: Draft): boolean =>
+  JSON.stringify([server, stream, settings]).includes('\uFFFD');
 
 const ANY_CERTIFICATE =
   'any certificate is accepted (allow_insecure), as the document says: anyone on the path can read the traffic';

@@ -2,7 +2,7 @@ import { quoted } from '../../printable.ts';
 import { bareHost, ImportError, streamOf, toPort, type StreamDraft, type Tls } from '../draft.ts';
 import { ForeignObject } from '../foreign-object.ts';
 import type { NamedServer } from '../protocol-drafts.ts';
-import { decoded } from './encodings.ts';
+import { decoded, decodedName } from './encodings.ts';
 
 /** `scheme://user@host:port/path?query#name`; the text before the `@` may be anything. */
 export class Link {
@@ -23,7 +23,7 @@ export class Link {
     const [before = '', ...name] = body.split('#');
     const [place = '', ...query] = before.split('?');
     this.query = new ForeignObject(parameters(query.join('?')));
-    this.name = decoded(name.join('#')) || (this.get('remarks', 'remark') ?? '');
+    this.name = decodedName(name.join('#')) || (this.get('remarks', 'remark') ?? '');
     const at = place.lastIndexOf('@');
     this.credentials = at < 0 ? '' : place.slice(0, at);
     this.user = decoded(this.credentials);

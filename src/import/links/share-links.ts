@@ -21,7 +21,7 @@ import {
 import { serversAlone, type Routing } from '../routing.ts';
 import { bounded } from '../targets.ts';
 import { notesOn } from '../verdicts.ts';
-import { decoded, fromBase64 } from './encodings.ts';
+import { decodedName, fromBase64, looselyFromBase64 } from './encodings.ts';
 import { Link } from './link.ts';
 import { isHttpProxy, readHttpLink, readSocksLink, withPlainPlace } from './proxies.ts';
 
@@ -34,30 +34,44 @@ const URI = /^[a-z][a-z0-9+.-]*:\/\//i;
  */
 export function isLinkList(text: string): boolean {
   const lines = linesOf(text);
-  return URI.test(lines[0] ?? '') && lines.some(isShareLink);
+  return URI.test(lines[0]?.line ?? '') && lines.some(({ line }) => isShareLink(line));
 }
+
+/**
+ * Whether a text that is no other document has a link among lines that are none, such as the status of a
+ * subscription. A URL in a text is no proxy.
+ */
+export const hasShareLink = (text: string): boolean =>
+  linesOf(text).some(({ line }) => LINK.test(line));
 
 const isShareLink = (line: string): boolean => LINK.test(line) || isHttpProxy(line);
 
+interface NumberedLine {
+  readonly line: string;
+  /** From 1. */
+  readonly number: number;
+}
+
 /** The lines that are neither empty nor a comment. */
-const linesOf = (text: string): readonly string[] =>
-  trimmedLines(text).filter(
-    (line) => line !== '' && !line.startsWith('#') && !line.startsWith('//'),
-  );
+const linesOf = (text: string): readonly NumberedLine[] =>
+  trimmedLines(text)
+    .map((line, index) => ({ line, number: index + 1 }))
+    .filter(({ line }) => line !== '' && !line.startsWith('#') && !line.startsWith('//'));
 
 /** Reads one server per line; empty lines and comments are skipped. */
 export function readShareLinks(text: string): Routing {
   return serversAlone(
-    bounded('servers', linesOf(text)).map((line) =>
-      entryOf(nameOf(line), () => readShareLink(line)),
+    bounded('servers', linesOf(text)).map(({ line, number }) =>
+      entryOf(nameOf(line, number), () => readShareLink(line)),
     ),
   );
 }
 
-/** The text after the `#`, which is the name. */
-function nameOf(link: string): string {
+/** The text after the `#`, which is the name; the number of a line that is no link. */
+function nameOf(link: string, number: number): string {
+  if (!URI.test(link)) return `line ${number}`;
   const at = link.indexOf('#');
-  return at < 0 ? '' : decoded(link.slice(at + 1));
+  return at < 0 ? '' : decodedName(link.slice(at + 1));
 }
 
 /** @throws {ImportError} */
@@ -111,7 +125,7 @@ const readTrojan = (link: Link): Draft =>
 /** Reads base64 of JSON, as v2rayN writes it, or the form of VLESS links. */
 function readVmess(text: string): Reading {
   const body = text.slice(text.indexOf('://') + 3).split('#', 1)[0] ?? '';
-  const json = fromBase64(body);
+  const json = looselyFromBase64(body);
   if (json === undefined || !json.trimStart().startsWith('{')) {
     return readLink(text, (link) =>
       vmessDraft(link.place, link.stream('none'), {

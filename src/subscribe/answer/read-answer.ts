@@ -52,14 +52,9 @@ export async function readAnswer(
   return { kind: imported.kind, nodes, information: found.information, leftOut, unused };
 }
 
-/** @throws {RefusedAnswerError} */
+/** The text of an answer, in which U+FFFD stands for broken UTF-8. @throws {RefusedAnswerError} */
 function textOf(bytes: Uint8Array): string {
-  let text: string;
-  try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes).trim();
-  } catch {
-    throw new RefusedAnswerError('the answer is not text: invalid UTF-8');
-  }
+  const text = new TextDecoder().decode(bytes).trim();
   if (text === '') throw new RefusedAnswerError('the answer is empty');
   if (text.startsWith('<')) throw webPage(text);
   return text;
@@ -94,6 +89,9 @@ function importedFrom(text: string): Imported {
     return readForeign(text);
   } catch (error) {
     if (error instanceof ImportError) {
+      if (text.includes('\uFFFD')) {
+        throw new RefusedAnswerError('the answer is not text: invalid UTF-8', { cause: error });
+      }
       throw new RefusedAnswerError(`the answer is no list of nodes: ${error.message}`, {
         cause: error,
       });

@@ -336,6 +336,104 @@ describe('a document that begins with a URI', () => {
     assert.throws(() => readForeign('https://a.example/sub?token=1'), /neither share links/));
 });
 
+describe('a list with lines that are no links', () => {
+  const node = 'trojan://x@a.example:443#Osaka';
+
+  for (const [what, text, names] of [
+    [
+      'in front',
+      `STATUS=↑ 1 GB, Expires 2027-01-01\nREMARKS=x\n${node}`,
+      ['line 1', 'line 2', 'Osaka'],
+    ],
+    ['in front, with empty lines', `\n \nWelcome!\n\n${node}`, ['line 1', 'Osaka']],
+    ['between', `${node}\n{"a": 1}\n${node}`, ['Osaka', 'line 2', 'Osaka']],
+    ['behind', `${node}\r\n-- \r\nend`, ['Osaka', 'line 2', 'line 3']],
+    ['in base64', base64(`Welcome!\n${node}\n`), ['line 1', 'Osaka']],
+    ['in front of base64', `# profile-title: x\n${base64(node)}\n`, ['Osaka']],
+  ] as const) {
+    test(`has the others: ${what}`, () => {
+      const { kind, entries } = readForeign(text);
+      assert.equal(kind, 'share links');
+      assert.deepEqual(
+        entries.map(({ draft, ...entry }) => draft?.name ?? ('name' in entry ? entry.name : '')),
+        names,
+      );
+      const reasons = new Set(entries.flatMap(({ skipped }) => skipped ?? []));
+      assert.deepEqual([...reasons], what === 'in front of base64' ? [] : ['not a share link']);
+    });
+  }
+
+  test('is none where a text has the URL of a page alone', () =>
+    assert.throws(
+      () => readForeign('Your subscription has expired.\nhttps://panel.example:8443\n'),
+      /neither share links/,
+    ));
+});
+
+describe('broken UTF-8', () => {
+  const flag = Buffer.from('🇯🇵').subarray(0, 3);
+  const list = Buffer.concat([
+    Buffer.from('trojan://x@a.example:443#A\ntrojan://x@b.example:443#'),
+    flag,
+    Buffer.from(' B\ntrojan://x@c.example:443#C\n'),
+  ]);
+
+  for (const [what, text] of [
+    ['a list', list.toString('utf8')],
+    ['a list in base64', list.toString('base64')],
+    ['a list in base64 without padding', list.toString('base64url')],
+    ['percent-encoding', 'trojan://x@a:1#A\ntrojan://x@b:1#%F0%9F%87%20B\ntrojan://x@c:1#C'],
+    [
+      'the JSON of a link',
+      ['A', '\uFFFD B', 'C']
+        .map((ps) => vmess({ ...VMESS, ps }))
+        .join('\n')
+        .replace(
+          base64(JSON.stringify({ ...VMESS, ps: '\uFFFD B' })),
+          Buffer.concat(
+            [
+              '{"v":"2","ps":"',
+              flag,
+              ` B",${JSON.stringify({ ...VMESS, ps: undefined }).slice(9)}`,
+            ].map((part) => Buffer.from(part)),
+          ).toString('base64'),
+        ),
+    ],
+  ] as const) {
+    test(`in a name is U+FFFD, and costs no other node: ${what}`, () => {
+      const names = readForeign(text).entries.map(({ draft }) => draft?.name);
+      assert.deepEqual(names, ['A', '\uFFFD B', 'C']);
+    });
+  }
+
+  test('in what a server compares leaves a node out', () => {
+    for (const link of [
+      'trojan://p\uFFFD@a.example:443#A',
+      `vless://${ID}@a.example:443?type=ws&path=/\uFFFD#A`,
+      `vless://${ID}@a.example:443?security=tls&sni=\uFFFD#A`,
+    ]) {
+      const [first, second] = readForeign(`${link}\ntrojan://x@c.example:443#C`).entries;
+      assert.match(first?.skipped ?? '', /is not UTF-8$/);
+      assert.equal(second?.draft?.name, 'C');
+    }
+  });
+
+  test('does not make the name of a user one in base64', () => {
+    const [entry] = readForeign('socks5://Og__8@a.example:1080').entries;
+    assert.equal(entry?.draft?.settings['user'], 'Og__8');
+  });
+
+  test('in percent-encoding leaves other signs as they are', () => {
+    for (const [written, name] of [
+      ['100%', '100%'],
+      ['%zz%41', '%zzA'],
+      ['%E2%82%AC%', '€%'],
+    ] as const) {
+      assert.equal(readShareLinks(`trojan://x@a:1#${written}`).entries[0]?.draft?.name, name);
+    }
+  });
+});
+
 test('a message among share links is no server, and not the default', () => {
   const list = ['trojan://x@a.example:443#Traffic%3A%2012%20GB', 'trojan://x@a.example:443#Osaka'];
   const [message, node] = readForeign(list.join('\n')).entries;

@@ -45,6 +45,22 @@ describe('the answer of a source', () => {
     }
   });
 
+  test('has the nodes whose names are good beside one in broken UTF-8', async () => {
+    const broken = Buffer.concat([
+      Buffer.from(`${link('Tokyo')}\n${link('Kyoto')} `),
+      Buffer.from('🇯🇵').subarray(0, 3),
+      Buffer.from(`\n${link('Osaka')}`),
+    ]);
+    for (const body of [broken, Buffer.from(broken.toString('base64'))]) {
+      const { nodes, leftOut } = await read(body);
+      assert.deepEqual(
+        nodes.map(({ there }) => there),
+        ['Tokyo', 'Kyoto \uFFFD', 'Osaka'],
+      );
+      assert.deepEqual(leftOut, []);
+    }
+  });
+
   test('counts the groups and rules that it leaves behind', async () => {
     const { nodes, unused } = await read(
       [
