@@ -1,4 +1,5 @@
-import { printable } from '../printable.ts';
+import { ipVersion } from '../net/addresses/address.ts';
+import { printable, quoted } from '../printable.ts';
 import { WeirError } from '../errors.ts';
 
 /** The types of settings that outbounds need. */
@@ -13,6 +14,8 @@ export interface StreamDraft {
   readonly tls?: Settings | undefined;
   readonly ws?: Settings | undefined;
   readonly grpc?: Settings | undefined;
+  /** What of the transport is not carried over. */
+  readonly notes?: readonly string[];
 }
 
 /** An outbound converted from another program's document. */
@@ -53,7 +56,7 @@ export function entryOf(name: string, work: () => Reading): ImportedEntry {
   try {
     const { draft, notes } = work();
     if (isBroken(draft)) throw new ImportError('its address, its login or a path is not UTF-8');
-    const own = [...(draft.notes ?? []), ...notes];
+    const own = [...(draft.notes ?? []), ...(draft.stream?.notes ?? []), ...notes];
     return { draft, notes: isInsecure(draft) ? [...own, ANY_CERTIFICATE] : own };
   } catch (error) {
     if (!(error instanceof ImportError)) throw error;
@@ -71,14 +74,22 @@ const ANY_CERTIFICATE =
 const isInsecure = ({ stream, settings }: Draft): boolean =>
   stream?.tls?.['allow_insecure'] === true || settings['allow_insecure'] === true;
 
+/** Early data of WebSocket. */
+interface EarlyData {
+  /** The key that asks for it. */
+  readonly key: string;
+  readonly bytes: number | undefined;
+  /** The header that has it; without one it is a part of the path. */
+  readonly header: string | undefined;
+}
+
 /** The transport of a protocol, in terms that other programs share. */
 export interface Transport {
   /** As in the document; empty for TCP. */
   readonly kind: string;
   readonly path?: string | undefined;
   readonly host?: string | undefined;
-  /** Bytes of WebSocket early data. */
-  readonly earlyData?: number | undefined;
+  readonly earlyData?: EarlyData | undefined;
   readonly serviceName?: string | undefined;
   readonly authority?: string | undefined;
 }
@@ -90,6 +101,7 @@ export interface Tls {
   readonly caFile?: string | undefined;
 }
 
+const WEBSOCKET: ReadonlySet<string> = new Set(['ws', 'websocket']);
 const TCP: ReadonlySet<string> = new Set(['', 'tcp', 'raw', 'none']);
 
 /**
@@ -101,16 +113,20 @@ export function streamOf(transport: Transport, tls: Tls | undefined): StreamDraf
   const table = tls && tlsSettings(tls);
   const security = tls ? 'tls' : undefined;
   if (TCP.has(kind)) return tls && { network: 'tls', tls: table };
-  if (kind === 'ws' || kind === 'websocket') {
-    const { host, earlyData = 0 } = transport;
+  if (WEBSOCKET.has(kind)) {
+    const { host, earlyData } = transport;
     const path = transport.path || '/';
-    const early =
-      earlyData > 0 && !/[?&]ed=/.test(path) ? `${withQuery(path)}ed=${earlyData}` : path;
+    const bytes = /[?&]ed=/.test(path) ? 0 : (earlyData?.bytes ?? 0);
+    const canBeSent = (earlyData?.header ?? '').toLowerCase() === 'sec-websocket-protocol';
     return {
       network: 'ws',
       security,
       tls: table,
-      ws: { path: early, host: host === '' ? undefined : host },
+      ws: {
+        path: bytes > 0 && canBeSent ? `${withQuery(path)}ed=${bytes}` : path,
+        host: host === '' ? undefined : host,
+      },
+      ...(bytes > 0 && !canBeSent && { notes: [notEarly(earlyData?.key ?? '')] }),
     };
   }
   if (kind === 'grpc') {
@@ -127,6 +143,22 @@ export function streamOf(transport: Transport, tls: Tls | undefined): StreamDraf
     };
   }
   throw new ImportError(`the transport ${JSON.stringify(transport.kind)} is not supported`);
+}
+
+const notEarly = (key: string): string =>
+  `${quoted(key)} is not carried over: Weir sends early data in the header Sec-WebSocket-Protocol alone, and servers do without`;
+
+/**
+ * TLS below the WebSocket of a program that takes the name for TLS from the Host where no other is given
+ * (mihomo, `adapter/outbound/vmess.go`; v2rayN). An address, or a list of hosts, is no name.
+ */
+export function withNameOfHost(
+  tls: Tls | undefined,
+  { kind, host = '' }: Pick<Transport, 'kind' | 'host'>,
+): Tls | undefined {
+  if (!tls || (tls.serverName ?? '') !== '' || !WEBSOCKET.has(kind.toLowerCase())) return tls;
+  const name = host.replace(/:\d{1,5}$/, '');
+  return /^[\w.-]+$/.test(name) && ipVersion(name) === 0 ? { ...tls, serverName: name } : tls;
 }
 
 /** TLS in the keys of `[outbound.stream.tls]` and of the settings of Hysteria 2. */

@@ -7,6 +7,8 @@ import {
   type ImportedEntry,
   type StreamDraft,
   type Tls,
+  type Transport,
+  withNameOfHost,
 } from '../draft.ts';
 import type { ForeignObject } from '../foreign-object.ts';
 import { CLASH_KEYS } from '../keys/clash.ts';
@@ -74,13 +76,13 @@ function readProxy(fields: ForeignObject): Draft {
         plugin: fields.text('plugin'),
       });
     case 'vmess':
-      return vmessDraft(place, streamFor(fields, fields.flag('tls')), {
+      return vmessDraft(place, streamFor(fields, fields.flag('tls'), withNameOfHost), {
         id: fields.needText('uuid'),
         security: fields.text('cipher'),
         alterId: fields.text('alterId'),
       });
     case 'vless':
-      return vlessDraft(place, streamFor(fields, fields.flag('tls')), {
+      return vlessDraft(place, streamFor(fields, fields.flag('tls'), withNameOfHost), {
         id: fields.needText('uuid'),
         flow: fields.text('flow'),
         encryption: fields.text('encryption'),
@@ -124,20 +126,27 @@ function tlsOf(fields: ForeignObject): Tls {
   };
 }
 
-function streamFor(fields: ForeignObject, isTls: boolean): StreamDraft | undefined {
+/** @param named completes TLS for a transport */
+function streamFor(
+  fields: ForeignObject,
+  isTls: boolean,
+  named: typeof withNameOfHost = (tls) => tls,
+): StreamDraft | undefined {
   const ws = fields.fields('ws-opts');
   if (ws.flag('v2ray-http-upgrade')) throw new ImportError('HTTP upgrade is not supported');
-  return streamOf(
-    {
-      kind: fields.text('network') ?? '',
-      path: ws.text('path'),
-      host: ws.fields('headers').header('Host'),
-      earlyData: ws.number('max-early-data'),
-      // The name that mihomo takes where none is given (`transport/gun/gun.go`).
-      serviceName: fields.fields('grpc-opts').firstText('grpc-service-name') ?? 'GunService',
+  const transport: Transport = {
+    kind: fields.text('network') ?? '',
+    path: ws.text('path'),
+    host: ws.fields('headers').header('Host'),
+    earlyData: {
+      key: 'ws-opts.max-early-data',
+      bytes: ws.number('max-early-data'),
+      header: ws.text('early-data-header-name'),
     },
-    isTls ? tlsOf(fields) : undefined,
-  );
+    // The name that mihomo takes where none is given (`transport/gun/gun.go`).
+    serviceName: fields.fields('grpc-opts').firstText('grpc-service-name') ?? 'GunService',
+  };
+  return streamOf(transport, named(isTls ? tlsOf(fields) : undefined, transport));
 }
 
 /** mihomo also accepts a list of peers, which then holds the keys of the peer. */

@@ -52,7 +52,6 @@ export const CLASH_KEYS: KeyTable = {
   'ws-path': refused('it is an older way to write ws-opts; write it there'),
   'ws-headers': refused('it is an older way to write ws-opts; write it there'),
   'ws-opts.headers.*': HEADERS,
-  'ws-opts.early-data-header-name': same((value) => value === 'Sec-WebSocket-Protocol'),
   'ws-opts.v2ray-http-upgrade-fast-open': same(),
   headers: HEADERS,
   up: BANDWIDTH,

@@ -73,7 +73,6 @@ export const SING_BOX_KEYS: KeyTable = {
   'tls.reality.short_id': same(),
 
   'transport.headers.*': HEADERS,
-  'transport.early_data_header_name': same((value) => value === 'Sec-WebSocket-Protocol'),
   'transport.idle_timeout': TUNING,
   'transport.ping_timeout': TUNING,
   'transport.permit_without_stream': TUNING,

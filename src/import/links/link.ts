@@ -1,5 +1,14 @@
 import { quoted } from '../../printable.ts';
-import { bareHost, ImportError, streamOf, toPort, type StreamDraft, type Tls } from '../draft.ts';
+import {
+  bareHost,
+  ImportError,
+  streamOf,
+  toPort,
+  type StreamDraft,
+  type Tls,
+  type Transport,
+  type withNameOfHost,
+} from '../draft.ts';
 import { ForeignObject } from '../foreign-object.ts';
 import type { NamedServer } from '../protocol-drafts.ts';
 import { decoded, decodedName } from './encodings.ts';
@@ -75,23 +84,31 @@ export class Link {
     };
   }
 
-  /** The transport, from parameters that VLESS, VMess and Trojan links share. */
-  stream(fallback: 'tls' | 'none'): StreamDraft | undefined {
+  /**
+   * The transport, from parameters that VLESS, VMess and Trojan links share.
+   * @param named completes TLS for a transport
+   */
+  stream(
+    fallback: 'tls' | 'none',
+    named: typeof withNameOfHost = (tls) => tls,
+  ): StreamDraft | undefined {
     const header = this.get('headerType');
     if (header !== undefined && header !== 'none') {
       throw new ImportError(`the header type ${JSON.stringify(header)} is not supported`);
     }
-    return streamOf(
-      {
-        kind: this.get('type') ?? '',
-        path: this.get('path'),
-        host: this.get('host'),
-        earlyData: Number(this.get('ed') ?? 0) || 0,
-        serviceName: this.get('serviceName'),
-        authority: this.get('authority'),
+    const transport: Transport = {
+      kind: this.get('type') ?? '',
+      path: this.get('path'),
+      host: this.get('host'),
+      earlyData: {
+        key: 'ed',
+        bytes: Number(this.get('ed') ?? 0) || 0,
+        header: this.get('eh') ?? 'Sec-WebSocket-Protocol',
       },
-      this.#tls(this.get('security') ?? fallback),
-    );
+      serviceName: this.get('serviceName'),
+      authority: this.get('authority'),
+    };
+    return streamOf(transport, named(this.#tls(this.get('security') ?? fallback), transport));
   }
 
   #tls(security: string): Tls | undefined {

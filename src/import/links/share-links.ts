@@ -6,8 +6,10 @@ import {
   trimmedLines,
   streamOf,
   toPort,
+  withNameOfHost,
   type Draft,
   type Reading,
+  type Transport,
 } from '../draft.ts';
 import { ForeignObject } from '../foreign-object.ts';
 import { LINK_KEYS } from '../keys/share-links.ts';
@@ -128,7 +130,7 @@ function readVmess(text: string): Reading {
   const json = looselyFromBase64(body);
   if (json === undefined || !json.trimStart().startsWith('{')) {
     return readLink(text, (link) =>
-      vmessDraft(link.place, link.stream('none'), {
+      vmessDraft(link.place, link.stream('none', withNameOfHost), {
         id: link.needUser('id'),
         security: link.get('encryption', 'scy'),
         alterId: link.get('alterId', 'aid'),
@@ -152,12 +154,19 @@ function readVmessJson(fields: ForeignObject): Draft {
   }
   const host = fields.text('host');
   const path = fields.text('path');
-  const stream = streamOf(
-    { kind: net, path, host, serviceName: path, authority: fields.text('authority') ?? host },
-    tls === 'tls'
-      ? { serverName: fields.text('sni'), allowInsecure: fields.flag('insecure') }
-      : undefined,
+  const transport: Transport = {
+    kind: net,
+    path,
+    host,
+    serviceName: path,
+    authority: fields.firstText('authority') ?? host,
+  };
+  const insecure = ['insecure', 'allowInsecure'].filter((key) => fields.flag(key));
+  const named = withNameOfHost(
+    { serverName: fields.text('sni'), allowInsecure: insecure.length > 0 },
+    transport,
   );
+  const stream = streamOf(transport, tls === 'tls' ? named : undefined);
   const place = {
     name: fields.text('ps') ?? '',
     server: bareHost(fields.needText('add')),
@@ -196,7 +205,7 @@ function readShadowsocks(text: string): Reading {
 function readHysteria2(link: Link): Draft {
   return hysteria2Draft(link.place, {
     password: link.needUser('password'),
-    tls: { serverName: link.get('sni'), allowInsecure: link.flag('insecure') },
+    tls: link.tls,
     obfs: link.get('obfs'),
     obfsPassword: link.get('obfs-password'),
   });

@@ -134,7 +134,11 @@ function streamFor(fields: ForeignObject): StreamDraft | undefined {
       kind: transport.text('type') ?? '',
       path: transport.text('path'),
       host: transport.fields('headers').header('Host'),
-      earlyData: transport.number('max_early_data'),
+      earlyData: {
+        key: 'transport.max_early_data',
+        bytes: transport.number('max_early_data'),
+        header: transport.text('early_data_header_name'),
+      },
       serviceName: transport.text('service_name'),
     },
     tlsOf(fields),

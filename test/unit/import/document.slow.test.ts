@@ -102,6 +102,7 @@ proxies:
       path: /p
       headers: { Host: x }
       max-early-data: 2048
+      early-data-header-name: Sec-WebSocket-Protocol
   - { name: c, type: vless, server: h, port: 1, uuid: ${ID}, reality-opts: {public-key: x}, tls: true }
   - { name: d, type: hysteria2, server: h, port: 1, password: p, obfs: salamander, obfs-password: abcd }
   - { name: e, type: trojan, server: h, port: 1, password: p, network: grpc, grpc-opts: { grpc-service-name: g } }

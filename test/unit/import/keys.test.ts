@@ -73,6 +73,9 @@ for (const { program, lists, documentOf } of READERS) {
 
 /** Keys with which Weir behaves as the other program does, or that say nothing about the connection. */
 const SILENT: ReadonlySet<string> = new Set([
+  // The header of early data, of which these entries have none.
+  'transport.early_data_header_name',
+  'ws-opts.early-data-header-name',
   'packet_encoding',
   'plugin_opts',
   'authenticated_length',

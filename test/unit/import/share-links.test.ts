@@ -73,6 +73,8 @@ describe('a share link', () => {
         '[outbound.stream]',
         'network = "ws"',
         'security = "tls"',
+        '[outbound.stream.tls]',
+        'server_name = "h"',
         '[outbound.stream.ws]',
         'path = "/w"',
         'host = "h"',
