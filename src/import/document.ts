@@ -1,12 +1,14 @@
 import { readClash } from './clash/clash.ts';
-import { ImportError, trimmedLines } from './draft.ts';
+import { ImportError, trimmedLines, type ImportedEntry } from './draft.ts';
 import { ForeignObject } from './foreign-object.ts';
+import { looksLikeJson } from './parse/json-comments.ts';
 import { parseJson } from './parse/json.ts';
 import { parseYaml } from './parse/yaml.ts';
 import { nameOf } from './read-entry.ts';
 import { looselyFromBase64 } from './links/encodings.ts';
 import { hasShareLink, isLinkList, readShareLinks } from './links/share-links.ts';
-import type { Routing } from './routing.ts';
+import { serversAlone, type Routing } from './routing.ts';
+import { bounded } from './targets.ts';
 import { readSingBox } from './sing-box/sing-box.ts';
 import { isSip008, readSip008 } from './sip008.ts';
 import { isWireGuardConf, readWireGuardConf } from './wireguard.ts';
@@ -41,7 +43,7 @@ export function readForeign(text: string): Imported {
 function readPlain(text: string): Imported | undefined {
   if (isLinkList(text)) return links(text);
   if (isWireGuardConf(text)) return { kind: 'a wg-quick file', ...readWireGuardConf(text) };
-  if (text.startsWith('{') || /^\[\s*\{/.test(text)) return readJson(text);
+  if (looksLikeJson(text)) return readJson(text);
   if (isClash(text)) return readYaml(text);
   // Lines around the links are entries that are left out.
   return hasShareLink(text) ? links(text) : undefined;
@@ -80,21 +82,104 @@ const withoutMessages = (list: Routing): Routing => ({
 function readJson(text: string): Imported {
   const value = parseJson(text);
   if (isSip008(value)) return { kind: 'a list of SIP008', ...readSip008(value) };
+  if (Array.isArray(value)) return readJsonList(value);
+  return isOutbound(value) ? readObject({ outbounds: [value] }) : readObject(value);
+}
+
+/** Whether a value is an outbound of sing-box or Xray by itself. */
+const isOutbound = (value: unknown): boolean =>
+  isMapping(value) &&
+  !('outbounds' in value || 'endpoints' in value) &&
+  (typeof value['protocol'] === 'string' || typeof value['type'] === 'string');
+
+const isMapping = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/**
+ * Links in a list, outbounds, or what panels send by the name of JSON: a configuration for each server, which
+ * has its name.
+ */
+function readJsonList(list: readonly unknown[]): Imported {
+  const texts = list.filter((each) => typeof each === 'string');
+  if (texts.length > 0 && texts.length === list.length) {
+    if (texts.some(hasShareLink)) return links(texts.join('\n'));
+  }
+  if (list.some(isOutbound)) return readObject({ outbounds: list });
+  const first = list.find(isMapping);
+  if (!first) throw new ImportError('JSON without "outbounds"');
+  const { kind } = readObject(first);
+  const found = bounded('servers', list).map((each, index) => readConfigInList(each, index));
+  return {
+    kind: `a list of ${kind.replace('a configuration', 'configurations')}`,
+    ...serversAlone(
+      bounded(
+        'servers',
+        found.flatMap(({ entries }) => entries),
+      ),
+    ),
+    keys: found.flatMap(({ keys }) => keys).slice(0, MOST_KEYS),
+  };
+}
+
+/** The most keys that are reported of a list of configurations. */
+const MOST_KEYS = 500;
+
+/** The servers of one configuration in a list; what is built in, and its routing, belong to it alone. */
+function readConfigInList(value: unknown, index: number): Pick<Routing, 'entries' | 'keys'> {
+  const path = `[${index}]`;
+  try {
+    const { entries, rules, groups, inbounds } = readObject(value);
+    const lost = rules.length + groups.length + inbounds.length > 0;
+    return {
+      entries: entries.filter(isServer),
+      keys: lost ? [{ path, status: 'skipped', reason: ROUTING_OF_ONE }] : [],
+    };
+  } catch (error) {
+    if (!(error instanceof ImportError)) throw error;
+    return { entries: [{ name: path, skipped: error.message }], keys: [] };
+  }
+}
+
+const ROUTING_OF_ONE = 'rules, groups and inbounds of one configuration among several';
+
+const isServer = ({ draft }: ImportedEntry): boolean =>
+  draft?.protocol !== 'freedom' && draft?.protocol !== 'blackhole';
+
+function readObject(value: unknown): Imported {
+  if (isMapping(value) && !('outbounds' in value) && Array.isArray(value['proxies'])) {
+    return clashOf(value);
+  }
   const document = new ForeignObject(value, 'the document', 'reported');
   const outbounds = [...document.entries('outbounds'), ...document.entries('endpoints')];
   if (outbounds.length === 0) throw new ImportError('JSON without "outbounds"');
-  return outbounds.some((each) => nameOf(each, 'protocol') !== '')
-    ? {
-        kind: 'a configuration of Xray or v2ray',
-        ...readXray(document),
-      }
-    : {
-        kind: 'a configuration of sing-box',
-        ...readSingBox(document),
-      };
+  const remarks = document.text('remarks') ?? '';
+  const routing: Routing & Pick<Imported, 'kind'> = outbounds.some(
+    (each) => nameOf(each, 'protocol') !== '',
+  )
+    ? { kind: 'a configuration of Xray or v2ray', ...readXray(document) }
+    : { kind: 'a configuration of sing-box', ...readSingBox(document) };
+  return { ...routing, entries: named(routing.entries, remarks) };
 }
 
-const readYaml = (text: string): Imported => ({
+/**
+ * The name that a panel gives a configuration is that of its server: its first, which takes all flows. Of
+ * several the others have theirs behind it.
+ */
+function named(entries: readonly ImportedEntry[], remarks: string): readonly ImportedEntry[] {
+  if (remarks === '') return entries;
+  const first = entries.findIndex(isServer);
+  return entries.map((entry, index) => {
+    if (!isServer(entry)) return entry;
+    const nameFrom = (own: string): string => (index === first ? remarks : `${remarks} ${own}`);
+    return entry.draft
+      ? { ...entry, draft: { ...entry.draft, name: nameFrom(entry.draft.name) } }
+      : { ...entry, name: nameFrom(entry.name) };
+  });
+}
+
+const readYaml = (text: string): Imported => clashOf(parseYaml(text));
+
+const clashOf = (value: unknown): Imported => ({
   kind: 'a configuration of Clash or mihomo',
-  ...readClash(new ForeignObject(parseYaml(text), 'the document', 'reported')),
+  ...readClash(new ForeignObject(value, 'the document', 'reported')),
 });

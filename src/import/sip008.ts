@@ -40,7 +40,12 @@ export function isSip008(value: unknown): boolean {
 }
 
 const isServer = (value: unknown): boolean =>
-  typeof value === 'object' && value !== null && 'server' in value && 'method' in value;
+  typeof value === 'object' &&
+  value !== null &&
+  'server' in value &&
+  'method' in value &&
+  // An outbound of sing-box has the same keys, and this one.
+  !('type' in value);
 
 /** Reads SIP008, version 1, or an array of its servers. */
 export function readSip008(value: unknown): Routing {

@@ -125,7 +125,9 @@ function sectionsOf(text: string): ReadonlyMap<string, readonly Section[]> {
 function confNotes(own: Section | undefined, peer: Section | undefined): readonly string[] {
   const read = new Set(READ_BY_CONF);
   return [...(own ?? []), ...(peer ?? [])].flatMap(([key]) =>
-    read.has(key) ? [] : [CONF_KEYS.get(key) ?? unknownKey(key)],
+    read.has(key) || /^(?:[hsij]\d|jc|jmin|jmax|itime)$/.test(key)
+      ? []
+      : [CONF_KEYS.get(key) ?? unknownKey(key)],
   );
 }
 
@@ -161,8 +163,20 @@ const CONF_KEYS: ReadonlyMap<string, string> = new Map(
   ),
 );
 
+/**
+ * Whether a key of AmneziaWG makes packets other ones than WireGuard's: junk, padding, and types of messages,
+ * which are 1 to 4 in WireGuard.
+ */
+function isAmnezia(key: string, value: string): boolean {
+  const [, letters, digits] = /^(h|[sij]|jc|jmin|jmax|itime)(\d?)$/.exec(key) ?? [];
+  if (letters === undefined || value === '') return false;
+  return value !== (letters === 'h' ? digits : '0');
+}
+
 function readConf(own: Section | undefined, [peer, ...others]: readonly Section[]): Draft {
   if (others.length > 0) throw new ImportError('more than one [Peer] is not supported');
+  const changed = [...(own ?? [])].find(([key, value]) => isAmnezia(key, value));
+  if (changed) throw new ImportError(`${quoted(changed[0])}: AmneziaWG is not supported`);
   const need = (section: Section | undefined, key: string): string => {
     const value = section?.get(key.toLowerCase());
     if (value === undefined) throw new ImportError(`it has no ${key}`);

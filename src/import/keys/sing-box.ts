@@ -77,6 +77,7 @@ export const SING_BOX_KEYS: KeyTable = {
   'transport.ping_timeout': TUNING,
   'transport.permit_without_stream': TUNING,
 
+  amnezia: refused('AmneziaWG is not supported'),
   system: dropped('the tunnel has a TCP/IP stack of its own and no interface'),
   name: dropped('the tunnel has a TCP/IP stack of its own and no interface'),
   system_interface: dropped('the tunnel has a TCP/IP stack of its own and no interface'),

@@ -71,6 +71,14 @@ export class Link {
     return { name: this.name, server: this.server, port: this.port };
   }
 
+  /** The place of a link that needs no port: `usual` where it has none, or a colon alone. */
+  placeOr(usual: number): NamedServer {
+    const { name, server } = this;
+    return this.#port === undefined || this.#port === ''
+      ? { name, server, port: usual }
+      : this.place;
+  }
+
   needUser(what: string): string {
     if (this.user === '') throw new ImportError(`it has no ${what}`);
     return this.user;

@@ -54,16 +54,34 @@ function divided(text: string): Login & { readonly user: string } {
  * Shadowrocket and old versions of v2rayN write it; any other link as it is.
  */
 export function withPlainPlace(text: string): string {
-  const start = text.indexOf('://') + 3;
-  const before = text.slice(start).split(/[?#]/, 1)[0] ?? '';
-  // Base64 in front of an `@` is that of the login alone, and may have a `/`.
-  if (before.includes('@')) return text;
-  const body = before.split('/', 1)[0] ?? '';
-  const plain = fromBase64(body);
+  const { place: coded, rest } = placeOf(text);
+  // Base64 in front of an `@` is that of the login alone.
+  const plain = coded.includes('@') ? undefined : placeFromBase64(coded);
   if (plain?.includes(':') !== true) return text;
   const at = plain.lastIndexOf('@');
   const { user, pass } = divided(plain.slice(0, Math.max(at, 0)));
   const login = [user, ...(pass === undefined ? [] : [pass])].map(encodeURIComponent).join(':');
   const place = at < 0 ? plain : `${login}@${plain.slice(at + 1)}`;
-  return text.slice(0, start) + place + text.slice(start + body.length);
+  return text.slice(0, text.indexOf('://') + 3) + place + rest;
 }
+
+/** What stands between the scheme of a link and its parameters or its name, and the rest from there on. */
+export function placeOf(link: string): { readonly place: string; readonly rest: string } {
+  const start = link.indexOf('://') + 3;
+  const length = link.slice(start).search(/[?#]/);
+  const end = length < 0 ? link.length : start + length;
+  return { place: link.slice(start, end), rest: link.slice(end) };
+}
+
+/** The text of a place in base64, which may have a `/` of its own, or one behind it as a path. */
+export function placeFromBase64(place: string): string | undefined {
+  const coded = decoded(place);
+  const slash = coded.indexOf('/');
+  const forms = [coded, coded.replace(/\/$/, ''), ...(slash < 0 ? [] : [coded.slice(0, slash)])];
+  return forms
+    .map((form) => fromBase64(form)?.trim())
+    .find((plain) => plain && endsWithPort(plain));
+}
+
+const endsWithPort = (text: string): boolean =>
+  /^\d{1,5}$/.test(text.slice(text.lastIndexOf(':') + 1));

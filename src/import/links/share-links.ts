@@ -25,7 +25,14 @@ import { bounded } from '../targets.ts';
 import { notesOn } from '../verdicts.ts';
 import { decodedName, fromBase64, looselyFromBase64 } from './encodings.ts';
 import { Link } from './link.ts';
-import { isHttpProxy, readHttpLink, readSocksLink, withPlainPlace } from './proxies.ts';
+import {
+  isHttpProxy,
+  placeFromBase64,
+  placeOf,
+  readHttpLink,
+  readSocksLink,
+  withPlainPlace,
+} from './proxies.ts';
 
 const LINK = /^(?:vless|vmess|trojan|ss|hysteria2|hy2|socks|socks5|socks5h):\/\//i;
 const URI = /^[a-z][a-z0-9+.-]*:\/\//i;
@@ -182,13 +189,12 @@ function readVmessJson(fields: ForeignObject): Draft {
 /** Reads SIP002 links, and the older form that is base64 as a whole. */
 function readShadowsocks(text: string): Reading {
   let link = text;
-  if (!text.includes('@')) {
-    const [body = '', ...name] = text.slice(text.indexOf('://') + 3).split('#');
-    const plain = fromBase64(body.split(/[/?]/, 1)[0] ?? '');
+  const { place, rest } = placeOf(text);
+  if (!place.includes('@')) {
+    const plain = placeFromBase64(place);
     const at = plain?.lastIndexOf('@') ?? -1;
     if (plain === undefined || at < 0) throw new ImportError('neither SIP002 nor base64');
-    const user = encodeURIComponent(plain.slice(0, at));
-    link = `ss://${user}${plain.slice(at)}${name.length > 0 ? `#${name.join('#')}` : ''}`;
+    link = `ss://${encodeURIComponent(plain.slice(0, at))}${plain.slice(at)}${rest}`;
   }
   return readLink(link, (parts) => {
     const credentials = parts.user.includes(':') ? parts.user : (fromBase64(parts.user) ?? '');
@@ -203,7 +209,7 @@ function readShadowsocks(text: string): Reading {
 }
 
 function readHysteria2(link: Link): Draft {
-  return hysteria2Draft(link.place, {
+  return hysteria2Draft(link.placeOr(443), {
     password: link.needUser('password'),
     tls: link.tls,
     obfs: link.get('obfs'),

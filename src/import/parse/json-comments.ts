@@ -4,7 +4,7 @@ export function withoutComments(text: string): string {
   let from = 0;
   for (let at = 0; at < text.length;) {
     const next = endOfPart(text, at);
-    const isText = text[at] === '"' || next === at + 1;
+    const isText = text[at] === '"' || (next === at + 1 && text[at] !== '#');
     const isLastComma = text[at] === ',' && /[}\]]/.test(firstToken(text, next));
     if (!isText || isLastComma) {
       parts.push(text.slice(from, at), ' ');
@@ -19,10 +19,10 @@ export function withoutComments(text: string): string {
 /** The end of the string or comment at `at`; of any other character, the next one. */
 export function endOfPart(text: string, at: number): number {
   const after = (mark: string): number => {
-    const found = text.indexOf(mark, at + 2);
+    const found = text.indexOf(mark, at + (mark === '\n' ? 1 : 2));
     return found < 0 ? text.length : found + mark.length;
   };
-  if (text.startsWith('//', at)) return after('\n');
+  if (text[at] === '#' || text.startsWith('//', at)) return after('\n');
   if (text.startsWith('/*', at)) return after('*/');
   if (text[at] !== '"') return at + 1;
   let end = at + 1;
@@ -35,12 +35,26 @@ export function endOfPart(text: string, at: number): number {
  * end.
  */
 function firstToken(text: string, at: number): string {
+  return text.charAt(startOfToken(text, at));
+}
+
+function startOfToken(text: string, at: number): number {
   let next = at;
   while (next < text.length) {
     if (/\s/.test(text.charAt(next))) next++;
-    else if (text.startsWith('//', next) || text.startsWith('/*', next))
+    else if (text[next] === '#' || text.startsWith('//', next) || text.startsWith('/*', next))
       next = endOfPart(text, next);
-    else return text.charAt(next);
+    else break;
   }
-  return '';
+  return next;
+}
+
+/**
+ * Whether a text is an object or a list of JSON behind comments, by its first two characters. `[` begins a
+ * section of other formats too.
+ */
+export function looksLikeJson(text: string): boolean {
+  const start = startOfToken(text, 0);
+  if (text[start] !== '[') return text[start] === '{';
+  return ['{', '"'].includes(firstToken(text, start + 1));
 }

@@ -40,9 +40,11 @@ const partsOf = (header: string): readonly string[] =>
     .split(/[;,]/)
     .slice(0, header.length > LONGEST ? -1 : undefined);
 
-/** A whole number that is not negative; fractions, which some panels write, are cut off. */
+/**
+ * A whole number that is not negative, also as programs print a float (`1.5E+14`); fractions are cut off.
+ */
 function numberOf(text: string): number | undefined {
-  if (!/^\d{1,19}(?:\.\d{0,9})?$/.test(text)) return undefined;
+  if (!/^\+?\d{1,40}(?:\.\d{0,40})?(?:e[+-]?\d{1,3})?$/i.test(text)) return undefined;
   const value = Math.trunc(Number(text));
   return Number.isSafeInteger(value) ? value : undefined;
 }

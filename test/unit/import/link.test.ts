@@ -178,7 +178,7 @@ describe('a link in base64 as a whole', () => {
     for (const [plain, after, link] of [
       ['u:p@a:1', '#n', 'socks://u:p@a:1#n'],
       ['u:p@a:1', '?remarks=n#m', 'socks://u:p@a:1?remarks=n#m'],
-      ['u:p@a:1', '/?remarks=n', 'socks://u:p@a:1/?remarks=n'],
+      ['u:p@a:1', '/?remarks=n', 'socks://u:p@a:1?remarks=n'],
       ['u:p@q:r@a:1', '', 'socks://u:p%40q%3Ar@a:1'],
       ['u@a:1', '', 'socks://u@a:1'],
       ['a:1', '', 'socks://a:1'],

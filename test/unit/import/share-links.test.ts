@@ -338,6 +338,65 @@ describe('a document that begins with a URI', () => {
     assert.throws(() => readForeign('https://a.example/sub?token=1'), /neither share links/));
 });
 
+describe('a link in base64', () => {
+  for (const [what, link, password, name] of [
+    ['has a slash', `ss://${base64('aes-256-gcm:ab?@a.test:8388')}#n`, 'ab?', 'n'],
+    ['has slashes, and a path', `ss://${base64('aes-256-gcm:???@a.test:8388')}/#n`, '???', 'n'],
+    ['has a name with @', `ss://${base64('aes-256-gcm:x@a.test:8388')}#@n/@m`, 'x', '@n/@m'],
+    ['has a parameter with @', `ss://${base64('aes-256-gcm:x@a.test:8388')}?a=b@c#n`, 'x', 'n'],
+    [
+      'is percent-encoded',
+      `ss://${encodeURIComponent(base64('aes-256-gcm:a??b@a.test:8388'))}`,
+      'a??b',
+      '',
+    ],
+    [
+      'has characters beyond ASCII',
+      `ss://${base64('aes-256-gcm:пароль???@a.test:8388')}`,
+      'пароль???',
+      '',
+    ],
+  ] as const) {
+    test(`${what}: ss`, () => {
+      const [entry] = readShareLinks(link).entries;
+      assert.equal(entry?.skipped, undefined);
+      assert.deepEqual(
+        [entry?.draft?.server, entry?.draft?.port, entry?.draft?.settings['password']],
+        ['a.test', 8388, password],
+      );
+      assert.equal(entry?.draft?.name, name);
+    });
+
+    test(`${what}: socks`, () => {
+      const login = link.replace('ss://', 'socks://');
+      const [entry] = readShareLinks(login).entries;
+      assert.deepEqual(
+        [entry?.draft?.server, entry?.draft?.settings['user'], entry?.draft?.settings['pass']],
+        ['a.test', 'aes-256-gcm', password],
+      );
+      assert.equal(entry?.draft?.name, name);
+    });
+  }
+});
+
+test('a link of Hysteria 2 has port 443 where it names none', () => {
+  for (const place of [
+    'h.test/',
+    'h.test',
+    '[2001:db8::1]',
+    '[2001:db8::1]:',
+    'h.test:/',
+    'h.test:443',
+  ]) {
+    const [entry] = readShareLinks(`hysteria2://pw@${place}?sni=a.test#a`).entries;
+    assert.equal(entry?.draft?.port, 443, place);
+    assert.match(entry.draft.server ?? '', /^(?:h\.test|2001:db8::1)$/);
+  }
+  for (const place of ['h.test:0', 'h.test:x', 'h.test:70000', 'h.test:443,5000-6000']) {
+    assert.notEqual(readShareLinks(`hy2://pw@${place}`).entries[0]?.skipped, undefined);
+  }
+});
+
 describe('a list with lines that are no links', () => {
   const node = 'trojan://x@a.example:443#Osaka';
 
