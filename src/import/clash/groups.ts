@@ -8,6 +8,7 @@ import { nameOf } from '../read-entry.ts';
 import type { ForeignGroup } from '../routing.ts';
 import { MemberBudget, TooManyMembersError, type TargetNames } from '../targets.ts';
 import { notesOn } from '../verdicts.ts';
+import { fromDotNet } from '../values/dotnet-expressions.ts';
 
 /** A proxy, as filters of groups see it. */
 interface Named {
@@ -131,12 +132,14 @@ function kept(
 }
 
 /**
- * Whether a name matches any of the expressions; `undefined` if they are not of Rust's dialect, whose
- * work is linear.
+ * Whether a name matches any of the expressions; `undefined` if Rust's dialect, whose work is linear, cannot
+ * say them.
  */
 function matcherOf(patterns: readonly string[]): ((name: string) => boolean) | undefined {
   try {
-    const set = new RegexCache().compile([...new Set(patterns)]);
+    const set = new RegexCache().compile([
+      ...new Set(patterns.map((pattern) => fromDotNet(pattern))),
+    ]);
     return (name) => set.matches(name).length > 0;
   } catch (error) {
     if (error instanceof WeirError) return undefined;

@@ -3,6 +3,7 @@ import { ImportError } from '../draft.ts';
 import type { Matchers, RuleEntry } from '../routing.ts';
 import type { TargetNames } from '../targets.ts';
 import { allOf, MATCHES_NEVER, oneOf } from './logic.ts';
+import { fromDotNet } from '../values/dotnet-expressions.ts';
 import { networkOf } from '../values/networks.ts';
 
 /** Characters of the longest rule; longer ones are not rules. */
@@ -187,7 +188,7 @@ function single(type: string, payload: string, params: readonly string[]): Match
       return { domain_keyword: [domainOf(payload)] };
     case 'DOMAIN-REGEX':
       // mihomo ignores case; Weir matches the name in lower case.
-      return { domain_regex: [`(?i)${payload}`] };
+      return { domain_regex: [`(?i)${fromDotNet(payload)}`] };
     case 'GEOSITE':
       return { geosite: [geositeOf(payload)] };
     case 'GEOIP':
