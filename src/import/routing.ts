@@ -74,6 +74,8 @@ export type RuleEntry =
       readonly target: Target;
       /** What differs from the document. */
       readonly notes: readonly string[];
+      /** Whether some of its alternatives are left out, so that it takes fewer flows. */
+      readonly isPartial?: boolean;
     }
   | {
       readonly source: string;
@@ -104,6 +106,8 @@ export interface InboundDraft {
   readonly sniffing?: boolean | undefined;
   readonly stream?: StreamDraft | undefined;
   readonly settings: Readonly<Record<string, InboundValue | undefined>>;
+  /** Names of `settings.users`, by index, where a user of the protocol has no key for one. */
+  readonly userNames?: readonly (string | undefined)[];
 }
 
 /** An inbound of the document. */

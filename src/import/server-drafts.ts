@@ -59,6 +59,7 @@ export interface UuidUser {
   readonly id: string;
   readonly flow?: string | undefined;
   readonly alterId?: string | undefined;
+  readonly name?: string | undefined;
 }
 
 /** @throws {ImportError} for a user whose clients Weir could not serve. */
@@ -74,7 +75,13 @@ export function uuidServer(
     }
     if (Number(alterId) !== 0) throw new ImportError('VMess with an alterId is not supported');
   }
-  return { ...place, protocol, stream, settings: { users: users.map(({ id }) => ({ id })) } };
+  return {
+    ...place,
+    protocol,
+    stream,
+    settings: { users: users.map(({ id }) => ({ id })) },
+    userNames: users.map(({ name }) => name),
+  };
 }
 
 /**

@@ -73,10 +73,11 @@ function inboundOf(fields: ForeignObject, scope: InboundScope): InboundReading {
         id: user.needText('uuid'),
         flow: user.text('flow'),
         alterId: user.text('alterId'),
+        name: user.text('name'),
       }));
       const server = uuidServer(type, place, streamFor(fields), found);
       const bodies = type === 'vmess' ? vmessNotes(server) : [];
-      return { drafts: [server], notes: [...users.labels(), ...users.notes(), ...bodies] };
+      return { drafts: [server], notes: [...users.notes(), ...bodies] };
     }
     case 'trojan':
       return {
@@ -128,8 +129,6 @@ interface Users {
   readonly list: readonly ForeignObject[];
   accounts(): readonly ProxyAccount[];
   passwords(): readonly PasswordUser[];
-  /** A note where users have names for which the protocol has no place. */
-  labels(): readonly string[];
   /** Notes on what was not read; to be asked for last. */
   notes(): readonly string[];
 }
@@ -142,10 +141,6 @@ function usersOf(fields: ForeignObject): Users {
       list.map((user) => ({ user: user.needText('username'), pass: user.text('password') ?? '' })),
     passwords: () =>
       list.map((user) => ({ password: user.needText('password'), label: user.text('name') })),
-    labels: () =>
-      list.filter((user) => (user.text('name') ?? '') !== '').length === 0
-        ? []
-        : ['"users.name" is not carried over: users of this protocol have no label'],
     notes: () => [...new Set(list.flatMap((user) => notesOn(user, SING_BOX_USER_KEYS)))],
   };
 }

@@ -30,6 +30,7 @@ export function reportRules(rules: readonly RuleEntry[], targets: Targets): Rule
       lost.set(name, settled.reason);
       notes.push(`${quoted(name)} could not be imported (${settled.reason}): flows are dropped`);
     } else if (settled.kind === 'direct' && isCrossed) notes.push(CROSSED);
+    isCrossed ||= rule.isPartial === true && settled.kind !== 'direct';
     return { ...base, status: notes.length === 0 ? 'imported' : 'changed', notes };
   });
   const problems = Array.from(

@@ -1,5 +1,6 @@
 import { parsePortRange } from '../../config/values/matchers.ts';
 import { parseCidr } from '../../ip/cidr.ts';
+import { quoted } from '../../printable.ts';
 import type { Matchers, RuleEntry, Target } from '../routing.ts';
 import { GEOIP_PRIVATE } from '../values/networks.ts';
 import { problemsIn, type ConfigCheck } from './check.ts';
@@ -29,13 +30,18 @@ export async function writableRules(
   let tags = 0;
   return rules.map((rule) => {
     if (!('any' in rule)) return rule;
-    const any = rule.any.map((each) => withTags(each, surroundings.inbounds));
+    const kept = withoutMissingLists(rule.any, problems);
+    const any = kept.any.map((each) => withTags(each, surroundings.inbounds));
     for (const { inbound_tag: named } of any) tags += named?.length ?? 0;
     const problem =
       tags > MOST_TAGS
         ? `the rules would name more than ${MOST_TAGS} inbounds together`
         : any.map((each) => problemWith(each, problems)).find((each) => each !== '');
-    if (problem === undefined) return { ...rule, any };
+    if (problem === undefined) {
+      return kept.left.length === 0
+        ? { ...rule, any }
+        : { ...rule, any, notes: [...rule.notes, ...kept.left], isPartial: true };
+    }
     return { source: rule.source, skipped: problem, target: rule.target };
   });
 }
@@ -64,6 +70,38 @@ async function listProblems(
   const file = key === 'domain_regex' ? {} : { [key]: path };
   const head = `[[outbound]]\ntag = "direct"\nprotocol = "freedom"\n${tableText('route', file)}`;
   return problemsIn([...values], (some) => head + ruleText({ [key]: some }, 'direct'), check);
+}
+
+/**
+ * The alternatives of a rule without lists that cannot be carried over, where others are left: one list costs
+ * no other entry. What a list takes away from others (`!`) is none of them.
+ */
+function withoutMissingLists(
+  any: readonly Matchers[],
+  problems: Problems,
+): { readonly any: readonly Matchers[]; readonly left: readonly string[] } {
+  const left = new Map<string, string>();
+  const kept = any.flatMap((matchers): readonly Matchers[] => {
+    const found: { -readonly [Key in keyof Matchers]: Matchers[Key] } = { ...matchers };
+    for (const key of ['geosite', 'geoip'] as const) {
+      const codes = matchers[key] ?? [];
+      if (codes.some((code) => code.startsWith('!'))) continue;
+      const good = codes.filter((code) => !problems[key].has(code));
+      if (good.length === codes.length) continue;
+      for (const code of codes) {
+        const problem = problems[key].get(code);
+        if (problem !== undefined) left.set(`${key}:${code}`, problem);
+      }
+      if (good.length === 0) return [];
+      found[key] = good;
+    }
+    return [found];
+  });
+  if (kept.length === 0) return { any, left: [] };
+  return {
+    any: kept,
+    left: Array.from(left, ([list, problem]) => `${quoted(list)} is left out of it: ${problem}`),
+  };
 }
 
 /** Where no geo file is named, the networks of the list `private`, as files of v2fly have it. */

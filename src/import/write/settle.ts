@@ -195,7 +195,8 @@ export function settleDefault(
   if (settled.kind !== 'direct') return { settled };
   const leaks = rules.some(
     (rule) =>
-      'skipped' in rule && (!rule.target || targets.settle(rule.target).kind !== settled.kind),
+      ('skipped' in rule || ('any' in rule && rule.isPartial === true)) &&
+      (!rule.target || targets.settle(rule.target).kind !== settled.kind),
   );
   return leaks && entries.some(isServer) ? lost(DIRECT_WITHOUT_RULES) : { settled };
 }

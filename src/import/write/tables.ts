@@ -1,4 +1,5 @@
 import { basicString, dottedKey, terminalSafe } from '../../config/edit/toml-text.ts';
+import { labelComment } from '../../config/edit/lists/label.ts';
 import { printable } from '../../printable.ts';
 import type { Draft, Settings, SettingValue, StreamDraft } from '../draft.ts';
 import type { DnsDraft, InboundDraft, InboundValue, Matchers } from '../routing.ts';
@@ -29,13 +30,13 @@ export function outboundText(
 /** An `[[inbound]]` with its subtables. */
 export function inboundText(
   tag: string,
-  { protocol, listen, port, sniffing, stream, settings }: InboundDraft,
+  { protocol, listen, port, sniffing, stream, settings, userNames }: InboundDraft,
 ): string {
   return textOf([
     '[[inbound]]',
     ...pairs({ tag, protocol, listen, port, sniffing }),
     ...streamLines('inbound', stream),
-    ...subtable('inbound.settings', settings),
+    ...subtable('inbound.settings', settings, userNames),
   ]);
 }
 
@@ -52,8 +53,8 @@ function streamLines(table: string, stream: StreamDraft | undefined): readonly s
 }
 
 /** A table with its header; nothing if it has no keys. */
-function subtable(header: string, values: Table): readonly string[] {
-  const found = pairs(values);
+function subtable(header: string, values: Table, userNames: Names = []): readonly string[] {
+  const found = pairs(values, userNames);
   return found.length === 0 ? [] : [`[${header}]`, ...found];
 }
 
@@ -103,9 +104,14 @@ const textOf = (lines: readonly string[]): string => `${lines.join('\n')}\n`;
 
 type Table = Readonly<Record<string, InboundValue | undefined>>;
 
-const pairs = (table: Table): string[] =>
+type Names = NonNullable<InboundDraft['userNames']>;
+
+/** @param userNames names of `users`, which become comments (`weir user`) */
+const pairs = (table: Table, userNames: Names = []): string[] =>
   Object.entries(table).flatMap(([key, value]) =>
-    value === undefined ? [] : [`${safeKey(key)} = ${valueText(value)}`],
+    value === undefined
+      ? []
+      : [`${safeKey(key)} = ${valueText(value, key === 'users' ? userNames : [])}`],
   );
 
 const safeKey = (key: string): string => terminalSafe(dottedKey([key]));
@@ -113,13 +119,20 @@ const safeKey = (key: string): string => terminalSafe(dottedKey([key]));
 /** Characters of the longest list on one line. */
 const LONGEST_LINE = 100;
 
-function valueText(value: InboundValue): string {
+function valueText(value: InboundValue, names: Names = []): string {
   if (typeof value === 'string') return terminalSafe(basicString(value));
   if (typeof value !== 'object') return String(value);
   const items = value.map(itemText);
+  const labels = names.map((name) => printable((name ?? '').toWellFormed()).trim());
+  if (labels.some((label) => label !== '')) {
+    const lines = items.map((item, index) => `  ${item},${labelText(labels[index] ?? '')}\n`);
+    return `[\n${lines.join('')}]`;
+  }
   const line = `[${items.join(', ')}]`;
   return line.length <= LONGEST_LINE ? line : `[\n  ${items.join(',\n  ')},\n]`;
 }
+
+const labelText = (label: string): string => (label === '' ? '' : ` ${labelComment(label)}`);
 
 const itemText = (item: SettingValue | Settings): string =>
   typeof item === 'object' && !isList(item) ? `{ ${pairs(item).join(', ')} }` : valueText(item);

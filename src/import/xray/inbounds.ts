@@ -82,16 +82,16 @@ function inboundOf(fields: ForeignObject, taken: Set<number>): InboundReading {
       const found = users.map((user) => ({
         id: user.needText('id'),
         flow: user.text('flow') || flow,
+        name: user.text('email'),
       }));
-      notes.push(...unlabelled(users));
       return done(uuidServer('vless', place, streamFor(fields), found));
     }
     case 'vmess': {
       const found = users.map((user) => ({
         id: user.needText('id'),
         alterId: user.text('alterId'),
+        name: user.text('email'),
       }));
-      notes.push(...unlabelled(users));
       const server = uuidServer('vmess', place, streamFor(fields), found);
       notes.push(...vmessNotes(server));
       return done(server);
@@ -150,12 +150,6 @@ const accountsOf = (users: readonly ForeignObject[]): readonly ProxyAccount[] =>
 
 const passwordsOf = (users: readonly ForeignObject[]): readonly PasswordUser[] =>
   users.map((user) => ({ password: user.needText('password'), label: user.text('email') }));
-
-/** A note where users have labels for which the protocol has no place. */
-const unlabelled = (users: readonly ForeignObject[]): readonly string[] =>
-  users.filter((user) => (user.text('email') ?? '') !== '').length === 0
-    ? []
-    : ['"email" is not carried over: users of this protocol have no label'];
 
 /** Each user of an older method may have one of its own; Weir has one for all. */
 function methodOf(settings: ForeignObject, users: readonly ForeignObject[]): string {
