@@ -7,7 +7,7 @@ import { parseYaml } from './parse/yaml.ts';
 import { nameOf } from './read-entry.ts';
 import { looselyFromBase64 } from './links/encodings.ts';
 import { hasShareLink, isLinkList, readShareLinks } from './links/share-links.ts';
-import { serversAlone, type Routing } from './routing.ts';
+import { serversAlone, type Routing, type Target } from './routing.ts';
 import { bounded } from './targets.ts';
 import { readSingBox } from './sing-box/sing-box.ts';
 import { isSip008, readSip008 } from './sip008.ts';
@@ -74,10 +74,36 @@ const withoutMessages = (list: Routing): Routing => ({
   ...list,
   entries: list.entries.map((entry) =>
     entry.draft && isInformation(entry.draft.name)
-      ? { name: entry.draft.name, skipped: 'it is a message of the provider, not a server' }
+      ? { name: entry.draft.name, skipped: MESSAGE }
       : entry,
   ),
 });
+
+const MESSAGE = 'it is a message of the provider, not a server';
+
+/**
+ * The groups of a document without messages of its provider. They stay servers, since a rule or the default
+ * may name one.
+ */
+function withoutMessageMembers(routing: Routing): Routing {
+  const isMessage = (target: Target | undefined): boolean =>
+    target?.kind === 'entry' && isInformation(routing.entries[target.index]?.draft?.name ?? '');
+  return {
+    ...routing,
+    groups: routing.groups.map((group) => {
+      const members = group.members.filter((each) => !isMessage(each));
+      const left = group.members.length - members.length;
+      if (left === 0 || members.length === 0) return group;
+      const chosen = group.members[group.chosen ?? 0];
+      return {
+        ...group,
+        members,
+        chosen: chosen && !isMessage(chosen) ? members.indexOf(chosen) : undefined,
+        notes: [...group.notes, `${left} of its members are messages of the provider, not servers`],
+      };
+    }),
+  };
+}
 
 function readJson(text: string): Imported {
   const value = parseJson(text);
@@ -158,7 +184,10 @@ function readObject(value: unknown): Imported {
   )
     ? { kind: 'a configuration of Xray or v2ray', ...readXray(document) }
     : { kind: 'a configuration of sing-box', ...readSingBox(document) };
-  return { ...routing, entries: named(routing.entries, remarks) };
+  return {
+    ...withoutMessageMembers({ ...routing, entries: named(routing.entries, remarks) }),
+    kind: routing.kind,
+  };
 }
 
 /**
@@ -181,5 +210,5 @@ const readYaml = (text: string): Imported => clashOf(parseYaml(text));
 
 const clashOf = (value: unknown): Imported => ({
   kind: 'a configuration of Clash or mihomo',
-  ...readClash(new ForeignObject(value, 'the document', 'reported')),
+  ...withoutMessageMembers(readClash(new ForeignObject(value, 'the document', 'reported'))),
 });

@@ -49,6 +49,31 @@ describe('the name of a user', () => {
   });
 });
 
+describe('a message of a provider', () => {
+  const node = (name: string): string =>
+    `- {name: "${name}", type: trojan, server: a.test, port: 443, password: x}\n`;
+
+  for (const type of ['url-test', 'fallback', 'load-balance', 'select']) {
+    test(`is no member of a group: ${type}`, async () => {
+      const { text, report } = await written(
+        `proxies:\n${node('Traffic: 12 GB')}${node('Expires 2027-01-01')}${node('Osaka')}${node('Tokyo')}` +
+          `proxy-groups:\n- {name: g, type: ${type}, proxies: ["Traffic: 12 GB", Osaka, "Expires 2027-01-01", Tokyo]}\nrules: ["MATCH,g"]\n`,
+      );
+      if (type === 'select') assert.match(text, /^default = "Osaka"$/m);
+      else assert.match(text, /^outbounds = \["Osaka", "Tokyo"\]$/m);
+      const group = report.items.find(({ part }) => part === 'group');
+      assert.ok(group?.notes.some((note) => note.startsWith('2 of its members are messages')));
+    });
+  }
+
+  test('stays the default of a group that has nothing else', async () => {
+    const { text } = await written(
+      `proxies:\n${node('Traffic: 12 GB')}proxy-groups:\n- {name: g, type: select, proxies: ["Traffic: 12 GB"]}\nrules: ["MATCH,g"]\n`,
+    );
+    assert.match(text, /^default = "Traffic: 12 GB"$/m);
+  });
+});
+
 describe('a rule of Xray with a list that cannot be carried over', () => {
   const document = (rule: object, last = 'proxy'): string =>
     JSON.stringify({
