@@ -65,19 +65,19 @@ export class DialledFlow<Link> implements Disposable {
 
 /** The descriptor of a flow's destination, from its dial on. */
 class FlowPlace implements DescriptorHolder {
-  /** Aborts the dial, and then destroys the link. */
-  #end: (cause: Error) => void;
+  /** The time limit of the dial, until that has made a link. */
+  #limit: Deadline | undefined;
   #link: ByteLink | undefined;
 
-  constructor(source: string | undefined, abort: (cause: Error) => void) {
-    this.#end = abort;
+  constructor(source: string | undefined, limit: Deadline) {
+    this.#limit = limit;
     descriptorHolders.add(this, source);
   }
 
   /** The dial has made a link. */
   connected(link: ByteLink): void {
     this.#link = link;
-    this.#end = (cause) => link.destroy(cause);
+    this.#limit = undefined;
   }
 
   /** The flow is over. A link whose reset waits for a slow peer has its descriptor until then. */
@@ -86,8 +86,10 @@ class FlowPlace implements DescriptorHolder {
     else descriptorHolders.delete(this);
   }
 
+  /** Aborts the dial, or destroys the link. */
   giveWay(cause: Error): void {
-    this.#end(cause);
+    this.#limit?.abort(gaveWay(cause));
+    this.#link?.destroy(cause);
   }
 }
 
@@ -134,7 +136,7 @@ function placeOf({ source }: Origin, limit: Deadline): FlowPlace {
   if (!systemSockets().hasRoomForFlow(source)) {
     throw new DialError('failed', 'this process has too many open files');
   }
-  return new FlowPlace(source, (cause) => limit.abort(gaveWay(cause)));
+  return new FlowPlace(source, limit);
 }
 
 /** The outbound to the proxy's own resolver, in the records of flows. */
