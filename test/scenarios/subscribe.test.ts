@@ -72,7 +72,10 @@ const REFUSED: readonly (readonly [what: string, answer: Answer, cause: RegExp])
   ['a redirect to itself', send('', { location: '/sub' }, 302), /more than 5 redirections/],
   [
     'YAML that expands',
-    send(`a: &a [${'x,'.repeat(99)}x]\nb: &b [${'*a,'.repeat(99)}*a]\nproxies: [*b,*b]\n`),
+    send(
+      `a: &a [${'x,'.repeat(99)}x]\nb: &b [${'*a,'.repeat(99)}*a]\n` +
+        `c: &c [${'*b,'.repeat(99)}*b]\nproxies: [*c,*c]\n`,
+    ),
     /too many aliases/,
   ],
   ['nested YAML', send(`proxies: ${'['.repeat(2000)}`), /YAML|nested/],
