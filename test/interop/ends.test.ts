@@ -34,7 +34,10 @@ for (const [way, columns] of ROWS) {
     test(`what comes before a reset arrives: ${title}`, { skip: missing(cell) }, async () => {
       await using server = await cell.server.server(way);
       await using client = await cell.client.client(way, server.address);
-      await wordsBeforeReset((to) => socksConnect(client.address, to.target));
+      // grpc-go drops messages that wait in its own queue when its program cancels the call.
+      const isCancelled = way.carrier === GRPC_TLS && column.client === 'sing-box';
+      const arrive = isCancelled ? serverWordsBeforeReset : wordsBeforeReset;
+      await arrive((to) => socksConnect(client.address, to.target));
     });
   }
 }
