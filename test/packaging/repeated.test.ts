@@ -29,6 +29,7 @@ const SOURCE = [
   'packaging',
   'README.md',
   'src',
+  'tools',
   'tsconfig.build.json',
   'tsconfig.json',
 ];
