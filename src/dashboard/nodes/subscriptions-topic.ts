@@ -19,7 +19,7 @@ export class SubscriptionsTopic implements PageTopic {
   #rows: readonly SubscriptionRow[] = [];
   #error: string | undefined;
   #busy: SubscriptionsView['busy'] = null;
-  #version: number | undefined;
+  #version: string | undefined;
   #timer: Timer | undefined;
   #holds = 0;
 

@@ -82,8 +82,8 @@ export interface FileWorker {
 }
 
 export interface ConfigFacts {
-  /** Grows with each time that the files were read. */
-  readonly version: number;
+  /** Another one each time that the files were read, also by the next thread. */
+  readonly version: string;
   /** Unix milliseconds. */
   readonly readAt: number;
   readonly nodes: readonly NodeFacts[];
@@ -169,7 +169,7 @@ export interface RulesWanted {
 }
 
 export interface RulesFound {
-  readonly version: number;
+  readonly version: string;
   readonly total: number;
   readonly matching: number;
   readonly first: number;

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { Mutex } from '../../app/mutex.ts';
 import { explainFlow } from '../../explain/explain-flow.ts';
 import { parseFlow } from '../../explain/flow.ts';
@@ -28,9 +29,11 @@ const SHOWN_PASSED = 60;
 export class FileWork implements FileWorker {
   readonly #mutex = new Mutex();
   readonly #updates = new SourceUpdates();
+  /** Versions of this thread; those of the thread before it must not be taken for the same. */
   #versions = 0;
+  readonly #lineage = randomUUID();
   readonly #configuration = new KeptReading(this.#mutex, (file, files) =>
-    ReadConfiguration.read(file, files, ++this.#versions),
+    ReadConfiguration.read(file, files, `${this.#lineage} ${++this.#versions}`),
   );
   /** Another form of it, only for the page Config. */
   readonly #effective = new KeptReading(this.#mutex, (file, files) =>

@@ -33,7 +33,7 @@ export class ReadConfiguration {
   static async read(
     { path, pid }: OfFile,
     files: FilesRead,
-    version: number,
+    version: string,
   ): Promise<ReadConfiguration> {
     let warnings: ReadonlyMap<number, RuleWarning> = new Map();
     let own = new Set<string>();

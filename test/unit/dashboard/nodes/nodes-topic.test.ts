@@ -26,7 +26,7 @@ const node = (tag: string, protocol = 'socks', source: string | null = null) => 
 });
 
 const FACTS: ConfigFacts = {
-  version: 1,
+  version: '1',
   readAt: 0,
   nodes: [
     node('direct', 'freedom'),

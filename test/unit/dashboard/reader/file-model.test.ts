@@ -12,7 +12,7 @@ import { ManualClock } from '../../../support/manual-clock.ts';
 import { readerMonitor } from './support.ts';
 
 const FACTS: ConfigFacts = {
-  version: 1,
+  version: '1',
   readAt: 5,
   nodes: [],
   moreNodes: 0,
@@ -77,7 +77,7 @@ describe('what is known of the file', () => {
       readAt: 5,
     });
     compared.state = 'changed';
-    worker.outcome = { ...FACTS, version: 2 };
+    worker.outcome = { ...FACTS, version: '2' };
     await model.look();
     assert.equal(model.state.kind === 'read' && model.state.freshness, 'changed');
     monitor.setStatus({ config: '/etc/weir.toml', last_reload: FAILED });
@@ -135,7 +135,7 @@ describe('what is known of the file', () => {
     await model.look();
     await model.look();
     assert.equal(heard, 1);
-    worker.outcome = { ...FACTS, version: 2 };
+    worker.outcome = { ...FACTS, version: '2' };
     await model.look();
     assert.equal(heard, 2);
   });

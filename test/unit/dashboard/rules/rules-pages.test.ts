@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { FileModel } from '../../../../src/dashboard/reader/file-model.ts';
+import type { FileWorker } from '../../../../src/dashboard/reader/file-requests.ts';
 import { FileWork } from '../../../../src/dashboard/reader/file-work.ts';
 import { explainAction } from '../../../../src/dashboard/rules/explain-action.ts';
 import { RulesTopic } from '../../../../src/dashboard/rules/rules-topic.ts';
@@ -19,13 +20,15 @@ async function opened(rules: readonly string[], state: 'same' | 'changed' = 'sam
   const monitor = readerMonitor();
   monitor.setStatus({ config: path, routes: { rules_since: 1, groups: [] } });
   const context = { monitor, config: path, socket: '/s', now: () => 1000 };
+  const thread = { work: new FileWork() };
+  const worker: FileWorker = { ask: (...asked) => thread.work.ask(...asked) };
   const file = new FileModel({
     context,
-    worker: new FileWork(),
+    worker,
     compare: () => Promise.resolve({ files: [{ path, state }], more: 0 }),
   });
   await file.look();
-  return { folder, path, monitor, file, topic: new RulesTopic(context, file) };
+  return { folder, path, monitor, file, thread, topic: new RulesTopic(context, file) };
 }
 
 const SOME = [
@@ -55,6 +58,19 @@ describe('the topic rules', () => {
     assert.deepEqual([found.matching, found.rows.map(({ id }) => id)], [1, [1_999]]);
     assert.throws(() => topic.view({ count: 61 }), /"count"/);
     assert.throws(() => topic.view({ search: 1 }), /"search"/);
+  });
+
+  test('rows of a thread that has ended are not taken for those of the next one', async () => {
+    const { topic, folder, path, file, thread } = await opened(SOME);
+    await using _folder = folder;
+    const parameters = { search: '', first: 0, count: 60 };
+    assert.equal((await viewed(topic, parameters)).rows[0]?.target.tag, 'other');
+    // An idle thread ends; its file is edited, and the next thread begins to count versions.
+    thread.work = new FileWork();
+    const text = await readFile(path, 'utf8');
+    await writeFile(path, text.replaceAll('outbound = "other"', 'outbound = "direct"'));
+    await file.look();
+    assert.equal((await viewed(topic, parameters)).rows[0]?.target.tag, 'direct');
   });
 
   test('the rows before stay until the next ones are there', async () => {
