@@ -1,12 +1,14 @@
 import type { RatePoint, TrafficHistory, TrafficSample } from './contract.ts';
 
-/** Points by the second: two minutes. */
-const SECONDS = 120;
-/** Points by half minutes: an hour. */
-const HALF_MINUTES = 120;
+/** Two minutes, of which there is a point a second. */
+const SECONDS_SPAN_MS = 120_000;
+/** An hour, of which there is a point each half minute. */
+const HALF_MINUTES_SPAN_MS = 3_600_000;
 const HALF_MINUTE_MS = 30_000;
+/** Points of either, also where a clock has been set back. */
+const MAX_POINTS = 120;
 
-/** Rates of the last two minutes and of the last hour. */
+/** Rates of the last two minutes and of the last hour, as far as they were measured. */
 export class RateHistory implements TrafficHistory {
   #seconds: readonly RatePoint[] = [];
   #halfMinutes: readonly RatePoint[] = [];
@@ -23,19 +25,20 @@ export class RateHistory implements TrafficHistory {
 
   add({ at, upRate: up, downRate: down, flows }: TrafficSample): void {
     const point: RatePoint = { at, up, down, flows };
-    this.#seconds = appended(this.#seconds, point, SECONDS);
+    this.#seconds = appended(this.#seconds, point, SECONDS_SPAN_MS);
     const first = this.#current[0];
     if (first && at - first.at >= HALF_MINUTE_MS) {
-      this.#halfMinutes = appended(this.#halfMinutes, mean(this.#current), HALF_MINUTES);
+      this.#halfMinutes = appended(this.#halfMinutes, mean(this.#current), HALF_MINUTES_SPAN_MS);
       this.#current = [];
     }
     // A sample a second at most, but a clock may be set back.
-    if (this.#current.length < SECONDS) this.#current.push(point);
+    if (this.#current.length < MAX_POINTS) this.#current.push(point);
   }
 }
 
-const appended = (points: readonly RatePoint[], point: RatePoint, most: number) =>
-  [...points, point].slice(-most);
+/** With a point more, and without those that are older than `span` milliseconds then. */
+const appended = (points: readonly RatePoint[], point: RatePoint, span: number) =>
+  [...points.filter(({ at }) => at > point.at - span), point].slice(-MAX_POINTS);
 
 /** The mean rates of a half minute, at its end. */
 function mean(points: readonly RatePoint[]): RatePoint {

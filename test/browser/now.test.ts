@@ -8,6 +8,7 @@ import { VIEWPORTS } from '../support/browser/stage.ts';
 import { statusOf } from '../support/dashboard/context.ts';
 import { FakeControl } from '../support/dashboard/fake-control.ts';
 import { flowOf, trafficOf } from '../support/dashboard/fake-monitor.ts';
+import { eventually } from '../support/wait.ts';
 
 const stage = new FakeStage();
 const { skip } = stage;
@@ -62,6 +63,68 @@ test(
     );
   },
 );
+
+/** Where the line of the rates down is: for each column of pixels of the chart from the left, how many it has there. */
+const LINE = `(() => {
+  const chart = document.querySelector('.rates-chart .u-over');
+  const { canvas } = document.querySelector('.rates-chart canvas').getContext('2d');
+  const scale = canvas.width / canvas.getBoundingClientRect().width;
+  const left = chart.getBoundingClientRect().left - canvas.getBoundingClientRect().left;
+  const accent = getComputedStyle(document.querySelector('.line-down')).borderTopColor.match(/\\d+/g).map(Number);
+  const columns = [];
+  for (let x = 0; x < Math.floor(chart.clientWidth); x++) {
+    const { data } = canvas.getContext('2d').getImageData(Math.round((left + x) * scale), 0, 1, canvas.height);
+    let found = 0;
+    for (let at = 0; at < data.length; at += 4) {
+      if (data[at + 3] > 128 && accent.every((value, part) => Math.abs(data[at + part] - value) < 24)) found++;
+    }
+    columns.push(found);
+  }
+  return columns;
+})()`;
+
+test('a time in which nothing was measured is a gap of the chart', { skip }, async () => {
+  // Later than the present, at which a chart ends whose last point is older.
+  const at = Date.now() + 3_600_000;
+  const point = (ago: number): RatePoint => ({ at: at - ago, up: 0, down: 9e6, flows: 1 });
+  const ofSeconds = (from: number, to: number, step: number): RatePoint[] =>
+    Array.from({ length: (from - to) / step + 1 }, (_, index) => point(from - index * step));
+  await using scene = await stage.open({
+    monitor: {
+      traffic: trafficOf({}),
+      history: {
+        seconds: [...ofSeconds(118_000, 90_000, 1000), ...ofSeconds(30_000, 0, 1000)],
+        // Half an hour in which a page was open for less than a minute.
+        halfMinutes: [point(1_800_000), point(0)],
+      },
+    },
+    at: '#/now',
+  });
+  const { page } = scene;
+  const drawn = async () => {
+    await page.locator('.rates-chart canvas').waitFor();
+    const columns = await page.evaluate<number[]>(LINE);
+    const part = (from: number, to: number) =>
+      columns.slice(Math.round(from * columns.length), Math.round(to * columns.length));
+    return {
+      isWhole: (from: number, to: number) => part(from, to).every((found) => found > 0),
+      isEmpty: (from: number, to: number) => part(from, to).every((found) => found === 0),
+    };
+  };
+  const minutes = await eventually('the first 28 s of two minutes', async () => {
+    const found = await drawn();
+    return found.isWhole(0.03, 0.23) && found;
+  });
+  assert.ok(minutes.isEmpty(0.27, 0.73), 'the minute without points');
+  assert.ok(minutes.isWhole(0.77, 0.99), 'the last half minute');
+  await page.getByRole('button', { name: '1 hour' }).click();
+  const hour = await eventually('the half hour before the first point', async () => {
+    const found = await drawn();
+    return found.isEmpty(0.02, 0.48) && found;
+  });
+  assert.ok(!hour.isEmpty(0.48, 0.51), 'half a minute alone');
+  assert.ok(hour.isEmpty(0.52, 0.97), 'the time between');
+});
 
 test('the five largest of each kind, and how complete the sums are', { skip }, async () => {
   await using scene = await stage.open({ monitor: { listedAt: undefined }, at: '#/now?by=bytes' });

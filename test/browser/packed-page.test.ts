@@ -25,8 +25,9 @@ globalThis.draw = (sets) => sets.map((data) => {
     drawn.push(chart.ctx.canvas.toDataURL() + parent.innerHTML);
   };
   let chart;
+  const shown = () => ({ end: 1_700_000_119_000, span: 120_000 });
   return [
-    () => (chart = new uPlot(optionsFor(parent), data, parent)),
+    () => (chart = new uPlot(optionsFor(parent, shown), data, parent)),
     () => chart.setData(sets[0]),
     () => chart.setData(data),
     () => chart.setSize({ width: 300, height: 180 }),
@@ -40,16 +41,19 @@ globalThis.draw = (sets) => sets.map((data) => {
 }).reduce((before, drawn) => before.then(async (all) => [...all, await drawn]), Promise.resolve([]));
 `;
 
+type Series = readonly (readonly (number | null)[])[];
+
 /** Times in seconds, bytes a second down and up, as the chart takes them. */
-const series = (count: number, step: number, rate: (at: number) => number): number[][] => [
+const series = (count: number, step: number, rate: (at: number) => number | null): Series => [
   Array.from({ length: count }, (_, at) => 1_700_000_000 + at * step),
   Array.from({ length: count }, (_, at) => rate(at)),
-  Array.from({ length: count }, (_, at) => rate(at + 3) / 2),
+  Array.from({ length: count }, (_, at) => (rate(at + 3) ?? 0) / 2),
 ];
 
 const SETS = [
   series(120, 1, (at) => Math.abs(Math.sin(at)) * 1e6),
   series(120, 30, (at) => at * 1e9),
+  series(120, 1, (at) => (at > 40 && at < 80 ? null : at)),
   series(2, 1, (at) => at),
   series(1, 1, () => 5),
   series(0, 1, () => 0),

@@ -1,5 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
+import { now } from '../clock.ts';
 import { followMedia } from '../components/media.ts';
 import { rate, timeOfDay } from '../format.ts';
 import { html } from '../html.ts';
@@ -12,20 +13,40 @@ const AXIS = 76;
 /** Between two times on the other axis. */
 const SECONDS = [1, 5, 10, 15, 30, 60, 300, 600, 900];
 
+/** Points that lie further apart than so many of their steps have a gap between them. */
+const GAP_STEPS = 2.5;
+/** Without a point for so long, measuring has stopped: samples come every second. */
+const STOPPED_MS = 3000;
+
 const dark = followMedia('(prefers-color-scheme: dark)');
+
+export interface RatesChartProps {
+  readonly points: readonly Point[];
+  /** Milliseconds that each point stands for. */
+  readonly step: number;
+  /** Milliseconds that the chart shows. */
+  readonly span: number;
+}
 
 /**
  * Rates over time, drawn. The drawing says nothing to a screen reader: the table beside it has the same numbers.
  * The lines differ by their form too: up is dashed.
  */
-export function RatesChart({ points }: { readonly points: readonly Point[] }) {
+export function RatesChart({ points, step, span }: RatesChartProps) {
+  const end = endOf(points, now.value);
+  const window = useRef({ end, span });
+  window.current = { end, span };
   const box = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | undefined>(undefined);
   const colours = `${theme.value} ${dark.value}`;
   useEffect(() => {
     const parent = box.current;
     if (!parent) return undefined;
-    const made = new uPlot(optionsFor(parent), dataOf(points), parent);
+    const made = new uPlot(
+      optionsFor(parent, () => window.current),
+      dataOf(points, step),
+      parent,
+    );
     chart.current = made;
     const observer = new ResizeObserver(() =>
       made.setSize({ width: parent.clientWidth, height: HEIGHT }),
@@ -37,18 +58,47 @@ export function RatesChart({ points }: { readonly points: readonly Point[] }) {
       chart.current = undefined;
     };
   }, [colours]);
-  useEffect(() => chart.current?.setData(dataOf(points)), [points]);
+  useEffect(() => chart.current?.setData(dataOf(points, step)), [points, step, end]);
   return html`<div class="rates-chart" aria-hidden="true" ref=${box}></div>`;
 }
 
-const dataOf = (points: readonly Point[]): uPlot.AlignedData => [
-  points.map(({ at }) => at / 1000),
-  points.map(({ down }) => down),
-  points.map(({ up }) => up),
-];
+/** Where the chart ends: at the last point, or at the present when measuring has stopped. */
+const endOf = (points: readonly Point[], present: number): number => {
+  const last = points.at(-1)?.at ?? present;
+  return present - last > STOPPED_MS ? present : last;
+};
+
+/**
+ * Seconds, and bytes per second down and up. A time without points has no line: each point stands for the `step`
+ * before it, also where it is alone.
+ */
+export function dataOf(points: readonly Point[], step: number): uPlot.AlignedData {
+  const [times, down, up]: [number[], (number | null)[], (number | null)[]] = [[], [], []];
+  const add = (at: number, point: Pick<Point, 'down' | 'up'> | undefined) => {
+    times.push(at / 1000);
+    down.push(point?.down ?? null);
+    up.push(point?.up ?? null);
+  };
+  let last: number | undefined;
+  for (const point of points) {
+    if (last === undefined || point.at - last > GAP_STEPS * step) {
+      if (last !== undefined) add(last + 1, undefined);
+      add(point.at - step, point);
+    }
+    add(point.at, point);
+    last = point.at;
+  }
+  return [times, down, up];
+}
+
+/** The part of time that a chart shows: its last millisecond, and how many. */
+export interface ChartWindow {
+  readonly end: number;
+  readonly span: number;
+}
 
 /** The options of a chart in `parent`; packaging/chart.ts leaves out of uPlot what they do not need. */
-export function optionsFor(parent: HTMLElement): uPlot.Options {
+export function optionsFor(parent: HTMLElement, window: () => ChartWindow): uPlot.Options {
   const style = getComputedStyle(parent);
   const colour = (name: string): string => {
     // A custom property has light-dark() as it is written; a used colour has one of the two.
@@ -68,7 +118,15 @@ export function optionsFor(parent: HTMLElement): uPlot.Options {
     height: HEIGHT,
     legend: { show: false },
     cursor: { show: false },
-    scales: { y: { range: (_chart, _least, most) => [0, Math.max(1000, most * 1.1)] } },
+    scales: {
+      x: {
+        range: () => {
+          const { end, span } = window();
+          return [(end - span) / 1000, end / 1000];
+        },
+      },
+      y: { range: (_chart, _least, most) => [0, Math.max(1000, most * 1.1)] },
+    },
     axes: [
       {
         ...axis,

@@ -9,15 +9,15 @@ import { pointsOf, type Point } from './points.ts';
 import { RatesChart } from './rates-chart.ts';
 
 const SPANS = [
-  { value: 'minutes', title: '2 minutes' },
-  { value: 'hour', title: '1 hour' },
+  { value: 'minutes', title: '2 minutes', step: 1000, span: 120_000 },
+  { value: 'hour', title: '1 hour', step: 30_000, span: 3_600_000 },
 ] as const;
 
 /** The rates of two minutes or an hour, as a chart and as a table. */
 export function Rates() {
   const view = useWatch<RatesView>('rates').value;
-  const span = place.value.parameters['span'] === 'hour' ? 'hour' : 'minutes';
-  const found = span === 'hour' ? view?.halfMinutes : view?.seconds;
+  const { value, step, span } = place.value.parameters['span'] === 'hour' ? SPANS[1] : SPANS[0];
+  const found = value === 'hour' ? view?.halfMinutes : view?.seconds;
   const points = useMemo(() => (found ? pointsOf(found) : []), [found]);
   const now = view?.now;
   return html`<section class="card" aria-labelledby="rates">
@@ -26,8 +26,8 @@ export function Rates() {
       <${Choice}
         label="Time"
         options=${SPANS}
-        value=${span}
-        onChoose=${(value: string) => setParameters({ span: value === 'hour' ? value : '' })}
+        value=${value}
+        onChoose=${(next: string) => setParameters({ span: next === 'hour' ? next : '' })}
       />
       <p class="legend dim">
         <span class="line-down" aria-hidden="true"></span> down ${now ? rate(now.down) : '–'}
@@ -40,7 +40,7 @@ export function Rates() {
         ? html`<p class="dim">
             ${view ? 'The chart begins with the second sample.' : 'Waiting for the dashboard.'}
           </p>`
-        : html`<${RatesChart} points=${points} />`
+        : html`<${RatesChart} points=${points} step=${step} span=${span} />`
     }
     <${RatesTable} points=${points} />
   </section>`;
