@@ -61,15 +61,17 @@ export function routeTargetsTopic({ monitor }: DashboardContext): PageTopic {
     name: 'route-targets',
     view(parameters) {
       const wanted = new Parameters(parameters);
-      const find = wanted.text('find', '').toLowerCase();
+      const find = wanted.text('find', '');
+      const word = find.toLowerCase();
       const { first, count } = wanted.window();
       const all = monitor.routes?.value.view.targets ?? [];
       const matching = all
         .map((target, id) => ({ ...target, id }))
-        .filter(({ name }) => name.toLowerCase().includes(find));
+        .filter(({ name }) => name.toLowerCase().includes(word));
       const from = Math.min(first, Math.max(0, matching.length - 1));
       const { outbounds } = countFlows(monitor.flows.values(), undefined);
       return jsonOf({
+        find,
         total: matching.length,
         first: from,
         rows: matching

@@ -78,6 +78,8 @@ export type UndoView =
 
 /** A window of the names that can be picked. */
 export interface RouteTargetsView {
+  /** What was searched for. */
+  readonly find: string;
   readonly total: number;
   readonly first: number;
   readonly rows: readonly {

@@ -121,6 +121,7 @@ export function Grid<Row>(props: GridProps<Row>): VNode {
     setActive({ index, id: row === undefined ? undefined : id(row), awaited: row === undefined });
     showRow(scroller.current, index, height);
   };
+  const firstVisible = () => Math.ceil((scroller.current?.scrollTop ?? 0) / height);
   const moveBy = (key: string) => {
     const page = Math.max(1, Math.floor((scroller.current?.clientHeight ?? 0) / height) - 2);
     move(keyedMove(key, current?.index, { page, total: window.total }) ?? 0);
@@ -129,6 +130,8 @@ export function Grid<Row>(props: GridProps<Row>): VNode {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target !== scroller.current) return;
     if (event.key === 'Enter' && activeRow !== undefined) onOpen?.(activeRow);
+    // Without an active row Enter shows the one that the next Enter opens.
+    else if (event.key === 'Enter' && onOpen) move(current?.index ?? firstVisible());
     else if (keyedMove(event.key, current?.index, { page: 1, total: window.total }) === undefined)
       return;
     else moveBy(event.key);
@@ -204,6 +207,12 @@ export function Grid<Row>(props: GridProps<Row>): VNode {
       </div>`
     }
   </div>`;
+}
+
+/** Goes from a search to the rows that it has found, the first of which becomes active. */
+export function enterRows(grid: HTMLElement | null | undefined): void {
+  grid?.focus();
+  grid?.dispatchEvent(new KeyboardEvent('keydown', { key: 'Home', cancelable: true }));
 }
 
 function headCell<Row>(

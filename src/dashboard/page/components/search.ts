@@ -3,8 +3,9 @@ import { useCommands } from '../commands.ts';
 import { html } from '../html.ts';
 import { setParameters } from '../router.ts';
 import { valueOf } from './fields.ts';
+import { enterRows } from './grid.ts';
 
-/** A search that is a parameter of the page; `/` goes there, Enter and Escape back to the rows. */
+/** A search that is a parameter of the page; `/` goes there, Enter and Escape back to the rows, ↓ to the first of them. */
 export function Search({
   label,
   placeholder,
@@ -38,10 +39,12 @@ export function Search({
     value=${value}
     onInput=${(event: Event) => setParameters({ [parameter]: valueOf(event) }, { replace: true })}
     onKeyDown=${(event: KeyboardEvent) => {
-      if (event.key !== 'Escape' && event.key !== 'Enter') return;
+      if (!['Escape', 'Enter', 'ArrowDown'].includes(event.key)) return;
       if (event.key === 'Escape') setParameters({ [parameter]: '' }, { replace: true });
       event.preventDefault();
-      document.querySelector<HTMLElement>('main .grid')?.focus();
+      const grid = document.querySelector<HTMLElement>('main .grid');
+      if (event.key === 'ArrowDown') enterRows(grid);
+      else grid?.focus();
     }}
   />`;
 }

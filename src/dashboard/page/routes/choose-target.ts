@@ -1,7 +1,7 @@
-import { useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { RouteTargetsView } from '../../routes/view.ts';
 import { Dialog } from '../components/dialog.ts';
-import { Grid } from '../components/grid.ts';
+import { enterRows, Grid } from '../components/grid.ts';
 import type { Column } from '../components/grid-column.ts';
 import { Empty } from '../components/states.ts';
 import { useWatch } from '../connection.ts';
@@ -42,6 +42,7 @@ export function ChooseTarget({
   readonly onClose: () => void;
 }) {
   const [find, setFind] = useState('');
+  const [presses, setPresses] = useState(0);
   const [shown, setShown] = useState({ first: 0, count: 40 });
   const view = useWatch<RouteTargetsView>('route-targets', { find, ...shown }).value;
   const rows = view?.rows ?? [];
@@ -50,13 +51,21 @@ export function ChooseTarget({
     void pickWithPreview(group, target);
   };
   const choose = ({ name }: Target) => send(name);
+  /** A key of the search that waits for the rows of what was typed before it. */
+  const awaiting = useRef<'Enter' | 'ArrowDown' | undefined>(undefined);
+  const field = useRef<HTMLInputElement>(null);
+  useLayoutEffect(() => {
+    if (view?.find !== find || awaiting.current === undefined) return;
+    const [only, other] = rows;
+    if (awaiting.current === 'Enter' && only && !other) choose(only);
+    else enterRows(field.current?.closest('dialog')?.querySelector<HTMLElement>('[role=grid]'));
+    awaiting.current = undefined;
+  });
   const onKey = (event: KeyboardEvent) => {
-    if (event.key === 'Enter' && rows.length === 1 && rows[0]) choose(rows[0]);
-    else if (event.key === 'ArrowDown') {
-      const box = event.currentTarget instanceof Element ? event.currentTarget : undefined;
-      box?.closest('dialog')?.querySelector<HTMLElement>('[role=grid]')?.focus();
-    } else return;
+    if (event.key !== 'Enter' && event.key !== 'ArrowDown') return;
     event.preventDefault();
+    awaiting.current = event.key;
+    setPresses(presses + 1);
   };
   return html`<${Dialog} sheet title=${`New target of ${routeName(group)}`} onClose=${onClose}>
     <input
@@ -64,10 +73,12 @@ export function ChooseTarget({
       aria-label="Search targets"
       placeholder="Search, then ↓ and Enter"
       autofocus
+      ref=${field}
       value=${find}
       onInput=${(event: Event) => {
         if (event.target instanceof HTMLInputElement) setFind(event.target.value);
         setShown({ ...shown, first: 0 });
+        awaiting.current = undefined;
       }}
       onKeyDown=${onKey}
     />
