@@ -84,6 +84,7 @@ export async function loadConfig(
     api: lowered.api,
     canPick: !serveApi || file.api !== undefined,
     places,
+    npmHeader: source.npmHeader,
     publicFiles: input.public,
     now,
   };

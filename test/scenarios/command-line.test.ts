@@ -123,6 +123,32 @@ test('npm start ends with the signal that npm gets', async () => {
   assert.equal(existsSync(`/proc/${pid}`), false);
 });
 
+test('what npm start prints into a file is a configuration, and npm -s adds nothing to it', async () => {
+  await using folder = await scratch();
+  const [links, file] = [join(folder.path, 'links.txt'), join(folder.path, 'weir.toml')];
+  await writeFile(links, 'trojan://sesame@192.0.2.1:443?sni=localhost#mine\n');
+  const root = new URL('../..', import.meta.url).pathname;
+  for (const [silent, isWarned] of [
+    [[], true],
+    [['-s'], false],
+  ] as const) {
+    await using npm = new Child('npm', [
+      ...silent,
+      '--prefix',
+      root,
+      'start',
+      '--',
+      'import',
+      links,
+    ]);
+    assert.equal((await within(npm.exited, 'the import')).code, 0, npm.stderr);
+    await writeFile(file, npm.stdout);
+    const check = await runWeir(['--test', '--config', file]);
+    assert.equal(check.stdout, 'Configuration OK.\n', check.stderr);
+    assert.equal(check.stderr.includes('npm -s start'), isWarned, check.stderr);
+  }
+});
+
 /** The process that npm has started, by way of a shell or in its place. */
 function weirBelow(parent: number): number {
   const children = readFileSync(`/proc/${parent}/task/${parent}/children`, 'utf8').trim();

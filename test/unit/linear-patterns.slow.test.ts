@@ -143,6 +143,11 @@ const PATTERNS: readonly Row[] = [
     worst: [run('', '%', '1'), run('%', '1', ''), run('', '%1')],
   },
   {
+    file: 'config/sources/npm-header.ts',
+    pattern: /^\n> weir-proxy@[^\n]*\n> [^\n]*\n\n/,
+    worst: [run('\n> weir-proxy@', 'a'), run('\n> weir-proxy@\n> ', 'a'), run('', '\n> ')],
+  },
+  {
     file: 'config/toml/parse.ts',
     pattern: /"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[\w-]+/y,
     worst: [run('"', 'a'), run('"', '\\"'), run('"', '\\'), run("'", 'a'), run('', 'a')],

@@ -1,13 +1,14 @@
 import { ConfigError } from '../errors.ts';
 import { decodeSource } from '../sources/decode-source.ts';
 import { documentError } from '../sources/document-error.ts';
+import { asComments, npmHeader } from '../sources/npm-header.ts';
 import type { SourceText } from '../sources/source-text.ts';
 import { TomlError } from '../toml/error.ts';
 
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /**
- * Edits the text of a file; a byte order mark is kept.
+ * Edits the text of a file; a byte order mark and the lines of npm are kept.
  *
  * @param file named in errors
  * @throws {ConfigError} of kind `invalid` when the file is not UTF-8, or the result cannot be encoded as such
@@ -24,9 +25,11 @@ export function editText(
   return encodedLike(bytes, text);
 }
 
-/** The bytes of an edited text, with a byte order mark if those before have one. */
+/** The bytes of an edited text, with a byte order mark and the lines of npm if those before have them. */
 export function encodedLike(before: Uint8Array, text: string): Uint8Array {
-  const edited = Buffer.from(text);
+  const header = npmHeader(new TextDecoder().decode(before));
+  const isKept = text.startsWith(asComments(header));
+  const edited = Buffer.from(isKept ? header + text.slice(header.length) : text);
   const isMarked = BYTE_ORDER_MARK.equals(before.subarray(0, BYTE_ORDER_MARK.length));
   return isMarked ? Buffer.concat([BYTE_ORDER_MARK, edited]) : edited;
 }

@@ -1,17 +1,25 @@
 import { isUtf8 } from 'node:buffer';
 import { documentError } from './document-error.ts';
+import { asComments, npmHeader } from './npm-header.ts';
 import { SourceText } from './source-text.ts';
 
 const BYTE_ORDER_MARK = '\u{FEFF}';
 
 /**
- * The text of a configuration file, without the byte order mark that some editors write.
+ * The text of a configuration file, without the byte order mark that some editors write, and with the lines that
+ * `npm start` writes before a redirected output as comments.
  * @throws {ConfigError} at the first byte that is not UTF-8.
  */
 export function decodeSource(bytes: Uint8Array, file: string | undefined): SourceText {
   const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
   const bom = text.startsWith(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.length : 0;
-  const source = new SourceText(text.slice(bom), file);
+  const written = text.slice(bom);
+  const header = npmHeader(written);
+  const source = new SourceText(
+    asComments(header) + written.slice(header.length),
+    file,
+    header.length,
+  );
   if (isUtf8(bytes)) return source;
   const start = firstReplaced(text, bytes) - bom;
   throw documentError(source, 'invalid UTF-8', { start, end: start + 1 });

@@ -11,12 +11,15 @@ import {
 export class SourceText {
   readonly text: string;
   readonly file: string | undefined;
+  /** Characters at the start that npm has written: see `npmHeader`. */
+  readonly npmHeader: number;
   /** Offsets of the lines, computed on first use. */
   #lineStarts: readonly number[] | undefined;
 
-  constructor(text: string, file: string | undefined) {
+  constructor(text: string, file: string | undefined, npmHeader = 0) {
     this.text = text;
     this.file = file;
+    this.npmHeader = npmHeader;
   }
 
   locate(offset: number): ConfigLocation {

@@ -20,6 +20,8 @@ export interface Examined {
    */
   readonly canPick: boolean;
   readonly places: Places;
+  /** Characters at the start of the configuration file that npm has written: see `npmHeader`. */
+  readonly npmHeader: number;
   /** The files that it names and that are readable by every user. */
   readonly publicFiles: ReadonlySet<string>;
   /** Unix milliseconds. */

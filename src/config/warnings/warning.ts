@@ -14,6 +14,7 @@ export type WarningId =
   | 'log-level'
   | 'more'
   | 'no-users'
+  | 'npm-header'
   | 'open-proxy'
   | 'pick-without-group'
   | 'repeated-user'

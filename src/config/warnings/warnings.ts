@@ -18,6 +18,7 @@ import { type Warning, WarningList } from './warning.ts';
  */
 export function warningsOf(examined: Examined): readonly Warning[] {
   const list = new WarningList();
+  warnOfNpmHeader(examined.npmHeader, list);
   warnOfLog(examined.own.log, list);
   warnOfDns(examined.own.dns, list);
   warnOfListeners(examined, list);
@@ -30,4 +31,16 @@ export function warningsOf(examined: Examined): readonly Warning[] {
   warnOfShadowedRules(examined, list);
   warnOfGroups(examined, list);
   return list.shown(examined.places);
+}
+
+/** Other programs that read the file refuse these lines. */
+function warnOfNpmHeader(length: number, list: WarningList): void {
+  if (length === 0) return;
+  // Its first line is empty.
+  list.add(
+    'npm-header',
+    { start: 1, end: length },
+    () =>
+      'npm has written two lines here, which Weir ignores and other programs refuse: `npm -s start -- …` writes none',
+  );
 }

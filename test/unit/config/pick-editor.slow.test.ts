@@ -106,6 +106,12 @@ const ROUTE: readonly Case[] = [
     after: '\u{feff}[route]\ndefault = "x"\n',
   },
   {
+    name: 'the lines that npm has written stay',
+    before: '\n> weir-proxy@2.1.1 start\n> exec node src/main.ts import x\n\n[route]\n',
+    after:
+      '\n> weir-proxy@2.1.1 start\n> exec node src/main.ts import x\n\n[route]\ndefault = "x"\n',
+  },
+  {
     name: 'a key is added to an inline table',
     before: 'route = { geoip = "f" } # r\n',
     after: 'route = { geoip = "f", default = "x" } # r\n',

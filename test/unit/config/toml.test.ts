@@ -262,6 +262,13 @@ describe('the bytes of a file', () => {
     assert.equal(errorOf('\u{FEFF}foo = 1').message, errorOf('foo = 1').message);
   });
 
+  test('may start with the lines that npm start prints, whose places count', () => {
+    const header = '\n> weir-proxy@2.1.1 start\n> exec node src/main.ts import links.txt\n\n';
+    assert.deepEqual(specOf(header + DIRECT), specOf(DIRECT));
+    assert.match(errorOf(`${header}foo = 1`).message, /^TOML parse error at line 5, column 1\n/);
+    assert.match(errorOf(DIRECT + header).message, /^TOML parse error at line 5, column 1\n/);
+  });
+
   test('may have CRLF line ends', () => {
     assert.deepEqual(specOf(DIRECT.replaceAll('\n', '\r\n')), specOf(DIRECT));
   });

@@ -50,6 +50,11 @@ const subscribing = (routes: string): string =>
   `${SOCKS}${DIRECT}[subscribe]\npath = "/s.toml"\n[subscribe.routes]\n${routes}\n`;
 
 const ROWS: readonly Row[] = [
+  [
+    'the lines that npm start writes before a redirected output',
+    ['npm-header 2:1'],
+    `\n> weir-proxy@2.1.1 start\n> exec node src/main.ts import x\n\n${DIRECT}`,
+  ],
   // [log]
   ['level = "warning"', ['log-level 2:9'], `[log]\nlevel = "warning"\n${DIRECT}`],
   ['an empty level', ['log-level 2:9'], `[log]\nlevel = ""\n${DIRECT}`],

@@ -1,0 +1,11 @@
+/**
+ * The lines that `npm start` prints to standard output before the program it starts, and which are therefore at the
+ * beginning of a file that its output is redirected to. `npm -s start` prints none.
+ */
+const HEADER = /^\n> weir-proxy@[^\n]*\n> [^\n]*\n\n/;
+
+/** The lines of npm at the start of a text; empty without them. */
+export const npmHeader = (text: string): string => HEADER.exec(text)?.[0] ?? '';
+
+/** These lines as comments of TOML, of the same length, so that all places stay. */
+export const asComments = (header: string): string => header.replaceAll(/^>/gm, '#');
