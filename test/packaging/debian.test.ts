@@ -74,7 +74,7 @@ describe('the Debian package', { skip }, () => {
     const listens = (await readFile(inRoot(CONFIG), 'utf8')).matchAll(/^listen = "([^"]+)"/gm);
     assert.deepEqual(
       new Set(Array.from(listens, ([, address]) => address)),
-      new Set(['127.0.0.1']),
+      new Set(['127.0.0.1', '/run/weir/api.sock']),
     );
   });
 

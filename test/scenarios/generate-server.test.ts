@@ -50,6 +50,11 @@ test('weir generate server makes a server and a client that work together over e
 
   await using origin = await webServer();
   await using running = await Weir.start(server.replaceAll(/^port = \d+/gm, 'port = 0'), inFolder);
+  // The API is on a unix socket beside the file, which is for the user of the server alone.
+  const socket = path('server.api.sock');
+  assert.equal(statSync(socket).mode & 0o777, 0o600);
+  const asked = await runWeir(['ctl', 'version', '--api', socket]);
+  assert.match(asked.stdout, /"version":/);
   const ways = PROTOCOLS.map(
     (tag) =>
       `[[inbound]]\ntag = "to-${tag}"\nprotocol = "socks"\nport = 0\n[[route.rule]]\ninbound_tag = ["to-${tag}"]\noutbound = "${tag}"\n`,

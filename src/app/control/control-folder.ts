@@ -1,5 +1,5 @@
 import { lstatSync, statSync, type Stats } from 'node:fs';
-import { join } from 'node:path';
+import { basename, dirname, extname, join } from 'node:path';
 
 /** The folder of services. */
 export const SERVICE_FOLDER = '/run/weir';
@@ -15,6 +15,22 @@ export const userFolder = (
   // The XDG Base Directory Specification: a relative path is to be ignored.
   return runtime?.startsWith('/') === true ? join(runtime, 'weir') : undefined;
 };
+
+/** Bytes of the path of a unix socket: `sun_path` of unix(7) without its end. */
+const MAX_SOCKET_PATH = 107;
+
+/**
+ * Where a unix socket of the API is a good default for a configuration: beside its file, or in the folder of services
+ * for one below /etc, where a service cannot write.
+ *
+ * @param config absolute
+ * @returns `undefined` where the path would be too long for a socket
+ */
+export function apiSocketFor(config: string): string | undefined {
+  if (config.startsWith('/etc/')) return join(SERVICE_FOLDER, 'api.sock');
+  const path = join(dirname(config), `${basename(config, extname(config))}.api.sock`);
+  return Buffer.byteLength(path) > MAX_SOCKET_PATH ? undefined : path;
+}
 
 /**
  * Why sockets in a folder may not be trusted; `undefined` if they may: it belongs to this user or to root,

@@ -212,8 +212,13 @@ const SERVER_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 function toServer(values: Values): ServerArguments {
   const { protocol, name, host, 'port-base': portBase } = values;
-  if (protocol === undefined) throw new UsageError('generate server needs --protocol LIST');
-  if (name === undefined) throw new UsageError('generate server needs --name NAME');
+  if (protocol === undefined || name === undefined) {
+    const missing = [
+      ...(protocol === undefined ? ['--protocol LIST'] : []),
+      ...(name === undefined ? ['--name NAME'] : []),
+    ];
+    throw new UsageError(`generate server needs ${missing.join(' and ')}`);
+  }
   if (!SERVER_NAME.test(name)) {
     throw new UsageError(
       `--name has letters, digits, dots, hyphens and underscores, not ${JSON.stringify(name)}`,

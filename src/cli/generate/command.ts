@@ -120,6 +120,7 @@ async function generateServer(asked: ServerArguments, random: RandomSource): Pro
     json: { ...result.json, links },
     notes: [
       `the server: weir --config ${join(output, files.server)}`,
+      `its users and flows: weir dashboard --config ${join(output, files.server)}`,
       plan.isTrial
         ? `a client: weir --config ${join(output, files.client)}`
         : `a client, on another machine${plan.hasTls ? ` beside ${files.certificate}` : ''}: weir --config ${files.client}`,

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { apiSocketFor, SERVICE_FOLDER } from '../../app/control/control-folder.ts';
 import { labelComment } from '../../config/edit/lists/label.ts';
 import { basicString } from '../../config/edit/toml-text.ts';
 import { LOCAL_LISTENERS } from '../../config/sources/default-config.ts';
@@ -36,11 +37,23 @@ export function serverText(plan: ServerPlan, folder: string): string {
 #
 # One more user: weir user add NAME --inbound TAG --config ${files.server}${authority}
 
-${inbounds.map((inbound) => inboundText(inbound, plan, folder)).join('\n')}
+${apiText(join(folder, files.server))}${inbounds.map((inbound) => inboundText(inbound, plan, folder)).join('\n')}
 [[outbound]]
 tag = "direct"
 protocol = "freedom"
 ${isTrial ? TRIAL : OWN_NETWORK}`;
+}
+
+/** `[api]` on a unix socket, which only the user of the server and root can connect to. @param config absolute */
+function apiText(config: string): string {
+  const socket = apiSocketFor(config);
+  if (socket === undefined) return '';
+  const where = socket.startsWith(SERVICE_FOLDER) ? `\n# The folder is that of weir.service.` : '';
+  return `# For weir dashboard, top and ctl, of the user that runs the server and of root.${where}
+[api]
+listen = ${basicString(socket)}
+
+`;
 }
 
 const TRIAL = `
