@@ -6,5 +6,7 @@ export type HealthWord =
   /** The last reload failed: an older configuration is in force. */
   | 'Reload refused'
   | 'API lost'
+  /** The configuration has no `[api]`. */
+  | 'No API'
   /** Flow events were missed, and the flows have not been listed since. */
   | 'Behind';

@@ -29,7 +29,8 @@ export class HealthWatch {
     if (api.kind === 'connecting') {
       return { word: 'Connecting', why: 'the API has not answered yet' };
     }
-    if (api.kind !== 'reached') return { word: 'API lost', why: 'nothing shown is current' };
+    if (api.kind === 'absent') return { word: 'No API', why: 'the configuration has no [api]' };
+    if (api.kind === 'lost') return { word: 'API lost', why: 'nothing shown is current' };
     if (status?.value.last_reload?.outcome.kind === 'failed') {
       return { word: 'Reload refused', why: 'Weir continues with the configuration before it' };
     }

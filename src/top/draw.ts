@@ -59,6 +59,7 @@ const HEALTH_STYLES: Readonly<Record<Snapshot['health']['word'], Style>> = {
   Serving: 'good',
   'Reload refused': 'bad',
   'API lost': 'bad',
+  'No API': 'warn',
   Behind: 'warn',
 };
 

@@ -66,8 +66,8 @@ const STATES: readonly (readonly [string, SceneOptions, string, readonly (string
   [
     'no [api]',
     { monitor: { api: { kind: 'absent' }, status: undefined } },
-    'API lost',
-    ['has no [api]', 'listen = "127.0.0.1:9090"', '/etc/weir/weir.toml'],
+    'No API',
+    ['has no [api]', 'listen = "/run/weir/api.sock"', '/etc/weir/weir.toml'],
   ],
   [
     'no right to the control socket',

@@ -20,11 +20,12 @@ export function createFrameTopic(context: DashboardContext): PageTopic {
   const view = (): FrameView => {
     const now = context.now();
     const { api, socket, status, traffic, listedAt, missed } = monitor;
+    const hasNoApi = api.kind === 'absent';
     const { word: health, why } = healthWatch.at(now);
     newest = Math.max(newest ?? 0, traffic?.at ?? 0, listedAt ?? 0) || null;
     const config = status?.value.config ?? context.config;
     const running = status?.value.version ?? monitor.version;
-    const lost = apiState(api, config);
+    const lost = apiState(monitor, config);
     const refused = reloadState(status?.value.last_reload);
     const states: (FrameState | undefined)[] = [
       lost,
@@ -49,7 +50,7 @@ export function createFrameTopic(context: DashboardContext): PageTopic {
       states: states.filter((state) => state !== undefined),
       upRate: traffic ? Math.round(traffic.upRate) : null,
       downRate: traffic ? Math.round(traffic.downRate) : null,
-      flows: traffic?.flows ?? null,
+      flows: traffic?.flows ?? (hasNoApi ? status?.value.flows : undefined) ?? null,
       at: newest,
       now: Math.floor(now / 1000) * 1000,
       readOnly,

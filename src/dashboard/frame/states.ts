@@ -1,3 +1,4 @@
+import { apiSocketFor } from '../../app/control/control-folder.ts';
 import type { InboundStatus, LastReload, RunningStatus } from '../../app/control/running-status.ts';
 import type { LostCause, Monitor, Reachability } from '../../monitor/contract.ts';
 import { hintsOf } from '../../errors.ts';
@@ -7,13 +8,21 @@ import type { FrameState } from './view.ts';
 type Lost = Extract<Reachability, { kind: 'lost' }>;
 
 /** Why the API cannot be used; `undefined` if it can, or is still being tried. */
-export function apiState(api: Reachability, config: string | undefined): FrameState | undefined {
+export function apiState(
+  { api, listedAt }: Pick<Monitor, 'api' | 'listedAt'>,
+  config: string | undefined,
+): FrameState | undefined {
   switch (api.kind) {
     case 'connecting':
     case 'reached':
       return undefined;
     case 'absent':
-      return { kind: 'no-api', config: config ?? null };
+      return {
+        kind: 'no-api',
+        config: config ?? null,
+        listen: (config === undefined ? undefined : apiSocketFor(config)) ?? null,
+        isOld: listedAt !== undefined,
+      };
     case 'lost':
       return lostState(api);
     default:

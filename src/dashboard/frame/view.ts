@@ -38,7 +38,15 @@ export type FrameState =
   /** The permissions of the API's or the control socket. */
   | ({ readonly kind: 'forbidden'; readonly what: 'api' | 'socket' } & FailureReason)
   | { readonly kind: 'restarting'; readonly since: number }
-  | { readonly kind: 'no-api'; readonly config: string | null }
+  /**
+   * `listen`: an address that suits it; `null` if none is known. `isOld`: there was an API, and what is shown is of then.
+   */
+  | {
+      readonly kind: 'no-api';
+      readonly config: string | null;
+      readonly listen: string | null;
+      readonly isOld: boolean;
+    }
   | ({ readonly kind: 'no-socket' } & FailureReason)
   /** `example`: a command that makes one; `null` if no inbound is known that it could use. */
   | { readonly kind: 'no-flows'; readonly example: string | null }

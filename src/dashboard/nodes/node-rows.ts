@@ -1,4 +1,4 @@
-import type { MemberStatus } from '../../app/control/running-status.ts';
+import type { MemberStatus, RunningStatus } from '../../app/control/running-status.ts';
 import type { Monitor, TrafficPart } from '../../monitor/contract.ts';
 import { printable } from '../../printable.ts';
 import type { BalancerFacts, ConfigFacts, NodeFacts } from '../reader/file-requests.ts';
@@ -25,7 +25,8 @@ export function nodeRows(
   const versions = versionsByOutbound(monitor);
   const health = healthByMember(status?.value.balancers ?? []);
   const known = new Set(nodes.map(({ tag }) => tag));
-  const trafficOf = (tag: string): TrafficPart => traffic?.outbounds.get(tag) ?? NO_TRAFFIC;
+  const counted = traffic?.outbounds ?? trafficOfStatus(status?.value);
+  const trafficOf = (tag: string): TrafficPart => counted.get(tag) ?? NO_TRAFFIC;
   const outbound = (node: NodeFacts): NodeRow => ({
     ...rowOf(`o:${node.tag}`, node.tag, trafficOf(node.tag)),
     kind: 'outbound',
@@ -49,9 +50,7 @@ export function nodeRows(
     })),
     moreMembers: Math.max(0, members.length - SHOWN_MEMBERS),
   });
-  const gone = facts
-    ? [...(traffic?.outbounds ?? [])].filter(([tag, { flows }]) => flows > 0 && !known.has(tag))
-    : [];
+  const gone = facts ? [...counted].filter(([tag, { flows }]) => flows > 0 && !known.has(tag)) : [];
   return [
     ...balancers.map(balancer),
     ...nodes.map(outbound),
@@ -62,6 +61,17 @@ export function nodeRows(
     })),
   ];
 }
+
+/** What the control socket knows where there is no API: bytes and flows, without rates. */
+const trafficOfStatus = (
+  status: Pick<RunningStatus, 'traffic'> | undefined,
+): ReadonlyMap<string, TrafficPart> =>
+  new Map(
+    status?.traffic.outbounds.map(({ tag, up, down, flows }) => [
+      tag,
+      { ...NO_TRAFFIC, up, down, flows },
+    ]),
+  );
 
 function rowOf(id: string, tag: string, part: TrafficPart): NodeRow {
   const { up, down, upRate, downRate, flows } = part;

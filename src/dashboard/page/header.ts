@@ -16,6 +16,7 @@ const SHAPES: Readonly<Record<ShownHealth, string>> = {
   Serving: '●',
   'Reload refused': '▲',
   'API lost': '✕',
+  'No API': '▲',
   Behind: '▲',
 };
 

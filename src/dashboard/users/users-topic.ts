@@ -47,6 +47,7 @@ export function usersTopic({ context, sums, file }: UsersParts): PageTopic {
         inFile: read.kind === 'read' ? read.users.length : null,
         fileProblem: read.kind === 'unreadable' ? read.reason : null,
         file: context.config ?? null,
+        unlisted: unlisted(monitor),
         since,
         unattributed,
         missed,
@@ -56,6 +57,12 @@ export function usersTopic({ context, sums, file }: UsersParts): PageTopic {
     hold: () => file.hold(),
     onChange: (listener) => file.onChange(listener),
   };
+}
+
+function unlisted({ api, listedAt }: DashboardContext['monitor']): UsersView['unlisted'] {
+  if (api.kind === 'absent') return 'no-api';
+  if (listedAt !== undefined) return null;
+  return api.kind === 'lost' ? 'lost' : 'connecting';
 }
 
 /** Why users cannot be removed; `null` if they can. */

@@ -31,6 +31,8 @@ export type UsersView = {
   readonly fileProblem: string | null;
   /** Absolute path; `null` for the built-in configuration, and where it is not known. */
   readonly file: string | null;
+  /** Why who is connected is not known, so that rows have no numbers; `null` if it is. */
+  readonly unlisted: 'no-api' | 'lost' | 'connecting' | null;
   /** Since when bytes are counted; `null` before the first list of flows. */
   readonly since: number | null;
   /** Bytes that belong to no flow that was seen, so to no user. */

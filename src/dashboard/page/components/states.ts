@@ -98,11 +98,11 @@ export function textOf(state: PageState): StateText {
           };
     case 'no-api':
       return {
-        weight: 'blocking',
+        weight: state.isOld ? 'blocking' : 'warning',
         title: 'The configuration has no [api]',
-        text: 'Without it there are no connections, rates and routes to show.',
-        step: `Add these lines to ${state.config ?? 'the configuration'}, and reload:`,
-        command: '[api]\nlisten = "127.0.0.1:9090"',
+        text: 'Without it there are no connections, rates and routes to show, and who is connected is not known.',
+        step: `Add these lines to ${state.config ?? 'the configuration'}, and reload. The unix socket is for the user of Weir and root alone:`,
+        command: `[api]\nlisten = ${JSON.stringify(state.listen ?? '/run/weir/api.sock')}`,
       };
     case 'lost':
       return {

@@ -90,5 +90,15 @@ export const COLUMNS: readonly UsersColumn[] = [
   },
 ];
 
+/** The same where who is connected is not known. */
+export const UNLISTED_COLUMNS: readonly UsersColumn[] = COLUMNS.map((column) => {
+  if (column.key === 'inbound') return column;
+  const isName = column.key === 'user';
+  return {
+    ...column,
+    cell: (row) => (isName ? html`<${UserName} row=${row} />` : html`<span class="dim">?</span>`),
+  };
+});
+
 export const isUserColumn = (key: string | undefined): key is UserColumn =>
   COLUMNS.some((column) => column.key === key);

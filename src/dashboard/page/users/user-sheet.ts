@@ -20,23 +20,12 @@ export const UserSheet = ({
     <dl class="facts">
       <dt>Inbound</dt>
       <dd><${Name} text=${row.inbound} /></dd>
-      <dt>Sessions</dt>
-      <dd>${count(row.sessions)}</dd>
-      <dt>Sources</dt>
-      <dd>${row.sourceCount === 0 ? 'none' : sourcesOf(row)}</dd>
-      <dt>Flows</dt>
-      <dd>
-        <a href=${connectionsLink({ user: row.user ?? '', in: row.inbound })}
-          >${counted(row.flows, 'flow')}</a
-        >
-      </dd>
-      <dt>Rate</dt>
-      <dd>${rate(row.rate)}</dd>
-      <dt>Bytes</dt>
-      <dd>${bytes(row.bytes)}${view.since !== null && ` in ${since(view.since)}`}</dd>
+      ${view.unlisted === null && html`<${Use} row=${row} view=${view} />`}
     </dl>
+    ${view.unlisted !== null && html`<p class="dim">What it uses is not known: connections are not listed.</p>`}
     ${
       row.user === null &&
+      view.unlisted === null &&
       html`<p class="dim">
         Flows without a label: VLESS and VMess users have none, and clients of an inbound without
         accounts. Their bytes are those of all of them.
@@ -44,6 +33,22 @@ export const UserSheet = ({
     }
     <${InFile} row=${row} view=${view} />
   <//>`;
+
+const Use = ({ row, view }: { readonly row: UserRow; readonly view: UsersView }) =>
+  html`<dt>Sessions</dt>
+    <dd>${count(row.sessions)}</dd>
+    <dt>Sources</dt>
+    <dd>${row.sourceCount === 0 ? 'none' : sourcesOf(row)}</dd>
+    <dt>Flows</dt>
+    <dd>
+      <a href=${connectionsLink({ user: row.user ?? '', in: row.inbound })}
+        >${counted(row.flows, 'flow')}</a
+      >
+    </dd>
+    <dt>Rate</dt>
+    <dd>${rate(row.rate)}</dd>
+    <dt>Bytes</dt>
+    <dd>${bytes(row.bytes)}${view.since !== null && ` in ${since(view.since)}`}</dd>`;
 
 const sourcesOf = ({ sources, sourceCount }: UserRow) =>
   html`${sources.map((source, at) => html`${at > 0 && ', '}<${Name} text=${source} />`)}${

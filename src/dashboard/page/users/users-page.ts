@@ -8,7 +8,7 @@ import { bytes, count, counted, escaped, since } from '../format.ts';
 import { Search } from '../components/search.ts';
 import { html } from '../html.ts';
 import { place, setParameters } from '../router.ts';
-import { COLUMNS, isUserColumn } from './columns.ts';
+import { COLUMNS, isUserColumn, UNLISTED_COLUMNS } from './columns.ts';
 import { removeUser } from './remove.ts';
 import { UserSheet } from './user-sheet.ts';
 
@@ -62,10 +62,12 @@ export function UsersPage() {
       />
       <span class="dim">${counted(view.total, 'user')}</span>
     </div>
-    <p class="dim">${aboutBytes(view)} ${aboutFile(view)}</p>
+    <p class="dim">
+      ${view.unlisted === null ? aboutBytes(view) : UNLISTED[view.unlisted]} ${aboutFile(view)}
+    </p>
     <${Grid}
       label="Users"
-      columns=${COLUMNS}
+      columns=${view.unlisted === null ? COLUMNS : UNLISTED_COLUMNS}
       window=${view}
       id=${(of: UserRow) => of.id}
       sort=${{ key, descending }}
@@ -73,11 +75,18 @@ export function UsersPage() {
       onWindow=${setFirst}
       onOpen=${(of: UserRow) => setOpened(of.id)}
       onActive=${setActive}
-      rowClass=${(of: UserRow) => (of.sessions + of.flows === 0 ? 'gone' : '')}
+      rowClass=${(of: UserRow) =>
+        view.unlisted === null && of.sessions + of.flows === 0 ? 'gone' : ''}
       empty=${text === '' ? html`<${NoUsers} />` : html`<${Empty} title="No user matches" />`}
     />
     ${row && html`<${UserSheet} row=${row} view=${view} onClose=${() => setOpened(undefined)} />`}`;
 }
+
+const UNLISTED = {
+  'no-api': 'Who is connected is not known: the configuration has no [api].',
+  lost: 'Who is connected is not known: the API does not answer.',
+  connecting: 'Waiting for the first list of connections.',
+} as const;
 
 const NoUsers = () =>
   html`<${Empty} title="No users">

@@ -60,8 +60,15 @@ test('each cause of a lost API is a state of its own', () => {
     assert.deepEqual([health, states[0]?.kind], ['API lost', kind]);
   }
   const { health, states } = frameOf({ api: { kind: 'absent' }, status: undefined }).view();
-  assert.equal(health, 'API lost');
-  assert.deepEqual(states[0], { kind: 'no-api', config: '/etc/weir/home.toml' });
+  assert.equal(health, 'No API');
+  assert.deepEqual(states[0], {
+    kind: 'no-api',
+    config: '/etc/weir/home.toml',
+    listen: '/run/weir/api.sock',
+    isOld: false,
+  });
+  const removed = frameOf({ api: { kind: 'absent' }, listedAt: 900 }).view();
+  assert.ok(removed.states[0]?.kind === 'no-api' && removed.states[0].isOld, 'of before');
   assert.equal(frameOf({ api: { kind: 'connecting' } }).view().health, 'Connecting');
 });
 

@@ -15,7 +15,8 @@ export function readerMonitor(): ReaderMonitor {
     setStatus: (parts: Partial<RunningStatus>) => {
       const base = { version: '1', pid: 7, config: null, started_at: 0, plane_epoch: 1 };
       const routes = { rules_since: 0, groups: [] };
-      const value = { ...base, routes, balancers: [], last_reload: null, ...parts };
+      const traffic = { up: 0, down: 0, inbounds: [], outbounds: [] };
+      const value = { ...base, routes, traffic, balancers: [], last_reload: null, ...parts };
       // The rest is not read.
       monitor.status = { value: value as unknown as RunningStatus, at: 0 };
     },
