@@ -6,6 +6,8 @@ import { configFile } from './sources/config-file.ts';
 export interface JsonSchema extends Shape {
   readonly $schema: string;
   readonly title: string;
+  /** The version of TOML that Tombi reads files in; it takes 1.0 unless that is said. */
+  readonly 'x-tombi-toml-version': string;
 }
 
 /**
@@ -22,6 +24,7 @@ export async function configSchema(): Promise<JsonSchema> {
   return {
     $schema: 'http://json-schema.org/draft-07/schema#',
     title: 'Weir',
+    'x-tombi-toml-version': 'v1.1.0',
     ...rest,
     properties: {
       ...properties,
@@ -39,9 +42,10 @@ function withSettings(list: Shape, side: 'inbound' | 'outbound'): Shape {
   for (const name of names) {
     const settings = findProtocol(name)?.[side]?.table?.shape;
     if (!settings) continue;
-    // A key of several protocols is checked by the condition of each.
+    // A key that has another shape in another protocol is checked by the condition of each. Names of one
+    // protocol share a shape: as `{}` a table would have no keys, of which Tombi warns.
     for (const [key, value] of Object.entries(settings.properties ?? {})) {
-      keys[key] = key in keys ? {} : value;
+      keys[key] = key in keys && keys[key] !== value ? {} : value;
     }
     const { required = [] } = settings;
     conditions.push(

@@ -4,7 +4,7 @@ type Schema = { readonly [key: string]: Yaml };
 
 /** The keywords of schemas that docs/openapi.yaml uses; any other is an error. */
 const WORDS = new Set(
-  '$ref type required properties additionalProperties items enum const oneOf pattern minimum maximum description'.split(
+  '$ref type required properties additionalProperties items enum const oneOf pattern format minimum maximum description'.split(
     ' ',
   ),
 );

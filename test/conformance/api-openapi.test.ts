@@ -234,6 +234,21 @@ describe('docs/openapi.yaml', () => {
     }
   });
 
+  test('demands no token where none is set: either nothing, or a token', () => {
+    assert.deepEqual((document as Fields)['security'], [{}, { bearer: [] }]);
+  });
+
+  test('has no number beyond those that generators of code take', () => {
+    const numbers: number[] = [];
+    JSON.stringify(document, (_, value: unknown) => {
+      if (typeof value === 'number') numbers.push(value);
+      return value;
+    });
+    assert.ok(Math.max(...numbers) <= Number.MAX_SAFE_INTEGER);
+    const { schemas } = (document as Fields)['components'] as { readonly schemas: Fields };
+    assert.deepEqual(schemas['U64'], { type: 'integer', format: 'uint64', minimum: 0 });
+  });
+
   test('is of the version of the program', () => {
     assert.equal(((document as Fields)['info'] as Fields)['version'], VERSION);
   });

@@ -11,7 +11,7 @@ const KEY = /^(?:'(?<quoted>[^']*)'|(?<plain>[^'":#[\]{},&*!|>%@` -][^:#]*?)):(?
 
 /**
  * Reads the plain part of YAML that docs/openapi.yaml is written in: nested maps and lists in block
- * style, one line for each text, and lists of words in brackets. Anything else is an error, so that a
+ * style, one line for each text, lists of words in brackets, and the empty map. Anything else is an error, so that a
  * file which it reads means the same to every other reader.
  */
 export function parseYaml(source: string): Yaml {
@@ -82,6 +82,7 @@ function scalar(text: string, line: Line): Yaml {
     const inner = text.slice(1, -1).trim();
     return inner === '' ? [] : inner.split(/, */).map((item) => scalar(item, line));
   }
+  if (text === '{}') return {};
   const quoted = /^'((?:[^']|'')*)'$/.exec(text)?.[1];
   if (quoted !== undefined) return quoted.replaceAll("''", "'");
   if (/^\d+$/.test(text)) return Number(text);

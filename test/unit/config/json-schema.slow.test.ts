@@ -202,6 +202,17 @@ describe('tombi, with the schema,', { skip }, () => {
     assert.match(lint(...names), new RegExp(`^${names.length} files linted successfully\\s*$`));
   });
 
+  test('accepts inline tables over lines, as TOML 1.1 and Weir do', async () => {
+    const users =
+      'users = [\n  { user = "a", pass = "b" },\n]\nmasquerade = {\n  status = 404,\n}\n';
+    const files = 'cert_file = "a"\nkey_file = "b"\n';
+    for (const name of ['hysteria2', 'hysteria', 'hy2']) {
+      const head = IN.replace('"http"', `"${name}"`);
+      await add(`${name}.toml`, `${head}[inbound.settings]\n${files}${users}`);
+    }
+    assert.match(lint('hysteria2.toml', 'hysteria.toml', 'hy2.toml'), /^3 files linted success/);
+  });
+
   for (const [what, text] of MISTAKES) {
     test(`finds ${what} in its line`, async () => {
       await add('mistake.toml', text);
