@@ -117,7 +117,7 @@ test('weir import --outbounds prints nodes that a subscribe file takes', async (
   writeFileSync(path('links.txt'), `${LINKS}\n`);
   const imported = await runWeir(['import', '--outbounds', path('links.txt')]);
   assert.equal(imported.ended?.code, 0, imported.stderr);
-  assert.match(imported.stdout, /^\[\[proxy_server\]\]\nname = "home"\n/);
+  assert.match(imported.stdout, /^# source: \(import\)\n\[\[proxy_server\]\]\nname = "home"\n/);
   writeFileSync(path('nodes.toml'), imported.stdout);
   writeFileSync(
     path('weir.toml'),

@@ -3,16 +3,14 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
-import { PassThrough } from 'node:stream';
-import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { brotliCompressSync } from 'node:zlib';
-import { subscribeCommand } from '../../src/cli/subscribe/command.ts';
 import { SocksServer } from '../support/peers/socks-server.ts';
 import { socksConnect } from '../support/peers/socks-client.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
 import { Download, ownAddress, streamOrigin } from '../support/process/load.ts';
 import { runWeir, Weir } from '../support/process/weir.ts';
+import { subscribe } from '../support/subscribe/command.ts';
 import { endless, startProvider, type Answer } from '../support/subscribe/provider.ts';
 
 const send =
@@ -22,15 +20,6 @@ const send =
 
 const link = ({ host, port }: { host: string; port: number }, name: string, login = ''): string =>
   `socks://${login}${host}:${port}#${encodeURIComponent(name)}`;
-
-/** Runs `weir subscribe` in this process. */
-async function subscribe(...argv: readonly string[]) {
-  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-  const code = await subscribeCommand(argv, { stdout, stderr, env: {} });
-  stdout.end();
-  stderr.end();
-  return { code, out: await text(stdout), err: await text(stderr) };
-}
 
 /** The one that is known by the time limit alone. */
 const SILENCE = 'silence';

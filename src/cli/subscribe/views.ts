@@ -40,7 +40,7 @@ export function unusedNote({ source, unused }: SourceOutcome): string {
 
 /** Remarks on a source for standard error, a line each. */
 export function outcomeNotes(outcome: SourceOutcome, verbose: boolean): string {
-  const { source, kind, difference, information, leftOut, error } = outcome;
+  const { source, kind, difference, information, leftOut, notes, error } = outcome;
   const lines: string[] = [];
   if (error) {
     const nodes =
@@ -55,6 +55,7 @@ export function outcomeNotes(outcome: SourceOutcome, verbose: boolean): string {
     lines.push(`${source}: ${quoted(name)} was left out: ${reason}`);
   }
   if (leftOut.length > most) lines.push(`${source}: ${leftOut.length - most} more were left out`);
+  lines.push(...notes.map((note) => `${source}: ${note}`));
   if (!verbose && difference.kept.length > 0) {
     lines.push(
       `${source}: kept although gone from the source, because they are in use: ${listed(difference.kept, verbose)}`,
@@ -72,12 +73,14 @@ function listed(names: readonly string[], verbose: boolean): string {
 /** One line of JSON. */
 export const outcomesJson = (outcomes: readonly SourceOutcome[]): string =>
   `${printableJson(
-    outcomes.map(({ source, kind, difference, information, leftOut, error }) => ({
+    outcomes.map(({ source, kind, difference, information, leftOut, insecure, notes, error }) => ({
       source,
       outcome: kind,
       ...difference,
       information,
       left_out: leftOut,
+      insecure,
+      notes,
       error: error?.message ?? null,
     })),
   )}\n`;

@@ -1,3 +1,4 @@
+import { IMPORTED } from '../../import/write/markers.ts';
 import { formatEndpoint } from '../../net/addresses/address.ts';
 import type { ProbedSpec } from '../../probe/contract.ts';
 import type { WireGuardSettings } from '../../protocols/wireguard/settings.ts';
@@ -28,7 +29,7 @@ function factsOf(spec: OutboundSpec, { own, nodes }: Origins): NodeFacts {
   return {
     tag,
     origin: own.has(tag) ? 'config' : nodes.has(tag) ? 'subscribe' : 'builtin',
-    source: marker?.source ?? null,
+    source: marker === undefined || marker.source === IMPORTED ? null : marker.source,
     goneSince: marker?.goneSince ?? null,
     protocol,
     carrier: carrierOf(spec),

@@ -1,6 +1,7 @@
 import type { Draft, ImportedEntry } from '../draft.ts';
 import type { ReportItem } from '../report.ts';
 import { problemsIn, type ConfigCheck } from './check.ts';
+import { IMPORTED, SOURCE_MARKER } from './markers.ts';
 import { outboundText, type Form } from './tables.ts';
 import { Tags } from './tags.ts';
 
@@ -40,8 +41,12 @@ export async function writeServers(
   );
   const problems = new Map(Array.from(refused, ([{ index }, problem]) => [index, problem]));
   const written = tagged.filter(({ index }) => !problems.has(index));
+  const marker = form === 'node' ? `${SOURCE_MARKER}${IMPORTED}\n` : '';
   const found = new Map(
-    written.map(({ index, tag, draft }) => [index, { tag, text: outboundText(tag, draft, form) }]),
+    written.map(({ index, tag, draft }) => [
+      index,
+      { tag, text: marker + outboundText(tag, draft, form) },
+    ]),
   );
   const items = entries.map((entry, index) =>
     itemOf(entry, index, found.get(index)?.tag, problems.get(index)),

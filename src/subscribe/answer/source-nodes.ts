@@ -5,7 +5,7 @@ import { problemsIn } from '../../import/write/check.ts';
 import { outboundText } from '../../import/write/tables.ts';
 import { formatEndpoint } from '../../net/addresses/address.ts';
 import type { SourceNode } from '../nodes/source-node.ts';
-import { contentOf, identityOf } from '../nodes/node-values.ts';
+import { contentOf, identityOf, trustOf } from '../nodes/node-values.ts';
 
 /** An entry that is no node here, with the reason; the name is foreign text. */
 export interface LeftOut {
@@ -45,6 +45,7 @@ function toSourceNode(draft: Draft): SourceNode {
     there: name.trim() === '' ? place : name,
     identity: identityOf(table),
     content: contentOf(table),
+    trust: trustOf(table),
     text,
   };
 }

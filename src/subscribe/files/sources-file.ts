@@ -6,7 +6,7 @@ import { DecodeError } from '../../schema/errors.ts';
 import type { Span } from '../../schema/node.ts';
 import { fallback, optional, struct } from '../../schema/struct.ts';
 import { SubscribeError } from '../errors.ts';
-import { isSourceName } from '../nodes/marker.ts';
+import { isSourceName } from '../../import/write/markers.ts';
 import {
   LEAST_INTERVAL,
   MOST_INTERVAL,

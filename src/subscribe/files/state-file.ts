@@ -1,5 +1,5 @@
 import type { Userinfo } from '../answer/userinfo.ts';
-import { isSourceName } from '../nodes/marker.ts';
+import { isSourceName } from '../../import/write/markers.ts';
 
 /**
  * What is known of a source beside its nodes. All of it can be lost: the next update makes it anew, and

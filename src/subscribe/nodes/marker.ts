@@ -1,8 +1,9 @@
+import { IMPORTED, isSourceName, SOURCE_MARKER } from '../../import/write/markers.ts';
 import { printableJson } from '../../printable.ts';
 
 /** What the line above a node says about where it comes from. */
 export interface Marker {
-  /** The name of the source. */
+  /** The name of the source, or `IMPORTED`. */
   readonly source: string;
   /** Since when the node is kept although its source has it no more; an ISO 8601 time. */
   readonly goneSince?: string | undefined;
@@ -10,33 +11,26 @@ export interface Marker {
   readonly there?: string | undefined;
 }
 
-const START = '# source: ';
 const GONE = '; kept: in use, and gone from the source since ';
 const THERE = '; there: ';
 
 /** The line of a marker, without a line end. */
 export function markerLine({ source, goneSince, there }: Marker): string {
   const gone = goneSince === undefined ? '' : `${GONE}${goneSince}`;
-  return `${START}${source}${gone}${there === undefined ? '' : `${THERE}${printableJson(there)}`}`;
+  return `${SOURCE_MARKER}${source}${gone}${there === undefined ? '' : `${THERE}${printableJson(there)}`}`;
 }
 
 /** The marker in a line; `undefined` for any other line. */
 export function parseMarker(line: string): Marker | undefined {
   const text = line.trimEnd();
-  if (!text.startsWith(START)) return undefined;
-  const [head, there] = cut(text.slice(START.length), THERE);
+  if (!text.startsWith(SOURCE_MARKER)) return undefined;
+  const [head, there] = cut(text.slice(SOURCE_MARKER.length), THERE);
   const [source, goneSince] = cut(head, GONE);
-  if (!isSourceName(source)) return undefined;
+  if (source !== IMPORTED && !isSourceName(source)) return undefined;
   if (there === undefined) return { source, goneSince };
   const name = parsedString(there);
   return name === undefined ? undefined : { source, goneSince, there: name };
 }
-
-const MAX_SOURCE_NAME = 64;
-
-/** Whether `name` can be the name of a source: letters, digits, `.`, `_` and `-`. */
-export const isSourceName = (name: string): boolean =>
-  name.length <= MAX_SOURCE_NAME && /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(name);
 
 function cut(text: string, separator: string): readonly [string, string | undefined] {
   const at = text.indexOf(separator);

@@ -3,19 +3,19 @@ import type { SourceNode } from './source-node.ts';
 
 /**
  * Finds for each node that a source sent the node of the file that it was before, by its index. In this
- * order: the same connection under the same name, the same connection under another name, the same name at
- * the source. A node of the file is found once. Takes linear time.
+ * order: the same connection under the same name, the same connection under another name, an imported node that
+ * is the same in everything, the same name at the source. A node of the file is found once. Takes linear time.
  *
  * @param before the nodes of the source
- * @param unmarked nodes that no source has given; those with the same connection are taken over
+ * @param imported nodes that `weir import` has written and no source has taken over
  */
 export function matchNodes(
   incoming: readonly SourceNode[],
   before: readonly FileNode[],
-  unmarked: readonly FileNode[],
+  imported: readonly FileNode[],
 ): ReadonlyMap<number, FileNode> {
   const matches = new Map<number, FileNode>();
-  const free = new Set([...before, ...unmarked]);
+  const free = new Set([...before, ...imported]);
   const pass = (
     candidates: readonly FileNode[],
     keyOf: (node: FileNode) => string,
@@ -34,16 +34,26 @@ export function matchNodes(
       free.delete(found);
     }
   };
-  const both = [...before, ...unmarked];
   pass(
-    both,
+    before,
     (node) => JSON.stringify([node.identity, nameThere(node)]),
     ({ identity, there }) => JSON.stringify([identity, there]),
   );
   pass(
-    both,
+    before,
     ({ identity }) => identity,
     ({ identity }) => identity,
+  );
+  // What a user has changed in an imported node makes it the user's.
+  pass(
+    imported,
+    (node) => JSON.stringify([node.content, nameThere(node)]),
+    ({ content, there }) => JSON.stringify([content, there]),
+  );
+  pass(
+    imported,
+    ({ content }) => content,
+    ({ content }) => content,
   );
   pass(
     before.filter((node) => nameThere(node) !== ''),
@@ -54,4 +64,4 @@ export function matchNodes(
 }
 
 /** The name of a node at its source. */
-const nameThere = ({ marker, name }: FileNode): string => marker?.there ?? name;
+export const nameThere = ({ marker, name }: FileNode): string => marker?.there ?? name;

@@ -1,11 +1,13 @@
 import { eolNear } from '../../config/edit/toml-text.ts';
 import { removals, withReplacements, type Replacement } from '../files/splices.ts';
+import { IMPORTED } from '../../import/write/markers.ts';
 import type { Difference } from './difference.ts';
 import { markerLine } from './marker.ts';
 import { matchNodes } from './match-nodes.ts';
 import type { SourceNode } from './source-node.ts';
 import { NodeNames } from './names.ts';
 import { NEW_FILE, nodesOf, type FileNode, type NodeFile } from './node-file.ts';
+import { isLowered, type Trust } from './node-values.ts';
 
 export interface MergeOptions {
   readonly source: string;
@@ -21,13 +23,34 @@ export interface MergeOptions {
 export interface MergedSource {
   readonly text: string;
   readonly difference: Difference;
+  /** The names of the incoming nodes here, by their index. */
+  readonly names: readonly string[];
+  /** Imported nodes that belong to the source from now on. */
+  readonly adopted: readonly string[];
+  /** New nodes that are the same connection as one that the source does not own. */
+  readonly twins: readonly Twin[];
+  readonly lowered: readonly LoweredTrust[];
+}
+
+/** A node of a source, and one of the user that is the same connection: that one stays as it is. */
+export interface Twin {
+  readonly name: string;
+  readonly own: string;
+}
+
+/** A node that checks less of its server's certificate than before. */
+export interface LoweredTrust {
+  readonly name: string;
+  readonly before: Trust;
+  readonly after: Trust;
 }
 
 /**
  * Puts the nodes of one source into a subscribe file, and leaves everything else as it is, byte for byte.
  *
  * A node that was there before keeps its name and its place: see `matchNodes`. A node that is gone is
- * removed, unless something refers to it: then it stays, marked, until nothing does.
+ * removed, unless something refers to it: then it stays, marked, until nothing does. Nodes that neither this source
+ * nor `weir import` has written stay as they are.
  */
 export function mergeSource(
   file: NodeFile,
@@ -35,8 +58,8 @@ export function mergeSource(
   { source, taken, inUse, now }: MergeOptions,
 ): MergedSource {
   const before = nodesOf(file, source);
-  const unmarked = file.nodes.filter(({ marker }) => !marker);
-  const matches = matchNodes(incoming, before, unmarked);
+  const imported = nodesOf(file, IMPORTED);
+  const matches = matchNodes(incoming, before, imported);
   const matched = new Set(matches.values());
   const gone = before.filter((node) => !matched.has(node));
   const kept = new Set(gone.filter(({ name }) => inUse.has(name)));
@@ -53,18 +76,32 @@ export function mergeSource(
   const changed: string[] = [];
   const added: string[] = [];
   const addedText: string[] = [];
+  const here: string[] = [];
+  const twins: Twin[] = [];
+  const lowered: LoweredTrust[] = [];
+  const own = new Map(
+    others
+      .filter((node) => isUsers(node) && !matched.has(node))
+      .map(({ identity, name }) => [identity, name]),
+  );
   for (const [index, node] of incoming.entries()) {
     const old = matches.get(index);
     const name = old?.name ?? names.next(node.there);
+    here.push(name);
     const there = node.there === name ? undefined : node.there;
     const marker = markerLine({ source, there });
     if (!old) {
       added.push(name);
+      const twin = own.get(node.identity);
+      if (twin !== undefined) twins.push({ name, own: twin });
       addedText.push(`${marker}\n${node.text(name)}`);
       continue;
     }
     const isSame = old.content === node.content;
     if (!isSame) changed.push(name);
+    if (isLowered(old.trust, node.trust)) {
+      lowered.push({ name, before: old.trust, after: node.trust });
+    }
     const eol = eolNear(file.text, old.tables);
     const tables = isSame ? tablesText(file, old) : withLineEnds(node.text(name), eol);
     replacements.push({ span: old.span, text: marker + eol + tables });
@@ -91,6 +128,10 @@ export function mergeSource(
       kept: [...kept].map(nameOf),
       same: matches.size - changed.length,
     },
+    names: here,
+    adopted: imported.filter((node) => matched.has(node)).map(nameOf),
+    twins,
+    lowered,
   };
 }
 
@@ -98,6 +139,9 @@ export function mergeSource(
 const withLineEnds = (text: string, eol: string): string => text.replaceAll(/\r?\n/g, eol);
 
 const nameOf = ({ name }: FileNode): string => name;
+
+/** Whether no source has written a node. */
+const isUsers = ({ marker }: FileNode): boolean => !marker || marker.source === IMPORTED;
 
 /** The tables of a node, without its marker. */
 const tablesText = ({ text }: NodeFile, { span, tables }: FileNode): string =>

@@ -3,7 +3,7 @@ import type { Span, TableNode } from '../../schema/node.ts';
 import { tableBlocks } from '../files/table-blocks.ts';
 import type { SourceNode } from './source-node.ts';
 import { parseMarker, type Marker } from './marker.ts';
-import { contentOf, identityOf, nameOfTable } from './node-values.ts';
+import { contentOf, identityOf, nameOfTable, trustOf, type Trust } from './node-values.ts';
 
 /** A node of the subscribe file. */
 export interface FileNode {
@@ -12,6 +12,7 @@ export interface FileNode {
   readonly identity: string;
   /** See `contentOf`. */
   readonly content: string;
+  readonly trust: Trust;
   /** `undefined` for a node that no source has given. */
   readonly marker: Marker | undefined;
   /** Its marker and its tables, whole lines. */
@@ -53,6 +54,7 @@ function fileNode(text: string, { start, end }: Span, table: TableNode): FileNod
     name: nameOfTable(table),
     identity: identityOf(table),
     content: contentOf(table),
+    trust: trustOf(table),
     marker,
     span: { start: marker ? lineAbove : start, end },
     tables: start,
@@ -76,10 +78,11 @@ export const sourceText = (file: NodeFile, source: string): string =>
 /** A node of the file as if its source had sent it again. */
 export const asSourceNode = (
   { text }: NodeFile,
-  { name, identity, content, marker, span, tables }: FileNode,
+  { name, identity, content, trust, marker, span, tables }: FileNode,
 ): SourceNode => ({
   there: marker?.there ?? name,
   identity,
   content,
+  trust,
   text: () => text.slice(tables, span.end),
 });

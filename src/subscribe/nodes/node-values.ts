@@ -1,3 +1,4 @@
+import { protocolName } from '../../protocols/registry.ts';
 import type { Node, TableNode } from '../../schema/node.ts';
 
 /** Settings that say who is served; the others say how. */
@@ -17,9 +18,8 @@ const CREDENTIALS: readonly string[] = [
  * one text. It holds secrets, and stays in memory.
  */
 export function identityOf(node: TableNode): string {
-  const settings = valueAt(node, 'settings');
-  const credentials =
-    settings?.kind === 'table' ? CREDENTIALS.map((key) => plain(valueAt(settings, key))) : [];
+  const settings = tableAt(node, 'settings');
+  const credentials = settings ? CREDENTIALS.map((key) => plain(valueAt(settings, key))) : [];
   const server = valueAt(node, 'server');
   return JSON.stringify([
     plain(valueAt(node, 'protocol')),
@@ -33,9 +33,44 @@ export function identityOf(node: TableNode): string {
 export const contentOf = (table: TableNode): string => JSON.stringify(plain(table, ['name']));
 
 /** The name of a node or of a route group; empty where it has none that is a string. */
-export function nameOfTable(table: TableNode): string {
-  const name = valueAt(table, 'name');
-  return name?.kind === 'string' ? name.value : '';
+export const nameOfTable = (table: TableNode): string => textOf(table, 'name');
+
+/** Which certificates of its server a node accepts, the weakest first; `none` without TLS. */
+export type Trust = 'none' | 'any' | 'public' | 'own';
+
+const WEAKEST_FIRST: readonly Trust[] = ['none', 'any', 'public', 'own'];
+
+/** Which certificates the node of a table accepts; `own` are those of its `ca_file` too. */
+export function trustOf(node: TableNode): Trust {
+  if (protocolName(textOf(node, 'protocol')) === 'hysteria2') {
+    return trustIn(tableAt(node, 'settings'));
+  }
+  const stream = tableAt(node, 'stream');
+  if (!stream) return 'none';
+  const network = textOf(stream, 'network');
+  const isCarrier = network === 'ws' || network === 'grpc';
+  const isSecured = network === 'tls' || (isCarrier && textOf(stream, 'security') === 'tls');
+  return isSecured ? trustIn(tableAt(stream, 'tls')) : 'none';
+}
+
+function trustIn(tls: TableNode | undefined): Trust {
+  const insecure = tls && valueAt(tls, 'allow_insecure');
+  if (insecure?.kind === 'boolean' && insecure.value) return 'any';
+  return tls && valueAt(tls, 'ca_file') ? 'own' : 'public';
+}
+
+/** Whether a node with other settings would check less than it did. */
+export const isLowered = (before: Trust, after: Trust): boolean =>
+  WEAKEST_FIRST.indexOf(after) < WEAKEST_FIRST.indexOf(before);
+
+function tableAt(table: TableNode, key: string): TableNode | undefined {
+  const value = valueAt(table, key);
+  return value?.kind === 'table' ? value : undefined;
+}
+
+function textOf(table: TableNode, key: string): string {
+  const value = valueAt(table, key);
+  return value?.kind === 'string' ? value.value : '';
 }
 
 const valueAt = (table: TableNode, key: string): Node | undefined => table.entries.get(key)?.value;

@@ -9,11 +9,18 @@ import type { SourceState } from '../files/state-file.ts';
 import { NO_DIFFERENCE, type Difference } from '../nodes/difference.ts';
 import type { SourceNode } from '../nodes/source-node.ts';
 import { mergeSource } from '../nodes/merge-source.ts';
-import { asSourceNode, currentNodes, sourceText, type NodeFile } from '../nodes/node-file.ts';
+import {
+  asSourceNode,
+  currentNodes,
+  nodesOf,
+  sourceText,
+  type NodeFile,
+} from '../nodes/node-file.ts';
 import type { Source } from '../source.ts';
 import { checkMerged } from './check-merged.ts';
 import { fetchSource, type AnswerHeaders, type FetchedSource } from './fetch-source.ts';
 import { namesInUse } from './names-in-use.ts';
+import { nodeNotes } from './notes.ts';
 import { digestOf, parseNodes, takenNames, type Workspace } from './workspace.ts';
 
 /** What became of a source. */
@@ -27,6 +34,10 @@ export interface SourceOutcome {
   readonly difference: Difference;
   readonly information: readonly string[];
   readonly leftOut: readonly LeftOut[];
+  /** Names of its nodes that accept any certificate. */
+  readonly insecure: readonly string[];
+  /** What else there is to say, a line each. */
+  readonly notes: readonly string[];
   /** Absent without an answer. */
   readonly unused?: UnusedRouting | undefined;
   /** Why it was refused; of another kind, why it is not known whether the running Weir has loaded its nodes. */
@@ -80,6 +91,8 @@ export async function updateSource(
       difference: merged.difference,
       information: fetched.answer?.information ?? [],
       leftOut: fetched.answer?.leftOut ?? [],
+      insecure: merged.insecure,
+      notes: merged.notes,
       unused: fetched.answer?.unused,
     };
     const validators = fetched.answer ? headers : before;
@@ -105,12 +118,19 @@ export async function updateSource(
   }
 }
 
-export const refusedOutcome = (source: string, error: WeirError): SourceOutcome => ({
+/** The outcome of a source whose nodes stay as they are. */
+export const idleOutcome = (source: string, kind: 'refused' | 'not_due'): SourceOutcome => ({
   source,
-  kind: 'refused',
+  kind,
   difference: NO_DIFFERENCE,
   information: [],
   leftOut: [],
+  insecure: [],
+  notes: [],
+});
+
+export const refusedOutcome = (source: string, error: WeirError): SourceOutcome => ({
+  ...idleOutcome(source, 'refused'),
   error,
 });
 
@@ -131,6 +151,8 @@ const withHeaders = (state: SourceState, headers: AnswerHeaders | undefined): So
 interface Merged {
   readonly nodes: NodeFile;
   readonly difference: Difference;
+  readonly insecure: readonly string[];
+  readonly notes: readonly string[];
 }
 
 /** @throws {RefusedAnswerError} */
@@ -150,16 +172,21 @@ async function merge(
       { hint: 'if that is right, `weir subscribe update --force` takes them over' },
     );
   }
-  const { text, difference } = mergeSource(file, incoming, {
+  const merged = mergeSource(file, incoming, {
     source: source.name,
     taken: takenNames(workspace),
     inUse: namesInUse(workspace.file, file),
     now: new Date(now).toISOString(),
   });
-  if (text === file.text) return { nodes: file, difference };
+  const { text, difference } = merged;
+  const isSame = text === file.text;
   const bytes = Buffer.from(text);
-  await refusing(() => checkNodes(workspace, bytes));
-  return { nodes: await parseNodes(bytes, workspace.paths.nodes), difference };
+  if (!isSame) await refusing(() => checkNodes(workspace, bytes));
+  const nodes = isSame ? file : await parseNodes(bytes, workspace.paths.nodes);
+  const insecure = nodesOf(nodes, source.name)
+    .filter(({ trust }) => trust === 'any')
+    .map(({ name }) => name);
+  return { nodes, difference, insecure, notes: nodeNotes(source.name, merged, insecure) };
 }
 
 /** Checks the configuration with these nodes. @throws {ConfigError | ApplyError} */

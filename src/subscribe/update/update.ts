@@ -6,11 +6,17 @@ import type { Fetch } from '../../fetch/contract.ts';
 import { lockSubscriptions } from '../files/paths.ts';
 import { stateText, type SourceState, type SubscribeState } from '../files/state-file.ts';
 import { replaceStored, writeStored, type StoredChange } from '../files/stored-file.ts';
-import { differenceLine, NO_DIFFERENCE } from '../nodes/difference.ts';
+import { differenceLine } from '../nodes/difference.ts';
 import type { NodeFile } from '../nodes/node-file.ts';
 import type { Source } from '../source.ts';
 import { isDue } from './due.ts';
-import { failureOf, refusedOutcome, updateSource, type SourceOutcome } from './update-source.ts';
+import {
+  failureOf,
+  idleOutcome,
+  refusedOutcome,
+  updateSource,
+  type SourceOutcome,
+} from './update-source.ts';
 import { chosenSources, digestOf, nodeFileOf, openWorkspace, type Workspace } from './workspace.ts';
 
 /** What an update needs of its surroundings. */
@@ -74,13 +80,7 @@ async function prepare(request: UpdateRequest, tools: UpdateTools): Promise<Prep
     const state = workspace.state.sources.get(source.name);
     const now = tools.now();
     if (request.ifDue && !isDue(source, state, now)) {
-      outcomes.push({
-        source: source.name,
-        kind: 'not_due',
-        difference: NO_DIFFERENCE,
-        information: [],
-        leftOut: [],
-      });
+      outcomes.push(idleOutcome(source.name, 'not_due'));
       continue;
     }
     const updated = await updateOne(workspace, source, nodes, request, tools);

@@ -109,13 +109,58 @@ password = "pw-A"
     assert.deepEqual(namesIn(text).slice(4), ['A (work)@w', 'A (work) 2@w2']);
   });
 
-  test('takes over a node of no source that is the same, and leaves others', async () => {
+  test('leaves a node that no source has written, and adds that of the list beside it', async () => {
     const { text } = await merged('', [link('A'), link('B')]);
     const own = text.replaceAll('# source: home\n', '').replace('"A"', '"Mine"');
-    const taken = await merged(own, [link('A')], { source: 'work' });
-    assert.deepEqual(namesIn(taken.text), ['Mine@a', 'B@b']);
-    assert.deepEqual(taken.difference, { ...NOTHING, same: 1 });
-    assert.deepEqual(namesIn((await merged(taken.text, [], { source: 'work' })).text), ['B@b']);
+    const both = await merged(own, [link('A'), link('B')], { source: 'work' });
+    assert.deepEqual(namesIn(both.text), ['Mine@a', 'B@b', 'A@a', 'B (work)@b']);
+    assert.ok(both.text.startsWith(own));
+    assert.deepEqual(both.twins, [
+      { name: 'A', own: 'Mine' },
+      { name: 'B (work)', own: 'B' },
+    ]);
+    const again = await merged(both.text, [link('A'), link('B')], { source: 'work' });
+    assert.deepEqual([again.text, again.twins], [both.text, []]);
+    assert.equal((await merged(both.text, [], { source: 'work' })).text, own);
+  });
+
+  test('takes over what weir import has written, unless a user has changed it', async () => {
+    const { text } = await merged('', [link('A'), link('B'), link('C')]);
+    const imported = text
+      .replaceAll('# source: home', '# source: (import)')
+      .replace('"A"', '"Renamed"')
+      .replace(
+        /(name = "C"[^]*)network = "tls"\n/,
+        '$1network = "tls"\ntls = { ca_file = "my.pem" }\n',
+      );
+    const taken = await merged(imported, [link('A'), link('B'), link('C')]);
+    assert.deepEqual(namesIn(taken.text), ['Renamed@a', 'B@b', 'C@c', 'C (home)@c']);
+    assert.deepEqual([taken.adopted, taken.lowered], [['Renamed', 'B'], []]);
+    assert.deepEqual(taken.twins, [{ name: 'C (home)', own: 'C' }]);
+    assert.match(taken.text, /^# source: \(import\)\n.*\nname = "C"$[^]*ca_file = "my\.pem"/m);
+    const later = await merged(taken.text, [link('B')]);
+    assert.deepEqual(namesIn(later.text), ['B@b', 'C@c']);
+  });
+
+  for (const [what, before, after, expected] of [
+    ['any certificate', '', '?allowInsecure=1', [{ name: 'A', before: 'public', after: 'any' }]],
+    ['no TLS', '?allowInsecure=1', '?security=none', [{ name: 'A', before: 'any', after: 'none' }]],
+    ['a check again', '?allowInsecure=1', '', []],
+    ['another name', '', '?sni=x.example', []],
+  ] as const) {
+    test(`reports TLS that is lowered, when a source changes a node to ${what}`, async () => {
+      const { text } = await merged('', [link('A', 'a', before)]);
+      const { difference, lowered } = await merged(text, [link('A', 'a', after)]);
+      assert.deepEqual([difference.changed, lowered], [['A'], expected]);
+    });
+  }
+
+  test('reports a ca_file that a source takes from a node of its own', async () => {
+    const { text } = await merged('', [link('A')]);
+    const edited = text.replace('network = "tls"', 'network = "tls"\ntls = { ca_file = "my.pem" }');
+    assert.deepEqual((await merged(edited, [link('A')])).lowered, [
+      { name: 'A', before: 'own', after: 'public' },
+    ]);
   });
 
   test('does not touch other sources, groups, comments and CRLF line ends', async () => {

@@ -1,0 +1,56 @@
+import { quoted } from '../../printable.ts';
+import type { LoweredTrust, MergedSource, Twin } from '../nodes/merge-source.ts';
+import type { Trust } from '../nodes/node-values.ts';
+
+/** Names and nodes that one note or one list of notes has. */
+const SHOWN = 3;
+
+/** What there is to say about the nodes of a source beside their numbers, a line each. */
+export function nodeNotes(
+  source: string,
+  { adopted, twins, lowered }: Pick<MergedSource, 'adopted' | 'twins' | 'lowered'>,
+  insecure: readonly string[],
+): readonly string[] {
+  return [
+    ...(adopted.length === 0 ? [] : [adoptedNote(source, adopted)]),
+    ...some(twins, twinNote),
+    ...some(lowered, loweredNote),
+    ...(insecure.length === 0 ? [] : [insecureNote(insecure)]),
+  ];
+}
+
+/** The first names of a list, quoted, and how many there are beyond. */
+export function named(names: readonly string[]): string {
+  const shown = names.slice(0, SHOWN).map(quoted).join(', ');
+  return names.length > SHOWN ? `${shown} and ${names.length - SHOWN} more` : shown;
+}
+
+function some<T>(items: readonly T[], noteOf: (item: T) => string): readonly string[] {
+  const notes = items.slice(0, SHOWN).map(noteOf);
+  const more = items.length - notes.length;
+  return more > 0 ? [...notes, `and ${more} more like that`] : notes;
+}
+
+const adoptedNote = (source: string, names: readonly string[]): string =>
+  `written by weir import, and nodes of ${source} from now on: ${named(names)}`;
+
+const twinNote = ({ name, own }: Twin): string =>
+  `your own node ${quoted(own)} is the same server as ${quoted(name)} of the list: it stays as it is`;
+
+const TRUST: Readonly<Record<Trust, string>> = {
+  none: 'there is no TLS',
+  any: 'any certificate is accepted (allow_insecure)',
+  public: 'a certificate of a public authority is required',
+  own: 'a certificate of its ca_file or of a public authority is required',
+};
+
+const loweredNote = ({ name, before, after }: LoweredTrust): string =>
+  `the list has lowered TLS of ${quoted(name)}: ${TRUST[after]}; before, ${TRUST[before]}`;
+
+function insecureNote(names: readonly string[]): string {
+  const nodes =
+    names.length === 1
+      ? `${named(names)} accepts`
+      : `${names.length} nodes, ${named(names)}, accept`;
+  return `${nodes} any certificate (allow_insecure), as the list says: anyone on the path can read the traffic`;
+}
