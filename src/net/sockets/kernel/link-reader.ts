@@ -90,8 +90,7 @@ export class LinkReader implements Resumable {
     if (this.#ended) return Promise.resolve(undefined);
     const mayRead = this.#mayRead();
     if (mayRead) {
-      // Also without an event: receiving before each wait makes sure that the wait is only for bytes
-      // that arrive later.
+      // Receiving before each wait makes sure that the wait is only for bytes that arrive later.
       const chunk = this.#receive();
       if (chunk === FAILED) return Promise.reject(this.#error ?? new LinkClosedError());
       if (chunk !== NOTHING_YET) return Promise.resolve(chunk);

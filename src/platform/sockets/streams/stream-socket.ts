@@ -50,6 +50,14 @@ export interface SocketOwner {
 const WATCHED = EPOLLIN + EPOLLPRI + EPOLLOUT + EPOLLRDHUP + EPOLLET;
 const READABLE = EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR;
 const WRITABLE = EPOLLOUT | EPOLLHUP | EPOLLERR;
+/** After one of these the end of the stream or an error may be read, which causes no further edge. */
+const ENDING = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
+
+/**
+ * A TCP read of at most this many bytes that does not fill the buffer has emptied the receive queue. More than
+ * that is likely to be followed at once: another read then costs less than another turn of the event loop.
+ */
+export const FEW_BYTES = 4 << 10;
 
 /**
  * Starts connecting to the last encoded address.
@@ -78,13 +86,14 @@ function connectError(
 /**
  * A connected stream socket, TCP or unix, watched edge-triggered for its lifetime.
  *
- * `readable` and `writable` are set by events and cleared only by EAGAIN. A short result clears
- * nothing, because it does not always mean that the kernel has no more (a unix socket stops at
- * passed descriptors): only a call that returns EAGAIN arms the next edge.
+ * `readable` and `writable` are set by events and cleared by EAGAIN. A short read clears `readable` too where it
+ * means that the kernel has no more, which saves most reads that would return EAGAIN: bytes that arrive later
+ * cause another edge (epoll(7)). That is so for TCP unless the stream is ending or has urgent data; a unix socket
+ * stops at passed descriptors as well.
  */
 export class StreamSocket implements Readiness {
   readonly io: KernelIo;
-  /** Whether a read may succeed; true until one returns EAGAIN. */
+  /** Whether a read may succeed; `receive` returns AGAIN otherwise. */
   readable = true;
   writable = true;
   /**
@@ -92,6 +101,7 @@ export class StreamSocket implements Readiness {
    * permanently stops before it, and reports that nothing is available, or the end of the stream.
    */
   urgent = false;
+  #isEnding = false;
   readonly #descriptor: Descriptor;
   readonly #isTcp: boolean;
   readonly #slot: number;
@@ -185,6 +195,7 @@ export class StreamSocket implements Readiness {
     this.io.calls.debug?.note(this.fd, `event ${events.toString(16)}`);
     if (events & READABLE) this.readable = true;
     if (events & EPOLLPRI) this.urgent = true;
+    if (events & ENDING) this.#isEnding = true;
     if (events & WRITABLE) this.writable = true;
     if (this.#onConnected) {
       const done = this.#onConnected;
@@ -202,10 +213,15 @@ export class StreamSocket implements Readiness {
    * @returns the number of bytes, 0 at the end of the stream, AGAIN, or a negative error number.
    */
   receive(): number {
+    if (!this.readable) return AGAIN;
     const { calls, scratch } = this.io;
     for (;;) {
       const count = calls.recv(this.#descriptor.number, scratch.at, RECEIVE_SIZE, 0);
-      if (count >= 0) return count;
+      if (count > FEW_BYTES) return count;
+      if (count >= 0) {
+        if (this.#isTcp && count > 0 && !this.#isEnding && !this.urgent) this.readable = false;
+        return count;
+      }
       const error = calls.errno();
       if (error === EINTR) continue;
       if (error === EAGAIN) this.readable = false;

@@ -66,7 +66,7 @@ async function transfer(
     }
     const count = drain.receive();
     if (count > 0) got.push(Buffer.from(drain.io.scratch.bytes.subarray(0, count)));
-    else if (over()) return Buffer.concat(got);
+    else if (over() && drain.unread() === 0) return Buffer.concat(got);
     await nextTurn();
   }
 }

@@ -57,6 +57,21 @@ async function connected(io: KernelIo, address: SocketAddress): Promise<StreamSo
   return attempt.socket;
 }
 
+/** A TCP connection over loopback. */
+async function tcpPair(io: KernelIo) {
+  const { accepted, listener, local } = listen(io);
+  const far = await connected(io, local);
+  await until(() => accepted.length === 1);
+  const [{ socket: near }] = accepted as [Accepted];
+  listener.close();
+  assert.equal(near.receive(), AGAIN);
+  const close = (): void => {
+    near.close();
+    far.close();
+  };
+  return { near, far, close };
+}
+
 describe('a stream socket of the kernel', { skip: noKernelSockets }, () => {
   for (const host of ['127.0.0.1', '::1']) {
     test(`connects to ${host}, and both sides know the other's address`, async () => {
@@ -164,7 +179,7 @@ describe('a stream socket of the kernel', { skip: noKernelSockets }, () => {
     listener.close();
   });
 
-  test('readiness is cleared by EAGAIN only', async () => {
+  test('a unix socket is readable until a read returns EAGAIN', async () => {
     using io = checkedIo().io;
     const [near, far] = socketPair(io);
     assert.ok(near.readable && near.writable);
@@ -181,6 +196,76 @@ describe('a stream socket of the kernel', { skip: noKernelSockets }, () => {
     await until(() => near.writable);
     near.close();
     far.close();
+  });
+
+  describe('a short read of TCP', () => {
+    test('waits for an event instead of a read that returns EAGAIN', async () => {
+      const { io, calls } = checkedIo();
+      using _ = io;
+      const { near, far, close } = await tcpPair(io);
+      for (const text of ['abc', 'd']) {
+        far.send(Buffer.from(text));
+        await until(() => near.readable);
+        assert.equal(near.receive(), text.length);
+        assert.ok(!near.readable);
+        const before = calls.debug.historyOf(near.fd).length;
+        assert.equal(near.receive(), AGAIN);
+        assert.equal(calls.debug.historyOf(near.fd).length, before);
+      }
+      // The end comes with an event of its own.
+      far.shutdown();
+      await until(() => near.readable);
+      assert.equal(near.receive(), 0);
+      close();
+    });
+
+    test('is followed by another when the end of the stream has come with the bytes', async () => {
+      using io = checkedIo().io;
+      const { near, far, close } = await tcpPair(io);
+      far.send(Buffer.from('abc'));
+      far.shutdown();
+      await until(() => near.readable);
+      assert.equal(near.receive(), 3);
+      assert.equal(near.receive(), 0);
+      close();
+    });
+
+    test('is followed by another after a reset', async () => {
+      using io = checkedIo().io;
+      const { near, far, close } = await tcpPair(io);
+      far.send(Buffer.from('abc'));
+      await until(() => near.readable);
+      assert.equal(near.receive(), 3);
+      far.reset();
+      await until(() => near.readable);
+      assert.equal(near.receive(), -linux.ECONNRESET);
+      close();
+    });
+
+    test('is followed by another around urgent data, at which the kernel stops', async () => {
+      using io = checkedIo().io;
+      const { near, far, close } = await tcpPair(io);
+      far.send(Buffer.from('abc'));
+      assert.equal(io.calls.send(far.fd, io.scratch.at, 1, linux.MSG_OOB), 1);
+      far.send(Buffer.from('def'));
+      await until(() => near.urgent);
+      assert.equal(near.receive(), 3);
+      assert.equal(near.receive(), 3);
+      assert.equal(near.receive(), AGAIN);
+      close();
+    });
+
+    test('is followed by another at once in the bulk of a stream', async () => {
+      using io = checkedIo().io;
+      const { near, far, close } = await tcpPair(io);
+      assert.equal(far.send(Buffer.alloc(10_000)), 10_000);
+      await until(() => near.unread() === 10_000);
+      await until(() => near.readable);
+      assert.equal(near.receive(), 10_000);
+      assert.ok(near.readable);
+      assert.equal(near.receive(), AGAIN);
+      close();
+    });
   });
 
   test('a listener on a path removes its file when it closes', async () => {
