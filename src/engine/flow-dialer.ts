@@ -1,7 +1,7 @@
 import { shownEndpoint, shownHost, shownSource } from '../net/addresses/shown-address.ts';
 import type { Logger } from '../log/logger.ts';
 import { formatEndpoint, type Destination, type Endpoint } from '../net/addresses/address.ts';
-import type { Clock } from '../net/time/clock.ts';
+import type { Clock, Timer } from '../net/time/clock.ts';
 import { Deadline } from '../net/time/deadline.ts';
 import { DialError } from '../net/errors.ts';
 import type { ByteLink, PacketLink } from '../net/links/link.ts';
@@ -121,14 +121,93 @@ const gaveWay = (cause: Error): DialError => new DialError('aborted', cause.mess
 
 const stopping = (): DialError => new DialError('aborted', 'the proxy is stopping');
 
-/** What a dial is for. */
-interface Dial {
+/** What a dial is for, and how it is made. */
+interface Dial<Link> {
   readonly origin: Origin;
   readonly to: Destination;
   /** Its time limit. */
   readonly signal: AbortSignal;
   /** The descriptor of a stream, once that is being opened. */
-  place?: FlowPlace;
+  readonly place?: FlowPlace | undefined;
+  open(outbound: Outbound, options: DialOptions): Promise<Link>;
+  /** The link was made. */
+  opened(link: Link): void;
+  readonly close: (link: Link) => void;
+  /** The dial is over, with or without a link. @returns a promise if that has to be awaited. */
+  end(): Promise<void> | undefined;
+}
+
+class StreamDial implements Dial<ByteLink> {
+  readonly origin: Origin;
+  readonly to: RouteQuery;
+  readonly close = destroyStream;
+  readonly #limit: Deadline;
+  readonly #timer: Timer | undefined;
+  #watch: ClientWatch | undefined;
+  #place: FlowPlace | undefined;
+
+  constructor(
+    to: RouteQuery,
+    origin: Origin,
+    limit: Deadline,
+    client: ByteLink | undefined,
+    clock: Clock,
+  ) {
+    this.to = to;
+    this.origin = origin;
+    this.#limit = limit;
+    this.#timer =
+      client &&
+      clock.after(WATCH_AFTER_MS, () => {
+        this.#watch = new ClientWatch(client, () => limit.abort(clientLeft()));
+      });
+  }
+
+  get signal(): AbortSignal {
+    return this.#limit.signal;
+  }
+
+  get place(): FlowPlace | undefined {
+    return this.#place;
+  }
+
+  open(outbound: Outbound, options: DialOptions): Promise<ByteLink> {
+    this.#place ??= placeOf(this.origin, this.#limit);
+    return outbound.connect({ host: this.to.host, port: this.to.port }, options);
+  }
+
+  opened(link: ByteLink): void {
+    this.#place?.connected(link);
+  }
+
+  end(): Promise<void> | undefined {
+    this.#timer?.cancel();
+    this.#limit[Symbol.dispose]();
+    return this.#watch?.stop();
+  }
+}
+
+class AssociationDial implements Dial<PacketLink> {
+  readonly origin: Origin;
+  readonly to: Destination;
+  readonly signal: AbortSignal;
+  readonly close = closePackets;
+  readonly #first: Endpoint | undefined;
+
+  constructor(opener: Endpoint, origin: Origin, signal: AbortSignal, first: Endpoint | undefined) {
+    this.to = { ...opener, network: 'udp' };
+    this.origin = origin;
+    this.signal = signal;
+    this.#first = first;
+  }
+
+  open(outbound: Outbound, options: DialOptions): Promise<PacketLink> {
+    return outbound.associate({ ...options, first: this.#first });
+  }
+
+  opened(): void {}
+
+  end(): undefined {}
 }
 
 /** @throws {DialError} when the process has no descriptor for another flow of the client. */
@@ -214,35 +293,16 @@ export class FlowDialer {
    * @param toResolver whether the destination is the proxy's own resolver
    * @throws {DialError} when the destination was not reached
    */
-  async connect(
+  connect(
     query: RouteQuery,
     origin: Origin,
     client?: ByteLink,
     toResolver = false,
   ): Promise<DialledFlow<ByteLink>> {
-    this.#begin(origin);
     const plane = this.#deps.plane();
     const resolved = toResolver ? this.resolverRoute(plane) : resolveRoute(plane, query);
-    using deadline = this.limit();
-    const dial: Dial = { origin, to: query, signal: deadline.signal };
-    const open = async (outbound: Outbound, options: DialOptions): Promise<ByteLink> => {
-      const place = (dial.place ??= placeOf(origin, deadline));
-      const link = await outbound.connect({ host: query.host, port: query.port }, options);
-      place.connected(link);
-      return link;
-    };
-    let watch: ClientWatch | undefined;
-    const timer =
-      client &&
-      this.#deps.clock.after(WATCH_AFTER_MS, () => {
-        watch = new ClientWatch(client, () => deadline.abort(clientLeft()));
-      });
-    try {
-      return await this.#dial(resolved, open, destroyStream, dial);
-    } finally {
-      timer?.cancel();
-      await watch?.stop();
-    }
+    const dial = new StreamDial(query, origin, this.limit(), client, this.#deps.clock);
+    return this.#dial(resolved, dial);
   }
 
   /**
@@ -253,20 +313,14 @@ export class FlowDialer {
    * @param deadline made by `limit`
    * @throws {DialError} when the outbound could not open it
    */
-  async associate(
+  associate(
     resolved: Resolved,
     opener: Endpoint,
     origin: Origin,
-    deadline: Deadline,
+    { signal }: Deadline,
     first?: Endpoint,
   ): Promise<DialledFlow<PacketLink>> {
-    this.#begin(origin);
-    return this.#dial(
-      resolved,
-      (outbound, options) => outbound.associate({ ...options, first }),
-      closePackets,
-      { origin, to: { ...opener, network: 'udp' }, signal: deadline.signal },
-    );
+    return this.#dial(resolved, new AssociationDial(opener, origin, signal, first));
   }
 
   /**
@@ -275,35 +329,41 @@ export class FlowDialer {
    */
   async #dial<Link extends ByteLink | PacketLink>(
     route: Resolved,
-    open: (outbound: Outbound, options: DialOptions) => Promise<Link>,
-    close: (link: Link) => void,
-    dial: Dial,
+    dial: Dial<Link>,
   ): Promise<DialledFlow<Link>> {
     const { clock } = this.#deps;
-    const { origin, to, signal } = dial;
+    const { origin, to, signal, close } = dial;
     const startedAt = clock.now();
     const tries = route.group && new MemberTries(route.group, clock, signal);
-    for (let resolved = route; ;) {
-      const { version } = resolved;
-      version.hold();
-      const limits = tries?.begin(version) ?? { signal };
-      try {
-        const link = await open(version.outbound, { ...limits, origin });
-        refuseRemoved(origin, link, close);
-        tries?.succeeded(version);
-        return new DialledFlow(link, resolved, close, dial.place);
-      } catch (error) {
-        version.release();
-        const failure = asDialError(error, limits.signal, to);
-        const next = tries?.failed(version, failure, to.network === 'tcp');
-        if (!next || origin.standing?.stands === false) {
-          dial.place?.release();
-          this.#logFailure(origin, to, resolved, failure, startedAt);
-          throw failure;
+    try {
+      this.#begin(origin);
+      for (let resolved = route; ;) {
+        const { version } = resolved;
+        version.hold();
+        const limits = tries?.begin(version);
+        try {
+          const options = limits ? { ...limits, origin } : { signal, origin };
+          const link = await dial.open(version.outbound, options);
+          dial.opened(link);
+          refuseRemoved(origin, link, close);
+          tries?.succeeded(version);
+          return new DialledFlow(link, resolved, close, dial.place);
+        } catch (error) {
+          version.release();
+          const failure = asDialError(error, limits?.signal ?? signal, to);
+          const next = tries?.failed(version, failure, to.network === 'tcp');
+          if (!next || origin.standing?.stands === false) {
+            dial.place?.release();
+            this.#logFailure(origin, to, resolved, failure, startedAt);
+            throw failure;
+          }
+          this.#logMissed(resolved, to, failure, next);
+          resolved = { ...resolved, version: next };
         }
-        this.#logMissed(resolved, to, failure, next);
-        resolved = { ...resolved, version: next };
       }
+    } finally {
+      const ending = dial.end();
+      if (ending) await ending;
     }
   }
 

@@ -22,6 +22,9 @@ interface Rank<Item, Holder> {
   last: Share<Item, Holder> | undefined;
 }
 
+/** Ranks that are kept in any case. */
+const SPARE_RANKS = 16;
+
 /**
  * How many items of a shared resource each holder has: when it is exhausted, the holder of the most loses
  * its oldest item. Every operation takes constant time, however many items and holders there are.
@@ -31,7 +34,8 @@ interface Rank<Item, Holder> {
 export class Shares<Item, Holder> {
   readonly #entries = new Map<Item, Entry<Item, Holder>>();
   readonly #shares = new Map<Holder, Share<Item, Holder>>();
-  readonly #ranks = new Map<number, Rank<Item, Holder>>();
+  /** By size, and empty above `most`; they are kept for as long as sizes change by little. */
+  readonly #ranks: Rank<Item, Holder>[] = [];
   #most = 0;
 
   /** Items of all holders. */
@@ -61,7 +65,7 @@ export class Shares<Item, Holder> {
   get heaviest():
     | { readonly holder: Holder; readonly oldest: Item; readonly newest: Item }
     | undefined {
-    const share = this.#ranks.get(this.#most)?.first;
+    const share = this.#ranks[this.#most]?.first;
     if (share?.oldest === undefined || share.newest === undefined) return undefined;
     return { holder: share.holder, oldest: share.oldest.item, newest: share.newest.item };
   }
@@ -113,24 +117,27 @@ export class Shares<Item, Holder> {
 
   /** Moves a holder to the rank of its new size, one above or below. */
   #resize(share: Share<Item, Holder>, size: number): void {
+    const ranks = this.#ranks;
     if (share.size > 0) this.#leaveRank(share);
     share.size = size;
     if (size > this.#most) this.#most = size;
     // The holder that has left the highest rank is now the first of the next one.
-    else if (!this.#ranks.has(this.#most)) this.#most = size;
-    if (size === 0) return;
-    const rank = this.#ranks.get(size);
-    if (rank === undefined) {
-      this.#ranks.set(size, { first: share, last: share });
-      return;
+    else if (ranks[this.#most]?.first === undefined) {
+      this.#most = size;
+      if (ranks.length > SPARE_RANKS + 2 * size) ranks.length = size + 1;
     }
-    share.earlier = rank.last;
-    if (rank.last !== undefined) rank.last.later = share;
+    if (size === 0) return;
+    while (ranks.length <= size) ranks.push({ first: undefined, last: undefined });
+    const rank = ranks[size] as Rank<Item, Holder>; // made above
+    const { last } = rank;
+    share.earlier = last;
+    if (last === undefined) rank.first = share;
+    else last.later = share;
     rank.last = share;
   }
 
   #leaveRank(share: Share<Item, Holder>): void {
-    const rank = this.#ranks.get(share.size);
+    const rank = this.#ranks[share.size];
     if (rank === undefined) return;
     const { earlier, later } = share;
     if (earlier === undefined) rank.first = later;
@@ -138,7 +145,6 @@ export class Shares<Item, Holder> {
     if (later === undefined) rank.last = earlier;
     else later.earlier = earlier;
     share.earlier = share.later = undefined;
-    if (rank.first === undefined) this.#ranks.delete(share.size);
   }
 }
 

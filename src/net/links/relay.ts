@@ -185,14 +185,17 @@ class Relay {
   }
 
   #close(): void {
-    const [failure, failed] = [this.#failure, this.#failed];
-    for (const side of ['client', 'remote'] as const) {
-      const link = this.linkOf(side);
-      // Nothing is queued after a clean end.
-      if (failure && failed === otherOf(side)) link.resetAfterData(failure);
-      else link.destroy(failure);
-    }
-    this.#over({ failure, first: this.#first, failed });
+    this.#closeLink('client');
+    this.#closeLink('remote');
+    this.#over({ failure: this.#failure, first: this.#first, failed: this.#failed });
+  }
+
+  #closeLink(side: RelaySide): void {
+    const failure = this.#failure;
+    const link = this.linkOf(side);
+    // Nothing is queued after a clean end.
+    if (failure && this.#failed === otherOf(side)) link.resetAfterData(failure);
+    else link.destroy(failure);
   }
 }
 

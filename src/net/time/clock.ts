@@ -25,6 +25,19 @@ export const systemClock: Clock = {
     // Node warns about a negative delay, which a timer that is already due would have.
     const timer = setTimeout(callback, Math.max(0, Math.min(milliseconds, LONGEST_MS)));
     timer.unref();
-    return { cancel: () => clearTimeout(timer) };
+    return new SystemTimer(timer);
   },
 };
+
+/** Each flow has several: an object takes less memory than a closure and its context. */
+class SystemTimer implements Timer {
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(timer: NodeJS.Timeout) {
+    this.#timer = timer;
+  }
+
+  cancel(): void {
+    clearTimeout(this.#timer);
+  }
+}

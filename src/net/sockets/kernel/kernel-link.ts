@@ -44,11 +44,8 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
   }
 
   get closed(): Promise<Error | undefined> {
-    if (!this.#closed) {
-      this.#closed = Promise.withResolvers();
-      if (!this.#socket.isOpen) this.#closed.resolve(this.#cause);
-    }
-    return this.#closed.promise;
+    if (!this.#closed && !this.#socket.isOpen) return Promise.resolve(this.#cause);
+    return (this.#closed ??= Promise.withResolvers()).promise;
   }
 
   get waitsFor(): { readonly input: boolean; readonly output: boolean } {

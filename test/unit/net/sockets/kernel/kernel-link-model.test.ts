@@ -210,7 +210,8 @@ function shortCalls(calls: SystemCalls): SystemCalls {
   };
   return {
     ...calls,
-    recv: (fd, at, length, flags) => calls.recv(fd, at, Math.max(cut(length), FEW_BYTES + 1), flags),
+    recv: (fd, at, length, flags) =>
+      calls.recv(fd, at, Math.max(cut(length), FEW_BYTES + 1), flags),
     send: (fd, at, length, flags) => calls.send(fd, at, Math.min(length, cut(length)), flags),
     sendBytes: (fd, bytes, length, flags) =>
       calls.sendBytes(fd, bytes, Math.min(length, cut(length)), flags),
