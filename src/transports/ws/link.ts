@@ -1,5 +1,6 @@
 import type { RandomSource } from '../../crypto/random-source.ts';
-import { UnitCost, UnitShare } from '../../net/bounds/unit-share.ts';
+import { ReadInPieces } from '../../net/bounds/read-in-pieces.ts';
+import { UnitCost } from '../../net/bounds/unit-share.ts';
 import { DeadlineError, LINK_CLOSED, ProtocolError } from '../../net/errors.ts';
 import { DecodedLink } from '../../net/links/decoded-link.ts';
 import { OWNED, type ByteLink } from '../../net/links/link.ts';
@@ -7,7 +8,6 @@ import { strip } from '../../net/links/spent-chunk.ts';
 import type { Clock } from '../../net/time/clock.ts';
 import { IdleTimer } from '../../net/time/idle-timer.ts';
 import { RateLimit } from '../../net/time/rate-limit.ts';
-import { unlessAborted } from '../../net/time/unless-aborted.ts';
 import { CARRIER_LINGER_MS, CLOSE_HOLD_MS, CLOSE_PAUSE_MS, CLOSE_SILENCE_MS } from '../limits.ts';
 import { CloseCode, closeError, closePayload, WsFrameError } from './close-codes.ts';
 import {
@@ -22,13 +22,6 @@ import { KeepAlive, type Silent } from './keep-alive.ts';
 
 /** Frames that are decoded at once; what a read has beyond that waits for its share of a turn. */
 const FRAMES_A_PIECE = 256;
-
-/**
- * Links of the process of which a read waits so, each with its 64 KB. Beyond it reads are decoded as a whole, and the
- * turns of the sockets bound the work.
- */
-const MOST_WAITING_READS = 512;
-let waitingReads = 0;
 
 /** Control and empty frames a second, and at once. Programs send a Ping in some seconds. */
 const IDLE_FRAMES_RATE = 20;
@@ -63,14 +56,11 @@ export class WsLink extends DecodedLink implements ByteLink, Silent {
   /** The masking key of one frame; `undefined` at a server, which does not mask. */
   readonly #maskingKey: Uint8Array | undefined;
   readonly #decoder: WsFrameDecoder;
-  readonly #units = new UnitShare();
+  readonly #pieces = new ReadInPieces();
   readonly #idleFrames = new RateLimit(IDLE_FRAMES_RATE, IDLE_FRAMES_BURST);
   readonly #leave: () => void;
   #isWeir: boolean;
   #weirFrame: Buffer | undefined;
-  /** What is left of a read, and the turn in which it is decoded. */
-  #rest: Uint8Array | undefined;
-  #turn: Promise<void> | undefined;
   /** The last Ping of a read that is not decoded to its end. */
   #ping: Uint8Array | undefined;
   #hasEnded = false;
@@ -162,21 +152,7 @@ export class WsLink extends DecodedLink implements ByteLink, Silent {
   }
 
   protected override nextChunk(signal: AbortSignal | undefined): Promise<Uint8Array | undefined> {
-    return this.#rest || this.#turn ? this.#nextPiece(signal) : this.lower.read(signal);
-  }
-
-  async #nextPiece(signal: AbortSignal | undefined): Promise<Uint8Array | undefined> {
-    if (this.#turn) await unlessAborted(this.#turn, signal);
-    this.#turn = undefined;
-    const rest = this.#rest;
-    this.#keepRest(undefined);
-    return rest ?? this.lower.read(signal);
-  }
-
-  #keepRest(rest: Uint8Array | undefined): void {
-    if (this.#rest) waitingReads--;
-    if (rest) waitingReads++;
-    this.#rest = rest;
+    return this.#pieces.isWaiting ? this.#pieces.next(this.lower, signal) : this.lower.read(signal);
   }
 
   protected override decode(chunk: Uint8Array | undefined): void {
@@ -189,27 +165,27 @@ export class WsLink extends DecodedLink implements ByteLink, Silent {
     this.#closeTimer?.touch();
     const decoder = this.#decoder;
     const data: Uint8Array[] = [];
-    const most = waitingReads < MOST_WAITING_READS ? FRAMES_A_PIECE : Infinity;
+    const most = this.#pieces.mayKeep ? FRAMES_A_PIECE : Infinity;
     for (const event of decoder.push(chunk, most)) {
       if (event.kind === 'data') data.push(event.data);
       else if (event.kind === 'ping') this.#ping = event.data;
       else if (event.kind === 'invalid') this.failAfterItems(event.error);
       else this.#onClose(event.code);
     }
-    this.#keepRest(decoder.rest);
-    this.#turn = this.#units.take(decoder.frames * UnitCost.frame);
+    this.#pieces.keep(decoder.rest);
+    this.#pieces.count(decoder.frames * UnitCost.frame);
     const { idleFrames } = decoder;
     if (idleFrames > 0 && !this.#idleFrames.take(this.#clock.now(), idleFrames)) {
-      this.#keepRest(undefined);
+      this.#pieces.keep(undefined);
       this.failAfterItems(new WsFrameError('too many frames without data', CloseCode.policy));
     }
     // Only the last Ping of a read is answered (§5.5.3), so that any number of Pings costs no more.
-    if (this.#ping && !this.#rest) {
+    if (this.#ping && !this.#pieces.hasRest) {
       this.#sendControl(Opcode.pong, this.#ping);
       this.#ping = undefined;
     }
     // The memory of a chunk is not that of its parts alone while some of it is still to be decoded.
-    this.items.push(...(this.#rest ? data : strip(chunk, data)));
+    this.items.push(...(this.#pieces.hasRest ? data : strip(chunk, data)));
   }
 
   /** @internal for the client: finds out whether the server is a Weir, by its first bytes. */
@@ -331,7 +307,7 @@ export class WsLink extends DecodedLink implements ByteLink, Silent {
 
   #stopTimers(): void {
     this.#leave();
-    if (this.error) this.#keepRest(undefined);
+    if (this.error) this.#pieces.keep(undefined);
     this.#closeTimer?.stop();
     this.#held?.resolve();
     this.#held = undefined;
