@@ -69,6 +69,17 @@ export interface ClashRule {
   readonly payload: string;
   readonly proxy: string;
   readonly size: number;
+  /** Left out where flows of rules are not counted. */
+  readonly extra?: ClashRuleHits;
+}
+
+/** Flows that a rule has taken since the rules are in force; those that it has not are not counted. */
+export interface ClashRuleHits {
+  readonly disabled: false;
+  readonly hitCount: number;
+  readonly hitAt: string;
+  readonly missCount: 0;
+  readonly missAt: string;
 }
 
 export interface ClashMetadata {

@@ -9,6 +9,7 @@ import { descriptorHolders, type DescriptorHolder } from '../net/sockets/descrip
 import { systemSockets } from '../net/sockets/system-sockets.ts';
 import { DIAL_MS } from '../net/time/time-limits.ts';
 import type { DialOptions, Origin, Outbound } from '../protocols/contract.ts';
+import type { FlowOutcomes } from '../tracker/flow-outcomes.ts';
 import { LogLimiter } from '../net/time/log-limiter.ts';
 import { MemberTries, SLOW_DIAL_MS } from './balancer/member-tries.ts';
 import { clientFeatureHint } from './client-features.ts';
@@ -115,6 +116,8 @@ export interface FlowDialerDeps {
   readonly plane: () => Plane;
   /** The outbound to the proxy's own resolver. */
   readonly resolver: Outbound;
+  /** Counts flows that were not opened. */
+  readonly outcomes: FlowOutcomes;
 }
 
 const gaveWay = (cause: Error): DialError => new DialError('aborted', cause.message, { cause });
@@ -354,9 +357,11 @@ export class FlowDialer {
           const next = tries?.failed(version, failure, to.network === 'tcp');
           if (!next || origin.standing?.stands === false) {
             dial.place?.release();
+            this.#countFailure(origin, resolved, failure);
             this.#logFailure(origin, to, resolved, failure, startedAt);
             throw failure;
           }
+          this.#deps.outcomes.dialFailed(version.tag);
           this.#logMissed(resolved, to, failure, next);
           resolved = { ...resolved, version: next };
         }
@@ -365,6 +370,15 @@ export class FlowDialer {
       const ending = dial.end();
       if (ending) await ending;
     }
+  }
+
+  /** Counts a flow that was not opened, unless its client or its account has gone. */
+  #countFailure({ standing }: Origin, resolved: Resolved, { code }: DialError): void {
+    if (code === 'aborted' || standing?.stands === false || this.leadsToResolver(resolved)) return;
+    const { outcomes, clock } = this.#deps;
+    const outcome = code === 'blocked' ? 'blocked' : 'failed';
+    outcomes.refused(outcome, resolved, clock.now());
+    if (outcome === 'failed') outcomes.dialFailed(resolved.version.tag);
   }
 
   /** Logs that a flow goes on by another member; one line for all destinations. */

@@ -24,7 +24,7 @@ import type { Resolved } from './plane.ts';
 import type { RouteQuery } from './router/query.ts';
 import { sniff, sniffAhead, sniffUntil, SNIFF_TIMEOUT_MS } from './sniff/sniff.ts';
 
-export interface DispatcherDeps extends FlowDialerDeps {
+export interface DispatcherDeps extends Omit<FlowDialerDeps, 'outcomes'> {
   readonly tracker: Tracker;
 }
 
@@ -38,7 +38,7 @@ export class FlowDispatcher implements Dispatcher {
 
   constructor(deps: DispatcherDeps) {
     this.#deps = deps;
-    this.#dialer = new FlowDialer(deps);
+    this.#dialer = new FlowDialer({ ...deps, outcomes: deps.tracker.outcomes });
   }
 
   /**

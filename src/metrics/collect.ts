@@ -101,6 +101,9 @@ function addCounts(samples: Samples, status: Partial<RunningStatus>): void {
   const { flows, flows_opened: opened, sessions, sessions_opened: connected } = status;
   samples.one(FAMILIES.flows, flows);
   samples.one(FAMILIES.flowsOpened, opened);
+  samples.one(FAMILIES.flowsBlocked, status.flows_blocked);
+  samples.one(FAMILIES.flowsFailed, status.flows_failed);
+  addFailedDials(samples, status);
   if (opened !== undefined) samples.one(FAMILIES.flowsClosed, opened - (flows ?? 0));
   samples.one(FAMILIES.sessions, sessions);
   samples.one(FAMILIES.sessionsOpened, connected);
@@ -108,6 +111,17 @@ function addCounts(samples: Samples, status: Partial<RunningStatus>): void {
   samples.countLeftOut(inbounds.length - MAX_SERIES);
   for (const { tag, sessions: count } of inbounds.slice(0, MAX_SERIES)) {
     samples.add(FAMILIES.inboundSessions, [labelValue(tag)], count);
+  }
+}
+
+function addFailedDials(
+  samples: Samples,
+  { failed_dials: all = [] }: Partial<RunningStatus>,
+): void {
+  const most = all.toSorted((a, b) => b.dials - a.dials).slice(0, MAX_SERIES);
+  samples.countLeftOut(all.length - most.length);
+  for (const { outbound, dials } of most) {
+    samples.add(FAMILIES.dialsFailed, [labelValue(outbound)], dials);
   }
 }
 

@@ -35,6 +35,13 @@ export const FAMILIES = {
   inboundFlows: gauge('weir_inbound_flows', 'Open flows of an inbound.', ['inbound']),
   outboundFlows: gauge('weir_outbound_flows', 'Open flows of an outbound.', ['outbound']),
   flowsOpened: counter('weir_flows_opened', 'Flows that were opened.'),
+  flowsBlocked: counter('weir_flows_blocked', 'Flows that were sent to a blackhole.'),
+  flowsFailed: counter('weir_flows_failed', 'Flows whose destination was not reached.'),
+  dialsFailed: counter(
+    'weir_outbound_dials_failed',
+    'Dials of an outbound that have failed, also where the flow went on by another member of a balancer.',
+    ['outbound'],
+  ),
   flowsClosed: counter('weir_flows_closed', 'Flows that have ended.'),
   sessions: gauge('weir_sessions', 'Connected clients.'),
   inboundSessions: gauge('weir_inbound_sessions', 'Connected clients of an inbound.', ['inbound']),

@@ -336,7 +336,10 @@ export class Supervisor {
   ): ReadonlySet<Accounts> {
     const { resolver, outbounds, balancers, plane } = staged;
     if (resolver) this.#resolver.swap(resolver);
-    if (this.#applied?.digests.matchers !== wanted.digests.matchers) this.#rulesSince = plane.epoch;
+    if (this.#applied?.digests.matchers !== wanted.digests.matchers) {
+      this.#rulesSince = plane.epoch;
+      this.tracker.outcomes.rulesChanged(plane.epoch, this.#deps.clock.now());
+    }
     this.#applied = wanted;
     this.#outbounds = outbounds;
     this.#balancers = balancers;

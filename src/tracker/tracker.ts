@@ -4,6 +4,7 @@ import { endInTurns } from '../net/links/ended-flows.ts';
 import type { Lineage } from '../net/loop-guard/own-listeners.ts';
 import { CounterSlab, type ByteCounter } from './counter-slab.ts';
 import { FlowEvents } from './flow-events.ts';
+import { FlowOutcomes } from './flow-outcomes.ts';
 import { Flow, type FlowInfo, type FlowRegistry } from './flow.ts';
 import type { Session } from './session.ts';
 import { TrafficSampler, TrafficTotals } from './traffic.ts';
@@ -35,6 +36,7 @@ export interface FlowSelector {
  */
 export class Tracker implements FlowRegistry {
   readonly events = new FlowEvents();
+  readonly outcomes: FlowOutcomes;
   readonly traffic: TrafficSampler;
   readonly #clock: Clock;
   readonly #slab = new CounterSlab();
@@ -46,6 +48,7 @@ export class Tracker implements FlowRegistry {
 
   constructor(clock: Clock) {
     this.#clock = clock;
+    this.outcomes = new FlowOutcomes(clock.now());
     this.traffic = new TrafficSampler(clock, (tick, intervalMs) =>
       this.#totals.sample(this.#flows.values(), tick, intervalMs),
     );
@@ -70,9 +73,11 @@ export class Tracker implements FlowRegistry {
   /** Registers a flow, which the caller closes. @param kill ends the flow at an operator's request */
   openFlow(info: FlowInfo, kill: () => void): Flow {
     const counter = this.#slab.take();
-    const flow = new Flow(++this.#lastFlow, info, this.#clock.now(), counter, kill, this);
+    const now = this.#clock.now();
+    const flow = new Flow(++this.#lastFlow, info, now, counter, kill, this);
     this.#flows.set(flow.id, flow);
     this.#totals.opened(flow);
+    this.outcomes.opened(info, now);
     if (info.session instanceof SessionRecord) info.session.bindUser(info.user);
     this.events.publish({ kind: 'opened', flow });
     return flow;

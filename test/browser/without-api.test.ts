@@ -3,13 +3,13 @@ import { appendFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { Stage } from '../support/browser/stage.ts';
 import { socksConnect } from '../support/peers/socks-client.ts';
-import { freedom, socksIn } from '../support/process/config.ts';
+import { blackhole, freedom, rule, socksIn } from '../support/process/config.ts';
 import { runWeir } from '../support/process/weir.ts';
 
 const CONFIG = `${socksIn(
   'pw',
   '[inbound.settings]\nauth = "password"\naccounts = [{ user = "ann", pass = "x" }]',
-)}${freedom()}`;
+)}${freedom()}${blackhole()}${rule('block', 'domain_suffix = ["ads.example"]')}[route]\ndefault = "direct"\n`;
 
 const stage = new Stage({ config: CONFIG, api: false });
 const { skip } = stage;
@@ -38,6 +38,15 @@ test(
     await page.locator('header').getByText('1 flow').waitFor();
     await window.goTo('#/nodes');
     await page.getByRole('row', { name: /^direct freedom .* 1 – / }).waitFor();
+
+    // And what it counts of flows that were never open.
+    const blocked = { host: 'www.ads.example', port: 443 };
+    await assert.rejects(socksConnect(weir.address('pw'), blocked, { user: 'ann', pass: 'x' }));
+    await window.goTo('#/rules');
+    await page.getByRole('row', { name: /ads\.example block \(blackhole\) – .* – 1$/ }).click();
+    await page.getByRole('dialog').getByText('1 flow, 1 of them blocked').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByText(/Taken in .*: 2 flows, 1 of them blocked/).waitFor();
 
     const lines = await page.locator('.state[data-state=no-api] pre').innerText();
     assert.equal(lines, `[api]\nlisten = "${weir.folder}/weir.api.sock"`);

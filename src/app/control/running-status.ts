@@ -24,6 +24,11 @@ export interface RunningStatus {
   /** Since the start. */
   readonly sessions_opened: number;
   readonly flows_opened: number;
+  /** Flows that were not opened since the start: sent to a blackhole, or the destination was not reached. */
+  readonly flows_blocked?: number;
+  readonly flows_failed?: number;
+  /** Failed dials since the start, also those whose flow went on by another member of a balancer. */
+  readonly failed_dials?: readonly { readonly outbound: string; readonly dials: number }[];
   readonly traffic: TrafficStatus;
   readonly limits: readonly LimitStatus[];
   readonly memory: MemoryStatus;
@@ -79,6 +84,25 @@ export interface RoutesStatus {
     /** Number of its rules, which follow each other. */
     readonly rules: number;
   }[];
+  /** How the flows of rules have begun since these are in force; missing in older versions. */
+  readonly taken?: TakenRules;
+}
+
+export interface TakenRules {
+  readonly since: number;
+  /** Those with the most flows, in the order of the rules. */
+  readonly rules: readonly TakenRule[];
+  /** Rules with flows that are left out. */
+  readonly more: number;
+}
+
+export interface TakenRule {
+  /** Index; `null` for the default route. */
+  readonly rule: number | null;
+  readonly opened: number;
+  readonly blocked: number;
+  readonly failed: number;
+  readonly last_at: number;
 }
 
 export interface LimitStatus {

@@ -27,6 +27,8 @@ import type {
   RunningStatus,
   SocketsStatus,
   TagTraffic,
+  TakenRule,
+  TakenRules,
   TrafficStatus,
 } from './running-status.ts';
 
@@ -71,6 +73,14 @@ const BOUNDS = [
   { setting: 'maxFlows', key: 'max_flows', of: 'flows' },
 ] as const;
 
+/** Rules with flows in one answer: it is asked for every other second, and has a line for each. */
+const MOST_TAKEN = 1000;
+
+const flowsOf = ({ opened, blocked, failed }: TakenRule): number => opened + blocked + failed;
+const byFlows = (a: TakenRule, b: TakenRule): number => flowsOf(b) - flowsOf(a);
+/** The default route last, as it is matched. */
+const byIndex = (a: TakenRule, b: TakenRule): number => (a.rule ?? Infinity) - (b.rule ?? Infinity);
+
 /** Answers `status` on the control socket; measures the event loop from its creation on. */
 export class StatusReporter {
   readonly #process: ControlledProcess;
@@ -104,6 +114,12 @@ export class StatusReporter {
       flows: tracker.flowCount,
       sessions_opened: tracker.sessionsOpened,
       flows_opened: tracker.flowsOpened,
+      flows_blocked: tracker.outcomes.blocked,
+      flows_failed: tracker.outcomes.failed,
+      failed_dials: Array.from(tracker.outcomes.failedDials, ([outbound, dials]) => ({
+        outbound,
+        dials,
+      })),
       traffic: trafficStatus(tracker.traffic.latest),
       limits: await this.#limits(inbounds),
       memory: memoryStatus(),
@@ -157,6 +173,24 @@ export class StatusReporter {
     return {
       rules_since: rulesSince,
       groups: groups.map(({ name, firstRule, rules }) => ({ name, first_rule: firstRule, rules })),
+      taken: this.#taken(),
+    };
+  }
+
+  #taken(): TakenRules {
+    const { tracker, clock } = this.#process.instance;
+    const { outcomes } = tracker;
+    const offset = clock.wall() - clock.now();
+    const all = Array.from(outcomes.rules(), ([rule = null, { lastAt, ...counts }]): TakenRule => ({
+      rule,
+      ...counts,
+      last_at: Math.round(offset + lastAt),
+    }));
+    const most = all.length > MOST_TAKEN ? all.sort(byFlows).slice(0, MOST_TAKEN) : all;
+    return {
+      since: Math.round(offset + outcomes.since),
+      rules: most.sort(byIndex),
+      more: all.length - most.length,
     };
   }
 

@@ -2,7 +2,7 @@ import type { MatcherKey } from '../../engine/router/conditions.ts';
 import { matcherEntries } from '../../engine/router/matcher-entries.ts';
 import { printable } from '../../printable.ts';
 import type { RuleSpec } from '../../spec.ts';
-import type { ClashRule } from '../contract.ts';
+import type { ClashRule, ClashRuleHits } from '../contract.ts';
 import { groupOfRule, type ClashFacts } from './facts.ts';
 
 /** Entries of one matcher that a payload lists; a rule may have thousands. */
@@ -66,12 +66,37 @@ const inBrackets = ({ type, payload }: ClashMatch): string => `(${type},${payloa
 export function clashRules(facts: ClashFacts): readonly ClashRule[] {
   const { spec, names } = facts;
   if (!spec) return [];
+  const hits = hitsOf(facts);
   const rules = spec.route.rules.map((rule, index) => {
     const group = groupOfRule(facts, index);
     const proxy = group === undefined ? names.target(rule.outbound) : names.group(group);
-    return { index, ...clashMatch(rule), proxy, size: -1 };
+    return { index, ...clashMatch(rule), proxy, size: -1, ...hits(index) };
   });
-  return [...rules, { index: rules.length, ...MATCH, proxy: names.default, size: -1 }];
+  return [
+    ...rules,
+    { index: rules.length, ...MATCH, proxy: names.default, size: -1, ...hits(null) },
+  ];
+}
+
+/** Go's zero time, which stands for never. */
+const NEVER = '0001-01-01T00:00:00Z';
+
+/** How often each rule was taken, blocked and failed flows included; nothing without the control socket. */
+function hitsOf({ status }: ClashFacts): (rule: number | null) => Pick<ClashRule, 'extra'> {
+  const { taken } = status?.routes ?? {};
+  if (!taken) return () => ({});
+  const byRule = new Map(taken.rules.map((each) => [each.rule, each]));
+  return (rule) => {
+    const { opened = 0, blocked = 0, failed = 0, last_at: at } = byRule.get(rule) ?? {};
+    const extra: ClashRuleHits = {
+      disabled: false,
+      hitCount: opened + blocked + failed,
+      hitAt: at === undefined ? NEVER : new Date(at).toISOString(),
+      missCount: 0,
+      missAt: NEVER,
+    };
+    return { extra };
+  };
 }
 
 /** The rule of a flow. @param rule `null` for the default route */

@@ -1,3 +1,4 @@
+import type { TakenRule, TakenRules } from '../../app/control/running-status.ts';
 import type { Monitor } from '../../monitor/contract.ts';
 import type { HitsState } from './view.ts';
 
@@ -6,9 +7,18 @@ type HitsMonitor = Pick<Monitor, 'flows' | 'status' | 'listedAt'>;
 /** Stands for the default route. */
 const DEFAULT = -1;
 
+/** The flows of one rule, see `RuleRow`. */
+export interface RuleFlows {
+  readonly open: number;
+  readonly taken: number;
+  readonly blocked: number;
+  readonly failed: number;
+}
+
 /**
- * Flows by rule: those that are open, and those that were seen since this process began to watch. Indexes of rules have
- * a meaning only since the rules are in force, so another set of rules begins anew.
+ * Flows by rule: those that are open, and those that it took. Weir counts these; without its control socket, or of an
+ * older one, they are those that were seen since this process began to watch. Indexes of rules have a meaning only since
+ * the rules are in force, so another set of rules begins anew.
  */
 export class RuleHits {
   readonly #now: () => number;
@@ -24,6 +34,9 @@ export class RuleHits {
   /** The process, and since which epoch its rules are in force. */
   #rules = '';
   #rulesSince: number | undefined;
+  /** What Weir has counted; `undefined` where it does not. */
+  #counts: TakenRules | undefined;
+  #countsByRule: ReadonlyMap<number, TakenRule> = new Map();
 
   /** @param now Unix milliseconds */
   constructor(now: () => number) {
@@ -31,23 +44,42 @@ export class RuleHits {
   }
 
   get state(): HitsState {
+    if (this.#counts) {
+      const { since, rules } = this.#counts;
+      const sum = (of: 'opened' | 'blocked' | 'failed') =>
+        rules.reduce((total, each) => total + each[of], 0);
+      const [blocked, failed] = [sum('blocked'), sum('failed')];
+      const counted = sum('opened') + blocked + failed;
+      return { by: 'weir', since, counted, blocked, failed, missed: 0, certain: true };
+    }
     const missed = Math.max(0, this.#lastId - (this.#firstId ?? this.#lastId) - this.#later);
     return {
+      by: 'here',
       since: this.#since,
       counted: this.#counted,
+      blocked: 0,
+      failed: 0,
       missed,
       certain: this.#rulesSince !== undefined,
     };
   }
 
   /** @param rule `null` for the default route */
-  of(rule: number | null): { readonly open: number; readonly taken: number } {
+  of(rule: number | null): RuleFlows {
     const key = rule ?? DEFAULT;
-    return { open: this.#open.get(key) ?? 0, taken: this.#taken.get(key) ?? 0 };
+    const open = this.#open.get(key) ?? 0;
+    if (!this.#counts) return { open, taken: this.#taken.get(key) ?? 0, blocked: 0, failed: 0 };
+    const { opened = 0, blocked = 0, failed = 0 } = this.#countsByRule.get(key) ?? {};
+    return { open, taken: opened + blocked + failed, blocked, failed };
   }
 
   /** Looks at all flows: linear in their number. */
   update({ flows, status, listedAt }: HitsMonitor): void {
+    const counts = status?.value.routes.taken;
+    if (counts !== this.#counts) {
+      this.#counts = counts;
+      this.#countsByRule = new Map(counts?.rules.map((each) => [each.rule ?? DEFAULT, each]));
+    }
     if (listedAt === undefined) return;
     const { pid, routes } = status?.value ?? {};
     const rules = `${pid} ${routes?.rules_since}`;

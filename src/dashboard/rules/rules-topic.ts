@@ -5,7 +5,7 @@ import type { FileModel } from '../reader/file-model.ts';
 import type { RuleFacts, RulesFound, RulesWanted } from '../reader/file-requests.ts';
 import { Parameters } from '../parameters.ts';
 import type { JsonValue } from '../shared/protocol.ts';
-import { RuleHits } from './rule-hits.ts';
+import { RuleHits, type RuleFlows } from './rule-hits.ts';
 import type { RuleRow, RulesView } from './view.ts';
 
 /**
@@ -75,4 +75,4 @@ function wantedOf(value: JsonValue): RulesWanted {
   };
 }
 
-const rowOf = (row: RuleFacts): Omit<RuleRow, 'open' | 'taken'> => row;
+const rowOf = (row: RuleFacts): Omit<RuleRow, keyof RuleFlows> => row;

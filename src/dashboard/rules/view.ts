@@ -63,6 +63,9 @@ export type RuleRow = {
   readonly open: number;
   /** Flows that it took since `HitsState.since`. */
   readonly taken: number;
+  /** Those of them that were sent to a blackhole, and those whose destination was not reached. */
+  readonly blocked: number;
+  readonly failed: number;
   /** Why it never matches. */
   readonly warning: string | null;
 };
@@ -72,6 +75,8 @@ export type DefaultRouteView = {
   readonly target: TargetText;
   readonly open: number;
   readonly taken: number;
+  readonly blocked: number;
+  readonly failed: number;
 };
 
 export type MatcherText = {
@@ -94,10 +99,17 @@ export type TargetText = {
 
 /** How complete the numbers of hits are. */
 export type HitsState = {
-  /** When this program began to count, in Unix milliseconds. */
+  /**
+   * `weir`: Weir counts, since these rules are in force and whatever has become of a flow. `here`: this program counts
+   * the flows that it sees, which blocked and failed ones are not.
+   */
+  readonly by: 'weir' | 'here';
+  /** When counting began, in Unix milliseconds. */
   readonly since: number;
-  /** Flows that were counted since. */
+  /** Flows that were counted since, and how many of them were blocked or have failed. */
   readonly counted: number;
+  readonly blocked: number;
+  readonly failed: number;
   /** Flows that were opened meanwhile and not seen: while no page was open, or when events were lost. */
   readonly missed: number;
   /** Whether the rules of flows are known to be those of the file: the control socket says since when they are in force. */

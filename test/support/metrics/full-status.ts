@@ -27,11 +27,22 @@ export const fullStatus: RunningStatus = {
       ],
     },
   ],
-  routes: { rules_since: 3, groups: [] },
+  routes: {
+    rules_since: 3,
+    groups: [],
+    taken: {
+      since: 1_700_000_000_000,
+      rules: [{ rule: 0, opened: 30, blocked: 1, failed: 4, last_at: 1_700_000_060_000 }],
+      more: 0,
+    },
+  },
   sessions: 2,
   flows: 3,
   sessions_opened: 20,
   flows_opened: 30,
+  flows_blocked: 1,
+  flows_failed: 4,
+  failed_dials: [{ outbound: 'osaka', dials: 6 }],
   traffic: {
     up: 1000,
     down: 2000,

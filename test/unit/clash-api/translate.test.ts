@@ -251,6 +251,26 @@ describe('rules', () => {
     );
   });
 
+  test('count the flows that they have taken, blocked and failed ones too', () => {
+    const taken = {
+      since: 0,
+      rules: [
+        { rule: 0, opened: 3, blocked: 0, failed: 2, last_at: Date.UTC(2026, 10, 28) },
+        { rule: null, opened: 0, blocked: 4, failed: 0, last_at: 0 },
+      ],
+      more: 0,
+    };
+    const status = { ...STATUS, routes: { ...STATUS.routes, taken } };
+    const extras = clashRules(factsOf({ status })).map(({ extra }) => extra);
+    assert.deepEqual(
+      extras.map((extra) => extra?.hitCount),
+      [5, 0, 0, 0, 0, 4],
+    );
+    assert.deepEqual(extras[0]?.hitAt, '2026-11-28T00:00:00.000Z');
+    assert.deepEqual(extras[1]?.hitAt, '0001-01-01T00:00:00Z', "Go's zero time");
+    assert.equal(clashRules(factsOf({ status: undefined }))[0]?.extra, undefined);
+  });
+
   test('of thousands of entries list a few', () => {
     const domainSuffix = Array.from({ length: 5000 }, (_, at) => `d${at}.example`);
     const { type, payload } = clashMatch(ruleSpec('x', { domainSuffix }));

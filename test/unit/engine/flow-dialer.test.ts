@@ -13,6 +13,8 @@ import { linkPair } from '../../../src/net/links/memory-link.ts';
 import { descriptorHolders } from '../../../src/net/sockets/descriptor-holders.ts';
 import { DIAL_MS } from '../../../src/net/time/time-limits.ts';
 import type { DialOptions, Origin } from '../../../src/protocols/contract.ts';
+import { Accounts, NO_ACCOUNTS } from '../../../src/protocols/users/standing.ts';
+import { FlowOutcomes } from '../../../src/tracker/flow-outcomes.ts';
 import { Tracker } from '../../../src/tracker/tracker.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { logLines } from '../../support/engine/log-lines.ts';
@@ -37,7 +39,9 @@ function start(
     associate: () => Promise.reject(new DialError('unsupported', 'no datagrams here')),
     close: () => undefined,
   });
+  const outcomes = new FlowOutcomes(0);
   const dialer = new FlowDialer({
+    outcomes,
     clock,
     log,
     resolver: version.outbound,
@@ -47,7 +51,7 @@ function start(
       exits: new Map([['out', { pick: () => version }]]),
     }),
   });
-  return { clock, version, dialer };
+  return { clock, version, dialer, outcomes };
 }
 
 test('a stream is routed and dialled without a client to accept', async () => {
@@ -216,4 +220,30 @@ test('once new flows are refused, a connection that was accepted before begins i
   session.isFresh = true;
   dialer.stop();
   await assert.rejects(dialer.connect(query, { ...origin, session }), { code: 'aborted' });
+});
+
+test('flows that are not opened are counted by rule and outbound, unless their client has gone', async () => {
+  const codes = ['blocked', 'refused', 'timed_out', 'aborted'] as const;
+  let at = 0;
+  const { clock, version, dialer, outcomes } = start(() =>
+    Promise.reject(new DialError(codes[at++] ?? 'failed', 'no')),
+  );
+  clock.advance(5);
+  for (const code of codes) await assert.rejects(dialer.connect(query, origin), { code });
+  const accounts = new Accounts();
+  const removed = { ...origin, standing: accounts.standing('gone') };
+  accounts.replace(NO_ACCOUNTS);
+  await assert.rejects(dialer.connect(query, removed));
+  // A question to the proxy's own resolver.
+  await assert.rejects(dialer.connect(query, origin, undefined, true));
+  const counts = () => [...outcomes.rules()];
+  assert.deepEqual(counts(), [[2, { opened: 0, blocked: 1, failed: 2, lastAt: 5 }]]);
+  using limit = dialer.limit();
+  await assert.rejects(
+    dialer.associate({ version, rule: undefined, epoch: 7 }, query, origin, limit),
+    { code: 'unsupported' },
+  );
+  assert.deepEqual(counts()[1], [undefined, { opened: 0, blocked: 0, failed: 1, lastAt: 5 }]);
+  assert.deepEqual([outcomes.blocked, outcomes.failed], [1, 3]);
+  assert.deepEqual([...outcomes.failedDials], [['out', 3]]);
 });

@@ -1,6 +1,6 @@
 import type { MatcherText, RuleRow } from '../../rules/view.ts';
 import type { Column } from '../components/grid-column.ts';
-import { count, Name } from '../format.ts';
+import { count, counted, Name } from '../format.ts';
 import { html } from '../html.ts';
 import { Target } from './explanation.ts';
 
@@ -44,12 +44,23 @@ export const COLUMNS: readonly Column<RuleRow>[] = [
   },
   {
     key: 'taken',
-    title: 'Seen',
+    title: 'Taken',
     width: '5rem',
     end: true,
-    cell: ({ taken }) => (taken === 0 ? '–' : count(taken)),
+    cell: (row) =>
+      html`<span title=${outcomes(row)}>${row.taken === 0 ? '–' : count(row.taken)}</span>`,
   },
 ];
+
+/** `12 flows, 3 of them blocked, 1 failed`. */
+export const outcomes = ({ taken, blocked, failed }: OutcomeCounts): string =>
+  [
+    counted(taken, 'flow'),
+    ...(blocked > 0 ? [`${count(blocked)} of them blocked`] : []),
+    ...(failed > 0 ? [`${count(failed)} ${blocked > 0 ? '' : 'of them '}failed`] : []),
+  ].join(', ');
+
+type OutcomeCounts = Pick<RuleRow, 'taken' | 'blocked' | 'failed'>;
 
 const Warned = () => html`<span class="badge bad">▲ warning</span>`;
 

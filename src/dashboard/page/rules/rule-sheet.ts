@@ -4,6 +4,7 @@ import { Dialog } from '../components/dialog.ts';
 import { useWatch } from '../connection.ts';
 import { count, counted, escaped, Name } from '../format.ts';
 import { html } from '../html.ts';
+import { outcomes } from './columns.ts';
 import { Target } from './explanation.ts';
 
 /** One rule in a sheet at the side. */
@@ -28,7 +29,7 @@ export function RuleSheet({
 }
 
 const Facts = ({ row }: { readonly row: RuleRow }) => {
-  const { id, place, group, matchers, target, open, taken, warning } = row;
+  const { id, place, group, matchers, target, open, warning } = row;
   return html`${
       warning !== null &&
       html`<section class="state warning" aria-label="Warning">
@@ -59,7 +60,9 @@ const Facts = ({ row }: { readonly row: RuleRow }) => {
           <dd>everything</dd>`
       }
       <dt>Flows</dt>
-      <dd>${counted(open, 'open flow')}, ${count(taken)} seen</dd>
+      <dd>${counted(open, 'open flow')}</dd>
+      <dt>Taken</dt>
+      <dd>${outcomes(row)}</dd>
     </dl>
     <p class="bar">
       <a class="button" href=${connectionsLink({ rule: String(id) })}>Show its connections</a>

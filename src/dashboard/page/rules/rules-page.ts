@@ -8,10 +8,10 @@ import { announce } from '../components/live-region.ts';
 import { Search } from '../components/search.ts';
 import { Empty } from '../components/states.ts';
 import { useWatch } from '../connection.ts';
-import { count, counted, timeOfDay } from '../format.ts';
+import { count, counted, since } from '../format.ts';
 import { html } from '../html.ts';
 import { place, setParameters } from '../router.ts';
-import { COLUMNS } from './columns.ts';
+import { COLUMNS, outcomes } from './columns.ts';
 import { Target } from './explanation.ts';
 import { RuleSheet } from './rule-sheet.ts';
 import { WhereSheet } from './where-sheet.ts';
@@ -72,16 +72,18 @@ function Summary({ view }: { readonly view: RulesView }) {
           >`
       }</span
     >
-    ${
-      hits.since > 0 &&
-      html`<span
-        >Seen since ${timeOfDay(hits.since)}:
-        ${' '}${counted(hits.counted, 'flow')}${
-          hits.missed === 0 ? ', all of them' : `; ${count(hits.missed)} more came and went unseen`
-        }${hits.certain ? '' : '. Without the control socket, rules may have changed since'}</span
-      >`
-    }
+    ${hits.since > 0 && html`<span>${takenText(hits)}</span>`}
   </p>`;
+}
+
+/** How many flows rules have taken, and how complete that is where Weir does not count. */
+function takenText(hits: RulesView['hits']): string {
+  const { by, counted: taken, missed, certain } = hits;
+  const text = `Taken in ${since(hits.since)}: ${outcomes({ ...hits, taken })}`;
+  if (by === 'weir') return text;
+  const unseen = missed === 0 ? '' : `; ${count(missed)} more came and went unseen`;
+  const rules = certain ? '' : ', and rules may have changed since';
+  return `${text}${unseen}. Blocked and failed flows are not counted without the control socket${rules}`;
 }
 
 const NoRules = ({

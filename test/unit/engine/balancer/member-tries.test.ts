@@ -10,6 +10,7 @@ import { DIAL_MS } from '../../../../src/net/time/time-limits.ts';
 import { abortReason } from '../../../../src/net/time/unless-aborted.ts';
 import type { DialOptions, Origin } from '../../../../src/protocols/contract.ts';
 import { logLines } from '../../../support/engine/log-lines.ts';
+import { FlowOutcomes } from '../../../../src/tracker/flow-outcomes.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 const origin: Origin = { inbound: 'in', source: undefined, user: undefined, session: undefined };
@@ -83,7 +84,9 @@ function start(scripts: readonly Script[], isFailover = true) {
     reached: ({ tag }) => told.push(`reached ${tag}`),
   };
   const { log, lines } = logLines('info');
+  const outcomes = new FlowOutcomes(0);
   const dialer = new FlowDialer({
+    outcomes,
     clock,
     log,
     resolver: first.outbound,
@@ -93,14 +96,14 @@ function start(scripts: readonly Script[], isFailover = true) {
       exits: new Map([['group', { pick: () => first, group }]]),
     }),
   });
-  return { clock, dialer, dialled, group, lines, told, versions, first };
+  return { clock, dialer, dialled, group, lines, told, versions, first, outcomes };
 }
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('a dial through a failover group', () => {
   test('goes on by the next member when a server is not reached, and the flow is that one', async () => {
-    const { clock, dialer, lines, told, versions } = start([
+    const { clock, dialer, lines, told, versions, outcomes } = start([
       missed('refused'),
       missed('upstream'),
       served,
@@ -109,6 +112,14 @@ describe('a dial through a failover group', () => {
     assert.equal(flow.resolved.version.tag, 'm2');
     assert.equal(flow.resolved.rule, 2);
     assert.deepEqual(told, ['missed m0', 'missed m1', 'reached m2']);
+    assert.deepEqual(
+      [...outcomes.failedDials],
+      [
+        ['m0', 1],
+        ['m1', 1],
+      ],
+    );
+    assert.equal(outcomes.failed, 0, 'the flow itself was opened');
     assert.deepEqual(
       versions.map(({ users }) => users),
       [0, 0, 1],

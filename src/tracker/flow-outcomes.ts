@@ -1,0 +1,90 @@
+import type { FlowInfo } from './flow.ts';
+
+/** How the flows of one rule have begun. */
+export interface RuleOutcomes {
+  /** Its destination was reached. */
+  opened: number;
+  /** It was sent to a blackhole. */
+  blocked: number;
+  /** Its destination was not reached. Clients that left before, and flows of a stopping process, do not count. */
+  failed: number;
+  /** When the last of them began or failed, in milliseconds of the monotonic clock. */
+  lastAt: number;
+}
+
+/** The route of a flow that was not opened. */
+export interface RefusedRoute {
+  /** `undefined` for the default route. */
+  readonly rule: number | undefined;
+  /** That of the plane that has decided. */
+  readonly epoch: number;
+}
+
+/** Stands for the default route. */
+const DEFAULT = -1;
+
+/** Counts how flows have begun: since the start, and by rule since the rules are in force. */
+export class FlowOutcomes {
+  blocked = 0;
+  failed = 0;
+  /** When the rules came into force, in milliseconds of the monotonic clock. */
+  since: number;
+  /** Failed dials by the tag of the outbound. */
+  readonly #failedDials = new Map<string, number>();
+  /** By index. */
+  readonly #rules = new Map<number, RuleOutcomes>();
+  #sinceEpoch = 0;
+
+  constructor(now: number) {
+    this.since = now;
+  }
+
+  get failedDials(): ReadonlyMap<string, number> {
+    return this.#failedDials;
+  }
+
+  /** By the index of the rule, `undefined` for the default route; rules without a flow are left out. */
+  *rules(): Iterable<readonly [rule: number | undefined, outcomes: Readonly<RuleOutcomes>]> {
+    for (const [rule, outcomes] of this.#rules) {
+      yield [rule === DEFAULT ? undefined : rule, outcomes];
+    }
+  }
+
+  /** The rules, which indexes refer to, are others from the plane `epoch` on. */
+  rulesChanged(epoch: number, now: number): void {
+    this.#rules.clear();
+    this.#sinceEpoch = epoch;
+    this.since = now;
+  }
+
+  opened({ rule, planeEpoch, outbound }: FlowInfo, now: number): void {
+    // No rule decides about questions to the proxy's own resolver.
+    if (outbound === '') return;
+    const outcomes = this.#of(rule, planeEpoch, now);
+    if (outcomes) outcomes.opened++;
+  }
+
+  refused(outcome: 'blocked' | 'failed', { rule, epoch }: RefusedRoute, now: number): void {
+    this[outcome]++;
+    const outcomes = this.#of(rule, epoch, now);
+    if (outcomes) outcomes[outcome]++;
+  }
+
+  /** A dial has failed; its flow may go on by another outbound. */
+  dialFailed(outbound: string): void {
+    this.#failedDials.set(outbound, (this.#failedDials.get(outbound) ?? 0) + 1);
+  }
+
+  /** `undefined` for a flow that earlier rules have routed. */
+  #of(rule: number | undefined, epoch: number, now: number): RuleOutcomes | undefined {
+    if (epoch < this.#sinceEpoch) return undefined;
+    const key = rule ?? DEFAULT;
+    let outcomes = this.#rules.get(key);
+    if (!outcomes) {
+      outcomes = { opened: 0, blocked: 0, failed: 0, lastAt: now };
+      this.#rules.set(key, outcomes);
+    }
+    outcomes.lastAt = now;
+    return outcomes;
+  }
+}
