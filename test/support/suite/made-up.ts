@@ -1,0 +1,15 @@
+import { hasPassed, runSuite } from '../../../tools/suite/run-suite.ts';
+
+/**
+ * Runs the test files named as a suite that starts processes (`process`) or not (`strict`). The exit code
+ * is 1 when the suite fails.
+ */
+const [kind, ...files] = process.argv.slice(2);
+const suite = {
+  width: 2,
+  testSeconds: 100,
+  // Only files that never end need it.
+  fileSeconds: Number(process.env['WEIR_FILE_SECONDS'] ?? 60),
+  startsProcesses: kind === 'process',
+};
+if (!hasPassed(await runSuite(suite, files, process.stdout))) process.exitCode = 1;

@@ -1,0 +1,93 @@
+/** How the test files of one suite are run. */
+export interface Suite {
+  /** Globs below `test/`. */
+  readonly files: readonly string[];
+  /** Files at a time. Tests that wait for other programs take little processor time. */
+  readonly width: number;
+  /** Seconds for one test, and for one file with all of its tests. */
+  readonly testSeconds: number;
+  readonly fileSeconds: number;
+  /** Whether its tests start processes: files that fail are run once more, alone. */
+  readonly startsProcesses: boolean;
+  /** A module of `test/` with `globalSetup` and `globalTeardown`, which surround the suite. */
+  readonly around?: string;
+  /** Variables of the processes of its files. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Every use of a descriptor is checked, and a lost event fails the test that met it: test/checked.env. */
+const CHECKED = { WEIR_IO_CHECK: '1' };
+const COMPILED = 'support/process/around.ts';
+const INTEROP = {
+  around: 'interop/around.ts',
+  width: 2,
+  startsProcesses: true,
+} as const;
+
+export const SUITES = {
+  unit: {
+    files: ['unit/**/*.test.ts'],
+    width: 2,
+    testSeconds: 120,
+    fileSeconds: 180,
+    startsProcesses: false,
+    around: COMPILED,
+    env: CHECKED,
+  },
+  conformance: {
+    files: ['conformance/*.test.ts'],
+    width: 2,
+    testSeconds: 120,
+    fileSeconds: 180,
+    startsProcesses: false,
+    around: COMPILED,
+    env: CHECKED,
+  },
+  scenarios: {
+    files: ['scenarios/**/*.test.ts'],
+    width: 2,
+    testSeconds: 120,
+    fileSeconds: 240,
+    startsProcesses: true,
+    around: COMPILED,
+    env: CHECKED,
+  },
+  /** The same flows on the sockets of Node.js alone, as on systems other than Linux. */
+  'node-io': {
+    files: ['scenarios/{self,rules,reload}.test.ts'],
+    width: 2,
+    testSeconds: 60,
+    fileSeconds: 120,
+    startsProcesses: true,
+    env: { ...CHECKED, WEIR_IO: 'node' },
+  },
+  browser: {
+    files: ['browser/*.test.ts'],
+    width: 2,
+    testSeconds: 120,
+    fileSeconds: 240,
+    startsProcesses: true,
+  },
+  interop: { ...INTEROP, files: ['interop/**/*.test.ts'], testSeconds: 180, fileSeconds: 480 },
+  /** The matrix in full, and its table in docs/interop.md. */
+  'interop-table': {
+    ...INTEROP,
+    files: ['interop/matrix/*.test.ts'],
+    testSeconds: 1800,
+    fileSeconds: 3600,
+  },
+  packaging: {
+    files: ['packaging/*.test.ts'],
+    width: 2,
+    testSeconds: 180,
+    fileSeconds: 240,
+    startsProcesses: true,
+  },
+  arm64: {
+    files: ['arm64/*.test.ts'],
+    width: 1,
+    testSeconds: 110,
+    fileSeconds: 240,
+    startsProcesses: true,
+  },
+} as const satisfies Readonly<Record<string, Suite>>;
