@@ -1,102 +1,25 @@
 import { shownEndpoint, shownHost, shownSource } from '../net/addresses/shown-address.ts';
 import type { Logger } from '../log/logger.ts';
 import { formatEndpoint, type Destination, type Endpoint } from '../net/addresses/address.ts';
-import type { Clock, Timer } from '../net/time/clock.ts';
+import type { Clock } from '../net/time/clock.ts';
 import { Deadline } from '../net/time/deadline.ts';
 import { DialError } from '../net/errors.ts';
 import type { ByteLink, PacketLink } from '../net/links/link.ts';
-import { descriptorHolders, type DescriptorHolder } from '../net/sockets/descriptor-holders.ts';
-import { systemSockets } from '../net/sockets/system-sockets.ts';
 import { DIAL_MS } from '../net/time/time-limits.ts';
-import type { DialOptions, Origin, Outbound } from '../protocols/contract.ts';
+import type { Origin, Outbound } from '../protocols/contract.ts';
 import type { FlowOutcomes } from '../tracker/flow-outcomes.ts';
 import { LogLimiter } from '../net/time/log-limiter.ts';
 import { MemberTries, SLOW_DIAL_MS } from './balancer/member-tries.ts';
 import { clientFeatureHint } from './client-features.ts';
-import { ClientWatch } from './client-watch.ts';
+import { AssociationDial, StreamDial, DialledFlow, type Dial } from './dial.ts';
 import { FailureLog } from './failure-log.ts';
-import {
-  accountRemoved,
-  asDialError,
-  clientLeft,
-  failureFields,
-  failureLine,
-} from './flow-record.ts';
+import { accountRemoved, asDialError, failureFields, failureLine } from './flow-record.ts';
 import { OutboundVersion } from './outbound-version.ts';
 import { resolveRoute, type Plane, type Resolved } from './plane.ts';
 import type { RouteQuery } from './router/query.ts';
 
-/**
- * A dial that takes longer is aborted when its client disconnects. Watching the client costs a tenth of a
- * new connection, and most dials are faster.
- */
-export const WATCH_AFTER_MS = 100;
-
 /** Pairs of rule and inbound with a log line of their own for blocked flows; all others share one. */
 const MOST_BLOCKED_LINES = 128;
-
-/**
- * The result of a dial: the link, and the route that it was opened on. Holds the version of the outbound
- * until it is disposed of, which closes the link as well.
- */
-export class DialledFlow<Link> implements Disposable {
-  readonly link: Link;
-  readonly resolved: Resolved;
-  readonly #close: (link: Link) => void;
-  readonly #place: FlowPlace | undefined;
-  #isOver = false;
-
-  /** The caller has called `hold` on the version. @param place of its descriptors, where they are counted. */
-  constructor(link: Link, resolved: Resolved, close: (link: Link) => void, place?: FlowPlace) {
-    this.link = link;
-    this.resolved = resolved;
-    this.#close = close;
-    this.#place = place;
-  }
-
-  /** Idempotent. */
-  [Symbol.dispose](): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#close(this.link);
-    this.#place?.release();
-    this.resolved.version.release();
-  }
-}
-
-/** The descriptor of a flow's destination, from its dial on. */
-class FlowPlace implements DescriptorHolder {
-  /** The time limit of the dial, until that has made a link. */
-  #limit: Deadline | undefined;
-  #link: ByteLink | undefined;
-
-  constructor(source: string | undefined, limit: Deadline) {
-    this.#limit = limit;
-    descriptorHolders.add(this, source);
-  }
-
-  /** The dial has made a link. */
-  connected(link: ByteLink): void {
-    this.#link = link;
-    this.#limit = undefined;
-  }
-
-  /** The flow is over. A link whose reset waits for a slow peer has its descriptor until then. */
-  release(): void {
-    if (this.#link) void this.#link.closed.then(() => descriptorHolders.delete(this));
-    else descriptorHolders.delete(this);
-  }
-
-  /** Aborts the dial, or destroys the link. */
-  giveWay(cause: Error): void {
-    this.#limit?.abort(gaveWay(cause));
-    this.#link?.destroy(cause);
-  }
-}
-
-// Shared by all flows: a closure for each would take memory as long as the flow is open.
-const destroyStream = (link: ByteLink): void => link.destroy();
-const closePackets = (link: PacketLink): void => link.close();
 
 /**
  * Refuses a flow whose account a reload has removed during the dial.
@@ -120,106 +43,7 @@ export interface FlowDialerDeps {
   readonly outcomes: FlowOutcomes;
 }
 
-const gaveWay = (cause: Error): DialError => new DialError('aborted', cause.message, { cause });
-
 const stopping = (): DialError => new DialError('aborted', 'the proxy is stopping');
-
-/** What a dial is for, and how it is made. */
-interface Dial<Link> {
-  readonly origin: Origin;
-  readonly to: Destination;
-  /** Its time limit. */
-  readonly signal: AbortSignal;
-  /** The descriptor of a stream, once that is being opened. */
-  readonly place?: FlowPlace | undefined;
-  open(outbound: Outbound, options: DialOptions): Promise<Link>;
-  /** The link was made. */
-  opened(link: Link): void;
-  readonly close: (link: Link) => void;
-  /** The dial is over, with or without a link. @returns a promise if that has to be awaited. */
-  end(): Promise<void> | undefined;
-}
-
-class StreamDial implements Dial<ByteLink> {
-  readonly origin: Origin;
-  readonly to: RouteQuery;
-  readonly close = destroyStream;
-  readonly #limit: Deadline;
-  readonly #timer: Timer | undefined;
-  #watch: ClientWatch | undefined;
-  #place: FlowPlace | undefined;
-
-  constructor(
-    to: RouteQuery,
-    origin: Origin,
-    limit: Deadline,
-    client: ByteLink | undefined,
-    clock: Clock,
-  ) {
-    this.to = to;
-    this.origin = origin;
-    this.#limit = limit;
-    this.#timer =
-      client &&
-      clock.after(WATCH_AFTER_MS, () => {
-        this.#watch = new ClientWatch(client, () => limit.abort(clientLeft()));
-      });
-  }
-
-  get signal(): AbortSignal {
-    return this.#limit.signal;
-  }
-
-  get place(): FlowPlace | undefined {
-    return this.#place;
-  }
-
-  open(outbound: Outbound, options: DialOptions): Promise<ByteLink> {
-    this.#place ??= placeOf(this.origin, this.#limit);
-    return outbound.connect({ host: this.to.host, port: this.to.port }, options);
-  }
-
-  opened(link: ByteLink): void {
-    this.#place?.connected(link);
-  }
-
-  end(): Promise<void> | undefined {
-    this.#timer?.cancel();
-    this.#limit[Symbol.dispose]();
-    return this.#watch?.stop();
-  }
-}
-
-class AssociationDial implements Dial<PacketLink> {
-  readonly origin: Origin;
-  readonly to: Destination;
-  readonly signal: AbortSignal;
-  readonly close = closePackets;
-  readonly #first: Endpoint | undefined;
-
-  constructor(opener: Endpoint, origin: Origin, signal: AbortSignal, first: Endpoint | undefined) {
-    this.to = { ...opener, network: 'udp' };
-    this.origin = origin;
-    this.signal = signal;
-    this.#first = first;
-  }
-
-  open(outbound: Outbound, options: DialOptions): Promise<PacketLink> {
-    return outbound.associate({ ...options, first: this.#first });
-  }
-
-  opened(): void {}
-
-  end(): undefined {}
-}
-
-/** @throws {DialError} when the process has no descriptor for another flow of the client. */
-function placeOf({ source }: Origin, limit: Deadline): FlowPlace {
-  if (!systemSockets().hasRoomForFlow(source)) {
-    throw new DialError('failed', 'this process has too many open files');
-  }
-  return new FlowPlace(source, limit);
-}
 
 /** The outbound to the proxy's own resolver, in the records of flows. */
 const RESOLVER = { tag: '', version: 0 } as const;

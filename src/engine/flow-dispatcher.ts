@@ -10,7 +10,8 @@ import type { Dispatcher, PacketRequest, StreamRequest } from '../protocols/cont
 import type { Flow } from '../tracker/flow.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 import { Association } from './association.ts';
-import { FlowDialer, type DialledFlow, type FlowDialerDeps } from './flow-dialer.ts';
+import type { DialledFlow } from './dial.ts';
+import { FlowDialer, type FlowDialerDeps } from './flow-dialer.ts';
 import {
   accountRemoved,
   causeOfSilence,

@@ -10,7 +10,8 @@ import { DialError } from '../net/errors.ts';
 import type { Packet, PacketLink, Unreachable } from '../net/links/link.ts';
 import type { PacketRequest } from '../protocols/contract.ts';
 import type { Flow } from '../tracker/flow.ts';
-import type { DialledFlow, FlowDialer } from './flow-dialer.ts';
+import type { DialledFlow } from './dial.ts';
+import type { FlowDialer } from './flow-dialer.ts';
 import {
   causeOfSilence,
   clientLeft,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { FlowDispatcher } from '../../../src/engine/flow-dispatcher.ts';
-import { WATCH_AFTER_MS } from '../../../src/engine/flow-dialer.ts';
+import { WATCH_AFTER_MS } from '../../../src/engine/dial.ts';
 import { OutboundVersion } from '../../../src/engine/outbound-version.ts';
 import type { Plane } from '../../../src/engine/plane.ts';
 import type { Endpoint } from '../../../src/net/addresses/address.ts';
