@@ -94,8 +94,12 @@ const tlsOf = (
 ): object => ({
   [name]: serverName,
   ...(insecure ? { 'skip-cert-verify': true } : {}),
-  ...(certificate && !insecure ? { fingerprint: certificate.sha256 } : {}),
+  ...(certificate && !insecure ? { fingerprint: withColons(certificate.sha256) } : {}),
 });
+
+/** As OpenSSL prints it, in the form that the JSON Schema of editors demands (meta-json-schema). */
+const withColons = (hex: string): string =>
+  hex.toUpperCase().replaceAll(/..(?=.)/g, (byte) => `${byte}:`);
 
 function transportOf({ carrier }: SharedStream): object {
   switch (carrier.kind) {

@@ -47,8 +47,10 @@ export interface SharedInbound {
 export interface RefusedCertificate {
   /** Such as `the certificate is self-signed`. */
   readonly reason: string;
-  /** Whether a client that is given the certificate accepts it. */
+  /** Whether a client that compares its hash accepts it: no authority vouches for it. */
   readonly canBePinned: boolean;
+  /** Whether a client that is given it as an authority does too: it has not expired, and names the host. */
+  readonly canBeTrusted: boolean;
 }
 
 /**
@@ -139,14 +141,19 @@ function examinedTls(
   ];
   const problems = [...(trust === 'public' ? [] : [UNTRUSTED[trust]]), ...broken];
   const isRefused = problems.length > 0;
+  const canBePinned = trust !== 'public';
   return {
     tls: {
       serverName,
       insecure: insecure && isRefused,
-      certificate: trust === 'public' ? undefined : leaf,
+      certificate: canBePinned ? leaf : undefined,
     },
     refused: isRefused
-      ? { reason: `the certificate ${problems.join(' and ')}`, canBePinned: broken.length === 0 }
+      ? {
+          reason: `the certificate ${problems.join(' and ')}`,
+          canBePinned,
+          canBeTrusted: canBePinned && broken.length === 0,
+        }
       : undefined,
   };
 }

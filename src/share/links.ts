@@ -4,6 +4,7 @@ import {
   ShareError,
   VMESS_CIPHER,
   type SharedAccess,
+  type SharedCarrier,
   type SharedLogin,
   type SharedServer,
   type SharedStream,
@@ -15,7 +16,8 @@ import {
  * VLESS and Trojan, v2rayN's JSON for VMess, SIP002 and SIP022 for Shadowsocks, hysteria's URI scheme,
  * v2rayN's form for SOCKS, and a proxy URL for HTTP.
  *
- * A pinned certificate has no place in it that all clients respect.
+ * A certificate that no authority vouches for is named by its hash, where the link has a place for that:
+ * `pcs` of discussion 716, which VMess has in that form alone, and hysteria's `pinSHA256`.
  *
  * @throws {ShareError} where no client has a form for it.
  */
@@ -31,7 +33,12 @@ export function shareLink(server: SharedServer): string {
       if (access.password === '') throw new ShareError('the password is empty');
       return url(server, 'trojan', encoded(access.password), streamQuery(access.stream));
     case 'vmess':
-      return vmessLink(server, access);
+      return pinOf(access.stream.tls) !== undefined
+        ? url(server, 'vmess', access.id, [
+            ['encryption', VMESS_CIPHER],
+            ...streamQuery(access.stream),
+          ])
+        : vmessLink(server, access);
     case 'shadowsocks':
       return url(server, 'ss', shadowsocksUser(access.method, access.password));
     case 'hysteria2':
@@ -63,7 +70,11 @@ function url(
 }
 
 function streamQuery({ tls, carrier }: SharedStream): Query {
-  const security: Query = [['security', tls ? 'tls' : 'none'], ...(tls ? tlsQuery(tls) : [])];
+  const security: Query = [
+    ['security', tls ? 'tls' : 'none'],
+    ...(tls ? tlsQuery(tls, carrier) : []),
+    ['pcs', pinOf(tls)],
+  ];
   switch (carrier.kind) {
     case 'raw':
       return [...security, ['type', 'tcp']];
@@ -82,14 +93,23 @@ function streamQuery({ tls, carrier }: SharedStream): Query {
   }
 }
 
-const tlsQuery = (tls: SharedTls): Query => [
-  ['sni', sniOf(tls)],
+const tlsQuery = (tls: SharedTls, carrier?: SharedCarrier): Query => [
+  ['sni', sniOf(tls, carrier)],
   ['allowInsecure', tls.insecure ? '1' : undefined],
 ];
 
-/** An IP address is no SNI (RFC 6066 §3): clients verify the address that they connect to. */
-const sniOf = ({ serverName }: SharedTls): string | undefined =>
-  ipVersion(serverName) === 0 ? serverName : undefined;
+/** The hash that the certificate has to have, in place of a chain to an authority. */
+const pinOf = (tls: SharedTls | undefined): string | undefined =>
+  tls?.insecure === true ? undefined : tls?.certificate?.sha256;
+
+/**
+ * An IP address is no SNI (RFC 6066 §3): clients verify the address that they connect to. Beside the Host of a
+ * WebSocket it is written all the same, since clients would take that for the name.
+ */
+const sniOf = ({ serverName }: SharedTls, carrier?: SharedCarrier): string | undefined =>
+  ipVersion(serverName) === 0 || (carrier?.kind === 'ws' && carrier.host !== undefined)
+    ? serverName
+    : undefined;
 
 type VmessAccess = Extract<SharedAccess, { readonly protocol: 'vmess' }>;
 
@@ -116,7 +136,7 @@ function vmessLink({ name, host, port }: SharedServer, { id, stream }: VmessAcce
       ? { authority: carrier.authority }
       : {}),
     tls: tls ? 'tls' : '',
-    sni: (tls && sniOf(tls)) ?? '',
+    sni: (tls && sniOf(tls, carrier)) ?? '',
     alpn: '',
     fp: '',
     ...(tls?.insecure === true ? { insecure: '1' } : {}),
@@ -134,12 +154,14 @@ const shadowsocksUser = (method: string, password: string): string =>
     ? `${encoded(method)}:${encoded(password)}`
     : Buffer.from(`${method}:${password}`).toString('base64url');
 
+/** hysteria checks a pin beside the chain, so that a self-signed certificate needs `insecure` as well. */
 const hysteria2Query = ({
   tls,
   obfuscation,
 }: Extract<SharedAccess, { readonly protocol: 'hysteria2' }>): Query => [
   ['sni', sniOf(tls)],
-  ['insecure', tls.insecure ? '1' : undefined],
+  ['insecure', tls.insecure || tls.certificate ? '1' : undefined],
+  ['pinSHA256', pinOf(tls)],
   ['obfs', obfuscation === undefined ? undefined : 'salamander'],
   ['obfs-password', obfuscation],
 ];

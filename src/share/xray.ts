@@ -10,11 +10,12 @@ import {
 
 /**
  * An outbound of Xray and v2ray (`infra/conf/` of XTLS/Xray-core).
- * @throws {ShareError} for Hysteria 2, whose form differs between versions of Xray.
+ * @throws {ShareError} for what Xray lacks.
  */
 export function xrayOutbound(server: SharedServer): Readonly<Record<string, unknown>> {
   const { name: tag, host: address, port, access } = server;
-  return { tag, protocol: access.protocol, ...settingsOf(access, { address, port }) };
+  const protocol = access.protocol === 'hysteria2' ? 'hysteria' : access.protocol;
+  return { tag, protocol, ...settingsOf(access, { address, port }) };
 }
 
 interface Place {
@@ -49,7 +50,7 @@ function settingsOf(access: SharedAccess, place: Place): object {
         ...streamOf(access.stream),
       };
     case 'hysteria2':
-      throw new ShareError('Hysteria 2 is not written for Xray');
+      return hysteriaOf(access, place);
     default:
       return access satisfies never;
   }
@@ -78,6 +79,27 @@ function streamOf({ tls, carrier }: SharedStream): object {
           }
         : {}),
       ...(tls ? { security: 'tls', tlsSettings: tlsOf(tls) } : {}),
+    },
+  };
+}
+
+/** Xray 26 and later, none of which accepts any certificate. */
+function hysteriaOf(
+  { auth, tls, obfuscation }: Extract<SharedAccess, { readonly protocol: 'hysteria2' }>,
+  place: Place,
+): object {
+  if (tls.insecure && !tls.certificate) {
+    throw new ShareError('Xray with Hysteria 2 cannot accept any certificate');
+  }
+  const salamander = { type: 'salamander', settings: { password: obfuscation } };
+  return {
+    settings: { version: 2, ...place },
+    streamSettings: {
+      network: 'hysteria',
+      hysteriaSettings: { version: 2, auth },
+      ...(obfuscation === undefined ? {} : { finalmask: { udp: [salamander] } }),
+      security: 'tls',
+      tlsSettings: { ...tlsOf(tls), alpn: ['h3'] },
     },
   };
 }

@@ -80,7 +80,7 @@ describe('sing-box takes the outbounds of --form sing-box', { skip: without('sin
 });
 
 describe('Xray takes the outbounds of --form xray', { skip: without('xray') }, () => {
-  for (const way of WAYS.filter(({ protocol }) => protocol !== 'hysteria2')) {
+  for (const way of WAYS) {
     test(wayTitle(way), () =>
       fetches(way, async (server) =>
         startXray([RAY_SOCKS_IN], [await server.lastOutbound('xray')]),

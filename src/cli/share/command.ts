@@ -10,14 +10,14 @@ import { suggestion } from '../../schema/suggestion.ts';
 import {
   inboundServers,
   type InboundServer,
-  type RefusedCertificate,
   type ShareOptions,
 } from '../../share/inbound-servers.ts';
 import { ShareError } from '../../share/shared-server.ts';
 import { reportErrors, type CommandIo } from '../command.ts';
 import { loadOrReport } from '../load.ts';
 import { writeFiles } from '../write-files.ts';
-import { parseShare, SHARE_HELP, type ShareArguments, type ShareForm } from './arguments.ts';
+import { parseShare, SHARE_HELP, type ShareArguments } from './arguments.ts';
+import { adviceOn } from './certificate-advice.ts';
 import { sharedText, type Shared } from './forms.ts';
 
 /**
@@ -92,10 +92,11 @@ function noteRefusals(
 
 /** The servers of the inbounds that are asked for; `note` is called with what is left out. */
 function serversOf(
-  { inbound: tag, host, port, tls, sni, insecure, form }: ShareArguments,
+  asked: ShareArguments,
   { loaded: { spec }, merged: { file }, users }: Server,
   note: (text: string) => void,
 ): { readonly servers: readonly Shared[]; readonly refusals: Refusals } {
+  const { inbound: tag, host, port, tls, sni, insecure } = asked;
   const tags = spec.inbounds.map((inbound) => inbound.tag);
   if (tag !== undefined && !tags.includes(tag)) throw unknown('inbound', tag, tags);
   let roots: readonly string[] | undefined;
@@ -117,8 +118,9 @@ function serversOf(
       const labels = users.filter((user) => user.inbound === inbound.tag).map(({ name }) => name);
       const { servers, refused } = inboundServers(inbound, written, options, labels);
       shared.set(inbound.tag, servers);
-      if (!refused) continue;
-      const text = adviceOn(refused, form, insecure);
+      const [first] = servers;
+      if (!refused || !first) continue;
+      const text = adviceOn(refused, asked, first.server.access.protocol);
       refusals.set(text, [...(refusals.get(text) ?? []), inbound.tag]);
     } catch (error) {
       if (!(error instanceof ShareError)) throw error;
@@ -132,21 +134,6 @@ function serversOf(
     ),
     refusals,
   };
-}
-
-function adviceOn(
-  { reason, canBePinned }: RefusedCertificate,
-  form: ShareForm,
-  insecure: boolean,
-): string {
-  if (insecure) {
-    return `${reason}, so clients accept any: whoever is on the path can read the traffic`;
-  }
-  if (form !== 'link' && canBePinned) {
-    return `${reason}, so clients are given this one to trust, until it is renewed`;
-  }
-  const others = canBePinned ? ', use another --form, which names the certificate' : '';
-  return `${reason}: clients refuse it. Get one of a public authority${others}, or accept any with --insecure`;
 }
 
 /** @throws {ShareError} for a user that no inbound has. */

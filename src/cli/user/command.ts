@@ -88,7 +88,7 @@ async function edit(asked: UserArguments, io: CommandIo): Promise<number> {
   return 0;
 }
 
-/** The share link of a user; `note` is called with why there is none, or why clients refuse it. */
+/** The share link of a user; `note` is called with why there is none, or what clients do about the certificate. */
 async function notedLink(
   config: string,
   written: Uint8Array,
@@ -96,10 +96,8 @@ async function notedLink(
   note: (text: string) => void,
 ): Promise<string | undefined> {
   try {
-    const { link, refused } = await linkOf(config, written, user);
-    if (refused !== undefined) {
-      note(`${refused}: clients refuse it; \`weir share\` has --form and --insecure for that`);
-    }
+    const { link, advice } = await linkOf(config, written, user);
+    if (advice !== undefined) note(advice);
     return link;
   } catch (error) {
     note(`no link: ${messageOf(error)}`);

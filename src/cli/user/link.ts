@@ -6,9 +6,10 @@ import { trustedCertificates } from '../../crypto/ca-bundle.ts';
 import { inboundServers } from '../../share/inbound-servers.ts';
 import { shareLink } from '../../share/links.ts';
 import { ShareError } from '../../share/shared-server.ts';
+import { adviceOn } from '../share/certificate-advice.ts';
 
 /**
- * The share link of a user of a file, and why clients refuse the certificate, if they do.
+ * The share link of a user of a file, and what clients do about a certificate that they would refuse.
  * @param index of the user in the list of its inbound
  * @throws {ShareError} when clients cannot reach the inbound by `host`
  */
@@ -16,7 +17,7 @@ export async function linkOf(
   config: string,
   bytes: Uint8Array,
   { inbound: tag, index, host }: { inbound: string; index: number; host: string },
-): Promise<{ readonly link: string; readonly refused: string | undefined }> {
+): Promise<{ readonly link: string; readonly advice: string | undefined }> {
   let merged: MergedConfig | undefined;
   const { spec } = await loadConfigFile(config, {
     bytes,
@@ -41,5 +42,7 @@ export async function linkOf(
   const { servers, refused } = inboundServers(inbound, written, options, labels);
   const server = servers[index]?.server;
   if (!server) throw new ShareError('the user has no link of its own');
-  return { link: shareLink(server), refused: refused?.reason };
+  const advice =
+    refused && adviceOn(refused, { form: 'link', insecure: false }, server.access.protocol);
+  return { link: shareLink(server), advice };
 }

@@ -27,6 +27,7 @@ export type PeerName =
   | 'dnsdist'
   | 'unbound'
   | 'hysteria'
+  | 'mihomo'
   | 'nginx'
   | 'haproxy'
   | 'caddy'
@@ -53,6 +54,7 @@ const PACKAGES: Readonly<Record<PeerName, string>> = {
   dnsdist: 'dnsdist',
   unbound: 'unbound',
   hysteria: 'none: built from source',
+  mihomo: 'none: built from source',
   nginx: 'nginx',
   haproxy: 'haproxy',
   caddy: 'caddy',

@@ -28,7 +28,7 @@ export const FORMS: Readonly<
   },
   xray: {
     write: (each) => JSON.stringify({ outbounds: [xrayOutbound(each)] }),
-    lacks: ({ access }) => access.protocol === 'hysteria2',
+    lacks: ({ access }) => access.protocol === 'hysteria2' && access.tls.insecure,
   },
   clash: {
     write: (each) => clashDocument([clashProxy(each)]),

@@ -6,6 +6,8 @@ import { BARE, ID, serverWith, VERIFIED } from '../../support/share/servers.ts';
 
 const TLS = { tls: VERIFIED, carrier: { kind: 'raw' } } as const;
 const INSECURE = { ...VERIFIED, insecure: true };
+const PINNED = { ...VERIFIED, certificate: { pem: '', sha256: 'ab'.repeat(32) } };
+const PIN = PINNED.certificate.sha256;
 const WS = { kind: 'ws', path: '/a b?x=1', host: 'cdn.example' } as const;
 const GRPC = { kind: 'grpc', serviceName: 'Gun', authority: undefined } as const;
 
@@ -76,6 +78,47 @@ describe('the share link', () => {
         obfuscation: 'cry & cry',
       }),
       'hysteria2://ann:p%3Aq%20%40@proxy.example.com:443/?sni=proxy.example.com&insecure=1&obfs=salamander&obfs-password=cry%20%26%20cry#n',
+    ],
+    [
+      'of VLESS to a certificate that no authority vouches for',
+      serverWith({ protocol: 'vless', id: ID, stream: { ...TLS, tls: PINNED } }),
+      `vless://${ID}@proxy.example.com:443?encryption=none&security=tls&sni=proxy.example.com&pcs=${PIN}&type=tcp#n`,
+    ],
+    [
+      'of Trojan to such a certificate, of which any is accepted',
+      serverWith({
+        protocol: 'trojan',
+        password: 'p',
+        stream: { ...TLS, tls: { ...PINNED, insecure: true } },
+      }),
+      'trojan://p@proxy.example.com:443?security=tls&sni=proxy.example.com&allowInsecure=1&type=tcp#n',
+    ],
+    [
+      'of VMess to such a certificate, which has a place in the form of VLESS alone',
+      serverWith({ protocol: 'vmess', id: ID, stream: { tls: PINNED, carrier: GRPC } }),
+      `vmess://${ID}@proxy.example.com:443?encryption=aes-128-gcm&security=tls&sni=proxy.example.com&pcs=${PIN}&type=grpc&serviceName=Gun&mode=gun#n`,
+    ],
+    [
+      'of Hysteria 2 to such a certificate, whose hash hysteria compares beside the chain',
+      serverWith({ protocol: 'hysteria2', auth: 'p', tls: PINNED, obfuscation: undefined }),
+      `hysteria2://p@proxy.example.com:443/?sni=proxy.example.com&insecure=1&pinSHA256=${PIN}#n`,
+    ],
+    [
+      'of HTTP to such a certificate, which has no place in it',
+      serverWith({ protocol: 'http', login: undefined, stream: { ...TLS, tls: PINNED } }),
+      'https://proxy.example.com:443?sni=proxy.example.com#n',
+    ],
+    [
+      'of an address behind the Host of a WebSocket, which clients would take for the name',
+      serverWith(
+        {
+          protocol: 'trojan',
+          password: 'p',
+          stream: { tls: { ...VERIFIED, serverName: '192.0.2.1' }, carrier: { ...WS, path: '/' } },
+        },
+        { host: '192.0.2.1' },
+      ),
+      'trojan://p@192.0.2.1:443?security=tls&sni=192.0.2.1&type=ws&path=%2F&host=cdn.example#n',
     ],
     [
       'of SOCKS with a login',

@@ -57,7 +57,10 @@ describe('the users of a generated server', () => {
         ...host,
       );
       assert.match(added.out, /^password \w{24}\ntrojan:\/\/\w{24}@proxy\.example\.com:\d+\?/);
-      assert.match(added.err, /: the certificate is self-signed: clients refuse it; `weir share`/);
+      assert.match(
+        added.err,
+        /: the certificate is self-signed, so clients are given its hash to compare/,
+      );
       const ann = await outputOf(shareCommand, '--user', 'ann', ...host);
       assert.match(ann.err, /^weir share: inbound "trojan": the certificate is self-signed/);
       const all = await outputOf(shareCommand, ...host);
