@@ -14,7 +14,7 @@ export interface StreamDraft {
   readonly tls?: Settings | undefined;
   readonly ws?: Settings | undefined;
   readonly grpc?: Settings | undefined;
-  /** What of the transport is not carried over. */
+  /** What of it is not carried over. */
   readonly notes?: readonly string[];
 }
 
@@ -99,6 +99,8 @@ export interface Tls {
   readonly allowInsecure?: boolean | undefined;
   /** Path of a PEM file. */
   readonly caFile?: string | undefined;
+  /** The key that says which hash the certificate or its public key has, where one does. */
+  readonly pinnedBy?: string | undefined;
 }
 
 const WEBSOCKET: ReadonlySet<string> = new Set(['ws', 'websocket']);
@@ -112,7 +114,8 @@ export function streamOf(transport: Transport, tls: Tls | undefined): StreamDraf
   const kind = transport.kind.toLowerCase();
   const table = tls && tlsSettings(tls);
   const security = tls ? 'tls' : undefined;
-  if (TCP.has(kind)) return tls && { network: 'tls', tls: table };
+  const notes = tlsNotes(tls);
+  if (TCP.has(kind)) return tls && { network: 'tls', tls: table, ...noted(notes) };
   if (WEBSOCKET.has(kind)) {
     const { host, earlyData } = transport;
     const path = transport.path || '/';
@@ -126,7 +129,7 @@ export function streamOf(transport: Transport, tls: Tls | undefined): StreamDraf
         path: bytes > 0 && canBeSent ? `${withQuery(path)}ed=${bytes}` : path,
         host: host === '' ? undefined : host,
       },
-      ...(bytes > 0 && !canBeSent && { notes: [notEarly(earlyData?.key ?? '')] }),
+      ...noted(bytes > 0 && !canBeSent ? [...notes, notEarly(earlyData?.key ?? '')] : notes),
     };
   }
   if (kind === 'grpc') {
@@ -140,10 +143,14 @@ export function streamOf(transport: Transport, tls: Tls | undefined): StreamDraf
       security,
       tls: table,
       grpc: { service_name: serviceName, authority: authority === '' ? undefined : authority },
+      ...noted(notes),
     };
   }
   throw new ImportError(`the transport ${JSON.stringify(transport.kind)} is not supported`);
 }
+
+const noted = (notes: readonly string[]): Pick<StreamDraft, 'notes'> =>
+  notes.length > 0 ? { notes } : {};
 
 const notEarly = (key: string): string =>
   `${quoted(key)} is not carried over: Weir sends early data in the header Sec-WebSocket-Protocol alone, and servers do without`;
@@ -161,12 +168,24 @@ export function withNameOfHost(
   return /^[\w.-]+$/.test(name) && ipVersion(name) === 0 ? { ...tls, serverName: name } : tls;
 }
 
-/** TLS in the keys of `[outbound.stream.tls]` and of the settings of Hysteria 2. */
-export const tlsSettings = ({ serverName, allowInsecure, caFile }: Tls): Settings => ({
+/**
+ * TLS in the keys of `[outbound.stream.tls]` and of the settings of Hysteria 2. With a pin the programs accept
+ * one certificate, whatever else they are allowed to accept; without it this would become any.
+ */
+export const tlsSettings = ({ serverName, allowInsecure, caFile, pinnedBy }: Tls): Settings => ({
   server_name: serverName === '' ? undefined : serverName,
-  allow_insecure: allowInsecure === true && caFile === undefined ? true : undefined,
+  allow_insecure:
+    allowInsecure === true && caFile === undefined && pinnedBy === undefined ? true : undefined,
   ca_file: caFile,
 });
+
+/** What of TLS is not carried over. */
+export const tlsNotes = ({ pinnedBy, caFile }: Tls = {}): readonly string[] =>
+  pinnedBy === undefined
+    ? []
+    : [
+        `${quoted(pinnedBy)} is not carried over: Weir cannot compare a certificate with a hash, and verifies its chain and its name instead${caFile === undefined ? '; write a self-signed one to a PEM file, and name that as ca_file' : ''}`,
+      ];
 
 const withQuery = (path: string): string => (path.includes('?') ? `${path}&` : `${path}?`);
 

@@ -1,6 +1,7 @@
 import { quoted } from '../printable.ts';
 import {
   ImportError,
+  tlsNotes,
   tlsSettings,
   type Draft,
   type Settings,
@@ -118,6 +119,7 @@ export const hysteria2Draft = (
   ...place,
   protocol: 'hysteria2',
   settings: { password, ...tlsSettings(tls), ...obfsSettings(obfs, obfsPassword) },
+  notes: tlsNotes(tls),
 });
 
 /** `none` is what some panels write for no obfuscation, which has no password either. */

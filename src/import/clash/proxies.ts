@@ -11,7 +11,7 @@ import {
   withNameOfHost,
 } from '../draft.ts';
 import type { ForeignObject } from '../foreign-object.ts';
-import { CLASH_KEYS } from '../keys/clash.ts';
+import { CLASH_KEYS, isBrowser } from '../keys/clash.ts';
 import {
   hysteria2Draft,
   namedProxyDraft,
@@ -119,10 +119,12 @@ function tlsOf(fields: ForeignObject): Tls {
   if (fields.fields('reality-opts').firstText('public-key') !== undefined) {
     throw new ImportError('REALITY is not supported');
   }
-  if (fields.states('fingerprint')) throw new ImportError('a pinned certificate is not supported');
+  const isPinned =
+    !isBrowser(fields.peek('fingerprint')) && fields.firstText('fingerprint') !== undefined;
   return {
     serverName: fields.firstText('servername', 'sni'),
     allowInsecure: fields.flag('skip-cert-verify'),
+    pinnedBy: isPinned ? 'fingerprint' : undefined,
   };
 }
 

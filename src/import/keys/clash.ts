@@ -14,6 +14,11 @@ import {
   UDP_OVER_TCP,
 } from './reasons.ts';
 
+/** What documents older than `client-fingerprint` have in `fingerprint`, which mihomo refuses as a hash. */
+export const isBrowser = (value: unknown): boolean =>
+  typeof value === 'string' &&
+  /^(?:chrome|firefox|safari|ios|android|edge|360|qq|random|randomized)$/i.test(value);
+
 const WITHOUT_UDP = dropped('UDP is sent too; limit it by `network` in a rule');
 
 /** Keys of the proxies of mihomo (`adapter/outbound/*.go`, ccc3f84) that are not carried over. */
@@ -38,7 +43,7 @@ export const CLASH_KEYS: KeyTable = {
   servername: same(),
   sni: same(),
   'skip-cert-verify': same(),
-  fingerprint: same(),
+  fingerprint: same((value) => !isBrowser(value)),
   'reality-opts': same(),
   'ech-opts': ECH,
   certificate: CLIENT_CERTIFICATE,

@@ -13,6 +13,9 @@ export const CLIENT_CERTIFICATE = refused('certificates of the client are not su
 export const PINNED = refused(
   'a certificate cannot be pinned by its hash; write it, or its CA, to a PEM file, and name that as `ca_file`',
 );
+export const VERIFIED_NAME = dropped(
+  'the name that is verified is the one that is sent, server_name',
+);
 export const MULTIPLEX = dropped('each flow has a connection of its own');
 export const UDP_OVER_TCP = dropped("UDP goes as the protocol's own datagrams");
 export const FINGERPRINT = dropped('the TLS handshake is that of OpenSSL, not of a browser');

@@ -6,8 +6,8 @@ import {
   FINGERPRINT,
   FRAGMENT,
   MULTIPLEX,
-  PINNED,
   TUNING,
+  VERIFIED_NAME,
 } from './reasons.ts';
 
 /**
@@ -18,8 +18,10 @@ export const LINK_KEYS: KeyTable = {
   fp: FINGERPRINT,
   alpn: ALPN,
   ech: ECH,
-  pcs: PINNED,
-  pinSHA256: PINNED,
+  vcn: VERIFIED_NAME,
+  // Read only with TLS.
+  pcs: same(),
+  pinSHA256: same(),
   fragment: FRAGMENT,
   mux: MULTIPLEX,
   // Parameters of REALITY, which itself is refused, and of unused transports.

@@ -1,20 +1,22 @@
 import { dropped, refused, same, type KeyTable } from '../verdicts.ts';
 import {
   ALPN,
+  BANDWIDTH,
   CHAINED,
   ECH,
   FINGERPRINT,
   FRAGMENT,
   HEADERS,
   MULTIPLEX,
-  PINNED,
   SOURCE,
   TLS_VERSIONS,
   TUNING,
+  VERIFIED_NAME,
 } from './reasons.ts';
 import { STREAM_KEYS } from './xray-stream.ts';
 
 const LABEL = same();
+const MASKS = refused('masks of the transport are not supported');
 
 /** Keys of an account, at a given path. */
 const account = (prefix: string): KeyTable => ({
@@ -64,7 +66,20 @@ export const XRAY_KEYS: KeyTable = {
 
   'streamSettings.address': refused('it replaces the address of the server'),
   'streamSettings.port': refused('it replaces the port of the server'),
-  'streamSettings.finalmask': refused('masks of the transport are not supported'),
+  'streamSettings.finalmask': MASKS,
+  // Read for Hysteria 2 alone.
+  'streamSettings.finalmask.tcp': MASKS,
+  'streamSettings.finalmask.udp.settings.*': MASKS,
+  'streamSettings.finalmask.quicParams.*': TUNING,
+  'streamSettings.finalmask.quicParams.brutalUp': BANDWIDTH,
+  'streamSettings.finalmask.quicParams.brutalDown': BANDWIDTH,
+  'streamSettings.finalmask.quicParams.udpHop.interval': same(),
+  'streamSettings.hysteriaSettings.up': BANDWIDTH,
+  'streamSettings.hysteriaSettings.down': BANDWIDTH,
+  'streamSettings.hysteriaSettings.congestion': TUNING,
+  'streamSettings.hysteriaSettings.udpIdleTimeout': TUNING,
+  'streamSettings.hysteriaSettings.udphop.interval': same(),
+  'streamSettings.hysteriaSettings.masquerade': same(),
   'streamSettings.realitySettings': same(),
   'streamSettings.tlsSettings.alpn': ALPN,
   'streamSettings.tlsSettings.enableSessionResumption': same(),
@@ -78,11 +93,13 @@ export const XRAY_KEYS: KeyTable = {
   'streamSettings.tlsSettings.fingerprint': FINGERPRINT,
   'streamSettings.tlsSettings.rejectUnknownSni': same(),
   'streamSettings.tlsSettings.masterKeyLog': dropped('keys are never written to a file'),
-  'streamSettings.tlsSettings.verifyPeerCertByName': PINNED,
-  'streamSettings.tlsSettings.verifyPeerCertInNames': PINNED,
-  'streamSettings.tlsSettings.pinnedPeerCertSha256': PINNED,
-  'streamSettings.tlsSettings.pinnedPeerCertificateChainSha256': PINNED,
-  'streamSettings.tlsSettings.pinnedPeerCertificatePublicKeySha256': PINNED,
+  'streamSettings.tlsSettings.verifyPeerCertByName': VERIFIED_NAME,
+  'streamSettings.tlsSettings.verifyPeerCertInNames': VERIFIED_NAME,
+  // Read only with TLS, and one of them.
+  'streamSettings.tlsSettings.pinnedPeerCertSha256': same(),
+  'streamSettings.tlsSettings.pinnedPeerCertificateSha256': same(),
+  'streamSettings.tlsSettings.pinnedPeerCertificateChainSha256': same(),
+  'streamSettings.tlsSettings.pinnedPeerCertificatePublicKeySha256': same(),
   'streamSettings.tlsSettings.echConfigList': ECH,
   'streamSettings.tlsSettings.echServerKeys': same(),
   'streamSettings.tlsSettings.echForceQuery': ECH,

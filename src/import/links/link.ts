@@ -89,6 +89,7 @@ export class Link {
     return {
       serverName: this.get('sni', 'peer'),
       allowInsecure: this.flag('allowInsecure', 'insecure'),
+      pinnedBy: ['pcs', 'pinSHA256'].find((key) => this.get(key) !== undefined),
     };
   }
 

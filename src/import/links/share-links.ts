@@ -170,7 +170,11 @@ function readVmessJson(fields: ForeignObject): Draft {
   };
   const insecure = ['insecure', 'allowInsecure'].filter((key) => fields.flag(key));
   const named = withNameOfHost(
-    { serverName: fields.text('sni'), allowInsecure: insecure.length > 0 },
+    {
+      serverName: fields.text('sni'),
+      allowInsecure: insecure.length > 0,
+      pinnedBy: fields.firstText('pcs') === undefined ? undefined : 'pcs',
+    },
     transport,
   );
   const stream = streamOf(transport, tls === 'tls' ? named : undefined);

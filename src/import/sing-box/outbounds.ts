@@ -115,17 +115,19 @@ function tlsOf(fields: ForeignObject): Tls | undefined {
   const tls = fields.fields('tls');
   if (!tls.flag('enabled')) return undefined;
   if (tls.fields('reality').flag('enabled')) throw new ImportError('REALITY is not supported');
-  for (const key of ['certificate', 'certificate_public_key_sha256']) {
-    if (tls.list(key).some((each) => !isEmpty(each))) {
-      throw new ImportError(`tls.${key}: write the CA to a file, and its name as ca_file`);
-    }
+  const states = (key: string): boolean => tls.list(key).some((each) => !isEmpty(each));
+  if (states('certificate')) {
+    throw new ImportError('tls.certificate: write the CA to a file, and its name as ca_file');
   }
   return {
     serverName: tls.text('server_name'),
     allowInsecure: tls.flag('insecure'),
     caFile: tls.firstText('certificate_path'),
+    pinnedBy: states(PUBLIC_KEY) ? `tls.${PUBLIC_KEY}` : undefined,
   };
 }
+
+const PUBLIC_KEY = 'certificate_public_key_sha256';
 
 function streamFor(fields: ForeignObject): StreamDraft | undefined {
   const transport = fields.fields('transport');

@@ -20,6 +20,7 @@ import {
 } from '../server-drafts.ts';
 import { notesOn } from '../verdicts.ts';
 import { wordsOf } from './conditions.ts';
+import { transportOf } from './stream.ts';
 
 /** One of `inbounds`. @param taken the ports of the document */
 export const readInboundOf = (value: unknown, source: string, taken: Set<number>): InboundEntry =>
@@ -179,10 +180,9 @@ function streamFor(fields: ForeignObject): ReturnType<typeof serverStream> {
     }
   }
   const ws = stream.fields('wsSettings');
-  const network = stream.text('network') ?? '';
   return serverStream(
     {
-      kind: stream.text('method') || network,
+      kind: transportOf(stream),
       path: ws.text('path'),
       host: ws.firstText('host') ?? ws.fields('headers').header('Host'),
       serviceName: stream.fields('grpcSettings').text('serviceName'),

@@ -8,9 +8,10 @@ import {
   type StreamDraft,
   type Tls,
 } from '../draft.ts';
-import { ForeignObject } from '../foreign-object.ts';
+import { ForeignObject, isEmpty } from '../foreign-object.ts';
 import { XRAY_KEYS } from '../keys/xray.ts';
 import {
+  hysteria2Draft,
   proxyDraft,
   shadowsocksDraft,
   trojanDraft,
@@ -21,6 +22,7 @@ import {
 import { readEntry, type EntryReader } from '../read-entry.ts';
 import { bounded } from '../targets.ts';
 import { wireguardDraft } from '../wireguard.ts';
+import { transportOf } from './stream.ts';
 
 const READER: EntryReader = {
   name: 'tag',
@@ -114,6 +116,8 @@ function readOutbound(fields: ForeignObject): Draft {
         password: server.needText('password'),
       });
     }
+    case 'hysteria':
+      return readHysteria(name, fields, settings);
     case 'socks':
     case 'http': {
       const server = serverOf(settings, 'servers');
@@ -126,6 +130,33 @@ function readOutbound(fields: ForeignObject): Draft {
     default:
       throw new ImportError(`the protocol ${JSON.stringify(protocol)} is not supported`);
   }
+}
+
+/** Hysteria 2, as Xray 26 has it: a protocol and a transport, with Salamander as a mask of datagrams. */
+function readHysteria(name: string, fields: ForeignObject, settings: ForeignObject): Draft {
+  const stream = fields.fields('streamSettings');
+  const transport = stream.fields('hysteriaSettings');
+  if (settings.number('version') !== 2 || transport.number('version') !== 2) {
+    throw new ImportError('only version 2 of Hysteria is supported');
+  }
+  const network = transportOf(stream);
+  const tls = tlsOf(stream);
+  if (network !== 'hysteria' || !tls) {
+    throw new ImportError('Hysteria over another transport, or without TLS, is not supported');
+  }
+  const masks = stream.fields('finalmask');
+  const hops = [transport.fields('udphop'), masks.fields('quicParams').fields('udpHop')];
+  if (hops.some((hop) => hop.firstText('ports') !== undefined)) {
+    throw new ImportError('several ports (port hopping) are not supported');
+  }
+  const mask = masks.only('udp');
+  const obfs = mask.text('type');
+  return hysteria2Draft(placeOf(name, settings), {
+    password: transport.needText('auth'),
+    tls,
+    obfs,
+    obfsPassword: obfs === undefined ? undefined : mask.fields('settings').text('password'),
+  });
 }
 
 /** Newer configurations write the one server into the settings themselves. */
@@ -151,7 +182,7 @@ function streamFor(outbound: ForeignObject): StreamDraft | undefined {
       throw new ImportError(`the header type ${JSON.stringify(header)} is not supported`);
     }
   }
-  const kind = stream.text('network') ?? '';
+  const kind = transportOf(stream);
   return streamOf(
     {
       kind,
@@ -171,15 +202,22 @@ function tlsOf(stream: ForeignObject): Tls | undefined {
   if (security !== 'tls')
     throw new ImportError(`the security ${JSON.stringify(security)} is not supported`);
   const tls = stream.fields('tlsSettings');
-  for (const key of ['pinnedPeerCertSha256', 'pinnedPeerCertificateChainSha256']) {
-    if (tls.states(key)) throw new ImportError('a pinned certificate is not supported');
-  }
+  const pin = PINS.find((key) => tls.list(key).some((each) => !isEmpty(each)));
   return {
     serverName: tls.text('serverName'),
     allowInsecure: tls.flag('allowInsecure'),
     caFile: caFileOf(tls),
+    pinnedBy: pin && `streamSettings.tlsSettings.${pin}`,
   };
 }
+
+/** Keys with the hash of a certificate, and in older versions of a chain, or of a public key. */
+const PINS = [
+  'pinnedPeerCertSha256',
+  'pinnedPeerCertificateSha256',
+  'pinnedPeerCertificateChainSha256',
+  'pinnedPeerCertificatePublicKeySha256',
+] as const;
 
 /** Certificates of other uses than `verify` are the client's own, or of a server. */
 function caFileOf(tls: ForeignObject): string | undefined {

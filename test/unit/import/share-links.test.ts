@@ -261,11 +261,6 @@ describe('a share link', () => {
     ['with a plugin', 'ss://YTpi@a:1?plugin=v2ray-plugin%3Btls', /plugin "v2ray-plugin"/],
     ['without a method', 'ss://@a:1', /no method and password/],
     ['with several ports', 'hy2://p@a:1,5-9', /port hopping/],
-    [
-      'with a pinned certificate',
-      'hy2://p@a:1?pinSHA256=ab',
-      /pinned by its hash; write it.*ca_file/,
-    ],
     ['to a document', 'https://a.example:443/sub', /address of a document/],
     ['of an HTTP proxy without a port', 'http://u:p@a.example', /no port/],
     ['of VLESS with encryption', `vless://${ID}@a:1?encryption=mlkem768x25519plus`, /encryption/],
