@@ -64,6 +64,7 @@ export async function bundleChunks(folder: string): Promise<Metafile> {
     // rregex has it in a branch that is not reached.
     define: { 'import.meta.url': 'undefined' },
   });
+  await refuseImportMeta(metafile);
   // Chunks are modules to esbuild, which V8 keeps no code cache of that has functions in it.
   for (const name of await readdir(folder)) {
     const path = join(folder, name);
@@ -76,6 +77,19 @@ export async function bundleChunks(folder: string): Promise<Metafile> {
     await writeFile(path, wrapChunk(loadBuiltinsLate(code)));
   }
   return metafile;
+}
+
+/**
+ * Files that are imported late would throw only then.
+ * @throws {Error} for a file of Weir's own that uses `import.meta`, which a script does not have
+ */
+async function refuseImportMeta({ inputs }: Metafile): Promise<void> {
+  for (const name of Object.keys(inputs)) {
+    if (!/^(?:src|packaging)\//.test(name)) continue;
+    if (/\bimport\.meta\b/.test(await readFile(join(ROOT, name), 'utf8'))) {
+      throw new Error(`${name} uses import.meta, which the executable does not have`);
+    }
+  }
 }
 
 /** The scripts of the executable that load chunks: `executable-main.js` and `executable-thread.js`. */

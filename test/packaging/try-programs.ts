@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
 import type { RulesView } from '../../src/dashboard/rules/view.ts';
 import { DashboardClient, DashboardStream } from '../support/dashboard/client.ts';
+import { filesOf } from '../support/diagnose/untar.ts';
 import { freedom, rule, socksIn } from '../support/process/config.ts';
 import type { Child } from '../support/process/child.ts';
 import { eventually, within } from '../support/wait.ts';
@@ -133,7 +135,11 @@ async function tryDiagnose(installed: Installed, place: Place, archive: string):
   const args = ['diagnose', ...optionsOf(place), '--yes', '--seconds', '1', '--output', output];
   const { code, stdout, stderr } = await finish(installed, args);
   assert.equal(code, 0, stderr);
-  assert.ok((await readFile(archive)).length > 0);
+  const paths = [...filesOf(gunzipSync(await readFile(archive))).keys()];
+  const names = new Set(paths.map((path) => basename(path)));
+  for (const file of ['weir.cpuprofile', 'heap.json', 'status.json', 'log.txt']) {
+    assert.ok(names.has(file), `${file} is missing: ${stdout}${stderr}`);
+  }
   return stdout + stderr;
 }
 

@@ -20,8 +20,8 @@ const MOST_SAMPLES = 10_000;
 /** What a response may wait for a client that does not read. */
 const RESPONSE_MS = 5_000;
 
-/** Where the files of this program are. */
-const ROOT = new URL('../../../', import.meta.url).href;
+/** Folders that a shown path of a file begins with, the last one of it. */
+const SHOWN_FROM: readonly string[] = ['/node_modules/', '/src/', '/dist/'];
 
 /**
  * Answers `profile` on the control socket: records what the processor does, by an inspector session within the
@@ -102,7 +102,8 @@ async function record(milliseconds: number, gone: AbortSignal): Promise<object> 
 function withoutFolders(node: Profiler.ProfileNode): Profiler.ProfileNode {
   const { url } = node.callFrame;
   if (!url.startsWith('file:')) return node;
-  const short = url.startsWith(ROOT) ? url.slice(ROOT.length) : url.slice(url.lastIndexOf('/') + 1);
+  const from = SHOWN_FROM.map((folder) => url.lastIndexOf(folder)).find((at) => at >= 0);
+  const short = url.slice((from ?? url.lastIndexOf('/')) + 1);
   return { ...node, callFrame: { ...node.callFrame, url: short } };
 }
 
