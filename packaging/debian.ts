@@ -29,6 +29,7 @@ const UNITS = [
   'weir.service',
   'weir@.service',
   'weir-instances.service',
+  'weir.socket',
   'weir-subscribe.service',
   'weir-subscribe.timer',
 ];
@@ -151,7 +152,6 @@ async function writeDocumentation(file: Files, notices: string): Promise<void> {
   const folder = 'usr/share/doc/weir';
   const news = await readFile(join(ROOT, 'CHANGELOG.md'), 'utf8');
   await file.copy('packaging/debian/copyright', `${folder}/copyright`);
-  await file.copy('packaging/weir.socket', `${folder}/examples/weir.socket`);
   await file.write(`${folder}/THIRD-PARTY.txt.gz`, gzipSync(notices, { level: 9 }));
   await file.write(`${folder}/changelog.gz`, gzipSync(debianChangelog(news), { level: 9 }));
   for (const [from, to] of [

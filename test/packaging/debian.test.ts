@@ -83,8 +83,16 @@ describe('the Debian package', { skip }, () => {
       t.skip('there is no systemd-analyze');
       return;
     }
-    for (const unit of ['weir.service', 'weir-subscribe.service', 'weir-subscribe.timer']) {
-      const output = root.run(`systemd-analyze verify /usr/lib/systemd/system/${unit}`);
+    for (const unit of [
+      'weir.service',
+      'weir@i.service',
+      'weir-instances.service',
+      'weir.socket',
+      'weir-subscribe.service',
+      'weir-subscribe.timer',
+    ]) {
+      // A unit that it requires and that is not there is an error: `run` fails.
+      const output = root.run(`systemd-analyze verify ${unit}`);
       assert.deepEqual(
         output.split('\n').filter((line) => line.includes('weir')),
         [],
@@ -130,7 +138,10 @@ describe('the Debian package', { skip }, () => {
 
   it('keeps the configuration on removal, and leaves nothing on a purge', async () => {
     root.run('dpkg --remove weir');
-    assert.match(await asked(), /^deb-systemd-invoke stop weir\.service weir-subscribe\.timer$/m);
+    assert.match(
+      await asked(),
+      /^deb-systemd-invoke stop weir\.socket weir-instances\.service weir\.service weir-subscribe\.timer$/m,
+    );
     root.run(`test ! -e /usr/bin/weir && grep -q surplus ${CONFIG}`);
 
     root.run('dpkg --purge weir');
