@@ -14,6 +14,7 @@ import { OwnListeners } from '../net/loop-guard/own-listeners.ts';
 import type { ReloadReport } from '../supervisor/reload-report.ts';
 import { ApplyError } from '../supervisor/apply-error.ts';
 import { nodeWarning } from '../platform/process/node-releases.ts';
+import { remainsText } from '../supervisor/remains.ts';
 import { Supervisor } from '../supervisor/supervisor.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 import { VERSION } from '../version.ts';
@@ -23,7 +24,7 @@ import { ConfigLoader } from './loading/config-loader.ts';
 import { ConfigThread } from './loading/config-thread.ts';
 import type { PreparedConfig } from './loading/prepared-config.ts';
 import { Picker } from './picker.ts';
-import { failedOutcome, outcomeOf, type ReloadOutcome } from './outcomes.ts';
+import { failedOutcome, outcomeOf, toControlError, type ReloadOutcome } from './outcomes.ts';
 import { Reloader } from './reloader.ts';
 import type { TunnelDeps } from './control/control-tunnels.ts';
 import { WarningLog } from './log/warning-log.ts';
@@ -57,8 +58,11 @@ export class Instance implements ControlledApp {
   readonly #api: ApiLifecycle;
   #reloader: Reloader;
   #apiIgnored = false;
+  /** Whether a drain has refused a reload. */
+  #reloadMissed = false;
   readonly #warnings: WarningLog;
   readonly #observers = new Set<ReloadObserver>();
+  readonly #drainObservers = new Set<(draining: boolean) => void>();
   readonly #stopping = new AbortController();
   /** `[log].level` of the last configuration that was applied. */
   #logLevel: string | undefined;
@@ -190,13 +194,70 @@ export class Instance implements ControlledApp {
   }
 
   /**
+   * Closes the listeners of the inbounds: see Drain. The API goes on, reloads are refused. Waits for a reload that
+   * runs. Idempotent.
+   */
+  async drain(): Promise<void> {
+    const { drain } = this.#supervisor;
+    await this.#reloader.exclusively(async () => {
+      if (drain.since !== undefined || this.stopping) return;
+      await drain.begin();
+      this.#reportDrain(true);
+      this.#log.info(`draining: no inbound accepts; ${remainsText(drain.remains)}`);
+      void drain.over.then(() => {
+        if (drain.since !== undefined && !this.stopping) this.#log.info('drained: nothing is left');
+      });
+    });
+  }
+
+  /**
+   * Has the inbounds accept again, and reloads if that was refused meanwhile.
+   * @throws {ControlError} `failed` when a listener cannot be bound: the drain goes on
+   */
+  async takeBackDrain(): Promise<void> {
+    const { drain } = this.#supervisor;
+    await this.#reloader.exclusively(async () => {
+      if (drain.since === undefined || this.stopping) return;
+      try {
+        await drain.takeBack();
+      } catch (error) {
+        throw toControlError(error);
+      }
+      this.#reportDrain(false);
+      this.#log.info('the drain was taken back: the inbounds accept again');
+    });
+    if (!this.#reloadMissed) return;
+    this.#reloadMissed = false;
+    // Its outcome is logged.
+    await this.reload().catch(() => undefined);
+  }
+
+  /** Calls the observer when a drain has begun, and when it was taken back. */
+  onDrain(observer: (draining: boolean) => void): void {
+    this.#drainObservers.add(observer);
+  }
+
+  #reportDrain(draining: boolean): void {
+    for (const observer of this.#drainObservers) observer(draining);
+  }
+
+  #refuseDraining(): void {
+    try {
+      this.#supervisor.drain.refuseChanges();
+    } catch (error) {
+      this.#reloadMissed = true;
+      throw toControlError(error);
+    }
+  }
+
+  /**
    * Closes the listeners of the inbounds, stops the API, and ends live connections after at most
-   * `graceMs`.
+   * `graceMs`. Those that it ends are logged.
    */
   async stop(graceMs: number): Promise<void> {
     const reason = new ApplyError('stopped', 'the proxy is stopping');
     this.#stopping.abort(reason);
-    await this.#supervisor.closeListeners();
+    await this.#supervisor.beginStop(graceMs);
     await this.#api.stop();
     await this.#thread.stop(reason);
     await this.#supervisor.stop(graceMs);
@@ -222,6 +283,7 @@ export class Instance implements ControlledApp {
   #createReloader(files: FilesRead): Reloader {
     return new Reloader(
       {
+        refuse: () => this.#refuseDraining(),
         load: (read) => this.#loadOnce(read),
         apply: async (loaded) => {
           const api = await this.#api.movingListener(loaded.api);

@@ -2,7 +2,7 @@ import { ControlError } from '../api/contract.ts';
 import { ConfigError, DocumentReadError, renderConfigError } from '../config/errors.ts';
 import { messageOf } from '../errors.ts';
 import { printable } from '../printable.ts';
-import { ApplyError } from '../supervisor/apply-error.ts';
+import { ApplyError, type ApplyErrorCode } from '../supervisor/apply-error.ts';
 import type { AppliedReport, ReloadReport } from '../supervisor/reload-report.ts';
 
 /**
@@ -23,9 +23,12 @@ export function toReadError(error: unknown, path: string | undefined): ControlEr
   return new ControlError(code, `${path}: ${error.message}`, { cause: error });
 }
 
+/** Other files would not help. */
+const NOT_THE_FILES: ReadonlySet<ApplyErrorCode> = new Set(['bind', 'stopped', 'draining']);
+
 function isInvalid(error: unknown): boolean {
   if (error instanceof ConfigError) return error.kind === 'invalid';
-  if (error instanceof ApplyError) return error.code !== 'bind' && error.code !== 'stopped';
+  if (error instanceof ApplyError) return !NOT_THE_FILES.has(error.code);
   return false;
 }
 

@@ -8,6 +8,8 @@ import { Mutex } from './mutex.ts';
 
 /** The steps of a reload; each may reject with a ConfigError or an ApplyError. */
 export interface ReloadSteps {
+  /** Throws while nothing can be applied, whatever the files have; this does not count as an attempt. */
+  readonly refuse?: () => void;
   readonly load: (files: FilesRead) => Promise<PreparedConfig>;
   readonly apply: (loaded: PreparedConfig) => Promise<AppliedReport>;
 }
@@ -48,14 +50,23 @@ export class Reloader {
   }
 
   /**
+   * @throws the error of `refuse`
    * @throws {ControlError} `invalid` or `failed`, whose cause is what the step rejected with; for unchanged
    *   files `invalid` for every cause: only other files help
    */
   async reload(): Promise<ReloadReport> {
+    return this.exclusively(async () => {
+      if (await this.#tried.unchanged()) return this.#unchanged();
+      this.#steps.refuse?.();
+      return this.#try();
+    });
+  }
+
+  /** Does `work` while no reload runs, and none begins. */
+  async exclusively<T>(work: () => Promise<T>): Promise<T> {
     const release = await this.#mutex.acquire();
     try {
-      if (await this.#tried.unchanged()) return this.#unchanged();
-      return await this.#try();
+      return await work();
     } finally {
       release();
     }

@@ -3,6 +3,7 @@ import { CLASH_API } from './clash-api/arguments.ts';
 import { COMPLETION } from './completion/arguments.ts';
 import { CTL } from './ctl/arguments.ts';
 import { DASHBOARD } from './dashboard/arguments.ts';
+import { DRAIN } from './control/drain-arguments.ts';
 import { DIAGNOSE } from './diagnose/arguments.ts';
 import { EXPLAIN } from './explain/arguments.ts';
 import { FETCH } from './fetch/arguments.ts';
@@ -85,6 +86,11 @@ export const TOPICS: readonly Topic[] = [
         ...RELOAD,
         run: async (argv, io) =>
           (await import('./control/reload-command.ts')).reloadCommand(argv, io),
+      },
+      {
+        ...DRAIN,
+        run: async (argv, io) =>
+          (await import('./control/drain-command.ts')).drainCommand(argv, io),
       },
       {
         ...STATUS,

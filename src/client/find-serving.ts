@@ -3,7 +3,13 @@ import { servesFile } from '../app/control/serves-file.ts';
 import type { ReloadOutcome } from '../app/outcomes.ts';
 import { WeirError } from '../errors.ts';
 import { printable } from '../printable.ts';
-import { liveSockets, namedSocket, type LiveSocket, type SocketSearch } from './find-socket.ts';
+import {
+  liveSockets,
+  namedSocket,
+  needSocket,
+  type LiveSocket,
+  type SocketSearch,
+} from './find-socket.ts';
 
 /** A running Weir that serves a configuration file. */
 export interface Serving {
@@ -35,7 +41,7 @@ export async function findServing(
     const served = status.config ?? 'the built-in configuration';
     throw new WeirError(
       'other_config',
-      printable(`the Weir of ${named} serves ${served}, not ${config}; nothing was edited`),
+      printable(`the Weir of ${named} serves ${served}, not ${config}; nothing was done`),
     );
   }
   const found: LiveSocket[] = [];
@@ -52,6 +58,26 @@ export async function findServing(
     );
   }
   return found[0] && servingAt(found[0].path);
+}
+
+/**
+ * The control socket for commands that only ask a process: of the one that serves `config`, as `findServing`, or without
+ * a file as `needSocket`.
+ *
+ * @throws {WeirError} also when no process serves the file: another one is not meant
+ */
+export async function needServing({
+  config,
+  ...search
+}: SocketSearch & { readonly config: string | undefined }): Promise<string> {
+  if (config === undefined) return needSocket(search);
+  const serving = await findServing(config, search);
+  if (serving) return serving.socket;
+  throw new WeirError(
+    'no_socket',
+    printable(`no running Weir with a control socket serves ${config}`),
+    { hint: 'a service of another user needs sudo; --socket names a socket elsewhere' },
+  );
 }
 
 const servingAt = (socket: string): Serving => ({

@@ -148,7 +148,7 @@ function statsOf(path: string, stat: (path: string) => Stats = lstatSync): Stats
 const severalSockets = (found: readonly LiveSocket[]): WeirError =>
   new WeirError(
     'several_sockets',
-    `${found.length} running Weirs have a control socket; choose one with --socket PATH:\n${found.map(line).join('\n')}`,
+    `${found.length} running Weirs have a control socket; choose one with --socket PATH or --config FILE:\n${found.map(line).join('\n')}`,
   );
 
 const line = ({ path, status: { pid, config, started_at: startedAt } }: LiveSocket): string =>

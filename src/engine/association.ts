@@ -20,7 +20,7 @@ interface Decision {
 
 /**
  * All UDP of one client: each packet is routed, and packets to the same outbound share a sub-link, which is
- * a flow. It lives as long as the client's link; after the account was removed, as long as its flows.
+ * a flow. It lives as long as the client's link; after the account was removed, and in a drain, as long as its flows.
  */
 export class Association {
   readonly #request: PacketRequest;
@@ -28,6 +28,7 @@ export class Association {
   readonly #links = new Map<OutboundVersion, SubLink>();
   readonly #decisions = new Map<string, Decision | undefined>();
   #decidedOn: Plane | undefined;
+  #wasUsed = false;
   /** The peer of the last packet, as the client wrote it. */
   #lastPeer: Endpoint | undefined;
   #lastDecision: Decision | undefined;
@@ -45,8 +46,12 @@ export class Association {
       client.close(accountRemoved());
       return;
     }
+    let isNew = true;
     const endWatch = standing?.watch(() => {
-      if (this.#links.size === 0) client.close();
+      if (this.#links.size > 0) return;
+      // In a drain the first datagram of a new association may be on its way: it has until the next look.
+      if (!isNew || this.#wasUsed || !standing.stands) client.close();
+      isNew = false;
     });
     try {
       await client.receiveAll((packet) => this.#forward(packet));
@@ -76,6 +81,7 @@ export class Association {
         this.#refuse();
         return;
       }
+      this.#wasUsed = true;
       link = this.#open(resolved, packet.peer, peer);
       this.#links.set(resolved.version, link);
     }
@@ -141,7 +147,7 @@ export class Association {
       onClose: () => {
         this.#links.delete(resolved.version);
         if (this.#links.size > 0) return;
-        if (endsWithFlows === true || origin.standing?.stands === false) client.close();
+        if (endsWithFlows === true || origin.standing?.mayWait === false) client.close();
       },
     });
   }

@@ -21,6 +21,7 @@ export class DatagramSide {
   readonly #onClose: () => void;
   /** The current handler first, then replaced ones with associations. */
   #handlers: readonly ServingHandler[] = [];
+  #isDraining = false;
 
   /** @param onClose called when a session has ended */
   constructor(tag: string, tracker: Tracker, ownListeners: OwnListeners, onClose: () => void) {
@@ -47,7 +48,18 @@ export class DatagramSide {
     for (const { server, live } of replaced) {
       if (live.count > 0 && server.receive(packet, replies, true)) return;
     }
-    current?.server.receive(packet, replies, false);
+    current?.server.receive(packet, replies, this.#isDraining);
+  }
+
+  /** Serves no new client from now on; resolves when no association is left. */
+  async drain(): Promise<void> {
+    this.#isDraining = true;
+    await Promise.all(this.#handlers.map(({ live }) => live.whenIdle()));
+  }
+
+  /** Serves new clients again. */
+  accept(): void {
+    this.#isDraining = false;
   }
 
   destroy(cause: Error): void {

@@ -76,6 +76,16 @@ export class InboundRuntime {
     this.#datagrams.receive(packet, answers);
   };
 
+  /** Serves no datagrams of new clients from now on; resolves when no association is left. */
+  drainDatagrams(): Promise<void> {
+    return this.#datagrams.drain();
+  }
+
+  /** Serves datagrams of new clients again. */
+  acceptDatagrams(): void {
+    this.#datagrams.accept();
+  }
+
   /** Resolves when no session is left. */
   whenIdle(): Promise<void> {
     if (this.sessions === 0) return Promise.resolve();

@@ -24,8 +24,10 @@ const SWEEP_MS = 30_000;
 export interface MuxHandlers {
   stream(link: ByteLink, destination: Endpoint): Promise<void>;
   packets(link: MuxPackets): Promise<void>;
-  /** Whether the client may open another flow; once it may not, the carrier ends with the last one. */
+  /** Whether the client may open another flow. */
   mayOpen(): boolean;
+  /** Whether the carrier may stay open without a flow; once it may not, it ends with the last one. */
+  mayWait(): boolean;
   /** Whose flows they are, as for `UnitShare`; the carrier's own by default. */
   readonly holder?: unknown;
 }
@@ -54,6 +56,7 @@ export class MuxCarrier {
   #receiver: Receiver = NO_RECEIVER;
   #timer: Timer | undefined;
   #lastHeader: number;
+  #wasUsed = false;
   /** This side has ended: frames that still arrive are dropped. */
   #finished = false;
 
@@ -107,15 +110,20 @@ export class MuxCarrier {
     return this.#serving.size === 0 && this.#flows.size === 0;
   }
 
-  /** Ends a carrier that has no flow and whose client may open none. */
-  endIfRefused(): void {
-    if (this.#isUnused && !this.#handlers.mayOpen()) void this.#finish();
+  /** Ends a carrier that has no flow and may not wait for one; its first is on its way where it may be opened. */
+  endIfUnused(): void {
+    if (this.#isOver) void this.#finish();
+  }
+
+  get #isOver(): boolean {
+    const handlers = this.#handlers;
+    return this.#isUnused && !handlers.mayWait() && (this.#wasUsed || !handlers.mayOpen());
   }
 
   /** Ends the carrier once all that waits was sent, unless another flow may be opened by then. */
   async #finish(): Promise<void> {
     await this.#outlet.emptied();
-    if (this.#finished || !this.#isUnused || this.#handlers.mayOpen()) return;
+    if (this.#finished || !this.#isOver) return;
     this.#finished = true;
     try {
       await this.#link.closeWrite();
@@ -204,9 +212,10 @@ export class MuxCarrier {
     const flows = Math.max(this.#serving.size, this.#flows.size);
     if (!destination || flows >= MAX_FLOWS || !this.#handlers.mayOpen()) {
       this.#outlet.sendControl(encodeEnd(id, true));
-      this.endIfRefused();
+      this.endIfUnused();
       return NO_RECEIVER;
     }
+    this.#wasUsed = true;
     if (network === 'tcp') {
       const stream: MuxStream = new MuxStream(id, this.#outlet, this.#clock, {
         onQueued: (bytes) => this.#pause.change(bytes),
@@ -233,7 +242,7 @@ export class MuxCarrier {
     if (this.#flows.get(id) === flow) this.#flows.delete(id);
     if (this.#flows.size > 0) return;
     this.#lastHeader = this.#clock.now();
-    this.endIfRefused();
+    this.endIfUnused();
   }
 
   #serve(flow: Promise<void>, link: MuxStream | MuxPackets): void {
@@ -245,7 +254,7 @@ export class MuxCarrier {
     this.#serving.add(served);
     void served.then(() => {
       this.#serving.delete(served);
-      this.endIfRefused();
+      this.endIfUnused();
     });
   }
 

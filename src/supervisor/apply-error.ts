@@ -2,12 +2,13 @@ import { CodedError, type WeirErrorOptions } from '../errors.ts';
 import { printable } from '../printable.ts';
 
 /**
- * Why a well-formed configuration was not applied. `bind` and `stopped` are caused by the system and by a
- * stop, the others by the configuration.
+ * Why a well-formed configuration was not applied. `bind` is caused by the system, `stopped` by a
+ * stop, `draining` by a drain, the others by the configuration.
  */
 export type ApplyErrorCode =
   | 'bind'
   | 'stopped'
+  | 'draining'
   | 'duplicate_tag'
   | 'unknown_reference'
   | 'bad_balancer'

@@ -23,6 +23,14 @@ export class Departures {
     return [...this.#runtimes, ...this.#listeners.keys()];
   }
 
+  /** Live sessions. */
+  get sessions(): number {
+    let sessions = 0;
+    for (const runtime of this.#runtimes) sessions += runtime.sessions;
+    for (const listener of this.#listeners.keys()) sessions += listener.tied;
+    return sessions;
+  }
+
   /** Listeners that are open until their last session ends. */
   get listeners(): SessionInbound[] {
     return [...this.#listeners.keys()];

@@ -134,6 +134,16 @@ export class SessionInbound implements InboundListener {
     return Promise.resolve();
   }
 
+  /** Takes new clients again after `retire`; binds again if everything was released meanwhile. */
+  async resume(): Promise<void> {
+    if (this.#listener.keep()) {
+      this.#listener.swap(this.#current.server, this.#current.book);
+      return;
+    }
+    await this.#listener.closed;
+    await this.reopen();
+  }
+
   /** Resolves when no session is left. */
   async whenIdle(): Promise<void> {
     await Promise.all(this.#books.map((book) => book.whenIdle()));

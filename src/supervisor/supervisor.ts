@@ -21,6 +21,8 @@ import { UnauthenticatedClients } from '../transports/unauthenticated-clients.ts
 import { ApplyError } from './apply-error.ts';
 import type { BuiltOutbound } from './build.ts';
 import { Departures, type LiveSide } from './departures.ts';
+import { Drain } from './drain.ts';
+import { cutLine } from './remains.ts';
 import { inboundFacts, type InboundFacts, type ProtocolOf } from './inbound-facts.ts';
 import { inboundProtocol, loadProtocols } from '../protocols/registry.ts';
 import type { ReopenableListener } from './inbound-listener.ts';
@@ -94,6 +96,7 @@ export class Supervisor {
   #plane: Plane | undefined;
   #rulesSince = 0;
   readonly #stopping = new AbortController();
+  readonly drain: Drain;
   #listenersClosed: Promise<unknown> | undefined;
 
   constructor(deps: SupervisorDeps) {
@@ -108,6 +111,15 @@ export class Supervisor {
       log: deps.log,
       plane: () => this.#currentPlane(),
       resolver: new DnsOutbound(this.#resolver, deps.clock),
+    });
+    this.drain = new Drain({
+      clock: deps.clock,
+      log: deps.log,
+      tracker: this.tracker,
+      departures: this.#departures,
+      unauthenticated: this.#unauthenticated,
+      inbounds: () => this.#inbounds,
+      changed: () => this.#publishListeners(),
     });
     this.tracker.traffic.start();
   }
@@ -165,6 +177,7 @@ export class Supervisor {
     { apiListeners = [], bound }: ApplyOptions = {},
   ): Promise<AppliedReport> {
     this.#refuseStopped();
+    this.drain.refuseChanges();
     const turns = new Turns(this.#deps.clock);
     await loadProtocolsOf(wanted);
     const running = {
@@ -197,7 +210,7 @@ export class Supervisor {
     const onFailure = (error: unknown): void => {
       this.#deps.log.error(`the session of a removed account goes on: ${messageOf(error)}`);
     };
-    for (const changed of accounts) await changed.endRemoved(turns, onFailure);
+    for (const changed of accounts) await changed.endIdle(turns, onFailure);
     await turns.run(endReplaced(changes));
     return turns.run(reportOf(plan));
   }
@@ -208,6 +221,7 @@ export class Supervisor {
    * @throws {ApplyError} as `apply`, but never because of a listener or of live connections
    */
   async check(wanted: Wanted): Promise<void> {
+    this.drain.refuseChanges();
     const turns = new Turns(this.#deps.clock);
     await loadProtocolsOf(wanted);
     const nothing = { applied: undefined, versions: new Map<string, number>() };
@@ -231,10 +245,25 @@ export class Supervisor {
   }
 
   /**
-   * Closes the listeners, waits up to `graceMs` for live sessions, and ends the rest. It does not wait for
-   * sessions that clients keep open without a flow.
+   * The first part of a stop: closes the listeners, and aborts a reload that is binding some. With a grace period
+   * above LAST_GRACE_MS this is a drain at first.
+   */
+  async beginStop(graceMs: number): Promise<void> {
+    if (graceMs <= LAST_GRACE_MS) return this.closeListeners();
+    this.#stopping.abort(new ApplyError('stopped', 'the proxy is stopping'));
+    await this.drain.begin();
+  }
+
+  /**
+   * Closes the listeners, waits up to `graceMs` for live sessions, and ends the rest, which is logged. It does not
+   * wait for sessions that clients keep open without a flow. New flows of live sessions are refused in the last
+   * LAST_GRACE_MS alone.
    */
   async stop(graceMs: number): Promise<void> {
+    const lastMs = Math.min(graceMs, LAST_GRACE_MS);
+    await this.beginStop(graceMs);
+    if (graceMs > lastMs) await this.#within(graceMs - lastMs, this.drain.over);
+    this.drain.end();
     await this.closeListeners();
     const owning = [...this.#inbounds.values()].flatMap((inbound) =>
       inbound.kind === 'sessions' ? [inbound.listener] : [],
@@ -243,10 +272,9 @@ export class Supervisor {
     for (const listener of owning) listener.endIdle();
     const sides = [...this.#inbounds.values()].map(sideOf).concat(this.#departures.sides);
     const idle = Promise.all(sides.map((side) => side.whenIdle()));
-    const { promise: graceOver, resolve } = Promise.withResolvers<void>();
-    const timer = this.#deps.clock.after(graceMs, resolve);
-    await Promise.race([idle, graceOver]);
-    timer.cancel();
+    await this.#within(lastMs, idle);
+    const cut = this.tracker.flowCount;
+    if (cut > 0) this.#deps.log.warn(cutLine(cut, graceMs));
     this.#dispatcher.stop();
     for (const side of sides) side.destroy(new LinkClosedError('the proxy is stopping'));
     // Flows that have outlived their session and wait for the origin server.
@@ -258,6 +286,13 @@ export class Supervisor {
     for (const { version } of this.#outbounds.values()) version.retire();
     this.#resolver.destroy();
     this.tracker.traffic.stop();
+  }
+
+  async #within(limitMs: number, done: Promise<unknown>): Promise<void> {
+    const { promise: isOver, resolve } = Promise.withResolvers<void>();
+    const timer = this.#deps.clock.after(limitMs, resolve);
+    await Promise.race([done, isOver]);
+    timer.cancel();
   }
 
   #currentPlane(): Plane {
@@ -372,11 +407,7 @@ export class Supervisor {
       }
     }
     this.#inbounds = inbounds;
-    this.#deps.ownListeners.setInbounds(
-      [...inbounds].flatMap(([inbound, { listener }]) =>
-        listener.endpoints.map((endpoint) => ({ inbound, ...endpoint })),
-      ),
-    );
+    this.#publishListeners();
     for (const listener of listeners.values()) this.#departures.release(listener);
     for (const { tag, listener } of retired) this.#departures.drain(tag, listener);
     for (const [tag, running] of before) {
@@ -387,11 +418,26 @@ export class Supervisor {
     return replaceAccounts(before, inbounds, staged.inbounds);
   }
 
+  /** Flows to the address of a listener that was closed may be meant for another process there. */
+  #publishListeners(): void {
+    const draining = this.drain.since !== undefined;
+    this.#deps.ownListeners.setInbounds(
+      [...this.#inbounds].flatMap(([inbound, { kind, listener }]) =>
+        draining && kind === 'carriers'
+          ? []
+          : listener.endpoints.map((endpoint) => ({ inbound, ...endpoint })),
+      ),
+    );
+  }
+
   #createResolver(spec: DnsSpec): OwnedResolver {
     const { clock, log } = this.#deps;
     return createResolver(spec, { clock, log: log.target('svc_app::dns') });
   }
 }
+
+/** The last part of a grace period, in which no new flow begins: it would be cut with the others. */
+const LAST_GRACE_MS = 5_000;
 
 /** Loads what knows the settings of a configuration. @throws {ApplyError} `build_failed` */
 async function loadProtocolsOf({ spec: { inbounds, outbounds } }: Wanted): Promise<void> {

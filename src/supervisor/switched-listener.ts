@@ -44,6 +44,8 @@ export class SwitchedListener implements InboundListener {
   #target: ListenerTarget;
   #listener: Listener | undefined;
   #datagramListener: DatagramListener | undefined;
+  /** The drain that is under way, if any. */
+  #drain: object | undefined;
   /** `undefined` after `serve`. */
   #held: { connections: AcceptedConnection[]; datagrams: (() => void)[] } | undefined = {
     connections: [],
@@ -97,6 +99,8 @@ export class SwitchedListener implements InboundListener {
     const port = this.#boundPort();
     const spec =
       this.spec.kind === 'unix' || port === undefined ? this.spec : { ...this.spec, port };
+    // The port of datagrams may still be bound: it is kept.
+    this.#drain = undefined;
     await this.#open(spec);
   }
 
@@ -111,7 +115,7 @@ export class SwitchedListener implements InboundListener {
         signal,
       );
       try {
-        this.#datagramListener = await this.#openDatagrams(listener);
+        this.#datagramListener ??= await this.#openDatagrams(listener);
         this.#listener = listener;
         return;
       } catch (error) {
@@ -162,10 +166,29 @@ export class SwitchedListener implements InboundListener {
   }
 
   async close(): Promise<void> {
-    this.#datagramListener?.close();
+    this.#closeDatagrams();
     // Accepts connections that wait in the kernel's queue; they go to the target, or are held.
     await this.#listener?.close();
     for (const held of this.#held?.connections.splice(0) ?? []) held.destroy();
+  }
+
+  /**
+   * Accepts no connections until `reopen`; datagrams are taken until `idle` resolves: no association is left.
+   * Resolves when no connection is accepted.
+   */
+  async drain(idle: Promise<void>): Promise<void> {
+    const datagrams = this.#datagramListener;
+    const lease = {};
+    this.#drain = lease;
+    void idle.then(() => {
+      if (this.#drain === lease && this.#datagramListener === datagrams) this.#closeDatagrams();
+    });
+    await this.#listener?.close();
+  }
+
+  #closeDatagrams(): void {
+    this.#datagramListener?.close();
+    this.#datagramListener = undefined;
   }
 
   /** Closes it and its target for good. */

@@ -113,6 +113,11 @@ export class Acceptor {
     this.#way.shared?.close();
   }
 
+  /** Accepts new carriers on shared connections again, on those that are accepted from now on. */
+  open(): void {
+    this.#way.shared?.open();
+  }
+
   /** Makes carriers of connections that have their TLS, if any. */
   #linkServer(spec: Exclude<InboundCarrierSpec, { kind: 'grpc' }>): (below: Carrier) => void {
     const onCarrier = this.#onCarrier;

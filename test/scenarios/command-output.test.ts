@@ -75,6 +75,7 @@ const INVOCATIONS: Readonly<Record<string, () => readonly string[]>> = {
   help: () => [],
   ctl: () => ['routes', ...running()],
   reload: running,
+  drain: () => ['--undo', ...running()],
   status: running,
   log: () => ['--no-follow', ...running()],
   'log-level': () => ['--help'],

@@ -18,6 +18,7 @@ import { parseImport } from '../../src/cli/import/arguments.ts';
 import { parseLog } from '../../src/cli/control/log-arguments.ts';
 import { parseLogLevel } from '../../src/cli/control/log-level-arguments.ts';
 import { parseMetrics } from '../../src/cli/metrics/arguments.ts';
+import { parseDrain } from '../../src/cli/control/drain-arguments.ts';
 import { parseReload } from '../../src/cli/control/reload-arguments.ts';
 import { parseStatus } from '../../src/cli/control/status-arguments.ts';
 import { parseDashboard } from '../../src/cli/dashboard/arguments.ts';
@@ -81,6 +82,7 @@ function parseWeir(argv: readonly string[]): void {
     'log-level': parseLogLevel,
     metrics: parseMetrics,
     reload: parseReload,
+    drain: parseDrain,
     status: parseStatus,
     completion: parseCompletion,
     generate: parseGenerate,

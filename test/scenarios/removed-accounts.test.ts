@@ -1,16 +1,13 @@
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import test from 'node:test';
-import { createDialer } from '../../src/transports/create-dialer.ts';
-import { systemClock } from '../../src/net/time/clock.ts';
 import { Status } from '../../src/mux/frame.ts';
-import type { ByteLink } from '../../src/net/links/link.ts';
-import { hostPort, open, portOf, type Address } from '../support/data/address.ts';
-import { loopback } from '../support/links/carriers.ts';
+import { hostPort, open } from '../support/data/address.ts';
 import { httpIn, rule, socksIn } from '../support/process/config.ts';
 import { Control } from '../support/process/control.ts';
 import { exchange, Hysteria2Clients, openEcho } from '../support/peers/hysteria2-clients.ts';
-import { END, frame, MuxClient } from '../support/peers/mux-client.ts';
+import { END, frame } from '../support/peers/mux-client.ts';
+import { muxOver } from '../support/peers/mux-over-vless.ts';
 import { freePort } from '../support/ports.ts';
 import { readAll, readExactly, readHead } from '../support/read.ts';
 import { webServer, type Origin } from '../support/peers/servers.ts';
@@ -317,34 +314,4 @@ async function responseStatus(http: Socket): Promise<number> {
     while (!body.endsWith('0\r\n\r\n')) body += String(await readExactly(http, 1));
   }
   return Number(head.split(' ')[1]);
-}
-
-/** A client of Mux.Cool in VLESS, whose response header is read with the first data. */
-async function muxOver(server: Address) {
-  const dialer = createDialer({ host: '127.0.0.1', port: portOf(server) }, undefined, {
-    resolver: loopback,
-    family: 'auto',
-    clock: systemClock,
-  });
-  const { link } = await dialer.dial({ signal: new AbortController().signal });
-  const request = [Buffer.of(0), Buffer.from(ID.replaceAll('-', ''), 'hex'), Buffer.of(0, 3)];
-  await link.write(Buffer.concat(request));
-  let isFirst = true;
-  const read = async (signal?: AbortSignal): Promise<Uint8Array | undefined> => {
-    const chunk = await link.read(signal);
-    const rest = isFirst ? chunk?.subarray(2) : chunk;
-    isFirst = false;
-    return rest;
-  };
-  const behind: ByteLink = {
-    read,
-    unread: (chunk) => link.unread(chunk),
-    write: (chunk) => link.write(chunk),
-    writeOutput: (chunks) => link.writeOutput(chunks),
-    closeWrite: () => link.closeWrite(),
-    destroy: (cause) => link.destroy(cause),
-    resetAfterData: (cause) => link.resetAfterData(cause),
-    closed: link.closed,
-  };
-  return { client: new MuxClient(behind), link: behind };
 }

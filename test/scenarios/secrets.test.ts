@@ -133,7 +133,9 @@ describe('secrets', () => {
     await programs.look();
     const at = ['--socket', weir.controlPath];
     for (const args of [
+      ['drain', '--wait', '0s', ...at],
       ['status', ...at],
+      ['drain', '--undo', ...at],
       ['log', '--no-follow', ...at],
       ['top', '--config', file, ...at],
       ['metrics', '--once', '--config', file, ...at],

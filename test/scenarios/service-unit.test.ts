@@ -5,6 +5,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { parseDrain } from '../../src/cli/control/drain-arguments.ts';
 import { parseReload } from '../../src/cli/control/reload-arguments.ts';
 import { parseSubscribe } from '../../src/cli/subscribe/arguments.ts';
 import { parseRun } from '../../src/cli/run/arguments.ts';
@@ -25,6 +26,7 @@ const INSTANCE_KEYS: ReadonlySet<string> = new Set([
   'PartOf',
   'ReloadPropagatedFrom',
   'Sockets',
+  'ExecStop',
   'RuntimeDirectory',
   'BindPaths',
   'WantedBy',
@@ -65,7 +67,9 @@ suite('the unit', { skip: without('systemd-analyze') }, () => {
     const file = join(folder.path, 'weir.service');
     await writeFile(file, text);
     const sockets = join(folder.path, 'weir.socket');
-    await writeFile(sockets, await readFile(UNIT.replace(/service$/, 'socket')));
+    // That of instances, for this unit alone.
+    const shared = await readFile(UNIT.replace(/service$/, 'socket'), 'utf8');
+    await writeFile(sockets, shared.replace(/^Service=.*\n/m, ''));
     const { status, stdout, stderr } = analyze('verify', file, sockets);
     assert.equal(stdout + stderr, '');
     assert.equal(status, 0);
@@ -77,7 +81,6 @@ suite('the unit', { skip: without('systemd-analyze') }, () => {
       ['weir@.service', 'weir-instances.service', 'weir.socket'].map(async (name) => {
         const text = (await readFile(UNIT.replace('weir.service', name), 'utf8'))
           .replaceAll('/usr/bin/weir', process.execPath)
-          .replace('#Service=', 'Service=')
           .replace(/^Documentation=.*\n/m, '');
         const file = join(folder.path, name.replace('@', '@1'));
         await writeFile(file, text);
@@ -164,8 +167,13 @@ test('the commands of the unit are understood', async () => {
     watch: false,
     reloadSocket: socket,
     controlSocket: true,
+    graceMs: 5_000,
   });
-  assert.deepEqual(parseReload(reload.split(' ').slice(2)), { kind: 'reload', socket });
+  assert.deepEqual(parseReload(reload.split(' ').slice(2)), {
+    kind: 'reload',
+    socket,
+    config: undefined,
+  });
 });
 
 test('the command of the unit of updates is understood', async () => {
@@ -210,3 +218,29 @@ function groupsOf(text: string): Map<string, string[]> {
   }
   return groups;
 }
+
+test('an instance that is stopped drains, unless the machine shuts down', async () => {
+  const text = await readFile(UNIT.replace('weir.service', 'weir@.service'), 'utf8');
+  const [, command = ''] = /^ExecStop=-\/bin\/sh -c '(.*)'$/m.exec(text) ?? [];
+  const [, words = ''] = /exec \/usr\/bin\/weir drain (.*)$/.exec(command) ?? [];
+  const { waitMs, socket } = parseDrain(words.split(' '));
+  assert.equal(waitMs, 300_000);
+  assert.equal(socket, '/run/weir/reload.sock');
+  await using folder = await scratch();
+  for (const [state, expected] of [
+    ['running', `drain ${words}\n`],
+    ['degraded', `drain ${words}\n`],
+    ['stopping', ''],
+  ] as const) {
+    await writeFile(join(folder.path, 'systemctl'), `#!/bin/sh\necho ${state}\n`, { mode: 0o755 });
+    await writeFile(join(folder.path, 'weir'), '#!/bin/sh\necho "$@"\n', { mode: 0o755 });
+    const script = command
+      .replaceAll('$$', '$')
+      .replace('/usr/bin/weir', join(folder.path, 'weir'));
+    const { stdout } = spawnSync('/bin/sh', ['-c', script], {
+      encoding: 'utf8',
+      env: { PATH: `${folder.path}:/usr/bin:/bin` },
+    });
+    assert.equal(stdout, expected);
+  }
+});

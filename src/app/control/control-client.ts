@@ -5,6 +5,7 @@ import { printable } from '../../printable.ts';
 import type { DialTimes } from '../../net/dial-steps.ts';
 import type { ReloadOutcome } from '../outcomes.ts';
 import { problemOfCause } from './control-socket.ts';
+import { toDrainStatus, type DrainAction, type DrainStatus } from './drain-messages.ts';
 import { toProfileResponse, type ProcessProfile } from './profile-messages.ts';
 import { toRunningStatus, type RunningStatus } from './running-status.ts';
 import {
@@ -62,12 +63,17 @@ const PROFILE_MS = 15_000;
 
 const NO_OUTCOME = 'the process gave no outcome';
 
-const noResponse = (what: string, path: string): ControlRequestError =>
-  new ControlRequestError(
-    what,
-    path,
-    'the process gave none: it has ended, or is an older Weir, which has no such request',
-  );
+const GAVE_NONE =
+  'the process gave none: it has ended, or is an older Weir, which has no such request';
+
+/** @param parsed what the process has sent instead: the reason, or nothing that is known */
+const noResponse = (what: string, path: string, parsed: unknown): ControlRequestError =>
+  new ControlRequestError(what, path, failureIn(parsed) ?? GAVE_NONE);
+
+function failureIn(parsed: unknown): string | undefined {
+  const outcome = toOutcome(parsed);
+  return outcome?.kind === 'failed' ? printable(outcome.line) : undefined;
+}
 
 /**
  * Requests a reload of the process that serves `path`, and waits for its end without a time limit.
@@ -99,7 +105,20 @@ export async function requestStatus(path: string, timeoutMs = STATUS_MS): Promis
   const parsed = await request(path, 'status', 'status', AbortSignal.timeout(timeoutMs));
   const status = toRunningStatus(parsed);
   if (status) return status;
-  throw noResponse('status', path);
+  throw noResponse('status', path, parsed);
+}
+
+/**
+ * Begins a drain of the process that serves `path`, takes it back, or asks how it stands. Waits without a time limit
+ * for a reload that runs.
+ *
+ * @throws {ControlRequestError} also with the reason why listeners could not be opened again
+ */
+export async function requestDrain(path: string, action: DrainAction): Promise<DrainStatus> {
+  const parsed = await request(path, `drain ${action}`, 'drain');
+  const status = toDrainStatus(parsed);
+  if (status) return status;
+  throw noResponse('drain', path, parsed);
 }
 
 /**
@@ -118,7 +137,7 @@ export async function requestUserFlows(path: string, asked: UserFlowsRequest): P
   );
   const count = toUserFlows(parsed);
   if (count !== undefined) return count;
-  throw noResponse(what, path);
+  throw noResponse(what, path, parsed);
 }
 
 /**
@@ -130,7 +149,7 @@ export async function requestLoadedFiles(path: string): Promise<LoadedFiles> {
   const parsed = await request(path, 'loaded-files', what, AbortSignal.timeout(COMPARE_MS));
   const files = toLoadedFiles(parsed);
   if (files) return files;
-  throw noResponse(what, path);
+  throw noResponse(what, path, parsed);
 }
 
 /** A flow through an outbound of a running Weir. */
@@ -204,7 +223,7 @@ export async function requestProfile(
   const response = toProfileResponse(parsed);
   if (response?.kind === 'failed') throw new WeirError('profile', response.line);
   if (response) return response;
-  throw noResponse(what, path);
+  throw noResponse(what, path, parsed);
 }
 
 /** Sends one line and reads one; `undefined` for anything but a whole line of JSON. */

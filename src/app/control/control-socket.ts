@@ -17,6 +17,8 @@ export interface ControlWords {
   readonly setLogFilter: (text: string) => void;
   /** `status`: a value for JSON. */
   readonly status: () => Promise<unknown>;
+  /** `drain ACTION`: a value for JSON. */
+  readonly drain: (action: string) => Promise<unknown>;
   /** `user-flows REQUEST`: a value for JSON. */
   readonly userFlows: (request: string) => Promise<unknown>;
   /** `log REQUEST`: takes the client over, which is paused. Rejects when it could not. */
@@ -115,6 +117,7 @@ const RELOAD = 'reload';
 const LOG_LEVEL = 'log-level ';
 const CONNECT = 'connect ';
 const USER_FLOWS = 'user-flows ';
+const DRAIN = 'drain ';
 const LOG = 'log ';
 const PROFILE = 'profile ';
 
@@ -133,7 +136,7 @@ function respond(line: string, ahead: Buffer, client: Socket, words: ControlWord
   ] as const) {
     if (!isAlone || !line.startsWith(word)) continue;
     client.setTimeout(0);
-    serveClient(line.slice(word.length), client).catch(() => client.destroy());
+    serveClient(line.slice(word.length), client).catch((error: unknown) => fail(client, error));
     return;
   }
   const response = isAlone ? responseTo(line, words) : undefined;
@@ -143,13 +146,19 @@ function respond(line: string, ahead: Buffer, client: Socket, words: ControlWord
   }
   client.resume().setTimeout(0);
   void response.then(
-    (value) => {
-      client.setTimeout(REQUEST_MS);
-      client.end(`${JSON.stringify(value)}\n`);
-    },
-    () => client.destroy(),
+    (value) => reply(client, value),
+    (error: unknown) => fail(client, error),
   );
 }
+
+function reply(client: Socket, value: unknown): void {
+  client.setTimeout(REQUEST_MS);
+  client.resume().end(`${JSON.stringify(value)}\n`);
+}
+
+/** Without a response the command could only guess that the process has ended. */
+const fail = (client: Socket, error: unknown): void =>
+  reply(client, { kind: 'failed', line: `internal error: ${messageOf(error)}` });
 
 /** `undefined` for a line that is not a request. */
 function responseTo(line: string, words: ControlWords): Promise<unknown> | undefined {
@@ -163,6 +172,7 @@ function responseTo(line: string, words: ControlWords): Promise<unknown> | undef
   }
   if (line === 'status') return words.status();
   if (line === 'loaded-files') return words.loadedFiles();
+  if (line.startsWith(DRAIN)) return words.drain(line.slice(DRAIN.length));
   if (line.startsWith(USER_FLOWS)) return words.userFlows(line.slice(USER_FLOWS.length));
   if (line.startsWith(LOG_LEVEL)) {
     return Promise.resolve(setFilter(line.slice(LOG_LEVEL.length), words));

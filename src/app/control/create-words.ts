@@ -49,6 +49,10 @@ export function createWords(process: ControlledProcess): ControlWords {
         reloads: { ...counts, last_applied_at: lastApplied },
         followedLost: followers?.lost ?? 0,
       }),
+    drain: async (action) => {
+      const { answerDrain } = await import('./answer-drain.ts');
+      return answerDrain(action, instance);
+    },
     userFlows: async (request) => {
       const { answerUserFlows } = await import('./user-flows.ts');
       return answerUserFlows(request, { instance, log });

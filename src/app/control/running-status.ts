@@ -1,4 +1,5 @@
 import type { ReloadOutcome } from '../outcomes.ts';
+import type { RunningDrain } from './drain-messages.ts';
 
 /**
  * What a running Weir tells about itself: the response to `status` on its control socket, and the output of
@@ -39,6 +40,8 @@ export interface RunningStatus {
   /** The filter of the log in force, in the syntax of `[log].level`; missing in older versions. */
   readonly log_filter?: string;
   readonly reloads: ReloadCounts;
+  /** `null` while clients are accepted; missing in older versions. */
+  readonly drain?: RunningDrain | null;
   readonly missed: MissedStatus;
 }
 

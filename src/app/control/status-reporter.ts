@@ -12,6 +12,8 @@ import { residentBytes } from '../../platform/process/process-memory.ts';
 import type { TrafficSnapshot } from '../../tracker/traffic.ts';
 import { VERSION } from '../../version.ts';
 import type { Instance } from '../instance.ts';
+import { drainStatus } from './answer-drain.ts';
+import type { RunningDrain } from './drain-messages.ts';
 import type { ReloadOutcome } from '../outcomes.ts';
 import type {
   BalancerStatus,
@@ -128,12 +130,18 @@ export class StatusReporter {
       last_reload: lastReload ? toLastReload(lastReload) : null,
       log_filter: logFilter(),
       reloads,
+      drain: this.#drain(),
       missed: {
         events: tracker.events.missed,
         log_lines: linesLost(),
         followed_lines: followedLost,
       },
     };
+  }
+
+  #drain(): RunningDrain | null {
+    const { kind: _, since, ...remains } = drainStatus(this.#process.instance);
+    return since === null ? null : { since, ...remains };
   }
 
   #inbounds(): readonly InboundStatus[] {

@@ -11,7 +11,7 @@ export interface NotifierOptions {
   readonly send: (state: string) => boolean;
 }
 
-/** Interval of `EXTEND_TIMEOUT_USEC` during a start. */
+/** Interval of `EXTEND_TIMEOUT_USEC` during a start, a drain and a long stop. */
 const EXTEND_EVERY_MS = 5_000;
 /** The time that each of these requests. */
 const EXTENSION_MS = 30_000;
@@ -33,8 +33,10 @@ const MAX_STATUS = 800;
  */
 export class ServiceNotifier {
   readonly #options: NotifierOptions;
-  /** The next extension of a start, or notification of the watchdog. */
-  #timer: Timer | undefined;
+  /** The next request of more time. */
+  #extension: Timer | undefined;
+  /** The next notification of the watchdog. */
+  #life: Timer | undefined;
   #retry: Timer | undefined;
   readonly #waiting: string[] = [];
   #reloads = 0;
@@ -48,7 +50,7 @@ export class ServiceNotifier {
   starting(status: string): void {
     this.#phase = 'starting';
     this.#post([statusLine(status)]);
-    this.#extend(this.#options.clock.now());
+    this.#extend(LONGEST_START_MS);
   }
 
   /** Every listener accepts. */
@@ -56,7 +58,7 @@ export class ServiceNotifier {
     if (this.#phase === 'stopping') return;
     this.#phase = 'ready';
     this.#post(['READY=1', `MAINPID=${this.#options.pid}`, statusLine(status)]);
-    this.#timer?.cancel();
+    this.#extension?.cancel();
     this.#showLife();
   }
 
@@ -74,25 +76,43 @@ export class ServiceNotifier {
     this.#post(['READY=1', statusLine(status)]);
   }
 
-  stopping(status: string): void {
-    if (this.#phase === 'starting') this.#timer?.cancel();
+  /** A drain begins: until it ends or the process stops, more time is requested, for a stop that waits for it. */
+  draining(status: string): void {
+    if (this.#phase !== 'ready') return;
+    this.#post([statusLine(status)]);
+    this.#extend(Infinity);
+  }
+
+  /** A drain was taken back. */
+  accepting(status: string): void {
+    if (this.#phase !== 'ready') return;
+    this.#extension?.cancel();
+    this.#post([statusLine(status)]);
+  }
+
+  /** @param forMs how long more time is requested: a stop may take longer than the manager waits */
+  stopping(status: string, forMs = 0): void {
+    this.#extension?.cancel();
     this.#phase = 'stopping';
     this.#post(['STOPPING=1', statusLine(status)]);
+    if (forMs > 0) this.#extend(forMs);
   }
 
   /** Sends nothing from now on. */
   close(): void {
-    this.#timer?.cancel();
+    this.#extension?.cancel();
+    this.#life?.cancel();
     this.#retry?.cancel();
     this.#waiting.length = 0;
   }
 
-  #extend(begun: number): void {
-    const { clock } = this.#options;
-    this.#timer = clock.after(EXTEND_EVERY_MS, () => {
-      if (clock.now() - begun > LONGEST_START_MS) return;
+  /** Requests more time, again and again for `forMs`. */
+  #extend(forMs: number): void {
+    this.#extension = this.#options.clock.after(EXTEND_EVERY_MS, () => {
+      const leftMs = forMs - EXTEND_EVERY_MS;
+      if (leftMs < 0) return;
       // First: without the next one a failure would end the service.
-      this.#extend(begun);
+      this.#extend(leftMs);
       this.#post([`EXTEND_TIMEOUT_USEC=${EXTENSION_MS * 1000}`]);
     });
   }
@@ -100,7 +120,7 @@ export class ServiceNotifier {
   #showLife(): void {
     const { clock, watchdogMs } = this.#options;
     if (watchdogMs === undefined) return;
-    this.#timer = clock.after(watchdogMs / 2, () => {
+    this.#life = clock.after(watchdogMs / 2, () => {
       this.#showLife();
       this.#post(['WATCHDOG=1']);
     });

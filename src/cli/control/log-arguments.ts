@@ -6,10 +6,10 @@ import {
   type OptionTable,
 } from '../command.ts';
 import { optionLines } from '../help.ts';
-import { SOCKET_OPTION } from './socket-option.ts';
+import { WHICH_OPTIONS, whichOf, type Which } from './socket-option.ts';
 
 const OPTIONS = {
-  ...SOCKET_OPTION,
+  ...WHICH_OPTIONS,
   level: {
     type: 'string',
     short: 'l',
@@ -39,9 +39,8 @@ log-level changes that. Lines that were lost because this command was not read a
 place.
 `;
 
-export interface LogCommandArguments {
+export interface LogCommandArguments extends Which {
   readonly help: boolean;
-  readonly socket: string | undefined;
   readonly filter: string | undefined;
   readonly follow: boolean;
   readonly json: boolean;
@@ -50,7 +49,7 @@ export interface LogCommandArguments {
 /** @throws {UsageError} for invalid arguments. */
 export function parseLog(argv: readonly string[]): LogCommandArguments {
   const { values, positionals } = parseOptions(argv, OPTIONS);
-  const { help = false, socket, level, 'no-follow': noFollow = false, json = false } = values;
+  const { help = false, level, 'no-follow': noFollow = false, json = false } = values;
   if (!help) expectOperands(LOG.name, positionals);
-  return { help, socket, filter: level, follow: !noFollow, json };
+  return { help, filter: level, follow: !noFollow, json, ...whichOf(values) };
 }

@@ -2,7 +2,7 @@ import { followLog } from '../../app/control/follow-log.ts';
 import type { LogEvent } from '../../app/control/log-messages.ts';
 import { jsonLine, textLine } from '../../log/line-format.ts';
 import { printableLines } from '../../printable.ts';
-import { needSocket } from '../../client/find-socket.ts';
+import { needServing } from '../../client/find-serving.ts';
 import { reportErrors, type CommandIo } from '../command.ts';
 import { LOG, LOG_HELP, parseLog } from './log-arguments.ts';
 
@@ -11,13 +11,13 @@ import { LOG, LOG_HELP, parseLog } from './log-arguments.ts';
  * @throws {UsageError}
  */
 export async function logCommand(argv: readonly string[], io: CommandIo): Promise<number> {
-  const { help, socket, filter, follow, json } = parseLog(argv);
+  const { help, socket, config, filter, follow, json } = parseLog(argv);
   if (help) {
     io.stdout.write(LOG_HELP);
     return 0;
   }
   return reportErrors(LOG.name, io, async () => {
-    const path = await needSocket({ socket, env: io.env });
+    const path = await needServing({ socket, config, env: io.env });
     const closed = new AbortController();
     io.stdout.once('error', () => closed.abort());
     try {

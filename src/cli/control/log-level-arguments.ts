@@ -6,9 +6,9 @@ import {
   type OptionTable,
 } from '../command.ts';
 import { optionLines } from '../help.ts';
-import { SOCKET_OPTION } from './socket-option.ts';
+import { WHICH_OPTIONS, whichOf, type Which } from './socket-option.ts';
 
-const OPTIONS = { ...SOCKET_OPTION, ...HELP_OPTION } as const satisfies OptionTable;
+const OPTIONS = { ...WHICH_OPTIONS, ...HELP_OPTION } as const satisfies OptionTable;
 
 export const LOG_LEVEL = {
   name: 'log-level',
@@ -28,16 +28,15 @@ read only there.
 Options:
 ${optionLines(OPTIONS)}`;
 
-export interface LogLevelArguments {
+export interface LogLevelArguments extends Which {
   readonly help: boolean;
-  readonly socket: string | undefined;
   readonly level: string;
 }
 
 /** @throws {UsageError} for invalid arguments. */
 export function parseLogLevel(argv: readonly string[]): LogLevelArguments {
   const { values, positionals } = parseOptions(argv, OPTIONS);
-  const { help = false, socket } = values;
+  const { help = false } = values;
   if (!help) expectOperands(LOG_LEVEL.name, positionals, LOG_LEVEL.operands);
-  return { help, socket, level: positionals[0] ?? '' };
+  return { help, level: positionals[0] ?? '', ...whichOf(values) };
 }

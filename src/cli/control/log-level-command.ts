@@ -2,7 +2,7 @@ import { requestLogFilter } from '../../app/control/control-client.ts';
 import { WeirError } from '../../errors.ts';
 import { parseFilter } from '../../log/filter.ts';
 import { reportErrors, type CommandIo } from '../command.ts';
-import { needSocket } from '../../client/find-socket.ts';
+import { needServing } from '../../client/find-serving.ts';
 import { LOG_LEVEL, LOG_LEVEL_HELP, parseLogLevel } from './log-level-arguments.ts';
 
 /**
@@ -11,7 +11,7 @@ import { LOG_LEVEL, LOG_LEVEL_HELP, parseLogLevel } from './log-level-arguments.
  * @throws {UsageError}
  */
 export async function logLevelCommand(argv: readonly string[], io: CommandIo): Promise<number> {
-  const { help, socket, level } = parseLogLevel(argv);
+  const { help, socket, config, level } = parseLogLevel(argv);
   if (help) {
     io.stdout.write(LOG_LEVEL_HELP);
     return 0;
@@ -19,7 +19,10 @@ export async function logLevelCommand(argv: readonly string[], io: CommandIo): P
   return reportErrors(LOG_LEVEL.name, io, async () => {
     // Reports a syntax error even if no process is running.
     checkFilter(level);
-    const outcome = await requestLogFilter(await needSocket({ socket, env: io.env }), level);
+    const outcome = await requestLogFilter(
+      await needServing({ socket, config, env: io.env }),
+      level,
+    );
     if (outcome.kind !== 'failed') return 0;
     throw new WeirError('log_level', outcome.line);
   });

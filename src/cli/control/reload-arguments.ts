@@ -1,13 +1,13 @@
 import { expectOperands, HELP_OPTION, parseOptions, type CommandSpec } from '../command.ts';
 import { UsageError } from '../../errors.ts';
 import { optionLines } from '../help.ts';
-import { SOCKET_OPTION } from './socket-option.ts';
+import { WHICH_OPTIONS, whichOf, type Which } from './socket-option.ts';
 
 export const RELOAD = {
   name: 'reload',
   operands: '[SOCKET]',
   summary: 'reload a running Weir; fails if the reload does',
-  options: { ...SOCKET_OPTION, ...HELP_OPTION },
+  options: { ...WHICH_OPTIONS, ...HELP_OPTION },
 } as const satisfies CommandSpec;
 
 export const RELOAD_HELP = `weir reload, which waits for the outcome of a reload
@@ -21,9 +21,7 @@ not: the running one is kept then.
 Options:
 ${optionLines(RELOAD.options)}`;
 
-export type ReloadArguments =
-  | { readonly kind: 'help' }
-  | { readonly kind: 'reload'; readonly socket: string | undefined };
+export type ReloadArguments = { readonly kind: 'help' } | ({ readonly kind: 'reload' } & Which);
 
 /** @throws {UsageError} for invalid arguments. */
 export function parseReload(argv: readonly string[]): ReloadArguments {
@@ -34,5 +32,5 @@ export function parseReload(argv: readonly string[]): ReloadArguments {
     expectOperands(RELOAD.name, positionals, 'SOCKET');
     if (values.socket !== undefined) throw new UsageError('reload takes SOCKET or --socket');
   }
-  return { kind: 'reload', socket: operand ?? values.socket };
+  return { kind: 'reload', ...whichOf({ ...values, socket: operand ?? values.socket }) };
 }

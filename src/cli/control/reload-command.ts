@@ -2,7 +2,7 @@ import { requestReload } from '../../app/control/control-client.ts';
 import { outcomeLine } from '../../app/service/status.ts';
 import { printableLines } from '../../printable.ts';
 import { reportErrors, type CommandIo } from '../command.ts';
-import { needSocket } from '../../client/find-socket.ts';
+import { needServing } from '../../client/find-serving.ts';
 import { parseReload, RELOAD, RELOAD_HELP } from './reload-arguments.ts';
 
 /**
@@ -18,7 +18,7 @@ export async function reloadCommand(argv: readonly string[], io: CommandIo): Pro
   }
   return reportErrors(RELOAD.name, io, async () => {
     const { env } = io;
-    const outcome = await requestReload(await needSocket({ socket: parsed.socket, env }));
+    const outcome = await requestReload(await needServing({ ...parsed, env }));
     const failed = outcome.kind === 'failed';
     (failed ? io.stderr : io.stdout).write(`${printableLines(outcomeLine(outcome))}\n`);
     return failed ? 1 : 0;

@@ -1,3 +1,4 @@
+import { UsageError } from '../../errors.ts';
 import type { OptionTable } from '../command.ts';
 
 /** The option of commands that ask a running Weir. */
@@ -11,3 +12,32 @@ export const SOCKET_OPTION = {
       'given, and otherwise the only one that is found',
   },
 } as const satisfies OptionTable;
+
+/** The options of commands that ask a running Weir and read no file. */
+export const WHICH_OPTIONS = {
+  ...SOCKET_OPTION,
+  config: {
+    type: 'string',
+    short: 'c',
+    value: 'FILE',
+    summary: 'the running Weir that serves this configuration file',
+  },
+} as const satisfies OptionTable;
+
+/** Which running Weir is meant. */
+export interface Which {
+  readonly socket: string | undefined;
+  readonly config: string | undefined;
+}
+
+/** @throws {UsageError} for an empty name */
+export function whichOf({
+  socket,
+  config,
+}: {
+  readonly socket?: string | undefined;
+  readonly config?: string | undefined;
+}): Which {
+  if (config === '') throw new UsageError('--config needs the name of a file');
+  return { socket, config };
+}

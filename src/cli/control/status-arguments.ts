@@ -6,10 +6,10 @@ import {
   type OptionTable,
 } from '../command.ts';
 import { optionLines } from '../help.ts';
-import { SOCKET_OPTION } from './socket-option.ts';
+import { WHICH_OPTIONS, whichOf, type Which } from './socket-option.ts';
 
 const OPTIONS = {
-  ...SOCKET_OPTION,
+  ...WHICH_OPTIONS,
   json: { type: 'boolean', summary: 'print one line of JSON' },
   ...HELP_OPTION,
 } as const satisfies OptionTable;
@@ -29,16 +29,15 @@ Options:
 ${optionLines(OPTIONS)}The delay of the event loop is measured from the first request on.
 `;
 
-export interface StatusArguments {
+export interface StatusArguments extends Which {
   readonly help: boolean;
-  readonly socket: string | undefined;
   readonly json: boolean;
 }
 
 /** @throws {UsageError} for invalid arguments. */
 export function parseStatus(argv: readonly string[]): StatusArguments {
   const { values, positionals } = parseOptions(argv, OPTIONS);
-  const { help = false, socket, json = false } = values;
+  const { help = false, json = false } = values;
   if (!help) expectOperands(STATUS.name, positionals);
-  return { help, socket, json };
+  return { help, json, ...whichOf(values) };
 }

@@ -1,5 +1,6 @@
 import { outcomeLine } from '../../app/service/status.ts';
 import type { LastReload, RunningStatus } from '../../app/control/running-status.ts';
+import { remainsText } from '../../supervisor/remains.ts';
 import { printable } from '../../printable.ts';
 import { age, bytes, isNearlyFull, milliseconds } from '../../text/amounts.ts';
 import { textTable } from '../../text/text-table.ts';
@@ -39,6 +40,7 @@ function headLines(status: RunningStatus, now: number): string[] {
     `configuration: ${status.config ?? 'built-in'}`,
     `api: ${status.api ?? 'off'}`,
     `sessions: ${status.sessions}, flows: ${status.flows}, plane epoch: ${status.plane_epoch}`,
+    ...drainLines(status, now),
     `memory: ${bytes(memory.resident)} resident, heap ${bytes(memory.heap_used)} of ${bytes(memory.heap_total)}, ${bytes(memory.external)} outside of it`,
     loop === null
       ? 'event loop: not measured yet; ask again'
@@ -48,6 +50,12 @@ function headLines(status: RunningStatus, now: number): string[] {
       : [`missed: ${missed.events} flow events by slow clients, ${missed.log_lines} log lines`]),
     ...reloadLines(status.last_reload, now),
   ];
+}
+
+function drainLines({ drain }: RunningStatus, now: number): string[] {
+  if (!drain) return [];
+  const text = remainsText({ ...drain, deviceFlows: drain.device_flows });
+  return [`draining for ${age(now - drain.since)}: ${text}`];
 }
 
 function reloadLines(last: LastReload | null, now: number): string[] {

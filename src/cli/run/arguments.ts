@@ -1,5 +1,6 @@
 import { expectOperands, HELP_OPTION, parseOptions, type OptionTable } from '../command.ts';
 import { UsageError } from '../../errors.ts';
+import { parseDuration } from '../option-values.ts';
 import { optionLines, topicLines, type CommandTopic } from '../help.ts';
 
 export interface RunOptions {
@@ -10,7 +11,14 @@ export interface RunOptions {
   readonly reloadSocket: string | undefined;
   /** Whether there is a control socket. */
   readonly controlSocket: boolean;
+  /** Milliseconds that live connections may continue after the first stop signal. */
+  readonly graceMs: number;
 }
+
+/** Unless `--grace` is given. */
+const STOP_GRACE_MS = 5_000;
+/** Node's timers end at 2 ** 31 ms. */
+const LONGEST_GRACE_S = 20 * 86_400;
 
 /** The default command of `weir` and its variants. */
 export type RunArguments =
@@ -45,6 +53,11 @@ export const RUN_OPTIONS = {
       'the control socket, for weir reload and weir status; by default\n' +
       'one in $XDG_RUNTIME_DIR/weir, or as root in /run/weir',
   },
+  grace: {
+    type: 'string',
+    value: 'TIME',
+    summary: 'how long flows may continue after a stop signal, such as 10m;\n5s by default',
+  },
   'no-control-socket': { type: 'boolean', summary: 'open no control socket' },
   test: {
     type: 'boolean',
@@ -65,8 +78,8 @@ Usage: weir [run] [options]
 ${topicLines(topics)}
 Options:
 ${optionLines(RUN_OPTIONS)}
-Signals: SIGHUP reloads. SIGINT and SIGTERM stop after at most 5 seconds for live connections; a
-second one stops at once.
+Signals: SIGHUP reloads. SIGINT and SIGTERM stop: no client is accepted, and flows have --grace to
+end; a second one stops at once.
 
 Environment:
   WEIR_SOCKET         the control socket that commands use
@@ -81,6 +94,7 @@ Environment:
 export function parseRun(argv: readonly string[]): RunArguments {
   const { values, positionals } = parseOptions(argv, RUN_OPTIONS);
   const { config, watch = false, verbose = false, 'reload-socket': reloadSocket } = values;
+  const graceMs = values.grace === undefined ? STOP_GRACE_MS : graceOf(values.grace);
   const controlSocket = values['no-control-socket'] !== true;
   if (values.help === true) return { kind: 'help' };
   if (values.version === true) return { kind: 'version', verbose };
@@ -94,5 +108,12 @@ export function parseRun(argv: readonly string[]): RunArguments {
   if (reloadSocket !== undefined && !controlSocket) {
     throw new UsageError('--no-control-socket and --reload-socket exclude each other');
   }
-  return { kind: 'run', config, watch, reloadSocket, controlSocket };
+  return { kind: 'run', config, watch, reloadSocket, controlSocket, graceMs };
+}
+
+/** @throws {UsageError} for a text that is no time, or a longer one than a timer takes */
+function graceOf(text: string): number {
+  const seconds = parseDuration('--grace', text);
+  if (seconds <= LONGEST_GRACE_S) return seconds * 1000;
+  throw new UsageError('--grace takes 20 days at most');
 }

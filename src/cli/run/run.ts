@@ -23,11 +23,13 @@ import { writeCompiledCode } from '../../platform/process/compile-cache.ts';
 import { logHints, type Importable } from '../../app/log/error-lines.ts';
 import { renderWarning } from '../../config/warnings/warning.ts';
 import { loadOrReport } from '../load.ts';
+import { cutLine } from '../../supervisor/remains.ts';
+import { age } from '../../text/amounts.ts';
 import type { RunOptions } from './arguments.ts';
 import { socketsInUse } from '../surroundings.ts';
 
-/** Milliseconds that live connections may continue after the first stop signal. */
-const STOP_GRACE_MS = 5_000;
+/** What a stop may take beside the grace period: the responses of the API, and the last turns. */
+const STOP_BESIDE_GRACE_MS = 15_000;
 
 /** How long after the start, and then how often, compiled code may be written for the next start. */
 const COMPILED_AFTER_MS = 10_000;
@@ -47,6 +49,7 @@ export async function run({
   watch,
   reloadSocket,
   controlSocket,
+  graceMs,
   importable,
 }: RunOptions & { readonly importable?: Importable | undefined }): Promise<number> {
   // Handled from the start, because by default the signal ends the process; the reload begins once
@@ -68,8 +71,6 @@ export async function run({
   if (!loaded) return service.notifySocket === undefined ? 1 : INVALID_CONFIGURATION;
   using stop = stopSignals();
   const { log, flush, setFilter, filter, lost, recent } = processLog(loaded.spec.log.level);
-  // Even if the rest is waiting, or has failed.
-  void stop.second.then(flush).finally(() => endProcessAtOnce(0));
   surviveDefects(log);
   const notifier = openNotifier(service, { clock: systemClock, log, pid: process.pid });
   notifier.starting('starting');
@@ -77,6 +78,14 @@ export async function run({
   if (configPath === undefined) log.info('no --config given: serving the built-in configuration');
   log.debug(`sockets: ${socketsInUse()}`);
   const instance = new Instance({ configPath, log, regexes, serveApi: true });
+  // Even if the rest is waiting, or has failed.
+  void stop.second
+    .then(() => {
+      const { flowCount } = instance.tracker;
+      if (flowCount > 0) log.warn(cutLine(flowCount, 0));
+      return flush();
+    })
+    .finally(() => endProcessAtOnce(0));
   const controlled = {
     instance,
     log,
@@ -131,11 +140,13 @@ export async function run({
     await stop.first;
   }
   log.info('shutting down');
-  notifier.stopping('shutting down');
+  const { flowCount } = instance.tracker;
+  if (flowCount > 0 && graceMs > 0) log.info(graceLine(flowCount, graceMs));
+  notifier.stopping('shutting down', graceMs + STOP_BESIDE_GRACE_MS);
   watcher?.close();
   control?.close();
   try {
-    await instance.stop(STOP_GRACE_MS);
+    await instance.stop(graceMs);
   } catch (error) {
     log.error(describeDefect(error));
   }
@@ -159,7 +170,14 @@ function reportReloads(instance: Instance, notifier: ServiceNotifier): void {
     begins: () => notifier.reloading('reloading'),
     ended: (outcome) => notifier.reloaded(statusOf(instance.inbounds, outcome)),
   });
+  instance.onDrain((draining) => {
+    if (draining) notifier.draining('draining: no inbound accepts clients');
+    else notifier.accepting(statusOf(instance.inbounds));
+  });
 }
+
+const graceLine = (flows: number, graceMs: number): string =>
+  `${flows === 1 ? '1 flow has' : `${flows} flows have`} ${age(graceMs)} to end; another signal ends ${flows === 1 ? 'it' : 'them'} at once`;
 
 /** Bounds what the process holds while it works, and releases what it has held once it rests. */
 function keepMemorySmall(keeper = new MemoryKeeper(new OwnMemory())): void {

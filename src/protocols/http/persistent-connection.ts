@@ -75,7 +75,7 @@ interface Request {
   readonly followed: boolean;
 }
 
-const REMOVED = 'the account has been removed';
+const ENDED = 'the account has been removed, or the inbound is draining';
 
 /** Idempotent methods, which may be retried (RFC 9110 §9.2.2). */
 const IDEMPOTENT: ReadonlySet<string> = new Set([
@@ -144,14 +144,14 @@ export class PersistentConnection {
     }
   }
 
-  /** `undefined` at the end of the stream, at the idle timeout, and when the user was removed. */
+  /** `undefined` at the end of the stream, at the idle timeout, and when the client may not wait. */
   async #readHead(first: boolean): Promise<HeadBytes | undefined> {
     const { clock } = this.#context;
     const standing = this.#standing;
-    if (standing?.stands === false) return undefined;
+    if (!first && !this.#mayWait) return undefined;
     // The first request is the handshake of this connection: one time limit from the start.
     using opening = new Deadline(clock, first ? HANDSHAKE_MS : CLIENT_IDLE_MS, 'a request');
-    const endWatch = standing?.watch(() => opening.abort(new LinkClosedError(REMOVED)));
+    const endWatch = standing?.watch(() => opening.abort(new LinkClosedError(ENDED)));
     try {
       if (!(await this.#firstByte(opening.signal))) return undefined;
     } finally {
@@ -263,7 +263,7 @@ export class PersistentConnection {
     const hops = hopsLeft(request.head);
     if (hops === 0) return this.#respondAsOrigin(request);
     const head = hops === undefined ? request.head : withOneHopLess(request.head, hops);
-    const keep = persists(head);
+    const keep = persists(head) && this.#mayWait;
     const message: OriginRequest = {
       head,
       authority,
@@ -328,6 +328,11 @@ export class PersistentConnection {
     }
   }
 
+  /** Whether another request may follow; a response without it says so, and a client does not repeat what it sends. */
+  get #mayWait(): boolean {
+    return this.#standing ? this.#standing.mayWait : !this.#accounts.draining;
+  }
+
   #streamRequest(
     { user: { label } }: Request,
     destination: Endpoint,
@@ -347,7 +352,7 @@ export class PersistentConnection {
     fields?: FieldLines,
     isLast = false,
   ): Promise<Next> {
-    const keep = !isLast && canKeep(request);
+    const keep = !isLast && this.#mayWait && canKeep(request);
     const headOnly = request.head.method === 'HEAD';
     const next = await this.#respond(status, reason, { keep, headOnly, fields: fields ?? [] });
     return next === 'close' ? next : this.#drain(request);
@@ -356,7 +361,7 @@ export class PersistentConnection {
   /** Responds to a TRACE or OPTIONS whose Max-Forwards is 0 (RFC 9110 §7.6.2). */
   async #respondAsOrigin(request: Request): Promise<Next> {
     const { log, tag } = this.#context;
-    const keep = canKeep(request);
+    const keep = this.#mayWait && canKeep(request);
     log.debug(`inbound ${tag}: responded 200: Max-Forwards is 0`);
     await this.#send(finalResponse(request.head, keep));
     return keep ? this.#drain(request) : 'close';

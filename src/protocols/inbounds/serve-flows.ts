@@ -57,7 +57,7 @@ export async function carryStream(
 
 /**
  * Serves a Mux.Cool connection until it ends: each sub-link is a flow with the origin and session
- * of the carrier. After the account's removal the connection ends with its last flow.
+ * of the carrier. After the account's removal, and in a drain, the connection ends with its last flow.
  *
  * @throws {ProtocolError} for a connection that is not Mux.Cool.
  */
@@ -69,10 +69,11 @@ export function serveMux(link: ByteLink, origin: Origin, context: InboundContext
       stream: (stream, destination) => carryStream(stream, { origin, destination }, context),
       packets: (client) => context.dispatcher.packets({ origin, client }),
       mayOpen: () => standing?.stands !== false,
+      mayWait: () => standing?.mayWait !== false,
       holder: holderOf(origin),
     },
     context.clock,
   );
-  const endWatch = standing?.watch(() => carrier.endIfRefused());
+  const endWatch = standing?.watch(() => carrier.endIfUnused());
   return carrier.run().finally(endWatch);
 }

@@ -32,10 +32,10 @@ export const OPEN_TO_ALL: AcceptedAccounts & AuthenticatedUser = {
   accepts: (credential) => credential === OPEN,
 };
 
-/** A session to be notified of the removal of its account. */
+/** A session to be notified when it may no longer wait for flows. */
 interface Watch {
   readonly standing: Standing;
-  readonly onRemoved: () => void;
+  readonly onLimited: () => void;
 }
 
 /** Sessions notified in one turn: most of the work of ending each follows later in that turn. */
@@ -48,6 +48,7 @@ const REPORTS_A_TURN = 32;
 export class Accounts {
   /** `undefined` before the first configuration is in force. */
   #accepted: AcceptedAccounts | undefined;
+  #draining = false;
   readonly #watching = new Set<Watch>();
 
   /** What the inbound accepts now; `undefined` before its first configuration is in force. */
@@ -55,7 +56,19 @@ export class Accounts {
     return this.#accepted;
   }
 
-  /** New flows are checked against `accepted` from now on; to be followed by `endRemoved`. */
+  /**
+   * Set while the inbound accepts no connections: sessions end with their last flow, so that their clients connect
+   * anew, to where they are accepted. To be followed by `endIdle`.
+   */
+  get draining(): boolean {
+    return this.#draining;
+  }
+
+  set draining(draining: boolean) {
+    this.#draining = draining;
+  }
+
+  /** New flows are checked against `accepted` from now on; to be followed by `endIdle`. */
   replace(accepted: AcceptedAccounts): void {
     this.#accepted = accepted;
   }
@@ -71,27 +84,27 @@ export class Accounts {
   }
 
   /** @internal of a Standing */
-  watch(standing: Standing, onRemoved: () => void): () => void {
-    const watch = { standing, onRemoved };
+  watch(standing: Standing, onLimited: () => void): () => void {
+    const watch = { standing, onLimited };
     this.#watching.add(watch);
     return () => void this.#watching.delete(watch);
   }
 
   /**
-   * Notifies all sessions whose account was removed, a few in each turn.
+   * Notifies all sessions that may not wait for another flow, a few in each turn.
    *
    * @param onFailure called with what a notification throws; the others follow all the same.
    */
-  async endRemoved(
+  async endIdle(
     turns: Pick<Turns, 'due' | 'next'>,
     onFailure: (error: unknown) => void,
   ): Promise<void> {
     let reports = 0;
     // A session that begins to watch meanwhile has an account that stands.
-    for (const { standing, onRemoved } of Array.from(this.#watching)) {
-      if (!standing.stands) {
+    for (const { standing, onLimited } of Array.from(this.#watching)) {
+      if (!standing.mayWait) {
         try {
-          onRemoved();
+          onLimited();
         } catch (error) {
           onFailure(error);
         }
@@ -120,15 +133,20 @@ export class Standing {
     return this.#accounts.accepts(this.#credential);
   }
 
+  /** Whether the session may stay open without a flow: its account stands, and its inbound is not draining. */
+  get mayWait(): boolean {
+    return this.stands && !this.#accounts.draining;
+  }
+
   /**
-   * Watches for the account's removal, on which a session without a flow has to end.
+   * Watches for the end of `mayWait`, on which a session without a flow has to end.
    *
-   * @param onRemoved called after every reload after which the account is not accepted; the callee decides
-   *   whether it still has flows.
+   * @param onLimited called after every reload after which the account is not accepted, and from time to time in a
+   *   drain; the callee decides whether it still has flows.
    * @returns ends the watch; idempotent.
    */
-  watch(onRemoved: () => void): () => void {
-    return this.#accounts.watch(this, onRemoved);
+  watch(onLimited: () => void): () => void {
+    return this.#accounts.watch(this, onLimited);
   }
 }
 

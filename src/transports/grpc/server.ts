@@ -136,6 +136,11 @@ export class GrpcServer {
     for (const driver of this.#drivers) driver.close();
   }
 
+  /** Undoes `close` for new connections. */
+  open(): void {
+    this.#closed = false;
+  }
+
   /** The response to a request that is not for a tunnel. */
   #refusalOf(fields: readonly HttpField[]): readonly HttpField[] | undefined {
     if (fields === this.#accepted) return undefined;

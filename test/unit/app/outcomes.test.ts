@@ -24,6 +24,7 @@ describe('an error as its caller gets it', () => {
   const applyCodes: Readonly<Record<ApplyErrorCode, 'invalid' | 'failed'>> = {
     bind: 'failed',
     stopped: 'failed',
+    draining: 'failed',
     duplicate_tag: 'invalid',
     unknown_reference: 'invalid',
     bad_balancer: 'invalid',

@@ -395,7 +395,7 @@ describe('a UDP association of an account that is removed', () => {
     const standing = accounts.standing(OPEN_TO_ALL.credential);
     const reload = (accepted = NO_ACCOUNTS): void => {
       accounts.replace(accepted);
-      void accounts.endRemoved({ due: false, next: settle }, assert.ifError);
+      void accounts.endIdle({ due: false, next: settle }, assert.ifError);
     };
     return { standing, reload };
   }

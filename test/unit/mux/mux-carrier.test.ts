@@ -32,7 +32,7 @@ interface Served<Link> {
 }
 
 /** A carrier whose flows wait for the test, and whose client may open more until it says otherwise. */
-function start(account = { stands: true }) {
+function start(account: { stands: boolean; draining?: boolean } = { stands: true }) {
   const [near, far] = linkPair();
   const clock = new ManualClock();
   const streams: Served<ByteLink>[] = [];
@@ -51,6 +51,7 @@ function start(account = { stands: true }) {
         return done.promise;
       },
       mayOpen: () => account.stands,
+      mayWait: () => account.stands && account.draining !== true,
     },
     clock,
   );
@@ -751,11 +752,30 @@ describe('the flows of a client that may open no more', () => {
   test('a carrier without flows ends when that is asked for, unless more may be opened', async () => {
     const account = { stands: true };
     const { client, carrier, ended } = start(account);
-    carrier.endIfRefused();
+    carrier.endIfUnused();
     await client.send(frame(7, KEEP_ALIVE));
     await settle();
     account.stands = false;
-    carrier.endIfRefused();
+    carrier.endIfUnused();
+    assert.equal(await client.link.read(), undefined);
+    assert.equal(await ended, undefined);
+  });
+
+  test('in a drain flows are opened beside others, and the carrier ends with the last one', async () => {
+    const account = { stands: true, draining: true };
+    const { client, carrier, streams, opened, ended } = start(account);
+    // Its first flow is on its way.
+    carrier.endIfUnused();
+    await client.open(1, SITE);
+    await opened(1);
+    await client.open(2, SITE);
+    await opened(2);
+    for (const { link, done } of streams) {
+      link.destroy();
+      done.resolve();
+    }
+    assert.equal((await client.next()).head.status, END);
+    assert.equal((await client.next()).head.status, END);
     assert.equal(await client.link.read(), undefined);
     assert.equal(await ended, undefined);
   });

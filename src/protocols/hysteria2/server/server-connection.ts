@@ -82,8 +82,8 @@ export class ServerConnection {
   #associations = 0;
   /** Streams that were passed to the dispatcher and have not ended. */
   #flows = 0;
-  /** Runs while a client whose account was removed has no flow. */
-  #removalTimer: Timer | undefined;
+  /** Runs while a client that may not wait has no flow. */
+  #unusedTimer: Timer | undefined;
   /** Proxy streams of this client, counted in the listener's `Circuits`. */
   #circuits = 0;
   /** Streams that the client may have open. */
@@ -102,7 +102,7 @@ export class ServerConnection {
     this.handlers = {
       onStream: (stream) => this.#http.accept(stream),
       onDatagram: (data) => this.#client?.udp?.receive(data),
-      onStreamClosed: () => this.#endIfRemoved(),
+      onStreamClosed: () => this.#endIfUnused(),
       onMigrated: (remote) => this.#onMigrated(remote),
     };
     void connection.closed.then(() => this.#onEnded());
@@ -126,19 +126,19 @@ export class ServerConnection {
   }
 
   /**
-   * A client whose account was removed stays connected until its last flow has ended. HANDSHAKE_MS
-   * more are for what is still being sent, such as refusals: the client's own ends of streams may
-   * never arrive.
+   * A client whose account was removed, or whose inbound is draining, stays connected until its last flow has
+   * ended. HANDSHAKE_MS more are for what is still being sent, such as refusals: the client's own ends of streams
+   * may never arrive.
    */
-  #endIfRemoved(): void {
+  #endIfUnused(): void {
     const client = this.#client;
-    if (client?.standing.stands !== false) return;
+    if (client?.standing.mayWait !== false) return;
     this.endIfIdle();
-    if (this.#ended || this.#removalTimer || this.#flows > 0 || this.#associations > 0) return;
-    this.#removalTimer = client.service.context.clock.after(HANDSHAKE_MS, () => {
-      this.#removalTimer = undefined;
+    if (this.#ended || this.#unusedTimer || this.#flows > 0 || this.#associations > 0) return;
+    this.#unusedTimer = client.service.context.clock.after(HANDSHAKE_MS, () => {
+      this.#unusedTimer = undefined;
       const isOver = this.#flows === 0 && this.#associations === 0;
-      if (isOver && !client.standing.stands) this.end();
+      if (isOver && !client.standing.mayWait) this.end();
     });
   }
 
@@ -197,7 +197,7 @@ export class ServerConnection {
       open,
       user: user === '' ? undefined : user,
       standing,
-      endWatch: standing.watch(() => this.#endIfRemoved()),
+      endWatch: standing.watch(() => this.#endIfUnused()),
       udp:
         service.udpIdleMs === undefined
           ? undefined
@@ -213,7 +213,7 @@ export class ServerConnection {
   #onEnded(): void {
     if (this.#ended) return;
     this.#ended = true;
-    this.#removalTimer?.cancel();
+    this.#unusedTimer?.cancel();
     this.#client?.endWatch();
     this.#client?.udp?.close();
     this.#client?.open.close();
@@ -235,7 +235,7 @@ export class ServerConnection {
         this.#circuits--;
         if (this.#ended) return;
         this.allowStreams();
-        this.#endIfRemoved();
+        this.#endIfUnused();
       });
     } else {
       stream.reset(Http3ErrorCode.H3_REQUEST_REJECTED);
@@ -313,7 +313,7 @@ export class ServerConnection {
       session.close();
       circuits.close();
       this.#associations--;
-      this.#endIfRemoved();
+      this.#endIfUnused();
     });
     return true;
   }

@@ -89,7 +89,7 @@ export class Bench {
     const accounts = accountsOf(this.#memory);
     accounts.replace(NO_ACCOUNTS);
     const turns = { due: false, next: () => Promise.resolve() };
-    await accounts.endRemoved(turns, (error) => {
+    await accounts.endIdle(turns, (error) => {
       throw error;
     });
   }

@@ -139,3 +139,32 @@ test('a sign of life that fails, as without a descriptor, is followed by the nex
   assert.equal(signs, 4);
   notifier.close();
 });
+
+test('a drain asks for more time as long as it lasts, for the stop that waits for it', () => {
+  const MORE = 'EXTEND_TIMEOUT_USEC=30000000';
+  const { clock, notifier, take } = subject();
+  notifier.ready('serving');
+  take();
+  notifier.draining('draining');
+  clock.advance(3_600_000);
+  assert.deepEqual(take(), ['STATUS=draining', ...Array<string>(720).fill(MORE)]);
+  notifier.accepting('serving');
+  clock.advance(60_000);
+  assert.deepEqual(take(), ['STATUS=serving']);
+});
+
+test('a long stop asks for more time until its limit, beside the watchdog', () => {
+  const MORE = 'EXTEND_TIMEOUT_USEC=30000000';
+  const { clock, notifier, take } = subject(20_000);
+  notifier.ready('serving');
+  notifier.draining('draining');
+  take();
+  notifier.stopping('stopping', 60_000);
+  clock.advance(10_000);
+  const first = take();
+  assert.equal(first[0], 'STOPPING=1\nSTATUS=stopping');
+  assert.equal(first.filter((state) => state === MORE).length, 2);
+  assert.ok(first.includes('WATCHDOG=1'));
+  clock.advance(3_600_000);
+  assert.equal(take().filter((state) => state === MORE).length, 10);
+});

@@ -285,10 +285,10 @@ describe('the account of a session', () => {
     ends[7]?.();
     const reports: number[] = [];
     const turns = { due: false, next: () => Promise.resolve(void reports.push(ended.length)) };
-    await accounts.endRemoved(turns, assert.ifError);
+    await accounts.endIdle(turns, assert.ifError);
     assert.deepEqual([ended, reports], [[-1], []]);
     accounts.replace(ofAccounts([bob]).accepted);
-    await accounts.endRemoved(turns, assert.ifError);
+    await accounts.endIdle(turns, assert.ifError);
     assert.equal(ended.length, 1 + 1000 - 1);
     assert.equal(ended.includes(7), false);
     assert.ok(reports.length >= 20);
@@ -309,7 +309,7 @@ describe('the account of a session', () => {
     watch(() => ended.push('last'));
     accounts.replace(NO_ACCOUNTS);
     const turns = { due: false, next: () => Promise.resolve() };
-    await accounts.endRemoved(turns, (error) => failures.push(error));
+    await accounts.endIdle(turns, (error) => failures.push(error));
     assert.deepEqual(ended, ['first', 'last']);
     assert.match(String(failures), /injected/);
   });

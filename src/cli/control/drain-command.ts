@@ -1,0 +1,77 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { requestDrain } from '../../app/control/control-client.ts';
+import type { DrainStatus } from '../../app/control/drain-messages.ts';
+import { WeirError } from '../../errors.ts';
+import { remainsText } from '../../supervisor/remains.ts';
+import { reportErrors, type CommandIo } from '../command.ts';
+import { needServing } from '../../client/find-serving.ts';
+import { DRAIN, DRAIN_HELP, parseDrain, type DrainArguments } from './drain-arguments.ts';
+
+/** Interval of looks at what is left. */
+const LOOK_MS = 250;
+/** Shortest interval of lines. */
+const LINE_MS = 2_000;
+
+/**
+ * `weir drain`. Resolves with the exit status: 1 if something is left, or listeners could not be opened again.
+ * @throws {UsageError}
+ */
+export async function drainCommand(argv: readonly string[], io: CommandIo): Promise<number> {
+  const parsed = parseDrain(argv);
+  if (parsed.help) {
+    io.stdout.write(DRAIN_HELP);
+    return 0;
+  }
+  return reportErrors(DRAIN.name, io, async () => {
+    const path = await needServing({ ...parsed, env: io.env });
+    if (parsed.undo) {
+      write(await requestDrain(path, 'undo'), parsed, io);
+      return 0;
+    }
+    return wait(path, parsed, io);
+  });
+}
+
+/** Follows a drain to its end, or the end of the wait. */
+async function wait(path: string, parsed: DrainArguments, io: CommandIo): Promise<number> {
+  const until = performance.now() + parsed.waitMs;
+  let status = await requestDrain(path, 'begin');
+  let written = status;
+  let lineAt = performance.now();
+  write(status, parsed, io);
+  while (!isOver(status)) {
+    const left = until - performance.now();
+    if (left <= 0) {
+      if (hasChanged(written, status)) write(status, parsed, io);
+      return 1;
+    }
+    await sleep(Math.min(LOOK_MS, left));
+    status = await requestDrain(path, 'show');
+    if (status.since === null) throw new WeirError('taken_back', 'the drain was taken back');
+    const isDue = isOver(status) || performance.now() - lineAt >= LINE_MS;
+    if (!isDue || !hasChanged(written, status)) continue;
+    write(status, parsed, io);
+    written = status;
+    lineAt = performance.now();
+  }
+  return 0;
+}
+
+const isOver = ({ flows, sessions, handshakes }: DrainStatus): boolean =>
+  flows + sessions + handshakes === 0;
+
+const hasChanged = (before: DrainStatus, now: DrainStatus): boolean =>
+  before.flows !== now.flows ||
+  before.sessions !== now.sessions ||
+  before.handshakes !== now.handshakes;
+
+function write(status: DrainStatus, { json }: DrainArguments, { stdout }: CommandIo): void {
+  if (json) {
+    const { kind: _, ...fields } = status;
+    stdout.write(`${JSON.stringify(fields)}\n`);
+  } else if (status.since === null) {
+    stdout.write('the inbounds accept clients\n');
+  } else {
+    stdout.write(`${remainsText({ ...status, deviceFlows: status.device_flows })}\n`);
+  }
+}

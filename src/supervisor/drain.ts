@@ -1,0 +1,194 @@
+import { messageOf } from '../errors.ts';
+import type { Logger } from '../log/logger.ts';
+import type { Clock, Timer } from '../net/time/clock.ts';
+import { Turns } from '../net/time/turns.ts';
+import { accountsOf } from '../protocols/users/standing.ts';
+import type { Tracker } from '../tracker/tracker.ts';
+import type { UnauthenticatedClients } from '../transports/unauthenticated-clients.ts';
+import { ApplyError } from './apply-error.ts';
+import type { Departures } from './departures.ts';
+import { remainsText, type Remains } from './remains.ts';
+import type { RunningInbound } from './stage.ts';
+
+export interface DrainDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly tracker: Tracker;
+  readonly departures: Departures;
+  readonly unauthenticated: Pick<UnauthenticatedClients, 'count'>;
+  /** Called when listeners have been closed, and when they were opened again. */
+  readonly changed: () => void;
+  /** What is served now; no reload changes it during a drain. */
+  readonly inbounds: () => ReadonlyMap<string, RunningInbound>;
+}
+
+/** Interval of looks at what is left. */
+const LOOK_MS = 250;
+/** Looks after which sessions without a flow are asked to end again. */
+const LOOKS_A_SWEEP = 40;
+/** Looks from one log line to the next: a minute. */
+const LOOKS_A_LINE = 240;
+
+/**
+ * Stops accepting clients while the process goes on: flows continue, also new ones of sessions that have others, and
+ * a session ends with its last flow, so that its client connects to whichever process accepts by then. The port of
+ * datagrams stays bound until its last association or session has ended.
+ *
+ * Devices go on serving: no other process can have them meanwhile, and to refuse what programs of this host begin
+ * would take them off the network.
+ */
+export class Drain {
+  readonly #deps: DrainDeps;
+  #since: number | undefined;
+  #timer: Timer | undefined;
+  #looks = 0;
+  #over: PromiseWithResolvers<void> | undefined;
+
+  constructor(deps: DrainDeps) {
+    this.#deps = deps;
+  }
+
+  /** Unix milliseconds of its begin; `undefined` while clients are accepted. */
+  get since(): number | undefined {
+    return this.#since;
+  }
+
+  get remains(): Remains {
+    const { tracker, departures, unauthenticated } = this.#deps;
+    let sessions = departures.sessions;
+    const devices = new Set<string>();
+    for (const [tag, inbound] of this.#deps.inbounds()) {
+      if (inbound.kind === 'carriers') sessions += inbound.runtime.sessions;
+      else if (isDevice(inbound)) devices.add(tag);
+      else sessions += inbound.listener.tied;
+    }
+    const deviceFlows =
+      devices.size === 0
+        ? 0
+        : tracker.flows().filter(({ info }) => devices.has(info.inbound)).length;
+    const flows = tracker.flowCount - deviceFlows;
+    return { flows, sessions, handshakes: unauthenticated.count, deviceFlows };
+  }
+
+  /**
+   * A reload would bind listeners, and `takeBack` opens those that were closed.
+   * @throws {ApplyError} `draining` during a drain
+   */
+  refuseChanges(): void {
+    if (this.#since === undefined) return;
+    throw new ApplyError(
+      'draining',
+      'the proxy is draining and keeps its configuration; `weir drain --undo` has it accept clients again',
+    );
+  }
+
+  /** Idempotent. Resolves when no listener accepts. */
+  async begin(): Promise<void> {
+    if (this.#since !== undefined) return;
+    this.#since = this.#deps.clock.wall();
+    this.#over = Promise.withResolvers();
+    await Promise.all(this.#drained.map(([, inbound]) => close(inbound)));
+    this.#deps.changed();
+    await this.#endIdle();
+    this.#look();
+  }
+
+  /**
+   * Has the listeners accept again, all or none.
+   * @throws {ApplyError} `bind` when one cannot be bound: the drain goes on
+   */
+  async takeBack(): Promise<void> {
+    if (this.#since === undefined) return;
+    const reopened: RunningInbound[] = [];
+    for (const [tag, inbound] of this.#drained) {
+      try {
+        await reopen(inbound);
+        reopened.push(inbound);
+      } catch (error) {
+        await Promise.all(reopened.map(close));
+        // Some may have accepted clients, after nothing was left.
+        if (reopened.length > 0 && !this.#timer) this.#look();
+        throw new ApplyError('bind', `inbound ${tag}: ${messageOf(error)}`, { cause: error });
+      }
+    }
+    this.end();
+    this.#since = undefined;
+    this.#deps.changed();
+  }
+
+  /** Looks no more: the drain was taken back, or the process stops. */
+  end(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#over?.resolve();
+  }
+
+  /** Resolves when nothing is left, or the drain has ended otherwise. */
+  get over(): Promise<void> {
+    return this.#over?.promise ?? Promise.resolve();
+  }
+
+  get #drained(): readonly (readonly [string, RunningInbound])[] {
+    return [...this.#deps.inbounds()].filter(([, inbound]) => !isDevice(inbound));
+  }
+
+  #look(): void {
+    this.#timer = this.#deps.clock.after(LOOK_MS, () => {
+      this.#timer = undefined;
+      const { flows, sessions, handshakes } = this.remains;
+      if (flows + sessions + handshakes === 0) {
+        this.end();
+        return;
+      }
+      this.#look();
+      this.#looks++;
+      if (this.#looks % LOOKS_A_SWEEP === 0) void this.#endIdle();
+      if (this.#looks % LOOKS_A_LINE === 0) {
+        this.#deps.log.info(`draining: ${remainsText(this.remains)}`);
+      }
+    });
+  }
+
+  /** Ends sessions without a flow. */
+  async #endIdle(): Promise<void> {
+    const turns = new Turns(this.#deps.clock);
+    const onFailure = (error: unknown): void => {
+      this.#deps.log.error(`a session without a flow goes on: ${messageOf(error)}`);
+    };
+    for (const [, inbound] of this.#drained) {
+      await accountsOf(memoryOf(inbound)).endIdle(turns, onFailure);
+    }
+  }
+}
+
+const isDevice = ({ listener }: RunningInbound): boolean => listener.means === 'device';
+
+const memoryOf = (inbound: RunningInbound) =>
+  inbound.kind === 'carriers' ? inbound.runtime.memory : inbound.memory;
+
+async function close(inbound: RunningInbound): Promise<void> {
+  accountsOf(memoryOf(inbound)).draining = true;
+  if (inbound.kind === 'sessions') {
+    await inbound.listener.retire();
+    return;
+  }
+  await inbound.listener.drain(inbound.runtime.drainDatagrams());
+  inbound.acceptor.close();
+}
+
+async function reopen(inbound: RunningInbound): Promise<void> {
+  if (inbound.kind === 'sessions') {
+    await inbound.listener.resume();
+  } else {
+    // Before it accepts: a connection that carries several would be refused them.
+    inbound.acceptor.open();
+    try {
+      await inbound.listener.reopen();
+    } catch (error) {
+      inbound.acceptor.close();
+      throw error;
+    }
+    inbound.runtime.acceptDatagrams();
+  }
+  accountsOf(memoryOf(inbound)).draining = false;
+}

@@ -1,0 +1,31 @@
+import { age } from '../text/amounts.ts';
+
+/** What a drain waits for. */
+export interface Remains {
+  /** Of sockets; those of devices go on until the process stops. */
+  readonly flows: number;
+  readonly sessions: number;
+  /** Accepted clients that have not authenticated. */
+  readonly handshakes: number;
+  /** Flows of devices, which are not waited for. */
+  readonly deviceFlows: number;
+}
+
+/** What is left, for people. */
+export function remainsText({ flows, sessions, handshakes, deviceFlows }: Remains): string {
+  const parts = [counted(flows, 'flow'), `in ${counted(sessions, 'session')}`];
+  if (handshakes > 0) parts.push(`and ${counted(handshakes, 'client')} in a handshake`);
+  const isNone = flows + sessions + handshakes === 0;
+  const left = isNone ? 'nothing is left' : `${parts.join(' ')} left`;
+  const device = `${counted(deviceFlows, 'flow')} of devices, which go on until the stop`;
+  return deviceFlows === 0 ? left : `${left}; ${device}`;
+}
+
+const counted = (count: number, what: string): string =>
+  `${count} ${what}${count === 1 ? '' : 's'}`;
+
+/** The log line of flows that a stop has ended. @param graceMs how long they were waited for */
+export const cutLine = (flows: number, graceMs: number): string => {
+  const what = flows === 1 ? '1 flow that was' : `${flows} flows that were`;
+  return `cut ${what} still open${graceMs === 0 ? '' : ` after ${age(graceMs)}`}`;
+};
