@@ -1,6 +1,8 @@
 import { WeirError } from '../errors.ts';
 import { allProtocolsLoaded, findProtocol, protocolNames } from '../protocols/registry.ts';
+import { namesHere } from '../schema/foreign-keys.ts';
 import { DISCLOSURE, type Shape } from '../schema/shape.ts';
+import { suggestion } from '../schema/suggestion.ts';
 import { configFile } from './sources/config-file.ts';
 import { subscribeFile } from './sources/subscribe-file.ts';
 
@@ -30,23 +32,28 @@ export function eachKey(shape: Shape, visit: (key: string, value: Shape) => void
 }
 
 /**
- * Whether errors may quote a value of this shape: numbers, booleans, words of a fixed list, and
- * text that the schema declares public. Any other text is confidential.
+ * Whether errors may quote a value of this shape: numbers, booleans, words of a fixed list, text that the schema declares
+ * public, and lists of these. Any other text is confidential.
  */
 const isDisclosed = (shape: Shape): boolean =>
   shape[DISCLOSURE] === 'public' ||
   shape.type === 'integer' ||
   shape.type === 'boolean' ||
-  shape.enum !== undefined;
+  shape.enum !== undefined ||
+  (shape.type === 'array' && shape.items !== undefined && isDisclosed(shape.items));
 
-const isContainer = ({ type }: Shape): boolean => type === 'array' || type === 'object';
+/** Whether a value of this shape has keys of its own. */
+const isTable = ({ type, items }: Shape): boolean =>
+  type === 'object' || (type === 'array' && items?.type === 'object');
 
 /** The keys of all tables. */
-export interface ShownKeys {
-  /** Every key that a file may have. */
-  readonly known: ReadonlySet<string>;
+interface ShownKeys {
   /** Keys whose values errors may quote: they are not confidential in any table. */
   readonly disclosed: ReadonlySet<string>;
+  /** Keys whose values are not tables, and confidential in some table. */
+  readonly confidential: ReadonlySet<string>;
+  /** Keys of tables. */
+  readonly tables: ReadonlySet<string>;
 }
 
 /** The keys cannot be told before all protocols are loaded: see `withShownKeys`. */
@@ -56,20 +63,93 @@ export class KeysUnknownError extends WeirError {
   }
 }
 
+/** One of a few words at a SOCKS inbound; at Hysteria's own programs the password. */
+const OTHERS_PASSWORD = 'auth';
+
 let keys: ShownKeys | undefined;
 
 /** The keys of all tables. @throws {KeysUnknownError} */
 export const shownKeys = (): ShownKeys => (keys ??= collectKeys());
 
 function collectKeys(): ShownKeys {
-  const known = new Set<string>();
   const disclosed = new Set<string>();
   const confidential = new Set<string>();
+  const tables = new Set<string>();
   for (const shape of tableShapes()) {
     eachKey(shape, (key, value) => {
-      known.add(key);
-      if (!isContainer(value)) (isDisclosed(value) ? disclosed : confidential).add(key);
+      if (isTable(value)) tables.add(key);
+      else (isDisclosed(value) && key !== OTHERS_PASSWORD ? disclosed : confidential).add(key);
     });
   }
-  return { known, disclosed: disclosed.difference(confidential) };
+  return {
+    disclosed: disclosed.difference(confidential),
+    confidential,
+    tables: tables.difference(confidential),
+  };
+}
+
+/**
+ * Whether the values of a key are shown. `starred`: they may be secrets, as those of a key that is not recognised.
+ * `table`: they have keys, of which each has its own answer.
+ */
+export type KeyDisclosure = 'shown' | 'starred' | 'table';
+
+/** Words of keys that hold secrets in other programs. */
+const SECRET_WORDS = [
+  'passwd', 'pwd', 'pw', 'psk', 'token', 'key', 'api_key', 'uuid', 'auth', 'auth_str', 'credential', 'private', 'username', 'login',
+  'pin', 'otp', 'hash', 'sid', 'short_id', 'url', 'uri', 'link', 'email', 'mail', 'cookie', 'session',
+]; // prettier-ignore
+const SECRET_PART = /pass|pwd|secret|token|cred|uuid|psk|priv|auth|key|login|user|mail|cookie/;
+
+/** Keys of other programs without a name here, which hold no secrets. */
+const PUBLIC_ELSEWHERE: ReadonlySet<string> = new Set([
+  'alpn', 'detour', 'down_mbps', 'fingerprint', 'fp', 'interval', 'mode', 'packet_encoding', 'strict',
+  'up_mbps', 'version',
+]); // prettier-ignore
+
+/** What is known of a key, also of one that is misspelt or another program's. */
+export interface KeyView {
+  readonly disclosure: KeyDisclosure;
+  /** Whether it is a key, or close to one. */
+  readonly isRecognised: boolean;
+  /** Whether it is, or is meant to be, the name of a secret. */
+  readonly isSecret: boolean;
+}
+
+/**
+ * What is known of a key. One that is no key here, and as close to the name of a secret as a typing error, is that name.
+ * @throws {KeysUnknownError}
+ */
+export function viewKey(key: string): KeyView {
+  const name = canonical(key);
+  const exact = disclosureOf(name);
+  if (exact !== undefined) {
+    return { disclosure: exact, isRecognised: true, isSecret: exact === 'starred' };
+  }
+  const { disclosed, confidential, tables } = shownKeys();
+  const isMisspelt = suggestion(name, [...confidential, ...SECRET_WORDS]) !== undefined;
+  if (isMisspelt || SECRET_PART.test(name.replaceAll('_', ''))) {
+    return { disclosure: 'starred', isRecognised: isMisspelt, isSecret: true };
+  }
+  const meant = suggestion(name, [...disclosed, ...tables]);
+  const disclosure = (meant === undefined ? undefined : disclosureOf(meant)) ?? 'starred';
+  return { disclosure, isRecognised: meant !== undefined, isSecret: false };
+}
+
+/** `Listen-Port` and `listenPort` are `listen_port`. */
+const canonical = (key: string): string =>
+  key
+    .replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => `_${letter}`)
+    .toLowerCase()
+    .replaceAll('-', '_');
+
+/** The disclosure of a key here, or of one with another name here; `undefined` for any other. */
+function disclosureOf(name: string): KeyDisclosure | undefined {
+  const { disclosed, confidential, tables } = shownKeys();
+  if (confidential.has(name)) return 'starred';
+  if (disclosed.has(name)) return 'shown';
+  if (tables.has(name)) return 'table';
+  const [first, ...more] = namesHere(name).map((here) => disclosureOf(here));
+  if (first === undefined) return PUBLIC_ELSEWHERE.has(name) ? 'shown' : undefined;
+  return more.every((other) => other === first) ? first : 'starred';
 }

@@ -1,28 +1,60 @@
-import { shownKeys } from './shown-keys.ts';
+import { endOfClosed } from './toml/long-strings.ts';
+import { viewKey, type KeyDisclosure, type KeyView } from './shown-keys.ts';
+import { shownText, starred } from './shown-text.ts';
 
-/** The syntactic context at the start of a line. `lost`: the text before it is not valid TOML. */
-type LineStart = 'statement' | 'brackets' | 'text' | 'lost';
+const BLANKS = /[ \t\r]+/y;
+const COMMENT = /[^\n]*/y;
+const NAME = /[\w-]+/y;
+/** A key, or a header; blanks around a dot are possible and unusual. */
+const PLAIN_NAMES = /^(?:[\w.-]+[ \t]*=|\[[[ \t\w.-]*\]+)$/;
+const BARE = /[\w.:+-]+/y;
+const NUMBER = /^[+-]?(?:\d|inf$|nan$)/;
+/** What follows a value; at the end of the document nothing does. */
+const VALUE_END = /[ \t\r]*[,}\]#\n]/y;
 
-const HEADER = /^[ \t]*(?:\[[ \t\w.-]+\]|\[\[[ \t\w.-]+\]\])(?=[ \t]*(?:#|$))/;
-const STATEMENT = /^[ \t]*(?:[\w-]+\.)*([\w-]+)[ \t]*=[ \t]*/;
-/** An `@` may follow the credentials of a share link. */
-const PLAIN_VALUE = /(?:"[^"\\@]*"|'[^'@]*'|[\w.:+-]+)(?=[ \t]*(?:#|$))/y;
-const FIRST_WORD = /^[ \t]*([\w-]+)/;
+/** A text in the quotes that editors of prose write in place of those of TOML. */
+const PROSE = /[“”„‟«»‹›‘’‚`´][^“”„‟«»‹›‘’‚`´\n]*[“”„‟«»‹›‘’‚`´]/y;
+/** A text whose closing quote is missing. */
+const UNCLOSED = /["'][^,;=#\n"'“”„‟«»‹›‘’‚`´]*/y;
+const WORD = /[^\s,;"'#=[\]{}“”„‟«»‹›‘’‚`´]+/y;
+const BRACKETS = /[[\] \t]+/y;
+/** What other formats have between a key and its value. */
+const SIGN = /[ \t]*[:=]?[ \t]*/y;
 
-/** The punctuation that shows the structure of a value. */
-const STRUCTURE = /[ \t,={}[\]]+/y;
-const INNER_KEY = /(["']?)([\w-]+)\1(?=[ \t]*=)/y;
-const CLOSED_STRING =
-  /"(?!"")((?:[^"\\]|\\.)*)"(?=[ \t]*(?:[,}\]#]|$))|'(?!'')([^']*)'(?=[ \t]*(?:[,}\]#]|$))/y;
+/** Names of a dotted key or header, and different names on a line, that are looked at, to bound the work. */
+const MOST_NAMES = 16;
+const MOST_KEYS = 200;
+/** Characters of a line that are looked at. */
+const MOST_CHARACTERS = 4096;
+
+/** What any further key is taken for. */
+const UNKNOWN: KeyView = { disclosure: 'starred', isRecognised: false, isSecret: true };
+
+/** The path of the table of picks, whose keys are names of groups. */
+const PICKS = 'subscribe.routes';
+
+/** The key of a value, or of what encloses one. */
+interface Scope {
+  readonly names: readonly string[];
+  /** The key of the inline table that it is in; `undefined` for a key of the current table. */
+  readonly parent: Scope | undefined;
+  disclosure?: KeyDisclosure;
+}
+
+/** An array or an inline table that is open, with the key whose value it is, or is in. */
+interface Bracket {
+  readonly close: ']' | '}';
+  readonly scope: Scope | undefined;
+}
 
 /**
- * A line of a document as errors show it: keys, headers and brackets unchanged, each character of a
- * value replaced by a star, because it may be a secret. The value of a key that never holds a
- * secret is shown if nothing follows it on the line. Comments are masked: they may hold a secret
- * that was commented out.
+ * A line of a document as errors show it: each character of what may be a secret is replaced by a star. That depends on
+ * the key of a value, which may be on an earlier line: see `keyDisclosure`. What has the form of a secret is starred at
+ * any key, and so are comments, which may hold a secret that was commented out.
  *
- * The line need not be valid TOML: everything from the first unexpected text on is masked. Tabs are
- * kept, so that columns are preserved.
+ * The line need not be valid TOML: at a key whose values are shown, one that is not valid is shown too, and what follows
+ * is starred unless it is another key. A line is starred as a whole if the text before it is not valid. Tabs are kept,
+ * so that columns are preserved.
  *
  * @param text the document
  * @param start offset of the line
@@ -30,117 +62,286 @@ const CLOSED_STRING =
  * @throws {KeysUnknownError}
  */
 export function shownLine(text: string, start: number, end: number): string {
-  const line = text.slice(start, end);
-  const standing = standingAt(text, start);
-  if (standing === 'statement') return shownStatement(line);
-  return standing === 'brackets' ? shownParts(line, 0) : starred(line);
+  return new LineReader(text, start, end).shown();
 }
 
-function shownStatement(line: string): string {
-  const header = HEADER.exec(line)?.[0];
-  if (header !== undefined) return header + shownTail(line.slice(header.length));
-  const [key, last = ''] = STATEMENT.exec(line) ?? [];
-  if (key !== undefined) {
-    PLAIN_VALUE.lastIndex = key.length;
-    const plain = shownKeys().disclosed.has(last) ? PLAIN_VALUE.exec(line)?.[0] : undefined;
-    if (plain === undefined) return key + shownParts(line, key.length);
-    const shown = key + plain;
-    return shown + shownTail(line.slice(shown.length));
+class LineReader {
+  readonly #text: string;
+  readonly #start: number;
+  readonly #end: number;
+  #at = 0;
+  #shown = '';
+  readonly #brackets: Bracket[] = [];
+  /** The names of the current `[table]`. */
+  #header: readonly string[] = [];
+  #expected: 'key' | 'value' | 'after' = 'key';
+  /** The key of the value that is expected, or was read last. */
+  #scope: Scope | undefined;
+  readonly #keys = new Map<string, KeyView>();
+
+  constructor(text: string, start: number, end: number) {
+    this.#text = text;
+    this.#start = start;
+    this.#end = end;
   }
-  const [word = '', bare = ''] = FIRST_WORD.exec(line) ?? [];
-  if (!shownKeys().known.has(bare)) return shownParts(line, 0);
-  return word + starred(line.slice(word.length));
-}
 
-/** White space and a comment. */
-function shownTail(tail: string): string {
-  const hash = tail.indexOf('#');
-  return hash < 0 ? tail : tail.slice(0, hash + 1) + starred(tail.slice(hash + 1));
-}
+  shown(): string {
+    while (this.#at < this.#end) {
+      if (this.#at - this.#start > MOST_CHARACTERS) this.#starRest();
+      else if (!this.#readToken()) {
+        if (this.#at < this.#start) return starred(this.#text.slice(this.#start, this.#end));
+        this.#readInvalid();
+      }
+    }
+    return this.#shown;
+  }
 
-/** The rest of the line from `from`, which is a value or a part of one. */
-function shownParts(line: string, from: number): string {
-  let shown = '';
-  let at = from;
-  const take = (pattern: RegExp): RegExpExecArray | undefined => {
-    pattern.lastIndex = at;
-    const found = pattern.exec(line) ?? undefined;
-    if (found) at += found[0].length;
-    return found;
+  /** Reads a token of TOML; returns false at anything else. */
+  #readToken(): boolean {
+    const blanks = this.#lengthOf(BLANKS);
+    if (blanks > 0) return this.#show(blanks);
+    const char = this.#text.charAt(this.#at);
+    if (char === '#') return this.#show(1) && this.#star(this.#lengthOf(COMMENT));
+    if (char === '\n') {
+      if (this.#brackets.length === 0 && this.#expected === 'value') return false;
+      if (this.#brackets.length === 0) this.#expected = 'key';
+      return this.#show(1);
+    }
+    const inner = this.#brackets.at(-1);
+    if (inner && char === inner.close && (char === '}' || this.#expected !== 'key')) {
+      this.#brackets.pop();
+      this.#scope = inner.scope;
+      this.#expected = 'after';
+      return this.#show(1);
+    }
+    switch (this.#expected) {
+      case 'key':
+        return char === '[' && !inner ? this.#readHeader() : this.#readKey();
+      case 'value':
+        return this.#readValue(char);
+      case 'after':
+        if (char !== ',' || !inner) return false;
+        this.#expected = inner.close === '}' ? 'key' : 'value';
+        this.#scope = inner.scope;
+        return this.#show(1);
+      default:
+        return this.#expected satisfies never;
+    }
+  }
+
+  #readHeader(): boolean {
+    const open = this.#text.startsWith('[[', this.#at) ? 2 : 1;
+    const { names, end } = this.#namesAt(this.#at + open);
+    const close = ']'.repeat(open);
+    if (names.length === 0 || !this.#text.startsWith(close, end)) return false;
+    this.#header = names;
+    this.#expected = 'after';
+    return this.#showNames(names, end + open);
+  }
+
+  #readKey(): boolean {
+    const { names, end } = this.#namesAt(this.#at);
+    if (names.length === 0 || this.#text[end] !== '=') return false;
+    this.#openKey(names);
+    return this.#showNames(names, end + 1, end >= this.#start && this.#isShown());
+  }
+
+  #openKey(names: readonly string[]): void {
+    this.#scope = { names, parent: this.#brackets.at(-1)?.scope };
+    this.#expected = 'value';
+  }
+
+  /** Shows names up to `end` unless they may be a piece of a secret; then the rest of the line is starred. */
+  #showNames(names: readonly string[], end: number, isShown = false): boolean {
+    if (end <= this.#start) return this.#show(end - this.#at);
+    const isBare = PLAIN_NAMES.test(this.#text.slice(this.#at, end));
+    const isPlain =
+      isShown ||
+      (isBare && this.#brackets.length === 0) ||
+      names.every((name) => this.#view(name).isRecognised);
+    return isPlain ? this.#show(end - this.#at) : this.#starRest();
+  }
+
+  #readValue(char: string): boolean {
+    if (char === '[' || char === '{') {
+      this.#brackets.push({ close: char === '[' ? ']' : '}', scope: this.#scope });
+      this.#expected = char === '[' ? 'value' : 'key';
+      return this.#show(1);
+    }
+    const length = this.#stringAt() || this.#lengthOf(BARE);
+    const end = this.#at + length;
+    if (length === 0 || (end < this.#text.length && this.#lengthOf(VALUE_END, end) === 0))
+      return false;
+    const isQuoted = char === '"' || char === "'";
+    const bare = this.#text.slice(this.#at, isQuoted ? this.#at : end);
+    const isBoolean = bare === 'true' || bare === 'false';
+    if (!isQuoted && !isBoolean && !NUMBER.test(bare)) return false;
+    this.#expected = 'after';
+    // Texts of several lines are never shown.
+    if (this.#text.startsWith(char.repeat(3), this.#at)) return this.#star(length);
+    if (isQuoted) return this.#showQuoted(length);
+    return isBoolean || (end > this.#start && this.#isShown())
+      ? this.#show(length)
+      : this.#star(length);
+  }
+
+  /**
+   * Reads what is not TOML, on the line itself. It may be a value with a mistake in it or without quotes, or a key of
+   * another format; whatever else is starred to the end of the line, since it may be a part of a secret.
+   */
+  #readInvalid(): boolean {
+    if (this.#expected === 'value') return this.#readInvalidValue();
+    if (this.#expected === 'after') {
+      // A secret may have a quote in it.
+      if (!this.#isShown()) return this.#starRest();
+      if (/[,;]/.test(this.#text.charAt(this.#at))) this.#show(1);
+      this.#show(this.#lengthOf(BLANKS));
+    }
+    const isFirst = this.#expected === 'key';
+    if (isFirst) this.#show(this.#lengthOf(BRACKETS));
+    const { names, end } = this.#namesAt(this.#at);
+    const sign = this.#lengthOf(SIGN, end);
+    const isKey = names.length > 0 && names.every((name) => this.#view(name).isRecognised);
+    if (!isKey || (!isFirst && sign === 0)) return this.#starRest();
+    this.#openKey(names);
+    this.#show(end - this.#at);
+    return this.#isShown()
+      ? this.#show(sign)
+      : this.#show(this.#lengthOf(BRACKETS)) && this.#starRest();
+  }
+
+  #readInvalidValue(): boolean {
+    if (!this.#isShown()) return this.#starRest();
+    this.#expected = 'after';
+    const isLong = /"{3}|'{3}/.test(this.#text.slice(this.#at, this.#at + 3));
+    const quoted = isLong ? 0 : this.#stringAt() || this.#lengthOf(PROSE);
+    if (quoted > 0) return this.#showQuoted(quoted);
+    const length = this.#lengthOf(UNCLOSED) || this.#lengthOf(WORD);
+    // Behind a missing quote another key may follow.
+    const words = this.#text.slice(this.#at, this.#at + length).split(/[^\w-]+/);
+    if (length === 0 || words.some((word) => word !== '' && this.#isKey(word))) {
+      return this.#starRest();
+    }
+    return this.#showPart(length);
+  }
+
+  /** A text between two quotes. */
+  #showQuoted(length: number): boolean {
+    if (this.#at + length <= this.#start) return this.#show(length);
+    const isShown = this.#isShown();
+    this.#show(1);
+    if (isShown) this.#showPart(length - 2);
+    else this.#star(length - 2);
+    return this.#show(1);
+  }
+
+  /** A value of a key whose values are shown. */
+  #showPart(length: number): boolean {
+    const end = Math.min(this.#at + length, this.#end);
+    this.#shown += shownText(this.#text.slice(this.#at, end), this.#mayHoldSecret);
+    this.#at = end;
+    return true;
+  }
+
+  #isShown(): boolean {
+    return this.#disclosureOf(this.#scope) === 'shown';
+  }
+
+  /** Determined from the outermost key on: each scope is asked once, whatever the depth. */
+  #disclosureOf(scope: Scope | undefined): KeyDisclosure {
+    const unknown: Scope[] = [];
+    let at = scope;
+    for (; at && at.disclosure === undefined; at = at.parent) unknown.push(at);
+    let around = at?.disclosure ?? this.#ofHeader();
+    for (const each of unknown.toReversed()) {
+      each.disclosure = around = this.#disclosureWithin(around, each);
+    }
+    return around;
+  }
+
+  #disclosureWithin(around: KeyDisclosure, { names, parent }: Scope): KeyDisclosure {
+    const last = names.at(-1) ?? '';
+    const isSecret = names.length > MOST_NAMES || names.slice(0, -1).some(this.#isSecret);
+    if (around === 'starred' || isSecret) return 'starred';
+    // The keys of picks are names of groups.
+    if (around === 'shown' && !parent) return this.#mayHoldSecret(last) ? 'starred' : 'shown';
+    return this.#view(last).disclosure;
+  }
+
+  #isKey(word: string): boolean {
+    const { isRecognised, isSecret } = this.#view(word);
+    return isRecognised || isSecret;
+  }
+
+  readonly #mayHoldSecret = (word: string): boolean => {
+    const { isSecret, disclosure } = this.#view(word);
+    return isSecret || disclosure === 'table';
   };
-  while (at < line.length) {
-    const structure = take(STRUCTURE);
-    if (structure) {
-      shown += structure[0];
-      continue;
-    }
-    const before = at;
-    const key = take(INNER_KEY);
-    if (key && shownKeys().known.has(key[2] ?? '')) {
-      shown += key[0];
-      continue;
-    }
-    at = before;
-    const string = take(CLOSED_STRING);
-    if (!string) break;
-    const quote = string[0].charAt(0);
-    shown += quote + starred(string[1] ?? string[2] ?? '') + quote;
+
+  readonly #isSecret = (name: string): boolean => this.#view(name).isSecret;
+
+  #view(name: string): KeyView {
+    const known = this.#keys.get(name);
+    if (known) return known;
+    if (this.#keys.size === MOST_KEYS) return UNKNOWN;
+    const view = viewKey(name);
+    this.#keys.set(name, view);
+    return view;
   }
-  return shown + starred(line.slice(at));
-}
 
-/** A star for every character except tabs, whose width depends on their column. */
-const starred = (text: string): string => text.replaceAll(/[^\t]/gsu, '*');
-
-const BASIC_TEXT = /"""(?:[^\\]|\\.)*?"""/sy;
-const LITERAL_TEXT = /'''.*?'''/sy;
-const STRING = /"(?:[^"\\\n]|\\[^\n])*"|'[^'\n]*'/y;
-const COMMENT = /#[^\n]*/y;
-const PLAIN = /[^"'#[\]{}\s]+/y;
-
-/** Scans the document up to `end`, the start of a line, and returns the context there. */
-function standingAt(text: string, end: number): LineStart {
-  let depth = 0;
-  /** The last token of a header or `key = value` that is not complete. */
-  let last: string | undefined;
-  /** Whether it is complete; text after an incomplete one may be its value. */
-  let complete = true;
-  for (let at = 0; at < end;) {
-    const next = endOfToken(text, at);
-    const token = text.slice(at, Math.max(next, at + 1));
-    const char = token.charAt(0);
-    const quoted = char === '"' || char === "'";
-    if (quoted && (next < 0 || next > end)) {
-      return text.startsWith(char.repeat(3), at) ? 'text' : 'lost';
-    }
-    at = next;
-    if (char === '\n' && depth === 0) {
-      if (!complete || last?.endsWith('=')) return 'lost';
-      last = undefined;
-    }
-    if (char === '#' || /\s/.test(char)) continue;
-    if (last === undefined) complete = char === '[';
-    if (depth === 0 && !quoted && token.includes('=')) complete = true;
-    if (char === '[' || char === '{') depth++;
-    if (char === ']' || char === '}') depth--;
-    if (depth < 0) return 'lost';
-    last = token;
+  #ofHeader(): KeyDisclosure {
+    const names = this.#header;
+    if (names.length > MOST_NAMES || names.some(this.#isSecret)) return 'starred';
+    return names.join('.') === PICKS ? 'shown' : 'table';
   }
-  return depth > 0 ? 'brackets' : 'statement';
-}
 
-/** The end of the token at `at`: a string, a comment, a bracket, or a run of other characters. */
-function endOfToken(text: string, at: number): number {
-  const char = text.charAt(at);
-  const triple = text.startsWith(char.repeat(3), at);
-  if (char === '"') return endOf(triple ? BASIC_TEXT : STRING, text, at);
-  if (char === "'") return endOf(triple ? LITERAL_TEXT : STRING, text, at);
-  if (char === '#') return endOf(COMMENT, text, at);
-  return Math.max(at + 1, endOf(PLAIN, text, at));
-}
+  /** A dotted key at `from`: its names, none if there is no key, and the offset behind it and the blanks that follow. */
+  #namesAt(from: number): { readonly names: readonly string[]; readonly end: number } {
+    const names: string[] = [];
+    let end = from + this.#lengthOf(BLANKS, from);
+    for (;;) {
+      const length = this.#stringAt(end) || this.#lengthOf(NAME, end);
+      if (length === 0) return { names: [], end: from };
+      const name = this.#text.slice(end, end + length);
+      names.push(/^["']/.test(name) ? name.slice(1, -1) : name);
+      end += length;
+      end += this.#lengthOf(BLANKS, end);
+      if (this.#text[end] !== '.') return { names, end };
+      end += 1;
+      end += this.#lengthOf(BLANKS, end);
+    }
+  }
 
-/** The end of a match at `at`; -1 without one. */
-function endOf(pattern: RegExp, text: string, at: number): number {
-  pattern.lastIndex = at;
-  return pattern.test(text) ? pattern.lastIndex : -1;
+  #lengthOf(pattern: RegExp, at = this.#at): number {
+    pattern.lastIndex = at;
+    return pattern.test(this.#text) ? pattern.lastIndex - at : 0;
+  }
+
+  /** The length of a closed string at `at`; 0 without one. */
+  #stringAt(at = this.#at): number {
+    const char = this.#text[at];
+    if (char !== '"' && char !== "'") return 0;
+    return Math.max(0, endOfClosed(this.#text, at) - at);
+  }
+
+  /** Shows the next characters, as far as they are on the line. */
+  #show(length: number): true {
+    this.#shown += this.#take(length);
+    return true;
+  }
+
+  #star(length: number): true {
+    this.#shown += starred(this.#take(length));
+    return true;
+  }
+
+  #take(length: number): string {
+    const from = Math.max(this.#at, this.#start);
+    this.#at += length;
+    return this.#at > from ? this.#text.slice(from, Math.min(this.#at, this.#end)) : '';
+  }
+
+  #starRest(): true {
+    return this.#star(Math.max(0, this.#end - this.#at));
+  }
 }

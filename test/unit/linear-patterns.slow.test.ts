@@ -272,51 +272,6 @@ const PATTERNS: readonly Row[] = [
     worst: [run('', '['), run('[', 'a'), run('', 'a'), run('', '[]'), run('', 'a[')],
   },
   {
-    file: 'config/shown-line.ts',
-    pattern:
-      /"(?!"")((?:[^"\\]|\\.)*)"(?=[ \t]*(?:[,}\]#]|$))|'(?!'')([^']*)'(?=[ \t]*(?:[,}\]#]|$))/y,
-    worst: [run('"', 'a'), run('"', '\\'), run('"', '\\a'), run('""', ' ', 'a'), run("'", 'a')],
-  },
-  {
-    file: 'config/shown-line.ts',
-    pattern: /"(?:[^"\\\n]|\\[^\n])*"|'[^'\n]*'/y,
-    worst: [run('"', 'a'), run('"', '\\'), run('"', '\\"'), run("'", 'a'), run('', '"')],
-  },
-  {
-    file: 'config/shown-line.ts',
-    pattern: /(?:"[^"\\@]*"|'[^'@]*'|[\w.:+-]+)(?=[ \t]*(?:#|$))/y,
-    worst: [run('"', 'a'), run('', 'a'), run('a', ' '), run("'", 'a', "'a"), runs('', 'a', ' ')],
-  },
-  {
-    file: 'config/shown-line.ts',
-    pattern: /(["']?)([\w-]+)\1(?=[ \t]*=)/y,
-    worst: [run('', 'a'), run('"', 'a'), run('a', ' '), runs('', 'a', ' '), run('"', 'a', '"')],
-  },
-  {
-    file: 'config/shown-line.ts',
-    pattern: /^[ \t]*(?:[\w-]+\.)*([\w-]+)[ \t]*=[ \t]*/,
-    worst: [
-      run('', ' '),
-      run('', 'a'),
-      run('', 'a.'),
-      runs('', 'a', ' '),
-      run('a=', ' '),
-      run('', '.'),
-    ],
-  },
-  {
-    file: 'config/shown-line.ts',
-    pattern: /^[ \t]*(?:\[[ \t\w.-]+\]|\[\[[ \t\w.-]+\]\])(?=[ \t]*(?:#|$))/,
-    worst: [
-      run('', ' '),
-      run('[', 'a'),
-      run('[[', ' '),
-      run('[a]', ' '),
-      run('', '['),
-      run('[a', ']'),
-    ],
-  },
-  {
     file: 'dashboard/page/connections/way.ts',
     pattern: /:(?<line>\d+)$/,
     worst: [run('', ':'), run(':', '1'), run('', ':1')],
@@ -339,8 +294,18 @@ const PATTERNS: readonly Row[] = [
   },
   {
     file: 'config/shown-line.ts',
-    pattern: /^[ \t]*([\w-]+)/,
-    worst: [run('', ' '), run('', 'a'), runs('', ' ', 'a')],
+    pattern: /[ \t]*[:=]?[ \t]*/y,
+    worst: [run('', ' '), runs('', ' ', ' ', 'a'), runs('', ' ', ':', 'a')],
+  },
+  {
+    file: 'config/shown-line.ts',
+    pattern: /^(?:[\w.-]+[ \t]*=|\[[[ \t\w.-]*\]+)$/,
+    worst: [run('', 'a'), runs('', 'a', ' '), run('', '['), runs('[', 'a', ']', 'b')],
+  },
+  {
+    file: 'config/shown-text.ts',
+    pattern: /^[\w-]+\.[\w.-]+:\d{1,5}$/,
+    worst: [run('', 'a'), run('a', '.'), run('a.b:', '1'), run('', 'a.')],
   },
 ];
 /* oxlint-enable no-control-regex */
@@ -420,6 +385,15 @@ const ofText: readonly [name: string, parse: (text: string) => unknown, worst: r
         run('a = [', '"a",'),
         run('', 'a.'),
         run('a = {', 'port = 1,'),
+        run('a = {', 'prt = 1,'),
+        run('', 'a={'),
+        run('tag = "', "'"),
+        run('tag = ', '“'),
+        run('tag = ', '“', '”'),
+        run('tag = a', ', tag = a'),
+        run('[', 'a.', 'a]'),
+        run('tag = "', ':'),
+        run('tag = "', '\\'),
       ],
     ],
     ['parseField', parseField, [run('a: b', ' ', 'c'), run('a:', ' ', ''), run('', 'a', ':')]],

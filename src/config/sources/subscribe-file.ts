@@ -12,7 +12,7 @@ export type Inherit = 'default' | 'direct' | 'blackhole' | { readonly group: str
 
 const INHERIT_WORDS = ['default', 'direct', 'blackhole'] as const;
 
-const inheritTable = struct({ group: str });
+const inheritTable = struct({ group: disclosed(str) });
 
 const inherit = shaped<Decoder<Inherit>>(
   (node) => {

@@ -18,7 +18,7 @@ import type { OutboundTable } from './outbound.ts';
 export const balancerTable = struct(
   {
     tag: located(disclosed(str)),
-    outbounds: located(array(located(str))),
+    outbounds: located(array(located(disclosed(str)))),
     strategy: optional(
       narrowed(located(str), { enum: ['failover', 'round_robin'], default: 'failover' }),
     ),

@@ -10,8 +10,9 @@ import type { DnsSpec } from '../../spec.ts';
 import { Finding, type Findings } from '../findings.ts';
 import type { InputFiles } from '../sources/input-files.ts';
 
-const text = optional(located(str));
-const publicText = optional(located(disclosed(str)));
+/** Providers give each customer a path. */
+const url = optional(located(str));
+const text = optional(located(disclosed(str)));
 
 /** `[dns]` as written. */
 export const dnsTable = located(
@@ -20,9 +21,9 @@ export const dnsTable = located(
       backend: optional(
         narrowed(located(str), { enum: ['system', 'udp', 'tls', 'https'], default: 'system' }),
       ),
-      server: publicText,
-      serverName: publicText,
-      url: text,
+      server: text,
+      serverName: text,
+      url,
       caFile: text,
     },
     {

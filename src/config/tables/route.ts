@@ -13,8 +13,8 @@ import { listEntries, lowerRule, ruleSubject, ruleTable } from './rule.ts';
 export const routeTable = struct(
   {
     default: optional(located(disclosed(str))),
-    geoip: optional(located(str)),
-    geosite: optional(located(str)),
+    geoip: optional(located(disclosed(str))),
+    geosite: optional(located(disclosed(str))),
     rule: fallback(array(ruleTable), []),
   },
   {

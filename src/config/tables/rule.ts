@@ -16,7 +16,7 @@ import { Finding, type Findings } from '../findings.ts';
 import { parseGeoipRef, parseGeositeRef, parsePortRange } from '../values/matchers.ts';
 
 /** The list of a matcher with its place, and each entry with its own. */
-const list = located(array(located(str)));
+const list = located(array(located(disclosed(str))));
 export type MatcherList = Decoded<typeof list>;
 
 const texts = optional(list);

@@ -20,7 +20,9 @@ import { Finding, type PartFindings } from '../findings.ts';
 import type { InputFiles } from '../sources/input-files.ts';
 import { networkHint } from '../word-hints.ts';
 
-const text = optional(located(str));
+const text = optional(located(disclosed(str)));
+/** Clients alone may know it. */
+const unlisted = optional(located(str));
 
 const NETWORKS = ['tcp', 'tls', 'ws', 'grpc'] as const;
 
@@ -43,7 +45,7 @@ const tlsTable = struct(
 type TlsTable = Partial<Decoded<typeof tlsTable>>;
 
 const wsTable = struct(
-  { path: text, host: text },
+  { path: unlisted, host: text },
   {
     path: 'Of the upgrade request; ?ed=N allows early data',
     host: 'The Host header; by default the name of the server',
@@ -51,7 +53,7 @@ const wsTable = struct(
 );
 
 const grpcTable = struct(
-  { serviceName: text, authority: text },
+  { serviceName: unlisted, authority: text },
   {
     serviceName: 'Both ends have to agree on it',
     authority: 'By default the name of the server',

@@ -1,7 +1,7 @@
 import { dirname, isAbsolute, join } from 'node:path';
 import { DocumentReadError } from '../errors.ts';
 import type { SourceText } from '../sources/source-text.ts';
-import { located, record, str } from '../../schema/decoder.ts';
+import { disclosed, located, record, str } from '../../schema/decoder.ts';
 import { fallback, optional, struct, type Decoded } from '../../schema/struct.ts';
 
 /** `[subscribe]` as written. */
@@ -9,9 +9,9 @@ export const subscribeTable = located(
   struct(
     {
       /** Relative to the folder of the configuration file. */
-      path: optional(located(str)),
+      path: optional(located(disclosed(str))),
       /** The pick of each route group, and as `default` that of the default route. */
-      routes: fallback(record(located(str)), new Map()),
+      routes: fallback(record(located(disclosed(str))), new Map()),
     },
     {
       path: 'The subscribe file, relative to this file',

@@ -110,6 +110,12 @@ function escapeEnd(text: string, at: number): number {
   return Math.max(end, at + 2);
 }
 
+/** The offset after the string that starts at `at`; -1 if it is not closed. */
+export function endOfClosed(text: string, at: number): number {
+  const delimiter = delimiterAt(text, at);
+  return endOf(text, at + delimiter.length, delimiter);
+}
+
 function delimiterAt(text: string, at: number): Delimiter {
   if (text.startsWith('"""', at)) return '"""';
   if (text.startsWith("'''", at)) return "'''";

@@ -58,7 +58,7 @@ export interface Hysteria2OutboundSettings {
   readonly maxConcurrentStreams: number;
 }
 
-const text = optional(located(str));
+const text = optional(located(disclosed(str)));
 const secretText = optional(located(secret));
 
 const PRINTABLE = /^[ -~]+$/;
@@ -91,7 +91,7 @@ const status: Decoder<number> = converted(u16, (code, reject) => {
   return code;
 });
 
-const contentType: Decoder<string> = converted(str, (value, reject) => {
+const contentType: Decoder<string> = converted(disclosed(str), (value, reject) => {
   if (hasControl(value)) throw reject('masquerade content_type must not have control characters');
   return value;
 });
@@ -134,7 +134,8 @@ export const inboundTable = struct(
     udpIdleTimeout: optional(located(idleTimeout)),
     maxConnections: fallback(atLeastOne('max_connections'), 4096),
     maxCircuits: fallback(atLeastOne('max_circuits'), 65_536),
-    obfs: text,
+    /** Hysteria 1 has its password at this key. */
+    obfs: optional(located(str)),
     obfsPassword: secretText,
     masquerade: fallback(masquerade, DEFAULT_MASQUERADE),
   },
@@ -252,7 +253,8 @@ export const outboundTable = struct(
     serverName: optional(located(disclosed(str))),
     allowInsecure: fallback(bool, false),
     caFile: text,
-    obfs: text,
+    /** Hysteria 1 has its password at this key. */
+    obfs: optional(located(str)),
     obfsPassword: secretText,
     maxConcurrentStreams: fallback(atLeastOne('max_concurrent_streams'), 102_400),
   },

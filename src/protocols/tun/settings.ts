@@ -48,7 +48,7 @@ const mtu: Decoder<number> = converted(u16, (bytes, reject) => {
 
 /** A network in text. @param what its name in errors. */
 const network = (what: string, parse: (text: string) => Cidr | CidrProblem): Decoder<Cidr> =>
-  converted(str, (text, reject) => {
+  converted(disclosed(str), (text, reject) => {
     const parsed = parse(text);
     if ('problem' in parsed) throw reject(`bad tun ${what} ${text}: ${parsed.problem}`);
     return parsed;

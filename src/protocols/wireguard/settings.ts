@@ -1,6 +1,16 @@
 import { addressHint } from '../../ip/address-hints.ts';
 import { formatIP, parseIP, unmapIPv4 } from '../../net/addresses/address.ts';
-import { array, converted, secret, str, u16, u64, u8, type Decoder } from '../../schema/decoder.ts';
+import {
+  array,
+  converted,
+  disclosed,
+  secret,
+  str,
+  u16,
+  u64,
+  u8,
+  type Decoder,
+} from '../../schema/decoder.ts';
 import { DecodeError } from '../../schema/errors.ts';
 import type { TableNode } from '../../schema/node.ts';
 import { fallback, optional, struct } from '../../schema/struct.ts';
@@ -56,16 +66,19 @@ const key = (name: string): Decoder<string> =>
     return bytes.toString('hex');
   });
 
-const endpoint: Decoder<WireGuardSettings['endpoint']> = converted(str, (text, reject) => {
-  const colon = text.lastIndexOf(':');
-  if (colon < 0) throw reject('wireguard endpoint must be host:port');
-  const digits = text.slice(colon + 1);
-  const port = PORT.test(digits) ? Number(digits) : Infinity;
-  if (port > LAST_PORT) throw reject('invalid wireguard endpoint port');
-  return { host: text.slice(0, colon), port };
-});
+const endpoint: Decoder<WireGuardSettings['endpoint']> = converted(
+  disclosed(str),
+  (text, reject) => {
+    const colon = text.lastIndexOf(':');
+    if (colon < 0) throw reject('wireguard endpoint must be host:port');
+    const digits = text.slice(colon + 1);
+    const port = PORT.test(digits) ? Number(digits) : Infinity;
+    if (port > LAST_PORT) throw reject('invalid wireguard endpoint port');
+    return { host: text.slice(0, colon), port };
+  },
+);
 
-const address: Decoder<string> = converted(str, (text, reject) => {
+const address: Decoder<string> = converted(disclosed(str), (text, reject) => {
   const bytes = parseIP(text);
   if (!bytes) throw reject('invalid IP address syntax', addressHint(text));
   return unmapIPv4(formatIP(bytes));

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { eachKey, shownKeys, tableShapes } from '../../../src/config/shown-keys.ts';
+import { eachKey, shownKeys, tableShapes, viewKey } from '../../../src/config/shown-keys.ts';
 import { loadProtocols } from '../../../src/protocols/registry.ts';
 import { DISCLOSURE } from '../../../src/schema/shape.ts';
 import { errorOf } from '../../support/config/support.ts';
@@ -10,7 +10,7 @@ const shownOf = (text: string): string | undefined =>
   /^\d+ \| (.*)$/m.exec(errorOf(text).message)?.[1];
 
 await loadProtocols();
-const { known, disclosed } = shownKeys();
+const { disclosed, confidential, tables } = shownKeys();
 
 /** Every key of the schema; those that hold secrets in any table. */
 const all = new Set<string>();
@@ -44,46 +44,21 @@ test('the keys that hold secrets are found in the schema', () => {
   ]);
 });
 
-test('these are the keys whose values errors quote', () => {
-  assert.deepEqual([...disclosed].sort(), [
-    'address_family',
-    'allow_insecure',
-    'allow_transparent',
-    'auth',
-    'backend',
-    'default',
-    'inherit',
-    'keepalive',
-    'level',
-    'listen',
-    'max_circuits',
-    'max_concurrent_streams',
-    'max_connections',
-    'max_flows',
-    'method',
-    'mtu',
-    'name',
-    'network',
-    'outbound',
-    'port',
-    'probe_interval',
-    'probe_timeout',
-    'protocol',
-    'security',
-    'server',
-    'server_name',
-    'sniffing',
-    'status',
-    'strategy',
-    'tag',
-    'udp',
-    'udp_bind',
-    'udp_idle_timeout',
+test('these are the other keys whose values errors do not quote', () => {
+  assert.deepEqual([...confidential.difference(secret)].sort(), [
+    'auth', // the password in Hysteria's own programs
+    'body',
+    'email',
+    'obfs', // the password in Hysteria 1
+    'path', // that of a WebSocket may be known to clients alone
+    'reserved', // identifies an account of some providers
+    'service_name', // the same of gRPC
+    'url', // may have a token
   ]);
 });
 
 test('every key of the schema is shown or masked by what its schema says', () => {
-  assert.deepEqual(known, all);
+  assert.deepEqual(disclosed.union(confidential).union(tables), all);
   for (const key of all) {
     const value = disclosed.has(key) ? 'sesame' : '******';
     assert.equal(shownOf(`${key} = "sesame"`), `${key} = "${value}"`, key);
@@ -94,4 +69,24 @@ test('values of unknown keys are masked', () => {
   for (const key of ['passwd', 'x', 'toString', '__proto__']) {
     assert.equal(shownOf(`${key} = "sesame"`), `${key} = "******"`);
   }
+});
+
+test('values of a key that is misspelt, or called otherwise elsewhere, are shown like those of the key', () => {
+  for (const key of [
+    'domain_sufix', 'domainSuffix', 'Domain-Suffix', 'listen_port', 'listen_port', 'server_port', 'prot', 'netwrok', 'sni',
+    'servername', 'skip-cert-verify', 'cipher', 'ip_cidr', 'outboundTag', 'tga', 'sever', 'adress', 'proto',
+  ]) assert.equal(viewKey(key).disclosure, 'shown', key); // prettier-ignore
+  for (const key of ['setings', 'streamSettings', 'transport', 'clients', 'outbonds_', 'tlss']) {
+    assert.notEqual(viewKey(key).disclosure, 'starred', key);
+  }
+});
+
+test('values of a key that may be meant to be that of a secret, here or elsewhere, are masked', () => {
+  for (const key of [
+    'pasword', 'passwrod', 'passord', 'Password', 'PASS', 'pas', 'pass_word', 'pwd', 'passphrase', 'pin', 'psk', 'scret',
+    'secert', 'api_key', 'apiKey', 'token', 'accessToken', 'uuid', 'UUID', 'ids', 'idd', 'usr', 'username', 'userName',
+    'privatekey', 'private-key', 'privte_key', 'PrivateKey', 'PresharedKey', 'publicKey', 'public-key', 'short-id',
+    'shortId', 'auth', 'auth_str', 'auth-str', 'authString', 'obfs', 'obfs-password', 'obfsPassword', 'obfs_pasword',
+    'server_password', 'url', 'link', 'subscription_url', 'encryption', 'credentials', 'email', 'plugin_opts',
+  ]) assert.equal(viewKey(key).disclosure, 'starred', key); // prettier-ignore
 });

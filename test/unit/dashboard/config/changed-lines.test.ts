@@ -9,7 +9,7 @@ const lines = (all: readonly { readonly line: number; readonly text: string }[])
 test('one changed line is shown with the lines before it', async () => {
   const before = '[route]\n# first\ndefault = "near"\n[log]\n';
   const difference = await changedLines(before, before.replace('near', 'direct'));
-  assert.deepEqual(lines(difference.context), ['1 [route]', '2 *******']);
+  assert.deepEqual(lines(difference.context), ['1 [route]', '2 #******']);
   assert.deepEqual(lines(difference.removed), ['3 default = "near"']);
   assert.deepEqual(lines(difference.added), ['3 default = "direct"']);
   assert.equal(difference.hidden, false);

@@ -103,7 +103,7 @@ describe('a configuration, as the dashboard reads it', () => {
     const refused = await work.ask('check', wrong);
     assert.ok(refused.kind === 'invalid' && refused.error.place, JSON.stringify(refused));
     const lines = await work.ask('lines', { ...wrong, place: refused.error.place });
-    assert.match(lines[3]?.text ?? '', /^video = "\*+"$/);
+    assert.match(lines[3]?.text ?? '', /^video = "nowhere"$/);
     assert.ok(!text.includes('nowhere') && !(await readFile(path, 'utf8')).includes('nowhere'));
   });
 
