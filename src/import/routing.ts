@@ -21,6 +21,19 @@ export type Target =
   /** A name that the document has no server or group for, or a target that Weir lacks. */
   | { readonly kind: 'missing'; readonly name: string };
 
+/** The servers that a group takes without naming them. */
+export interface TakenServers {
+  /** Names of providers; those of the document, or those of the document and of all providers. */
+  readonly from: readonly string[] | 'document' | 'all';
+  /** Whether the group has members by name as well. */
+  readonly isListing: boolean;
+  /** Expressions of Rust's regex, one of which a name matches; all servers without any. */
+  readonly filters: readonly string[];
+  /** Expressions whose servers are left out, and protocols of Weir. */
+  readonly excluded: readonly string[];
+  readonly excludedProtocols: readonly string[];
+}
+
 /** A group of targets. */
 export interface ForeignGroup {
   /** As in the document; may be empty or not unique. */
@@ -35,6 +48,8 @@ export interface ForeignGroup {
   readonly chosen?: number | undefined;
   /** Seconds between health probes, where the document says so. */
   readonly interval?: number | undefined;
+  /** What it takes beside members that it lists by name; absent where it lists all of them. */
+  readonly takes?: TakenServers | undefined;
   /** What differs from the document: `fastest becomes first that works`. */
   readonly notes: readonly string[];
   /** Why it cannot be used at all, so that its flows are dropped. */

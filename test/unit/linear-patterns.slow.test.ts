@@ -69,6 +69,11 @@ interface Row {
 /* oxlint-disable no-control-regex -- the patterns are those of the program */
 const PATTERNS: readonly Row[] = [
   {
+    file: 'import/write/markers.ts',
+    pattern: /\s*;\s*([a-z-]{1,32})\s*:\s*("(?:[^"\\]|\\.)*")/y,
+    worst: [run('', ' '), run(';', ' '), run('; a', ' '), run('; a:', ' '), run('; a: "', '\\')],
+  },
+  {
     file: 'platform/process/process-memory.ts',
     pattern: /^(?=[0-9a-f]+-[0-9a-f]+ )/m,
     worst: [run('', '0'), runs('', '0', '-'), run('', '0-0\n'), run('', '0\n')],

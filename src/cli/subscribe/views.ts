@@ -1,6 +1,11 @@
 import { hintsOf } from '../../errors.ts';
 import { printable, printableJson, printableLines, quoted } from '../../printable.ts';
-import { differenceLine, type Difference } from '../../subscribe/nodes/difference.ts';
+import {
+  balancerLine,
+  differenceLine,
+  NO_DIFFERENCE,
+  type Difference,
+} from '../../subscribe/nodes/difference.ts';
 import type { ListedSource } from '../../subscribe/update/list-sources.ts';
 import type { SourceOutcome } from '../../subscribe/update/update-source.ts';
 import { age, bytes, day } from '../../text/amounts.ts';
@@ -10,10 +15,15 @@ import { textTable, type Cell } from '../../text/text-table.ts';
 const SHOWN = 3;
 
 /** What became of a source: a line for standard output, and with `verbose` a line for each node. */
-export function outcomeText({ source, kind, difference }: SourceOutcome, verbose: boolean): string {
+export function outcomeText(outcome: SourceOutcome, verbose: boolean): string {
+  const { source, kind, difference, balancers } = outcome;
   if (kind === 'refused' || kind === 'not_due') return '';
+  const lines = balancers.map((each) => {
+    const line = `${source}: ${balancerLine(each)}\n`;
+    return verbose ? line + nodeLines({ ...NO_DIFFERENCE, ...each }) : line;
+  });
   const line = `${source}: ${differenceLine(difference)}\n`;
-  return verbose ? line + nodeLines(difference) : line;
+  return [line, ...(verbose ? [nodeLines(difference)] : []), ...lines].join('');
 }
 
 function nodeLines({ added, removed, changed, kept }: Difference): string {
@@ -73,14 +83,15 @@ function listed(names: readonly string[], verbose: boolean): string {
 /** One line of JSON. */
 export const outcomesJson = (outcomes: readonly SourceOutcome[]): string =>
   `${printableJson(
-    outcomes.map(({ source, kind, difference, information, leftOut, insecure, notes, error }) => ({
+    outcomes.map(({ source, kind, difference, information, leftOut, error, ...more }) => ({
       source,
       outcome: kind,
       ...difference,
       information,
       left_out: leftOut,
-      insecure,
-      notes,
+      balancers: more.balancers,
+      insecure: more.insecure,
+      notes: more.notes,
       error: error?.message ?? null,
     })),
   )}\n`;

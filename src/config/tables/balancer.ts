@@ -116,13 +116,17 @@ function checkMember(
   throw new Finding(`${subject}: outbound ${tag} ${reason}`, span);
 }
 
+/** Whether a protocol, by any of its names, uses only UDP. */
+export const isUdpOnly = (protocol: string): boolean =>
+  UDP_ONLY.has(protocolName(protocol) ?? protocol);
+
 /** Whether a TCP connection to `server` and `port` can probe an outbound. */
 export function canBeProbed({
   protocol,
   server,
   port,
 }: Pick<Member, 'protocol' | 'server' | 'port'>): boolean {
-  if (UDP_ONLY.has(protocolName(protocol.value) ?? protocol.value)) return false;
+  if (isUdpOnly(protocol.value)) return false;
   // If the protocol requires an upstream, a missing key is reported elsewhere.
   if (findProtocol(protocol.value)?.outbound?.upstream) return true;
   return server !== undefined && port !== undefined;

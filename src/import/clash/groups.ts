@@ -5,7 +5,7 @@ import { ImportError } from '../draft.ts';
 import { ForeignObject } from '../foreign-object.ts';
 import { CLASH_GROUP_KEYS } from '../keys/clash-document.ts';
 import { nameOf } from '../read-entry.ts';
-import type { ForeignGroup } from '../routing.ts';
+import type { ForeignGroup, TakenServers } from '../routing.ts';
 import { MemberBudget, TooManyMembersError, type TargetNames } from '../targets.ts';
 import { notesOn } from '../verdicts.ts';
 import { fromDotNet } from '../values/dotnet-expressions.ts';
@@ -68,8 +68,10 @@ function groupOf(name: string, fields: ForeignObject, all: Surroundings): Foreig
   const notes: string[] = [];
   if (type === 'url-test') notes.push(FIRST_THAT_WORKS);
   const own = fields.list('proxies').filter((member) => typeof member === 'string');
-  const found = [...own, ...included(fields, all, notes)];
-  const members = kept(found, fields, all, notes);
+  const filters = filtersOf(fields, 'filter');
+  const excluded = filtersOf(fields, 'exclude-filter');
+  const found = [...own, ...included(fields, all, filters, notes)];
+  const members = kept(found, fields, all, excluded, notes);
   const providers = fields.list('use');
   const usesProviders =
     providers.length > 0 ||
@@ -81,6 +83,7 @@ function groupOf(name: string, fields: ForeignObject, all: Surroundings): Foreig
     strategy,
     members: members.map((member) => all.names.of(member)),
     interval: strategy === 'select' ? undefined : intervalOf(fields),
+    takes: takenBy(fields, { filters, excluded, isListing: own.length > 0 }),
     notes: [...notes, ...notesOn(fields, CLASH_GROUP_KEYS)],
     skipped: members.length === 0 && usesProviders ? PROVIDERS : undefined,
   };
@@ -96,53 +99,106 @@ function intervalOf(fields: ForeignObject): number {
   return interval > 0 ? interval : 300;
 }
 
+/** Expressions of a group, of any of which a name is found. */
+interface Filters {
+  /** In Rust's dialect; empty without any. */
+  readonly expressions: readonly string[];
+  readonly matches: (name: string) => boolean;
+}
+
+/** The expressions at a key; `undefined` if Rust's dialect, whose work is linear, cannot say them. */
+function filtersOf(fields: ForeignObject, key: 'filter' | 'exclude-filter'): Filters | undefined {
+  const text = fields.text(key) ?? '';
+  try {
+    const written = text === '' ? [] : key === 'filter' ? text.split('`') : [text];
+    const expressions = [...new Set(written.map((pattern) => fromDotNet(pattern)))];
+    if (expressions.length === 0) return { expressions, matches: () => false };
+    const set = new RegexCache().compile(expressions);
+    return { expressions, matches: (name) => set.matches(name).length > 0 };
+  } catch (error) {
+    if (error instanceof WeirError) return undefined;
+    throw error;
+  }
+}
+
 /** The proxies of `include-all-proxies`, in the order of their names. */
-function included(fields: ForeignObject, all: Surroundings, notes: string[]): readonly string[] {
+function included(
+  fields: ForeignObject,
+  all: Surroundings,
+  filters: Filters | undefined,
+  notes: string[],
+): readonly string[] {
   const isAsked = [fields.flag('include-all'), fields.flag('include-all-proxies')].includes(true);
-  const filter = fields.text('filter') ?? '';
   if (!isAsked) return [];
   all.budget.spend(all.sorted.length);
-  if (filter === '') return all.sorted.map(({ name }) => name);
-  const matches = matcherOf(filter.split('`'));
-  if (!matches) {
+  if (!filters) {
     notes.push(`"filter" is not an expression that Weir can apply: nothing is included by it`);
     return [];
   }
-  return all.sorted.filter(({ name }) => matches(name)).map(({ name }) => name);
+  const { expressions, matches } = filters;
+  return all.sorted
+    .filter(({ name }) => expressions.length === 0 || matches(name))
+    .map(({ name }) => name);
 }
+
+/** What a group takes without naming it; `undefined` where it names all of its members, or what it takes is unknown. */
+function takenBy(
+  fields: ForeignObject,
+  {
+    filters,
+    excluded,
+    isListing,
+  }: {
+    readonly filters: Filters | undefined;
+    readonly excluded: Filters | undefined;
+    readonly isListing: boolean;
+  },
+): TakenServers | undefined {
+  const [includesAll, includesProviders, includesProxies] = [
+    fields.flag('include-all'),
+    fields.flag('include-all-providers'),
+    fields.flag('include-all-proxies'),
+  ];
+  const providers = fields.list('use').filter((name) => typeof name === 'string');
+  const isTaking = includesAll || includesProviders || includesProxies || providers.length > 0;
+  if (!isTaking || !filters) return undefined;
+  const usesAll = includesAll || includesProviders || includesProxies;
+  return {
+    from: usesAll ? 'all' : providers,
+    isListing,
+    filters: filters.expressions,
+    excluded: excluded?.expressions ?? [],
+    excludedProtocols: excludedTypes(fields).map((type) => PROTOCOLS.get(type) ?? type),
+  };
+}
+
+/** mihomo's names of types that Weir calls otherwise, in lower case. */
+const PROTOCOLS: ReadonlyMap<string, string> = new Map([
+  ['ss', 'shadowsocks'],
+  ['socks5', 'socks'],
+]);
+
+const excludedTypes = (fields: ForeignObject): readonly string[] =>
+  (fields.text('exclude-type') ?? '')
+    .toLowerCase()
+    .split('|')
+    .filter((type) => type !== '');
 
 /** The members that `exclude-filter` and `exclude-type` leave. */
 function kept(
   members: readonly string[],
   fields: ForeignObject,
   all: Surroundings,
+  excluded: Filters | undefined,
   notes: string[],
 ): readonly string[] {
   all.budget.spend(members.length);
-  const filter = fields.text('exclude-filter') ?? '';
-  const types = (fields.text('exclude-type') ?? '').toLowerCase().split('|');
-  const matches = filter === '' ? undefined : matcherOf([filter]);
-  if (filter !== '' && !matches) {
+  const types = excludedTypes(fields);
+  if (!excluded) {
     notes.push('"exclude-filter" is not an expression that Weir can apply: all members are kept');
   }
   return members.filter((name) => {
     const type = all.types.get(name)?.toLowerCase();
-    return !matches?.(name) && (type === undefined || !types.includes(type));
+    return !excluded?.matches(name) && (type === undefined || !types.includes(type));
   });
-}
-
-/**
- * Whether a name matches any of the expressions; `undefined` if Rust's dialect, whose work is linear, cannot
- * say them.
- */
-function matcherOf(patterns: readonly string[]): ((name: string) => boolean) | undefined {
-  try {
-    const set = new RegexCache().compile([
-      ...new Set(patterns.map((pattern) => fromDotNet(pattern))),
-    ]);
-    return (name) => set.matches(name).length > 0;
-  } catch (error) {
-    if (error instanceof WeirError) return undefined;
-    throw error;
-  }
 }

@@ -1,7 +1,10 @@
 import { quoted } from '../../printable.ts';
+import type { ImportedEntry } from '../draft.ts';
 import type { ForeignGroup, Routing, Target } from '../routing.ts';
 import type { Targets } from './settle.ts';
-import { balancerText } from './tables.ts';
+import { isInformation } from '../values/information.ts';
+import { followLineOf } from './follow.ts';
+import { balancerText, comment } from './tables.ts';
 import type { WrittenServers } from './servers.ts';
 
 /** The balancers that a document's groups become. */
@@ -29,6 +32,10 @@ export function writeBalancers(
   const tags = new Map<number, string>();
   const texts: string[] = [];
   const notes = new Map<number, readonly string[]>();
+  const candidates = entries
+    .keys()
+    .filter((index) => isCandidate(entries[index]) && found.has(index));
+  const all = new Set(candidates.map((index) => found.get(index)?.tag));
   for (const target of wanted) {
     const end = targets.behindSelectors(target);
     if (end?.kind !== 'group' || notes.has(end.index)) continue;
@@ -38,10 +45,9 @@ export function writeBalancers(
     const left: string[] = [];
     for (const member of group.members) {
       const settled = targets.settle(member);
-      const draft = settled.kind === 'server' ? entries[settled.index]?.draft : undefined;
+      const entry = settled.kind === 'server' ? entries[settled.index] : undefined;
       const tag = settled.kind === 'server' ? found.get(settled.index)?.tag : undefined;
-      const canBeProbed = draft?.server !== undefined && draft.protocol !== 'hysteria2';
-      if (tag !== undefined && canBeProbed) members.add(tag);
+      if (tag !== undefined && isProbed(entry)) members.add(tag);
       else left.push(targets.nameOf(member));
     }
     const told = left.length === 0 ? [] : [`${namesOf(left)}: ${NOT_MEMBERS}`];
@@ -54,10 +60,26 @@ export function writeBalancers(
     tags.set(end.index, tag);
     const outbounds = [...members];
     const strategy = group.strategy === 'round_robin' ? 'round_robin' : 'failover';
-    texts.push(balancerText(tag, { outbounds, strategy }, intervalOf(group)));
+    const follow = followLineOf(group, all.isSubsetOf(members));
+    const hint = texts.length === 0 ? comment(FOLLOWING) : '';
+    texts.push(
+      (follow === undefined ? '' : `${hint}${follow}\n`) +
+        balancerText(tag, { outbounds, strategy }, intervalOf(group)),
+    );
   }
   return { tags, texts, notes };
 }
+
+const FOLLOWING =
+  'Below "follows", `weir subscribe` changes the members when the nodes of a source change.';
+
+/** Whether a TCP connection can probe a server. */
+const isProbed = (entry: ImportedEntry | undefined): boolean =>
+  entry?.draft?.server !== undefined && entry.draft.protocol !== 'hysteria2';
+
+/** Whether a server would be a member of a group of all. */
+const isCandidate = (entry: ImportedEntry | undefined): boolean =>
+  isProbed(entry) && !isInformation(entry?.draft?.name ?? '');
 
 /**
  * Seconds between probes, where they are to be more frequent than by default. Longer intervals spare what other

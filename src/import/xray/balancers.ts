@@ -20,7 +20,8 @@ export function readBalancer(
   budget: MemberBudget,
 ): ForeignGroup {
   const fields = new ForeignObject(value);
-  const members = withPrefixes(tags, wordsOf(fields, 'selector'));
+  const prefixes = wordsOf(fields, 'selector');
+  const members = withPrefixes(tags, prefixes);
   budget.spend(members.length);
   const strategy = (fields.fields('strategy').text('type') ?? '').toLowerCase();
   const isFastest = strategy === 'leastping' || strategy === 'leastload';
@@ -38,9 +39,20 @@ export function readBalancer(
     members: [...members, ...(isFastest && fallback !== '' ? [fallback] : [])].map((tag) =>
       names.of(tag),
     ),
+    takes: {
+      from: 'document',
+      isListing: true,
+      filters: prefixes.map((prefix) => `^${literal(prefix)}`),
+      excluded: [],
+      excludedProtocols: [],
+    },
     notes: [...notes, ...notesOn(fields, XRAY_BALANCER_KEYS)],
   };
 }
+
+/** An expression for a text itself. */
+const literal = (text: string): string =>
+  text.replaceAll(/[\\^$.|?*+()[\]{}&~#-]/g, String.raw`\$&`);
 
 /** The tags that begin with a prefix, in their order; each prefix is looked for by bisection. */
 function withPrefixes(sorted: readonly string[], prefixes: readonly string[]): readonly string[] {

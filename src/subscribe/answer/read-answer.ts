@@ -1,6 +1,7 @@
 import { messageOf } from '../../errors.ts';
 import { readForeign, type Imported } from '../../import/document.ts';
 import { ImportError, type Draft } from '../../import/draft.ts';
+import { Targets } from '../../import/write/settle.ts';
 import { isInformation } from '../../import/values/information.ts';
 import type { Endpoint } from '../../net/addresses/address.ts';
 import { quoted } from '../../printable.ts';
@@ -19,6 +20,8 @@ export interface ReadAnswer {
   readonly information: readonly string[];
   readonly leftOut: readonly LeftOut[];
   readonly unused: UnusedRouting;
+  /** The nodes that a group of the list leads to, in its order, by their index; `undefined` without such a group. */
+  readonly membersOf: (group: string) => readonly number[] | undefined;
 }
 
 /** How many parts of a document are not taken over, since a source gives nodes alone. */
@@ -45,12 +48,38 @@ export async function readAnswer(
   if (found.drafts.length > MOST_NODES) {
     throw new RefusedAnswerError(`the list has more than ${MOST_NODES} nodes`);
   }
-  const { nodes, refused } = await toSourceNodes(found.drafts);
+  const { nodes, drafts, refused } = await toSourceNodes(found.drafts);
   const leftOut = [...found.leftOut, ...refused];
   if (nodes.length === 0) throw withoutNodes(imported.kind, found.information, leftOut);
   const unused = { groups: imported.groups.length, rules: imported.rules.length };
-  return { kind: imported.kind, nodes, information: found.information, leftOut, unused };
+  const membersOf = groupReader(imported, drafts);
+  return { kind: imported.kind, nodes, information: found.information, leftOut, unused, membersOf };
 }
+
+/** Finds the members of groups. A group within a group stands for its first node, as in `weir import`. */
+function groupReader(
+  imported: Imported,
+  drafts: readonly Draft[],
+): (group: string) => readonly number[] | undefined {
+  const { entries, groups } = imported;
+  const nodes = new Map(drafts.map((draft, index) => [draft, index]));
+  const nodeOf = (entry: Imported['entries'][number] | undefined): number | undefined =>
+    entry?.draft && nodes.get(entry.draft);
+  const problems = new Map(
+    entries.flatMap((entry, index) => (nodeOf(entry) === undefined ? [[index, NO_NODE]] : [])),
+  );
+  const targets = new Targets(imported, problems);
+  return (name) =>
+    groups
+      .find((group) => group.name === name)
+      ?.members.flatMap((member) => {
+        const settled = targets.settle(member);
+        const node = settled.kind === 'server' ? nodeOf(entries[settled.index]) : undefined;
+        return node === undefined ? [] : [node];
+      });
+}
+
+const NO_NODE = 'it is no node';
 
 /** The text of an answer, in which U+FFFD stands for broken UTF-8. @throws {RefusedAnswerError} */
 function textOf(bytes: Uint8Array): string {

@@ -15,6 +15,8 @@ export interface LeftOut {
 
 export interface SourceNodes {
   readonly nodes: readonly SourceNode[];
+  /** The draft of each. */
+  readonly drafts: readonly Draft[];
   /** Drafts that Weir's checks refuse. */
   readonly refused: readonly LeftOut[];
 }
@@ -30,6 +32,7 @@ export async function toSourceNodes(drafts: readonly Draft[]): Promise<SourceNod
   const valid = numbered.filter((each) => !problems.has(each));
   return {
     nodes: valid.map(({ draft }) => toSourceNode(draft)),
+    drafts: valid.map(({ draft }) => draft),
     refused: Array.from(problems, ([{ draft }, reason]) => ({ name: draft.name, reason })),
   };
 }

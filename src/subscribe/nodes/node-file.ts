@@ -3,7 +3,16 @@ import type { Span, TableNode } from '../../schema/node.ts';
 import { tableBlocks } from '../files/table-blocks.ts';
 import type { SourceNode } from './source-node.ts';
 import { parseMarker, type Marker } from './marker.ts';
-import { contentOf, identityOf, nameOfTable, trustOf, type Trust } from './node-values.ts';
+import { protocolName } from '../../protocols/registry.ts';
+import {
+  contentOf,
+  identityOf,
+  isProbed,
+  nameOfTable,
+  stringAt,
+  trustOf,
+  type Trust,
+} from './node-values.ts';
 
 /** A node of the subscribe file. */
 export interface FileNode {
@@ -13,6 +22,9 @@ export interface FileNode {
   /** See `contentOf`. */
   readonly content: string;
   readonly trust: Trust;
+  readonly protocol: string;
+  /** See `isProbed`. */
+  readonly isProbed: boolean;
   /** `undefined` for a node that no source has given. */
   readonly marker: Marker | undefined;
   /** Its marker and its tables, whole lines. */
@@ -49,12 +61,15 @@ export function readNodeFile(text: string): NodeFile {
 
 function fileNode(text: string, { start, end }: Span, table: TableNode): FileNode {
   const lineAbove = start === 0 ? 0 : lineStart(text, start - 1);
+  const protocol = stringAt(table, 'protocol');
   const marker = parseMarker(text.slice(lineAbove, start));
   return {
     name: nameOfTable(table),
     identity: identityOf(table),
     content: contentOf(table),
     trust: trustOf(table),
+    protocol: protocolName(protocol) ?? protocol,
+    isProbed: isProbed(table),
     marker,
     span: { start: marker ? lineAbove : start, end },
     tables: start,

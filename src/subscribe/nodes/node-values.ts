@@ -1,3 +1,4 @@
+import { isUdpOnly } from '../../config/tables/balancer.ts';
 import { protocolName } from '../../protocols/registry.ts';
 import type { Node, TableNode } from '../../schema/node.ts';
 
@@ -33,7 +34,13 @@ export function identityOf(node: TableNode): string {
 export const contentOf = (table: TableNode): string => JSON.stringify(plain(table, ['name']));
 
 /** The name of a node or of a route group; empty where it has none that is a string. */
-export const nameOfTable = (table: TableNode): string => textOf(table, 'name');
+export const nameOfTable = (table: TableNode): string => stringAt(table, 'name');
+
+/** Whether a TCP connection can probe the server of a node, so that a balancer can have it. */
+export const isProbed = (node: TableNode): boolean =>
+  valueAt(node, 'server') !== undefined &&
+  valueAt(node, 'port') !== undefined &&
+  !isUdpOnly(stringAt(node, 'protocol'));
 
 /** Which certificates of its server a node accepts, the weakest first; `none` without TLS. */
 export type Trust = 'none' | 'any' | 'public' | 'own';
@@ -42,14 +49,14 @@ const WEAKEST_FIRST: readonly Trust[] = ['none', 'any', 'public', 'own'];
 
 /** Which certificates the node of a table accepts; `own` are those of its `ca_file` too. */
 export function trustOf(node: TableNode): Trust {
-  if (protocolName(textOf(node, 'protocol')) === 'hysteria2') {
+  if (protocolName(stringAt(node, 'protocol')) === 'hysteria2') {
     return trustIn(tableAt(node, 'settings'));
   }
   const stream = tableAt(node, 'stream');
   if (!stream) return 'none';
-  const network = textOf(stream, 'network');
+  const network = stringAt(stream, 'network');
   const isCarrier = network === 'ws' || network === 'grpc';
-  const isSecured = network === 'tls' || (isCarrier && textOf(stream, 'security') === 'tls');
+  const isSecured = network === 'tls' || (isCarrier && stringAt(stream, 'security') === 'tls');
   return isSecured ? trustIn(tableAt(stream, 'tls')) : 'none';
 }
 
@@ -68,7 +75,8 @@ function tableAt(table: TableNode, key: string): TableNode | undefined {
   return value?.kind === 'table' ? value : undefined;
 }
 
-function textOf(table: TableNode, key: string): string {
+/** The string at a key; empty without one. */
+export function stringAt(table: TableNode, key: string): string {
   const value = valueAt(table, key);
   return value?.kind === 'string' ? value.value : '';
 }

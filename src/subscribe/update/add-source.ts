@@ -4,17 +4,17 @@ import { SubscribeError } from '../errors.ts';
 import { lockSubscriptions } from '../files/paths.ts';
 import { problemOfSource, readSources, withSource } from '../files/sources-file.ts';
 import { replaceStored } from '../files/stored-file.ts';
-import { differenceLine } from '../nodes/difference.ts';
 import { MOST_SOURCES, type Source } from '../source.ts';
 import { updateSource, type SourceOutcome, type UpdatedSource } from './update-source.ts';
+import { storedChanges, type FileWrite } from './file-writes.ts';
 import {
-  nodesBytesOf,
-  nodesChange,
+  editLine,
+  reloadDigest,
   writeState,
   type UpdateRequest,
   type UpdateTools,
 } from './update.ts';
-import { digestOf, nodeFileOf, openWorkspace, type Workspace } from './workspace.ts';
+import { nodeFileOf, openWorkspace, type Workspace } from './workspace.ts';
 
 export type AddRequest = Pick<UpdateRequest, 'config' | 'dryRun' | 'force'> & {
   readonly source: Source;
@@ -33,12 +33,11 @@ export async function addSource(request: AddRequest, tools: UpdateTools): Promis
   await using _lock = await lockSubscriptions(paths);
   const { workspace, updated } = await fetchNew(request, tools);
   const { outcome, nodes, state } = updated;
-  const bytes = nodesBytesOf(workspace, nodes.text);
-  await tools.apply(`subscribe add: ${source.name} ${differenceLine(outcome.difference)}`, () =>
-    writeOutput(workspace, source, bytes),
+  await tools.apply(`subscribe add: ${editLine(outcome)}`, () =>
+    writeOutput(workspace, source, updated.writes),
   );
   await writeState(paths.state, {
-    reloaded: digestOf(bytes),
+    reloaded: reloadDigest(updated.workspace, nodes.text),
     sources: new Map([...workspace.state.sources, [source.name, state]]),
   });
   return outcome;
@@ -75,15 +74,17 @@ async function fetchNew(
 async function writeOutput(
   workspace: Workspace,
   source: Source,
-  nodesBytes: Uint8Array,
+  writes: readonly FileWrite[],
 ): Promise<Pick<EditedFile, 'changed' | 'undo'>> {
-  const { config, configRead, configBytes, isPathNew, paths, sourcesBytes, sourcesText } =
-    workspace;
+  const { configBytes, isPathNew, paths, sourcesBytes, sourcesText } = workspace;
+  const isConfigWritten = !isPathNew || writes.some(({ file }) => file === 'config');
   const sources = withSource(sourcesText, source);
   readSources(sources, paths.sources);
   const { undo } = await replaceStored([
-    nodesChange(workspace, nodesBytes),
-    ...(isPathNew ? [{ path: config, before: configRead, after: configBytes }] : []),
+    ...storedChanges(workspace, [
+      ...writes,
+      ...(isConfigWritten ? [] : [{ file: 'config', bytes: configBytes } as const]),
+    ]),
     {
       path: paths.sources,
       before: sourcesBytes,

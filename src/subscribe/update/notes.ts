@@ -1,4 +1,5 @@
 import { quoted } from '../../printable.ts';
+import type { BalancerChange } from '../nodes/difference.ts';
 import type { LoweredTrust, MergedSource, Twin } from '../nodes/merge-source.ts';
 import type { Trust } from '../nodes/node-values.ts';
 
@@ -29,6 +30,40 @@ function some<T>(items: readonly T[], noteOf: (item: T) => string): readonly str
   const notes = items.slice(0, SHOWN).map(noteOf);
   const more = items.length - notes.length;
   return more > 0 ? [...notes, `and ${more} more like that`] : notes;
+}
+
+/**
+ * About balancers whose nodes are all gone from their source.
+ * @param following those that follow a source
+ */
+export function lostNotes(
+  source: string,
+  balancers: readonly string[],
+  following: ReadonlySet<string>,
+): readonly string[] {
+  const noteOf = (tags: readonly string[], advice: string): readonly string[] =>
+    tags.length === 0
+      ? []
+      : [
+          `none of the nodes of ${tags.length === 1 ? 'balancer' : 'the balancers'} ${named(tags)} is in ${source} any more${advice}`,
+        ];
+  return [
+    ...noteOf(
+      balancers.filter((tag) => following.has(tag)),
+      ', and none that is matches its line "follows"',
+    ),
+    ...noteOf(
+      balancers.filter((tag) => !following.has(tag)),
+      `: choose others, or write "# follows: ${source}" above the [[balancer]]`,
+    ),
+  ];
+}
+
+/** About balancers that should have followed a source. */
+export function unwritableNote(config: string, changes: readonly BalancerChange[]): string {
+  const tags = changes.map(({ tag }) => tag);
+  const what = tags.length === 0 ? 'balancers follow it' : `balancer ${named(tags)} would change`;
+  return `${what}, but this user may not write to the folder of ${config}: run weir subscribe update as one who may`;
 }
 
 const adoptedNote = (source: string, names: readonly string[]): string =>

@@ -9,15 +9,9 @@ import { mergeSource } from '../nodes/merge-source.ts';
 import { nodesOf, type NodeFile } from '../nodes/node-file.ts';
 import { namesInUse } from './names-in-use.ts';
 import { checkNodes } from './update-source.ts';
-import { nodesBytesOf, nodesChange, writeState, type UpdateTools } from './update.ts';
-import {
-  chosenSources,
-  digestOf,
-  nodeFileOf,
-  openWorkspace,
-  parseNodes,
-  takenNames,
-} from './workspace.ts';
+import { nodesBytesOf, storedChanges } from './file-writes.ts';
+import { reloadDigest, writeState, type UpdateTools } from './update.ts';
+import { chosenSources, nodeFileOf, openWorkspace, parseNodes, takenNames } from './workspace.ts';
 
 export interface RemoveRequest {
   /** The path of the configuration. */
@@ -72,14 +66,14 @@ export async function removeSource(
 
   await tools.apply(`subscribe remove: ${name} −${difference.removed.length}`, async () => {
     const { undo } = await replaceStored([
-      nodesChange(workspace, bytes),
+      ...storedChanges(workspace, [{ file: 'nodes', bytes }]),
       { path: paths.sources, before: sourcesBytes, after: encodedLike(sourcesBytes, sourcesText) },
     ]);
     return { changed: true, undo };
   });
   const sources = new Map(workspace.state.sources);
   sources.delete(name);
-  await writeState(paths.state, { reloaded: digestOf(bytes), sources });
+  await writeState(paths.state, { reloaded: reloadDigest(workspace, text), sources });
   return outcome;
 }
 

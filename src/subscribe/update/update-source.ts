@@ -1,14 +1,18 @@
 import { ApplyError } from '../../supervisor/apply-error.ts';
 import { ConfigError, renderConfigError } from '../../config/errors.ts';
 import { WeirError } from '../../errors.ts';
+import { EVERY_SOURCE, IMPORTED } from '../../import/write/markers.ts';
 import type { Fetch } from '../../fetch/contract.ts';
 import type { UnusedRouting } from '../answer/read-answer.ts';
 import type { LeftOut } from '../answer/source-nodes.ts';
+import { followingTags, followingText } from '../balancers/balancer-blocks.ts';
+import { followBalancers } from '../balancers/follow-balancers.ts';
+import { balancersLostBy } from '../balancers/lost-balancers.ts';
 import { RefusedAnswerError } from '../errors.ts';
 import type { SourceState } from '../files/state-file.ts';
-import { NO_DIFFERENCE, type Difference } from '../nodes/difference.ts';
+import { NO_DIFFERENCE, type BalancerChange, type Difference } from '../nodes/difference.ts';
 import type { SourceNode } from '../nodes/source-node.ts';
-import { mergeSource } from '../nodes/merge-source.ts';
+import { mergeSource, type MergedSource } from '../nodes/merge-source.ts';
 import {
   asSourceNode,
   currentNodes,
@@ -20,8 +24,17 @@ import type { Source } from '../source.ts';
 import { checkMerged } from './check-merged.ts';
 import { fetchSource, type AnswerHeaders, type FetchedSource } from './fetch-source.ts';
 import { namesInUse } from './names-in-use.ts';
-import { nodeNotes } from './notes.ts';
-import { digestOf, parseNodes, takenNames, type Workspace } from './workspace.ts';
+import { lostNotes, nodeNotes, unwritableNote } from './notes.ts';
+import { nodesBytesOf, type FileWrite } from './file-writes.ts';
+import {
+  canWriteConfig,
+  configText,
+  digestOf,
+  parseNodes,
+  takenNames,
+  withConfigText,
+  type Workspace,
+} from './workspace.ts';
 
 /** What became of a source. */
 export interface SourceOutcome {
@@ -34,11 +47,13 @@ export interface SourceOutcome {
   readonly difference: Difference;
   readonly information: readonly string[];
   readonly leftOut: readonly LeftOut[];
+  /** Balancers whose members were changed with its nodes. */
+  readonly balancers: readonly BalancerChange[];
   /** Names of its nodes that accept any certificate. */
   readonly insecure: readonly string[];
   /** What else there is to say, a line each. */
   readonly notes: readonly string[];
-  /** Absent without an answer. */
+  /** Absent without an answer, and where balancers follow it. */
   readonly unused?: UnusedRouting | undefined;
   /** Why it was refused; of another kind, why it is not known whether the running Weir has loaded its nodes. */
   readonly error?: WeirError | undefined;
@@ -49,6 +64,10 @@ export interface UpdatedSource {
   readonly outcome: SourceOutcome;
   readonly nodes: NodeFile;
   readonly state: SourceState;
+  /** With the configuration after it. */
+  readonly workspace: Workspace;
+  /** What is to be written, in this order. */
+  readonly writes: readonly FileWrite[];
 }
 
 export interface UpdateSourceOptions {
@@ -79,8 +98,10 @@ export async function updateSource(
   const before: SourceState = stored?.url === url ? stored : { url };
   let headers: AnswerHeaders | undefined;
   try {
-    const current = sourceText(nodes, source.name);
-    const known = current !== '' && before.nodes === digestOf(current) ? before : undefined;
+    const isKnown =
+      nodesOf(nodes, source.name).length > 0 &&
+      before.nodes === digestOfSource(workspace, nodes, source.name);
+    const known = isKnown ? before : undefined;
     const fetched = await fetchSource(source, known, options.fetch);
     headers = fetched.headers;
     if ('refused' in fetched) throw fetched.refused;
@@ -91,19 +112,23 @@ export async function updateSource(
       difference: merged.difference,
       information: fetched.answer?.information ?? [],
       leftOut: fetched.answer?.leftOut ?? [],
+      balancers: merged.balancers,
       insecure: merged.insecure,
       notes: merged.notes,
-      unused: fetched.answer?.unused,
+      unused: merged.isFollowed ? undefined : fetched.answer?.unused,
     };
     const validators = fetched.answer ? headers : before;
     return {
       outcome,
       nodes: merged.nodes,
+      workspace: merged.workspace,
+      writes: merged.writes,
       state: {
         ...withHeaders(before, headers),
-        etag: validators.etag,
-        lastModified: validators.lastModified,
-        nodes: digestOf(sourceText(merged.nodes, source.name)),
+        // Balancers that could not be changed are, by the next answer that has everything.
+        etag: merged.isComplete ? validators.etag : undefined,
+        lastModified: merged.isComplete ? validators.lastModified : undefined,
+        nodes: digestOfSource(merged.workspace, merged.nodes, source.name),
         updated: now,
         failure: undefined,
       },
@@ -113,6 +138,8 @@ export async function updateSource(
     return {
       outcome: refusedOutcome(source.name, error),
       nodes,
+      workspace,
+      writes: [],
       state: { ...withHeaders(before, headers), failure: failureOf(error, now) },
     };
   }
@@ -125,6 +152,7 @@ export const idleOutcome = (source: string, kind: 'refused' | 'not_due'): Source
   difference: NO_DIFFERENCE,
   information: [],
   leftOut: [],
+  balancers: [],
   insecure: [],
   notes: [],
 });
@@ -148,14 +176,28 @@ const withHeaders = (state: SourceState, headers: AnswerHeaders | undefined): So
   updateInterval: headers?.updateInterval ?? state.updateInterval,
 });
 
-interface Merged {
-  readonly nodes: NodeFile;
-  readonly difference: Difference;
-  readonly insecure: readonly string[];
-  readonly notes: readonly string[];
+/** What of the files belongs to a source: its nodes, and the balancers that follow it. */
+const digestOfSource = (workspace: Workspace, nodes: NodeFile, source: string): string =>
+  digestOf(
+    sourceText(nodes, source) +
+      followingText(configText(workspace), [source, EVERY_SOURCE, IMPORTED]),
+  );
+
+interface Merged
+  extends
+    Pick<UpdatedSource, 'nodes' | 'workspace' | 'writes'>,
+    Pick<SourceOutcome, 'difference' | 'balancers' | 'insecure' | 'notes'> {
+  /** Whether a balancer names the source as one that it follows. */
+  readonly isFollowed: boolean;
+  /** Whether balancers follow as far as they can. */
+  readonly isComplete: boolean;
 }
 
-/** @throws {RefusedAnswerError} */
+/**
+ * Merges the nodes of an answer, and then changes the balancers that follow the source. Nodes that only those named
+ * are gone then.
+ * @throws {RefusedAnswerError}
+ */
 async function merge(
   workspace: Workspace,
   source: Source,
@@ -172,22 +214,68 @@ async function merge(
       { hint: 'if that is right, `weir subscribe update --force` takes them over' },
     );
   }
-  const merged = mergeSource(file, incoming, {
+  const mergeWithin = (within: Workspace, nodes: NodeFile): MergedSource =>
+    mergeSource(nodes, incoming, {
+      source: source.name,
+      taken: takenNames(within),
+      inUse: namesInUse(within.file, nodes),
+      now: new Date(now).toISOString(),
+    });
+  const first = mergeWithin(workspace, file);
+  const united = await reparsed(first.text, file, workspace);
+  const { names } = first;
+  const followed = followBalancers(configText(workspace), {
     source: source.name,
-    taken: takenNames(workspace),
-    inUse: namesInUse(workspace.file, file),
-    now: new Date(now).toISOString(),
+    nodes: united,
+    names,
+    // An answer that has not changed has no groups, nor have those who follow them.
+    membersOf: (group) => answer?.membersOf(group)?.flatMap((index) => names[index] ?? []),
   });
-  const { text, difference } = merged;
-  const isSame = text === file.text;
-  const bytes = Buffer.from(text);
-  if (!isSame) await refusing(() => checkNodes(workspace, bytes));
-  const nodes = isSame ? file : await parseNodes(bytes, workspace.paths.nodes);
+  const isFollowing = answer !== undefined && followed.text !== configText(workspace);
+  const canFollow = isFollowing && (await canWriteConfig(workspace));
+  const isComplete = canFollow || !isFollowing;
+  const next = canFollow
+    ? await refusing(() => withConfigText(workspace, followed.text))
+    : workspace;
+  const second = canFollow ? mergeWithin(next, united) : first;
+  const nodes = await reparsed(second.text, united, workspace);
+  if (canFollow || second.text !== file.text) {
+    await refusing(() => checkNodes(next, Buffer.from(second.text)));
+  }
+  const lost = balancersLostBy(source.name, next.file, nodes);
+  const followers = lost.length === 0 ? new Set<string>() : followingTags(configText(next));
   const insecure = nodesOf(nodes, source.name)
     .filter(({ trust }) => trust === 'any')
     .map(({ name }) => name);
-  return { nodes, difference, insecure, notes: nodeNotes(source.name, merged, insecure) };
+  return {
+    nodes,
+    workspace: next,
+    writes: [
+      { file: 'nodes', bytes: nodesBytesOf(workspace, united.text) },
+      ...(canFollow ? [{ file: 'config', bytes: next.configBytes } as const] : []),
+      { file: 'nodes', bytes: nodesBytesOf(workspace, nodes.text) },
+    ],
+    difference: {
+      ...first.difference,
+      removed: [...new Set([...first.difference.removed, ...second.difference.removed])],
+      kept: second.difference.kept,
+    },
+    balancers: canFollow ? followed.changes : [],
+    insecure,
+    notes: [
+      ...nodeNotes(source.name, first, insecure),
+      ...followed.problems,
+      ...(isComplete ? [] : [unwritableNote(workspace.config, followed.changes)]),
+      ...(isComplete ? lostNotes(source.name, lost, followers) : []),
+    ],
+    isFollowed: followingText(configText(next), [source.name]) !== '',
+    isComplete,
+  };
 }
+
+/** @param known a file, which is that of this text if they are the same */
+const reparsed = async (text: string, known: NodeFile, { paths }: Workspace): Promise<NodeFile> =>
+  text === known.text ? known : parseNodes(Buffer.from(text), paths.nodes);
 
 /** Checks the configuration with these nodes. @throws {ConfigError | ApplyError} */
 export const checkNodes = (
@@ -196,9 +284,9 @@ export const checkNodes = (
 ): Promise<void> => checkMerged({ config, configBytes, nodes: paths.nodes, nodesBytes });
 
 /** @throws {RefusedAnswerError} in place of the errors of a check */
-async function refusing(check: () => Promise<void>): Promise<void> {
+async function refusing<T>(check: () => Promise<T>): Promise<T> {
   try {
-    await check();
+    return await check();
   } catch (error) {
     if (!(error instanceof ConfigError || error instanceof ApplyError)) throw error;
     const reason = error instanceof ConfigError ? renderConfigError(error) : error.message;

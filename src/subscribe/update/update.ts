@@ -1,15 +1,16 @@
 import type { EditedFile } from '../../app/edit-config.ts';
-import { encodedLike } from '../../config/edit/edit-text.ts';
 import { EDIT_WRITTEN } from '../../client/apply-edit.ts';
 import { codeOf, WeirError } from '../../errors.ts';
 import type { Fetch } from '../../fetch/contract.ts';
 import { lockSubscriptions } from '../files/paths.ts';
 import { stateText, type SourceState, type SubscribeState } from '../files/state-file.ts';
-import { replaceStored, writeStored, type StoredChange } from '../files/stored-file.ts';
-import { differenceLine } from '../nodes/difference.ts';
+import { replaceStored, writeStored } from '../files/stored-file.ts';
+import { balancerLine, differenceLine } from '../nodes/difference.ts';
 import type { NodeFile } from '../nodes/node-file.ts';
 import type { Source } from '../source.ts';
+import { followingText } from '../balancers/balancer-blocks.ts';
 import { isDue } from './due.ts';
+import { nodesBytesOf, storedChanges, type FileWrite } from './file-writes.ts';
 import {
   failureOf,
   idleOutcome,
@@ -17,7 +18,14 @@ import {
   updateSource,
   type SourceOutcome,
 } from './update-source.ts';
-import { chosenSources, digestOf, nodeFileOf, openWorkspace, type Workspace } from './workspace.ts';
+import {
+  chosenSources,
+  configText,
+  digestOf,
+  nodeFileOf,
+  openWorkspace,
+  type Workspace,
+} from './workspace.ts';
 
 /** What an update needs of its surroundings. */
 export interface UpdateTools {
@@ -67,12 +75,14 @@ interface Prepared {
   readonly workspace: Workspace;
   readonly outcomes: readonly SourceOutcome[];
   readonly nodes: NodeFile;
+  readonly writes: readonly FileWrite[];
   readonly states: ReadonlyMap<string, SourceState>;
 }
 
 async function prepare(request: UpdateRequest, tools: UpdateTools): Promise<Prepared> {
-  const workspace = await openWorkspace(request.config);
+  let workspace = await openWorkspace(request.config);
   const sources = chosenSources(workspace, request.names);
+  const writes: FileWrite[] = [];
   let nodes = await nodeFileOf(workspace);
   const outcomes: SourceOutcome[] = [];
   const states = new Map<string, SourceState>();
@@ -84,11 +94,12 @@ async function prepare(request: UpdateRequest, tools: UpdateTools): Promise<Prep
       continue;
     }
     const updated = await updateOne(workspace, source, nodes, request, tools);
-    nodes = updated.nodes;
+    ({ nodes, workspace } = updated);
+    writes.push(...updated.writes);
     outcomes.push(updated.outcome);
     states.set(source.name, updated.state);
   }
-  return { workspace, outcomes, nodes, states };
+  return { workspace, outcomes, nodes, writes, states };
 }
 
 async function updateOne(
@@ -106,27 +117,26 @@ async function updateOne(
     const url = digestOf(source.url);
     const stored = workspace.state.sources.get(source.name);
     const state = { ...(stored?.url === url ? stored : { url }), failure: failureOf(error, now()) };
-    return { outcome: refusedOutcome(source.name, error), nodes, state };
+    return { outcome: refusedOutcome(source.name, error), nodes, state, workspace, writes: [] };
   }
 }
 
 /** Writes nodes, reloads, and writes the state: in this order, so that a kill between leaves nothing behind. */
 async function commit(
-  { workspace, outcomes, nodes, states }: Prepared,
+  { workspace, outcomes, nodes, writes, states }: Prepared,
   tools: UpdateTools,
 ): Promise<readonly SourceOutcome[]> {
   const { state, paths } = workspace;
-  const bytes = nodesBytesOf(workspace, nodes.text);
-  const digest = digestOf(bytes);
+  const digest = reloadDigest(workspace, nodes.text);
   const all = new Map([...state.sources, ...states]);
-  const isSame = Buffer.compare(bytes, workspace.nodesBytes ?? new Uint8Array()) === 0;
-  if (isSame && state.reloaded === digest) {
+  const changes = storedChanges(workspace, writes);
+  if (changes.length === 0 && state.reloaded === digest) {
     if (states.size > 0) await writeState(paths.state, { reloaded: digest, sources: all });
     return outcomes;
   }
   try {
     await tools.apply(causeOf(outcomes), async () => {
-      const { undo } = await replaceStored([nodesChange(workspace, bytes)]);
+      const { undo } = await replaceStored(changes);
       // A reload is due also when an update before was ended between the write and the reload.
       return { changed: true, undo };
     });
@@ -153,27 +163,22 @@ async function commit(
 export const writeState = (path: string, state: SubscribeState): Promise<void> =>
   writeStored(path, Buffer.from(stateText(state)));
 
-/** The subscribe file with other nodes. */
-export const nodesChange = (
-  { config, paths, nodesBytes }: Workspace,
-  after: Uint8Array,
-): StoredChange => ({
-  path: paths.nodes,
-  before: nodesBytes,
-  after,
-  access: { like: config },
-});
+/** What the running Weir is told of: the nodes, and balancers that follow a source. In hex. */
+export const reloadDigest = (workspace: Workspace, nodes: string): string => {
+  const followers = followingText(configText(workspace));
+  return digestOf(Buffer.concat([nodesBytesOf(workspace, nodes), Buffer.from(followers)]));
+};
 
-/** The bytes of a subscribe file with other nodes. */
-export const nodesBytesOf = ({ nodesBytes }: Workspace, text: string): Uint8Array =>
-  encodedLike(nodesBytes ?? new Uint8Array(), text);
+/** What an update changes, for the line about the edit. */
+export const editLine = ({ source, difference, balancers }: SourceOutcome): string =>
+  [`${source} ${differenceLine(difference)}`, ...balancers.map(balancerLine)].join(', ');
 
 const LONGEST_CAUSE = 300;
 
 function causeOf(outcomes: readonly SourceOutcome[]): string {
   const changes = outcomes
     .filter(({ kind }) => kind === 'updated' || kind === 'unchanged')
-    .map(({ source, difference }) => `${source} ${differenceLine(difference)}`);
+    .map(editLine);
   // Without any, what an update before has written is not in force yet.
   const text = `subscribe update: ${changes.join('; ') || 'nodes as written before'}`;
   return text.length > LONGEST_CAUSE ? `${text.slice(0, LONGEST_CAUSE)}…` : text;

@@ -1,7 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import { hash } from 'node:crypto';
+import { access, constants, realpath } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { ConfigError, renderConfigError } from '../../config/errors.ts';
-import { editText } from '../../config/edit/edit-text.ts';
+import { editText, encodedLike } from '../../config/edit/edit-text.ts';
 import { setString } from '../../config/edit/set-string.ts';
 import { balancerTags, type ConfigFile } from '../../config/sources/config-file.ts';
 import { decodeSource } from '../../config/sources/decode-source.ts';
@@ -99,6 +101,29 @@ export async function openWorkspace(
     sources: readSources(sourcesText, paths.sources),
     state: state ?? NO_STATE,
   };
+}
+
+/** The configuration as text, without its byte order mark. @throws {ConfigError} */
+export const configText = ({ configBytes, config }: Workspace): string =>
+  decodeSource(configBytes, config).text;
+
+/** The same with another text of the configuration. @throws {ConfigError} when that is invalid */
+export async function withConfigText(workspace: Workspace, text: string): Promise<Workspace> {
+  const configBytes = encodedLike(workspace.configBytes, text);
+  const file = await withShownKeys(() =>
+    readConfigFile(decodeSource(configBytes, workspace.config)),
+  );
+  return { ...workspace, configBytes, file };
+}
+
+/** Whether this process may replace the configuration: a service often may not. */
+export async function canWriteConfig({ config }: Workspace): Promise<boolean> {
+  try {
+    await access(dirname(await realpath(config)), constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Without the byte order mark. @throws {SubscribeError} which shows no line: it may have a URL */

@@ -29,6 +29,7 @@ import { parseYaml } from '../../../src/import/parse/yaml.ts';
 import { parseCidr } from '../../../src/ip/cidr.ts';
 import { formatIP, parseIP } from '../../../src/ip/ip-text.ts';
 import { normalizeHost } from '../../../src/net/addresses/host-name.ts';
+import { followLine, parseFollow } from '../../../src/import/write/markers.ts';
 import { readAnswer } from '../../../src/subscribe/answer/read-answer.ts';
 import { parseUpdateInterval, parseUserinfo } from '../../../src/subscribe/answer/userinfo.ts';
 import {
@@ -236,6 +237,23 @@ const foreignData: FuzzTarget = {
   },
 };
 
+const followMarkers: FuzzTarget = {
+  name: 'follow-markers',
+  files: ['import/write/markers.ts'],
+  samples: textSamples(
+    '# follows: *',
+    '# follows: home, (import); group: "A\\u0000"; filter: "(?i)hk"; exclude: "x"; exclude-protocol: "vmess"',
+  ),
+  share: 0.01,
+  longest: 2000,
+  run: (input) => {
+    const marker = parseFollow(shown(input));
+    if (!marker || 'problem' in marker) return;
+    const line = followLine(marker);
+    if (line !== undefined) assert.deepEqual(parseFollow(line), marker);
+  },
+};
+
 const subscriptions: FuzzTarget = {
   name: 'subscription-answers',
   files: [
@@ -412,6 +430,7 @@ export const TEXTS: readonly FuzzTarget[] = [
   shareLinks,
   linkTexts,
   foreignData,
+  followMarkers,
   subscriptions,
   apiRequests,
   clashRequests,

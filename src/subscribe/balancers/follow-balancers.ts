@@ -1,0 +1,198 @@
+import { parseToml } from '../../config/toml/parse.ts';
+import { RegexCache } from '../../engine/router/tables/regex-set.ts';
+import { WeirError } from '../../errors.ts';
+import {
+  EVERY_SOURCE,
+  followLine,
+  IMPORTED,
+  type FollowMarker,
+} from '../../import/write/markers.ts';
+import { protocolName } from '../../protocols/registry.ts';
+import { withReplacements, type Replacement } from '../files/splices.ts';
+import type { BalancerChange } from '../nodes/difference.ts';
+import { nameThere } from '../nodes/match-nodes.ts';
+import type { FileNode, NodeFile } from '../nodes/node-file.ts';
+import { identityOf, stringAt } from '../nodes/node-values.ts';
+import { balancerBlocks, type BalancerBlock } from './balancer-blocks.ts';
+import { memberList } from './member-list.ts';
+import { planMembers } from './members.ts';
+
+export interface FollowedBalancers {
+  /** The configuration with other members. */
+  readonly text: string;
+  readonly changes: readonly BalancerChange[];
+  /** What cannot be followed, a line each. */
+  readonly problems: readonly string[];
+}
+
+/** The nodes of a source after an update. */
+export interface FollowedSource {
+  readonly source: string;
+  /** The subscribe file with them. */
+  readonly nodes: NodeFile;
+  /** The names here of those in its list, in the order of that. */
+  readonly names: readonly string[];
+  /** The names here of the members of a group of the list, in their order; `undefined` without the group. */
+  readonly membersOf: (group: string) => readonly string[] | undefined;
+}
+
+/** Compiled once in a process: see `RegexCache`. */
+const expressions = new RegexCache();
+
+/**
+ * Changes the members of the balancers that follow a source to its nodes, and leaves everything else as it is, byte for
+ * byte. A balancer that `weir import` has written follows the first source that has one of its members. One that would
+ * have no member stays as it is.
+ *
+ * @param text a configuration without its byte order mark
+ * @throws {TomlError} when it is not TOML
+ */
+export function followBalancers(text: string, followed: FollowedSource): FollowedBalancers {
+  const blocks = balancerBlocks(text);
+  if (blocks.every(({ follows }) => !follows)) return { text, changes: [], problems: [] };
+  const members = new SourceMembers(followed, ownOutbounds(text));
+  const replacements: Replacement[] = [];
+  const changes: BalancerChange[] = [];
+  const problems: string[] = [];
+  for (const block of blocks) {
+    const { tag, list, follows } = block;
+    if (!follows) continue;
+    const { marker, span } = follows;
+    const subject = `balancer ${JSON.stringify(tag)}`;
+    if ('problem' in marker) {
+      problems.push(
+        `${subject} stays as it is, since its line "follows" is invalid: ${marker.problem}`,
+      );
+      continue;
+    }
+    try {
+      const plan = members.planOf(block, marker);
+      if (!plan) continue;
+      if (plan.added.length > 0 || plan.removed.length > 0) {
+        replacements.push({ span: list.span, text: memberList(text, list, plan) });
+        changes.push({ tag, added: plan.added, removed: plan.removed });
+      }
+      const line = followLine(plan.marker);
+      if (line !== undefined && plan.marker !== marker) replacements.push({ span, text: line });
+    } catch (error) {
+      if (!(error instanceof WeirError)) throw error;
+      const [reason = ''] = error.message.trim().split('\n').slice(-1);
+      problems.push(
+        `${subject} stays as it is, since an expression of its line "follows" is invalid: ${reason}`,
+      );
+    }
+  }
+  return { text: withReplacements(text, replacements), changes, problems };
+}
+
+/** The identities of the outbounds of a configuration by their tags. */
+function ownOutbounds(text: string): ReadonlyMap<string, string> {
+  const list = parseToml(text).entries.get('outbound')?.value;
+  const tables = list?.kind === 'array' ? list.items.filter((item) => item.kind === 'table') : [];
+  return new Map(tables.map((table) => [stringAt(table, 'tag'), identityOf(table)]));
+}
+
+/** Which nodes of a source are members of a balancer. */
+class SourceMembers {
+  readonly #followed: FollowedSource;
+  readonly #byName: ReadonlyMap<string, FileNode>;
+  /** By the names of all that can be a member. */
+  readonly #identities: ReadonlyMap<string, string | undefined>;
+  /** Nodes of the list that a balancer can have. */
+  readonly #candidates: readonly FileNode[];
+
+  constructor(followed: FollowedSource, outbounds: ReadonlyMap<string, string>) {
+    const { nodes, names } = followed;
+    this.#followed = followed;
+    this.#byName = new Map(nodes.nodes.map((node) => [node.name, node]));
+    this.#identities = new Map<string, string | undefined>([
+      ...nodes.inlineNames.map((name) => [name, undefined] as const),
+      ...outbounds,
+      ...nodes.nodes.map(({ name, identity }) => [name, identity] as const),
+    ]);
+    this.#candidates = names.flatMap((name) => {
+      const node = this.#byName.get(name);
+      return node?.isProbed ? [node] : [];
+    });
+  }
+
+  /**
+   * The members of a balancer, and its marker; `undefined` when it follows other sources, or none would be left.
+   * @throws {WeirError} for an expression that is invalid
+   */
+  planOf(
+    { members }: BalancerBlock,
+    marker: FollowMarker,
+  ): (ReturnType<typeof planMembers> & { readonly marker: FollowMarker }) | undefined {
+    const { source } = this.#followed;
+    const { sources } = marker;
+    const isNamed = sources.includes(source) || sources.includes(EVERY_SOURCE);
+    const isBound = !isNamed && sources.includes(IMPORTED) && this.#hasAny(members);
+    if (!isNamed && !isBound) return undefined;
+    const isOwn = (name: string): boolean => !this.#isOfSource(name) && this.#identities.has(name);
+    const own = new Set(members.filter(isOwn).map((name) => this.#identities.get(name)));
+    // A server that is a member as an outbound of the user is not one twice.
+    const candidates = this.#candidates.filter(({ identity }) => !own.has(identity));
+    const wanted = this.#wanted(candidates, members, marker);
+    if (wanted.length === 0 && !members.some(isOwn)) return undefined;
+    const plan = planMembers(members, wanted, isOwn);
+    return { ...plan, marker: isBound ? this.#bound(marker, members) : marker };
+  }
+
+  #wanted(
+    candidates: readonly FileNode[],
+    members: readonly string[],
+    marker: FollowMarker,
+  ): readonly string[] {
+    const { group, filters } = marker;
+    const listed = group === undefined ? undefined : this.#followed.membersOf(group);
+    const all = new Set(candidates.map(({ name }) => name));
+    if (listed) return [...new Set(listed)].filter((name) => all.has(name));
+    if (group !== undefined && filters.length === 0) {
+      const present = new Set(members);
+      return [...all].filter((name) => present.has(name));
+    }
+    const isWanted = filterOf(marker);
+    return candidates.filter(isWanted).map(({ name }) => name);
+  }
+
+  /** Whether a member is a node of the source, or the same server as one. */
+  #hasAny(members: readonly string[]): boolean {
+    const sent = new Set(this.#candidates.map(({ identity }) => identity));
+    return members.some((name) => {
+      const identity = this.#identities.get(name);
+      return this.#isOfSource(name) || (identity !== undefined && sent.has(identity));
+    });
+  }
+
+  #isOfSource(name: string): boolean {
+    return this.#byName.get(name)?.marker?.source === this.#followed.source;
+  }
+
+  /** A marker with this source; other sources may still have the rest of what was imported. */
+  #bound(marker: FollowMarker, members: readonly string[]): FollowMarker {
+    const isLeft = members.some((name) => this.#byName.get(name)?.marker?.source === IMPORTED);
+    const sources = marker.sources.filter((each) => isLeft || each !== IMPORTED);
+    return { ...marker, sources: [this.#followed.source, ...sources] };
+  }
+}
+
+/** Whether a marker takes a node by its name at the source. @throws {WeirError} for an invalid expression */
+function filterOf({
+  filters,
+  excluded,
+  excludedProtocols,
+}: FollowMarker): (node: FileNode) => boolean {
+  const matcher = (patterns: readonly string[]): ((name: string) => boolean) => {
+    if (patterns.length === 0) return () => false;
+    const set = expressions.compile([...new Set(patterns)]);
+    return (name) => set.matches(name).length > 0;
+  };
+  const [isIn, isOut] = [matcher(filters), matcher(excluded)];
+  const protocols = new Set(excludedProtocols.map((each) => protocolName(each) ?? each));
+  return (node) => {
+    const name = nameThere(node);
+    const isTaken = filters.length === 0 || isIn(name);
+    return isTaken && !isOut(name) && !protocols.has(node.protocol);
+  };
+}

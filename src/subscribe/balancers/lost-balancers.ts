@@ -1,0 +1,35 @@
+import type { ConfigFile } from '../../config/sources/config-file.ts';
+import { IMPORTED } from '../../import/write/markers.ts';
+import type { Marker } from '../nodes/marker.ts';
+import type { NodeFile } from '../nodes/node-file.ts';
+
+/**
+ * The sources that the nodes among the members of a balancer are gone from; none while one of them is in its source, or
+ * without such members.
+ */
+export function lostSources(
+  members: readonly string[],
+  markerOf: (name: string) => Marker | undefined,
+): readonly string[] {
+  const markers = members.flatMap((name) => markerOf(name) ?? []);
+  const ofSources = markers.filter(({ source }) => source !== IMPORTED);
+  if (ofSources.some(({ goneSince }) => goneSince === undefined)) return [];
+  return [...new Set(ofSources.map(({ source }) => source))];
+}
+
+/** The tags of balancers none of whose nodes is in their sources any more, this one among them. */
+export function balancersLostBy(
+  source: string,
+  { balancer }: Pick<ConfigFile, 'balancer'>,
+  { nodes }: NodeFile,
+): readonly string[] {
+  const markers = new Map(nodes.map(({ name, marker }) => [name, marker]));
+  return balancer
+    .filter(({ outbounds }) =>
+      lostSources(
+        outbounds.value.map(({ value }) => value),
+        (name) => markers.get(name),
+      ).includes(source),
+    )
+    .map(({ tag }) => tag.value);
+}
