@@ -130,6 +130,20 @@ test(
     await refused.waitFor({ state: 'detached' });
 
     const box = page.getByRole('region', { name: 'Why the last reload was refused' });
+    await box.waitFor();
+    await check.getByText('A reload would be refused again.').waitFor();
+    await page.locator('.state[data-state=reload-refused]').waitFor();
+    const messages = page.locator('main', { hasText: 'Why it was refused' }).locator('pre.message');
+    assert.equal(await messages.count(), 1, 'the message is there once');
+    await window.goTo('#/now');
+    // Elsewhere the box has it, in a font whose columns line up.
+    const elsewhere = page.locator('.state[data-state=reload-refused] pre.message');
+    await elsewhere.getByText('unknown field `nonsense`').waitFor();
+    const font = await page.evaluate<string>(
+      `getComputedStyle(document.querySelector('.state pre.message')).fontFamily`,
+    );
+    assert.match(font, /mono/i);
+    await window.goTo('#/config');
     await box.getByText('Weir goes on with the configuration before it.').waitFor();
     await checkAccessible(page);
     await box.getByRole('button', { name: 'Undo: restore what runs…' }).click();

@@ -63,6 +63,40 @@ for (const [name, there] of PAGES) {
   );
 }
 
+test('on a phone tabs have room for a finger, and log lines for the reason', { skip }, async () => {
+  await using scene = await stage.open({ ...demo, viewport: VIEWPORTS.phone, at: '#/log' });
+  const { page } = scene;
+  await page.locator('.log-line .card-title').first().waitFor();
+  const heights = await page.evaluate<number[]>(
+    `[...document.querySelectorAll('nav.pages a')].map((each) => each.getBoundingClientRect().height)`,
+  );
+  assert.equal(heights.length, 8);
+  for (const height of heights) assert.ok(height >= 36, String(height));
+  // Two lines of text, within the card.
+  const beyond = await page.evaluate<readonly string[]>(`
+    [...document.querySelectorAll('.log-line .card-title')]
+      .filter((each) => {
+        const card = each.closest('.grid-row').getBoundingClientRect();
+        const { top, bottom } = each.getBoundingClientRect();
+        return top < card.top || bottom > card.bottom || getComputedStyle(each).whiteSpace !== 'normal';
+      })
+      .map((each) => each.textContent)`);
+  assert.deepEqual(beyond, []);
+});
+
+test(
+  'the way of a connection has its rule with group and place in one column',
+  { skip },
+  async () => {
+    await using scene = await stage.open({ ...demo, at: '#/connections?filter=host:*music*' });
+    const { page } = scene;
+    await page.locator('main .grid-body .grid-row', { hasText: 'music' }).first().click();
+    const step = page.locator('.way li', { hasText: 'route' });
+    await step.getByText(/^rule \d+ of Music, \S+\.toml:\d+$/).waitFor();
+    assert.equal(await step.locator('> *').count(), 2, 'a label, and all the rest beside it');
+  },
+);
+
 /** Pages with rows that open: the key after g, a word to search for, and the row with it. */
 const LISTS = [
   ['c', 'connections', 'registry', 'registry.example'],

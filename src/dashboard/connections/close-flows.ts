@@ -1,6 +1,7 @@
 import { ApiClientError, type ApiClient } from '../../client/api-client.ts';
 import { ActionError } from '../action-error.ts';
 import type { DashboardContext, PageAction } from '../contract.ts';
+import { meantWeir } from '../meant-weir.ts';
 import { commandLine } from '../shared/texts.ts';
 import { matcherOf } from '../../monitor/filter/matcher.ts';
 import { parseFilter, type Term } from '../../monitor/filter/terms.ts';
@@ -26,7 +27,8 @@ export function createCloseActions(context: DashboardContext): readonly PageActi
     {
       name: 'closing',
       changes: false,
-      run: async (parameters) => previewOf(closingOf(context, readClosing(parameters))),
+      run: async (parameters) =>
+        previewOf(closingOf(context, readClosing(parameters)), meantWeir(context)),
     },
     {
       name: 'close',
@@ -74,18 +76,18 @@ const selectorFor = (
     user: distinct('user'),
   });
 
-function previewOf({ ids, selector }: Closing): ClosingPreview {
+function previewOf({ ids, selector }: Closing, meant: readonly string[]): ClosingPreview {
   return {
     flows: ids.length,
-    command: selector ? commandLine(selectorWords(selector)) : idsCommand(ids),
+    command: selector ? commandLine(selectorWords(selector, meant)) : idsCommand(ids, meant),
     isSelector: selector !== undefined,
   };
 }
 
-const idsCommand = (ids: readonly number[]): string | null =>
+const idsCommand = (ids: readonly number[], meant: readonly string[]): string | null =>
   ids.length === 0 || ids.length > MOST_IDS_SHOWN
     ? null
-    : commandLine(['weir', 'ctl', 'close', ...ids.map(String)]);
+    : commandLine(['weir', 'ctl', 'close', ...ids.map(String), ...meant]);
 
 async function closeSelected(
   api: ApiClient,

@@ -52,11 +52,11 @@ export const queryOf = (selector: Selector): string => {
   return query === '' ? '' : `?${query}`;
 };
 
-/** The arguments of `weir ctl`. */
-export function selectorWords(selector: Selector): readonly string[] {
+/** The command line of `weir ctl` that closes these. @param meant options that name the Weir */
+export function selectorWords(selector: Selector, meant: readonly string[]): readonly string[] {
   const words = Object.entries(selector).flatMap(([key, value]) =>
     // A value may look like an option.
     value.startsWith('-') ? [`--${key}=${value}`] : [`--${key}`, value],
   );
-  return ['weir', 'ctl', 'close', ...(words.length === 0 ? ['--all'] : words)];
+  return ['weir', 'ctl', 'close', ...(words.length === 0 ? ['--all'] : words), ...meant];
 }

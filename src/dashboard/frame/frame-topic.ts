@@ -26,7 +26,7 @@ export function createFrameTopic(context: DashboardContext): PageTopic {
     const config = status?.value.config ?? context.config;
     const running = status?.value.version ?? monitor.version;
     const lost = apiState(monitor, config);
-    const refused = reloadState(status?.value.last_reload);
+    const refused = reloadState(status?.value.last_reload, context.socket);
     const states: (FrameState | undefined)[] = [
       lost,
       // Weir as a whole does not run, which has been said.

@@ -69,13 +69,17 @@ const failureOf = ({ error }: Lost) => ({
 });
 
 /** The state after a reload that failed; `undefined` after another one. */
-export function reloadState(last: LastReload | null | undefined): FrameState | undefined {
+export function reloadState(
+  last: LastReload | null | undefined,
+  socket: string | undefined,
+): FrameState | undefined {
   if (last?.outcome.kind !== 'failed') return undefined;
   const { place } = last;
   return {
     kind: 'reload-refused',
     line: last.outcome.line,
     place: place && `${place.file ?? 'line'}:${place.line}:${place.column}`,
+    command: commandLine(['weir', 'reload', ...(socket === undefined ? [] : [socket])]),
   };
 }
 

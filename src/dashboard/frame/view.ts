@@ -51,7 +51,12 @@ export type FrameState =
   /** `example`: a command that makes one; `null` if no inbound is known that it could use. */
   | { readonly kind: 'no-flows'; readonly example: string | null }
   | { readonly kind: 'behind'; readonly missed: number }
-  /** `line` as it is logged, which may have several lines; `place`: `FILE:LINE:COLUMN`. */
-  | { readonly kind: 'reload-refused'; readonly line: string; readonly place: string | null }
+  /** `line` as it is logged, which may have several lines; `place`: `FILE:LINE:COLUMN`; `command` reloads. */
+  | {
+      readonly kind: 'reload-refused';
+      readonly line: string;
+      readonly place: string | null;
+      readonly command: string;
+    }
   | { readonly kind: 'versions-differ'; readonly running: string; readonly own: string }
   | { readonly kind: 'read-only' };

@@ -10,6 +10,7 @@ import {
 } from '../../probe/default-plan.ts';
 import { PHASE_NAMES } from '../../probe/phases.ts';
 import { probeEach } from '../../probe/probe-all.ts';
+import { Listeners } from '../../collections/listeners.ts';
 import { ActionError } from '../action-error.ts';
 import { MOST_NODE_FACTS } from '../reader/node-facts.ts';
 import type { NodeProbe } from './view.ts';
@@ -25,7 +26,6 @@ export interface NodeProbesOptions {
   readonly open: () => OutboundFlows;
   /** Unix milliseconds. */
   readonly now: () => number;
-  readonly onChange: () => void;
   readonly clock?: Clock;
 }
 
@@ -45,6 +45,7 @@ export class NodeProbes {
   readonly #clock: Clock;
   /** By tag. */
   readonly #results = new Map<string, NodeProbe>();
+  readonly #listeners = new Listeners();
   #stop: AbortController | undefined;
   #total = 0;
   #done = 0;
@@ -60,6 +61,10 @@ export class NodeProbes {
 
   of(tag: string): NodeProbe | undefined {
     return this.#results.get(tag);
+  }
+
+  onChange(listener: () => void): Disposable {
+    return this.#listeners.add(listener);
   }
 
   /** Starts a run and does not wait for it. @throws {ActionError} `busy` while one is under way */
@@ -79,7 +84,7 @@ export class NodeProbes {
     const base = { ...NOT_MEASURED, at, url: shown, tries };
     for (const { tag } of specs) this.#set(tag, { ...base, state: 'waiting' });
     void this.#run({ specs, url, tries }, base, stop.signal);
-    this.#options.onChange();
+    this.#listeners.call();
   }
 
   /** Ends the run; outbounds that have no result yet are marked. */
@@ -92,7 +97,7 @@ export class NodeProbes {
     base: Omit<NodeProbe, 'state'>,
     stop: AbortSignal,
   ): Promise<void> {
-    const { open, now, onChange } = this.#options;
+    const { open, now } = this.#options;
     const plan = {
       url,
       tries,
@@ -112,7 +117,7 @@ export class NodeProbes {
           onStart: ({ tag }) => {
             if (stop.aborted) return;
             this.#set(tag, { ...base, at: now(), state: 'running' });
-            onChange();
+            this.#listeners.call();
           },
           onResult: (result) => {
             this.#done++;
@@ -124,13 +129,13 @@ export class NodeProbes {
                 ? { ...base, at: now(), state: 'cancelled' }
                 : { ...resultOf(result), at: now(), url: shown },
             );
-            onChange();
+            this.#listeners.call();
           },
         },
       );
     } finally {
       this.#stop = undefined;
-      onChange();
+      this.#listeners.call();
     }
   }
 

@@ -1,5 +1,4 @@
 import { LRUCache } from 'lru-cache';
-import { Listeners } from '../../collections/listeners.ts';
 import type { DashboardContext, PageTopic } from '../contract.ts';
 import type { FileModel } from '../reader/file-model.ts';
 import { Parameters } from '../parameters.ts';
@@ -19,7 +18,6 @@ export class NodesTopic implements PageTopic {
   readonly #context: Pick<DashboardContext, 'monitor' | 'socket'>;
   readonly #file: FileModel;
   readonly #probes: NodeProbes;
-  readonly #listeners = new Listeners();
   readonly #orders = new LRUCache<string, ReadonlyMap<string, number>>({ max: MOST_ORDERS });
 
   constructor(
@@ -71,14 +69,9 @@ export class NodesTopic implements PageTopic {
 
   onChange(listener: () => void): Disposable {
     const both = new DisposableStack();
-    both.use(this.#listeners.add(listener));
+    both.use(this.#probes.onChange(listener));
     both.use(this.#file.onChange(listener));
     return both;
-  }
-
-  /** Probes have changed. */
-  changed(): void {
-    this.#listeners.call();
   }
 
   #rows(): readonly NodeRow[] {

@@ -5,6 +5,7 @@ import type { FileModel } from '../reader/file-model.ts';
 import { Parameters } from '../parameters.ts';
 import { commandLine } from '../shared/texts.ts';
 import type { JsonValue } from '../shared/protocol.ts';
+import { targetsWith } from '../routes/route-targets-topic.ts';
 import { DEFAULT_RUN, type NodeProbes } from './node-probes.ts';
 import type { NodesTopic } from './nodes-topic.ts';
 import type { ProbePreview, ProbeStarted } from './view.ts';
@@ -20,7 +21,7 @@ const MOST_TAGS = 100;
  * `--read-only`, but then only towards the usual URL: who may only look does not choose what is asked for.
  */
 export const probeActions = (
-  context: Pick<DashboardContext, 'socket' | 'readOnly'>,
+  context: Pick<DashboardContext, 'socket' | 'readOnly' | 'monitor'>,
   file: FileModel,
   topic: NodesTopic,
   probes: NodeProbes,
@@ -29,7 +30,7 @@ export const probeActions = (
     name: 'probe-preview',
     changes: false,
     run: async (value): Promise<ProbePreview> => {
-      const { tags, isAll, url, tries } = wantedOf(value, topic);
+      const { tags, isAll, url, tries } = wantedOf(value, topic, context);
       const { length: outbounds } = specsOf(tags, file);
       if (!isAll && tags.length > MOST_TAGS) return { outbounds, command: null };
       const { path } = file;
@@ -53,7 +54,7 @@ export const probeActions = (
           hint: 'weir dashboard --socket PATH names it; `weir probe --config FILE` works without',
         });
       }
-      const { tags, url, tries } = wantedOf(value, topic);
+      const { tags, url, tries } = wantedOf(value, topic, context);
       if (context.readOnly && url.href !== DEFAULT_RUN.url) {
         throw new ActionError('read-only', 'with --read-only only the usual URL is asked for');
       }
@@ -73,11 +74,20 @@ export const probeActions = (
 ];
 
 /** @throws {ActionError} */
-function wantedOf(value: JsonValue, topic: NodesTopic) {
+function wantedOf(
+  value: JsonValue,
+  topic: NodesTopic,
+  { monitor }: Pick<DashboardContext, 'monitor'>,
+) {
   const parameters = new Parameters(value);
   const tag = parameters.text('tag', '');
   const search = parameters.text('search', '').trim();
-  const tags = tag === '' ? topic.tagsFor(search) : [tag];
+  const byTarget = parameters.flag('byTarget');
+  const tags = byTarget
+    ? targetsWith(monitor, search).map(({ name }) => name)
+    : tag === ''
+      ? topic.tagsFor(search)
+      : [tag];
   const url = URL.parse(parameters.text('url', DEFAULT_RUN.url));
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
     throw new ActionError('bad-request', 'the URL has to begin with http: or https:');
@@ -87,7 +97,7 @@ function wantedOf(value: JsonValue, topic: NodesTopic) {
   }
   const tries = parameters.count('tries', MOST_TRIES) ?? DEFAULT_RUN.tries;
   if (tries === 0) throw new ActionError('bad-request', 'a probe has at least one try');
-  return { tags, isAll: tag === '' && search === '', url, tries };
+  return { tags, isAll: !byTarget && tag === '' && search === '', url, tries };
 }
 
 /** The outbounds of these tags, and those of balancers, each once. @throws {ActionError} */

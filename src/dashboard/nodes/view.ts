@@ -111,6 +111,8 @@ export type ProbingState = {
 export type ProbeParameters = {
   readonly tag?: string;
   readonly search?: string;
+  /** The search is for names of targets. */
+  readonly byTarget?: boolean;
   /** `http:` or `https:`; refused with `--read-only`, unless it is the one of `ProbingState`. */
   readonly url?: string;
   readonly tries?: number;

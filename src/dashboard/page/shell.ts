@@ -54,11 +54,14 @@ export function Shell({ frame }: { readonly frame: ReadonlySignal<FrameView | un
     </nav>
     <main id="main" tabindex="-1" class=${states.some(isBlocking) ? 'stale' : undefined}>
       <h1 class="visually-hidden">${page.title}</h1>
-      ${states.map((state) => html`<${StateBox} key=${state.kind} state=${state} />`)}
+      ${states.map((state) => html`<${StateBox} key=${state.kind} state=${state} isExplained=${EXPLAINS.has(page.name)} />`)}
       <${Page} key=${page.name} />
     </main>
     <${Notices} /><${ConfirmHost} /><${Palette} /><${Help} /><${LiveRegion} />`;
 }
+
+/** Pages that say why the last reload was refused, with the lines around the place. */
+const EXPLAINS: ReadonlySet<string> = new Set(['config', 'routes']);
 
 /** What is wrong between this page and the dashboard's process. */
 function ownStates(state: ConnectionState): readonly PageState[] {

@@ -6,6 +6,7 @@ import { NodesTopic } from '../nodes/nodes-topic.ts';
 import { probeActions } from '../nodes/probe-actions.ts';
 import { subscriptionActions } from '../nodes/subscription-actions.ts';
 import { SubscriptionsTopic } from '../nodes/subscriptions-topic.ts';
+import { routeTargetsTopic } from '../routes/route-targets-topic.ts';
 import { explainAction } from '../rules/explain-action.ts';
 import { RulesTopic } from '../rules/rules-topic.ts';
 import { FileModel } from './file-model.ts';
@@ -20,13 +21,12 @@ export const createReaderPages = (context: DashboardContext, worker: FileWorker)
       throw new ActionError('no-socket', 'a probe goes through the control socket of Weir');
     },
     now: context.now,
-    onChange: () => nodes.changed(),
   });
   const nodes = new NodesTopic(context, file, probes);
   const rules = new RulesTopic(context, file);
   const subscriptions = new SubscriptionsTopic(file);
   return {
-    topics: [nodes, rules, subscriptions],
+    topics: [nodes, rules, subscriptions, routeTargetsTopic(context, file, probes)],
     actions: [
       ...probeActions(context, file, nodes, probes),
       ...subscriptionActions(context, file, subscriptions),

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { meantWeir } from '../meant-weir.ts';
 import type { RouteView } from '../../config/route-view.ts';
 import { DEFAULT_GROUP } from '../../config/route-targets.ts';
 import type { DashboardContext } from '../contract.ts';
@@ -75,7 +76,8 @@ export class PickState {
   /** How a written pick is taken back. */
   undoOf({ group, before, etag, fileBefore }: WrittenPick): UndoView {
     if (before !== null) {
-      const command = ['weir', 'ctl', 'pick', group, before, '--if-match', etag];
+      const options = ['--if-match', etag, ...meantWeir(this.#context)];
+      const command = ['weir', 'ctl', 'pick', group, before, ...options];
       return { kind: 'possible', target: before, etag, command };
     }
     if (fileBefore) return { kind: 'possible', target: null, etag, command: null };

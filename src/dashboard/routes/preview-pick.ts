@@ -6,6 +6,7 @@ import { messageOf, WeirError } from '../../errors.ts';
 import { ActionError } from '../action-error.ts';
 import type { ConfigState } from '../config/config-state.ts';
 import type { DashboardContext } from '../contract.ts';
+import { meantWeir } from '../meant-weir.ts';
 import { routeIn, type PickState, type WantedPick } from './pick-state.ts';
 import { resolveRoutes, type ResolvedRoute } from './resolve-routes.ts';
 import type { PickPreview } from './view.ts';
@@ -57,7 +58,7 @@ export async function previewPick(
     followers: followers.slice(0, MAX_FOLLOWERS),
     moreFollowers: Math.max(0, followers.length - MAX_FOLLOWERS),
     others: state.watched.changedFiles,
-    command: target === null ? null : ['weir', 'ctl', 'pick', group, target],
+    command: target === null ? null : ['weir', 'ctl', 'pick', group, target, ...meantWeir(context)],
     line,
   };
 }

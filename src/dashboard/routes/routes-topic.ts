@@ -7,7 +7,7 @@ import { Parameters } from '../parameters.ts';
 import { resolveRoutes, type ResolvedRoute } from './resolve-routes.ts';
 import { countFlows, type CountedFlows } from './route-flows.ts';
 import type { PickState } from './pick-state.ts';
-import type { RouteRow, RoutesView, RouteTargetsView } from './view.ts';
+import type { RouteRow, RoutesView } from './view.ts';
 
 /** Members of a balancer that are shown. */
 const MAX_MEMBERS = 16;
@@ -51,33 +51,6 @@ export function routesTopic(
         unloaded: picks.unloaded ?? null,
         readOnly: context.readOnly,
       } satisfies RoutesView);
-    },
-  };
-}
-
-/** A window of the names that can be picked, with the open flows of each: parameters `find`, `first`, `count`. */
-export function routeTargetsTopic({ monitor }: DashboardContext): PageTopic {
-  return {
-    name: 'route-targets',
-    view(parameters) {
-      const wanted = new Parameters(parameters);
-      const find = wanted.text('find', '');
-      const word = find.toLowerCase();
-      const { first, count } = wanted.window();
-      const all = monitor.routes?.value.view.targets ?? [];
-      const matching = all
-        .map((target, id) => ({ ...target, id }))
-        .filter(({ name }) => name.toLowerCase().includes(word));
-      const from = Math.min(first, Math.max(0, matching.length - 1));
-      const { outbounds } = countFlows(monitor.flows.values(), undefined);
-      return jsonOf({
-        find,
-        total: matching.length,
-        first: from,
-        rows: matching
-          .slice(from, from + count)
-          .map(({ id, name, kind }) => ({ id, name, kind, flows: outbounds.get(name) ?? 0 })),
-      } satisfies RouteTargetsView);
     },
   };
 }

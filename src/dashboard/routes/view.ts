@@ -1,5 +1,6 @@
 import type { AppliedReport } from '../../supervisor/reload-report.ts';
 import type { RefusalView, RestoreView } from '../config/view.ts';
+import type { NodeProbe, ProbingState } from '../nodes/view.ts';
 
 /* What the page Routes gets. Names are as in the files: the page escapes them. */
 
@@ -82,15 +83,24 @@ export interface RouteTargetsView {
   readonly find: string;
   readonly total: number;
   readonly first: number;
-  readonly rows: readonly {
-    /** Its number among all. */
-    readonly id: number;
-    readonly name: string;
-    readonly kind: TargetKind;
-    /** Open flows on this outbound. */
-    readonly flows: number;
-  }[];
+  readonly rows: readonly TargetRow[];
+  readonly probing: Pick<ProbingState, 'total' | 'done' | 'isRunning' | 'isPossible'>;
 }
+
+export type TargetRow = {
+  /** Its number among all. */
+  readonly id: number;
+  readonly name: string;
+  readonly kind: TargetKind;
+  /** Open flows on this outbound, or on the members of this balancer, of whatever route. */
+  readonly flows: number;
+  /** Whether the health checks of a balancer have found it down. */
+  readonly isDown: boolean;
+  /** The last probe of it, of a balancer that of the first member that is not down; `null` if there was none. */
+  readonly probe: NodeProbe | null;
+  /** That member; `null` for a single outbound. */
+  readonly probed: string | null;
+};
 
 /** What a pick would do, or its removal. */
 export interface PickPreview {

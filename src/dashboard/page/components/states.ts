@@ -18,6 +18,8 @@ interface StateText {
   readonly weight: Weight;
   readonly title: string;
   readonly text: string;
+  /** Whether the text is a message with lines of a file, whose columns have to line up. */
+  readonly isMessage?: boolean;
   /** What to do next. */
   readonly step?: string;
   /** A command line or lines of a file for that step. */
@@ -138,11 +140,12 @@ export function textOf(state: PageState): StateText {
         weight: 'warning',
         title: 'The last reload was refused',
         text: state.line,
+        isMessage: true,
         step:
           state.place === null
             ? 'Weir continues with the configuration before it. Correct the cause, and reload:'
             : `Weir continues with the configuration before it. Correct ${state.place}, and reload:`,
-        command: 'weir reload',
+        command: state.command,
       };
     case 'versions-differ':
       return {
@@ -175,10 +178,21 @@ const WITHOUT_SOCKET =
 const SHAPES: Readonly<Record<Weight, string>> = { blocking: '✕', warning: '▲', note: '○' };
 
 /** A state with its text and next step, as a box above the page. A note is one line until it is opened. */
-export function StateBox({ state }: { readonly state: PageState }) {
-  const { weight, title, text, step, command } = textOf(state);
+export function StateBox({
+  state,
+  isExplained = false,
+}: {
+  readonly state: PageState;
+  /** Whether the page below has the message, with more. */
+  readonly isExplained?: boolean;
+}) {
+  const { weight, title, text, isMessage, step, command } = textOf(state);
   const head = html`<span aria-hidden="true">${SHAPES[weight]}</span> ${title}`;
-  const body = html`${text.split('\n').map((line) => html`<p>${escaped(line)}</p>`)}
+  const lines = text.split('\n').map(escaped);
+  const message = isMessage
+    ? html`<pre class="message">${lines.join('\n')}</pre>`
+    : lines.map((line) => html`<p>${line}</p>`);
+  const body = html`${isExplained && isMessage === true ? null : message}
   ${step !== undefined && html`<p>${escaped(step)}</p>`}
   ${command !== undefined && html`<${CommandLine} text=${command} />`}`;
   if (weight === 'note') {

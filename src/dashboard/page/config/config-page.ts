@@ -131,6 +131,9 @@ function Check({ check, view }: { readonly check: CheckView | null; readonly vie
     return html`<p class="dim">${why}</p>`;
   }
   if (check.kind === 'invalid') {
+    // The last reload was refused for the same, which is above.
+    if (view.sameness !== 'same' && view.refusal?.message.includes(check.refusal.message) === true)
+      return html`<p class="error">✕ A reload would be refused again.</p>`;
     return html`<p class="error">✕ A reload would be refused.</p>
       <${Refusal} refusal=${check.refusal} />`;
   }

@@ -4,7 +4,7 @@ import { useWatch } from '../connection.ts';
 import { Name } from '../format.ts';
 import { html } from '../html.ts';
 
-/** client → inbound → rule N, line M → outbound@v → destination */
+/** client → inbound → rule N, FILE:LINE → outbound@v → destination */
 export function Way({ details }: { readonly details: NonNullable<ConnectionDetails> }) {
   const { flow, routeGroup } = details;
   const steps = [
@@ -30,15 +30,16 @@ function RuleStep({ rule, group }: { readonly rule: number; readonly group: stri
     dead: false,
   }).value;
   return html`<li>
-    <small>route</small
-    >${` rule ${rule}`}${group === null ? null : html` of <${Name} text=${group} />`}${lineOf(rules, rule)}
+    <small>route</small>
+    <span
+      >${`rule ${rule}`}${group === null ? null : html` of <${Name} text=${group} />`}${placeOf(rules, rule)}</span
+    >
   </li>`;
 }
 
-/** `, line 12`, if the rules of the file are those that routed the flow. */
-function lineOf(rules: RulesView | undefined, rule: number): string {
+/** `, nodes.toml:12`, if the rules of the file are those that routed the flow. */
+function placeOf(rules: RulesView | undefined, rule: number) {
   const row = rules?.rows.find(({ id }) => id === rule);
   const isSame = rules?.file.kind === 'read' && rules.file.freshness === 'loaded';
-  const line = row && isSame ? /:(?<line>\d+)$/.exec(row.place)?.groups?.['line'] : undefined;
-  return line === undefined ? '' : `, line ${line}`;
+  return row && isSame ? html`, <${Name} text=${row.place} />` : null;
 }

@@ -102,7 +102,7 @@ const Marks = ({ row }: { readonly row: NodeRow }) => {
   ${goneSince !== null && html`<span class="badge">kept</span>`}`;
 };
 
-const ProbeCell = ({ probe }: { readonly probe: NodeProbe | null }) => {
+export const ProbeCell = ({ probe }: { readonly probe: NodeProbe | null }) => {
   if (probe === null) return '–';
   if (probe.state === 'waiting') return html`<span class="dim">waiting</span>`;
   if (probe.state === 'running') return html`<span class="dim">probing …</span>`;

@@ -28,7 +28,11 @@ export function cancelProbe(): void {
 }
 
 /** How far the probe is, with a button that ends it. */
-export const Progress = ({ probing }: { readonly probing: ProbingState }) =>
+export const Progress = ({
+  probing,
+}: {
+  readonly probing: Pick<ProbingState, 'isRunning' | 'done' | 'total'>;
+}) =>
   probing.isRunning
     ? html`<span class="dim" role="status"
           >Probed ${count(probing.done)} of ${count(probing.total)}</span

@@ -1,15 +1,16 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import type { RouteTargetsView } from '../../routes/view.ts';
+import type { RouteTargetsView, TargetRow as Target } from '../../routes/view.ts';
 import { Dialog } from '../components/dialog.ts';
 import { enterRows, Grid } from '../components/grid.ts';
 import type { Column } from '../components/grid-column.ts';
+import { narrow } from '../components/media.ts';
 import { Empty } from '../components/states.ts';
 import { useWatch } from '../connection.ts';
-import { count, Name } from '../format.ts';
+import { count, counted, escaped, Name } from '../format.ts';
 import { html } from '../html.ts';
+import { ProbeCell } from '../nodes/columns.ts';
+import { probe, Progress } from '../nodes/probe.ts';
 import { pickWithPreview, routeName } from './pick.ts';
-
-type Target = RouteTargetsView['rows'][number];
 
 const COLUMNS: readonly Column<Target>[] = [
   {
@@ -17,16 +18,28 @@ const COLUMNS: readonly Column<Target>[] = [
     title: 'Target',
     width: 'minmax(8rem, 1fr)',
     card: 'title',
-    cell: ({ name }) => html`<${Name} text=${name} title />`,
+    cell: ({ name, isDown }) =>
+      html`<${Name} text=${name} title />${isDown && html` <span class="badge bad">✕ down</span>`}`,
   },
-  { key: 'kind', title: 'Kind', width: '6rem', card: 'line', cell: ({ kind }) => kind },
+  { key: 'kind', title: 'Kind', width: '5.5rem', card: 'line', cell: ({ kind }) => kind },
+  {
+    key: 'delay',
+    title: 'Delay',
+    width: '6.5rem',
+    end: true,
+    card: 'aside',
+    cell: ({ probe, probed }) =>
+      html`<span title=${probed === null ? undefined : `of ${escaped(probed)}`}
+        ><${ProbeCell} probe=${probe}
+      /></span>`,
+  },
   {
     key: 'flows',
     title: 'Open flows',
     width: '6rem',
     end: true,
-    card: 'aside',
-    cell: ({ flows }) => count(flows),
+    card: 'line-end',
+    cell: ({ flows }) => (narrow.value ? counted(flows, 'open flow') : count(flows)),
   },
 ];
 
@@ -82,12 +95,27 @@ export function ChooseTarget({
       }}
       onKeyDown=${onKey}
     />
-    ${
-      hasPick &&
-      html`<button type="button" onClick=${() => send(null)}>
-        ${group === 'default' ? 'No pick…' : 'No pick: inherit again…'}
-      </button>`
-    }
+    <div class="bar">
+      ${
+        hasPick &&
+        html`<button type="button" onClick=${() => send(null)}>
+          ${group === 'default' ? 'No pick…' : 'No pick: inherit again…'}
+        </button>`
+      }
+      ${
+        view?.probing.isPossible === true &&
+        !view.probing.isRunning &&
+        html`<button
+          type="button"
+          disabled=${view.total === 0}
+          title="One or more requests through each outbound: the traffic counts at the providers"
+          onClick=${() => void probe({ search: find, byTarget: true })}
+        >
+          ${find === '' ? 'Measure delays' : 'Measure these'}
+        </button>`
+      }
+      ${view && html`<${Progress} probing=${view.probing} />`}
+    </div>
     <${Grid}
       label="Targets"
       columns=${COLUMNS}

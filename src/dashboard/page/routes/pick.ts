@@ -124,12 +124,12 @@ const Effect = ({ preview }: { readonly preview: PickPreview }) => {
     ${
       open !== null && open > 0 && from !== null
         ? html`<p>
-            ${counted(open, 'open flow')} ${open === 1 ? 'stays' : 'stay'} on${' '}
-            <${Name} text=${from} />.
+            ${counted(open, 'open flow')} of ${routeName(preview.group)}${' '}
+            ${open === 1 ? 'stays' : 'stay'} on <${Name} text=${from} />.
           </p>`
         : null
     }
-    ${open === 0 && from !== to ? html`<p>No open flow is left on the old target.</p>` : null}
+    ${open === 0 && from !== to ? html`<p>No open flow of ${routeName(preview.group)} is left on the old target.</p>` : null}
     ${uncounted !== null && html`<p class="dim">How many flows stay open is not known: ${escaped(uncounted)}.</p>`}
     ${
       followers.length > 0 &&

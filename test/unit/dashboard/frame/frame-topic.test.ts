@@ -94,7 +94,12 @@ test('a refused reload is named with its place', () => {
   const { health, states } = frameOf({ flows: FLOWS, status: { value: status, at: 0 } }).view();
   assert.equal(health, 'Reload refused');
   assert.deepEqual(states, [
-    { kind: 'reload-refused', line: 'reload: no', place: 'weir.toml:3:7' },
+    {
+      kind: 'reload-refused',
+      line: 'reload: no',
+      place: 'weir.toml:3:7',
+      command: 'weir reload',
+    },
   ]);
 });
 

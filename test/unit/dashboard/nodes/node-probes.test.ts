@@ -33,10 +33,10 @@ function probing(fails: boolean) {
       return flows;
     },
     now: () => 1000,
-    onChange: () => {
-      if (!probes.progress.isRunning) changes.resolve();
-    },
     clock: new ManualClock(),
+  });
+  probes.onChange(() => {
+    if (!probes.progress.isRunning) changes.resolve();
   });
   return {
     probes,

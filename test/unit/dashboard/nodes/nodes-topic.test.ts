@@ -74,7 +74,6 @@ async function shown() {
       throw new Error('no probes here');
     },
     now: () => 0,
-    onChange: () => undefined,
   });
   const topic = new NodesTopic(context, file, probes);
   const view = (parameters: JsonValue = {}): NodesView => topic.view(parameters);

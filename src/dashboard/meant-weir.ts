@@ -1,0 +1,10 @@
+import type { DashboardContext } from './contract.ts';
+
+/** Options by which a command line means this Weir: there may be others on the machine. */
+export const meantWeir = ({
+  socket,
+  config,
+}: Pick<DashboardContext, 'socket' | 'config'>): readonly string[] => {
+  if (socket !== undefined) return ['--socket', socket];
+  return config === undefined ? [] : ['--config', config];
+};

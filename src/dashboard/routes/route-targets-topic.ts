@@ -1,0 +1,78 @@
+import type { MemberStatus } from '../../app/control/running-status.ts';
+import type { RouteTargetView } from '../../config/route-view.ts';
+import type { Monitor } from '../../monitor/contract.ts';
+import type { DashboardContext, PageTopic } from '../contract.ts';
+import { jsonOf } from '../json-of.ts';
+import type { NodeProbes } from '../nodes/node-probes.ts';
+import { Parameters } from '../parameters.ts';
+import type { FileModel } from '../reader/file-model.ts';
+import { countFlows } from './route-flows.ts';
+import type { RouteTargetsView, TargetRow } from './view.ts';
+
+/** Names that can be picked and have a text in them, in any case; each with its number among all. */
+export const targetsWith = (
+  { routes }: Pick<Monitor, 'routes'>,
+  find: string,
+): readonly (RouteTargetView & { readonly id: number })[] => {
+  const word = find.toLowerCase();
+  return (routes?.value.view.targets ?? [])
+    .map((target, id) => ({ ...target, id }))
+    .filter(({ name }) => name.toLowerCase().includes(word));
+};
+
+/**
+ * A window of the names that can be picked, with the open flows and the last probe of each: parameters `find`, `first`,
+ * `count`. Probes need what is known of the file, which is held meanwhile.
+ */
+export function routeTargetsTopic(
+  { monitor, socket }: DashboardContext,
+  file: FileModel,
+  probes: NodeProbes,
+): PageTopic {
+  return {
+    name: 'route-targets',
+    hold: () => file.hold(),
+    onChange: (listener) => probes.onChange(listener),
+    view(parameters) {
+      const wanted = new Parameters(parameters);
+      const find = wanted.text('find', '');
+      const { first, count } = wanted.window();
+      const matching = targetsWith(monitor, find);
+      const from = Math.min(first, Math.max(0, matching.length - 1));
+      const { outbounds } = countFlows(monitor.flows.values(), undefined);
+      const flowsOn = (tags: readonly string[]): number =>
+        tags.reduce((sum, tag) => sum + (outbounds.get(tag) ?? 0), 0);
+      const rowOf = ({ id, name, kind }: (typeof matching)[number]): TargetRow => {
+        const members = kind === 'balancer' ? membersOf(monitor, name) : undefined;
+        // Where new flows begin, as far as members are tried in their order.
+        const next = members ? members.find(({ health }) => health !== 'unavailable') : undefined;
+        const probed = members ? next?.outbound : name;
+        return {
+          id,
+          name,
+          kind,
+          flows: flowsOn(members?.map(({ outbound }) => outbound) ?? [name]),
+          isDown: members ? members.length > 0 && !next : isDown(monitor, name),
+          probe: (probed === undefined ? undefined : probes.of(probed)) ?? null,
+          probed: members ? (probed ?? null) : null,
+        };
+      };
+      return jsonOf({
+        find,
+        total: matching.length,
+        first: from,
+        rows: matching.slice(from, from + count).map(rowOf),
+        probing: { ...probes.progress, isPossible: socket !== undefined },
+      } satisfies RouteTargetsView);
+    },
+  };
+}
+
+const membersOf = ({ status }: Monitor, balancer: string): readonly MemberStatus[] =>
+  status?.value.balancers.find(({ tag }) => tag === balancer)?.members ?? [];
+
+/** Whether the last probe of a balancer has failed. */
+const isDown = ({ status }: Monitor, name: string): boolean =>
+  status?.value.balancers.some(({ members }) =>
+    members.some(({ outbound, health }) => outbound === name && health === 'unavailable'),
+  ) === true;
