@@ -278,3 +278,36 @@ describe('.ci/run', { concurrency: 2 }, () => {
     assert.equal(crashed.code, 1);
   });
 });
+
+describe('test:repeat', () => {
+  const REPEAT = fileURLToPath(new URL('../../tools/suite/repeat.ts', import.meta.url));
+  const repeat = async (body: string): Promise<Child> => {
+    await using folder = await scratch();
+    await writeFile(join(folder.path, 'a.test.mjs'), IMPORTS + body);
+    await using child = new Child(
+      process.execPath,
+      [REPEAT, 'a.test.mjs', '-n', '3', '--load', '1'],
+      {
+        cwd: folder.path,
+        env: { NODE_TEST_CONTEXT: undefined },
+      },
+    );
+    await within(child.exited, 'the end of the runs', 100_000);
+    return child;
+  };
+
+  test('passes when each run of a file passes beside busy loops', async () => {
+    const { ended, stdout } = await repeat("test('one', () => {});");
+    assert.match(stdout, /a\.test\.mjs, 3 runs beside \d+ busy loops: 3 passed, 0 failed; from /);
+    assert.equal(ended?.code, 0);
+  });
+
+  test('names what failed at times, and how often', async () => {
+    const { ended, stdout } = await repeat(
+      "describe('all', () => { test('one', () => failsOnce('one')); test('two', () => {}); });",
+    );
+    assert.match(stdout, /a\.test\.mjs, 3 runs beside \d+ busy loops: 2 passed, 1 failed; from /);
+    assert.match(stdout, /^ {2}failed 1 times: all › one$/m);
+    assert.equal(ended?.code, 1);
+  });
+});

@@ -1,9 +1,8 @@
-import { globSync, mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { globSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { hasPassed, runSuite } from './run-suite.ts';
 import { SUITES, type Suite } from './suites.ts';
-import { TIMES } from './times.ts';
+import { keepTimes } from './times.ts';
 
 /**
  * Runs the test suites named, one after the other, and keeps how long their tests took for
@@ -33,9 +32,5 @@ for (const name of names) {
   const result = await runSuite({ ...suite, width }, files, process.stdout, interrupted.signal);
   if (!hasPassed(result) || interrupted.signal.aborted) process.exitCode = 1;
   if (interrupted.signal.aborted) break;
-  mkdirSync(TIMES, { recursive: true });
-  writeFileSync(
-    join(TIMES, `${name}.json`),
-    JSON.stringify(result.files.map(({ file, ms, tests }) => ({ file, ms, tests }))),
-  );
+  keepTimes(name, result.files);
 }

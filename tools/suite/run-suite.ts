@@ -11,6 +11,8 @@ export const MOST_FLAKY = 3;
 /** Failed files beyond which none is run again: that is a defect, or a machine that is too slow. */
 const MOST_RUN_AGAIN = 12;
 
+const TESTS = join(import.meta.dirname, '../../test');
+
 /** The results of all files of one run, those that were run again by their second. */
 export interface SuiteRun {
   readonly files: readonly FileRun[];
@@ -35,7 +37,7 @@ export async function runSuite(
   interrupted?: AbortSignal,
 ): Promise<SuiteRun> {
   const began = performance.now();
-  const around = suite.around === undefined ? {} : await moduleAround(suite.around);
+  const around = await moduleAround(suite.around);
   await around.globalSetup?.();
   try {
     const report = new Report(output);
@@ -61,13 +63,15 @@ export async function runSuite(
   }
 }
 
+/** What surrounds the files of a suite. */
 interface Around {
-  globalSetup?(): unknown;
-  globalTeardown?(): unknown;
+  readonly globalSetup?: () => unknown;
+  readonly globalTeardown?: () => unknown;
 }
 
-const moduleAround = async (path: string): Promise<Around> =>
-  (await import(pathToFileURL(join('test', path)).href)) as Around;
+/** @param path of a module below `test/`, as in a suite */
+export const moduleAround = async (path: string | undefined): Promise<Around> =>
+  path === undefined ? {} : ((await import(pathToFileURL(join(TESTS, path)).href)) as Around);
 
 /** Gives each file to the next of `width` lanes that is free; the results are in the order of the files. */
 async function inLanes(
@@ -118,7 +122,7 @@ async function runAgain(
 }
 
 /** Node's reporter for people, which names the failures of all files at its end. */
-class Report {
+export class Report {
   readonly #spec = new spec();
   readonly #written: Promise<unknown>;
 
