@@ -1,5 +1,5 @@
 import { WeirError, type WeirErrorOptions } from '../errors.ts';
-import type { Span } from '../schema/node.ts';
+import type { Span, TableNode } from '../schema/node.ts';
 import type { ConfigError, ConfigErrorKind } from './errors.ts';
 import type { Places } from './places.ts';
 
@@ -8,6 +8,26 @@ export interface FindingOptions extends WeirErrorOptions {
   readonly kind?: ConfigErrorKind;
   /** As in `ConfigErrorOptions`. */
   readonly severalLines?: boolean;
+  /** Another place that the error is about, for a hint with its line. */
+  readonly other?: OtherPlace | undefined;
+}
+
+/** A second place of an error. */
+export interface OtherPlace {
+  readonly span: Span;
+  /** @param line `line 5`, or `nodes.toml:5` in another file than the error */
+  readonly hint: (line: string) => string;
+}
+
+/** The hint of a missing key that is in `settings`, whose header stands above it; none if it is not there. */
+export function strayInSettings(
+  settings: TableNode | undefined,
+  key: string,
+): OtherPlace | undefined {
+  const span = settings?.entries.get(key)?.key;
+  const hint = (line: string): string =>
+    `${key} is in settings (${line}): keys behind a [header] belong to its table, so write it above the header`;
+  return span && { span, hint };
 }
 
 /** One error in a document of the right shape. */
@@ -16,13 +36,15 @@ export class Finding extends WeirError {
   readonly span: Span | undefined;
   readonly kind: ConfigErrorKind;
   readonly severalLines: boolean;
+  readonly other: OtherPlace | undefined;
 
   constructor(message: string, span?: Span, options: FindingOptions = {}) {
-    const { kind = 'invalid', severalLines = false } = options;
+    const { kind = 'invalid', severalLines = false, other } = options;
     super(`config_${kind}`, message, options);
     this.span = span;
     this.kind = kind;
     this.severalLines = severalLines;
+    this.other = other;
   }
 }
 
@@ -44,15 +66,22 @@ export class Findings {
   toError(places: Places): ConfigError | undefined {
     if (!this.#first) return undefined;
     const { finding, subject } = this.#first;
-    const { kind, message, span, severalLines } = finding;
+    const { kind, message, span, severalLines, other } = finding;
     const showsPlace = !(finding instanceof SettingsFinding);
     return places.error(kind, message, span, {
       cause: finding,
       subject,
       showsPlace,
       severalLines,
+      hint: other?.hint(lineText(places, other.span, span)),
     });
   }
+}
+
+function lineText(places: Places, span: Span, from: Span | undefined): string {
+  const { file, line } = places.locate(span.start);
+  const isSame = from === undefined || places.locate(from.start).file === file;
+  return isSame ? `line ${line}` : `${file}:${line}`;
 }
 
 /** The errors of one part of the document. */

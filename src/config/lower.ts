@@ -78,7 +78,9 @@ export function lowerConfig(task: Lowering): Lowered {
     balancers = lowerBalancers(file.balancer, file.outbound, findings);
     refuseUnknown(references, carried, findings);
   } else {
-    findings.about('outbound').add(new Finding('config defines no outbounds'));
+    findings
+      .about('outbound')
+      .add(new Finding('config defines no outbounds', undefined, { hint: NO_OUTBOUNDS }));
   }
 
   const error = findings.toError(places);
@@ -115,6 +117,9 @@ function lowerGroups(groups: readonly MergedGroup[], all: number): readonly Rout
   });
 }
 
+const NO_OUTBOUNDS =
+  'write at least the direct way out: [[outbound]], and on the lines below it tag = "direct" and protocol = "freedom"';
+
 interface Tagged {
   readonly value: { readonly tag: Located<string> };
 }
@@ -125,13 +130,19 @@ function refuseDuplicates(
   message: (tag: string) => string,
   findings: Findings,
 ): void {
-  const seen = new Set<string>();
+  const seen = new Map<string, Located<string>>();
   for (const { value } of tables) {
     const { tag } = value;
-    if (seen.has(tag.value)) {
-      findings.about(`${kind} ${tag.value}`).add(new Finding(message(tag.value), tag.span));
+    const first = seen.get(tag.value);
+    if (first === undefined) {
+      seen.set(tag.value, tag);
+      continue;
     }
-    seen.add(tag.value);
+    const hint = (line: string): string => `the first ${JSON.stringify(tag.value)} is at ${line}`;
+    const finding = new Finding(message(tag.value), tag.span, {
+      other: { span: first.span, hint },
+    });
+    findings.about(`${kind} ${tag.value}`).add(finding);
   }
 }
 

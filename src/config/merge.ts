@@ -1,4 +1,4 @@
-import { emptyTable } from '../schema/node.ts';
+import { emptyTable, type Span } from '../schema/node.ts';
 import { isBuiltinTag } from './builtin-outbounds.ts';
 import { balancerTags, type ConfigFile } from './sources/config-file.ts';
 import { Finding, type Findings } from './findings.ts';
@@ -77,17 +77,21 @@ function resolveGroups(
   findings: Findings,
 ): readonly ResolvedGroup[] {
   const targets = groupTargets(config, subscribe);
-  const names = new Set<string>();
+  const names = new Map<string, Span>();
   const resolved: ResolvedGroup[] = [];
   for (const [index, group] of subscribe.routeGroup.entries()) {
     const { value: name, span } = group.name;
     const part = findings.about(subjectOf(group));
+    const first = names.get(name);
     if (name === DEFAULT_GROUP) {
       part.add(new Finding(`${subjectOf(group)}: the name stands for the default route`, span));
-    } else if (names.has(name)) {
-      part.add(new Finding(`duplicate route group: ${name}`, span));
+    } else if (first !== undefined) {
+      const hint = (line: string): string => `the first ${JSON.stringify(name)} is at ${line}`;
+      part.add(
+        new Finding(`duplicate route group: ${name}`, span, { other: { span: first, hint } }),
+      );
     }
-    names.add(name);
+    if (first === undefined) names.set(name, span);
     const target = targets[index];
     if (target && 'value' in target) resolved.push({ group, target });
     else if (target) refuseDeadEnd(group, target, findings);

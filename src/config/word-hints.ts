@@ -89,7 +89,7 @@ const TAGS_ELSEWHERE: Readonly<Record<string, string>> = {
 export function outboundHint(tag: string, known: Iterable<string>): string | undefined {
   const builtin = TAGS_ELSEWHERE[tag.toLowerCase()];
   if (builtin === undefined) {
-    return memberHint(tag, ['direct', 'blackhole', ...known]);
+    return memberHint(tag, new Set([...known, 'direct', 'blackhole']));
   }
   const what = builtin === 'direct' ? 'connects directly' : 'refuses flows';
   return `the built-in outbound that ${what} is ${JSON.stringify(builtin)}`;
@@ -97,9 +97,21 @@ export function outboundHint(tag: string, known: Iterable<string>): string | und
 
 /** The same hint for a member of a balancer, which cannot be a built-in. */
 export function memberHint(tag: string, known: Iterable<string>): string | undefined {
-  const meant = suggestion(tag, known);
-  return meant === undefined ? undefined : `did you mean ${JSON.stringify(meant)}?`;
+  const tags = [...known];
+  const meant = suggestion(tag, tags);
+  const listed = tags.slice(0, MOST_LISTED).map((each) => JSON.stringify(each));
+  const rest = tags.length - listed.length;
+  const more = rest > 0 ? `, and ${rest} more` : '';
+  const choices = tags.length === 0 ? [] : [`there are ${listed.join(', ')}${more}`];
+  return (
+    [...(meant === undefined ? [] : [`did you mean ${JSON.stringify(meant)}?`]), ...choices].join(
+      ' ',
+    ) || undefined
+  );
 }
+
+/** Tags that a hint lists. */
+const MOST_LISTED = 8;
 
 const LONGEST_VALUE = 40;
 

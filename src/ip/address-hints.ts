@@ -17,6 +17,9 @@ export function addressHint(text: string): string | undefined {
  */
 export function socketAddressHint(text: string, port: number): string | undefined {
   const trimmed = text.trim();
+  if (trimmed.includes('://')) {
+    return `write an IP address and a port here, such as 192.0.2.53:${port}; with backend = "https" the URL is the value of url`;
+  }
   if (ipVersion(trimmed) === 4) return `the port is missing: ${trimmed}:${port}`;
   const inner = trimmed.replace(/^\[/, '').replace(/\]$/, '');
   if (ipVersion(inner) === 6) return `write IPv6 in brackets, with a port: [${inner}]:${port}`;

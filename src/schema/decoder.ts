@@ -25,12 +25,22 @@ export interface Located<T> {
 const withoutValue = (node: Node, wanted: string, hint?: string): DecodeError =>
   new DecodeError(`invalid type: ${describeKind(node)}, expected ${wanted}`, node.span, { hint });
 
-const wrongType = (node: Node, wanted: string): DecodeError =>
-  new DecodeError(`invalid type: ${describeNode(node)}, expected ${wanted}`, node.span);
+const wrongType = (node: Node, wanted: string, hint?: string): DecodeError =>
+  new DecodeError(`invalid type: ${describeNode(node)}, expected ${wanted}`, node.span, { hint });
+
+/** What to write in place of a value that is no text. */
+const QUOTED = 'a text has quotes around it';
+
+const isScalar = ({ kind }: Node): boolean => kind !== 'array' && kind !== 'table';
+
+function textHint(node: Node): string | undefined {
+  if (node.kind === 'integer' || node.kind === 'boolean') return `${QUOTED}: "${node.value}"`;
+  return isScalar(node) ? QUOTED : undefined;
+}
 
 export const str: Decoder<string> = shaped(
   (node) => {
-    if (node.kind !== 'string') throw wrongType(node, 'a string');
+    if (node.kind !== 'string') throw wrongType(node, 'a string', textHint(node));
     return node.value;
   },
   { type: 'string' },
@@ -40,28 +50,45 @@ export const str: Decoder<string> = shaped(
 export const secret: Decoder<string> = shaped(
   (node) => {
     if (node.kind === 'string') return node.value;
-    throw withoutValue(node, 'a string');
+    throw withoutValue(node, 'a string', isScalar(node) ? QUOTED : undefined);
   },
   { type: 'string', [DISCLOSURE]: 'secret' },
 );
 
 export const bool: Decoder<boolean> = shaped(
   (node) => {
-    if (node.kind !== 'boolean') throw wrongType(node, 'a boolean');
+    if (node.kind !== 'boolean')
+      throw wrongType(node, 'a boolean', 'write true or false, without quotes');
     return node.value;
   },
   { type: 'boolean' },
 );
+
+const rangeOf = (bits: bigint): string =>
+  bits === 64n ? 'a whole number, 0 or more' : `a whole number from 0 to ${(1n << bits) - 1n}`;
+
+/** What to write in place of a value that is no whole number. */
+function numberHint(node: Node, bits: bigint): string {
+  const text = node.kind === 'string' ? node.value.trim() : '';
+  if (/^\d{1,19}$/.test(text)) return `write the number without quotes: ${text}`;
+  if (bits === 16n && /^\d+ *[-,:]/.test(text)) {
+    return 'write one number: ranges and port hopping are not supported';
+  }
+  const seconds = /^(\d{1,9}) ?s$/.exec(text)?.[1];
+  return seconds === undefined
+    ? `write ${rangeOf(bits)}, without quotes`
+    : `write the seconds alone, without quotes: ${seconds}`;
+}
 
 /** An unsigned integer of `bits` bits. */
 const unsigned =
   (bits: bigint): Decoder<bigint> =>
   (node) => {
     const name = `u${bits}`;
-    if (node.kind !== 'integer') throw wrongType(node, name);
+    if (node.kind !== 'integer') throw wrongType(node, name, numberHint(node, bits));
     if (node.value >= 0n && node.value < 1n << bits) return node.value;
     const message = `invalid value: integer \`${node.value}\`, expected ${name}`;
-    throw new DecodeError(message, node.span);
+    throw new DecodeError(message, node.span, { hint: `write ${rangeOf(bits)}` });
   };
 
 const integerShape = (bits: number): Shape => ({
@@ -96,12 +123,24 @@ export function variant<const Names extends readonly string[]>(
 const TWO_BRACKETS =
   'there may be several of these, so the header of each has two brackets: [[name]] in place of [name]';
 
+const LONGEST_SHOWN = 60;
+
+/** What to write in place of a value that is no list; a text is shown if the schema declares it public. */
+function listHint(node: Node, item: Shape | undefined): string | undefined {
+  if (node.kind === 'table') return item?.type === 'object' ? TWO_BRACKETS : undefined;
+  if (item?.type === 'object') return 'write a list of tables: [{ … }]';
+  if (item?.type !== 'string') return 'write a list: […]';
+  const text = node.kind === 'string' || node.kind === 'integer' ? String(node.value) : '';
+  const isShown =
+    item[DISCLOSURE] === 'public' && text.length <= LONGEST_SHOWN && !/[@=]|:\/\//.test(text);
+  return `write a list of texts: [${isShown && text !== '' ? JSON.stringify(text) : '"…"'}]`;
+}
+
 export const array = <T>(item: Decoder<T>): Decoder<readonly T[]> =>
   shaped<Decoder<readonly T[]>>(
     (node) => {
       if (node.kind !== 'array') {
-        const isOneTable = node.kind === 'table' && item.shape?.type === 'object';
-        throw withoutValue(node, 'a sequence', isOneTable ? TWO_BRACKETS : undefined);
+        throw withoutValue(node, 'a sequence', listHint(node, item.shape));
       }
       const values: T[] = [];
       const errors = new FirstError();

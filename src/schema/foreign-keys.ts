@@ -9,11 +9,31 @@ const NAMES_HERE: Readonly<Record<string, readonly string[]>> = {
   clients: ['users', 'accounts'],
   users: ['accounts', 'users'],
   username: ['user'],
-  address: ['server', 'endpoint'],
+  passwd: ['pass', 'password'],
+  password: ['pass', 'password'],
+  pass: ['password'],
+  name: ['tag'],
+  tag: ['name'],
+  address: ['server', 'endpoint', 'listen'],
+  host: ['server'],
+  bind: ['listen'],
+  listenaddr: ['listen'],
+  loglevel: ['level'],
+  proxies: ['outbounds', 'outbound'],
+  interval: ['probe_interval'],
+  timeout: ['probe_timeout'],
+  interfacename: ['name'],
+  inet4address: ['address'],
+  wssettings: ['ws'],
+  wsopts: ['ws'],
+  tlssettings: ['tls'],
+  grpcsettings: ['grpc'],
+  grpcopts: ['grpc'],
+  grpcservicename: ['service_name'],
   serverport: ['port'],
   listenport: ['port'],
   cipher: ['method', 'security'],
-  type: ['protocol', 'network'],
+  type: ['protocol', 'network', 'strategy'],
   insecure: ['allow_insecure'],
   skipcertverify: ['allow_insecure'],
   streamsettings: ['stream'],
@@ -51,6 +71,92 @@ const NOT_HERE: Readonly<Record<string, string>> = {
   upmbps: 'no bandwidth is stated: congestion control finds it',
   downmbps: 'no bandwidth is stated: congestion control finds it',
   fallbacks: 'fallbacks are not supported',
+  vnext:
+    'the server is not in `settings`: write its address and port as `server` and `port` of the outbound',
+  servers:
+    'the server is not in `settings`: write its address and port as `server` and `port` of the outbound',
+  action:
+    'a rule has an outbound in place of an action: outbound = "blackhole" rejects, "direct" connects directly',
+  ruleset:
+    'lists of rules are not fetched: `geosite` and `geoip` take lists of the files that [route] names',
+  processname: 'rules do not know the program of a connection',
+  authuser: 'rules do not know the user of a connection',
+};
+
+/** Where a key belongs that is in the wrong table, by a key that this table has. Keys are squashed. */
+interface Place {
+  readonly keys: readonly string[];
+  readonly beside: string;
+  /** @param key as the other table has it */
+  readonly write: (key: string) => string;
+}
+
+const TLS_KEYS = [
+  'servername', 'sni', 'peer', 'allowinsecure', 'insecure', 'skipcertverify', 'cafile', 'certfile', 'keyfile',
+  'certificatepath', 'keypath',
+]; // prettier-ignore
+const SETTINGS_KEYS = [
+  'password', 'pass', 'passwd', 'id', 'uuid', 'method', 'cipher', 'user', 'username', 'users', 'clients', 'accounts', 'auth',
+  'obfs', 'obfspassword', 'privatekey', 'peerpublickey', 'presharedkey', 'endpoint', 'mtu',
+]; // prettier-ignore
+
+const PLACES: readonly Place[] = [
+  { keys: TLS_KEYS, beside: 'grpc', write: (key) => `tls = { ${key} = … }` },
+  { keys: ['path', 'host', 'headers'], beside: 'grpc', write: (key) => `ws = { ${key} = … }` },
+  {
+    keys: ['servicename', 'grpcservicename', 'authority'],
+    beside: 'ws',
+    write: (key) => `grpc = { ${key} = … }`,
+  },
+  {
+    keys: ['tls', 'ssl'],
+    beside: 'stream',
+    write: () => 'stream = { network = "tls" }, and below WebSocket or gRPC with security = "tls"',
+  },
+  {
+    keys: ['network', 'ws', 'grpc', 'security'],
+    beside: 'stream',
+    write: (key) => `stream = { ${key} = … }`,
+  },
+  {
+    keys: TLS_KEYS,
+    beside: 'stream',
+    write: (key) => `stream = { network = "tls", tls = { ${key} = … } }`,
+  },
+  {
+    keys: ['path'],
+    beside: 'stream',
+    write: (key) => `stream = { network = "ws", ws = { ${key} = … } }`,
+  },
+  { keys: SETTINGS_KEYS, beside: 'settings', write: (key) => `settings = { ${key} = … }` },
+  {
+    keys: ['outbounds'],
+    beside: 'domain_suffix',
+    write: () => 'outbound = "…", one for each rule; several behind one tag are a [[balancer]]',
+  },
+  { keys: ['proxygroups'], beside: 'balancer', write: () => '[[balancer]]' },
+  { keys: ['rule', 'rules'], beside: 'outbound', write: () => '[[route.rule]]' },
+  { keys: ['externalcontroller'], beside: 'api', write: () => '[api] with listen' },
+  { keys: ['mixedport', 'socksport'], beside: 'inbound', write: () => 'an [[inbound]] with port' },
+  { keys: ['loglevel'], beside: 'log', write: () => '[log] with level' },
+];
+
+/** Names within other tables, for keys that are called otherwise elsewhere. */
+const IN_PLACE: Readonly<Record<string, string>> = {
+  sni: 'server_name',
+  servername: 'server_name',
+  peer: 'server_name',
+  insecure: 'allow_insecure',
+  skipcertverify: 'allow_insecure',
+  certificatepath: 'cert_file',
+  keypath: 'key_file',
+  uuid: 'id',
+  cipher: 'method',
+  username: 'user',
+  passwd: 'password',
+  clients: 'users',
+  grpcservicename: 'service_name',
+  servicename: 'service_name',
 };
 
 /** `server_port`, `serverPort` and `Server-Port` are one key. */
@@ -68,5 +174,7 @@ export function foreignKeyHint(name: string, known: Iterable<string>): string | 
   const choices = new Set(known);
   const here = namesHere(name).find((each) => choices.has(each));
   if (here !== undefined) return `\`${name}\` is called \`${here}\` here`;
+  const place = PLACES.find(({ keys, beside }) => choices.has(beside) && keys.includes(key));
+  if (place) return `\`${name}\` does not belong here; write ${place.write(IN_PLACE[key] ?? name)}`;
   return Object.hasOwn(NOT_HERE, key) ? NOT_HERE[key] : undefined;
 }

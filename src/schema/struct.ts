@@ -1,4 +1,5 @@
 import { table, type Decoder } from './decoder.ts';
+import type { TableNode } from './node.ts';
 import { DecodeError, FirstError } from './errors.ts';
 import { foreignKeyHint } from './foreign-keys.ts';
 import { plainDefault, shaped, type Shape } from './shape.ts';
@@ -64,6 +65,15 @@ export const alias = <T>(
 const keyOf = (property: string): string =>
   property.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
+/** A hint for a missing key that is in a table below instead, whose header stands above it. */
+export function strayHint(entries: TableNode['entries'], key: string): string | undefined {
+  for (const [name, { value }] of entries) {
+    if (value.kind !== 'table' || !value.entries.has(key)) continue;
+    return `\`${key}\` is in \`${name}\`: keys behind a [header] belong to its table, so write it above the header`;
+  }
+  return undefined;
+}
+
 /**
  * A table with fixed keys, the property names in snake case; any other key is an error.
  *
@@ -111,7 +121,9 @@ export function struct<S extends KeyDecoders>(
     errors.throwIfAny();
     for (const { property, key, field } of fields) {
       if (seen.has(key)) continue;
-      if (!field.absent) throw new DecodeError(`missing field \`${key}\``, span);
+      if (!field.absent) {
+        throw new DecodeError(`missing field \`${key}\``, span, { hint: strayHint(entries, key) });
+      }
       decoded[property] = field.absent();
     }
     // Every property has been set by its decoder above.

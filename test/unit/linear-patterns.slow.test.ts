@@ -148,6 +148,16 @@ const PATTERNS: readonly Row[] = [
     worst: [run('', '%', '1'), run('%', '1', ''), run('', '%1')],
   },
   {
+    file: 'config/sources/syntax-hint.ts',
+    pattern: /^[\w."'-]+\s*([:=]?)(.*)/s,
+    worst: [run('', 'a'), run('a', ' '), runs('', 'a', ' '), run('a =', '=')],
+  },
+  {
+    file: 'schema/decoder.ts',
+    pattern: /^\d+ *[-,:]/,
+    worst: [run('', '1'), run('1', ' '), runs('', '1', ' ')],
+  },
+  {
     file: 'config/sources/npm-header.ts',
     pattern: /^\n> weir-proxy@[^\n]*\n> [^\n]*\n\n/,
     worst: [run('\n> weir-proxy@', 'a'), run('\n> weir-proxy@\n> ', 'a'), run('', '\n> ')],
@@ -275,11 +285,6 @@ const PATTERNS: readonly Row[] = [
     file: 'dns/system/name-switch.ts',
     pattern: /\[[^\][]*\]|[^\s[\]]+/g,
     worst: [run('', '['), run('[', 'a'), run('', 'a'), run('', '[]'), run('', 'a[')],
-  },
-  {
-    file: 'dashboard/page/connections/way.ts',
-    pattern: /:(?<line>\d+)$/,
-    worst: [run('', ':'), run(':', '1'), run('', ':1')],
   },
   {
     file: 'diagnose/environment-text.ts',

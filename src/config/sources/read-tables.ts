@@ -8,6 +8,7 @@ import { parseToml } from '../toml/parse.ts';
 import { configFile, type ConfigFile } from './config-file.ts';
 import { documentError } from './document-error.ts';
 import { foreignFormat, type ForeignFormat } from './foreign-format.ts';
+import { syntaxHint } from './syntax-hint.ts';
 import type { SourceText } from './source-text.ts';
 import { subscribeFile, type SubscribeFile } from './subscribe-file.ts';
 
@@ -63,7 +64,9 @@ function withPlaces<T>(source: SourceText, read: () => T, { base = 0, format }: 
     return read();
   } catch (error) {
     if (error instanceof TomlError) {
-      const options = { cause: error, format: format?.(source.text) };
+      const foreign = format?.(source.text);
+      const hint = foreign === undefined ? syntaxHint(source.text, error.span) : undefined;
+      const options = { cause: error, format: foreign, hint };
       throw documentError(source, error.message, error.span, options);
     }
     if (!(error instanceof DecodeError)) throw error;

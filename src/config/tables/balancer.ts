@@ -8,6 +8,7 @@ import {
   u64,
   type Located,
 } from '../../schema/decoder.ts';
+import type { Span } from '../../schema/node.ts';
 import { fallback, optional, struct, type Decoded } from '../../schema/struct.ts';
 import type { BalancerSpec } from '../../spec.ts';
 import { Finding, type Findings } from '../findings.ts';
@@ -52,13 +53,13 @@ export function lowerBalancers(
   findings: Findings,
 ): BalancerSpec[] {
   const members = new Map(outbounds.map(({ value }) => [value.tag.value, value]));
-  const taken = new Set(members.keys());
+  const taken = new Map(outbounds.map(({ value: { tag } }) => [tag.value, tag.span]));
   const balancers = new Set(tables.map(({ tag }) => tag.value));
   const lowered: BalancerSpec[] = [];
   for (const table of tables) {
     const spec = lowerBalancer(table, { members, balancers }, taken, findings);
     if (spec) lowered.push(spec);
-    taken.add(table.tag.value);
+    taken.set(table.tag.value, table.tag.span);
   }
   return lowered;
 }
@@ -74,7 +75,7 @@ interface KnownTags {
 function lowerBalancer(
   balancer: BalancerTable,
   known: KnownTags,
-  taken: ReadonlySet<string>,
+  taken: ReadonlyMap<string, Span>,
   findings: Findings,
 ): BalancerSpec | undefined {
   const tag = balancer.tag.value;
@@ -82,7 +83,9 @@ function lowerBalancer(
   const part = findings.about(subject);
   if (taken.has(tag)) {
     const message = `balancer tag ${tag} collides with an outbound tag`;
-    part.add(new Finding(message, balancer.tag.span));
+    const span = taken.get(tag) ?? balancer.tag.span;
+    const hint = (line: string): string => `the other ${JSON.stringify(tag)} is at ${line}`;
+    part.add(new Finding(message, balancer.tag.span, { other: { span, hint } }));
   }
   const { value: named, span } = balancer.outbounds;
   if (named.length === 0) part.add(new Finding('a balancer needs at least one outbound', span));
@@ -113,7 +116,10 @@ function checkMember(
   }
   if (canBeProbed(member)) return;
   const reason = 'has no upstream a TCP health probe can reach, so it cannot be balanced';
-  throw new Finding(`${subject}: outbound ${tag} ${reason}`, span);
+  const hint = UDP_ONLY.has(protocolName(member.protocol.value) ?? '')
+    ? 'hysteria2 has no TCP port to probe: leave it out of the balancer, and name it in rules or as a pick'
+    : 'members are servers that a TCP connection can reach: leave this one out';
+  throw new Finding(`${subject}: outbound ${tag} ${reason}`, span, { hint });
 }
 
 /** Whether a protocol, by any of its names, uses only UDP. */

@@ -1,9 +1,9 @@
 import { ipVersion } from '../../net/addresses/address.ts';
 import type { InboundProtocol } from '../../protocols/protocol.ts';
 import type { Located } from '../../schema/decoder.ts';
-import type { Span } from '../../schema/node.ts';
+import type { Span, TableNode } from '../../schema/node.ts';
 import type { SocketListenSpec, ListenSpec } from '../../spec.ts';
-import { Finding } from '../findings.ts';
+import { Finding, strayInSettings } from '../findings.ts';
 import { hostProblem } from '../values/addresses.ts';
 
 /** Loopback: listening to the network must be configured explicitly. */
@@ -13,6 +13,7 @@ const DEFAULT_LISTEN = '127.0.0.1';
 interface ListenKeys {
   readonly listen: Located<string> | undefined;
   readonly port: Located<number> | undefined;
+  readonly settings?: TableNode | undefined;
 }
 
 /** The inbound that listens. */
@@ -41,14 +42,20 @@ export function lowerListen(keys: ListenKeys, owner: ListenOwner, span: Span): L
 }
 
 /** A unix socket has no port; every other listen address needs one. */
-function lowerSocket({ listen, port }: ListenKeys, subject: string, span: Span): SocketListenSpec {
+function lowerSocket(
+  { listen, port, settings }: ListenKeys,
+  subject: string,
+  span: Span,
+): SocketListenSpec {
   const host = listen?.value ?? DEFAULT_LISTEN;
   if (host.startsWith('/')) {
     if (port) throw new Finding('a unix socket listen has no port; remove port', port.span);
     return { kind: 'unix', path: host };
   }
   if (listen) refuse(subject, listen);
-  if (!port) throw new Finding('port is required', span);
+  if (!port) {
+    throw new Finding('port is required', span, { other: strayInSettings(settings, 'port') });
+  }
   return { kind: ipVersion(host) === 0 ? 'name' : 'ip', host, port: port.value };
 }
 

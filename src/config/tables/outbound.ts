@@ -12,7 +12,7 @@ import { optional, struct, type Decoded } from '../../schema/struct.ts';
 import type { FamilyPolicy } from '../../net/addresses/resolver.ts';
 import { protocolNames } from '../../protocols/registry.ts';
 import type { OutboundSpec } from '../../spec.ts';
-import { Finding, type Findings } from '../findings.ts';
+import { Finding, strayInSettings, type Findings } from '../findings.ts';
 import type { InputFiles } from '../sources/input-files.ts';
 import { parseFamilyPolicy, hostProblem } from '../values/addresses.ts';
 import { lowerSettings, protocolSide } from './protocol-side.ts';
@@ -60,15 +60,23 @@ export function lowerOutbound(
 }
 
 /** Checks `server` and `port` of a protocol that requires them. */
-function checkUpstream({ value: { server, port }, span }: OutboundTable, subject: string): void {
-  if (!server) throw new Finding('missing server', span);
+function checkUpstream(
+  { value: { server, port, settings }, span }: OutboundTable,
+  subject: string,
+): void {
+  if (!server) {
+    const other = strayInSettings(settings, 'server') ?? strayInSettings(settings, 'address');
+    throw new Finding('missing server', span, { other });
+  }
   const problem = hostProblem(server.value);
   if (problem !== undefined) {
     // A share link in its place has credentials before the `@`.
     const shown = server.value.includes('@') ? '' : ` ${JSON.stringify(server.value)}`;
     throw new Finding(`${subject}: server${shown} ${problem}`, server.span);
   }
-  if (port === undefined) throw new Finding('missing port', span);
+  if (port === undefined) {
+    throw new Finding('missing port', span, { other: strayInSettings(settings, 'port') });
+  }
 }
 
 function lowerFamily(written: Located<string> | undefined): FamilyPolicy {

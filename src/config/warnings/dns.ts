@@ -10,11 +10,12 @@ export function warnOfDns(table: DnsTable | undefined, list: WarningList): void 
   // With an explicit backend, keys of another may be kept on purpose.
   if (!backend && ignored) {
     const key = server ? 'server' : 'url';
+    const isUrl = server?.value.includes('://') === true;
     list.add(
       'dns-ignored',
       ignored.span,
       () =>
-        `[dns] ${key} is ignored: without backend = "udp", "tls" or "https" the system resolves`,
+        `[dns] ${key} is ignored: without backend = "udp", "tls" or "https" the system resolves${isUrl ? '; a URL is the value of url, with backend = "https" and an IP address and port as server' : ''}`,
     );
   }
   const bracketed = url && IPV6_URL.exec(url.value)?.[1];

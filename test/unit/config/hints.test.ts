@@ -95,13 +95,13 @@ const ROWS: readonly (readonly [what: string, text: string, message: string, hin
     'a mistyped tag',
     rule('').replace('outbound = "direct"', 'outbound = "dirct"'),
     'route references unknown outbound tag: dirct',
-    /^did you mean "direct"\?$/,
+    /^did you mean "direct"\? there are "direct", "blackhole"$/,
   ],
   [
     'the place of settings',
-    inbound('protocol = "vless"\nport = 1\nsettings.users = 1'),
-    'inbound in: invalid settings: invalid type: integer, expected a sequence',
-    /^at \/etc\/weir\.toml:8:18 \(inbound in\)$/,
+    inbound('protocol = "vless"\nport = 1\nsettings.x = 1'),
+    'inbound in: invalid settings: unknown field `x`, expected `users`',
+    /^at \/etc\/weir\.toml:8:10 \(inbound in\)$/,
   ],
 ];
 
@@ -143,6 +143,207 @@ const MISTAKES: readonly (readonly [what: string, text: string, message: RegExp,
       `[inbound]\ntag = "in"\nprotocol = "socks"\nport = 1\n${DIRECT}`,
       /invalid type: map, expected a sequence$/,
       /two brackets: \[\[name\]\] in place of \[name\]$/,
+    ],
+    ...(
+      [
+        ['tls', 'tls = true', /^`tls` does not belong here; write stream = \{ network = "tls" \}/],
+        ['sni', 'sni = "b"', /write stream = \{ network = "tls", tls = \{ server_name = … \} \}$/],
+        ['ws', 'ws = { path = "/" }', /write stream = \{ ws = … \}$/],
+        ['uuid', 'uuid = "b"', /write settings = \{ id = … \}$/],
+        ['password', 'password = "b"', /write settings = \{ password = … \}$/],
+        ['server_port', 'server_port = 1', /^`server_port` is called `port` here$/],
+        ['serverPort', 'serverPort = 1', /^`serverPort` is called `port` here$/],
+        ['detour', 'detour = "b"', /^an outbound cannot go through another one$/],
+      ] as const
+    ).map(
+      ([key, line, hint]) =>
+        [
+          `${key} at an outbound`,
+          outbound(`protocol = "trojan"\nserver = "a"\nport = 1\n${line}`),
+          new RegExp(`unknown field .${key}., expected`),
+          hint,
+        ] as const,
+    ),
+    ...(
+      [
+        ['path', 'path = "/x"', /^`path` does not belong here; write ws = \{ path = … \}$/],
+        ['serviceName', 'serviceName = "x"', /write grpc = \{ service_name = … \}$/],
+        ['sni', 'sni = "x"', /write tls = \{ server_name = … \}$/],
+        ['wsSettings', 'wsSettings = {}', /is called `ws` here$/],
+      ] as const
+    ).map(
+      ([key, pair, hint]) =>
+        [
+          `${key} in a stream`,
+          outbound(
+            `protocol = "trojan"\nserver = "a"\nport = 1\nstream = { network = "ws", ${pair} }`,
+          ),
+          /unknown field/,
+          hint,
+        ] as const,
+    ),
+    ...(
+      [
+        ['outbounds', 'outbounds = ["a"]', /\[\[balancer\]\]$/],
+        ['action', 'action = "reject"', /outbound = "blackhole" rejects/],
+        ['ip_cidr', 'ip_cidr = ["10.0.0.0/8"]', /is called `cidr` here$/],
+        ['rule_set', 'rule_set = ["a"]', /lists of rules are not fetched/],
+        ['process_name', 'process_name = ["a"]', /rules do not know the program/],
+      ] as const
+    ).map(([key, line, hint]) => [`${key} in a rule`, rule(line), /unknown field/, hint] as const),
+    [
+      'the port of a listener behind [inbound.settings]',
+      inbound('protocol = "socks"\n[inbound.settings]\nport = 1'),
+      /^port is required$/,
+      /^port is in settings \(line 8\): keys behind a \[header\] belong to its table/,
+    ],
+    [
+      'a server behind [outbound.settings]',
+      outbound('protocol = "socks"\n[outbound.settings]\nserver = "a"\nport = 1'),
+      /^missing server$/,
+      /^server is in settings \(line 5\)/,
+    ],
+    [
+      'a tag behind [outbound.settings]',
+      '[[outbound]]\nprotocol = "socks"\n[outbound.settings]\ntag = "a"',
+      /missing field `tag`$/,
+      /^`tag` is in `settings`/,
+    ],
+    [
+      'a number in quotes',
+      inbound('protocol = "socks"\nport = "1080"'),
+      /invalid type: string "1080", expected u16$/,
+      /^write the number without quotes: 1080$/,
+    ],
+    [
+      'a range of ports',
+      inbound('protocol = "hysteria2"\nport = "443-500"'),
+      /expected u16$/,
+      /port hopping [a-z ]*not supported$/,
+    ],
+    [
+      'a port that is too large',
+      inbound('protocol = "socks"\nport = 70000'),
+      /expected u16$/,
+      /^write a whole number from 0 to 65535$/,
+    ],
+    [
+      'seconds with a unit',
+      `${DIRECT}[[balancer]]\ntag = "b"\noutbounds = ["direct"]\nprobe_interval = "30s"`,
+      /expected u64$/,
+      /^write the seconds alone, without quotes: 30$/,
+    ],
+    [
+      'a truth value in quotes',
+      inbound('protocol = "socks"\nsniffing = "true"'),
+      /expected a boolean$/,
+      /^write true or false, without quotes$/,
+    ],
+    [
+      'a text in place of a list',
+      rule('domain_suffix = "a.example"'),
+      /expected a sequence$/,
+      /^write a list of texts: \["a\.example"\]$/,
+    ],
+    [
+      'a number in place of a list',
+      rule('port = 443'),
+      /expected a sequence$/,
+      /^write a list of texts: \["443"\]$/,
+    ],
+    [
+      'a number in place of a text',
+      rule('port = [443]'),
+      /expected a string$/,
+      /^a text has quotes around it: "443"$/,
+    ],
+    [
+      'an outbound that does not exist',
+      rule('').replace('outbound = "direct"', 'outbound = "proxy"'),
+      /unknown outbound tag: proxy$/,
+      /^there are "direct", "blackhole"$/,
+    ],
+    [
+      'a member that does not exist, among many outbounds',
+      `${Array.from({ length: 10 }, (_, i) => outbound('protocol = "freedom"').replace('out"', `n${i}"`)).join('')}[[balancer]]\ntag = "b"\noutbounds = ["proxy"]`,
+      /unknown outbound tag: proxy$/,
+      /^there are "n0", .*"n7", and 2 more$/,
+    ],
+    [
+      'two inbounds of one tag',
+      `${inbound('protocol = "socks"\nport = 1')}[[inbound]]\ntag = "in"\nprotocol = "http"\nport = 2`,
+      /^duplicate inbound tag$/,
+      /^the first "in" is at line 5$/,
+    ],
+    [
+      'two outbounds of one tag',
+      DIRECT + DIRECT,
+      /^duplicate outbound/,
+      /^the first "direct" is at line 2$/,
+    ],
+    [
+      'a balancer with the tag of an outbound',
+      `${DIRECT}[[balancer]]\ntag = "direct"\noutbounds = ["direct"]`,
+      /collides with an outbound tag$/,
+      /^the other "direct" is at line 2$/,
+    ],
+    [
+      'hysteria2 in a balancer',
+      `${outbound('protocol = "hysteria2"\nserver = "a"\nport = 1\nsettings = { password = "p" }')}[[balancer]]\ntag = "b"\noutbounds = ["out"]`,
+      /cannot be balanced$/,
+      /^hysteria2 has no TCP port to probe: leave it out/,
+    ],
+    [
+      'the URL of a resolver in place of its address',
+      dns('backend = "https"\nserver = "https://dns.google/dns-query"'),
+      /invalid socket address syntax$/,
+      /the URL is the value of url$/,
+    ],
+    [
+      'an empty file',
+      '',
+      /^config defines no outbounds$/,
+      /\[\[outbound\]\].*protocol = "freedom"$/,
+    ],
+    [
+      'quotes of prose',
+      '[log]\nlevel = “info”',
+      /unexpected character$/,
+      /^these are quotes of prose/,
+    ],
+    [
+      'a missing quote',
+      '[log]\nlevel = "info\n',
+      /unterminated string/,
+      /^the closing " is missing$/,
+    ],
+    [
+      'a text without quotes',
+      '[log]\nlevel = info\n',
+      /TOML parse error/,
+      /^a text has quotes around it/,
+    ],
+    ['a colon', '[log]\nlevel: "info"\n', /TOML parse error/, /^TOML has an equals sign/],
+    ['no sign', '[log]\nlevel "info"\n', /TOML parse error/, /^an equals sign is missing/],
+    ['a comma at the end', '[log]\nlevel = "info",\n', /TOML parse error/, /not even a comma$/],
+    [
+      'a comment of another language',
+      '// mine\n[log]\n',
+      /TOML parse error/,
+      /^a comment begins with #$/,
+    ],
+    [
+      'a path of Windows',
+      '[route]\ngeoip = "C:\\geo\\x"',
+      /TOML parse error/,
+      /^a backslash in double quotes/,
+    ],
+    ['no value', '[log]\nlevel =\n', /TOML parse error/, /^the value is missing$/],
+    [
+      'lines of npm in the middle',
+      `${DIRECT}\n> weir-proxy@2.1.1 start\n`,
+      /TOML parse error/,
+      /npm -s start/,
     ],
     [
       'a tunnel address with a prefix length',

@@ -1,0 +1,42 @@
+import type { Span } from '../../schema/node.ts';
+
+const PROSE_QUOTE = /[“”„‟«»‹›‘’‚`´]/;
+/** A key, what is between it and its value, and the value. */
+const PAIR = /^[\w."'-]+\s*([:=]?)(.*)/s;
+
+/**
+ * A hint for the commonest mistakes of syntax, from the line of the error; no hint quotes its text, which may be a secret.
+ * @param span the place at which the parser failed
+ */
+export function syntaxHint(text: string, { start }: Span): string | undefined {
+  const lineStart = text.lastIndexOf('\n', start - 1) + 1;
+  const newline = text.indexOf('\n', start);
+  const line = text.slice(lineStart, newline < 0 ? text.length : newline).trim();
+  if (line.startsWith('> ')) {
+    return 'npm has written this line: `npm -s start -- …` leaves it out';
+  }
+  if (PROSE_QUOTE.test(line)) {
+    return 'these are quotes of prose (“ ” ‘ ’), as an editor or a web page makes them: TOML has " and \'';
+  }
+  if (line.startsWith('//') || line.startsWith('/*') || line.startsWith(';')) {
+    return 'a comment begins with #';
+  }
+  const [, sign, rest = ''] = PAIR.exec(line) ?? [];
+  if (sign === ':') return 'TOML has an equals sign between key and value: key = "value"';
+  const value = rest.trim();
+  if (sign === '=' && value === '') return 'the value is missing';
+  if (sign === '' && value !== '') return 'an equals sign is missing: key = "value"';
+  if (sign === '=' && /^["']/.test(value)) return quoteHint(value);
+  if (sign === '=' && /^[a-z]/i.test(value)) return 'a text has quotes around it: key = "value"';
+  return undefined;
+}
+
+/** @param value begins with a quote */
+function quoteHint(value: string): string | undefined {
+  const quote = value.charAt(0);
+  if (!value.includes(quote, 1)) return `the closing ${quote} is missing`;
+  if (quote === '"' && value.includes('\\')) {
+    return 'a backslash in double quotes is written twice, or the text in single quotes';
+  }
+  return /[,;]$/.test(value) ? 'nothing follows a value, not even a comma' : undefined;
+}
