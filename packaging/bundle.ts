@@ -3,6 +3,7 @@ import { join, relative, resolve } from 'node:path';
 import { build, transform, type BuildOptions, type Metafile, type Plugin } from 'esbuild';
 import { loadBuiltinsLate } from './lazy-builtins.ts';
 import { DIST, ROOT } from './root.ts';
+import { sourceCommit } from './source-commit.ts';
 import { wrapChunk } from './substitutes/executable/chunks.ts';
 
 /** Files of the source that a bundle replaces, by path from the root of the repository. */
@@ -11,6 +12,7 @@ type Substitutes = Readonly<Record<string, string>>;
 const IN_PACKAGE: Substitutes = {
   'src/platform/addons.ts': 'packaging/substitutes/package/addons.ts',
   'src/dashboard/files/load-page-files.ts': 'packaging/substitutes/package/load-page-files.ts',
+  'src/platform/process/own-build.ts': 'packaging/substitutes/package/own-build.ts',
 };
 
 const IN_EXECUTABLE: Substitutes = {
@@ -19,6 +21,7 @@ const IN_EXECUTABLE: Substitutes = {
   'src/dashboard/reader/start-file-thread.ts':
     'packaging/substitutes/executable/start-file-thread.ts',
   'src/dashboard/files/load-page-files.ts': 'packaging/substitutes/package/load-page-files.ts',
+  'src/platform/process/own-build.ts': 'packaging/substitutes/package/own-build.ts',
   'packaging/substitutes/package/assets.ts': 'packaging/substitutes/executable/assets.ts',
 };
 
@@ -111,6 +114,10 @@ async function bundle(
 ): Promise<Metafile> {
   const { metafile, outputFiles, warnings } = await build({
     ...options,
+    define: {
+      ...options.define,
+      WEIR_BUILD: JSON.stringify((await sourceCommit()) ?? null),
+    },
     // Source maps have paths from there, and the names of chunks a hash of them.
     outdir: DIST,
     write: false,

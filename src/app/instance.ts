@@ -13,6 +13,7 @@ import { systemClock, type Clock } from '../net/time/clock.ts';
 import { OwnListeners } from '../net/loop-guard/own-listeners.ts';
 import type { ReloadReport } from '../supervisor/reload-report.ts';
 import { ApplyError } from '../supervisor/apply-error.ts';
+import { ownBuild } from '../platform/process/own-build.ts';
 import { nodeWarning } from '../platform/process/node-releases.ts';
 import { remainsText } from '../supervisor/remains.ts';
 import { Supervisor } from '../supervisor/supervisor.ts';
@@ -50,6 +51,8 @@ export interface ReloadObserver {
 /** One running proxy: its resources, the files that configure them, and the API over both. */
 export class Instance implements ControlledApp {
   readonly version = VERSION;
+  /** Known from the start: the files of a checkout may change later. */
+  readonly build = ownBuild();
   readonly clock: Clock = systemClock;
   readonly #options: InstanceOptions;
   readonly #log: Logger;

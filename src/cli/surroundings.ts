@@ -1,4 +1,6 @@
 import { datedNode, securityOf } from '../platform/process/node-releases.ts';
+import { buildText } from '../platform/process/build.ts';
+import { ownBuild } from '../platform/process/own-build.ts';
 import { systemSockets } from '../net/sockets/system-sockets.ts';
 import type { Sockets } from '../net/sockets/sockets.ts';
 
@@ -7,10 +9,13 @@ export const socketsInUse = ({ kind, reason }: Sockets = systemSockets()): strin
   kind === 'kernel' ? "the kernel's (epoll, splice)" : `Node's (${reason ?? 'no reason'})`;
 
 /** The lines that `--version --verbose` prints below the version. */
-export const howItRuns = (): string =>
-  [
+export const howItRuns = (build = ownBuild()): string => {
+  const commit = build ? buildText(build) : 'not known';
+  return [
+    `commit: ${commit}`,
     `node v${datedNode(process.versions.node)}, ${process.platform} ${process.arch}, OpenSSL ${process.versions.openssl}`,
     `sockets: ${socketsInUse()}`,
     securityOf(process.versions.node),
     '',
   ].join('\n');
+};

@@ -73,7 +73,11 @@ class Collector {
     // After the profile: what it has come upon may have been logged.
     await this.#add('log', 'log.txt', () => logText(needed(socket)));
     await this.#add('versions', 'versions.txt', () =>
-      versionsText({ weir: this.#status?.version, versions: this.#profile?.versions }),
+      versionsText({
+        weir: this.#status?.version,
+        build: this.#status?.build ?? undefined,
+        versions: this.#profile?.versions,
+      }),
     );
     const config = this.#sources.config ?? this.#status?.config ?? undefined;
     const isBuiltIn = config === undefined && this.#status !== undefined;

@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { arch, availableParallelism, cpus, release, totalmem, type } from 'node:os';
 import { datedNode, securityOf } from '../platform/process/node-releases.ts';
+import { buildText, type Build } from '../platform/process/build.ts';
+import { ownBuild } from '../platform/process/own-build.ts';
 import { bytes } from '../text/amounts.ts';
 import { printable } from '../printable.ts';
 import { VERSION } from '../version.ts';
@@ -8,16 +10,18 @@ import { VERSION } from '../version.ts';
 /** What a running Weir says of itself. */
 export interface RunningVersions {
   readonly weir: string | undefined;
+  readonly build: Build | undefined;
   /** `process.versions` of that process. */
   readonly versions: Readonly<Record<string, string>> | undefined;
 }
 
 /** Versions of the programs and of the machine, which is not named. */
-export async function versionsText({ weir, versions }: RunningVersions): Promise<string> {
+export async function versionsText({ weir, build, versions }: RunningVersions): Promise<string> {
   const { node, openssl, v8, uv } = versions ?? process.versions;
   const [processor] = cpus();
   const lines = [
     `weir: ${weir ?? 'none was asked'} (running), ${VERSION} (this command)`,
+    `commit: ${commitOf(build)} (running), ${commitOf(ownBuild())} (this command)`,
     `node: ${datedNode(node)}, v8 ${v8}, libuv ${uv}${versions ? '' : ' (this command)'}`,
     securityOf(node),
     `openssl: ${openssl}`,
@@ -29,6 +33,8 @@ export async function versionsText({ weir, versions }: RunningVersions): Promise
   ];
   return lines.map((line) => `${printable(line)}\n`).join('');
 }
+
+const commitOf = (build: Build | undefined): string => (build ? buildText(build) : 'not known');
 
 /** That of this process, which runs on the same machine. */
 function libc(): string {

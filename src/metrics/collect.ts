@@ -46,7 +46,9 @@ function createdLater(
 /** An older Weir reports less. */
 function addStatus(samples: Samples, status: Partial<RunningStatus>): void {
   const { version, node, traffic, memory, processor, event_loop: loop, missed } = status;
-  samples.add(FAMILIES.build, [labelValue(version ?? ''), labelValue(node ?? '')], 1);
+  const { commit, date } = status.build ?? {};
+  const build = [version, commit, date, node].map((value) => labelValue(value ?? ''));
+  samples.add(FAMILIES.build, build, 1);
   samples.one(FAMILIES.startTime, inSeconds(status.started_at));
   if (traffic) addTraffic(samples, traffic);
   addCounts(samples, status);

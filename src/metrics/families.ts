@@ -19,7 +19,7 @@ export const FAMILIES = {
     name: 'weir_build',
     type: 'info',
     help: 'Version of the running Weir and of its Node.js.',
-    labels: ['version', 'node'],
+    labels: ['version', 'commit', 'date', 'node'],
   },
   startTime: seconds('weir_start_time_seconds', 'When Weir started, in Unix time.'),
   traffic: bytes('weir_traffic_bytes', 'Payload of all flows.', ['direction']),

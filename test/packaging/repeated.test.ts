@@ -6,6 +6,7 @@ import { gunzipSync } from 'node:zlib';
 import { executableObstacle } from '../../packaging/executable.ts';
 import { OWN } from '../../packaging/manifest.ts';
 import { ROOT } from '../../packaging/root.ts';
+import { SOURCE_COMMIT, sourceCommit } from '../../packaging/source-commit.ts';
 import { hasTool, runTool } from '../../packaging/tool.ts';
 import { scratch } from '../support/process/weir.ts';
 import { checkBill, checkBySchema } from './bill.ts';
@@ -51,7 +52,15 @@ describe('a build of all forms', { skip }, () => {
     await copyCheckout(copy);
     const temporary = join(folder.path, 'temporary');
     await mkdir(temporary);
-    const env = { TZ: 'Pacific/Kiritimati', LC_ALL: 'C', LANG: 'tr_TR.UTF-8', TMPDIR: temporary };
+    const built = await sourceCommit();
+    const commit = built && { [SOURCE_COMMIT]: `${built.commit} ${built.date}` };
+    const env = {
+      ...commit,
+      TZ: 'Pacific/Kiritimati',
+      LC_ALL: 'C',
+      LANG: 'tr_TR.UTF-8',
+      TMPDIR: temporary,
+    };
     await build(copy, { out: second(), umask: '077', env });
   });
 

@@ -1,3 +1,4 @@
+import type { Build } from '../../platform/process/build.ts';
 import type { ReloadOutcome } from '../outcomes.ts';
 import type { RunningDrain } from './drain-messages.ts';
 
@@ -8,6 +9,8 @@ import type { RunningDrain } from './drain-messages.ts';
  */
 export interface RunningStatus {
   readonly version: string;
+  /** `null` where it is not known; missing in older versions. */
+  readonly build?: Build | null;
   readonly pid: number;
   /** Absolute path of the configuration file; `null` for the built-in one. */
   readonly config: string | null;

@@ -102,6 +102,7 @@ export class StatusReporter {
     const inbounds = this.#inbounds();
     return {
       version: VERSION,
+      build: instance.build ?? null,
       pid: process.pid,
       config: configPath === undefined ? null : resolve(configPath),
       started_at: Math.round(performance.timeOrigin),

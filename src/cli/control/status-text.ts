@@ -1,5 +1,6 @@
 import { outcomeLine } from '../../app/service/status.ts';
 import type { LastReload, RunningStatus } from '../../app/control/running-status.ts';
+import { buildText } from '../../platform/process/build.ts';
 import { remainsText } from '../../supervisor/remains.ts';
 import { printable } from '../../printable.ts';
 import { age, bytes, isNearlyFull, milliseconds } from '../../text/amounts.ts';
@@ -33,10 +34,11 @@ export function statusText(status: RunningStatus, now: number): string {
 }
 
 function headLines(status: RunningStatus, now: number): string[] {
+  const build = status.build ? ` (${buildText(status.build)})` : '';
   const { memory, event_loop: loop, missed, sockets } = status;
   const io = sockets.kind === 'kernel' ? "the kernel's" : `those of Node (${sockets.reason ?? ''})`;
   return [
-    `weir ${status.version}, pid ${status.pid}, up ${age(now - status.started_at)}; node ${status.node}, sockets: ${io}`,
+    `weir ${status.version}${build}, pid ${status.pid}, up ${age(now - status.started_at)}; node ${status.node}, sockets: ${io}`,
     `configuration: ${status.config ?? 'built-in'}`,
     `api: ${status.api ?? 'off'}`,
     `sessions: ${status.sessions}, flows: ${status.flows}, plane epoch: ${status.plane_epoch}`,

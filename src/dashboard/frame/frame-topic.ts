@@ -1,8 +1,10 @@
 import { basename } from 'node:path';
 import type { CreatePageSource, DashboardContext, PageTopic } from '../contract.ts';
 import { HealthWatch } from '../../monitor/health.ts';
+import type { Build } from '../../platform/process/build.ts';
+import { ownBuild } from '../../platform/process/own-build.ts';
 import { VERSION } from '../../version.ts';
-import { apiState, emptyState, reloadState, socketState } from './states.ts';
+import { apiState, differingVersions, emptyState, reloadState, socketState } from './states.ts';
 import type { FrameState, FrameView } from './view.ts';
 
 /** The edge of every page. */
@@ -11,8 +13,14 @@ export const createFrameSource: CreatePageSource = (context) => ({
   actions: [],
 });
 
-/** The topic `frame`. */
-export function createFrameTopic(context: DashboardContext): PageTopic {
+/** Known from the start: the files of a checkout may change later. */
+const OWN = ownBuild();
+
+/** The topic `frame`. @param own the build of this process */
+export function createFrameTopic(
+  context: DashboardContext,
+  own: Build | undefined = OWN,
+): PageTopic {
   const { monitor, readOnly } = context;
   const healthWatch = new HealthWatch(monitor);
   let newest: number | null = null;
@@ -35,9 +43,7 @@ export function createFrameTopic(context: DashboardContext): PageTopic {
         : socketState(socket),
       refused,
       health === 'Behind' ? { kind: 'behind', missed } : undefined,
-      running !== undefined && running !== VERSION
-        ? { kind: 'versions-differ', running, own: VERSION }
-        : undefined,
+      differingVersions(running, status?.value, own),
       api.kind === 'reached' ? emptyState(monitor) : undefined,
       readOnly ? { kind: 'read-only' } : undefined,
     ];

@@ -1,3 +1,5 @@
+import { buildText, type Build } from '../../platform/process/build.ts';
+import { VERSION } from '../../version.ts';
 import { apiSocketFor } from '../../app/control/control-folder.ts';
 import type { InboundStatus, LastReload, RunningStatus } from '../../app/control/running-status.ts';
 import type { LostCause, Monitor, Reachability } from '../../monitor/contract.ts';
@@ -104,3 +106,26 @@ function exampleOf(status: RunningStatus | undefined): string | null {
 
 const proxyOf = ({ protocol, address }: InboundStatus): string =>
   `${SCHEMES[protocol]}://${address.replace(/^(0\.0\.0\.0|\[::\]):/, '127.0.0.1:')}`;
+
+/**
+ * Whether another Weir runs than the one that this process is of; by their commits where they have one version. A
+ * running one that says nothing of its build is older than that is said.
+ *
+ * @param status `undefined` without a control socket
+ */
+export function differingVersions(
+  running: string | undefined,
+  status: { readonly build?: Build | null } | undefined,
+  ownBuild: Build | undefined,
+): FrameState | undefined {
+  if (running === undefined) return undefined;
+  if (running !== VERSION) return { kind: 'versions-differ', running, own: VERSION };
+  if (!status || !ownBuild || status.build === null) return undefined;
+  if (status.build?.commit === ownBuild.commit) return undefined;
+  const of = (text: string): string => `${VERSION} (${text})`;
+  return {
+    kind: 'versions-differ',
+    running: of(status.build ? buildText(status.build) : 'an earlier build'),
+    own: of(buildText(ownBuild)),
+  };
+}

@@ -37,6 +37,7 @@ export class FakeApi extends ApiClient {
 /** The status of a Weir that serves. */
 export const statusOf = (part: Partial<RunningStatus> = {}): RunningStatus => ({
   ...fullStatus,
+  build: null,
   version: VERSION,
   config: '/etc/weir/weir.toml',
   last_reload: null,

@@ -3,6 +3,7 @@ import type { RunningStatus } from '../../../src/app/control/running-status.ts';
 /** A status with a value in every field; one of each thing. */
 export const fullStatus: RunningStatus = {
   version: '2.1.1',
+  build: { commit: '0123456789ab', date: '2026-11-28' },
   pid: 7,
   config: '/etc/weir/weir.toml',
   started_at: 1_700_000_000_000,

@@ -43,7 +43,7 @@ describe('the metrics of a status', () => {
     for (const [key, value] of Object.entries({
       weir_up: 1,
       'weir_source_up{source="socket"}': 1,
-      'weir_build_info{version="2.1.1",node="v26.10.0"}': 1,
+      'weir_build_info{version="2.1.1",commit="0123456789ab",date="2026-11-28",node="v26.10.0"}': 1,
       weir_start_time_seconds: 1_700_000_000,
       'weir_outbound_bytes_total{outbound="osaka",direction="down"}': 500,
       weir_flows_opened_total: 30,

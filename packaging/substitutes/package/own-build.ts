@@ -1,0 +1,7 @@
+import type { Build } from '../../../src/platform/process/build.ts';
+
+/** Set by packaging/bundle.ts. */
+declare const WEIR_BUILD: Build | null;
+
+/** What this package was built from. */
+export const ownBuild = (): Build | undefined => WEIR_BUILD ?? undefined;

@@ -1,0 +1,11 @@
+/** What a program was built from, or runs from. */
+export interface Build {
+  /** The first 12 digits of the commit; with a `+` where files that it has were changed before the build. */
+  readonly commit: string;
+  /** The day of the commit; `null` for a checkout, whose changes are not known either. */
+  readonly date: string | null;
+}
+
+/** `2f3c9234d0aa of 2026-11-28`. */
+export const buildText = ({ commit, date }: Build): string =>
+  date === null ? commit : `${commit} of ${date}`;
