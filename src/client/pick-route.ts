@@ -2,6 +2,7 @@ import { requestStatus } from '../app/control/control-client.ts';
 import type { RunningStatus } from '../app/control/running-status.ts';
 import { DEFAULT_GROUP } from '../config/route-targets.ts';
 import type { RouteView } from '../config/route-view.ts';
+import { meantHint } from '../schema/suggestion.ts';
 import type { ReloadReport } from '../supervisor/reload-report.ts';
 import { ApiClientError, type ApiClient } from './api-client.ts';
 import type { FlowJson } from './api-views.ts';
@@ -34,8 +35,34 @@ export async function putPick(
   ifMatch: string | undefined,
 ): Promise<{ readonly report: ReloadReport; readonly etag: string | undefined }> {
   const path = `/v1/routes/${encodeURIComponent(group)}`;
-  const { body, etag } = await api.askTagged('PUT', path, { body: { target }, ifMatch });
-  return { report: body as ReloadReport, etag };
+  try {
+    const { body, etag } = await api.askTagged('PUT', path, { body: { target }, ifMatch });
+    return { report: body as ReloadReport, etag };
+  } catch (error) {
+    throw await withMeantName(error, api, { group, target });
+  }
+}
+
+/** The error of a pick, with the group or the target that was probably meant. */
+async function withMeantName(error: unknown, api: ApiClient, pick: RoutePick): Promise<unknown> {
+  if (!(error instanceof ApiClientError)) return error;
+  const { status, etag, message } = error;
+  if (status !== 404 && status !== 422) return error;
+  try {
+    const hint = meantIn((await api.ask('GET', '/v1/routes')) as RouteView, pick);
+    if (hint === undefined) return error;
+    return new ApiClientError(message, { status, etag, hint, cause: error.cause });
+  } catch {
+    return error; // What is to be reported is that of the pick.
+  }
+}
+
+/** A hint for a group or a target that is in no view; `undefined` if both are, or nothing is similar. */
+function meantIn({ groups, targets }: RouteView, { group, target }: RoutePick): string | undefined {
+  const known = [DEFAULT_GROUP, ...groups.map(({ name }) => name)];
+  if (!known.includes(group)) return meantHint(group, known);
+  const names = targets.map(({ name }) => name);
+  return names.includes(target) ? undefined : meantHint(target, names);
 }
 
 /**
@@ -47,10 +74,12 @@ export async function planPick(api: ApiClient, { group, target }: RoutePick): Pr
   const view = body as RouteView;
   const route =
     group === DEFAULT_GROUP ? view.default : view.groups.find(({ name }) => name === group);
-  if (!route) throw new ApiClientError(`no route group named ${JSON.stringify(group)}`);
+  const hint = meantIn(view, { group, target });
+  if (!route) throw new ApiClientError(`no route group named ${JSON.stringify(group)}`, { hint });
   if (!view.targets.some(({ name }) => name === target)) {
     throw new ApiClientError(
       `no node, outbound or balancer is named ${JSON.stringify(target)}; the route view lists them`,
+      { hint },
     );
   }
   const change: RouteSwitch = {

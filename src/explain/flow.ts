@@ -42,19 +42,52 @@ export function parseFlow(destination: string, options: FlowOptions, dashes = ''
   };
 }
 
+/** Ports of the schemes that proxies are asked for; a URL of another one has to name its port. */
+const DEFAULT_PORTS: ReadonlyMap<string, string> = new Map([
+  ['http:', '80'],
+  ['ws:', '80'],
+  ['https:', '443'],
+  ['wss:', '443'],
+  ['ftp:', '21'],
+]);
+
+/** What precedes `//` in a URL: RFC 3986 section 3.1. */
+const URL_START = /^[a-z][a-z0-9+.-]{0,31}:\/\//i;
 const PORT = /^\d{1,5}$/;
 
-/** Parses `example.com:443` or `[2001:db8::1]:443`; the host in the form of flows. */
+/** Parses `example.com:443`, `[2001:db8::1]:443` or a URL; the host in the form of flows. */
 function parseDestination(text: string): Endpoint {
-  const colon = text.lastIndexOf(':');
-  const written = text.slice(0, Math.max(0, colon));
-  const port = text.slice(colon + 1);
+  const place = URL_START.test(text) ? placeOf(text) : text;
+  const colon = place.lastIndexOf(':');
+  const written = place.slice(0, Math.max(0, colon));
+  const port = place.slice(colon + 1);
   const isBracketed = written.startsWith('[') && written.endsWith(']');
   const bare = isBracketed ? written.slice(1, -1) : written;
   const host = isBracketed === bare.includes(':') ? normalizeHost(bare) : undefined;
   if (host === undefined || !PORT.test(port) || Number(port) > 65_535) {
-    const wanted = 'HOST:PORT, with an IPv6 address in brackets';
-    throw new UsageError(`${JSON.stringify(text)} is not ${wanted}`);
+    const wanted = 'HOST:PORT, with an IPv6 address in brackets, or a URL';
+    throw new UsageError(`${JSON.stringify(place)} is not ${wanted}`);
   }
   return { host, port: Number(port) };
+}
+
+/**
+ * Host and port of a URL. Its user, path and query are dropped before anything is shown.
+ * @throws {UsageError} without a port, for a scheme that has none of its own
+ */
+function placeOf(text: string): string {
+  const [scheme = ''] = text.split('//');
+  const authority = text.slice(scheme.length + 2).split(/[/?#]/, 1)[0] ?? '';
+  const place = authority.slice(authority.lastIndexOf('@') + 1);
+  const colon = place.lastIndexOf(':');
+  // The colons of an IPv6 address are in brackets.
+  const hasPort = colon > place.lastIndexOf(']');
+  if (hasPort && colon < place.length - 1) return place;
+  return `${hasPort ? place.slice(0, -1) : place}:${portFor(scheme)}`;
+}
+
+function portFor(scheme: string): string {
+  const port = DEFAULT_PORTS.get(scheme.toLowerCase());
+  if (port !== undefined) return port;
+  throw new UsageError(`a URL of ${scheme}// needs a port`);
 }

@@ -1,6 +1,7 @@
 import { requestStatus } from '../app/control/control-client.ts';
 import { servesFile } from '../app/control/serves-file.ts';
 import { WeirError } from '../errors.ts';
+import { meantHint } from '../schema/suggestion.ts';
 import type { Spec } from '../spec.ts';
 import type { OutboundFlows } from './outbound-flows.ts';
 import { hasExit, OwnEngine, readSpec } from './own-engine.ts';
@@ -56,6 +57,12 @@ export async function openFlows(
       throw new WeirError(
         'no_outbound',
         `no outbound or balancer has the tag ${JSON.stringify(tag)}`,
+        {
+          hint: meantHint(
+            tag,
+            [...spec.outbounds, ...spec.balancers].map(({ tag: own }) => own),
+          ),
+        },
       );
     }
   }

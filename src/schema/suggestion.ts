@@ -23,6 +23,26 @@ export function suggestion(word: string, choices: Iterable<string>): string | un
   return best ?? begun;
 }
 
+/** The shortest text that is looked for within a name. */
+const SHORTEST_PART = 3;
+
+/**
+ * The same among names that users have chosen, which may have more around what they are called by: `🎥 Netflix`.
+ */
+export function meantName(name: string, names: Iterable<string>): string | undefined {
+  const all = [...names].slice(0, MOST_CHOICES);
+  const similar = suggestion(name, all);
+  if (similar !== undefined || name.length < SHORTEST_PART) return similar;
+  const typed = name.toLowerCase();
+  return all.find((each) => each.length <= LONGEST && each.toLowerCase().includes(typed));
+}
+
+/** `did you mean "NAME"?`, or `undefined` where no name is similar. */
+export function meantHint(name: string, names: Iterable<string>): string | undefined {
+  const meant = meantName(name, names);
+  return meant === undefined ? undefined : `did you mean ${JSON.stringify(meant)}?`;
+}
+
 /** The number of insertions, deletions, replacements and transpositions that turn `a` into `b`. */
 function distance(a: string, b: string): number {
   let before: number[] = [];

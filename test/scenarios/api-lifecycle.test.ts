@@ -194,6 +194,16 @@ test('weir ctl controls a running Weir', async () => {
     [wrong.ended?.code, wrong.stderr],
     [1, 'weir ctl: no route group named "absent"\n'],
   );
+  const typo = await runWeir(['ctl', 'pick', 'default', 'blackhol', ...where]);
+  assert.equal(typo.ended?.code, 1);
+  assert.match(
+    typo.stderr,
+    /^weir ctl: no node, outbound or balancer is named "blackhol".*\nhint: did you mean "blackhole"\?\n$/,
+  );
+  const group = await runWeir(['ctl', 'pick', 'defualt', 'direct', ...where]);
+  assert.match(group.stderr, /^weir ctl: no route group .*\nhint: did you mean "default"\?\n$/);
+  const planned = await runWeir(['ctl', 'pick', 'defualt', 'direct', '--close', ...where]);
+  assert.match(planned.stderr, /^weir ctl: no route group .*\nhint: did you mean "default"\?\n$/);
   const nonsense = await runWeir(['ctl', 'nonsense']);
   assert.equal(nonsense.ended?.code, 2);
   assert.match(

@@ -197,3 +197,32 @@ test('a folder that a link of root leads to is used, and root finds the service 
   await lchown(it.sockets, 12_345, 12_345);
   assert.equal(await findSocket(search), undefined, 'a link of another user');
 });
+
+test('commands that ask a process take the file that it serves, and no other process is meant', async () => {
+  await using it = await runtime();
+  await using one = await it.start();
+  await using two = await it.start();
+  await eventually('both sockets', () => [one, two].every((weir) => existsSync(it.pathOf(weir))));
+  const { env } = it;
+  const fileOf = ({ folder }: Weir): string => join(folder, 'weir.toml');
+  const at = ['--config', fileOf(two)];
+  const status = await runWeir(['status', '--json', ...at], { env });
+  assert.equal((JSON.parse(status.stdout) as { pid: number }).pid, two.pid);
+  assert.equal((await runWeir(['reload', ...at], { env })).ended?.code, 0);
+  assert.match((await runWeir(['log', '--no-follow', ...at], { env })).stdout, /listening on/);
+  assert.equal((await runWeir(['log-level', 'trace', ...at], { env })).ended?.code, 0);
+  assert.equal((await runWeir(['drain', '--wait', '0s', ...at], { env })).ended?.code, 0);
+  assert.match(two.child.stderr, /draining/);
+  assert.doesNotMatch(one.child.stderr, /draining|log filter/);
+
+  await two.stop();
+  for (const command of [['status'], ['reload'], ['log'], ['log-level', 'warn'], ['drain']]) {
+    const { ended, stderr } = await runWeir([...command, ...at], { env });
+    assert.equal(ended?.code, 1);
+    assert.match(stderr, /: no running Weir with a control socket serves .*weir\.toml\n/);
+  }
+  const other = [...at, '--socket', it.pathOf(one)];
+  const refused = await runWeir(['drain', ...other], { env });
+  assert.match(refused.stderr, /^weir drain: the Weir of .* serves .*, not /);
+  assert.doesNotMatch(one.child.stderr, /draining/);
+});

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { suggestion } from '../../../src/schema/suggestion.ts';
+import { meantHint, meantName, suggestion } from '../../../src/schema/suggestion.ts';
 
 const CHOICES = [
   'routes',
@@ -72,4 +72,15 @@ test('words of up to 64 characters are compared, with up to 1000 choices', () =>
   const others = Array.from({ length: 1000 }, (_, i) => `other-${i}`);
   assert.equal(suggestion('reload', [...others.slice(1), 'reload']), 'reload');
   assert.equal(suggestion('reload', [...others, 'reload']), undefined);
+});
+
+test('a name may be called by a part of it', () => {
+  const names = ['🎥 Netflix', '🎥 Disney', 'Proxy'];
+  assert.equal(meantName('Netflix', names), '🎥 Netflix');
+  assert.equal(meantName('netflix', names), '🎥 Netflix');
+  assert.equal(meantName('Proxxy', names), 'Proxy');
+  assert.equal(meantName('xy', names), undefined, 'too short a part');
+  assert.equal(meantName('Amazon', names), undefined);
+  assert.equal(meantHint('Disney', names), 'did you mean "🎥 Disney"?');
+  assert.equal(meantHint('Amazon', names), undefined);
 });
