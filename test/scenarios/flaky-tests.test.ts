@@ -185,6 +185,25 @@ test('a test that starts no process fails at its first attempt', async () => {
   assert.equal(result.code, 1);
 });
 
+test('files that share a process are counted together, and named when it crashes', async () => {
+  const passing = "test('one', () => {});";
+  const failing = "test('two', () => { throw new Error(); });";
+  const failed = await runSuite(
+    { 'a.test.mjs': passing, 'b.test.mjs': failing },
+    { kind: 'together' },
+  );
+  assert.equal(countsOf(failed), '2 tests, 1 pass, 1 fail, 0 cancelled, 0 skipped, 0 flaky');
+  assert.equal(failed.code, 1);
+
+  const crashed = await runSuite(
+    { 'a.test.mjs': passing, 'b.test.mjs': 'process.exit(3);' },
+    { kind: 'together' },
+  );
+  assert.match(crashed.stdout, /the process that failed had a\.test\.mjs b\.test\.mjs/);
+  assert.equal(crashed.counts['fail'], 1);
+  assert.equal(crashed.code, 1);
+});
+
 /** The suites of `.ci/run`, in its order. */
 const SCRIPTS = ['test', 'test:node-io', 'test:browser', 'interop', 'test:package', 'test:arm64'];
 

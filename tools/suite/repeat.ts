@@ -4,7 +4,7 @@ import { matchesGlob, relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { moduleAround, Report } from './run-suite.ts';
-import { runFile } from './run-file.ts';
+import { runFiles } from './run-file.ts';
 import { SUITES, type Suite } from './suites.ts';
 
 /**
@@ -44,7 +44,7 @@ async function repeat(file: string): Promise<void> {
   const failed = new Map<string, number>();
   let passed = 0;
   for (let run = 1; run <= runs; run++) {
-    const { ok, ms, failures, events } = await runFile(file, suite);
+    const { ok, ms, failures, events } = await runFiles([file], suite);
     seconds.push(ms / 1000);
     console.log(`run ${run}: ${ok ? 'passed' : 'FAILED'} in ${(ms / 1000).toFixed(1)} s`);
     if (ok) passed++;

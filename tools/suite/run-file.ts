@@ -1,4 +1,4 @@
-import { resolve } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { run } from 'node:test';
 import type { TestEvent } from 'node:test/reporters';
 import type { Suite } from './suites.ts';
@@ -10,13 +10,15 @@ export type Counts = Readonly<Record<(typeof COUNTS)[number], number>>;
 
 /** A test without tests of its own, by the names of what it is in and its own. */
 export interface TimedTest {
+  /** Where it is defined, relative to the current folder. */
+  readonly file: string;
   readonly name: string;
   readonly ms: number;
 }
 
-/** The results of one test file. */
+/** The results of one process, with one test file or several. */
 export interface FileRun {
-  readonly file: string;
+  readonly files: readonly string[];
   readonly ms: number;
   readonly ok: boolean;
   readonly counts: Counts;
@@ -36,14 +38,17 @@ const CONSEQUENCES = new Set(['subtestsFailed', 'cancelledByParent']);
 /** The counts at the end of a run: of one file here, where those of all files are wanted. */
 const COUNT = new RegExp(`^(${COUNTS.join('|')}|duration_ms) [\\d.]+$`);
 
+/** A test file that imports those that are its arguments. */
+const TOGETHER = join(import.meta.dirname, 'together.ts');
+
 /**
- * Runs one test file in a process of its own, which is ended at the limit for files. The timeout of
+ * Runs test files in a process of their own, which is ended at the limit for files. The timeout of
  * `node --test` is one of tests: a file that never returns, or keeps a handle, lasts for ever.
  *
  * @param interrupted ends the process at once
  */
-export async function runFile(
-  file: string,
+export async function runFiles(
+  files: readonly string[],
   { testSeconds, fileSeconds, env = {} }: Pick<Suite, 'testSeconds' | 'fileSeconds' | 'env'>,
   interrupted?: AbortSignal,
 ): Promise<FileRun> {
@@ -51,17 +56,22 @@ export async function runFile(
   const limit = AbortSignal.timeout(fileSeconds * 1000);
   const collector = new EventCollector();
   const stream = run({
-    files: [file],
+    ...(files.length === 1 ? { files } : { files: [TOGETHER], argv: files }),
     timeout: testSeconds * 1000,
     signal: interrupted ? AbortSignal.any([limit, interrupted]) : limit,
     env: { ...process.env, ...env },
   });
   for await (const event of stream) collector.add(event as TestEvent);
-  if (limit.aborted) collector.say(`${file} was ended after ${fileSeconds} s`);
-  return { file, ms: performance.now() - began, ...collector.results() };
+  const name = files.join(' ');
+  if (limit.aborted) collector.say(`${name} was ended after ${fileSeconds} s`);
+  const results = collector.results();
+  // Node names no file then but the one that has imported them.
+  if (files.length > 1 && results.failures.includes(WHOLE_FILE))
+    collector.say(`the process that failed had ${name}`);
+  return { files, ms: performance.now() - began, ...results };
 }
 
-/** Sorts the events of the run of one file. */
+/** Sorts the events of the run of one process. */
 class EventCollector {
   readonly #events: TestEvent[] = [];
   readonly #failures: string[] = [];
@@ -119,7 +129,7 @@ class EventCollector {
     const around = this.#open.slice(0, nesting).map((each) => each.name);
     const full = resolve(name) === file ? WHOLE_FILE : [...around, name].join(' › ');
     if (self?.isParent === false && full !== WHOLE_FILE)
-      this.#tests.push({ name: full, ms: details.duration_ms });
+      this.#tests.push({ file: relative('.', file), name: full, ms: details.duration_ms });
     if (type === 'test:pass' || (todo !== undefined && todo !== false)) return;
     const { error } = details as { readonly error: { readonly failureType?: string } };
     if (!CONSEQUENCES.has(error.failureType ?? '')) this.#failures.push(full);

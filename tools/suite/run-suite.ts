@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
 import { spec, type TestEvent } from 'node:test/reporters';
 import { pathToFileURL } from 'node:url';
-import { COUNTS, runFile, type FileRun } from './run-file.ts';
+import { COUNTS, runFiles, type FileRun } from './run-file.ts';
 import type { Suite } from './suites.ts';
 
 /** Tests of one run that may pass at their second attempt only. */
@@ -42,10 +42,10 @@ export async function runSuite(
   try {
     const report = new Report(output);
     const runs = await inLanes(
-      files,
+      groupsOf(files, suite.together ?? 1),
       suite.width,
-      async (file) => {
-        const result = await runFile(file, suite, interrupted);
+      async (group) => {
+        const result = await runFiles(group, suite, interrupted);
         report.add(result.events);
         return result;
       },
@@ -73,18 +73,23 @@ interface Around {
 export const moduleAround = async (path: string | undefined): Promise<Around> =>
   path === undefined ? {} : ((await import(pathToFileURL(join(TESTS, path)).href)) as Around);
 
-/** Gives each file to the next of `width` lanes that is free; the results are in the order of the files. */
+function groupsOf(files: readonly string[], size: number): readonly (readonly string[])[] {
+  const count = Math.ceil(files.length / size);
+  return Array.from({ length: count }, (_, at) => files.slice(at * size, (at + 1) * size));
+}
+
+/** Gives each group to the next of `width` lanes that is free; the results are in their order. */
 async function inLanes(
-  files: readonly string[],
+  groups: readonly (readonly string[])[],
   width: number,
-  each: (file: string) => Promise<FileRun>,
+  each: (group: readonly string[]) => Promise<FileRun>,
   interrupted: AbortSignal | undefined,
 ): Promise<FileRun[]> {
   const results: FileRun[] = [];
-  const waiting = files.entries();
+  const waiting = groups.entries();
   const lane = async (): Promise<void> => {
-    for (const [index, file] of waiting) {
-      results[index] = await each(file);
+    for (const [index, group] of waiting) {
+      results[index] = await each(group);
       if (interrupted?.aborted === true) return;
     }
   };
@@ -104,20 +109,20 @@ async function runAgain(
     output.write(`\n${failed.length} files failed: none of them is run again\n`);
     return { results: runs, flaky: [] };
   }
-  const second = new Map<string, FileRun>();
-  for (const { file } of failed) {
-    output.write(`\n${file} failed and is run once more, alone\n\n`);
+  const second = new Map<FileRun, FileRun>();
+  for (const first of failed) {
+    output.write(`\n${first.files.join(' ')} failed and is run once more, alone\n\n`);
     const report = new Report(output);
-    const again = await runFile(file, suite, interrupted);
+    const again = await runFiles(first.files, suite, interrupted);
     report.add(again.events);
     await report.end();
-    second.set(file, again);
+    second.set(first, again);
   }
   return {
-    results: runs.map((each) => second.get(each.file) ?? each),
+    results: runs.map((each) => second.get(each) ?? each),
     flaky: failed
-      .filter(({ file }) => second.get(file)?.ok === true)
-      .flatMap(({ file, failures }) => failures.map((name) => `${file}: ${name}`)),
+      .filter((first) => second.get(first)?.ok === true)
+      .flatMap(({ files, failures }) => failures.map((name) => `${files.join(' ')}: ${name}`)),
   };
 }
 

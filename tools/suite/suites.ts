@@ -4,7 +4,9 @@ export interface Suite {
   readonly files: readonly string[];
   /** Files at a time. Tests that wait for other programs take little processor time. */
   readonly width: number;
-  /** Seconds for one test, and for one file with all of its tests. */
+  /** Files that share a process, which is cheaper by its start: one unless they need none of their own. */
+  readonly together?: number;
+  /** Seconds for one test, and for one process with all of its tests. */
   readonly testSeconds: number;
   readonly fileSeconds: number;
   /** Whether its tests start processes: files that fail are run once more, alone. */
@@ -25,11 +27,21 @@ const INTEROP = {
 } as const;
 
 export const SUITES = {
+  /** Those that are waited for at work. */
   unit: {
-    files: ['unit/**/*.test.ts'],
+    files: ['unit/**/!(*.slow).test.ts'],
+    width: 3,
+    together: 80,
+    testSeconds: 120,
+    fileSeconds: 240,
+    startsProcesses: false,
+    env: CHECKED,
+  },
+  'unit-slow': {
+    files: ['unit/**/*.slow.test.ts'],
     width: 2,
     testSeconds: 120,
-    fileSeconds: 180,
+    fileSeconds: 240,
     startsProcesses: false,
     around: COMPILED,
     env: CHECKED,

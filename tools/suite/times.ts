@@ -5,7 +5,7 @@ import type { FileRun } from './run-file.ts';
 /** Where the last run of each suite leaves how long its files and tests took. */
 const FOLDER = join(import.meta.dirname, '../../out/test-times');
 
-export type FileTimes = Pick<FileRun, 'file' | 'ms' | 'tests'>;
+export type FileTimes = Pick<FileRun, 'files' | 'ms' | 'tests'>;
 
 /** How long a test or a file took. */
 export interface Timed {
@@ -14,9 +14,9 @@ export interface Timed {
   readonly ms: number;
 }
 
-export function keepTimes(suite: string, files: readonly FileTimes[]): void {
+export function keepTimes(suite: string, runs: readonly FileTimes[]): void {
   mkdirSync(FOLDER, { recursive: true });
-  const times = files.map(({ file, ms, tests }): FileTimes => ({ file, ms, tests }));
+  const times = runs.map(({ files, ms, tests }): FileTimes => ({ files, ms, tests }));
   writeFileSync(join(FOLDER, `${suite}.json`), JSON.stringify(times));
 }
 
@@ -29,17 +29,26 @@ export const keptTimes = (): ReadonlyMap<string, readonly FileTimes[]> =>
     ]),
   );
 
-/** The tests of a suite, or its files, whose times have the start of a process in them. */
+/** The tests of a suite, or its files: by their processes, or by their tests where they share one. */
 export const timedOf = (
   suite: string,
-  files: readonly FileTimes[],
+  runs: readonly FileTimes[],
   unit: 'tests' | 'files',
 ): readonly Timed[] =>
-  files.flatMap(({ file, ms, tests }) =>
-    unit === 'files'
-      ? [{ suite, what: `${file}, ${tests.length} tests`, ms }]
-      : tests.map((test) => ({ suite, what: `${file}: ${test.name}`, ms: test.ms })),
-  );
+  runs.flatMap(({ files, ms, tests }) => {
+    if (unit === 'tests')
+      return tests.map((test) => ({ suite, what: `${test.file}: ${test.name}`, ms: test.ms }));
+    const [file, ...others] = files;
+    if (others.length === 0) return [{ suite, what: `${file}, ${tests.length} tests`, ms }];
+    return Array.from(
+      Map.groupBy(tests, (test) => test.file),
+      ([name, own]) => ({
+        suite,
+        what: `${name}, ${own.length} tests`,
+        ms: own.reduce((sum, test) => sum + test.ms, 0),
+      }),
+    );
+  });
 
 /** A line for each of the slowest, and one with their share of the time of all. */
 export function slowestLines(all: readonly Timed[], count: number): readonly string[] {
