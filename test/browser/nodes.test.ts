@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { checkAccessible } from '../support/browser/accessible.ts';
@@ -18,7 +18,13 @@ const proxy = await SocksServer.start();
 const { host, port } = { host: '127.0.0.1', port: await freePort() };
 
 const listOf = (names: readonly string[]): string =>
-  names.map((name) => `trojan://pw@${name.toLowerCase()}.provider.net:443#${name}`).join('\n');
+  names
+    .map(
+      (name) =>
+        `trojan://pw@${name.toLowerCase()}.provider.net:443${insecure.includes(name) ? '?allowInsecure=1' : ''}#${name}`,
+    )
+    .join('\n');
+let insecure: readonly string[] = [];
 let names: readonly string[] = ['A', 'B', 'C\u202e'];
 const provider = await startProvider((response) => {
   response.setHeader(
@@ -130,6 +136,70 @@ test('an answer that is refused changes nothing, with the reason', { skip }, asy
   assert.ok(await dialog.getByRole('button', { name: 'Apply' }).isDisabled());
   names = ['A', 'B'];
 });
+
+test(
+  'nodes that accept any certificate, and a balancer whose nodes are gone, are shown',
+  { skip },
+  async () => {
+    await withSubscription();
+    const config = await stage.readConfig();
+    const lost = '# mine\n[[balancer]]\ntag = "lost"\noutbounds = ["A"]\n';
+    const { folder, controlPath } = stage.weir;
+    const file = join(folder, 'weir.toml');
+    const common = ['--config', file, '--socket', controlPath];
+    names = ['A', 'B', 'F'];
+    assert.equal((await runWeir(['subscribe', 'update', ...common])).ended?.code, 0);
+    await writeFile(file, `${config}\n${lost}`);
+    names = ['B', 'F', 'W'];
+    insecure = ['W'];
+    await using window = await stage.open({ at: '#/nodes' });
+    const { page } = window;
+    await page.getByRole('button', { name: 'Update home' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Update home' });
+    await dialog.getByText(/"W" accepts any certificate \(allow_insecure\)/).waitFor();
+    await dialog.getByRole('button', { name: 'Apply' }).click();
+    await dialog.getByText(/none of the nodes of balancer "lost" is in home any more/).waitFor();
+    await dialog.getByRole('button', { name: 'Close' }).last().click();
+    await page.getByRole('row', { name: /^W any certificate/ }).waitFor();
+    await page.getByRole('row', { name: /^lost .*nodes gone/ }).waitFor();
+    await page.keyboard.press('/');
+    await page.keyboard.type('is:insecure');
+    await page.getByText(/^1 of \d+ nodes/).waitFor();
+    await page.getByRole('row', { name: /^W any certificate/ }).click();
+    await page
+      .getByRole('dialog', { name: 'W' })
+      .getByText(/any is accepted \(allow_insecure\)/)
+      .waitFor();
+    await page.keyboard.press('Escape');
+
+    await window.goTo('#/now');
+    const box = page.getByRole('region', { name: 'Balancers without nodes' });
+    await box.waitFor();
+    assert.match(
+      await box.innerText(),
+      /✕ lost: none of its nodes is in home any more\. Its members$/,
+    );
+    window.allowsErrors = true;
+    await checkAccessible(page);
+    await box.getByRole('link', { name: 'Its members' }).click();
+    await page
+      .getByRole('dialog', { name: 'lost' })
+      .getByText('none is in home any more')
+      .waitFor();
+    await page.keyboard.press('Escape');
+
+    // A line above it has it follow, and the line on the page goes.
+    const text = await readFile(file, 'utf8');
+    await writeFile(file, text.replace('# mine', '# follows: home'));
+    insecure = [];
+    names = ['B', 'F', 'X'];
+    const updated = await runWeir(['subscribe', 'update', ...common]);
+    assert.match(updated.stdout, /^home: balancer "lost" \+3 −1$/m);
+    await window.goTo('#/now');
+    await page.getByRole('heading', { name: 'Largest' }).waitFor();
+    await box.waitFor({ state: 'detached' });
+  },
+);
 
 test('is accessible in both themes, and fits a phone', { skip }, async () => {
   await withSubscription();

@@ -36,14 +36,16 @@ export function nodeRows(
     origin: node.origin,
     source: node.source,
     goneSince: node.goneSince,
+    acceptsAny: node.acceptsAny,
     versions: versions.get(node.tag) ?? [],
     health: health.any.get(node.tag) ?? null,
     probe: probeOf(node.tag) ?? null,
   });
-  const balancer = ({ tag, strategy, members }: BalancerFacts): NodeRow => ({
+  const balancer = ({ tag, strategy, members, lostFrom }: BalancerFacts): NodeRow => ({
     ...rowOf(`b:${tag}`, tag, sumOf(members.map(trafficOf))),
     kind: 'balancer',
     protocol: strategy,
+    lostFrom,
     members: members.slice(0, SHOWN_MEMBERS).map((member) => ({
       tag: member,
       health: health.byBalancer.get(tag)?.get(member) ?? NOT_KNOWN,
@@ -85,6 +87,8 @@ function rowOf(id: string, tag: string, part: TrafficPart): NodeRow {
     origin: 'config',
     source: null,
     goneSince: null,
+    acceptsAny: false,
+    lostFrom: [],
     flows,
     up: upRate,
     down: downRate,
@@ -137,10 +141,17 @@ function healthByMember(
 const RANK = { unavailable: 0, unknown: 1, available: 2 } as const;
 
 /** Whether a row has a problem: its health, or the last probe that was asked for. */
-const isDown = ({ health, probe, members }: NodeRow): boolean =>
+const isDown = ({ health, probe, members, lostFrom }: NodeRow): boolean =>
   health?.state === 'unavailable' ||
   (probe?.state === 'done' && probe.succeeded === 0) ||
-  members.some(({ health: { state } }) => state === 'unavailable');
+  members.some(({ health: { state } }) => state === 'unavailable') ||
+  lostFrom.length > 0;
+
+/** Words of a search that ask for something else than text. */
+const WORDS: ReadonlyMap<string, (row: NodeRow) => boolean> = new Map([
+  ['is:down', isDown],
+  ['is:insecure', ({ acceptsAny }) => acceptsAny],
+]);
 
 /** Rows that match all words of a search, in lower case. */
 export function matchingRows(rows: readonly NodeRow[], search: string): readonly NodeRow[] {
@@ -150,7 +161,7 @@ export function matchingRows(rows: readonly NodeRow[], search: string): readonly
     const { tag, protocol, carrier, server, source, kind, members } = row;
     const texts = [tag, protocol, carrier, server ?? '', source ?? '', kind];
     const all = [...texts, ...members.map((member) => member.tag)].join('\n').toLowerCase();
-    return words.every((word) => (word === 'is:down' ? isDown(row) : all.includes(word)));
+    return words.every((word) => WORDS.get(word)?.(row) ?? all.includes(word));
   });
 }
 

@@ -1,5 +1,5 @@
 import { printable, printableLines } from '../../printable.ts';
-import { differenceLine } from '../../subscribe/nodes/difference.ts';
+import { balancerLine, differenceLine } from '../../subscribe/nodes/difference.ts';
 import { ActionError } from '../action-error.ts';
 import type { DashboardContext, PageAction } from '../contract.ts';
 import type { FileModel } from '../reader/file-model.ts';
@@ -83,7 +83,7 @@ async function refreshed({ monitor }: ActionContext, file: FileModel): Promise<v
 
 function reportOf({ source, kind, difference, ...rest }: UpdateOutcome): SourceReport {
   const { added, removed, changed, kept } = difference;
-  const { information, leftOut, error } = rest;
+  const { balancers, notes, information, leftOut, error } = rest;
   return {
     id: source,
     kind,
@@ -92,6 +92,8 @@ function reportOf({ source, kind, difference, ...rest }: UpdateOutcome): SourceR
     removed: namesOf(removed),
     changed: namesOf(changed),
     kept: namesOf(kept),
+    balancers: balancers.slice(0, MOST_REMARKS).map(balancerLine),
+    notes: notes.slice(0, MOST_REMARKS).map(printable),
     information: information.slice(0, MOST_REMARKS),
     leftOut: leftOut
       .slice(0, MOST_REMARKS)

@@ -10,7 +10,7 @@ export type NodeSort = 'file' | 'tag' | 'protocol' | 'flows' | 'rate' | 'total' 
 export type NodesParameters = {
   /** Only the row with this id. */
   readonly id: string;
-  /** Words; a row has them all in its tag, protocol, carrier, server or subscription. `is:down` is one with a problem. */
+  /** Words; a row has them all in its tag, protocol, carrier, server or subscription. `is:down` is one with a problem, `is:insecure` one that accepts any certificate. */
   readonly search: string;
   readonly sort: NodeSort;
   readonly descending: boolean;
@@ -58,6 +58,10 @@ export type NodeRow = {
   /** Bytes since the start of Weir. */
   readonly upTotal: number;
   readonly downTotal: number;
+  /** Whether it accepts any certificate of its server. */
+  readonly acceptsAny: boolean;
+  /** The subscriptions that have none of the nodes of a balancer any more. */
+  readonly lostFrom: readonly string[];
   /** Flows by version, the latest first, if there is more than one: older ones end with their flows. */
   readonly versions: readonly { readonly version: number; readonly flows: number }[];
   /** The last probes by its balancers, for a member of any. */
@@ -128,6 +132,13 @@ export type ProbePreview = {
 /** The result of the action `probe`, which does not wait for it. */
 export type ProbeStarted = { readonly started: number };
 
+/** The topic `lost-balancers`, without parameters: balancers none of whose nodes is in its subscription any more. */
+export type LostBalancersView = {
+  readonly rows: readonly { readonly id: string; readonly sources: readonly string[] }[];
+  /** Further ones. */
+  readonly more: number;
+};
+
 /** The topic `subscriptions`, without parameters. */
 export type SubscriptionsView = {
   readonly rows: readonly SubscriptionRow[];
@@ -185,6 +196,10 @@ export type SourceReport = {
   readonly removed: ListedNames;
   readonly changed: ListedNames;
   readonly kept: ListedNames;
+  /** What changes in balancers, a line each: `balancer "Auto" +3 −1`. */
+  readonly balancers: readonly string[];
+  /** What else there is to say. */
+  readonly notes: readonly string[];
   readonly information: readonly string[];
   readonly leftOut: readonly { readonly name: string; readonly reason: string }[];
   readonly error: { readonly message: string; readonly hints: readonly string[] } | null;

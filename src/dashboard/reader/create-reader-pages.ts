@@ -1,6 +1,7 @@
 import { RunningOutbounds } from '../../fetch/running-outbounds.ts';
 import { ActionError } from '../action-error.ts';
 import type { DashboardContext, PageSource } from '../contract.ts';
+import { lostBalancersTopic } from '../nodes/lost-balancers-topic.ts';
 import { NodeProbes } from '../nodes/node-probes.ts';
 import { NodesTopic } from '../nodes/nodes-topic.ts';
 import { probeActions } from '../nodes/probe-actions.ts';
@@ -26,7 +27,13 @@ export const createReaderPages = (context: DashboardContext, worker: FileWorker)
   const rules = new RulesTopic(context, file);
   const subscriptions = new SubscriptionsTopic(file);
   return {
-    topics: [nodes, rules, subscriptions, routeTargetsTopic(context, file, probes)],
+    topics: [
+      nodes,
+      rules,
+      subscriptions,
+      routeTargetsTopic(context, file, probes),
+      lostBalancersTopic(file),
+    ],
     actions: [
       ...probeActions(context, file, nodes, probes),
       ...subscriptionActions(context, file, subscriptions),

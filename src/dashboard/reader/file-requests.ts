@@ -1,7 +1,7 @@
 import type { RoutePick } from '../../client/pick-route.ts';
 import type { RouteView } from '../../config/route-view.ts';
 import type { ProbedSpec } from '../../probe/contract.ts';
-import type { Difference } from '../../subscribe/nodes/difference.ts';
+import type { BalancerChange, Difference } from '../../subscribe/nodes/difference.ts';
 import type { ListedSource } from '../../subscribe/update/list-sources.ts';
 import type { LeftOut } from '../../subscribe/answer/source-nodes.ts';
 import type {
@@ -108,6 +108,8 @@ export interface NodeFacts {
   readonly carrier: string;
   /** `HOST:PORT`; `null` for one without a server. */
   readonly server: string | null;
+  /** Whether it accepts any certificate of its server. */
+  readonly acceptsAny: boolean;
   /** Without anything secret. */
   readonly probed: ProbedSpec;
 }
@@ -117,6 +119,8 @@ export interface BalancerFacts {
   readonly strategy: 'failover' | 'round_robin';
   /** Distinct. */
   readonly members: readonly string[];
+  /** See `lostSources`. */
+  readonly lostFrom: readonly string[];
 }
 
 /** What a check of the files has found. */
@@ -224,6 +228,8 @@ export interface UpdateOutcome {
   readonly source: string;
   readonly kind: 'updated' | 'unchanged' | 'refused' | 'not_due';
   readonly difference: Difference;
+  readonly balancers: readonly BalancerChange[];
+  readonly notes: readonly string[];
   readonly information: readonly string[];
   readonly leftOut: readonly LeftOut[];
   readonly error: { readonly message: string; readonly hints: readonly string[] } | null;

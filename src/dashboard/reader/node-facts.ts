@@ -1,8 +1,10 @@
 import { IMPORTED } from '../../import/write/markers.ts';
 import { formatEndpoint } from '../../net/addresses/address.ts';
 import type { ProbedSpec } from '../../probe/contract.ts';
+import type { Hysteria2OutboundSettings } from '../../protocols/hysteria2/settings.ts';
 import type { WireGuardSettings } from '../../protocols/wireguard/settings.ts';
 import type { OutboundSpec, Spec } from '../../spec.ts';
+import { lostSources } from '../../subscribe/balancers/lost-balancers.ts';
 import type { Marker } from '../../subscribe/nodes/marker.ts';
 import type { BalancerFacts, NodeFacts } from './file-requests.ts';
 
@@ -34,16 +36,26 @@ function factsOf(spec: OutboundSpec, { own, nodes }: Origins): NodeFacts {
     protocol,
     carrier: carrierOf(spec),
     server: serverOf(spec),
+    acceptsAny: acceptsAny(spec),
     probed: probedOf(spec),
   };
 }
 
-export const balancerFacts = ({ balancers }: Pick<Spec, 'balancers'>): readonly BalancerFacts[] =>
+export const balancerFacts = (
+  { balancers }: Pick<Spec, 'balancers'>,
+  { nodes }: Pick<Origins, 'nodes'>,
+): readonly BalancerFacts[] =>
   balancers.map(({ tag, strategy, outbounds }) => ({
     tag,
     strategy,
     members: [...new Set(outbounds)],
+    lostFrom: lostSources(outbounds, (name) => nodes.get(name)),
   }));
+
+const acceptsAny = ({ protocol, stream, settings }: OutboundSpec): boolean =>
+  protocol === 'hysteria2'
+    ? (settings as Hysteria2OutboundSettings).allowInsecure
+    : stream?.tls?.allowInsecure === true;
 
 function serverOf({ protocol, server, port, settings }: OutboundSpec): string | null {
   // The only protocol whose server is in its settings.

@@ -60,7 +60,7 @@ export class ReadConfiguration {
       readAt: Date.now(),
       nodes: listed,
       moreNodes: spec.outbounds.length - listed.length,
-      balancers: balancerFacts(spec),
+      balancers: balancerFacts(spec, origins),
       inbounds: spec.inbounds.map(({ tag }) => tag),
       rules: spec.route.rules.length,
       hasSubscriptions,

@@ -79,11 +79,13 @@ export class SourceUpdates {
 }
 
 function outcomeOf({ error, ...outcome }: SourceOutcome): UpdateOutcome {
-  const { source, kind, difference, information, leftOut } = outcome;
+  const { source, kind, difference, balancers, notes, information, leftOut } = outcome;
   return {
     source,
     kind,
     difference,
+    balancers,
+    notes,
     information,
     leftOut,
     error: error ? { message: error.message, hints: hintsOf(error) } : null,

@@ -94,12 +94,14 @@ export function originOf({ kind, origin, source }: NodeRow) {
 
 /** What is wrong with a row, or about to end, in a word each. */
 const Marks = ({ row }: { readonly row: NodeRow }) => {
-  const { health, members, versions, goneSince } = row;
+  const { health, members, versions, goneSince, acceptsAny, lostFrom } = row;
   const down = members.filter((each) => each.health.state === 'unavailable').length;
   return html`${health?.state === 'unavailable' && html`<span class="badge bad">✕ down</span>`}
   ${down > 0 && html`<span class="badge bad">✕ ${down} down</span>`}
   ${versions.length > 1 && html`<span class="badge">draining</span>`}
-  ${goneSince !== null && html`<span class="badge">kept</span>`}`;
+  ${goneSince !== null && html`<span class="badge">kept</span>`}
+  ${lostFrom.length > 0 && html`<span class="badge bad">✕ nodes gone</span>`}
+  ${acceptsAny && html`<span class="badge bad">any certificate</span>`}`;
 };
 
 export const ProbeCell = ({ probe }: { readonly probe: NodeProbe | null }) => {

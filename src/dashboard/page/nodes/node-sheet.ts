@@ -30,7 +30,7 @@ export function NodeSheet({
 
 function Facts({ row }: { readonly row: NodeRow }) {
   const { kind, protocol, carrier, server, goneSince, flows, versions, health } = row;
-  const { up, down, upTotal, downTotal } = row;
+  const { up, down, upTotal, downTotal, acceptsAny, lostFrom } = row;
   return html`<dl class="facts">
     <dt>${kind === 'balancer' ? 'Balancer' : 'Protocol'}</dt>
     <dd>${protocol}${carrier !== '' && carrier !== protocol && `, ${carrier}`}</dd>
@@ -38,6 +38,18 @@ function Facts({ row }: { readonly row: NodeRow }) {
       server !== null &&
       html`<dt>Server</dt>
         <dd><${Name} text=${server} /></dd>`
+    }
+    ${
+      acceptsAny &&
+      html`<dt>Certificate</dt>
+        <dd class="error">
+          any is accepted (allow_insecure): anyone on the path can read the traffic
+        </dd>`
+    }
+    ${
+      lostFrom.length > 0 &&
+      html`<dt>Nodes</dt>
+        <dd class="error">none is in ${escaped(lostFrom.join(', '))} any more</dd>`
     }
     <dt>From</dt>
     <dd>

@@ -67,7 +67,7 @@ export function NodesPage() {
     <div class="bar">
       <${Search}
         label="Search nodes"
-        placeholder="Search: a name, a server, a protocol, is:down"
+        placeholder="Search: a name, a server, is:down, is:insecure"
         value=${search}
       />
       ${

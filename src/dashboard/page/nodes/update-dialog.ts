@@ -121,7 +121,8 @@ const Report = ({ report }: { readonly report: UpdateReport }) =>
   html`${report.sources.map((source) => html`<${SourceDifference} key=${source.id} source=${source} />`)}`;
 
 function SourceDifference({ source }: { readonly source: SourceReport }) {
-  const { id, kind, line, added, removed, changed, kept, information, leftOut, error } = source;
+  const { id, kind, line, added, removed, changed, kept, error } = source;
+  const { balancers, notes, information, leftOut } = source;
   return html`<section class="difference" aria-label=${escaped(id)}>
     <p>
       <strong><${Name} text=${id} /></strong>
@@ -137,6 +138,8 @@ function SourceDifference({ source }: { readonly source: SourceReport }) {
     <${Names} mark="−" title="Gone" list=${removed} />
     <${Names} mark="~" title="Changed" list=${changed} />
     <${Names} mark="=" title="Gone, and kept because they are in use" list=${kept} />
+    ${balancers.map((each) => html`<p><code>${escaped(each)}</code></p>`)}
+    ${notes.map((note) => html`<p class="hint">${escaped(note)}</p>`)}
     ${
       information.length > 0 &&
       html`<p class="dim">Messages: ${information.map(escaped).join(' · ')}</p>`

@@ -5,6 +5,7 @@ import { html } from '../html.ts';
 import { Failing } from './failing.ts';
 import { Coverage, Largest } from './largest.ts';
 import { LastReload } from './last-reload.ts';
+import { LostBalancers } from './lost-balancers.ts';
 import { Rates } from './rates.ts';
 import { place, setParameters } from '../router.ts';
 
@@ -19,6 +20,7 @@ export function NowPage() {
   const view = useWatch<NowView>('now', { by }).value;
   return html`<${Rates} />
     ${view && html`<${Failing} failing=${view.failing} balancers=${view.balancers} />`}
+    <${LostBalancers} />
     ${
       view &&
       html`<section aria-labelledby="largest">

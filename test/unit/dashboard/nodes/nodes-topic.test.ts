@@ -22,6 +22,7 @@ const node = (tag: string, protocol = 'socks', source: string | null = null) => 
   protocol,
   carrier: 'tcp',
   server: `${tag}.example:443`,
+  acceptsAny: tag === 'osaka',
   probed: { tag, protocol, stream: undefined },
 });
 
@@ -35,7 +36,7 @@ const FACTS: ConfigFacts = {
     node('block', 'blackhole'),
   ],
   moreNodes: 0,
-  balancers: [{ tag: 'pair', strategy: 'failover', members: ['tokyo', 'osaka'] }],
+  balancers: [{ tag: 'pair', strategy: 'failover', members: ['tokyo', 'osaka'], lostFrom: [] }],
   inbounds: [],
   rules: 0,
   hasSubscriptions: true,
@@ -125,6 +126,8 @@ describe('the topic nodes', () => {
     ['HOME', ['osaka']],
     ['vless tcp', ['osaka']],
     ['is:down', ['pair', 'osaka']],
+    ['is:insecure', ['osaka']],
+    ['is:insecure tokyo', []],
     ['balancer', ['pair']],
     ['nowhere', []],
   ] as const) {

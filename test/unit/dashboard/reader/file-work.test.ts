@@ -64,10 +64,55 @@ describe('a configuration, as the dashboard reads it', () => {
       ],
     );
     assert.deepEqual(facts.balancers, [
-      { tag: 'pair', strategy: 'failover', members: ['tokyo', 'osaka'] },
+      { tag: 'pair', strategy: 'failover', members: ['tokyo', 'osaka'], lostFrom: [] },
     ]);
     assert.deepEqual([facts.inbounds, facts.rules, facts.hasSubscriptions], [['desk'], 4, true]);
     assert.doesNotMatch(JSON.stringify(facts), /s3cret|hidden-path/);
+  });
+
+  test('which nodes accept any certificate, and which balancers have lost their nodes', async () => {
+    const tls = 'network = "tls"\ntls = { allow_insecure = true }\n';
+    const config = [
+      socksIn(),
+      proxyOut('own', 'trojan', SERVER, 'password = "x"').replace(
+        '[outbound.settings]',
+        `[outbound.stream]\n${tls}[outbound.settings]`,
+      ),
+      proxyOut('quic', 'hysteria2', SERVER, 'password = "x"\nallow_insecure = true'),
+      proxyOut('checked', 'hysteria2', SERVER, 'password = "x"'),
+      '[[balancer]]\ntag = "lost"\noutbounds = ["own", "Kobe"]\n',
+      '[[balancer]]\ntag = "alive"\noutbounds = ["Nagoya", "Kobe"]\n',
+      '[[balancer]]\ntag = "mine"\noutbounds = ["own", "Nara"]\n',
+      '[subscribe]\npath = "nodes.toml"\n',
+    ].join('\n');
+    const { work, ofFile, folder } = await opened(config);
+    await using _folder = folder;
+    const kobe = `# source: home; kept: in use, and gone from the source since 2026-01-01T00:00:00.000Z
+[[proxy_server]]
+name = "Kobe"
+protocol = "trojan"
+server = "192.0.2.10"
+port = 443
+[proxy_server.stream]
+${tls}[proxy_server.settings]
+password = "x"
+`;
+    const nara = kobe.replace(/^#.*$/m, '# source: (import)').replace('Kobe', 'Nara');
+    await writeFile(join(folder.path, 'nodes.toml'), `${kobe}\n${nara}\n${NODES}`);
+    const { nodes, balancers } = await work.ask('facts', ofFile);
+    assert.deepEqual(
+      nodes.filter(({ acceptsAny }) => acceptsAny).map(({ tag }) => tag),
+      ['own', 'quic', 'Kobe', 'Nara'],
+    );
+    assert.equal(nodes.find(({ tag }) => tag === 'Nara')?.source, null);
+    assert.deepEqual(
+      balancers.map(({ tag, lostFrom }) => [tag, lostFrom]),
+      [
+        ['lost', ['home']],
+        ['alive', []],
+        ['mine', []],
+      ],
+    );
   });
 
   test('a check, what is in force, and the lines around a place, with secrets starred', async () => {
