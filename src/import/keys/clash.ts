@@ -29,6 +29,8 @@ export const CLASH_KEYS: KeyTable = {
   'interface-name': SOURCE,
   'routing-mark': SOURCE,
   smux: MULTIPLEX,
+  // Read where a protocol has transports.
+  network: same((value) => value === 'tcp'),
   udp: { kind: 'same', when: (value) => value === 'true' || value === true },
   'packet-addr': same(),
   xudp: same(),

@@ -76,11 +76,22 @@ export function readShareLinks(text: string): Routing {
   );
 }
 
-/** The text after the `#`, which is the name; the number of a line that is no link. */
+/** The text after the `#`, which is the name, or that of v2rayN's JSON; the number of a line that is no link. */
 function nameOf(link: string, number: number): string {
   if (!URI.test(link)) return `line ${number}`;
   const at = link.indexOf('#');
-  return at < 0 ? '' : decodedName(link.slice(at + 1));
+  if (at >= 0) return decodedName(link.slice(at + 1));
+  const json = looselyFromBase64(link.slice(link.indexOf('://') + 3)) ?? '';
+  return json.trimStart().startsWith('{') ? nameInJson(json) : '';
+}
+
+function nameInJson(json: string): string {
+  try {
+    return new ForeignObject(parsed(json)).text('ps') ?? '';
+  } catch (error) {
+    if (error instanceof ImportError) return '';
+    throw error;
+  }
 }
 
 /** @throws {ImportError} */

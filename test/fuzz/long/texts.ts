@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { bearerCheck, isOwnOrigin, namesThisHost } from '../../../src/api/http/access.ts';
 import { splitRequestTarget } from '../../../src/api/http/api-router.ts';
@@ -22,16 +20,9 @@ import {
   geositeSummaries,
 } from '../../../src/engine/geo/survey.ts';
 import { DomainSniffer } from '../../../src/engine/sniff/sniff.ts';
-import { readForeign } from '../../../src/import/document.ts';
-import { Link } from '../../../src/import/links/link.ts';
-import { parseJson } from '../../../src/import/parse/json.ts';
-import { parseYaml } from '../../../src/import/parse/yaml.ts';
 import { parseCidr } from '../../../src/ip/cidr.ts';
 import { formatIP, parseIP } from '../../../src/ip/ip-text.ts';
 import { normalizeHost } from '../../../src/net/addresses/host-name.ts';
-import { followLine, parseFollow } from '../../../src/import/write/markers.ts';
-import { readAnswer } from '../../../src/subscribe/answer/read-answer.ts';
-import { parseUpdateInterval, parseUserinfo } from '../../../src/subscribe/answer/userinfo.ts';
 import {
   decodeEarlyData,
   hostWithoutPort,
@@ -42,9 +33,6 @@ import { encodeGeoip, encodeGeosite } from '../../support/data/geo-fixture.ts';
 import { OPENSSL, refragment } from '../../support/engine/sniff/client-hello.ts';
 import { shown } from './stream-outcome.ts';
 import { chunksOf, textSamples, type FuzzTarget } from './target.ts';
-
-const TEST = join(import.meta.dirname, '../..');
-const file = (path: string): Buffer => readFileSync(join(TEST, path));
 
 const sniffing: FuzzTarget = {
   name: 'sniffing',
@@ -138,140 +126,6 @@ const toml: FuzzTarget = {
     const sliceLength = random.chance(0.5) ? 1 + random.below(64) : undefined;
     parseToml(text, sliceLength);
     formatToml(text);
-  },
-};
-
-const LINKS = file('unit/import/golden/base64.txt');
-
-const DOCUMENTS = [
-  'unit/import/golden/mihomo.yaml',
-  'unit/import/golden/selectors.yaml',
-  'unit/import/golden/direct.yaml',
-  'unit/import/golden/sip008.json',
-  'unit/import/golden/sip008-bare.json',
-  'support/import/documents/sing-box-client.json',
-  'support/import/documents/sing-box-server.json',
-  'support/import/documents/xray-client.json',
-  'support/import/documents/xray-server.json',
-].map(file);
-
-const WG_QUICK =
-  '[Interface]\nPrivateKey = AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\nAddress = 10.0.0.2/32\nDNS = 1.1.1.1\nMTU = 1420\n' +
-  '[Peer]\nPublicKey = BAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\nEndpoint = a.example:51820\nAllowedIPs = 0.0.0.0/0\n';
-
-/** Parts of documents, which their readers above pass on. */
-const IMPORT_PARTS = [
-  'import/read-entry.ts',
-  'import/read-inbound.ts',
-  'import/clash/dns.ts',
-  'import/clash/groups.ts',
-  'import/clash/inbounds.ts',
-  'import/clash/rules.ts',
-  'import/sing-box/dns.ts',
-  'import/sing-box/groups.ts',
-  'import/sing-box/rules.ts',
-  'import/xray/balancers.ts',
-  'import/xray/dns.ts',
-  'import/xray/rules.ts',
-];
-
-const documents: FuzzTarget = {
-  name: 'import-documents',
-  files: [
-    'import/document.ts',
-    'import/clash/clash.ts',
-    'import/sing-box/sing-box.ts',
-    'import/xray/xray.ts',
-    'import/sip008.ts',
-    'import/wireguard.ts',
-    ...IMPORT_PARTS,
-  ],
-  samples: [...DOCUMENTS, ...textSamples(WG_QUICK)],
-  share: 0.004,
-  longest: 20_000,
-  run: (input) => void readForeign(input.toString()),
-};
-
-const SHARE_LINKS = textSamples(
-  'ss://YWVzLTI1Ni1nY206cGFzcw@192.0.2.1:8388#name\n',
-  'ss://2022-blake3-aes-256-gcm:YWFh%3AYmJi@[2001:db8::1]:8388/?plugin=x#%E4%BD%A0\n',
-  'vless://b8314fca-25d9-4e0c-9a1b-1d3a5c7e9f10@a.example:443?type=ws&security=tls&path=%2Fx%3Fed%3D2048&sni=b#v\n',
-  'trojan://secret@a.example:443?type=grpc&serviceName=x#t\n',
-  'hysteria2://auth@a.example:443,5000-6000/?obfs=salamander&obfs-password=x&insecure=1&pinSHA256=00#h\n',
-  'vmess://eyJ2IjoiMiIsInBzIjoibiIsImFkZCI6ImEuZXhhbXBsZSIsInBvcnQiOiI0NDMiLCJpZCI6ImI4MzE0ZmNhLTI1ZDktNGUwYy05YTFiLTFkM2E1YzdlOWYxMCIsImFpZCI6IjAiLCJuZXQiOiJ3cyIsInRscyI6InRscyJ9\n',
-  'socks://YTpi@a.example:1080#s\nhttp://u:p@a.example:8080#h\n',
-  'wireguard://AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA%3D@a.example:51820?publickey=BAAA&address=10.0.0.2%2F32#w\n',
-);
-
-const shareLinks: FuzzTarget = {
-  name: 'share-links',
-  files: [
-    'import/links/share-links.ts',
-    'import/links/link.ts',
-    'import/links/encodings.ts',
-    'import/links/proxies.ts',
-  ],
-  samples: [...SHARE_LINKS, LINKS],
-  share: 0.1,
-  longest: 2000,
-  run: (input) => {
-    const text = input.toString();
-    readForeign(`ss://${text}`);
-    readForeign(text);
-  },
-};
-
-const foreignData: FuzzTarget = {
-  name: 'json-and-yaml',
-  files: ['import/parse/json.ts', 'import/parse/json-comments.ts', 'import/parse/yaml.ts'],
-  samples: textSamples(
-    '{"a": [1, 2.5e3, null, true, "x\\u00e9\\n"], // note\n "b": {/* c */}}',
-    'a: &x [1, {b: c}]\nd: *x\ne: |\n  text\n<<: {f: g}\n',
-    '- {name: "a", type: ss, port: 1}\n- ? k\n  : v\n',
-  ),
-  share: 0.02,
-  run: (input, random) => {
-    const text = input.toString();
-    if (random.chance(0.5)) parseJson(text);
-    else parseYaml(text);
-  },
-};
-
-const followMarkers: FuzzTarget = {
-  name: 'follow-markers',
-  files: ['import/write/markers.ts'],
-  samples: textSamples(
-    '# follows: *',
-    '# follows: home, (import); group: "A\\u0000"; filter: "(?i)hk"; exclude: "x"; exclude-protocol: "vmess"',
-  ),
-  share: 0.01,
-  longest: 2000,
-  run: (input) => {
-    const marker = parseFollow(shown(input));
-    if (!marker || 'problem' in marker) return;
-    const line = followLine(marker);
-    if (line !== undefined) assert.deepEqual(parseFollow(line), marker);
-  },
-};
-
-const subscriptions: FuzzTarget = {
-  name: 'subscription-answers',
-  files: [
-    'subscribe/answer/read-answer.ts',
-    'subscribe/answer/userinfo.ts',
-    'subscribe/answer/placeholder.ts',
-  ],
-  samples: [
-    ...SHARE_LINKS,
-    LINKS,
-    ...textSamples('upload=1; download=2; total=3; expire=4', '<html><title>x</title>'),
-  ],
-  share: 0.01,
-  longest: 2000,
-  run: async (input) => {
-    parseUserinfo(shown(input));
-    parseUpdateInterval(shown(input));
-    await readAnswer(input, { fromThisMachine: false });
   },
 };
 
@@ -410,28 +264,11 @@ const systemFiles: FuzzTarget = {
   },
 };
 
-const linkTexts: FuzzTarget = {
-  name: 'link-parts',
-  files: ['import/links/link.ts'],
-  samples: SHARE_LINKS,
-  share: 0.3,
-  run: (input) => {
-    const link = new Link(input.toString());
-    assert.ok(link);
-  },
-};
-
 /** Texts and files. */
 export const TEXTS: readonly FuzzTarget[] = [
   sniffing,
   geoFiles,
   toml,
-  documents,
-  shareLinks,
-  linkTexts,
-  foreignData,
-  followMarkers,
-  subscriptions,
   apiRequests,
   clashRequests,
   webSocketRequests,

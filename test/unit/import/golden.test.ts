@@ -11,7 +11,10 @@ import { toPair, toSubscribe } from '../../../src/import/write/subscribe.ts';
 const FOLDER = join(import.meta.dirname, 'golden');
 const OPTIONS = { check: configProblem };
 
-/** Documents, and beside each what it becomes. Written by WEIR_WRITE_GOLDEN=1. */
+/**
+ * Documents, and beside each what it becomes. Written by WEIR_WRITE_GOLDEN=1. Those with a version are what that
+ * generator writes of servers that do not exist; Marzban's links are of the keys of that commit, without running it.
+ */
 const DOCUMENTS = globSync('*.{yaml,json,txt}', { cwd: FOLDER })
   .filter((name) => !name.endsWith('.report.txt'))
   .toSorted();

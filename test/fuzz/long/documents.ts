@@ -1,0 +1,271 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { checkRegex } from '../../../src/engine/router/tables/regex-set.ts';
+import { readForeign } from '../../../src/import/document.ts';
+import { Link } from '../../../src/import/links/link.ts';
+import { parseJson } from '../../../src/import/parse/json.ts';
+import { parseYaml } from '../../../src/import/parse/yaml.ts';
+import { fromDotNet } from '../../../src/import/values/dotnet-expressions.ts';
+import { expressionOf } from '../../../src/import/values/expressions.ts';
+import { followLine, parseFollow } from '../../../src/import/write/markers.ts';
+import { readAnswer } from '../../../src/subscribe/answer/read-answer.ts';
+import { parseUpdateInterval, parseUserinfo } from '../../../src/subscribe/answer/userinfo.ts';
+import { shown } from './stream-outcome.ts';
+import { textSamples, type FuzzTarget } from './target.ts';
+
+const TEST = join(import.meta.dirname, '../..');
+const file = (path: string): Buffer => readFileSync(join(TEST, path));
+
+const LINKS = file('unit/import/golden/base64.txt');
+
+const DOCUMENTS = [
+  'unit/import/golden/mihomo.yaml',
+  'unit/import/golden/selectors.yaml',
+  'unit/import/golden/direct.yaml',
+  'unit/import/golden/sip008.json',
+  'unit/import/golden/sip008-bare.json',
+  'support/import/documents/sing-box-client.json',
+  'support/import/documents/sing-box-server.json',
+  'support/import/documents/xray-client.json',
+  'support/import/documents/xray-server.json',
+].map(file);
+
+const WG_QUICK =
+  '[Interface]\nPrivateKey = AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\nAddress = 10.0.0.2/32\nDNS = 1.1.1.1\nMTU = 1420\n' +
+  '[Peer]\nPublicKey = BAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\nEndpoint = a.example:51820\nAllowedIPs = 0.0.0.0/0\n';
+
+/** Servers whose certificate is pinned by a hash. */
+const PINNED = [
+  '[{"remarks": "a", "outbounds": [{"tag": "h", "protocol": "hysteria", "settings": {"version": 2, "address": "a.example", "port": 443}, "streamSettings": {"network": "hysteria", "hysteriaSettings": {"version": 2, "auth": "x"}, "finalmask": {"udp": [{"type": "salamander", "settings": {"password": "cry"}}]}, "security": "tls", "tlsSettings": {"pinnedPeerCertSha256": "00"}}}]}]',
+  'proxies:\n  - {name: a, type: trojan, server: a.example, port: 443, password: x, fingerprint: "00:11"}\n',
+];
+
+/** Parts of documents, which their readers above pass on. */
+const IMPORT_PARTS = [
+  'import/read-entry.ts',
+  'import/read-inbound.ts',
+  'import/clash/dns.ts',
+  'import/clash/groups.ts',
+  'import/clash/inbounds.ts',
+  'import/clash/rules.ts',
+  'import/sing-box/dns.ts',
+  'import/sing-box/groups.ts',
+  'import/sing-box/rules.ts',
+  'import/xray/balancers.ts',
+  'import/xray/dns.ts',
+  'import/xray/rules.ts',
+];
+
+const documents: FuzzTarget = {
+  name: 'import-documents',
+  files: [
+    'import/document.ts',
+    'import/clash/clash.ts',
+    'import/sing-box/sing-box.ts',
+    'import/xray/xray.ts',
+    'import/sip008.ts',
+    'import/wireguard.ts',
+    ...IMPORT_PARTS,
+  ],
+  samples: [...DOCUMENTS, ...textSamples(WG_QUICK, ...PINNED)],
+  share: 0.004,
+  longest: 20_000,
+  run: (input) => void readForeign(input.toString()),
+};
+
+const SHARE_LINKS = textSamples(
+  'ss://YWVzLTI1Ni1nY206cGFzcw@192.0.2.1:8388#name\n',
+  'ss://2022-blake3-aes-256-gcm:YWFh%3AYmJi@[2001:db8::1]:8388/?plugin=x#%E4%BD%A0\n',
+  'vless://b8314fca-25d9-4e0c-9a1b-1d3a5c7e9f10@a.example:443?type=ws&security=tls&path=%2Fx%3Fed%3D2048&sni=b#v\n',
+  'trojan://secret@a.example:443?type=grpc&serviceName=x#t\n',
+  'hysteria2://auth@a.example:443,5000-6000/?obfs=salamander&obfs-password=x&insecure=1&pinSHA256=00#h\n',
+  'trojan://secret@a.example:443?security=tls&pcs=00&vcn=b.example#p\n',
+  'vmess://eyJ2IjoiMiIsInBzIjoibiIsImFkZCI6ImEuZXhhbXBsZSIsInBvcnQiOiI0NDMiLCJpZCI6ImI4MzE0ZmNhLTI1ZDktNGUwYy05YTFiLTFkM2E1YzdlOWYxMCIsImFpZCI6IjAiLCJuZXQiOiJ3cyIsInRscyI6InRscyJ9\n',
+  'socks://YTpi@a.example:1080#s\nhttp://u:p@a.example:8080#h\n',
+  'wireguard://AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA%3D@a.example:51820?publickey=BAAA&address=10.0.0.2%2F32#w\n',
+);
+
+const shareLinks: FuzzTarget = {
+  name: 'share-links',
+  files: [
+    'import/links/share-links.ts',
+    'import/links/link.ts',
+    'import/links/encodings.ts',
+    'import/links/proxies.ts',
+  ],
+  samples: [...SHARE_LINKS, LINKS],
+  share: 0.1,
+  longest: 2000,
+  run: (input) => {
+    const text = input.toString();
+    readForeign(`ss://${text}`);
+    readForeign(text);
+  },
+};
+
+/** A link is read whatever lines stand in front of it and behind it. */
+const linkLists: FuzzTarget = {
+  name: 'link-lists',
+  files: ['import/links/share-links.ts'],
+  samples: [
+    ...SHARE_LINKS,
+    LINKS,
+    ...textSamples(
+      'STATUS=12 GB\nREMARKS=x\n\n# c\n// c\ntuic://a:b@c:1#d\n',
+      'ss://%ff#\xf0\x9f\n',
+    ),
+  ],
+  share: 0.05,
+  longest: 2000,
+  run: (input) => {
+    const text = input.toString();
+    const { entries } = readForeign(`trojan://a@a.example:1#a\n${text}\ntrojan://z@z.example:2#z`);
+    assert.equal(entries[0]?.draft?.server, 'a.example');
+    assert.equal(entries.at(-1)?.draft?.server, 'z.example');
+    assert.ok(entries.length <= text.split('\n').length + 2);
+  },
+};
+
+const foreignJson: FuzzTarget = {
+  name: 'json-with-comments',
+  files: ['import/parse/json.ts', 'import/parse/json-comments.ts'],
+  samples: textSamples(
+    '{"a": [1, 2.5e3, null, true, "x\\u00e9\\n"], // note\n "b": {/* c */}}',
+    '# first\n// second\n/* third */ {"a": "#//", # d\n"b": [1,], }',
+    '[{"remarks": "a # b", "outbounds": []}]',
+  ),
+  share: 0.05,
+  run: (input) => {
+    const text = input.toString();
+    let plain: unknown;
+    try {
+      plain = JSON.parse(text);
+    } catch {
+      parseJson(text);
+      return;
+    }
+    // Where nothing has to be left out, it is JSON.
+    assert.deepEqual(parseJson(text), plain);
+  },
+};
+
+/** Values of a tree in which one value may stand in several places, each counted as often as it does. */
+function valuesOf(value: unknown, known = new Map<object, number>()): number {
+  if (typeof value !== 'object' || value === null) return 1;
+  let size = known.get(value);
+  if (size === undefined) {
+    size = 1;
+    for (const each of Object.values(value)) size += valuesOf(each, known);
+    known.set(value, size);
+  }
+  return size;
+}
+
+const LAUGH = Array.from(
+  { length: 8 },
+  (_, level) =>
+    `l${level}: &l${level} [${Array(9)
+      .fill(level === 0 ? 'x' : `*l${level - 1}`)
+      .join(', ')}]\n`,
+);
+
+const foreignYaml: FuzzTarget = {
+  name: 'yaml',
+  files: ['import/parse/yaml.ts'],
+  samples: textSamples(
+    'a: &x [1, {b: c}]\nd: *x\ne: |\n  text\n<<: {f: g}\n',
+    '- {name: "a", type: ss, port: 1}\n- ? k\n  : v\n',
+    'base: &b {a: ~, c: null}\nproxies:\n  - {<<: *b, name: a}\n  - {<<: [*b, *b], name: b}\n',
+    LAUGH.slice(0, 3).join(''),
+    LAUGH.join(''),
+  ),
+  share: 0.02,
+  run: (input) => {
+    // What the readers go through is bounded, whatever aliases stand for.
+    assert.ok(valuesOf(parseYaml(input.toString())) <= 1_000_000);
+  },
+};
+
+const expressions: FuzzTarget = {
+  name: 'foreign-expressions',
+  files: ['import/values/dotnet-expressions.ts', 'import/values/expressions.ts'],
+  samples: textSamples(
+    '^hk-[a-z-[aeiou-[e]]]$',
+    '[]^a&&b~~c--d]{,2}x{1,2}}',
+    String.raw`^(?:ads?|(?<n>track))\d*\.[\p{L}\x41\u0042]\b`,
+    '(?i)a(?-i:b)[[:alpha:]](?=c)',
+  ),
+  share: 0.2,
+  longest: 300,
+  run: (input, random) => {
+    const text = input.toString();
+    if (/^[a-z0-9.]*$/i.test(text)) assert.equal(fromDotNet(text), text);
+    const rust = random.chance(0.5) ? fromDotNet(text) : expressionOf(text);
+    assert.ok(rust.length <= 3 * text.length + 8);
+    // Rust's reader is slower by far.
+    if (random.chance(0.05)) checkRegex(rust);
+  },
+};
+
+const followMarkers: FuzzTarget = {
+  name: 'follow-markers',
+  files: ['import/write/markers.ts'],
+  samples: textSamples(
+    '# follows: *',
+    '# follows: home, (import); group: "A\\u0000"; filter: "(?i)hk"; exclude: "x"; exclude-protocol: "vmess"',
+  ),
+  share: 0.01,
+  longest: 2000,
+  run: (input) => {
+    const marker = parseFollow(shown(input));
+    if (!marker || 'problem' in marker) return;
+    const line = followLine(marker);
+    if (line !== undefined) assert.deepEqual(parseFollow(line), marker);
+  },
+};
+
+const subscriptions: FuzzTarget = {
+  name: 'subscription-answers',
+  files: [
+    'subscribe/answer/read-answer.ts',
+    'subscribe/answer/userinfo.ts',
+    'subscribe/answer/placeholder.ts',
+  ],
+  samples: [
+    ...SHARE_LINKS,
+    LINKS,
+    ...textSamples('upload=1; download=2; total=3; expire=4', '<html><title>x</title>'),
+  ],
+  share: 0.01,
+  longest: 2000,
+  run: async (input) => {
+    parseUserinfo(shown(input));
+    parseUpdateInterval(shown(input));
+    await readAnswer(input, { fromThisMachine: false });
+  },
+};
+
+const linkTexts: FuzzTarget = {
+  name: 'link-parts',
+  files: ['import/links/link.ts'],
+  samples: SHARE_LINKS,
+  share: 0.3,
+  run: (input) => {
+    const link = new Link(input.toString());
+    assert.ok(link);
+  },
+};
+
+/** Documents of other programs, and their parts. */
+export const DOCUMENT_TARGETS: readonly FuzzTarget[] = [
+  documents,
+  shareLinks,
+  linkLists,
+  linkTexts,
+  foreignJson,
+  foreignYaml,
+  expressions,
+  followMarkers,
+  subscriptions,
+];
