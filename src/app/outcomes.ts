@@ -34,14 +34,36 @@ function isInvalid(error: unknown): boolean {
 
 const KEEPING = 'keeping the running config';
 
-/** What a reload did, in one line: the names of what has changed, and how many resources were reused. */
+/** What a reload did, in one line: the names of what has changed, and how many parts have not. */
 export function summaryOf(report: AppliedReport): string {
   const { built, swapped, drained, rebound, restarted, removed, reused } = report;
-  const parts = Object.entries({ built, swapped, drained, rebound, restarted, removed })
-    .filter(([, items]) => items.length > 0)
-    .map(([what, items]) => `${what} ${items.join(', ')}`);
-  return printable([...parts, `reused ${reused.length}`].join('; '));
+  // An inbound whose users alone have changed is named by them.
+  const inPlace = swapped.filter((tag) => !built.includes(USERS + tag));
+  const parts = [
+    listed(
+      'built',
+      built.map((name) => name.replace(USERS, 'users of ')),
+    ),
+    listed('changed in place:', inPlace.map(asInbound)),
+    listed(
+      'ends with its last flow:',
+      drained.map((version) => `outbound ${version}`),
+    ),
+    listed('listens elsewhere:', rebound.map(asInbound)),
+    listed('restarted:', restarted.map(asInbound)),
+    listed('removed:', removed.map(asInbound)),
+  ].filter((part) => part !== '');
+  if (parts.length === 0) return 'nothing that runs has changed';
+  return printable([...parts, `${reused.length} unchanged`].join('; '));
 }
+
+/** The beginning of the name of an inbound's accounts in a report. */
+const USERS = 'user set ';
+
+const asInbound = (tag: string): string => `inbound ${tag}`;
+
+const listed = (what: string, items: readonly string[]): string =>
+  items.length === 0 ? '' : `${what} ${items.join(', ')}`;
 
 /** The log line of a failed reload. @param error what the reload rejected with */
 export function reloadFailureLine(error: Error): string {

@@ -13,7 +13,8 @@ export async function pathHint(path: string, error: unknown): Promise<string | u
   const code = codeOf(error);
   if (code !== 'ENOENT' && code !== 'EACCES') return undefined;
   const lines: string[] = [];
-  if (!isAbsolute(path)) {
+  // A file that was found is where it was looked for.
+  if (code === 'ENOENT' && !isAbsolute(path)) {
     lines.push(`${path} is relative to the working directory, ${process.cwd()}`);
   }
   const full = resolve(path);

@@ -67,7 +67,10 @@ export const FAMILIES = {
     'weir_config_last_reload_success_timestamp_seconds',
     'When the configuration in force was applied, in Unix time.',
   ),
-  planeEpoch: gauge('weir_plane_epoch', 'Number of the routing plane, which reloads increase.'),
+  planeEpoch: gauge(
+    'weir_plane_epoch',
+    'Version of the routes, which reloads that change them increase.',
+  ),
   eventsMissed: counter(
     'weir_events_missed',
     'Flow events that clients of the API were too slow for.',

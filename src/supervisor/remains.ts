@@ -2,7 +2,7 @@ import { age } from '../text/amounts.ts';
 
 /** What a drain waits for. */
 export interface Remains {
-  /** Of sockets; those of devices go on until the process stops. */
+  /** Flows of sockets; those of devices go on until the process stops. */
   readonly flows: number;
   readonly sessions: number;
   /** Accepted clients that have not authenticated. */

@@ -41,7 +41,7 @@ function headLines(status: RunningStatus, now: number): string[] {
     `weir ${status.version}${build}, pid ${status.pid}, up ${age(now - status.started_at)}; node ${status.node}, sockets: ${io}`,
     `configuration: ${status.config ?? 'built-in'}`,
     `api: ${status.api ?? 'off'}`,
-    `sessions: ${status.sessions}, flows: ${status.flows}, plane epoch: ${status.plane_epoch}`,
+    `sessions: ${status.sessions}, flows: ${status.flows}`,
     ...drainLines(status, now),
     `memory: ${bytes(memory.resident)} resident, heap ${bytes(memory.heap_used)} of ${bytes(memory.heap_total)}, ${bytes(memory.external)} outside of it`,
     loop === null

@@ -99,11 +99,11 @@ const applyLine = (code: ApplyErrorCode, message: string): string =>
   lineOf(new ApplyError(code, message));
 
 test('a summary names what changed in the order of the report and counts the rest', () => {
-  assert.equal(summaryOf(NOTHING), 'reused 0');
+  assert.equal(summaryOf(NOTHING), 'nothing that runs has changed');
   const report: AppliedReport = {
     ...NOTHING,
-    built: ['outbound a@v2', 'route'],
-    swapped: ['s'],
+    built: ['outbound a@v2', 'route', 'user set u'],
+    swapped: ['s', 'u'],
     drained: ['a@v1'],
     rebound: ['h'],
     restarted: ['q'],
@@ -112,7 +112,7 @@ test('a summary names what changed in the order of the report and counts the res
   };
   assert.equal(
     summaryOf(report),
-    'built outbound a@v2, route; swapped s; drained a@v1; rebound h; restarted q; removed old, older; reused 3',
+    'built outbound a@v2, route, users of u; changed in place: inbound s; ends with its last flow: outbound a@v1; listens elsewhere: inbound h; restarted: inbound q; removed: inbound old, inbound older; 3 unchanged',
   );
 });
 

@@ -89,7 +89,7 @@ const kindOf = ({ kind, carrier }: NodeRow): string =>
 export function originOf({ kind, origin, source }: NodeRow) {
   if (kind === 'gone') return '–';
   if (source !== null) return html`<${Name} text=${source} title />`;
-  return { config: 'file', subscribe: 'own node', builtin: 'built in' }[origin];
+  return { config: 'configuration', subscribe: 'nodes file', builtin: 'built in' }[origin];
 }
 
 /** What is wrong with a row, or about to end, in a word each. */
