@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { glob } from 'node:fs/promises';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join } from 'node:path';
 
 export const SRC = join(import.meta.dirname, '../../src');
 
@@ -17,16 +17,25 @@ export const sourceFiles = async (): Promise<readonly string[]> =>
 /** The text of a file of `src`. */
 export const sourceText = (path: string): string => readFileSync(join(SRC, path), 'utf8');
 
+/** An import that a file has, and whether it is of types alone. */
+interface FoundImport {
+  readonly to: string;
+  readonly isType: boolean;
+}
+
+const IMPORT = /^(?:import|export) (type )?[^;']*from '(\.[^']+)'|import\('(\.[^']+)'\)/gm;
+
+/** The files that a text imports, as paths from where its own begins. */
+export const importsIn = (path: string, text: string): readonly FoundImport[] =>
+  Array.from(text.matchAll(IMPORT), ([, type, named, loaded]) => ({
+    to: join(dirname(path), named ?? loaded ?? ''),
+    isType: type !== undefined,
+  }));
+
 /** All imports of files of `src` by files of `src`, in the order of the files. */
 export async function readImports(): Promise<readonly Import[]> {
   return (await sourceFiles()).flatMap((from) =>
-    Array.from(
-      sourceText(from).matchAll(/from '(\.[^']+)'|import\('(\.[^']+)'\)/g),
-      ([, named, loaded]) => ({
-        from,
-        to: relative(SRC, join(SRC, dirname(from), named ?? loaded ?? '')),
-      }),
-    ),
+    importsIn(from, sourceText(from)).map(({ to }) => ({ from, to })),
   );
 }
 

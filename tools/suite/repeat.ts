@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
-import { matchesGlob, relative } from 'node:path';
+import { relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { moduleAround, Report } from './run-suite.ts';
 import { runFiles } from './run-file.ts';
-import { SUITES, type Suite } from './suites.ts';
+import { SUITES, suiteOf, type Suite } from './suites.ts';
 
 /**
  * Runs test files again and again beside busy loops, one for each core unless `--load` has another
@@ -31,7 +31,7 @@ const loops = Array.from({ length: load }, () => new Worker(BUSY, { eval: true }
 await Promise.all(loops.map((loop) => once(loop, 'online')));
 const files = positionals.map((file) => relative('.', file));
 const arounds = await Promise.all(
-  [...new Set(files.map((file) => suiteOf(file).around))].map(moduleAround),
+  [...new Set(files.map((file) => howToRun(file).around))].map(moduleAround),
 );
 for (const { globalSetup } of arounds) await globalSetup?.();
 for (const file of files) await repeat(file);
@@ -39,7 +39,7 @@ for (const { globalTeardown } of arounds) await globalTeardown?.();
 await Promise.all(loops.map((loop) => loop.terminate()));
 
 async function repeat(file: string): Promise<void> {
-  const suite = suiteOf(file);
+  const suite = howToRun(file);
   const seconds: number[] = [];
   const failed = new Map<string, number>();
   let passed = 0;
@@ -67,11 +67,7 @@ async function repeat(file: string): Promise<void> {
   for (const [name, count] of failed) console.log(`  failed ${count} times: ${name}`);
 }
 
-/** The suite of a file; one that is in none is run as a scenario. */
-function suiteOf(file: string): Suite {
-  const suites: readonly Suite[] = Object.values(SUITES);
-  const found = suites.find(({ files }) =>
-    files.some((pattern) => matchesGlob(file, `test/${pattern}`)),
-  );
-  return found ?? SUITES.scenarios;
+/** How a file is run: one that is in no suite as a scenario. */
+function howToRun(file: string): Suite {
+  return SUITES[suiteOf(file) ?? 'scenarios'];
 }

@@ -1,3 +1,5 @@
+import { matchesGlob } from 'node:path';
+
 /** How the test files of one suite are run. */
 export interface Suite {
   /** Globs below `test/`. */
@@ -103,3 +105,14 @@ export const SUITES = {
     startsProcesses: true,
   },
 } as const satisfies Readonly<Record<string, Suite>>;
+
+export type SuiteName = keyof typeof SUITES;
+
+/** The suite in which `npm test` and its like run a test file. */
+export function suiteOf(file: string): SuiteName | undefined {
+  const names = Object.keys(SUITES) as SuiteName[];
+  // Two suites run some of the files of others in another way.
+  return names
+    .filter((name) => name !== 'node-io' && name !== 'interop-table')
+    .find((name) => SUITES[name].files.some((pattern) => matchesGlob(file, `test/${pattern}`)));
+}
