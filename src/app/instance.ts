@@ -208,7 +208,8 @@ export class Instance implements ControlledApp {
       this.#reportDrain(true);
       this.#log.info(`draining: no inbound accepts; ${remainsText(drain.remains)}`);
       void drain.over.then(() => {
-        if (drain.since !== undefined && !this.stopping) this.#log.info('drained: nothing is left');
+        if (drain.since === undefined || this.stopping) return;
+        this.#log.info(`drained: ${remainsText(drain.remains)}`);
       });
     });
   }

@@ -42,6 +42,7 @@ export class Drain {
   #since: number | undefined;
   #timer: Timer | undefined;
   #looks = 0;
+  #waitsForDevices = false;
   #over: PromiseWithResolvers<void> | undefined;
 
   constructor(deps: DrainDeps) {
@@ -82,9 +83,16 @@ export class Drain {
     );
   }
 
-  /** Idempotent. Resolves when no listener accepts. */
-  async begin(): Promise<void> {
-    if (this.#since !== undefined) return;
+  /**
+   * Idempotent. Resolves when no listener accepts.
+   * @param forStop whether flows of devices are waited for too: they end with the process
+   */
+  async begin(forStop = false): Promise<void> {
+    if (forStop) this.#waitsForDevices = true;
+    if (this.#since !== undefined) {
+      if (forStop && !this.#timer) this.#lookAgain();
+      return;
+    }
     this.#since = this.#deps.clock.wall();
     this.#over = Promise.withResolvers();
     await Promise.all(this.#drained.map(([, inbound]) => close(inbound)));
@@ -107,7 +115,7 @@ export class Drain {
       } catch (error) {
         await Promise.all(reopened.map(close));
         // Some may have accepted clients, after nothing was left.
-        if (reopened.length > 0 && !this.#timer) this.#look();
+        if (reopened.length > 0 && !this.#timer) this.#lookAgain();
         throw new ApplyError('bind', `inbound ${tag}: ${messageOf(error)}`, { cause: error });
       }
     }
@@ -132,11 +140,18 @@ export class Drain {
     return [...this.#deps.inbounds()].filter(([, inbound]) => !isDevice(inbound));
   }
 
+  /** After nothing was left. */
+  #lookAgain(): void {
+    this.#over = Promise.withResolvers();
+    this.#look();
+  }
+
   #look(): void {
     this.#timer = this.#deps.clock.after(LOOK_MS, () => {
       this.#timer = undefined;
-      const { flows, sessions, handshakes } = this.remains;
-      if (flows + sessions + handshakes === 0) {
+      const { flows, sessions, handshakes, deviceFlows } = this.remains;
+      const waitedFor = this.#waitsForDevices ? deviceFlows : 0;
+      if (flows + sessions + handshakes + waitedFor === 0) {
         this.end();
         return;
       }

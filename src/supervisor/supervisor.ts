@@ -251,7 +251,7 @@ export class Supervisor {
   async beginStop(graceMs: number): Promise<void> {
     if (graceMs <= LAST_GRACE_MS) return this.closeListeners();
     this.#stopping.abort(new ApplyError('stopped', 'the proxy is stopping'));
-    await this.drain.begin();
+    await this.drain.begin(true);
   }
 
   /**

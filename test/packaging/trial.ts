@@ -10,6 +10,8 @@ import { SocksRefused, socksConnect } from '../support/peers/socks-client.ts';
 import { TestAuthority } from '../support/data/test-certificates.ts';
 import { within } from '../support/wait.ts';
 import { OWN } from '../../packaging/manifest.ts';
+import { sourceCommit } from '../../packaging/source-commit.ts';
+import { buildText } from '../../src/platform/process/build.ts';
 import { finish, start, type Installed } from './installed.ts';
 
 /*
@@ -20,9 +22,11 @@ import { finish, start, type Installed } from './installed.ts';
 export async function tryOut(t: TestContext, installed: Installed): Promise<void> {
   await t.test('prints its version, and runs on its own Node with native parts', async () => {
     const version = await finish(installed, ['--version', '--verbose']);
-    const [name, node, sockets] = version.stdout.split('\n');
+    const [name, commit, node, sockets] = version.stdout.split('\n');
     assert.equal(version.stderr, '');
     assert.equal(name, `weir ${OWN.version}`);
+    const built = await sourceCommit();
+    assert.equal(commit, `commit: ${built ? buildText(built) : 'not known'}`);
     assert.match(node ?? '', /^node v26\./);
     assert.match(sockets ?? '', process.platform === 'linux' ? /the kernel's/ : /Node's/);
   });
