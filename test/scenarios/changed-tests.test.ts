@@ -64,7 +64,7 @@ async function changed(cwd: string, ...args: readonly string[]): Promise<Child> 
 
 test('what a branch has changed runs the tests that import it, and names those that start the program', async () => {
   await using folder = await checkout({ 'src/a.ts': 'export const a = 2;\n' });
-  const { stdout, ended } = await changed(folder.path, '--base', 'main');
+  const { stdout, ended } = await changed(folder.path);
   assert.match(stdout, /^1 files have changed since [0-9a-f]{10}\n {2}1 test files of unit\n/);
   assert.match(stdout, /^ {2}not run, `--all` does: 1 of scenarios$/m);
   assert.match(stdout, /^ℹ pass 1$/m);

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
 import { chmod, cp, mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Child } from '../support/process/child.ts';
 import { scratch } from '../support/process/weir.ts';
-import { within } from '../support/wait.ts';
+import { eventually, within } from '../support/wait.ts';
 
 const RUNNER = fileURLToPath(new URL('../support/suite/made-up.ts', import.meta.url));
 const CI_RUN = fileURLToPath(new URL('../../.ci/run', import.meta.url));
@@ -202,6 +203,30 @@ test('files that share a process are counted together, and named when it crashes
   assert.match(crashed.stdout, /the process that failed had a\.test\.mjs b\.test\.mjs/);
   assert.equal(crashed.counts['fail'], 1);
   assert.equal(crashed.code, 1);
+});
+
+test('a run that is asked to end ends the process of its test file, and counts it', async () => {
+  await using folder = await scratch();
+  await mkdir(join(folder.path, 'test/arm64'), { recursive: true });
+  await writeFile(
+    join(folder.path, 'test/arm64/a.test.ts'),
+    `${IMPORTS}test('one', () => console.log('x')); writeFileSync('pid', String(process.pid)); setInterval(() => {}, 1000);`,
+  );
+  const main = fileURLToPath(new URL('../../tools/suite/main.ts', import.meta.url));
+  await using child = new Child(process.execPath, [main, 'arm64'], {
+    cwd: folder.path,
+    env: { NODE_TEST_CONTEXT: undefined },
+  });
+  const file = join(folder.path, 'pid');
+  const pid = await eventually('the process of the file', () =>
+    existsSync(file) ? Number(readFileSync(file, 'utf8')) || undefined : undefined,
+  );
+  child.signal('SIGTERM');
+  const { code } = await within(child.exited, 'the end of the run');
+  assert.match(child.stdout, /^ℹ cancelled 1$/m);
+  assert.doesNotMatch(child.stdout, /once more/);
+  assert.equal(code, 1);
+  await eventually('the end of the process of the file', () => !existsSync(`/proc/${pid}`));
 });
 
 /** The suites of `.ci/run`, in its order. */

@@ -7,14 +7,14 @@ import { SUITES, suiteOf, type Suite, type SuiteName } from './suites.ts';
 
 /**
  * Runs the tests that a change concerns, by imports and by paths that files name. It is what the branch and
- * the work tree have since they left `origin/main`, or `--base`; with `--work-tree` since the last commit.
+ * the work tree have since they left `origin/main`, `main` without a remote, or `--base`; with `--work-tree` since the last commit.
  *
  * Tests that start the program concern any change of it: they run when a file outside of `src` reaches
  * them, and all with `--all`. The exit code is 1 when a test fails.
  */
 const { values } = parseArgs({
   options: {
-    base: { type: 'string', default: 'origin/main' },
+    base: { type: 'string' },
     'work-tree': { type: 'boolean', default: false },
     all: { type: 'boolean', default: false },
     list: { type: 'boolean', default: false },
@@ -26,7 +26,12 @@ const git = (...args: readonly string[]): readonly string[] =>
     .split('\n')
     .filter((line) => line !== '');
 
-const [base = 'HEAD'] = values['work-tree'] ? ['HEAD'] : git('merge-base', 'HEAD', values.base);
+/** A clone has `origin/main`; a checkout without a remote may have its branch alone. */
+const branch =
+  values.base ??
+  git('branch', '--all', '--list', 'origin/main', '--format=origin/main')[0] ??
+  'main';
+const [base = 'HEAD'] = values['work-tree'] ? ['HEAD'] : git('merge-base', 'HEAD', branch);
 const changed = [
   ...git('diff', '--name-only', '--no-renames', base),
   ...git('ls-files', '--others', '--exclude-standard'),
