@@ -13,7 +13,7 @@ import type { BalancerChange } from '../nodes/difference.ts';
 import { nameThere } from '../nodes/match-nodes.ts';
 import type { FileNode, NodeFile } from '../nodes/node-file.ts';
 import { identityOf, stringAt } from '../nodes/node-values.ts';
-import { balancerBlocks, type BalancerBlock } from './balancer-blocks.ts';
+import { followingBlocks, type FollowingBlock } from './balancer-blocks.ts';
 import { memberList } from './member-list.ts';
 import { planMembers } from './members.ts';
 
@@ -48,16 +48,14 @@ const expressions = new RegexCache();
  * @throws {TomlError} when it is not TOML
  */
 export function followBalancers(text: string, followed: FollowedSource): FollowedBalancers {
-  const blocks = balancerBlocks(text);
-  if (blocks.every(({ follows }) => !follows)) return { text, changes: [], problems: [] };
+  const blocks = followingBlocks(text);
+  if (blocks.length === 0) return { text, changes: [], problems: [] };
   const members = new SourceMembers(followed, ownOutbounds(text));
   const replacements: Replacement[] = [];
   const changes: BalancerChange[] = [];
   const problems: string[] = [];
   for (const block of blocks) {
-    const { tag, list, follows } = block;
-    if (!follows) continue;
-    const { marker, span } = follows;
+    const { tag, list, marker, markerSpan } = block;
     const subject = `balancer ${JSON.stringify(tag)}`;
     if ('problem' in marker) {
       problems.push(
@@ -73,7 +71,9 @@ export function followBalancers(text: string, followed: FollowedSource): Followe
         changes.push({ tag, added: plan.added, removed: plan.removed });
       }
       const line = followLine(plan.marker);
-      if (line !== undefined && plan.marker !== marker) replacements.push({ span, text: line });
+      if (line !== undefined && plan.marker !== marker) {
+        replacements.push({ span: markerSpan, text: line });
+      }
     } catch (error) {
       if (!(error instanceof WeirError)) throw error;
       const [reason = ''] = error.message.trim().split('\n').slice(-1);
@@ -121,7 +121,7 @@ class SourceMembers {
    * @throws {WeirError} for an expression that is invalid
    */
   planOf(
-    { members }: BalancerBlock,
+    { members }: FollowingBlock,
     marker: FollowMarker,
   ): (ReturnType<typeof planMembers> & { readonly marker: FollowMarker }) | undefined {
     const { source } = this.#followed;

@@ -5,7 +5,7 @@ import { EVERY_SOURCE, IMPORTED } from '../../import/write/markers.ts';
 import type { Fetch } from '../../fetch/contract.ts';
 import type { UnusedRouting } from '../answer/read-answer.ts';
 import type { LeftOut } from '../answer/source-nodes.ts';
-import { followingTags, followingText } from '../balancers/balancer-blocks.ts';
+import { followingBlocks, followingText } from '../balancers/balancer-blocks.ts';
 import { followBalancers } from '../balancers/follow-balancers.ts';
 import { balancersLostBy } from '../balancers/lost-balancers.ts';
 import { RefusedAnswerError } from '../errors.ts';
@@ -243,7 +243,7 @@ async function merge(
     await refusing(() => checkNodes(next, Buffer.from(second.text)));
   }
   const lost = balancersLostBy(source.name, next.file, nodes);
-  const followers = lost.length === 0 ? new Set<string>() : followingTags(configText(next));
+  const followers = new Set(followingBlocks(configText(next)).map(({ tag }) => tag));
   const insecure = nodesOf(nodes, source.name)
     .filter(({ trust }) => trust === 'any')
     .map(({ name }) => name);
