@@ -52,6 +52,19 @@ const NAMES_HERE: Readonly<Record<string, readonly string[]>> = {
   outboundtag: ['outbound'],
   inboundtag: ['inbound_tag'],
   final: ['default'],
+  balancertag: ['outbound'],
+  target: ['outbound'],
+  sourceipcidr: ['source_cidr'],
+  source: ['source_cidr'],
+  portrange: ['port'],
+  dstport: ['port'],
+  inbound: ['inbound_tag'],
+  domainstrategy: ['address_family'],
+  ipversion: ['address_family'],
+  sniff: ['sniffing'],
+  inet6address: ['address'],
+  routeaddress: ['routes'],
+  nameserver: ['server'],
 };
 
 /** Keys of features that Weir does not have, in the same form. */
@@ -71,6 +84,15 @@ const NOT_HERE: Readonly<Record<string, string>> = {
   upmbps: 'no bandwidth is stated: congestion control finds it',
   downmbps: 'no bandwidth is stated: congestion control finds it',
   fallbacks: 'fallbacks are not supported',
+  serverports: 'a server has one port: port hopping is not supported',
+  tcpfastopen: 'TCP Fast Open is not used: leave the key out',
+  tfo: 'TCP Fast Open is not used: leave the key out',
+  udpovertcp: 'UDP over TCP is not supported: leave the key out, and use UDP',
+  autoroute: 'routes are written out: `routes` lists what is routed into the device',
+  autodetectinterface: 'Weir finds the way out beside a device by itself: leave the key out',
+  stack: 'there is one TCP/IP stack: leave the key out',
+  invert: 'a rule cannot be inverted: give what it does not match to an earlier rule',
+  ipisprivate: 'write the networks as `cidr`, such as 10.0.0.0/8, 172.16.0.0/12 and 192.168.0.0/16',
   vnext:
     'the server is not in `settings`: write its address and port as `server` and `port` of the outbound',
   servers:
@@ -111,7 +133,8 @@ const PLACES: readonly Place[] = [
   {
     keys: ['tls', 'ssl'],
     beside: 'stream',
-    write: () => 'stream = { network = "tls" }, and below WebSocket or gRPC with security = "tls"',
+    write: () =>
+      'stream = { network = "tls" }; below WebSocket or gRPC add security = "tls" to the stream',
   },
   {
     keys: ['network', 'ws', 'grpc', 'security'],

@@ -153,6 +153,7 @@ const MISTAKES: readonly (readonly [what: string, text: string, message: RegExp,
         ['password', 'password = "b"', /write settings = \{ password = … \}$/],
         ['server_port', 'server_port = 1', /^`server_port` is called `port` here$/],
         ['serverPort', 'serverPort = 1', /^`serverPort` is called `port` here$/],
+        ['server_ports', 'server_ports = ["1:2"]', /port hopping is not supported$/],
         ['detour', 'detour = "b"', /^an outbound cannot go through another one$/],
       ] as const
     ).map(
@@ -189,6 +190,9 @@ const MISTAKES: readonly (readonly [what: string, text: string, message: RegExp,
         ['ip_cidr', 'ip_cidr = ["10.0.0.0/8"]', /is called `cidr` here$/],
         ['rule_set', 'rule_set = ["a"]', /lists of rules are not fetched/],
         ['process_name', 'process_name = ["a"]', /rules do not know the program/],
+        ['source_ip_cidr', 'source_ip_cidr = ["10.0.0.0/8"]', /is called `source_cidr` here$/],
+        ['ip_is_private', 'ip_is_private = true', /write the networks as `cidr`/],
+        ['balancerTag', 'balancerTag = "a"', /is called `outbound` here$/],
       ] as const
     ).map(([key, line, hint]) => [`${key} in a rule`, rule(line), /unknown field/, hint] as const),
     [

@@ -3,7 +3,7 @@ import { inspect } from 'node:util';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { toControlError, reloadFailureLine } from '../../../src/app/outcomes.ts';
-import { ConfigError, renderConfigError } from '../../../src/config/errors.ts';
+import { ConfigError, configHints, renderConfigError } from '../../../src/config/errors.ts';
 import { shownKeys } from '../../../src/config/shown-keys.ts';
 import { namesHere } from '../../../src/schema/foreign-keys.ts';
 import { parseConfig } from '../../support/config/documents.ts';
@@ -259,6 +259,7 @@ function allTexts(error: ConfigError): string {
   const reported = toControlError(error);
   return [
     renderConfigError(error),
+    ...configHints(error),
     reported.message,
     reloadFailureLine(reported),
     inspect(reported, { depth: 20 }),
