@@ -4,7 +4,7 @@ import { age, bytes } from '../text/amounts.ts';
 import { flowHead, flowLine } from './flow-columns.ts';
 import { cutStart, fitted, foreign, span, type Line, type Style } from './line.ts';
 import { overlayLines, overlayRows } from './overlay-lines.ts';
-import { routeRows, type Snapshot } from './snapshot.ts';
+import { routeRows, targetsWith, type Snapshot } from './snapshot.ts';
 import type { Overlay, TextOverlay, TopState } from './top-state.ts';
 import { troubleLines } from './trouble-lines.ts';
 
@@ -162,14 +162,16 @@ function routeLines(
 
 /** The targets that a route can be set to; the cursor is always among those shown. */
 function targetLines(
-  { route, cursor }: Extract<Overlay, { kind: 'targets' }>,
+  { route, cursor, find }: Extract<Overlay, { kind: 'targets' }>,
   { monitor }: Snapshot,
   room: number,
 ): readonly Line[] {
-  const targets = monitor.routes?.value.view.targets ?? [];
+  const view = monitor.routes?.value.view;
+  const targets = targetsWith(view, find);
   const { first, count } = windowAt(cursor, targets.length, room - 1);
+  const found = find === '' ? '' : `  ${targets.length} of ${view?.targets.length ?? 0}`;
   return [
-    [foreign(` Where ${quoted(route)} goes`, 'bold')],
+    [foreign(` Where ${quoted(route)} goes`, 'bold'), span(found, 'dim')],
     ...targets.slice(first, first + count).map(({ name, kind }, index) => {
       const isSelected = first + index === cursor;
       return [
@@ -190,18 +192,26 @@ function windowAt(
   return { first: Math.max(0, Math.min(cursor - Math.floor(count / 2), length - count)), count };
 }
 
+/** The line that a search is typed in. */
+const typedLine = (text: string, columns: number): Line => [
+  span('/', 'bold'),
+  span(cutStart(printable(text), Math.max(0, columns - 2))),
+  span('_', 'bold'),
+];
+
 function footLines(state: TopState, { flows, size }: Snapshot): readonly Line[] {
   const { overlay, filter, isFrozen } = state;
   if (overlay?.kind === 'filter') {
     const { text, problem } = overlay;
     return [
       ...(problem === undefined ? [] : [[foreign(problem, 'bad')]]),
-      [
-        span('/', 'bold'),
-        span(cutStart(printable(text), Math.max(0, size.columns - 2))),
-        span('_', 'bold'),
-      ],
+      typedLine(text, size.columns),
     ];
+  }
+  if (overlay?.kind === 'targets') {
+    return overlay.isTyping
+      ? [typedLine(overlay.find, size.columns)]
+      : [[span('/ search  Enter pick  Esc back', 'dim')]];
   }
   const shown = state.page === 'flows' ? `${flows.length} shown` : 'routes';
   return [

@@ -7,7 +7,7 @@ import type { ChangePrompt, TextOverlay } from './top-state.ts';
 const HELP: readonly (readonly [keys: string, text: string])[] = [
   ['j k, arrows', 'move; PageUp, PageDown, Home and End too'],
   ['Enter', 'details of a flow; targets of a route'],
-  ['/', 'filter: user:ann out:tokyo host:*.video rule:4 age>1h up>1M'],
+  ['/', 'filter: user:ann out:tokyo host:*.video rule:4 age>1h up>1M; in targets a search'],
   ['s S', 'sort by the next column; reverse'],
   ['Space', 'freeze the list'],
   ['x', 'close the flow'],

@@ -3,7 +3,7 @@ import { matcherOf } from '../monitor/filter/matcher.ts';
 import { LONGEST_FILTER, parseFilter } from '../monitor/filter/terms.ts';
 import type { Key } from './keys.ts';
 import { scrollEnd } from './overlay-lines.ts';
-import { routeRows, type Snapshot } from './snapshot.ts';
+import { routeRows, targetsWith, type Snapshot } from './snapshot.ts';
 import {
   EVERY_FLOW,
   SORTS,
@@ -106,9 +106,14 @@ function pressFlows(state: TopState, key: Key, snapshot: Snapshot): Pressed {
       return { state: { ...state, isFrozen: !state.isFrozen } };
     case 'x': {
       const flow = snapshot.flows.find(({ view }) => view.id === state.flow);
-      return flow?.closedAt === undefined && flow
-        ? { state, wish: { kind: 'close', flow } }
-        : { state };
+      // Without a cursor it is shown first: which flow is meant has to be seen.
+      if (!flow) return { state: moved(state, 1, snapshot) };
+      if (flow.closedAt === undefined) return { state, wish: { kind: 'close', flow } };
+      return over(state, {
+        kind: 'message',
+        title: `Flow ${flow.view.id} has closed already.`,
+        lines: [],
+      });
     }
     default:
       return { state };
@@ -179,14 +184,22 @@ function pressTargets(
   key: Key,
   { monitor }: Snapshot,
 ): Pressed {
-  const targets = monitor.routes?.value.view.targets ?? [];
-  const step = STEPS[key];
+  const targets = targetsWith(monitor.routes?.value.view, overlay.find);
+  const step = overlay.isTyping && Array.from(key).length === 1 ? undefined : STEPS[key];
   if (step !== undefined) {
     return over(state, { ...overlay, cursor: clamp(overlay.cursor + step, targets.length) });
   }
   const target = targets[overlay.cursor];
-  if (key !== 'enter' || !target) return { state };
-  return { state, wish: { kind: 'pick', route: overlay.route, target: target.name } };
+  if (key === 'enter') {
+    return target
+      ? { state, wish: { kind: 'pick', route: overlay.route, target: target.name } }
+      : { state };
+  }
+  if (overlay.isTyping) {
+    const find = typed(overlay.find, key);
+    return find === overlay.find ? { state } : over(state, { ...overlay, find, cursor: 0 });
+  }
+  return key === '/' ? over(state, { ...overlay, isTyping: true }) : { state };
 }
 
 const clamp = (at: number, count: number): number => Math.max(0, Math.min(count - 1, at));
@@ -208,17 +221,21 @@ function stepped<T>(list: readonly T[], from: T | undefined, step: number): T | 
   return list[clamp(to, list.length)];
 }
 
-function opened(state: TopState, { flows, monitor }: Snapshot): TopState {
+/** Opens what is under the cursor; without one the cursor is shown. */
+function opened(state: TopState, snapshot: Snapshot): TopState {
+  const { flows, monitor } = snapshot;
   if (state.page === 'flows') {
     const flow = flows.find(({ view }) => view.id === state.flow);
-    return flow ? { ...state, overlay: { kind: 'details', flow: flow.view.id } } : state;
+    if (!flow) return moved(state, 1, snapshot);
+    return { ...state, overlay: { kind: 'details', flow: flow.view.id } };
   }
   const view = monitor.routes?.value.view;
   const row = routeRows(view).find(({ name }) => name === state.route);
-  if (!view || !row) return state;
+  if (!view || !row) return moved(state, 1, snapshot);
   const cursor = Math.max(
     0,
     view.targets.findIndex(({ name }) => name === row.target),
   );
-  return { ...state, overlay: { kind: 'targets', route: row.name, cursor } };
+  const overlay = { kind: 'targets', route: row.name, cursor, find: '', isTyping: false } as const;
+  return { ...state, overlay };
 }

@@ -42,3 +42,9 @@ export function routeRows(view: RouteView | undefined): readonly ShownRoute[] {
   }));
   return [...groups, { name: 'default', ...view.default, inherits: '' }];
 }
+
+/** The targets that a list of them shows: those that have a text in their name, in any case. */
+export function targetsWith(view: RouteView | undefined, find: string): RouteView['targets'] {
+  const word = find.toLowerCase();
+  return (view?.targets ?? []).filter(({ name }) => name.toLowerCase().includes(word));
+}

@@ -34,7 +34,15 @@ export type Overlay =
   /** The line in which a filter is typed. */
   | { readonly kind: 'filter'; readonly text: string; readonly problem: string | undefined }
   /** The targets that a route can be set to. */
-  | { readonly kind: 'targets'; readonly route: string; readonly cursor: number }
+  | {
+      readonly kind: 'targets';
+      readonly route: string;
+      /** Among those that have `find` in their name, in any case. */
+      readonly cursor: number;
+      readonly find: string;
+      /** Whether keys are typed into `find`. */
+      readonly isTyping: boolean;
+    }
   | { readonly kind: 'question'; readonly question: ChangePrompt }
   | { readonly kind: 'busy'; readonly text: string }
   | { readonly kind: 'message'; readonly title: string; readonly lines: readonly string[] };

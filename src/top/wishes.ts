@@ -14,16 +14,20 @@ export interface Tools {
   readonly socket: string | undefined;
 }
 
+/** Options by which a command line means this Weir: there may be others on the machine. */
+const meant = ({ socket }: Pick<Tools, 'socket'>): readonly string[] =>
+  socket === undefined ? [] : ['--socket', socket];
+
 const counted = (count: number): string => `${count} ${count === 1 ? 'flow' : 'flows'}`;
 
-export const closeQuestion = ({ view }: MonitoredFlow, { api }: Tools): ChangePrompt => ({
+export const closeQuestion = ({ view }: MonitoredFlow, { api, socket }: Tools): ChangePrompt => ({
   title: `Close flow ${view.id}?`,
   effects: [`${flowTarget(view)} by ${view.outbound === '' ? 'dns' : view.outbound}`],
   answers: [
     {
       key: 'y',
       text: 'close it',
-      command: commandLine(['weir', 'ctl', 'close', String(view.id)]),
+      command: commandLine(['weir', 'ctl', 'close', String(view.id), ...meant({ socket })]),
       run: async () => {
         const closed = await closeFlows(api, [view]);
         return closed === 1 ? `Flow ${view.id} is closed.` : `Flow ${view.id} had ended.`;
@@ -32,7 +36,7 @@ export const closeQuestion = ({ view }: MonitoredFlow, { api }: Tools): ChangePr
   ],
 });
 
-export const reloadQuestion = ({ api }: Tools): ChangePrompt => ({
+export const reloadQuestion = ({ api, socket }: Tools): ChangePrompt => ({
   title: 'Reload?',
   effects: [
     'Weir reads its files again and applies what has changed.',
@@ -42,7 +46,7 @@ export const reloadQuestion = ({ api }: Tools): ChangePrompt => ({
     {
       key: 'y',
       text: 'reload',
-      command: commandLine(['weir', 'ctl', 'reload']),
+      command: commandLine(['weir', 'ctl', 'reload', ...meant({ socket })]),
       run: async () => reportText((await api.ask('POST', '/v1/reload')) as ReloadReport),
     },
   ],
@@ -53,7 +57,7 @@ export async function pickQuestion(pick: RoutePick, { api, socket }: Tools): Pro
   const { etag, change } = await planPick(api, pick);
   const left = socket === undefined ? undefined : await flowsLeft(api, socket, change);
   const command = (...more: readonly string[]): string =>
-    commandLine(['weir', 'ctl', 'pick', pick.group, pick.target, ...more]);
+    commandLine(['weir', 'ctl', 'pick', pick.group, pick.target, ...more, ...meant({ socket })]);
   const put = async (): Promise<string> => reportText((await putPick(api, pick, etag)).report);
   const answers: ChangeChoice[] = [{ key: 'y', text: 'pick', command: command(), run: put }];
   if (socket !== undefined && left && left.length > 0) {
@@ -68,15 +72,27 @@ export async function pickQuestion(pick: RoutePick, { api, socket }: Tools): Pro
       },
     });
   }
+  return {
+    title: `Set ${quoted(pick.group)} to ${quoted(pick.target)}?`,
+    effects: effectsOf(pick, change.from, left?.length),
+    answers,
+  };
+}
+
+/** @param left flows that stay open on `from`; `undefined` if their number is not known */
+function effectsOf(
+  { group, target }: RoutePick,
+  from: string,
+  left: number | undefined,
+): readonly string[] {
+  if (from === target) {
+    return [`New flows go to ${quoted(target)} already, and open ones stay where they are.`];
+  }
   const open =
     left === undefined
       ? 'Open flows stay where they are; without the control socket their number is not known.'
-      : `${counted(left.length)} ${left.length === 1 ? 'stays' : 'stay'} open on ${quoted(change.from)}.`;
-  return {
-    title: `Set ${quoted(pick.group)} to ${quoted(pick.target)}?`,
-    effects: [`New flows go to ${quoted(pick.target)}.`, open],
-    answers,
-  };
+      : `${counted(left)} of ${quoted(group)} ${left === 1 ? 'stays' : 'stay'} open on ${quoted(from)}.`;
+  return [`New flows go to ${quoted(target)}.`, open];
 }
 
 /** What a failed change means for the user. */

@@ -37,7 +37,7 @@ suite('weir top on a terminal', { skip: noTerminal() }, () => {
     await top.until(/^>/m);
     top.press('x');
     await top.until(
-      /^ Close flow (\d+)\?\n.* by tokyo\n\n y {2}close it\n {4}weir ctl close \d+$/m,
+      /^ Close flow (\d+)\?\n.* by tokyo\n\n y {2}close it\n {4}weir ctl close \d+ --socket \S+$/m,
     );
     const closed = endOf(first);
     top.press('y');
@@ -53,8 +53,10 @@ suite('weir top on a terminal', { skip: noTerminal() }, () => {
     top.press('j\r');
     await top.until(/^ Where "Video" goes\n(?:.*\n)*>tokyo {2}node$/m);
     top.press('\x1b[B\r');
-    await top.until(/^ New flows go to "osaka"\.\n 1 flow stays open on "tokyo"\.$/m);
-    await top.until(/^ c {2}pick, and close this flow\n {4}weir ctl pick Video osaka --close$/m);
+    await top.until(/^ New flows go to "osaka"\.\n 1 flow of "Video" stays open on "tokyo"\.$/m);
+    await top.until(
+      /^ c {2}pick, and close this flow\n {4}weir ctl pick Video osaka --close --socket(?:$| )/m,
+    );
     const ended = endOf(second);
     top.press('c');
     await ended;

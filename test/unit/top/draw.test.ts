@@ -96,7 +96,7 @@ const OVERLAYS: readonly (Overlay | undefined)[] = [
   { kind: 'details', flow: 1 },
   { kind: 'details', flow: 1_000 },
   { kind: 'filter', text: `${HOSTILE}${'long '.repeat(60)}`, problem: HOSTILE },
-  { kind: 'targets', route: HOSTILE, cursor: 3 },
+  { kind: 'targets', route: HOSTILE, cursor: 3, find: '', isTyping: false },
   { kind: 'question', question: hostilePrompt },
   { kind: 'busy', text: HOSTILE },
   { kind: 'message', title: HOSTILE, lines: Array.from({ length: 99 }, () => HOSTILE) },

@@ -20,8 +20,8 @@ const FILTERED = { text: 'user:ann', matches: () => false };
 const filter = (text: string, problem?: string): Partial<TopState> => ({
   overlay: { kind: 'filter', text, problem },
 });
-const targets = (cursor: number): Partial<TopState> => ({
-  overlay: { kind: 'targets', route: 'Video', cursor },
+const targets = (cursor: number, find = '', isTyping = find !== ''): Partial<TopState> => ({
+  overlay: { kind: 'targets', route: 'Video', cursor, find, isTyping },
 });
 const question: Overlay = { kind: 'question', question: promptOf() };
 const details: Overlay = { kind: 'details', flow: 2 };
@@ -56,10 +56,15 @@ const FLOWS: readonly Row[] = [
   { key: 'end', does: 'moves to the last flow without a cursor', state: { flow: 3 } },
   { key: 'j', does: 'begins anew when the flow is gone', on: { flow: 99 }, state: { flow: 1 } },
   { key: 'enter', does: 'shows details', on: { flow: 2 }, state: { overlay: details } },
-  { key: 'enter', does: 'does nothing without a cursor' },
+  { key: 'enter', does: 'shows the cursor first', state: { flow: 1 } },
   { key: 'x', does: 'asks for the flow to be closed', on: { flow: 2 }, wish: 'close' },
-  { key: 'x', does: 'does nothing without a cursor' },
-  { key: 'x', does: 'does nothing on a closed flow', on: { flow: 3 } },
+  { key: 'x', does: 'shows the cursor first', state: { flow: 1 } },
+  {
+    key: 'x',
+    does: 'says that a flow has closed',
+    on: { flow: 3 },
+    state: { overlay: { kind: 'message', title: 'Flow 3 has closed already.', lines: [] } },
+  },
   { key: '/', does: 'asks for a filter', state: filter('') },
   {
     key: '/',
@@ -105,7 +110,12 @@ const ROUTE_ROWS: readonly Row[] = [
     state: { route: 'Video' },
   },
   { key: 'enter', does: 'shows targets, from the one in force', state: targets(0) },
-  { key: 'enter', does: 'does nothing without a cursor', on: { route: undefined } },
+  {
+    key: 'enter',
+    does: 'shows the cursor first',
+    on: { route: undefined },
+    state: { route: 'Video' },
+  },
   ...['x', '/', 's', 'S', ' '].map((key) => ({ key, does: 'does nothing' })),
 ];
 
@@ -128,6 +138,15 @@ const OVERLAY_ROWS: readonly Row[] = [
   { key: 'enter', does: 'asks for the pick', on: targets(2), wish: 'pick' },
   { key: 'q', does: 'does nothing in targets', on: targets(2) },
   { key: 'escape', does: 'leaves targets', on: targets(2), state: CLOSED },
+  { key: '/', does: 'searches targets', on: targets(2), state: targets(2, '', true) },
+  { key: 'j', does: 'types in a search', on: targets(1, 'k'), state: targets(0, 'kj') },
+  { key: '/', does: 'types in a search', on: targets(0, 'k'), state: targets(0, 'k/') },
+  { key: 'backspace', does: 'takes back', on: targets(0, 'kj'), state: targets(0, 'k', true) },
+  { key: 'down', does: 'moves among those found', on: targets(0, 'O'), state: targets(1, 'O') },
+  { key: 'end', does: 'stays among those found', on: targets(0, 'tok') },
+  { key: 'enter', does: 'asks for the pick of what is found', on: targets(0, 'tok'), wish: 'pick' },
+  { key: 'enter', does: 'does nothing where nothing is found', on: targets(0, 'nowhere') },
+  { key: 'escape', does: 'leaves targets', on: targets(0, 'tok'), state: CLOSED },
   { key: 'y', does: 'gives the answer', on: { overlay: question }, wish: 'answer' },
   { key: 'c', does: 'gives the other answer', on: { overlay: question }, wish: 'answer' },
   ...['n', 'q', 'enter', 'Y', ' '].map((key) => ({

@@ -91,6 +91,23 @@ test('a flow that had ended meanwhile is no failure', async () => {
   assert.match(await stage.terminal.text(), /^ Flow 2 had ended\.$/m);
 });
 
+test('a target is searched for by its name, and one that is in force is said to be', async () => {
+  const stage = start();
+  await stage.press('pj\r/DIR');
+  const searched = await stage.terminal.text();
+  assert.match(searched, /^ Where "Video" goes {2}1 of 4\n>direct {2}direct$/m);
+  assert.match(searched, /^\/DIR_$/m);
+  await stage.press('\r');
+  assert.match(await stage.terminal.text(), /^ Set "Video" to "direct"\?/m);
+  await stage.press('\x1b');
+  stage.clock.advance(50);
+  await stage.press('\r\r');
+  assert.match(
+    await stage.terminal.text(),
+    /^ New flows go to "tokyo" already, and open ones stay where they are\.$/m,
+  );
+});
+
 test('a group is set to another target, after what that means was shown', async () => {
   const stage = start();
   await stage.press('pj\r');
