@@ -15,7 +15,7 @@ import {
   type Generated,
   type ServerArguments,
 } from './arguments.ts';
-import { password, presharedKey, uuid, wireguardKeys } from './secrets.ts';
+import { password, presharedKey, uuid, wireguardKeys } from '../../accounts/new-secrets.ts';
 import { clientText, fileNames, serverText } from './server-files.ts';
 import { plannedHost, planServer } from './server-plan.ts';
 

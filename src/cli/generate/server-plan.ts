@@ -8,7 +8,7 @@ import type {
   SharedTls,
 } from '../../share/shared-server.ts';
 import type { ServerArguments, ServerProtocol } from './arguments.ts';
-import { password, presharedKey, uuid } from './secrets.ts';
+import { password, presharedKey, uuid } from '../../accounts/new-secrets.ts';
 
 /** The inbounds of a server that is to be made, with all secrets, and what its clients need. */
 export interface ServerPlan {

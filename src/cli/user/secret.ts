@@ -1,9 +1,8 @@
+import { userSecret } from '../../accounts/new-secrets.ts';
 import { FilesRead } from '../../app/loading/files-read.ts';
 import type { UserKind } from '../../config/edit/users/user-kinds.ts';
 import type { RandomSource } from '../../crypto/random-source.ts';
 import { UsageError, messageOf, WeirError } from '../../errors.ts';
-import { findMethod } from '../../protocols/shadowsocks/methods.ts';
-import { password, presharedKey, uuid } from '../generate/secrets.ts';
 import type { GivenSecret } from './arguments.ts';
 
 /** More than any password has. */
@@ -22,11 +21,7 @@ export async function secretMaker(
   random: RandomSource,
 ): Promise<SecretMaker> {
   if (!given) {
-    return (kind, method) => {
-      if (kind.secret === 'id') return uuid(random);
-      const known = kind.secret === 'password' ? findMethod(method ?? '') : undefined;
-      return known === undefined ? password(random) : presharedKey(random, known);
-    };
+    return (kind, method) => userSecret(kind, method, random);
   }
   const text = given.kind === 'file' ? await firstLine(given.path) : given.text;
   return (kind) => {

@@ -5,7 +5,12 @@ import type { CreatePageSource } from '../contract.ts';
 import { logFilter, logFilterPreview, logTopic } from '../log/log-page.ts';
 import { SharedLog } from '../../monitor/log/shared-log.ts';
 import { WatchedSums } from '../../monitor/sums/watched-sums.ts';
-import { removalPreview, removeAccount } from '../users/user-actions.ts';
+import {
+  addAccount,
+  additionPreview,
+  removalPreview,
+  removeAccount,
+} from '../users/user-actions.ts';
 import { UsersInFile } from '../users/users-in-file.ts';
 import { usersTopic } from '../users/users-topic.ts';
 import { FailingOutbounds } from '../../monitor/log/failing-outbounds.ts';
@@ -41,6 +46,8 @@ export const createNowSource: CreatePageSource = (context) => {
       logFilter(context),
       removalPreview(users),
       removeAccount(users),
+      additionPreview(users),
+      addAccount(users),
     ],
   };
 };

@@ -1,9 +1,11 @@
 import { closeAccountFlows, countAccountFlows } from '../../accounts/account-flows.ts';
 import { editAccount, type AccountEdit } from '../../accounts/edit-account.ts';
+import { userSecret } from '../../accounts/new-secrets.ts';
 import { etagOf } from '../../app/loading/inline-runner.ts';
 import { outcomeLine } from '../../app/service/status.ts';
 import { findServing } from '../../client/find-serving.ts';
-import { removeUser } from '../../config/edit/users/edit-users.ts';
+import { addUser, removeUser } from '../../config/edit/users/edit-users.ts';
+import { SystemRandomSource } from '../../crypto/random-source.ts';
 import { messageOf } from '../../errors.ts';
 import { ActionError } from '../action-error.ts';
 import type { DashboardContext, PageAction } from '../contract.ts';
@@ -11,8 +13,16 @@ import { Parameters } from '../parameters.ts';
 import { commandLine } from '../shared/texts.ts';
 import type { JsonValue } from '../shared/protocol.ts';
 import type { UsersInFile } from './users-in-file.ts';
-import { noRemoval } from './users-topic.ts';
-import type { RemovalDone, RemovalPreview, ClosingRemoval, UserRemoval } from './view.ts';
+import { noEdit } from './users-topic.ts';
+import type {
+  AdditionDone,
+  AdditionPreview,
+  ClosingRemoval,
+  RemovalDone,
+  RemovalPreview,
+  UserAddition,
+  UserRemoval,
+} from './view.ts';
 
 export interface UserActionParts {
   readonly context: DashboardContext;
@@ -26,7 +36,7 @@ export const removalPreview = ({ context, stderr }: UserActionParts): PageAction
   name: 'user-remove-preview',
   changes: false,
   run: async (parameters): Promise<RemovalPreview> => {
-    const removal = readRemoval(parameters);
+    const removal = readUser(parameters);
     const { config, socket } = needFile({ ...context, readOnly: false });
     const io = { stderr, env: context.env };
     const edit = removalEdit(config, removal, { dryRun: true });
@@ -55,7 +65,7 @@ export const removeAccount = ({ context, file, stderr }: UserActionParts): PageA
   name: 'user-remove',
   changes: true,
   run: async (parameters): Promise<RemovalDone> => {
-    const removal = readRemoval(parameters);
+    const removal = readUser(parameters);
     const given = new Parameters(parameters);
     const [expected, close] = [given.text('etag'), given.flag('close')];
     const { config, socket } = needFile(context);
@@ -74,7 +84,78 @@ export const removeAccount = ({ context, file, stderr }: UserActionParts): PageA
   },
 });
 
-function readRemoval(parameters: JsonValue): UserRemoval {
+/** What `user-add` would do. */
+export const additionPreview = ({ context, stderr }: UserActionParts): PageAction => ({
+  name: 'user-add-preview',
+  changes: false,
+  run: async (parameters): Promise<AdditionPreview> => {
+    const addition = readUser(parameters);
+    const { config, socket } = needFile({ ...context, readOnly: false });
+    const edit = additionEdit(config, addition, { dryRun: true });
+    const { change, file } = await editAccount(edit, { socket, io: { stderr, env: context.env } });
+    const { inbound, name, force } = addition;
+    const options = ['--inbound', inbound, '--config', config, '--socket', socket];
+    if (force) options.push('--force');
+    return {
+      etag: etagOf(file.before),
+      file: config,
+      protocol: change.user.protocol,
+      notes: change.notes,
+      command: commandLine(['weir', 'user', 'add', ...options, ...operand(name)]),
+    };
+  },
+});
+
+/** Adds a user with a new secret to the file, and reloads. The secret does not leave the file. */
+export const addAccount = ({ context, file, stderr }: UserActionParts): PageAction => ({
+  name: 'user-add',
+  changes: true,
+  run: async (parameters): Promise<AdditionDone> => {
+    const addition = readUser(parameters);
+    const expected = new Parameters(parameters).text('etag');
+    const { config, socket } = needFile(context);
+    const edit = additionEdit(config, addition, { dryRun: false, expected });
+    const { applied } = await editAccount(edit, { socket, io: { stderr, env: context.env } });
+    await Promise.all([file.refresh(), context.monitor.refresh()]);
+    const { inbound, name } = addition;
+    const user = name.startsWith('-') ? [`--user=${name}`] : ['--user', name];
+    const words = ['weir', 'share', '--config', config, '--inbound', inbound, ...user];
+    return {
+      reload: applied?.kind === 'reloaded' ? outcomeLine(applied.outcome) : null,
+      share: commandLine([...words, '--host', 'HOST']),
+    };
+  },
+});
+
+const additionEdit = (
+  config: string,
+  { inbound, name, force }: UserAddition,
+  more: Pick<AccountEdit, 'dryRun' | 'expected'>,
+): AccountEdit => {
+  const random = new SystemRandomSource();
+  return {
+    kind: 'add',
+    config,
+    inbound,
+    name,
+    change: (source) => {
+      // Of the secret nothing is passed on: results go to a page.
+      const { text, user, kind, notes } = addUser(source, {
+        inbound,
+        name,
+        force,
+        secret: (of, method) => userSecret(of, method, random),
+      });
+      return { text, user, kind, notes };
+    },
+    ...more,
+  };
+};
+
+/** A name as an operand. */
+const operand = (name: string): readonly string[] => (name.startsWith('-') ? ['--', name] : [name]);
+
+function readUser(parameters: JsonValue): UserRemoval & UserAddition {
   const given = new Parameters(parameters);
   return {
     inbound: given.text('inbound'),
@@ -99,7 +180,7 @@ const removalEdit = (
 /** @throws {ActionError} */
 function needFile(context: DashboardContext) {
   const { config, socket } = context;
-  const reason = noRemoval(context);
+  const reason = noEdit(context);
   if (reason !== null || config === undefined || socket === undefined) {
     throw new ActionError('unavailable', reason ?? '');
   }
@@ -114,6 +195,5 @@ function removalCommand(
   const options = ['--inbound', inbound, '--config', config, '--socket', socket];
   if (close) options.push('--close');
   if (force) options.push('--force');
-  const operand = name.startsWith('-') ? ['--', name] : [name];
-  return commandLine(['weir', 'user', 'remove', ...options, ...operand]);
+  return commandLine(['weir', 'user', 'remove', ...options, ...operand(name)]);
 }

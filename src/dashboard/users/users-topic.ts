@@ -1,3 +1,4 @@
+import { userKind } from '../../config/edit/users/user-kinds.ts';
 import type { DashboardContext, PageTopic } from '../contract.ts';
 import { Parameters } from '../parameters.ts';
 import { MAX_ROWS } from '../shared/window.ts';
@@ -5,6 +6,9 @@ import type { WatchedSums } from '../../monitor/sums/watched-sums.ts';
 import { compareUsers, hasText, userRows } from './user-rows.ts';
 import type { UsersInFile } from './users-in-file.ts';
 import { USER_COLUMNS, type UserRow, type UsersView } from './view.ts';
+
+/** Inbounds that a page offers for a new user. */
+const MAX_INBOUNDS = 200;
 
 export interface UsersParts {
   readonly context: DashboardContext;
@@ -51,7 +55,8 @@ export function usersTopic({ context, sums, file }: UsersParts): PageTopic {
         since,
         unattributed,
         missed,
-        noRemoval: noRemoval(context),
+        noEdit: noEdit(context),
+        inbounds: inboundsWithUsers(monitor),
       };
     },
     hold: () => file.hold(),
@@ -65,13 +70,20 @@ function unlisted({ api, listedAt }: DashboardContext['monitor']): UsersView['un
   return api.kind === 'lost' ? 'lost' : 'connecting';
 }
 
-/** Why users cannot be removed; `null` if they can. */
-export function noRemoval({ config, socket, readOnly }: DashboardContext): string | null {
+/** Inbounds whose protocol has users. */
+const inboundsWithUsers = ({ status }: DashboardContext['monitor']): readonly string[] =>
+  (status?.value.inbounds ?? [])
+    .filter(({ protocol }) => userKind(protocol) !== undefined)
+    .slice(0, MAX_INBOUNDS)
+    .map(({ tag }) => tag);
+
+/** Why users can be neither added nor removed; `null` if they can. */
+export function noEdit({ config, socket, readOnly }: DashboardContext): string | null {
   if (readOnly) return 'This dashboard is read-only.';
   if (config === undefined)
     return 'The configuration file is not known: start the dashboard with --config FILE.';
   if (socket === undefined) {
-    return 'Without the control socket the removal could not be put into force: start the dashboard with --socket PATH.';
+    return 'Without the control socket a change of users could not be put into force: start the dashboard with --socket PATH.';
   }
   return null;
 }

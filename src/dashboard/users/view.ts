@@ -38,8 +38,10 @@ export type UsersView = {
   /** Bytes that belong to no flow that was seen, so to no user. */
   readonly unattributed: number;
   readonly missed: number;
-  /** Why users cannot be removed; `null` if they can. */
-  readonly noRemoval: string | null;
+  /** Why users can be neither added nor removed; `null` if they can. */
+  readonly noEdit: string | null;
+  /** Tags of inbounds whose protocol has users. */
+  readonly inbounds: readonly string[];
 };
 
 export type UserRow = {
@@ -100,4 +102,31 @@ export type RemovalDone = {
   readonly reload: string | null;
   /** Flows that were closed; `null` if they were not to be. */
   readonly closed: number | null;
+};
+
+/** The parameters of `user-add-preview`. */
+export type UserAddition = {
+  readonly inbound: string;
+  readonly name: string;
+  /** Also where clients that are there could not log in any more. */
+  readonly force: boolean;
+};
+
+/** The result of `user-add-preview`. */
+export type AdditionPreview = {
+  /** For `user-add`, besides the parameters of the preview: the contents that this is about. */
+  readonly etag: string;
+  readonly file: string;
+  readonly protocol: string;
+  readonly notes: readonly string[];
+  /** The same as a command line. */
+  readonly command: string;
+};
+
+/** The result of `user-add`. The secret of the user is in the file alone. */
+export type AdditionDone = {
+  /** What the reload has done; `null` if no running Weir serves the file. */
+  readonly reload: string | null;
+  /** Prints the link of the user, which has its secret. */
+  readonly share: string;
 };

@@ -76,7 +76,7 @@ function InFile({ row, view }: { readonly row: UserRow; readonly view: UsersView
           html`<li key=${name}>
             <${Name} text=${name} />
             ${
-              view.noRemoval === null &&
+              view.noEdit === null &&
               html`<button
                 type="button"
                 class="danger"
@@ -89,5 +89,5 @@ function InFile({ row, view }: { readonly row: UserRow; readonly view: UsersView
       )}
     </ul>
     ${moreNames > 0 && html`<p class="dim">${counted(moreNames, 'more user')}: search by name to see one.</p>`}
-    ${view.noRemoval !== null && html`<p class="dim">${view.noRemoval}</p>`}`;
+    ${view.noEdit !== null && html`<p class="dim">${view.noEdit}</p>`}`;
 }

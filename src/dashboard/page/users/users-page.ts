@@ -8,6 +8,7 @@ import { bytes, count, counted, escaped, since } from '../format.ts';
 import { Search } from '../components/search.ts';
 import { html } from '../html.ts';
 import { place, setParameters } from '../router.ts';
+import { AddUser } from './add.ts';
 import { COLUMNS, isUserColumn, UNLISTED_COLUMNS } from './columns.ts';
 import { removeUser } from './remove.ts';
 import { UserSheet } from './user-sheet.ts';
@@ -17,6 +18,7 @@ export function UsersPage() {
   const { text = '', sort, order } = place.value.parameters;
   const [first, setFirst] = useState(0);
   const [active, setActive] = useState<UserRow | undefined>(undefined);
+  const [isAdding, setAdding] = useState(false);
   const [opened, setOpened] = useState<string | undefined>(undefined);
   const key = isUserColumn(sort) ? sort : 'bytes';
   const descending = order !== 'ascending';
@@ -38,12 +40,18 @@ export function UsersPage() {
       },
     },
     {
+      title: 'Add a user',
+      group: 'Users',
+      key: 'a',
+      run: () => view && canAdd(view) && setAdding(true),
+    },
+    {
       title: 'Remove this user',
       group: 'Users',
       key: 'x',
       run: () => {
         const [name, other] = active?.names ?? [];
-        if (active === undefined || name === undefined || view?.noRemoval !== null) return;
+        if (active === undefined || name === undefined || view?.noEdit !== null) return;
         if (other === undefined) void removeUser({ inbound: active.inbound, name });
         else setOpened(active.id);
       },
@@ -61,6 +69,10 @@ export function UsersPage() {
         value=${text}
       />
       <span class="dim">${counted(view.total, 'user')}</span>
+      ${
+        canAdd(view) &&
+        html`<button type="button" onClick=${() => setAdding(true)}>Add a user …</button>`
+      }
     </div>
     <p class="dim">
       ${view.unlisted === null ? aboutBytes(view) : UNLISTED[view.unlisted]} ${aboutFile(view)}
@@ -79,8 +91,11 @@ export function UsersPage() {
         view.unlisted === null && of.sessions + of.flows === 0 ? 'gone' : ''}
       empty=${text === '' ? html`<${NoUsers} />` : html`<${Empty} title="No user matches" />`}
     />
+    ${isAdding && html`<${AddUser} inbounds=${view.inbounds} onClose=${() => setAdding(false)} />`}
     ${row && html`<${UserSheet} row=${row} view=${view} onClose=${() => setOpened(undefined)} />`}`;
 }
+
+const canAdd = ({ noEdit, inbounds }: UsersView): boolean => noEdit === null && inbounds.length > 0;
 
 const UNLISTED = {
   'no-api': 'Who is connected is not known: the configuration has no [api].',

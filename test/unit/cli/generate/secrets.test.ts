@@ -6,7 +6,7 @@ import {
   presharedKey,
   uuid,
   wireguardKeys,
-} from '../../../../src/cli/generate/secrets.ts';
+} from '../../../../src/accounts/new-secrets.ts';
 import { SystemRandomSource, type RandomSource } from '../../../../src/crypto/random-source.ts';
 import { METHODS, type MethodName } from '../../../../src/protocols/shadowsocks/methods.ts';
 import { findPeer, without } from '../../../support/programs/peers.ts';

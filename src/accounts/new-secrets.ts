@@ -1,7 +1,8 @@
-import type { RandomSource } from '../../crypto/random-source.ts';
-import { X25519_LENGTH, X25519PrivateKey } from '../../crypto/x25519.ts';
-import { METHODS, type MethodName } from '../../protocols/shadowsocks/methods.ts';
-import { hyphenated } from '../../share/users.ts';
+import type { UserKind } from '../config/edit/users/user-kinds.ts';
+import type { RandomSource } from '../crypto/random-source.ts';
+import { X25519_LENGTH, X25519PrivateKey } from '../crypto/x25519.ts';
+import { findMethod, METHODS, type MethodName } from '../protocols/shadowsocks/methods.ts';
+import { hyphenated } from '../share/users.ts';
 
 /** Letters and digits: no escape in URLs, TOML, JSON and shells, and one word to a double click. */
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
@@ -45,4 +46,15 @@ export function wireguardKeys(random: RandomSource): WireguardKeys {
     publicKey: Buffer.from(new X25519PrivateKey(bytes).publicKey).toString('base64'),
     presharedKey: random.bytes(X25519_LENGTH).toString('base64'),
   };
+}
+
+/** A new secret of a user. @param method of Shadowsocks, if the inbound has one */
+export function userSecret(
+  kind: UserKind,
+  method: string | undefined,
+  random: RandomSource,
+): string {
+  if (kind.secret === 'id') return uuid(random);
+  const known = kind.secret === 'password' ? findMethod(method ?? '') : undefined;
+  return known === undefined ? password(random) : presharedKey(random, known);
 }

@@ -1,0 +1,162 @@
+import { useEffect, useState } from 'preact/hooks';
+import type { AdditionDone, AdditionPreview, UserAddition } from '../../users/view.ts';
+import { CommandLine } from '../components/command-line.ts';
+import { Dialog } from '../components/dialog.ts';
+import { Choice, valueOf } from '../components/fields.ts';
+import { act, ActionFailed } from '../connection.ts';
+import { escaped, Name } from '../format.ts';
+import { html } from '../html.ts';
+
+/** What the user that is being described would be. */
+type Preview =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'possible'; readonly of: UserAddition; readonly preview: AdditionPreview }
+  | { readonly kind: 'refused'; readonly error: Error; readonly mayForce: boolean };
+
+/** Asks for the name and the inbound of a new user, adds it, and says how its link is made. */
+export function AddUser({
+  inbounds,
+  onClose,
+}: {
+  readonly inbounds: readonly string[];
+  readonly onClose: () => void;
+}) {
+  const [inbound, setInbound] = useState(inbounds[0] ?? '');
+  const [name, setName] = useState('');
+  const [force, setForce] = useState(false);
+  const [failure, setFailure] = useState<Error | undefined>(undefined);
+  const [done, setDone] = useState<AdditionDone | undefined>(undefined);
+  const wanted: UserAddition = { inbound, name, force };
+  const preview = useAddition(wanted);
+  if (done) return html`<${Added} name=${name} done=${done} onClose=${onClose} />`;
+  const add = async (): Promise<void> => {
+    if (preview.kind !== 'possible') return;
+    try {
+      const { etag } = preview.preview;
+      setDone(await act<AdditionDone>('user-add', { ...preview.of, etag }));
+    } catch (error) {
+      setFailure(error instanceof Error ? error : new Error(String(error)));
+    }
+  };
+  return html`<${Dialog} title="Add a user" onClose=${onClose}>
+    <form
+      class="fields"
+      onSubmit=${(event: Event) => {
+        event.preventDefault();
+        void add();
+      }}
+    >
+      <label class="field">
+        <span>Name</span>
+        <input
+          type="text"
+          autofocus
+          required
+          spellcheck=${false}
+          autocomplete="off"
+          value=${name}
+          onInput=${(event: Event) => {
+            setName(valueOf(event));
+            setFailure(undefined);
+          }}
+        />
+      </label>
+      <${Choice}
+        label="Inbound"
+        value=${inbound}
+        options=${inbounds.map((tag) => [tag, escaped(tag)] as const)}
+        onChange=${(tag: string) => {
+          setInbound(tag);
+          setForce(false);
+          setFailure(undefined);
+        }}
+      />
+      <${Effect} preview=${preview} inbound=${inbound} />
+      ${
+        (force || (preview.kind === 'refused' && preview.mayForce)) &&
+        html`<label class="option">
+          <input type="checkbox" checked=${force} onChange=${() => setForce(!force)} />
+          Add it all the same
+        </label>`
+      }
+      ${failure && html`<p class="error" role="alert">✕ ${escaped(failure.message)}</p>`}
+      <div class="dialog-actions">
+        <button type="button" onClick=${onClose}>Cancel</button>
+        <button type="submit" class="primary" disabled=${preview.kind !== 'possible'}>Add</button>
+      </div>
+    </form>
+  <//>`;
+}
+
+function Effect({ preview, inbound }: { readonly preview: Preview; readonly inbound: string }) {
+  switch (preview.kind) {
+    case 'none':
+      return html`<p class="dim">Its secret is made by Weir, and stays in the file.</p>`;
+    case 'refused':
+      return html`<p class="error">✕ ${escaped(preview.error.message)}.</p>`;
+    case 'possible': {
+      const { file, protocol, notes, command } = preview.preview;
+      return html`<p>
+          Adds it with a new secret to the inbound <${Name} text=${inbound} />${' '}
+          (${escaped(protocol)}) in <code>${escaped(file)}</code>, and reloads. If Weir refuses
+          that, the file is put back. Other users keep their connections.
+        </p>
+        ${notes.map((note) => html`<p>▲ ${escaped(note)}.</p>`)}
+        <${CommandLine} text=${command} label="The same on the command line" />`;
+    }
+    default:
+      return preview satisfies never;
+  }
+}
+
+/** The user is there; its secret is not on this page. */
+const Added = ({
+  name,
+  done: { reload, share },
+  onClose,
+}: {
+  readonly name: string;
+  readonly done: AdditionDone;
+  readonly onClose: () => void;
+}) =>
+  html`<${Dialog} title=${`${escaped(name)} is added`} onClose=${onClose}>
+    <p role="status">
+      ${
+        reload === null
+          ? 'It is in the file alone: no running Weir serves it.'
+          : `Reload: ${escaped(reload)}.`
+      }
+    </p>
+    <p>
+      Its secret is in the file alone. This prints its link, which has the secret; HOST is what
+      clients dial:
+    </p>
+    <${CommandLine} text=${share} label="Command that prints the link" />
+    <div class="dialog-actions">
+      <button type="button" class="primary" autofocus onClick=${onClose}>Done</button>
+    </div>
+  <//>`;
+
+/** What adding a user would do, asked for again whenever something is typed. */
+function useAddition(wanted: UserAddition): Preview {
+  const [preview, setPreview] = useState<Preview>({ kind: 'none' });
+  const { inbound, name, force } = wanted;
+  useEffect(() => {
+    let isCurrent = true;
+    const show = (next: Preview) => isCurrent && setPreview(next);
+    show({ kind: 'none' });
+    if (name === '') return undefined;
+    act<AdditionPreview>('user-add-preview', wanted).then(
+      (found) => show({ kind: 'possible', of: wanted, preview: found }),
+      (error: unknown) => {
+        if (!(error instanceof ActionFailed)) throw error;
+        const mayForce = error.code === 'meaning' && error.hints.length > 0;
+        show({ kind: 'refused', error, mayForce });
+      },
+    );
+    return () => {
+      isCurrent = false;
+    };
+  }, [inbound, name, force]);
+  return preview;
+}
