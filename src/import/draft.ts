@@ -14,8 +14,10 @@ export interface StreamDraft {
   readonly tls?: Settings | undefined;
   readonly ws?: Settings | undefined;
   readonly grpc?: Settings | undefined;
-  /** What of it is not carried over. */
+  /** What of the transport is not carried over. */
   readonly notes?: readonly string[];
+  /** As in `Tls`. */
+  readonly pinnedBy?: string;
 }
 
 /** An outbound converted from another program's document. */
@@ -31,6 +33,8 @@ export interface Draft {
   readonly settings: Settings;
   /** Settings of the document that the outbound lacks, as texts for the user. */
   readonly notes?: readonly string[];
+  /** As in `Tls`, where it is a setting of the protocol. */
+  readonly pinnedBy?: string | undefined;
 }
 
 /** A server that cannot be imported; the message is the reason, without secrets. */
@@ -56,7 +60,12 @@ export function entryOf(name: string, work: () => Reading): ImportedEntry {
   try {
     const { draft, notes } = work();
     if (isBroken(draft)) throw new ImportError('its address, its login or a path is not UTF-8');
-    const own = [...(draft.notes ?? []), ...(draft.stream?.notes ?? []), ...notes];
+    const own = [
+      ...(draft.notes ?? []),
+      ...(draft.stream?.notes ?? []),
+      ...pinNotes(draft),
+      ...notes,
+    ];
     return { draft, notes: isInsecure(draft) ? [...own, ANY_CERTIFICATE] : own };
   } catch (error) {
     if (!(error instanceof ImportError)) throw error;
@@ -73,6 +82,23 @@ const ANY_CERTIFICATE =
 
 const isInsecure = ({ stream, settings }: Draft): boolean =>
   stream?.tls?.['allow_insecure'] === true || settings['allow_insecure'] === true;
+
+/** The key by which the document pins a server's certificate to a hash. */
+export const pinOf = ({ pinnedBy, stream }: Draft): string | undefined =>
+  pinnedBy ?? stream?.pinnedBy;
+
+function pinNotes(draft: Draft): readonly string[] {
+  const pin = pinOf(draft);
+  if (pin === undefined) return [];
+  const authority = draft.stream?.tls?.['ca_file'] ?? draft.settings['ca_file'];
+  const advice =
+    authority === undefined
+      ? '; write a self-signed one to a PEM file, and name that as ca_file'
+      : '';
+  return [
+    `${quoted(pin)} is not carried over: Weir cannot compare a certificate with a hash, and verifies its chain and its name instead${advice}`,
+  ];
+}
 
 /** Early data of WebSocket. */
 interface EarlyData {
@@ -114,8 +140,8 @@ export function streamOf(transport: Transport, tls: Tls | undefined): StreamDraf
   const kind = transport.kind.toLowerCase();
   const table = tls && tlsSettings(tls);
   const security = tls ? 'tls' : undefined;
-  const notes = tlsNotes(tls);
-  if (TCP.has(kind)) return tls && { network: 'tls', tls: table, ...noted(notes) };
+  const pinned = tls?.pinnedBy === undefined ? {} : { pinnedBy: tls.pinnedBy };
+  if (TCP.has(kind)) return tls && { network: 'tls', tls: table, ...pinned };
   if (WEBSOCKET.has(kind)) {
     const { host, earlyData } = transport;
     const path = transport.path || '/';
@@ -129,7 +155,8 @@ export function streamOf(transport: Transport, tls: Tls | undefined): StreamDraf
         path: bytes > 0 && canBeSent ? `${withQuery(path)}ed=${bytes}` : path,
         host: host === '' ? undefined : host,
       },
-      ...noted(bytes > 0 && !canBeSent ? [...notes, notEarly(earlyData?.key ?? '')] : notes),
+      ...(bytes > 0 && !canBeSent && { notes: [notEarly(earlyData?.key ?? '')] }),
+      ...pinned,
     };
   }
   if (kind === 'grpc') {
@@ -143,14 +170,11 @@ export function streamOf(transport: Transport, tls: Tls | undefined): StreamDraf
       security,
       tls: table,
       grpc: { service_name: serviceName, authority: authority === '' ? undefined : authority },
-      ...noted(notes),
+      ...pinned,
     };
   }
   throw new ImportError(`the transport ${JSON.stringify(transport.kind)} is not supported`);
 }
-
-const noted = (notes: readonly string[]): Pick<StreamDraft, 'notes'> =>
-  notes.length > 0 ? { notes } : {};
 
 const notEarly = (key: string): string =>
   `${quoted(key)} is not carried over: Weir sends early data in the header Sec-WebSocket-Protocol alone, and servers do without`;
@@ -178,14 +202,6 @@ export const tlsSettings = ({ serverName, allowInsecure, caFile, pinnedBy }: Tls
     allowInsecure === true && caFile === undefined && pinnedBy === undefined ? true : undefined,
   ca_file: caFile,
 });
-
-/** What of TLS is not carried over. */
-export const tlsNotes = ({ pinnedBy, caFile }: Tls = {}): readonly string[] =>
-  pinnedBy === undefined
-    ? []
-    : [
-        `${quoted(pinnedBy)} is not carried over: Weir cannot compare a certificate with a hash, and verifies its chain and its name instead${caFile === undefined ? '; write a self-signed one to a PEM file, and name that as ca_file' : ''}`,
-      ];
 
 const withQuery = (path: string): string => (path.includes('?') ? `${path}&` : `${path}?`);
 

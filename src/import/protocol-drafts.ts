@@ -1,7 +1,6 @@
 import { quoted } from '../printable.ts';
 import {
   ImportError,
-  tlsNotes,
   tlsSettings,
   type Draft,
   type Settings,
@@ -119,7 +118,7 @@ export const hysteria2Draft = (
   ...place,
   protocol: 'hysteria2',
   settings: { password, ...tlsSettings(tls), ...obfsSettings(obfs, obfsPassword) },
-  notes: tlsNotes(tls),
+  ...(tls.pinnedBy !== undefined && { pinnedBy: tls.pinnedBy }),
 });
 
 /** `none` is what some panels write for no obfuscation, which has no password either. */

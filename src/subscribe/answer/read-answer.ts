@@ -1,6 +1,6 @@
 import { messageOf } from '../../errors.ts';
 import { readForeign, type Imported } from '../../import/document.ts';
-import { ImportError, type Draft } from '../../import/draft.ts';
+import { ImportError, pinOf, type Draft } from '../../import/draft.ts';
 import { Targets } from '../../import/write/settle.ts';
 import { isInformation } from '../../import/values/information.ts';
 import type { Endpoint } from '../../net/addresses/address.ts';
@@ -19,6 +19,8 @@ export interface ReadAnswer {
   /** Names of entries that say something about the subscription and are no servers. */
   readonly information: readonly string[];
   readonly leftOut: readonly LeftOut[];
+  /** Nodes whose certificate the list pins to a hash, which is not compared, by their index. */
+  readonly pinned: readonly number[];
   readonly unused: UnusedRouting;
   /** The nodes that a group of the list leads to, in its order, by their index; `undefined` without such a group. */
   readonly membersOf: (group: string) => readonly number[] | undefined;
@@ -53,7 +55,9 @@ export async function readAnswer(
   if (nodes.length === 0) throw withoutNodes(imported.kind, found.information, leftOut);
   const unused = { groups: imported.groups.length, rules: imported.rules.length };
   const membersOf = groupReader(imported, drafts);
-  return { kind: imported.kind, nodes, information: found.information, leftOut, unused, membersOf };
+  const pinned = drafts.flatMap((draft, index) => (pinOf(draft) === undefined ? [] : [index]));
+  const { information } = found;
+  return { kind: imported.kind, nodes, information, leftOut, pinned, unused, membersOf };
 }
 
 /** Finds the members of groups. A group within a group stands for its first node, as in `weir import`. */

@@ -11,12 +11,14 @@ export function nodeNotes(
   source: string,
   { adopted, twins, lowered }: Pick<MergedSource, 'adopted' | 'twins' | 'lowered'>,
   insecure: readonly string[],
+  pinned: readonly string[],
 ): readonly string[] {
   return [
     ...(adopted.length === 0 ? [] : [adoptedNote(source, adopted)]),
     ...some(twins, twinNote),
     ...some(lowered, loweredNote),
     ...(insecure.length === 0 ? [] : [insecureNote(insecure)]),
+    ...(pinned.length === 0 ? [] : [pinnedNote(pinned)]),
   ];
 }
 
@@ -81,6 +83,9 @@ const TRUST: Readonly<Record<Trust, string>> = {
 
 const loweredNote = ({ name, before, after }: LoweredTrust): string =>
   `the list has lowered TLS of ${quoted(name)}: ${TRUST[after]}; before, ${TRUST[before]}`;
+
+const pinnedNote = (names: readonly string[]): string =>
+  `the list has hashes of certificates, which Weir cannot compare: chain and name are verified, and self-signed ones refused: ${named(names)}`;
 
 function insecureNote(names: readonly string[]): string {
   const nodes =

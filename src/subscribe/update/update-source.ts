@@ -247,6 +247,7 @@ async function merge(
   const insecure = nodesOf(nodes, source.name)
     .filter(({ trust }) => trust === 'any')
     .map(({ name }) => name);
+  const pinned = answer?.pinned.flatMap((index) => names[index] ?? []) ?? [];
   return {
     nodes,
     workspace: next,
@@ -263,7 +264,7 @@ async function merge(
     balancers: canFollow ? followed.changes : [],
     insecure,
     notes: [
-      ...nodeNotes(source.name, first, insecure),
+      ...nodeNotes(source.name, first, insecure, pinned),
       ...followed.problems,
       ...(isComplete ? [] : [unwritableNote(workspace.config, followed.changes)]),
       ...(isComplete ? lostNotes(source.name, lost, followers) : []),

@@ -198,7 +198,6 @@ describe('Hysteria 2 of Xray 26', () => {
         obfs: 'salamander',
         obfs_password: 'cry',
       },
-      notes: [],
     });
   });
 

@@ -4,6 +4,7 @@ import * as fc from 'fast-check';
 import { readAnswer } from '../../../src/subscribe/answer/read-answer.ts';
 import { ImportError } from '../../../src/import/draft.ts';
 import { RefusedAnswerError } from '../../../src/subscribe/errors.ts';
+import { nodeNotes } from '../../../src/subscribe/update/notes.ts';
 import { MOST_NODES } from '../../../src/subscribe/source.ts';
 import { link } from '../../support/subscribe/nodes.ts';
 
@@ -43,6 +44,23 @@ describe('the answer of a source', () => {
       assert.deepEqual(information, ['Traffic: 12 GB left']);
       assert.deepEqual(leftOut.map(({ name }) => name).toSorted(), ['Broken', 'Loop', 'Reality']);
     }
+  });
+
+  test('has the nodes whose certificate is pinned by a hash, which a note is about', async () => {
+    const list = [link('Tokyo'), at('s.example:443?pcs=00', 'Kyoto'), link('Osaka')];
+    list.push('hysteria2://pw@h.example:443/?insecure=1&pinSHA256=00#Nara');
+    const { nodes, pinned } = await read(list.join('\n'));
+    const names = pinned.map((index) => nodes[index]?.there ?? '');
+    assert.deepEqual(names, ['Kyoto', 'Nara']);
+    assert.deepEqual(
+      nodes.map(({ trust }) => trust),
+      ['public', 'public', 'public', 'public'],
+    );
+    const none = { adopted: [], twins: [], lowered: [] };
+    assert.match(
+      nodeNotes('s', none, [], names).join('\n'),
+      /^the list has hashes of certificates, .*self-signed ones refused: "Kyoto", "Nara"$/,
+    );
   });
 
   test('has the nodes whose names are good beside one in broken UTF-8', async () => {
