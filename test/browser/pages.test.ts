@@ -72,7 +72,7 @@ test('on a phone tabs have room for a finger, and log lines for the reason', { s
   );
   assert.equal(heights.length, 8);
   for (const height of heights) assert.ok(height >= 36, String(height));
-  // Two lines of text, within the card.
+  // Three lines of text, within the card.
   const beyond = await page.evaluate<readonly string[]>(`
     [...document.querySelectorAll('.log-line .card-title')]
       .filter((each) => {

@@ -118,7 +118,7 @@ test(
     await checkAccessible(page);
     await dialog.getByLabel('Name').press('Enter');
     const added = page.getByRole('dialog', { name: 'eve is added' });
-    await added.getByText(/^Reload: .*swapped.*pw/).waitFor();
+    await added.getByText(/^Reload: .*users of pw/).waitFor();
     await added
       .getByText(`weir share --config ${file} --inbound pw --user eve --host HOST`)
       .waitFor();
@@ -176,7 +176,7 @@ test(
     assert.equal(await focused(), 'Remove');
     const closed = endOf(mine);
     await page.keyboard.press('Enter');
-    await page.getByText(/ben is removed\. Reload: .*swapped.*pw.* Closed 1 flow\./).waitFor();
+    await page.getByText(/ben is removed\. Reload: .*users of pw.* Closed 1 flow\./).waitFor();
     await closed;
     assert.equal(
       await stage.readConfig(),

@@ -16,16 +16,16 @@ const COLUMNS: readonly Column<Target>[] = [
   {
     key: 'name',
     title: 'Target',
-    width: 'minmax(8rem, 1fr)',
+    width: 'minmax(6rem, 1fr)',
     card: 'title',
     cell: ({ name, isDown }) =>
       html`<${Name} text=${name} title />${isDown && html` <span class="badge bad">✕ down</span>`}`,
   },
-  { key: 'kind', title: 'Kind', width: '5.5rem', card: 'line', cell: ({ kind }) => kind },
+  { key: 'kind', title: 'Kind', width: '4.75rem', card: 'line', cell: ({ kind }) => kind },
   {
     key: 'delay',
     title: 'Delay',
-    width: '6.5rem',
+    width: '5rem',
     end: true,
     card: 'aside',
     cell: ({ probe, probed }) =>
@@ -36,7 +36,7 @@ const COLUMNS: readonly Column<Target>[] = [
   {
     key: 'flows',
     title: 'Open flows',
-    width: '6rem',
+    width: '5.25rem',
     end: true,
     card: 'line-end',
     cell: ({ flows }) => (narrow.value ? counted(flows, 'open flow') : count(flows)),
