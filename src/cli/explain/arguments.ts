@@ -63,8 +63,8 @@ Usage: weir explain HOST:PORT [options]
 
 Options:
 ${optionLines(OPTIONS)}
-Nothing is resolved, dialled or bound. IPv6 is written in brackets: [2001:db8::1]:443. A URL stands for
-its host and port: https://example.com/path.
+Nothing is resolved, dialled or bound. IPv6 is written in brackets: [2001:db8::1]:443. A URL stands
+for its host and port: https://example.com/path.
 `;
 
 export interface ExplainArguments extends ExplainedFlow {
