@@ -14,7 +14,10 @@ export interface FakeLine {
 
 /** A control socket with a log that a test writes. Lines are sent as they are: a Weir would escape them. */
 export class FakeControl implements AsyncDisposable {
-  /** All requests but those for the log: `log-level debug`. */
+  /**
+   * All requests but those that only read, which a dashboard makes at times of its own (`log`, `loaded-files`):
+   * `log-level debug`.
+   */
   readonly requests: string[] = [];
   readonly path: string;
   readonly #server: Server;
@@ -84,7 +87,7 @@ export class FakeControl implements AsyncDisposable {
         this.#followers.add(socket);
         return;
       }
-      this.requests.push(request);
+      if (request !== 'loaded-files') this.requests.push(request);
       socket.end('{"kind":"unchanged"}\n');
     });
   }
