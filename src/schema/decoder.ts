@@ -33,7 +33,10 @@ const QUOTED = 'a text has quotes around it';
 
 const isScalar = ({ kind }: Node): boolean => kind !== 'array' && kind !== 'table';
 
+const ONE_TEXT = 'write one text, without brackets';
+
 function textHint(node: Node): string | undefined {
+  if (node.kind === 'array') return ONE_TEXT;
   if (node.kind === 'integer' || node.kind === 'boolean') return `${QUOTED}: "${node.value}"`;
   return isScalar(node) ? QUOTED : undefined;
 }
@@ -50,7 +53,8 @@ export const str: Decoder<string> = shaped(
 export const secret: Decoder<string> = shaped(
   (node) => {
     if (node.kind === 'string') return node.value;
-    throw withoutValue(node, 'a string', isScalar(node) ? QUOTED : undefined);
+    const hint = node.kind === 'array' ? ONE_TEXT : QUOTED;
+    throw withoutValue(node, 'a string', node.kind === 'table' ? undefined : hint);
   },
   { type: 'string', [DISCLOSURE]: 'secret' },
 );
@@ -121,7 +125,7 @@ export function variant<const Names extends readonly string[]>(
 }
 
 const TWO_BRACKETS =
-  'there may be several of these, so the header of each has two brackets: [[name]] in place of [name]';
+  'there may be several of these, so the header of each has two brackets, [[name]] in place of [name], or the value is a list: [{ … }]';
 
 const LONGEST_SHOWN = 60;
 
@@ -166,14 +170,17 @@ export const record = <T>(item: Decoder<T>): Decoder<ReadonlyMap<string, T>> =>
     { type: 'object', ...(item.shape && { additionalProperties: item.shape }) },
   );
 
-/** Any table, not yet decoded. */
-export const table: Decoder<TableNode> = shaped(
-  (node) => {
-    if (node.kind !== 'table') throw withoutValue(node, 'a table');
-    return node;
-  },
-  { type: 'object' },
-);
+/** Any table, not yet decoded. @param hint what to write in place of another value */
+export const tableWith = (hint?: (node: Node) => string): Decoder<TableNode> =>
+  shaped<Decoder<TableNode>>(
+    (node) => {
+      if (node.kind !== 'table') throw withoutValue(node, 'a table', hint?.(node));
+      return node;
+    },
+    { type: 'object' },
+  );
+
+export const table = tableWith();
 
 /** Any value, not yet decoded. */
 export const anything: Decoder<Node> = (node) => node;

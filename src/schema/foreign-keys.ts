@@ -67,11 +67,15 @@ const NAMES_HERE: Readonly<Record<string, readonly string[]>> = {
   nameserver: ['server'],
 };
 
+export const NO_REALITY = 'REALITY is not supported: use TLS with a certificate';
+
 /** Keys of features that Weir does not have, in the same form. */
 const NOT_HERE: Readonly<Record<string, string>> = {
   flow: 'XTLS flows (Vision) are not supported: leave `flow` out, here and at the server',
-  reality: 'REALITY is not supported: use TLS with a certificate',
-  publickey: 'REALITY is not supported: use TLS with a certificate',
+  reality: NO_REALITY,
+  publickey: NO_REALITY,
+  email: 'these accounts have no names: leave it out, or write the name in a comment',
+  level: 'accounts have no levels: leave it out',
   encryption: 'VLESS has no encryption of its own here: leave the key out, and use TLS',
   alterid: 'accounts are those with AEAD headers, which have no alterId: leave it out',
   fingerprint: 'the TLS handshake cannot imitate a browser: leave the key out',
@@ -122,7 +126,33 @@ const SETTINGS_KEYS = [
   'obfs', 'obfspassword', 'privatekey', 'peerpublickey', 'presharedkey', 'endpoint', 'mtu',
 ]; // prettier-ignore
 
+/** Keys of an inbound or outbound, squashed. */
+const OWN_KEYS = new Set([
+  'tag',
+  'protocol',
+  'listen',
+  'port',
+  'server',
+  'addressfamily',
+  'sniffing',
+  'stream',
+  'settings',
+]);
+
 const PLACES: readonly Place[] = [
+  {
+    keys: ['id', 'uuid', 'password'],
+    beside: 'users',
+    write: (key) => `users = [{ ${key} = … }], a list of all who may connect`,
+  },
+  { keys: ['name'], beside: 'email', write: () => 'email = …, which is the name of a user' },
+  { keys: ['headers'], beside: 'host', write: () => 'host = "…"; no other header is sent' },
+  { keys: ['servers'], beside: 'backend', write: () => 'server = "…", the address of one' },
+  {
+    keys: ['tls', 'ssl'],
+    beside: 'obfs',
+    write: () => 'nothing for it: Hysteria 2 always has TLS, with its keys here',
+  },
   { keys: TLS_KEYS, beside: 'grpc', write: (key) => `tls = { ${key} = … }` },
   { keys: ['path', 'host', 'headers'], beside: 'grpc', write: (key) => `ws = { ${key} = … }` },
   {
@@ -199,5 +229,11 @@ export function foreignKeyHint(name: string, known: Iterable<string>): string | 
   if (here !== undefined) return `\`${name}\` is called \`${here}\` here`;
   const place = PLACES.find(({ keys, beside }) => choices.has(beside) && keys.includes(key));
   if (place) return `\`${name}\` does not belong here; write ${place.write(IN_PLACE[key] ?? name)}`;
-  return Object.hasOwn(NOT_HERE, key) ? NOT_HERE[key] : undefined;
+  if (Object.hasOwn(NOT_HERE, key)) return NOT_HERE[key];
+  if (choices.has('outbound')) return undefined;
+  if (OWN_KEYS.has(key)) {
+    return `\`${name}\` is a key of the inbound or outbound: keys behind a [header] belong to its table, so write it above the header`;
+  }
+  if (key !== 'tls' && key !== 'ssl') return undefined;
+  return `\`${name}\` does not belong here; write stream = { network = "tls" } in the inbound or outbound`;
 }

@@ -1,5 +1,5 @@
-import { table, type Decoder } from './decoder.ts';
-import type { TableNode } from './node.ts';
+import { tableWith, type Decoder } from './decoder.ts';
+import type { Node, TableNode } from './node.ts';
 import { DecodeError, FirstError } from './errors.ts';
 import { foreignKeyHint } from './foreign-keys.ts';
 import { plainDefault, shaped, type Shape } from './shape.ts';
@@ -74,41 +74,58 @@ export function strayHint(entries: TableNode['entries'], key: string): string | 
   return undefined;
 }
 
+/** Keys that the hint for a value in place of a table lists. */
+const MOST_SHOWN = 3;
+
+/** What to write in place of a value that is no table. */
+const tableHint = (keys: readonly string[]): string =>
+  `write a table: { ${keys
+    .slice(0, MOST_SHOWN)
+    .map((key) => `${key} = …`)
+    .join(', ')} }`;
+
 /**
  * A table with fixed keys, the property names in snake case; any other key is an error.
  *
  * A missing key is reported only if all keys of the table are valid, because a misspelt key is the
  * more useful error.
+ *
+ * @param hint what to write in place of a value that is no table; its first keys by default
  */
 export function struct<S extends KeyDecoders>(
   shape: S,
   descriptions: Descriptions<S> = {},
+  hint?: (node: Node) => string,
 ): Decoder<DecodedKeys<S>> {
   const fields = Object.entries(shape).map(([property, part]) => ({
     property,
     key: keyOf(property),
     field: toField(part),
   }));
+  const keysHint = tableHint(fields.map(({ key }) => key));
+  const decodeTable = tableWith(hint ?? (() => keysHint));
   const byName = new Map(
     fields.flatMap((entry) => [entry.key, ...entry.field.aliases].map((name) => [name, entry])),
   );
   const expected = expectedOneOf([...byName.keys()]);
 
   const decode: Decoder<DecodedKeys<S>> = (node) => {
-    const { entries, span } = table(node);
+    const { entries, span } = decodeTable(node);
     const seen = new Set<string>();
     const decoded: Record<string, unknown> = {};
     const errors = new FirstError();
     for (const [name, { key: keySpan, value }] of entries) {
       const entry = byName.get(name);
       if (!entry) {
-        const hint = (): string | undefined => {
+        const meantKey = (): string | undefined => {
           const foreign = foreignKeyHint(name, byName.keys());
           if (foreign !== undefined) return foreign;
           const meant = suggestion(name, byName.keys());
           return meant === undefined ? undefined : `did you mean \`${meant}\`?`;
         };
-        errors.add(new DecodeError(`unknown field \`${name}\`, ${expected}`, keySpan, { hint }));
+        errors.add(
+          new DecodeError(`unknown field \`${name}\`, ${expected}`, keySpan, { hint: meantKey }),
+        );
       } else if (seen.has(entry.key)) {
         errors.add(new DecodeError(`duplicate field \`${entry.key}\``, keySpan));
       } else {

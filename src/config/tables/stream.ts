@@ -4,6 +4,7 @@ import { WeirError } from '../../errors.ts';
 import { ipVersion } from '../../net/addresses/address.ts';
 import { bool, disclosed, located, narrowed, str, type Located } from '../../schema/decoder.ts';
 import type { Span } from '../../schema/node.ts';
+import { NO_REALITY } from '../../schema/foreign-keys.ts';
 import { optional, struct, type Decoded } from '../../schema/struct.ts';
 import type {
   CaSpec,
@@ -41,6 +42,8 @@ const tlsTable = struct(
     certFile: 'Inbounds: PEM file of the chain, leaf first',
     keyFile: 'Inbounds: PEM file of the private key',
   },
+  () =>
+    'TLS is network = "tls", or security = "tls" below WebSocket and gRPC; tls = { … } has its settings, such as server_name or cert_file',
 );
 type TlsTable = Partial<Decoded<typeof tlsTable>>;
 
@@ -50,6 +53,7 @@ const wsTable = struct(
     path: 'Of the upgrade request; ?ed=N allows early data',
     host: 'The Host header; by default the name of the server',
   },
+  () => 'WebSocket is network = "ws"; its path is ws = { path = … }',
 );
 
 const grpcTable = struct(
@@ -58,6 +62,7 @@ const grpcTable = struct(
     serviceName: 'Both ends have to agree on it',
     authority: 'By default the name of the server',
   },
+  () => 'gRPC is network = "grpc", and the name of its service grpc = { service_name = … }',
 );
 
 /** `[inbound.stream]` and `[outbound.stream]` as written. */
@@ -75,6 +80,10 @@ export const streamTable = struct(
     tls: 'Settings of TLS',
     ws: 'For network = "ws"',
     grpc: 'For network = "grpc"',
+  },
+  (node) => {
+    const network = NETWORKS.find((each) => node.kind === 'string' && each === node.value);
+    return `write a table: stream = { network = ${network === undefined ? '…' : JSON.stringify(network)} }`;
   },
 );
 export type StreamTable = Decoded<typeof streamTable>;
@@ -200,7 +209,8 @@ function hasTlsLayer(security: Located<string> | undefined): boolean {
   if (!security || layer === '' || layer === 'none') return false;
   if (layer === 'tls') return true;
   const message = `unknown stream security ${layer} (expected tls or none)`;
-  throw new Finding(message, security.span);
+  const hint = layer.toLowerCase() === 'reality' ? NO_REALITY : undefined;
+  throw new Finding(message, security.span, { hint });
 }
 
 /** Why the owner supports plain TCP only. */
