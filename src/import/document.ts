@@ -72,19 +72,34 @@ const links = (text: string): Imported => ({
 /** Providers put messages among the links; the first of a list is its default. */
 const withoutMessages = (list: Routing): Routing => ({
   ...list,
-  entries: list.entries.map((entry) =>
-    entry.draft && isInformation(entry.draft.name)
-      ? { name: entry.draft.name, skipped: MESSAGE }
-      : entry,
-  ),
+  entries: list.entries.map(withoutMessage),
 });
+
+const withoutMessage = (entry: ImportedEntry): ImportedEntry =>
+  entry.draft && isInformation(entry.draft.name)
+    ? { name: entry.draft.name, skipped: MESSAGE }
+    : entry;
 
 const MESSAGE = 'it is a message of the provider, not a server';
 
-/**
- * The groups of a document without messages of its provider. They stay servers, since a rule or the default
- * may name one.
- */
+/** A document without messages of its provider, but for those that a rule or the default names. */
+function withoutUnusedMessages(routing: Routing): Routing {
+  const { entries, groups, rules, standard } = withoutMessageMembers(routing);
+  const used = new Set<number>();
+  const targets = [
+    standard,
+    ...groups.flatMap(({ members }) => members),
+    ...rules.map((rule) => ('target' in rule ? rule.target : undefined)),
+  ];
+  for (const target of targets) if (target?.kind === 'entry') used.add(target.index);
+  return {
+    ...routing,
+    groups,
+    entries: entries.map((entry, index) => (used.has(index) ? entry : withoutMessage(entry))),
+  };
+}
+
+/** The groups of a document without messages of its provider. */
 function withoutMessageMembers(routing: Routing): Routing {
   const isMessage = (target: Target | undefined): boolean =>
     target?.kind === 'entry' && isInformation(routing.entries[target.index]?.draft?.name ?? '');
@@ -185,7 +200,7 @@ function readObject(value: unknown): Imported {
     ? { kind: 'a configuration of Xray or v2ray', ...readXray(document) }
     : { kind: 'a configuration of sing-box', ...readSingBox(document) };
   return {
-    ...withoutMessageMembers({ ...routing, entries: named(routing.entries, remarks) }),
+    ...withoutUnusedMessages({ ...routing, entries: named(routing.entries, remarks) }),
     kind: routing.kind,
   };
 }
@@ -210,5 +225,5 @@ const readYaml = (text: string): Imported => clashOf(parseYaml(text));
 
 const clashOf = (value: unknown): Imported => ({
   kind: 'a configuration of Clash or mihomo',
-  ...withoutMessageMembers(readClash(new ForeignObject(value, 'the document', 'reported'))),
+  ...withoutUnusedMessages(readClash(new ForeignObject(value, 'the document', 'reported'))),
 });

@@ -1,5 +1,5 @@
 import { dropped, same, type KeyTable } from '../verdicts.ts';
-import { SOURCE, TUNING } from './reasons.ts';
+import { OTHER_API, SOURCE, TUNING } from './reasons.ts';
 
 const PROBE = dropped('Weir probes members by a TCP connection to their server');
 const isTrue = (value: unknown): boolean => value === 'true' || value === true;
@@ -37,7 +37,6 @@ const RESOLVER = dropped('Weir asks one resolver for every name');
 const FAKE_IP = dropped(
   'Weir gives no fake addresses; a tun inbound reads names from TLS and HTTP',
 );
-const CONTROLLER = dropped('the API of Weir is another one, in [api]');
 const REDIRECT = dropped('Weir takes redirected connections by a tun inbound only');
 const GEO_FILES = dropped('name the files with --geoip and --geosite');
 const NO_SERVER = dropped('Weir has no such listener');
@@ -62,17 +61,17 @@ export const CLASH_DOCUMENT_KEYS: KeyTable = {
   'bind-address': same(),
   'unified-delay': same(),
   ipv6: { kind: 'same', when: isTrue },
-  'external-controller': CONTROLLER,
-  'external-controller-pipe': CONTROLLER,
-  'external-controller-unix': CONTROLLER,
-  'external-controller-tls': CONTROLLER,
-  'external-controller-cors.*': CONTROLLER,
-  'external-controller-cors': CONTROLLER,
-  'external-ui': CONTROLLER,
-  'external-ui-url': CONTROLLER,
-  'external-ui-name': CONTROLLER,
+  'external-controller': OTHER_API,
+  'external-controller-pipe': OTHER_API,
+  'external-controller-unix': OTHER_API,
+  'external-controller-tls': OTHER_API,
+  'external-controller-cors.*': OTHER_API,
+  'external-controller-cors': OTHER_API,
+  'external-ui': OTHER_API,
+  'external-ui-url': OTHER_API,
+  'external-ui-name': OTHER_API,
   'external-doh-server': dropped('Weir serves DNS on a tun inbound alone'),
-  secret: CONTROLLER,
+  secret: OTHER_API,
   'interface-name': SOURCE,
   'routing-mark': SOURCE,
   'geo-auto-update': GEO_FILES,

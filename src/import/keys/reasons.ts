@@ -26,6 +26,7 @@ export const SOURCE = dropped('connections leave by the routes of the system');
 export const TUNING = dropped('Weir has no setting for it');
 export const TLS_VERSIONS = dropped('TLS 1.2 and 1.3 are used, with the ciphers of OpenSSL');
 export const NO_RESOLVER = dropped('names are resolved by [dns]');
+export const OTHER_API = dropped('the API of Weir is another one, in [api]');
 export const HEADERS = dropped('no further HTTP headers are sent');
 
 /** A limit to one network; Weir's outbounds carry both. */

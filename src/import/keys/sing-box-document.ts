@@ -1,5 +1,5 @@
 import { dropped, same, type KeyTable } from '../verdicts.ts';
-import { SOURCE } from './reasons.ts';
+import { OTHER_API, SOURCE } from './reasons.ts';
 
 const NO_PLACE = dropped('Weir has nothing for it');
 const CACHE = dropped('answers are always kept as long as they say');
@@ -12,11 +12,11 @@ export const SING_BOX_DOCUMENT_KEYS: KeyTable = {
   ntp: dropped("the system's clock is used; VMess needs it right within two minutes"),
   certificate: dropped("the system's authorities are trusted; write `ca_file` for others"),
   services: NO_PLACE,
-  'experimental.*': dropped('write [api] for a control API'),
+  'experimental.*': OTHER_API,
   'experimental.cache_file': dropped(
     'picks are kept in the configuration; answers of DNS are not kept',
   ),
-  'experimental.clash_api.*': dropped('write [api] for a control API, with `listen` and `secret`'),
+  'experimental.clash_api.*': OTHER_API,
 
   'route.geoip': dropped('name a file of v2ray as `route.geoip`'),
   'route.geosite': dropped('name a file of v2ray as `route.geosite`'),

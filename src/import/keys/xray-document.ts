@@ -1,10 +1,10 @@
 import { dropped, refused, same, type KeyTable } from '../verdicts.ts';
+import { OTHER_API } from './reasons.ts';
 
 const NO_PLACE = dropped('Weir has nothing for it');
 const CACHE = dropped('answers are always kept as long as they say');
 const FAMILY = dropped('write `address_family` of outbounds');
 const ONE_SERVER = dropped('all names are resolved by one server');
-const API = dropped('write [api] for a control API');
 
 /** Keys of an Xray configuration, outside of its lists (`infra/conf/*.go`, 2323273), that are not carried over. */
 export const XRAY_DOCUMENT_KEYS: KeyTable = {
@@ -17,9 +17,9 @@ export const XRAY_DOCUMENT_KEYS: KeyTable = {
   transport: dropped('it is an older way to write `streamSettings`; write it there'),
   env: NO_PLACE,
   policy: dropped('time limits are those of Weir'),
-  api: API,
-  metrics: API,
-  stats: API,
+  api: OTHER_API,
+  metrics: OTHER_API,
+  stats: OTHER_API,
   reverse: dropped('a reverse proxy is not supported'),
   fakeDns: dropped('addresses are real; names of flows are sniffed'),
   fakedns: dropped('addresses are real; names of flows are sniffed'),

@@ -66,6 +66,16 @@ describe('a message of a provider', () => {
     });
   }
 
+  test('is no server of a document, unless a rule names it', async () => {
+    const { text, report } = await written(
+      `proxies:\n${node('Traffic: 12 GB')}${node('Expires 2027-01-01')}${node('Osaka')}` +
+        `rules: ["DOMAIN,a.test,Expires 2027-01-01", "MATCH,Osaka"]\n`,
+    );
+    assert.deepEqual(text.match(/(?<=^tag = ")(?:Traffic|Expires|Osaka)/gm), ['Expires', 'Osaka']);
+    const left = report.items.find(({ source }) => source === 'Traffic: 12 GB');
+    assert.equal(left?.status, 'skipped');
+  });
+
   test('stays the default of a group that has nothing else', async () => {
     const { text } = await written(
       `proxies:\n${node('Traffic: 12 GB')}proxy-groups:\n- {name: g, type: select, proxies: ["Traffic: 12 GB"]}\nrules: ["MATCH,g"]\n`,
