@@ -1,6 +1,6 @@
 import { readClash } from './clash/clash.ts';
 import { ImportError, trimmedLines, type ImportedEntry } from './draft.ts';
-import { ForeignObject } from './foreign-object.ts';
+import { ForeignObject, isEmpty } from './foreign-object.ts';
 import { looksLikeJson } from './parse/json-comments.ts';
 import { parseJson } from './parse/json.ts';
 import { parseYaml } from './parse/yaml.ts';
@@ -31,7 +31,7 @@ export const LARGEST_DOCUMENT = 16 * 1024 * 1024;
  * @throws {ImportError} for anything else.
  */
 export function readForeign(text: string): Imported {
-  const trimmed = text.replace(/^\uFEFF/, '').trim();
+  const trimmed = text.replace(/^[\s\u200B]+/, '').trim();
   if (trimmed.startsWith('<')) throw new ImportError('a web page, not a document of servers');
   const found = readPlain(trimmed) ?? readCoded(trimmed);
   if (found) return found;
@@ -51,10 +51,19 @@ function readPlain(text: string): Imported | undefined {
 
 /** Base64, below lines that a panel puts in front of it as comments. */
 function readCoded(text: string): Imported | undefined {
-  const lines = trimmedLines(text).filter((line) => !line.startsWith('#'));
+  const lines = trimmedLines(text).filter((line) => !/^(?:#|\/\/|;)/.test(line));
   const plain = looselyFromBase64(lines.join(''))?.trim();
-  return plain === undefined ? undefined : readPlain(plain);
+  return (plain === undefined ? undefined : readPlain(plain)) ?? readPlain(withDecodedLines(text));
 }
+
+/** The text with what is a list in base64 by itself on a line, as it is where lists have been put together. */
+const withDecodedLines = (text: string): string =>
+  trimmedLines(text)
+    .map((line) => {
+      const plain = /^[\w+/=-]{16,}$/.test(line) ? looselyFromBase64(line) : undefined;
+      return plain !== undefined && hasShareLink(plain) ? plain : line;
+    })
+    .join('\n');
 
 /** Whether a line is one of the keys that make a configuration of Clash. */
 const isClash = (text: string): boolean =>
@@ -66,7 +75,7 @@ const isClash = (text: string): boolean =>
 
 const links = (text: string): Imported => ({
   kind: 'share links',
-  ...withoutMessages(readShareLinks(text)),
+  ...withoutMessages(readShareLinks(withDecodedLines(text))),
 });
 
 /** Providers put messages among the links; the first of a list is its default. */
@@ -122,7 +131,7 @@ function withoutMessageMembers(routing: Routing): Routing {
 
 function readJson(text: string): Imported {
   const value = parseJson(text);
-  if (isSip008(value)) return { kind: 'a list of SIP008', ...readSip008(value) };
+  if (isSip008(value)) return { kind: 'a list of SIP008', ...withoutMessages(readSip008(value)) };
   if (Array.isArray(value)) return readJsonList(value);
   return isOutbound(value) ? readObject({ outbounds: [value] }) : readObject(value);
 }
@@ -141,21 +150,25 @@ const isMapping = (value: unknown): value is Readonly<Record<string, unknown>> =
  * has its name.
  */
 function readJsonList(list: readonly unknown[]): Imported {
-  const texts = list.filter((each) => typeof each === 'string');
-  if (texts.length > 0 && texts.length === list.length) {
-    if (texts.some(hasShareLink)) return links(texts.join('\n'));
-  }
   if (list.some(isOutbound)) return readObject({ outbounds: list });
-  const first = list.find(isMapping);
-  if (!first) throw new ImportError('JSON without "outbounds"');
+  // A configuration without servers tells less about the others than one with them.
+  const first = list.find((each) => isMapping(each) && !isEmpty(each['outbounds']));
+  if (first === undefined) {
+    // What is no text is an entry too, and left out.
+    const lines = list.map((each) => (typeof each === 'string' ? each : '?'));
+    if (lines.some(hasShareLink)) return links(lines.join('\n'));
+    throw new ImportError('JSON without "outbounds"');
+  }
   const { kind } = readObject(first);
   const found = bounded('servers', list).map((each, index) => readConfigInList(each, index));
   return {
     kind: `a list of ${kind.replace('a configuration', 'configurations')}`,
-    ...serversAlone(
-      bounded(
-        'servers',
-        found.flatMap(({ entries }) => entries),
+    ...withoutMessages(
+      serversAlone(
+        bounded(
+          'servers',
+          found.flatMap(({ entries }) => entries),
+        ),
       ),
     ),
     keys: found.flatMap(({ keys }) => keys).slice(0, MOST_KEYS),
@@ -211,7 +224,8 @@ function readObject(value: unknown): Imported {
  */
 function named(entries: readonly ImportedEntry[], remarks: string): readonly ImportedEntry[] {
   if (remarks === '') return entries;
-  const first = entries.findIndex(isServer);
+  const read = entries.findIndex((entry) => entry.draft !== undefined && isServer(entry));
+  const first = read < 0 ? entries.findIndex(isServer) : read;
   return entries.map((entry, index) => {
     if (!isServer(entry)) return entry;
     const nameFrom = (own: string): string => (index === first ? remarks : `${remarks} ${own}`);

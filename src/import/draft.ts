@@ -137,7 +137,7 @@ const TCP: ReadonlySet<string> = new Set(['', 'tcp', 'raw', 'none']);
  * @throws {ImportError} for an unsupported transport.
  */
 export function streamOf(transport: Transport, tls: Tls | undefined): StreamDraft | undefined {
-  const kind = transport.kind.toLowerCase();
+  const kind = transport.kind.trim().toLowerCase();
   const table = tls && tlsSettings(tls);
   const security = tls ? 'tls' : undefined;
   const pinned = tls?.pinnedBy === undefined ? {} : { pinnedBy: tls.pinnedBy };
@@ -197,7 +197,7 @@ export function withNameOfHost(
  * one certificate, whatever else they are allowed to accept; without it this would become any.
  */
 export const tlsSettings = ({ serverName, allowInsecure, caFile, pinnedBy }: Tls): Settings => ({
-  server_name: serverName === '' ? undefined : serverName,
+  server_name: serverName?.trim() || undefined,
   allow_insecure:
     allowInsecure === true && caFile === undefined && pinnedBy === undefined ? true : undefined,
   ca_file: caFile,
@@ -206,11 +206,15 @@ export const tlsSettings = ({ serverName, allowInsecure, caFile, pinnedBy }: Tls
 const withQuery = (path: string): string => (path.includes('?') ? `${path}&` : `${path}?`);
 
 /** A host in the form of `server`: IPv6 without brackets. */
-export const bareHost = (host: string): string => host.replace(/^\[(.*)\]$/, '$1');
+export const bareHost = (host: string): string => host.trim().replace(/^\[(.*)\]$/, '$1');
 
-/** @throws {ImportError} unless it is a port of 1 to 65535. */
+/**
+ * A port as a number or a text, which some programs write with a fraction of zero.
+ * @throws {ImportError} unless it is a port of 1 to 65535.
+ */
 export function toPort(value: string | number | undefined): number {
-  const port = typeof value === 'string' && /^\d{1,5}$/.test(value) ? Number(value) : value;
+  const port =
+    typeof value === 'string' && /^\s*\d{1,5}(?:\.0{1,9})?\s*$/.test(value) ? Number(value) : value;
   if (typeof port === 'number' && Number.isInteger(port) && port > 0 && port < 65_536) return port;
   throw new ImportError(
     value === undefined ? 'it has no port' : 'its port is not a number up to 65535',
@@ -219,4 +223,4 @@ export function toPort(value: string | number | undefined): number {
 
 /** The lines of a document without surrounding white space. */
 export const trimmedLines = (text: string): readonly string[] =>
-  text.split('\n').map((line) => line.trim());
+  text.split(/\r\n?|\n/).map((line) => line.replace(/^\u200B+/, '').trim());

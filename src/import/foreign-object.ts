@@ -15,8 +15,18 @@ export interface UnreadKey {
  */
 export function isEmpty(value: unknown): boolean {
   if (value === undefined || value === null || value === '') return true;
+  if (Array.isArray(value)) return value.every((each) => each === null || each === '');
   return typeof value === 'object' && Object.keys(value).length === 0;
 }
+
+/** The entries of a list that say something; all of them where none does, so that it does not become absent. */
+export function statedOf(list: readonly unknown[]): readonly unknown[] {
+  const stated = list.filter((each) => !isEmpty(each));
+  return stated.length === 0 ? list : stated;
+}
+
+/** Words for true, of which YAML 1.1 has several: TLS that is asked for by one of them is not left out. */
+const TRUE: ReadonlySet<string> = new Set(['1', 'true', 'yes', 'on', 'y', 't']);
 
 /** What an object does with values of another type than its readers want. */
 export type OddValues = 'refused' | 'reported';
@@ -100,7 +110,7 @@ export class ForeignObject {
 
   flag(key: string): boolean {
     const value = this.#own(key);
-    if (typeof value === 'string') return value === '1' || value.toLowerCase() === 'true';
+    if (typeof value === 'string') return TRUE.has(value.trim().toLowerCase());
     return value === true || value === 1;
   }
 
@@ -125,7 +135,8 @@ export class ForeignObject {
   /** The only object of a list. @throws {ImportError} for more than one. */
   only(key: string): ForeignObject {
     return this.#nest(key, () => {
-      const list = this.entries(key);
+      const given = this.entries(key);
+      const list = given.length > 1 ? given.filter((each) => !isEmpty(each)) : given;
       if (list.length > 1) throw new ImportError(`${JSON.stringify(key)} has more than one entry`);
       return list[0];
     });

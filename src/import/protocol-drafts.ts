@@ -34,7 +34,7 @@ export function vlessDraft(
   if (encryption !== '' && encryption !== 'none') {
     throw new ImportError('VLESS encryption is not supported');
   }
-  return { ...place, protocol: 'vless', stream, settings: { id } };
+  return { ...place, protocol: 'vless', stream, settings: { id: id.trim() } };
 }
 
 export interface VmessAccount {
@@ -52,7 +52,7 @@ export function vmessDraft(
   if (Number(alterId) !== 0) {
     throw new ImportError('VMess with an alterId is not supported; most servers accept 0');
   }
-  return { ...place, protocol: 'vmess', stream, ...cipherOf(id, security) };
+  return { ...place, protocol: 'vmess', stream, ...cipherOf(id.trim(), security) };
 }
 
 /**

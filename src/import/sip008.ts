@@ -35,6 +35,7 @@ const READER: EntryReader = {
 /** Whether JSON is a list of Shadowsocks servers: SIP008, or its servers alone. */
 export function isSip008(value: unknown): boolean {
   if (Array.isArray(value)) return value.some((each) => isServer(each));
+  if (isServer(value)) return true;
   if (typeof value !== 'object' || value === null || !('servers' in value)) return false;
   return Array.isArray(value.servers) && !('outbounds' in value);
 }
@@ -47,11 +48,11 @@ const isServer = (value: unknown): boolean =>
   // An outbound of sing-box has the same keys, and this one.
   !('type' in value);
 
-/** Reads SIP008, version 1, or an array of its servers. */
+/** Reads SIP008, version 1, or an array of its servers, or one of them. */
 export function readSip008(value: unknown): Routing {
-  const document = Array.isArray(value)
-    ? new ForeignObject({ servers: value })
-    : new ForeignObject(value);
+  const document = new ForeignObject(
+    Array.isArray(value) || isServer(value) ? { servers: value } : value,
+  );
   const servers = bounded('servers', document.list('servers'));
   return {
     ...serversAlone(servers.map((each) => readEntry(each, READER))),

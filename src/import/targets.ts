@@ -1,5 +1,5 @@
 import { ImportError } from './draft.ts';
-import type { Target } from './routing.ts';
+import type { ForeignGroup, Target } from './routing.ts';
 
 /** The most parts of one document. */
 const BOUNDS = {
@@ -27,6 +27,19 @@ export class MemberBudget {
     this.#left -= members;
     if (this.#left >= 0) return;
     throw new TooManyMembersError(`the document's groups have more than ${MOST_MEMBERS} members`);
+  }
+}
+
+/**
+ * The group of a document by `read`; an ImportError becomes the reason for leaving it out.
+ * @throws {TooManyMembersError}
+ */
+export function groupOrReason(name: string, read: () => ForeignGroup): ForeignGroup {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof ImportError) || error instanceof TooManyMembersError) throw error;
+    return { name, strategy: 'select', members: [], notes: [], skipped: error.message };
   }
 }
 

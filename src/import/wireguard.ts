@@ -77,7 +77,7 @@ function reservedOf(given: readonly unknown[]): readonly number[] | undefined {
 }
 
 export function isWireGuardConf(text: string): boolean {
-  const lines = trimmedLines(text).map((line) => line.toLowerCase());
+  const lines = trimmedLines(text).map((line) => withoutComment(line).toLowerCase());
   return lines.includes('[interface]') && lines.some((line) => /^privatekey[ \t]*=/.test(line));
 }
 
@@ -92,17 +92,19 @@ export function readWireGuardConf(text: string): Routing {
   return serversAlone([entry]);
 }
 
+const withoutComment = (line: string): string => (line.split('#', 1)[0] ?? '').trim();
+
 type Section = ReadonlyMap<string, string>;
 
 /**
  * Sections by lower-case name. Keys are lower-case too; values of a repeated key are joined by
- * commas.
+ * commas where it is a list, and otherwise the last counts.
  */
 function sectionsOf(text: string): ReadonlyMap<string, readonly Section[]> {
   const sections = new Map<string, Map<string, string>[]>();
   let section: Map<string, string> | undefined;
   for (const each of trimmedLines(text)) {
-    const line = (each.split('#', 1)[0] ?? '').trim();
+    const line = withoutComment(each);
     const header = /^\[(\w+)\]$/.exec(line)?.[1]?.toLowerCase();
     if (header !== undefined) {
       section = new Map();
@@ -114,12 +116,16 @@ function sectionsOf(text: string): ReadonlyMap<string, readonly Section[]> {
     const equals = line.indexOf('=');
     if (equals < 0 || !section) continue;
     const key = line.slice(0, equals).trim().toLowerCase();
-    const before = section.get(key);
+    const before = LISTS.has(key) ? section.get(key) : undefined;
     const value = line.slice(equals + 1).trim();
-    section.set(key, before === undefined ? value : `${before},${value}`);
+    // A key that is left empty says nothing.
+    if (value !== '') section.set(key, before === undefined ? value : `${before},${value}`);
   }
   return sections;
 }
+
+/** Keys that have lists, in lower case. */
+const LISTS: ReadonlySet<string> = new Set(['address', 'allowedips', 'dns']);
 
 /** Notes on the keys of wg-quick that are not carried over. */
 function confNotes(own: Section | undefined, peer: Section | undefined): readonly string[] {
@@ -170,7 +176,7 @@ const CONF_KEYS: ReadonlyMap<string, string> = new Map(
 function isAmnezia(key: string, value: string): boolean {
   const [, letters, digits] = /^(h|[sij]|jc|jmin|jmax|itime)(\d?)$/.exec(key) ?? [];
   if (letters === undefined || value === '') return false;
-  return value !== (letters === 'h' ? digits : '0');
+  return letters === 'h' ? value !== digits : !/^0+$/.test(value);
 }
 
 function readConf(own: Section | undefined, [peer, ...others]: readonly Section[]): Draft {

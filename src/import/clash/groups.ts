@@ -6,7 +6,7 @@ import { ForeignObject } from '../foreign-object.ts';
 import { CLASH_GROUP_KEYS } from '../keys/clash-document.ts';
 import { nameOf } from '../read-entry.ts';
 import type { ForeignGroup, TakenServers } from '../routing.ts';
-import { MemberBudget, TooManyMembersError, type TargetNames } from '../targets.ts';
+import { groupOrReason, MemberBudget, type TargetNames } from '../targets.ts';
 import { notesOn } from '../verdicts.ts';
 import { fromDotNet } from '../values/dotnet-expressions.ts';
 
@@ -43,12 +43,9 @@ export function readGroups(
   const types = new Map(named.map(({ name, type }) => [name, type]));
   return groups.map((each) => {
     const name = nameOf(each, 'name');
-    try {
-      return groupOf(name, new ForeignObject(each), { sorted, types, names, budget, hasProviders });
-    } catch (error) {
-      if (!(error instanceof ImportError) || error instanceof TooManyMembersError) throw error;
-      return { name, strategy: 'select', members: [], notes: [], skipped: error.message };
-    }
+    return groupOrReason(name, () =>
+      groupOf(name, new ForeignObject(each), { sorted, types, names, budget, hasProviders }),
+    );
   });
 }
 

@@ -66,7 +66,7 @@ function readProxy(fields: ForeignObject): Draft {
   const place = {
     name,
     server: bareHost(fields.needText('server')),
-    port: portOf(fields),
+    port: portOf(fields, type),
   };
   switch (type) {
     case 'ss':
@@ -109,8 +109,9 @@ function readProxy(fields: ForeignObject): Draft {
   }
 }
 
-function portOf(fields: ForeignObject): number {
-  if (fields.states('ports'))
+function portOf(fields: ForeignObject, type: string): number {
+  // Of no other type.
+  if (type === 'hysteria2' && fields.states('ports'))
     throw new ImportError('several ports (port hopping) are not supported');
   return toPort(fields.text('port'));
 }

@@ -64,7 +64,7 @@ export class Link {
 
   flag(...keys: readonly string[]): boolean {
     const value = this.get(...keys);
-    return value === '1' || value?.toLowerCase() === 'true';
+    return value === '1' || value?.trim().toLowerCase() === 'true';
   }
 
   get place(): NamedServer {
@@ -117,7 +117,8 @@ export class Link {
       serviceName: this.get('serviceName'),
       authority: this.get('authority'),
     };
-    return streamOf(transport, named(this.#tls(this.get('security') ?? fallback), transport));
+    const security = (this.get('security') ?? fallback).trim().toLowerCase();
+    return streamOf(transport, named(this.#tls(security), transport));
   }
 
   #tls(security: string): Tls | undefined {
@@ -128,9 +129,10 @@ export class Link {
   }
 }
 
-/** The first value of each parameter. */
+/** The first value of each parameter; `&amp;` is what a link has that was copied out of a web page. */
 function parameters(query: string): Readonly<Record<string, string>> {
   const found = new Map<string, string>();
-  for (const [key, value] of new URLSearchParams(query)) if (!found.has(key)) found.set(key, value);
+  for (const [key, value] of new URLSearchParams(query.replaceAll('&amp;', '&')))
+    if (!found.has(key)) found.set(key, value);
   return Object.fromEntries(found);
 }

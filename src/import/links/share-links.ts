@@ -35,6 +35,8 @@ import {
 } from './proxies.ts';
 
 const LINK = /^(?:vless|vmess|trojan|ss|hysteria2|hy2|socks|socks5|socks5h):\/\//i;
+/** Between links on one line. */
+const BEFORE_NEXT = /\s(?=(?:vless|vmess|trojan|ss|hysteria2|hy2|socks|socks5|socks5h):\/\/)/i;
 const URI = /^[a-z][a-z0-9+.-]*:\/\//i;
 
 /**
@@ -65,7 +67,13 @@ interface NumberedLine {
 const linesOf = (text: string): readonly NumberedLine[] =>
   trimmedLines(text)
     .map((line, index) => ({ line, number: index + 1 }))
-    .filter(({ line }) => line !== '' && !line.startsWith('#') && !line.startsWith('//'));
+    .filter(({ line }) => line !== '' && !line.startsWith('#') && !line.startsWith('//'))
+    .flatMap(({ line, number }) =>
+      (URI.test(line) ? line.split(BEFORE_NEXT) : [line]).map((each) => ({
+        line: each.trim(),
+        number,
+      })),
+    );
 
 /** Reads one server per line; empty lines and comments are skipped. */
 export function readShareLinks(text: string): Routing {
@@ -166,11 +174,12 @@ function readVmessJson(fields: ForeignObject): Draft {
   if (net !== 'grpc' && header !== '' && header !== 'none') {
     throw new ImportError(`the header type ${JSON.stringify(header)} is not supported`);
   }
-  const tls = fields.text('tls') ?? '';
-  if (tls !== '' && tls !== 'none' && tls !== 'tls') {
+  const tls = (fields.text('tls') ?? '').trim().toLowerCase();
+  const isTls = tls === 'tls' || fields.flag('tls');
+  if (!isTls && !['', 'none', 'false', '0'].includes(tls)) {
     throw new ImportError(`the security ${quoted(tls)} is not supported`);
   }
-  const host = fields.text('host');
+  const host = fields.header('host');
   const path = fields.text('path');
   const transport: Transport = {
     kind: net,
@@ -188,7 +197,7 @@ function readVmessJson(fields: ForeignObject): Draft {
     },
     transport,
   );
-  const stream = streamOf(transport, tls === 'tls' ? named : undefined);
+  const stream = streamOf(transport, isTls ? named : undefined);
   const place = {
     name: fields.text('ps') ?? '',
     server: bareHost(fields.needText('add')),

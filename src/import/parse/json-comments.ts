@@ -49,6 +49,9 @@ function startOfToken(text: string, at: number): number {
   return next;
 }
 
+/** What is no entry of a list that has entries behind it. */
+const ODD_FIRST = /^(?:null|true|false|\d{1,20}|\[\s*\])\s*,/;
+
 /**
  * Whether a text is an object or a list of JSON behind comments, by its first two characters. `[` begins a
  * section of other formats too.
@@ -56,5 +59,6 @@ function startOfToken(text: string, at: number): number {
 export function looksLikeJson(text: string): boolean {
   const start = startOfToken(text, 0);
   if (text[start] !== '[') return text[start] === '{';
-  return ['{', '"'].includes(firstToken(text, start + 1));
+  const next = startOfToken(text, start + 1);
+  return ['{', '"'].includes(text.charAt(next)) || ODD_FIRST.test(text.slice(next, next + 32));
 }

@@ -1,5 +1,5 @@
 import { ImportError } from '../draft.ts';
-import type { ForeignObject } from '../foreign-object.ts';
+import { statedOf, type ForeignObject } from '../foreign-object.ts';
 import type { Matchers } from '../routing.ts';
 import { expressionOf, literally } from '../values/expressions.ts';
 import { PRIVATE_NETWORKS, networkOf } from '../values/networks.ts';
@@ -45,10 +45,10 @@ export function sourceOf(fields: ForeignObject): Matchers {
 
 /**
  * A list of strings, or one.
- * @throws {ImportError} for anything else, or an empty string, which would match nothing or everything.
+ * @throws {ImportError} for anything else, or empty strings alone, which would match nothing or everything.
  */
 export function textsOf(fields: ForeignObject, key: string): readonly string[] {
-  return fields.list(key).map((value) => {
+  return statedOf(fields.list(key)).map((value) => {
     if (typeof value === 'string' && value !== '') return value;
     throw new ImportError(`${JSON.stringify(key)} has a value that is not a text`);
   });

@@ -1,5 +1,5 @@
 import { ImportError } from '../draft.ts';
-import { ForeignObject } from '../foreign-object.ts';
+import { ForeignObject, isEmpty } from '../foreign-object.ts';
 import { SING_BOX_DNS_KEYS } from '../keys/sing-box-dns.ts';
 import { nameOf } from '../read-entry.ts';
 import type { DnsDraft, DocumentKey } from '../routing.ts';
@@ -27,7 +27,9 @@ export function readDns(
   const servers = dns.entries('servers');
   const final = dns.text('final') ?? '';
   const wanted = [resolver, final].find((each) => each !== '');
-  const at = wanted === undefined ? 0 : servers.findIndex((each) => nameOf(each, 'tag') === wanted);
+  const at = servers.findIndex((each) =>
+    wanted === undefined ? !isEmpty(each) : nameOf(each, 'tag') === wanted,
+  );
   const keys: DocumentKey[] = [];
   let draft: DnsDraft | undefined;
   for (const [index, each] of servers.entries()) {

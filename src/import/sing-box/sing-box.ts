@@ -5,7 +5,7 @@ import { logLevelOf } from '../values/log-level.ts';
 import type { ImportedEntry } from '../draft.ts';
 import { NOT_RESOLVED } from '../not-resolved.ts';
 import type { RuleEntry, Routing, Target } from '../routing.ts';
-import { bounded, TargetNames } from '../targets.ts';
+import { bounded, groupOrReason, TargetNames } from '../targets.ts';
 import { keysOf } from '../verdicts.ts';
 import { readDns } from './dns.ts';
 import { readGroup } from './groups.ts';
@@ -56,7 +56,7 @@ export function readSingBox(document: ForeignObject): Routing {
   const inboundScope = { isSniffed: sniffingOf(rules), taken: portsOf(inbounds, 'listen_port') };
   return {
     entries,
-    groups: groups.map((each) => readGroup(each, names)),
+    groups: groups.map((each) => groupOrReason(nameOf(each, 'tag'), () => readGroup(each, names))),
     rules: [...resolvingInbounds(inbounds, scope.resolved), ...read],
     standard,
     inbounds: inbounds.map((each, index) =>

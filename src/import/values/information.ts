@@ -139,11 +139,16 @@ const isWordAt = (text: string, at: number): boolean => /[\p{L}\p{N}]/u.test(tex
 /** `12 GB`, `3.5GB / 100GB`, `80%`: a text that starts with a number of bytes or percent. */
 function isQuantity(text: string): boolean {
   const digits = numberLength(text);
-  if (digits === 0) return false;
+  // Names count their servers with two digits: `01 GB`.
+  if (digits === 0 || /^0\d/.test(text)) return false;
   const rest = text.slice(digits).trimStart();
   const unit = UNITS.findLast((each) => rest.startsWith(each));
-  return unit !== undefined && !/^[\p{L}\p{N}]/u.test(rest.slice(unit.length));
+  return unit !== undefined && BEHIND_QUANTITY.test(rest.slice(unit.length));
 }
+
+/** What follows a quantity. Another word makes it the name of a server: `1 GB London`. */
+const BEHIND_QUANTITY =
+  /^(?:[^\p{L}\p{N}]*$|\s*[/|:：=~,;()（）-]|\s+(?:left|remain|used|free|of|out|total|avail|per|traffic|data|until|expire)|\s*[\p{Script=Han}\p{Script=Cyrillic}])/u;
 
 function numberLength(text: string): number {
   let at = 0;

@@ -1,18 +1,18 @@
 import { ImportError } from '../draft.ts';
-import type { ForeignObject } from '../foreign-object.ts';
+import { statedOf, type ForeignObject } from '../foreign-object.ts';
 import type { Matchers } from '../routing.ts';
 import { expressionOf, literally } from '../values/expressions.ts';
 import { networkOf } from '../values/networks.ts';
 
 /**
  * A list of words, or one text with commas between them.
- * @throws {ImportError} for another value, or an empty word.
+ * @throws {ImportError} for another value, or empty words alone.
  */
 export function wordsOf(fields: ForeignObject, key: string): readonly string[] {
   const list = fields.list(key);
   const [only] = list;
   const values = list.length === 1 && typeof only === 'string' ? only.split(',') : list;
-  return values.map((value) => {
+  return statedOf(values).map((value) => {
     if (typeof value === 'string' && value.trim() !== '') return value.trim();
     throw new ImportError(`${JSON.stringify(key)} has a value that is not a text`);
   });

@@ -78,7 +78,7 @@ function familyOf(fields: ForeignObject): string | undefined {
 
 function readOutbound(fields: ForeignObject): Draft {
   const name = fields.text('tag') ?? '';
-  const protocol = fields.text('protocol') ?? '';
+  const protocol = (fields.text('protocol') ?? '').toLowerCase();
   const settings = fields.fields('settings');
   switch (protocol) {
     case 'freedom':
@@ -196,7 +196,7 @@ function streamFor(outbound: ForeignObject): StreamDraft | undefined {
 }
 
 function tlsOf(stream: ForeignObject): Tls | undefined {
-  const security = stream.text('security') ?? '';
+  const security = (stream.text('security') ?? '').toLowerCase();
   if (security === '' || security === 'none') return undefined;
   if (security === 'reality') throw new ImportError('REALITY is not supported');
   if (security !== 'tls')
@@ -221,7 +221,10 @@ const PINS = [
 
 /** Certificates of other uses than `verify` are the client's own, or of a server. */
 function caFileOf(tls: ForeignObject): string | undefined {
-  const certificates = tls.entries('certificates').map((each) => new ForeignObject(each));
+  const certificates = tls
+    .entries('certificates')
+    .filter((each) => !isEmpty(each))
+    .map((each) => new ForeignObject(each));
   const [first, ...others] = certificates;
   if (!first) return undefined;
   const file = first.firstText('certificateFile');

@@ -6,7 +6,7 @@ import { nameOf } from '../read-entry.ts';
 import type { ImportedEntry } from '../draft.ts';
 import { NOT_RESOLVED } from '../not-resolved.ts';
 import type { RuleEntry, Routing, Target } from '../routing.ts';
-import { bounded, MemberBudget, TargetNames } from '../targets.ts';
+import { bounded, groupOrReason, MemberBudget, TargetNames } from '../targets.ts';
 import { keysOf } from '../verdicts.ts';
 import { readBalancer } from './balancers.ts';
 import { readDns } from './dns.ts';
@@ -49,7 +49,9 @@ export function readXray(document: ForeignObject): Routing {
   const budget = new MemberBudget();
   return {
     entries,
-    groups: balancers.map((each) => readBalancer(each, tags, names, budget)),
+    groups: balancers.map((each) =>
+      groupOrReason(tagOf(each), () => readBalancer(each, tags, names, budget)),
+    ),
     rules: [...resolving(routing, read, entries), ...read],
     standard: at < 0 ? { kind: 'missing', name: tagOf(all[0]) } : { kind: 'entry', index: at },
     inbounds: inbounds.map((each, index) => readInboundOf(each, `inbounds[${index}]`, taken)),
