@@ -52,6 +52,10 @@ const FIRST_PASSED = 3;
 main();
 
 function main() {
+  if (!fs.existsSync(MAIN)) {
+    process.stderr.write('weir: nothing is built here: in a checkout run `npm start --` instead\n');
+    process.exit(1);
+  }
   const own = findOwnNode();
   if (own !== undefined && own.version !== process.version) runWith(own.binary);
   else if (own !== undefined || isNewEnough(process.versions.node)) runHere();
