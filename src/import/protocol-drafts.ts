@@ -122,8 +122,10 @@ export const hysteria2Draft = (
 });
 
 /** `none` is what some panels write for no obfuscation, which has no password either. */
-const obfsSettings = (obfs: string | undefined = '', password: string | undefined): Settings =>
-  obfs === '' || obfs === 'none' ? {} : { obfs, obfs_password: password };
+function obfsSettings(obfs: string | undefined = '', password: string | undefined): Settings {
+  const kind = obfs.trim().toLowerCase();
+  return kind === '' || kind === 'none' ? {} : { obfs: kind, obfs_password: password };
+}
 
 /** The login of a SOCKS or HTTP proxy. */
 export interface Login {

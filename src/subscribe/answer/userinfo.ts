@@ -11,6 +11,9 @@ export interface Userinfo {
 
 const FIELDS = ['upload', 'download', 'total', 'expire'] as const;
 
+/** What is as large counts milliseconds, as some panels do: as seconds it would be after the year 5000. */
+const MILLISECONDS = 1e11;
+
 /** Characters of the header that are read. */
 const LONGEST = 1024;
 
@@ -24,12 +27,20 @@ export function parseUserinfo(header: string | undefined): Userinfo | undefined 
     const equals = part.indexOf('=');
     const key = part.slice(0, Math.max(0, equals)).trim().toLowerCase();
     const field = FIELDS.find((each) => each === key);
-    const value = numberOf(part.slice(equals + 1).trim());
+    const value = numberOf(
+      part
+        .slice(equals + 1)
+        .trim()
+        .replace(/^"(.*)"$/, '$1'),
+    );
     if (field && value !== undefined) found[field] ??= value;
   }
   // Panels write an end that does not exist as 0, and so a total without limit.
   if (found.expire === 0) delete found.expire;
   if (found.total === 0) delete found.total;
+  if (found.expire !== undefined && found.expire >= MILLISECONDS) {
+    found.expire = Math.trunc(found.expire / 1000);
+  }
   return Object.keys(found).length === 0 ? undefined : found;
 }
 

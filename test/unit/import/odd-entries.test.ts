@@ -93,6 +93,15 @@ describe('values of a link', () => {
     }
   });
 
+  test('the obfuscation of Hysteria 2 is in any case', () => {
+    assert.partialDeepStrictEqual(only('hy2://p@h.test?obfs=Salamander&obfs-password=x#a'), {
+      settings: { obfs: 'salamander', obfs_password: 'x' },
+    });
+    assert.partialDeepStrictEqual(only('hy2://p@h.test?obfs=NONE#a'), {
+      settings: { obfs: undefined },
+    });
+  });
+
   test('&amp; of a web page divides parameters', () => {
     const draft = only(
       `vless://${ID}@h.test:443?security=tls&amp;type=ws&amp;path=/a&amp;host=c.test#a`,

@@ -13,6 +13,8 @@ describe('subscription-userinfo', () => {
     [' upload = 455 ;\tdownload\t=\t2 ', { upload: 455, download: 2 }],
     ['upload=3.25; download=4.123456789', { upload: 3, download: 4 }],
     ['upload=1; upload=2', { upload: 1 }],
+    ['total="5"; upload="1.5e3"; download=""', { total: 5, upload: 1500 }],
+    ['expire=1790000000000', { expire: 1_790_000_000 }],
     ['upload=1; expire=0; total=0', { upload: 1 }],
     ['upload=-1; download=1e; total=NaN; expire=', undefined],
     ['upload=-1E+5; download=Infinity; total=0x10; expire=1e999', undefined],
