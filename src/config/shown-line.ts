@@ -180,9 +180,9 @@ class LineReader {
     // Texts of several lines are never shown.
     if (this.#text.startsWith(char.repeat(3), this.#at)) return this.#star(length);
     if (isQuoted) return this.#showQuoted(length);
-    return isBoolean || (end > this.#start && this.#isShown())
-      ? this.#show(length)
-      : this.#star(length);
+    if (isBoolean || end <= this.#start) return this.#show(length);
+    // What begins as a number may be a UUID or a token without quotes.
+    return this.#isShown() ? this.#showPart(length) : this.#star(length);
   }
 
   /**

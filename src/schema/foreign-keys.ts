@@ -65,6 +65,7 @@ const NAMES_HERE: Readonly<Record<string, readonly string[]>> = {
   inet6address: ['address'],
   routeaddress: ['routes'],
   nameserver: ['server'],
+  token: ['secret'],
 };
 
 export const NO_REALITY = 'REALITY is not supported: use TLS with a certificate';

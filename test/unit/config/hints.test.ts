@@ -316,6 +316,12 @@ const MISTAKES: readonly (readonly [what: string, text: string, message: RegExp,
       /write server = "…", the address of one$/,
     ],
     [
+      'the secret of the API under another name',
+      `${DIRECT}[api]\ntoken = "hunter2"`,
+      /unknown field `token`/,
+      /^`token` is called `secret` here$/,
+    ],
+    [
       'one user in place of a list',
       inbound('protocol = "trojan"\nport = 1\nsettings = { password = "hunter2" }'),
       /unknown field `password`, expected `users`$/,

@@ -32,6 +32,17 @@ describe('the line that a TOML error shows is', () => {
       '**************',
     ],
     ['starred out on the line after its key', '[api]\nsecret =\nc2VzYW1l=', '*********'],
+    [
+      'starred out as a UUID that begins as a number, without quotes',
+      '[[outbound]]\ntag = 0b3a7a2c-1111-4222-8333-444455556666',
+      `tag = ${'*'.repeat(36)}`,
+    ],
+    [
+      'starred out as a token that begins as a number, in a list',
+      '[[route.rule]]\ndomain_suffix = [8fQz2LkP0xVbN4mRt7Yw]',
+      `domain_suffix = [${'*'.repeat(20)}]`,
+    ],
+    ['shown as a number', '[[inbound]]\nport = 10_80_', 'port = 10_80_'],
     ['starred out as a number', 'passwd = 12345678', 'passwd = ********'],
     ['starred out as an id', 'x = { id = "sesame", y = 1 }', 'x = { id = "******", *******'],
     [
