@@ -139,6 +139,35 @@ test(
   },
 );
 
+test('Enter adds no user but the one whose effect is shown', { skip }, async () => {
+  await using window = await stage.open({ at: '#/users' });
+  const { page } = window;
+  await row(page, 'ben').waitFor();
+  const file = `${stage.weir.folder}/weir.toml`;
+  const before = await stage.readConfig();
+  await page.keyboard.press('a');
+  const dialog = page.getByRole('dialog', { name: 'Add a user' });
+  await dialog.getByLabel('Inbound').selectOption('pw');
+  await dialog.getByLabel('Name').fill('zo');
+  await dialog.getByText(/^weir user add .* zo$/).waitFor();
+  // The page is drawn again in a microtask, and asks for the effect of the new name only after that.
+  await page.evaluate(`(async (field) => {
+    field.value = 'zoe';
+    field.dispatchEvent(new InputEvent('input', { bubbles: true }));
+    for (let turn = 0; turn < 10; turn++) await undefined;
+    field.form.requestSubmit();
+  })(document.querySelector('dialog input'))`);
+  await dialog.getByText(/^weir user add .* zoe$/).waitFor();
+  assert.equal(await stage.readConfig(), before);
+  await dialog.getByLabel('Name').press('Enter');
+  await page.getByRole('dialog', { name: 'zoe is added' }).waitFor();
+  assert.doesNotMatch(await stage.readConfig(), /"zo"/);
+
+  // As the file was, for the tests that follow.
+  await writeFile(file, before);
+  assert.equal((await runWeir(['reload', stage.weir.controlPath])).ended?.code, 0);
+});
+
 test(
   'by keyboard: what a removal does is shown before it changes one place',
   { skip },

@@ -10,7 +10,7 @@ import { html } from '../html.ts';
 /** What the user that is being described would be. */
 type Preview =
   | { readonly kind: 'none' }
-  | { readonly kind: 'possible'; readonly of: UserAddition; readonly preview: AdditionPreview }
+  | { readonly kind: 'possible'; readonly preview: AdditionPreview }
   | { readonly kind: 'refused'; readonly error: Error; readonly mayForce: boolean };
 
 /** Asks for the name and the inbound of a new user, adds it, and says how its link is made. */
@@ -25,18 +25,22 @@ export function AddUser({
   const [name, setName] = useState('');
   const [force, setForce] = useState(false);
   const [failure, setFailure] = useState<Error | undefined>(undefined);
-  const [done, setDone] = useState<AdditionDone | undefined>(undefined);
+  const [isAdding, setAdding] = useState(false);
+  const [done, setDone] = useState<{ of: UserAddition; done: AdditionDone } | undefined>(undefined);
   const wanted: UserAddition = { inbound, name, force };
   const preview = useAddition(wanted);
-  if (done) return html`<${Added} name=${name} done=${done} onClose=${onClose} />`;
+  if (done) return html`<${Added} name=${done.of.name} done=${done.done} onClose=${onClose} />`;
+  const mayAdd = preview.kind === 'possible' && !isAdding;
   const add = async (): Promise<void> => {
-    if (preview.kind !== 'possible') return;
+    if (!mayAdd) return;
+    setAdding(true);
     try {
       const { etag } = preview.preview;
-      setDone(await act<AdditionDone>('user-add', { ...preview.of, etag }));
+      setDone({ of: wanted, done: await act<AdditionDone>('user-add', { ...wanted, etag }) });
     } catch (error) {
       setFailure(error instanceof Error ? error : new Error(String(error)));
     }
+    setAdding(false);
   };
   return html`<${Dialog} title="Add a user" onClose=${onClose}>
     <form
@@ -82,7 +86,7 @@ export function AddUser({
       ${failure && html`<p class="error" role="alert">✕ ${escaped(failure.message)}</p>`}
       <div class="dialog-actions">
         <button type="button" onClick=${onClose}>Cancel</button>
-        <button type="submit" class="primary" disabled=${preview.kind !== 'possible'}>Add</button>
+        <button type="submit" class="primary" disabled=${!mayAdd}>Add</button>
       </div>
     </form>
   <//>`;
@@ -137,17 +141,19 @@ const Added = ({
     </div>
   <//>`;
 
-/** What adding a user would do, asked for again whenever something is typed. */
-function useAddition(wanted: UserAddition): Preview {
-  const [preview, setPreview] = useState<Preview>({ kind: 'none' });
-  const { inbound, name, force } = wanted;
+/**
+ * What adding a user would do, asked for again whenever something is typed. An answer is that of one description: until
+ * the next one comes there is none, also in the rendering that precedes the effect.
+ */
+function useAddition({ inbound, name, force }: UserAddition): Preview {
+  const key = JSON.stringify([inbound, name, force]);
+  const [answer, setAnswer] = useState<{ of: string; preview: Preview } | undefined>(undefined);
   useEffect(() => {
     let isCurrent = true;
-    const show = (next: Preview) => isCurrent && setPreview(next);
-    show({ kind: 'none' });
+    const show = (preview: Preview) => isCurrent && setAnswer({ of: key, preview });
     if (name === '') return undefined;
-    act<AdditionPreview>('user-add-preview', wanted).then(
-      (found) => show({ kind: 'possible', of: wanted, preview: found }),
+    act<AdditionPreview>('user-add-preview', { inbound, name, force }).then(
+      (preview) => show({ kind: 'possible', preview }),
       (error: unknown) => {
         if (!(error instanceof ActionFailed)) throw error;
         const mayForce = error.code === 'meaning' && error.hints.length > 0;
@@ -157,6 +163,6 @@ function useAddition(wanted: UserAddition): Preview {
     return () => {
       isCurrent = false;
     };
-  }, [inbound, name, force]);
-  return preview;
+  }, [key]);
+  return answer?.of === key && name !== '' ? answer.preview : { kind: 'none' };
 }
