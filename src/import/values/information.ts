@@ -7,6 +7,7 @@ const INFORMATION: readonly string[] = [
   'traffic left',
   'traffic used',
   'traffic remaining',
+  'traffic reset',
   'total traffic',
   'used traffic',
   'remaining traffic',
@@ -16,8 +17,18 @@ const INFORMATION: readonly string[] = [
   'used',
   'quota',
   'bandwidth',
+  'data',
   'data left',
+  'data usage',
+  'usage',
+  'total',
   'days left',
+  'remaining days',
+  'remaining time',
+  'status',
+  'renew',
+  'user',
+  'username',
   'expire',
   'expires',
   'expired',
@@ -27,6 +38,7 @@ const INFORMATION: readonly string[] = [
   'expire date',
   'expiry date',
   'valid until',
+  'valid till',
   'next reset',
   'reset',
   'subscription',
@@ -46,6 +58,9 @@ const INFORMATION: readonly string[] = [
   'your subscription',
   'account',
   '剩余流量',
+  '剩余时间',
+  '有效期',
+  '有效期至',
   '剩余',
   '流量',
   '已用流量',
@@ -101,6 +116,15 @@ const COMPLETE: ReadonlySet<string> = new Set([
   '流量耗尽',
 ]);
 
+/** What no name of a server begins with, whatever follows it. */
+const BEGINNINGS: readonly string[] = [
+  '剩余流量',
+  '套餐到期',
+  '到期时间',
+  '距离下次重置',
+  '过滤掉',
+];
+
 const SEPARATORS = ':：=|';
 const LONGEST_NAME = 200;
 const UNITS: readonly string[] = ['b', 'kb', 'mb', 'gb', 'tb', 'kib', 'mib', 'gib', 'tib', '%'];
@@ -112,7 +136,8 @@ const UNITS: readonly string[] = ['b', 'kb', 'mb', 'gb', 'tb', 'kib', 'mib', 'gi
 export function isInformation(name: string): boolean {
   const text = plainText(name.slice(0, LONGEST_NAME));
   if (COMPLETE.has(text)) return true;
-  if (isQuantity(text)) return true;
+  if (isQuantity(text) || TIME_LEFT.test(text)) return true;
+  if (BEGINNINGS.some((each) => text.startsWith(each))) return true;
   return INFORMATION.some((word) => {
     if (!text.startsWith(word)) return false;
     const rest = text.slice(word.length);
@@ -124,13 +149,16 @@ export function isInformation(name: string): boolean {
   });
 }
 
+/** `30 days left`, `12 days`. */
+const TIME_LEFT = /^\d{1,5} ?(?:days?|hours?)(?: (?:left|remaining|remain))?$/;
+
 /** In lower case, without the emoji and brackets around it. */
 function plainText(name: string): string {
   const text = name.normalize('NFKC').toLowerCase();
   let start = 0;
   let end = text.length;
   while (start < end && !isWordAt(text, start)) start++;
-  while (end > start && !isWordAt(text, end - 1) && text.charAt(end - 1) !== '%') end--;
+  while (end > start && !isWordAt(text, end - 1) && !'%∞'.includes(text.charAt(end - 1))) end--;
   return text.slice(start, end);
 }
 
@@ -148,7 +176,7 @@ function isQuantity(text: string): boolean {
 
 /** What follows a quantity. Another word makes it the name of a server: `1 GB London`. */
 const BEHIND_QUANTITY =
-  /^(?:[^\p{L}\p{N}]*$|\s*[/|:：=~,;()（）-]|\s+(?:left|remain|used|free|of|out|total|avail|per|traffic|data|until|expire)|\s*[\p{Script=Han}\p{Script=Cyrillic}])/u;
+  /^(?:[^\p{L}\p{N}]*$|\s*[/]\s*[\d∞]|\s*[|:：=~,;()（）]|\s+-\s|\s+(?:left|remain|used|free|of|out|total|avail|per|traffic|data|until|expire)|\s*[\p{Script=Han}\p{Script=Cyrillic}])/u;
 
 function numberLength(text: string): number {
   let at = 0;

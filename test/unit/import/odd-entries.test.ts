@@ -238,10 +238,24 @@ describe('a wg-quick file', () => {
 });
 
 test('a quantity in front of a name, or a number that counts servers, is no message', () => {
-  for (const name of ['1 GB London', '01 GB', '02 GB']) {
+  for (const name of ['1 GB London', '01 GB', '02 GB', '1GB/s London', '3 days trial JP']) {
     assert.equal(isInformation(name), false, name);
   }
-  for (const name of ['12 GB left', '12GB', '3 GB / 5 GB', '80%', '1 TB of 2 TB', '3GB 剩余']) {
+  for (const name of [
+    '12 GB left',
+    '12GB',
+    '3 GB / 5 GB',
+    '80%',
+    '1 TB of 2 TB',
+    '3GB 剩余',
+    '3 GB/∞',
+    '⏳ 12 Days',
+    '30 days left',
+    'Remaining: ∞',
+    'Usage: 5GB',
+    'Traffic Reset: 3 Days',
+    '套餐到期 长期有效',
+  ]) {
     assert.equal(isInformation(name), true, name);
   }
 });
