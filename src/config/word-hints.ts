@@ -116,11 +116,11 @@ const MOST_LISTED = 8;
 const LONGEST_VALUE = 40;
 
 /**
- * The value as shown in hints. A long one is not a mistyped word, and one with an `@` may be a
- * share link with credentials: both are left out.
+ * The value as shown in hints. A long one is not a mistyped word, and one with an `@` or a
+ * scheme may be a share link with credentials: both are left out.
  */
 const valueShown = (text: string): string =>
-  text.length > LONGEST_VALUE || text.includes('@') ? '' : ` = ${JSON.stringify(text)}`;
+  text.length > LONGEST_VALUE || /@|:\/\//.test(text) ? '' : ` = ${JSON.stringify(text)}`;
 
 const didYouMean = (word: string | undefined): string =>
   word === undefined ? '' : `; did you mean ${JSON.stringify(word)}?`;

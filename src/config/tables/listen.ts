@@ -4,7 +4,7 @@ import type { Located } from '../../schema/decoder.ts';
 import type { Span, TableNode } from '../../schema/node.ts';
 import type { SocketListenSpec, ListenSpec } from '../../spec.ts';
 import { Finding, strayInSettings } from '../findings.ts';
-import { hostProblem } from '../values/addresses.ts';
+import { hostProblem, hostShown } from '../values/addresses.ts';
 
 /** Loopback: listening to the network must be configured explicitly. */
 const DEFAULT_LISTEN = '127.0.0.1';
@@ -64,5 +64,5 @@ function refuse(subject: string, { value, span }: Located<string>): void {
     ? 'is an abstract socket, which is not supported; a unix socket is a path that starts with /'
     : hostProblem(value);
   if (problem === undefined) return;
-  throw new Finding(`${subject}: listen ${JSON.stringify(value)} ${problem}`, span);
+  throw new Finding(`${subject}: listen${hostShown(value)} ${problem}`, span);
 }

@@ -14,7 +14,7 @@ import { protocolNames } from '../../protocols/registry.ts';
 import type { OutboundSpec } from '../../spec.ts';
 import { Finding, strayInSettings, type Findings } from '../findings.ts';
 import type { InputFiles } from '../sources/input-files.ts';
-import { parseFamilyPolicy, hostProblem } from '../values/addresses.ts';
+import { hostProblem, hostShown, parseFamilyPolicy } from '../values/addresses.ts';
 import { lowerSettings, protocolSide } from './protocol-side.ts';
 import { lowerOutboundStream, streamTable } from './stream.ts';
 
@@ -70,9 +70,7 @@ function checkUpstream(
   }
   const problem = hostProblem(server.value);
   if (problem !== undefined) {
-    // A share link in its place has credentials before the `@`.
-    const shown = server.value.includes('@') ? '' : ` ${JSON.stringify(server.value)}`;
-    throw new Finding(`${subject}: server${shown} ${problem}`, server.span);
+    throw new Finding(`${subject}: server${hostShown(server.value)} ${problem}`, server.span);
   }
   if (port === undefined) {
     throw new Finding('missing port', span, { other: strayInSettings(settings, 'port') });

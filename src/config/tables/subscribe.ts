@@ -24,11 +24,16 @@ export type SubscribeTable = Decoded<typeof subscribeTable>;
 /** The error of a `[subscribe]` without the path of the file. */
 const NEEDS_PATH = '[subscribe] needs a path naming the subscribe file';
 
+/** That of the URL of a subscription in its place, which has a token: it is not quoted. */
+const IS_URL = '[subscribe] path is a URL, and has to name a file';
+const ADD_URL =
+  '`weir subscribe add NAME URL` fetches the nodes of a URL and writes them into the file that path names';
+
 /**
  * The path of a configuration's subscribe file; `undefined` without one. A relative path is
  * relative to the folder of the configuration file.
  *
- * @throws {DocumentReadError} `[subscribe] needs a path naming the subscribe file`
+ * @throws {DocumentReadError} without one, or for a URL in its place
  */
 export function subscribePath(
   { subscribe }: { readonly subscribe: SubscribeTable | undefined },
@@ -39,6 +44,11 @@ export function subscribePath(
   if (path === '') {
     const location = source.locate(subscribe.span.start);
     throw new DocumentReadError('invalid', NEEDS_PATH, { location, subject: 'subscribe' });
+  }
+  if (/^https?:\/\//i.test(path)) {
+    const location = source.locate(subscribe.value.path?.span.start ?? subscribe.span.start);
+    const options = { location, subject: 'subscribe', hint: ADD_URL };
+    throw new DocumentReadError('invalid', IS_URL, options);
   }
   return isAbsolute(path) ? path : join(dirname(source.file ?? ''), path);
 }

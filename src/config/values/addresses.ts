@@ -16,6 +16,13 @@ export function hostProblem(text: string): string | undefined {
   return undefined;
 }
 
+/**
+ * A host as messages quote it, behind a blank; empty for a URL or a share link in its place, which may hold a secret
+ * before an `@` or, in base64, behind the scheme.
+ */
+export const hostShown = (text: string): string =>
+  /.@|:\/\//.test(text) ? '' : ` ${JSON.stringify(text)}`;
+
 /** All spellings of a policy, including those of other programs. */
 const SPELLINGS: Readonly<Record<FamilyPolicy, readonly string[]>> = {
   auto: ['auto', 'any', 'dual_stack'],

@@ -124,6 +124,20 @@ test('a value in the place of a list or a table is not quoted', () => {
   }
 });
 
+test('a link in the place of an address is not quoted', () => {
+  for (const link of ['socks://me:sesame@127.0.0.1:1080', 'ss://c2VzYW1l', 'vmess://sesame']) {
+    for (const text of [
+      `[[inbound]]\ntag = "x"\nprotocol = "socks"\nport = 1\nlisten = "${link}"\n${DIRECT}`,
+      `[[outbound]]\ntag = "x"\nprotocol = "http"\nport = 1\nserver = "${link}"\n`,
+      `[[outbound]]\ntag = "x"\nprotocol = "${link}"\n`,
+    ]) {
+      const error = errorOf(text);
+      const shown = [renderConfigError(error), ...configHints(error)].join('\n');
+      assert.doesNotMatch(shown, /sesame|c2VzYW1l/);
+    }
+  }
+});
+
 test('the digits of an escape are not quoted', () => {
   const error = errorOf('[api]\nsecret = "\\U7777ABCD"');
   assert.doesNotMatch(inspect(error, { depth: 10 }), /7777|ABCD/i);

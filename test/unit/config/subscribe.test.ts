@@ -103,6 +103,18 @@ describe('the path of the subscribe file', () => {
       });
     });
   }
+
+  test('a URL in the place of the path is refused without being quoted', () => {
+    assert.throws(
+      () => pathIn(named('https://panel.example/sub/sesame?token=sesame'), 'weir.toml'),
+      {
+        name: 'DocumentReadError',
+        kind: 'invalid',
+        message: '[subscribe] path is a URL, and has to name a file',
+        hint: /^`weir subscribe add NAME URL`/,
+      },
+    );
+  });
 });
 
 /** What a subscribe file may not be; the place is in it, and so is the line that is shown. */
