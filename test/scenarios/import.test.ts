@@ -31,6 +31,15 @@ test('weir import prints a configuration that weir accepts, and says what it has
   assert.equal((await runWeir(['--test', '--config', config])).stdout, 'Configuration OK.\n');
 });
 
+test('weir import reads a file in UTF-16, as shells of Windows write one', async () => {
+  await using folder = await scratch();
+  const file = join(folder.path, 'links.txt');
+  writeFileSync(file, Buffer.from(`\uFEFF${LINKS.replaceAll('\n', '\r\n')}\r\n`, 'utf16le'));
+  const { ended, stdout, stderr } = await runWeir(['import', '--outbounds', file]);
+  assert.equal(ended?.code, 0, stderr);
+  assert.match(stdout, /name = "home"\n(?:.|\n)*name = "home 2"\n/);
+});
+
 test('weir import says why a file gives nothing', async () => {
   await using folder = await scratch();
   const file = join(folder.path, 'links.txt');

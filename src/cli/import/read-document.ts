@@ -28,7 +28,7 @@ async function fetched(url: string, userAgent: string): Promise<string> {
   });
   // Not the URL: it holds the key of the subscription.
   if (status !== 200) throw new ImportError(`the server answered with status ${status}`);
-  return Buffer.from(body).toString('utf8');
+  return textOf(Buffer.from(body));
 }
 
 async function read(stream: Readable, file: string): Promise<string> {
@@ -45,5 +45,9 @@ async function read(stream: Readable, file: string): Promise<string> {
     if (error instanceof ImportError) throw error;
     throw new ImportError(`cannot read ${file}: ${readReason(error)}`);
   }
-  return Buffer.concat(chunks).toString('utf8');
+  return textOf(Buffer.concat(chunks));
 }
+
+/** UTF-8, or UTF-16 behind its mark, which older editors and shells of Windows write. */
+const textOf = (bytes: Buffer): string =>
+  bytes[0] === 0xff && bytes[1] === 0xfe ? bytes.toString('utf16le') : bytes.toString('utf8');
