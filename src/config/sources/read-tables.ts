@@ -65,7 +65,7 @@ function withPlaces<T>(source: SourceText, read: () => T, { base = 0, format }: 
   } catch (error) {
     if (error instanceof TomlError) {
       const foreign = format?.(source.text);
-      const hint = foreign === undefined ? syntaxHint(source.text, error.span) : undefined;
+      const hint = foreign === undefined ? syntaxHint(source.text, error) : undefined;
       const options = { cause: error, format: foreign, hint };
       throw documentError(source, error.message, error.span, options);
     }

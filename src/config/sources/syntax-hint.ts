@@ -1,14 +1,18 @@
 import type { Span } from '../../schema/node.ts';
 
 const PROSE_QUOTE = /[“”„‟«»‹›‘’‚`´]/;
+const TRUTH = /^(?:true|false|yes|no|on|off)\b/i;
 /** A key, what is between it and its value, and the value. */
 const PAIR = /^[\w."'-]+\s*([:=]?)(.*)/s;
 
 /**
  * A hint for the commonest mistakes of syntax, from the line of the error; no hint quotes its text, which may be a secret.
- * @param span the place at which the parser failed
+ * @param error of the parser, with the place at which it failed
  */
-export function syntaxHint(text: string, { start }: Span): string | undefined {
+export function syntaxHint(
+  text: string,
+  { message, span: { start } }: { readonly message: string; readonly span: Span },
+): string | undefined {
   const lineStart = text.lastIndexOf('\n', start - 1) + 1;
   const newline = text.indexOf('\n', start);
   const line = text.slice(lineStart, newline < 0 ? text.length : newline).trim();
@@ -21,12 +25,16 @@ export function syntaxHint(text: string, { start }: Span): string | undefined {
   if (line.startsWith('//') || line.startsWith('/*') || line.startsWith(';')) {
     return 'a comment begins with #';
   }
+  if (message.includes('expected comma')) {
+    return 'a comma is missing between two values, or the ] or } behind the last';
+  }
   const [, sign, rest = ''] = PAIR.exec(line) ?? [];
   if (sign === ':') return 'TOML has an equals sign between key and value: key = "value"';
   const value = rest.trim();
   if (sign === '=' && value === '') return 'the value is missing';
   if (sign === '' && value !== '') return 'an equals sign is missing: key = "value"';
   if (sign === '=' && /^["']/.test(value)) return quoteHint(value);
+  if (sign === '=' && TRUTH.test(value)) return 'write true or false, in small letters';
   if (sign === '=' && /^[a-z]/i.test(value)) return 'a text has quotes around it: key = "value"';
   return undefined;
 }
