@@ -139,6 +139,28 @@ test(
   },
 );
 
+test(
+  'why no user can be added has the lines of the file one below the other',
+  { skip },
+  async () => {
+    await using window = await stage.open({ at: '#/users' });
+    const { page } = window;
+    await row(page, 'ben').waitFor();
+    const file = `${stage.weir.folder}/weir.toml`;
+    const before = await stage.readConfig();
+    await page.keyboard.press('a');
+    const dialog = page.getByRole('dialog', { name: 'Add a user' });
+    await dialog.getByLabel('Inbound').selectOption('pw');
+    window.allowsErrors = true;
+    await writeFile(file, `${before}\n[[outbound]]\ntag = "x"\nprotokol = "y"\n`);
+    await dialog.getByLabel('Name').fill('z');
+    const place = dialog.locator('pre.message', { hasText: 'protokol' });
+    assert.match(await place.innerText(), /\n *\d+ \| protokol = .*\n *\| \^+\n/);
+    await checkAccessible(page);
+    await writeFile(file, before);
+  },
+);
+
 test('Enter adds no user but the one whose effect is shown', { skip }, async () => {
   await using window = await stage.open({ at: '#/users' });
   const { page } = window;

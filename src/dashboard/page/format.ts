@@ -32,6 +32,13 @@ export const Name = ({ text, title }: { readonly text: string; readonly title?: 
   return html`<bdi class="name" title=${title === true ? shown : undefined}>${shown}</bdi>`;
 };
 
+/** Why something is not possible. A message with lines of a file has these below, so that its columns line up. */
+export const Failure = ({ text }: { readonly text: string }) => {
+  const [first, ...lines] = text.split('\n').map(escaped);
+  return html`<p class="error">✕ ${first}</p>
+    ${lines.length > 0 && html`<pre class="message">${lines.join('\n')}</pre>`}`;
+};
+
 /** The time of day of a moment, `14:03:22`. */
 export const timeOfDay = (at: number): string =>
   new Date(at).toLocaleTimeString('en-GB', { hour12: false });

@@ -5,7 +5,7 @@ import { Grid } from '../components/grid.ts';
 import type { Column } from '../components/grid-column.ts';
 import { Empty } from '../components/states.ts';
 import { useWatch } from '../connection.ts';
-import { count, counted, escaped, Name, rate } from '../format.ts';
+import { count, counted, escaped, Failure, Name, rate } from '../format.ts';
 import { Search } from '../components/search.ts';
 import { html } from '../html.ts';
 import { place } from '../router.ts';
@@ -151,7 +151,7 @@ export function RoutesPage() {
         Pick a target…
       </button>
     </div>
-    ${view?.unread && html`<p class="error">✕ The routes are older than the files, which cannot be read: ${escaped(view.unread)}</p>`}
+    ${view?.unread && html`<${Failure} text=${`The routes are older than the files, which cannot be read: ${view.unread}`} />`}
     ${view?.noCounts && html`<p class="dim">${NO_COUNTS[view.noCounts]}</p>`}
     ${
       view && view.earlier > 0

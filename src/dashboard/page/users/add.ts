@@ -4,7 +4,7 @@ import { CommandLine } from '../components/command-line.ts';
 import { Dialog } from '../components/dialog.ts';
 import { Choice, valueOf } from '../components/fields.ts';
 import { act, ActionFailed } from '../connection.ts';
-import { escaped, Name } from '../format.ts';
+import { escaped, Failure, Name } from '../format.ts';
 import { html } from '../html.ts';
 
 /** What the user that is being described would be. */
@@ -97,7 +97,7 @@ function Effect({ preview, inbound }: { readonly preview: Preview; readonly inbo
     case 'none':
       return html`<p class="dim">Its secret is made by Weir, and stays in the file.</p>`;
     case 'refused':
-      return html`<p class="error">✕ ${escaped(preview.error.message)}.</p>`;
+      return html`<${Failure} text=${`${preview.error.message}.`} />`;
     case 'possible': {
       const { file, protocol, notes, command } = preview.preview;
       return html`<p>
