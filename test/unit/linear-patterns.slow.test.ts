@@ -69,6 +69,22 @@ interface Row {
 /* oxlint-disable no-control-regex -- the patterns are those of the program */
 const PATTERNS: readonly Row[] = [
   {
+    file: 'import/draft.ts',
+    pattern: /^\s*\d{1,5}(?:\.0{1,9})?\s*$/,
+    worst: [run('', ' '), run('1', ' '), run('1.', '0'), run('', '1')],
+  },
+  {
+    file: 'import/parse/json-comments.ts',
+    pattern: /^(?:null|true|false|\d{1,20}|\[\s*\])\s*,/,
+    worst: [run('[', ' '), run('null', ' '), run('', '1'), run('[]', ' ')],
+  },
+  {
+    file: 'import/values/information.ts',
+    pattern:
+      /^(?:[^\p{L}\p{N}]*$|\s*[/]\s*[\d∞]|\s*[|:：=~,;()（）]|\s+-\s|\s+(?:left|remain|used|free|of|out|total|avail|per|traffic|data|until|expire)|\s*[\p{Script=Han}\p{Script=Cyrillic}])/u,
+    worst: [run('', ' '), run('', '-'), run('', '\u{1F3A5}'), run(' - ', ' ')],
+  },
+  {
     file: 'import/write/markers.ts',
     pattern: /\s*;\s*([a-z-]{1,32})\s*:\s*("(?:[^"\\]|\\.)*")/y,
     worst: [run('', ' '), run(';', ' '), run('; a', ' '), run('; a:', ' '), run('; a: "', '\\')],
