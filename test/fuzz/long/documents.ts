@@ -123,7 +123,9 @@ const linkLists: FuzzTarget = {
     const { entries } = readForeign(`trojan://a@a.example:1#a\n${text}\ntrojan://z@z.example:2#z`);
     assert.equal(entries[0]?.draft?.server, 'a.example');
     assert.equal(entries.at(-1)?.draft?.server, 'z.example');
-    assert.ok(entries.length <= text.split('\n').length + 2);
+    // A line may have several links.
+    // A line may have several links, or be a list in base64.
+    assert.ok(entries.length <= text.length + 2);
   },
 };
 
