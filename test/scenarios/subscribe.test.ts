@@ -172,7 +172,10 @@ test('updates change nodes under a live flow, and refused answers change nothing
     [0, 'home: +1 −1 =2\n  + New\n  − Three\n'],
     updated.err,
   );
-  assert.match(updated.err, /applied, built outbound New@v1; drained Three@v1; reused \d+$/m);
+  assert.match(
+    updated.err,
+    /applied, built outbound New@v1; ends with its last flow: outbound Three@v1; \d+ unchanged$/m,
+  );
   await download.round(1000);
 
   // Through the running Weir: the request of the provider comes from its outbound.

@@ -230,7 +230,7 @@ test('another file than that of the running Weir is not edited through it', asyn
   assert.equal(status, 1);
   assert.match(
     String(io.stderr.read()),
-    /serves .*weir\.toml, not .*other\.toml; nothing was edited/,
+    /serves .*weir\.toml, not .*other\.toml; nothing was done/,
   );
   assert.equal(await readFile(other, 'utf8'), SERVER);
 });
