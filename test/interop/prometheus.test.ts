@@ -115,6 +115,10 @@ function dashboardQueries(): readonly string[] {
   );
 }
 
+/** A flow whose destination refuses it: the count of an outbound begins with its first failure. */
+const failDial = (weir: Weir): Promise<void> =>
+  assert.rejects(socksConnect(weir.address('socks'), { host: '127.0.0.1', port: 9 }));
+
 describe('Prometheus', { skip }, () => {
   test('promtool finds nothing wrong with the metrics under traffic, or with the rules', async () => {
     assert.equal(promtool(['check', 'rules', RULES]), '');
@@ -123,6 +127,7 @@ describe('Prometheus', { skip }, () => {
     await using folder = await scratch();
     await using weir = await Weir.start(CONFIG, { control: true });
     await using metrics = await startMetrics(weir.controlPath, folder.path);
+    await failDial(weir);
     const headers = { Authorization: `Bearer ${TOKEN}` };
     let isOver = false;
     const traffic = Array.from({ length: 8 }, async () => {
@@ -166,6 +171,7 @@ describe('Prometheus', { skip }, () => {
 
     const client = await socksConnect(first.address('socks'), echo);
     await roundTrip(client, Buffer.alloc(5000));
+    await failDial(first);
     await until('weir_traffic_bytes_total', 5000, 5000);
     await until('weir_outbound_flows{outbound="direct"}', 1);
     await until('weir_balancer_member_up{outbound="dead"}', 0);
