@@ -1,4 +1,4 @@
-import { age } from '../text/amounts.ts';
+import { age, counted } from '../text/amounts.ts';
 
 /** What a drain waits for. */
 export interface Remains {
@@ -21,11 +21,6 @@ export function remainsText({ flows, sessions, handshakes, deviceFlows }: Remain
   return deviceFlows === 0 ? left : `${left}; ${device}`;
 }
 
-const counted = (count: number, what: string): string =>
-  `${count} ${what}${count === 1 ? '' : 's'}`;
-
 /** The log line of flows that a stop has ended. @param graceMs how long they were waited for */
-export const cutLine = (flows: number, graceMs: number): string => {
-  const what = flows === 1 ? '1 flow that was' : `${flows} flows that were`;
-  return `cut ${what} still open${graceMs === 0 ? '' : ` after ${age(graceMs)}`}`;
-};
+export const cutLine = (flows: number, graceMs: number): string =>
+  `cut ${counted(flows, 'flow')} that ${flows === 1 ? 'was' : 'were'} still open${graceMs === 0 ? '' : ` after ${age(graceMs)}`}`;

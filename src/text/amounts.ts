@@ -16,6 +16,10 @@ export function bytes(count: number): string {
   return `${value.toFixed(digits)} ${UNITS[unit]}`;
 }
 
+/** `1 flow`, `12 flows`. */
+export const counted = (count: number, one: string): string =>
+  `${count} ${count === 1 ? one : `${one}s`}`;
+
 /** A time, formatted, with one decimal below 10: `3.5 ms`, `120 ms`. */
 export const milliseconds = (time: number): string =>
   `${time < 10 ? time.toFixed(1) : Math.round(time)} ms`;

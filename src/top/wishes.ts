@@ -3,6 +3,7 @@ import { closeFlows, flowsLeft, planPick, putPick, type RoutePick } from '../cli
 import type { MonitoredFlow } from '../monitor/contract.ts';
 import { quoted } from '../printable.ts';
 import type { ReloadReport } from '../supervisor/reload-report.ts';
+import { counted } from '../text/amounts.ts';
 import { commandLine } from '../text/command-line.ts';
 import { flowTarget } from './flow-columns.ts';
 import type { ChangeChoice, ChangePrompt } from './top-state.ts';
@@ -17,8 +18,6 @@ export interface Tools {
 /** Options by which a command line means this Weir: there may be others on the machine. */
 const meant = ({ socket }: Pick<Tools, 'socket'>): readonly string[] =>
   socket === undefined ? [] : ['--socket', socket];
-
-const counted = (count: number): string => `${count} ${count === 1 ? 'flow' : 'flows'}`;
 
 export const closeQuestion = ({ view }: MonitoredFlow, { api, socket }: Tools): ChangePrompt => ({
   title: `Close flow ${view.id}?`,
@@ -68,7 +67,7 @@ export async function pickQuestion(pick: RoutePick, { api, socket }: Tools): Pro
       run: async () => {
         const text = await put();
         const closed = await closeFlows(api, await flowsLeft(api, socket, change));
-        return `${text} Closed ${counted(closed)}.`;
+        return `${text} Closed ${counted(closed, 'flow')}.`;
       },
     });
   }
@@ -91,7 +90,7 @@ function effectsOf(
   const open =
     left === undefined
       ? 'Open flows stay where they are; without the control socket their number is not known.'
-      : `${counted(left)} of ${quoted(group)} ${left === 1 ? 'stays' : 'stay'} open on ${quoted(from)}.`;
+      : `${counted(left, 'flow')} of ${quoted(group)} ${left === 1 ? 'stays' : 'stay'} open on ${quoted(from)}.`;
   return [`New flows go to ${quoted(target)}.`, open];
 }
 

@@ -1,5 +1,6 @@
 import type { Logger } from '../../log/logger.ts';
 import { quoted } from '../../printable.ts';
+import { counted } from '../../text/amounts.ts';
 import { killFlows } from '../../tracker/tracker.ts';
 import type { Instance } from '../instance.ts';
 import { toUserFlowsRequest, type UserFlowsResponse } from './user-flows-messages.ts';
@@ -31,7 +32,7 @@ export async function answerUserFlows(
   log
     .target('svc_app::instance')
     .info(
-      `closed ${count} ${count === 1 ? 'flow' : 'flows'} of ${removed ? 'removed accounts of ' : ''}${whose} of inbound ${quoted(inbound)}`,
+      `closed ${counted(count, 'flow')} of ${removed ? 'removed accounts of ' : ''}${whose} of inbound ${quoted(inbound)}`,
     );
   return { kind: 'flows', count };
 }

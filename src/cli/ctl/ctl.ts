@@ -9,6 +9,7 @@ import type { CommandIo } from '../command.ts';
 import { CTL_HELP, parseCtl, type CtlCommand, type RouteNames } from './arguments.ts';
 import { ApiClient, parsePlace, readSecret } from '../../client/api-client.ts';
 import { findRunning, type RunningSearch, type RunningWeir } from '../../client/find-running.ts';
+import { counted } from '../../text/amounts.ts';
 import { CtlOutput } from './output.ts';
 import { pickRoute } from './pick.ts';
 import {
@@ -152,5 +153,5 @@ async function close(
     const path = `/v1/connections${query === '' ? '' : `?${query}`}`;
     ({ closed } = (await client.ask('DELETE', path)) as { closed: number });
   }
-  await output.write([{ closed }], () => `closed ${closed} ${closed === 1 ? 'flow' : 'flows'}\n`);
+  await output.write([{ closed }], () => `closed ${counted(closed, 'flow')}\n`);
 }

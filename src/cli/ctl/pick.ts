@@ -4,6 +4,7 @@ import { closeFlows, flowsLeft, planPick, putPick } from '../../client/pick-rout
 import type { RouteSwitch } from '../../client/stale-flows.ts';
 import { quoted } from '../../printable.ts';
 import type { ReloadReport } from '../../supervisor/reload-report.ts';
+import { counted } from '../../text/amounts.ts';
 import type { CtlCommand } from './arguments.ts';
 import type { CtlOutput } from './output.ts';
 import { reportTable } from './views.ts';
@@ -32,13 +33,11 @@ export async function pickRoute(
   await pick();
   // Once more: some have ended, others were opened until the switch.
   const closed = await closeFlows(client, await flowsLeft(client, socket, change));
-  await output.write([{ closed }], () => `closed ${counted(closed)}\n`);
+  await output.write([{ closed }], () => `closed ${counted(closed, 'flow')}\n`);
 }
 
 const write = (report: ReloadReport, output: CtlOutput): Promise<void> =>
   output.write([report], () => reportTable(report));
-
-const counted = (count: number): string => `${count} ${count === 1 ? 'flow' : 'flows'}`;
 
 function openText(
   { group, dryRun }: PickCommand,
@@ -49,5 +48,5 @@ function openText(
   const would = dryRun ? 'would be closed' : 'will be closed';
   return from === to
     ? `${quoted(group)} goes to ${quoted(to)} already: nothing to close`
-    : `${counted(count)} of ${quoted(group)} ${open} on ${quoted(from)} and ${would}`;
+    : `${counted(count, 'flow')} of ${quoted(group)} ${open} on ${quoted(from)} and ${would}`;
 }

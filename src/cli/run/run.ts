@@ -24,7 +24,7 @@ import { logHints, type Importable } from '../../app/log/error-lines.ts';
 import { renderWarning } from '../../config/warnings/warning.ts';
 import { loadOrReport } from '../load.ts';
 import { cutLine } from '../../supervisor/remains.ts';
-import { age } from '../../text/amounts.ts';
+import { age, counted } from '../../text/amounts.ts';
 import type { RunOptions } from './arguments.ts';
 import { socketsInUse } from '../surroundings.ts';
 
@@ -177,7 +177,7 @@ function reportReloads(instance: Instance, notifier: ServiceNotifier): void {
 }
 
 const graceLine = (flows: number, graceMs: number): string =>
-  `${flows === 1 ? '1 flow has' : `${flows} flows have`} ${age(graceMs)} to end; another signal ends ${flows === 1 ? 'it' : 'them'} at once`;
+  `${counted(flows, 'flow')} ${flows === 1 ? 'has' : 'have'} ${age(graceMs)} to end; another signal ends ${flows === 1 ? 'it' : 'them'} at once`;
 
 /** Bounds what the process holds while it works, and releases what it has held once it rests. */
 function keepMemorySmall(keeper = new MemoryKeeper(new OwnMemory())): void {

@@ -14,6 +14,7 @@ import { messageOf } from '../../errors.ts';
 import { printable, printableJson, printableLines, quoted } from '../../printable.ts';
 import { textTable } from '../../text/text-table.ts';
 import { reportErrors, type CommandIo } from '../command.ts';
+import { counted } from '../../text/amounts.ts';
 import { parseUser, USER_HELP, type UserArguments } from './arguments.ts';
 import { linkOf } from './link.ts';
 import { secretMaker } from './secret.ts';
@@ -128,7 +129,7 @@ async function closeFlows(
   if (!dryRun) {
     const whose = user.label === undefined ? ', of all removed accounts that have no label' : '';
     return closeAccountFlows(applied, user, (count) =>
-      note(`closing ${flowsText(count)} of inbound ${quoted(inbound)}${whose}`),
+      note(`closing ${counted(count, 'flow')} of inbound ${quoted(inbound)}${whose}`),
     );
   }
   const serving = await findServing(config, { socket, env: io.env });
@@ -142,8 +143,6 @@ async function closeFlows(
   }
   return count;
 }
-
-const flowsText = (count: number): string => `${count} ${count === 1 ? 'flow' : 'flows'}`;
 
 function resultText(
   { kind, json, secret: given, dryRun }: UserArguments,
@@ -170,7 +169,7 @@ function resultText(
     ...(link === undefined ? [] : [link]),
     ...(closed === undefined
       ? []
-      : [`${flowsText(closed)} ${dryRun ? 'would be closed' : 'closed'}`]),
+      : [`${counted(closed, 'flow')} ${dryRun ? 'would be closed' : 'closed'}`]),
   ];
   return lines.map((line) => `${printable(line)}\n`).join('');
 }
