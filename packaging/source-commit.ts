@@ -1,13 +1,11 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Build } from '../src/platform/process/build.ts';
+import { COMMIT_DIGITS, type Build } from '../src/platform/process/build.ts';
 import { ROOT } from './root.ts';
 import { runTool } from './tool.ts';
 
 /** `COMMIT DATE`, for a build from an export of the source: what `sourceCommit` gives for the repository. */
 export const SOURCE_COMMIT = 'WEIR_SOURCE_COMMIT';
-
-const DIGITS = 12;
 
 /**
  * The commit that is built, and its day; with a `+` where files that it has have been changed.
@@ -32,5 +30,5 @@ export async function sourceCommit(
   const head = await git('log', '-1', '--format=%H %cs');
   const [hash = '', date = ''] = head.trim().split(' ');
   const changed = await git('status', '--porcelain', '--untracked-files=no');
-  return { commit: hash.slice(0, DIGITS) + (changed === '' ? '' : '+'), date };
+  return { commit: hash.slice(0, COMMIT_DIGITS) + (changed === '' ? '' : '+'), date };
 }

@@ -19,6 +19,12 @@ export interface OtherPlace {
   readonly hint: (line: string) => string;
 }
 
+/** The place that has taken a name before. @param which `first` or `other` */
+export const namesakeAt = (which: 'first' | 'other', name: string, span: Span): OtherPlace => ({
+  span,
+  hint: (line) => `the ${which} ${JSON.stringify(name)} is at ${line}`,
+});
+
 /** The hint of a missing key that is in `settings`, whose header stands above it; none if it is not there. */
 export function strayInSettings(
   settings: TableNode | undefined,

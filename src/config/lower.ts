@@ -4,7 +4,7 @@ import type { BalancerSpec, RouteGroupSpec, Spec } from '../spec.ts';
 import { lowerApi, type ApiOptions, type ApiTable } from './api.ts';
 import { builtinOutbounds } from './builtin-outbounds.ts';
 import type { ConfigFile } from './sources/config-file.ts';
-import { Finding, Findings } from './findings.ts';
+import { Finding, Findings, namesakeAt } from './findings.ts';
 import type { InputFiles } from './sources/input-files.ts';
 import { mergeSubscribe, type MergedGroup } from './merge.ts';
 import type { Places } from './places.ts';
@@ -138,9 +138,8 @@ function refuseDuplicates(
       seen.set(tag.value, tag);
       continue;
     }
-    const hint = (line: string): string => `the first ${JSON.stringify(tag.value)} is at ${line}`;
     const finding = new Finding(message(tag.value), tag.span, {
-      other: { span: first.span, hint },
+      other: namesakeAt('first', tag.value, first.span),
     });
     findings.about(`${kind} ${tag.value}`).add(finding);
   }

@@ -1,7 +1,7 @@
 import { emptyTable, type Span } from '../schema/node.ts';
 import { isBuiltinTag } from './builtin-outbounds.ts';
 import { balancerTags, type ConfigFile } from './sources/config-file.ts';
-import { Finding, type Findings } from './findings.ts';
+import { Finding, type Findings, namesakeAt } from './findings.ts';
 import { DEFAULT_GROUP, defaultPick, groupTargets } from './route-targets.ts';
 import type { DeadEnd, RouteTarget } from './route-targets.ts';
 import { placeOfInherit, type RouteGroup, type SubscribeFile } from './sources/subscribe-file.ts';
@@ -86,10 +86,8 @@ function resolveGroups(
     if (name === DEFAULT_GROUP) {
       part.add(new Finding(`${subjectOf(group)}: the name stands for the default route`, span));
     } else if (first !== undefined) {
-      const hint = (line: string): string => `the first ${JSON.stringify(name)} is at ${line}`;
-      part.add(
-        new Finding(`duplicate route group: ${name}`, span, { other: { span: first, hint } }),
-      );
+      const other = namesakeAt('first', name, first);
+      part.add(new Finding(`duplicate route group: ${name}`, span, { other }));
     }
     if (first === undefined) names.set(name, span);
     const target = targets[index];

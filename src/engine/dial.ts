@@ -45,7 +45,7 @@ export class StreamDial implements Dial<ByteLink> {
   readonly #limit: Deadline;
   readonly #timer: Timer | undefined;
   #watch: ClientWatch | undefined;
-  #place: FlowPlace | undefined;
+  place: FlowPlace | undefined;
 
   /** @param limit is disposed of at the end of the dial. */
   constructor(
@@ -69,17 +69,13 @@ export class StreamDial implements Dial<ByteLink> {
     return this.#limit.signal;
   }
 
-  get place(): FlowPlace | undefined {
-    return this.#place;
-  }
-
   open(outbound: Outbound, options: DialOptions): Promise<ByteLink> {
-    this.#place ??= placeOf(this.origin, this.#limit);
+    this.place ??= placeOf(this.origin, this.#limit);
     return outbound.connect({ host: this.to.host, port: this.to.port }, options);
   }
 
   opened(link: ByteLink): void {
-    this.#place?.connected(link);
+    this.place?.connected(link);
   }
 
   end(): Promise<void> | undefined {

@@ -149,7 +149,8 @@ export class Drain {
   #look(): void {
     this.#timer = this.#deps.clock.after(LOOK_MS, () => {
       this.#timer = undefined;
-      const { flows, sessions, handshakes, deviceFlows } = this.remains;
+      const { remains } = this;
+      const { flows, sessions, handshakes, deviceFlows } = remains;
       const waitedFor = this.#waitsForDevices ? deviceFlows : 0;
       if (flows + sessions + handshakes + waitedFor === 0) {
         this.end();
@@ -159,7 +160,7 @@ export class Drain {
       this.#looks++;
       if (this.#looks % LOOKS_A_SWEEP === 0) void this.#endIdle();
       if (this.#looks % LOOKS_A_LINE === 0) {
-        this.#deps.log.info(`draining: ${remainsText(this.remains)}`);
+        this.#deps.log.info(`draining: ${remainsText(remains)}`);
       }
     });
   }

@@ -94,6 +94,17 @@ test('users are listed with sessions, sources and bytes, connected or not', { sk
   socket.destroy();
 });
 
+/** Opens the dialog that adds a user to the inbound `pw`. @returns the file and what it has before, too */
+async function describeUser(page: Page) {
+  await row(page, 'ben').waitFor();
+  const file = `${stage.weir.folder}/weir.toml`;
+  const before = await stage.readConfig();
+  await page.keyboard.press('a');
+  const dialog = page.getByRole('dialog', { name: 'Add a user' });
+  await dialog.getByLabel('Inbound').selectOption('pw');
+  return { dialog, file, before };
+}
+
 test(
   'by keyboard: a user is added, and its secret is in the file and not on the page',
   { skip },
@@ -145,12 +156,7 @@ test(
   async () => {
     await using window = await stage.open({ at: '#/users' });
     const { page } = window;
-    await row(page, 'ben').waitFor();
-    const file = `${stage.weir.folder}/weir.toml`;
-    const before = await stage.readConfig();
-    await page.keyboard.press('a');
-    const dialog = page.getByRole('dialog', { name: 'Add a user' });
-    await dialog.getByLabel('Inbound').selectOption('pw');
+    const { dialog, file, before } = await describeUser(page);
     window.allowsErrors = true;
     await writeFile(file, `${before}\n[[outbound]]\ntag = "x"\nprotokol = "y"\n`);
     await dialog.getByLabel('Name').fill('z');
@@ -164,12 +170,7 @@ test(
 test('Enter adds no user but the one whose effect is shown', { skip }, async () => {
   await using window = await stage.open({ at: '#/users' });
   const { page } = window;
-  await row(page, 'ben').waitFor();
-  const file = `${stage.weir.folder}/weir.toml`;
-  const before = await stage.readConfig();
-  await page.keyboard.press('a');
-  const dialog = page.getByRole('dialog', { name: 'Add a user' });
-  await dialog.getByLabel('Inbound').selectOption('pw');
+  const { dialog, file, before } = await describeUser(page);
   await dialog.getByLabel('Name').fill('zo');
   await dialog.getByText(/^weir user add .* zo$/).waitFor();
   // The page is drawn again in a microtask, and asks for the effect of the new name only after that.

@@ -11,7 +11,7 @@ import {
 import type { Span } from '../../schema/node.ts';
 import { fallback, optional, struct, type Decoded } from '../../schema/struct.ts';
 import type { BalancerSpec } from '../../spec.ts';
-import { Finding, type Findings } from '../findings.ts';
+import { Finding, type Findings, namesakeAt } from '../findings.ts';
 import { memberHint } from '../word-hints.ts';
 import type { OutboundTable } from './outbound.ts';
 
@@ -84,8 +84,7 @@ function lowerBalancer(
   if (taken.has(tag)) {
     const message = `balancer tag ${tag} collides with an outbound tag`;
     const span = taken.get(tag) ?? balancer.tag.span;
-    const hint = (line: string): string => `the other ${JSON.stringify(tag)} is at ${line}`;
-    part.add(new Finding(message, balancer.tag.span, { other: { span, hint } }));
+    part.add(new Finding(message, balancer.tag.span, { other: namesakeAt('other', tag, span) }));
   }
   const { value: named, span } = balancer.outbounds;
   if (named.length === 0) part.add(new Finding('a balancer needs at least one outbound', span));

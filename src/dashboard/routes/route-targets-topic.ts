@@ -40,6 +40,7 @@ export function routeTargetsTopic(
       const matching = targetsWith(monitor, find);
       const from = Math.min(first, Math.max(0, matching.length - 1));
       const { outbounds } = countFlows(monitor.flows.values(), undefined);
+      const down = membersDown(monitor);
       const flowsOn = (tags: readonly string[]): number =>
         tags.reduce((sum, tag) => sum + (outbounds.get(tag) ?? 0), 0);
       const rowOf = ({ id, name, kind }: (typeof matching)[number]): TargetRow => {
@@ -52,7 +53,7 @@ export function routeTargetsTopic(
           name,
           kind,
           flows: flowsOn(members?.map(({ outbound }) => outbound) ?? [name]),
-          isDown: members ? members.length > 0 && !next : isDown(monitor, name),
+          isDown: members ? members.length > 0 && !next : down.has(name),
           probe: (probed === undefined ? undefined : probes.of(probed)) ?? null,
           probed: members ? (probed ?? null) : null,
         };
@@ -71,8 +72,11 @@ export function routeTargetsTopic(
 const membersOf = ({ status }: Monitor, balancer: string): readonly MemberStatus[] =>
   status?.value.balancers.find(({ tag }) => tag === balancer)?.members ?? [];
 
-/** Whether the last probe of a balancer has failed. */
-const isDown = ({ status }: Monitor, name: string): boolean =>
-  status?.value.balancers.some(({ members }) =>
-    members.some(({ outbound, health }) => outbound === name && health === 'unavailable'),
-  ) === true;
+/** The members whose last probe by a balancer has failed. */
+const membersDown = ({ status }: Monitor): ReadonlySet<string> =>
+  new Set(
+    status?.value.balancers
+      .flatMap(({ members }) => members)
+      .filter(({ health }) => health === 'unavailable')
+      .map(({ outbound }) => outbound),
+  );

@@ -17,7 +17,6 @@ import { noEdit } from './users-topic.ts';
 import type {
   AdditionDone,
   AdditionPreview,
-  ClosingRemoval,
   RemovalDone,
   RemovalPreview,
   UserAddition,
@@ -53,8 +52,8 @@ export const removalPreview = ({ context, stderr }: UserActionParts): PageAction
       flows: flows ?? null,
       notes,
       commands: {
-        remove: removalCommand({ ...removal, close: false }, config, socket),
-        close: removalCommand({ ...removal, close: true }, config, socket),
+        remove: userCommand('remove', removal, config, socket),
+        close: userCommand('remove', { ...removal, close: true }, config, socket),
       },
     };
   },
@@ -93,15 +92,12 @@ export const additionPreview = ({ context, stderr }: UserActionParts): PageActio
     const { config, socket } = needFile({ ...context, readOnly: false });
     const edit = additionEdit(config, addition, { dryRun: true });
     const { change, file } = await editAccount(edit, { socket, io: { stderr, env: context.env } });
-    const { inbound, name, force } = addition;
-    const options = ['--inbound', inbound, '--config', config, '--socket', socket];
-    if (force) options.push('--force');
     return {
       etag: etagOf(file.before),
       file: config,
       protocol: change.user.protocol,
       notes: change.notes,
-      command: commandLine(['weir', 'user', 'add', ...options, ...operand(name)]),
+      command: userCommand('add', addition, config, socket),
     };
   },
 });
@@ -152,9 +148,6 @@ const additionEdit = (
   };
 };
 
-/** A name as an operand. */
-const operand = (name: string): readonly string[] => (name.startsWith('-') ? ['--', name] : [name]);
-
 function readUser(parameters: JsonValue): UserRemoval & UserAddition {
   const given = new Parameters(parameters);
   return {
@@ -187,13 +180,16 @@ function needFile(context: DashboardContext) {
   return { config, socket };
 }
 
-function removalCommand(
-  { inbound, name, close, force }: Omit<ClosingRemoval, 'etag'>,
+function userCommand(
+  verb: 'add' | 'remove',
+  { inbound, name, close = false, force }: UserRemoval & { readonly close?: boolean },
   config: string,
   socket: string,
-) {
+): string {
   const options = ['--inbound', inbound, '--config', config, '--socket', socket];
   if (close) options.push('--close');
   if (force) options.push('--force');
-  return commandLine(['weir', 'user', 'remove', ...options, ...operand(name)]);
+  // A name may begin as an option does.
+  const operand = name.startsWith('-') ? ['--', name] : [name];
+  return commandLine(['weir', 'user', verb, ...options, ...operand]);
 }

@@ -157,9 +157,8 @@ function takenBy(
     fields.flag('include-all-proxies'),
   ];
   const providers = fields.list('use').filter((name) => typeof name === 'string');
-  const isTaking = includesAll || includesProviders || includesProxies || providers.length > 0;
-  if (!isTaking || !filters) return undefined;
   const usesAll = includesAll || includesProviders || includesProxies;
+  if (!filters || (!usesAll && providers.length === 0)) return undefined;
   return {
     from: usesAll ? 'all' : providers,
     isListing,

@@ -1,11 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Build } from './build.ts';
+import { COMMIT_DIGITS, type Build } from './build.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
-const DIGITS = 12;
 const LINK = 'gitdir: ';
 const OBJECT = /^([0-9a-f]{40}|[0-9a-f]{64})\b/;
 
@@ -17,7 +16,9 @@ const OBJECT = /^([0-9a-f]{40}|[0-9a-f]{64})\b/;
 export function ownBuild(root = ROOT): Build | undefined {
   try {
     const commit = commitIn(gitFolder(root));
-    return commit === undefined ? undefined : { commit: commit.slice(0, DIGITS), date: null };
+    return commit === undefined
+      ? undefined
+      : { commit: commit.slice(0, COMMIT_DIGITS), date: null };
   } catch {
     return undefined;
   }

@@ -48,24 +48,16 @@ const REPORTS_A_TURN = 32;
 export class Accounts {
   /** `undefined` before the first configuration is in force. */
   #accepted: AcceptedAccounts | undefined;
-  #draining = false;
+  /**
+   * Set while the inbound accepts no connections: sessions end with their last flow, so that their clients connect
+   * anew, to where they are accepted. To be followed by `endIdle`.
+   */
+  draining = false;
   readonly #watching = new Set<Watch>();
 
   /** What the inbound accepts now; `undefined` before its first configuration is in force. */
   get accepted(): AcceptedAccounts | undefined {
     return this.#accepted;
-  }
-
-  /**
-   * Set while the inbound accepts no connections: sessions end with their last flow, so that their clients connect
-   * anew, to where they are accepted. To be followed by `endIdle`.
-   */
-  get draining(): boolean {
-    return this.#draining;
-  }
-
-  set draining(draining: boolean) {
-    this.#draining = draining;
   }
 
   /** New flows are checked against `accepted` from now on; to be followed by `endIdle`. */

@@ -224,14 +224,15 @@ async function merge(
   const first = mergeWithin(workspace, file);
   const united = await reparsed(first.text, file, workspace);
   const { names } = first;
-  const followed = followBalancers(configText(workspace), {
+  const config = configText(workspace);
+  const followed = followBalancers(config, {
     source: source.name,
     nodes: united,
     names,
     // An answer that has not changed has no groups, nor have those who follow them.
     membersOf: (group) => answer?.membersOf(group)?.flatMap((index) => names[index] ?? []),
   });
-  const isFollowing = answer !== undefined && followed.text !== configText(workspace);
+  const isFollowing = answer !== undefined && followed.text !== config;
   const canFollow = isFollowing && (await canWriteConfig(workspace));
   const isComplete = canFollow || !isFollowing;
   const next = canFollow
@@ -243,7 +244,8 @@ async function merge(
     await refusing(() => checkNodes(next, Buffer.from(second.text)));
   }
   const lost = balancersLostBy(source.name, next.file, nodes);
-  const followers = new Set(followingBlocks(configText(next)).map(({ tag }) => tag));
+  const following = canFollow ? configText(next) : config;
+  const followers = new Set(followingBlocks(following).map(({ tag }) => tag));
   const insecure = nodesOf(nodes, source.name)
     .filter(({ trust }) => trust === 'any')
     .map(({ name }) => name);
@@ -269,7 +271,7 @@ async function merge(
       ...(isComplete ? [] : [unwritableNote(workspace.config, followed.changes)]),
       ...(isComplete ? lostNotes(source.name, lost, followers) : []),
     ],
-    isFollowed: followingText(configText(next), [source.name]) !== '',
+    isFollowed: followingText(following, [source.name]) !== '',
     isComplete,
   };
 }
