@@ -6,6 +6,7 @@ import {
 } from '../api/contract.ts';
 import type { IfMatch } from '../api/requests/if-match.ts';
 import { ApiLifecycle } from '../api/lifecycle.ts';
+import type { PacketTaps } from '../ip/tapped-device.ts';
 import type { RegexCache } from '../engine/router/tables/regex-set.ts';
 import { recordLines } from '../log/output.ts';
 import type { Logger } from '../log/logger.ts';
@@ -39,6 +40,8 @@ export interface InstanceOptions {
   readonly regexes: RegexCache;
   /** Whether `[api]` is served; a host program calls methods instead. */
   readonly serveApi: boolean;
+  /** Sees the packets of TUN inbounds. */
+  readonly capture?: PacketTaps | undefined;
 }
 
 /** Callbacks around every reload. */
@@ -75,13 +78,13 @@ export class Instance implements ControlledApp {
   #checked: { readonly loaded: PreparedConfig; readonly files: FilesRead } | undefined;
 
   constructor(options: InstanceOptions) {
-    const { configPath, log, regexes } = options;
+    const { configPath, log, regexes, capture } = options;
     this.#options = options;
     this.#loader = ConfigLoader.beside(this.#thread, options);
     const ownListeners = new OwnListeners();
     this.#log = log.target('svc_app::instance');
     this.#warnings = new WarningLog(this.#log);
-    this.#supervisor = new Supervisor({ clock: this.clock, log, regexes, ownListeners });
+    this.#supervisor = new Supervisor({ clock: this.clock, log, regexes, ownListeners, capture });
     this.#reloader = this.#createReloader(new FilesRead());
     this.#picker = new Picker(configPath, {
       check: (bytes) => this.#check(bytes),

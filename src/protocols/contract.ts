@@ -13,6 +13,7 @@ import type {
 import type { DialOrigin, OwnListeners } from '../net/loop-guard/own-listeners.ts';
 import type { DatagramUse } from '../net/sockets/sockets.ts';
 import type { FamilyPolicy, Resolver } from '../net/addresses/resolver.ts';
+import type { PacketTaps } from '../ip/tapped-device.ts';
 import type { Logger } from '../log/logger.ts';
 import type { ListenSpec } from '../spec.ts';
 import type { Session } from '../tracker/session.ts';
@@ -96,6 +97,8 @@ export interface InboundContext {
   readonly memory: InboundMemory;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Sees the packets of a device, if the inbound has one. */
+  readonly capture?: PacketTaps | undefined;
 }
 
 /**

@@ -6,6 +6,7 @@ import type { Exit, Plane } from '../engine/plane.ts';
 import type { RegexCache } from '../engine/router/tables/regex-set.ts';
 import { Router } from '../engine/router/router.ts';
 import type { RouterTables } from '../engine/router/tables/router-tables.ts';
+import type { PacketTaps } from '../ip/tapped-device.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Endpoint } from '../net/addresses/address.ts';
 import type { Clock } from '../net/time/clock.ts';
@@ -125,13 +126,17 @@ export function buildOutbound(
 export async function buildInbound<T extends object>(
   { tag, settings, sniffing, listen, stream }: InboundSpec,
   side: { readonly load: () => Promise<Create<unknown, InboundContext, Built<T>>> },
-  deps: BuildDeps & { readonly dispatcher: Dispatcher; readonly memory: InboundMemory },
+  deps: BuildDeps & {
+    readonly dispatcher: Dispatcher;
+    readonly memory: InboundMemory;
+    readonly capture?: PacketTaps | undefined;
+  },
   turns: Turns,
 ): Promise<T> {
-  const { dispatcher, memory, clock, log } = deps;
+  const { dispatcher, memory, clock, log, capture } = deps;
   const unixSocket = listen.kind === 'unix';
   try {
-    const context = { tag, sniffing, unixSocket, dispatcher, memory, clock, log };
+    const context = { tag, sniffing, unixSocket, dispatcher, memory, clock, log, capture };
     const create = await side.load();
     if (stream) await loadServers(stream);
     const built = create(settings, context);

@@ -7,6 +7,7 @@ import { LiveSessions } from '../engine/live-sessions.ts';
 import type { Plane } from '../engine/plane.ts';
 import type { RegexCache } from '../engine/router/tables/regex-set.ts';
 import type { RouterTables } from '../engine/router/tables/router-tables.ts';
+import type { PacketTaps } from '../ip/tapped-device.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Clock } from '../net/time/clock.ts';
 import type { OwnListeners } from '../net/loop-guard/own-listeners.ts';
@@ -108,6 +109,7 @@ export interface StageDeps {
   readonly log: Logger;
   readonly ownListeners: OwnListeners;
   readonly regexes: RegexCache;
+  readonly capture?: PacketTaps | undefined;
   readonly tracker: Tracker;
   readonly dispatcher: Dispatcher;
   readonly protocolOf: ProtocolOf;
@@ -227,10 +229,10 @@ async function stageSessions(
   side: SessionProtocol<unknown>,
   old: RunningSessions | undefined,
   turns: Turns,
-  { clock, log, ownListeners, tracker, dispatcher, facts }: StageDeps,
+  { clock, log, ownListeners, tracker, dispatcher, facts, capture }: StageDeps,
 ): Promise<StagedSessions> {
   const memory = old?.memory ?? new InboundMemory();
-  const server = await buildInbound(spec, side, { clock, log, dispatcher, memory }, turns);
+  const server = await buildInbound(spec, side, { clock, log, dispatcher, memory, capture }, turns);
   const kept = action === 'swap' ? old?.listener.book : undefined;
   const book = kept ?? new LiveSessions(spec.tag, tracker, ownListeners);
   return { kind: 'sessions', ready: { spec, means: facts.meansOf(spec), server, book }, memory };

@@ -7,6 +7,7 @@ import type { Plane } from '../engine/plane.ts';
 import type { RegexCache } from '../engine/router/tables/regex-set.ts';
 import { createResolver, loadExchange } from '../dns/create-resolver.ts';
 import { messageOf } from '../errors.ts';
+import type { PacketTaps } from '../ip/tapped-device.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Clock } from '../net/time/clock.ts';
 import { LinkClosedError } from '../net/errors.ts';
@@ -49,6 +50,8 @@ export interface SupervisorDeps {
   readonly ownListeners: OwnListeners;
   /** Kept across reloads: see RegexCache. */
   readonly regexes: RegexCache;
+  /** Sees the packets of TUN inbounds. */
+  readonly capture?: PacketTaps | undefined;
   /** By default the protocols of the registry. */
   readonly protocolOf?: ProtocolOf | undefined;
 }

@@ -13,6 +13,8 @@ export interface RunOptions {
   readonly controlSocket: boolean;
   /** Milliseconds that live connections may continue after the first stop signal. */
   readonly graceMs: number;
+  /** Where the packets of TUN inbounds are written to; `undefined` for nowhere. */
+  readonly pcap: string | undefined;
 }
 
 /** Unless `--grace` is given. */
@@ -58,6 +60,13 @@ export const RUN_OPTIONS = {
     value: 'TIME',
     summary: 'how long flows may continue after a stop signal, such as 10m;\n5s by default',
   },
+  pcap: {
+    type: 'string',
+    value: 'FILE',
+    summary:
+      'write the packets of tun inbounds to FILE, for Wireshark and tcpdump;\n' +
+      'the last 32 to 64 MiB are kept, in FILE and FILE.1',
+  },
   'no-control-socket': { type: 'boolean', summary: 'open no control socket' },
   test: {
     type: 'boolean',
@@ -93,7 +102,7 @@ Environment:
 /** @throws {UsageError} for invalid arguments. */
 export function parseRun(argv: readonly string[]): RunArguments {
   const { values, positionals } = parseOptions(argv, RUN_OPTIONS);
-  const { config, watch = false, verbose = false, 'reload-socket': reloadSocket } = values;
+  const { config, watch = false, verbose = false, 'reload-socket': reloadSocket, pcap } = values;
   const graceMs = values.grace === undefined ? STOP_GRACE_MS : graceOf(values.grace);
   const controlSocket = values['no-control-socket'] !== true;
   if (values.help === true) return { kind: 'help' };
@@ -105,10 +114,11 @@ export function parseRun(argv: readonly string[]): RunArguments {
   if (values.test === true) return { kind: 'check', config };
   if (watch && config === undefined) throw new UsageError('--watch needs a --config to watch');
   if (reloadSocket === '') throw new UsageError('--reload-socket needs the path of a socket');
+  if (pcap === '') throw new UsageError('--pcap needs the name of a file');
   if (reloadSocket !== undefined && !controlSocket) {
     throw new UsageError('--no-control-socket and --reload-socket exclude each other');
   }
-  return { kind: 'run', config, watch, reloadSocket, controlSocket, graceMs };
+  return { kind: 'run', config, watch, reloadSocket, controlSocket, graceMs, pcap };
 }
 
 /** @throws {UsageError} for a text that is no time, or a longer one than a timer takes */

@@ -9,6 +9,7 @@ import { adoptSockets } from '../../app/service/adopt-sockets.ts';
 import { openNotifier } from '../../app/service/open-notifier.ts';
 import { ControlSocket, type ControlWords } from '../../app/control/control-socket.ts';
 import { createWords } from '../../app/control/create-words.ts';
+import type { PacketCapture } from '../../app/packet-capture.ts';
 import { statusOf } from '../../app/service/status.ts';
 import { RegexCache } from '../../engine/router/tables/regex-set.ts';
 import { messageOf, WeirError } from '../../errors.ts';
@@ -50,6 +51,7 @@ export async function run({
   reloadSocket,
   controlSocket,
   graceMs,
+  pcap,
   importable,
 }: RunOptions & { readonly importable?: Importable | undefined }): Promise<number> {
   // Handled from the start, because by default the signal ends the process; the reload begins once
@@ -77,7 +79,15 @@ export async function run({
   const passed = adoptSockets(service.passed, log);
   if (configPath === undefined) log.info('no --config given: serving the built-in configuration');
   log.debug(`sockets: ${socketsInUse()}`);
-  const instance = new Instance({ configPath, log, regexes, serveApi: true });
+  let capture: PacketCapture | undefined;
+  try {
+    capture = pcap === undefined ? undefined : await openCapture(pcap, log);
+  } catch (error) {
+    log.error(`failed to start: ${messageOf(error)}`);
+    await flush();
+    return 1;
+  }
+  const instance = new Instance({ configPath, log, regexes, serveApi: true, capture });
   // Even if the rest is waiting, or has failed.
   void stop.second
     .then(() => {
@@ -150,8 +160,16 @@ export async function run({
   } catch (error) {
     log.error(describeDefect(error));
   }
+  await capture?.close();
   await flush();
   return 0;
+}
+
+async function openCapture(path: string, log: Logger): Promise<PacketCapture> {
+  const { PacketCapture } = await import('../../app/packet-capture.ts');
+  const capture = await PacketCapture.open(path, { clock: systemClock, log });
+  log.info(`the packets of tun inbounds are written to ${path}`);
+  return capture;
 }
 
 /** Opens the control socket in its default place. A process serves as well without one. */

@@ -1,5 +1,6 @@
 import { asError } from '../../errors.ts';
 import type { PacketDevice } from '../../ip/packet-device.ts';
+import { TappedDevice } from '../../ip/tapped-device.ts';
 import type { RandomSource } from '../../crypto/random-source.ts';
 import type { SystemResolver } from '../../dns/system/system-resolvers.ts';
 import type { Endpoint } from '../../net/addresses/address.ts';
@@ -128,6 +129,8 @@ export class TunServer implements SessionServer {
     } catch (error) {
       throw new BindError(`the TUN device${name === undefined ? '' : ` ${name}`}`, error);
     }
+    const { capture, tag } = this.context;
+    if (capture) device = new TappedDevice(device, capture.tap(`${tag} ${device.name}`));
     const listener = new TunListener(device, this.#means.random, this, sessions);
     await listener.bindResolver(this.#means.sockets);
     return listener;
