@@ -40,7 +40,7 @@ export class CodedError<Code extends string> extends WeirError {
 }
 
 export interface WeirErrorOptions extends ErrorOptions {
-  /** A function if it is costly to compute: called only for errors that are reported. */
+  /** The hint, or a function where it is costly to compute: called only for errors that are reported. */
   readonly hint?: string | (() => string | undefined) | undefined;
 }
 
@@ -57,7 +57,7 @@ function* withCauses(error: unknown): Generator<Error> {
 }
 
 /**
- * Drops the stacks of an error and of its causes, for one that is kept: V8 keeps the functions of the frames, and
+ * Drops the stacks of an error and of its causes, for an error that is kept: V8 keeps the functions of the frames, and
  * with their closures flows and buffers, alive until the text of a stack is first read.
  */
 export function dropStacks(error: Error): void {

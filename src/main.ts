@@ -5,14 +5,14 @@ import { nameProcess } from './platform/process/process-name.ts';
 import { widenThreadPool } from './platform/process/thread-pool.ts';
 
 nameProcess();
-// Before anything else is loaded: the size of the pool is fixed when it is first used, and only what is
-// loaded later is kept compiled.
+// The first statements: the size of the thread pool is fixed at its first use, and only modules loaded afterwards are
+// added to the compile cache.
 widenThreadPool(process.env);
 keepCompiledCode(fileURLToPath(new URL('..', import.meta.url)));
 const { main } = await import('./cli/main.ts');
 const { endProcess } = await import('./platform/process/end-process.ts');
 
 const status = await main(process.argv.slice(2));
-// The process may have to end in a way in which Node does not do it.
+// Written now: `endProcess` may skip Node's exit path, which would do it.
 writeCompiledCode();
 endProcess(status);

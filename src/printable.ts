@@ -14,10 +14,10 @@ export const replaceUnprintable = (text: string, replace: (codePoint: number) =>
 export const printable = (text: string): string =>
   replaceUnprintable(text, (codePoint) => String.raw`\u{${codePoint.toString(16)}}`);
 
-/** The same in double quotes. */
+/** Untrusted text in double quotes on one line, with unprintable characters escaped. */
 export const quoted = (text: string): string => printable(JSON.stringify(text));
 
-/** The same for a text of several lines, such as another process's report. */
+/** Untrusted text of several lines, such as another process's report; unprintable characters are escaped in each. */
 export const printableLines = (text: string): string => text.split('\n').map(printable).join('\n');
 
 /**
@@ -26,7 +26,7 @@ export const printableLines = (text: string): string => text.split('\n').map(pri
  */
 export const printableJson = (value: unknown): string => escapedJson(JSON.stringify(value ?? null));
 
-/** The same on several lines, indented. */
+/** JSON on several lines, indented; also escapes unprintable characters that JSON itself does not. */
 export const printableJsonLines = (value: unknown): string =>
   JSON.stringify(value ?? null, undefined, 2)
     .split('\n')

@@ -20,22 +20,22 @@ export interface LogSpec {
   readonly level: string;
 }
 
-/** Where names are resolved: the table `[dns]`, checked and lowered. */
+/** The resolution of names: the table `[dns]`, checked and lowered. */
 export type DnsSpec =
   | { readonly backend: 'system' }
   | { readonly backend: 'udp'; readonly server: DnsServer }
   | {
       readonly backend: 'tls';
       readonly server: DnsServer;
-      /** Sent as SNI and verified. */
+      /** The name that is sent as SNI and verified. */
       readonly serverName: string;
       readonly ca: CaSpec | undefined;
     }
   | {
       readonly backend: 'https';
-      /** The address that is dialled, whatever host the URL has. */
+      /** The address that is dialled, whichever host the URL names. */
       readonly server: DnsServer;
-      /** From the URL: sent as SNI and `Host`, and verified. */
+      /** The host of the URL: sent as SNI and `Host`, and verified. */
       readonly host: string;
       readonly path: string;
       readonly ca: CaSpec | undefined;
@@ -48,16 +48,16 @@ export type DnsServer = Endpoint;
 
 /** Certificates that are trusted in addition to those of the system. */
 export interface CaSpec {
-  /** The file that they were read from, for messages. */
+  /** The file that the certificates were read from, for messages. */
   readonly file: string;
   /** PEM texts of one certificate each. A renewed certificate is therefore a change of the resource. */
   readonly certificates: readonly string[];
 }
 
-/** Where an inbound listens; `none` for a device, which has no address. */
+/** The address on which an inbound listens; `none` for a device, which has no address. */
 export type ListenSpec = SocketListenSpec | { readonly kind: 'none' };
 
-/** Where a socket listens. Port 0 lets the kernel choose. */
+/** The address on which a socket listens. Port 0 lets the kernel choose. */
 export type SocketListenSpec =
   | { readonly kind: 'ip'; readonly host: string; readonly port: number }
   | { readonly kind: 'name'; readonly host: string; readonly port: number }
@@ -74,18 +74,18 @@ export type InboundCarrierSpec =
   | { readonly kind: 'raw' }
   | {
       readonly kind: 'ws';
-      /** Starts with a slash; a query is part of it, but never `ed`. */
+      /** The path starts with a slash; a query is part of it, but never `ed`. */
       readonly path: string;
-      /** In lower case, without a port; `undefined` accepts any. */
+      /** The accepted `Host` in lower case, without a port; `undefined` accepts any. */
       readonly host: string | undefined;
     }
   | { readonly kind: 'grpc'; readonly serviceName: string };
 
 /** Certificates and key of a TLS server, as text: a renewed certificate is a change. */
 export interface TlsServerSpec {
-  /** PEM, leaf first. */
+  /** Certificate chain in PEM, leaf first. */
   readonly certificates: string;
-  /** PEM, the key of the leaf. */
+  /** Private key of the leaf, in PEM. */
   readonly key: string;
 }
 
@@ -99,7 +99,7 @@ export type OutboundCarrierSpec =
   | { readonly kind: 'raw' }
   | {
       readonly kind: 'ws';
-      /** Starts with a slash; may have a query, but never `ed`. */
+      /** The path starts with a slash; it may have a query, but never `ed`. */
       readonly path: string;
       /** The `Host` header. */
       readonly host: string;
@@ -114,11 +114,11 @@ export type OutboundCarrierSpec =
     };
 
 export interface TlsClientSpec {
-  /** Verified, and sent as SNI unless it is an IP address. */
+  /** The name that is verified, and sent as SNI unless it is an IP address. */
   readonly serverName: string;
-  /** Accepts any certificate; never together with `ca`. */
+  /** Whether any certificate is accepted; never together with `ca`. */
   readonly allowInsecure: boolean;
-  /** Trusted in addition to the system's. */
+  /** Certificates trusted in addition to the system's. */
   readonly ca: CaSpec | undefined;
 }
 
@@ -127,10 +127,10 @@ export interface InboundSpec {
   /** Canonical name of a protocol in `protocols/registry.ts`, aliases resolved. */
   readonly protocol: string;
   readonly listen: ListenSpec;
-  /** `undefined` for a bare socket. */
+  /** The carrier; `undefined` for a bare socket. */
   readonly stream: InboundStreamSpec | undefined;
   readonly sniffing: boolean;
-  /** Produced and read by the protocol: see `InboundProtocol`. */
+  /** Settings produced and read by the protocol: see `InboundProtocol`. */
   readonly settings: unknown;
 }
 
@@ -141,10 +141,10 @@ export interface OutboundSpec {
   /** The upstream; always set for protocols that need one. IPv6 without brackets. */
   readonly server: string | undefined;
   readonly port: number | undefined;
-  /** `undefined` for a bare TCP connection. */
+  /** The carrier; `undefined` for a bare TCP connection. */
   readonly stream: OutboundStreamSpec | undefined;
   readonly addressFamily: FamilyPolicy;
-  /** Produced and read by the protocol: see `OutboundProtocol`. */
+  /** Settings produced and read by the protocol: see `OutboundProtocol`. */
   readonly settings: unknown;
 }
 
@@ -163,12 +163,12 @@ export interface BalancerSpec {
 /** A geo file that rules take lists from. */
 export interface GeoFileSpec {
   readonly path: string;
-  /** Digest of its contents, in hex: new contents at the same path are a change of the route. */
+  /** SHA-256 of the contents of the file, in hex: new contents at the same path are a change of the route. */
   readonly sha256: string;
 }
 
 export interface RouteSpec extends RoutingSpec {
-  /** Set only if a rule uses it. */
+  /** The geoip file; set only if a rule uses it. */
   readonly geoip: GeoFileSpec | undefined;
   readonly geosite: GeoFileSpec | undefined;
 }
@@ -189,9 +189,9 @@ export interface RouteGroupSpec {
   readonly name: string;
   /** Tag of the outbound or balancer for the flows of the group. */
   readonly outbound: string;
-  /** Index in `rules` of its first rule; the others follow. */
+  /** Index in `rules` of the group's first rule; the others follow. */
   readonly firstRule: number;
-  /** Number of its rules. */
+  /** Number of the group's rules. */
   readonly rules: number;
 }
 
@@ -227,7 +227,7 @@ export interface GeoipRef {
 /** A network: host bits are zero. */
 export type CidrSpec = Cidr;
 
-/** An inclusive range. */
+/** An inclusive range of ports. */
 export interface PortRangeSpec {
   readonly low: number;
   readonly high: number;

@@ -30,7 +30,7 @@ export class AgedSet<Item> {
     this.#entries.set(item, entry);
   }
 
-  /** @returns whether it was there. */
+  /** @returns whether the element was in the set. */
   delete(item: Item): boolean {
     const entry = this.#entries.get(item);
     if (entry === undefined) return false;

@@ -4,7 +4,7 @@
  */
 const SHORT_CHUNK = 512;
 
-/** Bytes of each buffer that such chunks are copied into. */
+/** Bytes of each buffer that short chunks are copied into. */
 const JOINED_BYTES = 4096;
 
 /**
@@ -18,7 +18,7 @@ export class ByteQueue {
   /** Bytes of the first chunk that were taken. */
   #offset = 0;
   #length = 0;
-  /** The buffer whose beginning is the last chunk, when that consists of short ones. */
+  /** The buffer whose beginning is the last chunk; `undefined` unless that chunk consists of short ones. */
   #joined: Uint8Array | undefined;
 
   get length(): number {
@@ -41,7 +41,7 @@ export class ByteQueue {
     const [first] = this.#chunks;
     if (first === undefined) return new Uint8Array(0);
     if (first.length - this.#offset < length) {
-      // Joined in place, so that the next peek or take does not copy again.
+      // In place, so that the next peek or take does not copy again.
       this.#join(length);
       return this.peek(length);
     }

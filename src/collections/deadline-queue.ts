@@ -1,8 +1,8 @@
 /** An element with a deadline. Only a `DeadlineQueue` changes these fields. */
 export interface Scheduled {
-  /** Its index in the heap; -1 when it is not queued. */
+  /** Index of the element in the heap; -1 when it is not queued. */
   place: number;
-  /** The time that it is queued for: never later than its deadline. */
+  /** The time that the element is queued for: never later than its deadline. */
   placedAt: number;
 }
 
@@ -37,7 +37,7 @@ export class DeadlineQueue<Item extends Scheduled> {
     }
   }
 
-  /** Removes and returns an element that has come up. If its deadline is later, it has to be scheduled again. */
+  /** Removes and returns an element that has come up. If its deadline is later, the caller schedules it again. */
   take(now: number): Item | undefined {
     const [first] = this.#heap;
     if (first === undefined || first.placedAt > now) return undefined;

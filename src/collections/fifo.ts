@@ -1,10 +1,10 @@
 const FIRST_CAPACITY = 8;
-/** A larger ring is released when it is drained. */
+/** Items that a drained ring may have room for; a larger one is released. */
 const KEPT_CAPACITY = 128;
 
 /** A queue as a ring buffer that doubles, and that allocates nothing before its first item. */
 export class Fifo<Item> {
-  /** Its length is a power of two, or 0. */
+  /** The ring: its length is a power of two, or 0. */
   #items: (Item | undefined)[] = [];
   #head = 0;
   #size = 0;

@@ -1,4 +1,4 @@
-/** Counts who needs some work: it starts with the first hold and stops after the last. */
+/** Counts the holders of some work, which starts with the first hold and stops after the last. */
 export class Holds {
   readonly #start: () => void;
   readonly #stop: () => void;
@@ -13,7 +13,7 @@ export class Holds {
     return this.#count > 0;
   }
 
-  /** Holds until it is disposed; a second disposal has no effect. */
+  /** Adds a hold until it is disposed; a second disposal has no effect. */
   hold(): Disposable {
     if (this.#count++ === 0) this.#start();
     let isOver = false;

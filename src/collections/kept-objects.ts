@@ -1,8 +1,8 @@
-/** Objects that outlive those that use them, each under a name. */
+/** Objects that outlive their users, each under a name. */
 export class KeptObjects {
   readonly #kept = new Map<string, object>();
 
-  /** The object kept under a name; made when there is none of that class. */
+  /** The object kept under a name; created if there is none of that class. */
   recall<T extends object>(
     name: string,
     kind: abstract new (...args: never[]) => T,

@@ -13,7 +13,7 @@ export class NamedDeadlines<Name extends string> {
     this.#at = names.map(() => Infinity);
   }
 
-  /** The earliest; Infinity when none is set. */
+  /** The earliest deadline; Infinity when none is set. */
   get next(): number {
     const at = this.#at;
     let next = Infinity;
@@ -49,7 +49,7 @@ export class NamedDeadlines<Name extends string> {
     for (let index = 0; index < at.length; index++) at[index] = Infinity;
   }
 
-  /** Whether it is due; then it is cleared. */
+  /** Whether the deadline of `name` has passed; if so, it is cleared. */
   take(name: Name, now: number): boolean {
     const isDue = this.isDue(name, now);
     if (isDue) this.clear(name);

@@ -1,5 +1,5 @@
 const FIRST_CAPACITY = 8;
-/** The bounds of an empty set: most sets stay empty. */
+/** The bounds shared by empty sets: most sets stay empty. */
 const NO_BOUNDS = new Float64Array(0);
 
 /**

@@ -1,8 +1,8 @@
 /** An element with a deadline. Only a `TimerWheel` changes these fields. */
 export interface Timed {
-  /** The list that it is in: a slot of the wheel, `DUE`, or -1 for none. */
+  /** The list that holds the element: a slot of the wheel, `DUE`, or -1 for none. */
   slot: number;
-  /** The tick by which it is filed: never later than its deadline. */
+  /** The tick by which the element is filed: never later than its deadline. */
   tick: number;
   nextTimed: Timed | undefined;
   previousTimed: Timed | undefined;
@@ -13,7 +13,7 @@ const SLOTS = 64;
 const LEVELS = 4;
 /** Milliseconds of a slot, by level: 1 ms, 64 ms, 4 s, 4.4 min. */
 const SPANS = [1, SLOTS, SLOTS ** 2, SLOTS ** 3] as const;
-/** Later deadlines (beyond 4.6 hours) come up early and are placed again. */
+/** Ticks ahead that the wheel covers: deadlines beyond (4.6 hours) come up early and are placed again. */
 const HORIZON = SLOTS ** LEVELS - SLOTS ** (LEVELS - 1);
 /** The list of elements that are due. */
 const DUE = SLOTS * LEVELS;
@@ -41,12 +41,12 @@ export class TimerWheel<Item extends Timed> {
     return this.#size;
   }
 
-  /** A time before which no deadline is reached, in milliseconds; Infinity when there are none. */
+  /** A time in milliseconds before which no deadline is reached; Infinity when there are none. */
   get earliest(): number {
     return this.#heads[DUE] === undefined ? this.#nextStop() : this.#position;
   }
 
-  /** Sets the deadline of an element. With Infinity it keeps its place, if it has one. */
+  /** Sets the deadline of an element. With Infinity the element keeps its slot, if it has one. */
   schedule(item: Item, deadline: number): void {
     if (deadline === Infinity) return;
     const tick = Math.max(this.#position, Math.ceil(deadline));
@@ -72,7 +72,7 @@ export class TimerWheel<Item extends Timed> {
         return undefined;
       }
       this.#position = stop;
-      // From the highest level: its elements may belong to slots of lower levels that begin here, too.
+      // From the highest level down: its elements may belong to slots of lower levels that begin here, too.
       for (let level = LEVELS - 1; level >= 0; level--) this.#open(level);
     }
   }
@@ -158,7 +158,7 @@ export class TimerWheel<Item extends Timed> {
   }
 }
 
-/** The lowest set bit of 64, from one on; -1 for none. */
+/** The lowest set bit of 64, at or above `from`; -1 for none. */
 function lowestFrom(low: number, high: number, from: number): number {
   if (from < 32) {
     const rest = low & (-1 << from);

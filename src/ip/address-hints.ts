@@ -13,7 +13,7 @@ export function addressHint(text: string): string | undefined {
 
 /**
  * A hint for text that should be an IP address with a port.
- * @param port the one to suggest if none is written
+ * @param port suggested if the text has none
  */
 export function socketAddressHint(text: string, port: number): string | undefined {
   const trimmed = text.trim();

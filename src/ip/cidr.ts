@@ -2,13 +2,13 @@ import { formatIP, parseIP } from './ip-text.ts';
 
 /** An IP address and a prefix length. */
 export interface Cidr {
-  /** In canonical text, without a zone. */
+  /** The address in canonical text, without a zone. */
   readonly address: string;
-  /** In bits. */
+  /** The prefix length in bits. */
   readonly prefix: number;
 }
 
-/** Why a text is not a network, in the words of Rust's cidr crate. */
+/** The reason why a text is not a network, as Rust's cidr crate words it. */
 export interface CidrProblem {
   readonly problem: string;
 }
@@ -51,7 +51,7 @@ export function parseInterfaceAddress(text: string): Cidr | CidrProblem {
   return { address: formatIP(bytes), prefix };
 }
 
-/** A number of one byte, or the error. */
+/** Parses a prefix length of at most one byte; returns the error as text. */
 function parsePrefix(text: string): number | string {
   if (text === '') return 'cannot parse integer from empty string';
   if (!/^(?:0|[1-9]\d*)$/.test(text)) return 'invalid digit found in string';
@@ -66,7 +66,7 @@ function hasHostBits(bytes: Uint8Array, prefix: number): boolean {
   });
 }
 
-/** Whether an IP address in text is one of a network, which may have host bits. */
+/** Whether an IP address in text is within a network, which may have host bits set. */
 export function addressInNetwork(host: string, { address, prefix }: Cidr): boolean {
   const bytes = parseIP(host);
   const network = parseIP(address);

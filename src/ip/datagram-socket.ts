@@ -11,9 +11,9 @@ export type Ecn = 0 | 1 | 2 | 3;
 export interface Transmit {
   readonly destination: IpEndpoint;
   readonly buffer: Uint8Array;
-  /** Where the bytes begin in `buffer`, */
+  /** Where the bytes begin in `buffer`. */
   readonly offset: number;
-  /** and their number. */
+  /** Number of bytes in `buffer`. */
   readonly length: number;
   /** Bytes of each datagram but the last, which may be shorter; 0 for one datagram of any length. */
   readonly segmentSize: number;
@@ -22,7 +22,7 @@ export interface Transmit {
    * chooses for `undefined`, and if the implementation does not support this.
    */
   readonly source: IpEndpoint | undefined;
-  /** Sent as 0 if the implementation cannot set it. */
+  /** The ECN bits; sent as 0 if the implementation cannot set them. */
   readonly ecn: Ecn;
 }
 
@@ -33,9 +33,9 @@ export interface Transmit {
 export interface ReceivedDatagrams {
   readonly peer: IpEndpoint;
   readonly buffer: Uint8Array;
-  /** Where the bytes begin in `buffer`, */
+  /** Where the bytes begin in `buffer`. */
   readonly offset: number;
-  /** and their number; 0 is an empty datagram. */
+  /** Number of bytes in `buffer`; 0 is an empty datagram. */
   readonly length: number;
   /** Bytes of each datagram but the last, which may be shorter; `length` for a single one. */
   readonly stride: number;
@@ -44,17 +44,17 @@ export interface ReceivedDatagrams {
    * link-local address; `undefined` if the implementation does not report it.
    */
   readonly own: IpEndpoint | undefined;
-  /** 0 if the implementation does not report it. */
+  /** The received ECN bits; 0 if the implementation does not report them. */
   readonly ecn: Ecn;
 }
 
 /** How much a call of `send` has processed. The next call, of any socket, may change this record. */
 export interface SendResult {
-  /** Transmits that are done with: sent, or dropped. */
+  /** Number of transmits that are finished: sent, or dropped. */
   readonly done: number;
-  /** Bytes of the next transmit that are done with, a multiple of its segment size. */
+  /** Finished bytes of the next transmit, a multiple of its segment size. */
   readonly sentBytes: number;
-  /** Whether the socket has no room for the rest. */
+  /** Whether the send buffer of the socket has no room for the rest. */
   readonly full: boolean;
   /**
    * Transmits of this call that hold a datagram larger than the path takes (EMSGSIZE), which was
@@ -64,7 +64,7 @@ export interface SendResult {
   readonly firstTooLarge: number;
 }
 
-/** How to open a datagram socket. */
+/** Options of a new datagram socket. */
 export interface DatagramSocketOptions {
   /**
    * The own address, and a port or 0 for the kernel to choose. The IPv6 wildcard `::` is dual
@@ -84,32 +84,32 @@ export interface DatagramSocketOptions {
   /** Whether datagrams of one peer may be received as one record with a stride (UDP GRO). */
   readonly coalesce?: boolean | undefined;
   /**
-   * Whether datagrams are never fragmented, neither here nor on the path, and ICMP messages about
-   * its MTU are ignored: path MTU discovery needs both (RFC 8899 §3, RFC 9000 §14).
+   * Whether datagrams are never fragmented, neither here nor on the path, and ICMP messages about the path MTU are
+   * ignored: path MTU discovery needs both (RFC 8899 §3, RFC 9000 §14).
    */
   readonly dontFragment?: boolean | undefined;
 }
 
 /** The features of an implementation on this system, and what happens without each. */
 export interface DatagramFeatures {
-  /** Transmits with a segment size leave with one call; else datagram by datagram. */
+  /** Transmits with a segment size are sent with one call (UDP GSO); otherwise datagram by datagram. */
   readonly segmentation: boolean;
-  /** Datagrams may arrive coalesced; else `stride` is always `length`. */
+  /** Datagrams may arrive coalesced (UDP GRO); otherwise `stride` is always `length`. */
   readonly coalescing: boolean;
-  /** `own` is reported and `source` used on all addresses; else `own` only of a socket bound to one. */
+  /** `own` is reported and `source` is used on every socket; otherwise `own` only of a socket bound to one address. */
   readonly ownAddress: boolean;
-  /** ECN bits are sent and received; else they are 0. */
+  /** ECN bits are sent and received; otherwise they are 0. */
   readonly ecn: boolean;
-  /** DF is set: else datagrams beyond the MTU are fragmented, and a search for it proves nothing. */
+  /** DF is set; otherwise datagrams beyond the MTU are fragmented, and path MTU discovery is impossible. */
   readonly dontFragment: boolean;
-  /** `overflowed` counts; else it stays 0. */
+  /** `overflowed` counts; otherwise it stays 0. */
   readonly overflow: boolean;
 }
 
-/** What a datagram has not reached: there is a route to the network of a host, and a host whose port is closed. */
+/** The part of the path that a datagram failed to reach, as ICMP reports it. */
 export type UnreachablePart = 'network' | 'host' | 'port';
 
-/** What a socket reports to its owner. The functions must not throw. */
+/** Events that a socket reports to its owner. The functions must not throw. */
 export interface DatagramHandlers {
   readonly onDatagrams: (received: ReceivedDatagrams) => void;
   /** All available datagrams have been passed on: responses to them can be sent together. */
@@ -124,7 +124,7 @@ export interface DatagramHandlers {
   readonly onUnreachable?: ((destination: IpEndpoint, what: UnreachablePart) => void) | undefined;
 }
 
-/** Opens a datagram socket: `systemSockets().bindDatagrams`, or that of a test. */
+/** Opens a datagram socket: `systemSockets().bindDatagrams`, or the simulated network of a test. */
 export type BindDatagrams = (
   options: DatagramSocketOptions,
   handlers: DatagramHandlers,
@@ -135,25 +135,23 @@ export type BindDatagrams = (
  *
  * The contract, checked by `test/conformance/datagram-socket.ts` for every implementation:
  *
- * - Received datagrams are passed to `onDatagrams` in order of arrival, as long as the socket is
- *   open, and `onDrained` is called after each batch. Nothing is queued above the kernel, and the
- *   record is reused: a handler copies what it keeps.
- * - `send` sends transmits in order and never waits. It returns when everything was sent or dropped,
- *   or when the socket is full: the rest stays with the caller, who passes it again from the first
- *   transmit that is not done with, and its `sentBytes`. Records and buffers may be reused for what
- *   is done with. It may be called from every handler.
- * - A datagram that cannot be sent (port 0, a family or an address that the socket does not reach,
- *   a size that UDP does not have, a closed socket) is dropped and counted in `dropped`; the others
- *   are sent. One that the path does not take is also reported by `tooLarge`. ICMP errors are
- *   ignored: anyone can forge them.
+ * - Received datagrams are passed to `onDatagrams` in order of arrival, as long as the socket is open, and `onDrained`
+ *   is called after each batch. Nothing is queued above the kernel, and the record is reused: a handler copies what it
+ *   keeps.
+ * - `send` sends transmits in order and never waits. It returns when everything was sent or dropped, or when the socket
+ *   is full: the rest stays with the caller, who passes it again from the first unfinished transmit, and its
+ *   `sentBytes`. Records and buffers may be reused once they are finished. It may be called from every handler.
+ * - A datagram that cannot be sent (port 0, a family or an address that the socket does not reach, a size that UDP does
+ *   not have, a closed socket) is dropped and counted in `dropped`; the others are sent. One beyond the path MTU is
+ *   also reported by `tooLarge`. ICMP errors are ignored: anyone can forge them.
  * - `close` releases the socket at once. Idempotent; no handler is called afterwards.
- * - `closed` resolves, never rejects, when the socket is released: with the cause given to `close`,
- *   or with the error that closed the socket.
+ * - `closed` resolves, never rejects, when the socket is released: with the cause given to `close`, or with the error
+ *   that closed the socket.
  */
 export interface DatagramSocket {
   /** The bound address, with the port that the kernel chose. */
   readonly local: IpEndpoint;
-  /** The features available; `segmentation` becomes false if the first send shows that it fails. */
+  /** The features available; `segmentation` becomes false if the first send with it fails. */
   readonly features: DatagramFeatures;
   /**
    * @param count how many of `transmits` to send; all when left out.

@@ -19,13 +19,13 @@ export interface IpEndpoint {
   readonly scope: number;
 }
 
-/** An endpoint that is reused. */
+/** A mutable endpoint, for records that are reused. */
 export type MutableIpEndpoint = { -readonly [key in keyof IpEndpoint]: number };
 
-/** The word before the last of an IPv4-mapped address. */
+/** The third word of an IPv4-mapped address. */
 export const MAPPED = 0xffff;
 
-/** `::`, port 0. */
+/** A new endpoint: `::`, port 0. */
 export const blankEndpoint = (): MutableIpEndpoint => ({
   a: 0,
   b: 0,

@@ -6,7 +6,7 @@ const MAPPED_PREFIX = Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff);
 const MAPPED_TEXT = '::ffff:';
 
 /**
- * The IPv4 address in an IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2); any other text unchanged.
+ * The IPv4 address in an IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2); other texts are returned unchanged.
  *
  * Dual-stack listeners report IPv4 clients in mapped form; rules, replies and the API use the IPv4
  * address.

@@ -1,9 +1,9 @@
 /*
- * The contract between the stack and what carries its packets: a TUN device, a tunnel, or memory.
+ * The contract between the stack and the carrier of its packets: a TUN device, a tunnel, or memory.
  * A packet is always one whole IP packet, from its IP header to its last byte.
  */
 
-/** What a device takes and does for the stack. */
+/** The limits of a device, and the work that it takes over from the stack. */
 export interface DeviceTraits {
   /** Bytes of the largest IP packet on the path beyond the device, its header included: 576 to 65,535. */
   readonly mtu: number;
@@ -26,14 +26,14 @@ export interface DeviceTraits {
  */
 export interface InboundPacket {
   readonly buffer: Uint8Array;
-  /** Where the IP header begins in `buffer`, */
+  /** Where the IP header begins in `buffer`. */
   readonly start: number;
-  /** and the end of the data that the device delivered. The length in the IP header may be less. */
+  /** Where the data that the device delivered ends in `buffer`. The length in the IP header may be less. */
   readonly end: number;
   /**
    * The transport checksum needs no check: the packet never left this machine and holds the sum of its
    * pseudo-header alone (VIRTIO_NET_HDR_F_NEEDS_CSUM), or the kernel has checked it
-   * (VIRTIO_NET_HDR_F_DATA_VALID). Never set for what came from a network unchecked.
+   * (VIRTIO_NET_HDR_F_DATA_VALID). Never set for an unchecked packet from a network.
    */
   readonly checksumVouched: boolean;
   /**
@@ -47,36 +47,35 @@ export interface InboundPacket {
  * Memory of the device to which packets are written, so that they are sent without a copy.
  *
  *     const at = output.reserve(length);
- *     if (at < 0) return; // again after `onWritable`
+ *     if (at < 0) return; // try again after `onWritable`
  *     write the packet to output.buffer from `at`
  *     output.commit(length, 0, -1, 0);
  */
 export interface PacketOutput {
-  /** May be another one after each `reserve`. */
+  /** The memory; each `reserve` may replace it. */
   readonly buffer: Uint8Array;
   /**
    * Reserves room for one packet.
    *
-   * @param bytes of the packet: at most `mtu`, or `largest` for one with a segment size.
+   * @param bytes length of the packet: at most `mtu`, or `largest` for one with a segment size.
    * @returns where the packet is to begin in `buffer`, valid until the next call of any method here;
    *   -1 when there is no room now. A reservation that is not committed is void.
    */
   reserve(bytes: number): number;
   /**
-   * The packet is complete, and belongs to the device.
+   * Passes a complete packet to the device.
    *
-   * @param length its bytes, at most what was reserved.
-   * @param segmentSize bytes of payload of each packet that the device makes of it, 0 for one packet as
-   *   it is. Above 0 only as `traits` permits, with a partial checksum, and not above what `mtu` takes.
-   * @param checksumStart where the TCP or UDP header begins, from the start of the packet, if the
-   *   checksum in it is the folded sum of the pseudo-header that is to be completed; -1 for a packet
-   *   whose checksum is complete.
+   * | @param length its bytes, at most what was reserved.
+   * @param segmentSize bytes of payload of each packet that the device makes of it, 0 for one packet as it is. Above 0
+   * only as `traits` permits, with a partial checksum, and not above what `mtu` takes.
+   * @param checksumStart where the TCP or UDP header begins, from the start of the packet, if the checksum in it is the
+   * folded sum of the pseudo-header that is to be completed; -1 for a packet whose checksum is complete.
    * @param checksumOffset where the checksum is in that header: 16 for TCP, 6 for UDP.
    */
   commit(length: number, segmentSize: number, checksumStart: number, checksumOffset: number): void;
 }
 
-/** What a device reports to its driver. The functions do not throw. */
+/** Events that a device reports to its driver. The functions do not throw. */
 export interface DeviceHandlers {
   readonly onPacket: (packet: InboundPacket) => void;
   /**
@@ -84,12 +83,12 @@ export interface DeviceHandlers {
    * turn, after its last packet.
    */
   readonly onDrained: () => void;
-  /** Called once after a `reserve` that returned -1, when there is room again. Not from within `reserve`. */
+  /** Called once after a `reserve` that returned -1, when there is room again. Never from within `reserve`. */
   readonly onWritable: () => void;
-  /** `traits` have changed, such as the MTU of the interface. */
+  /** Called when `traits` have changed, such as the MTU of the interface. */
   readonly onTraits: () => void;
   /**
-   * Packets arrive again after a time without responses: outstanding data should be sent again. Never
+   * Called when packets arrive again after a time without responses: outstanding data should be retransmitted. Never
    * called by devices whose path ends on this machine.
    */
   readonly onPathRestored: () => void;
@@ -116,9 +115,9 @@ export interface PacketDevice {
   readonly name: string;
   readonly traits: DeviceTraits;
   readonly output: PacketOutput;
-  /** Packets are passed on from now on. Called once. */
+  /** Starts passing packets on. Called once. */
   start(handlers: DeviceHandlers): void;
-  /** Sends what is committed, as far as there is room. */
+  /** Sends the committed packets, as far as there is room. */
   flush(): void;
   close(cause?: Error): void;
   readonly closed: Promise<Error | undefined>;

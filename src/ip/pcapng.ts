@@ -1,6 +1,6 @@
 /*
  * Blocks of a capture file that Wireshark and tcpdump read: draft-ietf-opsawg-pcapng. They are written in
- * big-endian order, which the magic number of the section tells. Each function writes one block at `at`,
+ * big-endian order, which the magic number of the section states. Each function writes one block at `at`,
  * returns its end, and needs as much room as its `*_ROOM` says.
  */
 
@@ -14,7 +14,7 @@ const ENHANCED_PACKET = 6;
  */
 const LINKTYPE_LOOP = 108;
 const FAMILY_BYTES = 4;
-/** The values of OpenBSD, where this type comes from. */
+/** Address families with the values of OpenBSD, where this link type comes from. */
 const AF_INET = 2;
 const AF_INET6 = 24;
 const UNKNOWN_LENGTH = 0xffff_ffff;
@@ -22,22 +22,22 @@ const UNKNOWN_LENGTH = 0xffff_ffff;
 const IF_NAME = 2;
 const EPB_FLAGS = 2;
 const EPB_DROPCOUNT = 4;
-/** The low two bits of `EPB_FLAGS`. */
+/** Values of the low two bits of `EPB_FLAGS`. */
 const DIRECTION = { in: 1, out: 2 } as const;
 
-/** To the program, or from it to the device. */
+/** `in` to the program, `out` from it to the device. */
 export type PacketDirection = keyof typeof DIRECTION;
 
-/** Bytes of a packet that are kept: all of one without segments, and the head of one with them. */
+/** Captured bytes of a packet: all of a packet without segments, the beginning of one with them. */
 export const SNAP_LENGTH = 2_048;
-/** Bytes of the longest name. */
+/** Bytes of an interface name that are kept. */
 const LONGEST_NAME = 255;
 
 export const SECTION_ROOM = 28;
 export const INTERFACE_ROOM = 32 + LONGEST_NAME;
 export const PACKET_ROOM = 68 + SNAP_LENGTH;
 
-/** The beginning of a file, or of a new list of interfaces within one. */
+/** The section header: the beginning of a file, or of a new list of interfaces within one. */
 export function putSection(out: Buffer, at: number): number {
   out.writeUInt32BE(SECTION_HEADER, at);
   out.writeUInt32BE(BYTE_ORDER_MAGIC, at + 8);
@@ -48,7 +48,7 @@ export function putSection(out: Buffer, at: number): number {
   return finish(out, at, at + 24);
 }
 
-/** One interface; packets name it by its index in the section. Of a long name the beginning is kept. */
+/** One interface; packets name it by its index in the section. A long name is truncated. */
 export function putInterface(out: Buffer, at: number, name: string): number {
   out.writeUInt32BE(INTERFACE_DESCRIPTION, at);
   out.writeUInt16BE(LINKTYPE_LOOP, at + 8);
@@ -109,7 +109,7 @@ function pad(out: Buffer, at: number): number {
   return end;
 }
 
-/** The length of a block stands before and behind its body, so that a file can be read backwards. */
+/** The length of a block precedes and follows its body, so that a file can be read backwards. */
 function finish(out: Buffer, at: number, end: number): number {
   const length = end + 4 - at;
   out.writeUInt32BE(length, at + 4);

@@ -10,7 +10,7 @@ import type { PacketDirection } from './pcapng.ts';
 /** Sees a packet as it passes. The bytes are valid only during the call. Does not throw. */
 export type PacketTap = (direction: PacketDirection, packet: Uint8Array) => void;
 
-/** What sees the packets of several devices. */
+/** A factory of taps for the packets of several devices. */
 export interface PacketTaps {
   /** @param name of the device, for people */
   tap(name: string): PacketTap;
@@ -18,7 +18,7 @@ export interface PacketTaps {
 
 /**
  * A device whose packets a tap sees: those from the device before its driver does, those to it when they are
- * committed, so also one that the device then drops. What the kernel is to complete is not complete yet:
+ * committed, so also one that the device then drops. Offloaded work is not done yet:
  * checksums are partial, and a packet may hold many segments.
  */
 export class TappedDevice implements PacketDevice {
@@ -74,7 +74,7 @@ export class TappedDevice implements PacketDevice {
 class TappedOutput implements PacketOutput {
   readonly #output: PacketOutput;
   readonly #tap: PacketTap;
-  /** Where the packet that is being written begins; -1 without one. */
+  /** Where the packet that is being written begins in `buffer`; -1 without one. */
   #at = -1;
 
   constructor(output: PacketOutput, tap: PacketTap) {
@@ -92,7 +92,7 @@ class TappedOutput implements PacketOutput {
   }
 
   commit(length: number, segmentSize: number, checksumStart: number, checksumOffset: number): void {
-    // Before the device has it: the memory may then be that of another packet.
+    // Before the commit: the device may reuse the memory afterwards.
     if (this.#at >= 0) this.#tap('out', this.buffer.subarray(this.#at, this.#at + length));
     this.#output.commit(length, segmentSize, checksumStart, checksumOffset);
   }

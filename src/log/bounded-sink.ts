@@ -2,7 +2,7 @@ import type { LogSink } from './output.ts';
 
 /** The destination of formatted lines. */
 export interface LineDevice {
-  /** Whether it is a terminal. */
+  /** Whether the device is a terminal. */
   readonly terminal: boolean;
   /**
    * Writes without blocking.
@@ -13,19 +13,19 @@ export interface LineDevice {
 
 /**
  * The line that reports lost lines; empty for none.
- * @param error of the last write that has failed, if any of them was lost by that
+ * @param error of the last write that has failed, if that lost any of them
  */
 export type LostNotice = (lost: number, error: Error | undefined) => string;
 
-/** Bytes that may wait for the device: a busy process logs this much in some seconds. */
+/** Bytes that are queued for the device: a busy process logs this much in some seconds. */
 const MAX_BACKLOG = 1 << 20;
 
 /**
- * A sink that neither blocks nor grows when its device is slow, stuck or failing. One write is in progress
- * at a time, followed by a bounded backlog. A line that does not fit is dropped, and so are all
- * lines until the backlog is written: the log then has a single gap, in which the number of lost
- * lines is reported. Lines of a failed write are reported with the next line, or once what waits has been
- * written. A report counts as made when the device has taken it.
+ * A sink that neither blocks nor grows when its device is slow, stuck or failing. One write is in progress at a time,
+ * followed by a bounded backlog. A line that does not fit is dropped, and so are all lines until the backlog is
+ * written: the log then has a single gap, in which the number of lost lines is reported. Lines of a failed write are
+ * reported with the next line, or once the backlog has been written. A report counts as made when the device has
+ * accepted it.
  */
 export class BoundedSink implements LogSink {
   readonly #device: LineDevice;
@@ -36,13 +36,13 @@ export class BoundedSink implements LogSink {
   #bytes = 0;
   /** Lost lines that the next report names. */
   #gap = 0;
-  /** Why, where it is known. */
+  /** The error that lost these lines, if known. */
   #error: Error | undefined;
-  /** Lines dropped behind those that wait. */
+  /** Lines dropped after those in the backlog. */
   #dropped = 0;
   #lost = 0;
   #writing = false;
-  /** Whether the last line that the device has taken lacks its end. */
+  /** Whether the last line that the device accepted is incomplete. */
   #torn = false;
   readonly #whenIdle: (() => void)[] = [];
 
@@ -79,13 +79,16 @@ export class BoundedSink implements LogSink {
     await promise;
   }
 
-  /** What was dropped after lines that wait no more is reported before the next ones. */
+  /** Reports the lines dropped after a backlog that is now written, before the next lines. */
   #endGap(): void {
     this.#gap += this.#dropped;
     this.#dropped = 0;
   }
 
-  /** @param reported `#gap`; 0 to leave it for later */
+  /**
+   * Writes the backlog.
+   * @param reported `#gap`; 0 to leave it for later
+   */
   #writeBacklog(reported: number): void {
     const lines = this.#lines;
     const bytes = this.#bytes;
@@ -114,7 +117,10 @@ export class BoundedSink implements LogSink {
     });
   }
 
-  /** @param written bytes of `texts` that the device has taken; the first text is no line */
+  /**
+   * Counts the lines of a failed write as lost.
+   * @param written bytes of `texts` that the device has accepted; the first text is not a line
+   */
   #loseAfter(written: number, texts: readonly string[]): void {
     let end = 0;
     let whole = 0;

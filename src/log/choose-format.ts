@@ -7,20 +7,20 @@ import {
   type LineFormat,
 } from './line-format.ts';
 
-/** What determines the format of a log. */
+/** Inputs that determine the format of a log. */
 export interface LogSurroundings {
   readonly terminal: boolean;
   /** Whether a journal reads the log. */
   readonly journal: boolean;
-  /** `WEIR_LOG`. */
+  /** The value of `WEIR_LOG`. */
   readonly wanted: string | undefined;
-  /** `NO_COLOR`: no colour if it is not empty. */
+  /** The value of `NO_COLOR`: no colour if it is not empty. */
   readonly noColour: string | undefined;
 }
 
 export interface ChosenFormat {
   readonly format: LineFormat;
-  /** An invalid choice, to be logged. */
+  /** The error of an invalid choice, to be logged. */
   readonly problem: string | undefined;
 }
 

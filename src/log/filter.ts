@@ -62,7 +62,7 @@ export const passes = (filter: LogFilter, target: string, level: LogLevel): bool
 /**
  * A filter in which every part is a level or `target=level`. A word such as `warning`, which the
  * configuration would read as a target, is rejected.
- * @throws {RangeError} naming the invalid part, or for a text without any.
+ * @throws {RangeError} naming the invalid part, or for an empty text.
  */
 export function parseFilter(text: string): LogFilter {
   const directives = partsOf(text).map((part) => {

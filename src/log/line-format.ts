@@ -25,7 +25,7 @@ const PRIORITIES: Readonly<Record<LogLevel, number>> = {
 
 const levelName = (level: LogLevel): string => level.toUpperCase().padStart(5);
 
-/** `2026-01-02T03:04:05.678901Z  INFO svc_app: message`. */
+/** The format for a file or pipe: `2026-01-02T03:04:05.678901Z  INFO svc_app: message`. */
 export const textFormat: LineFormat = (level, target, message) =>
   textLine(now(), level, target, message);
 
@@ -33,11 +33,11 @@ export const textFormat: LineFormat = (level, target, message) =>
 export const textLine = (at: number, level: LogLevel, target: string, message: string): string =>
   `${timestamp(at)} ${levelName(level)} ${target}: ${message}\n`;
 
-/** The same with a coloured level and a dimmed time and target. */
+/** The format for a terminal: as `textFormat`, with a coloured level and a dimmed time and target. */
 export const colourFormat: LineFormat = (level, target, message) =>
   `\x1b[2m${timestamp(now())}\x1b[0m \x1b[${COLOURS[level]}m${levelName(level)}\x1b[0m \x1b[2m${target}:\x1b[0m ${message}\n`;
 
-/** For a journal, which records the time itself. */
+/** The format for a journal, which records the time itself. */
 export const plainFormat: LineFormat = (level, target, message) =>
   `${level.toUpperCase()} ${target}: ${message}\n`;
 
@@ -60,10 +60,10 @@ export const withPriority =
     return lines.map((line) => `<${PRIORITIES[level]}>${line}\n`).join('');
   };
 
-/** Unix milliseconds, with fractions. */
+/** The current time in Unix milliseconds, with fractions. */
 const now = (): number => performance.timeOrigin + performance.now();
 
-/** RFC 3339 in UTC with microseconds. */
+/** Formats a time as RFC 3339 in UTC with microseconds. */
 function timestamp(at: number): string {
   const microseconds = Math.round(at * 1000);
   const fraction = String(microseconds % 1_000_000).padStart(6, '0');

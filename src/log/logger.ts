@@ -16,7 +16,7 @@ export interface LogFields {
   /** Address of the client. */
   readonly source?: string | undefined;
   readonly error?: string | undefined;
-  /** How many failed flows the line stands for, which repeats an earlier one. */
+  /** Number of failed flows that this line, which repeats an earlier one, stands for. */
   readonly repeated?: number | undefined;
 }
 

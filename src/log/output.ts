@@ -12,7 +12,7 @@ export interface LogSink {
 /** The filter of an output, which may be replaced while its loggers are in use. */
 export class FilterSwitch {
   #filter: LogFilter;
-  /** Incremented with each replacement. */
+  /** Number of replacements so far. */
   #version = 0;
 
   constructor(filter: LogFilter) {
@@ -47,7 +47,7 @@ const recordText = (lines: readonly string[]): string =>
     })
     .join('\n');
 
-/** Keeps tabs, which lines of a configuration file have. */
+/** Escapes unprintable characters but tabs, which lines of a configuration file have. */
 const printableText = (line: string): string => line.split('\t').map(printable).join('\t');
 
 /** The lines of a text, as one record. */
@@ -55,7 +55,7 @@ export const recordLines = (text: string): readonly string[] => text.split('\n')
 
 /**
  * A logger of one target over a sink; the filter is evaluated once per target and replacement.
- * @param recent gets the lines too
+ * @param recent receives the lines too
  */
 export function createLogger(
   filter: FilterSwitch,

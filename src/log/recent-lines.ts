@@ -3,22 +3,22 @@ import type { LogFields, LogLevel } from './logger.ts';
 
 /** A line that has passed the filter of its log, before an output has formatted it. */
 export interface WrittenLine {
-  /** Unix milliseconds, with fractions. */
+  /** When the line was written, in Unix milliseconds with fractions. */
   readonly at: number;
   readonly level: LogLevel;
   readonly target: string;
-  /** Printable, with line feeds between the lines of a record. */
+  /** The printable message, with line feeds between the lines of a record. */
   readonly message: string;
   readonly fields: LogFields | undefined;
 }
 
-/** Lines that are kept. */
+/** Number of lines that are kept. */
 const MAX_LINES = 200;
-/** Characters of messages that are kept. */
+/** Total characters of the messages that are kept. */
 const MAX_CHARS = 1 << 16;
 
 /**
- * The latest lines of a log, and who reads it. A line costs one small object, because nothing is formatted before it
+ * The latest lines of a log, and its reader. A line costs one small object, because nothing is formatted before it
  * is read.
  */
 export class RecentLines {
@@ -38,7 +38,7 @@ export class RecentLines {
     this.reader?.(line);
   }
 
-  /** Oldest first. */
+  /** The kept lines, oldest first. */
   latest(): readonly WrittenLine[] {
     return Array.from({ length: this.#lines.size }, (_, index) => this.#lines.at(index)).filter(
       (line) => line !== undefined,

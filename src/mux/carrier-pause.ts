@@ -6,7 +6,7 @@ import type { MuxStream } from './mux-stream.ts';
 export const STREAM_BYTES = 512 * 1024;
 /** Unread data of all flows of a carrier together, beyond which it is not read. */
 const CARRIER_BYTES = 4 * 1024 * 1024;
-/** How long a flow may hold up its carrier. */
+/** Longest time in milliseconds for which a flow may pause its carrier. */
 export const HOLD_MS = 30_000;
 
 /** A pause of reading the carrier. */
@@ -47,7 +47,7 @@ export class CarrierPause {
     if (this.#hasRoom(this.#hold)) this.release();
   }
 
-  /** Pending while the carrier must not be read; `undefined` when it may be read at once. */
+  /** A promise that is pending while the carrier must not be read; `undefined` when it may be read at once. */
   room(stream: MuxStream): Promise<void> | undefined {
     const tooMuch = stream.queuedBytes > STREAM_BYTES;
     if (!tooMuch && this.#bytes <= CARRIER_BYTES) return undefined;

@@ -18,7 +18,7 @@ const LENGTH_BYTES = 2;
 export class MuxFrameDecoder {
   readonly #queue = new ByteQueue();
   #header: FrameHeader | undefined;
-  /** Bytes of data that remain. */
+  /** Bytes that remain of the current frame's data. */
   #left = 0;
 
   /**

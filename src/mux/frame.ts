@@ -27,7 +27,7 @@ const UDP = 2;
 
 /** Id, status and options are in every header. */
 const FIXED_BYTES = 4;
-/** XUDP appends an id of the client's socket to the address of a new flow. */
+/** Bytes of the id of the client's socket that XUDP appends to the address of a new flow. */
 const GLOBAL_ID_BYTES = 8;
 
 /** The longest header that implementations accept. */
@@ -87,7 +87,7 @@ function decodeDestination(header: Uint8Array): {
   return { network, destination: field.endpoint, addressed };
 }
 
-/** After any octet but that of UDP there may be padding. */
+/** Decodes the address after the network byte, if any. Padding may follow any network but UDP. */
 function decodePeer(header: Uint8Array): Endpoint | undefined {
   if (header[FIXED_BYTES] !== UDP) return undefined;
   const field = decodeAddressField(header, FIXED_BYTES + 1, V2RAY_ADDRESS);
@@ -95,7 +95,7 @@ function decodePeer(header: Uint8Array): Endpoint | undefined {
   return field.endpoint;
 }
 
-/** The end of one direction of a flow, or of the whole flow when it failed. */
+/** Encodes End: one direction of a flow has ended, or the whole flow when it failed. */
 export const encodeEnd = (id: number, failed: boolean): Uint8Array =>
   Uint8Array.of(0, FIXED_BYTES, id >> 8, id & 0xff, Status.end, failed ? HAS_ERROR : 0);
 

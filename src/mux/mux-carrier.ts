@@ -28,7 +28,7 @@ export interface MuxHandlers {
   mayOpen(): boolean;
   /** Whether the carrier may stay open without a flow; once it may not, it ends with the last one. */
   mayWait(): boolean;
-  /** Whose flows they are, as for `UnitShare`; the carrier's own by default. */
+  /** The owner of the flows for `UnitShare`; the carrier by default. */
   readonly holder?: unknown;
 }
 
@@ -105,12 +105,15 @@ export class MuxCarrier {
     }
   }
 
-  /** Whether no flow is served, and no End waits to be sent. */
+  /** Whether no flow is served, and no End is queued. */
   get #isUnused(): boolean {
     return this.#serving.size === 0 && this.#flows.size === 0;
   }
 
-  /** Ends a carrier that has no flow and may not wait for one; its first is on its way where it may be opened. */
+  /**
+   * Ends a carrier that has no flow and may not wait for one. A carrier before its first flow stays open as long as
+   * that flow may be opened.
+   */
   endIfUnused(): void {
     if (this.#isOver) void this.#finish();
   }
@@ -120,7 +123,7 @@ export class MuxCarrier {
     return this.#isUnused && !handlers.mayWait() && (this.#wasUsed || !handlers.mayOpen());
   }
 
-  /** Ends the carrier once all that waits was sent, unless another flow may be opened by then. */
+  /** Ends the carrier once everything queued was sent, unless another flow may be opened by then. */
   async #finish(): Promise<void> {
     await this.#outlet.emptied();
     if (this.#finished || !this.#isOver) return;
@@ -128,7 +131,7 @@ export class MuxCarrier {
     try {
       await this.#link.closeWrite();
     } catch {
-      // It has failed, which the loop that reads it reports.
+      // The carrier has failed, which the loop that reads it reports.
     }
     this.#link.destroy();
   }
@@ -154,7 +157,7 @@ export class MuxCarrier {
     if (event.kind === 'data') {
       return event.last && this.#receiver.kind === 'packets' ? UnitCost.datagram : UnitCost.frame;
     }
-    // One that is refused counts as well: its client may ask again.
+    // A refused flow counts as well: its client may try again.
     if (event.header.status === Status.create) return UnitCost.flow;
     return event.header.hasData && event.length === 0 ? UnitCost.datagram : UnitCost.frame;
   }

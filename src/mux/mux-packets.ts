@@ -4,7 +4,7 @@ import { QueuedPackets } from '../net/packets/queued-packets.ts';
 import { encodeEnd, encodePacketHeader } from './frame.ts';
 import type { Outlet } from './outlet.ts';
 
-/** Datagrams of one flow that may wait for the dispatcher, which reads them at once. */
+/** Datagrams of one flow that are queued for the dispatcher, which reads them at once. */
 const KEPT = 64;
 
 /**
@@ -22,11 +22,11 @@ export interface MuxPacketsOptions {
   readonly addressed: boolean;
   readonly outlet: Outlet;
   readonly now: () => number;
-  /** The flow has ended; its id is free. */
+  /** Called when the flow has ended; its id is free. */
   readonly onClosed: () => void;
 }
 
-/** A UDP flow on a carrier: the server's end of it. */
+/** The server's end of a UDP flow on a carrier. */
 export class MuxPackets extends QueuedPackets implements PacketLink {
   readonly closed: Promise<Error | undefined>;
   readonly #resolveClosed: (cause: Error | undefined) => void;
@@ -57,7 +57,7 @@ export class MuxPackets extends QueuedPackets implements PacketLink {
     this.queue.push({ data, peer: peer ?? this.#options.destination });
   }
 
-  /** The client's End. */
+  /** Ends the flow after the client's End. */
   abandon(cause?: Error): void {
     this.#end(cause);
   }

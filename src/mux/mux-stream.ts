@@ -12,25 +12,25 @@ import type { Outlet } from './outlet.ts';
 const FRAME_BYTES = 16 * 1024;
 
 /**
- * An End with an error waits for this long: v2ray's clients drop what is on the way to their applications when it
- * arrives, up to 5 KB.
+ * Milliseconds by which an End with an error is delayed: v2ray's clients drop what is on the way to their applications
+ * when it arrives, up to 5 KB.
  */
 export const FAILED_END_PAUSE_MS = 100;
 
-/** The memory of a queued piece beside its bytes. */
+/** Memory in bytes of a queued piece beside its data. */
 const PIECE_COST = 256;
 const costOf = (piece: Uint8Array): number => piece.length + PIECE_COST;
 
 /** What a stream reports to its carrier. */
 export interface MuxStreamEvents {
-  /** The unread data has grown, in bytes of memory; negative when data was read. */
+  /** Called when the unread data has grown, by bytes of memory; negative when data was read. */
   readonly onQueued: (bytes: number) => void;
-  /** The flow has ended; its id is free. */
+  /** Called when the flow has ended; its id is free. */
   readonly onClosed: () => void;
 }
 
 /**
- * A TCP flow on a carrier: the server's end of it.
+ * The server's end of a TCP flow on a carrier.
  *
  * End closes one direction: the client has no more to send, and may still receive. Most clients mean
  * the whole flow by it and reply to later data with another End, which then ends the rest.
@@ -43,18 +43,18 @@ export class MuxStream implements ByteLink {
   readonly #clock: Clock;
   readonly #events: MuxStreamEvents;
   readonly #queue = new ReadQueue<Uint8Array>();
-  /** Received after everything in the queue. */
+  /** Short pieces, received after everything in the queue. */
   readonly #short = new ShortPieces();
   #queuedBytes = 0;
   #peerEnded = false;
   #writeClosed: Promise<void> | undefined;
-  /** The flow has ended; its id may be reused by now. */
+  /** Whether the flow has ended; its id may be reused by now. */
   #left = false;
   #destroyed = false;
   #cause: Error | undefined;
   /** The failure of the client or of the carrier. */
   #failure: Error | undefined;
-  /** Until the End of `resetAfterData` is sent. */
+  /** The timer of `resetAfterData`, until its End is sent. */
   #pause: Timer | undefined;
 
   constructor(id: number, outlet: Outlet, clock: Clock, events: MuxStreamEvents) {
@@ -86,7 +86,7 @@ export class MuxStream implements ByteLink {
     this.#queue.push(short ? new Uint8Array(bytes) : bytes);
   }
 
-  /** The client's End: the first closes its direction, a second or a failed one everything. */
+  /** Handles the client's End: the first closes its direction, a second or a failed one everything. */
   end(failed: boolean): void {
     if (failed || this.#peerEnded) {
       this.abandon(new LinkClosedError('the client ended the flow'));
@@ -99,7 +99,7 @@ export class MuxStream implements ByteLink {
     this.#settle();
   }
 
-  /** Ends both directions without an End to the client; what it had sent can still be read. */
+  /** Ends both directions without an End to the client; data that it had sent can still be read. */
   abandon(cause: Error): void {
     if (this.#failure) return;
     this.#failure = cause;
@@ -162,7 +162,10 @@ export class MuxStream implements ByteLink {
     if (this.#forget(cause) && sendEnd) this.#outlet.sendControl(encodeEnd(this.#id, true));
   }
 
-  /** The flow keeps its id until the End is sent, so that frames of its client cause no other one before. */
+  /**
+   * Sends End after the data. The flow keeps its id until then, so that late frames of its client do not provoke
+   * another End.
+   */
   resetAfterData(cause: Error): void {
     if (this.#destroyed || this.#left) {
       this.destroy(cause);
@@ -182,7 +185,7 @@ export class MuxStream implements ByteLink {
     if (this.#peerEnded && this.#writeClosed) this.#leave(undefined);
   }
 
-  /** Leaves without what waits to be sent. */
+  /** Leaves the carrier and discards queued writes. */
   #forget(cause: Error | undefined): boolean {
     this.#pause?.cancel();
     this.#outlet.forget(this, this.#closedError());

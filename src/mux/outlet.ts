@@ -79,14 +79,14 @@ export class Outlet {
     for (const turn of mine) this.#drop(turn, cause);
   }
 
-  /** Pending while the queue of control frames is full, since reading may add more. */
+  /** A promise that is pending while the queue of control frames is full, since reading may add more. */
   room(): Promise<void> | undefined {
     if (this.#failure || this.#controlBytes < MAX_CONTROL_BYTES) return undefined;
     this.#room ??= Promise.withResolvers<void>();
     return this.#room.promise;
   }
 
-  /** Resolves, never rejects, when nothing waits, or the carrier has failed. */
+  /** Resolves, never rejects, when the queue is empty or the carrier has failed. */
   emptied(): Promise<void> {
     if (!this.#full || this.#failure) return Promise.resolve();
     this.#emptied ??= Promise.withResolvers<void>();
@@ -155,6 +155,6 @@ export class Outlet {
   }
 }
 
-/** The memory of a datagram in pieces. */
+/** Memory in bytes of a datagram in pieces. */
 const costOf = (pieces: readonly Uint8Array[]): number =>
   costOfDatagram(pieces.reduce((bytes, piece) => bytes + piece.length, 0));

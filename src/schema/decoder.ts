@@ -11,7 +11,7 @@ import { describeNode, describeKind, expectedOneOf } from './words.ts';
  */
 export interface Decoder<T> {
   (node: Node): T;
-  /** What it accepts; anything if absent. */
+  /** The values that the decoder accepts; any if absent. */
   readonly shape?: Shape;
 }
 
@@ -21,14 +21,14 @@ export interface Located<T> {
   readonly span: Span;
 }
 
-/** Does not quote the value, which may be, or hold, a secret. */
+/** An error that does not quote the value, which may be, or hold, a secret. */
 const withoutValue = (node: Node, wanted: string, hint?: string): DecodeError =>
   new DecodeError(`invalid type: ${describeKind(node)}, expected ${wanted}`, node.span, { hint });
 
 const wrongType = (node: Node, wanted: string, hint?: string): DecodeError =>
   new DecodeError(`invalid type: ${describeNode(node)}, expected ${wanted}`, node.span, { hint });
 
-/** What to write in place of a value that is no text. */
+/** Hint for a value that is not a string. */
 const QUOTED = 'a text has quotes around it';
 
 const isScalar = ({ kind }: Node): boolean => kind !== 'array' && kind !== 'table';
@@ -71,7 +71,7 @@ export const bool: Decoder<boolean> = shaped(
 const rangeOf = (bits: bigint): string =>
   bits === 64n ? 'a whole number, 0 or more' : `a whole number from 0 to ${(1n << bits) - 1n}`;
 
-/** What to write in place of a value that is no whole number. */
+/** A hint for a value that is not an integer. */
 function numberHint(node: Node, bits: bigint): string {
   const text = node.kind === 'string' ? node.value.trim() : '';
   if (/^\d{1,19}$/.test(text)) return `write the number without quotes: ${text}`;
@@ -129,7 +129,7 @@ const TWO_BRACKETS =
 
 const LONGEST_SHOWN = 60;
 
-/** What to write in place of a value that is no list; a text is shown if the schema declares it public. */
+/** A hint for a value that is not a list; a string is quoted if the schema declares it public. */
 function listHint(node: Node, item: Shape | undefined): string | undefined {
   if (node.kind === 'table') return item?.type === 'object' ? TWO_BRACKETS : undefined;
   if (item?.type === 'object') return 'write a list of tables: [{ … }]';
@@ -170,7 +170,7 @@ export const record = <T>(item: Decoder<T>): Decoder<ReadonlyMap<string, T>> =>
     { type: 'object', ...(item.shape && { additionalProperties: item.shape }) },
   );
 
-/** Any table, not yet decoded. @param hint what to write in place of another value */
+/** Any table, not yet decoded. @param hint for a value that is not a table */
 export const tableWith = (hint?: (node: Node) => string): Decoder<TableNode> =>
   shaped<Decoder<TableNode>>(
     (node) => {
@@ -214,10 +214,10 @@ export const converted = <T, U>(
     inner.shape ?? {},
   );
 
-/** The same decoder with a narrower shape, for what is checked elsewhere. */
+/** A decoder with a narrower shape, for constraints that are checked elsewhere. */
 export const narrowed = <T>(decoder: Decoder<T>, shape: Shape): Decoder<T> =>
   shaped<Decoder<T>>((node) => decoder(node), { ...decoder.shape, ...shape });
 
-/** The same decoder for values that are never confidential: errors may quote their lines. */
+/** A decoder of values that are never confidential: errors may quote their lines. */
 export const disclosed = <T>(decoder: Decoder<T>): Decoder<T> =>
   narrowed(decoder, { [DISCLOSURE]: 'public' });

@@ -32,7 +32,10 @@ export class FirstError {
     if (!this.#first || error.span.start < this.#first.span.start) this.#first = error;
   }
 
-  /** @throws {DecodeError} the first one, if any. */
+  /**
+   * Throws the first collected error, if any.
+   * @throws {DecodeError}
+   */
   throwIfAny(): void {
     if (this.#first) throw this.#first;
   }

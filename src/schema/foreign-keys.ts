@@ -1,5 +1,6 @@
 /**
- * Keys of other programs, and their names here, of which the table may have one. They are written as `squashed` does.
+ * Keys of other programs, as `squashed` writes them, and Weir's names for them: the hint shows those that the table
+ * has.
  */
 const NAMES_HERE: Readonly<Record<string, readonly string[]>> = {
   sni: ['server_name'],
@@ -70,7 +71,7 @@ const NAMES_HERE: Readonly<Record<string, readonly string[]>> = {
 
 export const NO_REALITY = 'REALITY is not supported: use TLS with a certificate';
 
-/** Keys of features that Weir does not have, in the same form. */
+/** Squashed keys of features that Weir does not have. */
 const NOT_HERE: Readonly<Record<string, string>> = {
   flow: 'XTLS flows (Vision) are not supported: leave `flow` out, here and at the server',
   reality: NO_REALITY,
@@ -110,7 +111,7 @@ const NOT_HERE: Readonly<Record<string, string>> = {
   authuser: 'rules do not know the user of a connection',
 };
 
-/** Where a key belongs that is in the wrong table, by a key that this table has. Keys are squashed. */
+/** The right place for a key that is in the wrong table, found by a key that this table has. Keys are squashed. */
 interface Place {
   readonly keys: readonly string[];
   readonly beside: string;
@@ -195,7 +196,7 @@ const PLACES: readonly Place[] = [
   { keys: ['loglevel'], beside: 'log', write: () => '[log] with level' },
 ];
 
-/** Names within other tables, for keys that are called otherwise elsewhere. */
+/** Names that Weir's own tables have for keys with another name elsewhere. */
 const IN_PLACE: Readonly<Record<string, string>> = {
   sni: 'server_name',
   servername: 'server_name',
@@ -213,7 +214,7 @@ const IN_PLACE: Readonly<Record<string, string>> = {
   servicename: 'service_name',
 };
 
-/** `server_port`, `serverPort` and `Server-Port` are one key. */
+/** A key in lower case without separators: `server_port`, `serverPort` and `Server-Port` are one key. */
 const squashed = (key: string): string => key.toLowerCase().replaceAll(/[_-]/g, '');
 
 /** The names that a key of other programs has in tables here; none for any other key. */

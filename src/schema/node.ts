@@ -36,7 +36,7 @@ export interface BooleanNode {
 export interface DatetimeNode {
   readonly kind: 'datetime';
   readonly span: Span;
-  /** As written. */
+  /** The digits as written. */
   readonly value: string;
 }
 
@@ -50,7 +50,7 @@ export interface TableNode {
   readonly kind: 'table';
   /** The header of a table, the braces of an inline table, or the key of an implied table. */
   readonly span: Span;
-  /** In the order in which the keys first appear. */
+  /** Entries in the order in which their keys first appear. */
   readonly entries: ReadonlyMap<string, TableEntry>;
 }
 

@@ -4,7 +4,7 @@
  */
 export const DISCLOSURE = Symbol('disclosure');
 
-/** What a decoder accepts, as JSON Schema, for editors; less precise than the decoder. */
+/** The values that a decoder accepts, as JSON Schema, for editors; less precise than the decoder. */
 export interface Shape {
   readonly type?: 'string' | 'boolean' | 'integer' | 'array' | 'object';
   readonly enum?: readonly string[];

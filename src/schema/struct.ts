@@ -9,7 +9,7 @@ import { expectedOneOf } from './words.ts';
 /** A key of a table that is optional or has aliases. */
 export interface KeyDecoder<T> {
   readonly decode: Decoder<T>;
-  /** The value of an absent key; `undefined` for a required one. */
+  /** Returns the value of an absent key; `undefined` for a required one. */
   readonly absent: (() => T) | undefined;
   readonly aliases: readonly string[];
   /** The value of an absent key as a document would write it, if any. */
@@ -61,11 +61,11 @@ export const alias = <T>(
   aliases,
 });
 
-/** `udpBind` is written `udp_bind`. */
+/** The key of a property in snake case: `udpBind` is written `udp_bind`. */
 const keyOf = (property: string): string =>
   property.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-/** A hint for a missing key that is in a table below instead, whose header stands above it. */
+/** A hint for a missing key that is in a later table, below whose header it was written. */
 export function strayHint(entries: TableNode['entries'], key: string): string | undefined {
   for (const [name, { value }] of entries) {
     if (value.kind !== 'table' || !value.entries.has(key)) continue;
@@ -77,7 +77,7 @@ export function strayHint(entries: TableNode['entries'], key: string): string | 
 /** Keys that the hint for a value in place of a table lists. */
 const MOST_SHOWN = 3;
 
-/** What to write in place of a value that is no table. */
+/** A hint for a value that is not a table. */
 const tableHint = (keys: readonly string[]): string =>
   `write a table: { ${keys
     .slice(0, MOST_SHOWN)
@@ -90,7 +90,7 @@ const tableHint = (keys: readonly string[]): string =>
  * A missing key is reported only if all keys of the table are valid, because a misspelt key is the
  * more useful error.
  *
- * @param hint what to write in place of a value that is no table; its first keys by default
+ * @param hint for a value that is not a table; by default lists the first keys
  */
 export function struct<S extends KeyDecoders>(
   shape: S,

@@ -4,7 +4,7 @@ const MOST_CHOICES = 1000;
 
 /**
  * The choice that a mistyped `word` most likely means: within an edit distance of a third of its
- * length, or one that begins with it; `undefined` if there is none.
+ * length, or beginning with it; `undefined` if there is none.
  */
 export function suggestion(word: string, choices: Iterable<string>): string | undefined {
   if (word === '' || word.length > LONGEST) return undefined;
@@ -23,11 +23,12 @@ export function suggestion(word: string, choices: Iterable<string>): string | un
   return best ?? begun;
 }
 
-/** The shortest text that is looked for within a name. */
+/** The shortest text that is searched for within a name. */
 const SHORTEST_PART = 3;
 
 /**
- * The same among names that users have chosen, which may have more around what they are called by: `🎥 Netflix`.
+ * The name that a mistyped `name` most likely means, among names chosen by users, which may contain more than they are
+ * called by: `🎥 Netflix`.
  */
 export function meantName(name: string, names: Iterable<string>): string | undefined {
   const all = [...names].slice(0, MOST_CHOICES);

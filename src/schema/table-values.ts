@@ -1,8 +1,6 @@
 import type { Node, TableNode } from './node.ts';
 
-/*
- * Values of tables whose shape has been checked before, for what looks at single keys.
- */
+/** Values of tables whose shape has been checked before, for code that reads single keys. */
 
 /** The value of a key; `undefined` without it. */
 export const valueAt = (table: TableNode, key: string): Node | undefined =>

@@ -22,7 +22,7 @@ export function describeNode(node: Node): string {
   }
 }
 
-/** The same without the value, which may be a secret. */
+/** The kind of a value as serde's errors name it, without the value, which may be a secret. */
 export function describeKind(node: Node): string {
   return node.kind === 'array' || node.kind === 'table' ? describeNode(node) : node.kind;
 }

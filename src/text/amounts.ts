@@ -16,7 +16,7 @@ export function bytes(count: number): string {
   return `${value.toFixed(digits)} ${UNITS[unit]}`;
 }
 
-/** `1 flow`, `12 flows`. */
+/** A number with its noun: `1 flow`, `12 flows`. */
 export const counted = (count: number, one: string): string =>
   `${count} ${count === 1 ? one : `${one}s`}`;
 
@@ -30,7 +30,7 @@ export function day(at: number): string {
   return Number.isNaN(date.valueOf()) ? '?' : date.toISOString().slice(0, 10);
 }
 
-/** Whether so much of a limit is used that it is marked. */
+/** Whether enough of a limit is used for it to be marked. */
 export const isNearlyFull = (used: number, limit: number): boolean =>
   limit > 0 && used >= limit * 0.8;
 

@@ -1,12 +1,12 @@
 /** Words that a shell takes as they are. */
 const PLAIN = /^[\w./:@%+=,-]+$/;
 
-/** Characters that would not be seen, or would change how the line is seen. */
+/** Invisible characters, and those that change how the line is displayed. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
-/** The same, and what would end a quoted word. */
+/** Invisible characters, and the quote that would end a quoted word. */
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}']/gu;
 
-/** A command line to be copied into a shell: words are quoted where that is needed. */
+/** A command line to be copied into a shell: words are quoted where needed. */
 export const commandLine = (words: readonly string[]): string => words.map(shellWord).join(' ');
 
 function shellWord(word: string): string {
@@ -17,8 +17,8 @@ function shellWord(word: string): string {
 }
 
 /**
- * As in `$'\u202e'`, which bash and zsh read. A quote is `\u0027`: other shells, such as dash, end the word at `\'`, and
- * would run the rest of a name that was made for that.
+ * A word in the quoting of `$'\u202e'`, which bash and zsh read. A quote is `\u0027`: other shells, such as dash, end
+ * the word at `\'`, and would run the rest of a name crafted for that.
  */
 function ansiQuoted(word: string): string {
   const text = word.replaceAll('\\', String.raw`\\`).replaceAll(HIDDEN, (char) => {

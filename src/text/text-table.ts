@@ -13,7 +13,7 @@ const cellText = (cell: Cell): string =>
 export function textTable(heads: readonly string[], rows: readonly (readonly Cell[])[]): string {
   const texts = rows.map((row) => row.map(cellText));
   const widths = heads.map((head, column) =>
-    // Not by arguments of one call, whose number is bounded.
+    // A spread of arguments would limit the number of rows.
     texts.reduce((most, row) => Math.max(most, columnsOf(row[column] ?? '')), columnsOf(head)),
   );
   const right = heads.map((_, column) => rows.every((row) => typeof row[column] === 'number'));

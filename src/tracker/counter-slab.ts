@@ -47,7 +47,7 @@ export class CounterSlab {
     return counter;
   }
 
-  /** Takes a counter back, for another flow. */
+  /** Returns a counter to the slab, for another flow. */
   release(counter: ByteCounter): void {
     this.#free.push(counter);
   }

@@ -4,7 +4,7 @@ export type FlowEvent =
   | { readonly kind: 'opened'; readonly flow: Flow }
   | { readonly kind: 'closed'; readonly flow: Flow };
 
-/** An event, or how many events the subscriber was too slow for. */
+/** An event, or the number of events that the subscriber was too slow for. */
 export type FlowNotice = FlowEvent | { readonly kind: 'lagged'; readonly missed: number };
 
 /** Events that are buffered for slow subscribers. */
@@ -23,7 +23,7 @@ export class FlowEvents {
   /** Events published so far: the sequence number of the next one. */
   #published = 0;
 
-  /** Events that readers, or clients behind them, were too slow for, all together. */
+  /** Events that readers, or clients behind them, were too slow for, in total. */
   missed = 0;
 
   get published(): number {

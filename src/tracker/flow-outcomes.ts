@@ -1,37 +1,39 @@
 import type { FlowInfo } from './flow.ts';
 
-/** How the flows of one rule have begun. */
+/** Counts of how the flows of one rule began. */
 export interface RuleOutcomes {
-  /** Its destination was reached. */
+  /** Flows whose destination was reached. */
   opened: number;
-  /** It was sent to a blackhole. */
+  /** Flows that were sent to a blackhole. */
   blocked: number;
-  /** Its destination was not reached. Clients that left before, and flows of a stopping process, do not count. */
+  /**
+   * Flows whose destination was not reached. Clients that left before, and flows of a stopping process, do not count.
+   */
   failed: number;
-  /** When the last of them began or failed, in milliseconds of the monotonic clock. */
+  /** When the last of these flows began or failed, in milliseconds of the monotonic clock. */
   lastAt: number;
 }
 
 /** The route of a flow that was not opened. */
 export interface RefusedRoute {
-  /** `undefined` for the default route. */
+  /** Index of the rule; `undefined` for the default route. */
   readonly rule: number | undefined;
-  /** That of the plane that has decided. */
+  /** Epoch of the plane that made the decision. */
   readonly epoch: number;
 }
 
-/** Stands for the default route. */
+/** Key of the default route. */
 const DEFAULT = -1;
 
-/** Counts how flows have begun: since the start, and by rule since the rules are in force. */
+/** Counts how flows began: since the start, and by rule since the rules took effect. */
 export class FlowOutcomes {
   blocked = 0;
   failed = 0;
-  /** When the rules came into force, in milliseconds of the monotonic clock. */
+  /** When the rules took effect, in milliseconds of the monotonic clock. */
   since: number;
   /** Failed dials by the tag of the outbound. */
   readonly #failedDials = new Map<string, number>();
-  /** By index. */
+  /** Outcomes by the index of the rule. */
   readonly #rules = new Map<number, RuleOutcomes>();
   #sinceEpoch = 0;
 
@@ -50,7 +52,7 @@ export class FlowOutcomes {
     }
   }
 
-  /** The rules, which indexes refer to, are others from the plane `epoch` on. */
+  /** Resets the counts by rule: from the plane `epoch` on, indexes refer to other rules. */
   rulesChanged(epoch: number, now: number): void {
     this.#rules.clear();
     this.#sinceEpoch = epoch;
@@ -58,7 +60,7 @@ export class FlowOutcomes {
   }
 
   opened({ rule, planeEpoch, outbound }: FlowInfo, now: number): void {
-    // No rule decides about questions to the proxy's own resolver.
+    // No rule decides on queries to the proxy's own resolver.
     if (outbound === '') return;
     const outcomes = this.#of(rule, planeEpoch, now);
     if (outcomes) outcomes.opened++;
@@ -70,12 +72,12 @@ export class FlowOutcomes {
     if (outcomes) outcomes[outcome]++;
   }
 
-  /** A dial has failed; its flow may go on by another outbound. */
+  /** Counts a failed dial; the flow may continue by another outbound. */
   dialFailed(outbound: string): void {
     this.#failedDials.set(outbound, (this.#failedDials.get(outbound) ?? 0) + 1);
   }
 
-  /** `undefined` for a flow that earlier rules have routed. */
+  /** The outcomes of a rule; `undefined` for a flow that earlier rules have routed. */
   #of(rule: number | undefined, epoch: number, now: number): RuleOutcomes | undefined {
     if (epoch < this.#sinceEpoch) return undefined;
     const key = rule ?? DEFAULT;

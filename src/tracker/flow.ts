@@ -4,28 +4,28 @@ import type { Session } from './session.ts';
 
 /** A flow as it is registered, after its dial and before its first byte. */
 export interface FlowInfo {
-  /** `undefined` for a flow that no session carries (a TUN device's). */
+  /** The session that carries the flow; `undefined` for a flow without one (of a TUN device). */
   readonly session: Session | undefined;
   readonly inbound: string;
   readonly user: string | undefined;
   /** The client's IP address. */
   readonly source: string | undefined;
-  /** As requested; for a UDP sub-link, the destination of the packet that opened it. */
+  /** The destination as requested; for a UDP sub-link, that of the packet that opened it. */
   readonly destination: Destination;
   readonly sniffed: string | undefined;
-  /** Tag of the outbound that carries it; with a balancer, of the member. */
+  /** Tag of the outbound that carries the flow; with a balancer, of its member. */
   readonly outbound: string;
   readonly outboundVersion: number;
   /** Index of the rule that matched; `undefined` for the default route. */
   readonly rule: number | undefined;
   readonly planeEpoch: number;
-  /** Whether the account still exists that the flow was opened with; left out where there are no accounts. */
+  /** Whether the flow's account is still valid; left out where there are no accounts. */
   readonly standing?: { readonly stands: boolean } | undefined;
 }
 
 /** The tracker, as a flow uses it. */
 export interface FlowRegistry {
-  /** The flow has closed and has its final counts; `counter` may be reused. */
+  /** Unregisters a flow that has closed with its final counts; `counter` may be reused. */
   flowClosed(flow: Flow, counter: ByteCounter): void;
 }
 
@@ -33,7 +33,7 @@ export interface FlowRegistry {
 export class Flow {
   readonly id: number;
   readonly info: FlowInfo;
-  /** Monotonic milliseconds. */
+  /** When the flow was registered, in milliseconds of the monotonic clock. */
   readonly startedAt: number;
   readonly #kill: () => void;
   readonly #registry: FlowRegistry;
@@ -76,7 +76,7 @@ export class Flow {
     this.#counter?.addDown(bytes);
   }
 
-  /** Whether an operator has killed it. */
+  /** Whether an operator has killed the flow. */
   get killed(): boolean {
     return this.#killed;
   }
@@ -88,14 +88,14 @@ export class Flow {
     return true;
   }
 
-  /** Does what `kill` does first: `endKilled` is to follow. Returns false if it was killed before. */
+  /** Marks the flow as killed, for `endKilled` to end it later. Returns false if it was killed before. */
   markKilled(): boolean {
     if (this.#killed || !this.#counter) return false;
     this.#killed = true;
     return true;
   }
 
-  /** Ends a flow that was marked, unless it has closed meanwhile. */
+  /** Ends a flow that `markKilled` marked, unless it has closed meanwhile. */
   endKilled(): void {
     if (this.#counter) this.#kill();
   }

@@ -15,12 +15,12 @@ export interface LiveSession extends Session {
   readonly up: number;
   /** Wire bytes to the client. */
   readonly down: number;
-  /** The client continues from another address. */
+  /** Sets the client's new address after a migration. */
   moveTo(source: string | undefined): void;
   close(): void;
 }
 
-/** Which flows to close; a flow matches when every given field does. */
+/** Selects flows to close; a flow matches when every given field does. */
 export interface FlowSelector {
   readonly outbound?: string | undefined;
   readonly inbound?: string | undefined;
@@ -70,7 +70,7 @@ export class Tracker implements FlowRegistry {
     return session;
   }
 
-  /** Registers a flow, which the caller closes. @param kill ends the flow at an operator's request */
+  /** Registers a flow, which the caller closes. @param kill called to end the flow at an operator's request */
   openFlow(info: FlowInfo, kill: () => void): Flow {
     const counter = this.#slab.take();
     const now = this.#clock.now();
@@ -111,12 +111,12 @@ export class Tracker implements FlowRegistry {
     return this.#flows.size;
   }
 
-  /** Sessions since the start. */
+  /** Number of sessions since the start. */
   get sessionsOpened(): number {
     return this.#lastSession;
   }
 
-  /** Flows since the start. */
+  /** Number of flows since the start. */
   get flowsOpened(): number {
     return this.#lastFlow;
   }
@@ -127,15 +127,15 @@ export class Tracker implements FlowRegistry {
   }
 }
 
-/** Flows that a command has killed. */
+/** Flows killed by a command. */
 export interface KilledFlows {
-  /** How many were not killed before. */
+  /** Number of flows that were not killed before. */
   readonly count: number;
-  /** Resolves when all of them were ended. */
+  /** Resolves when all of these flows have ended. */
   readonly ended: Promise<void>;
 }
 
-/** Kills live flows: all at once, as far as the count goes, and each is ended in this or a later turn. */
+/** Kills live flows: marks all at once, and ends each in this or a later turn of the event loop. */
 export function killFlows(flows: readonly Flow[]): KilledFlows {
   const killed = flows.filter((flow) => flow.markKilled());
   return { count: killed.length, ended: endInTurns(killed, (flow) => flow.endKilled()) };
@@ -158,7 +158,7 @@ class SessionRecord implements LiveSession {
   readonly lineage: Lineage | undefined;
   user: string | undefined;
   isFresh = false;
-  /** Called by the first `authenticated`. */
+  /** Called once, when `authenticated` is first called. */
   onAuthenticated: (() => void) | undefined;
   readonly #wire: WireCounter;
   /** Counters added by `attach`. */

@@ -51,7 +51,7 @@ export class TrafficTotals {
     }
   }
 
-  /** The sample of a tick. @param live the flows that are open */
+  /** Takes the sample of a tick. @param live the flows that are open */
   sample(live: Iterable<Flow>, tick: number, intervalMs: number): TrafficSnapshot {
     const flows = [...live];
     const inbounds = figuresByTag(this.#inbounds, flows, (flow) => flow.info.inbound, intervalMs);
