@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { keepCompiled } from '../support/process/keep-compiled.ts';
+import { chooseCells, isForTable } from '../support/matrix/chosen.ts';
 import { RESULTS, resultsIn } from '../support/matrix/result.ts';
 import { circumstances, tables } from '../support/matrix/table.ts';
 
@@ -33,8 +34,12 @@ export function globalTeardown(): void {
   rmSync(own, { recursive: true, force: true });
   if (results.length === 0) return;
   const text = `${circumstances(results)}\n\n${tables(results)}`;
-  process.stdout.write(`\n${text}`);
-  if (process.env['WEIR_INTEROP_TABLE'] === '1') rewrite(text);
+  const { fillable, chosen } = chooseCells();
+  process.stdout.write(
+    `\n${text}\n${chosen.length} of the ${fillable.length} cells that programs of this machine can fill` +
+      `${isForTable() ? '' : ', with every pair of programs, protocol, carrier, cipher, multiplexing and accounts'}\n`,
+  );
+  if (isForTable()) rewrite(text);
 }
 
 function rewrite(text: string): void {

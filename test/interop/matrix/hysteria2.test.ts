@@ -1,4 +1,3 @@
 import { matrix } from '../../support/matrix/matrix.ts';
-import { ROWS } from '../../support/matrix/rows.ts';
 
-matrix(ROWS.hysteria2);
+matrix('hysteria2');

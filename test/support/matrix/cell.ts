@@ -2,7 +2,7 @@ import { without } from '../programs/peers.ts';
 import type { Lack } from '../ways/lack.ts';
 import type { Program, ProgramName } from '../ways/program.ts';
 import { PROGRAMS } from '../ways/programs.ts';
-import type { Way } from '../ways/way.ts';
+import { wayTitle, type Way } from '../ways/way.ts';
 
 /** One cell of the matrix: a way, and the programs at its ends. */
 export interface Cell {
@@ -32,6 +32,9 @@ export const cellAt = (way: Way, { client, server }: Column): Cell => ({
   client: PROGRAMS[client],
   server: PROGRAMS[server],
 });
+
+export const cellTitle = ({ way, client, server }: Cell): string =>
+  `${wayTitle(way)}, ${client.name} to ${server.name}`;
 
 /** Why this cell cannot be filled; `undefined` when it can. */
 export const impossible = ({ way, client, server }: Cell): string | undefined =>

@@ -9,27 +9,21 @@ import {
   type Tunnel,
   manyStreams,
 } from '../programs/exchange.ts';
-import { freePort } from '../ports.ts';
 import { readExactly } from '../read.ts';
 import { tcpServer, udpEcho, webServer } from '../peers/servers.ts';
 import { socksConnect } from '../peers/socks-client.ts';
 import type { Feature } from '../ways/lack.ts';
-import type { End } from '../ways/program.ts';
 import { carriesDatagrams, isPlain, tellsItsEnd, type Protocol, type Way } from '../ways/way.ts';
 import { lacksOf, type Cell } from './cell.ts';
 import { killedInTheMiddle, worksAgain } from './kill.ts';
 import type { Outcome } from './result.ts';
+import type { SharedWeirs } from './shared-weirs.ts';
 
 /** Runs every exchange that both ends of one cell support, each as a test of its own. */
-export async function fill(t: TestContext, cell: Cell): Promise<Outcome> {
+export async function fill(t: TestContext, cell: Cell, weirs: SharedWeirs): Promise<Outcome> {
   const { way } = cell;
-  await using stack = new AsyncDisposableStack();
-  // Not one of the kernel's choice: while the server is away, another socket could get that.
-  const port = await freePort();
-  let server: End = await cell.server.server(way, { port });
-  stack.defer(() => server[Symbol.asyncDispose]());
-  const client = stack.use(await cell.client.client(way, server.address));
-  const socks = client.address;
+  await using ends = await weirs.ends(cell);
+  const { socks } = ends;
   const tunnel: Tunnel = (to) => socksConnect(socks, to.target);
   const lacks = lacksOf(cell);
   const lackOf = (feature: Feature): string | undefined =>
@@ -52,7 +46,7 @@ export async function fill(t: TestContext, cell: Cell): Promise<Outcome> {
 
   await check('a body both ways', async () => {
     await using web = await webServer();
-    await bothWays(['-x', `socks5h://${hostPort(socks)}`], web, bodySize(way));
+    await bothWays(['-x', `socks5h://${hostPort(socks)}`], web, bodySize(cell));
   });
   await checkFeature('a server that speaks first', () => speaksFirst(tunnel));
   await checkFeature('the client ends first', () => clientEndsFirst(tunnel));
@@ -76,18 +70,10 @@ export async function fill(t: TestContext, cell: Cell): Promise<Outcome> {
   const noticed = lackOf('a dead server is noticed') === undefined;
   const sign = noticed ? (marked ? 'abort' : 'any end') : 'not checked';
   await check('the server killed in the middle of a body', () =>
-    killedInTheMiddle(
-      socks,
-      async () => {
-        server.child.signal('SIGKILL');
-        await server.child.exited;
-      },
-      sign,
-    ),
+    killedInTheMiddle(socks, () => ends.kill(), sign),
   );
   await check('the server back at its port', async () => {
-    await server[Symbol.asyncDispose]();
-    server = await cell.server.server(way, { port });
+    await ends.comeBack();
     await worksAgain(socks);
   });
   if (failed) return 'failed';
@@ -109,14 +95,20 @@ async function speaksFirst(tunnel: Tunnel): Promise<void> {
 const MB = 1 << 20;
 
 /** Each body in bytes: `WEIR_INTEROP_MB`, or a few. */
-export function bodySize(way: Way): number {
+export function bodySize(cell: Cell): number {
   const wanted = Number(process.env['WEIR_INTEROP_MB'] ?? 16) * MB;
-  return Math.max(wanted, leastBody(way));
+  return Math.max(wanted, leastBody(cell));
 }
 
 /** v2ray makes VMess chunks of 2 KB: 65,536 of them, where nonces begin again, are less than this. */
-const leastBody = (way: Way): number =>
-  way.protocol === 'vmess' && way.cipher === 'aes-128-gcm' && isPlain(way) ? 144 * MB : 0;
+const leastBody = ({ way, client, server }: Cell): number =>
+  way.protocol === 'vmess' &&
+  way.cipher === 'aes-128-gcm' &&
+  way.mux === undefined &&
+  isPlain(way) &&
+  [client.name, server.name].includes('v2ray')
+    ? 144 * MB
+    : 0;
 
 /** Streams at once: `WEIR_INTEROP_STREAMS`, or a hundred, and a thousand with one header each. */
 export function streamCount(way: Way): number {

@@ -1,28 +1,57 @@
-import test from 'node:test';
-import { wayTitle, type Way } from '../ways/way.ts';
-import { cellAt, COLUMNS, impossible, lacksOf, missing } from './cell.ts';
-import { fill, bodySize } from './fill.ts';
-import { keep } from './result.ts';
+import test, { after, before } from 'node:test';
+import { wayTitle, type Protocol } from '../ways/way.ts';
+import { cellAt, cellTitle, COLUMNS, impossible, lacksOf, missing, type Cell } from './cell.ts';
+import { chooseCells, possibleCells } from './chosen.ts';
+import { bodySize, fill } from './fill.ts';
+import { keep, type Result } from './result.ts';
+import { ROWS } from './rows.ts';
+import { SharedWeirs } from './shared-weirs.ts';
 
-/** Tests every way from Weir to Weir and in both directions with every program that has it. */
-export function matrix(ways: readonly Way[]): void {
-  for (const way of ways) {
-    for (const column of COLUMNS) {
-      const cell = cellAt(way, column);
+/** Tests the cells of a protocol that are chosen: from Weir to Weir, and both ways with other programs. */
+export function matrix(protocol: Protocol): void {
+  const cells = chooseCells().chosen.filter(({ way }) => way.protocol === protocol);
+  keepImpossible(protocol);
+  skipMissing(protocol);
+  let weirs: SharedWeirs | undefined;
+  before(async () => {
+    weirs = await SharedWeirs.start(cells);
+  });
+  after(() => weirs?.[Symbol.asyncDispose]());
+  for (const cell of cells) {
+    test(cellTitle(cell), async (t) => {
+      if (!weirs) throw new Error('Weir did not start');
+      const outcome = await fill(t, cell, weirs);
+      keep({ ...resultOf(cell), outcome, notes: lacksOf(cell).map(({ note }) => note) });
+    });
+  }
+}
+
+/** For the table: which cells nothing can fill, and why. */
+function keepImpossible(protocol: Protocol): void {
+  for (const way of ROWS[protocol]) {
+    for (const cell of COLUMNS.map((column) => cellAt(way, column))) {
       const why = impossible(cell);
-      const megabytes = bodySize(way) >> 20;
-      const result = { ...column, protocol: way.protocol, row: wayTitle(way), megabytes };
-      if (why !== undefined) {
-        keep({ ...result, outcome: 'impossible', notes: [why] });
-        continue;
-      }
-      const title = `${result.row}, ${column.client} to ${column.server}`;
-      const skip = missing(cell);
-      if (skip !== false) keep({ ...result, outcome: 'not run', notes: [skip] });
-      test(title, { skip }, async (t) => {
-        const outcome = await fill(t, cell);
-        keep({ ...result, outcome, notes: lacksOf(cell).map(({ note }) => note) });
-      });
+      if (why !== undefined) keep({ ...resultOf(cell), outcome: 'impossible', notes: [why] });
     }
   }
 }
+
+/** A skipped test for each reason why cells cannot be filled on this machine. */
+function skipMissing(protocol: Protocol): void {
+  const reasons = new Map<string, number>();
+  for (const cell of possibleCells()) {
+    const skip = missing(cell);
+    if (cell.way.protocol !== protocol || skip === false) continue;
+    keep({ ...resultOf(cell), outcome: 'not run', notes: [skip] });
+    reasons.set(skip, (reasons.get(skip) ?? 0) + 1);
+  }
+  for (const [skip, count] of reasons) test(`${count} cells`, { skip }, () => undefined);
+}
+
+const resultOf = (cell: Cell): Omit<Result, 'outcome' | 'notes'> => ({
+  client: cell.client.name,
+  server: cell.server.name,
+  protocol: cell.way.protocol,
+  row: wayTitle(cell.way),
+  megabytes: bodySize(cell) >> 20,
+});

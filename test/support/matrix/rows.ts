@@ -9,12 +9,6 @@ import {
   type Way,
 } from '../ways/way.ts';
 
-/** Without TLS below it a carrier is the same: an everyday run leaves those out, for they take minutes. */
-const EVERY_CARRIER =
-  process.env['WEIR_INTEROP_TABLE'] === '1'
-    ? CARRIERS
-    : CARRIERS.filter(({ network, tls }) => tls === true || network === 'tcp');
-
 const over = (carriers: readonly Carrier[], way: Way): Way[] =>
   carriers.map((carrier) => ({ ...way, carrier }));
 
@@ -26,17 +20,17 @@ const shadowsocks = (cipher: string, users = false): Way => ({
 
 /** The rows of the matrix: every protocol over every carrier, and what some clients make of it. */
 export const ROWS: Readonly<Record<Protocol, readonly Way[]>> = {
-  socks: [...over(EVERY_CARRIER, { protocol: 'socks' }), { protocol: 'socks', login: true }],
-  http: [...over(EVERY_CARRIER, { protocol: 'http' }), { protocol: 'http', login: true }],
-  trojan: over(EVERY_CARRIER, { protocol: 'trojan' }),
+  socks: [...over(CARRIERS, { protocol: 'socks' }), { protocol: 'socks', login: true }],
+  http: [...over(CARRIERS, { protocol: 'http' }), { protocol: 'http', login: true }],
+  trojan: over(CARRIERS, { protocol: 'trojan' }),
   vless: [
-    ...over(EVERY_CARRIER, { protocol: 'vless' }),
+    ...over(CARRIERS, { protocol: 'vless' }),
     ...over([TCP, WS_TLS, GRPC_TLS], { protocol: 'vless', mux: 8 }),
     { protocol: 'vless', mux: 1024 },
     ...over([TCP, WS_TLS, GRPC_TLS], { protocol: 'vless', xudp: true }),
   ],
   vmess: [
-    ...over(EVERY_CARRIER, { protocol: 'vmess', cipher: 'aes-128-gcm' }),
+    ...over(CARRIERS, { protocol: 'vmess', cipher: 'aes-128-gcm' }),
     // A carrier does not depend on the cipher in it: one of each kind is enough.
     ...over([TCP, TLS, WS_TLS, GRPC_TLS], { protocol: 'vmess', cipher: 'chacha20-poly1305' }),
     { protocol: 'vmess', cipher: 'aes-128-gcm', mux: 8 },
