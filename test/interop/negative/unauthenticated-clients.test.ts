@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
-import test from 'node:test';
+import test, { after, before } from 'node:test';
 import type { Address } from '../../support/data/address.ts';
-import { cellAt, COLUMNS, impossible, missing } from '../../support/matrix/cell.ts';
+import { cellAt, cellTitle, COLUMNS, impossible, missing } from '../../support/matrix/cell.ts';
+import { SharedWeirs } from '../../support/matrix/shared-weirs.ts';
 import { readAll, roundTrip } from '../../support/read.ts';
 import { echoServer, udpEcho, type Origin } from '../../support/peers/servers.ts';
 import { socksConnect, SocksRefused } from '../../support/peers/socks-client.ts';
 import { UdpAssociation } from '../../support/peers/socks-udp.ts';
-import { carriesDatagrams, TLS, wayTitle, type Way } from '../../support/ways/way.ts';
+import { carriesDatagrams, TLS, type Way } from '../../support/ways/way.ts';
 
 const MODERN = '2022-blake3-aes-128-gcm';
 
@@ -51,28 +52,38 @@ const PAIRS: readonly (readonly [wrong: string, way: Way, more: Partial<Way>])[]
   ],
 ];
 
-for (const [wrong, way, more] of PAIRS) {
-  for (const column of COLUMNS) {
-    const cell = cellAt(way, column);
-    if (impossible(cell) !== undefined) continue;
-    const title = `${wayTitle(way)}, ${column.client} to ${column.server}: ${wrong} reaches nothing`;
-    test(title, { skip: missing(cell) }, async () => {
-      await using server = await cell.server.server(way);
-      await using accepted = await cell.client.client(way, server.address);
-      await using rejected = await cell.client.client({ ...way, ...more }, server.address);
-      await using echo = await echoServer();
-      await refused(rejected.address, echo);
-      await served(accepted.address, echo);
-      assert.equal(echo.accepted(), 1);
-      if (!carriesDatagrams(way)) return;
-      await using udp = await udpEcho();
-      await sentInVain(rejected.address, udp);
-      using association = await UdpAssociation.open(accepted.address);
-      association.send(udp.target, 'accepted');
-      assert.equal(String((await association.receive()).data), 'accepted');
-      assert.equal(udp.accepted(), 1);
-    });
-  }
+const CASES = PAIRS.flatMap(([wrong, way, more]) =>
+  COLUMNS.map((column) => ({ wrong, cell: cellAt(way, column), other: { ...way, ...more } })),
+).filter(({ cell }) => impossible(cell) === undefined);
+
+let weirs: SharedWeirs;
+before(async () => {
+  const here = new Map(
+    CASES.filter(({ cell }) => missing(cell) === false).map(({ cell, other }) => [cell, other]),
+  );
+  weirs = await SharedWeirs.start([...here.keys()], (cell) => [
+    cell.way,
+    here.get(cell) ?? cell.way,
+  ]);
+});
+after(() => weirs?.[Symbol.asyncDispose]());
+
+for (const { wrong, cell, other } of CASES) {
+  test(`${cellTitle(cell)}: ${wrong} reaches nothing`, { skip: missing(cell) }, async () => {
+    await using accepted = await weirs.ends(cell);
+    await using rejected = await weirs.client(cell, other);
+    await using echo = await echoServer();
+    await refused(rejected.socks, echo);
+    await served(accepted.socks, echo);
+    assert.equal(echo.accepted(), 1);
+    if (!carriesDatagrams(cell.way)) return;
+    await using udp = await udpEcho();
+    await sentInVain(rejected.socks, udp);
+    using association = await UdpAssociation.open(accepted.socks);
+    association.send(udp.target, 'accepted');
+    assert.equal(String((await association.receive()).data), 'accepted');
+    assert.equal(udp.accepted(), 1);
+  });
 }
 
 /** A connection that carries no data, whether it is refused or granted first. */

@@ -13,8 +13,8 @@ export interface RecordingRelay extends AsyncDisposable {
 }
 
 /** TCP and UDP at one port, as Shadowsocks has them. */
-export async function recordingRelay(to: Address): Promise<RecordingRelay> {
-  const port = await freePort();
+export async function recordingRelay(to: Address, at?: number): Promise<RecordingRelay> {
+  const port = at ?? (await freePort());
   const target = { host: '127.0.0.1', port: portOf(to) };
   const connections: Buffer[][] = [];
   const datagrams: Buffer[] = [];
