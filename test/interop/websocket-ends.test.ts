@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
-import test from 'node:test';
+import test, { after, before } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { bodyOf, receiveBody, sendBody } from '../support/data/pattern.ts';
+import { cellAt, cellTitle, missing, type Cell } from '../support/matrix/cell.ts';
+import { SharedWeirs } from '../support/matrix/shared-weirs.ts';
+import { bodyOf, receiveBody, sendBody, type Body } from '../support/data/pattern.ts';
 import { tcpServer } from '../support/peers/servers.ts';
 import { socksConnect } from '../support/peers/socks-client.ts';
-import { without } from '../support/programs/peers.ts';
 import { readAll, readUpTo } from '../support/read.ts';
-import { PROGRAMS } from '../support/ways/programs.ts';
-import { wayTitle, WS_TLS, type Carrier, type Way } from '../support/ways/way.ts';
+import { WS_TLS, type Carrier } from '../support/ways/way.ts';
 
 /** More than v2ray's pipe between its halves holds, which is 512 KB. */
 const BODY = 1_000_000;
@@ -33,52 +33,54 @@ const slowServer = () =>
     socket.end(`response to ${String(request)}`);
   });
 
-for (const name of ['v2ray', 'xray', 'sing-box'] as const) {
-  const program = PROGRAMS[name];
-  const weir = PROGRAMS['weir'];
-  for (const carrier of [WS, WS_TLS]) {
-    for (const protocol of ['vless', 'trojan'] as const) {
-      const way: Way = { protocol, carrier };
-      for (const [from, to] of [
-        [weir, program],
-        [program, weir],
-      ] as const) {
-        const needs = [...from.needs.client, ...to.needs.server];
-        const title = `${wayTitle(way)} from ${from.name} to ${to.name}`;
-        test(
-          `${title}: ends arrive after all that was sent`,
-          { skip: without(...needs) },
-          async (t) => {
-            await using server = await to.server(way);
-            await using client = await from.client(way, server.address);
+const CELLS = (['v2ray', 'xray', 'sing-box'] as const).flatMap((name) =>
+  [WS, WS_TLS].flatMap((carrier) =>
+    (['vless', 'trojan'] as const).flatMap((protocol): readonly Cell[] => [
+      cellAt({ protocol, carrier }, { client: 'weir', server: name }),
+      cellAt({ protocol, carrier }, { client: name, server: 'weir' }),
+    ]),
+  ),
+);
 
-            await t.test('a body that its server ends', async () => {
-              await using origin = await bodyServer();
-              for (let i = 0; i < DOWNLOADS; i++) {
-                const socket = await socksConnect(client.address, origin.target);
-                socket.write('GET');
-                assert.deepEqual(await receiveBody(socket), bodyOf(BODY), `download ${i + 1}`);
-                socket.destroy();
-              }
-            });
+let weirs: SharedWeirs;
+before(async () => {
+  weirs = await SharedWeirs.start(CELLS.filter((cell) => missing(cell) === false));
+});
+after(() => weirs?.[Symbol.asyncDispose]());
 
-            // sing-box's clients end both sides by themselves when the application half-closes.
-            const ends = from.name === 'sing-box';
-            await t.test(
-              'a response to a request whose client has half-closed',
-              { skip: ends },
-              async () => {
-                await using origin = await slowServer();
-                const socket = await socksConnect(client.address, origin.target);
-                socket.end('request');
-                const { data } = await readAll(socket);
-                assert.equal(String(data), 'response to request');
-                socket.destroy();
-              },
-            );
-          },
-        );
-      }
-    }
-  }
+for (const cell of CELLS) {
+  const title = `${cellTitle(cell)}: ends arrive after all that was sent`;
+  test(title, { skip: missing(cell) }, async (t) => {
+    await using ends = await weirs.ends(cell);
+
+    await t.test('a body that its server ends', async () => {
+      await using origin = await bodyServer();
+      const download = async (): Promise<Body> => {
+        const socket = await socksConnect(ends.socks, origin.target);
+        socket.write('GET');
+        try {
+          return await receiveBody(socket);
+        } finally {
+          socket.destroy();
+        }
+      };
+      // At once: some programs take a second to end each.
+      const bodies = await Promise.all(Array.from({ length: DOWNLOADS }, download));
+      assert.deepEqual(
+        bodies,
+        Array.from({ length: DOWNLOADS }, () => bodyOf(BODY)),
+      );
+    });
+
+    // sing-box's clients end both sides by themselves when the application half-closes.
+    const skip = cell.client.name === 'sing-box';
+    await t.test('a response to a request whose client has half-closed', { skip }, async () => {
+      await using origin = await slowServer();
+      const socket = await socksConnect(ends.socks, origin.target);
+      socket.end('request');
+      const { data } = await readAll(socket);
+      assert.equal(String(data), 'response to request');
+      socket.destroy();
+    });
+  });
 }
