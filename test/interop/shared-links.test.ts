@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import { hostPort } from '../support/data/address.ts';
 import { webServer } from '../support/peers/servers.ts';
 import { curl } from '../support/programs/curl.ts';
@@ -17,14 +17,45 @@ import { GRPC_TLS, TLS, WS_TLS, wayTitle, type Way } from '../support/ways/way.t
  * format. Servers have a certificate of an authority that clients do not know.
  */
 
-/** A client of another program, with a SOCKS listener. */
-type StartClient = (server: SharingServer) => Promise<Peer>;
+const PLAIN: Way = { protocol: 'vless' };
+const V2RAY: Way = { protocol: 'vmess', carrier: { network: 'ws' } };
+const TROJAN: Way = { protocol: 'trojan', carrier: TLS };
+const HTTP: Way = { protocol: 'http', login: true, carrier: TLS };
+const OBFUSCATED: Way = { protocol: 'hysteria2', obfuscated: true };
+const HYSTERIA: Way = { protocol: 'hysteria2' };
+const CHACHA20: Way = { protocol: 'shadowsocks', cipher: 'chacha20-ietf-poly1305' };
+
+const WAYS: readonly Way[] = [
+  PLAIN,
+  { protocol: 'vless', carrier: TLS },
+  { protocol: 'vless', carrier: WS_TLS },
+  V2RAY,
+  { protocol: 'vmess', carrier: GRPC_TLS },
+  TROJAN,
+  { protocol: 'trojan', carrier: GRPC_TLS },
+  { protocol: 'shadowsocks', cipher: 'aes-256-gcm' },
+  { protocol: 'shadowsocks', cipher: '2022-blake3-aes-128-gcm', users: true },
+  { protocol: 'socks', login: true },
+  HTTP,
+  OBFUSCATED,
+];
+
+const SERVED: readonly Way[] = [...WAYS, HYSTERIA, CHACHA20];
+
+/** One server of all ways, which prints each form once. */
+let server: SharingServer;
+before(async () => {
+  server = await SharingServer.start(SERVED);
+});
+after(() => server?.[Symbol.asyncDispose]());
+
+/** A client of another program for a way, by its number, with a SOCKS listener. */
+type StartClient = (way: number) => Promise<Peer>;
 
 /** Fetches a page through a client of the way's server. */
 async function fetches(way: Way, start: StartClient): Promise<void> {
   await using origin = await webServer();
-  await using server = await SharingServer.start([way]);
-  await using client = await start(server);
+  await using client = await start(SERVED.indexOf(way));
   const proxy = `socks5h://${hostPort(client.address)}`;
   const url = `http://${origin.host}:${origin.port}/bytes/1000`;
   const { code, stderr, body } = await curl(['--proxy', proxy, url]);
@@ -34,8 +65,8 @@ async function fetches(way: Way, start: StartClient): Promise<void> {
 
 const hysteria =
   (tls: object, ...args: readonly string[]): StartClient =>
-  async (server) => {
-    const link = await server.lastLink(...args);
+  async (way) => {
+    const link = await server.lastLink(way, ...args);
     return startPeer('hysteria', 1, async ([port], folder) => {
       const file = join(folder, 'config.json');
       const config = { server: link, tls, socks5: { listen: `127.0.0.1:${port}` } };
@@ -45,34 +76,18 @@ const hysteria =
   };
 
 describe("hysteria takes a link as the server's address", { skip: without('hysteria') }, () => {
-  const obfuscated: Way = { protocol: 'hysteria2', obfuscated: true };
   test('with Salamander, and its own trust in the authority', () =>
-    fetches(obfuscated, hysteria({ ca: certificate().caFile })));
-  test('with --insecure', () => fetches({ protocol: 'hysteria2' }, hysteria({}, '--insecure')));
+    fetches(OBFUSCATED, hysteria({ ca: certificate().caFile })));
+  test('with --insecure', () => fetches(HYSTERIA, hysteria({}, '--insecure')));
 });
-
-const WAYS: readonly Way[] = [
-  { protocol: 'vless' },
-  { protocol: 'vless', carrier: TLS },
-  { protocol: 'vless', carrier: WS_TLS },
-  { protocol: 'vmess', carrier: { network: 'ws' } },
-  { protocol: 'vmess', carrier: GRPC_TLS },
-  { protocol: 'trojan', carrier: TLS },
-  { protocol: 'trojan', carrier: GRPC_TLS },
-  { protocol: 'shadowsocks', cipher: 'aes-256-gcm' },
-  { protocol: 'shadowsocks', cipher: '2022-blake3-aes-128-gcm', users: true },
-  { protocol: 'socks', login: true },
-  { protocol: 'http', login: true, carrier: TLS },
-  { protocol: 'hysteria2', obfuscated: true },
-];
 
 describe('sing-box takes the outbounds of --form sing-box', { skip: without('sing-box') }, () => {
   for (const way of WAYS) {
     test(wayTitle(way), () =>
-      fetches(way, async (server) =>
+      fetches(way, async (at) =>
         startSingBox({
           inbound: { type: 'socks' },
-          outbound: await server.lastOutbound('sing-box'),
+          outbound: await server.lastOutbound(at, 'sing-box'),
         }),
       ),
     );
@@ -82,29 +97,26 @@ describe('sing-box takes the outbounds of --form sing-box', { skip: without('sin
 describe('Xray takes the outbounds of --form xray', { skip: without('xray') }, () => {
   for (const way of WAYS) {
     test(wayTitle(way), () =>
-      fetches(way, async (server) =>
-        startXray([RAY_SOCKS_IN], [await server.lastOutbound('xray')]),
+      fetches(way, async (at) =>
+        startXray([RAY_SOCKS_IN], [await server.lastOutbound(at, 'xray')]),
       ),
     );
   }
 });
 
 describe('v2ray takes the outbounds of --form xray', { skip: without('v2ray') }, () => {
-  for (const way of [
-    { protocol: 'vmess', carrier: { network: 'ws' } },
-    { protocol: 'vless' },
-  ] satisfies readonly Way[]) {
+  for (const way of [V2RAY, PLAIN]) {
     test(wayTitle(way), () =>
-      fetches(way, async (server) =>
-        startV2ray([RAY_SOCKS_IN], [await server.lastOutbound('xray')]),
+      fetches(way, async (at) =>
+        startV2ray([RAY_SOCKS_IN], [await server.lastOutbound(at, 'xray')]),
       ),
     );
   }
 });
 
 test('ss-local takes what a link says', { skip: without('ss-local') }, () =>
-  fetches({ protocol: 'shadowsocks', cipher: 'chacha20-ietf-poly1305' }, async (server) => {
-    const { username, hostname, port } = new URL(await server.lastLink());
+  fetches(CHACHA20, async (way) => {
+    const { username, hostname, port } = new URL(await server.lastLink(way));
     const [method = '', ...password] = Buffer.from(username, 'base64url').toString().split(':');
     return startPeer('ss-local', 1, ([own]) =>
       Promise.resolve([
@@ -116,8 +128,8 @@ test('ss-local takes what a link says', { skip: without('ss-local') }, () =>
 );
 
 test('trojan takes what a link says', { skip: without('trojan') }, () =>
-  fetches({ protocol: 'trojan', carrier: TLS }, async (server) => {
-    const { username, hostname, port, searchParams } = new URL(await server.lastLink());
+  fetches(TROJAN, async (way) => {
+    const { username, hostname, port, searchParams } = new URL(await server.lastLink(way));
     return startPeer('trojan', 1, async ([own], folder) => {
       const file = join(folder, 'trojan.json');
       const config = {
@@ -144,8 +156,7 @@ test('trojan takes what a link says', { skip: without('trojan') }, () =>
 
 test('curl takes the link of an HTTP proxy', async () => {
   await using origin = await webServer();
-  await using server = await SharingServer.start([{ protocol: 'http', login: true, carrier: TLS }]);
-  const link = new URL(await server.lastLink());
+  const link = new URL(await server.lastLink(SERVED.indexOf(HTTP)));
   const name = link.searchParams.get('sni') ?? '';
   const { code, stderr, body } = await curl([
     '--proxy',

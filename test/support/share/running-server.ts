@@ -11,6 +11,7 @@ import type { Way } from '../ways/way.ts';
 export class SharingServer implements AsyncDisposable {
   readonly weir: Weir;
   readonly #config: string;
+  readonly #printed = new Map<string, Promise<string>>();
 
   private constructor(weir: Weir, config: string) {
     this.weir = weir;
@@ -29,8 +30,15 @@ export class SharingServer implements AsyncDisposable {
     return new SharingServer(weir, config);
   }
 
-  /** What `weir share` prints. */
-  async share(...args: readonly string[]): Promise<string> {
+  /** What `weir share` prints; the command is run once for the same arguments. */
+  share(...args: readonly string[]): Promise<string> {
+    const key = args.join(' ');
+    const printed = this.#printed.get(key) ?? this.#run(args);
+    this.#printed.set(key, printed);
+    return printed;
+  }
+
+  async #run(args: readonly string[]): Promise<string> {
     const { ended, stdout, stderr } = await runWeir([
       'share',
       `--config=${this.#config}`,
@@ -41,16 +49,20 @@ export class SharingServer implements AsyncDisposable {
     return stdout;
   }
 
-  /** The link of the last user of the last inbound. */
-  async lastLink(...args: readonly string[]): Promise<string> {
-    return (await this.share(...args)).trimEnd().split('\n').at(-1) ?? '';
+  /** The link of the last user of a way, by its number; VMess has its name inside. */
+  async lastLink(way: number, ...args: readonly string[]): Promise<string> {
+    const lines = (await this.share(...args)).trimEnd().split('\n');
+    const link = lines.findLast((line) => isOf(way, decodeURIComponent(new URL(line).hash)));
+    assert.ok(link);
+    return link;
   }
 
-  /** The outbound of another program for the last user of the last inbound. */
-  async lastOutbound(form: 'sing-box' | 'xray', ...args: readonly string[]): Promise<object> {
-    const text = await this.share('--form', form, ...args);
-    const { outbounds } = JSON.parse(text) as { readonly outbounds: readonly object[] };
-    const outbound = outbounds.at(-1);
+  /** The outbound of another program for the last user of a way. */
+  async lastOutbound(way: number, form: 'sing-box' | 'xray'): Promise<object> {
+    const { outbounds } = JSON.parse(await this.share('--form', form)) as {
+      readonly outbounds: readonly { readonly tag: string }[];
+    };
+    const outbound = outbounds.findLast(({ tag }) => isOf(way, tag));
     assert.ok(outbound);
     return outbound;
   }
@@ -59,3 +71,5 @@ export class SharingServer implements AsyncDisposable {
     return this.weir[Symbol.asyncDispose]();
   }
 }
+
+const isOf = (way: number, name: string): boolean => name.split(' ').includes(`way-${way}`);
