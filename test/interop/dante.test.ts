@@ -9,7 +9,7 @@ import { udpEcho, webServer } from '../support/peers/servers.ts';
 import { socksConnect, socksReply } from '../support/peers/socks-client.ts';
 import { Weir } from '../support/process/weir.ts';
 
-const BODY = 128 << 20;
+const BODY = 16 << 20;
 
 // A server that ends first is not tested: Dante loses what it has not yet sent on, up to 64 KB.
 const skip = without('danted');

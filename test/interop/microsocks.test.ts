@@ -10,7 +10,7 @@ import { SocksRefused, socksReply } from '../support/peers/socks-client.ts';
 import { UdpAssociation } from '../support/peers/socks-udp.ts';
 import { Weir } from '../support/process/weir.ts';
 
-const BODY = 128 << 20;
+const BODY = 16 << 20;
 const LOGIN = { user: 'mia', pass: 's3cret' };
 
 /** microsocks has no way to chain, so it is only ever behind Weir. */

@@ -9,7 +9,7 @@ import { webServer } from '../support/peers/servers.ts';
 import { socksReply } from '../support/peers/socks-client.ts';
 import { Weir } from '../support/process/weir.ts';
 
-const BODY = 64 << 20;
+const BODY = 16 << 20;
 const LOGIN = { user: 'mia', pass: 's3cret' };
 const skip = without('tinyproxy');
 
