@@ -1,7 +1,7 @@
 import { WeirError, type WeirErrorOptions } from '../errors.ts';
 import type { JsonValue } from './shared/protocol.ts';
 
-/** The statuses of codes that are not 422. */
+/** HTTP statuses by error code; every other code is sent as 422. */
 const STATUSES: Readonly<Record<string, number>> = {
   'bad-request': 400,
   'read-only': 403,
@@ -10,7 +10,7 @@ const STATUSES: Readonly<Record<string, number>> = {
   busy: 429,
 };
 
-/** Why an action or a topic has no result; the page gets all of it. */
+/** An action or a topic that has no result; the page receives the code, message, hints and details. */
 export class ActionError extends WeirError {
   readonly details: JsonValue | undefined;
 

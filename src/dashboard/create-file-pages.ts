@@ -5,10 +5,10 @@ import { FileThread } from './reader/file-thread.ts';
 
 /**
  * The pages that read configuration files: Config and Routes, Nodes and Rules. One thread reads for all of them, so
- * that a large file takes neither the time of those who watch, nor its memory twice.
+ * that a large file neither blocks pages that are being watched nor is held in memory twice.
  *
- * What changes of the files is noticed twice: WatchedConfig keeps the bytes of the version that runs, to restore them,
- * also while no page is open; FileModel keeps what the thread has found, and only while Nodes or Rules are watched.
+ * Changes of the files are noticed twice: WatchedConfig keeps the bytes of the version that runs, to restore them, also
+ * while no page is open; FileModel keeps the results of the thread, and only while Nodes or Rules are watched.
  */
 export const createFilePages: CreatePageSource = (context) => {
   const files = new FileThread();

@@ -1,4 +1,7 @@
 import type { JsonValue } from './shared/protocol.ts';
 
-/** A view or a result as JSON, which it has to be: TypeScript does not see that of interfaces. */
+/**
+ * Casts a view or a result, which consists of JSON values, to `JsonValue`: TypeScript does not infer that for
+ * interfaces.
+ */
 export const jsonOf = (view: object): JsonValue => view as JsonValue;

@@ -1,6 +1,6 @@
 import type { DashboardContext } from './contract.ts';
 
-/** Options by which a command line means this Weir: there may be others on the machine. */
+/** Command-line options that select this Weir: there may be others on the machine. */
 export const meantWeir = ({
   socket,
   config,

@@ -2,10 +2,13 @@ import { ActionError } from './action-error.ts';
 import type { JsonValue } from './shared/protocol.ts';
 import { MAX_ROWS } from './shared/window.ts';
 
-/** Characters of a text that a page sends. */
+/** Maximum number of characters of a text that a page sends. */
 const MAX_TEXT = 1_000;
 
-/** The parameters of a topic or an action, which are foreign. Each method throws an ActionError `bad-request`. */
+/**
+ * The untrusted parameters of a topic or an action. Each method throws an ActionError `bad-request` for an invalid
+ * value.
+ */
 export class Parameters {
   readonly #values: Readonly<Record<string, unknown>>;
 
@@ -14,7 +17,7 @@ export class Parameters {
     this.#values = isObject ? (value as Readonly<Record<string, unknown>>) : {};
   }
 
-  /** @param otherwise if it is missing; without that, it is required */
+  /** @param otherwise the default; without one the parameter is required */
   text(name: string, otherwise?: string): string {
     const value = this.#values[name] ?? otherwise;
     if (typeof value !== 'string' || value.length > MAX_TEXT) throw invalid(name);
@@ -36,7 +39,7 @@ export class Parameters {
     return value;
   }
 
-  /** The rows that a page shows: `first` and `count`. */
+  /** The parameters `first` and `count`: the rows that a page shows. */
   window(): { readonly first: number; readonly count: number } {
     return {
       first: this.count('first', Number.MAX_SAFE_INTEGER) ?? 0,
@@ -44,7 +47,7 @@ export class Parameters {
     };
   }
 
-  /** One of several words. */
+  /** A parameter with a fixed set of values. */
   choice<T extends string>(name: string, words: readonly T[], otherwise: T): T {
     const value = this.#values[name] ?? otherwise;
     const word = words.find((each) => each === value);

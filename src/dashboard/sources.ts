@@ -4,7 +4,7 @@ import { createFilePages } from './create-file-pages.ts';
 import { createFrameSource } from './frame/frame-topic.ts';
 import { createNowSource } from './now/source.ts';
 
-/** The parts of the dashboard, whose topics and actions have names of their own. */
+/** All parts of the dashboard. The names of topics and actions are unique among them. */
 export const SOURCES: readonly CreatePageSource[] = [
   createConnectionsSource,
   createFilePages,

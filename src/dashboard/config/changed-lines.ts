@@ -2,10 +2,13 @@ import { shownLines } from '../../config/sources/shown-lines.ts';
 import type { ChangedLines, LineView } from './view.ts';
 
 const CONTEXT = 2;
-/** Lines of each side. */
+/** Maximum number of lines listed for each side. */
 const MOST = 24;
 
-/** What of `before` is gone in `after`, and what is new there, with secrets starred. */
+/**
+ * Compares two texts by their common prefix and suffix of lines: returns the lines removed and added between them, with
+ * secrets starred.
+ */
 export async function changedLines(before: string, after: string): Promise<ChangedLines> {
   const old = before.split('\n');
   const now = after.split('\n');

@@ -6,10 +6,10 @@ import type { ConfigState } from './config-state.ts';
 import { restoreFile } from './restore-file.ts';
 import type { RestorePreview, RestoreResult } from './view.ts';
 
-/** Larger files are not compared: each line that is shown costs a pass over its file. */
+/** Larger files are not compared: each line that is shown requires a pass over its file. */
 const MAX_COMPARED = 4 << 20;
 
-/** What the page Config does: reloads, and the way back to the last version of the file that ran. */
+/** The actions of the page Config: reloads, and restoring the last version of the file that ran. */
 export class ConfigActions {
   readonly #state: ConfigState;
 

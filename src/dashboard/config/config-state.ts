@@ -10,7 +10,10 @@ import { ReloadHistory } from './reload-history.ts';
 import type { RefusalView, ReloadResult, RestoreView } from './view.ts';
 import { WatchedConfig, type WatchedConfigOptions } from './watched-config.ts';
 
-/** What the pages Config and Routes know of the configuration, its reloads, and why the last one was refused. */
+/**
+ * Shared state of the pages Config and Routes: the watched configuration, its reloads, and why the last one was
+ * refused.
+ */
 export class ConfigState {
   readonly watched: WatchedConfig;
   readonly history = new ReloadHistory();
@@ -18,10 +21,10 @@ export class ConfigState {
   readonly #context: DashboardContext;
   readonly #listeners = new Listeners();
   #refusal: RefusalView | undefined;
-  /** Counts what has replaced `#refusal`, since describing one takes a while. */
+  /** Number of outcomes so far: an asynchronous description of an older refusal does not overwrite a newer outcome. */
   #outcomes = 0;
 
-  /** @param files reads and checks configurations: that takes long enough to be done in a thread */
+  /** @param files reads and checks configurations in a thread, since both take long */
   constructor(context: DashboardContext, files: FileWorker, ask?: WatchedConfigOptions['ask']) {
     this.#context = context;
     this.files = files;
@@ -35,7 +38,7 @@ export class ConfigState {
     return this.#refusal;
   }
 
-  /** Whether the last version that ran can be written back. */
+  /** Whether, and how, the last version that ran can be written back to the file. */
   get restore(): RestoreView {
     const { path, disk, loaded } = this.watched;
     if (path === undefined) {
@@ -46,7 +49,10 @@ export class ConfigState {
     return disk?.version.etag === loaded.etag ? { kind: 'needless' } : { kind: 'possible' };
   }
 
-  /** The configuration file, for a request; `undefined` if there is none, or it is not known. */
+  /**
+   * The configuration file as parameters of a `FileWorker` request; `undefined` for the built-in one, or where it is
+   * not known.
+   */
   get ofFile(): (OfFile & { readonly path: string }) | undefined {
     const { path } = this.watched;
     return path === undefined
@@ -59,7 +65,7 @@ export class ConfigState {
   }
 
   /**
-   * Reloads. @param by as the list of reloads shows it
+   * Reloads Weir. @param by label of the reload in the history
    * @throws {ApiClientError} when the outcome is not known
    */
   async reload(by: string): Promise<ReloadResult> {
@@ -78,7 +84,7 @@ export class ConfigState {
     }
   }
 
-  /** Reloads after the file has been written: an outcome that is not known is a failure with that text. */
+  /** Reloads after the file has been written; an unknown outcome is reported as a failure with that text. */
   async loadWritten(by: string): Promise<ReloadResult> {
     try {
       return await this.reload(by);
@@ -89,7 +95,7 @@ export class ConfigState {
     }
   }
 
-  /** A reload by this dashboard has ended well. */
+  /** Records a successful reload that this dashboard requested. */
   async reloaded(by: string, report: ReloadReport, etag: string | undefined): Promise<void> {
     this.history.own(this.#context.now(), by, report);
     this.#outcomes++;
@@ -98,7 +104,7 @@ export class ConfigState {
     await this.#refresh();
   }
 
-  /** A reload by this dashboard was refused, or has failed. */
+  /** Records a reload that this dashboard requested and that was refused or failed. */
   async failed(by: string, error: ApiClientError): Promise<RefusalView> {
     const at = this.#context.now();
     this.history.own(at, by, { failure: error.message });
@@ -106,17 +112,17 @@ export class ConfigState {
     await this.watched.look();
     const refusal = await this.describe(refusedByApi(at, error));
     if (outcome === this.#outcomes) this.#refusal = refusal;
-    // The status has the place, also of errors that a check here does not find.
+    // The status names the place, also of errors that a check here does not find.
     await this.#refresh();
     this.#changed();
     return refusal;
   }
 
-  /** @param pick the configuration was checked as this pick would have it, and not written */
+  /** @param pick the pick with which the configuration was checked, without being written */
   async describe(refused: Refused, pick: RoutePick | null = null): Promise<RefusalView> {
     const { files, ofFile } = this;
     if (!ofFile) return describeRefusal(refused, undefined, () => Promise.resolve([]));
-    // Without an answer of the thread the refusal has no lines, but it is still a refusal.
+    // Without a result from the thread, the refusal is shown without its lines.
     const found = await files.ask('check', { ...ofFile, pick }).catch(() => undefined);
     const own = found?.kind === 'invalid' ? found.error : undefined;
     return describeRefusal(refused, own, (place) =>
@@ -124,12 +130,14 @@ export class ConfigState {
     );
   }
 
-  /** What has been done stays done, even if the API does not answer after it. */
+  /**
+   * Refreshes the monitor; an action that has succeeded stays successful even if the API does not respond afterwards.
+   */
   async #refresh(): Promise<void> {
     try {
       await this.#context.monitor.refresh();
     } catch {
-      // the monitor shows what is wrong with the API
+      // the monitor reports the failure of the API
     }
   }
 

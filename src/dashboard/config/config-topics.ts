@@ -10,13 +10,13 @@ import type { ConfigState } from './config-state.ts';
 import { refusedHere } from './describe-refusal.ts';
 import type { CheckView, ConfigTextView, ConfigView, RunningView } from './view.ts';
 
-/** The topics of the page Config, which checks the files while it is watched. */
+/** The topics of the page Config. The files are checked only while it is watched. */
 export class ConfigTopics {
   readonly #context: DashboardContext;
   readonly #state: ConfigState;
   readonly #listeners = new Listeners();
   readonly #windows: AskedWindows<TextWanted, ConfigTextView>;
-  /** The versions of the files that were to be checked last. */
+  /** Key of the versions of the files whose check was requested last. */
   #asked = '';
   #checked: { readonly key: string; readonly view: CheckView } | undefined;
 

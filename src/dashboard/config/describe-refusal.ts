@@ -6,7 +6,7 @@ import type { LineView, PlaceView, RefusalView } from './view.ts';
 /** Characters of a message. */
 const MAX_MESSAGE = 4_000;
 
-/** What is known of a refusal, from the API, the control socket, or a check of the same files here. */
+/** A refusal as reported by the API, by the control socket, or by a check of the same files here. */
 export interface Refused {
   readonly at: number;
   readonly message: string;

@@ -6,17 +6,17 @@ import type { SeenReload } from './view.ts';
 
 /** Reloads that are kept. */
 const MOST = 50;
-/** Milliseconds within which the status of Weir repeats the outcome of an action of this process. */
+/** For this many milliseconds, Weir's status may repeat the outcome of an action of this process. */
 const REPEATED_MS = 60_000;
 
 /**
- * The reloads since the dashboard began, and the last one before. Of several between two looks at the status of
- * Weir only the last is seen.
+ * The reloads since the dashboard started, and the last one before. Of several between two reads of Weir's status only
+ * the last is seen.
  */
 export class ReloadHistory {
   readonly #entries: SeenReload[] = [];
   #next = 1;
-  /** The last entry of this process that the status has not repeated yet. */
+  /** The last entry of this process that Weir's status has not repeated yet. */
   #expected: { readonly at: number; readonly outcome: SeenReload['outcome'] } | undefined;
   #seenAt: number | undefined;
 
@@ -25,7 +25,7 @@ export class ReloadHistory {
     return this.#entries;
   }
 
-  /** The outcome of a reload that this process has asked for. @param failure why it failed */
+  /** Adds the outcome of a reload that this process requested. @param failure why it failed */
   own(at: number, by: string, outcome: ReloadReport | { readonly failure: string }): void {
     const failed = 'failure' in outcome;
     const report = !failed && outcome.status === 'applied' ? outcome : null;
@@ -40,7 +40,7 @@ export class ReloadHistory {
     this.#add(view);
   }
 
-  /** The last reload, as the status of Weir has it. @returns whether it is a new one */
+  /** Adds the last reload of Weir's status. @returns whether it is a new one */
   seen({ at, outcome }: LastReload): boolean {
     if (at === this.#seenAt) return false;
     this.#seenAt = at;

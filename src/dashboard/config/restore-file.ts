@@ -4,7 +4,7 @@ import { etagOf } from '../../app/loading/inline-runner.ts';
 /**
  * Writes an earlier version of a file back, if the file still has the entity tag `from`.
  *
- * @returns why nothing was written: another writer came first
+ * @returns the reason when another writer came first and nothing was written
  * @throws {EditError} when it cannot be written
  */
 export async function restoreFile(
@@ -18,7 +18,7 @@ export async function restoreFile(
         if (etagOf(current) === from) return bytes;
         throw new EditError('stale', `${path} has been changed meanwhile and was left alone`);
       },
-      // It was there before: what it needs beside this file is for the reload to find out.
+      // This version has been loaded before; the reload reports whether the files that it refers to are still valid.
       { check: () => Promise.resolve() },
     );
     return undefined;

@@ -7,7 +7,7 @@ import { ConfigActions } from './config-actions.ts';
 import { ConfigState } from './config-state.ts';
 import { ConfigTopics } from './config-topics.ts';
 
-/** The pages Config and Routes, which share what is known of the configuration file. */
+/** The pages Config and Routes, which share one `ConfigState`. */
 export const createConfigSource = (context: DashboardContext, files: FileWorker): PageSource => {
   const state = new ConfigState(context, files);
   const picks = new PickState(context, state);

@@ -1,11 +1,11 @@
 import type { AppliedReport } from '../../supervisor/reload-report.ts';
 
 /*
- * What the pages Config and Routes get of the configuration. Values of files are starred before they are here.
- * Times are Unix milliseconds.
+ * Views of the configuration for the pages Config and Routes. Values from files are starred beforehand. Times are Unix
+ * milliseconds.
  */
 
-/** Whether the files are what runs. */
+/** Whether the files on disk equal the configuration that runs. */
 export type Sameness = 'same' | 'changed' | 'unknown';
 
 /** A line of a file; values that may be secret are starred. */
@@ -24,7 +24,7 @@ export interface ChangedLines {
   /** Further lines of `removed` and of `added` that are left out. */
   readonly moreRemoved: number;
   readonly moreAdded: number;
-  /** The lines differ only in what is starred. */
+  /** Whether the lines differ only in starred values. */
   readonly hidden: boolean;
 }
 
@@ -34,7 +34,7 @@ export interface RefusalView {
   /** One or more lines. */
   readonly message: string;
   readonly place: PlaceView | null;
-  /** The lines around the place; none if the file cannot be read here. */
+  /** The lines around the place; empty if the file cannot be read here. */
   readonly lines: readonly LineView[];
   readonly hints: readonly string[];
 }
@@ -49,19 +49,22 @@ export interface PlaceView {
 export interface SeenReload {
   readonly id: number;
   readonly at: number;
-  /** What this dashboard did: `reload`, `pick "Video" → "tokyo"`; `null` for reloads by others. */
+  /**
+   * The action of this dashboard that caused the reload: `reload`, `pick "Video" → "tokyo"`; `null` for reloads by
+   * others.
+   */
   readonly by: string | null;
   readonly outcome: 'applied' | 'unchanged' | 'failed';
   /** The summary, or why it failed. */
   readonly text: string;
-  /** Only of reloads by this dashboard. */
+  /** Present only for reloads by this dashboard. */
   readonly report: AppliedReport | null;
 }
 
-/** Whether the last version that ran can be restored, and why not. */
+/** Whether the last version that ran can be restored, and if not, why. */
 export type RestoreView =
   | { readonly kind: 'possible' }
-  /** It is on disk. */
+  /** The version is on disk already. */
   | { readonly kind: 'needless' }
   | { readonly kind: 'impossible'; readonly reason: string };
 
@@ -69,24 +72,24 @@ export interface ConfigView {
   /** Absolute; `null` for the built-in configuration, or where it is not known. */
   readonly path: string | null;
   readonly builtIn: boolean;
-  /** Why it cannot be read here. */
+  /** Why the file cannot be read here. */
   readonly unreadable: string | null;
   readonly changedAt: number | null;
   readonly sameness: Sameness;
   readonly changedFiles: readonly string[];
   readonly refusal: RefusalView | null;
   readonly restore: RestoreView;
-  /** `null` while the files are being examined, and where they cannot be. */
+  /** `null` while the files are being checked, and where they cannot be. */
   readonly check: CheckView | null;
   readonly reloads: readonly SeenReload[];
   readonly running: RunningView | null;
   readonly readOnly: boolean;
 }
 
-/** What a check of the files on disk finds. */
+/** The result of checking the files on disk. */
 export type CheckView = ValidFiles | { readonly kind: 'invalid'; readonly refusal: RefusalView };
 
-/** Files that would be loaded. */
+/** Valid files: a reload would load them. */
 export type ValidFiles = {
   readonly kind: 'valid';
   readonly warnings: readonly WarningView[];
@@ -100,7 +103,7 @@ export interface WarningView {
   readonly place: PlaceView | null;
 }
 
-/** What the running Weir says of itself. */
+/** Facts about the running Weir, from its control socket. */
 export interface RunningView {
   readonly version: string;
   readonly pid: number;
@@ -142,7 +145,7 @@ export type ReloadResult =
   | { readonly kind: 'unchanged' }
   | { readonly kind: 'refused'; readonly refusal: RefusalView };
 
-/** What restoring the last version that ran would change in the file. */
+/** The changes that restoring the last version that ran would make to the file. */
 export interface RestorePreview {
   readonly path: string;
   /** Entity tags of the file as it is and of the version that ran. */
@@ -153,5 +156,5 @@ export interface RestorePreview {
 
 export type RestoreResult =
   | ReloadResult
-  /** The file is not the one of the preview any more, and was left alone. */
+  /** The file has changed since the preview, and was left alone. */
   | { readonly kind: 'conflict'; readonly message: string };

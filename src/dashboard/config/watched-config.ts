@@ -15,27 +15,27 @@ export interface FileVersion {
   readonly etag: string;
 }
 
-/** The configuration file as it was read last. */
+/** The configuration file as last read. */
 export type Disk =
   | { readonly kind: 'read'; readonly version: FileVersion; readonly changedAt: number }
   | { readonly kind: 'unreadable'; readonly reason: string };
 
-/** A larger file is not kept, so not restored either. */
+/** Larger files are not kept, and so cannot be restored. */
 const MAX_BYTES = 16 << 20;
-/** Milliseconds between two looks at the times of the files, while a page watches. */
+/** Milliseconds between two checks of the files' times while a page watches. */
 const LOOK_MS = 2_000;
-/** Files whose times are looked at. */
+/** Maximum number of files whose times are checked. */
 const MAX_FILES = 8;
 
 export interface WatchedConfigOptions {
   readonly context: Pick<DashboardContext, 'monitor' | 'config' | 'socket'>;
-  /** `requestLoadedFiles`, but in tests. */
+  /** `requestLoadedFiles`; replaced in tests. */
   readonly ask?: (socket: string) => Promise<LoadedFiles>;
 }
 
 /**
- * The configuration file on disk, and the last version of it that is known to run. That is known from the running
- * Weir, which compares its files by its control socket, or from the outcome of an action of this process.
+ * The configuration file on disk, and the last version known to run: either the running Weir compares its files on
+ * request of its control socket, or an action of this process has loaded them.
  */
 export class WatchedConfig {
   readonly #context: WatchedConfigOptions['context'];
@@ -44,16 +44,16 @@ export class WatchedConfig {
   #disk: Disk | undefined;
   #loaded: FileVersion | undefined;
   #compared: LoadedFiles | undefined;
-  /** Times and sizes of the files at the last look. */
+  /** Times and sizes of the files at the last check. */
   #stamp = '';
-  /** What the monitor had at the last look. */
+  /** State of the monitor at the last check. */
   #seen = '';
   #looking: Promise<void> | undefined;
 
   constructor({ context, ask = requestLoadedFiles }: WatchedConfigOptions) {
     this.#context = context;
     this.#ask = ask;
-    // Also while another page is watched: the version that runs has to be seen before it is replaced.
+    // Also while another page is watched: the running version has to be read before it is replaced.
     context.monitor.onChange(() => {
       if (this.#triggers() !== this.#seen) void this.look();
     });
@@ -65,7 +65,7 @@ export class WatchedConfig {
     return status ? (status.value.config ?? undefined) : this.#context.config;
   }
 
-  /** `undefined` before the first look, and without a path. */
+  /** `undefined` before the first check, and without a path. */
   get disk(): Disk | undefined {
     return this.#disk;
   }
@@ -75,7 +75,7 @@ export class WatchedConfig {
     return this.#loaded;
   }
 
-  /** Another text whenever one of the files has been written. */
+  /** A text that changes whenever one of the files is written. */
   get stamp(): string {
     return this.#stamp;
   }
@@ -92,7 +92,7 @@ export class WatchedConfig {
     return files.filter(({ state }) => state === 'changed').map(({ path }) => path);
   }
 
-  /** Looks for changes of the files until disposed. Those of the running Weir are noticed without. */
+  /** Checks the files' times until disposed. Changes in the running Weir are noticed without this. */
   hold(): Disposable {
     void this.look();
     const timer = setInterval(() => void this.#lookIfTouched(), LOOK_MS);
@@ -104,13 +104,13 @@ export class WatchedConfig {
     return this.#listeners.add(listener);
   }
 
-  /** Reads the file and compares it with what runs, once more if a look is under way. */
+  /** Reads the file and compares it with what runs; if a check is under way, another one follows it. */
   async look(): Promise<void> {
     await this.#looking;
     await (this.#looking ??= this.#look().finally(() => (this.#looking = undefined)));
   }
 
-  /** The version with this entity tag has been loaded, as the API has said. */
+  /** Records that the version with this entity tag has been loaded, as the API has reported. */
   async loadedIs(etag: string | undefined): Promise<void> {
     await this.look();
     if (this.#disk?.kind !== 'read' || this.#disk.version.etag !== etag) return;

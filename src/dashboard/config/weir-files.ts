@@ -3,15 +3,15 @@ import { resolve } from 'node:path';
 import { FilesRead } from '../../app/loading/files-read.ts';
 import type { FileReader } from '../../config/sources/input-files.ts';
 
-/** Bytes of all files of one load. */
+/** Maximum size in bytes of all files of one load. */
 const MAX_BYTES = 64 << 20;
 
 /**
- * Reads files as the running Weir does, whose relative paths start from the folder that it was started in. Where that
- * cannot be read, it is taken to be the same as here.
+ * Reads files as the running Weir does: relative paths start from its working directory, or from that of this process
+ * where Weir's cannot be read.
  *
  * @param pid of the running Weir; `undefined` if it is not known
- * @param files reads them, and knows their whole paths afterwards
+ * @param files reads them, and afterwards has their absolute paths
  */
 export async function weirFiles(
   pid: number | undefined,

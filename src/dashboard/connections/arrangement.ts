@@ -3,7 +3,7 @@ import type { FlowMatcher } from '../../monitor/filter/matcher.ts';
 import { groupOf } from './flow-row.ts';
 import type { GroupKey, SortKey } from '../shared/connection-keys.ts';
 
-/** How flows are arranged. */
+/** Filter, order and grouping of a list of flows. */
 export interface Arranging {
   readonly matches: FlowMatcher;
   readonly sort: SortKey;
@@ -13,7 +13,7 @@ export interface Arranging {
   readonly open: ReadonlySet<string>;
 }
 
-/** What stands in one row: a flow, or the heading of the group of that name. */
+/** The content of one row: a flow, or the name of the group whose heading it is. */
 export type Entry = MonitoredFlow | string;
 
 export interface GroupSums {
@@ -24,17 +24,17 @@ export interface GroupSums {
   downRate: number;
 }
 
-/** Flows that match, in order. */
+/** Flows that match a filter, in order. */
 export interface Arranged {
   readonly entries: readonly Entry[];
-  /** All of them, also those of groups that are not open. */
+  /** All matching flows, including those of groups that are not open. */
   readonly flows: readonly MonitoredFlow[];
   readonly sums: ReadonlyMap<string, GroupSums>;
   /** Open flows that match. */
   readonly matching: number;
 }
 
-/** Arranges all flows, whose order is that of their ids. */
+/** Filters, sorts and groups flows, which are given in the order of their ids. */
 export function arrange(
   flows: Iterable<MonitoredFlow>,
   { matches, sort, descending, group, open }: Arranging,
@@ -75,7 +75,7 @@ function sumsOf(flows: readonly MonitoredFlow[]): GroupSums {
   return sums;
 }
 
-/** Groups by the sum of the column, the largest number of flows first, or by name. */
+/** Names of the groups, ordered by the column's sum, the number of flows (largest first), or name. */
 function orderedGroups(
   sums: ReadonlyMap<string, GroupSums>,
   sort: SortKey,
@@ -91,7 +91,7 @@ function orderedGroups(
   return [...sums.keys()].sort((a, b) => sign * (amount(a) - amount(b)) || compareTexts(a, b));
 }
 
-/** Flows in the order of a column; equal ones by their ids. */
+/** Flows sorted by a column; those that compare equal stay in the order of their ids. */
 function sorted(
   flows: readonly MonitoredFlow[],
   sort: SortKey,
@@ -105,11 +105,11 @@ function sorted(
     const keys = flows.map(text);
     return byIndex(flows, (a, b) => sign * compareTexts(keys[a] ?? '', keys[b] ?? '') || b - a);
   }
-  // They come in the order in which they started: the youngest are at the end.
+  // Flows are given in the order in which they started: the youngest are at the end.
   return descending ? flows : flows.toReversed();
 }
 
-/** By an amount that is never negative. Most rates are 0, and those flows need no comparison. */
+/** Flows sorted by a non-negative amount. Most rates are 0, and those flows need no comparison. */
 function byAmount(
   flows: readonly MonitoredFlow[],
   amount: (flow: MonitoredFlow) => number,
@@ -122,7 +122,7 @@ function byAmount(
     if (value === 0) none.push(flow);
     else some.push({ flow, amount: value });
   }
-  // The sort is stable: equal ones stay in the order of their ids, the youngest first.
+  // The sort is stable: flows that compare equal stay in the order of their ids, the youngest first.
   const sign = descending ? -1 : 1;
   const ordered = some.sort((a, b) => sign * (a.amount - b.amount)).map(({ flow }) => flow);
   return descending ? [...ordered, ...none] : [...none, ...ordered];
@@ -141,7 +141,7 @@ function byIndex(
   return result;
 }
 
-/** Columns of numbers. */
+/** Values of the numeric columns. */
 const AMOUNTS: Readonly<Partial<Record<SortKey, (flow: MonitoredFlow) => number>>> = {
   up: ({ view }) => view.up,
   down: ({ view }) => view.down,
@@ -150,7 +150,7 @@ const AMOUNTS: Readonly<Partial<Record<SortKey, (flow: MonitoredFlow) => number>
   rule: ({ view }) => view.rule ?? Number.MAX_SAFE_INTEGER,
 };
 
-/** Columns of texts. */
+/** Values of the text columns. */
 const TEXTS: Readonly<Partial<Record<SortKey, (flow: MonitoredFlow) => string>>> = {
   host: ({ view }) => view.sniffed ?? view.host,
   user: ({ view }) => view.user ?? '',
@@ -159,5 +159,5 @@ const TEXTS: Readonly<Partial<Record<SortKey, (flow: MonitoredFlow) => string>>>
   outbound: ({ view }) => view.outbound,
 };
 
-/** By code units: a collator takes ten times as long, and these are mostly ASCII. */
+/** Compares by code units: a collator takes ten times as long, and these texts are mostly ASCII. */
 const compareTexts = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

@@ -9,18 +9,18 @@ import { readClosing } from './parameters.ts';
 import { queryOf, selectorOf, selectorWords, type Selector } from './selector.ts';
 import type { ClosingPreview, CloseResult } from './view.ts';
 
-/** Requests at the same time. */
+/** Maximum number of concurrent requests. */
 const MOST_AT_ONCE = 16;
-/** A command line with more ids than these is not shown. */
+/** A command line with more ids is not shown. */
 const MOST_IDS_SHOWN = 200;
 
 interface Closing {
   readonly ids: readonly number[];
-  /** `undefined` if only the ids describe them. */
+  /** The selector that matches the same flows; `undefined` if only a list of ids does. */
   readonly selector: Selector | undefined;
 }
 
-/** The actions `closing`, which says what would be closed, and `close`. Both take `{ id }` or `{ filter }`. */
+/** The actions `closing`, which previews what would be closed, and `close`. Both take `{ id }` or `{ filter }`. */
 export function createCloseActions(context: DashboardContext): readonly PageAction[] {
   const { api } = context;
   return [
@@ -99,7 +99,7 @@ async function closeSelected(
   return Number(closed);
 }
 
-/** Closes flows one by one; those that have ended meanwhile are not counted. */
+/** Closes flows one by one, and returns how many; those that have ended meanwhile are not counted. */
 async function closeEach(
   api: ApiClient,
   ids: readonly number[],

@@ -13,23 +13,25 @@ import { FrozenOrder } from './frozen-order.ts';
 import { readConnectionsParameters } from './parameters.ts';
 import type { ConnectionRow, ConnectionsParameters, ConnectionListView, GroupRow } from './view.ts';
 
-/** Arrangements that are kept: pages have few filters and orders at a time. */
+/** Maximum number of cached arrangements: pages have few filters and orders at a time. */
 const MAX_ARRANGED = 4;
-/** Frozen orders that are kept: each page has one, and its former ones go. */
+/** Maximum number of frozen orders: each page has one, and its previous ones expire. */
 const MAX_FROZEN = 16;
-/** Milliseconds after which one goes that no page has asked for: it holds all flows as they were. */
+/**
+ * Milliseconds after which a frozen order that no page requests is dropped: it holds the last state of all its flows.
+ */
 const FROZEN_MS = 60_000;
 
 const NO_SUMS: GroupSums = { flows: 0, up: 0, down: 0, upRate: 0, downRate: 0 };
 
-/** The list of connections: filtered, arranged, and as much of it as a page shows. */
+/** The topic `connections`: the list of flows, filtered and arranged, limited to the window that a page shows. */
 export function createConnectionsTopic({ monitor, now }: DashboardContext): PageTopic {
   /**
-   * Arrangements since the last change of the monitor, of which there is one every 250 ms at most: pages that show
-   * the same share one, and a page that scrolls takes the next rows of it.
+   * Arrangements since the last change of the monitor, which changes every 250 ms at most: pages that show the same
+   * list share an entry, and a page that scrolls reads further rows of it.
    */
   const arranged = new Map<string, Arranged>();
-  /** Those that were asked for last are at the end. */
+  /** Frozen orders by their key, the most recently used last. */
   const frozen = new Map<string, { readonly order: FrozenOrder; readonly usedAt: number }>();
   monitor.onChange(() => {
     arranged.clear();
@@ -137,7 +139,7 @@ function groupRow(name: Extract<Entry, string>, { open }: Arranging, { sums }: A
   };
 }
 
-/** Puts an entry at the end of a map, whose oldest ones go. */
+/** Moves an entry to the end of a map, and drops the oldest entries beyond `most`. */
 function keep<T>(map: Map<string, T>, key: string, value: T, most: number): void {
   map.delete(key);
   map.set(key, value);

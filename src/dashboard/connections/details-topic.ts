@@ -5,7 +5,7 @@ import { flowRow } from './flow-row.ts';
 import { readId } from './parameters.ts';
 import type { ConnectionDetails, LikeFilter } from './view.ts';
 
-/** Other flows of the session that are listed. */
+/** Maximum number of other flows of the session that are listed. */
 const MAX_OTHERS = 20;
 
 /** One connection: the topic `connection`, with the parameter `{ id }`. */

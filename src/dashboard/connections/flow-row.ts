@@ -2,7 +2,7 @@ import type { MonitoredFlow } from '../../monitor/contract.ts';
 import type { FlowRow } from './view.ts';
 import type { GroupKey } from '../shared/connection-keys.ts';
 
-/** A flow as pages get it. */
+/** The row of a flow, as pages receive it. */
 export function flowRow({ view, upRate, downRate, closedAt }: MonitoredFlow): FlowRow {
   return {
     id: view.id,

@@ -1,10 +1,10 @@
 import type { MonitoredFlow } from '../../monitor/contract.ts';
 import type { Arranged, Entry } from './arrangement.ts';
 
-/** Rows that keep their places, whatever happens to their flows. */
+/** Rows that keep their positions while their flows change or close. */
 export class FrozenOrder {
   readonly entries: readonly Entry[];
-  /** The last state of each flow that matched, for when it has been forgotten. */
+  /** The last known state of each flow that matched, for when the monitor has forgotten it. */
   readonly #last: Map<number, MonitoredFlow>;
   #counted: { readonly of: Arranged; readonly fresh: number } | undefined;
 
@@ -13,7 +13,7 @@ export class FrozenOrder {
     this.#last = new Map(flows.map((flow) => [flow.view.id, flow]));
   }
 
-  /** The number of flows of `now` that did not match then. Counted once for each arrangement. */
+  /** The number of flows of `now` that did not match when the order was frozen. Counted once for each arrangement. */
   freshIn(now: Arranged): number {
     if (this.#counted?.of === now) return this.#counted.fresh;
     let fresh = 0;
@@ -22,7 +22,7 @@ export class FrozenOrder {
     return fresh;
   }
 
-  /** The state of a flow now, or its last one. */
+  /** The current state of a flow, or its last known one. */
   flow(
     id: number,
     flows: ReadonlyMap<number, MonitoredFlow>,
@@ -31,7 +31,7 @@ export class FrozenOrder {
     const current = flows.get(id);
     const known = current ?? this.#last.get(id);
     if (!known) return undefined;
-    // It was closed and then forgotten, unnoticed here.
+    // The flow was closed and forgotten between two reads of it here.
     const flow = current || known.closedAt !== undefined ? known : { ...known, closedAt: now };
     this.#last.set(id, flow);
     return flow;

@@ -31,7 +31,7 @@ export function readId(value: JsonValue): number {
   return id;
 }
 
-/** What to close: one flow, or those that match a filter. @throws {ActionError} */
+/** The flows to close: one, or those that match a filter. @throws {ActionError} */
 export function readClosing(
   value: JsonValue,
 ): { readonly id: number } | { readonly filter: string } {
@@ -39,7 +39,7 @@ export function readClosing(
   return id === undefined ? { filter: new Parameters(value).text('filter') } : { id };
 }
 
-/** The list `open`. */
+/** The group names of the parameter `open`. */
 function namesOf(value: JsonValue): readonly string[] {
   const names = typeof value === 'object' && value !== null && 'open' in value ? value.open : [];
   const isValid =

@@ -1,6 +1,6 @@
 import type { Term } from '../../monitor/filter/terms.ts';
 
-/** What `DELETE /v1/connections` takes. */
+/** Query parameters of `DELETE /v1/connections`. */
 export type Selector = Readonly<Partial<Record<SelectorKey, string>>>;
 
 type SelectorKey = 'outbound' | 'inbound' | 'user' | 'session';
@@ -8,8 +8,8 @@ type SelectorKey = 'outbound' | 'inbound' | 'user' | 'session';
 const KEYS = { out: 'outbound', in: 'inbound', user: 'user' } as const;
 
 /**
- * The selector of the API that matches the same flows as a filter; `undefined` if there is none. The API compares
- * case, which a filter does not: `values` has the exact ones.
+ * The selector of the API that matches the same flows as a filter; `undefined` if there is none. The API is
+ * case-sensitive, a filter is not: `values` has the exact spelling.
  */
 export function selectorOf(
   terms: readonly Term[],
@@ -46,13 +46,13 @@ function exactOf(
   return [key, value];
 }
 
-/** The query of the request. */
+/** The query of a request with this selector. */
 export const queryOf = (selector: Selector): string => {
   const query = new URLSearchParams(Object.entries(selector)).toString();
   return query === '' ? '' : `?${query}`;
 };
 
-/** The command line of `weir ctl` that closes these. @param meant options that name the Weir */
+/** The command line of `weir ctl` that closes the flows of a selector. @param meant options that name the Weir */
 export function selectorWords(selector: Selector, meant: readonly string[]): readonly string[] {
   const words = Object.entries(selector).flatMap(([key, value]) =>
     // A value may look like an option.

@@ -1,7 +1,7 @@
 import type { GroupKey, SortKey } from '../shared/connection-keys.ts';
 import type { FilterProblem } from '../../monitor/filter/terms.ts';
 
-/** What a page shows of the connections: the parameters of the topic `connections`. */
+/** The parameters of the topic `connections`: what a page shows of the list. */
 export type ConnectionsParameters = {
   readonly filter?: string;
   readonly sort?: SortKey;
@@ -9,10 +9,10 @@ export type ConnectionsParameters = {
   readonly group?: GroupKey | 'none';
   /** Names of the groups whose flows are listed. */
   readonly open?: readonly string[];
-  /** The window. */
+  /** Index of the first row of the window. */
   readonly first?: number;
   readonly count?: number;
-  /** Any word, chosen by the page: rows keep their order for as long as it is the same. Not with ''. */
+  /** Any text, chosen by the page: rows keep their order while it stays the same; '' for no freeze. */
   readonly freeze?: string;
 };
 
@@ -22,21 +22,21 @@ export type ConnectionListView = {
   readonly rows: readonly ConnectionRow[];
   readonly first: number;
   readonly total: number;
-  /** Open flows that match, and all open ones. */
+  /** The number of open flows that match, and of all open flows. */
   readonly matching: number;
   readonly flows: number;
-  /** Flows that match and have appeared since the rows were frozen. */
+  /** Number of matching flows that have appeared since the rows were frozen. */
   readonly fresh: number;
-  /** What was asked for. */
+  /** The filter of the parameters. */
   readonly filter: string;
   readonly problem: FilterProblem | null;
-  /** Whether the list was complete at least once. */
+  /** Whether the list of flows has been complete at least once. */
   readonly listed: boolean;
 };
 
 export type ConnectionRow = FlowRow | GroupRow;
 
-/** A flow. Texts come from the network. */
+/** The row of a flow. Its texts come from the network. */
 export type FlowRow = {
   readonly id: number;
   readonly session: number | null;
@@ -55,7 +55,7 @@ export type FlowRow = {
   readonly closedAt: number | null;
   readonly up: number;
   readonly down: number;
-  /** Bytes per second, whole ones. */
+  /** Bytes per second, rounded. */
   readonly upRate: number;
   readonly downRate: number;
 };
@@ -78,27 +78,27 @@ export type ConnectionDetails = {
   readonly flow: FlowRow;
   /** The group of the subscribe file that the rule belongs to. */
   readonly routeGroup: string | null;
-  /** Other flows of its session: the first ones, and how many there are. */
+  /** Other flows of the same session: the first ones, and the total number. */
   readonly others: readonly FlowRow[];
   readonly otherCount: number;
-  /** Filters that select flows like it, with the number of open flows. */
+  /** Filters that select similar flows, with the number of open flows each matches. */
   readonly alike: readonly LikeFilter[];
 } | null;
 
 export type LikeFilter = {
-  /** `user` */
+  /** The property, such as `user`. */
   readonly what: string;
-  /** `user:ann` */
+  /** The filter, such as `user:ann`. */
   readonly filter: string;
   readonly flows: number;
 };
 
-/** The result of the action `closing`: what `close` with the same filter would do now. */
+/** The result of the action `closing`: the effect that `close` with the same filter would have now. */
 export type ClosingPreview = {
   readonly flows: number;
-  /** The same on the command line; `null` if that would be too long. */
+  /** The equivalent command line; `null` if it would be too long. */
   readonly command: string | null;
-  /** Whether it is one request of the API; otherwise each flow is closed by its id. */
+  /** Whether one request of the API suffices; otherwise each flow is closed by its id. */
   readonly isSelector: boolean;
 };
 

@@ -8,14 +8,14 @@ import { CONTENT_TYPES, type PageFile, type PageFiles } from './page-files.ts';
 import { stripTypes } from './strip-types.ts';
 
 /*
- * The page from a checkout: its modules as they are, without types. Packages have a bundle in place of this file
+ * Loads the page from a checkout: its modules with their types stripped. Packages have a bundle in place of this file
  * (packaging/substitutes/).
  */
 
-/** Paths of requests are those of files below it. */
+/** The folder that request paths are relative to. */
 const SOURCE = fileURLToPath(new URL('../..', import.meta.url));
 const FOLDERS = ['dashboard/page', 'dashboard/shared'];
-/** Files that the page shares with terminals; they import nothing. */
+/** Files that the page shares with terminal output; they import nothing. */
 const FILES = ['printable.ts', 'text/amounts.ts', 'text/command-line.ts'];
 
 /** Libraries of the page by the names that its modules import, with their files in browsers. */
@@ -28,10 +28,10 @@ const LIBRARIES: Readonly<Record<string, string>> = {
   uplot: '/lib/uplot.mjs',
 };
 
-/** What `import` finds of a library, where that is not what browsers take. */
+/** Paths of libraries whose default resolution is not the file that browsers need. */
 const MODULES: Readonly<Record<string, string>> = { uplot: 'uplot/dist/uPlot.esm.js' };
 
-/** @throws {WeirError} when the libraries of the page are not installed */
+/** Loads all files of the page. @throws {WeirError} when the libraries of the page are not installed */
 export async function loadPageFiles(): Promise<PageFiles> {
   const paths = new Map<string, string>();
   for (const name of FILES) paths.set(`/${name}`, join(SOURCE, name));
@@ -51,7 +51,7 @@ export async function loadPageFiles(): Promise<PageFiles> {
     styles: ['/dashboard/page/style.css'],
     script: '/dashboard/page/main.ts',
     imports: LIBRARIES,
-    // Without a bundle, modules would be found one import after the other.
+    // Without a bundle, a browser would discover modules one import after the other.
     modules: [...paths.keys()].filter((path) => /\.m?[jt]s$/.test(path)),
   });
   const document = fileOf('.html', Buffer.from(html));
@@ -64,7 +64,7 @@ export async function loadPageFiles(): Promise<PageFiles> {
   return { get, scriptHashes };
 }
 
-/** Files that are read again after a change, so that it needs no restart. */
+/** Source files that are read again after a change, so that editing them needs no restart. */
 class SourceFiles {
   readonly #read = new Map<string, { readonly changed: number; readonly file: PageFile }>();
 

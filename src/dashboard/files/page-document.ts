@@ -3,15 +3,15 @@ import { createHash } from 'node:crypto';
 export interface PageDocumentParts {
   /** Paths of the style sheets, in order. */
   readonly styles: readonly string[];
-  /** The path of the module that begins. */
+  /** Path of the entry module. */
   readonly script: string;
-  /** Paths of modules by the names that imports have; `undefined` for a bundle. */
+  /** Import map: paths of modules by import specifier; `undefined` for a bundle. */
   readonly imports?: Readonly<Record<string, string>>;
-  /** Paths of modules to load early. */
+  /** Paths of modules to preload. */
   readonly modules?: readonly string[];
 }
 
-/** The document of the page, and the hashes of the scripts in it. */
+/** The HTML document of the page, and the hashes of its inline scripts. */
 export function pageDocument({ styles, script, imports, modules = [] }: PageDocumentParts): {
   readonly html: string;
   readonly scriptHashes: readonly string[];

@@ -1,7 +1,7 @@
 /** A file of the page. */
 export interface PageFile {
   readonly type: string;
-  /** Changes with the content. */
+  /** Changes whenever the content does. */
   readonly etag: string;
   /** Whether the content of this path never changes. */
   readonly immutable: boolean;
@@ -11,14 +11,14 @@ export interface PageFile {
 
 export type PageEncoding = 'br' | 'gzip' | 'identity';
 
-/** The files of the page, by path of the request: there are no others. */
+/** The files of the page by request path; any other path is not found. */
 export interface PageFiles {
   readonly get: (path: string) => Promise<PageFile | undefined>;
   /** Hashes of the scripts in the document, for its Content-Security-Policy: `sha256-…`. */
   readonly scriptHashes: readonly string[];
 }
 
-/** Content types by the end of a name. */
+/** Content types by file name extension. */
 export const CONTENT_TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',

@@ -3,7 +3,7 @@ import { LocalHttpError } from '../../local-http/local-http-error.ts';
 import type { PageEncoding, PageFile, PageFiles } from './page-files.ts';
 
 const IMMUTABLE = 'public, max-age=31536000, immutable';
-/** Kept, and asked for again at each use. */
+/** Caches may store the response, and revalidate it at each use. */
 const REVALIDATE = 'no-cache';
 
 /** Responds with a file of the page. @throws {LocalHttpError} 404 */
@@ -25,7 +25,7 @@ export async function respondFile(exchange: LocalExchange, files: PageFiles): Pr
   exchange.send(200, file.bodies.get(encoding), { ...headers, ...more });
 }
 
-/** The best of those that the client accepts; qualities other than 0 are not compared. */
+/** The best content encoding that the client accepts; q-values other than 0 are not compared. */
 export function chooseEncoding(
   accepted: string | string[] | undefined,
   { bodies }: Pick<PageFile, 'bodies'>,

@@ -1,8 +1,8 @@
 import { stripTypeScriptTypes } from 'node:module';
 
 /**
- * A module of TypeScript without its types, for browsers; lines and columns stay. Node warns at the first call that
- * the function is experimental: this program has its Node pinned, so that warning is left out, and no other.
+ * Strips the types of a TypeScript module for browsers; lines and columns stay. Node warns at the first call that the
+ * function is experimental: this program pins its Node, so that one warning is suppressed.
  */
 export function stripTypes(source: string): string {
   // oxlint-disable-next-line typescript/unbound-method -- called with its process again, and put back

@@ -7,13 +7,13 @@ import { VERSION } from '../../version.ts';
 import { apiState, differingVersions, emptyState, reloadState, socketState } from './states.ts';
 import type { FrameState, FrameView } from './view.ts';
 
-/** The edge of every page. */
+/** The frame of every page: header, states and health. */
 export const createFrameSource: CreatePageSource = (context) => ({
   topics: [createFrameTopic(context)],
   actions: [],
 });
 
-/** Known from the start: the files of a checkout may change later. */
+/** Read at startup: the files of a checkout may change later. */
 const OWN = ownBuild();
 
 /** The topic `frame`. @param own the build of this process */
@@ -37,7 +37,7 @@ export function createFrameTopic(
     const refused = reloadState(status?.value.last_reload, context.socket);
     const states: (FrameState | undefined)[] = [
       lost,
-      // Weir as a whole does not run, which has been said.
+      // Weir as a whole does not run, which another state reports already.
       lost?.kind === 'restarting' || lost?.kind === 'nothing-there'
         ? undefined
         : socketState(socket),

@@ -9,7 +9,7 @@ import type { FrameState } from './view.ts';
 
 type Lost = Extract<Reachability, { kind: 'lost' }>;
 
-/** Why the API cannot be used; `undefined` if it can, or is still being tried. */
+/** The state of an API that cannot be used; `undefined` if it can, or is still being tried. */
 export function apiState(
   { api, listedAt }: Pick<Monitor, 'api' | 'listedAt'>,
   config: string | undefined,
@@ -46,7 +46,7 @@ const KINDS = {
   other: 'lost',
 } as const satisfies Record<Exclude<LostCause, 'ended' | 'forbidden'>, FrameState['kind']>;
 
-/** Why the control socket cannot be used; `undefined` if it can, or is still being tried. */
+/** The state of a control socket that cannot be used; `undefined` if it can, or is still being tried. */
 export function socketState(socket: Reachability): FrameState | undefined {
   switch (socket.kind) {
     case 'connecting':
@@ -70,7 +70,7 @@ const failureOf = ({ error }: Lost) => ({
   hint: hintsOf(error)[0] ?? null,
 });
 
-/** The state after a reload that failed; `undefined` after another one. */
+/** The state after a failed reload; `undefined` after a successful one. */
 export function reloadState(
   last: LastReload | null | undefined,
   socket: string | undefined,
@@ -85,13 +85,13 @@ export function reloadState(
   };
 }
 
-/** The state before the first flow; `undefined` if there is one, or the list is not known. */
+/** The state before the first flow; `undefined` if there are flows, or the list is not known. */
 export function emptyState({ flows, listedAt, status }: Monitor): FrameState | undefined {
   if (listedAt === undefined || flows.size > 0) return undefined;
   return { kind: 'no-flows', example: exampleOf(status?.value) };
 }
 
-/** Protocols that curl speaks without credentials of its own. */
+/** Proxy schemes of curl for the protocols that it speaks without credentials. */
 const SCHEMES: Readonly<Record<string, string>> = {
   socks: 'socks5h',
   http: 'http',
@@ -108,8 +108,8 @@ const proxyOf = ({ protocol, address }: InboundStatus): string =>
   `${SCHEMES[protocol]}://${address.replace(/^(0\.0\.0\.0|\[::\]):/, '127.0.0.1:')}`;
 
 /**
- * Whether another Weir runs than the one that this process is of; by their commits where they have one version. A
- * running one that says nothing of its build is older than that is said.
+ * The state in which the running Weir and this process differ in version, or in commit where the versions are equal. A
+ * running Weir that reports no build is too old to report one.
  *
  * @param status `undefined` without a control socket
  */

@@ -1,6 +1,6 @@
 import type { HealthWord } from '../../monitor/health-word.ts';
 
-/** What every page shows at its edge: the topic `frame`, without parameters. */
+/** The topic `frame`, without parameters: the state in the frame of every page. */
 export type FrameView = {
   /** The name of the configuration file, or `Weir`. */
   readonly name: string;
@@ -9,37 +9,37 @@ export type FrameView = {
   /** The version of this dashboard. */
   readonly ownVersion: string;
   readonly health: HealthWord;
-  /** Why, in one sentence; '' for `Serving`. */
+  /** Reason in one sentence; '' for `Serving`. */
   readonly why: string;
-  /** What a page has to explain, the most important first. */
+  /** States that the page has to explain, the most important first. */
   readonly states: readonly FrameState[];
   /** Bytes per second; `null` while the API is lost. */
   readonly upRate: number | null;
   readonly downRate: number | null;
   readonly flows: number | null;
-  /** When the newest data came, in Unix milliseconds of the dashboard; `null` before the first. */
+  /** When the newest data arrived, in Unix milliseconds of the dashboard; `null` before the first. */
   readonly at: number | null;
   /** The dashboard's time, to the second. */
   readonly now: number;
   readonly readOnly: boolean;
-  /** Flow events missed since the dashboard began to watch. */
+  /** Flow events missed since the dashboard started watching. */
   readonly missed: number;
 };
 
-/** Why something cannot be reached, and advice if there is any. */
+/** Why something cannot be reached, and a hint if there is one. */
 type FailureReason = {
   readonly message: string;
   readonly hint: string | null;
 };
 
-/** Each has a text and a next step of its own. */
+/** A state that the page explains, each with a text and a next step. */
 export type FrameState =
   | ({ readonly kind: 'nothing-there' | 'other-server' | 'unauthorized' | 'lost' } & FailureReason)
-  /** The permissions of the API's or the control socket. */
+  /** The permissions of the API or of the control socket deny access. */
   | ({ readonly kind: 'forbidden'; readonly what: 'api' | 'socket' } & FailureReason)
   | { readonly kind: 'restarting'; readonly since: number }
   /**
-   * `listen`: an address that suits it; `null` if none is known. `isOld`: there was an API, and what is shown is of then.
+   * `listen`: a suitable address; `null` if none is known. `isOld`: there was an API, and the page shows its last data.
    */
   | {
       readonly kind: 'no-api';
@@ -48,10 +48,10 @@ export type FrameState =
       readonly isOld: boolean;
     }
   | ({ readonly kind: 'no-socket' } & FailureReason)
-  /** `example`: a command that makes one; `null` if no inbound is known that it could use. */
+  /** `example`: a command that creates a flow; `null` if no usable inbound is known. */
   | { readonly kind: 'no-flows'; readonly example: string | null }
   | { readonly kind: 'behind'; readonly missed: number }
-  /** `line` as it is logged, which may have several lines; `place`: `FILE:LINE:COLUMN`; `command` reloads. */
+  /** `line` is the log message, possibly of several lines; `place`: `FILE:LINE:COLUMN`; `command` reloads. */
   | {
       readonly kind: 'reload-refused';
       readonly line: string;

@@ -2,24 +2,24 @@ import type { LogLevel } from '../../log/logger.ts';
 import { LOG_LEVELS, type LogEntry } from '../../monitor/log/log-line.ts';
 import type { LogStore } from '../../monitor/log/log-store.ts';
 
-/** Which lines a page shows. */
+/** The selection of log lines that a page shows. */
 export interface ShownLines {
   readonly level: LogLevel;
-  /** The start of targets; empty for all. */
+  /** Prefix of the targets; empty for all. */
   readonly target: string;
-  /** In the message, the target or a field, in any case; empty for all. */
+  /** Substring of the message, the target or a field, in any case; empty for all. */
   readonly text: string;
 }
 
 /**
- * The entries of a store that a selection has, kept current with work for new entries alone. Places of lost lines
- * are in every selection: some of them may have been selected.
+ * The entries of a store that match a selection, updated with work for new entries alone. Gaps of lost lines are part
+ * of every selection: some of the lines may have matched.
  */
 export class FilteredLog {
   readonly #store: LogStore;
   readonly #selects: (entry: LogEntry) => boolean;
   #entries: readonly LogEntry[] = [];
-  /** The id of the next entry to look at. */
+  /** The id of the next entry to examine. */
   #next = 0;
 
   constructor(store: LogStore, selection: ShownLines) {

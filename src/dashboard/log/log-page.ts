@@ -12,10 +12,10 @@ import type { SharedLog } from '../../monitor/log/shared-log.ts';
 import { logStateView } from './state-view.ts';
 import type { LogFilterPreview, LogRow, LogView } from './view.ts';
 
-/** Larger indexes and ids than any log has. */
+/** Bounds indexes and ids, far above those of any log. */
 const MOST = Number.MAX_SAFE_INTEGER;
 
-/** Characters of one line that a page gets. */
+/** Maximum number of characters of a line that a page receives. */
 const MAX_MESSAGE = 16_384;
 
 export function logTopic(context: DashboardContext, log: SharedLog): PageTopic {
@@ -69,7 +69,10 @@ function rowOf(entry: LogEntry): LogRow {
   };
 }
 
-/** What `log-filter` would do: `{ filter }`. */
+/**
+ * The action `log-filter-preview`, with the parameter `{ filter }`: returns the filter and the command line that
+ * `log-filter` corresponds to.
+ */
 export const logFilterPreview = (context: DashboardContext): PageAction => ({
   name: 'log-filter-preview',
   changes: false,
@@ -80,7 +83,9 @@ export const logFilterPreview = (context: DashboardContext): PageAction => ({
   },
 });
 
-/** Gives the running Weir another log filter until its next start: `{ filter }`. */
+/**
+ * The action `log-filter`, with the parameter `{ filter }`: sets the log filter of the running Weir until it restarts.
+ */
 export const logFilter = (context: DashboardContext): PageAction => ({
   name: 'log-filter',
   changes: true,
@@ -93,7 +98,7 @@ export const logFilter = (context: DashboardContext): PageAction => ({
   },
 });
 
-/** @throws {ActionError} */
+/** Checks the parameter `filter`. @throws {ActionError} */
 function wantedFilter({ socket }: DashboardContext, parameters: JsonValue) {
   const filter = new Parameters(parameters).text('filter').trim();
   if (socket === undefined) {

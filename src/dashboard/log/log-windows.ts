@@ -4,9 +4,9 @@ import type { LogEntry } from '../../monitor/log/log-line.ts';
 import { MAX_ROWS } from '../shared/window.ts';
 import type { LogStore } from '../../monitor/log/log-store.ts';
 
-/** Which rows of a selection a page shows. */
+/** The window of a selection that a page shows. */
 export interface WantedRows {
-  /** `undefined`: the last ones. */
+  /** Index of the first row; `undefined` for the last rows. */
   readonly first: number | undefined;
   readonly until: number | undefined;
 }
@@ -15,14 +15,14 @@ export interface LogWindow {
   readonly first: number;
   readonly total: number;
   readonly entries: readonly LogEntry[];
-  /** Selected entries that `until` leaves out. */
+  /** Number of selected entries after `until`. */
   readonly later: number;
 }
 
-/** Selections and stopped lists that are kept: pages of one reader seldom have more. */
+/** Maximum number of cached selections and stopped lists: the pages of one reader seldom have more. */
 const MAX_KEPT = 8;
 
-/** Windows on the log for pages with different selections, some of which have stopped following. */
+/** Windows onto the log for pages with different selections, some of which have stopped following. */
 export class LogWindows {
   readonly #store: LogStore;
   readonly #filtered = new LRUCache<string, FilteredLog>({ max: MAX_KEPT });
@@ -53,13 +53,13 @@ export class LogWindows {
   }
 }
 
-/** How many entries have an id up to `until`. */
+/** The number of entries with an id up to `until`. */
 function countUntil(entries: readonly LogEntry[], until: number): number {
   const index = entries.findLastIndex(({ id }) => id <= until);
   return index + 1;
 }
 
-/** The value of a key, made if it is missing. */
+/** Returns the value of a key, and creates it if missing. */
 function recent<T extends object>(kept: LRUCache<string, T>, key: string, make: () => T): T {
   const value = kept.get(key) ?? make();
   kept.set(key, value);

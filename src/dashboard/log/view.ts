@@ -1,48 +1,48 @@
 import type { LogLevel } from '../../log/logger.ts';
 
-/* What the page Log gets. Texts are as Weir has written them: the page escapes them. */
+/* Views for the page Log. Texts are as Weir has written them: the page escapes them. */
 
-/** Whether the log is followed. Times are Unix milliseconds. */
+/** The state of following the log. Times are Unix milliseconds. */
 export type LogStateView =
-  /** Without a control socket. */
+  /** There is no control socket. */
   | { readonly kind: 'absent' }
-  /** Requested, or not yet. */
+  /** Requested, or about to be. */
   | { readonly kind: 'idle' | 'connecting' }
   | { readonly kind: 'following'; readonly since: number }
-  /** It is tried again. */
+  /** The connection was lost and is retried. */
   | { readonly kind: 'lost'; readonly error: string; readonly since: number };
 
 /** The parameters of the topic `log`. */
 export type LogParameters = {
   readonly level?: LogLevel;
-  /** The start of targets. */
+  /** Prefix of the targets. */
   readonly target?: string;
   readonly text?: string;
   /** The index of the first row; without one, the last rows. */
   readonly first?: number;
-  /** Entries after the one with this id are left out, and none moves while the page is read. */
+  /** Id of the last entry to include: newer ones are left out, so that the list does not move while it is read. */
   readonly until?: number;
 };
 
-/** The topic `log`. */
+/** The value of the topic `log`. */
 export type LogView = {
   readonly state: LogStateView;
-  /** The filter of the running Weir, which has every line pass; `null` if it is not known. */
+  /** The filter of the running Weir, which decides whether it logs a line at all; `null` if it is not known. */
   readonly filter: string | null;
-  /** Where the filter can be changed; `null` without a control socket. */
+  /** The control socket, through which the filter can be changed; `null` without one. */
   readonly socket: string | null;
   readonly readOnly: boolean;
-  /** The index of the first row among those that the parameters select, and how many these are. */
+  /** The index of the first row among those that the parameters select, and the total number of them. */
   readonly first: number;
   readonly total: number;
   readonly rows: readonly LogRow[];
-  /** Lines that were lost since the log is followed, as far as their number is known. */
+  /** Number of lines lost since following began, as far as it is known. */
   readonly lost: number;
-  /** Entries that are kept, of any level. */
+  /** Number of stored entries, of any level. */
   readonly kept: number;
   /** The id of the newest entry. */
   readonly newest: number;
-  /** Selected entries that `until` leaves out. */
+  /** Number of selected entries after `until`. */
   readonly later: number;
 };
 
@@ -56,7 +56,7 @@ export type LogRow =
       readonly message: string;
       readonly fields: readonly (readonly [name: string, value: string])[];
     }
-  /** Lines are missing here; `null` if their number is unknown. */
+  /** A gap of lost lines; `null` if their number is unknown. */
   | {
       readonly id: number;
       readonly kind: 'lost';
@@ -67,6 +67,6 @@ export type LogRow =
 /** The result of `log-filter-preview`. */
 export type LogFilterPreview = {
   readonly filter: string;
-  /** The same as a command line. */
+  /** The equivalent command line. */
   readonly command: string;
 };

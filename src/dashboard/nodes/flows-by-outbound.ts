@@ -1,12 +1,12 @@
 import type { Monitor } from '../../monitor/contract.ts';
 import type { NodeRow } from './view.ts';
 
-/** Versions of an outbound that a row has. */
+/** Maximum number of versions of an outbound in a row. */
 const SHOWN_VERSIONS = 8;
 
 /**
- * Open flows by outbound and version: a reload gives an outbound that has changed a new version, and the one before
- * ends with its flows. Of an outbound with one version nothing is listed.
+ * Open flows by outbound and version. A reload gives a changed outbound a new version, and the previous one ends with
+ * its flows. An outbound with one version is not listed.
  */
 export function versionsByOutbound({
   flows,

@@ -2,7 +2,7 @@ import type { PageTopic } from '../contract.ts';
 import type { FileModel } from '../reader/file-model.ts';
 import type { LostBalancersView } from './view.ts';
 
-/** Balancers that a page gets. */
+/** Maximum number of balancers that a page receives. */
 const MAX_ROWS = 20;
 
 /** The topic `lost-balancers`. */

@@ -22,7 +22,7 @@ export interface ProbeRun {
 }
 
 export interface NodeProbesOptions {
-  /** Opens the flows of one run. */
+  /** Opens the flows of a run. */
   readonly open: () => OutboundFlows;
   /** Unix milliseconds. */
   readonly now: () => number;
@@ -39,11 +39,11 @@ const NOT_MEASURED = {
   error: null,
 } as const;
 
-/** Probes that pages ask for, one run at a time, and their last results. */
+/** Runs the probes that pages request, one run at a time, and keeps their last results. */
 export class NodeProbes {
   readonly #options: NodeProbesOptions;
   readonly #clock: Clock;
-  /** By tag. */
+  /** The last result of each outbound, by tag. */
   readonly #results = new Map<string, NodeProbe>();
   readonly #listeners = new Listeners();
   #stop: AbortController | undefined;
@@ -78,7 +78,7 @@ export class NodeProbes {
     this.#stop = stop;
     this.#total = specs.length;
     this.#done = 0;
-    // As it was given, but without what may be secret in it.
+    // The URL of the run without the parts that may be secret.
     const shown = `${url.protocol}//${url.host}${url.pathname}`;
     const at = this.#options.now();
     const base = { ...NOT_MEASURED, at, url: shown, tries };
@@ -87,7 +87,7 @@ export class NodeProbes {
     this.#listeners.call();
   }
 
-  /** Ends the run; outbounds that have no result yet are marked. */
+  /** Ends the run; outbounds without a result are marked as cancelled. */
   cancel(): void {
     this.#stop?.abort(new WeirError('cancelled', 'the probe was cancelled'));
   }
@@ -139,7 +139,7 @@ export class NodeProbes {
     }
   }
 
-  /** The oldest results give way to those of other names. */
+  /** Stores a result, and evicts the oldest beyond `MOST_NODE_FACTS`. */
   #set(tag: string, probe: NodeProbe): void {
     this.#results.delete(tag);
     this.#results.set(tag, probe);

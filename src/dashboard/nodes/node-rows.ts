@@ -5,7 +5,7 @@ import type { BalancerFacts, ConfigFacts, NodeFacts } from '../reader/file-reque
 import { versionsByOutbound } from './flows-by-outbound.ts';
 import type { NodeHealth, NodeProbe, NodeRow, NodeSort } from './view.ts';
 
-/** Members of a balancer that a row has. */
+/** Maximum number of balancer members in a row. */
 const SHOWN_MEMBERS = 12;
 
 type RowMonitor = Pick<Monitor, 'flows' | 'traffic' | 'status'>;
@@ -14,7 +14,7 @@ const NO_TRAFFIC: TrafficPart = { up: 0, down: 0, upRate: 0, downRate: 0, flows:
 
 const NOT_KNOWN: NodeHealth = { state: 'unknown', probedAt: null, error: null };
 
-/** All rows in the order of the file: balancers, outbounds, and what is gone but still has flows. */
+/** All rows in the order of the file: balancers, outbounds, and removed ones that still have flows. */
 export function nodeRows(
   facts: ConfigFacts | undefined,
   monitor: RowMonitor,
@@ -64,7 +64,7 @@ export function nodeRows(
   ];
 }
 
-/** What the control socket knows where there is no API: bytes and flows, without rates. */
+/** Traffic from the control socket where there is no API: bytes and flows, without rates. */
 const trafficOfStatus = (
   status: Pick<RunningStatus, 'traffic'> | undefined,
 ): ReadonlyMap<string, TrafficPart> =>
@@ -116,7 +116,7 @@ function sumOf(parts: readonly TrafficPart[]): TrafficPart {
 
 interface HealthTables {
   readonly byBalancer: ReadonlyMap<string, ReadonlyMap<string, NodeHealth>>;
-  /** A member of several balancers has the worst of them. */
+  /** By member; a member of several balancers has the worst of their results. */
   readonly any: ReadonlyMap<string, NodeHealth>;
 }
 
@@ -140,20 +140,23 @@ function healthByMember(
 
 const RANK = { unavailable: 0, unknown: 1, available: 2 } as const;
 
-/** Whether a row has a problem: its health, or the last probe that was asked for. */
+/**
+ * Whether a row has a problem: a failed health check or probe, of itself or a member, or a subscription that lacks its
+ * nodes.
+ */
 const isDown = ({ health, probe, members, lostFrom }: NodeRow): boolean =>
   health?.state === 'unavailable' ||
   (probe?.state === 'done' && probe.succeeded === 0) ||
   members.some(({ health: { state } }) => state === 'unavailable') ||
   lostFrom.length > 0;
 
-/** Words of a search that ask for something else than text. */
+/** Predicates of search terms that do not match text. */
 const WORDS: ReadonlyMap<string, (row: NodeRow) => boolean> = new Map([
   ['is:down', isDown],
   ['is:insecure', ({ acceptsAny }) => acceptsAny],
 ]);
 
-/** Rows that match all words of a search, in lower case. */
+/** Rows that match every term of a search, compared in lower case. */
 export function matchingRows(rows: readonly NodeRow[], search: string): readonly NodeRow[] {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return rows;

@@ -7,7 +7,7 @@ import { DEFAULT_RUN, type NodeProbes } from './node-probes.ts';
 import { matchingRows, nodeRows, sortedRows } from './node-rows.ts';
 import type { NodeRow, NodesParameters, NodesView } from './view.ts';
 
-/** Orders that are kept for rows that are held, by what they are an order of. */
+/** Maximum number of orders kept for held rows, one for each sort key and search. */
 const MOST_ORDERS = 16;
 
 const SORTS = ['file', 'tag', 'protocol', 'flows', 'rate', 'total', 'second'] as const;
@@ -78,7 +78,7 @@ export class NodesTopic implements PageTopic {
     return nodeRows(this.#file.facts, this.#context.monitor, (tag) => this.#probes.of(tag));
   }
 
-  /** In the order of the last view while the rows are held: nothing moves under a pointer. */
+  /** Sorts rows, or keeps the order of the last view while they are held: nothing moves under a pointer. */
   #ordered(
     key: string,
     held: boolean,
@@ -99,7 +99,7 @@ export class NodesTopic implements PageTopic {
 const isProbable = ({ kind, protocol }: NodeRow): boolean =>
   kind === 'outbound' && protocol !== 'blackhole';
 
-/** @throws {ActionError} */
+/** Checks the parameters of the topic. @throws {ActionError} */
 function wantedOf(value: JsonValue): NodesParameters {
   const parameters = new Parameters(value);
   return {

@@ -10,15 +10,15 @@ import { DEFAULT_RUN, type NodeProbes } from './node-probes.ts';
 import type { NodesTopic } from './nodes-topic.ts';
 import type { ProbePreview, ProbeStarted } from './view.ts';
 
-/** Tries of each outbound. */
+/** Maximum number of tries of each outbound. */
 const MOST_TRIES = 20;
 
-/** Tags in a command line. */
+/** Maximum number of tags in a command line. */
 const MOST_TAGS = 100;
 
 /**
- * The actions `probe-preview`, `probe` and `probe-cancel`. A probe sends traffic and changes nothing in Weir, so it is allowed with
- * `--read-only`, but then only towards the usual URL: who may only look does not choose what is asked for.
+ * The actions `probe-preview`, `probe` and `probe-cancel`. A probe sends traffic and changes nothing in Weir, so it is
+ * allowed with `--read-only`, but then only towards the default URL: a read-only user must not choose the destination.
  */
 export const probeActions = (
   context: Pick<DashboardContext, 'socket' | 'readOnly' | 'monitor'>,
@@ -73,7 +73,7 @@ export const probeActions = (
   },
 ];
 
-/** @throws {ActionError} */
+/** Checks the parameters of a probe. @throws {ActionError} */
 function wantedOf(
   value: JsonValue,
   topic: NodesTopic,
@@ -100,7 +100,7 @@ function wantedOf(
   return { tags, isAll: !byTarget && tag === '' && search === '', url, tries };
 }
 
-/** The outbounds of these tags, and those of balancers, each once. @throws {ActionError} */
+/** The distinct outbounds of these tags, with balancers replaced by their members. @throws {ActionError} */
 function specsOf(tags: readonly string[], file: FileModel): readonly ProbedSpec[] {
   const { facts } = file;
   const members = tags.flatMap(

@@ -10,16 +10,16 @@ import type { JsonValue } from '../shared/protocol.ts';
 import type { SubscriptionsTopic } from './subscriptions-topic.ts';
 import type { ListedNames, SourceReport, UpdateReport } from './view.ts';
 
-/** Names of a list that a page gets. */
+/** Maximum number of names of a list that a page receives. */
 const MOST_NAMES = 200;
-/** Entries that were left out, and messages of the provider. */
+/** Maximum number of skipped entries and provider messages. */
 const MOST_REMARKS = 50;
 
 type ActionContext = Pick<DashboardContext, 'monitor' | 'socket' | 'env'>;
 
 /**
- * The actions `subscription-compare`, which fetches and changes nothing, and `subscription-update`, which applies what
- * was fetched and reloads Weir.
+ * The actions `subscription-compare`, which fetches and changes nothing, and `subscription-update`, which applies the
+ * fetched sources and reloads Weir.
  */
 export const subscriptionActions = (
   context: ActionContext,

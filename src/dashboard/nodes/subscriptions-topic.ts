@@ -7,7 +7,7 @@ import type { PageTopic } from '../contract.ts';
 import type { FileModel } from '../reader/file-model.ts';
 import type { SubscriptionRow, SubscriptionsView } from './view.ts';
 
-/** Milliseconds between two readings while a page is open: a timer of the system may update them too. */
+/** Milliseconds between two reads while a page is open: a system timer may update the subscriptions too. */
 const READ_MS = 30_000;
 
 /** The topic `subscriptions`. */
@@ -32,7 +32,7 @@ export class SubscriptionsTopic implements PageTopic {
     return { rows: this.#rows, error: this.#error ?? null, busy: this.#busy };
   }
 
-  /** @param what is being done; `null` for nothing any more */
+  /** @param what the operation in progress; `null` for none */
   set busy(what: SubscriptionsView['busy']) {
     this.#busy = what;
     this.#changed();
@@ -57,7 +57,7 @@ export class SubscriptionsTopic implements PageTopic {
     return this.#listeners.add(listener);
   }
 
-  /** Reads the sources and what is known of them. */
+  /** Reads the sources and their stored state. */
   async read(): Promise<void> {
     const { path, facts } = this.#file;
     this.#version = facts?.version;

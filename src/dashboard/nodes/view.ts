@@ -1,8 +1,6 @@
 import type { FileState } from '../rules/view.ts';
 
-/*
- * What the page Nodes shows. Texts come from configurations, providers and the network: the page escapes them.
- */
+/* Views for the page Nodes. Texts come from configurations, providers and the network: the page escapes them. */
 
 export type NodeSort = 'file' | 'tag' | 'protocol' | 'flows' | 'rate' | 'total' | 'second';
 
@@ -10,11 +8,14 @@ export type NodeSort = 'file' | 'tag' | 'protocol' | 'flows' | 'rate' | 'total' 
 export type NodesParameters = {
   /** Only the row with this id. */
   readonly id: string;
-  /** Words; a row has them all in its tag, protocol, carrier, server or subscription. `is:down` is one with a problem, `is:insecure` one that accepts any certificate. */
+  /**
+   * Search terms, all of which a row must have in its tag, protocol, carrier, server or subscription. `is:down` matches
+   * rows with a problem, `is:insecure` rows that accept any certificate.
+   */
   readonly search: string;
   readonly sort: NodeSort;
   readonly descending: boolean;
-  /** Rows keep the order of the last view. */
+  /** Whether rows keep the order of the last view. */
   readonly held: boolean;
   readonly first: number;
   /** At most 60. */
@@ -24,12 +25,12 @@ export type NodesParameters = {
 /** The topic `nodes`. */
 export type NodesView = {
   readonly file: FileState;
-  /** Rows without a search. */
+  /** Number of rows without a search. */
   readonly total: number;
   readonly matching: number;
-  /** Those of them that can be probed. */
+  /** Number of matching rows that can be probed. */
   readonly probable: number;
-  /** Outbounds that are not listed, since there are too many. */
+  /** Number of outbounds that are not listed, since there are too many. */
   readonly more: number;
   readonly first: number;
   readonly rows: readonly NodeRow[];
@@ -47,9 +48,9 @@ export type NodeRow = {
   readonly carrier: string;
   readonly server: string | null;
   readonly origin: 'config' | 'subscribe' | 'builtin';
-  /** The subscription that gave it. */
+  /** The subscription that the node comes from. */
   readonly source: string | null;
-  /** Since when its subscription has it no more; an ISO 8601 time. */
+  /** When the node disappeared from its subscription, as an ISO 8601 time. */
   readonly goneSince: string | null;
   readonly flows: number;
   /** Bytes per second. */
@@ -58,17 +59,17 @@ export type NodeRow = {
   /** Bytes since the start of Weir. */
   readonly upTotal: number;
   readonly downTotal: number;
-  /** Whether it accepts any certificate of its server. */
+  /** Whether the outbound accepts any certificate of its server. */
   readonly acceptsAny: boolean;
-  /** The subscriptions that have none of the nodes of a balancer any more. */
+  /** Subscriptions that no longer have any of the nodes of a balancer. */
   readonly lostFrom: readonly string[];
-  /** Flows by version, the latest first, if there is more than one: older ones end with their flows. */
+  /** Flows by version, the latest first, if there are several: older versions end with their flows. */
   readonly versions: readonly { readonly version: number; readonly flows: number }[];
-  /** The last probes by its balancers, for a member of any. */
+  /** For a member of any balancer, the last probes by its balancers. */
   readonly health: NodeHealth | null;
-  /** None but for a balancer. */
+  /** Empty except for a balancer. */
   readonly members: readonly { readonly tag: string; readonly health: NodeHealth }[];
-  /** Members beyond those. */
+  /** Number of members beyond those listed. */
   readonly moreMembers: number;
   readonly probe: NodeProbe | null;
 };
@@ -80,34 +81,34 @@ export type NodeHealth = {
   readonly error: string | null;
 };
 
-/** A probe that was asked for here. */
+/** A probe that the dashboard ran. */
 export type NodeProbe = {
   readonly state: 'waiting' | 'running' | 'done' | 'cancelled';
-  /** The end of it, or the start while it runs; Unix milliseconds. */
+  /** When it ended, or started if it is running; Unix milliseconds. */
   readonly at: number;
   readonly url: string;
   readonly tries: number;
   readonly succeeded: number;
-  /** Medians in milliseconds; `null` where there is no such part. */
+  /** Medians in milliseconds; `null` where the connection has no such step. */
   readonly dial: number | null;
   readonly handshake: number | null;
   readonly firstByte: number | null;
   readonly second: number | null;
-  /** Whether a connection was used that was there before. */
+  /** Whether an existing connection was reused. */
   readonly reused: boolean;
-  /** Why the last failed try did: `dial: connection refused`. */
+  /** Why the last failed try failed: `dial: connection refused`. */
   readonly error: string | null;
 };
 
 export type ProbingState = {
-  /** Outbounds of the last run; 0 before the first. */
+  /** Number of outbounds of the last run; 0 before the first. */
   readonly total: number;
   readonly done: number;
   readonly isRunning: boolean;
-  /** What is asked for unless a page says otherwise. */
+  /** The URL that is probed unless a page chooses another. */
   readonly url: string;
   readonly tries: number;
-  /** Whether probes are possible: they go through the control socket. */
+  /** Whether probes are possible: they need the control socket. */
   readonly isPossible: boolean;
 };
 
@@ -115,52 +116,52 @@ export type ProbingState = {
 export type ProbeParameters = {
   readonly tag?: string;
   readonly search?: string;
-  /** The search is for names of targets. */
+  /** Whether the search is over names of targets. */
   readonly byTarget?: boolean;
-  /** `http:` or `https:`; refused with `--read-only`, unless it is the one of `ProbingState`. */
+  /** `http:` or `https:`; with `--read-only` any but the one of `ProbingState` is refused. */
   readonly url?: string;
   readonly tries?: number;
 };
 
-/** The result of the action `probe-preview`: what `probe` with the same parameters would do. */
+/** The result of the action `probe-preview`: the effect that `probe` with the same parameters would have. */
 export type ProbePreview = {
   readonly outbounds: number;
-  /** The command that does the same; `null` if it would be too long. */
+  /** The equivalent command; `null` if it would be too long. */
   readonly command: string | null;
 };
 
-/** The result of the action `probe`, which does not wait for it. */
+/** The result of the action `probe`, which returns before the run ends. */
 export type ProbeStarted = { readonly started: number };
 
-/** The topic `lost-balancers`, without parameters: balancers none of whose nodes is in its subscription any more. */
+/** The topic `lost-balancers`, without parameters: balancers whose subscriptions no longer have any of their nodes. */
 export type LostBalancersView = {
   readonly rows: readonly { readonly id: string; readonly sources: readonly string[] }[];
-  /** Further ones. */
+  /** Number of further rows. */
   readonly more: number;
 };
 
 /** The topic `subscriptions`, without parameters. */
 export type SubscriptionsView = {
   readonly rows: readonly SubscriptionRow[];
-  /** Why they cannot be listed. */
+  /** Why the subscriptions cannot be listed. */
   readonly error: string | null;
-  /** What is being done: `compare`, `update` or nothing. */
+  /** The operation in progress. */
   readonly busy: 'compare' | 'update' | null;
 };
 
 export type SubscriptionRow = {
-  /** Its name. */
+  /** The name of the subscription. */
   readonly id: string;
   readonly host: string;
-  /** What it is fetched through. */
+  /** The outbound that it is fetched through. */
   readonly outbound: string | null;
   readonly nodes: number;
-  /** Nodes that it has no more, kept because they are in use. */
+  /** Number of nodes that the subscription no longer has, kept because they are in use. */
   readonly kept: number;
-  /** Unix milliseconds; `null` if it never was. */
+  /** When it was last updated, in Unix milliseconds; `null` if never. */
   readonly updated: number | null;
   readonly due: number;
-  /** Bytes used, and that may be; `null` if the provider does not say. */
+  /** Bytes used, and the quota; `null` if the provider does not report them. */
   readonly used: number | null;
   readonly total: number | null;
   /** Unix milliseconds. */
@@ -170,40 +171,40 @@ export type SubscriptionRow = {
 
 /** Parameters of the actions `subscription-compare` and `subscription-update`. */
 export type UpdateParameters = {
-  /** All of them without a name. */
+  /** Name of the source; all sources without one. */
   readonly name?: string;
-  /** Accepts the loss of most nodes. */
+  /** Whether to accept the loss of most nodes. */
   readonly force?: boolean;
 };
 
-/** The result of both: of the first, what the second would do. */
+/** The result of `subscription-compare` and `subscription-update`; the former previews the latter. */
 export type UpdateReport = {
   readonly sources: readonly SourceReport[];
-  /** What became of the edit; empty without one. */
+  /** Outcome of the edit; empty without one. */
   readonly applied: string;
-  /** Sources that were fetched again, since what was shown was too old. */
+  /** Sources that were fetched again, since the previewed content had expired. */
   readonly fetchedAgain: readonly string[];
-  /** The command that does it. */
+  /** The equivalent command. */
   readonly command: string;
 };
 
 export type SourceReport = {
   readonly id: string;
   readonly kind: 'updated' | 'unchanged' | 'refused' | 'not_due';
-  /** `+3 −1 ~2 =40`. */
+  /** Summary of the changes: `+3 −1 ~2 =40`. */
   readonly line: string;
   readonly added: ListedNames;
   readonly removed: ListedNames;
   readonly changed: ListedNames;
   readonly kept: ListedNames;
-  /** What changes in balancers, a line each: `balancer "Auto" +3 −1`. */
+  /** Changes of balancers, a line each: `balancer "Auto" +3 −1`. */
   readonly balancers: readonly string[];
-  /** What else there is to say. */
+  /** Further remarks. */
   readonly notes: readonly string[];
   readonly information: readonly string[];
   readonly leftOut: readonly { readonly name: string; readonly reason: string }[];
   readonly error: { readonly message: string; readonly hints: readonly string[] } | null;
 };
 
-/** At most 200 names, and how many there are beyond. */
+/** At most 200 names, and the number of further ones. */
 export type ListedNames = { readonly names: readonly string[]; readonly more: number };

@@ -4,7 +4,7 @@ import { userOfKey } from '../../monitor/sums/user-key.ts';
 import type { WatchedSums } from '../../monitor/sums/watched-sums.ts';
 import type { LargestKind, LargestRow, LargestView, SumOrder } from './view.ts';
 
-/** Rows of each kind. */
+/** Maximum number of rows of each kind. */
 const ROWS = 5;
 
 /** The largest hosts, outbounds, sources and users. */
@@ -38,7 +38,7 @@ function ofKeys(
   };
 }
 
-/** Weir counts outbounds itself, since its start. The one without a tag is its resolver. */
+/** The largest outbounds. Weir counts their bytes itself, since its start. The one without a tag is its resolver. */
 function outbounds(parts: ReadonlyMap<string, TrafficPart>, by: SumOrder): LargestView {
   const all = Array.from(parts, ([tag, { up, down, upRate, downRate, flows }]): LargestRow => {
     const sums = { rate: upRate + downRate, bytes: up + down };

@@ -18,7 +18,7 @@ import type {
   ReloadView,
 } from './view.ts';
 
-/** Rows of each list of what fails. */
+/** Maximum number of rows of each list of failures. */
 const MAX_ROWS = 20;
 
 export interface NowParts {
@@ -28,7 +28,10 @@ export interface NowParts {
   readonly log: SharedLog;
 }
 
-/** Rates of two minutes and an hour. Points are by their time, so that only new ones are sent. */
+/**
+ * The topic `rates`: rates of two minutes and of an hour. Points are keyed by their time, so that only new ones are
+ * sent.
+ */
 export const ratesTopic = ({ monitor }: Pick<DashboardContext, 'monitor'>): PageTopic => ({
   name: 'rates',
   view: (): RatesView => {

@@ -20,7 +20,7 @@ import { nowTopic, ratesTopic } from './now-topics.ts';
 export const createNowSource: CreatePageSource = (context) => {
   const { monitor } = context;
   const sums = new WatchedSums();
-  // For as long as the process runs: pages come and go, and the sums go on.
+  // For as long as the process runs: pages come and go, and the sums continue.
   monitor.onChange(() => sums.update(monitor));
   const failing = new FailingOutbounds();
   const log = new SharedLog(

@@ -1,13 +1,13 @@
 import type { LogStateView } from '../log/view.ts';
 
-/* What the page Now gets. Names are as Weir has them: the page escapes them. */
+/* Views for the page Now. Names are as Weir has them: the page escapes them. */
 
 /** The topic `rates`, without parameters: bytes per second up and down, and open flows, by Unix milliseconds. */
 export type RatesView = {
   readonly now: RateView | null;
-  /** Two minutes by the second. */
+  /** The last two minutes, a point per second. */
   readonly seconds: RatePoints;
-  /** An hour by half minutes. */
+  /** The last hour, a point per 30 seconds. */
   readonly halfMinutes: RatePoints;
 };
 
@@ -17,13 +17,13 @@ export type RatePoints = {
   readonly [at: string]: readonly [up: number, down: number, flows: number];
 };
 
-/** What the largest are measured by: the parameter `by` of the topic `now`. */
+/** The order of the largest views: the parameter `by` of the topic `now`. */
 export type SumOrder = 'rate' | 'bytes';
 
 /** The topic `now`. */
 export type NowView = {
   readonly largest: readonly LargestView[];
-  /** How much the sums by host, source and user have. */
+  /** How complete the sums by host, source and user are. */
   readonly coverage: CoverageView;
   readonly failing: FailingView;
   readonly balancers: BalancersView;
@@ -35,9 +35,9 @@ export type LargestKind = 'hosts' | 'outbounds' | 'sources' | 'users';
 export type LargestView = {
   readonly id: LargestKind;
   readonly rows: readonly LargestRow[];
-  /** Sum of all that are not shown, in the unit of the order. */
+  /** Sum of all rows that are not shown, in the unit of the order. */
   readonly others: number;
-  /** What belongs to none of them: total − sum; `null` where the numbers are Weir's own and have all. */
+  /** The amount that belongs to no row: total − sum; `null` where Weir itself counts, and so has all. */
   readonly unattributed: number | null;
 };
 
@@ -45,7 +45,7 @@ export type LargestRow = {
   readonly id: string;
   /** `null` for a user without a label. */
   readonly name: string | null;
-  /** The sessions of a user. */
+  /** The inbound of a user's sessions. */
   readonly inbound: string | null;
   readonly rate: number;
   readonly bytes: number;
@@ -60,15 +60,15 @@ export type CoverageView = {
   readonly missed: number;
 };
 
-/** Outbounds by which flows failed in the last two minutes. */
+/** The outbounds on which flows failed in the last two minutes. */
 export type FailingView = {
   readonly log: LogStateView;
-  /** Why the log has no failures: its filter; `null` if it has them, or the filter is unknown. */
+  /** The log filter that suppresses failures; `null` if it does not, or is unknown. */
   readonly hiddenBy: string | null;
   readonly rows: readonly FailingRow[];
-  /** Failures of which the log has only the number. */
+  /** Number of failures that the log only counts. */
   readonly others: number;
-  /** Log lines that were lost, some of which may have been failures. */
+  /** Number of lost log lines, some of which may have been failures. */
   readonly lostLines: number;
 };
 
@@ -81,16 +81,16 @@ export type FailingRow = {
   readonly count: number;
   readonly since: number;
   readonly last: number;
-  /** Flows by it that were opened after the last failure and are open. */
+  /** Number of open flows of the outbound that were opened after the last failure. */
   readonly opened: number;
 };
 
 /** Members of balancers whose last probe failed. */
 export type BalancersView = {
-  /** Members in all; `null` where the status is not known. */
+  /** Number of all members; `null` where the status is not known. */
   readonly members: number | null;
   readonly down: readonly DownMember[];
-  /** Further ones. */
+  /** Number of further rows. */
   readonly more: number;
 };
 
@@ -109,7 +109,7 @@ export type ReloadView =
   | {
       readonly kind: 'applied' | 'unchanged' | 'failed';
       readonly at: number;
-      /** What it did, or why it was refused; '' for `unchanged`. */
+      /** The outcome, or why it was refused; '' for `unchanged`. */
       readonly text: string;
       /** `FILE:LINE:COLUMN` of a refusal. */
       readonly place: string | null;

@@ -5,10 +5,10 @@ const TICK_MS = 1000;
 const seconds = signal(Date.now());
 let ahead = 0;
 
-/** The time of the dashboard's process in Unix milliseconds, once a second; ages are the difference to it. */
+/** The time of the dashboard's process in Unix milliseconds, updated once a second; ages are relative to it. */
 export const now: ReadonlySignal<number> = seconds;
 
-/** Takes the dashboard's time: this browser may be on another machine with another clock. */
+/** Sets the dashboard's time: this browser may be on another machine with another clock. */
 export function setClock(serverNow: number): void {
   ahead = serverNow - Date.now();
   seconds.value = serverNow;

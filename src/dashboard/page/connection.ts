@@ -10,29 +10,27 @@ import {
 import { PageStream, type PageStreamEnd } from './stream.ts';
 import { Watched, type Watching } from './watched.ts';
 
-/*
- * What the page has from `weir dashboard`: a session, one stream of values while the page is visible, and actions.
- */
+/* The page's connection to `weir dashboard`: a session, one stream of values while the page is visible, and actions. */
 
 export type ConnectionState =
   | { readonly kind: 'connecting' | 'open' }
-  /** The page is hidden, and asks for nothing. */
+  /** The page is hidden, and requests nothing. */
   | { readonly kind: 'paused' }
-  /** `weir dashboard` cannot be reached; it is tried again. All values are as of `since`. */
+  /** `weir dashboard` cannot be reached, which is retried. All values are as of `since`. */
   | { readonly kind: 'lost'; readonly since: number }
-  /** Other windows of this browser have all streams; it is tried again. */
+  /** Other windows of this browser use all streams; this is retried. */
   | { readonly kind: 'too-many-windows' }
   | { readonly kind: 'signed-out'; readonly why: SignedOutCause };
 
 export type SignedOutCause =
-  /** The address was opened without a link. */
+  /** The address was opened without a token. */
   | 'no-session'
-  /** The link was used before, or is too old. */
+  /** The link was used before, or has expired. */
   | 'used-link'
-  /** The session has expired, or `weir dashboard` was started again. */
+  /** The session has expired, or `weir dashboard` was restarted. */
   | 'ended';
 
-/** A failed action: what the dashboard says of it. */
+/** A failed action, with the code and hints that the dashboard has sent. */
 export class ActionFailed extends Error {
   readonly code: string;
   readonly hints: readonly string[];
@@ -52,13 +50,16 @@ const info = signal<SessionInfo | undefined>(undefined);
 const heard = signal<number | undefined>(undefined);
 
 export const connection: ReadonlySignal<ConnectionState> = state;
-/** Version and `readOnly`; `undefined` before there is a session. */
+/** The version and `readOnly`; `undefined` before there is a session. */
 export const session: ReadonlySignal<SessionInfo | undefined> = info;
-/** When the dashboard was last heard of, in this browser's Unix milliseconds. */
+/** When the last message arrived from the dashboard, in this browser's Unix milliseconds. */
 export const heardAt: ReadonlySignal<number | undefined> = heard;
 
 const TOKEN = /^#[\w-]{43}$/;
-/** What this browser keeps of a session; the cookie is not readable here, and pages of other ports lack this. */
+/**
+ * Key in local storage of the session's secret besides the cookie: scripts cannot read the cookie, and pages of other
+ * ports cannot read this.
+ */
 const STORED_KEY = 'weir.key';
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 5000;
@@ -70,15 +71,15 @@ let retryMs = FIRST_RETRY_MS;
 const watches = new Watched(() => stream?.setWatches(watches.list));
 
 /**
- * A value that the dashboard keeps current while a component or an effect reads the signal; `undefined` before the
- * first. Equal calls share one signal while it is read.
+ * A signal of a topic's value, kept current while a component or an effect reads it; `undefined` before the first
+ * value. Equal calls share one signal while it is read.
  */
 export const watch = <T>(topic: string, parameters: JsonValue = null): Watching<T> =>
   watches.shared(topic, parameters) as Watching<T>;
 
 /**
- * The same for a component whose parameters change, as those of a window of rows do: the last value stays until
- * the next is there.
+ * Watches a topic for a component whose parameters change, such as a window of rows: the last value stays until the
+ * next one has arrived.
  */
 export function useWatch<T>(topic: string, parameters: JsonValue = null): Watching<T> {
   const watching = useMemo(() => watches.create(topic, parameters), [topic]);
@@ -86,7 +87,7 @@ export function useWatch<T>(topic: string, parameters: JsonValue = null): Watchi
   return watching as Watching<T>;
 }
 
-/** Asks the dashboard to do something. @throws {ActionFailed} */
+/** Requests an action of the dashboard. @throws {ActionFailed} */
 export async function act<T = JsonValue>(name: string, parameters: JsonValue = null): Promise<T> {
   let response: Response;
   try {
@@ -101,8 +102,8 @@ export async function act<T = JsonValue>(name: string, parameters: JsonValue = n
 }
 
 /**
- * Begins: takes the token of a link out of the address and the history, before a router reads it, and opens the
- * stream.
+ * Starts the connection: removes the token of a link from the address and the history, before a router reads it, and
+ * opens the stream.
  */
 export function startConnection(): void {
   addEventListener('hashchange', () => void takeLink());
@@ -110,7 +111,7 @@ export function startConnection(): void {
   void (takeLink() ?? resume());
 }
 
-/** Exchanges the token of the address, if it has one. */
+/** Exchanges the token in the address, if there is one, for a session. */
 function takeLink(): Promise<void> | undefined {
   if (!TOKEN.test(location.hash)) return undefined;
   const token = location.hash.slice(1);
@@ -122,14 +123,14 @@ async function signIn(token: string): Promise<void> {
   await begin(
     () => send('POST', '/session', { token }),
     async ({ status }) => {
-      // A link that is followed twice in one browser.
+      // The same link was opened twice in one browser.
       if (status === 401 && key !== '') await resume('used-link');
       else signOut('used-link');
     },
   );
 }
 
-/** Goes on with the session of this browser. */
+/** Resumes the session of this browser. */
 const resume = (otherwise: SignedOutCause = 'no-session'): Promise<void> =>
   begin(
     () => send('GET', '/session'),
@@ -264,6 +265,6 @@ function store(value: string): void {
   try {
     localStorage.setItem(STORED_KEY, value);
   } catch {
-    // A browser that keeps nothing needs a new link after a reload of the page.
+    // A browser without storage needs a new link after a reload of the page.
   }
 }

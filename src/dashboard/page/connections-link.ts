@@ -1,6 +1,6 @@
 import { linkTo } from './router.ts';
 
-/** The address of Connections with a filter of these facets: `{ out: 'tokyo' }` shows what is open by `tokyo`. */
+/** The address of Connections filtered by these facets: `{ out: 'tokyo' }` shows the flows on `tokyo`. */
 export const connectionsLink = (facets: Readonly<Record<string, string>>): string =>
   linkTo('connections', {
     filter: Object.entries(facets)

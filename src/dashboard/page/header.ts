@@ -6,10 +6,10 @@ import { html } from './html.ts';
 import { showPalette } from './palette.ts';
 import { theme, THEMES } from './settings.ts';
 
-/** Health as the page knows it: it may have lost the dashboard itself. */
+/** Health as shown: the page may have lost the dashboard itself. */
 export type ShownHealth = HealthWord | 'Disconnected';
 
-/** A shape besides the word, for those who do not tell the colours apart. */
+/** A shape beside the word, for users who cannot distinguish the colours. */
 const SHAPES: Readonly<Record<ShownHealth, string>> = {
   Disconnected: '✕',
   Connecting: '◌',
@@ -20,10 +20,10 @@ const SHAPES: Readonly<Record<ShownHealth, string>> = {
   Behind: '▲',
 };
 
-/** Age of the data below which it is current. */
+/** Data that is younger than this is current; milliseconds. */
 const CURRENT_MS = 3000;
 
-/** Name, version, health, rates, flows and age of the data. */
+/** The header: name, version, health, rates, flows and age of the data. */
 export function Header({
   view,
   health,

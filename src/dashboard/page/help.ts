@@ -7,7 +7,7 @@ import { letterKeys, theme, THEMES } from './settings.ts';
 
 const open = signal(false);
 
-/** Shows the keys of the current page. */
+/** Opens the list of keys of the current page. */
 export const showHelp = (): void => {
   open.value = true;
 };

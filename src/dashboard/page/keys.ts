@@ -1,7 +1,7 @@
 import { commands } from './commands.ts';
 import { letterKeys } from './settings.ts';
 
-/** Milliseconds in which the second key of `g c` has to follow. */
+/** Milliseconds within which the second key of `g c` must follow. */
 const SEQUENCE_MS = 1500;
 
 /** Runs commands by their keys from now on. */
@@ -16,7 +16,7 @@ export function startKeys(): void {
     const second = prefix !== '' && event.timeStamp - prefixAt < SEQUENCE_MS;
     const key = (second ? `${prefix} ` : '') + nameOf(event);
     prefix = '';
-    // The newest commands win: those of the page before those of the shell.
+    // The newest commands take precedence: those of the page over those of the shell.
     const command = commands.value.findLast((candidate) => candidate.key === key);
     if (command) {
       event.preventDefault();

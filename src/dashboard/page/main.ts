@@ -10,7 +10,7 @@ import { followTheme } from './settings.ts';
 import { Shell } from './shell.ts';
 
 followTheme();
-// The token of a link is in the address, which the router reads.
+// Before the router starts: the token of a link is in the address that it reads.
 startConnection();
 startRouter();
 startClock();

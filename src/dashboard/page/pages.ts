@@ -8,22 +8,22 @@ import { RoutesPage } from './routes/routes-page.ts';
 import { RulesPage } from './rules/rules-page.ts';
 import { UsersPage } from './users/users-page.ts';
 
-/** One entry of the navigation. */
+/** An entry of the navigation. */
 export interface PageEntry {
-  /** Its part of the address: `#/NAME`. */
+  /** The page's part of the address: `#/NAME`. */
   readonly name: string;
-  /** In the navigation and as the heading of the page. */
+  /** Shown in the navigation and as the heading of the page. */
   readonly title: string;
-  /** The letter after `g` that goes there. */
+  /** The letter that opens the page after `g`. */
   readonly key: string;
   /**
-   * What `main` holds below the heading. It gets its parameters from `place`, data by `useWatch`, and offers keys and
-   * palette entries by `useCommands`. The shell shows the states that concern all pages above it.
+   * The content of `main` below the heading. It gets its parameters from `place`, data by `useWatch`, and offers keys
+   * and palette entries by `useCommands`. The shell shows the states that concern all pages above it.
    */
   readonly Page: ComponentType;
 }
 
-/** In the order of the navigation; the first is shown for an empty address. */
+/** All pages in the order of the navigation; the first is shown for an empty address. */
 export const PAGES: readonly PageEntry[] = [
   { name: 'now', title: 'Now', key: 'n', Page: NowPage },
   { name: 'connections', title: 'Connections', key: 'c', Page: ConnectionsPage },

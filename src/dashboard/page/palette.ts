@@ -28,7 +28,7 @@ function PaletteDialog() {
   const run = (command: PageCommand | undefined) => {
     if (!command) return;
     close();
-    // After the dialog has given the focus back.
+    // After the dialog has returned the focus.
     setTimeout(command.run);
   };
   const onKey = (event: KeyboardEvent) => {
@@ -76,7 +76,7 @@ function PaletteDialog() {
   <//>`;
 }
 
-/** Commands that have all words of `text` in their title or group. */
+/** Commands whose title or group contains every word of `text`. */
 function matching(all: readonly PageCommand[], text: string): readonly PageCommand[] {
   const words = text.toLowerCase().split(/\s+/);
   return all.filter(({ title, group }) => {

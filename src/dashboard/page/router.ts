@@ -1,12 +1,12 @@
 import { signal, type ReadonlySignal } from '@preact/signals';
 
-/** Where the page is: `#/connections?filter=user%3Aann` is `connections` with one parameter. */
+/** A parsed address: `#/connections?filter=user%3Aann` is `connections` with one parameter. */
 export interface Place {
   readonly page: string;
   readonly parameters: Readonly<Record<string, string>>;
 }
 
-/** Longer addresses are cut by some browsers. */
+/** Some browsers truncate longer addresses. */
 const MAX_HASH = 4000;
 
 const current = signal<Place>({ page: '', parameters: {} });
@@ -14,7 +14,7 @@ const current = signal<Place>({ page: '', parameters: {} });
 /** The current place; it changes with links, `go`, and the Back button. */
 export const place: ReadonlySignal<Place> = current;
 
-/** The place that `hash` names; an empty or invalid one has the page ''. */
+/** The place that `hash` names; an empty or invalid hash gives the page ''. */
 export function parsePlace(hash: string): Place {
   if (!hash.startsWith('#/') || hash.length > MAX_HASH) return { page: '', parameters: {} };
   const [page = '', query = ''] = splitOnce(hash.slice('#/'.length), '?');
@@ -33,7 +33,7 @@ export function linkTo(
   return query.size === 0 ? `#/${page}` : `#/${page}?${query}`;
 }
 
-/** Goes to a place, so that Back returns from it. */
+/** Navigates to a place; Back returns from it. */
 export function go(page: string, parameters?: Readonly<Record<string, string | undefined>>): void {
   const link = linkTo(page, parameters);
   if (link !== location.hash) history.pushState(null, '', link);
@@ -41,8 +41,8 @@ export function go(page: string, parameters?: Readonly<Record<string, string | u
 }
 
 /**
- * Changes some parameters of the current place; '' and undefined remove one. With `replace`, as for each typed
- * letter of a filter, Back leaves the page and does not undo the change.
+ * Changes parameters of the current place; '' and undefined remove a parameter. With `replace`, as for each typed
+ * letter of a filter, Back leaves the page instead of undoing the change.
  */
 export function setParameters(
   changes: Readonly<Record<string, string | undefined>>,
@@ -56,7 +56,7 @@ export function setParameters(
   read();
 }
 
-/** Follows the address from now on. */
+/** Updates `place` with the address from now on. */
 export function startRouter(): void {
   addEventListener('hashchange', read);
   addEventListener('popstate', read);

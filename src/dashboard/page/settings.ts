@@ -1,6 +1,6 @@
 import { effect, signal, type Signal } from '@preact/signals';
 
-/** What this browser remembers. Private windows may refuse to; then a setting lasts as long as the page. */
+/** A setting stored in this browser. Private windows may have no storage; then it lasts as long as the page. */
 function remembered<T extends string>(name: string, values: readonly T[], initial: T): Signal<T> {
   const key = `weir.${name}`;
   const setting = signal<T>(values.find((value) => value === read(key)) ?? initial);
@@ -20,16 +20,16 @@ function write(key: string, value: string): void {
   try {
     localStorage.setItem(key, value);
   } catch {
-    // See `remembered`.
+    // There is no storage in private windows of some browsers.
   }
 }
 
 export const THEMES = ['system', 'light', 'dark'] as const;
 
-/** Colours: those of the system, or chosen. */
+/** The colour theme: that of the system, light or dark. */
 export const theme = remembered('theme', THEMES, 'system');
 
-/** Whether single letters are keys (WCAG 2.2, 2.1.4). */
+/** Whether single letters act as keys (WCAG 2.2, 2.1.4). */
 export const letterKeys = remembered('letter-keys', ['on', 'off'], 'on');
 
 /** Applies the theme to the document, now and after each change. */

@@ -15,7 +15,7 @@ import { Palette, showPalette } from './palette.ts';
 import { PAGES, type PageEntry } from './pages.ts';
 import { go, linkTo, place } from './router.ts';
 
-/** Everything around a page. */
+/** The frame around a page: header, navigation, states and notices. */
 export function Shell({ frame }: { readonly frame: ReadonlySignal<FrameView | undefined> }) {
   const view = frame.value;
   const page = PAGES.find(({ name }) => name === place.value.page) ?? PAGES[0];
@@ -60,10 +60,10 @@ export function Shell({ frame }: { readonly frame: ReadonlySignal<FrameView | un
     <${Notices} /><${ConfirmHost} /><${Palette} /><${Help} /><${LiveRegion} />`;
 }
 
-/** Pages that say why the last reload was refused, with the lines around the place. */
+/** Pages that explain a refused reload themselves, with the lines around the place. */
 const EXPLAINS: ReadonlySet<string> = new Set(['config', 'routes']);
 
-/** What is wrong between this page and the dashboard's process. */
+/** States between this page and the dashboard's process. */
 function ownStates(state: ConnectionState): readonly PageState[] {
   switch (state.kind) {
     case 'connecting':
@@ -84,16 +84,16 @@ function ownStates(state: ConnectionState): readonly PageState[] {
 const healthOf = ({ kind }: ConnectionState, view: FrameView | undefined): ShownHealth =>
   kind === 'lost' || kind === 'signed-out' ? 'Disconnected' : (view?.health ?? 'Connecting');
 
-/** What is below is a picture of before. */
+/** Whether the page below shows the last known state. */
 const isBlocking = (state: PageState): boolean => textOf(state).weight === 'blocking';
 
-/** Pages with lists say by themselves why these are empty. */
+/** Whether the shell shows a state on every page: pages with lists explain an empty list themselves. */
 const isForAll = ({ kind }: FrameState): boolean => kind !== 'no-flows';
 
 const titleOf = (page: PageEntry | undefined, health: ShownHealth): string =>
   [...(health === 'Serving' ? [] : [health]), page?.title ?? '', 'Weir'].join(' · ');
 
-/** The fragment is the router's. */
+/** Moves the focus without changing the fragment, which belongs to the router. */
 function skip(event: Event): void {
   event.preventDefault();
   document.getElementById('main')?.focus();

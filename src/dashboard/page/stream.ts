@@ -3,7 +3,7 @@ import type { JsonValue, StreamHello, StreamMessage, Watch } from '../shared/pro
 export type PageStreamEnd =
   /** The connection has failed or ended. */
   | 'lost'
-  /** A message is missing, or the dashboard does not know the stream any more. */
+  /** A message is missing, or the dashboard no longer knows the stream. */
   | 'gap'
   /** There is no session. */
   | 'unauthorized'
@@ -23,11 +23,11 @@ export interface PageStreamOptions {
   readonly onEnd: (end: PageStreamEnd) => void;
 }
 
-/** The dashboard sends a comment at least every 15 s. */
+/** Milliseconds of silence after which the connection is lost: the dashboard sends a comment at least every 15 s. */
 const SILENCE_MS = 40_000;
 const DATA = 'data: ';
 
-/** One stream of values from the dashboard, until it ends or is closed. */
+/** A stream of values from the dashboard, until it ends or is closed. */
 export class PageStream {
   readonly #options: PageStreamOptions;
   readonly #abort = new AbortController();
@@ -44,14 +44,14 @@ export class PageStream {
     void this.#run();
   }
 
-  /** Ends it without a call of `onEnd`. */
+  /** Ends the stream without a call of `onEnd`. */
   close(): void {
     this.#isEnded = true;
     clearTimeout(this.#silence);
     this.#abort.abort();
   }
 
-  /** Replaces the list of watches. While one is on its way, only the last of the next ones is sent. */
+  /** Replaces the list of watches. While a request is in flight, only the latest list is sent after it. */
   setWatches(watches: readonly Watch[]): void {
     this.#watches = watches;
     if (this.#name !== undefined && !this.#isSending) void this.#sendWatches(this.#name);
@@ -94,7 +94,7 @@ export class PageStream {
         text = text.slice(end);
       }
     } catch {
-      // The connection has failed.
+      // The connection has failed, which is reported below.
     }
     this.#end('lost');
   }
@@ -112,7 +112,7 @@ export class PageStream {
         this.#options.onMessage(message);
       } catch (error) {
         if (!(error instanceof RangeError)) throw error;
-        // A difference from a value that this page does not have.
+        // The difference is from a value that this page does not have.
         this.#end('gap');
       }
     } else {

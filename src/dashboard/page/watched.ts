@@ -2,14 +2,14 @@ import { signal, type ReadonlySignal, type Signal } from '@preact/signals';
 import { diff, patch } from '../shared/delta.ts';
 import type { FailureText, JsonValue, StreamMessage, Watch } from '../shared/protocol.ts';
 
-/** A value of a topic, kept current while it is read. */
+/** A signal of a topic's value, kept current while something reads it. */
 export interface Watching<T> extends ReadonlySignal<T | undefined> {
   /** Why the topic has no value for the last parameters. */
   readonly failure: ReadonlySignal<FailureText | undefined>;
 }
 
 interface Entry {
-  /** A new one each time that reading begins. */
+  /** Id of the watch; a new one each time reading begins. */
   id: number;
   readonly topic: string;
   parameters: JsonValue;
@@ -17,14 +17,14 @@ interface Entry {
   base: JsonValue | undefined;
   readonly value: Signal<unknown>;
   readonly failure: Signal<FailureText | undefined>;
-  /** The key in the table of those that are shared. */
+  /** Key in the table of shared signals. */
   readonly shared: string | undefined;
 }
 
-/** What the page watches: those signals of `watch` and `useWatch` that something reads. */
+/** The watches of the page: those signals of `watch` and `useWatch` that something reads. */
 export class Watched {
   readonly #onList: () => void;
-  /** By the signals, those that nothing reads too. */
+  /** Entries by their signals, including those that nothing reads. */
   readonly #entries = new WeakMap<object, Entry>();
   readonly #active = new Map<number, Entry>();
   readonly #shared = new Map<string, Watching<unknown>>();
@@ -37,7 +37,7 @@ export class Watched {
     this.#onList = onList;
   }
 
-  /** The same array until something changes. */
+  /** The watches; the same array until something changes. */
   get list(): readonly Watch[] {
     return this.#list;
   }
@@ -69,14 +69,14 @@ export class Watched {
     if (this.#active.has(entry.id)) this.#changed();
   }
 
-  /** Before a new stream, whose first differences are from nothing. */
+  /** Prepares for a new stream, whose first differences are from `undefined`. */
   restart(): void {
     for (const entry of this.#active.values()) entry.base = undefined;
   }
 
   take(message: StreamMessage): void {
     const entry = this.#active.get(message.watch);
-    // It has been given up meanwhile.
+    // The watch has ended meanwhile.
     if (!entry) return;
     if ('error' in message) {
       entry.failure.value = message.error;
@@ -101,7 +101,7 @@ export class Watched {
     this.#changed();
   }
 
-  /** What one turn of rendering begins and gives up is one change. */
+  /** Combines the watches that begin and end in one microtask into one change. */
   #changed(): void {
     if (this.#isAnnounced) return;
     this.#isAnnounced = true;
@@ -117,7 +117,7 @@ export class Watched {
   }
 }
 
-/** `next` with the objects of `shown` where they are equal: rows stay the same after a new stream too. */
+/** `next`, with the objects of `shown` where they are equal: unchanged rows keep their identity across streams. */
 function keepEqual(shown: unknown, next: JsonValue): JsonValue {
   if (shown === undefined) return next;
   const before = shown as JsonValue;

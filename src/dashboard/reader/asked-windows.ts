@@ -1,42 +1,42 @@
 import { LRUCache } from 'lru-cache';
-/** Windows that are kept: of each page that watches, the last ones. */
+/** Maximum number of cached windows: the last ones of each page that watches. */
 const MOST_WINDOWS = 16;
 
-/** A window of rows, as far as it is known. */
+/** A cached window of rows and its state. */
 interface Window<Found> {
-  /** What it was asked of; of another version it is asked for again. */
+  /** The version that the window was last requested for. */
   version: unknown;
   found: Found | undefined;
-  /** The version that `found` was asked of. */
+  /** The version that `found` belongs to. */
   foundOf: unknown;
 }
 
-/** What a page is shown of a window. */
+/** A window as a page shows it. */
 export interface ShownWindow<Found> {
-  /** The window, or what was shown last until it is there. */
+  /** The requested window; until it is there, the one shown last. */
   readonly shown: Found | undefined;
-  /** Whether a newer one will follow. */
+  /** Whether a newer result will follow. */
   readonly pending: boolean;
 }
 
-/** Windows of rows that a FileWorker has: a view shows what is known, and asks for the rest. */
+/** Caches windows of rows that a FileWorker computes: `of` returns what is known, and requests the rest. */
 export class AskedWindows<Wanted, Found> {
   readonly #ask: (wanted: Wanted) => Promise<Found>;
   readonly #onFound: () => void;
-  /** By what is wanted. */
+  /** Windows by the JSON of their parameters. */
   readonly #windows = new LRUCache<string, Window<Found>>({ max: MOST_WINDOWS });
   #last: Found | undefined;
 
   /**
-   * @param ask fails when the file has become invalid, which is reported elsewhere
-   * @param onFound views have changed
+   * @param ask rejects when the file has become invalid, which is reported elsewhere
+   * @param onFound called when a window has arrived
    */
   constructor(ask: (wanted: Wanted) => Promise<Found>, onFound: () => void) {
     this.#ask = ask;
     this.#onFound = onFound;
   }
 
-  /** @param version of what is asked; `undefined` while there is none */
+  /** @param version of the file; `undefined` while there is none */
   of(wanted: Wanted, version: unknown): ShownWindow<Found> {
     if (version === undefined) return { shown: this.#last, pending: false };
     const key = JSON.stringify(wanted);
@@ -50,7 +50,7 @@ export class AskedWindows<Wanted, Found> {
     window.version = version;
     try {
       const found = await this.#ask(wanted);
-      if (window.version !== version) return; // a newer one is on its way
+      if (window.version !== version) return; // a newer one has been requested
       window.found = found;
       window.foundOf = version;
       this.#last = found;

@@ -11,9 +11,9 @@ import { EffectiveText } from './effective-text.ts';
 import type { CheckFound, FoundError, OfFile, OfPick } from './file-requests.ts';
 import { MAX_BYTES, type KeptReading } from './kept-reading.ts';
 
-/** Lines that are shown before and after a place. */
+/** Number of lines shown before and after a place. */
 export const AROUND = 3;
-/** A larger file is not looked into for the lines around a place. */
+/** Larger files are not searched for the lines around a place. */
 const MAX_TEXT = 4 << 20;
 
 /** Loads a configuration as the running Weir would, without building anything. */
@@ -32,14 +32,14 @@ export async function checkFiles(
   }
 }
 
-/** An error as plain data, with its place if it is one of the configuration. */
+/** An error as plain data, with its place if it is a ConfigError. */
 export const foundError = (error: unknown): FoundError => ({
   message: messageOf(error),
   place: error instanceof ConfigError ? placeOf(error) : null,
   hints: hintsOf(error),
 });
 
-/** The lines around a place, values that may be secret starred; none where the file cannot be read. */
+/** The lines around a place, with possible secrets starred; empty where the file cannot be read. */
 export async function linesAround({
   place,
   pick,
@@ -59,7 +59,7 @@ export async function linesAround({
   }
 }
 
-/** The file as a pick would have it; `undefined` where the file itself is invalid, which a check of it says. */
+/** The file with a pick applied; `undefined` where the file itself is invalid, which its check reports. */
 async function editedBy({ path, pid }: OfFile, pick: RoutePick): Promise<Uint8Array | undefined> {
   if (path === null) return undefined;
   try {

@@ -13,7 +13,7 @@ import { RulesTopic } from '../rules/rules-topic.ts';
 import { FileModel } from './file-model.ts';
 import type { FileWorker } from './file-requests.ts';
 
-/** The pages Nodes and Rules, which share what was read of the configuration. */
+/** The pages Nodes and Rules, which share one `FileModel`. */
 export const createReaderPages = (context: DashboardContext, worker: FileWorker): PageSource => {
   const file = new FileModel({ context, worker });
   const probes = new NodeProbes({

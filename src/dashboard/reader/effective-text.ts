@@ -6,12 +6,12 @@ import type { ConfigTextView, WarningView } from '../config/view.ts';
 import { weirFiles } from '../config/weir-files.ts';
 import type { OfFile, TextWanted } from './file-requests.ts';
 
-/** Lines of the effective configuration that are kept. */
+/** Maximum number of lines of the effective configuration. */
 const MAX_LINES = 200_000;
-/** Characters of a line. */
+/** Maximum number of characters of a line. */
 const MAX_LINE = 500;
 
-/** What is in force of a configuration, as TOML with secrets starred, and its warnings. */
+/** The effective configuration as TOML with secrets starred, and its warnings. */
 export class EffectiveText {
   readonly warnings: readonly WarningView[];
   readonly #lines: readonly string[];
@@ -23,7 +23,7 @@ export class EffectiveText {
 
   /**
    * Loads a configuration as the running Weir would.
-   * @param bytes in place of those of the file
+   * @param bytes replace the contents of the file
    * @throws {ConfigError}
    */
   static async read(

@@ -10,18 +10,18 @@ import type { DashboardContext } from '../contract.ts';
 import type { FileFreshness, FileState } from '../rules/view.ts';
 import type { ConfigFacts, FileWorker, OfFile } from './file-requests.ts';
 
-/** Milliseconds between looks at the files, while a page is open. */
+/** Milliseconds between two checks of the files while a page is open. */
 const LOOK_MS = 5_000;
 
 export interface FileModelOptions {
   readonly context: Pick<DashboardContext, 'monitor' | 'config' | 'socket'>;
   readonly worker: FileWorker;
   readonly clock?: Clock;
-  /** `requestLoadedFiles`, but in tests. */
+  /** `requestLoadedFiles`; replaced in tests. */
   readonly compare?: (socket: string) => Promise<LoadedFiles>;
 }
 
-/** What is known of the configuration on disk, kept current while a page is open. */
+/** The configuration on disk as the thread has read it, kept current while a page is open. */
 export class FileModel {
   readonly worker: FileWorker;
   readonly #context: FileModelOptions['context'];
@@ -35,11 +35,11 @@ export class FileModel {
   #facts: ConfigFacts | undefined;
   #failure: { readonly message: string; readonly hints: readonly string[] } | undefined;
   #isSame: boolean | undefined;
-  /** What `#isSame` was found with. */
+  /** Key of the state that `#isSame` was determined for. */
   #comparedAt = '';
   #timer: Timer | undefined;
   #watched: Disposable | undefined;
-  /** What the monitor had at the last look. */
+  /** State of the monitor at the last check. */
   #seen = '';
   #looking: Promise<void> | undefined;
 
@@ -55,12 +55,14 @@ export class FileModel {
     this.#compare = compare;
   }
 
-  /** The facts of the last look; `undefined` before it, and while the file cannot be read. */
+  /** The facts of the last read; `undefined` before it, and while the file cannot be read. */
   get facts(): ConfigFacts | undefined {
     return this.#failure ? undefined : this.#facts;
   }
 
-  /** The file of the running Weir, or the one that was named; `null` for the built-in one, `undefined` if unknown. */
+  /**
+   * The file of the running Weir, or the one named by `--config`; `null` for the built-in one, `undefined` if unknown.
+   */
   get path(): string | null | undefined {
     const { monitor, config } = this.#context;
     return monitor.status ? monitor.status.value.config : config;
@@ -78,7 +80,7 @@ export class FileModel {
     return { kind: 'read', file, freshness: this.#freshness, readAt: this.#facts.readAt };
   }
 
-  /** The file, for a request. @throws {ActionError} if it is not known */
+  /** The file as parameters of a request. @throws {ActionError} if it is not known */
   get ofFile(): OfFile {
     const { path } = this;
     if (path !== undefined) return { path, pid: this.#context.monitor.status?.value.pid ?? null };
@@ -107,7 +109,7 @@ export class FileModel {
     this.#watched?.[Symbol.dispose]();
   }
 
-  /** Looks at the files, once more if a look is under way. */
+  /** Checks the files; if a check is under way, another one follows it. */
   async look(): Promise<void> {
     await this.#looking;
     await (this.#looking ??= this.#look().finally(() => {
@@ -135,7 +137,10 @@ export class FileModel {
     this.#listeners.call();
   }
 
-  /** Asks Weir whether it has loaded what the files have: only if either may have changed, since it reads them. */
+  /**
+   * Asks Weir whether it has loaded the current contents of the files; only if either may have changed, because it
+   * reads them.
+   */
   async #compareFiles(): Promise<void> {
     const { socket } = this.#context;
     const key = JSON.stringify([this.#seen, this.#facts?.version, this.#failure?.message]);
@@ -145,7 +150,7 @@ export class FileModel {
       this.#isSame = files.every(({ state }) => state === 'same');
       this.#comparedAt = key;
     } catch {
-      this.#isSame = undefined; // the frame shows what is wrong with the socket
+      this.#isSame = undefined; // the frame reports the failure of the socket
     }
   }
 

@@ -16,50 +16,50 @@ import type { ExplainResult, MatcherText, TargetText } from '../rules/view.ts';
 export interface OfFile {
   /** The file of a configuration; `null` for the built-in one. */
   readonly path: string | null;
-  /** The process of the running Weir, whose folder relative paths start from; `null` if it is not known. */
+  /** Process id of the running Weir, from whose working directory relative paths start; `null` if it is not known. */
   readonly pid: number | null;
 }
 
-/** A configuration, as it is or as a pick would have it. */
+/** A configuration, optionally with a pick applied. */
 export interface OfPick extends OfFile {
   readonly pick: RoutePick | null;
 }
 
-/** A route of a file. */
+/** A route in a configuration file. */
 export interface OfGroup extends OfFile {
   readonly path: string;
   /** A group, or `default`. */
   readonly group: string;
 }
 
-/** What is asked about a configuration, and the answers: plain data, without secrets. */
+/** Parameters and results of requests about a configuration: plain data, without secrets. */
 export interface FileRequests {
-  /** What it has; files that have changed are read again. */
+  /** Its facts; files that have changed are read again. */
   readonly facts: { readonly parameters: OfFile; readonly result: ConfigFacts };
   readonly rules: { readonly parameters: OfFile & RulesWanted; readonly result: RulesFound };
-  /** Whether it would be loaded. */
+  /** Whether it is valid, so that a reload would load it. */
   readonly check: { readonly parameters: OfPick; readonly result: CheckFound };
-  /** The lines around a place of it. */
+  /** The lines around a place in one of its files. */
   readonly lines: {
     readonly parameters: OfPick & { readonly place: PlaceView };
     readonly result: readonly LineView[];
   };
-  /** What is in force of a valid one. */
+  /** A window of its effective text; it must be valid. */
   readonly text: { readonly parameters: OfFile & TextWanted; readonly result: ConfigTextView };
-  /** How one document differs from another. */
+  /** The lines in which two documents differ. */
   readonly difference: {
     readonly parameters: { readonly before: Uint8Array; readonly after: Uint8Array };
     readonly result: ChangedLines;
   };
-  /** What the routes would be without a pick. */
+  /** The routes as they would be without a pick. */
   readonly 'unpick-plan': { readonly parameters: OfGroup; readonly result: UnpickPlan };
-  /** Removes a pick from the file of this entity tag. */
+  /** Removes a pick from the file, if that still has this entity tag. */
   readonly unpick: {
     readonly parameters: OfGroup & { readonly etag: string };
     readonly result: UnpickDone;
   };
   readonly explain: { readonly parameters: OfFile & FlowWanted; readonly result: FlowExplained };
-  /** The subscriptions of a file that has any. */
+  /** The subscriptions of a file with a subscribe file. */
   readonly sources: {
     readonly parameters: { readonly path: string };
     readonly result: readonly ListedSource[];
@@ -71,7 +71,7 @@ export type FileRequestName = keyof FileRequests;
 export type ParametersOf<K extends FileRequestName> = FileRequests[K]['parameters'];
 export type FileResult<K extends FileRequestName> = FileRequests[K]['result'];
 
-/** Answers requests about files: in another thread, or in this one. */
+/** Runs requests about files, in another thread or in this one. */
 export interface FileWorker {
   /** @throws {WeirError} usually a ConfigError */
   ask<K extends FileRequestName>(
@@ -82,12 +82,12 @@ export interface FileWorker {
 }
 
 export interface ConfigFacts {
-  /** Another one each time that the files were read, also by the next thread. */
+  /** Changes each time the files are read, also across threads. */
   readonly version: string;
   /** Unix milliseconds. */
   readonly readAt: number;
   readonly nodes: readonly NodeFacts[];
-  /** Outbounds beyond `MOST_NODE_FACTS`. */
+  /** Number of outbounds beyond `MOST_NODE_FACTS`. */
   readonly moreNodes: number;
   readonly balancers: readonly BalancerFacts[];
   readonly inbounds: readonly string[];
@@ -99,18 +99,18 @@ export interface ConfigFacts {
 export interface NodeFacts {
   readonly tag: string;
   readonly origin: 'config' | 'subscribe' | 'builtin';
-  /** The subscription that gave it. */
+  /** The subscription that the node comes from. */
   readonly source: string | null;
-  /** Since when its subscription has it no more; an ISO 8601 time. */
+  /** When the node disappeared from its subscription, as an ISO 8601 time. */
   readonly goneSince: string | null;
   readonly protocol: string;
   /** `tcp`, `tls`, `ws`, `ws + tls`, `grpc + tls`, `quic`, `udp`; empty without a server. */
   readonly carrier: string;
-  /** `HOST:PORT`; `null` for one without a server. */
+  /** `HOST:PORT`; `null` for an outbound without a server. */
   readonly server: string | null;
-  /** Whether it accepts any certificate of its server. */
+  /** Whether the outbound accepts any certificate of its server. */
   readonly acceptsAny: boolean;
-  /** Without anything secret. */
+  /** The spec for probes, without secrets. */
   readonly probed: ProbedSpec;
 }
 
@@ -123,38 +123,38 @@ export interface BalancerFacts {
   readonly lostFrom: readonly string[];
 }
 
-/** What a check of the files has found. */
+/** The result of checking the files. */
 export type CheckFound = ValidFiles | { readonly kind: 'invalid'; readonly error: FoundError };
 
-/** An error of a configuration; of another failure it has only the message. */
+/** An error of a configuration; other failures have only the message. */
 export interface FoundError {
   readonly message: string;
   readonly place: PlaceView | null;
   readonly hints: readonly string[];
 }
 
-/** The routes without a pick. */
+/** The routes as they would be without a pick. */
 export interface UnpickPlan extends Pick<RouteView, 'default' | 'groups'> {
   /** The version of the file that has the pick. */
   readonly etag: string;
-  /** The line of the pick; `null` if the file does not have it where picks are written. */
+  /** The line of the pick; `null` if it is not where Weir writes picks. */
   readonly line: number | null;
 }
 
 export type UnpickDone =
   | {
       readonly kind: 'written';
-      /** The file before, which is secret. */
+      /** The previous contents of the file, which are secret. */
       readonly before: Uint8Array;
       readonly etag: string;
     }
-  /** Another writer came first, and the file was left alone. */
+  /** Another writer has changed the file, which was left alone. */
   | { readonly kind: 'stale' }
-  /** Without the pick it would not be loaded, and was left alone. */
+  /** The file would be invalid without the pick, and was left alone. */
   | { readonly kind: 'invalid'; readonly error: FoundError; readonly lines: readonly LineView[] };
 
 export interface TextWanted {
-  /** What lines have to contain. */
+  /** Text that lines must contain. */
   readonly find: string;
   readonly first: number;
   readonly count: number;
@@ -162,13 +162,13 @@ export interface TextWanted {
 
 /** A window of the rules that match a search: the parameters of the topic `rules`. */
 export interface RulesWanted {
-  /** Words; a rule matches that contains them all, in its matchers, group, target or place. `rule:12` is rule 12. */
+  /** Search terms, all of which a rule must contain in its matchers, group, target or place. `rule:12` is rule 12. */
   readonly search: string;
   /** Index of the first row among those that match. */
   readonly first: number;
-  /** Rows, at most `MAX_ROWS`. */
+  /** Number of rows, at most `MAX_ROWS`. */
   readonly count: number;
-  /** Those with a warning alone. */
+  /** Whether only rules with a warning match. */
   readonly dead: boolean;
 }
 
@@ -198,7 +198,7 @@ export interface FlowWanted {
   readonly inbound: string | undefined;
   readonly network: string | undefined;
   readonly sniffed: string | undefined;
-  /** Index of the first passed rule. */
+  /** Index of the first skipped rule to return. */
   readonly first: number;
 }
 
@@ -206,11 +206,13 @@ export type FlowExplained = Omit<ExplainResult, 'file' | 'actual' | 'command'>;
 
 export interface UpdateWanted {
   readonly path: string;
-  /** All sources when empty. */
+  /** Names of the sources; all sources when empty. */
   readonly names: readonly string[];
-  /** Only fetches and compares. The next update of these sources takes what was fetched, for a while. */
+  /**
+   * Whether to only fetch and compare. The next update of these sources uses the fetched content, for a limited time.
+   */
   readonly dryRun: boolean;
-  /** Accepts the loss of most nodes. */
+  /** Whether to accept the loss of most nodes. */
   readonly force: boolean;
   readonly socket: string | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -218,9 +220,9 @@ export interface UpdateWanted {
 
 export interface UpdateDone {
   readonly outcomes: readonly UpdateOutcome[];
-  /** What became of the edit: `written; applied, built outbound One`. Empty for a dry run and without an edit. */
+  /** Outcome of the edit: `written; applied, built outbound One`. Empty for a dry run and without an edit. */
   readonly applied: string;
-  /** Sources that were fetched again, since what a dry run has fetched is not kept any more. */
+  /** Sources that were fetched again, since the content fetched by the dry run had expired. */
   readonly fetchedAgain: readonly string[];
 }
 

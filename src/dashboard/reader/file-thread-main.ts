@@ -27,7 +27,7 @@ function serve(port: MessagePort): void {
       running.delete(id);
     }
   };
-  // A defect in there ends the thread, as an unhandled rejection does, and fails its requests.
+  // A defect becomes an unhandled rejection, which ends the thread and fails its requests.
   port.on('message', (message: ToFileThread) => void onMessage(message));
 }
 

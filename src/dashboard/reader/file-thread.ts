@@ -21,13 +21,13 @@ export type FromFileThread =
   | { readonly kind: 'value'; readonly id: number; readonly value: unknown }
   | { readonly kind: 'failure'; readonly id: number; readonly failure: SerializedError };
 
-/** How long an idle thread is kept with what it has read. */
+/** Milliseconds after which an idle thread ends and frees what it has read. */
 const IDLE_MS = 60_000;
 
-/** Requests that may wait. */
+/** Maximum number of pending requests. */
 const MAX_PENDING = 64;
 
-/** The members of a `Worker` that are used here. */
+/** The members of a `Worker` that FileThread uses. */
 export interface FileThreadWorker {
   on(event: 'message', listener: (message: FromFileThread) => void): unknown;
   on(event: 'error', listener: (error: unknown) => void): unknown;
@@ -39,8 +39,8 @@ export interface FileThreadWorker {
 }
 
 /**
- * Answers requests in a thread of its own: a configuration with large lists takes seconds to be read, and the
- * pages are served meanwhile. The thread starts with the first request, and ends when it has been idle.
+ * Runs requests in a thread of its own: reading a configuration with large lists takes seconds, and the pages are
+ * served meanwhile. The thread starts with the first request, and ends when idle.
  */
 export class FileThread implements FileWorker, Disposable {
   readonly #clock: Clock;
@@ -61,7 +61,7 @@ export class FileThread implements FileWorker, Disposable {
     this.#memory = memory;
   }
 
-  /** @throws {WeirError} `busy` when too much waits; without its cause what the work has thrown */
+  /** @throws {WeirError} `busy` when too many requests are pending; errors of the thread arrive without their cause */
   async ask<K extends FileRequestName>(
     name: K,
     parameters: ParametersOf<K>,
@@ -79,7 +79,7 @@ export class FileThread implements FileWorker, Disposable {
     worker.ref();
     try {
       worker.postMessage({ kind: 'ask', id, name, parameters });
-      // file-thread-main.ts answers by a FileWork, with the same types.
+      // file-thread-main.ts replies with results of a FileWork, which have the same types.
       return (await unlessAborted(pending.promise, signal)) as FileResult<K>;
     } finally {
       if (this.#pending.delete(id)) worker.postMessage({ kind: 'cancel', id });
@@ -107,7 +107,7 @@ export class FileThread implements FileWorker, Disposable {
     else pending.reject(deserializeError(message.failure));
   }
 
-  /** Fails what waits; the next request starts another thread. */
+  /** Rejects the pending requests; the next request starts another thread. */
   #fail(worker: FileThreadWorker | undefined, error: unknown): void {
     if (worker === undefined || worker !== this.#worker) return;
     this.#worker = undefined;
@@ -130,8 +130,8 @@ export class FileThread implements FileWorker, Disposable {
   }
 
   /**
-   * What a thread frees stays with its arena of malloc, 7 MB of it resident. Another thread may take that over, and the
-   * next one then begins a new arena.
+   * Memory that a thread frees stays in its malloc arena, 7 MB of it resident. Another thread may take over that arena,
+   * and the next one then begins a new one.
    */
   async #endOf(worker: FileThreadWorker): Promise<void> {
     await worker.terminate();

@@ -22,20 +22,20 @@ import { shortPlace } from './short-place.ts';
 import { SourceUpdates } from './source-updates.ts';
 import { planUnpick, unpick } from './unpick.ts';
 
-/** Passed rules in one answer. */
+/** Maximum number of skipped rules in one result. */
 const SHOWN_PASSED = 60;
 
-/** Answers requests in this thread. It keeps one configuration, which it reads again when a file has changed. */
+/** Runs requests in this thread. It keeps one configuration, which it reads again when a file has changed. */
 export class FileWork implements FileWorker {
   readonly #mutex = new Mutex();
   readonly #updates = new SourceUpdates();
-  /** Versions of this thread; those of the thread before it must not be taken for the same. */
+  /** Number of versions of this thread; they must differ from those of an earlier thread. */
   #versions = 0;
   readonly #lineage = randomUUID();
   readonly #configuration = new KeptReading(this.#mutex, (file, files) =>
     ReadConfiguration.read(file, files, `${this.#lineage} ${++this.#versions}`),
   );
-  /** Another form of it, only for the page Config. */
+  /** The effective text of the same configuration, used only by the page Config. */
   readonly #effective = new KeptReading(this.#mutex, (file, files) =>
     EffectiveText.read(file, files),
   );
@@ -76,7 +76,7 @@ export class FileWork implements FileWorker {
   };
 }
 
-/** @throws {UsageError} for invalid properties, and an unknown inbound */
+/** Explains a flow. @throws {UsageError} for invalid properties, and an unknown inbound */
 function explained({ routes, explainer }: ReadConfiguration, flow: FlowWanted): FlowExplained {
   const asked = parseFlow(flow.to, flow);
   const { query, answer, notes } = explainFlow(asked, routes, explainer);

@@ -3,7 +3,7 @@ import type { Mutex } from '../../app/mutex.ts';
 import type { OfFile } from './file-requests.ts';
 import { fileStamp } from './read-configuration.ts';
 
-/** Bytes of all files of a configuration. */
+/** Maximum size in bytes of all files of a configuration. */
 export const MAX_BYTES = 256 << 20;
 
 /** The last attempt to read the files of a configuration. */
@@ -13,19 +13,19 @@ interface Attempt<T> extends OfFile {
   readonly outcome: { readonly found: T } | { readonly error: unknown };
 }
 
-/** What was read of one configuration, kept until one of its files changes. */
+/** The result of reading one configuration, cached until one of its files changes. */
 export class KeptReading<T> {
   readonly #mutex: Mutex;
   readonly #read: (file: OfFile, files: FilesRead) => Promise<T>;
   #last: Attempt<T> | undefined;
 
-  /** @param mutex one configuration is read at a time: each takes much memory */
+  /** @param mutex limits reading to one configuration at a time: each takes much memory */
   constructor(mutex: Mutex, read: (file: OfFile, files: FilesRead) => Promise<T>) {
     this.#mutex = mutex;
     this.#read = read;
   }
 
-  /** @throws what reading the files has thrown, until one of them has changed */
+  /** @throws the error of reading the files, until one of them has changed */
   async of({ path, pid }: OfFile): Promise<T> {
     const release = await this.#mutex.acquire();
     try {

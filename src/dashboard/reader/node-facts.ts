@@ -8,14 +8,14 @@ import { lostSources } from '../../subscribe/balancers/lost-balancers.ts';
 import type { Marker } from '../../subscribe/nodes/marker.ts';
 import type { BalancerFacts, NodeFacts } from './file-requests.ts';
 
-/** Nodes that are listed; further ones are counted. */
+/** Maximum number of nodes that are listed; further ones are only counted. */
 export const MOST_NODE_FACTS = 20_000;
 
-/** Where the outbounds of a configuration are from, by tag. */
+/** The origins of a configuration's outbounds, by tag. */
 export interface Origins {
-  /** Tags of the configuration file itself. */
+  /** Tags in the configuration file itself. */
   readonly own: ReadonlySet<string>;
-  /** Names of nodes of the subscribe file, with what their subscription has written. */
+  /** Nodes of the subscribe file by name, with the marker that their subscription has written. */
   readonly nodes: ReadonlyMap<string, Marker | undefined>;
 }
 
@@ -77,7 +77,9 @@ function carrierOf({ protocol, server, stream }: OutboundSpec): string {
   return stream?.tls ? `${kind} + tls` : kind;
 }
 
-/** A probe asks which steps its dials have: paths and names of carriers can be secrets. */
+/**
+ * The spec from which a probe knows the steps of a dial. Paths and names of carriers can be secrets, and are left out.
+ */
 function probedOf({ tag, protocol, stream }: OutboundSpec): ProbedSpec {
   if (!stream) return { tag, protocol, stream };
   const { carrier, tls } = stream;

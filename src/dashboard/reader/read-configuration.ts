@@ -12,7 +12,7 @@ import type { ConfigFacts, OfFile } from './file-requests.ts';
 import { balancerFacts, nodeFacts, type Origins } from './node-facts.ts';
 import { RuleSearch } from './rule-search.ts';
 
-/** A configuration that was read, with what is asked about it. */
+/** A configuration that has been read, with its facts and an explainer of its routes. */
 export class ReadConfiguration {
   readonly routes: LoadedRoutes;
   readonly facts: ConfigFacts;
@@ -68,30 +68,30 @@ export class ReadConfiguration {
     return new ReadConfiguration(routes, facts, warnings);
   }
 
-  /** Made for the first flow that is explained. */
+  /** Created for the first flow that is explained. */
   get explainer(): RouteExplainer {
     return (this.#explainer ??= explainerOf(this.routes));
   }
 }
 
-/** What subscriptions have written above their nodes. */
+/** The markers that subscriptions have written above their nodes, by name. */
 async function markersOf(path: string): Promise<ReadonlyMap<string, Marker | undefined>> {
   try {
     const { nodes } = await nodeFileOf(await openWorkspace(path));
     return new Map(nodes.map(({ name, marker }) => [name, marker]));
   } catch (error) {
-    // A file of subscriptions that cannot be read: the list of subscriptions reports it.
+    // The list of subscriptions reports a subscribe file that cannot be read.
     if (error instanceof WeirError) return new Map();
     throw error;
   }
 }
 
-/** What shows that a file may have changed. */
+/** A text that changes when a file does: device, inode, size and times; empty if it cannot be read. */
 export async function fileStamp(path: string): Promise<string> {
   try {
     const { dev, ino, size, mtimeMs, ctimeMs } = await stat(path);
     return `${dev} ${ino} ${size} ${mtimeMs} ${ctimeMs}`;
   } catch {
-    return ''; // reading it reports why
+    return ''; // reading the file reports why
   }
 }

@@ -8,22 +8,22 @@ import type { MatcherText, TargetText } from '../rules/view.ts';
 import type { RuleFacts, RulesFound, RulesWanted } from './file-requests.ts';
 import { shortPlace } from './short-place.ts';
 
-/** Entries of a matcher that a row has. */
+/** Maximum number of entries of a matcher in a row. */
 const SHOWN_ENTRIES = 3;
-/** Characters of an entry that a row has; a pattern may be longer. */
+/** Maximum number of characters of an entry in a row; a pattern may be longer. */
 const LONGEST_ENTRY = 120;
-/** Members of a balancer that a row has. */
+/** Maximum number of members of a balancer in a row. */
 const SHOWN_MEMBERS = 8;
-/** Searches whose results are kept, for the next window of the same. */
+/** Maximum number of searches whose results are cached, for further windows of the same search. */
 const KEPT_SEARCHES = 4;
 
 const BY_INDEX = /^rule:(\d{1,9})$/;
 
-/** Windows over the rules of a configuration. */
+/** Searches the rules of a configuration, and returns windows of the matching ones. */
 export class RuleSearch {
   readonly #routes: LoadedRoutes;
   readonly #warnings: ReadonlyMap<number, RuleWarning>;
-  /** Indexes of the rules that match, by what is searched. */
+  /** Indexes of the matching rules, by search. */
   readonly #found = new LRUCache<string, readonly number[]>({ max: KEPT_SEARCHES });
 
   constructor(routes: LoadedRoutes, warnings: ReadonlyMap<number, RuleWarning>) {
@@ -104,7 +104,7 @@ const matcherRow = (rule: RuleSpec): readonly MatcherText[] =>
 const shortened = (text: string): string =>
   text.length > LONGEST_ENTRY ? `${text.slice(0, LONGEST_ENTRY)}…` : text;
 
-/** An outbound or balancer as a rule names it. */
+/** The target of a rule: an outbound or a balancer, described. */
 export function targetText({ outbounds, balancers }: Spec, tag: string): TargetText {
   const balancer = balancers.find((each) => each.tag === tag);
   if (balancer) {

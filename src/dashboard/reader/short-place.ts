@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import type { ConfigLocation } from '../../config/errors.ts';
 
-/** A place without its folders: `weir.toml:12`. */
+/** A place without its directories: `weir.toml:12`. */
 export const shortPlace = (place: ConfigLocation | undefined): string =>
   place === undefined
     ? ''

@@ -7,13 +7,13 @@ import { updateSources, type UpdateTools } from '../../subscribe/update/update.t
 import type { SourceOutcome } from '../../subscribe/update/update-source.ts';
 import type { UpdateDone, UpdateOutcome, UpdateWanted } from './file-requests.ts';
 
-/** How long an answer that was shown can be applied, in milliseconds; providers change them at any time. */
+/** Milliseconds for which a previewed response can be applied; providers change their responses at any time. */
 const KEPT_MS = 10 * 60_000;
 
-/** Bytes of answers that are kept; sources beyond are fetched again. */
+/** Maximum size in bytes of all kept responses; sources beyond it are fetched again. */
 const MOST_KEPT = 32 << 20;
 
-/** Characters of the lines about an edit. */
+/** Maximum number of characters of the lines about an edit. */
 const LONGEST_LINES = 4_096;
 
 interface Kept {
@@ -21,9 +21,12 @@ interface Kept {
   readonly at: number;
 }
 
-/** Updates of subscriptions. What a dry run has fetched is applied by the next update, so that it is what was shown. */
+/**
+ * Updates subscriptions. The next update applies the responses that a dry run has fetched, so that the result is the
+ * one previewed.
+ */
 export class SourceUpdates {
-  /** By the URL of their source; the answers of the last dry run. */
+  /** Responses of the last dry run, by the URL of their source. */
   readonly #kept = new Map<string, Kept>();
 
   async run(wanted: UpdateWanted, signal?: AbortSignal): Promise<UpdateDone> {
@@ -35,14 +38,14 @@ export class SourceUpdates {
     const request = { config, names, ifDue: false, dryRun, force };
     const outcomes = await unlessAborted(
       updateSources(request, this.#with(tools, dryRun, fetchedAgain)),
-      // An update that writes is not left half done.
+      // Cancelling must not interrupt an update while it writes.
       dryRun ? signal : undefined,
     );
     if (!dryRun) this.#kept.clear();
     return { outcomes: outcomes.map(outcomeOf), applied: lines.text, fetchedAgain };
   }
 
-  /** Tools whose fetches are kept by a dry run, and taken from there by an update. */
+  /** Wraps the tools so that a dry run stores its responses, and an update uses the stored ones. */
   #with(tools: UpdateTools, dryRun: boolean, fetchedAgain: string[]): UpdateTools {
     return {
       ...tools,
@@ -92,7 +95,7 @@ function outcomeOf({ error, ...outcome }: SourceOutcome): UpdateOutcome {
   };
 }
 
-/** Keeps the lines that an edit writes for people, up to a limit. */
+/** Collects the lines that an edit writes for users, up to a limit. */
 class Lines extends Writable {
   text = '';
 

@@ -11,11 +11,11 @@ import { AROUND, foundError } from './config-check.ts';
 import type { OfGroup, UnpickDone, UnpickPlan } from './file-requests.ts';
 
 /*
- * The API sets picks and removes none, so that a route inherits again only by an edit of its file. That is made here as
- * the API would make it: of one place, of the version that was seen, and after a check.
+ * Removes picks from the configuration file: the API can only set them. The edit is made as the API would make it: of
+ * one place, of the version that was seen, and after a check.
  */
 
-/** What the routes would be without the pick of a group. @throws {ConfigError} */
+/** The routes as they would be without the pick of a group. @throws {ConfigError} */
 export async function planUnpick({ path, pid, group }: OfGroup): Promise<UnpickPlan> {
   const files = await weirFiles(pid ?? undefined);
   const before = await readDocuments({ path }, files);
@@ -32,7 +32,7 @@ export async function planUnpick({ path, pid, group }: OfGroup): Promise<UnpickP
 }
 
 /**
- * Removes the pick of a group from the file, if that is still the version `etag`.
+ * Removes the pick of a group from the file, if the file still has the entity tag `etag`.
  * @throws {EditError} when it cannot be written
  */
 export async function unpick({
@@ -80,7 +80,7 @@ async function refusedOf(error: ConfigError, path: string, bytes: Uint8Array): P
   return { kind: 'invalid', error: found, lines };
 }
 
-/** The line on which two texts begin to differ, from 1. */
+/** The line at which two texts begin to differ, from 1. */
 function firstChanged(before: Uint8Array, after: Uint8Array): number {
   let line = 1;
   for (let at = 0; at < before.length && before[at] === after[at]; at++) {

@@ -5,10 +5,10 @@ import { ActionError } from '../action-error.ts';
 import { routeIn, type PickState, type WantedPick } from './pick-state.ts';
 import type { ConflictRoute, ConflictSide, ConflictView } from './view.ts';
 
-/** Other routes that are listed. */
+/** Maximum number of other routes that are listed. */
 const MAX_OTHERS = 20;
 
-/** What another writer has made of the routes. @param seen as the page had them, if that is still known */
+/** Describes how another writer has changed the routes. @param seen the routes as the page had them, if still known */
 export async function conflictOf(
   api: ApiClient,
   { group, target }: WantedPick,

@@ -18,7 +18,7 @@ import { routeIn, type PickState, type WantedPick, type WrittenPick } from './pi
 import { NO_SOCKET, NOT_HERE, previewPick } from './preview-pick.ts';
 import type { RoutePickResult, UndoResult } from './view.ts';
 
-/** What the page Routes does: picks with a preview, and the way back from one that could not be loaded. */
+/** The actions of the page Routes: picks with a preview, and undoing a pick that could not be loaded. */
 export class PickActions {
   readonly #context: DashboardContext;
   readonly #state: ConfigState;
@@ -115,7 +115,7 @@ export class PickActions {
     }
   }
 
-  /** An error for a pick that was sent and not confirmed, which says whether the file is as it was. */
+  /** The error for a pick that was sent and not confirmed; it tells whether the file is unchanged. */
   async #unconfirmed(error: unknown, etag: string): Promise<unknown> {
     if (!(error instanceof ApiClientError) || error.status !== undefined) return error;
     const { watched } = this.#state;
@@ -155,7 +155,7 @@ export class PickActions {
     }
   }
 
-  /** Closes what is open on the old target, after new flows go to the new one. */
+  /** Closes the flows that are open on the old target, once new flows use the new one. */
   async #close(
     group: string,
     from: string | null,
@@ -176,7 +176,10 @@ export class PickActions {
     }
   }
 
-  /** Takes a written pick back, unless another writer came since. @param etag of the pick that the page shows */
+  /**
+   * Restores the pick before a written one, unless another writer has changed the file since. @param etag of the pick
+   * that the page shows
+   */
   async #undo(etag: string): Promise<UndoResult> {
     const { written } = this.#picks;
     if (written?.etag !== etag) {
@@ -190,7 +193,7 @@ export class PickActions {
       if (conflict !== undefined) return this.#undoConflict(conflict);
       this.#picks.written = undefined;
       const result = await this.#state.loadWritten(by);
-      if (result.kind === 'refused') return result; // for something else in the files
+      if (result.kind === 'refused') return result; // because of another part of the files
       return { kind: 'done', report: result.kind === 'applied' ? result.report : null };
     }
     if (before === null) return { kind: 'conflict', message: 'The pick cannot be removed here.' };
@@ -207,7 +210,7 @@ export class PickActions {
       if (!isRefusal(error)) throw error;
       if (error.status === 409) return this.#undoConflict(error.message);
       if (error.etag === undefined) throw error;
-      // The pick is back; what was refused is something else in the files.
+      // The previous pick is restored; the refusal is about another part of the files.
       this.#picks.written = undefined;
       return { kind: 'refused', refusal: await this.#state.failed(by, error) };
     }
@@ -220,7 +223,7 @@ export class PickActions {
   }
 }
 
-/** What became of a change of one pick. */
+/** The outcome of changing one pick. */
 type PickOutcome =
   | { readonly kind: 'done'; readonly report: AppliedReport | null }
   | { readonly kind: 'conflict' }
@@ -233,7 +236,7 @@ function toPick(parameters: Parameters): WantedPick {
   return { group, target: parameters.flag('inherit') ? null : parameters.text('target') };
 }
 
-/** Whether the API has answered that it did not, or not wholly, do what was asked. */
+/** Whether the API has replied that it did not, or not completely, apply the request. */
 const isRefusal = (error: unknown): error is ApiClientError =>
   error instanceof ApiClientError &&
   (error.status === 409 || error.status === 422 || error.status === 500);

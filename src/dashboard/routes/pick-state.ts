@@ -13,25 +13,25 @@ export interface WantedPick {
   readonly target: string | null;
 }
 
-/** A pick of this dashboard, or the removal of one, that is in the file and could not be loaded. */
+/** A pick of this dashboard, or the removal of one, that was written to the file and could not be loaded. */
 export interface WrittenPick extends WantedPick {
-  /** The pick before. */
+  /** The previous pick; `null` if there was none. */
   readonly before: string | null;
-  /** The version of the file that the pick left. */
+  /** Entity tag of the file after the pick. */
   readonly etag: string;
-  /** The file before it, which is secret; `undefined` where it cannot be read here. */
+  /** The previous contents of the file, which are secret; `undefined` where the file cannot be read here. */
   readonly fileBefore: Uint8Array | undefined;
   readonly refusal: RefusalView;
 }
 
-/** The route of a view; `undefined` for a group that it does not have. */
+/** The default route or a group of a view; `undefined` for a group that it does not have. */
 export const routeIn = (view: RouteView, group: string): ConflictSide | undefined =>
   group === DEFAULT_GROUP ? view.default : view.groups.find(({ name }) => name === group);
 
-/** Versions of the routes that are kept, to show what a page had seen when another writer came first. */
+/** Maximum number of versions of the routes kept, to show what a page had seen when another writer came first. */
 const MAX_VIEWS = 8;
 
-/** The picks of this dashboard that are not in force, and the versions of the routes that its pages have seen. */
+/** Picks of this dashboard that are not in force, and the versions of the routes that its pages have seen. */
 export class PickState {
   readonly #context: DashboardContext;
   readonly #state: ConfigState;
@@ -45,7 +45,7 @@ export class PickState {
 
   get written(): WrittenPick | undefined {
     const { routes } = this.#context.monitor;
-    // Another writer came since, or what was refused has been loaded.
+    // Another writer has changed the file since, or the refused file has been loaded.
     const isLater =
       routes !== undefined &&
       this.#written !== undefined &&
@@ -73,7 +73,7 @@ export class PickState {
     return { kind: 'changed', files: watched.changedFiles };
   }
 
-  /** How a written pick is taken back. */
+  /** How a written pick can be undone. */
   undoOf({ group, before, etag, fileBefore }: WrittenPick): UndoView {
     if (before !== null) {
       const options = ['--if-match', etag, ...meantWeir(this.#context)];
@@ -86,12 +86,12 @@ export class PickState {
     return { kind: 'impossible', reason };
   }
 
-  /** Remembers a version that a page is shown. */
+  /** Stores a version of the routes that a page is shown. */
   see(etag: string, view: RouteView): void {
     this.#views.set(etag, view);
   }
 
-  /** A version that a page was shown; `undefined` for one that is not kept any more. */
+  /** A version of the routes that a page was shown; `undefined` once it has been evicted. */
   seen(etag: string): RouteView | undefined {
     const { routes } = this.#context.monitor;
     return this.#views.get(etag) ?? (routes?.value.etag === etag ? routes.value.view : undefined);

@@ -11,14 +11,14 @@ import { routeIn, type PickState, type WantedPick } from './pick-state.ts';
 import { resolveRoutes, type ResolvedRoute } from './resolve-routes.ts';
 import type { PickPreview } from './view.ts';
 
-/** Groups that a preview lists. */
+/** Maximum number of groups that a preview lists. */
 const MAX_FOLLOWERS = 20;
 
 /** Why flows cannot be counted without the control socket. */
 export const NO_SOCKET =
   'the rules of a group are known only from the control socket, and there is none';
 
-/** The routes of a version of the file, and what they would be after a change. */
+/** The routes of a version of the file, and the routes after a change. */
 interface RoutePlan {
   readonly view: RouteView;
   readonly etag: string;
@@ -26,7 +26,7 @@ interface RoutePlan {
   readonly line: number | null;
 }
 
-/** What a pick would do, or the removal of one. @throws {WeirError} also for an unknown group or target */
+/** Previews a pick, or the removal of one. @throws {WeirError} also for an unknown group or target */
 export async function previewPick(
   context: DashboardContext,
   state: ConfigState,
@@ -87,7 +87,7 @@ async function planRemoval(api: ApiClient, state: ConfigState, group: string): P
   return { view, etag, after: resolveRoutes({ ...after, targets: view.targets }), line };
 }
 
-/** Only the API can edit a file elsewhere, and it removes no picks. */
+/** The error where the file is not on this machine: only the API can edit it then, and it removes no picks. */
 export const NOT_HERE = (): ActionError =>
   new ActionError('no-file', 'a pick is removed in the file, which is not on this machine', {
     hint: 'weir dashboard --config FILE names it; otherwise the control socket of Weir does',

@@ -1,20 +1,20 @@
 import { DEFAULT_GROUP } from '../../config/route-targets.ts';
 import type { RouteView } from '../../config/route-view.ts';
 
-/** The way from a route to its target. */
+/** A route with its target and the chain that leads to it. */
 export interface ResolvedRoute {
   readonly name: string;
-  /** The groups that are inherited from, and `default` for the default route. */
+  /** Names that the target is inherited from: groups, and `default` for the default route. */
   readonly chain: readonly string[];
   readonly target: string | null;
 }
 
-/** Steps of a chain that are shown. */
+/** Maximum number of steps of a chain that are shown. */
 const MAX_CHAIN = 16;
 
 /**
- * The targets of the default route and of all groups, with the ways to them. Takes time linear in the number of
- * groups, but for chains, whose length is bounded.
+ * Resolves the targets of the default route and of all groups. Takes time linear in the number of groups, but for
+ * chains, whose length is bounded.
  *
  * @param changed a pick that the view does not have yet
  */
@@ -30,11 +30,11 @@ export function resolveRoutes(
   const pickOf = (name: string): string | null =>
     isChanged(name) ? (changed?.target ?? null) : (byName.get(name)?.pick ?? null);
 
-  /** One step: a target, or the group that is inherited from. */
+  /** One step of a chain: a target, or the group to inherit from. */
   const step = (name: string): { readonly end: string | null } | { readonly next: string } => {
     const inherit = byName.get(name)?.inherit;
     const pick = pickOf(name);
-    // A group that does not exist leads nowhere.
+    // A group that does not exist has no target.
     if (pick !== null || inherit === undefined) return { end: pick };
     if (inherit === 'default') return { end: fallback };
     return typeof inherit === 'string' ? { end: inherit } : { next: inherit.group };

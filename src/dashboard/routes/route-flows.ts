@@ -9,19 +9,19 @@ export interface RouteFlows {
   downRate: number;
 }
 
-/** Open flows by the route that they took. */
+/** Open flows, counted by the route that they took. */
 export interface CountedFlows {
-  /** By group, and `default`. Groups without a flow are left out. */
+  /** Counts by group name, and `default`. Groups without a flow are left out. */
   readonly routes: ReadonlyMap<string, RouteFlows>;
-  /** Open flows on each outbound. */
+  /** Number of open flows on each outbound. */
   readonly outbounds: ReadonlyMap<string, number>;
-  /** Flows that were routed by earlier rules. */
+  /** Number of flows that were routed by earlier rules. */
   readonly earlier: number;
 }
 
 /**
  * Counts flows by route in one pass.
- * @param rules what a rule index means; `undefined` where that is not known, and only the default route is counted
+ * @param rules the route of each rule index; without them only the default route is counted
  */
 export function countFlows(
   flows: Iterable<MonitoredFlow>,
@@ -40,7 +40,7 @@ export function countFlows(
     if (view.rule !== null && view.plane_epoch < (rules?.rules_since ?? 0)) earlier++;
     else {
       const name = view.rule === null ? DEFAULT_GROUP : groups[view.rule];
-      if (name === undefined) continue; // a rule of the configuration's own, in no group
+      if (name === undefined) continue; // a rule of the configuration itself, in no group
       const counted = routes.get(name) ?? { flows: 0, upRate: 0, downRate: 0 };
       counted.flows++;
       counted.upRate += upRate;

@@ -9,7 +9,7 @@ import type { FileModel } from '../reader/file-model.ts';
 import { countFlows } from './route-flows.ts';
 import type { RouteTargetsView, TargetRow } from './view.ts';
 
-/** Names that can be picked and have a text in them, in any case; each with its number among all. */
+/** Names that can be picked and contain a text, in any case; each with its index among all. */
 export const targetsWith = (
   { routes }: Pick<Monitor, 'routes'>,
   find: string,
@@ -21,8 +21,8 @@ export const targetsWith = (
 };
 
 /**
- * A window of the names that can be picked, with the open flows and the last probe of each: parameters `find`, `first`,
- * `count`. Probes need what is known of the file, which is held meanwhile.
+ * The topic `route-targets`, with the parameters `find`, `first` and `count`: a window of the names that can be picked,
+ * with the open flows and the last probe of each. Probes need the facts of the file, which is held meanwhile.
  */
 export function routeTargetsTopic(
   { monitor, socket }: DashboardContext,
@@ -45,7 +45,7 @@ export function routeTargetsTopic(
         tags.reduce((sum, tag) => sum + (outbounds.get(tag) ?? 0), 0);
       const rowOf = ({ id, name, kind }: (typeof matching)[number]): TargetRow => {
         const members = kind === 'balancer' ? membersOf(monitor, name) : undefined;
-        // Where new flows begin, as far as members are tried in their order.
+        // Members are tried in order, so new flows use the first one that is available.
         const next = members ? members.find(({ health }) => health !== 'unavailable') : undefined;
         const probed = members ? next?.outbound : name;
         return {

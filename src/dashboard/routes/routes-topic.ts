@@ -9,10 +9,12 @@ import { countFlows, type CountedFlows } from './route-flows.ts';
 import type { PickState } from './pick-state.ts';
 import type { RouteRow, RoutesView } from './view.ts';
 
-/** Members of a balancer that are shown. */
+/** Maximum number of balancer members that are shown. */
 const MAX_MEMBERS = 16;
 
-/** The default route and a window of the groups: parameters `find`, `first`, `count`. */
+/**
+ * The topic `routes`, with the parameters `find`, `first` and `count`: the default route and a window of the groups.
+ */
 export function routesTopic(
   context: DashboardContext,
   state: ConfigState,

@@ -11,14 +11,14 @@ import type { ExplainResult } from './view.ts';
 
 type ExplainContext = Pick<DashboardContext, 'monitor'>;
 
-/** The action `explain`: where a flow would go, and why. It changes nothing. */
+/** The action `explain`: the route of a flow, and why it is taken. It changes nothing. */
 export const explainAction = (context: ExplainContext, file: FileModel): PageAction => ({
   name: 'explain',
   changes: false,
   run: async (value, signal): Promise<ExplainResult> => {
     const { asked, flow } = flowOf(value, context);
     const { path } = file;
-    // Files that have changed are read again for this, so their state is asked for afterwards.
+    // This reads changed files again, so their state is requested afterwards.
     const explained = await file.worker.ask('explain', { ...file.ofFile, ...asked }, signal);
     await file.look();
     return {
@@ -32,11 +32,11 @@ export const explainAction = (context: ExplainContext, file: FileModel): PageAct
 
 interface AskedFlow {
   readonly asked: FlowWanted;
-  /** A flow of the running Weir; `undefined` for one that was written. */
+  /** A flow of the running Weir; `undefined` for one given as text. */
   readonly flow: FlowJson | undefined;
 }
 
-/** @throws {ActionError} */
+/** The flow that the parameters describe. @throws {ActionError} */
 function flowOf(value: JsonValue, { monitor }: ExplainContext): AskedFlow {
   const parameters = new Parameters(value);
   const first = parameters.count('first', Number.MAX_SAFE_INTEGER) ?? 0;
@@ -69,7 +69,7 @@ function flowOf(value: JsonValue, { monitor }: ExplainContext): AskedFlow {
   return { asked, flow };
 }
 
-/** How a flow was routed in fact, and why that may differ from what the file says now. */
+/** How a flow was actually routed, and why that may differ from the current file. */
 function actualOf(
   flow: FlowJson,
   { rule, target }: Pick<ExplainResult, 'rule' | 'target'>,

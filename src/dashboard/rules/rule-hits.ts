@@ -4,10 +4,10 @@ import type { HitsState } from './view.ts';
 
 type HitsMonitor = Pick<Monitor, 'flows' | 'status' | 'listedAt'>;
 
-/** Stands for the default route. */
+/** Key of the default route. */
 const DEFAULT = -1;
 
-/** The flows of one rule, see `RuleRow`. */
+/** Numbers of flows of one rule, see `RuleRow`. */
 export interface RuleFlows {
   readonly open: number;
   readonly taken: number;
@@ -16,9 +16,9 @@ export interface RuleFlows {
 }
 
 /**
- * Flows by rule: those that are open, and those that it took. Weir counts these; without its control socket, or of an
- * older one, they are those that were seen since this process began to watch. Indexes of rules have a meaning only since
- * the rules are in force, so another set of rules begins anew.
+ * Counts flows by rule: open ones, and all that it has taken. Weir counts the latter; without its control socket, or
+ * for an older Weir, they are the flows seen since this process started watching. Indexes of rules are valid only for
+ * one set of rules, so another set restarts the count.
  */
 export class RuleHits {
   readonly #now: () => number;
@@ -26,15 +26,15 @@ export class RuleHits {
   readonly #taken = new Map<number, number>();
   #since = 0;
   #counted = 0;
-  /** Flows that were registered after the first look: Weir numbers them one by one. */
+  /** Number of flows registered after the first update: Weir numbers them consecutively. */
   #later = 0;
-  /** The latest id before counting began, and the latest that was counted; `undefined` before the first look. */
+  /** The latest id before counting began, and the latest that was counted; `undefined` before the first update. */
   #firstId: number | undefined;
   #lastId = 0;
-  /** The process, and since which epoch its rules are in force. */
+  /** Identifies a set of rules: the process, and the epoch since which they are in force. */
   #rules = '';
   #rulesSince: number | undefined;
-  /** What Weir has counted; `undefined` where it does not. */
+  /** Weir's own counts; `undefined` where it has none. */
   #counts: TakenRules | undefined;
   #countsByRule: ReadonlyMap<number, TakenRule> = new Map();
 
@@ -64,7 +64,7 @@ export class RuleHits {
     };
   }
 
-  /** @param rule `null` for the default route */
+  /** The numbers of one rule. @param rule `null` for the default route */
   of(rule: number | null): RuleFlows {
     const key = rule ?? DEFAULT;
     const open = this.#open.get(key) ?? 0;
@@ -73,7 +73,7 @@ export class RuleHits {
     return { open, taken: opened + blocked + failed, blocked, failed };
   }
 
-  /** Looks at all flows: linear in their number. */
+  /** Counts all flows: linear in their number. */
   update({ flows, status, listedAt }: HitsMonitor): void {
     const counts = status?.value.routes.taken;
     if (counts !== this.#counts) {

@@ -9,8 +9,8 @@ import { RuleHits, type RuleFlows } from './rule-hits.ts';
 import type { RuleRow, RulesView } from './view.ts';
 
 /**
- * The topic `rules`: a window of the rules that match a search, with their hits. Searching is done where the file was
- * read, so a view shows what is known and asks for the rest.
+ * The topic `rules`: a window of the rules that match a search, with their hits. The worker that has read the file
+ * searches, so a view has the known window and requests the rest.
  */
 export class RulesTopic implements PageTopic {
   readonly name = 'rules';
@@ -65,7 +65,7 @@ export class RulesTopic implements PageTopic {
   }
 }
 
-/** @throws {ActionError} */
+/** Checks the parameters of the topic. @throws {ActionError} */
 function wantedOf(value: JsonValue): RulesWanted {
   const parameters = new Parameters(value);
   return {

@@ -1,49 +1,49 @@
 /*
- * What the page Rules shows, and the answer to "where would … go?", which Connections asks as "Why?". Texts come
- * from configurations and from the network: the page escapes them.
+ * Views for the page Rules, and the answer to "where would … go?", which Connections asks as "Why?". Texts come from
+ * configurations and from the network: the page escapes them.
  */
 
 /**
  * How the files on disk relate to what the running Weir has loaded.
  * - `loaded`: they are the same
  * - `changed`: the files have changed since; a reload would load them
- * - `refused`: the last reload failed, and Weir keeps what it had before
+ * - `refused`: the last reload failed, and Weir keeps its previous configuration
  * - `unknown`: the control socket does not respond
  */
 export type FileFreshness = 'loaded' | 'changed' | 'refused' | 'unknown';
 
 /** The configuration as this program has read it. */
 export type FileState =
-  /** It is being read for the first time. */
+  /** The file is being read for the first time. */
   | { readonly kind: 'reading' }
   | {
       readonly kind: 'read';
-      /** Its path; `null` for the built-in configuration. */
+      /** Path of the file; `null` for the built-in configuration. */
       readonly file: string | null;
       readonly freshness: FileFreshness;
       /** When it was read, in Unix milliseconds. */
       readonly readAt: number;
     }
-  /** It cannot be read, or is invalid. */
+  /** The file cannot be read, or is invalid. */
   | {
       readonly kind: 'invalid';
       readonly file: string | null;
       readonly message: string;
       readonly hints: readonly string[];
     }
-  /** Which file it is is not known: without the control socket, only `--config` names it. */
+  /** The file is not known: without the control socket, only `--config` names it. */
   | { readonly kind: 'unknown' };
 
-/** The topic `rules`. */
+/** The value of the topic `rules`. */
 export type RulesView = {
   readonly file: FileState;
   readonly total: number;
-  /** Rules that match the search. */
+  /** Number of rules that match the search. */
   readonly matching: number;
   readonly first: number;
   readonly rows: readonly RuleRow[];
   readonly fallback: DefaultRouteView | null;
-  /** Rules with a warning, in the whole file. */
+  /** Number of rules with a warning, in the whole file. */
   readonly dead: number;
   /** Whether `rows` are still those of other parameters. */
   readonly pending: boolean;
@@ -51,22 +51,22 @@ export type RulesView = {
 };
 
 export type RuleRow = {
-  /** Its index, as in the API. */
+  /** Index of the rule, as in the API. */
   readonly id: number;
   /** `weir.toml:12`, without folders. */
   readonly place: string;
   readonly group: string | null;
-  /** None for a rule that matches every flow. */
+  /** Empty for a rule that matches every flow. */
   readonly matchers: readonly MatcherText[];
   readonly target: TargetText;
-  /** Flows that it has now. */
+  /** Number of open flows. */
   readonly open: number;
-  /** Flows that it took since `HitsState.since`. */
+  /** Number of flows taken since `HitsState.since`. */
   readonly taken: number;
-  /** Those of them that were sent to a blackhole, and those whose destination was not reached. */
+  /** Number of taken flows that were sent to a blackhole, and of those whose destination was not reached. */
   readonly blocked: number;
   readonly failed: number;
-  /** Why it never matches. */
+  /** Why the rule never matches. */
   readonly warning: string | null;
 };
 
@@ -80,49 +80,52 @@ export type DefaultRouteView = {
 };
 
 export type MatcherText = {
-  /** `domain_suffix`. */
+  /** The key of the configuration, such as `domain_suffix`. */
   readonly key: string;
   /** The first entries. */
   readonly entries: readonly string[];
-  /** How many entries there are beyond those. */
+  /** Number of further entries. */
   readonly more: number;
 };
 
-/** What a rule names, and what it is. */
+/** The target of a rule, described. */
 export type TargetText = {
   readonly tag: string;
   /** The protocol of an outbound, `balancer` for a balancer. */
   readonly kind: string;
-  /** Members of a balancer, at most 8; none of an outbound. */
+  /** Members of a balancer, at most 8; empty for an outbound. */
   readonly members: readonly string[];
 };
 
-/** How complete the numbers of hits are. */
+/** How complete the hit counts are. */
 export type HitsState = {
   /**
-   * `weir`: Weir counts, since these rules are in force and whatever has become of a flow. `here`: this program counts
-   * the flows that it sees, which blocked and failed ones are not.
+   * `weir`: Weir counts every flow since these rules are in force. `here`: this program counts the flows that it sees,
+   * which blocked and failed flows are not among.
    */
   readonly by: 'weir' | 'here';
   /** When counting began, in Unix milliseconds. */
   readonly since: number;
-  /** Flows that were counted since, and how many of them were blocked or have failed. */
+  /** Number of flows counted since, and of those that were blocked or have failed. */
   readonly counted: number;
   readonly blocked: number;
   readonly failed: number;
-  /** Flows that were opened meanwhile and not seen: while no page was open, or when events were lost. */
+  /** Number of flows that were opened meanwhile and not seen: while no page was open, or when events were lost. */
   readonly missed: number;
-  /** Whether the rules of flows are known to be those of the file: the control socket says since when they are in force. */
+  /**
+   * Whether the counted flows are known to belong to the file's rules: the control socket reports since when the rules
+   * are in force.
+   */
   readonly certain: boolean;
 };
 
 /** Parameters of the action `explain`. */
 export type ExplainParameters = ExplainedByFlow | ExplainedByText;
 
-/** A flow that is open, or closed not long ago. */
+/** A flow that is open, or was closed recently. */
 export type ExplainedByFlow = { readonly flow: number; readonly first?: number };
 
-/** Any flow, as its properties are written on a command line. */
+/** Any flow, with its properties as on the command line. */
 export type ExplainedByText = {
   /** `HOST:PORT`, IPv6 in brackets. */
   readonly to: string;
@@ -130,7 +133,7 @@ export type ExplainedByText = {
   readonly inbound?: string;
   readonly network?: 'tcp' | 'udp';
   readonly sniffed?: string;
-  /** Index of the first of `passed.rows`; 0 unless given. */
+  /** Index of the first of `passed.rows`; 0 by default. */
   readonly first?: number;
 };
 
@@ -144,27 +147,30 @@ export type ExplainResult = {
   readonly rule: number | null;
   readonly place: string;
   readonly group: string | null;
-  /** Its matchers with the entry that matched; `null` for the default route, empty for a rule that matches everything. */
+  /**
+   * The matchers of the rule with the entry that matched; `null` for the default route, empty for a rule that matches
+   * everything.
+   */
   readonly matched: readonly { readonly key: string; readonly entry: string }[] | null;
   readonly passed: {
     readonly total: number;
     readonly first: number;
-    /** At most 60. */
+    /** At most 60 rows. */
     readonly rows: readonly PassedRow[];
   };
   readonly notes: readonly {
     readonly text: string;
-    /** The property whose value would change the answer. */
+    /** The property whose value would change the result. */
     readonly option: string | null;
   }[];
-  /** For a flow of the running Weir: how it was routed in fact; `null` for any other. */
+  /** How a flow of the running Weir was actually routed; `null` for any other flow. */
   readonly actual: {
     readonly outbound: string;
     readonly rule: number | null;
-    /** Why that may differ from the answer; `null` where it is the same. */
+    /** Why the actual route may differ from the result; `null` where they are equal. */
     readonly difference: string | null;
   } | null;
-  /** The command that gives the same answer. */
+  /** The equivalent command. */
   readonly command: string;
 };
 

@@ -1,4 +1,4 @@
-/** Cookies in a header; a browser sends some thousand characters at most. */
+/** Maximum number of characters of a `Cookie` header; a browser sends some thousand. */
 const MAX_COOKIES = 8192;
 
 /** The value of the cookie `name` in a `Cookie` header (RFC 6265 §5.4). */

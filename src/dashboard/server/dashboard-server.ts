@@ -23,17 +23,17 @@ export interface DashboardServerOptions {
   readonly onDefect: (error: unknown) => void;
 }
 
-/** Streams of one browser: HTTP/1.1 has six connections, and actions need one. */
+/** Streams of one browser: HTTP/1.1 allows six connections, and actions need one. */
 const MAX_STREAMS_OF_SESSION = 4;
 const MAX_STREAMS = 16;
-/** Bytes of a body with a token, which any client may send. */
+/** Maximum size in bytes of a body with a token, which any client may send. */
 const MAX_TOKEN_BYTES = 256;
-/** Actions at a time. */
+/** Maximum number of concurrent actions. */
 const MAX_ACTIONS = 16;
-/** Time limit of an action; probes of many nodes take long. */
+/** Time limit of an action in milliseconds; probes of many nodes take long. */
 const ACTION_MS = 115_000;
 
-/** The HTTP side of `weir dashboard`. */
+/** The HTTP server of `weir dashboard`. */
 export class DashboardServer implements AsyncDisposable {
   readonly #options: DashboardServerOptions;
   readonly #sessions = new Sessions(() => performance.now());
@@ -43,7 +43,7 @@ export class DashboardServer implements AsyncDisposable {
     string,
     { readonly stream: WindowStream; readonly of: BrowserSession }
   >();
-  /** While there are streams. */
+  /** Held while there are streams. */
   #held: DisposableStack | undefined;
   #running = 0;
   #server: LocalServer | undefined;
@@ -67,7 +67,7 @@ export class DashboardServer implements AsyncDisposable {
     return dashboard;
   }
 
-  /** The address without a token; for a unix socket that of what forwards to it, without its port. */
+  /** The URL without a token; for a unix socket, the URL of whatever forwards to it, without its port. */
   get url(): string {
     return this.#server?.url ?? 'http://localhost';
   }
@@ -77,7 +77,7 @@ export class DashboardServer implements AsyncDisposable {
     return this.#server?.address ?? '';
   }
 
-  /** A link for one use. An earlier one that was not used becomes invalid. */
+  /** A new single-use link. An earlier unused link becomes invalid. */
   newLink(): string {
     return `${this.url}/#${this.#sessions.newLink()}`;
   }
@@ -209,7 +209,7 @@ export class DashboardServer implements AsyncDisposable {
     }
   }
 
-  /** @throws {LocalHttpError} 401 */
+  /** The session of a request. @throws {LocalHttpError} 401 */
   #authorize(exchange: LocalExchange): BrowserSession {
     const cookie = cookieOf(exchange.headers.cookie, this.#cookieName(exchange));
     const session = this.#sessions.find(cookie, keyOf(exchange));
@@ -217,7 +217,7 @@ export class DashboardServer implements AsyncDisposable {
     return session;
   }
 
-  /** Browsers share cookies between the ports of a host, so the name has the port. */
+  /** Browsers share cookies between the ports of a host, so the name contains the port. */
   #cookieName({ headers }: LocalExchange): string {
     const port = this.#server?.port ?? /:(\d{1,5})$/.exec(headers.host ?? '')?.[1] ?? 80;
     return `weir-dashboard-${port}`;
@@ -229,7 +229,7 @@ function keyOf({ headers }: LocalExchange): string {
   return typeof key === 'string' ? key : '';
 }
 
-/** Responds with 405 to another method. */
+/** Checks the method of a request. @throws {LocalHttpError} 405 for another method */
 function isMethod(exchange: LocalExchange, ...methods: readonly string[]): boolean {
   if (methods.includes(exchange.method)) return true;
   throw new LocalHttpError(405, 'method', `expected ${methods.join(' or ')}`, {

@@ -4,7 +4,7 @@ import { printableLines } from '../../printable.ts';
 import { ActionError } from '../action-error.ts';
 import type { ActionFailure, FailureText } from '../shared/protocol.ts';
 
-/** What a page shows of an error; texts of other programs in it are escaped. */
+/** An error as a page shows it; text of other programs in it is escaped. */
 export function failureText(error: WeirError): FailureText {
   const details = error instanceof ActionError ? error.details : undefined;
   return {
@@ -21,7 +21,7 @@ export interface FailedResponse {
   readonly body: ActionFailure;
 }
 
-/** The response to an action that has thrown; `undefined` for a defect. */
+/** The response to an action that has thrown; `undefined` if the error is a defect. */
 export function failedResponse(error: unknown): FailedResponse | undefined {
   if (!(error instanceof WeirError)) return undefined;
   const isHttp = error instanceof ActionError || error instanceof LocalHttpError;

@@ -1,4 +1,4 @@
-/** @param scriptHashes of the scripts in the document: `sha256-…` */
+/** Headers of every response. @param scriptHashes hashes of the document's inline scripts: `sha256-…` */
 export const pageHeaders = (scriptHashes: readonly string[]): Readonly<Record<string, string>> => ({
   'Content-Security-Policy': [
     "default-src 'none'",

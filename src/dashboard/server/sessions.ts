@@ -2,43 +2,41 @@ import { sha256 } from '../../crypto/hash/keyed-hash.ts';
 import { LocalHttpError } from '../../local-http/local-http-error.ts';
 import { newToken, secretCheck } from '../../local-http/secret-check.ts';
 
-/** A session ends after this long without a request or a stream, and with the process. */
+/** A session expires after this many milliseconds without a request or a stream, and with the process. */
 const IDLE_MS = 12 * 3_600_000;
-/** A link that is not used ends after this long. */
+/** An unused link expires after this many milliseconds. */
 const LINK_MS = 3_600_000;
-/** Browsers at a time. */
+/** Maximum number of sessions. */
 const MAX_SESSIONS = 16;
 
-/** One browser. */
+/** The session of one browser. */
 export interface BrowserSession {
-  /** What its page sends besides the cookie, which pages of other ports of this host may get to see. */
+  /** Checks the secret that the page sends besides the cookie, which pages of other ports of this host may see. */
   readonly isKey: (given: string) => boolean;
   usedAt: number;
-  /** Streams that are open. */
+  /** Number of open streams. */
   streams: number;
 }
 
-/** What a browser gets for a link. */
+/** The credentials that a browser receives for a link. */
 export interface OpenedSession {
   readonly cookie: string;
   readonly key: string;
 }
 
-/**
- * Links for one use, and the sessions of the browsers that used them. Only digests of tokens are kept.
- */
+/** Single-use links, and the sessions of the browsers that used them. Only digests of tokens are kept. */
 export class Sessions {
   readonly #now: () => number;
-  /** By the digest of the cookie. */
+  /** Sessions by the digest of their cookie. */
   readonly #sessions = new Map<string, BrowserSession>();
   #link: { readonly isToken: (given: string) => boolean; readonly until: number } | undefined;
 
-  /** @param now milliseconds */
+  /** @param now returns milliseconds of any origin */
   constructor(now: () => number) {
     this.#now = now;
   }
 
-  /** The token of a new link; an earlier link that was not used becomes invalid. */
+  /** Creates a link and returns its token; an earlier unused link becomes invalid. */
   newLink(): string {
     const token = newToken();
     this.#link = { isToken: secretCheck(token), until: this.#now() + LINK_MS };
@@ -46,8 +44,8 @@ export class Sessions {
   }
 
   /**
-   * A session for the token of a link, which becomes invalid. Tokens cannot be guessed, so that attempts are not
-   * counted: a bound for them would keep out the user for as long as another process makes some.
+   * Opens a session for the token of a link, which becomes invalid. Tokens cannot be guessed, so attempts are not
+   * limited: a limit would lock out the user while another process makes attempts.
    *
    * @throws {LocalHttpError} 401 for any other text
    */
@@ -65,7 +63,7 @@ export class Sessions {
     return opened;
   }
 
-  /** The session of a cookie, with the key of its page. @throws {LocalHttpError} 401 */
+  /** The session of a cookie and its page's key. @throws {LocalHttpError} 401 */
   find(cookie: string | undefined, key: string): BrowserSession {
     const now = this.#now();
     const digest = digestOf(cookie ?? '');
@@ -78,7 +76,7 @@ export class Sessions {
     throw new LocalHttpError(401, 'no-session', 'open the link that weir dashboard prints');
   }
 
-  /** Ends sessions that are idle, and at the bound the one that was used least recently. */
+  /** Drops expired sessions, and at the limit the least recently used one. */
   #makeRoom(): void {
     const now = this.#now();
     for (const [digest, session] of this.#sessions) {

@@ -1,16 +1,16 @@
 import { LocalHttpError } from '../../local-http/local-http-error.ts';
 import type { JsonValue, Watch } from '../shared/protocol.ts';
 
-/** Watches of one page. */
+/** Maximum number of watches of one page. */
 const MAX_WATCHES = 32;
-/** Bytes of the list of watches in JSON. */
+/** Maximum size in bytes of the list of watches in JSON. */
 export const MAX_WATCHES_BYTES = 64 << 10;
 
-/** Levels of parameters; those of pages have three. */
+/** Maximum nesting of parameters; those of pages have three levels. */
 const MAX_DEPTH = 16;
 
 /**
- * Parameters as a page sends them: nested so little that what compares them may recurse.
+ * Checks the parameters that a page sends: their nesting is bounded, so that comparing them may recurse.
  * @throws {LocalHttpError} 400
  */
 export function checkedParameters(value: unknown): JsonValue {

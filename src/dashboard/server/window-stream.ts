@@ -6,16 +6,16 @@ import { diff } from '../shared/delta.ts';
 import type { Delta, FailureText, JsonValue, StreamHello, Watch } from '../shared/protocol.ts';
 import { failureText } from './failure.ts';
 
-/** The least time between two values of a watch whose parameters stay. */
+/** Minimum milliseconds between two values of a watch with unchanged parameters. */
 const TURN_MS = 250;
 
 interface Watched {
   readonly topic: PageTopic | undefined;
   readonly name: string;
   parameters: JsonValue;
-  /** What the page has. */
+  /** The last value sent to the page. */
   last: JsonValue | undefined;
-  /** The failure that the page has, as JSON. */
+  /** The last failure sent to the page, as JSON. */
   failure: string;
   readonly held: DisposableStack;
 }
@@ -28,12 +28,12 @@ export interface WindowStreamOptions {
 }
 
 /**
- * The stream of one page that is visible. It computes values when something has changed and the page has taken
- * what was sent before: a slow page gets fewer values, each of them whole by its differences. One that takes
- * nothing is disconnected by the writer.
+ * The stream of one visible page. It computes values when something has changed and the page has received everything
+ * sent before: a slow page gets fewer values, each of them complete by its differences. The writer disconnects a page
+ * that stops reading.
  */
 export class WindowStream {
-  /** For `PUT /streams/NAME`. */
+  /** The stream's name in `PUT /streams/NAME`. */
   readonly name = newToken();
   readonly #options: WindowStreamOptions;
   readonly #watched = new Map<number, Watched>();
@@ -51,7 +51,7 @@ export class WindowStream {
     this.setWatches(watches);
   }
 
-  /** Replaces the list of watches. What is new or has new parameters is sent at once. */
+  /** Replaces the list of watches. New watches, and those with new parameters, are sent immediately. */
   setWatches(watches: readonly Watch[]): void {
     const kept = new Set(watches.map(({ id }) => id));
     for (const [id, { held }] of this.#watched) {
@@ -72,7 +72,7 @@ export class WindowStream {
     }
   }
 
-  /** Something may have changed. */
+  /** Schedules an update, because something may have changed. */
   touch(): void {
     this.#isDirty = true;
     if (this.#timer || this.#options.writer.closed) return;
@@ -80,7 +80,7 @@ export class WindowStream {
     this.#timer = setTimeout(() => this.#turn(), wait);
   }
 
-  /** Releases what its watches hold, after its writer has closed. */
+  /** Releases the resources that its watches hold, after its writer has closed. */
   close(): void {
     clearTimeout(this.#timer);
     for (const { held } of this.#watched.values()) held.dispose();

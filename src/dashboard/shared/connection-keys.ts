@@ -1,4 +1,4 @@
-/** By what connections are sorted. */
+/** Columns by which connections can be sorted. */
 export const SORT_KEYS = [
   'age',
   'host',
@@ -14,7 +14,7 @@ export const SORT_KEYS = [
 
 export type SortKey = (typeof SORT_KEYS)[number];
 
-/** By what they are grouped. */
+/** Properties by which connections can be grouped. */
 export const GROUP_KEYS = [
   'outbound',
   'user',

@@ -5,7 +5,7 @@ type DeltaOf<Kind extends string> = Extract<Delta, Readonly<Record<Kind, unknown
 type RowId = string | number;
 type Row = JsonObject & { readonly id: RowId };
 
-/** What makes `after` of `before`; `undefined` if they are equal. */
+/** The difference that turns `before` into `after`; `undefined` if they are equal. */
 export function diff(before: JsonValue | undefined, after: JsonValue): Delta | undefined {
   if (before === after) return undefined;
   if (Array.isArray(before) && Array.isArray(after)) return diffArrays(before, after);
@@ -14,8 +14,8 @@ export function diff(before: JsonValue | undefined, after: JsonValue): Delta | u
 }
 
 /**
- * The value after a difference. What has not changed is the same object as before, rows above all, so that a
- * page draws only what has.
+ * Applies a difference to a value. Unchanged parts, above all rows, keep their identity, so that a page renders only
+ * the changed ones.
  *
  * @throws {RangeError} for a difference from another value
  */
@@ -62,7 +62,7 @@ function patchObject(before: JsonValue | undefined, delta: DeltaOf<'keys'>): Jso
   for (const [key, change] of Object.entries(delta.keys)) {
     values.set(key, patch(values.get(key), change));
   }
-  // Own properties whatever their names, which may be foreign: __proto__ too.
+  // Own properties whatever their names, which are untrusted: __proto__ too.
   return Object.fromEntries(values);
 }
 

@@ -1,11 +1,8 @@
-/*
- * What the dashboard and its page say to each other. This folder is for both: it imports nothing but itself
- * and types.
- */
+/* The protocol between the dashboard and its page. Both use this folder, which imports nothing but itself and types. */
 
-/** A page watches topics, each with parameters of its own: what its window shows. */
+/** A topic that a page watches, with parameters of its own, such as the window that it shows. */
 export interface Watch {
-  /** The page's number for it, which stays while its parameters change. */
+  /** The page's number for the watch, which stays while its parameters change. */
   readonly id: number;
   readonly topic: string;
   readonly parameters: JsonValue;
@@ -26,8 +23,8 @@ export interface StreamHello {
 }
 
 /**
- * A message of the one stream of a page. They are numbered from 1 without gaps; a page that sees a gap opens the
- * stream again, and gets whole values.
+ * A message of a page's stream. Messages are numbered from 1 without gaps; a page that sees a gap reopens the stream,
+ * and receives whole values.
  */
 export type StreamMessage = {
   readonly n: number;
@@ -35,7 +32,7 @@ export type StreamMessage = {
   readonly watch: number;
 } & (
   | {
-      /** From the last value of the watch to this one: `patch(value, delta)`; the first is from `undefined`. */
+      /** Turns the last value of the watch into this one: `patch(value, delta)`; the first is from `undefined`. */
       readonly delta: Delta;
     }
   /** The topic has no value for these parameters; the last value remains. */
@@ -45,9 +42,9 @@ export type StreamMessage = {
 /**
  * A difference between two JSON values.
  * - `{ set }`: the whole value.
- * - `{ keys, gone }`: an object of which these keys changed.
- * - `{ order, rows }`: an array of objects that have a unique `id`; `order` has all ids, unless it is as before, and
- *   `rows` the differences of those that are new or changed, by id.
+ * - `{ keys, gone }`: an object of which these keys have changed.
+ * - `{ order, rows }`: an array of objects that have a unique `id`; `order` has all ids, unless the order is unchanged,
+ *   and `rows` the differences of new and changed rows, by id.
  */
 export type Delta =
   | { readonly set: JsonValue }
@@ -63,11 +60,11 @@ export interface ActionFailure {
 }
 
 export interface FailureText {
-  /** Stable, for the page: `conflict`, `refused`, `read-only`, `no-socket` … */
+  /** A stable code for the page: `conflict`, `refused`, `read-only`, `no-socket` … */
   readonly code: string;
   readonly message: string;
   readonly hints: readonly string[];
-  /** More for this code, such as the place of a refusal or both versions of a conflict. */
+  /** Further data for this code, such as the place of a refusal or both versions of a conflict. */
   readonly details?: JsonValue;
 }
 
@@ -75,7 +72,7 @@ export interface FailureText {
 export interface SessionInfo {
   readonly version: string;
   readonly readOnly: boolean;
-  /** What every request of this session carries besides its cookie, in the header `weir-dashboard`. */
+  /** The secret that every request of this session carries besides its cookie, in the header `weir-dashboard`. */
   readonly key: string;
 }
 

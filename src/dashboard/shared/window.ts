@@ -1,2 +1,2 @@
-/** Rows that a page gets of a list, at most: a window somewhat larger than what it shows. */
+/** Maximum number of rows of a list that a page receives: a window somewhat larger than what it shows. */
 export const MAX_ROWS = 60;

@@ -26,11 +26,11 @@ import type {
 export interface UserActionParts {
   readonly context: DashboardContext;
   readonly file: UsersInFile;
-  /** Where edits are noted, one line each. */
+  /** Receives a line for each edit. */
   readonly stderr: NodeJS.WritableStream;
 }
 
-/** What `user-remove` would do. */
+/** The action `user-remove-preview`: the effect that `user-remove` would have. */
 export const removalPreview = ({ context, stderr }: UserActionParts): PageAction => ({
   name: 'user-remove-preview',
   changes: false,
@@ -59,7 +59,10 @@ export const removalPreview = ({ context, stderr }: UserActionParts): PageAction
   },
 });
 
-/** Removes a user from the file and reloads; closes its flows if that is wanted: `ClosingRemoval`. */
+/**
+ * The action `user-remove`: removes a user from the file and reloads; closes the user's flows if requested by
+ * `ClosingRemoval`.
+ */
 export const removeAccount = ({ context, file, stderr }: UserActionParts): PageAction => ({
   name: 'user-remove',
   changes: true,
@@ -83,7 +86,7 @@ export const removeAccount = ({ context, file, stderr }: UserActionParts): PageA
   },
 });
 
-/** What `user-add` would do. */
+/** The action `user-add-preview`: the effect that `user-add` would have. */
 export const additionPreview = ({ context, stderr }: UserActionParts): PageAction => ({
   name: 'user-add-preview',
   changes: false,
@@ -102,7 +105,9 @@ export const additionPreview = ({ context, stderr }: UserActionParts): PageActio
   },
 });
 
-/** Adds a user with a new secret to the file, and reloads. The secret does not leave the file. */
+/**
+ * The action `user-add`: adds a user with a new secret to the file, and reloads. The secret does not leave the file.
+ */
 export const addAccount = ({ context, file, stderr }: UserActionParts): PageAction => ({
   name: 'user-add',
   changes: true,
@@ -135,7 +140,7 @@ const additionEdit = (
     inbound,
     name,
     change: (source) => {
-      // Of the secret nothing is passed on: results go to a page.
+      // The secret is not passed on: results are sent to a page.
       const { text, user, kind, notes } = addUser(source, {
         inbound,
         name,
@@ -170,7 +175,7 @@ const removalEdit = (
   ...more,
 });
 
-/** @throws {ActionError} */
+/** The configuration file and control socket, if users can be edited. @throws {ActionError} */
 function needFile(context: DashboardContext) {
   const { config, socket } = context;
   const reason = noEdit(context);
@@ -189,7 +194,7 @@ function userCommand(
   const options = ['--inbound', inbound, '--config', config, '--socket', socket];
   if (close) options.push('--close');
   if (force) options.push('--force');
-  // A name may begin as an option does.
+  // A name may look like an option.
   const operand = name.startsWith('-') ? ['--', name] : [name];
   return commandLine(['weir', 'user', verb, ...options, ...operand]);
 }

@@ -5,7 +5,7 @@ import type { SumsByKey } from '../../monitor/sums/sums-by-key.ts';
 import { userKey, userOfKey, type FlowUser } from '../../monitor/sums/user-key.ts';
 import type { UserColumn, UserRow } from './view.ts';
 
-/** What rows of users are made of. */
+/** The data that rows of users are built from. */
 export interface UserFacts {
   readonly sessions: Iterable<SessionJson>;
   readonly flows: Iterable<MonitoredFlow>;
@@ -14,7 +14,7 @@ export interface UserFacts {
   readonly written: readonly WrittenUser[];
 }
 
-/** Names and sources that a row has; more are only counted. */
+/** Maximum number of names and sources in a row; further ones are only counted. */
 const MAX_SHOWN = 8;
 
 interface Gathered extends FlowUser {
@@ -23,7 +23,7 @@ interface Gathered extends FlowUser {
   sessions: number;
 }
 
-/** All users, connected or not: linear in their number, and in that of sessions and flows. */
+/** All users, connected or not; linear in the number of users, sessions and flows. */
 export function userRows({ sessions, flows, sums, written }: UserFacts): readonly UserRow[] {
   const users = new Map<string, Gathered>();
   const at = (of: FlowUser): Gathered => {
@@ -65,12 +65,12 @@ export function userRows({ sessions, flows, sums, written }: UserFacts): readonl
   });
 }
 
-/** Whether a row has a text, which is in lower case, in its name or its inbound. */
+/** Whether a row contains a lower-case text in its name or its inbound. */
 export const hasText = ({ user, names, inbound }: UserRow, text: string): boolean =>
   text === '' ||
   [user ?? 'no label', inbound, ...names].some((name) => name.toLowerCase().includes(text));
 
-/** Compares two rows by a column; equal ones by their names. */
+/** Compares two rows by a column, and by their names where equal. */
 export function compareUsers(
   a: UserRow,
   b: UserRow,

@@ -5,17 +5,17 @@ import type { WrittenUser } from '../../config/edit/users/edit-users.ts';
 import { messageOf } from '../../errors.ts';
 import type { Clock, Timer } from '../../net/time/clock.ts';
 
-/** The users of the configuration file, as it was read last. */
+/** The users of the configuration file as last read. */
 export type UsersRead =
-  /** Not yet, or there is no file. */
+  /** The file was not read yet, or there is none. */
   | { readonly kind: 'unread' }
   | { readonly kind: 'read'; readonly users: readonly WrittenUser[] }
   | { readonly kind: 'unreadable'; readonly reason: string };
 
-/** Milliseconds between two reads: a large file takes a while. */
+/** Minimum milliseconds between two reads: a large file takes a while. */
 const READ_MS = 10_000;
 
-/** The users that the configuration file has, read again while a page watches. */
+/** The users in the configuration file, read again while a page watches. */
 export class UsersInFile {
   readonly #path: () => string | undefined;
   readonly #clock: Clock;
@@ -30,8 +30,8 @@ export class UsersInFile {
   #reading: Promise<void> | undefined;
 
   /**
-   * @param path of the file of the Weir that runs; `undefined` where it is not known
-   * @param list `listAccounts`, but in tests
+   * @param path of the running Weir's file; `undefined` where it is not known
+   * @param list `listAccounts`; replaced in tests
    */
   constructor(path: () => string | undefined, clock: Clock, list = listAccounts) {
     this.#path = path;
@@ -51,7 +51,7 @@ export class UsersInFile {
     return this.#listeners.add(listener);
   }
 
-  /** Reads the file now. Does not reject. */
+  /** Reads the file now. Never rejects. */
   async refresh(): Promise<void> {
     await (this.#reading ??= this.#readOnce().finally(() => (this.#reading = undefined)));
   }

@@ -7,7 +7,7 @@ import { compareUsers, hasText, userRows } from './user-rows.ts';
 import type { UsersInFile } from './users-in-file.ts';
 import { USER_COLUMNS, type UserRow, type UsersView } from './view.ts';
 
-/** Inbounds that a page offers for a new user. */
+/** Maximum number of inbounds that a page offers for a new user. */
 const MAX_INBOUNDS = 200;
 
 export interface UsersParts {
@@ -18,7 +18,7 @@ export interface UsersParts {
 
 export function usersTopic({ context, sums, file }: UsersParts): PageTopic {
   const { monitor } = context;
-  /** Made once for all pages after each change. */
+  /** Rows shared by all pages, and the state that they were built from. */
   let made: { readonly rows: readonly UserRow[]; readonly of: readonly unknown[] } | undefined;
   const allRows = (): readonly UserRow[] => {
     const { read } = file;

@@ -1,4 +1,4 @@
-/* What the page Users gets. Names are as Weir has them: the page escapes them. There are no secrets. */
+/* Views for the page Users. Names are as Weir has them: the page escapes them. There are no secrets. */
 
 export const USER_COLUMNS = [
   'user',
@@ -13,29 +13,29 @@ export type UserColumn = (typeof USER_COLUMNS)[number];
 
 /** The parameters of the topic `users`. */
 export type UsersParameters = {
-  /** In the name or the inbound, in any case. */
+  /** Text in the name or the inbound, in any case. */
   readonly text?: string;
   readonly sort?: UserColumn;
   readonly descending?: boolean;
   readonly first?: number;
 };
 
-/** The topic `users`. */
+/** The value of the topic `users`. */
 export type UsersView = {
   readonly first: number;
   readonly total: number;
   readonly rows: readonly UserRow[];
-  /** Users that the file has, with or without a label; `null` where it is not readable. */
+  /** Number of users in the file, with or without a label; `null` where it is not readable. */
   readonly inFile: number | null;
   /** Why the users of the file are not shown; `null` if they are. */
   readonly fileProblem: string | null;
   /** Absolute path; `null` for the built-in configuration, and where it is not known. */
   readonly file: string | null;
-  /** Why who is connected is not known, so that rows have no numbers; `null` if it is. */
+  /** Why the connected users are not known, so that rows have no numbers; `null` if they are. */
   readonly unlisted: 'no-api' | 'lost' | 'connecting' | null;
-  /** Since when bytes are counted; `null` before the first list of flows. */
+  /** When counting bytes began; `null` before the first list of flows. */
   readonly since: number | null;
-  /** Bytes that belong to no flow that was seen, so to no user. */
+  /** Bytes of flows that were not seen, and so belong to no user. */
   readonly unattributed: number;
   readonly missed: number;
   /** Why users can be neither added nor removed; `null` if they can. */
@@ -47,15 +47,15 @@ export type UsersView = {
 export type UserRow = {
   readonly id: string;
   readonly inbound: string;
-  /** The label of its flows. */
+  /** The label of the user's flows. */
   readonly user: string | null;
-  /** Names in the file; with a label it is the one user, without one all that share the row. */
+  /** Names in the file: with a label the one user, without a label all users that share the row. */
   readonly names: readonly string[];
-  /** More names. */
+  /** Number of further names. */
   readonly moreNames: number;
   readonly isInFile: boolean;
   readonly sessions: number;
-  /** Different addresses of clients; the first few. */
+  /** Distinct addresses of clients; the first few. */
   readonly sources: readonly string[];
   readonly sourceCount: number;
   readonly flows: number;
@@ -67,40 +67,40 @@ export type UserRow = {
 export type UserRemoval = {
   readonly inbound: string;
   readonly name: string;
-  /** Also where others could log in then. */
+  /** Whether to remove the user even if others could then log in. */
   readonly force: boolean;
 };
 
 /** The parameters of `user-remove`. */
 export type ClosingRemoval = UserRemoval & {
-  /** Closes the open flows of the user. */
+  /** Whether to close the open flows of the user. */
   readonly close: boolean;
-  /** That of the preview. */
+  /** The entity tag of the preview. */
   readonly etag: string;
 };
 
 /** The result of `user-remove-preview`. */
 export type RemovalPreview = {
-  /** For `user-remove`: the contents that this is about. */
+  /** Entity tag of the previewed file, for `user-remove`. */
   readonly etag: string;
   readonly file: string;
-  /** Where the user begins. */
+  /** The line at which the user begins. */
   readonly line: number;
   readonly protocol: string;
-  /** As the file has it: a name, the start of an id, or `#` and a number. */
+  /** The user as in the file: a name, the start of an id, or `#` and a number. */
   readonly name: string;
-  /** Open flows; `null` if they can be counted only after the removal. */
+  /** Number of open flows; `null` if they can be counted only after the removal. */
   readonly flows: number | null;
   readonly notes: readonly string[];
-  /** The same as command lines: the removal alone, and with the closing of flows. */
+  /** The equivalent command lines: the removal alone, and with closing the flows. */
   readonly commands: { readonly remove: string; readonly close: string };
 };
 
 /** The result of `user-remove`. */
 export type RemovalDone = {
-  /** What the reload has done; `null` if no running Weir serves the file. */
+  /** Outcome of the reload; `null` if no running Weir serves the file. */
   readonly reload: string | null;
-  /** Flows that were closed; `null` if they were not to be. */
+  /** Number of flows that were closed; `null` if closing was not requested. */
   readonly closed: number | null;
 };
 
@@ -108,25 +108,25 @@ export type RemovalDone = {
 export type UserAddition = {
   readonly inbound: string;
   readonly name: string;
-  /** Also where clients that are there could not log in any more. */
+  /** Whether to add the user even if existing clients could then no longer log in. */
   readonly force: boolean;
 };
 
 /** The result of `user-add-preview`. */
 export type AdditionPreview = {
-  /** For `user-add`, besides the parameters of the preview: the contents that this is about. */
+  /** Entity tag of the previewed file, for `user-add` besides the parameters of the preview. */
   readonly etag: string;
   readonly file: string;
   readonly protocol: string;
   readonly notes: readonly string[];
-  /** The same as a command line. */
+  /** The equivalent command line. */
   readonly command: string;
 };
 
 /** The result of `user-add`. The secret of the user is in the file alone. */
 export type AdditionDone = {
-  /** What the reload has done; `null` if no running Weir serves the file. */
+  /** Outcome of the reload; `null` if no running Weir serves the file. */
   readonly reload: string | null;
-  /** Prints the link of the user, which has its secret. */
+  /** Command that prints the user's link, which contains the secret. */
   readonly share: string;
 };

@@ -1,6 +1,6 @@
 import { html } from '../html.ts';
 
-/** Buttons of which one is pressed. */
+/** A group of toggle buttons, exactly one of which is pressed. */
 export function Choice<T extends string>({
   label,
   options,

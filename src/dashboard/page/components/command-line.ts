@@ -12,7 +12,7 @@ export function CommandLine({ text, label = 'Command' }: { text: string; label?:
         setCopied(true);
         announce('Copied');
       },
-      // Without the permission the text can still be selected.
+      // Without clipboard permission the text can still be selected.
       () => setCopied(false),
     );
   };

@@ -5,23 +5,23 @@ import { html } from '../html.ts';
 import { CommandLine } from './command-line.ts';
 import { Dialog } from './dialog.ts';
 
-/** What is asked before something is changed. */
+/** A question to confirm before something is changed. */
 export interface Confirmation {
   /** `Close 12 connections?` */
   readonly title: string;
-  /** What it will do, with the count: `New flows → tokyo; 12 open ones stay on osaka.` */
+  /** The effect of the change, with its count: `New flows → tokyo; 12 open ones stay on osaka.` */
   readonly effect: ComponentChildren;
-  /** The same as a command line, depending on the option. */
+  /** The equivalent command line, depending on the option. */
   readonly command?: string | ((option: boolean) => string);
-  /** The button: `Close 12`. */
+  /** The label of the confirming button: `Close 12`. */
   readonly verb: string;
-  /** It ends or removes something: the button is marked, and the focus starts at Cancel. */
+  /** Whether something is ended or removed: the button is marked, and the focus starts at Cancel. */
   readonly danger?: boolean;
-  /** A choice beside it: `Close the 12 open ones`. */
+  /** A checkbox: `Close the 12 open ones`. */
   readonly option?: { readonly label: string; readonly checked?: boolean };
 }
 
-/** How it was answered; `undefined` if it was cancelled. */
+/** The confirmed option; `undefined` if the question was cancelled. */
 export type Answer = { readonly option: boolean } | undefined;
 
 interface Pending {
@@ -31,7 +31,7 @@ interface Pending {
 
 const pending = signal<Pending | undefined>(undefined);
 
-/** Shows the effect, the count and the command line, and waits for the decision. A second question cancels the first. */
+/** Asks a question and waits for the decision. A second question cancels the first. */
 export function confirm(question: Confirmation): Promise<Answer> {
   pending.peek()?.answer(undefined);
   const { promise, resolve } = Promise.withResolvers<Answer>();
@@ -43,7 +43,7 @@ export function confirm(question: Confirmation): Promise<Answer> {
   return promise;
 }
 
-/** Where questions appear; the shell has it once. */
+/** Renders the pending question; the shell has it once. */
 export const ConfirmHost = () =>
   pending.value === undefined ? null : html`<${ConfirmDialog} ...${pending.value} />`;
 

@@ -4,21 +4,22 @@ import { html } from '../html.ts';
 
 export interface DialogProps {
   readonly title: ComponentChildren;
-  /** A sheet at the side, for details; otherwise a box in the middle. */
+  /** Whether it is a sheet at the side, for details; otherwise a box in the middle. */
   readonly sheet?: boolean;
-  /** Escape, the close button, or a click beside it. */
+  /** Called on Escape, the close button, or a click outside. */
   readonly onClose: () => void;
   readonly children?: ComponentChildren;
 }
 
 /**
- * A modal dialog, open while it is mounted. The browser keeps the focus inside; when it closes, the focus returns to
- * where it was, or to the grid that had the row.
+ * A modal dialog, open while it is mounted. The browser keeps the focus inside; on close, the focus returns to the
+ * element that had it, or to the grid that contains the row.
  */
 export function Dialog({ title, sheet = false, onClose, children }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null);
   const titleId = useId();
-  // Before the next key, which would go to the page below, or after closing to nothing.
+  // A layout effect runs before the next key, which would otherwise go to the page below, or after closing to no
+  // element.
   useLayoutEffect(() => {
     const dialog = ref.current;
     const before = document.activeElement;

@@ -1,10 +1,10 @@
 import { html } from '../html.ts';
 
-/** The text of the field that an event is about. */
+/** The value of the field that an event targets. */
 export const valueOf = ({ target }: Event): string =>
   target instanceof HTMLInputElement || target instanceof HTMLSelectElement ? target.value : '';
 
-/** A choice among words, with its label beside it. */
+/** A select box with its label beside it. */
 export const Choice = ({
   label,
   value,
@@ -13,7 +13,7 @@ export const Choice = ({
 }: {
   readonly label: string;
   readonly value: string;
-  /** Values and what is shown for them. */
+  /** Values with their labels. */
   readonly options: readonly (readonly [string, string])[];
   readonly onChange: (value: string) => void;
 }) =>

@@ -3,7 +3,7 @@ import { escaped } from '../format.ts';
 import { html } from '../html.ts';
 import { linkTo } from '../router.ts';
 
-/** Whether what a page shows of the configuration file is what runs; nothing where it is. */
+/** A note on how the configuration file of a page relates to what runs; nothing where they are equal. */
 export function FileNote({ file }: { readonly file: FileState }) {
   switch (file.kind) {
     case 'reading':

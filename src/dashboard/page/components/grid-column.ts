@@ -2,21 +2,21 @@ import type { ComponentChildren } from 'preact';
 
 /** A column of a grid. */
 export interface Column<Row> {
-  /** Given to `onSort`. */
+  /** The column's sort key, passed to `onSort`. */
   readonly key: string;
   readonly title: string;
   /** A track of CSS grid: `6rem`, `minmax(8rem, 2fr)`. */
   readonly width: string;
-  /** Numbers stand at the end. */
+  /** Whether cells are aligned at the end, as numbers are. */
   readonly end?: boolean;
-  /** Whether its heading is a button that sorts, and which order it begins with. */
+  /** The initial order of a column that can be sorted; its heading is then a button. */
   readonly sorts?: 'ascending' | 'descending';
   /**
-   * Its place on a card, which has a first line, a second one, and what stands at their ends; columns without a place
-   * are left out there.
+   * The position on a card, which has a first line, a second line, and an end of each; cards leave out columns without
+   * one.
    */
   readonly card?: 'title' | 'aside' | 'line' | 'line-end';
-  /** Left out where there is no room for all columns, as on tablets. */
+  /** Whether the column is left out where there is no room for all, as on tablets. */
   readonly extra?: boolean;
   readonly cell: (row: Row) => ComponentChildren;
 }

@@ -1,4 +1,4 @@
-/** Where a key moves the active row of a grid to; `undefined` for a key that does not move it. */
+/** The index that a key moves the active row of a grid to; `undefined` for a key that does not move it. */
 export function keyedMove(
   key: string,
   index: number | undefined,

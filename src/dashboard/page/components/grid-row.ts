@@ -15,7 +15,7 @@ interface GridRowProps<Row> {
   readonly onClick: () => void;
 }
 
-/** One row of a grid. It renders again only if its row or its place has changed. */
+/** A row of a grid. It renders again only if its row or its position has changed. */
 export class GridRow<Row> extends Component<GridRowProps<Row>> {
   override shouldComponentUpdate(next: GridRowProps<Row>): boolean {
     const { props } = this;

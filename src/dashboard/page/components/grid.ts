@@ -28,26 +28,26 @@ export interface GridProps<Row> {
   readonly id: (row: Row) => string | number;
   readonly sort?: Sort;
   readonly onSort?: (sort: Sort) => void;
-  /** The visible rows have left the window: ask for this one. `count` is at most `MAX_ROWS`. */
+  /** Called when the visible rows leave the window, to request another one. `count` is at most `MAX_ROWS`. */
   readonly onWindow: (first: number, count: number) => void;
-  /** Enter or a click. */
+  /** Called on Enter or a click. */
   readonly onOpen?: (row: Row) => void;
-  /** The row that keys act on, as after j and k. */
+  /** Called with the row that keys act on, as after j and k. */
   readonly onActive?: (row: Row | undefined) => void;
-  /** The pointer is over the rows or the grid has the focus: rows should not move. */
+  /** Called with whether the pointer is over the rows or the grid has the focus: rows should not move then. */
   readonly onHold?: (held: boolean) => void;
-  /** More classes of a row, such as `closed`. */
+  /** Further classes of a row, such as `closed`. */
   readonly rowClass?: (row: Row) => string;
-  /** A row that is a heading: one cell over the whole width. */
+  /** The content of a row that is a heading: one cell over the whole width. */
   readonly heading?: (row: Row) => ComponentChildren;
-  /** What stands there without any row. */
+  /** Shown in place of rows when there are none. */
   readonly empty?: ComponentChildren;
 }
 
 /** The heights of rows, in the unit `rem`: the style sheet has the same numbers. */
 const ROW_REM = 2.25;
 const CARD_REM = 4.25;
-/** Rows beyond each edge that are kept ready, unless a tall screen shows too many. */
+/** Rows beyond each edge that are kept rendered, unless a tall screen shows too many. */
 const MARGIN = 12;
 
 interface Active {
@@ -58,8 +58,9 @@ interface Active {
 }
 
 /**
- * A long list of which only the visible rows exist. It is one stop of the Tab key; the active row is named by
- * `aria-activedescendant` and kept by its id when rows move. It fills the height of its parent, a flex column.
+ * A long list of which only the visible rows are rendered. It is one stop of the Tab key; the active row is named by
+ * `aria-activedescendant` and identified by its id when rows move. The grid fills the height of its parent, a flex
+ * column.
  */
 export function Grid<Row>(props: GridProps<Row>): VNode {
   const { label, window, id, sort, onSort, onOpen, onActive, onHold, rowClass, heading } = props;
@@ -87,7 +88,7 @@ export function Grid<Row>(props: GridProps<Row>): VNode {
     const margin = Math.max(0, Math.min(MARGIN, (MAX_ROWS - shown) >> 1));
     const first = Math.max(0, from - margin);
     const count = Math.min(MAX_ROWS, shown + 2 * margin);
-    // Once for what is there: its owner renders again for each request, long before the rows arrive.
+    // Once for each state of the window: its owner renders again for each request, long before the rows arrive.
     const key = [first, count, window.first, window.rows.length, window.total].join(' ');
     if (key === asked.current) return;
     asked.current = key;
@@ -106,12 +107,12 @@ export function Grid<Row>(props: GridProps<Row>): VNode {
 
   // The active row is found again by its id after rows have moved.
   const current = followed(active, window, id, rowAt);
-  // Before the next key: an effect after it would take back what the key has moved.
+  // Before the next key: a later effect would undo what the key has moved.
   useLayoutEffect(() => {
     if (current !== active) setActive(current);
   });
   const activeRow = current?.id === undefined ? undefined : rowAt(current.index);
-  // As soon as it is seen: a key that follows acts on it.
+  // In a layout effect, so that a key that follows acts on this row.
   useLayoutEffect(() => onActive?.(activeRow), [activeRow]);
 
   const move = (to: number) => {
@@ -209,7 +210,7 @@ export function Grid<Row>(props: GridProps<Row>): VNode {
   </div>`;
 }
 
-/** Goes from a search to the rows that it has found, the first of which becomes active. */
+/** Moves the focus from a search to the rows that it has found, the first of which becomes active. */
 export function enterRows(grid: HTMLElement | null | undefined): void {
   grid?.focus();
   grid?.dispatchEvent(new KeyboardEvent('keydown', { key: 'Home', cancelable: true }));
@@ -263,7 +264,8 @@ function followed<Row>(
   if (there !== undefined && id(there) === active.id) return active;
   const at = rows.findIndex((row) => id(row) === active.id);
   if (at >= 0) return { ...active, index: first + at };
-  // Scrolled out of the window it may still exist; gone from its place, keys must not act on another row.
+  // A row scrolled out of the window may still exist; once it is gone from its place, keys must not act on another
+  // row.
   return there === undefined ? active : { index: active.index, id: undefined, awaited: false };
 }
 

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
 import { html } from '../html.ts';
 
-/** A screen reader is not interrupted more often than this. */
+/** Minimum milliseconds between two announcements. */
 const PAUSE_MS = 10_000;
 
 const spoken = signal('');
@@ -9,7 +9,10 @@ let waiting: string | undefined;
 let spokenAt = -PAUSE_MS;
 let timer: ReturnType<typeof setTimeout> | undefined;
 
-/** Has screen readers say `text` when the pause since the last one is over. The latest text wins. */
+/**
+ * Announces `text` to screen readers once the pause since the last announcement is over. The latest text replaces
+ * earlier ones.
+ */
 export function announce(text: string): void {
   waiting = text;
   timer ??= setTimeout(speak, Math.max(0, spokenAt + PAUSE_MS - performance.now()));

@@ -1,6 +1,6 @@
 import { signal, type ReadonlySignal } from '@preact/signals';
 
-/** Whether a media query holds, followed from now on. */
+/** Whether a media query matches, kept current from now on. */
 export function followMedia(query: string): ReadonlySignal<boolean> {
   const list = matchMedia(query);
   const matches = signal(list.matches);
@@ -10,11 +10,13 @@ export function followMedia(query: string): ReadonlySignal<boolean> {
   return matches;
 }
 
-/** A phone, or a window at high zoom: tables are cards. The same width is in the style sheets. */
+/**
+ * Whether the window is that of a phone, or at high zoom: tables become cards. The style sheets have the same width.
+ */
 export const narrow: ReadonlySignal<boolean> = followMedia('(width < 48rem)');
 
-/** Room for most columns of a table. */
+/** Whether there is room for most columns of a table. */
 export const roomy: ReadonlySignal<boolean> = followMedia('(width >= 72rem)');
 
-/** Room for all columns of Connections. */
+/** Whether there is room for all columns of Connections. */
 export const wide: ReadonlySignal<boolean> = followMedia('(width >= 80rem)');

@@ -2,13 +2,13 @@ import { signal } from '@preact/signals';
 import { escaped } from '../format.ts';
 import { html } from '../html.ts';
 
-/** The result of an action, at the lower edge of the page until it is dismissed; a success leaves by itself. */
+/** The result of an action, shown at the lower edge of the page until dismissed; a success disappears by itself. */
 export interface Notice {
   readonly kind: 'done' | 'failed';
   readonly text: string;
-  /** What to do next; shown as a list. */
+  /** Next steps; shown as a list. */
   readonly hints?: readonly string[];
-  /** Such as Undo. */
+  /** A follow-up action, such as Undo. */
   readonly action?: { readonly title: string; readonly run: () => void };
 }
 
@@ -17,7 +17,6 @@ const MAX_NOTICES = 4;
 
 const notices = signal<readonly Notice[]>([]);
 
-/** Shows a notice. */
 export function notify(notice: Notice): void {
   notices.value = [...notices.peek(), notice].slice(-MAX_NOTICES);
   if (notice.kind === 'done') setTimeout(() => dismiss(notice), DONE_MS);
@@ -29,7 +28,7 @@ export function notifyFailure(what: string, error: unknown): void {
   notify({ kind: 'failed', text: `${what}: ${message}`, hints });
 }
 
-/** The message and the hints of what `act` has thrown. */
+/** The message and the hints of an error that `act` has thrown. */
 export function failureOf(error: unknown): {
   readonly message: string;
   readonly hints: readonly string[];
@@ -43,7 +42,7 @@ const dismiss = (notice: Notice): void => {
   notices.value = notices.peek().filter((other) => other !== notice);
 };
 
-/** Where notices appear; the shell has it once. */
+/** Renders the notices; the shell has it once. */
 export const Notices = () =>
   html`<div class="notices">
     <div role="status">${list('done')}</div>

@@ -2,11 +2,11 @@ import type { PlaceView, RefusalView, LineView } from '../../config/view.ts';
 import { escaped } from '../format.ts';
 import { html } from '../html.ts';
 
-/** `weir.toml:12:5`. */
+/** A place as text: `weir.toml:12:5`. */
 export const placeText = ({ file, line, column }: PlaceView): string =>
   `${file === null ? 'line ' : `${escaped(file)}:`}${line}:${column}`;
 
-/** Lines of a file with their numbers; the one of a place is marked, with the column below it. */
+/** Numbered lines of a file; the line of a place is marked, with its column below. */
 export const Lines = ({
   lines,
   place,
@@ -39,7 +39,7 @@ const under = (text: string, column: number): string =>
 /** Tabs keep their width. */
 const escapedLine = (text: string): string => text.split('\t').map(escaped).join('\t');
 
-/** Why a configuration was refused: the message, its place, the lines around it, and hints. */
+/** A refused configuration: the message, its place, the lines around it, and hints. */
 export const Refusal = ({ refusal }: { readonly refusal: RefusalView }) => {
   const { message, place, lines, hints } = refusal;
   return html`<div class="refusal">

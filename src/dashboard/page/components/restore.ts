@@ -28,7 +28,7 @@ export const RestoreButton = ({
   </button>`;
 };
 
-/** Shows what it would change in the file, and restores the last version that ran. */
+/** Shows the changes to the file, and restores the last version that ran. */
 async function restoreLoaded(): Promise<void> {
   try {
     const preview = await act<RestorePreview>('config-difference');
@@ -71,7 +71,7 @@ function announce(result: RestoreResult): void {
   }
 }
 
-/** The lines that go and those that come. */
+/** Removed and added lines. */
 export const Difference = ({ difference }: { readonly difference: ChangedLines }) => {
   const { context, removed, added, moreRemoved, moreAdded, hidden } = difference;
   return html`<pre class="lines" tabindex="0" aria-label="Difference"><code>${context.map((line) =>

@@ -5,7 +5,10 @@ import { setParameters } from '../router.ts';
 import { valueOf } from './fields.ts';
 import { enterRows } from './grid.ts';
 
-/** A search that is a parameter of the page; `/` goes there, Enter and Escape back to the rows, ↓ to the first of them. */
+/**
+ * A search field whose text is a parameter of the page; `/` focuses it, Enter and Escape return to the rows, ↓ moves to
+ * the first one.
+ */
 export function Search({
   label,
   placeholder,
@@ -19,7 +22,7 @@ export function Search({
   readonly placeholder: string;
   readonly value: string;
   readonly parameter?: string;
-  /** The name of the field, where it is not that of the command. */
+  /** Name of the field, if it is not the title of the command. */
   readonly name?: string;
   readonly describedBy?: string;
   readonly isInvalid?: boolean;

@@ -5,7 +5,7 @@ import { counted, escaped, since } from '../format.ts';
 import { html } from '../html.ts';
 import { CommandLine } from './command-line.ts';
 
-/** What a page explains: states of Weir, and those between the page and the dashboard. */
+/** A state that the page explains: of Weir, or between the page and the dashboard. */
 export type PageState =
   | FrameState
   | { readonly kind: 'dashboard-ended' | 'too-many-windows' }
@@ -20,7 +20,7 @@ interface StateText {
   readonly text: string;
   /** Whether the text is a message with lines of a file, whose columns have to line up. */
   readonly isMessage?: boolean;
-  /** What to do next. */
+  /** The next step for the user. */
   readonly step?: string;
   /** A command line or lines of a file for that step. */
   readonly command?: string;
@@ -207,7 +207,7 @@ export function StateBox({
   </section>`;
 }
 
-/** What stands in place of a list without entries: why, and what to do next. */
+/** Shown in place of an empty list: the reason, and the next step. */
 export const Empty = ({
   title,
   children,

@@ -131,7 +131,7 @@ function Check({ check, view }: { readonly check: CheckView | null; readonly vie
     return html`<p class="dim">${why}</p>`;
   }
   if (check.kind === 'invalid') {
-    // The last reload was refused for the same, which is above.
+    // The last reload was refused for the same error, which is shown above.
     if (view.sameness !== 'same' && view.refusal?.message.includes(check.refusal.message) === true)
       return html`<p class="error">✕ A reload would be refused again.</p>`;
     return html`<p class="error">✕ A reload would be refused.</p>
@@ -151,7 +151,7 @@ function Check({ check, view }: { readonly check: CheckView | null; readonly vie
     </ul>`;
 }
 
-/** The effective configuration, of which only the visible lines are here. */
+/** The effective configuration; only the visible lines are fetched. */
 function EffectiveText() {
   const find = place.value.parameters['find'] ?? '';
   const [shown, setShown] = useState({ first: 0, count: 40 });

@@ -25,7 +25,7 @@ export function DifferenceDialog() {
   const close = () => {
     shown.value = undefined;
   };
-  // Asked for as a way back, shown as the way here.
+  // The difference leads from the file to what runs; a reload goes the opposite way.
   const { difference } = value;
   const { removed, added, moreRemoved, moreAdded } = difference;
   const changes = {

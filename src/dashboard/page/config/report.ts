@@ -10,7 +10,7 @@ import { html } from '../html.ts';
 
 type ReportWord = Exclude<keyof AppliedReport, 'status'>;
 
-/** What each word of a report means for connections. */
+/** The meaning for connections of each term of a report. */
 const MEANINGS: Readonly<Record<ReportWord, string>> = {
   built: 'Made new. New connections use it from now on; open ones keep what they have.',
   swapped: 'The inbound kept its listener and has new settings. Open connections go on.',
@@ -25,7 +25,7 @@ const MEANINGS: Readonly<Record<ReportWord, string>> = {
 };
 
 const WORDS = Object.keys(MEANINGS) as readonly ReportWord[];
-/** Names of a word that are listed. */
+/** Maximum number of names listed for a term. */
 const MAX_NAMES = 50;
 
 type Shown =
@@ -39,7 +39,7 @@ export function showReport(report: AppliedReport): void {
   shown.value = { kind: 'report', report };
 }
 
-/** Reloads, and shows what that has done. */
+/** Reloads, and shows the outcome. */
 export async function reload(): Promise<void> {
   try {
     const result = await act<ReloadResult>('config-reload');
@@ -61,7 +61,7 @@ export async function reload(): Promise<void> {
   }
 }
 
-/** The dialog of the last reload. */
+/** The dialog of the last report or refusal. */
 export function ReportDialog() {
   const { value } = shown;
   if (!value) return null;

@@ -2,7 +2,7 @@ import type { RunningView } from '../../config/view.ts';
 import { bytes, count, escaped, isNearlyFull, milliseconds, since } from '../format.ts';
 import { html } from '../html.ts';
 
-/** What runs: for how long, how full its limits are, its memory and its event loop. */
+/** The running process: its uptime, limits, memory and event loop. */
 export const Running = ({ running }: { readonly running: RunningView | null }) =>
   running === null
     ? html`<p class="dim">

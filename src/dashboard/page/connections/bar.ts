@@ -20,7 +20,7 @@ const GROUPS = [
   ['network', 'network'],
 ] as const;
 
-/** Options with the name of the choice, which a phone has no room for beside it. */
+/** Options prefixed with the name of the select box, since phones have no room for a label. */
 const named = <T extends string>(name: string, options: readonly (readonly [T, string])[]) =>
   options.map(([value, title]) => [value, `${name}: ${title.toLowerCase()}`] as const);
 

@@ -5,7 +5,7 @@ import { notify, notifyFailure } from '../components/notice.ts';
 import { count, counted, Name } from '../format.ts';
 import { html } from '../html.ts';
 
-/** Closes one flow after a question. Resolves to whether it was asked to close. */
+/** Closes one flow after a confirmation. Resolves to whether the close was requested. */
 export async function closeFlow(id: number, destination: string): Promise<boolean> {
   const answer = await confirm({
     title: 'Close this connection?',
@@ -22,7 +22,7 @@ export async function closeFlow(id: number, destination: string): Promise<boolea
   return true;
 }
 
-/** Closes what matches a filter, after showing how many these are and the command line. */
+/** Closes the flows that match a filter, after showing their number and the command line. */
 export async function closeMatching(filter: string): Promise<void> {
   let preview: ClosingPreview;
   try {
@@ -53,7 +53,7 @@ export async function closeMatching(filter: string): Promise<void> {
   if (answer) await close({ filter });
 }
 
-/** One sentence; pieces of markup on lines of their own would lose the spaces between them. */
+/** One sentence in one line: the template drops spaces at line breaks. */
 function effectOf(flows: number, filter: string) {
   const which = flows === 1 ? 'the open connection' : `the ${count(flows)} open connections`;
   return filter === ''

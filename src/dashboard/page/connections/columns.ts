@@ -7,19 +7,19 @@ import { isAmount, isSortKey } from './query.ts';
 /** Whether a row is the heading of a group. */
 export const isGroup = (row: ConnectionRow): row is GroupRow => 'group' in row;
 
-/** A flow's destination: the name that was sniffed, or what the client asked for. */
+/** A flow's destination: the sniffed name, or the host that the client requested. */
 export const Destination = ({ flow }: { readonly flow: FlowRow }) =>
   html`<${Name} text=${flow.sniffed ?? flow.host} title /><span class="dim">:${flow.port}</span>${
       flow.network === 'tcp' ? null : html` <span class="badge">${flow.network}</span>`
     }`;
 
-/** How long a flow has been open, or that it is closed. */
+/** The age of an open flow, or the duration of a closed one with a badge. */
 export const AgeOf = ({ flow }: { readonly flow: FlowRow }) =>
   flow.closedAt === null
     ? html`${since(flow.startedAt)}`
     : html`<span class="badge">closed</span> ${age(flow.closedAt - flow.startedAt)}`;
 
-/** What stands in a column: for a flow, and for the heading of a group. */
+/** The cells of a column: of a flow, and of the heading of a group. */
 interface Cells {
   readonly flow: (row: FlowRow) => unknown;
   readonly group?: (row: GroupRow) => unknown;
@@ -98,10 +98,10 @@ export const WIDE: readonly Column<ConnectionRow>[] = [
   AGE,
 ];
 
-/** What a tablet has room for. */
+/** The columns that a tablet has room for. */
 export const MIDDLE: readonly Column<ConnectionRow>[] = [HOST, USER, OUTBOUND, DOWN, RATE, AGE];
 
-/** On cards: who and where on the second line. */
+/** The columns of cards: user and outbound are on the second line. */
 export const CARDS: readonly Column<ConnectionRow>[] = [
   HOST,
   { ...RATE, card: 'aside' },

@@ -34,7 +34,7 @@ const NOTHING: ConnectionListView = {
   listed: false,
 };
 
-/** The page Connections. What it shows is in the address: filter, order, groups, and the flow whose details are open. */
+/** The page Connections. Its state is in the address: filter, order, groups, and the flow whose details are open. */
 export function ConnectionsPage() {
   const { parameters } = place.value;
   const query = queryOf(parameters);
@@ -119,7 +119,7 @@ const classOf = (row: ConnectionRow): string => {
 function Details({ id, readOnly }: { readonly id: number; readonly readOnly: boolean }) {
   const watched = useWatch<ConnectionDetails>('connection', { id });
   const last = useRef<ConnectionDetails | undefined>(undefined);
-  // What was known of a flow stays for as long as its details are open.
+  // The last known state of a flow stays visible while its details are open.
   if (watched.value?.flow.id === id) last.current = watched.value;
   const known = last.current?.flow.id === id ? last.current : watched.value;
   const { id: _, ...others } = place.value.parameters;
@@ -130,7 +130,7 @@ function Details({ id, readOnly }: { readonly id: number; readonly readOnly: boo
   />`;
 }
 
-/** Has screen readers say how many match after the list of another filter has arrived. */
+/** Announces the number of matching flows to screen readers once the list of a new filter has arrived. */
 function useAnnouncedCount({ filter, matching, problem, listed }: ConnectionListView): void {
   const isFirst = useRef(true);
   useEffect(() => {

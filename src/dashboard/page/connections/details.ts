@@ -10,13 +10,13 @@ import { Why } from './why.ts';
 
 type KnownDetails = NonNullable<ConnectionDetails>;
 
-/** One connection in a sheet at the side. */
+/** Details of one connection in a sheet at the side. */
 export function DetailsSheet({
   details,
   readOnly,
   onClose,
 }: {
-  /** `undefined` before it has arrived; `null` after it has been forgotten. */
+  /** `undefined` before they have arrived; `null` after the flow has been forgotten. */
   readonly details: ConnectionDetails | undefined;
   readonly readOnly: boolean;
   readonly onClose: () => void;

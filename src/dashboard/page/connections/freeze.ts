@@ -1,23 +1,23 @@
 import { useRef, useState } from 'preact/hooks';
 
-/** How rows are kept in their places. */
+/** State and controls of frozen rows. */
 export interface Freeze {
-  /** '' while rows may move. */
+  /** The parameter `freeze`; '' while rows may move. */
   readonly word: string;
-  /** Whether the button holds them, and not only the pointer or the focus. */
+  /** Whether the button, and not only the pointer or the focus, freezes the rows. */
   readonly isPressed: boolean;
   readonly toggle: () => void;
-  /** Takes the rows as they are now. */
+  /** Freezes the rows as they are now. */
   readonly renew: () => void;
   readonly hold: (held: boolean) => void;
 }
 
-/** Rows keep their places while the pointer is over them, a row has the focus, or the button is pressed. */
+/** Freezes the rows while the pointer is over them, a row has the focus, or the button is pressed. */
 export function useFreeze(): Freeze {
   const [isPressed, setPressed] = useState(false);
   const [isHeld, setHeld] = useState(false);
   const [turn, setTurn] = useState(0);
-  // Each freeze has another word; those of other pages differ too.
+  // Each freeze has its own id, which differs from those of other pages too.
   const prefix = useRef(Math.random().toString(36).slice(2));
   const isFrozen = isPressed || isHeld;
   return {

@@ -21,7 +21,7 @@ const FACETS = [
   'closed:yes',
 ];
 
-/** Why the list is empty, and what to do next. */
+/** Shown in place of an empty list: the reason, and the next step. */
 export function NoRows({
   view,
   filter,

@@ -5,7 +5,7 @@ import {
   type SortKey,
 } from '../../shared/connection-keys.ts';
 
-/** What of the list the address holds. */
+/** The parameters of the list that the address contains. */
 export type ListQuery = {
   readonly filter: string;
   readonly sort: SortKey;
@@ -27,7 +27,7 @@ export const SORTS: readonly (readonly [SortKey, string])[] = [
   ['rule', 'Rule'],
 ];
 
-/** The list that the parameters of the address describe; what is invalid there is as if it were not there. */
+/** The list that the parameters of the address describe; invalid ones are ignored. */
 export function queryOf(parameters: Readonly<Record<string, string>>): ListQuery {
   const { filter = '', sort = '', order, group, open = '' } = parameters;
   return {
@@ -42,10 +42,10 @@ export function queryOf(parameters: Readonly<Record<string, string>>): ListQuery
 export const isSortKey = (text: string): text is SortKey =>
   SORT_KEYS.some((known) => known === text);
 
-/** Whether the largest are shown first. */
+/** Whether a column is sorted in descending order at first. */
 export const isAmount = (key: SortKey): boolean => key === 'up' || key === 'down' || key === 'rate';
 
-/** The parameter `open` after the group `name` was opened or closed. */
+/** The parameter `open` after the group `name` was toggled. */
 export function openGroups(open: readonly string[], name: string): string {
   const next = open.includes(name) ? open.filter((other) => other !== name) : [...open, name];
   return next.length === 0 ? '' : JSON.stringify(next.slice(-MAX_OPEN));

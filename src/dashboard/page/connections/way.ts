@@ -4,7 +4,7 @@ import { useWatch } from '../connection.ts';
 import { Name } from '../format.ts';
 import { html } from '../html.ts';
 
-/** client → inbound → rule N, FILE:LINE → outbound@v → destination */
+/** The path of a flow: client → inbound → rule N, FILE:LINE → outbound@v → destination. */
 export function Way({ details }: { readonly details: NonNullable<ConnectionDetails> }) {
   const { flow, routeGroup } = details;
   const steps = [
@@ -37,7 +37,7 @@ function RuleStep({ rule, group }: { readonly rule: number; readonly group: stri
   </li>`;
 }
 
-/** `, nodes.toml:12`, if the rules of the file are those that routed the flow. */
+/** The place of a rule, as `, nodes.toml:12`, if the file's rules are those that routed the flow. */
 function placeOf(rules: RulesView | undefined, rule: number) {
   const row = rules?.rows.find(({ id }) => id === rule);
   const isSame = rules?.file.kind === 'read' && rules.file.freshness === 'loaded';

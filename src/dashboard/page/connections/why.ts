@@ -13,13 +13,13 @@ type Answer =
   | { readonly kind: 'answered'; readonly result: ExplainResult }
   | { readonly kind: 'failed'; readonly error: unknown };
 
-/** Why a flow took its outbound: asked for, because it reads the rules. */
+/** A button that explains why a flow took its outbound, and the explanation: on request, because it reads the rules. */
 export function Why({
   flow,
   children,
 }: {
   readonly flow: FlowRow;
-  /** Other buttons beside it. */
+  /** Further buttons beside it. */
   readonly children?: ComponentChildren;
 }) {
   const [answer, setAnswer] = useState<Answer>({ kind: 'none' });

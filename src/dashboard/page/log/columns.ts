@@ -10,7 +10,7 @@ const ofLine =
   (row: LogRow): never =>
     (row.kind === 'line' ? cell(row) : '') as never;
 
-/** A record of several lines has one row: its details have them all. */
+/** The first line of a record; its details have all lines. */
 function firstLine({ message }: Line) {
   const [first = '', ...others] = message.split('\n');
   return html`<${Name} text=${first} />${
@@ -49,7 +49,7 @@ export const COLUMNS: readonly Column<LogRow>[] = [
   },
 ];
 
-/** A place where lines are missing. */
+/** The heading in place of missing lines. */
 export const lostHeading = (row: LogRow) =>
   row.kind === 'lost'
     ? html`▲ ${timeOfDay(row.at)}${' '}
@@ -60,6 +60,6 @@ export const lostHeading = (row: LogRow) =>
       }`
     : undefined;
 
-/** The text of a line, without what moves the cursor or turns the direction. */
+/** The text of a line, with control characters and direction marks escaped. */
 export const messageText = ({ message }: Line): string =>
   message.split('\n').map(escaped).join('\n');

@@ -7,7 +7,7 @@ import { act } from '../connection.ts';
 import { escaped } from '../format.ts';
 import { html } from '../html.ts';
 
-/** Gives the running Weir another log filter. */
+/** A dialog that sets the log filter of the running Weir. */
 export function FilterDialog({
   filter,
   onClose,

@@ -15,10 +15,10 @@ import { LineSheet } from './line-sheet.ts';
 
 const LEVELS = ['error', 'warn', 'info', 'debug', 'trace'] as const;
 
-/** Pixels from the end from which a reader has left it. */
+/** Distance from the end, in pixels, beyond which the list stops following. */
 const AWAY = 48;
 
-/** Where a page has stopped following. */
+/** The position at which a page has stopped following. */
 interface Stopped {
   readonly until: number;
   readonly first: number;

@@ -85,14 +85,14 @@ export const COLUMNS: readonly Column<NodeRow>[] = [
 const kindOf = ({ kind, carrier }: NodeRow): string =>
   kind === 'balancer' ? 'balancer' : kind === 'gone' ? 'no longer in the file' : carrier;
 
-/** Where a node is from, in words. */
+/** The origin of a node as text: its subscription, or the kind of file. */
 export function originOf({ kind, origin, source }: NodeRow) {
   if (kind === 'gone') return '–';
   if (source !== null) return html`<${Name} text=${source} title />`;
   return { config: 'configuration', subscribe: 'nodes file', builtin: 'built in' }[origin];
 }
 
-/** What is wrong with a row, or about to end, in a word each. */
+/** Badges for the problems of a row, and for versions and nodes that are about to end. */
 const Marks = ({ row }: { readonly row: NodeRow }) => {
   const { health, members, versions, goneSince, acceptsAny, lostFrom } = row;
   const down = members.filter((each) => each.health.state === 'unavailable').length;
@@ -115,5 +115,5 @@ export const ProbeCell = ({ probe }: { readonly probe: NodeProbe | null }) => {
   return succeeded < tries ? html`${time} <span class="dim">${succeeded}/${tries}</span>` : time;
 };
 
-/** `31 ms`; a dash where there is no such part. */
+/** Milliseconds as text: `31 ms`; a dash where the connection has no such step. */
 export const ms = (value: number | null): string => (value === null ? '–' : milliseconds(value));

@@ -7,7 +7,7 @@ import { html } from '../html.ts';
 import { ms, originOf } from './columns.ts';
 import { cancelProbe, probe, usePreview } from './probe.ts';
 
-/** One node in a sheet at the side. */
+/** Details of one node in a sheet at the side. */
 export function NodeSheet({
   row,
   probing,

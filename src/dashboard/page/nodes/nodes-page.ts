@@ -28,7 +28,7 @@ const SORTS = [
   ['second', 'probe'],
 ] as const;
 
-/** The page Nodes. What it shows is in the address: search, order, and the node that is open. */
+/** The page Nodes. Its state is in the address: search, order, and the node that is open. */
 export function NodesPage() {
   const { search = '', sort = 'file', order = '', node } = place.value.parameters;
   const [window, setWindow] = useState({ first: 0, count: 40 });
@@ -126,7 +126,7 @@ export function NodesPage() {
     }`;
 }
 
-/** The node of the address, which may be outside of the window. */
+/** Details of the node in the address, which may be outside the window. */
 function OpenNode({ id }: { readonly id: string }) {
   const tag = id.slice(2);
   const view = useWatch<NodesView>('nodes', { id, count: 1 }).value;
@@ -154,7 +154,7 @@ const NoNodes = ({
   <//>`;
 };
 
-/** Has screen readers say when a probe has ended. */
+/** Announces the end of a probe to screen readers. */
 function useAnnouncedProbe(view: NodesView | undefined): void {
   const wasRunning = useRef(false);
   const isRunning = view?.probing.isRunning === true;

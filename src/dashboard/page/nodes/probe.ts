@@ -13,7 +13,7 @@ import { notifyFailure } from '../components/notice.ts';
 import { count, counted, escaped } from '../format.ts';
 import { html } from '../html.ts';
 
-/** Starts a probe; its results appear in the rows. */
+/** Starts a probe; the rows show its results. */
 export async function probe(parameters: ProbeParameters): Promise<void> {
   try {
     await act<ProbeStarted>('probe', parameters);
@@ -22,12 +22,12 @@ export async function probe(parameters: ProbeParameters): Promise<void> {
   }
 }
 
-/** Ends the probe that is under way. */
+/** Cancels the running probe. */
 export function cancelProbe(): void {
   act('probe-cancel').catch((error: unknown) => notifyFailure('It was not cancelled', error));
 }
 
-/** How far the probe is, with a button that ends it. */
+/** Progress of the running probe, with a button that cancels it. */
 export const Progress = ({
   probing,
 }: {
@@ -40,7 +40,7 @@ export const Progress = ({
         <button type="button" onClick=${cancelProbe}>Cancel</button>`
     : null;
 
-/** What a probe would do, as a command line too. */
+/** The effect of a probe with these parameters; `undefined` until it is known, and for invalid ones. */
 export function usePreview(parameters: ProbeParameters): ProbePreview | undefined {
   const [preview, setPreview] = useState<ProbePreview | undefined>(undefined);
   const key = JSON.stringify(parameters);
@@ -48,7 +48,7 @@ export function usePreview(parameters: ProbeParameters): ProbePreview | undefine
     let isCurrent = true;
     act<ProbePreview>('probe-preview', parameters).then(
       (found) => isCurrent && setPreview(found),
-      // The button stays disabled; a URL that is being typed is invalid for a while.
+      // The button stays disabled; a URL is invalid while it is being typed.
       () => isCurrent && setPreview(undefined),
     );
     return () => {
@@ -58,7 +58,7 @@ export function usePreview(parameters: ProbeParameters): ProbePreview | undefine
   return preview;
 }
 
-/** Asks what is probed with, for all nodes that match a search. */
+/** Asks for the URL and the number of tries before a probe of all nodes that match a search. */
 export function ProbeDialog({
   search,
   probing,

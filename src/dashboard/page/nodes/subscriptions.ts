@@ -7,7 +7,7 @@ import { now } from '../clock.ts';
 import { html } from '../html.ts';
 import { UpdateDialog } from './update-dialog.ts';
 
-/** The subscriptions above the list: age, quota, the next update, and the way to update them. */
+/** The subscriptions above the list: age, quota, next update, and a button that updates them. */
 export function Subscriptions() {
   const view = useWatch<SubscriptionsView>('subscriptions').value;
   const [updated, setUpdated] = useState<string | undefined>(undefined);
@@ -75,7 +75,7 @@ function Subscription({
     </button>`;
 }
 
-/** What the provider says has been used, and until when. */
+/** The used quota and the expiry as the provider reports them. */
 function Quota({ row: { used, total, expires } }: { readonly row: SubscriptionRow }) {
   if (used === null && total === null && expires === null) {
     return html`<p class="dim">The provider reports no quota.</p>`;

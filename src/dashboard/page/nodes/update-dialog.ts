@@ -17,12 +17,12 @@ type Step =
   | { readonly kind: 'compared' | 'updated'; readonly report: UpdateReport }
   | { readonly kind: 'failed'; readonly error: unknown };
 
-/** Fetches a subscription, or all, shows the difference, and applies it if that is wanted. */
+/** Fetches a subscription, or all, shows the difference, and applies it after a confirmation. */
 export function UpdateDialog({
   name,
   onClose,
 }: {
-  /** '' for all. */
+  /** Name of the subscription; '' for all. */
   readonly name: string;
   readonly onClose: () => void;
 }) {

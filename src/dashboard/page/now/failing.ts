@@ -5,7 +5,7 @@ import { count, counted, escaped, Name, since, timeOfDay } from '../format.ts';
 import { html } from '../html.ts';
 import { linkTo } from '../router.ts';
 
-/** What fails now: outbounds, and members of balancers. */
+/** Current failures: of outbounds, and of members of balancers. */
 export function Failing({
   failing,
   balancers,
@@ -93,7 +93,7 @@ const Down = ({ member }: { readonly member: DownMember }) =>
     ${member.error !== null && html`<p class="error">${escaped(member.error)}</p>`}
   </li>`;
 
-/** Where the failures come from, or why there are none. */
+/** The source of the failures, or why there are none. */
 function sourceOf({ log, hiddenBy }: FailingView) {
   if (hiddenBy !== null && log.kind === 'following') {
     return html`The log has no failures, because its filter is <code>${escaped(hiddenBy)}</code>:
@@ -102,7 +102,7 @@ function sourceOf({ log, hiddenBy }: FailingView) {
   return logText(log);
 }
 
-/** Whether the log is followed, in a sentence. */
+/** The state of following the log, in a sentence. */
 export function logText(log: LogStateView): string {
   switch (log.kind) {
     case 'absent':

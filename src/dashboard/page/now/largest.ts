@@ -16,7 +16,7 @@ const TITLES: Readonly<Record<LargestKind, string>> = {
   users: 'Users',
 };
 
-/** The five largest of one kind, and what belongs to none of them. */
+/** The five largest of one kind, and the amount that belongs to none of them. */
 export function Largest({
   view,
   by,
@@ -24,7 +24,7 @@ export function Largest({
 }: {
   readonly view: LargestView;
   readonly by: SumOrder;
-  /** Whether there was a list of connections. */
+  /** Whether there has been a list of connections. */
   readonly known: boolean;
 }) {
   const { id, rows, others, unattributed } = view;
@@ -94,7 +94,7 @@ function linkOf(kind: LargestKind, { id, name, inbound }: LargestRow): string {
   }
 }
 
-/** How complete the sums are. */
+/** The completeness of the sums, as text. */
 export function Coverage({ view, by }: { readonly view: CoverageView; readonly by: SumOrder }) {
   const { since: from, total, unattributed, missed } = view;
   if (from === null) return html`<p class="dim">Waiting for the first list of connections.</p>`;

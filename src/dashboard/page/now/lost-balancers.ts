@@ -4,7 +4,7 @@ import { count, Name } from '../format.ts';
 import { html } from '../html.ts';
 import { linkTo } from '../router.ts';
 
-/** Balancers none of whose nodes is in its subscription any more; nothing without any. */
+/** Balancers whose subscriptions no longer have any of their nodes; renders nothing if there are none. */
 export function LostBalancers() {
   const { rows = [], more = 0 } = useWatch<LostBalancersView>('lost-balancers').value ?? {};
   if (rows.length === 0) return null;

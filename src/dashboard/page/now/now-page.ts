@@ -14,7 +14,7 @@ const ORDERS = [
   { value: 'bytes', title: 'By bytes' },
 ] as const;
 
-/** What happens now: rates, failures, the largest of everything, the last reload. */
+/** The page Now: rates, failures, the largest hosts, outbounds, sources and users, and the last reload. */
 export function NowPage() {
   const by = place.value.parameters['by'] === 'bytes' ? 'bytes' : 'rate';
   const view = useWatch<NowView>('now', { by }).value;

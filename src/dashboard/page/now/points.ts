@@ -8,7 +8,7 @@ export interface Point {
   readonly flows: number;
 }
 
-/** Oldest first. */
+/** Points of a chart from those of the topic, oldest first. */
 export const pointsOf = (points: RatePoints): readonly Point[] =>
   Object.entries(points)
     .map(([at, [up, down, flows]]) => ({ at: Number(at), up, down, flows }))

@@ -8,29 +8,29 @@ import { theme } from '../settings.ts';
 import type { Point } from './points.ts';
 
 const HEIGHT = 180;
-/** Pixels of the axis that has rates: `999 MB/s`. */
+/** Width of the rate axis in pixels; it fits `999 MB/s`. */
 const AXIS = 76;
-/** Between two times on the other axis. */
+/** Steps of the time axis, in seconds. */
 const SECONDS = [1, 5, 10, 15, 30, 60, 300, 600, 900];
 
-/** Points that lie further apart than so many of their steps have a gap between them. */
+/** Points further apart than this many steps have a gap between them. */
 const GAP_STEPS = 2.5;
-/** Without a point for so long, measuring has stopped: samples come every second. */
+/** Milliseconds without a point after which measuring has stopped: samples arrive every second. */
 const STOPPED_MS = 3000;
 
 const dark = followMedia('(prefers-color-scheme: dark)');
 
 export interface RatesChartProps {
   readonly points: readonly Point[];
-  /** Milliseconds that each point stands for. */
+  /** Milliseconds that each point represents. */
   readonly step: number;
   /** Milliseconds that the chart shows. */
   readonly span: number;
 }
 
 /**
- * Rates over time, drawn. The drawing says nothing to a screen reader: the table beside it has the same numbers.
- * The lines differ by their form too: up is dashed.
+ * A chart of rates over time. Screen readers cannot read it: the table beside it has the same numbers. The lines also
+ * differ in style: up is dashed.
  */
 export function RatesChart({ points, step, span }: RatesChartProps) {
   const end = endOf(points, now.value);
@@ -62,15 +62,15 @@ export function RatesChart({ points, step, span }: RatesChartProps) {
   return html`<div class="rates-chart" aria-hidden="true" ref=${box}></div>`;
 }
 
-/** Where the chart ends: at the last point, or at the present when measuring has stopped. */
+/** The end of the chart: the last point, or the present when measuring has stopped. */
 const endOf = (points: readonly Point[], present: number): number => {
   const last = points.at(-1)?.at ?? present;
   return present - last > STOPPED_MS ? present : last;
 };
 
 /**
- * Seconds, and bytes per second down and up. A time without points has no line: each point stands for the `step`
- * before it, also where it is alone.
+ * Data of uPlot: seconds, and bytes per second down and up. Times without points are gaps: each point stands for the
+ * `step` before it, also an isolated one.
  */
 export function dataOf(points: readonly Point[], step: number): uPlot.AlignedData {
   const [times, down, up]: [number[], (number | null)[], (number | null)[]] = [[], [], []];
@@ -91,17 +91,17 @@ export function dataOf(points: readonly Point[], step: number): uPlot.AlignedDat
   return [times, down, up];
 }
 
-/** The part of time that a chart shows: its last millisecond, and how many. */
+/** The time range of a chart: its end in Unix milliseconds, and its length. */
 export interface ChartWindow {
   readonly end: number;
   readonly span: number;
 }
 
-/** The options of a chart in `parent`; packaging/chart.ts leaves out of uPlot what they do not need. */
+/** The options of a chart in `parent`; packaging/chart.ts removes the parts of uPlot that they do not need. */
 export function optionsFor(parent: HTMLElement, window: () => ChartWindow): uPlot.Options {
   const style = getComputedStyle(parent);
   const colour = (name: string): string => {
-    // A custom property has light-dark() as it is written; a used colour has one of the two.
+    // A custom property holds light-dark() unevaluated; the used colour is one of the two.
     parent.style.color = `var(${name})`;
     const used = style.color;
     parent.style.color = '';

@@ -46,7 +46,7 @@ export function Rates() {
   </section>`;
 }
 
-/** The same numbers; rows exist only while it is open. */
+/** The rates as a table; its rows are rendered only while it is open. */
 function RatesTable({ points }: { readonly points: readonly Point[] }) {
   const [open, setOpen] = useState(false);
   return html`<details

@@ -43,14 +43,14 @@ const COLUMNS: readonly Column<Target>[] = [
   },
 ];
 
-/** Chooses the new target of a route: a search above the names that can be picked. */
+/** A dialog that chooses the new target of a route: a search over the names that can be picked. */
 export function ChooseTarget({
   group,
   hasPick,
   onClose,
 }: {
   readonly group: string;
-  /** Whether there is one to remove. */
+  /** Whether the group has a pick that can be removed. */
   readonly hasPick: boolean;
   readonly onClose: () => void;
 }) {
@@ -64,7 +64,7 @@ export function ChooseTarget({
     void pickWithPreview(group, target);
   };
   const choose = ({ name }: Target) => send(name);
-  /** A key of the search that waits for the rows of what was typed before it. */
+  /** A key pressed in the search that waits for the rows of the text typed before it. */
   const awaiting = useRef<'Enter' | 'ArrowDown' | undefined>(undefined);
   const field = useRef<HTMLInputElement>(null);
   useLayoutEffect(() => {

@@ -10,7 +10,7 @@ const close = (): void => {
   failedPick.value = undefined;
 };
 
-/** Why a pick was not made: another writer, or a configuration that would be invalid. */
+/** Explains why a pick failed: another writer, or a configuration that would be invalid. */
 export function FailedPickDialog() {
   const failed = failedPick.value;
   if (!failed) return null;

@@ -8,7 +8,7 @@ import { counted, escaped, Name } from '../format.ts';
 import { html } from '../html.ts';
 import type { RefusalView } from '../../config/view.ts';
 
-/** A pick that was not made, which a dialog explains. */
+/** A failed pick, which a dialog explains. */
 export type FailedPick =
   | ConflictView
   | {
@@ -18,24 +18,24 @@ export type FailedPick =
       readonly refusal: RefusalView;
     };
 
-/** What the dialog of the page shows. */
+/** The failed pick that the dialog shows. */
 export const failedPick = signal<FailedPick | undefined>(undefined);
 
-/** `the default route`, or `“Video”`. */
+/** A route as text: `the default route`, or `“Video”`. */
 export const routeName = (group: string): string =>
   group === 'default' ? 'the default route' : `“${escaped(group)}”`;
 
-/** What is asked of a route: its new target, or `null` that it inherits again. */
+/** Parameters of a pick: the new target of a route, or that it inherits again for `null`. */
 const wantedOf = (group: string, target: string | null) =>
   target === null ? { group, inherit: true } : { group, target };
 
-/** `“Video” has no pick any more`, or where its new flows go. */
+/** The result as text: `The pick of “Video” is removed.`, or where new flows go. */
 const doneText = (group: string, target: string | null): string =>
   target === null
     ? `The pick of ${routeName(group)} is removed.`
     : `New flows of ${routeName(group)} go to ${target}.`;
 
-/** Shows what a pick would do, or its removal, and makes it if that is wanted. @param target `null` to remove it */
+/** Previews a pick or its removal, and applies it after a confirmation. @param target `null` to remove the pick */
 export async function pickWithPreview(group: string, target: string | null): Promise<void> {
   try {
     const preview = await act<PickPreview>('route-preview', wantedOf(group, target));
@@ -63,7 +63,7 @@ export async function pickWithPreview(group: string, target: string | null): Pro
   }
 }
 
-/** Makes a pick if the file is still the version `etag`. */
+/** Applies a pick if the file is still the version `etag`. */
 export async function pick(wanted: {
   readonly group: string;
   readonly target: string | null;
@@ -103,7 +103,7 @@ export async function pick(wanted: {
   }
 }
 
-/** What a pick would do, in sentences. */
+/** The effect of a pick, in sentences. */
 const Effect = ({ preview }: { readonly preview: PickPreview }) => {
   const { from, to, open, uncounted, followers, moreFollowers, others, line } = preview;
   return html`<p>

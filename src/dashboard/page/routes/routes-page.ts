@@ -14,7 +14,7 @@ import { FailedPickDialog } from './failed-pick.ts';
 import { pickWithPreview, routeName } from './pick.ts';
 import { UnloadedBox } from './unloaded-box.ts';
 
-/** Why flows of groups are not counted. */
+/** Texts for why flows of groups are not counted. */
 const NO_COUNTS = {
   absent:
     'Without the control socket, which rules belong to a group is not known: only the flows of the default route are counted.',
@@ -73,7 +73,7 @@ const COLUMNS: readonly Column<RouteRow>[] = [
   },
 ];
 
-/** `inherits asia → default → osaka`. */
+/** The inheritance of a route as text: `inherits asia → default → osaka`. */
 function wayText({ chain, pick, target, inherit }: RouteRow): string {
   const to =
     target === null
@@ -84,7 +84,7 @@ function wayText({ chain, pick, target, inherit }: RouteRow): string {
   return `inherits → ${[...way, to].join(' → ')}`;
 }
 
-/** `osaka up, tokyo down`. */
+/** Members with their health: `osaka up, tokyo down`. */
 const membersText = ({ members }: RouteRow): string =>
   members
     .map(({ name, health }) => `${escaped(name)} ${HEALTH[health] ?? escaped(health)}`)

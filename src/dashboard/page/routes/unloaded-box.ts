@@ -10,7 +10,7 @@ import { html } from '../html.ts';
 import { linkTo } from '../router.ts';
 import { routeName } from './pick.ts';
 
-/** The files say something else than what runs: why, and the way back. */
+/** Shown when the files differ from what runs: the reason, and how to undo it. */
 export const UnloadedBox = ({
   unloaded,
   readOnly,

@@ -52,7 +52,7 @@ export const COLUMNS: readonly Column<RuleRow>[] = [
   },
 ];
 
-/** `12 flows, 3 of them blocked, 1 failed`. */
+/** Hits as text: `12 flows, 3 of them blocked, 1 failed`. */
 export const outcomes = ({ taken, blocked, failed }: OutcomeCounts): string =>
   [
     counted(taken, 'flow'),

@@ -4,13 +4,13 @@ import { count, counted, escaped, Name } from '../format.ts';
 import { html } from '../html.ts';
 import { linkTo } from '../router.ts';
 
-/** The answer of `explain`: the decision, its place, what it depends on, and the rules that were passed over. */
+/** The result of `explain`: the decision, its place, what it depends on, and the rules that did not match. */
 export function Explanation({
   result,
   onPassed,
 }: {
   readonly result: ExplainResult;
-  /** Asks for the passed rules from this one on. */
+  /** Called with the index of the first skipped rule to request. */
   readonly onPassed?: (first: number) => void;
 }) {
   const { rule, place, group, matched, target, notes, actual, command, file } = result;
@@ -51,7 +51,7 @@ export function Explanation({
   </div>`;
 }
 
-/** What a rule leads to: an outbound with its protocol, or a balancer with its members. */
+/** The target of a rule: an outbound with its protocol, or a balancer with its members. */
 export const Target = ({ target }: { readonly target: TargetText }) => {
   const { tag, kind, members } = target;
   return html`<${Name} text=${tag} /><span class="dim"

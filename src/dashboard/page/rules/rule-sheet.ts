@@ -7,7 +7,7 @@ import { html } from '../html.ts';
 import { outcomes } from './columns.ts';
 import { Target } from './explanation.ts';
 
-/** One rule in a sheet at the side. */
+/** Details of one rule in a sheet at the side. */
 export function RuleSheet({
   rule,
   onClose,

@@ -16,7 +16,7 @@ import { Target } from './explanation.ts';
 import { RuleSheet } from './rule-sheet.ts';
 import { WhereSheet } from './where-sheet.ts';
 
-/** The page Rules. What it shows is in the address: search, the rule or the question that is open. */
+/** The page Rules. Its state is in the address: search, and the rule or the question that is open. */
 export function RulesPage() {
   const { search = '', dead = '', rule, where } = place.value.parameters;
   const [window, setWindow] = useState({ first: 0, count: 40 });
@@ -59,7 +59,7 @@ export function RulesPage() {
     ${rule === undefined && where !== undefined && html`<${WhereSheet} onClose=${close} />`}`;
 }
 
-/** How many match, where the rest goes, and how complete the numbers of flows are. */
+/** Summary: the number of matching rules, the default target, and how complete the hit counts are. */
 function Summary({ view }: { readonly view: RulesView }) {
   const { total, matching, fallback, hits, pending } = view;
   return html`<p class="list-state">
@@ -76,7 +76,7 @@ function Summary({ view }: { readonly view: RulesView }) {
   </p>`;
 }
 
-/** How many flows rules have taken, and how complete that is where Weir does not count. */
+/** The number of flows that rules have taken as text, and how complete it is where Weir does not count. */
 function takenText(hits: RulesView['hits']): string {
   const { by, counted: taken, missed, certain } = hits;
   const text = `Taken in ${since(hits.since)}: ${outcomes({ ...hits, taken })}`;
@@ -106,7 +106,7 @@ const NoRules = ({
       <//>`;
 };
 
-/** Has screen readers say how many match after the search has changed. */
+/** Announces the number of matching rules to screen readers after the search has changed. */
 function useAnnounced(view: RulesView | undefined, search: string): void {
   const last = useRef(search);
   useEffect(() => {

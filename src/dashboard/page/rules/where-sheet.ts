@@ -15,7 +15,10 @@ const FIELDS = [
   ['sniffed', 'Name in its first bytes', 'none'],
 ] as const;
 
-/** Asks where a flow would go. What is asked is in the address of the page, so that it can be passed on. */
+/**
+ * A form that asks which outbound a flow would take. The question is in the address of the page, so that it can be
+ * shared.
+ */
 export function WhereSheet({ onClose }: { readonly onClose: () => void }) {
   const { to = '', from = '', inbound = '', network = '', sniffed = '' } = place.value.parameters;
   const values = { from, inbound, sniffed };
@@ -44,7 +47,7 @@ export function WhereSheet({ onClose }: { readonly onClose: () => void }) {
     setError(failure);
     setAsked(false);
   };
-  // An address that was passed on is answered at once.
+  // A shared address is answered immediately.
   useEffect(() => {
     if (to !== '') ask();
   }, []);

@@ -7,13 +7,13 @@ import { act, ActionFailed } from '../connection.ts';
 import { escaped, Failure, Name } from '../format.ts';
 import { html } from '../html.ts';
 
-/** What the user that is being described would be. */
+/** Preview of the user whose properties are being typed. */
 type Preview =
   | { readonly kind: 'none' }
   | { readonly kind: 'possible'; readonly preview: AdditionPreview }
   | { readonly kind: 'refused'; readonly error: Error; readonly mayForce: boolean };
 
-/** Asks for the name and the inbound of a new user, adds it, and says how its link is made. */
+/** Asks for the name and the inbound of a new user, adds it, and shows how to create its link. */
 export function AddUser({
   inbounds,
   onClose,
@@ -113,7 +113,7 @@ function Effect({ preview, inbound }: { readonly preview: Preview; readonly inbo
   }
 }
 
-/** The user is there; its secret is not on this page. */
+/** Shown after a user was added; its secret is not on this page. */
 const Added = ({
   name,
   done: { reload, share },
@@ -142,8 +142,8 @@ const Added = ({
   <//>`;
 
 /**
- * What adding a user would do, asked for again whenever something is typed. An answer is that of one description: until
- * the next one comes there is none, also in the rendering that precedes the effect.
+ * Previews the addition of a user whenever its properties change. A result belongs to one set of properties: until the
+ * result of the current set has arrived there is none, also in the rendering before the effect.
  */
 function useAddition({ inbound, name, force }: UserAddition): Preview {
   const key = JSON.stringify([inbound, name, force]);

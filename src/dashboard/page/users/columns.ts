@@ -6,7 +6,7 @@ import { html } from '../html.ts';
 
 type UsersColumn = Column<UserRow> & { readonly key: UserColumn };
 
-/** How a user is called: its label; otherwise that it has none, and who it may be. */
+/** The name of a user: its label; without one, the names of the users it may be. */
 export const UserName = ({ row: { user, names, moreNames } }: { readonly row: UserRow }) => {
   if (user !== null) return html`<${Name} text=${user} />`;
   const others = names.length + moreNames;
@@ -90,7 +90,7 @@ export const COLUMNS: readonly UsersColumn[] = [
   },
 ];
 
-/** The same where who is connected is not known. */
+/** The columns where the connected users are not known. */
 export const UNLISTED_COLUMNS: readonly UsersColumn[] = COLUMNS.map((column) => {
   if (column.key === 'inbound') return column;
   const isName = column.key === 'user';

@@ -11,7 +11,7 @@ export interface RemovedUserView {
   readonly name: string;
 }
 
-/** Removes a user after showing what goes from which file, and how many flows it has. */
+/** Removes a user after showing the lines that are removed, and how many flows the user has. */
 export async function removeUser(user: RemovedUserView): Promise<void> {
   const found = await previewOf(user);
   if (!found) return;
@@ -44,7 +44,7 @@ interface Previewed {
   readonly removal: UserRemoval;
 }
 
-/** What the removal would do; if others could log in then, only after a question. */
+/** Previews the removal; if it would let others log in, only after a question. */
 async function previewOf({ inbound, name }: RemovedUserView): Promise<Previewed | undefined> {
   let removal: UserRemoval = { inbound, name, force: false };
   try {

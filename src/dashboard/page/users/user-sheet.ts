@@ -6,7 +6,7 @@ import { html } from '../html.ts';
 import { UserName } from './columns.ts';
 import { removeUser } from './remove.ts';
 
-/** One row of users in a sheet at the side. */
+/** Details of one row of users in a sheet at the side. */
 export const UserSheet = ({
   row,
   view,
@@ -55,7 +55,7 @@ const sourcesOf = ({ sources, sourceCount }: UserRow) =>
     sourceCount > sources.length && ` and ${count(sourceCount - sources.length)} more`
   }`;
 
-/** The users of the file behind a row, which can be removed. */
+/** The users of the file behind a row, with buttons that remove them. */
 function InFile({ row, view }: { readonly row: UserRow; readonly view: UsersView }) {
   const { names, moreNames, inbound } = row;
   if (names.length === 0) {

@@ -13,7 +13,7 @@ import { COLUMNS, isUserColumn, UNLISTED_COLUMNS } from './columns.ts';
 import { removeUser } from './remove.ts';
 import { UserSheet } from './user-sheet.ts';
 
-/** The users of inbounds, connected or not. */
+/** The page Users: the users of inbounds, connected or not. */
 export function UsersPage() {
   const { text = '', sort, order } = place.value.parameters;
   const [first, setFirst] = useState(0);
@@ -108,7 +108,7 @@ const NoUsers = () =>
     <p>No inbound of the file has accounts, and no client is connected.</p>
   <//>`;
 
-/** Since when bytes are counted, and what they lack. */
+/** The start of counting bytes as text, and which bytes it lacks. */
 function aboutBytes({ since: from, unattributed, missed }: UsersView): string {
   if (from === null) return 'Bytes are counted from the first list of connections on.';
   const lacking =
