@@ -8,7 +8,7 @@ import type { Clock } from './time/clock.ts';
  * - `secured`: the handshake of TLS or QUIC
  * - `carried`: the upgrade to WebSocket, the HTTP/2 connection of gRPC, the authentication of Hysteria 2. Missing
  *   for a WebSocket with early data, whose upgrade waits for the first write.
- * - `reused`: a connection or tunnel that was there already, in place of making one
+ * - `reused`: an existing connection or tunnel, instead of a new one
  */
 export type DialStep = Exclude<TimedStep, 'opened'>;
 
@@ -21,7 +21,7 @@ export type DialTimes = Readonly<Partial<Record<TimedStep, number>>>;
 const TIMED_STEPS = ['resolved', 'connected', 'secured', 'carried', 'reused', 'opened'] as const;
 type TimedStep = (typeof TIMED_STEPS)[number];
 
-/** The times in parsed JSON; anything else in it is left out. */
+/** The times in parsed JSON; other properties are ignored. */
 export function toDialTimes(parsed: unknown): DialTimes {
   if (typeof parsed !== 'object' || parsed === null) return {};
   const values = parsed as Partial<Record<TimedStep, unknown>>;
@@ -34,7 +34,7 @@ export function toDialTimes(parsed: unknown): DialTimes {
 }
 
 /**
- * How far a dial has come with the outbound's own server: whether a failure is the server's, or what it has reported
+ * Progress of a dial with the outbound's own server: tells failures of the server from those that the server reports
  * about the destination.
  */
 export class ServerReach {
@@ -49,12 +49,12 @@ export class ServerReach {
     return this.#state === 'trying';
   }
 
-  /** Whether the server has the request, or can be sent it. */
+  /** Whether the server has received the request, or can be sent it. */
   get isReached(): boolean {
     return this.#state === 'reached';
   }
 
-  /** Called before the server is tried; also when a connection turns out to be one on which it serves nobody. */
+  /** Called before the server is tried, and again when its response is a failure of the server itself. */
   trying(): void {
     this.#state = 'trying';
   }
@@ -75,7 +75,7 @@ export class DialTimer {
     this.#startedAt = clock.now();
   }
 
-  /** The first time of a step counts: silent servers are dialled several times in parallel. */
+  /** Only the first time of a step counts: silent servers are dialled several times in parallel. */
   readonly observe = (step: TimedStep): void => {
     this.#times[step] ??= this.#clock.now() - this.#startedAt;
   };

@@ -3,7 +3,7 @@ import { CodedError, WeirError, codeOf, messageOf } from '../errors.ts';
 import type { Endpoint } from './addresses/address.ts';
 
 /**
- * Why a destination could not be reached. Inbounds translate the code for their client (a SOCKS
+ * The reason why a destination could not be reached. Inbounds translate the code for their client (a SOCKS
  * reply, an HTTP status), so the set is closed and every outbound maps onto it.
  *
  * - `refused`: the destination refused the connection
@@ -11,9 +11,9 @@ import type { Endpoint } from './addresses/address.ts';
  * - `not_found`: the name does not exist, or has no address of an allowed family
  * - `unresolved`: the resolver failed, so it is not known whether the name exists
  * - `timed_out`: no response within the dial limit
- * - `blocked`: a rule sends it to a blackhole
- * - `loop`: it is an inbound of this proxy, and the request would loop
- * - `forbidden`: it is the API of this proxy, which the client may not reach
+ * - `blocked`: a rule sends the flow to a blackhole
+ * - `loop`: the destination is an inbound of this proxy, and the request would loop
+ * - `forbidden`: the destination is the API of this proxy, which the client may not reach
  * - `unsupported`: the outbound cannot carry this network (UDP over an HTTP proxy)
  * - `upstream`: the upstream proxy rejected the request or violated its protocol
  * - `aborted`: the client disconnected, the flow was killed or the process is stopping
@@ -50,7 +50,7 @@ const SYSTEM_CODES: Readonly<Record<string, DialErrorCode>> = {
   ETIMEDOUT: 'timed_out',
 };
 
-/** The usual reasons; Node's messages repeat the address and name the system call. */
+/** Texts of the common reasons; Node's messages repeat the address and name the system call. */
 const REASONS: Readonly<Partial<Record<DialErrorCode, string>>> = {
   refused: 'connection refused',
   unreachable_host: 'no route to the host',
@@ -58,11 +58,11 @@ const REASONS: Readonly<Partial<Record<DialErrorCode, string>>> = {
   timed_out: 'the connection timed out',
 };
 
-/** The text of an error that is no address of a socket's: those of Node name it. */
+/** The text of an error for a message. Texts of Node and of the system may name addresses, so they are masked. */
 const textOf = (error: unknown): string =>
   error instanceof WeirError ? error.message : shownForeign(messageOf(error), codeOf(error));
 
-/** The reasons of errors of this host, which do not concern the destination. */
+/** Reasons for errors of this host, which do not concern the destination. */
 const SYSTEM_REASONS: Readonly<Record<string, string>> = {
   EMFILE: 'this process has too many open files',
   ENFILE: 'this host has too many open files',
@@ -73,10 +73,10 @@ const SYSTEM_REASONS: Readonly<Record<string, string>> = {
   ECONNRESET: 'the connection was reset',
 };
 
-/** System errors of a process or host without resources: no other destination would have been reached. */
+/** System errors of a process or host without resources: no other destination would have been reached either. */
 const NO_RESOURCES: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM']);
 
-/** Whether an error, or one that has caused it, is a lack of resources of this host. */
+/** Whether an error, or one of its causes, is a lack of resources of this host. */
 export function isOfThisHost(error: unknown): boolean {
   for (let each = error; each instanceof Error; each = each.cause) {
     if (each instanceof AggregateError) return each.errors.some(isOfThisHost);
@@ -135,7 +135,7 @@ export class LinkClosedError extends WeirError {
   }
 }
 
-/** The failure of the link that is written to; its cause is the error of the link. */
+/** The failure of the link that is written to; `cause` is the error of the link. */
 export class WriteError extends WeirError {
   override readonly cause: Error;
 
@@ -145,5 +145,5 @@ export class WriteError extends WeirError {
   }
 }
 
-/** One for all links that were closed as usual: an error with its stack costs more than the close. */
+/** Shared by all links that were closed as usual: an error with its stack costs more than the close. */
 export const LINK_CLOSED = new LinkClosedError();

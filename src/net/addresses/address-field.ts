@@ -4,7 +4,7 @@ import { ProtocolError } from '../errors.ts';
 import type { Packet } from '../links/link.ts';
 import { decodeName } from './host-name.ts';
 
-/** How a protocol encodes an address and a port: the octets of the types, and the order. */
+/** The encoding of an address and a port in a protocol: the octets of the types, and the order. */
 export interface AddressFormat {
   readonly ipv4: number;
   readonly name: number;
@@ -27,7 +27,7 @@ const NOTHING: ArrayLike<number> = [];
 
 /** A decoded address field. */
 export interface AddressField {
-  /** `undefined` when the host name is invalid; `end` is valid all the same. */
+  /** The decoded endpoint; `undefined` when the host name is invalid. `end` is valid in both cases. */
   readonly endpoint: Endpoint | undefined;
   /** Offset of the first byte after the field. */
   readonly end: number;
@@ -58,8 +58,8 @@ export function decodeAddressField(
 }
 
 /**
- * The peer and the data of a datagram whose address field is at `offset`; `undefined` when that is
- * truncated or invalid. The data is a view of `bytes`.
+ * The peer and the data of a datagram whose address field is at `offset`; `undefined` when the field is truncated or
+ * invalid. The data is a view of `bytes`.
  */
 export function decodeAddressed(
   bytes: Uint8Array,
@@ -122,7 +122,7 @@ export function encodeAddressField(
   return field;
 }
 
-/** Bytes of an address of that type; `undefined` for a name, which is preceded by its length. */
+/** Length in bytes of an address of that type; `undefined` for a name, which is preceded by its length. */
 function fixedLength(type: number, format: AddressFormat): number | undefined {
   switch (type) {
     case format.ipv4:

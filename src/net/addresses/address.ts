@@ -16,7 +16,7 @@ export interface Destination extends Endpoint {
   readonly network: Network;
 }
 
-/** `host:port`, with brackets around IPv6. */
+/** An endpoint as `host:port`, with brackets around IPv6. */
 export function formatEndpoint({ host, port }: Endpoint): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }

@@ -13,12 +13,11 @@ const NUMERIC_END = /(?:^|\.)(?:[0-9]+|0x[0-9a-f]*)$/;
 const MAX_NAME_LENGTH = 253;
 
 /**
- * The canonical form of a host, which rules are matched against, which is resolved and dialled, and
- * which is sent to other proxies.
+ * The canonical form of a host: rules match it, and it is resolved, dialled and sent to other proxies.
  *
- * A name becomes lower case, ASCII (UTS 46) and loses its final dot; text that resolvers parse as an
- * address (`127.1`, `0x7f.1`, fullwidth digits) becomes that address; an address gets its canonical
- * form, with a zone only where one has a meaning. `undefined` for any other text.
+ * A name becomes lower case, ASCII (UTS 46) and loses its final dot; text that resolvers parse as an address (`127.1`,
+ * `0x7f.1`, fullwidth digits) becomes that address; an address gets its canonical form, with a zone only where it is
+ * significant. `undefined` for any other text.
  */
 export function normalizeHost(host: string): string | undefined {
   if (host.length <= MAX_NAME_LENGTH && PLAIN.test(host) && !NUMERIC_END.test(host)) return host;
@@ -39,7 +38,7 @@ const isName = (name: string): boolean =>
 const withoutFinalDot = (name: string): string => (name.endsWith('.') ? name.slice(0, -1) : name);
 
 /**
- * An IPv6 address; an IPv4 address has one text alone.
+ * The canonical form of an IPv6 address; an IPv4 address has only one.
  *
  * `::ffff:192.0.2.1%1` reaches 192.0.2.1, so only link-local and multicast addresses keep their zone
  * (RFC 4007 §6).
@@ -55,15 +54,15 @@ function normalizeAddress(host: string): string | undefined {
 }
 
 /**
- * The spelling of a domain name, as `normalizeHost` has it. `undefined` for other text,
- * including text that resolvers read as an address (`127.1`).
+ * The canonical form of a domain name, as `normalizeHost` returns it. `undefined` for other text, including text that
+ * resolvers read as an address (`127.1`).
  */
 export function normalizeDomain(host: string): string | undefined {
   const name = normalizeHost(host);
   return name === undefined || ipVersion(name) !== 0 ? undefined : name;
 }
 
-/** `localhost` and every name below it are this machine, without a DNS query (RFC 6761 §6.3). */
+/** Whether a name is `localhost` or below it: this machine, without a DNS query (RFC 6761 §6.3). */
 export const isLocalhost = (name: string): boolean =>
   name === 'localhost' || name.endsWith('.localhost');
 
@@ -75,7 +74,7 @@ const NOT_IN_NAMES = /[\p{Cc}\p{Z}]/u;
 
 /**
  * Decodes the bytes of a domain name; an IP address in text becomes that address. `undefined` when
- * the name is empty, not UTF-8, or contains control characters or blanks.
+ * the name is empty, not UTF-8, or contains control or space characters.
  */
 export function decodeName(bytes: Uint8Array): string | undefined {
   if (bytes.length === 0 || !isUtf8(bytes)) return undefined;

@@ -1,4 +1,4 @@
-/** How the addresses of a name are chosen and ordered; see `[[outbound]].address_family`. */
+/** The order and choice of the addresses of a name; see `[[outbound]].address_family`. */
 export type FamilyPolicy = 'auto' | 'ipv4_only' | 'ipv6_only' | 'prefer_ipv4' | 'prefer_ipv6';
 
 /** Resolves names. Never uses the proxy's outbounds. */

@@ -1,20 +1,20 @@
 import { formatEndpoint, formatIP, parseIP, unmapIPv4, type Endpoint } from './address.ts';
 
-/** How much of addresses the log shows; the values of WEIR_LOG_ADDRESSES. */
+/** Parts of addresses that the log shows; the values of WEIR_LOG_ADDRESSES. */
 export type ShownAddresses = 'full' | 'net' | 'none';
 
-/** What stands for an address that is not shown. */
+/** Placeholder for a hidden address. */
 const ADDRESS = '<address>';
-/** What stands for a text of another program, which may contain addresses. */
+/** Placeholder for a hidden text of another program, which may contain addresses. */
 const TEXT = '<text>';
 
-/** Bytes that are kept of an address, by its length: an IPv4 network /24, an IPv6 network /48. */
+/** Bytes of an address that remain visible, by its length: an IPv4 network /24, an IPv6 network /48. */
 const KEPT: Readonly<Record<number, number>> = { 4: 3, 16: 6 };
 
-/** Labels that are kept of a name. */
+/** Labels of a name that remain visible. */
 const KEPT_LABELS = 2;
 
-/** The choice of this process, made at its start: lines and errors of every part of it pass here. */
+/** The choice of this process, made at its start: log lines and errors of all its parts depend on it. */
 let shown: ShownAddresses = 'full';
 
 /** Chooses how addresses are shown from now on. */
@@ -23,18 +23,18 @@ export function showAddresses(how: ShownAddresses): void {
 }
 
 /**
- * The host of a client, of a destination or of an outbound's server, for a log line or an error. Errors end in log
- * lines, so both pass here: nothing searches finished text for addresses.
+ * The host of a client, of a destination or of an outbound's server, for a log line or an error. Errors end up in log
+ * lines, so both are masked here: finished text is never searched for addresses.
  *
  * `net` keeps the network of an address and the last two labels of a name, as in `*.example.com`.
  */
 export const shownHost = (host: string): string => (shown === 'full' ? host : maskedHost(host));
 
-/** The same; `undefined` where there is none. */
+/** The host of a client as `shownHost` masks it; `undefined` where there is none. */
 export const shownSource = (host: string | undefined): string | undefined =>
   host === undefined ? undefined : shownHost(host);
 
-/** The same with its port, which is always shown. */
+/** An endpoint with its host as `shownHost` masks it; the port is always shown. */
 export const shownEndpoint = (endpoint: Endpoint): string =>
   formatEndpoint(shown === 'full' ? endpoint : { ...endpoint, host: maskedHost(endpoint.host) });
 
@@ -52,7 +52,7 @@ function maskedHost(host: string): string {
 function networkOf(host: string): string {
   const bytes = parseIP(unmapIPv4(host.split('%', 1)[0] ?? host));
   if (bytes) return formatIP(bytes.fill(0, KEPT[bytes.length] ?? 0));
-  // Whatever else has a colon is no name.
+  // Any other text with a colon is not a name.
   if (host.includes(':')) return ADDRESS;
   const labels = host.split('.');
   const kept = labels.slice(-KEPT_LABELS).join('.');

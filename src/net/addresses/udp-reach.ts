@@ -3,7 +3,7 @@ import { ipVersion, unmapIPv4, type Endpoint } from './address.ts';
 /** The families that a bound UDP socket can send to. */
 export interface UdpReach {
   readonly family: 4 | 6;
-  /** An IPv6 socket on `::` reaches IPv4 peers as well. */
+  /** Whether an IPv6 socket on `::` reaches IPv4 peers as well. */
   readonly dualStack: boolean;
 }
 

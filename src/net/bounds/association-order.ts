@@ -1,36 +1,39 @@
 import { Shares } from './shares.ts';
 
-/** How far an association has come. A flood of single datagrams stays at the first stage. */
+/** Stages of an association. A flood of single datagrams stays at the first one. */
 export const Stage = {
-  /** No datagram has come back. */
+  /** No response has arrived. */
   unanswered: 0,
-  /** A datagram has come back. */
+  /** A response has arrived. */
   answered: 1,
-  /** Its opener has sent more after that: a conversation, not one query. */
+  /** The client has sent more after a response: a conversation, not one query. */
   lasting: 2,
 } as const;
 export type Stage = (typeof Stage)[keyof typeof Stage];
 
 /** Milliseconds without a datagram after which an `answered` association may be replaced. */
 const ANSWERED_IDLE_MS = 1_000;
-/** The same for a `lasting` one; programs keep those open by a datagram every 15 to 25 seconds. */
+/**
+ * Milliseconds without a datagram after which a `lasting` association may be replaced; programs keep those open by a
+ * datagram every 15 to 25 seconds.
+ */
 const LASTING_IDLE_MS = 30_000;
 /** Associations that are examined in search of an idle one. */
 const LOOKS = 8;
 
-/** An association as this order sees it. Only the order sets `stage`. */
+/** An association in an `AssociationOrder`, which alone sets `stage`. */
 export interface Ordered {
   stage: Stage;
-  /** When a datagram passed last, in milliseconds. */
+  /** When the association last carried a datagram, in milliseconds. */
   readonly activeAt: number;
 }
 
 /**
- * Associations that share a limited resource, flows of a device or descriptors, and the order in which
- * they are replaced when it is exhausted. One program can send a datagram from each of its ports, and each
- * makes an association; that must not cost associations in use, even where all programs have one address.
- * So unanswered ones are replaced first, then idle ones that were answered once, then idle lasting ones;
- * in each stage the oldest one of the client that has the most.
+ * Associations that share a limited resource, flows of a device or descriptors, and the order in which they are
+ * replaced when it is exhausted. One program can send a datagram from each of its ports, and each creates an
+ * association; that must not end associations in use, even where all programs have one address. So unanswered ones are
+ * replaced first, then idle ones that were answered once, then idle lasting ones; in each stage the oldest one of the
+ * client that has the most.
  *
  * @typeParam Client a primitive value.
  */
@@ -51,26 +54,26 @@ export class AssociationOrder<Item extends Ordered, Client> {
     this.#stages[item.stage].add(item, client);
   }
 
-  /** A datagram has come back for its opener. Only at the stage `unanswered`. */
+  /** Records a response to an association's client. Only at the stage `unanswered`. */
   answered(item: Item): void {
     this.#move(item, Stage.answered);
   }
 
-  /** Its opener has sent another datagram after that. Only at the stage `answered`. */
+  /** Records a datagram of the client after a response. Only at the stage `answered`. */
   lasts(item: Item): void {
     this.#move(item, Stage.lasting);
   }
 
-  /** Idempotent. */
+  /** Removes an association. Idempotent. */
   delete(item: Item): void {
     this.#stages[item.stage].delete(item);
   }
 
   /**
-   * The association to replace with a new one; the caller ends it. `undefined` when all others have a
-   * better claim than the new one, of which there is a single datagram.
+   * The association to replace with a new one; the caller ends it. `undefined` when all others have precedence over the
+   * new one, which has a single datagram so far.
    *
-   * @param client the client of the new one. One that has far more than others replaces only its own.
+   * @param client the client of the new association. A client that has far more than others replaces only its own.
    */
   victim(client: Client, now: number): Item | undefined {
     const unanswered = this.#stages[Stage.unanswered].heaviest;

@@ -23,13 +23,13 @@ export function keptData(data: Uint8Array): Uint8Array {
   return copy;
 }
 
-/** Datagrams that a full carrier has queued; at the bound the next ones are dropped. */
+/** Datagrams queued by a full carrier; at the bound the next ones are dropped. */
 export class UnsentDatagrams {
   readonly #onFailed: (error: unknown) => void;
   #bytes = 0;
   #waits = false;
 
-  /** @param onFailed called with the failure of the carrier that ends the wait. */
+  /** @param onFailed called with the error of the carrier if it fails while datagrams are queued. */
   constructor(onFailed: (error: unknown) => void) {
     this.#onFailed = onFailed;
   }
@@ -41,7 +41,7 @@ export class UnsentDatagrams {
   /**
    * Adds a datagram.
    *
-   * @param drained what its write returned: resolves when the carrier takes more.
+   * @param drained the promise of its write, which resolves when the carrier accepts more.
    */
   add(length: number, drained: Promise<void>): void {
     this.#bytes += costOfDatagram(length);
@@ -70,8 +70,8 @@ class SharedRoom {
   readonly #least: number;
 
   /**
-   * @param most bytes of all queues together.
-   * @param least bytes that each queue may have beyond that, so that others cannot take everything.
+   * @param most total bytes of all queues.
+   * @param least bytes that each queue may have beyond that, so that others cannot starve it.
    */
   constructor(most: number, least: number) {
     this.#most = most;

@@ -3,8 +3,8 @@ import { unlessAborted } from '../time/unless-aborted.ts';
 import { UnitShare } from './unit-share.ts';
 
 /**
- * Links of the process of which a read waits, each with its 64 KB. Beyond it reads are decoded as a whole, and the
- * turns of the sockets bound the work.
+ * Links of the process that may keep part of a read, 64 KB each. Beyond this bound reads are decoded as a whole, and
+ * the share of each socket in a turn limits the work.
  */
 const MOST_WAITING_READS = 512;
 let waitingReads = 0;
@@ -12,11 +12,11 @@ let waitingReads = 0;
 /** Decodes the reads of one connection in pieces, each in a turn for which the connection has a share. */
 export class ReadInPieces {
   readonly #share = new UnitShare();
-  /** What is left of a read, and the turn in which it is decoded. */
+  /** The undecoded rest of a read. */
   #rest: Uint8Array | undefined;
   #turn: Promise<void> | undefined;
 
-  /** Whether `next` returns what is decoded next, and not a read of the link below. */
+  /** Whether `next` returns the rest of a read, rather than a read of the link below. */
   get isWaiting(): boolean {
     return this.#rest !== undefined || this.#turn !== undefined;
   }
@@ -25,12 +25,12 @@ export class ReadInPieces {
     return this.#rest !== undefined;
   }
 
-  /** Whether part of a read may be kept. */
+  /** Whether the rest of a read may be kept. */
   get mayKeep(): boolean {
     return waitingReads < MOST_WAITING_READS;
   }
 
-  /** Waits for its turn, then returns what is left of the last read, or a read of `link`. */
+  /** Waits for its turn, then returns the rest of the last read, or a read of `link`. */
   async next(
     link: Pick<ByteLink, 'read'>,
     signal: AbortSignal | undefined,
@@ -42,7 +42,7 @@ export class ReadInPieces {
     return rest ?? link.read(signal);
   }
 
-  /** Keeps what is left of a read for `next`; `undefined` drops it. */
+  /** Keeps the rest of a read for `next`; `undefined` drops it. */
   keep(rest: Uint8Array | undefined): void {
     if (this.#rest) waitingReads--;
     if (rest) waitingReads++;

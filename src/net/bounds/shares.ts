@@ -22,11 +22,11 @@ interface Rank<Item, Holder> {
   last: Share<Item, Holder> | undefined;
 }
 
-/** Ranks that are kept in any case. */
+/** Ranks that are never released. */
 const SPARE_RANKS = 16;
 
 /**
- * How many items of a shared resource each holder has: when it is exhausted, the holder of the most loses
+ * Counts the items of a shared resource by holder: when it is exhausted, the holder of the most loses
  * its oldest item. Every operation takes constant time, however many items and holders there are.
  *
  * @typeParam Holder a primitive value.
@@ -34,11 +34,11 @@ const SPARE_RANKS = 16;
 export class Shares<Item, Holder> {
   readonly #entries = new Map<Item, Entry<Item, Holder>>();
   readonly #shares = new Map<Holder, Share<Item, Holder>>();
-  /** By size, and empty above `most`; they are kept for as long as sizes change by little. */
+  /** Ranks by size, empty above `most`; they are kept while sizes change by little. */
   readonly #ranks: Rank<Item, Holder>[] = [];
   #most = 0;
 
-  /** Items of all holders. */
+  /** Number of items of all holders. */
   get size(): number {
     return this.#entries.size;
   }
@@ -48,20 +48,17 @@ export class Shares<Item, Holder> {
     return this.#entries.has(item);
   }
 
-  /** Items of one holder. */
+  /** Number of items of one holder. */
   countOf(holder: Holder): number {
     return this.#shares.get(holder)?.size ?? 0;
   }
 
-  /** Items of the holder that has the most. */
+  /** Number of items of the holder that has the most. */
   get most(): number {
     return this.#most;
   }
 
-  /**
-   * The holder that has the most, and its oldest and newest item; of several, the one that reached that
-   * number first.
-   */
+  /** The holder that has the most items, with its oldest and newest one; of several, the first to reach that number. */
   get heaviest():
     | { readonly holder: Holder; readonly oldest: Item; readonly newest: Item }
     | undefined {
@@ -103,7 +100,10 @@ export class Shares<Item, Holder> {
     append(entry.share, entry);
   }
 
-  /** @returns the holder that had the item, if one had. */
+  /**
+   * Removes an item.
+   * @returns the holder that had the item, if any.
+   */
   delete(item: Item): Holder | undefined {
     const entry = this.#entries.get(item);
     if (entry === undefined) return undefined;
@@ -128,7 +128,7 @@ export class Shares<Item, Holder> {
     }
     if (size === 0) return;
     while (ranks.length <= size) ranks.push({ first: undefined, last: undefined });
-    const rank = ranks[size] as Rank<Item, Holder>; // made above
+    const rank = ranks[size] as Rank<Item, Holder>; // created above
     const { last } = rank;
     share.earlier = last;
     if (last === undefined) rank.first = share;

@@ -4,30 +4,30 @@ import { ReadInPieces } from './read-in-pieces.ts';
 
 /** Bytes of a read that are decoded at once while its units are small: about a hundred of them. */
 export const SMALL_PIECE = 4 << 10;
-/** Bytes that may have a unit of their own: what peers send in bulk has fewer. */
+/** Bytes per unit of an ordinary stream; bulk data has fewer units. */
 const BYTES_A_UNIT = 512;
 /**
  * The reads of a connection of sealed units, such as AEAD chunks or TLS records. A read of 64 KB has four of them, or
- * 2,800 with a byte in each, which cost fifty times as much. While they are small a read is decoded in pieces, and
- * what is more than a unit in `BYTES_A_UNIT` counts in the share of a turn. Others cost nothing here.
+ * 2,800 with a byte in each, which cost fifty times as much. While units are small, a read is decoded in pieces, and
+ * units beyond one per `BYTES_A_UNIT` count in the share of a turn. Large units cost nothing here.
  */
 export class SmallUnits {
   readonly #cost: number;
   readonly #pieces = new ReadInPieces();
-  /** Until bytes in bulk have shown otherwise. */
+  /** Whether units have to be assumed small: until bulk data shows otherwise. */
   #areSmall = true;
 
-  /** @param cost of a unit, see `UnitCost`. */
+  /** @param cost the cost of a unit, see `UnitCost`. */
   constructor(cost: number) {
     this.#cost = cost;
   }
 
-  /** Whether `next` returns what is decoded next, and not a read of the link below. */
+  /** Whether `next` returns the rest of a read, rather than a read of the link below. */
   get isWaiting(): boolean {
     return this.#pieces.isWaiting;
   }
 
-  /** Waits for its turn, then returns what is left of the last read, or a read of `link`. */
+  /** Waits for its turn, then returns the rest of the last read, or a read of `link`. */
   next(
     link: Pick<ByteLink, 'read'>,
     signal: AbortSignal | undefined,
@@ -47,7 +47,7 @@ export class SmallUnits {
 
   /** Counts the units that `bytes` bytes have completed. */
   count(units: number, bytes: number): void {
-    // One is what a read of a conversation has.
+    // An ordinary read completes one unit.
     const excess = units - 1 - Math.floor(bytes / BYTES_A_UNIT);
     if (excess > 0) {
       this.#areSmall = true;
@@ -57,7 +57,7 @@ export class SmallUnits {
     }
   }
 
-  /** Drops what is left of a read. */
+  /** Drops the rest of a read. */
   release(): void {
     this.#pieces.keep(undefined);
   }

@@ -1,6 +1,6 @@
 import { ipVersion, parseIPv6, unmapIPv4 } from '../addresses/address.ts';
 
-/** Bytes of the network in an IPv6 address; a host has all addresses of it (RFC 4291 §2.5.4). */
+/** Bytes of the network in an IPv6 address; a host may use all addresses of that network (RFC 4291 §2.5.4). */
 const PREFIX = 8;
 
 /**

@@ -2,36 +2,36 @@ import { Fifo } from '../../collections/fifo.ts';
 import { inNextTurn, type Defer } from '../time/turn-loop.ts';
 
 /**
- * Work of decoded units, in units of about half a microsecond: that of the smallest frame. Bytes are no
- * measure of it: a read of 64 KB is one frame, or 21,000 datagrams.
+ * Work of decoded units, in units of about half a microsecond: the cost of the smallest frame. Bytes do not measure it:
+ * a read of 64 KB is one frame, or 21,000 datagrams.
  */
 export const UnitCost = {
-  /** A header that is read and dropped: a control frame, an empty one, a chunk without data. */
+  /** A header that is read and dropped: a control frame, an empty frame, a chunk without data. */
   frame: 1,
-  /** A TLS record that is opened. */
+  /** A decrypted TLS record. */
   record: 2,
-  /** An AEAD chunk: a length and a payload that are opened. */
+  /** An AEAD chunk: a length and a payload, both decrypted. */
   sealedChunk: 3,
   /** A datagram that is routed and sent. */
   datagram: 8,
-  /** A head of HTTP/1 that is parsed and answered or passed on. */
+  /** An HTTP/1 head that is parsed, and answered or forwarded. */
   head: 64,
   /** A flow that is routed, dialled and recorded. */
   flow: 256,
 } as const;
 
-/** Units that a connection counts by itself before it asks for a grant: an honest read has fewer. */
+/** Units that a connection counts by itself before it asks for a grant: an ordinary read has fewer. */
 const UNGRANTED_UNITS = 32;
 /** Units of one grant, 0.25 to 0.5 ms. */
 export const GRANT_UNITS = 512;
 /** Grants of all connections in a turn: 2 to 4 ms. */
 export const GRANTS_A_TURN = 8;
-/** Those of them for connections that use one grant after the other; the rest is for others. */
+/** Grants of a turn for connections that use one grant after the other; the rest is for others. */
 export const SPENT_GRANTS_A_TURN = 6;
-/** Turns without a grant after which a connection goes first: none that uses all it gets. */
+/** Turns without a grant after which a connection has precedence: busy connections never reach it. */
 const FRESH_AFTER_TURNS = 8;
 
-/** Connections that wait, one of each holder in turn. */
+/** Waiting connections, grouped by holder; holders take turns. */
 class HolderQueue {
   readonly #queues = new Map<unknown, Fifo<() => void>>();
 
@@ -48,7 +48,7 @@ class HolderQueue {
   shift(): (() => void) | undefined {
     for (const [holder, queue] of this.#queues) {
       const granted = queue.shift();
-      // The order of a Map is that of insertion: the holder goes behind the others.
+      // The order of a Map is that of insertion: the holder moves behind the others.
       this.#queues.delete(holder);
       if (queue.size > 0) this.#queues.set(holder, queue);
       return granted;
@@ -57,14 +57,14 @@ class HolderQueue {
   }
 }
 
-/** The grants of a turn of the event loop. One is shared by the process; a test makes its own. */
+/** The grants of a turn of the event loop. The process shares one instance; a test creates its own. */
 export class UnitTurns {
   readonly #later: Defer;
   readonly #fresh = new HolderQueue();
   readonly #spent = new HolderQueue();
   #left = GRANTS_A_TURN;
   #isScheduled = false;
-  /** Turns in which a grant was asked for. */
+  /** Number of turns in which a grant was requested. */
   turn = 0;
 
   constructor(later: Defer = inNextTurn) {
@@ -72,7 +72,7 @@ export class UnitTurns {
   }
 
   /**
-   * Takes a grant of this turn; a promise of one of a later turn when none is left.
+   * Takes a grant of this turn; returns a promise of a grant in a later turn when none is left.
    *
    * @param isFresh whether the connection goes before those that use one grant after the other.
    */
@@ -99,7 +99,7 @@ export class UnitTurns {
     this.#left = GRANTS_A_TURN;
     this.#release(this.#fresh, 0);
     this.#release(this.#spent, GRANTS_A_TURN - SPENT_GRANTS_A_TURN);
-    // Those that were released use the share of this turn; the next one is for others.
+    // The connections released here use this turn's grants; the next turn is for others.
     if (this.#left < GRANTS_A_TURN) this.#schedule();
   };
 
@@ -116,22 +116,21 @@ export class UnitTurns {
 const PROCESS_TURNS = new UnitTurns();
 
 /**
- * The units that one connection may have decoded before others get their share of the event loop. All
- * decoders of the process count in it, whatever they decode: a turn has `GRANTS_A_TURN` grants, and each
- * connection that wants more than one waits until those before it had theirs. A connection of few units
- * goes first, so that it waits for one turn, and not for a round of all that send as many as they can.
+ * The units that one connection may have decoded before others get their share of the event loop. It limits all
+ * decoders of the process together: a turn has `GRANTS_A_TURN` grants, and each connection that wants more than one
+ * waits until those before it have had theirs. A connection of few units goes first, so that it waits for one turn, and
+ * not for a round of all busy connections.
  *
- * One instance belongs to one connection. Where a user's connections are known to be the same holder's, they
- * share its place in the round.
+ * One instance belongs to one connection. Connections known to belong to one user share one place in the round.
  */
 export class UnitShare {
   readonly #turns: UnitTurns;
   readonly #holder: unknown;
-  /** Units that were counted and not yet paid by a grant; below 0 while a grant lasts. */
+  /** Counted units that no grant has paid for yet; below 0 while a grant lasts. */
   #owed = 0;
   #grantedAt = -Infinity;
 
-  /** @param holder what a round has one turn for: a user, say; the connection itself by default. */
+  /** @param holder the owner of one place in a round, such as a user; the connection itself by default. */
   constructor(holder?: unknown, turns: UnitTurns = PROCESS_TURNS) {
     this.#holder = holder ?? this;
     this.#turns = turns;
@@ -140,7 +139,7 @@ export class UnitShare {
   /**
    * Counts work, see `UnitCost`.
    *
-   * @returns a promise to wait for before more is decoded, if there is one. One may be pending at a time.
+   * @returns a promise to await before more is decoded, if any. One may be pending at a time.
    */
   take(units: number): Promise<void> | undefined {
     this.#owed += units;
@@ -154,7 +153,7 @@ export class UnitShare {
     return wait.then(() => this.#pay());
   }
 
-  /** What costs more than a grant waits for several. */
+  /** Spends a grant; work that costs more than one waits for several. */
   #pay(): Promise<void> | undefined {
     this.#grantedAt = this.#turns.turn;
     this.#owed -= GRANT_UNITS;

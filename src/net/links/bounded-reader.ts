@@ -4,8 +4,8 @@ import type { ByteLink } from './link.ts';
 const NOTHING = Buffer.alloc(0);
 
 /**
- * Reads a handshake from a link: a number of bytes, or up to a delimiter, with at most `limit` bytes
- * in memory and under one `signal`.
+ * Reads a handshake from a link, by length or up to a delimiter, with at most `limit` bytes in memory and under one
+ * `signal`.
  *
  * `release` returns unused bytes to the link, after which the caller may read the link itself.
  */
@@ -13,9 +13,9 @@ export class BoundedReader {
   readonly #link: ByteLink;
   readonly #limit: number;
   readonly #signal: AbortSignal | undefined;
-  /** A chunk of the link, which is full, or memory of this reader with room at its end. */
+  /** A full chunk of the link, or memory of this reader with room at its end. */
   #space: Buffer = NOTHING;
-  /** The bytes read and not taken: a part of `#space`. */
+  /** Start of the bytes that were read and not taken, a part of `#space`. */
   #start = 0;
   #end = 0;
 
@@ -25,17 +25,17 @@ export class BoundedReader {
     this.#signal = signal;
   }
 
-  /** Takes exactly `length` bytes. No promise when they were read already, as most are. */
+  /** Takes exactly `length` bytes. Returns no promise when they were read already, the usual case. */
   bytes(length: number): Buffer | Promise<Buffer> {
     return length <= this.#held && length <= this.#limit
       ? this.#take(length)
       : this.#readBytes(length);
   }
 
-  /** Takes one byte, with a promise as for `bytes`. */
+  /** Takes one byte; returns a promise only if it has to be read. */
   byte(): number | Promise<number> {
     if (this.#held === 0) return this.#readByte();
-    return this.#space[this.#start++] as number; // one is held
+    return this.#space[this.#start++] as number; // one byte is buffered
   }
 
   /** Returns the first `length` bytes without taking them. */
@@ -81,7 +81,7 @@ export class BoundedReader {
 
   async #readByte(): Promise<number> {
     while (this.#held === 0) await this.#fill();
-    return this.#space[this.#start++] as number; // one is held
+    return this.#space[this.#start++] as number; // one byte is buffered
   }
 
   async #fill(): Promise<void> {
@@ -93,7 +93,7 @@ export class BoundedReader {
     this.#append(chunk);
   }
 
-  /** Appends to space that doubles, so that a message received byte by byte costs linear work. */
+  /** Appends to a buffer that doubles, so that a message received byte by byte costs linear work. */
   #append(chunk: Uint8Array): void {
     const held = this.#held;
     if (held === 0) {

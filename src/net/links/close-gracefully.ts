@@ -7,7 +7,7 @@ import { REJECTED_CLIENT_MS } from '../time/time-limits.ts';
 const MAX_DRAINED_BYTES = 64 * 1024;
 
 export interface GracefulCloseOptions {
-  /** Sent before the end of stream. */
+  /** Bytes sent before the end of stream. */
   readonly response?: Uint8Array;
   /** Milliseconds until the link is destroyed. */
   readonly limitMs?: number;
@@ -16,10 +16,10 @@ export interface GracefulCloseOptions {
 }
 
 /**
- * Closes a connection so that the last response arrives: half-closes it, then drops what the peer
- * still sends until it has closed as well, within limits; by default those for a rejected client.
- * Closing a socket over unread bytes resets the connection, and the reset can overtake the response
- * (RFC 9112 §9.6). The link is destroyed when this resolves. Never rejects.
+ * Closes a connection so that the last response arrives: half-closes it, then reads and discards until the peer has
+ * closed as well, within limits; by default those for a rejected client. Closing a socket over unread bytes resets the
+ * connection, and the reset can overtake the response (RFC 9112 §9.6). The link is destroyed when this resolves. Never
+ * rejects.
  */
 export async function closeGracefully(
   link: ByteLink,
@@ -44,7 +44,7 @@ export async function closeGracefully(
     }
     link.destroy();
   } catch (error) {
-    // The peer has closed or reset the connection already, or the time is over.
+    // The peer has already closed or reset the connection, or the time limit has passed.
     link.destroy(error instanceof Error ? error : undefined);
   } finally {
     signal.removeEventListener('abort', onAbort);

@@ -2,27 +2,27 @@ import { asError } from '../../errors.ts';
 import { LinkClosedError } from '../errors.ts';
 import type { ByteLink } from './link.ts';
 
-/** The reading half, and the failures, of ByteLinks that decode what a link below receives. */
+/** The reading half, and the failures, of ByteLinks that decode the data of a link below. */
 export abstract class DecodedLink {
   protected readonly lower: ByteLink;
-  /** Decoded chunks, and those that were put back. */
+  /** Decoded chunks, and those put back by `unread`. */
   protected readonly items: Uint8Array[] = [];
   /** The half-close of this side, once it has begun. */
   protected closing: Promise<void> | undefined;
   /** The error of later reads and writes, once both directions have ended. */
   protected error: Error | undefined;
-  /** What `closed` resolves with, when there is an `error`; `undefined` after a `destroy` without a cause. */
+  /** The cause that `closed` resolves with, when there is an `error`; `undefined` after a `destroy` without a cause. */
   protected closedCause: Error | undefined;
-  /** Pending while the link below queues responses of the decoder: no more is read, so that they are bounded. */
+  /** Pending while the link below queues responses of the decoder: nothing is read meanwhile, which bounds them. */
   protected responding: Promise<void> | undefined;
   /**
-   * Whether the peer has failed. It is told by an alert or a Close frame, or has ended the link below: that
-   * is closed then as other servers close it, and not reset, by which a prober would tell them apart.
+   * Whether the peer has failed. It receives an alert or a Close frame, or has ended the link below, which is then
+   * closed as other servers close it: a reset would identify this one to a prober.
    */
   protected hasFailed = false;
   /** Whether a read waits for the peer. */
   protected isReading = false;
-  /** How the peer has failed after what is in `items`. */
+  /** The failure of the peer after the chunks in `items`. */
   #failure: Error | undefined;
 
   constructor(lower: ByteLink) {
@@ -83,7 +83,7 @@ export abstract class DecodedLink {
     return this.closing;
   }
 
-  /** The link below delivers what was written to it. */
+  /** Resets the link below after it has delivered everything written to it. */
   resetAfterData(cause: Error): void {
     if (this.error) {
       this.destroy(cause);
@@ -100,28 +100,28 @@ export abstract class DecodedLink {
     return !this.closing && !this.error;
   }
 
-  /** What a write rejects with that is not `isWritable`. */
+  /** The error of a write when the link is not `isWritable`. */
   protected get closedError(): Error {
     return this.error ?? new LinkClosedError();
   }
 
-  /** What is to be decoded next, of the link below. */
+  /** Reads the next chunk to decode from the link below. */
   protected nextChunk(signal: AbortSignal | undefined): Promise<Uint8Array | undefined> {
     return this.lower.read(signal);
   }
 
-  /** The peer has failed after what is in `items`, which is read first. */
+  /** Records a failure of the peer; `items` are read before it takes effect. */
   protected failAfterItems(error: Error): void {
     this.#failure ??= error;
   }
 
-  /** The peer, or the link below, has failed. */
+  /** Ends both directions after a failure of the peer or of the link below. */
   protected failWith(error: Error): void {
     this.hasFailed = true;
     this.endBoth(error, error);
   }
 
-  /** Ends both directions. @param cause what `closed` resolves with. */
+  /** Ends both directions. @param cause the value that `closed` resolves with. */
   protected endBoth(error: Error, cause: Error | undefined): void {
     this.error = error;
     this.closedCause = cause;

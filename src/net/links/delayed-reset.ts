@@ -1,15 +1,15 @@
 import type { Clock, Timer } from '../time/clock.ts';
 import { RESET_DELAY_MS } from '../time/time-limits.ts';
 
-/** The first and the longest time between two looks, in milliseconds. */
+/** The shortest and the longest interval between two checks, in milliseconds. */
 const SHORTEST_WAIT_MS = 1;
 const LONGEST_WAIT_MS = 50;
 
 /**
- * Resets a connection once its peer has taken what was written to it, since a reset discards what is queued
- * or in flight; or once the peer has taken nothing for RESET_DELAY_MS.
+ * Resets a connection once its peer has received everything written to it, since a reset discards data that is queued
+ * or in flight; or once the peer has made no progress for RESET_DELAY_MS.
  *
- * Neither kernels nor protocol cores report that moment, so it is looked for, ever more rarely.
+ * Neither kernels nor protocol cores report that moment, so it is polled for, at growing intervals.
  */
 export class DelayedReset {
   readonly #clock: Clock;
@@ -21,8 +21,8 @@ export class DelayedReset {
   #wait = SHORTEST_WAIT_MS;
 
   /**
-   * @param untaken returns the bytes that were written and that the peer has not taken.
-   * @param reset is called once, perhaps within this call.
+   * @param untaken returns the number of written bytes that the peer has not acknowledged.
+   * @param reset is called once, possibly within this call.
    */
   constructor(clock: Clock, untaken: () => number, reset: () => void) {
     this.#clock = clock;

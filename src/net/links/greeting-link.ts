@@ -7,7 +7,7 @@ import { FIRST_PAYLOAD_MS } from '../time/time-limits.ts';
  * own would cost a packet and be recognizable by its length.
  *
  * With a `clock` the greeting is sent alone when there is no payload within FIRST_PAYLOAD_MS, since
- * in some protocols the server sends first. Without one it waits for the first payload. A half-close
+ * in some protocols the server sends first. Without a `clock` it waits for the first payload. A half-close
  * sends it in any case.
  */
 export class GreetingLink implements ByteLink {
@@ -25,7 +25,7 @@ export class GreetingLink implements ByteLink {
   greetSoon(clock: Clock): void {
     if (this.#greeting === undefined || this.#timer) return;
     this.#timer = clock.after(FIRST_PAYLOAD_MS, () => {
-      // A failed link reports that to its readers and writers.
+      // A failed link reports its error to its readers and writers.
       this.#greet()?.catch(() => undefined);
     });
     void this.#inner.closed.then(() => this.#takeGreeting());
@@ -55,7 +55,7 @@ export class GreetingLink implements ByteLink {
 
   writeOutput(chunks: readonly Uint8Array[], isOwned?: boolean): Promise<void> | undefined {
     const greeting = this.#takeGreeting();
-    // Not owned: the greeting may be in use elsewhere.
+    // Not passed as OWNED: the greeting may be in use elsewhere.
     return greeting
       ? this.#inner.writeOutput([greeting, ...chunks])
       : this.#inner.writeOutput(chunks, isOwned);

@@ -5,11 +5,11 @@ import type { ByteLink } from './link.ts';
 /** Each chunk counts as at least this many bytes, which bounds the number of short ones as well. */
 const MIN_CHUNK_COST = 1024;
 
-/** How a watch ended. */
+/** The reason why a watch ended. */
 export type WatchResult =
-  /** It was stopped before anything else ended it. */
+  /** `stop` was called before anything else ended the watch. */
   | { readonly kind: 'stopped' }
-  /** As much was received as may be read ahead. */
+  /** The limit of bytes to read ahead was reached. */
   | { readonly kind: 'bytes' }
   | { readonly kind: 'end' }
   | { readonly kind: 'failure'; readonly error: Error };
@@ -52,5 +52,5 @@ export class LinkWatch {
   }
 }
 
-/** One for all watches: an error with its stack costs more than the watch. */
+/** Shared by all watches: an error with its stack costs more than the watch. */
 const STOPPED = new LinkClosedError('the watch was stopped');

@@ -9,7 +9,7 @@ import { ReadQueue } from './read-queue.ts';
 const HIGH_WATER_MARK = 64 * 1024;
 
 /**
- * Two ByteLinks joined back to back in memory: what one writes, the other reads.
+ * Two ByteLinks connected in memory: each reads what the other writes.
  *
  * An inbound that is itself an endpoint (the HTTP proxy as the client of an origin) passes one end to
  * the dispatcher and keeps the other; tests use pairs instead of sockets.
@@ -32,7 +32,7 @@ class MemoryLink implements ByteLink {
   #writeClosed = false;
   #destroyed = false;
   #cause: Error | undefined;
-  /** The failure of the other end, while its bytes are still to be read. */
+  /** The failure of the other end, while its bytes have not all been read. */
   #failure: Error | undefined;
   #reset: DelayedReset | undefined;
 
@@ -102,7 +102,7 @@ class MemoryLink implements ByteLink {
     );
   }
 
-  /** The other end has failed: queued chunks can still be read. */
+  /** Records the failure of the other end: queued chunks can still be read. */
   #fail(cause: Error): void {
     if (this.#destroyed) return;
     this.#failure = cause;
@@ -153,5 +153,5 @@ class MemoryLink implements ByteLink {
   }
 }
 
-/** The memory of a queued chunk. */
+/** Memory in bytes of a queued chunk. */
 const costOf = (chunk: Uint8Array): number => chunk.length + CHUNK_COST;

@@ -1,4 +1,4 @@
-/** Listeners by the promise that they wait for; one reaction of the promise calls them all. */
+/** Listeners by the promise that they wait for; a single reaction of the promise calls them all. */
 const listenersOf = new WeakMap<Promise<unknown>, Set<() => void>>();
 
 /**

@@ -5,27 +5,27 @@ import { abortReason } from '../time/unless-aborted.ts';
 import { PendingRead } from './pending-read.ts';
 
 /**
- * What ByteLinks over a protocol core have in common. Received bytes stay with the core until they are
- * read, so that a reader that pauses closes the window; written bytes are queued there.
+ * The common part of ByteLinks over a protocol core. Received bytes stay with the core until they are read, so that a
+ * reader that pauses closes the window; written bytes are queued there.
  *
- * After its end a link lingers: what was written before a half-close still arrives, as over a socket,
- * unless the peer takes none of it for `lingerMs`.
+ * After its end a link lingers: data written before a half-close still arrives, as over a socket, unless the peer
+ * acknowledges none of it for `lingerMs`.
  */
 export abstract class PulledLink {
   readonly closed: Promise<Error | undefined>;
   protected readEnded = false;
   protected writeEnded = false;
-  /** Why nothing can be read, or written, any more; both are set when the link has failed as a whole. */
+  /** The error of reads and of writes; both are set when the link has failed as a whole. */
   protected readError: Error | undefined;
   protected writeError: Error | undefined;
   readonly #clock: Clock;
   readonly #lingerMs: number;
   readonly #resolveClosed: (cause: Error | undefined) => void;
   readonly #pending = new PendingRead<Uint8Array>();
-  /** Put back by `unread`, the first at the end. */
+  /** Chunks put back by `unread`, the first at the end. */
   #unread: Uint8Array[] | undefined;
   #room: PromiseWithResolvers<void> | undefined;
-  /** Why the peer's side has failed, once all that it had sent has been read. */
+  /** The failure of the peer's side, reported once everything that it had sent has been read. */
   #failure: Error | undefined;
   #isOver = false;
   #linger: Timer | undefined;
@@ -45,7 +45,7 @@ export abstract class PulledLink {
   /**
    * Queues a chunk.
    *
-   * @param isOwned whether its memory may be freed once it is sent.
+   * @param isOwned whether the memory of the chunk may be freed once sent.
    * @returns whether the writer may continue at once; `undefined` when the core accepts no more data.
    */
   protected abstract push(chunk: Uint8Array, isOwned: boolean): boolean | undefined;
@@ -56,26 +56,26 @@ export abstract class PulledLink {
   /** Stops reading, since the link is destroyed. @param truncates whether `abandon` follows. */
   protected abstract stopReading(truncates: boolean): void;
 
-  /** Resets what is left of the connection or stream. */
+  /** Resets the connection or stream, as far as it is open. */
   protected abstract abandon(): void;
 
-  /** Whether something of this side is left to be sent or acknowledged; else there is no linger. */
+  /** Whether data of this side remains to be sent or acknowledged; if not, the link does not linger. */
   protected abstract get isUnfinished(): boolean;
 
-  /** Bytes that the peer has not taken: the link lingers on while their number falls. */
+  /** Bytes that the peer has not acknowledged: the link lingers while their number falls. */
   protected abstract get untaken(): number;
 
-  /** Bytes that a reset would discard. */
+  /** Number of bytes that a reset would discard. */
   protected get undelivered(): number {
     return this.untaken;
   }
 
-  /** Whether `pull` will have more in a later turn, which it reports by `onReadable`. */
+  /** Whether `pull` will return more in a later turn, which `onReadable` reports. */
   protected get isPullPaused(): boolean {
     return false;
   }
 
-  /** Whether the peer may pause `elapsed` milliseconds after it has taken something last. */
+  /** Whether the peer may pause for `elapsed` milliseconds since its last acknowledgement. */
   protected mayPause(_elapsed: number): boolean {
     return false;
   }
@@ -85,7 +85,7 @@ export abstract class PulledLink {
     return this.writeEnded || this.writeError !== undefined;
   }
 
-  /** Both directions are over, and `closed` has resolved. */
+  /** Whether both directions are over, and `closed` has resolved. */
   protected get isOver(): boolean {
     return this.#isOver;
   }
@@ -117,7 +117,7 @@ export abstract class PulledLink {
     return this.#take();
   }
 
-  /** An owned chunk is freed when the peer has acknowledged it, not when the collector finds it. */
+  /** Writes a chunk. An owned one is freed when the peer has acknowledged it, before the garbage collector would. */
   write(chunk: Uint8Array, isOwned = false): Promise<void> | undefined {
     if (this.writeError) return Promise.reject(this.writeError);
     if (this.writeEnded) return Promise.reject(new LinkClosedError());
@@ -134,7 +134,7 @@ export abstract class PulledLink {
   writeOutput(chunks: readonly Uint8Array[], isOwned = false): Promise<void> | undefined {
     let full: Promise<void> | undefined;
     for (const chunk of chunks) {
-      // All but the last promise would be the same one, or would have rejected.
+      // The promises but the last would be the same one, or have rejected.
       full = this.write(chunk, isOwned);
       if (this.writeError || this.writeEnded) break;
     }
@@ -179,7 +179,7 @@ export abstract class PulledLink {
     );
   }
 
-  /** The core has bytes to be read, or the end of the stream. */
+  /** Called when the core has bytes to read, or the end of the stream. */
   onReadable(): void {
     this.#answerRead();
   }
@@ -191,7 +191,7 @@ export abstract class PulledLink {
     else if (this.#failure && !this.isPullPaused) this.#pending.reject(this.#failure);
   }
 
-  /** The core has room again. */
+  /** Called when the core has room again. */
   onWritable(): void {
     const room = this.#room;
     this.#room = undefined;
@@ -208,12 +208,12 @@ export abstract class PulledLink {
     this.writeError ??= cause;
     const room = this.#room;
     this.#room = undefined;
-    // No writer need be waiting for the room.
+    // There may be no writer that awaits the room.
     room?.promise.catch(() => undefined);
     room?.reject(this.writeError);
   }
 
-  /** The peer has failed: what it had sent can still be read. */
+  /** Records a failure of the peer: data that it had sent can still be read. */
   protected failByPeer(error: Error): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -223,14 +223,14 @@ export abstract class PulledLink {
     this.#resolveClosed(error);
   }
 
-  /** After a failure of the peer: nothing reads what it had sent. */
+  /** After a failure of the peer: drops the unread data that it had sent. */
   protected dropUnread(): void {
     if (!this.#failure || this.readError) return;
     this.stopReading(true);
     this.failReads(this.#failure);
   }
 
-  /** Ends both directions. @param cause what `closed` resolves with. */
+  /** Ends both directions. @param cause the value that `closed` resolves with. */
   protected failAll(error: Error, cause: Error | undefined): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -240,7 +240,7 @@ export abstract class PulledLink {
   }
 
   /**
-   * Resolves `closed` when both directions have ended without a failure of the whole, and lingers.
+   * Resolves `closed` when both directions have ended without a failure of the link as a whole, and lingers.
    * @returns whether it was resolved by this call.
    */
   protected settle(cause?: Error): boolean {
@@ -252,7 +252,7 @@ export abstract class PulledLink {
     return true;
   }
 
-  /** Watches what is left to be sent, which the owner of the link no longer sees. */
+  /** Supervises the unsent data, which the owner of the link no longer sees. */
   protected linger(): void {
     if (!this.#linger) this.#watch(this.#clock.now());
   }
@@ -264,7 +264,7 @@ export abstract class PulledLink {
     this.#reset = undefined;
   }
 
-  /** @param takenAt when the peer has taken something last, in milliseconds. */
+  /** @param takenAt when the peer last acknowledged data, in milliseconds. */
   #watch(takenAt: number): void {
     if (!this.isUnfinished) return;
     const { untaken } = this;

@@ -13,10 +13,10 @@ export class ReadQueue<T> {
   readonly #pending = new PendingRead<T>();
   #ended = false;
   #error: Error | undefined;
-  /** The failure at the end of the items. */
+  /** The failure that follows the items. */
   #failure: Error | undefined;
 
-  /** Items in the queue. */
+  /** Number of items in the queue. */
   get size(): number {
     return this.#items.length;
   }
@@ -43,7 +43,7 @@ export class ReadQueue<T> {
     this.#items.unshift(item);
   }
 
-  /** Ends the queue; queued items can still be taken. @param failure what takes reject with after them. */
+  /** Ends the queue; queued items can still be taken. @param failure the error of takes after them. */
   end(failure?: Error): void {
     if (this.finished) return;
     this.#ended = true;
@@ -60,7 +60,7 @@ export class ReadQueue<T> {
     this.#pending.reject(error);
   }
 
-  /** The next item, `undefined` at the end. An aborted take loses nothing. */
+  /** The next item; `undefined` at the end. An aborted take loses no item. */
   take(signal?: AbortSignal): Promise<T | undefined> {
     if (this.wanted) return Promise.reject(new LinkClosedError('a read is already pending'));
     if (this.#error) return Promise.reject(this.#error);

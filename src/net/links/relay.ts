@@ -14,24 +14,23 @@ export interface PayloadCounter {
 
 export type RelaySide = 'client' | 'remote';
 
-/** How a relay ended. */
+/** The result of a relay. */
 export interface RelayEnd {
-  /** `undefined` after a clean end of both directions. */
+  /** The failure that ended the relay; `undefined` after a clean end of both directions. */
   readonly failure: Error | undefined;
-  /** The side whose end of stream or failure came first; `undefined` where that is not known. */
+  /** The side whose end of stream or failure came first; `undefined` if unknown. */
   readonly first: RelaySide | undefined;
-  /** The side whose link has failed; `undefined` where none has, or that is not known. */
+  /** The side whose link has failed; `undefined` if none has, or if unknown. */
   readonly failed: RelaySide | undefined;
 }
 
 /**
  * Moves bytes both ways between a client and its destination until both have ended.
  *
- * A half-close of one side is passed on and the other direction continues. After a failure of one side the
- * other one receives what that has sent before, and is then reset, so that no peer takes a truncated stream
- * for a complete one. A side that takes nothing for RESET_DELAY_MS is reset at once, and so are both when
- * their links are destroyed. Never rejects. Both links are destroyed when it resolves; their `closed` may
- * follow.
+ * A half-close of one side is passed on and the other direction continues. After a failure of one side the other side
+ * receives the data sent before, and is then reset, so that no peer takes a truncated stream for a complete one. A side
+ * that accepts nothing for RESET_DELAY_MS is reset at once, and so are both when their links are destroyed. Never
+ * rejects. Both links are destroyed when it resolves; their `closed` may follow.
  *
  * @param firstDown a read of `remote` that is pending, or that has settled and was not used.
  */
@@ -48,9 +47,8 @@ export function relay(
 }
 
 /**
- * One relay. Most flows are idle most of the time, so their memory while idle is what counts: no frame
- * of an async function is kept while the kernel moves the bytes, and what only a half-closed or failed
- * flow needs is made then.
+ * One relay. Most flows are idle most of the time, so their idle memory counts: no frame of an async function is kept
+ * while the kernel moves the bytes, and state that only a half-closed or failed flow needs is created then.
  */
 class Relay {
   readonly #client: ByteLink;
@@ -64,7 +62,7 @@ class Relay {
   readonly #up: Direction;
   readonly #down: Direction;
   #isOver = false;
-  /** Runs while one direction has ended and the other has not, or one side has failed. */
+  /** Timer that runs while one direction has ended and the other has not, or one side has failed. */
   #idle: IdleTimer | undefined;
 
   constructor(
@@ -129,7 +127,7 @@ class Relay {
     this.#idle?.touch();
   }
 
-  /** A direction has ended, and its end was passed on. */
+  /** Called when a direction has ended and its end was passed on. */
   #ended(direction: Direction): void {
     direction.isEnded = true;
     // The end of one direction may be passed on after the other one has failed.
@@ -146,13 +144,13 @@ class Relay {
     });
   }
 
-  /** A direction has ended without an end of its stream, since a side has failed. */
+  /** Called when a direction has ended without an end of stream, since a side has failed. */
   #cut(direction: Direction, side: RelaySide, error: unknown): void {
     direction.isEnded = true;
     this.fail(side, error);
   }
 
-  /** A side has failed: the relay ends once all that this side has sent before was passed on. */
+  /** Records the failure of a side: the relay ends once everything received from that side before was passed on. */
   fail(side: RelaySide, error: unknown): void {
     if (this.#isOver) return;
     this.#failure ??= asError(error);
@@ -178,7 +176,7 @@ class Relay {
   #finish(): void {
     this.#isOver = true;
     this.#idle?.stop();
-    // A carrier that fails has the links of thousands of flows.
+    // Spread over turns: the failure of a carrier ends the links of thousands of flows.
     const turn = this.#failure && turnToEnd();
     if (turn) void turn.then(() => this.#close());
     else this.#close();
@@ -201,7 +199,7 @@ class Relay {
 
 const otherOf = (side: RelaySide): RelaySide => (side === 'client' ? 'remote' : 'client');
 
-/** The bytes of one side on their way to the other one. */
+/** The transfer from one side to the other. */
 class Direction implements Pour {
   readonly from: RelaySide;
   isEnded = false;
@@ -235,7 +233,7 @@ class Direction implements Pour {
 
 /**
  * Reads and writes chunks; back-pressure of `to` stops reading `from`.
- * @throws {WriteError} for a failure of `to`; what `from` rejects with is passed on.
+ * @throws {WriteError} for a failure of `to`; errors of `from` are passed on unchanged.
  */
 async function copy(
   from: ByteLink,
@@ -252,7 +250,7 @@ async function copy(
       const full = to.write(chunk, OWNED);
       if (full) {
         await full;
-        // The flow is active until a slow peer has drained the chunk.
+        // A flow counts as active until a slow peer has drained the chunk.
         direction.touch();
       }
     } catch (error) {

@@ -1,4 +1,4 @@
-/** Below this size the garbage collector costs no more. */
+/** Size in bytes below which the garbage collector costs no more. */
 const FREED_AT_ONCE = 8 << 10;
 
 /** Marks a chunk that is the only view of its memory, although it does not fill it. */
@@ -19,7 +19,7 @@ export const isSole = (chunk: Markable): boolean =>
   chunk.length === chunk.buffer.byteLength || chunk[SOLE] === true;
 
 /**
- * Frees the memory of a chunk that is no longer used. Left to the garbage collector, the 64 KB of
+ * Frees the memory of an unused chunk. Left to the garbage collector, the 64 KB of
  * each read accumulate, force collections and evict the processor's caches, which took half of the
  * time of a relay (1.3 s a GB, 0.6 s with this; `pipe` 0.8 s).
  *
@@ -35,9 +35,9 @@ export function freeChunk(chunk: Uint8Array): void {
 export const ownChunk = (length: number): Buffer<ArrayBuffer> =>
   length < FREED_AT_ONCE ? Buffer.allocUnsafe(length) : Buffer.allocUnsafeSlow(length);
 
-/** A copy with memory of its own, which `freeChunk` can free. */
+/** A copy in its own memory, which `freeChunk` can free. */
 export function copyOf(bytes: Uint8Array): Uint8Array {
-  // Not a part of a pool: a chunk for a stalled peer would hold all of that.
+  // Not from Node's pool: a chunk for a stalled peer would keep the whole pool alive.
   if (bytes.length < FREED_AT_ONCE) return Uint8Array.from(bytes);
   const copy = ownChunk(bytes.length);
   copy.set(bytes);
@@ -45,7 +45,7 @@ export function copyOf(bytes: Uint8Array): Uint8Array {
 }
 
 /**
- * Reduces `chunk` to the `parts` of it that remain without a framing, in a form that `freeChunk` can free:
+ * Reduces `chunk` to those `parts` of it that remain after removing a framing, in a form that `freeChunk` can free:
  * a single part itself, or one run of all of them. The caller must no longer use `chunk` or its parts.
  */
 export function strip(chunk: Uint8Array, parts: readonly Uint8Array[]): readonly Uint8Array[] {
@@ -57,7 +57,7 @@ export function strip(chunk: Uint8Array, parts: readonly Uint8Array[]): readonly
   }
   const run = joinedInPlace(chunk, parts);
   if (run) return [asSole(run)];
-  // One copy, which also saves writes later, instead of memory that waits for the collector.
+  // One copy, which also saves later writes, instead of memory left to the garbage collector.
   const whole = joined(parts);
   freeChunk(chunk);
   return [whole];
@@ -74,7 +74,7 @@ export function joined(parts: readonly Uint8Array[]): Uint8Array {
   return whole;
 }
 
-/** Moves parts of a chunk that are in their order up to the first; `undefined` for other parts. */
+/** Moves parts of a chunk, which are in order, together in place; `undefined` for other parts. */
 function joinedInPlace(chunk: Uint8Array, parts: readonly Uint8Array[]): Uint8Array | undefined {
   let end = 0;
   for (const { buffer, byteOffset, length } of parts) {

@@ -9,22 +9,22 @@ export const MAX_HOPS = 16;
 
 /** The history of a connection that this process has made to one of its own listeners. */
 export interface Lineage {
-  /** Own connections so far, this one included. */
+  /** Number of own connections so far, this one included. */
   readonly hops: number;
-  /** Whether the client at the beginning is on another host. */
+  /** Whether the first client of the chain is on another host. */
   readonly foreign: boolean;
 }
 
 /** The parts of a request's origin that concern its connection. */
 export interface DialOrigin {
-  /** Tag of the inbound. */
+  /** Tag of the inbound that the request came in by. */
   readonly inbound: string;
   /** The client's IP address; `undefined` on a unix socket. */
   readonly source: string | undefined;
   readonly session: { readonly lineage?: Lineage | undefined } | undefined;
 }
 
-/** The transport of a port: those of UDP and of TCP are distinct. */
+/** The transport of a port: UDP and TCP ports are distinct. */
 export type PortNetwork = 'tcp' | 'udp';
 
 /** A bound address. */
@@ -39,11 +39,11 @@ export interface OwnInbound extends OwnEndpoint {
 }
 
 interface Listener {
-  /** In canonical form. */
+  /** The bound address in canonical form. */
   readonly host: string;
   readonly port: number;
   readonly network: PortNetwork;
-  /** `undefined` for the API. */
+  /** Tag of the inbound; `undefined` for the API. */
   readonly inbound: string | undefined;
 }
 
@@ -51,17 +51,17 @@ interface Listener {
 interface Made {
   readonly socket: DialledSocket;
   readonly network: PortNetwork;
-  /** The address that it reaches. */
+  /** The own address that the socket reaches. */
   readonly host: string;
   readonly port: number;
   readonly lineage: Lineage;
-  /** Its own port, the key in `#made`; 0 until that is known. */
+  /** The socket's local port, the key in `#made`; 0 until it is known. */
   placedAt: number;
 }
 
 /**
  * The listeners of this process, and the connections and UDP sockets by which it reaches them:
- * prevents request loops and clients that reach the API with the address of the proxy.
+ * prevents request loops, and keeps clients from reaching the API through the proxy.
  *
  * A dial of another destination, and a datagram to one, cost one look-up of its port.
  */
@@ -78,10 +78,10 @@ export class OwnListeners {
     tcp: new Map(),
     udp: new Map(),
   };
-  /** Those whose port is not known yet: sockets of Node that begin to connect in this turn. */
+  /** Connections whose port is not known yet: sockets of Node that begin to connect in this turn. */
   readonly #portless = new Set<Made>();
 
-  /** Incremented by every change of the listeners, after which earlier results are void. */
+  /** Number of changes of the listeners so far; each one invalidates earlier results. */
   get changes(): number {
     return this.#changes;
   }
@@ -108,7 +108,7 @@ export class OwnListeners {
     this.#index();
   }
 
-  /** Whether any listener has this port; otherwise `approach` finds nothing. */
+  /** Whether any listener has this port; if not, `approach` has no effect. */
   hasPort(port: number, network: PortNetwork): boolean {
     return this.#byPort[network].has(port);
   }
@@ -165,10 +165,10 @@ export class OwnListeners {
   }
 
   /**
-   * The lineage of an accepted connection, or of a client's first datagram; `undefined` when another
-   * process has sent it.
+   * The lineage of an accepted connection, or of a client's first datagram; `undefined` when it comes from another
+   * process.
    *
-   * @param local what the client connected to. With UDP it may be unknown, or a wildcard.
+   * @param local the address that the client connected to. With UDP it may be unknown, or a wildcard.
    */
   lineageOf(
     remote: Endpoint | undefined,
@@ -232,25 +232,25 @@ export class OwnListeners {
 }
 
 /**
- * The group of requests that may share a connection: what is accepted from a shared connection
- * inherits the lineage of the request that it was made for, so that must be the lineage of all.
+ * The group of requests that may share a connection: requests accepted from it inherit the lineage of the request that
+ * it was opened for, which therefore has to be the lineage of all.
  */
 export function lineageGroup(origin: DialOrigin): string {
   const { hops, foreign } = lineageBefore(origin);
   return `${foreign ? 'foreign' : 'local'} ${hops}`;
 }
 
-/** The lineage of the connection that a request came in by. */
+/** The lineage of the connection that carried a request. */
 const lineageBefore = ({ session, source }: DialOrigin): Lineage =>
   session?.lineage ?? { hops: 0, foreign: !isLocalClient(source) };
 
-/** Whether an own socket reaches the address that a client has connected to. */
+/** Whether an own socket reaches the address that a client connected to. */
 function reaches({ network, host, port }: Made, local: Endpoint | undefined): boolean {
   if (!local) return network === 'udp';
   return port === local.port && (network === 'udp' || host === bareHost(local.host));
 }
 
-/** A client of this host: on a unix socket or on loopback. */
+/** Whether a client is on this host: on a unix socket or on loopback. */
 const isLocalClient = (source: string | undefined): boolean =>
   source === undefined || isLoopback(bareHost(source));
 
@@ -266,7 +266,7 @@ function reachedHost(host: string): string {
   return bare === '::' ? '::1' : bare;
 }
 
-/** Whether a listener on `bound` accepts connections to `host`; a wildcard accepts all of this host. */
+/** Whether a listener on `bound` accepts connections to `host`; a wildcard accepts all addresses of this host. */
 function accepts(bound: string, host: string): boolean {
   if (bound === host) return true;
   if (bound !== '::' && !(bound === '0.0.0.0' && ipVersion(host) === 4)) return false;

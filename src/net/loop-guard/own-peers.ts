@@ -3,7 +3,7 @@ import { DialError } from '../errors.ts';
 import type { DialOrigin, OwnListeners } from './own-listeners.ts';
 import type { DialledSocket, UdpSocket } from '../sockets/sockets.ts';
 
-/** Results cached for peers on ports of own listeners; the cache is cleared when it is full. */
+/** Results cached for peers whose port is that of an own listener; the cache is cleared when it is full. */
 const KEPT_RESULTS = 256;
 
 /** A UDP socket as OwnListeners observes it. */

@@ -7,11 +7,11 @@ import { QueuedPackets } from './queued-packets.ts';
 /** The encoding of datagrams in a stream of bytes. One instance belongs to one link. */
 export interface PacketFraming {
   /**
-   * The datagrams that this chunk completes; `undefined` for one that cannot be passed on.
+   * Decodes a chunk into the datagrams that it completes; `undefined` for a datagram that cannot be passed on.
    * @throws {ProtocolError} when the framing is invalid.
    */
   decode(chunk: Uint8Array): Iterable<Packet | undefined>;
-  /** The chunks of a frame; `undefined` when the datagram does not fit into one. */
+  /** Encodes a datagram into the chunks of a frame; `undefined` when it does not fit into one. */
   encode(packet: Packet): readonly Uint8Array[] | undefined;
 }
 
@@ -28,7 +28,7 @@ export class FramedPackets extends QueuedPackets implements PacketLink {
   #ended = false;
   #cause: Error | undefined;
 
-  /** @param holder whose datagrams they are, as for `UnitShare`. */
+  /** @param holder the owner of the datagrams, as for `UnitShare`. */
   constructor(link: ByteLink, framing: PacketFraming, holder?: unknown) {
     super();
     this.#units = new UnitShare(holder);

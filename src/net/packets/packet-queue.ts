@@ -2,17 +2,17 @@ import { keptData } from '../bounds/datagram-cost.ts';
 import type { Packet } from '../links/link.ts';
 import { ReceivingPackets } from './receiving-packets.ts';
 
-/** Datagrams that may wait for a reader. */
+/** Datagrams that may be queued for a reader. */
 const MAX_PACKETS = 256;
-/** Bytes that may wait for a reader: a queue of large datagrams must not hold 16 MiB. */
+/** Bytes that may be queued for a reader: a queue of large datagrams must not hold 16 MiB. */
 const MAX_BYTES = 1024 * 1024;
 
 /**
- * The receiving half of a PacketLink: bounded in datagrams and bytes; when it is full the newest
- * datagram is dropped and counted.
+ * The receiving half of a PacketLink: bounded in datagrams and bytes; when it is full the newest datagram is dropped
+ * and counted.
  *
- * The newest, because those that wait are in order and will be read, and because it costs nothing: a
- * reader that is late for longer than the queue lasts loses as many either way.
+ * The newest, because the queued ones are in order and will be read, and because it costs nothing: a reader that is
+ * late loses as many either way.
  */
 export class PacketQueue extends ReceivingPackets {
   readonly #packets: Packet[] = [];
@@ -25,7 +25,7 @@ export class PacketQueue extends ReceivingPackets {
     this.#limit = limit;
   }
 
-  /** Datagrams that were dropped because the queue was full or had ended. */
+  /** Number of datagrams that were dropped because the queue was full or had ended. */
   get dropped(): number {
     return this.#dropped;
   }

@@ -1,13 +1,13 @@
 import type { Packet } from '../links/link.ts';
 import { PacketQueue } from './packet-queue.ts';
 
-/** The receiving half of PacketLinks that queue what arrives, and their count of dropped datagrams. */
+/** The receiving half of PacketLinks that queue incoming datagrams, and their count of dropped ones. */
 export abstract class QueuedPackets {
   protected readonly queue: PacketQueue;
-  /** Datagrams that were dropped before the queue, in either direction. */
+  /** Number of datagrams that were dropped before the queue, in either direction. */
   protected refused = 0;
 
-  /** @param limit datagrams that may wait; 256 when left out. */
+  /** @param limit datagrams that may be queued; 256 when left out. */
   constructor(limit?: number) {
     this.queue = new PacketQueue(limit);
   }

@@ -2,7 +2,7 @@ import { asError } from '../../errors.ts';
 import { LinkClosedError } from '../errors.ts';
 import type { Packet } from '../links/link.ts';
 
-/** Takes every datagram as it arrives, until `ended` settles. */
+/** A consumer that receives every datagram as it arrives, until `ended` settles. */
 interface Taker {
   readonly take: (packet: Packet) => void;
   readonly ended: PromiseWithResolvers<void>;
@@ -15,7 +15,7 @@ export abstract class ReceivingPackets {
   #isEnded = false;
   #cause: Error | undefined;
 
-  /** Removes and returns the oldest datagram that waits. */
+  /** Removes and returns the oldest queued datagram. */
   protected abstract shift(): Packet | undefined;
 
   /** The next datagram, `undefined` after the end; rejects when it ended with a cause. */
@@ -30,8 +30,8 @@ export abstract class ReceivingPackets {
   }
 
   /**
-   * Passes every datagram to `take` from now on. Resolves at the end; rejects when that has a cause, or
-   * with what `take` throws, which ends it.
+   * Passes every datagram to `take` from now on. Resolves at the end; rejects with the cause of the end, or with the
+   * error of `take`, which ends it.
    */
   receiveAll(take: (packet: Packet) => void): Promise<void> {
     if (this.#isPending()) return Promise.reject(alreadyPending());
@@ -47,7 +47,7 @@ export abstract class ReceivingPackets {
     return this.#isEnded;
   }
 
-  /** Passes a datagram to the pending receive; false when there is none. */
+  /** Passes a datagram to the pending receive; returns false when there is none. */
   protected pass(packet: Packet): boolean {
     if (this.#taker) {
       try {
@@ -63,7 +63,7 @@ export abstract class ReceivingPackets {
     return next !== undefined;
   }
 
-  /** Passes the datagrams that wait while a receive is pending. */
+  /** Passes the queued datagrams while a receive is pending. */
   protected passWaiting(): void {
     while (this.#isPending()) {
       const packet = this.shift();

@@ -2,42 +2,45 @@ import { LinkClosedError } from '../errors.ts';
 import { Shares } from '../bounds/shares.ts';
 import { sourceGroup } from '../bounds/source-group.ts';
 
-/** What holds descriptors for a client: an accepted connection, or the destination of a flow. */
+/** A holder of descriptors for a client: an accepted connection, or the destination of a flow. */
 export interface DescriptorHolder {
-  /** Closes them. */
+  /** Closes the descriptors. */
   giveWay(cause: Error): void;
 }
 
 /**
- * By how many descriptors the source that has the most must exceed another one before it gives way: those of
- * one flow, so that two sources of equal shares do not take turns in closing each other's.
+ * Number of descriptors by which the source that holds the most must exceed another source before one of its holders is
+ * evicted: those of one flow, so that two sources of equal shares do not close each other's in turn.
  */
 const MARGIN = 2;
 
 /**
- * The descriptors that the clients of all inbounds hold, by source. Once no more can be opened, the source that
- * holds the most gives way to others: its newest one is closed, since what was there before it is likelier in
- * use. A source has no claim against itself, so that nothing is closed where there is only one.
+ * The descriptors that the clients of all inbounds hold, by source. Once no more can be opened, the newest holder of
+ * the source with the most descriptors is evicted for others, since older ones are likelier in use. A source never
+ * evicts its own, so nothing is closed where there is only one.
  */
 export class DescriptorHolders {
   readonly #shares = new Shares<DescriptorHolder, string>();
 
-  /** Holders of all sources. */
+  /** Number of holders of all sources. */
   get size(): number {
     return this.#shares.size;
   }
 
-  /** @param source the client's IP address; `undefined` on a unix socket. */
+  /**
+   * Adds a holder.
+   * @param source the client's IP address; `undefined` on a unix socket.
+   */
   add(holder: DescriptorHolder, source: string | undefined): void {
     this.#shares.add(holder, sourceGroup(source));
   }
 
-  /** Idempotent. */
+  /** Removes a holder. Idempotent. */
   delete(holder: DescriptorHolder): void {
     this.#shares.delete(holder);
   }
 
-  /** Closes what another source holds in excess; false when `source` itself has the most, or nearly. */
+  /** Evicts a holder of the source with the most; returns false when `source` itself has the most, or nearly. */
   makeRoom(source: string | undefined): boolean {
     const shares = this.#shares;
     if (shares.most <= shares.countOf(sourceGroup(source)) + MARGIN) return false;
@@ -49,5 +52,5 @@ export class DescriptorHolders {
   }
 }
 
-/** Those of this process. */
+/** The holders of this process. */
 export const descriptorHolders = new DescriptorHolders();

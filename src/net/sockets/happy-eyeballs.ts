@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../time/clock.ts';
 import { abortedDial, DialError, type DialErrorCode } from '../errors.ts';
 import { messageOf } from '../../errors.ts';
 
-/** How long an attempt may take before the next address is tried beside it (RFC 8305 §5). */
+/** Milliseconds until the next address is tried in parallel (RFC 8305 §5). */
 export const ATTEMPT_DELAY_MS = 250;
 
 export interface ConnectAnyOptions<T> {
@@ -16,13 +16,12 @@ export interface ConnectAnyOptions<T> {
 /**
  * Connects to one of several addresses (RFC 8305).
  *
- * Families alternate, beginning with that of the first address. The next attempt starts when the
- * last one fails, or after 250 ms. The first connection wins: the other attempts are aborted, and
- * connections that they still establish are discarded. With one address this is `connect` itself,
- * without a timer.
+ * Families alternate, beginning with that of the first address. The next attempt starts when the last one fails, or
+ * after 250 ms. The first connection wins: the other attempts are aborted, and connections that they still establish
+ * are discarded. With one address this is `connect` itself, without a timer.
  *
- * @throws {DialError} when all attempts fail: the most specific failure, with all of them as its
- *   `cause`. When `signal` aborts, its reason.
+ * @throws {DialError} when all attempts fail: the most specific failure, with all of them as its `cause`. When `signal`
+ * aborts, rejects with its reason.
  */
 export function connectAny<T>(
   addresses: readonly string[],
@@ -68,7 +67,7 @@ class Race<T> {
   readonly #addresses: readonly string[];
   readonly #connect: (address: string, signal: AbortSignal) => Promise<T>;
   readonly #options: ConnectAnyOptions<T>;
-  /** Aborts every attempt but the one that has already won. */
+  /** Aborts every attempt but the winner. */
   readonly #attempts = new AbortController();
   readonly #errors: unknown[] = [];
   readonly #resolve: (connection: T) => void;
@@ -147,8 +146,8 @@ class Race<T> {
 }
 
 /**
- * On a host without IPv6 every IPv6 attempt fails as `unreachable_network`: the failure of the IPv4
- * attempt is more specific. `loop` and `forbidden`, for addresses of the proxy itself, come first.
+ * The most specific failure. On a host without IPv6 every IPv6 attempt fails as `unreachable_network`: the failure of
+ * the IPv4 attempt says more. `loop` and `forbidden`, for addresses of the proxy itself, come first.
  */
 function mostSpecific(errors: readonly unknown[]): DialError {
   const codeOf = (error: unknown): DialErrorCode =>

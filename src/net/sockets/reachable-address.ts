@@ -4,7 +4,9 @@ import type { FamilyPolicy } from '../addresses/resolver.ts';
 import type { Sockets } from './sockets.ts';
 import { systemSockets } from './system-sockets.ts';
 
-/** Codes of connect(2) for a peer without a route, an own address of its family, or that family at all. */
+/**
+ * Codes of connect(2) for a peer without a route, without a local address of its family, or of an unsupported family.
+ */
 const NO_ROUTE: ReadonlySet<unknown> = new Set([
   'ENETUNREACH',
   'EHOSTUNREACH',
@@ -14,18 +16,18 @@ const NO_ROUTE: ReadonlySet<unknown> = new Set([
 /** Whether datagrams can be sent to an IP address. */
 export type HasRoute = (host: string) => Promise<boolean> | boolean;
 
-/** Any port: connecting a UDP socket sends nothing. */
+/** Any port will do: connecting a UDP socket sends nothing. */
 const PORT = 9;
 
 /**
- * The address to send datagrams to; `undefined` for an empty list.
+ * The address that datagrams are sent to; `undefined` for an empty list.
  *
  * Datagrams cannot race as connections do. Without a configured preference IPv4 comes first, which most
  * networks carry; of a name with addresses of both families, the first one to which this host has a route
  * (RFC 6724 §5 rule 1) is chosen.
  *
  * @param addresses in the order of the resolver, which already follows `family`.
- * @param hasRoute by the routes of this host when left out.
+ * @param hasRoute asks for the routes of this host when left out.
  */
 export async function reachableAddress(
   addresses: readonly string[],
@@ -42,7 +44,10 @@ export async function reachableAddress(
   return (await hasRoute(fallback)) ? fallback : preferred;
 }
 
-/** Asks the kernel, which connects a UDP socket only if there is a route. Other failures say nothing about it. */
+/**
+ * Asks the kernel, which connects a UDP socket only if there is a route. Other failures do not count as a missing
+ * route.
+ */
 export const routeQuery =
   (sockets: Pick<Sockets, 'bindUdp'>): HasRoute =>
   async (host) => {

@@ -4,7 +4,7 @@ import type { UdpBindOptions } from './sockets.ts';
 
 /** The receiving half of a UdpSocket, over Node's sockets and over the kernel's. */
 export abstract class ReceivedUdp extends QueuedPackets {
-  /** UDP payload of the datagrams that were accepted, in bytes. */
+  /** UDP payload of the accepted datagrams, in bytes. */
   bytesRead = 0;
   bytesWritten = 0;
   readonly #incoming: UdpBindOptions['incoming'];
@@ -14,7 +14,10 @@ export abstract class ReceivedUdp extends QueuedPackets {
     this.#incoming = incoming;
   }
 
-  /** @param data owned by the reader. */
+  /**
+   * Queues a received datagram.
+   * @param data owned by the reader.
+   */
   protected deliver(data: Uint8Array, from: Endpoint): void {
     const packet = this.#incoming
       ? this.#incoming(data, from.host, from.port)

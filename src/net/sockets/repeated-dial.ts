@@ -6,11 +6,11 @@ import type { WireCounter } from '../links/link.ts';
 import { DIAL_MS, SILENT_ATTEMPT_MS } from '../time/time-limits.ts';
 import { unlessAborted } from '../time/unless-aborted.ts';
 
-/** Concurrent attempts of one dial: so that each has DIAL_MS before it is abandoned for a new one. */
+/** Concurrent attempts of one dial: enough for each to have DIAL_MS before a new one replaces it. */
 export const ATTEMPTS_AT_ONCE = DIAL_MS / SILENT_ATTEMPT_MS;
 
 /**
- * Makes one connection.
+ * Establishes one connection.
  * @param onWire called with the byte counter of each connection that it tries.
  */
 export type MakeAttempt<Made> = (
@@ -23,28 +23,27 @@ export interface RepeatedDialOptions<Made> {
   readonly attempt: MakeAttempt<Made>;
   /** Releases a connection that was established too late. */
   readonly discard: (made: Made) => void;
-  /** Ends the dial. */
+  /** Aborts the dial. */
   readonly signal: AbortSignal;
-  /** Milliseconds that a flow may wait; DIAL_MS when left out. */
+  /** Milliseconds that a flow waits at most; DIAL_MS when left out. */
   readonly limit?: number | undefined;
 }
 
 interface Attempt {
   readonly controller: AbortController;
   readonly wires: WireCounter[];
-  /** Bytes that its wires had received at the last check. */
+  /** Bytes that the attempt's wires had received at the last check. */
   received: number;
 }
 
 /**
- * A dial that several flows share. The server may be down when it begins, and QUIC and TCP would repeat
- * their first packet only after 1, 3 and 7 seconds, which is too late for a flow that joins when the server
- * is up again. So while an attempt receives nothing, further ones are made in parallel, until `limit` after
- * the last flow has joined. The first connection wins; an error that the server or the system reports
- * ends the dial for all flows.
+ * A dial that several flows share. The server may be down when it begins, and QUIC and TCP would repeat their first
+ * packet only after 1, 3 and 7 seconds, too late for a flow that joins when the server is up again. So while an attempt
+ * receives nothing, further ones are started in parallel, until `limit` after the last flow has joined. The first
+ * connection wins; an error that the server or the system reports ends the dial for all flows.
  */
 export class RepeatedDial<Made> {
-  /** Rejects with a DeadlineError at the limit, the reason of the signal or the error of an attempt. */
+  /** The connection. Rejects with a DeadlineError at the limit, the reason of the signal or the error of an attempt. */
   readonly made: Promise<Made>;
   readonly #options: RepeatedDialOptions<Made>;
   readonly #attempts = new Set<Attempt>();
@@ -75,7 +74,7 @@ export class RepeatedDial<Made> {
     return true;
   }
 
-  /** Another flow waits for the connection: the limit starts anew. */
+  /** Adds a flow that waits for the connection: the limit starts anew. */
   join(): void {
     this.#limit.touch();
   }
@@ -107,7 +106,7 @@ export class RepeatedDial<Made> {
     this.#end();
   }
 
-  /** Begins another attempt, unless one has received something since the last check. */
+  /** Starts another attempt, unless one has received bytes since the last check. */
   readonly #look = (): void => {
     let hears = false;
     for (const attempt of this.#attempts) {

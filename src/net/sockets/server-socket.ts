@@ -6,7 +6,7 @@ import type { UdpSocket } from './sockets.ts';
 /** A UDP socket that receives from one server only. */
 export interface ServerSocket {
   readonly udp: UdpSocket;
-  /** The address of the server in the kernel's form, to send to. */
+  /** The address of the server in the kernel's form, for sending. */
   readonly server: Endpoint;
 }
 

@@ -1,8 +1,8 @@
-/** Bounds that every kind of socket keeps, Node's and the kernel's alike. */
+/** Bounds of every kind of socket, Node's and the kernel's alike. */
 
-/** How long a peer may take to end its side after the link was destroyed, in milliseconds, */
+/** Milliseconds that a peer may take to end its side after the link was destroyed. */
 export const SOCKET_LINGER_MS = 5_000;
-/** and how many bytes it may send meanwhile. */
+/** Bytes that a peer may send after the link was destroyed. */
 export const SOCKET_LINGER_BYTES = 1 << 20;
 
 /**
@@ -11,16 +11,16 @@ export const SOCKET_LINGER_BYTES = 1 << 20;
  */
 export const UDP_RECEIVE_BUFFER = 1024 * 1024;
 
-/** Datagrams of one socket that may wait while the kernel's buffer is full. */
+/** Datagrams of one socket that may be queued while the kernel's buffer is full. */
 export const MAX_UNSENT = 256;
 /**
- * Their memory in bytes, with DATAGRAM_COST each: twice that of 256 datagrams of a usual size. At the
- * bound the newest are dropped.
+ * Memory in bytes of a socket's queued datagrams, with DATAGRAM_COST each: twice that of 256 datagrams of a usual size.
+ * At the bound the newest are dropped.
  */
 export const MAX_UNSENT_OF_SOCKET = 1024 * 1024;
 /**
- * The same for all sockets of a thread together, which share one uplink. Beyond it each socket still has
- * LEAST_UNSENT_BYTES, a few datagrams of a usual size.
+ * Memory in bytes of the queued datagrams of all sockets of a thread, which share one uplink. Beyond this bound each
+ * socket still has LEAST_UNSENT_BYTES, a few datagrams of a usual size.
  */
 export const MAX_ALL_UNSENT_BYTES = 64 * 1024 * 1024;
 export const LEAST_UNSENT_BYTES = 16 * 1024;

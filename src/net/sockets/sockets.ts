@@ -10,23 +10,23 @@ import type { Endpoint } from '../addresses/address.ts';
 import type { ByteLink, Carrier, Packet, PacketLink, WireCounter } from '../links/link.ts';
 
 /**
- * How a thread opens sockets: those of Node (`net/sockets/node`) or the kernel's directly
- * (`net/sockets/kernel`). Both have the same contract and pass the same conformance suites.
+ * Opens the sockets of a thread: those of Node (`net/sockets/node`) or the kernel's directly (`net/sockets/kernel`).
+ * Both implement the same contract and pass the same conformance suites.
  */
 export interface Sockets {
   readonly kind: 'kernel' | 'node';
-  /** Why Node's sockets are in use; `undefined` for the kernel's. */
+  /** The reason why Node's sockets are in use; `undefined` for the kernel's. */
   readonly reason: string | undefined;
-  /** Descriptors that the process may have open; Infinity where that is not known. */
+  /** Descriptors that the process may have open; Infinity if unknown. */
   readonly descriptorLimit: number;
   /**
-   * Takes a descriptor for a dial; false when there is none. For the destination of a connection from a TUN
+   * Takes a descriptor for a dial; returns false when there is none. For the destination of a connection from a TUN
    * device: a reserve is left to accepted connections and DNS queries.
    */
   takeRoomForDial(): boolean;
   /**
-   * Whether a descriptor is left for the destination of a client's flow; where none is, another client that holds
-   * more gives way first (`DescriptorHolders`). Always true with Node's sockets.
+   * Whether a descriptor is available for the destination of a client's flow; if none is, one of a client that holds
+   * more is evicted first (`DescriptorHolders`). Always true with Node's sockets.
    *
    * @param source the client's IP address; `undefined` on a unix socket.
    */
@@ -43,8 +43,8 @@ export interface Sockets {
    */
   connectSocket(target: Endpoint, options: ConnectOptions): Promise<Socket>;
   /**
-   * Binds to an IP address or a unix path, and accepts until closed. The IPv6 wildcard takes IPv4
-   * connections as well.
+   * Binds to an IP address or a unix path, and accepts until closed. The IPv6 wildcard accepts IPv4 connections as
+   * well.
    * @throws the system's error (`EADDRINUSE`, `EACCES`, …).
    */
   listen(where: Endpoint | UnixPath, options: ListenOptions): Promise<BoundListener>;
@@ -62,13 +62,12 @@ export interface Sockets {
     handlers: DatagramHandlers,
   ): Promise<DatagramSocket>;
   /**
-   * Creates a TUN device with its addresses and routes. As long as it exists, no socket of this layer
-   * sends through it: what the proxy sends must not come back to it.
-   * @throws {WeirError} with the reason in words; its code is `EEXIST` when another device has the name,
-   *   or a route.
+   * Creates a TUN device with its addresses and routes. As long as it exists, no socket of this layer sends through it:
+   * the proxy's own traffic must not return to it.
+   * @throws {WeirError} with the reason in words; its code is `EEXIST` when another device has the name, or a route.
    */
   openTun(plan: TunPlan, events?: TunEvents): PacketDevice;
-  /** Whether an IP address in text, without a zone, is one of this host: an interface has it, or loopback. */
+  /** Whether an IP address in text, without a zone, belongs to this host: to an interface, or to loopback. */
   isOwnAddress(host: string): boolean;
   /** The path of packets from a program on this host to an IP address in text, which may have a zone. */
   programRoute(host: string): ProgramRoute;
@@ -78,7 +77,7 @@ export interface Sockets {
  * The path from a program on this host to an address:
  *
  * - `subnet`: the address is in the subnet of a TUN device of this process, and nowhere else
- * - `device`: through such a device
+ * - `device`: through a TUN device of this process
  * - `host`: the address is one of this host
  * - `uplink`: through another interface
  * - `none`: there is no route
@@ -87,11 +86,20 @@ export type ProgramRoute = 'subnet' | 'device' | 'host' | 'uplink' | 'none';
 
 /** Events of a TUN device. The functions must not throw. */
 export interface TunEvents {
-  /** Another program had changed the device. @param what was restored. */
+  /**
+   * Called when a change by another program was undone.
+   * @param what was restored.
+   */
   readonly onRestored: (device: string, what: readonly string[]) => void;
-  /** The system has more routes than are examined for a path past the device. @param most that limit. */
+  /**
+   * Called when the system has more routes than are examined for a path that bypasses the device.
+   * @param most that limit.
+   */
   readonly onManyRoutes: (most: number) => void;
-  /** It was changed and could not be restored yet. @param reason in words; reported once. */
+  /**
+   * Called when a change of the device could not be undone yet.
+   * @param reason in words; reported once.
+   */
   readonly onUnrestored: (device: string, reason: string) => void;
 }
 
@@ -100,22 +108,22 @@ export interface UnixPath {
 }
 
 /**
- * What a connection is for, when its death must be noticed soon because datagrams depend on it: they are sent
- * on it, or beside it while it is silent itself (RFC 1928 §7).
+ * The purpose of a connection whose failure must be noticed soon because datagrams depend on it: they are sent on it,
+ * or beside it while it is silent itself (RFC 1928 §7).
  */
 export type DatagramUse = 'datagrams' | 'association';
 
 export interface ConnectOptions {
   readonly signal: AbortSignal;
-  /** Without effect on sockets of Node, which have no such options. */
+  /** The purpose of the connection; ignored by sockets of Node, which lack the options. */
   readonly use?: DatagramUse | undefined;
   /** Called with the socket once it connects and its local port is known. */
   readonly onSocket?: SocketObserver | undefined;
 }
 
-/** A TCP socket that is connecting or connected. */
+/** A connecting or connected TCP socket. */
 export interface DialledSocket {
-  /** Its own address; `undefined` while the kernel has none. */
+  /** The local address; `undefined` while the kernel has none. */
   readonly local: Endpoint | undefined;
   /** Calls back once the socket is closed. */
   onClose(callback: () => void): void;
@@ -126,15 +134,15 @@ export type SocketObserver = (socket: DialledSocket) => void;
 export interface ListenOptions {
   readonly onConnection: (connection: AcceptedConnection) => void;
   /**
-   * Descriptors have run out: accepting pauses until some are free, and the kernel queues the
-   * connections. Node's sockets cannot do that, and do not call this.
+   * Called when descriptors have run out: accepting pauses until some are free, and the kernel queues the connections.
+   * Sockets of Node cannot pause, and never call this.
    */
   readonly onHeldBack?: ((reason: string) => void) | undefined;
 }
 
 /**
- * An accepted connection, from which nothing has been read. It is taken once: as a link, or as a socket
- * of Node for layers that need one, or destroyed.
+ * An accepted connection, from which nothing has been read. Its owner takes it once, as a link or as a socket of Node
+ * for layers that need one, or destroys it.
  */
 export interface AcceptedConnection {
   /** The peer's address; `undefined` on a unix socket. IPv4-mapped addresses are unmapped. */
@@ -147,9 +155,9 @@ export interface AcceptedConnection {
 
 /** A bound listening socket. */
 export interface BoundListener {
-  /** `undefined` for a unix socket. */
+  /** The bound address; `undefined` for a unix socket. */
   readonly endpoint: Endpoint | undefined;
-  /** Stops accepting and frees the address at once; accepted connections live on. Idempotent. */
+  /** Stops accepting and frees the address at once; accepted connections stay open. Idempotent. */
   close(): void;
 }
 
@@ -157,29 +165,28 @@ export interface UdpBindOptions {
   readonly family: 4 | 6;
   /**
    * The local IP address; every address of the family when left out. The IPv6 wildcard `::` is dual
-   * stack: it reaches and is reached by IPv4 peers as well, and shows them with IPv4 addresses.
+   * stack: it reaches and is reached by IPv4 peers as well, and reports them with IPv4 addresses.
    */
   readonly address?: string | undefined;
-  /** 0, or left out, lets the kernel choose. */
+  /** The local port; 0, or left out, lets the kernel choose. */
   readonly port?: number | undefined;
   /**
    * The only peer, an IP address in text: datagrams of others are not received, and when its host
    * reports that the port is closed, the link ends with that error.
    */
   readonly peer?: Endpoint | undefined;
-  /** Datagrams that may wait for a reader; 256 when left out. */
+  /** Datagrams that may be queued for a reader; 256 when left out. */
   readonly queue?: number | undefined;
   /**
-   * For the socket of a client's association, of which there may be any number: the client's address, ''
-   * if there is none. Such sockets leave a reserve of descriptors for accepted connections, dials and
-   * DNS queries. Without room for another one, one is closed with an error in the order of
-   * `AssociationOrder`; if none may be, `bindUdp` throws `EMFILE`. Node's sockets do not count
-   * descriptors, and ignore this.
+   * The client's address if the socket belongs to an association, '' if the client has none. Such sockets leave a
+   * reserve of descriptors for accepted connections, dials and DNS queries. Without room for another socket, one is
+   * closed with an error in the order of `AssociationOrder`; if none may be closed, `bindUdp` throws `EMFILE`. Node's
+   * sockets do not count descriptors, and ignore this.
    */
   readonly association?: string | undefined;
   /**
    * Whether datagrams to a peer are sent from the address that received the peer's last one, when the
-   * socket is bound to all addresses: clients of a server expect that. Node's sockets cannot.
+   * socket is bound to all addresses: clients of a server expect that. Not supported by Node's sockets.
    */
   readonly respondsFromOwn?: boolean | undefined;
   /**

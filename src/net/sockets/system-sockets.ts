@@ -8,9 +8,8 @@ import type { Sockets } from './sockets.ts';
 let chosen: Sockets | undefined;
 
 /**
- * The sockets of this thread, like `systemClock` a property of the process and not of any part of
- * it: one epoll instance serves a thread's event loop. Chosen on first use, since the probe loads
- * native code.
+ * The sockets of this thread; like `systemClock`, they belong to the process and not to a part of it: one epoll
+ * instance serves a thread's event loop. Chosen on first use, since the probe loads native code.
  */
 export const systemSockets = (): Sockets => (chosen ??= choose());
 
@@ -20,7 +19,7 @@ function choose(): Sockets {
   return kernelSockets(io, io.calls.debug ? new LinkWatchdog(systemClock, raise) : undefined);
 }
 
-/** In the debug mode a lost event is a defect that no test may overlook. */
+/** Throws: in the debug mode a lost event is a defect that every test has to notice. */
 function raise(lost: LostEvent): void {
   throw new Error(`an event of a socket was lost: ${JSON.stringify(lost)}`);
 }

@@ -1,20 +1,20 @@
 import type { Ecn, Transmit } from '../../ip/datagram-socket.ts';
 import { assignEndpoint, blankEndpoint, type IpEndpoint } from '../../ip/ip-endpoint.ts';
 
-/** Bytes of one batch, which is one system call: what UDP takes with its header. */
+/** Bytes of one batch, which is one system call: the most that UDP carries with its header. */
 export const MAX_BATCH_BYTES = 65_507;
-/** Datagrams of one batch: what Linux takes with UDP_SEGMENT. */
+/** Datagrams of one batch: the most that Linux accepts with UDP_SEGMENT. */
 export const MAX_BATCH_DATAGRAMS = 64;
 
-/** The sender of a batch: gets what the socket reports about it. */
+/** The sender of a batch, which receives what the socket reports about it. */
 export interface BatchOwner {
-  /** The path does not take a datagram of this size, in bytes. */
+  /** Called when a datagram of this size, in bytes, exceeds the path MTU. */
   onTooLarge(bytes: number): void;
 }
 
 /**
- * Datagrams for one send: of one path, one after the other, all of one size but the last, which may be
- * shorter. Batches are used again.
+ * Datagrams for one send: of one path, one after the other, all of one size but the last, which may be shorter. Batches
+ * are reused.
  */
 export class TransmitBatch implements Transmit {
   readonly buffer: Uint8Array;

@@ -1,14 +1,14 @@
 import type { DatagramSocket } from '../../ip/datagram-socket.ts';
 import { TransmitBatch } from './transmit-batch.ts';
 
-/** Batches that wait for the socket. */
+/** Batches that may be queued for the socket. */
 export const MAX_BATCHES = 16;
-/** Bytes of batches at which they are sent before the end of the turn. */
+/** Total bytes of batches at which they are sent before the end of the turn. */
 export const BATCHED_BYTES = 128 * 1024;
 
 /**
- * Batches on their way to a socket: they are collected, and sent with few system calls. Their buffers are
- * used again; at most one more than `MAX_BATCHES` exists.
+ * Batches queued for a socket: they are collected, and sent with few system calls. Their buffers are reused; at most
+ * one more than `MAX_BATCHES` exists.
  */
 export class TransmitQueue {
   readonly #socket: DatagramSocket;
@@ -17,27 +17,27 @@ export class TransmitQueue {
   readonly #pending: TransmitBatch[] = [];
   #current: TransmitBatch | undefined;
   #bytes = 0;
-  /** Bytes of the first pending batch that the socket has taken. */
+  /** Bytes of the first pending batch that the socket has accepted. */
   #sentBytes = 0;
   #isBlocked = false;
 
-  /** @param overhead bytes of each datagram that its owner does not count. */
+  /** @param overhead bytes of each datagram that its sender does not count. */
   constructor(socket: DatagramSocket, overhead = 0) {
     this.#socket = socket;
     this.#overhead = overhead;
   }
 
-  /** Whether the socket had no room: nothing is sent until `unblock`. */
+  /** Whether the socket is full: nothing is sent until `unblock`. */
   get isBlocked(): boolean {
     return this.#isBlocked;
   }
 
-  /** Whether `MAX_BATCHES` wait: none must be pushed. */
+  /** Whether `MAX_BATCHES` are queued: nothing may be pushed then. */
   get isFull(): boolean {
     return this.#pending.length >= MAX_BATCHES;
   }
 
-  /** Bytes of the batches that wait. */
+  /** Total bytes of the queued batches. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -47,7 +47,7 @@ export class TransmitQueue {
     return (this.#current ??= this.#free.pop() ?? new TransmitBatch());
   }
 
-  /** Takes the current batch. All are sent when there are enough. */
+  /** Queues the current batch. All are sent when there are enough. */
   push(): void {
     const batch = this.current;
     this.#current = undefined;
@@ -56,16 +56,16 @@ export class TransmitQueue {
     if (this.isFull || this.#bytes >= BATCHED_BYTES) this.flush();
   }
 
-  /** There is room in the socket again. */
+  /** Resumes sending: there is room in the socket again. */
   unblock(): void {
     this.#isBlocked = false;
   }
 
-  /** Sends what was pushed, as far as the socket takes it. */
+  /** Sends the queued batches, as far as the socket accepts them. */
   flush(): void {
     const count = this.#pending.length;
     if (this.#isBlocked || count === 0) return;
-    // A send that throws has lost all of them, as a path may: they are not sent again.
+    // If the send throws, all batches are lost, as on a network: they are not sent again.
     let done = count;
     let left = 0;
     try {
@@ -73,7 +73,7 @@ export class TransmitQueue {
       this.#isBlocked = result.full;
       done = result.done;
       left = result.sentBytes;
-      // The result names the first of them; the others are found by their loss.
+      // The result names the first datagram that is too large; the others are detected by their loss.
       if (result.tooLarge > 0) this.#reportTooLarge(result.firstTooLarge);
     } finally {
       this.#sentBytes = left;
@@ -88,7 +88,7 @@ export class TransmitQueue {
     batch.owner.onTooLarge(size - this.#overhead);
   }
 
-  /** The first batches, `done` of them, were sent or dropped. */
+  /** Releases the first `done` batches, which were sent or dropped. */
   #release(done: number): void {
     for (let i = 0; i < done; i++) {
       const batch = this.#pending[i] as TransmitBatch; // `done` is at most their number

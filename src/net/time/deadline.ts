@@ -30,7 +30,7 @@ export class Deadline implements Disposable {
     return this.#controller.signal;
   }
 
-  /** Aborts `signal` for another reason than the time limit. */
+  /** Aborts `signal` for a reason other than the time limit. */
   abort(reason: Error): void {
     this.#controller.abort(reason);
   }

@@ -1,21 +1,21 @@
 import type { Clock } from './clock.ts';
 
-/** A key is logged at most once in this time. */
+/** Milliseconds in which a key is logged at most once. */
 const INTERVAL_MS = 60_000;
-/** Keys logged in that time; all others share one line. */
+/** Keys logged in that interval; all others share one line. */
 const MAX_KEYS = 1024;
 
 interface Entry {
   readonly loggedAt: number;
-  /** Events since then that were not logged. */
+  /** Events since the last line that were not logged. */
   suppressed: number;
 }
 
 /** An event that is to be logged. */
 export interface LogNote {
-  /** Events that were not logged since the last line, of the same key or of `others`. */
+  /** Events that were not logged since the last line of the same key, or of `others`. */
   readonly suppressed: number;
-  /** Whether the key is one of those that share a line. */
+  /** Whether the key is among those that share a line. */
   readonly others: boolean;
 }
 
@@ -26,7 +26,7 @@ export interface LogNote {
 export class LogLimiter {
   readonly #clock: Clock;
   readonly #limit: number;
-  /** In the order of their last lines, so the first entry is the first to expire. */
+  /** Keys in the order of their last lines, so the first entry is the first to expire. */
   readonly #entries = new Map<string, Entry>();
   #others: Entry | undefined;
 

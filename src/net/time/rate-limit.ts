@@ -22,7 +22,7 @@ export class RateLimit {
     return true;
   }
 
-  /** Gives one event back. */
+  /** Returns one event to the bucket. */
   giveBack(): void {
     this.#left = Math.min(this.#burst, this.#left + 1);
   }

@@ -1,45 +1,44 @@
 import type { Clock, Timer } from './clock.ts';
 
-/** Runs a task later, once for each call. */
+/** Runs a task later, once per call. */
 export type Defer = (task: () => void) => void;
 
-/** When the current callback of the event loop has returned, and the promises that it has settled ran. */
+/** Runs a task when the current callback of the event loop has returned and its promise reactions have run. */
 const afterCallback: Defer = (task) => {
   process.nextTick(task);
 };
 
-/** In the next turn of the event loop, after its I/O. */
+/** Runs a task in the next turn of the event loop, after its I/O. */
 export const inNextTurn: Defer = (task) => {
   setImmediate(task);
 };
 
-/** What a `TurnLoop` runs. */
+/** The core that a `TurnLoop` runs. */
 export interface TurnHandlers {
-  /** Does what is to be done now, at most the share of one turn. */
+  /** Does the pending work, at most the share of one turn. */
   turn(): void;
-  /** Whether the last turn has left something that another one could do. */
+  /** Whether the last turn left work for another one. */
   hasMore(): boolean;
-  /** The earliest deadline, in milliseconds of the clock, or a time before it; Infinity for none. */
+  /** The earliest deadline in milliseconds of the clock, or a time before it; Infinity for none. */
   nextTimeout(): number;
-  /** Handles deadlines that have come. A turn follows. */
+  /** Handles deadlines that have passed. A turn follows. */
   onTimeout(now: number): void;
 }
 
 export interface TurnLoopOptions {
   readonly clock: Clock;
   readonly handlers: TurnHandlers;
-  /** When a scheduled turn runs; `afterCallback` by default. */
+  /** Defers a scheduled turn; `afterCallback` by default. */
   readonly soon?: Defer | undefined;
-  /** When the rest of a turn runs: `inNextTurn` by default, so that I/O of others comes in between. */
+  /** Defers the rest of a turn: `inNextTurn` by default, so that other I/O comes in between. */
   readonly later?: Defer | undefined;
 }
 
 /**
- * Runs the turns of a core, such as a protocol's: at once, scheduled, or at its earliest deadline, with one
- * timer for all deadlines. What a turn leaves runs in another one.
+ * Runs the turns of a core, such as a protocol's: at once, scheduled, or at its earliest deadline, with one timer for
+ * all deadlines. Work that a turn leaves runs in another one.
  *
- * A turn that throws leaves nothing stuck: the error goes to the caller, and the rest and the deadlines are
- * scheduled all the same.
+ * If a turn throws, the error goes to the caller, and the rest and the deadlines are still scheduled.
  */
 export class TurnLoop {
   readonly #clock: Clock;
@@ -74,12 +73,12 @@ export class TurnLoop {
     }
   };
 
-  /** Runs a turn soon, one for any number of calls; without effect during a turn, which is to see the reason. */
+  /** Schedules a turn, one for any number of calls; without effect during a turn, which will see the reason itself. */
   schedule(): void {
     if (!this.#isRunning) this.#defer(this.#soon);
   }
 
-  /** Sets the timer for the earliest deadline, unless it fires before it anyway. Every turn ends with it. */
+  /** Sets the timer for the earliest deadline, unless it fires before that anyway. Every turn ends with this. */
   arm(): void {
     if (this.#isStopped) return;
     const at = this.#handlers.nextTimeout();
@@ -91,7 +90,7 @@ export class TurnLoop {
     this.#timer = at === Infinity ? undefined : this.#clock.after(delay, this.#onTimer);
   }
 
-  /** No turn runs any more. Idempotent. */
+  /** Stops: no turn runs any more. Idempotent. */
   stop(): void {
     this.#isStopped = true;
     this.#timer?.cancel();

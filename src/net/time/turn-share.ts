@@ -2,11 +2,11 @@ import { Fifo } from '../../collections/fifo.ts';
 import { inNextTurn, type Defer } from './turn-loop.ts';
 
 /**
- * How many pieces of work may be done in one turn of the event loop, by all that share this. Promises that
- * settle at once never return to the event loop: without a bound, a loop over what a peer has sent would run
- * until nothing is left of it, and everything else would wait.
+ * Limits the pieces of work done in one turn of the event loop, by all users together. Promises that settle at once
+ * never return to the event loop: without a bound, a loop over received data would run until none is left, and
+ * everything else would wait.
  *
- * What exceeds the limit is done in later turns, in the order in which it was asked for.
+ * Work beyond the limit is done in later turns, in the order of its requests.
  */
 export class TurnShare {
   readonly #limit: number;
@@ -22,7 +22,7 @@ export class TurnShare {
     this.#later = later;
   }
 
-  /** Takes one piece of this turn; a promise for one of a later turn when none is left. */
+  /** Takes one piece of this turn; returns a promise of a piece in a later turn when none is left. */
   take(): Promise<void> | undefined {
     this.#schedule();
     if (this.#left > 0) {
@@ -45,7 +45,7 @@ export class TurnShare {
       this.#left--;
       this.#waiting.shift()?.();
     }
-    // Those that were released have used the share of this turn; the next one is for others.
+    // The tasks released here use the share of this turn; the next one is for others.
     if (this.#left === 0) this.#schedule();
   };
 }

@@ -7,7 +7,7 @@ import type { Clock } from './clock.ts';
  */
 export type Steps<T> = Generator<void, T, void>;
 
-/** Runs all steps at once, where there are few. */
+/** Runs all steps at once, for work of few steps. */
 export function atOnce<T>(steps: Steps<T>): T {
   for (;;) {
     const step = steps.next();
@@ -15,7 +15,7 @@ export function atOnce<T>(steps: Steps<T>): T {
   }
 }
 
-/** How long work may run before it yields, in milliseconds. */
+/** Milliseconds that work may run before it yields. */
 const STRETCH_MS = 8;
 
 /** Splits long work into turns of a few milliseconds, between which the event loop runs. */
@@ -28,12 +28,12 @@ export class Turns {
     this.#since = clock.now();
   }
 
-  /** Whether it is time for `next`. */
+  /** Whether it is time to yield by `next`. */
   get due(): boolean {
     return this.#clock.now() - this.#since >= STRETCH_MS;
   }
 
-  /** Runs all steps, and yields to the event loop when it is time. Rejects with the error of a step. */
+  /** Runs all steps, and yields to the event loop whenever it is `due`. Rejects with the error of a step. */
   async run<T>(steps: Steps<T>): Promise<T> {
     for (;;) {
       const step = steps.next();

@@ -8,7 +8,7 @@ import { descriptorHolders, type DescriptorHolders } from '../descriptor-holders
 
 type Room = Pick<KernelIo['room'], 'takeForAssociation' | 'has'>;
 
-/** Sockets that associations have in any case: one client's TCP flows must not end the UDP, such as DNS, of others. */
+/** Sockets that associations may always have: one client's TCP flows must not end other clients' UDP, such as DNS. */
 const LEAST_SOCKETS = 32;
 
 /** The socket of an association. */
@@ -40,19 +40,19 @@ export class AssociationSockets {
     return this.#order.size;
   }
 
-  /** On the monotonic clock, in milliseconds. */
+  /** The monotonic clock, in milliseconds. */
   now(): number {
     return this.#clock.now();
   }
 
   /**
-   * Makes sure that a descriptor is free for another socket of a client, by closing that of another
-   * association if need be (`AssociationOrder`), or those of a client with more flows while there are few associations.
+   * Makes sure that a descriptor is free for another socket of a client, by closing the socket of another association
+   * if necessary (`AssociationOrder`), or, while there are few associations, those of a client with more flows.
    * @throws {SystemError} `EMFILE` when none may be closed.
    */
   makeRoom(client: string): void {
     if (this.#room.takeForAssociation()) return;
-    // Before one of the few that there are.
+    // Before one of the few associations is closed.
     while (this.size < LEAST_SOCKETS) {
       if (this.#room.has(1)) return;
       if (!this.#holders.makeRoom(client)) break;
@@ -66,12 +66,12 @@ export class AssociationSockets {
     this.#order.add(socket, client);
   }
 
-  /** See `AssociationOrder`. */
+  /** Records a response; see `AssociationOrder`. */
   answered(socket: AssociationSocket): void {
     this.#order.answered(socket);
   }
 
-  /** See `AssociationOrder`. */
+  /** Records a datagram after a response; see `AssociationOrder`. */
   lasts(socket: AssociationSocket): void {
     this.#order.lasts(socket);
   }

@@ -84,7 +84,7 @@ const dial = (
       link,
       wire: link,
       remote: target,
-      // Read on demand, which saves most connections a system call.
+      // Read on demand, which saves a system call for most connections.
       get local() {
         // The kernel no longer has it when the peer has reset the connection.
         const local = socket.isOpen ? io.addresses.localOf(socket.fd) : undefined;
@@ -93,7 +93,7 @@ const dial = (
     };
   });
 
-/** @param take makes the result from the connected socket, which it then owns. */
+/** @param take creates the result from the connected socket, which it then owns. */
 function connect<Result>(
   io: KernelIo,
   address: SocketAddress,

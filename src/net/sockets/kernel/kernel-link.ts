@@ -26,7 +26,7 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
   #reset: DelayedReset | undefined;
   #closed: PromiseWithResolvers<Error | undefined> | undefined;
 
-  /** Takes a connected socket over. */
+  /** Takes over a connected socket. */
   constructor(socket: StreamSocket, watchdog?: LinkWatchdog) {
     this.#socket = socket;
     this.#watchdog = watchdog;
@@ -91,7 +91,7 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
   destroy(cause?: Error): void {
     if (!this.#socket.isOpen) return;
     if (this.#destroyed) {
-      // It lingers, or is about to be closed.
+      // The socket lingers, or is about to be closed.
       if (cause) this.#close(cause);
       return;
     }
@@ -99,8 +99,8 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
     this.#cause ??= cause;
     this.#reader.drop();
     if (!cause && this.#writer.isShut && !this.#reader.ended) this.#startLinger();
-    // With a cause the stream is truncated, which a reset reports to the peer; to a protocol whose
-    // body ends with the stream, a plain close would look complete.
+    // With a cause the stream is truncated, which a reset reports to the peer; in a protocol whose body ends with the
+    // stream, a plain close would look complete.
     else this.#close(cause);
   }
 
@@ -114,7 +114,7 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
     this.#reader.drop();
     this.#reader.fail(cause);
     this.#writer.close(cause);
-    // A process that ends meanwhile leaves no clean end behind a truncated stream.
+    // If the process ends meanwhile, a truncated stream must not look cleanly ended.
     this.#socket.resetOnClose();
     this.#reset = new DelayedReset(
       systemClock,
@@ -130,7 +130,10 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
     return LinkTransfer.run(reader, to.#writer, pour);
   }
 
-  /** @internal for the poller: the socket may be read from or written to. */
+  /**
+   * Called by the poller when the socket is readable or writable.
+   * @internal
+   */
   onReady(failed: boolean): void {
     const socket = this.#socket;
     if (socket.readable) {
@@ -141,22 +144,34 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
     if (failed && socket.isOpen) this.#onError();
   }
 
-  /** @internal for the halves. */
+  /**
+   * Called by a half when it begins to wait for an event.
+   * @internal
+   */
   waits(): void {
     this.#watchdog?.watch(this);
   }
 
-  /** @internal for the halves. */
+  /**
+   * Whether the peer's end of stream has been read.
+   * @internal for the halves.
+   */
   get inputEnded(): boolean {
     return this.#reader.ended;
   }
 
-  /** @internal for the halves: the end of both directions closes the link. */
+  /**
+   * Called by a half at its end: the end of both directions closes the link.
+   * @internal
+   */
   halfEnded(): void {
     if (this.#reader.ended && this.#writer.isShut) this.#close(undefined);
   }
 
-  /** @internal for the halves: the connection failed, and both directions are over. */
+  /**
+   * Ends both directions after the connection failed.
+   * @internal for the halves.
+   */
   fail(error: Error): void {
     if (!this.#socket.isOpen) return;
     if (this.#linger) {
@@ -169,8 +184,8 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
   }
 
   /**
-   * @internal for the halves: the connection failed. Bytes received before are still read; then `fail`
-   * follows.
+   * Records the failure of the connection. Bytes received before are still read; then `fail` follows.
+   * @internal for the halves.
    */
   peerFailed(error: Error): void {
     if (!this.#socket.isOpen) return;
@@ -190,7 +205,7 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
     this.#linger.swallow();
   }
 
-  /** The kernel reports an error that no call has returned. */
+  /** Reads an error of the socket that no call has returned. */
   #onError(): void {
     if (this.#linger) {
       this.#close(undefined);
@@ -200,7 +215,10 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
     if (number !== 0) this.peerFailed(new SystemError('read', number));
   }
 
-  /** @param cause `undefined` for a clean end, or an end without a reason. */
+  /**
+   * Closes the socket.
+   * @param cause `undefined` for a clean end, or an end without a reason.
+   */
   #close(cause: Error | undefined): void {
     if (!this.#socket.isOpen) return;
     if (cause) this.#socket.reset();

@@ -31,7 +31,7 @@ export function listenKernel(
     onHeldBack,
     makeRoom: (remote) => holders.makeRoom(endpointOf(remote)?.host),
     onSocket: (socket, remote) => {
-      // A listener on one address: every connection has that address.
+      // A listener on one address: every connection has it.
       const local = isWildcard ? endpointOf(io.addresses.localOf(socket.fd)) : endpoint;
       onConnection(new KernelConnection(socket, endpointOf(remote), local, holders, watchdog));
     },

@@ -24,7 +24,7 @@ export const kernelSockets = (
   },
   takeRoomForDial: () => io.room.takeForDial(),
   hasRoomForFlow(source) {
-    // Dials that have begun may have taken more than there was.
+    // Dials that have begun may have used more descriptors than were free.
     while (!io.room.has(1)) if (!descriptorHolders.makeRoom(source)) return false;
     return true;
   },

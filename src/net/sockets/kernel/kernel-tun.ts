@@ -25,9 +25,9 @@ export function openKernelTun(io: KernelIo, plan: TunPlan, events?: TunEvents): 
   return device;
 }
 
-/** See `Sockets`. `none` if it cannot be determined. */
+/** The route from a program on this host to an address; see `Sockets`. `none` if it cannot be determined. */
 export function programRoute(io: KernelIo, host: string): ProgramRoute {
-  // A zone names another interface: a TUN device takes no link-local addresses.
+  // A zone names another interface: a TUN device accepts no link-local addresses.
   if (host.includes('%')) return 'uplink';
   const destination = toEndpoint(host, 0);
   const guard = guards.get(io);
@@ -44,7 +44,7 @@ class GuardedTun {
   /** Pending from each check of the state until the next one may be made. */
   #timer: { cancel(): void } | undefined;
   #isChanged = false;
-  /** What could not be restored, as last reported, so that it is reported once. */
+  /** The failures to restore state that were last reported, so that each is reported once. */
   #failures = '';
 
   constructor(io: KernelIo, device: TunDevice, plan: TunPlan, events: TunEvents | undefined) {
@@ -67,7 +67,7 @@ class GuardedTun {
     this.#device.configure();
   }
 
-  /** Also called for changes of this process itself, after which nothing needs to be restored. */
+  /** Checks the state, also after changes by this process itself, when there is nothing to restore. */
   #onChange(): void {
     this.#isChanged = true;
     if (this.#timer === undefined) this.#restore();
@@ -94,7 +94,7 @@ class GuardedTun {
     }
     if (failures !== '' && failures !== this.#failures) this.#events?.onUnrestored(name, failures);
     this.#failures = failures;
-    // Tried again, even without another change.
+    // Retried, even without another change.
     if (failures !== '') this.#isChanged = true;
   }
 
@@ -108,5 +108,5 @@ class GuardedTun {
   }
 }
 
-/** One for all devices of a socket layer, while there are any. */
+/** One guard for all devices of a socket layer, while there are any. */
 const guards = new WeakMap<KernelIo, LoopGuard>();

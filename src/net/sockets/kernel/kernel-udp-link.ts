@@ -31,7 +31,9 @@ import type { AssociationSockets } from './association-sockets.ts';
 
 /** Datagrams of one turn that are sent with one call. */
 const GATHERED = 64;
-/** Peers whose last destination is remembered; beyond it the one silent for the longest is forgotten. */
+/**
+ * Peers whose last destination is remembered; beyond this number the one that has been silent the longest is forgotten.
+ */
 const MOST_PEERS = 4096;
 
 /**
@@ -42,7 +44,7 @@ export class KernelUdpLink extends ReceivedUdp implements UdpSocket, Ordered {
   /** The bound address, the port that the kernel chose included. */
   readonly local: Endpoint;
   readonly closed: Promise<Error | undefined>;
-  /** For the order of the associations; see `AssociationOrder`. */
+  /** The stage of the association; see `AssociationOrder`. */
   stage: Stage = Stage.unanswered;
   activeAt = 0;
   readonly #associations: AssociationSockets | undefined;
@@ -55,10 +57,10 @@ export class KernelUdpLink extends ReceivedUdp implements UdpSocket, Ordered {
   #scheduled = false;
   /** Whether the send buffer of the kernel is full. */
   #full = false;
-  /** Memory of `#outgoing` while it waits for the kernel, in bytes. */
+  /** Memory of `#outgoing` while it is queued for the kernel, in bytes. */
   #unsent = 0;
   #ended = false;
-  // Most links exchange many datagrams with one peer in a row: its forms are cached.
+  // Most links exchange many datagrams with one peer in a row: its address is cached in each form.
   #lastTarget: Endpoint | undefined;
   #lastDestination: IpEndpoint = blankEndpoint();
   #lastKey = '';
@@ -161,7 +163,7 @@ export class KernelUdpLink extends ReceivedUdp implements UdpSocket, Ordered {
     if (this.#outgoing.length >= GATHERED) this.#flush();
     else if (!this.#scheduled) {
       this.#scheduled = true;
-      // After everything that the promises of this turn send.
+      // After everything that promises of this turn send.
       process.nextTick(this.#onTurnEnd);
     }
   }
@@ -194,7 +196,7 @@ export class KernelUdpLink extends ReceivedUdp implements UdpSocket, Ordered {
     const kept = copyEndpoint(own);
     this.#lastOwn = kept;
     const key = keyOf(from);
-    known.delete(key); // to be the last in order
+    known.delete(key); // to move it to the end of the order
     known.set(key, kept);
     if (known.size <= MOST_PEERS) return;
     for (const [oldest] of known) {
@@ -203,7 +205,7 @@ export class KernelUdpLink extends ReceivedUdp implements UdpSocket, Ordered {
     }
   }
 
-  /** Reserves room for a datagram that waits for the kernel; false when there is none. */
+  /** Reserves room for a datagram that is queued for the kernel; returns false when there is none. */
   #mayWait(length: number): boolean {
     const cost = costOfDatagram(length);
     const own = this.#unsent;
@@ -213,7 +215,7 @@ export class KernelUdpLink extends ReceivedUdp implements UdpSocket, Ordered {
     return true;
   }
 
-  /** Recounts the datagrams that wait for the kernel. */
+  /** Recounts the datagrams that are queued for the kernel. */
   #countUnsent(): void {
     const before = this.#unsent;
     if (before === 0 && !this.#full) return;
@@ -225,8 +227,8 @@ export class KernelUdpLink extends ReceivedUdp implements UdpSocket, Ordered {
 
   #flush(): void {
     if (this.#outgoing.length === 0 || this.#full || this.#ended) return;
-    // If the send throws, all of them are dropped, as a network may drop them: it must not throw for
-    // the same datagrams again.
+    // If the send throws, the whole batch is dropped, as a network may do: the same datagrams must not make it throw
+    // again.
     let done = this.#outgoing.length;
     try {
       const result = this.#socket.send(this.#outgoing);
@@ -240,7 +242,7 @@ export class KernelUdpLink extends ReceivedUdp implements UdpSocket, Ordered {
     if (this.#associations) this.activeAt = this.#associations.now();
   }
 
-  /** Prepares a peer's address for this socket; false when it cannot reach it. */
+  /** Prepares a peer's address for this socket; returns false when the socket cannot reach it. */
   #aim(peer: Endpoint): boolean {
     const host = reachable(this.#reach, peer);
     if (host === undefined) return false;

@@ -3,24 +3,24 @@ import { systemClock, type Timer } from '../../time/clock.ts';
 import { SOCKET_LINGER_BYTES, SOCKET_LINGER_MS } from '../socket-limits.ts';
 
 /**
- * Reads and drops what arrives on a destroyed link until the peer has ended, too (RFC 9112 §9.6): the
+ * Reads and discards on a destroyed link until the peer has ended as well (RFC 9112 §9.6): the
  * kernel resets a connection that is closed with unread bytes, and data that the peer has not read yet
  * would be lost.
  */
 export class Linger {
   readonly #socket: StreamSocket;
   readonly #over: () => void;
-  /** Made only when the peer has to be waited for: most have ended by then. */
+  /** The time limit; created only when the peer has to be waited for: most have ended by then. */
   #timer: Timer | undefined;
   #left = SOCKET_LINGER_BYTES;
 
-  /** @param over is called when the socket can be closed; never within this call. */
+  /** @param over called when the socket can be closed; never within this call. */
   constructor(socket: StreamSocket, over: () => void) {
     this.#socket = socket;
     this.#over = over;
   }
 
-  /** Drops what the socket has; it may have been closed afterwards. */
+  /** Discards received data; the socket may be closed afterwards. */
   swallow(): void {
     while (this.#socket.isOpen) {
       const count = this.#socket.receive();

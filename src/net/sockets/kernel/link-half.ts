@@ -1,30 +1,30 @@
-/** The link, as its halves for reading and writing see it. */
+/** The link, as seen by its halves for reading and writing. */
 export interface HalfOwner {
-  /** See `ByteLink`. */
+  /** Resolves when the link has ended; see `ByteLink`. */
   readonly closed: Promise<Error | undefined>;
   /** Whether the peer's end of stream has been read. */
   readonly inputEnded: boolean;
-  /** The connection is over: ends both halves. */
+  /** Ends both halves, since the connection is over. */
   fail(error: Error): void;
-  /** The connection has failed: `fail` follows once what was received before has been read. */
+  /** Records the failure of the connection: `fail` follows once data received before has been read. */
   peerFailed(error: Error): void;
-  /** One half has reached its end. */
+  /** Called when one half has reached its end. */
   halfEnded(): void;
-  /** One half begins to wait for an event of the kernel. */
+  /** Called when one half begins to wait for an event of the kernel. */
   waits(): void;
 }
 
 /**
- * Moves bytes between two sockets in place of reads and writes. While one is set at a half, events of
- * the socket go to it, and other reads or writes are rejected.
+ * Moves bytes between two sockets in place of reads and writes. While a pump is set at a half, events of the socket go
+ * to the pump, and other reads or writes are rejected.
  */
 export interface HalfPump {
-  /** Whether it waits for an event of its source. */
+  /** Whether the pump waits for an event of its source. */
   readonly isWaiting: boolean;
-  /** One of the sockets is ready. */
+  /** Called when one of the sockets is ready. */
   pump(): void;
-  /** The source has failed; what it had received is still to be moved. */
+  /** Called when the source has failed; data received before is still to be moved. */
   sourceFailed(error: Error): void;
-  /** One of the links has failed or was closed. */
+  /** Called when one of the links has failed or was closed. */
   fail(error: Error, side: 'from' | 'to'): void;
 }

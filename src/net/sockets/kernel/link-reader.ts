@@ -10,13 +10,13 @@ import type { HalfOwner, HalfPump } from './link-half.ts';
 /** Reads of one link in one turn of the event loop; further ones are deferred to the next turn. */
 const READS_A_TURN = 4;
 
-/** Returned instead of a chunk. */
+/** The result of a receive without data. */
 const NOTHING_YET = Symbol('nothing to read yet');
 const FAILED = Symbol('the link failed');
 
 /**
- * The receiving half of a kernel link. Bytes are received only for a pending read, so that nothing but
- * chunks that were put back is queued here.
+ * The receiving half of a kernel link. Bytes are received only for a pending read, so that only chunks that were put
+ * back are queued here.
  */
 export class LinkReader implements Resumable {
   readonly socket: StreamSocket;
@@ -24,20 +24,23 @@ export class LinkReader implements Resumable {
   bytesRead = 0;
   /** Moves bytes from this half while it is set. */
   source: HalfPump | undefined;
-  /** Whether what is left is not to be read. */
+  /** Whether unread data is to be dropped. */
   isDropped = false;
   /** Chunks that were put back, the next one first. */
   #front: Uint8Array[] = [];
-  /** Made by the first read that waits: flows that the kernel relays need none, and keep less memory. */
+  /**
+   * The pending read; created by the first read that waits: flows that the kernel relays need none, and use less
+   * memory.
+   */
   #pending: PendingRead<Uint8Array> | undefined;
   #ended = false;
   #error: Error | undefined;
-  /** The failure of the connection, while bytes that were received before it are left. */
+  /** The failure of the connection, while bytes received before remain unread. */
   #failure: Error | undefined;
-  /** The turn in which this link read last, and how often. */
+  /** The turn in which this link last read, and the number of its reads. */
   #turn = -1;
   #reads = 0;
-  /** Bytes that were read since there were none. */
+  /** Bytes read since the socket was last empty. */
   #readAtOnce = 0;
   #deferred = false;
 
@@ -46,22 +49,22 @@ export class LinkReader implements Resumable {
     this.owner = owner;
   }
 
-  /** The peer's end of the stream has been read. */
+  /** Whether the peer's end of stream has been read. */
   get ended(): boolean {
     return this.#ended;
   }
 
-  /** What reads reject with. */
+  /** The error that reads reject with. */
   get error(): Error | undefined {
     return this.#error;
   }
 
-  /** The failure that the end of the received bytes stands for. */
+  /** The failure that is reported at the end of the received bytes. */
   get failure(): Error | undefined {
     return this.#failure;
   }
 
-  /** Whether bytes are left that precede a failure of the connection. */
+  /** Whether bytes received before a failure of the connection remain. */
   get mayHaveMore(): boolean {
     if (this.#ended) return false;
     return this.socket.unread() > 0 || this.source?.isWaiting === false;
@@ -77,7 +80,7 @@ export class LinkReader implements Resumable {
     return this.#isPending() || this.source !== undefined;
   }
 
-  /** Whether it waits for an event of the poller. */
+  /** Whether this half waits for an event of the poller. */
   get isWaiting(): boolean {
     return (this.#isPending() && !this.#deferred) || (this.source?.isWaiting ?? false);
   }
@@ -90,7 +93,7 @@ export class LinkReader implements Resumable {
     if (this.#ended) return Promise.resolve(undefined);
     const mayRead = this.#mayRead();
     if (mayRead) {
-      // Receiving before each wait makes sure that the wait is only for bytes that arrive later.
+      // Receives before each wait, so that the wait is only for bytes that arrive later.
       const chunk = this.#receive();
       if (chunk === FAILED) return Promise.reject(this.#error ?? new LinkClosedError());
       if (chunk !== NOTHING_YET) return Promise.resolve(chunk);
@@ -110,7 +113,7 @@ export class LinkReader implements Resumable {
     return this.#front.shift();
   }
 
-  /** The socket may be read from. */
+  /** Called when the socket is readable. */
   onReadable(): void {
     if (this.source) this.source.pump();
     else if (this.#isPending()) this.#receiveForRead();
@@ -124,13 +127,13 @@ export class LinkReader implements Resumable {
     if (this.#isPending()) this.owner.waits();
   }
 
-  /** The peer's end of stream has been read. */
+  /** Ends this half after the peer's end of stream. */
   end(): void {
     this.#ended = true;
     this.owner.halfEnded();
   }
 
-  /** The link is destroyed: drops chunks that were put back. */
+  /** Drops chunks that were put back, since the link is destroyed. */
   drop(): void {
     this.isDropped = true;
     this.#front = [];
@@ -143,7 +146,10 @@ export class LinkReader implements Resumable {
     this.source?.fail(reason, 'from');
   }
 
-  /** The kernel reports the failure of the connection once: later its end looks like that of the stream. */
+  /**
+   * Keeps a failure for the end of the data: the kernel reports it once, and the end then looks like that of the
+   * stream.
+   */
   failAtEnd(error: Error): void {
     this.#failure ??= error;
     this.source?.sourceFailed(error);
@@ -153,7 +159,7 @@ export class LinkReader implements Resumable {
     return this.#pending?.isPending ?? false;
   }
 
-  /** Counts a read of this turn; false when the share of the link or of the thread is used up. */
+  /** Counts a read of this turn; returns false when the share of the link or of the thread is used up. */
   #mayRead(): boolean {
     const { poller } = this.socket.io;
     if (this.#turn !== poller.turn) {

@@ -6,7 +6,7 @@ import type { HalfPump } from './link-half.ts';
 import type { LinkReader } from './link-reader.ts';
 import type { LinkWriter } from './link-writer.ts';
 
-/** Moves bytes from the reader of one link to the writer of another, in the kernel where it can. */
+/** Moves bytes from the reader of one link to the writer of another, in the kernel where possible. */
 export class LinkTransfer implements HalfPump, PumpEvents {
   readonly #from: LinkReader;
   readonly #to: LinkWriter;
@@ -22,10 +22,10 @@ export class LinkTransfer implements HalfPump, PumpEvents {
   }
 
   /**
-   * Moves everything until the end of the stream; what was put back or is queued goes first. The
+   * Moves everything until the end of the stream; chunks that were put back or are queued go first. The
    * end is not passed on.
    *
-   * @param pour has its `moved` called at most once a turn.
+   * @param pour its `moved` is called at most once a turn.
    * @returns a promise that rejects when either link fails; with a `WriteError` for `to`.
    */
   static run(from: LinkReader, to: LinkWriter, pour: Pour): Promise<void> {
@@ -56,14 +56,20 @@ export class LinkTransfer implements HalfPump, PumpEvents {
     this.#done.reject(side === 'to' ? new WriteError(error) : error);
   }
 
-  /** @internal for the pump. */
+  /**
+   * Called by the pump after bytes were moved.
+   * @internal
+   */
   moved(bytes: number): void {
     this.#from.bytesRead += bytes;
     this.#to.bytesWritten += bytes;
     this.#pour.moved(bytes);
   }
 
-  /** @internal for the pump. */
+  /**
+   * Called by the pump at the end of the stream.
+   * @internal
+   */
   ended(): void {
     const { failure } = this.#from;
     if (failure) {
@@ -75,7 +81,10 @@ export class LinkTransfer implements HalfPump, PumpEvents {
     this.#from.end();
   }
 
-  /** @internal for the pump. */
+  /**
+   * Called by the pump when one side has failed.
+   * @internal
+   */
   failed(side: 'from' | 'to', error: Error): void {
     this.#detach();
     this.#done.reject(side === 'to' ? new WriteError(error) : error);
@@ -89,7 +98,7 @@ export class LinkTransfer implements HalfPump, PumpEvents {
   }
 }
 
-/** First writes what a handshake has read too far, and what waits for the destination. */
+/** First writes the bytes that a handshake read ahead, and those queued for the destination. */
 async function runAfterFront(from: LinkReader, to: LinkWriter, pour: Pour): Promise<void> {
   if (to.isWaiting) await unlessDestroyed(from, to.drained(), pour);
   for (;;) {
@@ -108,7 +117,7 @@ async function runAfterFront(from: LinkReader, to: LinkWriter, pour: Pour): Prom
   return LinkTransfer.run(from, to, pour);
 }
 
-/** Waits for the destination, unless the source, which nothing reads meanwhile, is destroyed. */
+/** Waits for the destination to drain, unless the source, which is not read meanwhile, is destroyed. */
 function unlessDestroyed(from: LinkReader, drained: Promise<void>, pour: Pour): Promise<void> {
   const written = drained.catch((error: unknown) => {
     throw new WriteError(asError(error));

@@ -7,14 +7,14 @@ import type { HalfOwner, HalfPump } from './link-half.ts';
 /** A frame up to this size is gathered by copying; a longer one is sent piece by piece. */
 const GATHERED_BYTES = 8 << 10;
 
-/** Returned instead of a number of bytes. */
+/** The result of a send that failed, in place of a number of bytes. */
 const FAILED = Symbol('the link failed');
 
-/** A chunk that waits for the kernel. */
+/** A chunk queued for the kernel. */
 interface Piece {
   /** The part that has not been sent. */
   rest: Uint8Array;
-  /** The whole chunk, when its memory is the link's. */
+  /** The whole chunk, if the link owns its memory. */
   readonly owned: Uint8Array | undefined;
 }
 
@@ -25,7 +25,7 @@ export class LinkWriter {
   bytesWritten = 0;
   /** Moves bytes to this half while it is set. */
   sink: HalfPump | undefined;
-  /** Chunks that the kernel has not taken yet. */
+  /** Chunks that the kernel has not accepted yet. */
   #pending: Piece[] = [];
   #drain: PromiseWithResolvers<void> | undefined;
   #closing: PromiseWithResolvers<void> | undefined;
@@ -37,17 +37,17 @@ export class LinkWriter {
     this.owner = owner;
   }
 
-  /** The end of this side has been sent. */
+  /** Whether the end of this side has been sent. */
   get isShut(): boolean {
     return this.#shut;
   }
 
-  /** Whether chunks wait for the kernel. */
+  /** Whether chunks are queued for the kernel. */
   get isWaiting(): boolean {
     return this.#pending.length > 0;
   }
 
-  /** Bytes that wait for the kernel. */
+  /** Number of bytes queued for the kernel. */
   get unsent(): number {
     return this.#pending.reduce((bytes, { rest }) => bytes + rest.length, 0);
   }
@@ -61,7 +61,10 @@ export class LinkWriter {
     return this.#error ?? new LinkClosedError();
   }
 
-  /** @param isOwned whether the memory of the chunk comes with it. */
+  /**
+   * Writes a chunk.
+   * @param isOwned whether the link takes over the memory of the chunk.
+   */
   write(chunk: Uint8Array, isOwned: boolean): Promise<void> | undefined {
     if (!this.mayWrite) return Promise.reject(this.closedError);
     const owned = isOwned ? chunk : undefined;
@@ -74,9 +77,9 @@ export class LinkWriter {
   }
 
   /**
-   * A write that copies what the kernel does not take at once.
+   * Writes a chunk, and copies the part that the kernel does not accept at once.
    *
-   * @param more whether the kernel may keep a short segment back for the next write, 200 ms at most.
+   * | @param more whether the kernel may delay a short segment for the next write, 200 ms at most.
    */
   lend(chunk: Uint8Array, more: boolean): Promise<void> | undefined {
     if (!this.mayWrite) return Promise.reject(this.closedError);
@@ -87,7 +90,10 @@ export class LinkWriter {
     return this.#queue(rest, rest);
   }
 
-  /** @param isOwned whether the memory of the chunks comes with them. */
+  /**
+   * Writes several chunks.
+   * @param isOwned whether the link takes over the memory of the chunks.
+   */
   writeOutput(chunks: readonly Uint8Array[], isOwned: boolean): Promise<void> | undefined {
     if (!this.mayWrite) return Promise.reject(this.closedError);
     let length = 0;
@@ -119,8 +125,8 @@ export class LinkWriter {
   }
 
   /**
-   * Sends the last bytes with the end of the stream: in one segment, which wakes the peer once, where
-   * the kernel takes them at once.
+   * Sends the last bytes with the end of the stream: in one segment, which wakes the peer once, if the kernel accepts
+   * them at once.
    */
   closeWith(last: Uint8Array): Promise<void> {
     if (!this.mayWrite) return Promise.reject(this.closedError);
@@ -134,13 +140,13 @@ export class LinkWriter {
     return this.closeWrite();
   }
 
-  /** Resolves when the kernel has taken all that is queued. */
+  /** Resolves when the kernel has accepted all queued bytes. */
   drained(): Promise<void> {
     this.#drain ??= Promise.withResolvers<void>();
     return this.#drain.promise;
   }
 
-  /** The socket may be written to. */
+  /** Called when the socket is writable. */
   onWritable(): void {
     if (this.sink) this.sink.pump();
     else if (this.#pending.length > 0) this.#flush();
@@ -167,7 +173,10 @@ export class LinkWriter {
     this.sink?.fail(reason, 'to');
   }
 
-  /** Bytes of a chunk that the kernel took, which may be none. After FAILED the link is closed. */
+  /**
+   * Sends part of a chunk; returns the number of bytes that the kernel accepted, possibly 0. After FAILED the link is
+   * closed.
+   */
   #send(chunk: Uint8Array, more: boolean): number | typeof FAILED {
     let sent = 0;
     // After a short result there is no event: only EAGAIN arms one.

@@ -22,7 +22,7 @@ export function nodeSocket(kernel: StreamSocket): Socket {
     }
     throw error;
   }
-  // An error before a layer has taken the socket over must not end the process.
+  // An error before a layer has taken over the socket must not end the process.
   socket.on('error', () => undefined);
   if (fd < 0) socket.destroy();
   return socket;

@@ -7,7 +7,7 @@ import {
 } from '../../../platform/sockets/probe.ts';
 import { systemClock } from '../../time/clock.ts';
 
-/** The kernel sockets of this thread, or why Node's are used. */
+/** The kernel sockets of this thread, or the reason why Node's are used. */
 export type OpenedIo =
   | { readonly kind: 'kernel'; readonly io: KernelIo; readonly reason?: undefined }
   | { readonly kind: 'node'; readonly io?: undefined; readonly reason: string };

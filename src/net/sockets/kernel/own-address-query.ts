@@ -5,8 +5,8 @@ import type { KernelIo } from '../../../platform/sockets/kernel-io.ts';
 import { isInterfaceAddress } from '../interface-addresses.ts';
 
 /**
- * Whether an address is one of this host: one netlink query about that address alone, whatever the
- * number of interfaces. Without netlink all interfaces are listed.
+ * Whether an address is one of this host: one netlink query about that address, however many interfaces there are.
+ * Without netlink all interfaces are listed.
  */
 export function ownAddressQuery(io: KernelIo): (host: string) => boolean {
   let netlink: NetlinkSocket | undefined;

@@ -2,13 +2,13 @@ import { pollEvents } from '../../../platform/sockets/poll-events.ts';
 import type { StreamSocket } from '../../../platform/sockets/streams/stream-socket.ts';
 import type { Clock, Timer } from '../../time/clock.ts';
 
-/** How long a link may wait while its socket is ready; after that, an event was lost. */
+/** Milliseconds that a link may wait while its socket is ready; after that, an event was lost. */
 const PATIENCE_MS = 1_000;
 
-/** A link, as the watchdog sees it. */
+/** A link, as seen by the watchdog. */
 export interface WatchedLink {
   readonly socket: StreamSocket;
-  /** The events that it waits for. */
+  /** The events that the link waits for. */
   readonly waitsFor: { readonly input: boolean; readonly output: boolean };
 }
 
@@ -19,14 +19,14 @@ export interface LostEvent {
   readonly waitedMs: number;
   /** The bits that poll(2) reports. */
   readonly events: number;
-  /** Bytes that can be received. */
+  /** Number of bytes that can be received. */
   readonly unread: number;
   /** The last system calls and events of the descriptor. */
   readonly history: readonly string[];
 }
 
 /**
- * Watches the links of a thread in the debug mode. One that has waited for a second although two checks,
+ * Watches the links of a thread in the debug mode. A link that has waited for a second although two checks,
  * with a turn of the event loop between them, found its socket ready by poll(2), shows a defect of this
  * layer and is reported once with its history.
  */
@@ -35,7 +35,7 @@ export class LinkWatchdog implements Disposable {
   readonly #report: (lost: LostEvent) => void;
   /** When each waiting link last had no event outstanding. */
   readonly #waiting = new Map<WatchedLink, number>();
-  /** Links that the last check found ready: after a process was stopped, events may be outstanding. */
+  /** Links that the last check found ready, but whose events may be outstanding, as after the process was stopped. */
   readonly #suspects = new Set<WatchedLink>();
   #timer: Timer | undefined;
 
@@ -44,19 +44,19 @@ export class LinkWatchdog implements Disposable {
     this.#report = report;
   }
 
-  /** Links that are watched. */
+  /** Number of links that are watched. */
   get size(): number {
     return this.#waiting.size;
   }
 
-  /** A link begins to wait. */
+  /** Adds a link that begins to wait. */
   watch(link: WatchedLink): void {
     this.#waiting.set(link, this.#clock.now());
     this.#suspects.delete(link);
     this.#timer ??= this.#clock.after(PATIENCE_MS, this.#look);
   }
 
-  /** A link is closed. */
+  /** Removes a link that is closed. */
   forget(link: WatchedLink): void {
     this.#waiting.delete(link);
     this.#suspects.delete(link);
@@ -68,7 +68,7 @@ export class LinkWatchdog implements Disposable {
     this.#suspects.clear();
   }
 
-  /** Called by the timer, and by tests. */
+  /** Checks the waiting links; called by the timer, and by tests. */
   readonly look = (): void => {
     const now = this.#clock.now();
     for (const [link, since] of this.#waiting) {

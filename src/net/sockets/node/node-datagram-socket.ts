@@ -65,7 +65,10 @@ export class NodeDatagramSocket implements DatagramSocket {
   #destinationText = '';
   #sourceText = '';
 
-  /** @throws the system's error, as `bindUdpSocket` does. */
+  /**
+   * Opens and binds a socket.
+   * @throws the system's error, as `bindUdpSocket` does.
+   */
   static async bind(
     options: DatagramSocketOptions,
     handlers: DatagramHandlers,
@@ -126,7 +129,7 @@ export class NodeDatagramSocket implements DatagramSocket {
         result.sentBytes = 0;
         continue;
       }
-      // An empty buffer is a datagram, too.
+      // An empty buffer is a datagram as well.
       do {
         if (this.#socket.getSendQueueCount() >= MAX_UNSENT) {
           this.#waitsForRoom = true;
@@ -159,7 +162,7 @@ export class NodeDatagramSocket implements DatagramSocket {
   }
 
   #sendOne({ buffer, offset }: Transmit, from: number, to: number): void {
-    // A copy, since Node keeps what the kernel does not take at once.
+    // A copy, since Node keeps a datagram that the kernel does not accept at once.
     const copy = Buffer.from(buffer.subarray(offset + from, offset + to));
     this.#socket.send(copy, this.#destination.port, this.#destinationText, this.#onSent);
   }
@@ -172,7 +175,7 @@ export class NodeDatagramSocket implements DatagramSocket {
     this.#handlers.onWritable?.();
   };
 
-  /** Prepares the text of a destination; false when this socket does not reach it. */
+  /** Prepares the text of a destination; returns false when this socket cannot reach it. */
   #aim(to: IpEndpoint, isIPv4: boolean): boolean {
     if (this.#ended || !(to.port > 0 && to.port <= 0xffff)) return false;
     if (isSameEndpoint(to, this.#destination)) return true;

@@ -18,10 +18,10 @@ import { SocketLink } from './socket-link.ts';
 import { connectSocket, connectTcp } from './tcp-dial.ts';
 import { UdpLink } from './udp-link.ts';
 
-/** Connections that the kernel may hold: a burst of clients must not be refused. */
+/** Connections that the kernel may queue: a burst of clients must not be refused. */
 const BACKLOG = 4096;
 
-/** Node's sockets. @param reason why these are in use. */
+/** Node's sockets. @param reason why Node's sockets are in use. */
 export const nodeSockets = (reason: string): Sockets => ({
   kind: 'node',
   reason,
@@ -34,7 +34,7 @@ export const nodeSockets = (reason: string): Sockets => ({
   bindUdp: (options) => UdpLink.bind(options),
   bindDatagrams: (options, handlers) => NodeDatagramSocket.bind(options, handlers),
   isOwnAddress: isInterfaceAddress,
-  // There is no device.
+  // Node's sockets have no TUN device.
   programRoute: (host) => (isInterfaceAddress(host) ? 'host' : 'uplink'),
   openTun: () => {
     throw new WeirError('tun', `a TUN device needs the kernel's own sockets: ${reason}`);
@@ -66,7 +66,7 @@ async function listen(
     throw error;
   }
   server.off('error', reject);
-  // An accept that fails is one connection lost, not the listener. Exhausted descriptors are not
+  // A failed accept loses one connection, not the listener. Exhausted descriptors are not
   // reported here: libuv then silently accepts and closes waiting connections (Node 26.10).
   server.on('error', () => undefined);
   const close = (): void => {

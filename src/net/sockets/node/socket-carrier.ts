@@ -9,7 +9,7 @@ export interface SocketEnds {
   readonly local: Endpoint | undefined;
 }
 
-/** Only for an open socket: the kernel forgets the addresses with the connection. */
+/** The addresses of an open socket: the kernel forgets them with the connection. */
 export const endsOf = (socket: Socket): SocketEnds => ({
   remote: endpointOf(socket.remoteAddress, socket.remotePort),
   local: endpointOf(socket.localAddress, socket.localPort),

@@ -11,7 +11,7 @@ import { ReadQueue } from '../../links/read-queue.ts';
 import { SOCKET_LINGER_BYTES, SOCKET_LINGER_MS } from '../socket-limits.ts';
 import { freeChunk, joined } from '../../links/spent-chunk.ts';
 
-/** Payload of a full TLS record (RFC 8446 §5.1). */
+/** Payload in bytes of a full TLS record (RFC 8446 §5.1). */
 const FULL_RECORD = 16_384;
 
 /**
@@ -36,7 +36,7 @@ export class SocketLink implements ByteLink, WireCounter {
   #cause: Error | undefined;
   #destroyed = false;
 
-  /** @param raw the kernel socket below, where `socket` is a TLS socket. */
+  /** @param raw the kernel socket below, if `socket` is a TLS socket. */
   constructor(socket: Socket, raw: Socket = socket) {
     this.#socket = socket;
     this.#raw = raw;
@@ -81,7 +81,7 @@ export class SocketLink implements ByteLink, WireCounter {
     const mayContinue = socket.write(chunk);
     const isSent = socket.writableLength === 0;
     if (isOwned && (isTls ? isCopied : isSent)) freeChunk(chunk);
-    // `write` returns false for a chunk of the high-water mark's size even if the kernel has taken it.
+    // `write` returns false for a chunk of the high-water mark's size even if the kernel has accepted it.
     return mayContinue || isSent ? undefined : this.#drained();
   }
 
@@ -160,14 +160,14 @@ export class SocketLink implements ByteLink, WireCounter {
     return !this.#destroyed && this.#socket.writable;
   }
 
-  /** This side has ended, and the other has not. */
+  /** Whether this side has ended, and the other has not. */
   #isHalfClosed(): boolean {
     const { writableFinished, readableEnded } = this.#socket;
     return writableFinished && !readableEnded && !this.#raw.destroyed;
   }
 
   /**
-   * Reads and discards until the peer has ended, too (RFC 9112 §9.6): the kernel resets a connection
+   * Reads and discards until the peer has ended as well (RFC 9112 §9.6): the kernel resets a connection
    * that is closed with unread bytes, and data that the peer has not read yet would be lost.
    */
   #linger(): void {

@@ -48,8 +48,8 @@ export function connectSocket(
       keepAliveInitialDelay: KEEP_ALIVE_DELAY_MS,
       autoSelectFamily: false,
     });
-    // Node begins to connect in the next tick, and keeps what it finds before that, which is no address,
-    // until the connection is made: too late for a listener of this process, which may accept it earlier.
+    // Node begins to connect in the next tick, and caches the local address that it finds before that, which is none,
+    // until the connection is established: too late for a listener of this process, which may accept it earlier.
     let hasBegun = false;
     process.nextTick(() => (hasBegun = true));
     onSocket?.({

@@ -11,9 +11,9 @@ import { bindUdpSocket, closeUdpSocket, connectUdpSocket, isTransient } from './
 /**
  * A UDP socket as a PacketLink to any number of IP peers.
  *
- * A datagram to a domain name, to port 0, to a family that the socket does not reach or beyond the
- * size of UDP is dropped and counted: callers resolve names first. `bytesRead` and
- * `bytesWritten` are UDP payload, of accepted datagrams only.
+ * A datagram to a domain name, to port 0, to a family that the socket does not reach, or longer than UDP permits is
+ * dropped and counted: callers resolve names first. `bytesRead` and `bytesWritten` are UDP payload, of accepted
+ * datagrams only.
  */
 export class UdpLink extends ReceivedUdp implements UdpSocket {
   /** The bound address, the port that the kernel chose included. */
@@ -24,7 +24,7 @@ export class UdpLink extends ReceivedUdp implements UdpSocket {
   readonly #reach: UdpReach;
   #ended = false;
   #cause: Error | undefined;
-  // Successive datagrams mostly have one peer: its forms are cached, so that a datagram needs no
+  // Successive datagrams mostly have one peer: its address is cached in each form, so that a datagram needs no
   // parsing of addresses and no new objects.
   #lastTarget: Endpoint | undefined;
   #lastTargetHost = '';
@@ -83,7 +83,7 @@ export class UdpLink extends ReceivedUdp implements UdpSocket {
     closeUdpSocket(this.#socket);
   }
 
-  /** Prepares the text of a peer's address as this socket needs it; false when it cannot. */
+  /** Prepares the text of a peer's address for this socket; returns false when the socket cannot reach it. */
   #aim(peer: Endpoint): boolean {
     const host = reachable(this.#reach, peer);
     if (host === undefined) return false;

@@ -4,7 +4,7 @@ import { claimPassed, type Claim } from '../../../platform/service/passed-socket
 import type { Endpoint } from '../../addresses/address.ts';
 import { UDP_RECEIVE_BUFFER } from '../socket-limits.ts';
 
-/** Where to bind a UDP socket. */
+/** Options of a UDP socket to bind. */
 export interface UdpSocketOptions {
   readonly family: 4 | 6;
   /**
@@ -12,16 +12,19 @@ export interface UdpSocketOptions {
    * stack: it reaches and is reached by IPv4 peers as well.
    */
   readonly address?: string | undefined;
-  /** 0, or left out, lets the kernel choose. */
+  /** The local port; 0, or left out, lets the kernel choose. */
   readonly port?: number | undefined;
-  /** Buffers requested of the kernel, in bytes; by default UDP_RECEIVE_BUFFER, and its own for sending. */
+  /**
+   * Buffers requested of the kernel, in bytes; UDP_RECEIVE_BUFFER for receiving and the kernel's own default for
+   * sending.
+   */
   readonly receiveBuffer?: number | undefined;
   readonly sendBuffer?: number | undefined;
 }
 
 /**
  * Failures of single datagrams, reported by a later receive (ICMP errors, an interface that went
- * away, memory pressure): the socket is as good as before.
+ * away, memory pressure): the socket remains usable.
  */
 const TRANSIENT_ERRORS: ReadonlySet<string | undefined> = new Set([
   'ECONNREFUSED',
@@ -43,7 +46,7 @@ export const isTransient = (error: Error): boolean => TRANSIENT_ERRORS.has(codeO
 const wildcardOf = (family: 4 | 6): string => (family === 4 ? '0.0.0.0' : '::');
 
 /**
- * Opens and binds a socket of Node that is sent to by IP literals alone.
+ * Opens and binds a socket of Node that sends only to IP literals.
  * @throws the system's error (`EADDRINUSE`, `EADDRNOTAVAIL`, `EAFNOSUPPORT` without IPv6).
  */
 export async function bindUdpSocket(options: UdpSocketOptions): Promise<Socket> {
@@ -72,7 +75,7 @@ export async function bindUdpSocket(options: UdpSocketOptions): Promise<Socket> 
     socket.setRecvBufferSize(options.receiveBuffer ?? UDP_RECEIVE_BUFFER);
     if (options.sendBuffer !== undefined) socket.setSendBufferSize(options.sendBuffer);
   } catch {
-    // Not essential: systems that refuse more than their limit keep their default.
+    // Not essential: systems that reject a size above their limit keep their default.
   }
   return socket;
 }
@@ -83,11 +86,11 @@ export function closeUdpSocket(socket: Socket): void {
   claims.get(socket)?.release();
 }
 
-/** The claims of sockets that a service manager has passed. */
+/** Claims on sockets passed by a service manager. */
 const claims = new WeakMap<Socket, Claim>();
 
 /**
- * Gives a bound socket its one peer, and closes it when that fails.
+ * Connects a bound socket to its one peer, and closes it on failure.
  * @throws the system's error (`ENETUNREACH`).
  */
 export async function connectUdpSocket(socket: Socket, { host, port }: Endpoint): Promise<void> {
