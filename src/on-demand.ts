@@ -15,7 +15,7 @@ export class OnDemand<T extends Imports> {
   readonly #imports: T;
   readonly #loaded = new Map<keyof T, object>();
 
-  /** | @param what kind of part, for errors: `protocol` */
+  /** @param what kind of part, for errors: `protocol` */
   constructor(what: string, imports: T) {
     this.#what = what;
     this.#imports = imports;

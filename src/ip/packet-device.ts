@@ -65,7 +65,7 @@ export interface PacketOutput {
   /**
    * Passes a complete packet to the device.
    *
-   * | @param length its bytes, at most what was reserved.
+   * @param length its bytes, at most what was reserved.
    * @param segmentSize bytes of payload of each packet that the device makes of it, 0 for one packet as it is. Above 0
    * only as `traits` permits, with a partial checksum, and not above what `mtu` takes.
    * @param checksumStart where the TCP or UDP header begins, from the start of the packet, if the checksum in it is the

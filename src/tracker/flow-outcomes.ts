@@ -45,7 +45,7 @@ export class FlowOutcomes {
     return this.#failedDials;
   }
 
-  /** By the index of the rule, `undefined` for the default route; rules without a flow are left out. */
+  /** Outcomes by the index of the rule, `undefined` for the default route; rules without a flow are left out. */
   *rules(): Iterable<readonly [rule: number | undefined, outcomes: Readonly<RuleOutcomes>]> {
     for (const [rule, outcomes] of this.#rules) {
       yield [rule === DEFAULT ? undefined : rule, outcomes];

@@ -79,7 +79,7 @@ export class LinkWriter {
   /**
    * Writes a chunk, and copies the part that the kernel does not accept at once.
    *
-   * | @param more whether the kernel may delay a short segment for the next write, 200 ms at most.
+   * @param more whether the kernel may delay a short segment for the next write, 200 ms at most.
    */
   lend(chunk: Uint8Array, more: boolean): Promise<void> | undefined {
     if (!this.mayWrite) return Promise.reject(this.closedError);
