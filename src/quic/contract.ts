@@ -2,16 +2,16 @@ import type { WeirError } from '../errors.ts';
 import type { Endpoint } from '../net/addresses/address.ts';
 import type { ByteLink, WireCounter } from '../net/links/link.ts';
 
-/** Which side of a connection this is. */
+/** The role of this side of a connection. */
 export type Role = 'client' | 'server';
 
 /** One stream of a connection (RFC 9000 §2), as a link. */
 export interface QuicStream extends ByteLink {
-  /** Its id, with the type in the two low bits (§2.1). */
+  /** The stream id, with the type in the two low bits (§2.1). */
   readonly id: number;
-  /** Whether both sides may send on it. The other direction of a unidirectional stream has ended. */
+  /** Whether both sides may send on the stream. The other direction of a unidirectional stream has ended. */
   readonly bidirectional: boolean;
-  /** Ends the sending part with RESET_STREAM and drops what is queued. Idempotent. */
+  /** Ends the sending part with RESET_STREAM and drops queued data. Idempotent. */
   reset(code: number): void;
   /** Discards all further data of the peer, and sends STOP_SENDING. Idempotent. */
   stopSending(code: number): void;
@@ -23,14 +23,14 @@ export interface StreamFailure extends WeirError {
   readonly streamCode: number;
 }
 
-/** How a connection ended. */
+/** The reason why a connection ended. */
 export interface CloseReason {
-  /** `application` for the codes of the protocol above (§20.2), `transport` for those of §20.1. */
+  /** The kind of end: `application` with a code of the protocol above (§20.2), `transport` with one of §20.1. */
   readonly kind: 'application' | 'transport' | 'idle' | 'stateless-reset' | 'version';
-  /** Which side ended it. */
+  /** The side that ended the connection. */
   readonly by: 'self' | 'peer';
   readonly code: number;
-  /** Printable text, never longer than a packet; empty when none was given. */
+  /** The reason phrase: printable text, never longer than a packet; empty when none was given. */
   readonly reason: string;
 }
 
@@ -42,17 +42,17 @@ export interface QuicHandlers {
   readonly onDatagram: (data: Uint8Array) => void;
   /** A stream of either side is closed: both directions have ended, and the peer has acknowledged everything. */
   readonly onStreamClosed?: (() => void) | undefined;
-  /** The peer has migrated to another address, which is validated. */
+  /** The peer has migrated to another address, which has been validated. */
   readonly onMigrated?: ((remote: Endpoint) => void) | undefined;
 }
 
-/** A live QUIC connection, as the protocols above it use it. */
+/** A live QUIC connection, as seen by the protocols above. */
 export interface QuicConnection {
   /** The current address of the peer. */
   readonly remote: Endpoint;
-  /** The local address that the peer sends to; `undefined` where it is not available. */
+  /** The local address that the peer sends to; `undefined` if unknown. */
   readonly local: Endpoint | undefined;
-  /** UDP payload bytes in both directions, obfuscation included. */
+  /** Counts UDP payload bytes in both directions, obfuscation included. */
   readonly wire: WireCounter;
   /** Resolves when the handshake is complete; rejects with a WeirError when it fails. */
   readonly established: Promise<void>;
@@ -62,13 +62,13 @@ export interface QuicConnection {
    */
   openStream(kind: 'bidirectional' | 'unidirectional', signal?: AbortSignal): Promise<QuicStream>;
   /**
-   * The peer has authenticated itself: it gets larger windows, and its connection is not given to another. No
-   * effect unless `ConnectionSettings.authenticates`. Idempotent.
+   * Called by the protocol above when the peer has authenticated itself: it gets larger windows, and its connection is
+   * no longer replaced by others. No effect unless `ConnectionSettings.authenticates`. Idempotent.
    */
   authenticated(): void;
   /**
-   * How many bidirectional streams of the peer may be open at once. A lower number does not withdraw streams
-   * that the peer was already allowed to open.
+   * Sets the number of bidirectional streams of the peer that may be open at once. A lower number does not withdraw
+   * streams that the peer was already allowed to open.
    */
   allowStreams(atOnce: number): void;
   /**
@@ -78,9 +78,9 @@ export interface QuicConnection {
   readonly hasOpenStream: boolean;
   /** The largest payload that `sendDatagram` accepts now; 0 when the peer accepts none. */
   readonly maxDatagramSize: number;
-  /** Queues a DATAGRAM frame, bounded: false when it was dropped (too large, full, or closed). */
+  /** Queues a DATAGRAM frame; returns false when it was dropped (too large, queue full, or closed). */
   sendDatagram(data: Uint8Array): boolean;
-  /** Sends at a fixed rate (Brutal) instead of the congestion controller's. */
+  /** Sends at a fixed rate (Brutal) instead of the congestion controller's, in bytes per second. */
   useFixedRate(bytesPerSecond: number): void;
   /** Ends the connection with CONNECTION_CLOSE and the application's code. Idempotent. */
   close(code: number, reason?: string): void;

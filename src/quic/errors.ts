@@ -33,7 +33,7 @@ export const cryptoErrorCode = (alert: number): number => CRYPTO_ERROR + (alert 
 const alertOf = (code: number): number | undefined =>
   code >= CRYPTO_ERROR && code <= CRYPTO_ERROR + 0xff ? code - CRYPTO_ERROR : undefined;
 
-/** The name of a transport error code, for logs: `CRYPTO_ERROR(42)` for TLS alerts, else hexadecimal. */
+/** The name of a transport error code, for logs: `CRYPTO_ERROR(42)` for TLS alerts, otherwise hexadecimal. */
 export function transportErrorName(code: number): string {
   const alert = alertOf(code);
   if (alert !== undefined) return `CRYPTO_ERROR(${alert})`;

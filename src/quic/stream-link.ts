@@ -12,11 +12,11 @@ export type StreamCore = Pick<
   'read' | 'write' | 'queued' | 'undelivered' | 'finish' | 'reset' | 'stopSending'
 >;
 
-/** The connection of a stream, as the stream uses it. */
+/** The connection of a stream, as seen by the stream. */
 export interface StreamLinkHost {
   readonly core: StreamCore;
   readonly clock: Clock;
-  /** There may be something to send. */
+  /** Schedules the connection: there may be data to send. */
   touch(): void;
 }
 
@@ -24,12 +24,12 @@ export interface StreamLinkHost {
 const DESTROYED = 0;
 
 /**
- * A stream as a ByteLink. Received bytes stay with the connection until they are read, so that a slow reader
- * stops its sender (flow control by consumption); written bytes are queued there.
+ * A stream as a ByteLink. Received bytes stay with the connection until they are read, so that a slow reader stops its
+ * sender (flow control by consumption); written bytes are queued there.
  *
- * A stream that the peer resets fails as a whole, because its data is truncated; what has arrived in order
- * before can still be read. One that the peer stops
- * (RFC 9000 §3.5) rejects writes, but is read to its end: the peer may have sent all of its data.
+ * A stream that the peer resets fails as a whole, because its data is truncated; data received in order before can
+ * still be read. A stream that the peer stops (RFC 9000 §3.5) rejects writes, but is read to its end: the peer may have
+ * sent all of its data.
  */
 export class StreamLink extends PulledLink implements QuicStream {
   readonly id: number;
@@ -74,12 +74,12 @@ export class StreamLink extends PulledLink implements QuicStream {
     this.settle();
   }
 
-  /** Both directions have ended, and the peer has acknowledged everything. */
+  /** Called when both directions have ended, and the peer has acknowledged everything. */
   onClosed(): void {
     this.stopLinger();
   }
 
-  /** The connection has ended. */
+  /** Called when the connection has ended. */
   onConnectionEnd(error: Error): void {
     this.stopLinger();
     this.failAll(error, error);

@@ -2,28 +2,28 @@ import type { TraceSink } from '../net/trace.ts';
 import type { LifecycleState } from './connection/lifecycle.ts';
 import type { Space } from './recovery/space.ts';
 
-/** Why a received packet, or the rest of a datagram, was dropped. None of these ends a connection. */
+/** The reason why a received packet, or the rest of a datagram, was dropped. None of these ends a connection. */
 export type DropReason =
-  /** The unprotected part of its header is invalid. */
+  /** The unprotected part of the header is invalid. */
   | 'header'
-  /** Another version. */
+  /** The version is not supported. */
   | 'version'
-  /** Its connection id is not one of this connection. */
+  /** The connection id is not one of this connection. */
   | 'connection-id'
-  /** Its type is not accepted, or not any more: Retry at a server, 0-RTT. */
+  /** The packet type is not accepted, or no longer: Retry at a server, 0-RTT. */
   | 'type'
-  /** Its keys are not available yet, and there is no room to keep it. */
+  /** The keys are not available yet, and there is no room to keep the packet. */
   | 'no-keys'
-  /** Its keys have been discarded. */
+  /** The keys have been discarded. */
   | 'old-keys'
-  /** It is not authentic. */
+  /** The packet is not authentic. */
   | 'authentication'
-  /** It was received before. */
+  /** The packet was received before. */
   | 'duplicate'
   /** An Initial packet of a client in a datagram below 1,200 bytes (RFC 9000 §14.1). */
   | 'small-initial'
   | 'token'
-  /** It is from an address that the peer may not use, or not yet. */
+  /** The packet is from an address that the peer may not use, or not yet. */
   | 'address'
   /** The peer has exceeded its work for this turn of the event loop (`TurnWork`). */
   | 'work'

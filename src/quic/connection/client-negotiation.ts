@@ -20,7 +20,7 @@ export interface ClientNegotiationParts {
   readonly telemetry: Telemetry;
 }
 
-/** How a client handles Retry and Version Negotiation packets, which a server sends without keeping state. */
+/** Handles Retry and Version Negotiation packets of a server, which the server sends without keeping state. */
 export class ClientNegotiation {
   readonly #closing: Closing;
   readonly #keys: ConnectionKeys;
@@ -42,7 +42,7 @@ export class ClientNegotiation {
     this.#localId = localId;
   }
 
-  /** A Retry packet (RFC 9000 §17.2.5.2). Returns whether it was valid and is followed. */
+  /** Handles a Retry packet (RFC 9000 §17.2.5.2). Returns whether it was valid and is followed. */
   onRetry(bytes: Uint8Array, header: PacketHeader, now: number): boolean {
     const ids = this.#handshakeIds;
     if (ids.retrySourceId !== undefined || ids.peerId !== undefined) return false;
@@ -61,7 +61,7 @@ export class ClientNegotiation {
     return true;
   }
 
-  /** A Version Negotiation packet (§6.2). It MUST be discarded if another packet was processed before. */
+  /** Handles a Version Negotiation packet (§6.2), which MUST be discarded if another packet was processed before. */
   onVersionNegotiation(bytes: Uint8Array, header: PacketHeader, now: number): void {
     const ids = this.#handshakeIds;
     if (ids.peerId !== undefined || ids.retrySourceId !== undefined) return;

@@ -22,7 +22,7 @@ const NOTHING = new Uint8Array(0);
 const textOf = (bytes: Uint8Array): string =>
   shownForeign(printable(Buffer.from(bytes.subarray(0, MAX_REASON_BYTES)).toString()));
 
-/** At most `MAX_REASON_BYTES` of UTF-8, cut between characters. */
+/** Encodes at most `MAX_REASON_BYTES` of UTF-8, truncated between characters. */
 function encodeReason(reason: string): Uint8Array {
   const bytes = new Uint8Array(MAX_REASON_BYTES);
   const { written } = new TextEncoder().encodeInto(reason, bytes);
@@ -30,8 +30,8 @@ function encodeReason(reason: string): Uint8Array {
 }
 
 /**
- * The end of a connection (RFC 9000 §10): its reason, when CONNECTION_CLOSE is sent, and how long the closing
- * and draining states last.
+ * The end of a connection (RFC 9000 §10): the reason, the sending of CONNECTION_CLOSE, and the duration of the closing
+ * and draining states.
  */
 export class Closing {
   readonly #lifecycle: Lifecycle;
@@ -41,7 +41,7 @@ export class Closing {
   #text: Uint8Array = NOTHING;
   #frameType = 0;
   #isFrameDue = false;
-  /** Packets to receive before the frame is sent again. */
+  /** Packets to receive before CONNECTION_CLOSE is sent again. */
   #interval = FIRST_CLOSE_INTERVAL;
   #received = 0;
 
@@ -51,7 +51,7 @@ export class Closing {
     this.#loss = loss;
   }
 
-  /** Why the connection has ended; `undefined` while it has not. */
+  /** The reason why the connection has ended; `undefined` while it has not. */
   get reason(): CloseReason | undefined {
     return this.#reason;
   }
@@ -61,13 +61,13 @@ export class Closing {
     return this.#isFrameDue;
   }
 
-  /** This side closes with a transport error, of the peer or of its own. */
+  /** Closes with a transport error of either side. */
   fail(error: QuicError, now: number): void {
     this.#frameType = error.frameType;
     this.#begin('transport', error.code, error.reason, now);
   }
 
-  /** The application closes the connection. */
+  /** Closes at the request of the application. */
   closeByApplication(code: number, reason: string, now: number): void {
     this.#begin('application', code, reason, now);
   }
@@ -80,7 +80,7 @@ export class Closing {
     this.#wait('closing', now);
   }
 
-  /** A CONNECTION_CLOSE frame arrived: the draining state begins (§10.2.2). */
+  /** Handles a CONNECTION_CLOSE frame: the draining state begins (§10.2.2). */
   onPeerClose(
     kind: 'application' | 'transport',
     code: number,
@@ -92,7 +92,7 @@ export class Closing {
     this.#wait('draining', now);
   }
 
-  /** Ends at once, without a packet. */
+  /** Ends the connection at once, without a packet. */
   end(reason: CloseReason, now: number): void {
     this.#reason ??= reason;
     this.#isFrameDue = false;
@@ -100,7 +100,7 @@ export class Closing {
     this.#lifecycle.go('closed', now);
   }
 
-  /** A packet arrived in the closing state: the peer may not have received the frame (§10.2.1). */
+  /** Handles a packet in the closing state: the peer may not have received the frame (§10.2.1). */
   onPacket(): void {
     this.#received++;
     if (this.#received < this.#interval) return;
@@ -113,7 +113,7 @@ export class Closing {
     this.#isFrameDue = false;
   }
 
-  /** The closing or draining state ends. */
+  /** Ends the closing or draining state. */
   onTimeout(now: number): void {
     this.#deadlines.clearAll();
     this.#isFrameDue = false;
@@ -121,7 +121,7 @@ export class Closing {
   }
 
   /**
-   * Writes the frame. In Initial and Handshake packets an application close MUST be replaced by a transport
+   * Writes CONNECTION_CLOSE. In Initial and Handshake packets an application close MUST be replaced by a transport
    * close with APPLICATION_ERROR and no reason, because they may reveal application state (§10.2.3).
    *
    * @returns the offset after it; `at` when it does not fit.

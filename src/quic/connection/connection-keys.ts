@@ -12,7 +12,7 @@ export class ConnectionKeys implements Disposable {
   readonly #openers: (PacketOpener | undefined)[] = [undefined, undefined];
   readonly #discarded = [false, false, false];
 
-  /** @param limits for tests, instead of those of the cipher suites. */
+  /** @param limits replace those of the cipher suites, for tests. */
   constructor(limits?: KeyLimits) {
     this.oneRtt = new OneRttKeys(limits);
   }
@@ -49,12 +49,12 @@ export class ConnectionKeys implements Disposable {
     return this.#discarded[space] === true;
   }
 
-  /** For Initial and Handshake packets. */
+  /** The sealer of Initial or Handshake packets. */
   sealer(space: Space): PacketSealer | undefined {
     return this.#sealers[space];
   }
 
-  /** For Initial and Handshake packets. */
+  /** The opener of Initial or Handshake packets. */
   opener(space: Space): PacketOpener | undefined {
     return this.#openers[space];
   }

@@ -6,18 +6,18 @@ import type { ClientTls, ServerTls } from './tls-handshake.ts';
 import type { QuicTrace } from '../trace.ts';
 import type { SharedWork } from '../packets/turn-work.ts';
 
-/** A connection id that the endpoint has made and routes to the connection. */
+/** A connection id that the endpoint has issued and routes to the connection. */
 export interface RegisteredId {
   readonly id: Uint8Array;
-  /** 16 bytes: the token of a stateless reset for this id. */
+  /** The token of a stateless reset for this id, 16 bytes. */
   readonly resetToken: Uint8Array;
 }
 
 /** Issues the ids of one connection; all have the same number of bytes. */
 export interface IdIssuer {
-  /** Makes a new id and routes its packets to the connection. */
+  /** Issues a new id and routes its packets to the connection. */
   issue(): RegisteredId;
-  /** Ends the routing of this id. */
+  /** Ends the routing of an id. */
   release(id: Uint8Array): void;
 }
 
@@ -27,25 +27,25 @@ export interface CommonOptions {
   readonly random: RandomSource;
   readonly ids: IdIssuer;
   readonly remote: IpEndpoint;
-  /** The local address that the peer sends to, where it is known. */
+  /** The local address that the peer sends to, if known. */
   readonly local?: IpEndpoint | undefined;
   readonly now: number;
   readonly trace?: QuicTrace | undefined;
-  /** Shared by all connections of the endpoint. */
+  /** Work shared by all connections of the endpoint. */
   readonly sharedWork?: SharedWork | undefined;
-  /** For tests: packets after which keys are updated, instead of the limits of the cipher suites. */
+  /** Number of packets after which keys are updated, instead of the limits of the cipher suites; for tests. */
   readonly keyLimits?: KeyLimits | undefined;
 }
 
 export interface ClientOptions extends CommonOptions {
   readonly tls: ClientTls;
-  /** From an earlier connection's `token` event. */
+  /** The token of an earlier connection's `token` event. */
   readonly token?: Uint8Array | undefined;
 }
 
 export interface ServerOptions extends CommonOptions {
   readonly tls: ServerTls;
-  /** The destination id of the client's first Initial packet; from the token, if a Retry was sent. */
+  /** The destination id of the client's first Initial packet; taken from the token if a Retry was sent. */
   readonly originalId: Uint8Array;
   /** The source id of the Retry packet, if one was sent: the destination id of this Initial packet. */
   readonly retrySourceId?: Uint8Array | undefined;
@@ -53,6 +53,6 @@ export interface ServerOptions extends CommonOptions {
   readonly clientId: Uint8Array;
   /** Whether a token has validated the client's address (RFC 9000 §8.1.2). */
   readonly isValidated: boolean;
-  /** Makes a token for NEW_TOKEN (§8.1.3), once; without it none is sent. */
+  /** Creates a token for NEW_TOKEN (§8.1.3), called once; without this function none is sent. */
   readonly makeToken?: ((remote: IpEndpoint, now: number) => Uint8Array) | undefined;
 }

@@ -1,7 +1,7 @@
 import { IDLE_TIMEOUT, HANDSHAKE_TIMEOUT, MAX_DATAGRAM } from '../limits.ts';
 import type { StreamGrants } from '../streams/streams.ts';
 
-/** The settings of a connection; the same for all connections of one endpoint. */
+/** The settings of a connection, which all connections of one endpoint share. */
 export interface ConnectionSettings {
   /** max_idle_timeout in milliseconds; 0 for none. The peer may announce a smaller one. */
   readonly idleTimeout: number;
@@ -11,12 +11,12 @@ export interface ConnectionSettings {
   readonly handshakeTimeout: number;
   /**
    * Whether the protocol above calls `authenticated` when the peer has authenticated itself. Until then the
-   * peer gets little memory, and may lose its connection to another when there are too many.
+   * peer gets little memory, and its connection may be closed in favour of another when there are too many.
    */
   readonly authenticates: boolean;
   /** Flow control windows and stream limits; `undefined` for those of `streams/limits.ts`. */
   readonly grants: StreamGrants | undefined;
-  /** Announced as max_datagram_frame_size; 0 accepts no DATAGRAM frames. */
+  /** The announced max_datagram_frame_size; 0 accepts no DATAGRAM frames. */
   readonly maxDatagramFrameSize: number;
   /**
    * Whether DATAGRAM frames are exchanged with a peer that has not announced them, with payloads up to
@@ -24,8 +24,8 @@ export interface ConnectionSettings {
    */
   readonly acceptUnannouncedDatagrams: boolean;
   /**
-   * The largest UDP payload that is searched for. The overhead of obfuscation is subtracted from it;
-   * `MIN_DATAGRAM` disables the search, as on sockets that cannot forbid fragmentation.
+   * The largest UDP payload that path MTU discovery searches for, in bytes. The overhead of obfuscation is subtracted
+   * from it; `MIN_DATAGRAM` disables the search, as on sockets that cannot forbid fragmentation.
    */
   readonly maxDatagram: number;
   readonly congestion: 'bbr' | 'cubic' | 'newreno';

@@ -68,8 +68,8 @@ export class ConnectionTls implements Disposable {
   }
 
   /**
-   * Whether TLS is complete, and the peer's transport parameters are authentic. It stays so after an error in later
-   * messages, which is reported with the keys of 1-RTT.
+   * Whether TLS is complete, and the peer's transport parameters are authentic. Remains true after an error in later
+   * messages, which is reported under the 1-RTT keys.
    */
   get isComplete(): boolean {
     return this.#isComplete && this.#peer !== undefined;
@@ -80,13 +80,16 @@ export class ConnectionTls implements Disposable {
     return this.#peer;
   }
 
-  /** @param parameters the encoded transport parameters of this side. A client makes its ClientHello. */
+  /**
+   * Starts the handshake; a client creates its ClientHello.
+   * @param parameters the encoded transport parameters of this side.
+   */
   start(parameters: Uint8Array): void {
     this.#tls.setTransportParameters(parameters);
     if (this.#role === 'client') this.#tls.start();
   }
 
-  /** Passes the data of a level that has arrived to TLS, in order. */
+  /** Passes received data of a level to TLS, in order. */
   advance(level: TlsLevel): FrameError {
     while (this.#error === undefined) {
       const bytes = this.#crypto.read(level);

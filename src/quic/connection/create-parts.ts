@@ -34,10 +34,10 @@ import { Lifecycle } from './lifecycle.ts';
 import { PathFactory } from './path-factory.ts';
 import { Telemetry } from './telemetry.ts';
 
-/** The parts of a connection. Only `QuicCore` has all of them; each part gets the others that it uses. */
+/** The parts of a connection. Only `QuicCore` has all of them; each part receives the others that it uses. */
 export type ConnectionParts = ReturnType<typeof createParts>;
 
-/** Makes the parts of a connection and connects them. */
+/** Creates the parts of a connection and connects them. */
 export function createParts(options: ClientOptions | ServerOptions, identity: ConnectionIdentity) {
   const { settings, random, ids } = options;
   const { role, own } = identity;

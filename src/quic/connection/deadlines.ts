@@ -1,6 +1,6 @@
 import type { NamedDeadlines } from '../../collections/named-deadlines.ts';
 
-/** The deadlines of a connection itself; its parts have their own. */
+/** The deadlines of the connection itself; those of its parts are kept by the parts. */
 export const CONNECTION_DEADLINES = ['handshake', 'idle', 'keepAlive', 'pacing', 'close'] as const;
 
 type ConnectionDeadline = (typeof CONNECTION_DEADLINES)[number];

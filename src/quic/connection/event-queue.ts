@@ -9,11 +9,11 @@ import type { Streams } from '../streams/streams.ts';
 /** An event of a connection, for its driver; see `QuicCore.nextEvent`. */
 export type ConnectionEvent =
   | StreamEvent
-  /** The handshake is complete (RFC 9001 §4.1.1): streams and datagrams may be used, the peer is authentic. */
+  /** The handshake is complete (RFC 9001 §4.1.1): streams and datagrams may be used, and the peer is authenticated. */
   | { readonly kind: 'established' }
   /**
-   * The handshake is confirmed (§4.1.2). The peer uses only ids that were issued to it after this: a server's
-   * endpoint forgets the id that the client had chosen.
+   * The handshake is confirmed (§4.1.2). From now on the peer uses only ids that were issued to it: a server's endpoint
+   * forgets the id that the client had chosen.
    */
   | { readonly kind: 'confirmed' }
   /** A DATAGRAM frame was received; the handler owns its bytes. */
@@ -22,9 +22,9 @@ export type ConnectionEvent =
   | { readonly kind: 'migrated'; readonly remote: IpEndpoint }
   /** A token for the client's next connection to this server (§8.1.3). */
   | { readonly kind: 'token'; readonly token: Uint8Array }
-  /** The connection has ended for the application; it still responds to stray packets for some time. */
+  /** The connection has ended for the application; it still responds to late packets for some time. */
   | { readonly kind: 'closed'; readonly reason: CloseReason }
-  /** The last event: nothing is sent or received any more (§10.2), and the connection can be forgotten. */
+  /** The last event: nothing is sent or received any more (§10.2), and the connection can be released. */
   | { readonly kind: 'drained' };
 
 /** Events of the connection itself. At most one of each kind is queued: a later one replaces it. */
@@ -34,7 +34,7 @@ type OwnEvent = Extract<
 >;
 
 /**
- * The events of a connection: first those of the handshake and of paths, then streams and datagrams, then the
+ * The events of a connection: first events of the handshake and of paths, then streams and datagrams, then the
  * end.
  */
 export class EventQueue {

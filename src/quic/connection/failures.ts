@@ -2,7 +2,7 @@ import { WeirError } from '../../errors.ts';
 import { transportErrorName } from '../errors.ts';
 import type { CloseReason, StreamFailure } from '../contract.ts';
 
-/** An operation on a connection or on one of its streams failed, because the connection has ended. */
+/** The error of an operation on a connection, or on one of its streams, after the connection has ended. */
 export class ConnectionEndedError extends WeirError {
   readonly closeReason: CloseReason;
 
@@ -12,7 +12,7 @@ export class ConnectionEndedError extends WeirError {
   }
 }
 
-/** The peer has ended a stream with an error code: it sent RESET_STREAM or STOP_SENDING. */
+/** The error of a stream that the peer has ended with a code, by RESET_STREAM or STOP_SENDING. */
 export class StreamFailedError extends WeirError implements StreamFailure {
   readonly streamCode: number;
 

@@ -24,7 +24,7 @@ export interface ConnectionIdentity {
   readonly destinationId: Uint8Array;
   /** The id that the Initial keys are derived from (RFC 9001 §5.2). */
   readonly initialKeyId: Uint8Array;
-  /** The source id of the peer's packets, where it is known. */
+  /** The source id of the peer's packets, if known. */
   readonly peerId: Uint8Array | undefined;
   readonly retrySourceId: Uint8Array | undefined;
   /** Whether the peer's address is validated. */

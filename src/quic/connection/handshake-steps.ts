@@ -41,8 +41,8 @@ export interface HandshakeStepsParts {
 }
 
 /**
- * The steps of a handshake (RFC 9001 §4.1, §4.9): new keys, the completion of TLS and the confirmation, and
- * what the parts of a connection do then.
+ * The steps of a handshake (RFC 9001 §4.1, §4.9): new keys, the completion of TLS and the confirmation, and the actions
+ * of the connection's parts that follow.
  */
 export class HandshakeSteps {
   readonly #role: Role;
@@ -93,7 +93,7 @@ export class HandshakeSteps {
     this.#makeToken = makeToken;
   }
 
-  /** A packet of this space was processed. */
+  /** Called after a packet of this space was processed. */
   afterPacket(space: Space, now: number): void {
     if (!this.#lifecycle.isOpen) return;
     if (!this.#hasHandshakeKeys && this.#keys.canSeal(Space.HANDSHAKE)) {
@@ -112,13 +112,13 @@ export class HandshakeSteps {
     if (this.#tls.isComplete && this.#lifecycle.state === 'handshaking') this.#complete(now);
   }
 
-  /** A client MUST discard Initial keys when it first sends a Handshake packet (§4.9.1). */
+  /** Discards Initial keys, as a client MUST when it first sends a Handshake packet (§4.9.1). */
   onHandshakePacketSent(now: number): void {
     if (this.#role === 'client' && !this.#keys.isDiscarded(Space.INITIAL))
       this.#discard(Space.INITIAL, now);
   }
 
-  /** The handshake is confirmed (§4.1.2): Handshake keys MUST be discarded (§4.9.2). */
+  /** Confirms the handshake (§4.1.2): Handshake keys MUST be discarded (§4.9.2). */
   confirm(now: number): void {
     if (!this.#lifecycle.go('confirmed', now)) return;
     if (!this.#keys.isDiscarded(Space.INITIAL)) this.#discard(Space.INITIAL, now);
@@ -128,7 +128,7 @@ export class HandshakeSteps {
     this.#events.push({ kind: 'confirmed' });
   }
 
-  /** TLS is complete (§4.1.1). For a server the handshake is confirmed at once (§4.1.2). */
+  /** Completes the handshake once TLS is complete (§4.1.1). For a server it is confirmed at once (§4.1.2). */
   #complete(now: number): void {
     const peer = this.#tls.peerParameters;
     if (peer === undefined || !this.#lifecycle.go('established', now)) return;

@@ -4,7 +4,7 @@ import type { LossDetection } from '../recovery/loss-detection.ts';
 /** The idle timeout is at least this many probe timeouts (RFC 9000 §10.1). */
 const LEAST_PROBE_TIMEOUTS = 3;
 
-/** Milliseconds without a packet of the peer after which the memory that a burst needed is freed. */
+/** Milliseconds without a packet of the peer after which memory allocated for a burst is freed. */
 const PAUSE = 5000;
 
 /** The idle timeout of a connection and the keep-alives that defer it (RFC 9000 §10.1). */
@@ -25,13 +25,13 @@ export class IdleTimeout {
     this.#keepAlive = keepAlive;
   }
 
-  /** The peer's max_idle_timeout; the effective value is the minimum of both (§10.1). */
+  /** Sets the peer's max_idle_timeout; the effective value is the minimum of both (§10.1). */
   setPeerTimeout(timeout: number): void {
     if (timeout === 0) return;
     this.#timeout = this.#timeout === 0 ? timeout : Math.min(this.#timeout, timeout);
   }
 
-  /** A packet was processed. */
+  /** Called when a packet was processed. */
   onReceived(now: number): void {
     this.#hasSent = false;
     if (now - this.#receivedAt >= PAUSE) this.#loss.trim(now);
@@ -40,7 +40,7 @@ export class IdleTimeout {
     if (this.#keepAlive > 0) this.#deadlines.set('keepAlive', now + this.#keepAliveInterval());
   }
 
-  /** An ack-eliciting packet was sent: the first one since a packet was received restarts the timer. */
+  /** Called when an ack-eliciting packet was sent: the first one since a packet was received restarts the timer. */
   onSent(now: number): void {
     if (this.#hasSent) return;
     this.#hasSent = true;

@@ -6,7 +6,7 @@
  * - `confirmed`: the handshake is confirmed (§4.1.2).
  * - `closing`: this side has sent CONNECTION_CLOSE, and repeats it in response to packets (RFC 9000 §10.2.1).
  * - `draining`: the peer has sent CONNECTION_CLOSE; nothing is sent any more (§10.2.2).
- * - `closed`: the end of both.
+ * - `closed`: the closing or draining state is over.
  */
 export type LifecycleState =
   | 'handshaking'
@@ -41,14 +41,14 @@ export class Lifecycle {
     return this.#state;
   }
 
-  /** Whether neither side has closed: frames are exchanged. */
+  /** Whether neither side has closed the connection, so that frames are exchanged. */
   get isOpen(): boolean {
     return (
       this.#state === 'handshaking' || this.#state === 'established' || this.#state === 'confirmed'
     );
   }
 
-  /** Whether streams may be used: the handshake is complete, and neither side has closed. */
+  /** Whether streams may be used: the handshake is complete, and neither side has closed the connection. */
   get isEstablished(): boolean {
     return this.#state === 'established' || this.#state === 'confirmed';
   }
@@ -57,7 +57,7 @@ export class Lifecycle {
     return this.#state === 'confirmed';
   }
 
-  /** Changes to another state; false when the current one has no such transition. */
+  /** Changes to another state; returns false when the current one has no such transition. */
   go(to: LifecycleState, now: number): boolean {
     const from = this.#state;
     if (!NEXT[from].includes(to)) return false;

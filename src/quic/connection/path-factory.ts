@@ -11,11 +11,11 @@ import { MtuSearch } from '../path/mtu-search.ts';
 import { Path } from '../path/path.ts';
 import type { ConnectionSettings } from './connection-settings.ts';
 
-/** Makes the paths of a connection, each with the congestion control of the settings or with a fixed rate. */
+/** Creates the paths of a connection, each with the congestion control of the settings or with a fixed rate. */
 export class PathFactory {
   readonly #settings: ConnectionSettings;
   readonly #random: RandomSource;
-  /** Bytes per millisecond; 0 for none. */
+  /** The fixed rate in bytes per millisecond; 0 for none. */
   #fixedRate = 0;
 
   constructor(settings: ConnectionSettings, random: RandomSource) {
@@ -23,7 +23,10 @@ export class PathFactory {
     this.#random = random;
   }
 
-  /** @param from the path whose congestion control and MTU go on; see `PathsOptions.create`. */
+  /**
+   * Creates a path.
+   * @param from the path whose congestion control and MTU continue; see `PathsOptions.create`.
+   */
   create(
     remote: IpEndpoint,
     local: IpEndpoint | undefined,
@@ -40,7 +43,10 @@ export class PathFactory {
     });
   }
 
-  /** @param path the path in use; paths that are made later have the same rate. */
+  /**
+   * Uses a fixed rate.
+   * @param path the path in use; paths created later have the same rate.
+   */
   useFixedRate(bytesPerSecond: number, path: Path<IpEndpoint>): void {
     if (bytesPerSecond <= 0) return;
     this.#fixedRate = bytesPerSecond / 1000;

@@ -20,12 +20,12 @@ import type { ConnectionStatistics } from './telemetry.ts';
 export type { ClientOptions, IdIssuer, RegisteredId, ServerOptions } from './connection-options.ts';
 
 /**
- * A QUIC connection (RFC 9000) without a socket, a clock or a timer. Its driver passes datagrams in, sends the
- * batches of `transmit`, calls `onTimeout` at `nextTimeout()`, and handles the events. Times are milliseconds
- * of a monotonic clock. Nothing that a peer sends makes a method throw.
+ * A QUIC connection (RFC 9000) without a socket, a clock or a timer. Its driver passes datagrams in, sends the batches
+ * of `transmit`, calls `onTimeout` at `nextTimeout()`, and handles the events. Times are milliseconds of a monotonic
+ * clock. Nothing that a peer sends makes a method throw.
  *
- * After a call other than a query: events, `transmit` and events again, until neither has anything left; then
- * `nextTimeout`. A driver may pause between batches.
+ * After a call other than a query, the driver handles events and calls `transmit` in turn until neither has anything
+ * left, then reads `nextTimeout`. A driver may pause between batches.
  */
 export class QuicCore {
   readonly #parts: ConnectionParts;
@@ -35,7 +35,7 @@ export class QuicCore {
     return new QuicCore(options, clientIdentity(options));
   }
 
-  /** For a client's first Initial packet, which is then passed to `receiveBatch`. */
+  /** Creates the connection of a client's first Initial packet, which is then passed to `receiveBatch`. */
   static server(options: ServerOptions): QuicCore {
     return new QuicCore(options, serverIdentity(options));
   }
@@ -66,7 +66,7 @@ export class QuicCore {
     return this.#parts.paths.active.local;
   }
 
-  /** Why the connection has ended; `undefined` while it has not. */
+  /** The reason why the connection has ended; `undefined` while it has not. */
   get closeReason(): CloseReason | undefined {
     return this.#parts.closing.reason;
   }
@@ -90,7 +90,7 @@ export class QuicCore {
   }
 
   /**
-   * The same for consecutive datagrams of one peer, which is faster than one by one.
+   * Processes consecutive datagrams of one peer, which is faster than one by one.
    * @param stride bytes of each datagram but the last, which may be shorter.
    */
   receiveBatch(
@@ -125,7 +125,7 @@ export class QuicCore {
     return this.#parts.peerIds.isStatelessReset(buffer, offset, length);
   }
 
-  /** Fills `out` with datagrams that may be sent now, for one send. False when there are none. */
+  /** Fills `out` with datagrams that may be sent now, for one send. Returns false when there are none. */
   transmit(now: number, out: TransmitBatch): boolean {
     const { lifecycle, closing, keys, telemetry, work, assembler } = this.#parts;
     work.restart();
@@ -141,8 +141,8 @@ export class QuicCore {
   }
 
   /**
-   * When `onTimeout` is to be called, and `transmit` after it; Infinity for never. It may be in the
-   * past after `receiveBatch`, when a smaller RTT was measured: then it is due at once.
+   * When `onTimeout`, and `transmit` after it, must be called; Infinity for never. It may be in the past after
+   * `receiveBatch`, when a smaller RTT was measured: the call is then due at once.
    */
   nextTimeout(): number {
     const { lifecycle, deadlines, loss, paths, keys, acks } = this.#parts;
@@ -205,7 +205,7 @@ export class QuicCore {
     return this.#parts.events.next();
   }
 
-  /** The system refused a datagram of this size (EMSGSIZE). */
+  /** Called when the system refused a datagram of this size (EMSGSIZE). */
   onTooLarge(bytes: number, now: number): void {
     this.#parts.paths.active.mtu.onTooLarge(bytes, now);
     this.#parts.size.update(now);
@@ -225,28 +225,28 @@ export class QuicCore {
     return this.#parts.lifecycle.isOpen ? this.#parts.streams.open(bidirectional) : undefined;
   }
 
-  /** See `Streams.allowStreams`. */
+  /** Sets the number of streams that the peer may open; see `Streams.allowStreams`. */
   allowStreams(atOnce: number): void {
     this.#parts.streams.allowStreams(atOnce);
   }
 
-  /** The peer has authenticated itself: see `ConnectionSettings.authenticates`. Idempotent. */
+  /** Called when the peer has authenticated itself: see `ConnectionSettings.authenticates`. Idempotent. */
   authenticated(): void {
     this.#parts.streams.onAuthenticated();
     this.#parts.work.onAuthenticated();
   }
 
-  /** See `Streams.write`. */
+  /** Queues bytes of a stream; see `Streams.write`. */
   write(id: number, chunk: Uint8Array, isOwned = false): boolean | undefined {
     return this.#parts.lifecycle.isOpen ? this.#parts.streams.write(id, chunk, isOwned) : undefined;
   }
 
-  /** Bytes of a stream that were written and never sent. */
+  /** Number of bytes of a stream that were written and never sent. */
   queued(id: number): number {
     return this.#parts.streams.queued(id);
   }
 
-  /** See `Streams.undelivered`. */
+  /** Number of bytes that the peer has not acknowledged; see `Streams.undelivered`. */
   undelivered(id: number): number {
     return this.#parts.streams.undelivered(id);
   }
@@ -259,7 +259,7 @@ export class QuicCore {
     this.#parts.streams.reset(id, code);
   }
 
-  /** See `Streams.read`. */
+  /** Reads the next bytes of a stream; see `Streams.read`. */
   read(id: number): Uint8Array | typeof END_OF_STREAM | undefined {
     return this.#parts.streams.read(id);
   }
@@ -268,7 +268,7 @@ export class QuicCore {
     this.#parts.streams.stopSending(id, code);
   }
 
-  /** Queues a DATAGRAM frame; false when it was dropped: too large, queue full, or connection ended. */
+  /** Queues a DATAGRAM frame; returns false when it was dropped: too large, queue full, or connection ended. */
   sendDatagram(data: Uint8Array): boolean {
     return this.#parts.lifecycle.isOpen && this.#parts.datagrams.send(data);
   }
@@ -288,7 +288,7 @@ export class QuicCore {
     this.#parts.closing.closeByApplication(code, reason, now);
   }
 
-  /** The same with a transport error code (§20.1), such as NO_ERROR or CONNECTION_REFUSED. */
+  /** Ends the connection with a transport error code (§20.1), such as NO_ERROR or CONNECTION_REFUSED. Idempotent. */
   closeTransport(code: number, reason: string, now: number): void {
     this.#fail(new QuicError(code, reason), now);
   }
@@ -322,7 +322,7 @@ export class QuicCore {
     this.#parts.closing.end({ kind: 'idle', by: 'self', code: 0, reason }, now);
   }
 
-  /** Frees native memory, and the ids at the endpoint. */
+  /** Frees native memory, and the ids at the endpoint, once the connection is closed. */
   #releaseWhenClosed(): void {
     const { lifecycle, keys, tls, localIds } = this.#parts;
     if (this.#isReleased || lifecycle.state !== 'closed') return;

@@ -1,7 +1,7 @@
 import type { Space } from '../recovery/space.ts';
 import type { DropReason, QuicTrace, TraceEvent } from '../trace.ts';
 
-/** Counts since the connection was made. Bytes are UDP payload. */
+/** Counts since the connection was created. Bytes are UDP payload. */
 export interface ConnectionStatistics {
   readonly bytesSent: number;
   readonly bytesReceived: number;
@@ -13,14 +13,14 @@ export interface ConnectionStatistics {
   readonly packetsDropped: number;
   readonly inFlight: number;
   readonly window: number;
-  /** Bytes per millisecond. */
+  /** The pacing rate in bytes per millisecond. */
   readonly pacingRate: number;
   readonly smoothedRtt: number;
   readonly minimumRtt: number;
   readonly datagramSize: number;
 }
 
-/** Counts what a connection sends and receives, and passes events to its trace if there is one. */
+/** Counts what a connection sends and receives, and passes events to its trace, if any. */
 export class Telemetry {
   readonly #trace: QuicTrace | undefined;
   bytesSent = 0;
@@ -35,7 +35,7 @@ export class Telemetry {
     this.#trace = trace;
   }
 
-  /** For events that are rare: those of packets have methods of their own, so that they allocate nothing. */
+  /** Traces a rare event. Packets have methods of their own, so that they allocate nothing. */
   trace(event: TraceEvent, now: number): void {
     this.#trace?.(event, now);
   }

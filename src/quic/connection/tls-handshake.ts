@@ -19,7 +19,7 @@ export interface TlsEvents {
    * The secret of a level, before the first CRYPTO data that needs it. Never for `initial`.
    *
    * @param cipherSuite 0x1301, 0x1302 or 0x1303 (RFC 8446 appendix B.4); the same for all secrets.
-   * @param secret 32 or 48 bytes; the handler owns it, and clears it when it is no longer needed.
+   * @param secret 32 or 48 bytes; the handler owns it, and clears it after use.
    */
   readonly onSecret: (
     level: Exclude<TlsLevel, 'initial'>,
@@ -33,7 +33,7 @@ export interface TlsEvents {
    */
   readonly onPeerParameters: (bytes: Uint8Array) => void;
   /**
-   * The handshake has failed, or a message after it was invalid: the TLS alert, which becomes the code of
+   * The handshake has failed, or a later message was invalid: the TLS alert, which becomes the code of
    * CONNECTION_CLOSE (`cryptoErrorCode`). The last event; `failure` describes it.
    */
   readonly onAlert: (code: number) => void;
@@ -56,7 +56,7 @@ export interface TlsHandshake extends Disposable {
    * first `receive`.
    */
   setTransportParameters(bytes: Uint8Array): void;
-  /** Makes the ClientHello. Clients only, once. */
+  /** Creates the ClientHello. Clients only, once. */
   start(): void;
   /**
    * Passes the next CRYPTO bytes of a level to TLS, in order and without gaps, in pieces of any size; they
@@ -64,13 +64,12 @@ export interface TlsHandshake extends Disposable {
    */
   receive(level: TlsLevel, bytes: Uint8Array): void;
   readonly isComplete: boolean;
-  /** Why the handshake failed, for log lines and errors; for a certificate, the reason of its rejection. */
+  /** The reason why the handshake failed, for log lines and errors; for a certificate, the reason of its rejection. */
   readonly failure: string | undefined;
   /**
-   * Frees the native memory of TLS: 50 KB during a handshake, then 25 KB for a client and none
-   * for a server. Idempotent, and allowed in a handler. Messages that come after the handshake (RFC 9001
-   * §4.1.3) are passed to TLS as well, so a connection keeps it until it ends.
-   * Every other method throws afterwards.
+   * Frees the native memory of TLS: 50 KB during a handshake, then 25 KB for a client and none for a server.
+   * Idempotent, and allowed in a handler. Messages after the handshake (RFC 9001 §4.1.3) are passed to TLS as well, so
+   * a connection keeps the handshake until it ends. Every other method throws afterwards.
    */
   [Symbol.dispose](): void;
 }
@@ -80,14 +79,18 @@ export interface TlsHandshake extends Disposable {
  * is another `ServerTls`: handshakes that the former one has created continue after its disposal.
  */
 export interface ServerTls extends Disposable {
-  /** @throws {WeirError} when the process is out of memory. */
+  /**
+   * Creates the handshake of a new connection.
+   * @throws {WeirError} when the process is out of memory.
+   */
   createHandshake(events: TlsEvents): TlsHandshake;
 }
 
 /** The client side of TLS for one server, whose name and certificate it verifies. */
 export interface ClientTls extends Disposable {
   /**
-   * The first call also makes the trust store, which all connections share.
+   * Creates the handshake of a new connection. The first call also creates the trust store, which all connections
+   * share.
    * @throws {WeirError} when a trusted certificate cannot be loaded, or memory is short.
    */
   createHandshake(events: TlsEvents): TlsHandshake;

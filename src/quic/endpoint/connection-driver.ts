@@ -19,27 +19,27 @@ import type { HasPeer } from './peer-index.ts';
 import { ConnectionEndedError } from '../connection/failures.ts';
 import { StreamLink, type StreamLinkHost } from '../stream-link.ts';
 
-/** The interface of `QuicCore` for its driver; tests implement it with a scripted one. */
+/** The interface of `QuicCore` for its driver; tests implement a scripted one. */
 export type ConnectionCore = Pick<QuicCore, keyof QuicCore>;
 
-/** What a connection calls of its endpoint. */
+/** Services that the endpoint provides to a connection. */
 export interface ConnectionHost {
   readonly clock: Clock;
-  /** The connection has work to do: it is served in this turn of the event loop, or the next one. */
+  /** Schedules a connection that has work to do: it is served in this turn of the event loop, or the next one. */
   touch(connection: ConnectionDriver): void;
-  /** The processing of a datagram has thrown: this connection has to end. */
+  /** Called when the processing of a datagram has thrown: the connection has to end. */
   onFault(connection: ConnectionDriver, error: unknown): void;
-  /** The handshake is complete. @returns the handlers of its events. */
+  /** Called when the handshake is complete. @returns the handlers of the connection's events. */
   onEstablished(connection: ConnectionDriver): QuicHandlers | undefined;
-  /** The peer has authenticated itself to the protocol above. */
+  /** Called when the peer has authenticated itself to the protocol above. */
   onAuthenticated(connection: ConnectionDriver): void;
-  /** The handshake is confirmed: the id that the client had chosen is not used any more. */
+  /** Called when the handshake is confirmed: the id that the client had chosen is no longer used. */
   onConfirmed(connection: ConnectionDriver): void;
   onMigrated(connection: ConnectionDriver): void;
   onToken(connection: ConnectionDriver, token: Uint8Array): void;
-  /** The connection has ended, and is only kept to respond to stray packets. */
+  /** Called when the connection has ended, and is kept only to respond to late packets. */
   onClosed(connection: ConnectionDriver): void;
-  /** The connection is to be forgotten. */
+  /** Called when the connection can be released. */
   onDrained(connection: ConnectionDriver): void;
 }
 
@@ -52,11 +52,11 @@ interface OpenWaiter {
   readonly onAbort: () => void;
 }
 
-/** A connection as the protocols above use it: links and promises around its core. */
+/** A connection for the protocols above: links and promises around its core. */
 export class ConnectionDriver
   implements QuicConnection, Scheduled, HasPeer, BatchOwner, StreamLinkHost
 {
-  // For `DeadlineQueue`, `PeerIndex` and the queue of the driver.
+  // Fields of `DeadlineQueue`, `PeerIndex` and the queue of the driver.
   place = -1;
   placedAt = 0;
   peerKey = 0;
@@ -79,12 +79,12 @@ export class ConnectionDriver
   readonly #closed = Promise.withResolvers<CloseReason>();
   #handlers: QuicHandlers | undefined;
   #ended: CloseReason | undefined;
-  /** The streams that are open when it ends, the first at the end, and what they fail with. */
+  /** The streams that were open when the connection ended, the first at the end, and the error that they fail with. */
   #ending: StreamLink[] | undefined;
   #endError: Error = LINK_CLOSED;
   #remote: { readonly numbers: IpEndpoint; readonly text: Endpoint } | undefined;
 
-  /** @param create makes the core, and routes the packets of its ids to this connection. */
+  /** @param create creates the core, and routes the packets of its ids to this connection. */
   constructor(host: ConnectionHost, create: (owner: ConnectionDriver) => ConnectionCore) {
     this.#host = host;
     this.established = this.#established.promise;
@@ -143,7 +143,7 @@ export class ConnectionDriver
     const waiter: OpenWaiter = { resolve, reject, signal, onAbort };
     waiting.add(waiter);
     signal?.addEventListener('abort', onAbort, { once: true });
-    // The core sends STREAMS_BLOCKED.
+    // Lets the core send STREAMS_BLOCKED.
     this.touch();
     return promise;
   }
@@ -196,7 +196,7 @@ export class ConnectionDriver
   /**
    * Processes consecutive datagrams of the peer. Never throws, because datagrams of other connections follow.
    * @param stride bytes of each datagram but the last, which may be shorter.
-   * @param wireBytes of all datagrams, obfuscation included.
+   * @param wireBytes bytes of all datagrams on the wire, obfuscation included.
    */
   receive(
     buffer: Uint8Array,
@@ -219,7 +219,7 @@ export class ConnectionDriver
     }
   }
 
-  /** Delivers DATAGRAM frames at once: one turn may bring more of them than the core would queue. */
+  /** Delivers DATAGRAM frames at once: one turn may bring more of them than the core queues. */
   #passDatagrams(): void {
     const handlers = this.#handlers;
     if (!handlers) return;
@@ -238,8 +238,8 @@ export class ConnectionDriver
   /**
    * Handles events of the core, and ends the streams of a connection that has ended.
    *
-   * @param limit how many at most; there may be more when as many were handled.
-   * @returns how many were handled.
+   * @param limit most events to handle; when as many were handled, there may be more.
+   * @returns the number of events handled.
    */
   handleEvents(limit = Infinity): number {
     let handled = 0;
@@ -256,7 +256,7 @@ export class ConnectionDriver
     return handled;
   }
 
-  /** Ends the connection at once without sending anything: its socket is closed, or its place is needed. */
+  /** Ends the connection at once without sending anything: its socket is closed, or another client replaces it. */
   abandon(): void {
     this.core.abandon(this.clock.now());
     this.handleEvents();
@@ -354,7 +354,7 @@ export class ConnectionDriver
       }
       waiting.clear();
     }
-    // There may be thousands, with a flow on each: `handleEvents` ends them.
+    // There may be thousands of streams, with a flow on each: `handleEvents` ends them.
     this.#endError = error;
     this.#ending = [...this.#streams.values()].toReversed();
     this.#streams.clear();

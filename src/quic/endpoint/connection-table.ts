@@ -3,19 +3,19 @@ import { LOCAL_ID_SIZE } from './limits.ts';
 
 interface Entry<Owner> {
   readonly owner: Owner;
-  /** The second half of the id. */
+  /** The second half of the connection id. */
   readonly rest: number;
 }
 
 /**
- * The connections by destination connection id: ids that were issued here, and those that clients have
- * chosen for their first packets (RFC 9000 §7.2). A look-up of an issued id allocates nothing. Its size is
- * bounded by the ids that the connections issue.
+ * The connections by destination connection id: ids issued by this endpoint, and those that clients have chosen for
+ * their first packets (RFC 9000 §7.2). A look-up of an issued id allocates nothing. Its size is bounded by the ids that
+ * the connections issue.
  */
 export class ConnectionTable<Owner> {
   readonly #random: RandomSource;
   /**
-   * By the first half of the id, a 32-bit integer, which is unique: an id whose first half is in use is drawn
+   * Entries by the first half of the id, a 32-bit integer, which is unique: an id whose first half is in use is drawn
    * again. Peers have no influence on the ids and cannot cause collisions.
    */
   readonly #issued = new Map<number, Entry<Owner>>();

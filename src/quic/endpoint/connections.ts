@@ -17,11 +17,11 @@ export interface ConnectionOrigin {
   /** Called when the handshake is complete. Must not throw. */
   readonly start: (connection: ConnectionDriver) => QuicHandlers;
   readonly onToken?: ((token: Uint8Array) => void) | undefined;
-  /** For a client of this endpoint; left out for connections that it has dialled. */
+  /** The client's part; left out for connections that this endpoint has dialled. */
   readonly client?:
     | {
         readonly isValidated: boolean;
-        /** Whether it still has to authenticate itself after the handshake. */
+        /** Whether the client still has to authenticate itself after the handshake. */
         readonly authenticates: boolean;
       }
     | undefined;
@@ -30,22 +30,22 @@ export interface ConnectionOrigin {
 interface Entry extends ConnectionOrigin {
   readonly ids: Set<Uint8Array>;
   isHandshaking: boolean;
-  /** The key of the id that the client has chosen, while packets may have it. */
+  /** The key of the id that the client has chosen, while packets may carry it. */
   chosenKey: string | undefined;
 }
 
-/** The driver of the connections, as `Connections` uses it. */
+/** The driver of the connections, as seen by `Connections`. */
 export interface ConnectionsOwner {
   readonly clock: Clock;
   touch(connection: ConnectionDriver): void;
   onFault(connection: ConnectionDriver, error: unknown): void;
-  /** A connection is forgotten. */
+  /** Called when a connection has been released. */
   onForgotten(connection: ConnectionDriver): void;
 }
 
 /**
  * The connections of an endpoint, from their first packet until they are drained: look-up by connection id
- * and by the peer's address, and how many there are of each kind.
+ * and by the peer's address, and the number of each kind.
  */
 export class Connections implements ConnectionHost {
   readonly clock: Clock;
@@ -54,7 +54,7 @@ export class Connections implements ConnectionHost {
   readonly #table: ConnectionTable<ConnectionDriver>;
   readonly #byPeer = new PeerIndex<ConnectionDriver>();
   readonly #entries = new Map<ConnectionDriver, Entry>();
-  /** Connections that have ended and still respond to stray packets; the oldest first. */
+  /** Connections that have ended and still respond to late packets; the oldest first. */
   readonly #ended = new Set<ConnectionDriver>();
   readonly #unauthenticated = new UnauthenticatedClients<ConnectionDriver>();
   #clients = 0;
@@ -67,22 +67,22 @@ export class Connections implements ConnectionHost {
     this.#table = new ConnectionTable(random);
   }
 
-  /** All connections, those in the closing or draining state included. */
+  /** Number of all connections, including those in the closing or draining state. */
   get size(): number {
     return this.#entries.size;
   }
 
-  /** Connections that have not ended. */
+  /** Number of connections that have not ended. */
   get live(): number {
     return this.#entries.size - this.#ended.size;
   }
 
-  /** Connection ids by which packets are routed. */
+  /** Number of connection ids by which packets are routed. */
   get ids(): number {
     return this.#table.size;
   }
 
-  /** The occupancy as it applies to a new client from this address. */
+  /** The occupancy as seen by a new client from this address. */
   occupancyFor(peer: IpEndpoint, now: number): Occupancy {
     return {
       connections: this.#clients,
@@ -92,7 +92,7 @@ export class Connections implements ConnectionHost {
     };
   }
 
-  /** Ends an unauthenticated client if a new one from this address needs its place. */
+  /** Ends an unauthenticated client if a new one from this address has to replace it. */
   makeRoom(peer: IpEndpoint, maxConnections: number, now: number): void {
     const unauthenticated = this.#unauthenticated;
     if (this.#clients < maxConnections && !unauthenticated.isFullFor(peer)) return;
@@ -109,7 +109,7 @@ export class Connections implements ConnectionHost {
 
   /**
    * Adds a connection.
-   * @throws what `create` throws; the ids are released then.
+   * @throws the error of `create`, after the ids were released.
    */
   add(origin: ConnectionOrigin, create: (ids: IdIssuer) => ConnectionCore): ConnectionDriver {
     const ids = new Set<Uint8Array>();
@@ -145,12 +145,12 @@ export class Connections implements ConnectionHost {
     if (entry) entry.chosenKey = this.#table.addChosen(bytes, at, size, connection);
   }
 
-  /** By the issued id at `offset`, which has `LOCAL_ID_SIZE` bytes. */
+  /** The connection of the issued id at `offset`, which has `LOCAL_ID_SIZE` bytes. */
   find(bytes: Uint8Array, offset: number): ConnectionDriver | undefined {
     return this.#table.find(bytes, offset);
   }
 
-  /** By the id that its client has chosen. */
+  /** The connection of an id that its client has chosen. */
   findChosen(bytes: Uint8Array, offset: number, size: number): ConnectionDriver | undefined {
     return this.#table.findChosen(bytes, offset, size);
   }

@@ -20,7 +20,7 @@ export interface DriverOptions {
 /**
  * Serves the connections of one socket: delivers their events, sends their packets, and handles their deadlines.
  *
- * Ready connections send one batch each in turn, until none has anything to send, the socket is full, or
+ * Ready connections send one batch each in turn, until none has anything to send, the socket is full,
  * `SENT_BYTES_A_TURN` are sent, or `EVENTS_A_TURN` are handled; the rest waits for the next turn of the event loop.
  */
 export class Driver {
@@ -32,7 +32,7 @@ export class Driver {
   readonly #deadlines = new DeadlineQueue<ConnectionDriver>();
   /** Connections to serve in the next round. */
   #ready: ConnectionDriver[] = [];
-  /** Those of the current round; the arrays are swapped. */
+  /** Connections of the current round; the arrays are swapped. */
   #round: ConnectionDriver[] = [];
   readonly #turns: TurnLoop;
   /** Events that may still be handled in this turn. */
@@ -63,13 +63,13 @@ export class Driver {
     return this.#ready.length === 0 && !this.#outgoing.isBlocked;
   }
 
-  /** The connection has events or packets: it is served in this turn or the next one. */
+  /** Schedules a connection that has events or packets: it is served in this turn or the next one. */
   touch(connection: ConnectionDriver): void {
     this.#enqueue(connection);
     this.#turns.schedule();
   }
 
-  /** An error of one connection ends that connection alone, and is reported as an uncaught exception. */
+  /** Ends a connection, and only that one, after an error in it, which is reported as an uncaught exception. */
   fail(connection: ConnectionDriver, error: unknown): void {
     this.#report(error);
     try {
@@ -105,7 +105,7 @@ export class Driver {
     this.#onTurnEnd();
   }
 
-  /** Serves each ready connection once. Returns the bytes that were sent. */
+  /** Serves each ready connection once. Returns the number of bytes sent. */
   #runRound(budget: number): number {
     [this.#round, this.#ready] = [this.#ready, this.#round];
     const now = this.#clock.now();

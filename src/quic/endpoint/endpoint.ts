@@ -23,7 +23,7 @@ import { ResetTokens } from '../protection/tokens.ts';
 import type { ClientTls, ServerTls } from '../connection/tls-handshake.ts';
 import type { SharedWork } from '../packets/turn-work.ts';
 
-/** Makes the cores of connections; tests make scripted ones. */
+/** Creates the cores of connections; tests create scripted ones. */
 export interface ConnectionMaker {
   client(options: ClientOptions): ConnectionCore;
   server(options: ServerOptions): ConnectionCore;
@@ -35,8 +35,8 @@ export interface EndpointOptions {
   readonly random: RandomSource;
   readonly obfuscation?: PacketObfuscation | undefined;
   /**
-   * The tokens of stateless resets. Consecutive endpoints on one address share them, so that clients of the
-   * former one are notified at once that their connections are gone.
+   * The tokens of stateless resets. Consecutive endpoints on one address share them, so that clients of the previous
+   * one learn at once that their connections are gone.
    */
   readonly resetTokens?: ResetTokens | ((local: Endpoint) => ResetTokens) | undefined;
   readonly connections?: ConnectionMaker | undefined;
@@ -44,38 +44,41 @@ export interface EndpointOptions {
   readonly soon?: Defer | undefined;
 }
 
-/** The settings of a server. They may be replaced: new clients get the new ones. */
+/** The settings of a server. They may be replaced, with effect for new clients. */
 export interface ServerSettings {
   readonly tls: ServerTls;
-  /** `maxDatagram` is the size on the wire: the overhead of obfuscation is subtracted by the endpoint. */
+  /**
+   * Settings of the connections; `maxDatagram` is the size on the wire: the endpoint subtracts the overhead of
+   * obfuscation.
+   */
   readonly connection: ConnectionSettings;
   /**
-   * Concurrent connections, those whose handshake is not complete included; further ones are
+   * Concurrent connections, including those whose handshake is not complete; further ones are
    * closed at once with CONNECTION_REFUSED.
    */
   readonly maxConnections: number;
-  /** The handshake of a client is complete; none of its data was delivered before. Must not throw. */
+  /** Called when the handshake of a client is complete, before any of its data is delivered. Must not throw. */
   readonly onConnection: (connection: QuicConnection) => QuicHandlers;
-  /** A client got no connection, because TLS could not allocate its state. Must not throw. */
+  /** Called when a client got no connection because TLS could not allocate its state. Must not throw. */
   readonly onFailure?: ((error: Error) => void) | undefined;
 }
 
 /** The settings of a client's connection. */
 export interface DialSettings {
   readonly tls: ClientTls;
-  /** As for `ServerSettings`. */
+  /** Settings of the connection; `maxDatagram` is the size on the wire, as for `ServerSettings`. */
   readonly connection: ConnectionSettings;
   readonly handlers: QuicHandlers;
-  /** From `onToken` of an earlier connection to this server. */
+  /** The token of `onToken` of an earlier connection to this server. */
   readonly token?: Uint8Array | undefined;
   readonly onToken?: ((token: Uint8Array) => void) | undefined;
 }
 
-/** QUIC on one UDP socket: any number of connections, as a server, as a client, or both. */
+/** A QUIC endpoint on one UDP socket: any number of connections, as a server, as a client, or both. */
 export class QuicEndpoint {
   /** The bound address, with the port that the kernel chose. */
   readonly local: Endpoint;
-  /** Resolves, never rejects, when the socket is released: with the error that closed it, if there was one. */
+  /** Resolves, never rejects, when the socket is released: with the error that closed it, if any. */
   readonly closed: Promise<Error | undefined>;
   readonly #socket: DatagramSocket;
   readonly #clock: Clock;
@@ -96,7 +99,7 @@ export class QuicEndpoint {
   /**
    * Opens the socket. Until `serve` is called, clients get no response.
    *
-   * @param local where to bind: for a client a wildcard address of the server's family and port 0.
+   * @param local the address to bind: for a client a wildcard address of the server's family and port 0.
    * @throws the system's error (`EADDRINUSE`, …).
    */
   static async bind(
@@ -185,22 +188,22 @@ export class QuicEndpoint {
     });
   }
 
-  /** Connections that have not ended. */
+  /** Number of connections that have not ended. */
   get connections(): number {
     return this.#connections.live;
   }
 
-  /** What is held: connections, those in the closing or draining state included, and their ids. */
+  /** Numbers of connections, including those in the closing or draining state, and of their ids. */
   get held(): { readonly connections: number; readonly ids: number } {
     return { connections: this.#connections.size, ids: this.#connections.ids };
   }
 
-  /** Bytes of datagrams in the handshake queue. */
+  /** Bytes of the datagrams in the handshake queue. */
   get waitingBytes(): number {
     return this.#incoming.waitingBytes;
   }
 
-  /** Datagrams that were not sent, and those that the kernel dropped because its buffer was full. */
+  /** Numbers of datagrams that were not sent, and that the kernel dropped because its buffer was full. */
   get lost(): { readonly unsent: number; readonly overflowed: number } {
     return { unsent: this.#socket.dropped, overflowed: this.#socket.overflowed };
   }
@@ -231,10 +234,7 @@ export class QuicEndpoint {
     return dialled;
   }
 
-  /**
-   * Accepts no further clients and dials no more; live connections continue. The socket is released with the
-   * last one.
-   */
+  /** Stops accepting clients and dialling; live connections continue. The socket is released with the last one. */
   retire(): void {
     if (this.#state !== 'open') return;
     this.#state = 'retired';
@@ -282,7 +282,7 @@ export class QuicEndpoint {
         }),
       );
     } catch (error) {
-      // There was no memory for another TLS handshake, for example: the client sends its packet again.
+      // For example, there was no memory for another TLS handshake: the client retransmits its packet.
       settings.onFailure?.(asError(error));
       return undefined;
     }
@@ -290,7 +290,7 @@ export class QuicEndpoint {
 
   #common(settings: ConnectionSettings): Pick<CommonOptions, 'settings' | 'random' | 'sharedWork'> {
     const { dontFragment, ecn } = this.#socket.features;
-    // Where datagrams are fragmented, a search for the MTU proves nothing.
+    // Where datagrams are fragmented, a search for the MTU is meaningless.
     const most = dontFragment ? settings.maxDatagram : MIN_DATAGRAM;
     const maxDatagram = Math.max(MIN_DATAGRAM, most - (this.#obfuscation?.overhead ?? 0));
     return {
@@ -314,7 +314,7 @@ export class QuicEndpoint {
     else this.#releaseIfDone();
   }
 
-  /** Runs one turn later: Node's sockets send asynchronously. */
+  /** Closes the socket, in a later turn: Node's sockets send asynchronously. */
   readonly #closeSocket = (): void => {
     if (this.#driver.isIdle) this.#socket.close();
   };
@@ -323,7 +323,7 @@ export class QuicEndpoint {
     if (this.#state === 'retired' && this.#connections.size === 0) this.#socket.close();
   }
 
-  /** The socket is released: nothing can be sent or received any more. */
+  /** Called when the socket is released: nothing can be sent or received any more. */
   #onReleased(): void {
     this.#state = 'released';
     this.#settings = undefined;

@@ -30,9 +30,9 @@ export interface IncomingOptions {
   readonly obfuscation: PacketObfuscation | undefined;
   readonly random: RandomSource;
   readonly resetTokens: ResetTokens;
-  /** The maximum number of clients; `undefined` while none are accepted. */
+  /** Returns the maximum number of clients; `undefined` while none are accepted. */
   readonly maxConnections: () => number | undefined;
-  /** Makes a connection for a new client; `undefined` when that fails. */
+  /** Creates a connection for a new client; `undefined` when that fails. */
   readonly accept: (
     acceptance: Acceptance,
     received: ReceivedDatagrams,
@@ -41,9 +41,9 @@ export interface IncomingOptions {
 }
 
 /**
- * Passes each received datagram to the connection that has issued its destination connection id. A datagram
- * for none may be of a new client, be a stateless reset, or get one in response; others are dropped
- * silently. Handshakes of clients wait for their share of a turn.
+ * Passes each received datagram to the connection that has issued its destination connection id. A datagram for an
+ * unknown id may come from a new client, be a stateless reset, or get one in response; others are dropped silently.
+ * Handshakes of clients wait for their share of a turn.
  */
 export class Incoming {
   readonly #options: IncomingOptions;
@@ -62,12 +62,12 @@ export class Incoming {
     });
   }
 
-  /** Bytes of datagrams in the handshake queue. */
+  /** Bytes of the datagrams in the handshake queue. */
   get waitingBytes(): number {
     return this.#handshakes.bytes;
   }
 
-  /** All received datagrams were routed: serves live connections first, then handshakes. */
+  /** Called when all received datagrams were routed: serves live connections first, then handshakes. */
   serveAll(): void {
     this.#options.run();
     this.#handshakes.run();
@@ -118,7 +118,7 @@ export class Incoming {
     return next;
   }
 
-  /** @param wireBytes of the datagram, obfuscation included. */
+  /** @param wireBytes bytes of the datagram on the wire, obfuscation included. */
   #route(
     bytes: Uint8Array,
     offset: number,
@@ -156,7 +156,7 @@ export class Incoming {
     return maxConnections() !== undefined && admission.isPlausible(bytes, offset, length);
   }
 
-  /** Serves a datagram of the queue: since it was queued, its connection may have been made or ended. */
+  /** Serves a queued datagram: its connection may have been created or ended meanwhile. */
   #serve(waiting: Waiting): void {
     const { buffer, length, peer, own, ecn, wireBytes } = waiting;
     const now = this.#options.clock.now();
@@ -242,7 +242,7 @@ export class Incoming {
   }
 }
 
-/** Whether there is a packet with a short header, long enough to have an id of this endpoint. */
+/** Whether a packet has a short header and is long enough to carry an id of this endpoint. */
 const isShort = (bytes: Uint8Array, at: number, length: number): boolean =>
   length > LOCAL_ID_SIZE && ((bytes[at] as number) & (LONG_HEADER | FIXED_BIT)) === FIXED_BIT;
 

@@ -1,9 +1,7 @@
-/*
- * Bounds of an endpoint, each with what happens beyond it.
- */
+/** Bounds of an endpoint, each with the effect of exceeding it. */
 
 /**
- * Bytes of the connection ids that are issued here. They are random: they reveal nothing,
+ * Bytes of the connection ids that this endpoint issues. They are random: they reveal nothing,
  * and ids of one connection have nothing in common (RFC 9000 §5.1).
  */
 export const LOCAL_ID_SIZE = 8;
@@ -15,22 +13,21 @@ export const MIN_INITIAL_DATAGRAM = 1200;
 export const MIN_CLIENT_CHOSEN_ID = 8;
 
 /**
- * Handshakes of clients whose address no token has validated, and the largest part of all connections that
- * they may be. Beyond either, a client gets a Retry packet and returns with its token (§8.1.2).
+ * Handshakes of clients whose address no token has validated: their number, and their largest share of all connections.
+ * Beyond either, a client gets a Retry packet and returns with its token (§8.1.2).
  */
 export const MAX_UNVALIDATED_HANDSHAKES = 64;
 export const UNVALIDATED_PART = 1 / 4;
 
 /**
  * Tokens of NEW_TOKEN that are remembered as used, so that each validates an address once (§8.1.4).
- * Beyond it the oldest are forgotten, and might be used again within their hour, from the same address.
+ * Beyond this number the oldest are forgotten, and could be reused within their hour, from the same address.
  */
 export const MAX_USED_TOKENS = 16_384;
 
 /**
- * Unauthenticated clients: handshakes in progress, and connections whose client has not authenticated itself;
- * in total, and of one source. Beyond it another one is closed, or the Initial packet is dropped; the client
- * sends it again.
+ * Unauthenticated clients: handshakes in progress, and connections whose client has not authenticated itself; in total,
+ * and of one source. Beyond either, another one is closed, or the Initial packet is dropped; the client retransmits it.
  */
 export const MAX_UNAUTHENTICATED = 1024;
 export const MAX_UNAUTHENTICATED_OF_SOURCE = 256;
@@ -42,29 +39,29 @@ export const MAX_UNAUTHENTICATED_OF_SOURCE = 256;
 export const UNAUTHENTICATED_STAY = 2000;
 
 /**
- * Datagrams of clients' handshakes that are served in one turn of the event loop, and milliseconds after
- * which no further one is begun: a new client costs some milliseconds with an RSA certificate, a Retry
- * packet 50 µs. The rest waits for the next turn.
+ * Datagrams of clients' handshakes that are served in one turn of the event loop, and milliseconds after which no
+ * further one is begun: a new client costs some milliseconds with an RSA certificate, a Retry packet 50 µs. Later
+ * datagrams wait for the next turn.
  */
 export const HANDSHAKE_DATAGRAMS_A_TURN = 64;
 export const HANDSHAKE_MS_A_TURN = 5;
 
-/** Datagrams in the handshake queue, and their bytes. Beyond it they are dropped; a client sends them again. */
+/** Datagrams in the handshake queue, and their bytes. Beyond either they are dropped; clients retransmit. */
 export const MAX_WAITING_DATAGRAMS = 512;
 export const MAX_WAITING_BYTES = 1024 * 1024;
 
 /**
- * Stateless resets a second, all peers together. Beyond it packets for unknown connections are dropped;
- * a peer whose connection is gone sends another one.
+ * Stateless resets per second to all peers together. Beyond this rate packets for unknown connections are dropped; a
+ * peer whose connection is gone sends another one.
  */
 export const RESETS_A_SECOND = 100;
 
-/** The largest stateless reset, in bytes: a longer one would not be harder to recognize. */
+/** The largest stateless reset, in bytes: more bytes would not make it harder to recognize. */
 export const MAX_RESET_SIZE = 43;
 
 /**
- * Connections that have ended and still respond to stray packets with CONNECTION_CLOSE (§10.2). Beyond
- * it the oldest one is forgotten early; its peer gets a stateless reset then.
+ * Connections that have ended and still respond to late packets with CONNECTION_CLOSE (§10.2). Beyond this number the
+ * oldest one is released early; its peer then gets a stateless reset.
  */
 export const MAX_CLOSING_CONNECTIONS = 1024;
 

@@ -3,13 +3,13 @@
  * in both directions.
  */
 export interface PacketObfuscation {
-  /** Bytes that it adds to each datagram; they are subtracted from the MTU of QUIC. */
+  /** Bytes that obfuscation adds to each datagram; they are subtracted from the MTU of QUIC. */
   readonly overhead: number;
-  /** Writes the obfuscated `datagram` into `out` from `at` on, and returns its length. They do not overlap. */
+  /** Writes the obfuscated `datagram` into `out` from `at` on, and returns its length. The two do not overlap. */
   seal(datagram: Uint8Array, out: Uint8Array, at: number): number;
   /**
-   * The payload, in the memory of the argument, which is changed in place; `undefined` when it cannot be
-   * a datagram of this obfuscation.
+   * Recovers the payload, in the memory of the argument, which is changed in place; `undefined` when it cannot be a
+   * datagram of this obfuscation.
    */
   open(datagram: Uint8Array): Uint8Array | undefined;
 }

@@ -8,11 +8,14 @@ import {
 import { TransmitQueue } from '../../net/sockets/transmit-queue.ts';
 import type { PacketObfuscation } from './obfuscation.ts';
 
-/** Batches of all connections on their way to the socket, obfuscated where that is configured. */
+/** Batches of all connections queued for the socket, obfuscated where configured. */
 export class OutgoingBatches {
   readonly #queue: TransmitQueue;
   readonly #obfuscation: PacketObfuscation | undefined;
-  /** Filled by connections, then obfuscated into a batch of the queue; without obfuscation they fill that. */
+  /**
+   * The batch that connections fill, before it is obfuscated into a batch of the queue; `undefined` without
+   * obfuscation, when connections fill that.
+   */
   readonly #plain: TransmitBatch | undefined;
 
   constructor(socket: DatagramSocket, obfuscation: PacketObfuscation | undefined) {
@@ -44,7 +47,7 @@ export class OutgoingBatches {
     return length;
   }
 
-  /** There is room in the socket again. */
+  /** Called when there is room in the socket again. */
   onWritable(): void {
     this.#queue.unblock();
     this.#queue.flush();

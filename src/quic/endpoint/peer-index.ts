@@ -3,7 +3,7 @@ import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
 /** An item with the address of a peer. */
 export interface HasPeer {
   readonly peer: IpEndpoint;
-  /** Its key in a `PeerIndex`, which alone sets it. */
+  /** The item's key in a `PeerIndex`, which alone sets it. */
   peerKey: number;
 }
 

@@ -7,7 +7,7 @@ import { FrameType } from '../wire/frame-types.ts';
 import { varintSize } from '../wire/varint.ts';
 import { RangeSet } from '../../collections/range-set.ts';
 
-/** The level of TLS whose CRYPTO data the packets of a space carry (RFC 9001 §4.1.3). */
+/** The TLS level whose CRYPTO data the packets of a space carry (RFC 9001 §4.1.3). */
 export const levelOf = (space: Space): TlsLevel =>
   space === Space.APPLICATION ? 'application' : space === Space.HANDSHAKE ? 'handshake' : 'initial';
 
@@ -21,20 +21,20 @@ export interface CryptoRange {
 }
 
 /**
- * How far received CRYPTO data may be ahead of the data that TLS has read, in bytes. RFC 9000 §7.5 requires
- * at least 4,096; these hold a ClientHello in any order, and a server's whole flight whose first packet was
- * lost. Data beyond it closes the connection with CRYPTO_BUFFER_EXCEEDED.
+ * Bytes that received CRYPTO data may be ahead of the data that TLS has read. RFC 9000 §7.5 requires at least 4,096;
+ * these values allow a ClientHello in any order, and a server's whole flight whose first packet was lost. Data beyond
+ * it closes the connection with CRYPTO_BUFFER_EXCEEDED.
  */
 export const CRYPTO_WINDOW = { initial: 0x4000, handshake: 0x10000, application: 0x4000 } as const;
 
 /**
- * How much CRYPTO data a peer may send at a level in total, in bytes: two ClientHellos, a long chain of
+ * Total bytes of CRYPTO data that a peer may send at a level: two ClientHellos, a long chain of
  * certificates, the session tickets of a long connection. More is CRYPTO_BUFFER_EXCEEDED.
  */
 export const CRYPTO_TOTAL = { initial: 0x8000, handshake: 0x20000, application: 0x10000 } as const;
 
 /**
- * How many separate ranges of received data a level holds. Browsers scatter a ClientHello over about ten
+ * Separate ranges of received data that a level holds. Browsers scatter a ClientHello over about ten
  * frames; more ranges than this are CRYPTO_BUFFER_EXCEEDED.
  */
 export const MAX_CRYPTO_PIECES = 64;
@@ -55,7 +55,7 @@ export class CryptoStreams {
     application: new LevelStreams('application'),
   };
 
-  /** Queues bytes of TLS. */
+  /** Queues bytes produced by TLS. */
   write(level: TlsLevel, bytes: Uint8Array): void {
     this.#levels[level].sending.write(bytes);
   }
@@ -99,14 +99,14 @@ export class CryptoStreams {
   }
 
   /**
-   * TLS has moved to a higher level for reading (RFC 9001 §4.1.3).
+   * Called when TLS has moved to a higher level for reading (RFC 9001 §4.1.3).
    * @returns PROTOCOL_VIOLATION when the level has data that TLS has not read.
    */
   finish(level: TlsLevel): QuicError | undefined {
     return this.#levels[level].receiving.finish();
   }
 
-  /** The keys of a level were discarded: forgets its data and ignores further data (RFC 9001 §4.9). */
+  /** Forgets the data of a level whose keys were discarded, and ignores further data (RFC 9001 §4.9). */
   discard(level: TlsLevel): void {
     const { sending, receiving } = this.#levels[level];
     sending.discard();
@@ -126,7 +126,7 @@ class LevelStreams {
 /** The data of TLS at one level, until it is acknowledged. */
 class CryptoSending implements DeliveryListener {
   #bytes: Uint8Array = NO_BYTES;
-  /** Every byte before it was sent. */
+  /** Every byte below this offset was sent. */
   #sent = 0;
   readonly #lost = new RangeSet();
   readonly #acknowledged = new RangeSet();
@@ -141,7 +141,7 @@ class CryptoSending implements DeliveryListener {
     return length === 0 || this.#acknowledged.has(0, length);
   }
 
-  /** Called rarely: at most about five times for a connection. */
+  /** Queues bytes. Called rarely: at most about five times per connection. */
   write(bytes: Uint8Array): void {
     const all = new Uint8Array(this.#bytes.length + bytes.length);
     all.set(this.#bytes);
@@ -170,9 +170,9 @@ class CryptoSending implements DeliveryListener {
     this.#lost.remove(offset, offset + size);
   }
 
-  /** The part of it that is not acknowledged is sent again. */
+  /** Marks the part that is not acknowledged for retransmission. */
   onLost(offset: number, size: number): void {
-    // Nothing is sent again after `discard`.
+    // Nothing is retransmitted after `discard`.
     const end = Math.min(offset + size, this.#sent);
     if (offset >= end) return;
     this.#lost.add(offset, end);
@@ -190,11 +190,11 @@ class CryptoSending implements DeliveryListener {
   }
 }
 
-/** The data of the peer at one level that TLS has not read. */
+/** The peer's data at one level that TLS has not read. */
 class CryptoReceiving {
   readonly #window: number;
   readonly #total: number;
-  /** Every byte before it was passed to TLS. */
+  /** Every byte below this offset was passed to TLS. */
   #read = 0;
   readonly #pieces = new RangeSet();
   /** The bytes from `#base` on; empty when there are none. */

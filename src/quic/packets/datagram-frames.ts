@@ -20,7 +20,7 @@ class DatagramQueue {
     return this.#dropped;
   }
 
-  /** Whether a payload of this size may be pushed; otherwise counts it as dropped. */
+  /** Whether a payload of this size may be pushed; if not, it is counted as dropped. */
   admits(size: number): boolean {
     const isFull =
       this.#payloads.size >= MAX_QUEUED_DATAGRAMS || this.#bytes + size > MAX_QUEUED_DATAGRAM_BYTES;
@@ -80,7 +80,7 @@ export class DatagramFrames {
     return this.#maxSize;
   }
 
-  /** Queues a payload, which must no longer be changed; false when it was dropped: too large or full. */
+  /** Queues a payload, which must no longer be changed; returns false when it was dropped: too large or full. */
   send(data: Uint8Array): boolean {
     if (data.length > this.#maxSize || this.#maxSize === 0) return false;
     if (!this.#outgoing.admits(data.length)) return false;
@@ -88,17 +88,19 @@ export class DatagramFrames {
     return true;
   }
 
-  /** Frames that wait to be sent. */
+  /** Number of frames queued for sending. */
   get queued(): number {
     return this.#outgoing.size;
   }
 
-  /** Received payloads that were not taken by `next`. */
+  /** Number of received payloads not yet taken by `next`. */
   get waiting(): number {
     return this.#incoming.size;
   }
 
-  /** Payloads dropped in either direction: a queue was full, or the datagram size of the path has decreased. */
+  /**
+   * Number of payloads dropped in either direction: a queue was full, or the datagram size of the path has decreased.
+   */
   get dropped(): number {
     return this.#outgoing.dropped + this.#incoming.dropped;
   }
@@ -125,7 +127,10 @@ export class DatagramFrames {
     }
   }
 
-  /** A frame of the peer; its bytes are copied. One larger than announced is a PROTOCOL_VIOLATION (§3). */
+  /**
+   * Queues the payload of a received frame; its bytes are copied. A frame larger than announced is a PROTOCOL_VIOLATION
+   * (§3).
+   */
   datagram(bytes: Uint8Array, at: number, size: number): FrameError {
     // The size of the length field is ignored here: a frame may have none.
     if (this.#maxFrameSize === 0 || size + 1 > this.#maxFrameSize) {

@@ -13,7 +13,7 @@ export class EarlyPackets {
   #packets: EarlyPacket[] = [];
   #bytes = 0;
 
-  /** Copies a packet; false when there is no room for it. */
+  /** Copies a packet; returns false when there is no room for it. */
   keep(buffer: Uint8Array, start: number, end: number, ecn: Ecn): boolean {
     const size = end - start;
     if (this.#packets.length >= MAX_EARLY_PACKETS || this.#bytes + size > MAX_EARLY_BYTES) {
@@ -28,7 +28,7 @@ export class EarlyPackets {
     return this.#packets.length === 0;
   }
 
-  /** Removes all of them and returns them in order; those still without keys may be kept again. */
+  /** Removes all packets and returns them in order; those still without keys may be kept again. */
   take(): readonly EarlyPacket[] {
     const packets = this.#packets;
     this.#packets = [];

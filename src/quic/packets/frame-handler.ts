@@ -74,7 +74,7 @@ export class FrameHandler implements FrameVisitor {
     this.#path = parts.paths.active;
   }
 
-  /** A packet follows. @param idAt the offset of its destination connection id. */
+  /** Begins a packet. @param idAt the offset of its destination connection id. */
   begin(
     space: Space,
     path: Path<IpEndpoint>,

@@ -30,10 +30,10 @@ import {
 /** Bytes that the anti-amplification limit must leave for a datagram to be started. */
 const LEAST_DATAGRAM = 64;
 
-/** The most bytes of PADDING that are added to make a datagram as long as the others of its batch. */
+/** The most bytes of PADDING that are added to give a datagram the size of the others in its batch. */
 const MOST_FILLING = 48;
 
-/** ECT(0) (RFC 3168 §5). */
+/** The ECN codepoint ECT(0) (RFC 3168 §5). */
 const ECT0 = 2;
 
 /** The parts of a connection that `PacketAssembler` uses. */
@@ -53,7 +53,7 @@ export interface PacketAssemblerParts {
   readonly telemetry: Telemetry;
 }
 
-/** Decides which packets the next datagrams contain, and when they may be sent. */
+/** Decides what packets the next datagrams contain, and when they may be sent. */
 export class PacketAssembler {
   readonly #role: Role;
   readonly #settings: ConnectionSettings;
@@ -105,12 +105,12 @@ export class PacketAssembler {
     return this.#paths.active.amplificationBudget >= this.#leastDatagram();
   }
 
-  /** Datagrams with Initial packets are padded to 1,200 bytes (§14.1). */
+  /** The smallest permitted datagram: 1,200 bytes with Initial packets (§14.1). */
   #leastDatagram(): number {
     return this.#keys.canSeal(Space.INITIAL) ? MIN_DATAGRAM : LEAST_DATAGRAM;
   }
 
-  /** Fills a batch. False when nothing may be sent. */
+  /** Fills a batch. Returns false when nothing may be sent. */
   assemble(out: TransmitBatch, now: number): boolean {
     this.#isHeldBack = this.#isAppLimited = false;
     const isFilled = this.#pathProbe(out, now) || this.#mtuProbe(out, now) || this.#batch(out, now);
@@ -122,7 +122,7 @@ export class PacketAssembler {
     return isFilled;
   }
 
-  /** One datagram with CONNECTION_CLOSE in each space for which the peer may have keys (RFC 9000 §10.2.3). */
+  /** Writes one datagram with CONNECTION_CLOSE in each space for which the peer may have keys (RFC 9000 §10.2.3). */
   close(out: TransmitBatch, now: number): boolean {
     const path = this.#paths.active;
     this.#closing.onFrameSent();
@@ -149,7 +149,7 @@ export class PacketAssembler {
     return true;
   }
 
-  /** PATH_RESPONSE and PATH_CHALLENGE, in a datagram of their own on their path (RFC 9000 §8.2). */
+  /** Writes PATH_RESPONSE and PATH_CHALLENGE, in a datagram of their own on their path (RFC 9000 §8.2). */
   #pathProbe(out: TransmitBatch, now: number): boolean {
     if (!this.#lifecycle.isEstablished) return false;
     for (const path of this.#paths.all) {
@@ -189,7 +189,7 @@ export class PacketAssembler {
     return true;
   }
 
-  /** A PMTU probe: a datagram larger than the path is known to take (RFC 9000 §14.4). */
+  /** Writes a PMTU probe: a datagram larger than the path is known to support (RFC 9000 §14.4). */
   #mtuProbe(out: TransmitBatch, now: number): boolean {
     const path = this.#paths.active;
     if (!this.#lifecycle.isConfirmed || !path.isValidated) return false;
@@ -212,8 +212,8 @@ export class PacketAssembler {
   }
 
   /**
-   * Datagrams of one size, that of the path, of which the last may be shorter. If the first one is shorter,
-   * because the next DATAGRAM frame did not fit, its size is the size of all, so that one send takes them.
+   * Fills a batch with datagrams of one size, that of the path, of which the last may be shorter. If the first one is
+   * shorter, because the next DATAGRAM frame did not fit, its size is the size of all, so that one send takes them.
    */
   #batch(out: TransmitBatch, now: number): boolean {
     const path = this.#paths.active;
@@ -294,7 +294,7 @@ export class PacketAssembler {
     return true;
   }
 
-  /** The batch is a single datagram up to `end`, which is sent now. */
+  /** Finishes a batch that is a single datagram up to `end`. */
   #finishSingle(path: Path<IpEndpoint>, out: TransmitBatch, end: number): void {
     this.#builder.flush();
     out.length = end;

@@ -36,7 +36,7 @@ export interface PacketBuilderParts {
 
 /**
  * Builds the packets of one datagram after another (RFC 9000 §12.2): headers, padding, protection, and the
- * record for loss detection. The last packet is closed, but sealed only when it is decided whether it is padded.
+ * record for loss detection. The last packet is closed, but sealed only once it is known whether it is padded.
  */
 export class PacketBuilder {
   readonly #idle: IdleTimeout;
@@ -94,7 +94,7 @@ export class PacketBuilder {
 
   /**
    * Starts a datagram. @param mtuProbe and @param offPath: see `SentPacket`.
-   * @param id the destination of its packets.
+   * @param id the destination connection id of its packets.
    */
   begin(
     out: Uint8Array,

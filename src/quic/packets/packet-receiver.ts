@@ -43,9 +43,9 @@ interface Arrival {
   own: IpEndpoint | undefined;
   ecn: Ecn;
   now: number;
-  /** The path of the datagram; `undefined` until a packet from another address was authenticated. */
+  /** The path of the datagram; `undefined` until a packet from a new address was authenticated. */
   path: Path<IpEndpoint> | undefined;
-  /** Bytes of the datagram. */
+  /** Number of bytes of the datagram. */
   bytes: number;
 }
 
@@ -131,12 +131,12 @@ export class PacketReceiver {
     };
   }
 
-  /** Computes the header protection masks of datagrams that are received next; see `PreparedMasks`. */
+  /** Computes the header protection masks of the datagrams received next; see `PreparedMasks`. */
   prepare(buffer: Uint8Array, offset: number, stride: number, end: number): void {
     this.#masks.prepare(this.#keys.oneRtt, buffer, offset, stride, end, this.#localIdSize);
   }
 
-  /** The datagrams of `prepare` have been received. */
+  /** Called when the datagrams of `prepare` have been received. */
   forgetMasks(): void {
     this.#masks.forget();
   }
@@ -162,7 +162,7 @@ export class PacketReceiver {
     arrival.path?.onReceived(length);
     const end = offset + length;
     const used = this.#packets(buffer, offset, end);
-    // A stateless reset is only looked for when no packet was authentic (RFC 9000 §10.3.1).
+    // Checked only when no packet was authentic (RFC 9000 §10.3.1).
     if (
       used === 0 &&
       this.#lifecycle.isOpen &&
@@ -173,7 +173,7 @@ export class PacketReceiver {
     if (!this.#early.isEmpty) this.#retryEarly();
   }
 
-  /** Processes the packets of a datagram. Returns how many were authentic. */
+  /** Processes the packets of a datagram. Returns the number of authentic ones. */
   #packets(buffer: Uint8Array, offset: number, end: number): number {
     const header = this.#header;
     let used = 0;
@@ -231,7 +231,7 @@ export class PacketReceiver {
     }
   }
 
-  /** An Initial or Handshake packet. */
+  /** Processes an Initial or Handshake packet. */
   #long(buffer: Uint8Array, space: typeof Space.INITIAL | typeof Space.HANDSHAKE): boolean {
     const header = this.#header;
     const { start, numberOffset, end } = header;
@@ -291,7 +291,7 @@ export class PacketReceiver {
     return true;
   }
 
-  /** The packet of `#header` is authentic, and its plaintext is in the buffer. */
+  /** Processes the frames of the packet of `#header`, which is authentic; its plaintext is in the buffer. */
   #opened(buffer: Uint8Array, space: Space, type: FramesPacketType, number: number): void {
     const { start, numberOffset, end, destinationIdOffset, destinationIdSize } = this.#header;
     const arrival = this.#arrival;
@@ -345,7 +345,7 @@ export class PacketReceiver {
     }
   }
 
-  /** The path of a datagram that is not from the address in use. */
+  /** The path of a datagram from an address other than that in use. */
   #otherPath(): Path<IpEndpoint> | undefined {
     const arrival = this.#arrival;
     const path = this.#paths.of(arrival.peer, arrival.own, this.#lifecycle.isConfirmed);

@@ -51,10 +51,10 @@ export class PendingFrames {
   readonly #handshakeDone = new DeliveryFlag();
   readonly #newToken = new DeliveryFlag();
   #token: Uint8Array = NO_TOKEN;
-  /** Whether an ack-eliciting frame is to be sent: PING if there is no other. */
+  /** Whether an ack-eliciting frame has to be sent: PING if there is no other. */
   #isPingDue = false;
   #isAckEliciting = false;
-  /** DATAGRAM and STREAM frames are written first in turn, so that neither starves the other. */
+  /** Whether DATAGRAM frames are written before STREAM frames; alternates, so that neither starves the other. */
   #areDatagramsFirst = true;
 
   constructor(parts: PendingFramesParts) {
@@ -102,7 +102,7 @@ export class PendingFrames {
     );
   }
 
-  /** Whether DATAGRAM frames are due, and no stream data that would fill larger UDP datagrams. */
+  /** Whether DATAGRAM frames are due, but no stream data that would fill larger UDP datagrams. */
   get areAllDatagrams(): boolean {
     return this.#lifecycle.isConfirmed && this.#datagrams.hasFrames && !this.#streams.hasFrames;
   }
@@ -192,7 +192,7 @@ export class PendingFrames {
     return this.#datagrams.writeFrames(out, next, limit);
   }
 
-  /** HANDSHAKE_DONE, NEW_TOKEN, NEW_CONNECTION_ID, RETIRE_CONNECTION_ID. */
+  /** Writes HANDSHAKE_DONE, NEW_TOKEN, NEW_CONNECTION_ID and RETIRE_CONNECTION_ID. */
   #writeConnection(out: Uint8Array, at: number, limit: number, log: FrameLog): number {
     let next = at;
     if (this.#handshakeDone.isDue && next < limit) {

@@ -11,7 +11,7 @@ export class PreparedMasks {
   #offset = 0;
   #stride = 0;
 
-  /** @param idSize bytes of the destination id in the short headers. */
+  /** @param idSize bytes of the destination id in short headers. */
   prepare(
     keys: OneRttKeys,
     buffer: Uint8Array,
@@ -26,7 +26,7 @@ export class PreparedMasks {
     this.#count = keys.prepareMasks(buffer, offset + 1 + idSize, stride, end);
   }
 
-  /** The masks are used no more: the buffer will hold other datagrams. */
+  /** Invalidates the masks: the buffer will hold other datagrams. */
   forget(): void {
     this.#count = 0;
     this.#buffer = undefined;

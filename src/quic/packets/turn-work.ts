@@ -8,12 +8,12 @@ import {
 
 /** The work of all connections of an endpoint in the current turn of the event loop. */
 export interface SharedWork {
-  /** Frames beyond `FREE_FRAMES_A_PACKET`. */
+  /** Number of frames beyond `FREE_FRAMES_A_PACKET`. */
   frames: number;
 }
 
 /**
- * Bounds the work that one peer causes in a turn of the event loop. Bytes are no measure of it: a packet holds
+ * Bounds the work that one peer causes in a turn of the event loop. Bytes do not measure it: a packet holds
  * one frame or hundreds, each with its cost. The packets of a peer that exceeds its share are dropped until the
  * next turn, as if they were lost (RFC 9000 §21.9); ordinary peers never reach it.
  */
@@ -28,26 +28,26 @@ export class TurnWork {
     this.#share = isPeerKnown ? MAX_WORK_A_TURN : UNAUTHENTICATED_WORK_A_TURN;
   }
 
-  /** Whether no further packet is to be read in this turn. */
+  /** Whether no further packet may be read in this turn. */
   get isExceeded(): boolean {
     if (this.#frames === 0) return false;
     if (this.#frames >= this.#share) return true;
     return this.#shared.frames >= WORK_OF_ALL_A_TURN && this.#frames >= PRESSED_WORK_A_TURN;
   }
 
-  /** A packet was read. @param frames the number of its frames. */
+  /** Counts a packet that was read. @param frames the number of its frames. */
   add(frames: number): void {
     if (frames <= FREE_FRAMES_A_PACKET) return;
     this.#frames += frames - FREE_FRAMES_A_PACKET;
     this.#shared.frames += frames - FREE_FRAMES_A_PACKET;
   }
 
-  /** Something may be sent again: the peer gets a new share. */
+  /** Grants the peer a new share, once more may be sent. */
   restart(): void {
     this.#frames = 0;
   }
 
-  /** The peer has authenticated itself. */
+  /** Called when the peer has authenticated itself. */
   onAuthenticated(): void {
     this.#share = MAX_WORK_A_TURN;
   }

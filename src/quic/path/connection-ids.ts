@@ -13,7 +13,7 @@ const { PROTOCOL_VIOLATION, FRAME_ENCODING_ERROR, CONNECTION_ID_LIMIT_ERROR } = 
 export interface ConnectionId {
   readonly sequence: number;
   readonly id: Uint8Array;
-  /** 16 bytes; `undefined` for an id of the handshake without one. */
+  /** The stateless reset token, 16 bytes; `undefined` for an id of the handshake without one. */
   readonly resetToken: Uint8Array | undefined;
 }
 
@@ -25,7 +25,7 @@ export interface AnnouncedId extends ConnectionId {
 interface LocalId {
   readonly sequence: number;
   readonly id: Uint8Array;
-  /** Its NEW_CONNECTION_ID frame; the id of the handshake needs none. */
+  /** The NEW_CONNECTION_ID frame of the id; the id of the handshake needs none. */
   readonly frame: AnnouncedId | undefined;
   isDue: boolean;
   isKnown: boolean;
@@ -49,7 +49,7 @@ export class LocalConnectionIds implements DeliveryListener {
   /**
    * @param first the id of the handshake. If it is empty, there are no others.
    * @param issue creates an id with its token, and routes its packets to this connection.
-   * @param release is called when an id is no longer used.
+   * @param release called when an id is no longer used.
    */
   constructor(
     first: Uint8Array,
@@ -61,14 +61,14 @@ export class LocalConnectionIds implements DeliveryListener {
     this.#ids = [{ sequence: 0, id: first, frame: undefined, isDue: false, isKnown: true }];
   }
 
-  /** The peer's active_connection_id_limit: issues that many ids, up to `MAX_LOCAL_IDS`. */
+  /** Sets the peer's active_connection_id_limit: issues that many ids, up to `MAX_LOCAL_IDS`. */
   setPeerLimit(limit: number): void {
     const isEmpty = this.#ids[0]?.id.length === 0;
     this.#limit = isEmpty ? 1 : Math.min(limit, MAX_LOCAL_IDS);
     this.#fill();
   }
 
-  /** The next id to announce with NEW_CONNECTION_ID; the same until `onSent`. Its Retire Prior To is 0. */
+  /** The next id to announce with NEW_CONNECTION_ID, unchanged until `onSent`. Its Retire Prior To is 0. */
   get due(): AnnouncedId | undefined {
     // A loop without a closure, because it runs for each packet.
     for (const entry of this.#ids) if (entry.isDue) return entry.frame;
@@ -80,7 +80,7 @@ export class LocalConnectionIds implements DeliveryListener {
     this.#setDue(sequence, false);
   }
 
-  /** A NEW_CONNECTION_ID frame was acknowledged. */
+  /** Called when a NEW_CONNECTION_ID frame was acknowledged. */
   onAcknowledged(sequence: number): void {
     const entry = this.#ids.find((one) => one.sequence === sequence);
     if (entry === undefined) return;
@@ -88,13 +88,13 @@ export class LocalConnectionIds implements DeliveryListener {
     entry.isDue = false;
   }
 
-  /** A NEW_CONNECTION_ID frame was lost. */
+  /** Called when a NEW_CONNECTION_ID frame was lost. */
   onLost(sequence: number): void {
     this.#setDue(sequence, true);
   }
 
   /**
-   * RETIRE_CONNECTION_ID arrived.
+   * Handles RETIRE_CONNECTION_ID.
    * @param packetId the destination connection id of its packet (§19.16).
    */
   retire(sequence: number, packetId: Uint8Array): QuicError | undefined {
@@ -113,7 +113,7 @@ export class LocalConnectionIds implements DeliveryListener {
     return undefined;
   }
 
-  /** Releases all ids: the connection has ended. */
+  /** Releases all ids when the connection has ended. */
   dispose(): void {
     for (const { id } of this.#ids) this.#release(id);
     this.#ids = [];
@@ -140,7 +140,7 @@ export class LocalConnectionIds implements DeliveryListener {
   }
 }
 
-/** The id of a path that is not active. */
+/** The id of an inactive path. */
 interface PathId {
   readonly path: object;
   readonly id: ConnectionId;
@@ -149,15 +149,15 @@ interface PathId {
 }
 
 /**
- * The connection ids issued by the peer, to which this side addresses its packets (RFC 9000 §5.1): one for the
- * active path, and one for each other path, so that they cannot be linked (§9.5).
+ * The connection ids issued by the peer, to which this side addresses its packets (RFC 9000 §5.1): one for the active
+ * path, and one for each other path, so that they cannot be linked (§9.5).
  *
- * They are used in the order of their sequence numbers. Those below the last one used are in use, retired, or
- * retired on arrival, so that no list of them is needed.
+ * They are used in the order of their sequence numbers. Ids below the last one used are in use, retired, or retired on
+ * arrival, so that no list of them is needed.
  */
 export class PeerConnectionIds implements DeliveryListener {
   #current: ConnectionId;
-  /** At most one for each other path. */
+  /** Ids of inactive paths, at most one each. */
   #others: PathId[] = [];
   #largestUsed = 0;
   /** Unused ids in the order of sequence numbers, all above `#largestUsed`. */
@@ -176,14 +176,14 @@ export class PeerConnectionIds implements DeliveryListener {
   }
 
   /**
-   * Replaces the id of the handshake, by that of the server's first packet or of a Retry (§7.2), or adds its token
+   * Replaces the id of the handshake by that of the server's first packet or of a Retry (§7.2), or adds its token
    * from the transport parameters (§10.3).
    */
   setFirst(id: Uint8Array, resetToken: Uint8Array | undefined): void {
     if (this.#current.sequence === 0) this.#current = { sequence: 0, id, resetToken };
   }
 
-  /** NEW_CONNECTION_ID arrived (§19.15). */
+  /** Handles NEW_CONNECTION_ID (§19.15). */
   add(
     sequence: number,
     retirePriorTo: number,
@@ -218,9 +218,9 @@ export class PeerConnectionIds implements DeliveryListener {
   }
 
   /**
-   * The id for packets on a path that is not active: one that was used on no other path (§9.5). If the peer has
+   * The id for packets on an inactive path: one that was used on no other path (§9.5). If the peer has
    * issued no other, it is the current one: this side opens no paths itself, and sends only to addresses from which
-   * packets of the peer arrived. So the connection survives a NAT rebinding, and a migration of a peer that has
+   * packets of the peer arrived. This way the connection survives a NAT rebinding, and a migration of a peer that has
    * issued no other id.
    */
   idFor(path: object): Uint8Array {
@@ -232,7 +232,7 @@ export class PeerConnectionIds implements DeliveryListener {
     return id.id;
   }
 
-  /** The connection migrates to a path, and to the id of that path; the former path keeps its own. */
+  /** Migrates the connection to a path, and to the id of that path; the former path keeps its own. */
   use(path: object, former: object): void {
     const index = this.#others.findIndex((other) => other.path === path);
     const id = index < 0 ? this.#takeSpare() : this.#others.splice(index, 1)[0]?.id;
@@ -254,7 +254,7 @@ export class PeerConnectionIds implements DeliveryListener {
     });
   }
 
-  /** The sequence number of the next RETIRE_CONNECTION_ID; the same until `onRetirementSent`. */
+  /** The sequence number of the next RETIRE_CONNECTION_ID, unchanged until `onRetirementSent`. */
   get retirementDue(): number | undefined {
     for (const retirement of this.#retirements) if (retirement.isDue) return retirement.sequence;
     return undefined;
@@ -273,7 +273,7 @@ export class PeerConnectionIds implements DeliveryListener {
     if (index >= 0) this.#retirements.splice(index, 1);
   }
 
-  /** Whether a datagram is a stateless reset by the peer (§10.3.1): whether it ends with a token of it. */
+  /** Whether a datagram is a stateless reset by the peer (§10.3.1): whether it ends with one of the peer's tokens. */
   isStatelessReset(bytes: Uint8Array, offset: number, length: number): boolean {
     return length >= SHORTEST_RESET && this.isResetToken(bytes, offset + length - RESET_TOKEN_SIZE);
   }
@@ -300,7 +300,9 @@ export class PeerConnectionIds implements DeliveryListener {
     return spare;
   }
 
-  /** Whether a sequence number has two ids or two tokens, or an id two sequence numbers (§19.15). */
+  /**
+   * Whether the peer has used a sequence number for two ids or two tokens, or an id for two sequence numbers (§19.15).
+   */
   #contradicts(added: ConnectionId): boolean {
     const isContradiction = (known: ConnectionId): boolean => {
       if (known.sequence !== added.sequence) return isSame(known.id, added.id);

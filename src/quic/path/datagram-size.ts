@@ -39,12 +39,15 @@ export class DatagramSize {
     this.#telemetry = parts.telemetry;
   }
 
-  /** Bytes of UDP payload. */
+  /** The current datagram size in bytes of UDP payload. */
   get current(): number {
     return this.#current;
   }
 
-  /** @param maxDatagramFrameSize the peer's max_datagram_frame_size. */
+  /**
+   * Sets the peer's limit.
+   * @param maxDatagramFrameSize the peer's max_datagram_frame_size.
+   */
   setPeer(maxDatagramFrameSize: number): void {
     this.#peerFrameSize =
       maxDatagramFrameSize === 0 && this.#acceptUnannounced
@@ -53,7 +56,7 @@ export class DatagramSize {
     this.#applyToDatagrams();
   }
 
-  /** Must be called when the active path or its MTU may have changed. */
+  /** Applies a change. Must be called when the active path or its MTU may have changed. */
   update(now: number): void {
     const { current } = this.#paths.active.mtu;
     if (current === this.#current) return;

@@ -6,8 +6,8 @@
 export const BASE_DATAGRAM = 1200;
 
 /**
- * Paths of a connection: the active one, the previous one, and two that the peer probes. A further one replaces
- * the oldest that is neither active nor the fallback.
+ * Paths of a connection: the active one, the previous one, and two that the peer probes. A further path replaces the
+ * oldest that is neither active nor the fallback.
  */
 export const MAX_PATHS = 4;
 
@@ -27,7 +27,7 @@ export const MAX_LOCAL_IDS = 4;
 export const ACTIVE_CONNECTION_ID_LIMIT = 4;
 
 /**
- * Unacknowledged RETIRE_CONNECTION_ID frames, at least twice the above (RFC 9000 §5.1.2). One more is a
- * CONNECTION_ID_LIMIT_ERROR.
+ * Unacknowledged RETIRE_CONNECTION_ID frames, at least twice `ACTIVE_CONNECTION_ID_LIMIT` (RFC 9000 §5.1.2). One more
+ * is a CONNECTION_ID_LIMIT_ERROR.
  */
 export const MAX_RETIREMENTS = 16;

@@ -12,9 +12,9 @@ const CANDIDATES = [
 const MAX_PROBES = 3;
 /** PMTU_RAISE_TIMER: milliseconds until the next search (RFC 8899 §5.1.1). */
 const SEARCH_AGAIN_AFTER = 600_000;
-/** The same after probe timeouts: the path may have been down altogether. */
+/** Milliseconds until the next search after probe timeouts: the path may have been down altogether. */
 const SEARCH_AFTER_SILENCE = 60_000;
-/** A black hole is assumed after as many losses of larger datagrams, or probe timeouts, in a row. */
+/** Losses of larger datagrams, or probe timeouts, in a row after which a black hole is assumed. */
 const BLACK_HOLE = 3;
 
 /**
@@ -35,7 +35,7 @@ export class MtuSearch {
   #searchAt = Infinity;
   /** The size of the probe in flight; 0 for none. */
   #probing = 0;
-  /** The size being probed until it is confirmed or too large, 0 for none; and how often its probe was lost. */
+  /** The size being probed until it is confirmed or too large, 0 for none; and the number of its lost probes. */
   #trying = 0;
   #lost = 0;
   #isFirst = true;
@@ -46,8 +46,8 @@ export class MtuSearch {
 
   /**
    * @param options.base BASE_PLPMTU: the size that the path is assumed to support, 1,200.
-   * @param options.most MAX_PLPMTU: the limit of the interface and of the peer's max_udp_payload_size. If it equals
-   *   `base` there is no search.
+   * @param options.most MAX_PLPMTU: the limit of the interface and of the peer's max_udp_payload_size. If equal to
+   * `base`, there is no search.
    */
   constructor(options: { readonly base?: number; readonly most: number }) {
     this.#base = options.base ?? BASE_DATAGRAM;
@@ -56,7 +56,7 @@ export class MtuSearch {
     this.#sizes = sizesBetween(this.#base, this.#most);
   }
 
-  /** The maximum size of a datagram now. */
+  /** The current maximum size of a datagram. */
   get current(): number {
     return this.#current;
   }
@@ -77,7 +77,7 @@ export class MtuSearch {
   }
 
   /**
-   * The size of a probe to send now; 0 for none. Call it only after the handshake is confirmed, when the
+   * The size of a probe to send now; 0 for none. Call only after the handshake is confirmed, when the
    * congestion window has room.
    */
   probeSize(now: number): number {
@@ -102,12 +102,12 @@ export class MtuSearch {
     this.#isFirst = false;
   }
 
-  /** The path is no longer active: the result of a probe in flight will not be reported. */
+  /** Called when the path is no longer active: the result of a probe in flight will not be reported. */
   abandonProbe(): void {
     this.#probing = 0;
   }
 
-  /** Returns whether `current` is larger now. */
+  /** Called when a probe was acknowledged. Returns whether `current` is larger now. */
   onProbeAcknowledged(size: number, now: number): boolean {
     const isAwaited = size === this.#probing;
     if (isAwaited) {
@@ -132,8 +132,8 @@ export class MtuSearch {
   }
 
   /**
-   * A packet that was not a probe, in a datagram of this size, was acknowledged. If it is larger than `current`,
-   * there was no black hole: the peer was only silent, as on an overloaded host.
+   * Called when a packet that was not a probe, in a datagram of this size, was acknowledged. If the size is larger than
+   * `current`, there was no black hole: the peer was only silent, as on an overloaded host.
    */
   onAcknowledged(bytes: number): void {
     if (bytes <= this.#base) return;
@@ -142,8 +142,8 @@ export class MtuSearch {
   }
 
   /**
-   * A packet that was not a probe, in a datagram of this size, was lost. Returns whether `current` fell back to the
-   * base: a black hole, larger datagrams no longer arrive (RFC 8899 §4.3).
+   * Called when a packet that was not a probe, in a datagram of this size, was lost. Returns whether `current` fell
+   * back to the base: a black hole, larger datagrams no longer arrive (RFC 8899 §4.3).
    */
   onLost(bytes: number, sentAt: number, now: number): boolean {
     if (bytes <= this.#base || this.#current === this.#base) return false;
@@ -156,8 +156,8 @@ export class MtuSearch {
   }
 
   /**
-   * Probe timeouts in a row. If all datagrams are large, nothing arrives through a black hole, so no acknowledgement
-   * reveals the losses. Returns whether `current` fell back to the base.
+   * Called after `count` probe timeouts in a row. If all datagrams are large, nothing arrives through a black hole, so
+   * no acknowledgement reveals the losses. Returns whether `current` fell back to the base.
    */
   onProbeTimeout(count: number, now: number): boolean {
     if (count < BLACK_HOLE || this.#current === this.#base) return false;
@@ -165,7 +165,9 @@ export class MtuSearch {
     return true;
   }
 
-  /** The system refused a datagram of this size (EMSGSIZE). Returns whether `current` fell back to the base. */
+  /**
+   * Called when the system refused a datagram of this size (EMSGSIZE). Returns whether `current` fell back to the base.
+   */
   onTooLarge(bytes: number, now: number): boolean {
     if (bytes === this.#probing) {
       this.#probing = 0;

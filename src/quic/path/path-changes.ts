@@ -35,7 +35,7 @@ export class PathChanges {
     this.#size = size;
   }
 
-  /** The peer has migrated to another address (§9.3). */
+  /** Migrates to another address of the peer (§9.3). */
   moveTo(path: Path<IpEndpoint>, now: number): void {
     const former = this.#paths.active;
     if (this.#paths.moveTo(path, this.#loss.probeTimeout(), now)) this.#moved(former, now);
@@ -65,7 +65,7 @@ export class PathChanges {
   }
 
   #moved(former: Path<IpEndpoint>, now: number): void {
-    // Another id, so that the paths cannot be linked (§9.5); if the peer has issued no other, it stays the same.
+    // A different id, so that the paths cannot be linked (§9.5); if the peer has issued no other, it stays the same.
     this.#peerIds.use(this.#paths.active, former);
     this.retireIds();
     this.#loss.usePath(this.#paths.active.control, this.#paths.active.mtu, now);

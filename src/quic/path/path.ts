@@ -40,7 +40,7 @@ export class Path<Address> {
   #received = 0;
   #sent = 0;
 
-  /** The validation in progress. */
+  /** Whether a validation is in progress. */
   #isValidating = false;
   #deadline = Infinity;
   #resendAt = Infinity;
@@ -49,7 +49,7 @@ export class Path<Address> {
   #due: Uint8Array | undefined;
   /** Unanswered challenges, the oldest first. */
   readonly #challenges: Challenge[] = [];
-  /** Data of the peer's challenges to be returned. */
+  /** Data of the peer's challenges that is to be returned. */
   readonly #responses: Uint8Array[] = [];
 
   constructor(options: PathOptions<Address>) {
@@ -72,17 +72,17 @@ export class Path<Address> {
     return Math.max(0, AMPLIFICATION * this.#received - this.#sent);
   }
 
-  /** A datagram was received on this path; all of its bytes count (§8.1). */
+  /** Called when a datagram was received on this path; all of its bytes count (§8.1). */
   onReceived(bytes: number): void {
     this.#received += bytes;
   }
 
-  /** A datagram was sent on this path. */
+  /** Called when a datagram was sent on this path. */
   onSent(bytes: number): void {
     this.#sent += bytes;
   }
 
-  /** The address was validated by the handshake or a token (§8.1). */
+  /** Marks the address as validated by the handshake or a token (§8.1). */
   validate(): void {
     this.#isValidated = true;
   }
@@ -98,7 +98,7 @@ export class Path<Address> {
 
   /**
    * Starts a validation; does nothing if one is in progress (§8.2.1).
-   * @param probeTimeout of the active path, in milliseconds.
+   * @param probeTimeout the probe timeout of the active path, in milliseconds.
    */
   startValidation(probeTimeout: number, now: number): void {
     if (this.#isValidating) return;
@@ -124,12 +124,15 @@ export class Path<Address> {
     return undefined;
   }
 
-  /** The data of the PATH_CHALLENGE to be sent on this path; the same until `onChallengeSent`. */
+  /** The data of the PATH_CHALLENGE to send on this path, unchanged until `onChallengeSent`. */
   get challengeDue(): Uint8Array | undefined {
     return this.#due;
   }
 
-  /** @param expanded whether its datagram had at least 1,200 bytes (§8.2.1). */
+  /**
+   * Called when the challenge was sent.
+   * @param expanded whether its datagram had at least 1,200 bytes (§8.2.1).
+   */
   onChallengeSent(expanded: boolean, now: number): void {
     if (this.#due === undefined) return;
     if (this.#challenges.length === MAX_CHALLENGES) this.#challenges.shift();
@@ -139,7 +142,7 @@ export class Path<Address> {
     this.#interval *= 2;
   }
 
-  /** A PATH_RESPONSE arrived on any path (§8.2.3). Returns whether it answers a challenge of this path. */
+  /** Handles a PATH_RESPONSE that arrived on any path (§8.2.3). Returns whether it answers a challenge of this path. */
   onResponse(bytes: Uint8Array, at: number, now: number): boolean {
     const answered = this.#challenges.find(({ data }) => isSameData(data, bytes, at));
     if (answered === undefined) return false;
@@ -150,13 +153,13 @@ export class Path<Address> {
     return true;
   }
 
-  /** A PATH_CHALLENGE arrived on this path: the response must be sent on the same path (§8.2.2). */
+  /** Handles a PATH_CHALLENGE on this path: the response must be sent on the same path (§8.2.2). */
   onChallenge(bytes: Uint8Array, at: number): void {
     if (this.#responses.length === MAX_RESPONSES) this.#responses.shift();
     this.#responses.push(copyOf(bytes, at, at + DATA_SIZE));
   }
 
-  /** The data of the PATH_RESPONSE to be sent on this path, once. */
+  /** Takes the data of the PATH_RESPONSE to send on this path. */
   get responseDue(): Uint8Array | undefined {
     return this.#responses[0];
   }

@@ -1,10 +1,10 @@
 import { MAX_PATHS } from './limits.ts';
 import type { Path } from './path.ts';
 
-/** Compares addresses, whose type this folder leaves open. */
+/** Compares and copies addresses, whose type is a parameter of this folder. */
 export interface AddressRules<Address> {
   isSame(one: Address, other: Address): boolean;
-  /** Whether they are equal except for the port. */
+  /** Whether two addresses are equal except for the port. */
   isSameHost(one: Address, other: Address): boolean;
   /** A copy that does not change. */
   copy(address: Address): Address;
@@ -16,8 +16,8 @@ export interface PathsOptions<Address> {
   readonly rules: AddressRules<Address>;
   readonly first: Path<Address>;
   /**
-   * Creates a path that is not validated. It takes over congestion control and MTU of `from`, from which it differs
-   * only in the port: most likely a NAT rebinding (RFC 9000 §9.4).
+   * Creates a path that is not validated. The path takes over congestion control and MTU of `from`, from which it
+   * differs only in the port: most likely a NAT rebinding (RFC 9000 §9.4).
    */
   readonly create: (
     remote: Address,
@@ -31,7 +31,7 @@ export class Paths<Address> {
   readonly #role: 'client' | 'server';
   readonly #rules: AddressRules<Address>;
   readonly #create: PathsOptions<Address>['create'];
-  /** The active path first, then the newest first. */
+  /** All paths: the active one, then the others, newest first. */
   readonly #paths: [Path<Address>, ...Path<Address>[]];
   /** The validated path to revert to if the validation of the active path fails (§9.3.2). */
   #fallback: Path<Address> | undefined;
@@ -60,7 +60,7 @@ export class Paths<Address> {
     return earliest;
   }
 
-  /** The path between these addresses, if there is one. */
+  /** The path between these addresses, if any. */
   find(remote: Address, local: Address | undefined): Path<Address> | undefined {
     for (const path of this.#paths) if (this.#joins(path, remote, local)) return path;
     return undefined;
@@ -70,7 +70,8 @@ export class Paths<Address> {
    * The path on which an authenticated packet arrived; creates it if there is none.
    *
    * @param mayMigrate whether the handshake is confirmed (§9).
-   * @returns `undefined` if the packet must be dropped: only clients migrate, and only after that.
+   * @returns `undefined` if the packet must be dropped: only clients migrate, and only after the handshake is
+   * confirmed.
    */
   of(remote: Address, local: Address | undefined, mayMigrate: boolean): Path<Address> | undefined {
     const known = this.find(remote, local);
@@ -88,11 +89,11 @@ export class Paths<Address> {
   }
 
   /**
-   * The highest-numbered non-probing packet arrived on this path: the peer has migrated to it (§9.3). Starts the
-   * validation of a path that is not validated, and of the previous one, in case an attacker has forwarded packets
-   * from elsewhere (§9.3.3).
+   * Called when the highest-numbered non-probing packet arrived on this path: the peer has migrated to it (§9.3).
+   * Starts the validation of a path that is not validated, and of the previous one, in case an attacker has forwarded
+   * packets from elsewhere (§9.3.3).
    *
-   * @param probeTimeout of the previous path.
+   * @param probeTimeout the probe timeout of the previous path.
    * @returns whether the active path has changed.
    */
   moveTo(path: Path<Address>, probeTimeout: number, now: number): boolean {
@@ -135,8 +136,8 @@ export class Paths<Address> {
   }
 
   /**
-   * A PATH_RESPONSE arrived on any path (§8.2.3). Returns the path that it validated; `undefined` if it answers no
-   * challenge and is ignored.
+   * Handles a PATH_RESPONSE that arrived on any path (§8.2.3). Returns the path that it validated; `undefined` if it
+   * answers no challenge and is ignored.
    */
   onResponse(bytes: Uint8Array, at: number, now: number): Path<Address> | undefined {
     const path = this.#paths.find((one) => one.onResponse(bytes, at, now));

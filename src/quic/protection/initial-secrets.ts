@@ -1,7 +1,7 @@
 import { hkdfExpandLabel, hkdfExtract } from '../../crypto/hash/hkdf.ts';
 import { CipherSuite, PacketOpener, PacketSealer } from './packet-keys.ts';
 
-/** The salt of version 1 (RFC 9001 §5.2). */
+/** The Initial salt of version 1 (RFC 9001 §5.2). */
 const SALT = Buffer.from('38762cf7f55934b34d179ae6a4c80cadccbb7f0a', 'hex');
 
 const SECRET_SIZE = 32;
@@ -15,8 +15,8 @@ export interface LevelKeys {
 /**
  * The keys of Initial packets (RFC 9001 §5.2).
  *
- * @param destinationId of the client's first Initial packet, or of the one after a Retry.
- * @param side that uses them.
+ * @param destinationId the destination id of the client's first Initial packet, or of the one after a Retry.
+ * @param side the side that uses the keys.
  */
 export function initialKeys(destinationId: Uint8Array, side: 'client' | 'server'): LevelKeys {
   const secret = hkdfExtract('sha256', SALT, destinationId);

@@ -2,21 +2,21 @@ import { QuicError, TransportErrorCode } from '../errors.ts';
 import { keyPhaseOf } from '../wire/packet-header.ts';
 import { PacketOpener, PacketSealer, type CipherSuite } from './packet-keys.ts';
 
-/** The result for a packet. `dropped`: it is not authentic, and nothing in it may be used. */
+/** The result of opening a packet. `dropped`: it is not authentic, and nothing in it may be used. */
 export type OpenResult = 'opened' | 'dropped' | QuicError;
 
 /** Probe timeouts for which the keys before an update are kept (RFC 9001 §6.5). */
 const KEPT_PROBE_TIMEOUTS = 3;
 
-/** Packets after which an update is due: half of what AES-GCM may seal (§6.6), some 5 GB. */
+/** Packets after which an update is due: half of the number that AES-GCM may seal (§6.6), some 5 GB. */
 const UPDATE_AFTER = 2 ** 22;
 
 /** Packets reserved for closing the connection if no update was possible. */
 const RESERVE = 16;
 
-/** Limits in packets. */
+/** Usage limits of keys, in packets. */
 export interface KeyLimits {
-  /** An update is due after this many. */
+  /** Packets after which an update is due. */
   readonly updateAfter?: number;
   /** The confidentiality limit of keys, and the integrity limit of the connection (§6.6). */
   readonly confidentiality?: number;
@@ -82,7 +82,7 @@ export class OneRttKeys implements Disposable {
     return this.#writePhase;
   }
 
-  /** Key updates so far, by either side. */
+  /** Number of key updates so far, by either side. */
   get updates(): number {
     return this.#updates;
   }
@@ -104,17 +104,17 @@ export class OneRttKeys implements Disposable {
     return this.#write.seal(bytes, start, numberOffset, numberSize, end, packetNumber);
   }
 
-  /** See `PacketSealer.protectHeaders`. */
+  /** Protects headers; see `PacketSealer.protectHeaders`. */
   protectHeaders(): void {
     this.#write?.protectHeaders();
   }
 
-  /** See `PacketOpener.prepareMasks`; 0 before `installRead`. */
+  /** Computes masks in advance; see `PacketOpener.prepareMasks`; 0 before `installRead`. */
   prepareMasks(bytes: Uint8Array, numberOffset: number, stride: number, end: number): number {
     return this.#read?.prepareMasks(bytes, numberOffset, stride, end) ?? 0;
   }
 
-  /** See `PacketOpener.unprotect`; -1 before `installRead` as well. */
+  /** Removes header protection; see `PacketOpener.unprotect`; also -1 before `installRead`. */
   unprotect(
     bytes: Uint8Array,
     start: number,
@@ -158,7 +158,9 @@ export class OneRttKeys implements Disposable {
     return this.#followUpdate(next, packetNumber, now + KEPT_PROBE_TIMEOUTS * probeTimeout);
   }
 
-  /** A packet of the next phase is authentic: the peer has initiated an update, or responded to ours. */
+  /**
+   * Follows a key update after an authentic packet of the next phase: the peer has initiated it, or responded to ours.
+   */
   #followUpdate(next: PacketOpener, packetNumber: number, discardAt: number): OpenResult {
     const isOurs = this.#writePhase !== this.#readPhase;
     // Nothing was sent since the last update, so the peer has no acknowledgement of it (§6.2).
@@ -196,20 +198,21 @@ export class OneRttKeys implements Disposable {
     return new QuicError(AEAD_LIMIT_REACHED, 'too many packets failed authentication');
   }
 
-  /** The handshake is confirmed: updates are now allowed (§6.1). */
+  /** Called when the handshake is confirmed: updates are now allowed (§6.1). */
   onConfirmed(): void {
     this.#confirmed = true;
   }
 
   /**
-   * The peer has acknowledged a packet. An acknowledgement of the current phase allows the next update (§6.1).
+   * Called when the peer has acknowledged a packet. An acknowledgement of the current phase allows the next update
+   * (§6.1).
    */
   onAcknowledged(packetNumber: number): void {
     if (packetNumber >= this.#firstWritten) this.#isWriteAcknowledged = true;
   }
 
   /**
-   * Whether an update is due because of the number of packets sealed: the connection then calls `initiateUpdate`
+   * Whether an update is due because of the number of packets sealed; the connection then calls `initiateUpdate`
    * before it assembles the next packet.
    */
   get updateDue(): boolean {
@@ -217,7 +220,7 @@ export class OneRttKeys implements Disposable {
     return (this.#write?.sealed ?? 0) >= updateAfter && this.#mayUpdate();
   }
 
-  /** Not within three PTOs of the last update, while the previous keys are kept (§6.5). */
+  /** Whether an update is allowed: not within three PTOs of the last one, while the previous keys are kept (§6.5). */
   #mayUpdate(): boolean {
     return (
       this.#confirmed &&
@@ -227,7 +230,7 @@ export class OneRttKeys implements Disposable {
     );
   }
 
-  /** Switches to the next keys. False if an update is not allowed yet. */
+  /** Switches to the next keys. Returns false if an update is not allowed yet. */
   initiateUpdate(): boolean {
     if (!this.#mayUpdate()) return false;
     this.#updateWrite();

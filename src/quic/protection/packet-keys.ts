@@ -95,8 +95,8 @@ class HeaderProtection {
 }
 
 /**
- * Masks computed ahead for a batch of packets, and their owner. There is one batch for all connections, so that
- * an idle one holds no memory. Copied, because ciphers share their memory.
+ * Masks computed ahead for a batch of packets, and their owner. All connections share one batch, so that an idle one
+ * holds no memory. Copied, because ciphers share their memory.
  */
 const ahead = {
   of: undefined as HeaderProtection | undefined,
@@ -205,7 +205,7 @@ export class PacketSealer extends PacketKeys<PacketSealing> {
     this.confidentialityLimit = SUITES[suite].confidentialityLimit;
   }
 
-  /** Packets sealed with these keys. */
+  /** Number of packets sealed with these keys. */
   get sealed(): number {
     return this.#sealed;
   }
@@ -214,9 +214,9 @@ export class PacketSealer extends PacketKeys<PacketSealing> {
    * Encrypts a packet and appends its tag. Its header is not protected until `protectHeaders`, which must be called
    * before the packet is sent, and before `bytes` is reused.
    *
-   * @param start of the packet; the bytes before the plaintext are authenticated.
-   * @param numberOffset of the packet number of `numberSize` bytes; the plaintext follows it.
-   * @param end of the plaintext; `bytes` has room for the tag of 16 bytes after it.
+   * @param start the start of the packet; the bytes before the plaintext are authenticated.
+   * @param numberOffset the offset of the packet number of `numberSize` bytes; the plaintext follows.
+   * @param end the end of the plaintext; `bytes` has room for the tag of 16 bytes after it.
    * @returns the end of the packet, after its tag.
    * @throws {RangeError} for ranges outside `bytes`, and for a packet too short for a sample.
    */
@@ -291,19 +291,19 @@ export class PacketOpener extends PacketKeys<PacketOpening> {
     this.integrityLimit = SUITES[suite].integrityLimit;
   }
 
-  /** Packets that failed authentication with these keys. */
+  /** Number of packets that failed authentication with these keys. */
   get rejected(): number {
     return this.#rejected;
   }
 
   /**
-   * Computes the header protection masks of packets at equal distances, such as the datagrams of one receive call,
-   * for `unprotect` with an index below the returned count. Valid until masks are prepared with other keys, after
-   * which `unprotect` computes its own.
+   * Computes the header protection masks of packets at equal distances, such as the datagrams of one receive call, for
+   * `unprotect` with an index below the returned count. Valid until masks are prepared with other keys, after which
+   * `unprotect` computes its own.
    *
-   * @param numberOffset of the first packet's number.
-   * @param stride from packet to packet; at least 1.
-   * @param end of the bytes; a last packet too short for a sample is omitted.
+   * @param numberOffset the offset of the first packet's number.
+   * @param stride bytes from packet to packet; at least 1.
+   * @param end the end of the bytes; a last packet too short for a sample is omitted.
    * @returns the number of masks, at most 64.
    */
   prepareMasks(bytes: Uint8Array, numberOffset: number, stride: number, end: number): number {
@@ -324,7 +324,7 @@ export class PacketOpener extends PacketKeys<PacketOpening> {
   /**
    * Removes header protection from the first byte and the packet number.
    *
-   * @param end of the packet.
+   * @param end the end of the packet.
    * @param largest the largest number received in this space; -1 before the first.
    * @param mask the index of a mask from `prepareMasks`; -1 to compute it here.
    * @returns the full packet number, or -1 for a packet that is too short.

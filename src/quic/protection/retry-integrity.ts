@@ -10,7 +10,7 @@ const NOTHING = new Uint8Array(0);
 /**
  * Writes the integrity tag of a Retry packet (RFC 9001 §5.8) at `end`. Returns the offset after it.
  *
- * @param originalId the destination connection id of the Initial packet that the Retry answers.
+ * @param originalId the destination connection id of the Initial packet that the Retry responds to.
  */
 export function writeRetryTag(
   bytes: Uint8Array,

@@ -31,13 +31,13 @@ const NEW_TOKEN_LIFETIME = 3_600_000;
 const RETRY = 1;
 const NEW_TOKEN = 2;
 
-/** Its nonce of 24 bytes may be random for any number of tokens. */
+/** The cipher, whose nonce of 24 bytes may be random for any number of tokens. */
 const CIPHER = 'xchacha20-poly1305';
 const { keyLength: KEY_SIZE, nonceLength: NONCE_SIZE } = AEAD_SHAPES[CIPHER];
 
-/** Size with kind, time, and an IPv4 address with its length and port. */
+/** The shortest token: kind, time, and an IPv4 address with its length and port. */
 const SHORTEST = NONCE_SIZE + 1 + 8 + 1 + 4 + 2 + TAG_LENGTH;
-/** Size with an IPv6 address and two connection ids. */
+/** The longest token: with an IPv6 address and two connection ids. */
 const LONGEST = SHORTEST + 12 + 2 * (1 + MAX_CONNECTION_ID);
 
 /**
@@ -88,9 +88,9 @@ export class AddressTokens implements Disposable {
   }
 
   /**
-   * Opens the token of `size` bytes at `offset`, sent by a client at this address. `undefined` if it was not issued
-   * here, or if it is from NEW_TOKEN and expired or for another address: the client is then treated as one without
-   * a token (§8.1.3).
+   * Opens the token of `size` bytes at `offset`, sent by a client at this address. `undefined` if it was not issued by
+   * this process, or if it is from NEW_TOKEN and expired or for another address: the client is then treated as one
+   * without a token (§8.1.3).
    */
   open(
     bytes: Uint8Array,
@@ -131,7 +131,7 @@ export class AddressTokens implements Disposable {
   }
 }
 
-/** Kind, time, length of the address, address, port. */
+/** Encodes kind, time, length of the address, address, and port. */
 function claimOf(kind: number, address: Uint8Array, port: number, now: number): Uint8Array {
   const claim = Buffer.alloc(12 + address.length);
   claim[0] = kind;
@@ -165,5 +165,5 @@ export class ResetTokens {
   }
 }
 
-/** The shortest stateless reset: 5 bytes before its token (§10.3). */
+/** The length of the shortest stateless reset: 5 bytes before its token (§10.3). */
 export const SHORTEST_RESET = 5 + RESET_TOKEN_SIZE;

@@ -8,7 +8,7 @@ import { DUPLICATE_WINDOW, FIRST_ACK_RANGES, MAX_ACK_RANGES } from './limits.ts'
  * duplicates are detected (§12.3).
  */
 export class AckRanges implements AckRangeSource {
-  /** The oldest range first: most packets extend the last one. */
+  /** Smallest number of each range, the oldest range first: most packets extend the last one. */
   #smallest = new Float64Array(FIRST_ACK_RANGES);
   #largest = new Float64Array(FIRST_ACK_RANGES);
   readonly #seen = new ReplayWindow(DUPLICATE_WINDOW);
@@ -40,7 +40,7 @@ export class AckRanges implements AckRangeSource {
     return !this.#seen.isNew(number);
   }
 
-  /** A packet was processed, for which `has` was false. */
+  /** Adds a packet that was processed, for which `has` was false. */
   add(number: number): void {
     this.#seen.mark(number);
     this.#largestReceived = Math.max(this.#largestReceived, number);
@@ -61,7 +61,7 @@ export class AckRanges implements AckRangeSource {
     }
   }
 
-  /** The peer has acknowledged an ACK frame that reported packets up to `largest` (§13.2.4). */
+  /** Called when the peer has acknowledged an ACK frame that reported packets up to `largest` (§13.2.4). */
   forget(largest: number): void {
     let known = 0;
     while (known < this.#length && (this.#largest[known] as number) <= largest) known++;

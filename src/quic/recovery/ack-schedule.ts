@@ -12,7 +12,7 @@ const ECT1 = 1;
 const ECT0 = 2;
 const CE = 3;
 
-/** When an ACK frame is to be sent for the received packets of one space (RFC 9000 §13.2). */
+/** Schedules ACK frames for the received packets of one space (RFC 9000 §13.2). */
 export class AckSchedule implements DeliveryListener {
   readonly ranges = new AckRanges();
   readonly #isImmediate: boolean;
@@ -23,7 +23,7 @@ export class AckSchedule implements DeliveryListener {
   #deadline = Infinity;
   #largestAt = 0;
 
-  /** @param maxAckDelay max_ack_delay that this side announces, in milliseconds. */
+  /** @param maxAckDelay the max_ack_delay that this side announces, in milliseconds. */
   constructor(space: Space, maxAckDelay: number) {
     // Initial and Handshake packets MUST be acknowledged immediately (§13.2.1).
     this.#isImmediate = space !== Space.APPLICATION;
@@ -35,7 +35,7 @@ export class AckSchedule implements DeliveryListener {
     return this.#deadline;
   }
 
-  /** Whether a packet that is sent for other frames should have an ACK frame as well. */
+  /** Whether a packet that is sent for other frames should carry an ACK frame as well. */
   get isPending(): boolean {
     return this.#eliciting > 0;
   }
@@ -46,7 +46,7 @@ export class AckSchedule implements DeliveryListener {
   }
 
   /**
-   * A packet that is not in `ranges` was processed; adds it.
+   * Adds a packet that was processed and is not in `ranges`.
    * @param ecn the two ECN bits of its datagram.
    */
   onReceived(number: number, ackEliciting: boolean, ecn: number, now: number): void {
@@ -70,14 +70,17 @@ export class AckSchedule implements DeliveryListener {
     return Math.floor((Math.max(0, now - this.#largestAt) * 1000) / 2 ** exponent);
   }
 
-  /** An ACK frame of `ranges` was written into the packet of `log`. */
+  /** Called when an ACK frame of `ranges` was written into the packet of `log`. */
   onAckSent(log: FrameLog): void {
     this.#eliciting = 0;
     this.#deadline = Infinity;
     log.add(this, this.ranges.largest(0));
   }
 
-  /** An ACK frame up to `largest` has arrived: its ranges need not be reported again (RFC 9000 §13.2.4). */
+  /**
+   * Called when an ACK frame up to `largest` was acknowledged: its ranges need not be reported again (RFC 9000
+   * §13.2.4).
+   */
   onAcknowledged(largest: number): void {
     this.ranges.forget(largest);
   }
@@ -101,7 +104,7 @@ export class AckSchedules {
     (space) => new AckSchedule(space, MAX_ACK_DELAY),
   );
 
-  /** `undefined` once the space was discarded. */
+  /** The schedule of a space; `undefined` once the space was discarded. */
   of(space: Space): AckSchedule | undefined {
     return this.#schedules[space];
   }

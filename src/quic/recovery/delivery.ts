@@ -1,31 +1,31 @@
 /**
- * Receives what became of a frame that it has sent (RFC 9000 §13.3). The numbers are those with which it
- * recorded the frame in the `FrameLog`.
+ * Receives the delivery result of its frames (RFC 9000 §13.3). The numbers are those with which the frame was recorded
+ * in the `FrameLog`.
  *
- * It must accept any order of calls: `onLost` is also called for the oldest packets when a probe is due
- * (RFC 9002 §6.2.4), and `onAcknowledged` for a packet that was declared lost. So `onLost` means "send it
- * again unless it is known to have arrived". It may be called more than once for one frame of one packet,
- * and may be followed by `onAcknowledged`, but never the reverse.
+ * The listener must accept any order of calls: `onLost` is also called for the oldest packets when a probe is due (RFC
+ * 9002 §6.2.4), and `onAcknowledged` for a packet that was declared lost. So `onLost` means "send it again unless it is
+ * known to have arrived". `onLost` may be called more than once for one frame of one packet, and may be followed by
+ * `onAcknowledged`, but never the reverse.
  */
 export interface DeliveryListener {
   onAcknowledged(a: number, b: number, c: number): void;
   onLost(a: number, b: number, c: number): void;
 }
 
-/** Where the writer of a packet records the frames that need to be acknowledged; see `SentFrames`. */
+/** Records the frames of a packet that need to be acknowledged; see `SentFrames`. */
 export interface FrameLog {
   /** Whether the packet has as many frames as can be recorded: no further frame may be written. */
   readonly isPacketFull: boolean;
   add(listener: DeliveryListener, a?: number, b?: number, c?: number): void;
 }
 
-/** What a frame belongs to, where a change of its delivery matters to more than the frame: a stream. */
+/** The owner of a frame, for which a change of the delivery matters as well: a stream. */
 export interface DeliveryOwner {
-  /** A frame was acknowledged, or is due again. */
+  /** Called when a frame was acknowledged, or is due again. */
   onDelivery(): void;
 }
 
-/** The delivery of one frame without a value that changes, such as HANDSHAKE_DONE or RESET_STREAM. */
+/** The delivery of one frame whose value never changes, such as HANDSHAKE_DONE or RESET_STREAM. */
 export class DeliveryFlag implements DeliveryListener {
   readonly #owner: DeliveryOwner | undefined;
   #state: 'idle' | 'due' | 'in-flight' | 'delivered' = 'idle';
@@ -43,12 +43,12 @@ export class DeliveryFlag implements DeliveryListener {
     return this.#state === 'delivered';
   }
 
-  /** The frame is to be sent. Without effect after the first call. */
+  /** Requests the frame. Without effect after the first call. */
   request(): void {
     if (this.#state === 'idle') this.#state = 'due';
   }
 
-  /** The frame was written into the packet of `log`. */
+  /** Called when the frame was written into the packet of `log`. */
   onSent(log: FrameLog): void {
     this.#state = 'in-flight';
     log.add(this);

@@ -11,7 +11,7 @@ export class EcnValidation {
   #state: 'testing' | 'unknown' | 'capable' | 'failed' = 'testing';
   #tested = 0;
   #testedLost = 0;
-  /** By packet number space: packets sent with ECT(0), and the newest counts of the peer. */
+  /** Packets sent with ECT(0), and the newest counts of the peer, by packet number space. */
   readonly #sent = new Float64Array(SPACES.length);
   readonly #ect0 = new Float64Array(SPACES.length);
   readonly #ce = new Float64Array(SPACES.length);
@@ -20,28 +20,30 @@ export class EcnValidation {
     return this.#state;
   }
 
-  /** Whether the next packet is to leave with ECT(0). */
+  /** Whether the next packet is to be sent with ECT(0). */
   get marks(): boolean {
     return this.#state === 'testing' || this.#state === 'capable';
   }
 
-  /** A packet left with ECT(0). */
+  /** Called when a packet was sent with ECT(0). */
   onSent(space: Space): void {
     this.#sent[space] = (this.#sent[space] as number) + 1; // a space has its place, here and below
     if (this.#state !== 'testing') return;
     if (++this.#tested >= TESTED) this.#state = 'unknown';
   }
 
-  /** A packet with ECT(0) was lost. If all of the testing period are, the path drops marked packets. */
+  /**
+   * Called when a packet with ECT(0) was lost. If all of the testing period are lost, the path drops marked packets.
+   */
   onLost(): void {
     if (this.#state !== 'testing' && this.#state !== 'unknown') return;
     if (++this.#testedLost >= TESTED) this.#state = 'failed';
   }
 
   /**
-   * An ACK frame that raised the largest acknowledged number (§13.4.2.1).
-   * @param marked packets with ECT(0) that it newly acknowledges.
-   * @returns whether it newly reports Congestion Experienced.
+   * Handles an ACK frame that raised the largest acknowledged number (§13.4.2.1).
+   * @param marked packets with ECT(0) that the frame newly acknowledges.
+   * @returns whether the frame newly reports Congestion Experienced.
    */
   onAck(
     space: Space,
@@ -74,7 +76,7 @@ export class EcnValidation {
     return moreCe > 0;
   }
 
-  /** The path has changed (§13.4.2): it is tested anew. The counts go on. */
+  /** Tests the path anew after it has changed (§13.4.2). The counts continue. */
   restart(): void {
     if (this.#state === 'failed') return;
     this.#state = 'testing';

@@ -9,7 +9,7 @@
 export const FIRST_PACKET_CAPACITY = 8;
 
 /**
- * Sent packets of one space that are remembered at most: 75 MB of 1,200-byte packets, the window of 1 Gbit/s
+ * The most sent packets of one space that are remembered: 75 MB of 1,200-byte packets, the window of 1 Gbit/s
  * at 600 ms. At the bound only probes may be sent (`LossDetection.canSend`); when there is no room for those
  * either, the oldest packet is declared lost.
  */
@@ -25,16 +25,16 @@ export const FIRST_FRAME_CAPACITY = 16;
 export const KEPT_CAPACITY = 1024;
 
 /**
- * Sent frames of one space that are remembered at most: four for each packet, 8 MB. At the bound no further
+ * The most sent frames of one space that are remembered: four for each packet, 8 MB. At the bound no further
  * packet may be sent (`LossDetection.canSend`).
  */
 export const MAX_FRAMES = 1 << 18;
 
-/** Frames of one packet that are remembered at most; at the bound no further frame is written into it. */
+/** The most frames of one packet that are remembered; at the bound no further frame is written into it. */
 export const MAX_FRAMES_PER_PACKET = 256;
 
 /**
- * Ranges of received packets that are remembered, and reported in an ACK frame, at most. Beyond it the oldest
+ * The most ranges of received packets that are remembered and reported in an ACK frame. Beyond this number the oldest
  * range is forgotten: the peer retransmits its packets unless they were acknowledged before.
  */
 export const MAX_ACK_RANGES = 64;

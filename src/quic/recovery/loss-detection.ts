@@ -27,12 +27,12 @@ const DEFAULT_ACK_DELAY = 25;
 const DEFAULT_ACK_DELAY_EXPONENT = 3;
 
 /**
- * Loss detection of a connection (RFC 9002): the packets sent in its three spaces, which of them arrived,
- * which are lost, when to probe. The listeners in `frames(space)` are notified of the delivery of their
+ * Loss detection of a connection (RFC 9002): tracks the packets sent in its three spaces, detects which of them arrived
+ * and which are lost, and decides when to probe. The listeners in `frames(space)` are notified of the delivery of their
  * frames. Congestion window, round-trip time and pacing belong to the path in use and are in `control`.
  *
- * Sending a packet: `canSend`, `nextNumber`, record its frames in `frames(space)`, `onSent`.
- * Receiving an ACK frame: `ackStart`, `ackRange` for each range, `ackEnd`, as in `FrameVisitor`.
+ * Sending a packet: `canSend`, `nextNumber`, record its frames in `frames(space)`, `onSent`. Receiving an ACK frame:
+ * `ackStart`, `ackRange` for each range, `ackEnd`, as in `FrameVisitor`.
  */
 export class LossDetection {
   readonly #shared: SharedRecovery;
@@ -81,7 +81,7 @@ export class LossDetection {
     return this.#shared.ecn;
   }
 
-  /** When `onTimeout` is to be called; Infinity for not at all. */
+  /** When `onTimeout` must be called; Infinity for never. */
   get timeout(): number {
     if (this.#sentAt !== undefined) this.#setLossDetectionTimer(this.#sentAt);
     return this.#timeout;
@@ -92,17 +92,17 @@ export class LossDetection {
     return this.#probe.count;
   }
 
-  /** Whether ack-eliciting packets are neither acknowledged nor lost, in any space. */
+  /** Whether ack-eliciting packets, in any space, are neither acknowledged nor lost. */
   get isAckElicitingInFlight(): boolean {
     return this.#spaces.some((space) => space.ackElicitingInFlight > 0);
   }
 
-  /** Packets that were declared lost, in total. */
+  /** Number of packets that were declared lost. */
   get lostPackets(): number {
     return this.#spaces.reduce((sum, { lostPackets }) => sum + lostPackets, 0);
   }
 
-  /** Packets of this space, and their frames, that there is memory for; for tests. */
+  /** Allocated capacity for packets of this space and for their frames; for tests. */
   capacity(space: Space): { readonly packets: number; readonly frames: number } {
     const { packets, frames } = this.#spaces[space];
     return { packets: packets.capacity, frames: frames.capacity };
@@ -114,19 +114,19 @@ export class LossDetection {
   }
 
   /**
-   * The number of the next packet; the same until `onSent`. Some numbers are skipped, which exposes a peer
+   * The number of the next packet, unchanged until `onSent`. Some numbers are skipped, which exposes a peer
    * that acknowledges packets it has not received (RFC 9000 §21.4).
    */
   nextNumber(space: Space): number {
     return this.#spaces[space].nextNumber();
   }
 
-  /** largest_acked_packet, which the encoded size of packet numbers depends on; -1 for none. */
+  /** largest_acked_packet, on which the encoded size of packet numbers depends; -1 for none. */
   largestAckedPacket(space: Space): number {
     return this.#spaces[space].largestAckedPacket;
   }
 
-  /** Whether there is memory for another packet. Probes and acknowledgements are sent in any case. */
+  /** Whether there is memory for another packet. Probes and acknowledgements are always sent. */
   canSend(space: Space): boolean {
     const { packets, frames } = this.#spaces[space];
     if (packets.hasRoom && !frames.isFull) return true;
@@ -135,13 +135,13 @@ export class LossDetection {
     return packets.hasRoom && !frames.isFull;
   }
 
-  /** A packet with the number `nextNumber` and the frames recorded in `frames(space)` was sent. */
+  /** Called when a packet with the number `nextNumber` and the frames recorded in `frames(space)` was sent. */
   onSent(space: Space, packet: SentPacket, now: number): void {
     this.#spaces[space].onSent(packet, now);
     if (packet.inFlight) this.#sentAt = now;
   }
 
-  /** Ack-eliciting packets to send now, even if the congestion window is full (§6.2.4, §7.5). */
+  /** Number of ack-eliciting packets to send now, even if the congestion window is full (§6.2.4, §7.5). */
   probesDue(space: Space): number {
     return this.#spaces[space].probes;
   }
@@ -154,7 +154,10 @@ export class LossDetection {
     return this.#spaces[space].notEliciting >= PINGLESS_PACKETS;
   }
 
-  /** @param delay the ACK Delay field: microseconds divided by 2 ^ ack_delay_exponent. */
+  /**
+   * Begins an ACK frame.
+   * @param delay the ACK Delay field: microseconds divided by 2 ^ ack_delay_exponent.
+   */
   ackStart(space: Space, largest: number, delay: number, now: number): QuicError | undefined {
     const state = this.#spaces[space];
     if (largest >= state.packets.next) return neverSent();
@@ -211,12 +214,12 @@ export class LossDetection {
     this.#setLossDetectionTimer(now);
   }
 
-  /** After a pause: frees the memory that was needed before it. */
+  /** Frees memory that was needed before a pause. */
   trim(now: number): void {
     this.#spaces[Space.APPLICATION].trim(now - LATE_PROBE_TIMEOUTS * this.probeTimeout());
   }
 
-  /** The keys of a space are discarded (§6.4): its packets are forgotten, and nothing is reported. */
+  /** Forgets the packets of a space whose keys are discarded (§6.4); nothing is reported. */
   discard(space: Space, now: number): void {
     const state = this.#spaces[space];
     if (state.isDiscarded) return;
@@ -225,7 +228,7 @@ export class LossDetection {
     this.#setLossDetectionTimer(now);
   }
 
-  /** A Retry packet arrived: the frames of Initial packets are reported lost, without a congestion event. */
+  /** Handles a Retry packet: the frames of Initial packets are reported lost, without a congestion event. */
   onRetry(now: number): void {
     this.#spaces[Space.INITIAL].giveUp(true);
     this.#probe.restart();
@@ -233,14 +236,14 @@ export class LossDetection {
     this.#setLossDetectionTimer(now);
   }
 
-  /** The peer's transport parameters (RFC 9000 §18.2); `maxAckDelay` in milliseconds. */
+  /** Sets the peer's transport parameters (RFC 9000 §18.2); `maxAckDelay` in milliseconds. */
   setPeer(maxAckDelay: number, ackDelayExponent: number, now: number): void {
     this.#maxAckDelay = maxAckDelay;
     this.#ackDelayExponent = ackDelayExponent;
     this.#setLossDetectionTimer(now);
   }
 
-  /** Keys for Handshake packets are available. */
+  /** Called when keys for Handshake packets are available. */
   onHandshakeKeys(now: number): void {
     this.#hasHandshakeKeys = true;
     this.#setLossDetectionTimer(now);
@@ -252,7 +255,7 @@ export class LossDetection {
     this.#setLossDetectionTimer(now);
   }
 
-  /** Whether the anti-amplification limit is reached: then no timer is set (§6.2.2.1). */
+  /** Sets whether the anti-amplification limit is reached: no timer is set then (§6.2.2.1). */
   setAmplificationLimited(limited: boolean, now: number): void {
     if (limited === this.#isAmplificationLimited) return;
     this.#isAmplificationLimited = limited;

@@ -1,14 +1,14 @@
 import type { RandomSource } from '../../crypto/random-source.ts';
 
-/** Skipped numbers that are remembered; no peer acknowledges older ones any more. */
+/** Skipped numbers that are remembered; peers no longer acknowledge older ones. */
 const REMEMBERED = 4;
-/** The mean distance between skipped numbers, at first and at most, as quic-go chooses them. */
+/** The mean distance between skipped numbers: initial and largest, as quic-go chooses them. */
 const FIRST_PERIOD = 256;
 const LAST_PERIOD = 1 << 17;
 
 /**
- * Packet numbers that are never sent, at random distances. A peer that acknowledges one of them makes an
- * optimistic ACK attack: it acknowledges packets before they arrive, so that more is sent (RFC 9000 §21.4).
+ * Packet numbers that are never sent, at random distances. A peer that acknowledges one of them mounts an optimistic
+ * ACK attack: it acknowledges packets before they arrive, to make this side send more (RFC 9000 §21.4).
  */
 export class NumberSkipping {
   readonly #random: RandomSource;
@@ -31,7 +31,7 @@ export class NumberSkipping {
     return true;
   }
 
-  /** How many of the remembered numbers lie between two numbers, both included. */
+  /** Number of remembered numbers between two numbers, both included. */
   countBetween(smallest: number, largest: number): number {
     let count = 0;
     for (const skipped of this.#skipped) if (skipped >= smallest && skipped <= largest) count++;

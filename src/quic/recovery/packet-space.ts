@@ -11,17 +11,17 @@ import { Space } from './space.ts';
 
 const { ACK_ELICITING, COUNTED, ECT0, MTU_PROBE, OFF_PATH, LOST } = PacketFlag;
 
-/** Learns which sizes of packets pass (RFC 8899 §4.3): `MtuSearch`. */
+/** Learns packet sizes that the path supports (RFC 8899 §4.3): `MtuSearch`. */
 export interface PacketSizes {
-  /** DPLPMTUD probes (RFC 9000 §14.4). */
+  /** Called for a DPLPMTUD probe (RFC 9000 §14.4). */
   onProbeAcknowledged(bytes: number, now: number): void;
   onProbeLost(bytes: number, now: number): void;
-  /** Other packets. */
+  /** Called for a packet that is not a probe. */
   onAcknowledged(bytes: number): void;
   onLost(bytes: number, sentAt: number, now: number): void;
 }
 
-/** What the packet number spaces of a connection share. */
+/** State that the packet number spaces of a connection share. */
 export interface SharedRecovery {
   /** The congestion control of the path in use. */
   control: SendControl;
@@ -36,17 +36,20 @@ export interface SentPacket {
   /** UDP payload bytes of the packet, with its header and tag. */
   bytes: number;
   ackEliciting: boolean;
-  /** Whether it counts in flight: it is ack-eliciting or has PADDING (RFC 9002 §2). */
+  /** Whether the packet counts in flight: it is ack-eliciting or has PADDING (RFC 9002 §2). */
   inFlight: boolean;
-  /** Whether it left with ECT(0). */
+  /** Whether the packet was sent with ECT(0). */
   ect0: boolean;
-  /** A DPLPMTUD probe: its loss is not a sign of congestion (RFC 9000 §14.4). */
+  /** Whether the packet is a DPLPMTUD probe: its loss is not a sign of congestion (RFC 9000 §14.4). */
   mtuProbe: boolean;
-  /** Sent on a path that is not in use: it neither counts in flight nor gives RTT samples (RFC 9000 §9.4). */
+  /**
+   * Whether the packet was sent on a path that is not in use: it neither counts in flight nor gives RTT samples (RFC
+   * 9000 §9.4).
+   */
   offPath: boolean;
 }
 
-/** The sent packets of one packet number space, and what became of them (RFC 9002 §6.1). */
+/** The sent packets of one packet number space, and their delivery (RFC 9002 §6.1). */
 export class PacketSpace implements ProbedSpace {
   readonly space: Space;
   readonly frames = new SentFrames();
@@ -63,13 +66,13 @@ export class PacketSpace implements ProbedSpace {
   probes = 0;
   ackElicitingInFlight = 0;
   timeOfLastAckElicitingPacket = 0;
-  /** Packets since the last ack-eliciting one. */
+  /** Number of packets since the last ack-eliciting one. */
   notEliciting = 0;
   isDiscarded = false;
-  /** Packets that were declared lost, in total. */
+  /** Number of packets that were declared lost. */
   lostPackets = 0;
 
-  /** Every packet before this one is done or declared lost. */
+  /** Every packet before this number is done or declared lost. */
   #watched = 0;
   /** The first packet on the path in use. */
   #pathStart = 0;
@@ -132,7 +135,7 @@ export class PacketSpace implements ProbedSpace {
   }
 
   /**
-   * A range of an ACK frame; its largest number is below `packets.next`.
+   * Handles a range of an ACK frame; its largest number is below `packets.next`.
    * @returns whether all of these packets were sent.
    */
   acknowledge(smallest: number, largest: number, now: number): boolean {
@@ -172,7 +175,7 @@ export class PacketSpace implements ProbedSpace {
     this.frames.acknowledge(packets.framesStart(number), packets.framesCount(number));
   }
 
-  /** Whether the round trip of a newly acknowledged packet is one of the path in use. */
+  /** Whether a newly acknowledged packet gives an RTT sample of the path in use. */
   measures(number: number): boolean {
     return this.#isOnPath(number) && (this.packets.flags(number) & OFF_PATH) === 0;
   }
@@ -228,8 +231,8 @@ export class PacketSpace implements ProbedSpace {
   }
 
   /**
-   * Gives up all packets without a congestion event: the keys are discarded, or a Retry packet arrived.
-   * @param report whether their frames are to be sent again.
+   * Declares all packets lost without a congestion event: the keys are discarded, or a Retry packet arrived.
+   * @param report whether their frames are to be retransmitted.
    */
   giveUp(report: boolean): void {
     const { packets } = this;
@@ -248,7 +251,7 @@ export class PacketSpace implements ProbedSpace {
     this.release(Infinity);
   }
 
-  /** The keys are discarded: nothing is sent or acknowledged any more (§6.4). */
+  /** Called when the keys are discarded: nothing is sent or acknowledged any more (§6.4). */
   discard(): void {
     this.isDiscarded = true;
     this.giveUp(false);
@@ -256,14 +259,14 @@ export class PacketSpace implements ProbedSpace {
     this.frames.free();
   }
 
-  /** Frees the memory that a burst needed and its remaining packets do not. */
+  /** Frees memory that was needed for a burst and not by its remaining packets. */
   trim(lostBefore: number): void {
     this.release(lostBefore);
     this.packets.trim();
     this.frames.trim();
   }
 
-  /** The connection moves to another path: packets in flight do not count there. */
+  /** Moves to another path: packets in flight do not count there. */
   leavePath(): void {
     const { packets } = this;
     const start = Math.max(this.#pathStart, this.#watched);
@@ -285,7 +288,7 @@ export class PacketSpace implements ProbedSpace {
     return number >= this.#pathStart;
   }
 
-  /** How many packets were sent after this one, up to `largestAckedPacket`. */
+  /** Number of packets sent after this one, up to `largestAckedPacket`. */
   #distance(number: number): number {
     const newest = this.largestAckedPacket;
     return newest - number - (this.#skipping?.countBetween(number, newest) ?? 0);
@@ -313,19 +316,19 @@ export class PacketSpace implements ProbedSpace {
     this.#repeat(number);
   }
 
-  /** The loss of a DPLPMTUD probe says nothing of congestion (RFC 9000 §14.4). */
+  /** Handles the loss of a DPLPMTUD probe, which is not a sign of congestion (RFC 9000 §14.4). */
   #loseProbe(number: number, flags: number, now: number): void {
     this.#discount(number, flags);
     if (!this.#isProbeOfPath(number, flags)) return;
     this.#shared.sizes?.onProbeLost(this.packets.bytes(number), now);
   }
 
-  /** Whether it is a DPLPMTUD probe of the path in use; those of other paths are not reported. */
+  /** Whether a packet is a DPLPMTUD probe of the path in use; probes of other paths are not reported. */
   #isProbeOfPath(number: number, flags: number): boolean {
     return (flags & MTU_PROBE) !== 0 && this.#isOnPath(number);
   }
 
-  /** It does not count in flight any more, although it was neither acknowledged nor lost. */
+  /** Stops counting a packet in flight that was neither acknowledged nor lost. */
   #discount(number: number, flags: number): void {
     if ((flags & COUNTED) === 0) return;
     const { packets } = this;
@@ -333,12 +336,12 @@ export class PacketSpace implements ProbedSpace {
     packets.clearFlag(number, COUNTED);
   }
 
-  /** It was acknowledged or declared lost. */
+  /** Called when a packet was acknowledged or declared lost. */
   #settled(flags: number): void {
     if ((flags & ACK_ELICITING) !== 0 && (flags & OFF_PATH) === 0) this.ackElicitingInFlight--;
   }
 
-  /** The frames of a packet are to be sent again. */
+  /** Requests the retransmission of a packet's frames. */
   #repeat(number: number): void {
     const { packets } = this;
     this.frames.lose(packets.framesStart(number), packets.framesCount(number));
@@ -362,5 +365,5 @@ export class PacketSpace implements ProbedSpace {
   }
 }
 
-/** Whether it counts in flight on the path in use, and is not a DPLPMTUD probe. */
+/** Whether a packet counts in flight on the path in use, and is not a DPLPMTUD probe. */
 const isOrdinary = (flags: number): boolean => (flags & (COUNTED | MTU_PROBE)) === COUNTED;

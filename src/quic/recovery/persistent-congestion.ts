@@ -14,7 +14,7 @@ export class PersistentCongestion {
   /** The longest run since the last check, in milliseconds. */
   #longest = 0;
 
-  /** An ack-eliciting packet was lost, and none between it and the last one reported was acknowledged. */
+  /** Called when an ack-eliciting packet was lost, and none between it and the last one reported was acknowledged. */
   onLost(sentAt: number, firstSampleAt: number | undefined): void {
     // The period SHOULD NOT start before the first RTT sample (§7.6.2).
     if (firstSampleAt === undefined || sentAt <= firstSampleAt) return;
@@ -22,7 +22,7 @@ export class PersistentCongestion {
     this.#longest = Math.max(this.#longest, sentAt - this.#start);
   }
 
-  /** A packet that was sent after the last loss was acknowledged. */
+  /** Called when a packet sent after the last loss was acknowledged. */
   interrupt(): void {
     this.#start = Infinity;
   }

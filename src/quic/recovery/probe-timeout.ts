@@ -3,7 +3,7 @@ import { Space } from './space.ts';
 
 /** kGranularity, in milliseconds (RFC 9002 §6.1.2). */
 export const GRANULARITY = 1;
-/** Doublings at most: the timeout is then about a day, far beyond every idle timeout. */
+/** Number of doublings: the timeout is then about a day, far beyond every idle timeout. */
 const MOST_DOUBLINGS = 16;
 
 /** The PTO without backoff and without the peer's max_ack_delay, in milliseconds (RFC 9002 §6.2.1). */
@@ -12,13 +12,13 @@ export const probeInterval = (rtt: RttEstimator): number =>
 
 /** The state of a packet number space that the probe timeout depends on (RFC 9002 §A.3). */
 export interface ProbedSpace {
-  /** Ack-eliciting packets that are neither acknowledged nor lost. */
+  /** Number of ack-eliciting packets that are neither acknowledged nor lost. */
   readonly ackElicitingInFlight: number;
   /** time_of_last_ack_eliciting_packet. */
   readonly timeOfLastAckElicitingPacket: number;
 }
 
-/** When to probe for acknowledgements, and in which space (RFC 9002 §6.2, §A.8). */
+/** Schedules probes for acknowledgements, and selects their space (RFC 9002 §6.2, §A.8). */
 export class ProbeTimeout {
   #count = 0;
   #deadline = Infinity;
@@ -42,7 +42,7 @@ export class ProbeTimeout {
     this.#count++;
   }
 
-  /** An acknowledgement arrived (§6.2.1), or the keys of a space were discarded (§6.2.2). */
+  /** Called when an acknowledgement arrived (§6.2.1), or the keys of a space were discarded (§6.2.2). */
   restart(): void {
     this.#count = 0;
   }
@@ -52,7 +52,7 @@ export class ProbeTimeout {
   }
 
   /**
-   * The client's timeout when nothing is in flight (§6.2.2.1): the server may have reached its
+   * Sets the client's timeout when nothing is in flight (§6.2.2.1): the server may have reached its
    * anti-amplification limit, and only a further datagram of the client ends that deadlock.
    */
   setForAntiDeadlock(space: Space, rtt: RttEstimator, now: number): void {
@@ -60,7 +60,7 @@ export class ProbeTimeout {
     this.#deadline = now + probeInterval(rtt) * this.#backoff();
   }
 
-  /** The earliest timeout of the spaces up to `last` (GetPtoTimeAndSpace, §A.8). */
+  /** Sets the earliest timeout of the spaces up to `last` (GetPtoTimeAndSpace, §A.8). */
   setForAckElicitingPackets(
     spaces: readonly ProbedSpace[],
     last: Space,

@@ -5,10 +5,10 @@ import { GRANULARITY } from './probe-timeout.ts';
 const PACKET_THRESHOLD = 3;
 /** kTimeThreshold, in round trips (RFC 9002 §6.1.2). */
 const TIME_THRESHOLD = 9 / 8;
-/** The upper bounds: of Linux for tcp_reordering, and of RFC 8985 §6.2 for RACK's reordering window. */
+/** The upper bounds: that of Linux for tcp_reordering, and that of RFC 8985 §6.2 for RACK's reordering window. */
 const MOST_PACKETS = 300;
 const MOST_TIME = 2;
-/** How much a spurious loss raises the time threshold, once per round trip (RFC 8985 §6.2). */
+/** The amount by which a spurious loss raises the time threshold, once per round trip (RFC 8985 §6.2). */
 const TIME_STEP = 1 / 4;
 /** Round trips with losses, none of them spurious, after which the thresholds are reset (RFC 8985 §6.2). */
 const PERSISTENCE = 16;
@@ -24,17 +24,17 @@ export class Reordering {
   #roundAt = -Infinity;
   #rounds = 0;
 
-  /** kPacketThreshold: how far an acknowledged packet may be ahead. */
+  /** kPacketThreshold: the distance by which an acknowledged packet may be ahead. */
   get packetThreshold(): number {
     return this.#packets;
   }
 
-  /** loss_delay: milliseconds after its sending that a packet may be outstanding once a later one was acknowledged. */
+  /** loss_delay: milliseconds that a packet may be outstanding once a later one was acknowledged. */
   lossDelay(rtt: RttEstimator): number {
     return Math.max(this.#time * Math.max(rtt.latest, rtt.smoothed), GRANULARITY);
   }
 
-  /** A packet was declared lost. */
+  /** Called when a packet was declared lost. */
   onLoss(now: number, sentAt: number): void {
     if (sentAt <= this.#roundAt) return;
     this.#roundAt = now;
@@ -42,7 +42,7 @@ export class Reordering {
   }
 
   /**
-   * A packet that was declared lost was acknowledged.
+   * Called when a packet that was declared lost was acknowledged.
    * @param distance largest_acked_packet minus its number.
    */
   onSpurious(distance: number, now: number, rtt: RttEstimator): void {

@@ -6,23 +6,23 @@ import {
   MAX_FRAMES_PER_PACKET,
 } from './limits.ts';
 
-/** Numbers of a frame. */
+/** Number of columns for a frame. */
 const ROW = 3;
 
 const NO_ROWS = new Float64Array(0);
 
 /**
- * The frames of the packets that were sent in one packet number space, in the order of sending: the listener to
- * notify of the delivery, and three numbers each, in a ring. Nothing is allocated for a frame.
+ * The frames of the packets that were sent in one packet number space, in the order of sending: the listener to notify
+ * of the delivery, and three numbers each, in a ring. Nothing is allocated for a frame.
  *
- * While a packet is assembled, the writers of frames `add` each; `take` makes them the packet's. Frames that are
- * never sent again (PADDING, PING, PATH_*, DATAGRAM) are not recorded.
+ * While a packet is assembled, writers `add` its frames; `take` assigns them to the packet. Frames that are never
+ * retransmitted (PADDING, PING, PATH_*, DATAGRAM) are not recorded.
  */
 export class SentFrames implements FrameLog {
-  /** `undefined` for frames that were released, so that closed streams can be collected. */
+  /** The listener of each frame; `undefined` for frames that were released, so that closed streams can be collected. */
   #listeners: (DeliveryListener | undefined)[] = [];
   #rows = NO_ROWS;
-  /** 0 before the first frame, and after `free`. */
+  /** Allocated capacity in frames; 0 before the first frame, and after `free`. */
   #capacity = 0;
   /** Positions only increase; the slot of a frame is its position modulo the capacity. */
   #head = 0;
@@ -34,7 +34,7 @@ export class SentFrames implements FrameLog {
     return this.#open;
   }
 
-  /** Frames of the packet that is being assembled. */
+  /** Number of frames of the packet that is being assembled. */
   get count(): number {
     return this.#tail - this.#open;
   }
@@ -48,12 +48,12 @@ export class SentFrames implements FrameLog {
     return this.#tail - this.#head + MAX_FRAMES_PER_PACKET > MAX_FRAMES;
   }
 
-  /** Frames that there is memory for, for checks. */
+  /** Allocated capacity in frames, for checks. */
   get capacity(): number {
     return this.#capacity;
   }
 
-  /** Frames that are recorded. */
+  /** Number of recorded frames. */
   get size(): number {
     return this.#tail - this.#head;
   }
@@ -71,7 +71,7 @@ export class SentFrames implements FrameLog {
     rows[at + 2] = c;
   }
 
-  /** The packet that is being assembled is sent: what follows belongs to the next one. */
+  /** Assigns the frames to the packet being sent: later ones belong to the next packet. */
   take(): void {
     this.#open = this.#tail;
   }
@@ -108,14 +108,14 @@ export class SentFrames implements FrameLog {
     }
   }
 
-  /** Keeps no more memory than its frames need, after a burst. */
+  /** Shrinks the memory to what its frames need, after a burst. */
   trim(): void {
     let capacity = FIRST_FRAME_CAPACITY;
     while (capacity < this.size) capacity *= 2;
     if (capacity < this.#capacity) this.#resize(capacity);
   }
 
-  /** Frees the memory, once every frame was released; it is allocated anew with the next frame. */
+  /** Frees the memory, once every frame was released; the next frame allocates it anew. */
   free(): void {
     if (this.size === 0) this.#resize(0);
   }

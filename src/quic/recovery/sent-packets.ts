@@ -4,15 +4,15 @@ import { FIRST_PACKET_CAPACITY, KEPT_CAPACITY, MAX_PACKETS, RESERVED_PACKETS } f
 /** Properties of a sent packet, as bits. A packet without any needs no acknowledgement. */
 export const PacketFlag = {
   ACK_ELICITING: 1,
-  /** Counts in flight on the path in use. */
+  /** The packet counts in flight on the path in use. */
   COUNTED: 2,
   ECT0: 4,
   MTU_PROBE: 8,
-  /** Sent on a path that is not in use. */
+  /** The packet was sent on a path that is not in use. */
   OFF_PATH: 16,
-  /** Declared lost; it may still be acknowledged. */
+  /** The packet was declared lost; it may still be acknowledged. */
   LOST: 32,
-  /** Acknowledged, or of no further interest. */
+  /** The packet was acknowledged, or is of no further interest. */
   DONE: 64,
 } as const;
 
@@ -22,24 +22,24 @@ const NO_COUNTS = new Uint16Array(0);
 const NO_NUMBERS = new Float64Array(0);
 
 /**
- * The sent packets of one packet number space, in a ring by packet number, from `base`, the oldest that
- * is still of interest, up to `next`. The columns are typed arrays: nothing is allocated for a packet.
+ * The sent packets of one packet number space, in a ring by packet number, from `base`, the oldest that is still of
+ * interest, up to `next`. The columns are typed arrays: nothing is allocated for a packet.
  *
- * `find` skips runs of packets that are done in near-constant time, so that an ACK frame, which
- * repeats what earlier ones said, costs no more than what it newly acknowledges.
+ * `find` skips runs of packets that are done in near-constant time, so that an ACK frame, which repeats earlier ranges,
+ * costs no more than the packets that it newly acknowledges.
  */
 export class SentPackets {
-  /** 0 before the first packet, and after `free`. */
+  /** Allocated capacity in packets; 0 before the first packet, and after `free`. */
   #capacity = 0;
   #facts = NO_FACTS;
   #flags = NO_BYTES;
   #bytes = NO_COUNTS;
   #sentAt = NO_NUMBERS;
   #lostAt = NO_NUMBERS;
-  /** The position of its first frame in `SentFrames`, and their number. */
+  /** The position of a packet's first frame in `SentFrames`, and the number of its frames. */
   #framesStart = NO_NUMBERS;
   #framesCount = NO_COUNTS;
-  /** For a packet that is done: a later one, with only packets that are done between them. */
+  /** For a packet that is done: a later packet, with only packets that are done between them. */
   #skipTo = NO_NUMBERS;
   #base = 0;
   #next = 0;
@@ -59,7 +59,7 @@ export class SentPackets {
     return this.#facts;
   }
 
-  /** Packets that there is memory for; for tests. */
+  /** Allocated capacity in packets; for tests. */
   get capacity(): number {
     return this.#capacity;
   }
@@ -143,7 +143,7 @@ export class SentPackets {
     return found;
   }
 
-  /** Advances `base` past packets that are done, and past those declared lost until `lostBefore`. */
+  /** Advances `base` over packets that are done, and those declared lost before `lostBefore`. */
   advance(lostBefore: number): void {
     while (this.#base < this.#next) {
       const slot = this.#base % this.#capacity;
@@ -156,14 +156,14 @@ export class SentPackets {
     if (this.#capacity > KEPT_CAPACITY) this.#resize(FIRST_PACKET_CAPACITY);
   }
 
-  /** Frees the memory that a burst needed and the remaining packets do not. */
+  /** Frees memory that was needed for a burst and not by the remaining packets. */
   trim(): void {
     let capacity = FIRST_PACKET_CAPACITY;
     while (capacity < this.#next - this.#base) capacity *= 2;
     if (capacity < this.#capacity) this.#resize(capacity);
   }
 
-  /** Frees the memory, once no packet is of interest; it is allocated anew with the next one. */
+  /** Frees the memory, once no packet is of interest; the next packet allocates it anew. */
   free(): void {
     if (this.#base === this.#next) this.#resize(0);
   }

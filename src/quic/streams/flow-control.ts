@@ -1,42 +1,42 @@
 import type { DeliveryListener, DeliveryOwner, FrameLog } from '../recovery/delivery.ts';
 import { GrantedLimit } from './granted-limit.ts';
 
-/** The clock and the round-trip time that the growth of windows depends on; one for all of a connection. */
+/** The clock and the round-trip time on which the growth of windows depends, shared by all windows of a connection. */
 export interface Pace {
-  /** Milliseconds; set by `Streams.setPace`. */
+  /** The time in milliseconds; set by `Streams.setPace`. */
   now: number;
   /** The smoothed RTT in milliseconds; `Infinity` while it is unknown. */
   roundTrip: number;
 }
 
 /**
- * A window grows until a sender needs this many round trips to fill it: the path and not the window then
+ * Round trips that a sender needs to fill a window, at which the window stops growing: the path and not the window then
  * limits the rate.
  */
 const ROUND_TRIPS_PER_WINDOW = 4;
 
-/** The share of a window up to which a reader that leaves bytes unread is considered to keep up. */
+/** The share of a window that a reader may leave unread and still be considered to keep up. */
 const KEEPS_UP = 1 / 4;
 
-/** Bytes of the connection's limit below which the peer is about to be blocked by it. */
+/** Bytes of the connection's limit below which it is about to block the peer. */
 const LOW_CREDIT = 16_384;
 
 /**
- * A new limit is sent for every eighth of a window: often enough that the loss of one stalls nothing, and that
- * little of the window waits to be granted where gaps on a long path take up most of it.
+ * Limits that are sent per window: often enough that the loss of one stalls nothing, and that little of the window
+ * remains ungranted where gaps on a long path take up most of it.
  */
 const UPDATES_PER_WINDOW = 8;
 
 /**
- * A flow control window of this side (RFC 9000 §4). Its limit follows what is consumed and not what arrives,
- * so a slow reader stops its sender.
+ * A flow control window of this side (RFC 9000 §4). Its limit follows the bytes consumed, not those received, so a slow
+ * reader stops its sender.
  *
- * The window doubles when a reader that keeps up has consumed half of it faster than at a rate of one window
- * in `ROUND_TRIPS_PER_WINDOW`. So it follows the capacity of the path: a reader that stops later leaves that
- * much unread, and not as much as the largest window. The first step is larger, to `proven`.
+ * The window doubles when a reader that keeps up has consumed half of it faster than at a rate of one window in
+ * `ROUND_TRIPS_PER_WINDOW`. It thus follows the capacity of the path: a reader that stops later leaves that much
+ * unread, rather than the largest window. The first step is larger, to `proven`.
  *
- * A reader keeps up when it reads nearly all that is readable, however much that was: a gap that is filled
- * makes megabytes readable at once, and bytes after a gap are not delayed by the reader.
+ * A reader keeps up when it reads nearly all that is readable, however much that was: a gap that is filled makes
+ * megabytes readable at once, and bytes after a gap are not delayed by the reader.
  */
 export class FlowControlWindow extends GrantedLimit {
   #size: number;
@@ -51,8 +51,8 @@ export class FlowControlWindow extends GrantedLimit {
   readonly #owner: DeliveryOwner | undefined;
 
   /**
-   * @param proven the size after the first step of growth, at least.
-   * @param owner of a stream's window: the stream.
+   * @param proven the least size after the first step of growth.
+   * @param owner the stream of a stream's window.
    */
   constructor(size: number, max: number, pace: Pace, proven = size, owner?: DeliveryOwner) {
     super(size);
@@ -64,7 +64,7 @@ export class FlowControlWindow extends GrantedLimit {
     this.#measuredFrom = pace.now;
   }
 
-  /** The current size in bytes. */
+  /** The current window size in bytes. */
   get size(): number {
     return this.#size;
   }
@@ -82,15 +82,15 @@ export class FlowControlWindow extends GrantedLimit {
     return gain >= this.#size / UPDATES_PER_WINDOW || this.announced - used <= low;
   }
 
-  /** Bytes were read, dropped, or credited back: the peer may send as many more. */
+  /** Counts bytes that were read, dropped, or credited back: the peer may send as many more. */
   release(bytes: number): void {
     this.#released += bytes;
   }
 
   /**
-   * The application has read bytes, or dropped them.
+   * Counts bytes that the application has read or dropped.
    *
-   * @param readable bytes that it could read and has not read yet.
+   * @param readable bytes that are readable and not read yet.
    * @param room the largest window that the memory of the connection allows.
    */
   consumed(bytes: number, readable: number, room: number): void {
@@ -131,25 +131,25 @@ export class FlowControlWindow extends GrantedLimit {
   }
 }
 
-/** Bounds of what a connection holds of the peer's stream data. In bytes. */
+/** Bounds in bytes of the stream data of the peer that a connection holds. */
 export interface ReceiveMemory {
-  /** What the peer may send ahead of what was received: at first, and at most. */
+  /** Bytes that the peer may send ahead of those received: initial and largest value. */
   readonly window: number;
   readonly maxWindow: number;
-  /** Unread bytes of all streams together. */
+  /** Total unread bytes of all streams. */
   readonly unread: number;
-  /** By how much the windows of all streams together may exceed their first size. */
+  /** Bytes by which the windows of all streams together may exceed their initial size. */
   readonly growth: number;
 }
 
 /**
- * The part of the growth that one stream may use alone. The second one may use half of that, the third a
- * third, so that readers that begin after many others have stopped still get some.
+ * The part of the growth that one stream may use alone. The second stream may use half of that, the third a third, so
+ * that readers that start after many others have stopped still get some.
  */
 const GROWTH_OF_ONE = 1 / 2;
 
 /**
- * The window of all streams of a connection together: MAX_DATA (RFC 9000 §4.1).
+ * The window of a connection, for all its streams together: MAX_DATA (RFC 9000 §4.1).
  *
  * Streams that are not read must not stop the others, however many they are: their bytes are credited back
  * when they arrive, and the peer may always send a window more. What the streams hold is bounded by their own
@@ -161,9 +161,9 @@ export class ConnectionReceiveWindow {
   #memory: ReceiveMemory;
   #received = 0;
   #consumed = 0;
-  /** The bytes among `unread` that are in order, so that they can be read. */
+  /** The bytes among `unread` that are in order and thus readable. */
   #readable = 0;
-  /** How much the windows of all streams together have grown. */
+  /** Total growth of the windows of all streams, in bytes. */
   #growth = 0;
   /** Streams whose windows have grown. */
   #grownStreams = 0;
@@ -181,31 +181,31 @@ export class ConnectionReceiveWindow {
     this.#settle();
   }
 
-  /** Bytes that were received and not read, with the gaps between them. */
+  /** Number of bytes that were received and not read, with the gaps between them. */
   get unread(): number {
     return this.#received - this.#consumed;
   }
 
-  /** How much the windows of all streams together have grown. */
+  /** Total growth of the windows of all streams, in bytes. */
   get growth(): number {
     return this.#growth;
   }
 
-  /** How much a stream's window may exceed its initial size. @param own how much it exceeds it now. */
+  /** The number of bytes by which a stream's window may exceed its initial size. @param own its present excess. */
   growthRoom(own: number): number {
     const { growth } = this.#memory;
     const others = own > 0 ? this.#grownStreams - 1 : this.#grownStreams;
     return Math.min((growth * GROWTH_OF_ONE) / (others + 1), growth - this.#growth + own);
   }
 
-  /** The growth of a stream's window has changed; to 0 when the stream has ended. */
+  /** Records a change of the growth of a stream's window; to 0 when the stream has ended. */
   grown(before: number, now: number): void {
     this.#growth += now - before;
     if (before === 0 && now > 0) this.#grownStreams++;
     if (before > 0 && now === 0) this.#grownStreams--;
   }
 
-  /** Whether MAX_DATA is due. At the bound of unread bytes every byte that is read is granted at once. */
+  /** Whether MAX_DATA is due. At the bound of unread bytes every byte read is granted at once. */
   get isUpdateDue(): boolean {
     return this.#window.isUpdateDue(this.#received, LOW_CREDIT);
   }
@@ -224,12 +224,15 @@ export class ConnectionReceiveWindow {
     this.#settle();
   }
 
-  /** Bytes of a stream have become readable. */
+  /** Counts bytes of a stream that have become readable. */
   ordered(bytes: number): void {
     this.#readable += bytes;
   }
 
-  /** @param readable how many of the bytes were readable. */
+  /**
+   * Counts consumed bytes.
+   * @param readable the number of these bytes that were readable.
+   */
   consumed(bytes: number, readable: number): void {
     this.#consumed += bytes;
     this.#readable -= readable;
@@ -238,7 +241,7 @@ export class ConnectionReceiveWindow {
     this.#settle();
   }
 
-  /** The limit that `announce` would give. */
+  /** The limit that `announce` would send. */
   get next(): number {
     return this.#window.next;
   }
@@ -250,7 +253,7 @@ export class ConnectionReceiveWindow {
   #settle(): void {
     const credited = Math.min(this.unread, this.#memory.unread - this.#window.size);
     const released = this.#consumed + credited;
-    // It may fall, but never by more than the window has grown.
+    // The limit may fall, but never by more than the window has grown.
     this.#window.release(released - this.#released);
     this.#released = released;
   }
@@ -264,7 +267,7 @@ export class SendCredit implements DeliveryListener {
   /** The limit of the last *_BLOCKED frame; -1 for none. */
   #blockedAt = -1;
 
-  /** @param owner of a stream's credit: the stream. */
+  /** @param owner the stream of a stream's credit. */
   constructor(owner?: DeliveryOwner) {
     this.#owner = owner;
   }
@@ -281,7 +284,7 @@ export class SendCredit implements DeliveryListener {
     return this.#limit - this.#used;
   }
 
-  /** A new limit; one that does not raise it MUST be ignored (§4.1). Returns whether it is higher. */
+  /** Sets a new limit; one that does not raise it MUST be ignored (§4.1). Returns whether it is higher. */
   raise(limit: number): boolean {
     if (limit <= this.#limit) return false;
     this.#limit = limit;
@@ -308,7 +311,7 @@ export class SendCredit implements DeliveryListener {
     // Nothing depends on it.
   }
 
-  /** The frame is sent again if its limit still holds (§13.3). */
+  /** Requests the frame again if its limit still holds (§13.3). */
   onLost(limit: number): void {
     if (limit !== this.#blockedAt) return;
     this.#blockedAt = -1;

@@ -1,8 +1,8 @@
 import type { DeliveryListener, FrameLog } from '../recovery/delivery.ts';
 
 /**
- * A limit that this side grants the peer and raises. Only the newest value matters: a lost frame is sent
- * again if it had that value (RFC 9000 §13.3).
+ * A limit that this side grants the peer and raises. Only the newest value matters: a lost frame is retransmitted if it
+ * had that value (RFC 9000 §13.3).
  */
 export abstract class GrantedLimit implements DeliveryListener {
   #announced: number;
@@ -26,7 +26,7 @@ export abstract class GrantedLimit implements DeliveryListener {
     return this.#isPending;
   }
 
-  /** The peer is blocked by the last limit: it gets a higher one if there is one. */
+  /** Called when the last limit blocks the peer: it gets a higher one, if any. */
   request(): void {
     if (this.next > this.#announced) this.#isPending = true;
   }

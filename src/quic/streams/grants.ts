@@ -13,17 +13,17 @@ import {
   UNAUTHENTICATED_WINDOW,
 } from './limits.ts';
 
-/** Limits that this side grants the peer; they go into its transport parameters (RFC 9000 §18.2). */
+/** Limits that this side grants the peer, sent in its transport parameters (RFC 9000 §18.2). */
 export interface StreamGrants {
   /** Bytes on all streams together: initial_max_data. */
   readonly connectionWindow: number;
   readonly maxConnectionWindow: number;
-  /** Unread bytes of all streams together, and how much their windows together may grow. */
+  /** Total unread bytes of all streams, and the total growth of their windows. */
   readonly unread: number;
   readonly windowGrowth: number;
-  /** Bytes on one stream, of every kind: initial_max_stream_data_*. */
+  /** Bytes on one stream of any kind: initial_max_stream_data_*. */
   readonly streamWindow: number;
-  /** The size after its first growth, when its reader keeps up. */
+  /** The window of a stream after its first growth, when its reader keeps up. */
   readonly provenStreamWindow: number;
   readonly maxStreamWindow: number;
   /** Streams of the peer that may be open at once: initial_max_streams_*. */
@@ -44,7 +44,7 @@ export const DEFAULT_STREAM_GRANTS: StreamGrants = {
 };
 
 /**
- * What a connection may hold of its streams' data.
+ * Bounds of the stream data that a connection may hold.
  * @param isKnown whether the peer is authenticated, or need not authenticate itself.
  */
 export function receiveMemory(grants: StreamGrants, isKnown: boolean): ReceiveMemory {
@@ -62,7 +62,7 @@ export function receiveMemory(grants: StreamGrants, isKnown: boolean): ReceiveMe
   return { window, maxWindow: window, unread: window, growth: 0 };
 }
 
-/** Limits that the peer grants: these of its transport parameters. */
+/** Limits that the peer grants in its transport parameters. */
 export type PeerGrants = Pick<
   TransportParameters,
   | 'initialMaxData'

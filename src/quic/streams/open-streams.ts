@@ -50,7 +50,7 @@ export class OpenStreams implements StreamOwner {
     ];
   }
 
-  /** Streams that are not closed. */
+  /** Number of streams that are not closed. */
   get size(): number {
     return this.#streams.size;
   }
@@ -70,12 +70,12 @@ export class OpenStreams implements StreamOwner {
     return this.#counts[bidirectional ? 0 : 1];
   }
 
-  /** The peer's limits for streams that are opened after this. */
+  /** Sets the peer's limits for streams that are opened afterwards. */
   setPeerGrants(grants: PeerGrants): void {
     this.#peerGrants = grants;
   }
 
-  /** `undefined` for a stream that is closed or was never opened. */
+  /** The stream of an id; `undefined` for one that is closed or was never opened. */
   get(id: number): Stream | undefined {
     return this.#streams.get(id);
   }
@@ -100,7 +100,10 @@ export class OpenStreams implements StreamOwner {
     return this.#streams.get(id) ?? this.#openedBy(id, frameType);
   }
 
-  /** The same for a frame for the sending part (§19.5, §19.10). */
+  /**
+   * The stream of a frame for the sending part (§19.5, §19.10), which the frame may open; `undefined` for a closed one.
+   * STREAM_STATE_ERROR for a stream that only the peer sends on.
+   */
   sending(id: number, frameType: number): Stream | QuicError | undefined {
     if (kindOf(id) === 1 && !isOpenedBy(this.#parts.side, id)) {
       return new QuicError(STREAM_STATE_ERROR, 'the stream is for the peer to send', frameType);

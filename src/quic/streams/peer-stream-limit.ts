@@ -1,14 +1,14 @@
 import { GrantedLimit } from './granted-limit.ts';
 import { STREAMS_AHEAD } from './limits.ts';
 
-/** A new limit is sent for every quarter of what the peer may open at a time: losing one stalls nothing. */
+/** Limits that are sent per number of streams that the peer may open at a time: losing one stalls nothing. */
 const UPDATES = 4;
 
-/** With no more than this part of it left, the peer gets a new limit however small the gain. */
+/** Remaining share of that number at which the peer gets a new limit however small the gain. */
 const LOW = 1 / 8;
 
 /**
- * How many streams of one kind the peer may open (RFC 9000 §4.6): `atOnce` may be open at the same time, and
+ * Limits the streams of one kind that the peer may open (RFC 9000 §4.6): `atOnce` may be open at the same time, and
  * the limit is never more than `STREAMS_AHEAD` beyond those that it has opened.
  */
 export class PeerStreamLimit extends GrantedLimit {
@@ -16,7 +16,7 @@ export class PeerStreamLimit extends GrantedLimit {
   #opened = 0;
   #closed = 0;
 
-  /** @param atOnce is announced in the transport parameters. */
+  /** @param atOnce the limit announced in the transport parameters. */
   constructor(atOnce: number) {
     super(atOnce);
     this.#atOnce = atOnce;
@@ -27,7 +27,7 @@ export class PeerStreamLimit extends GrantedLimit {
     return this.#opened;
   }
 
-  /** A limit that does not rise is ignored by the peer (§4.6), so it never falls. */
+  /** The next limit. The peer ignores one that does not rise (§4.6), so it never falls. */
   override get next(): number {
     const next = Math.min(this.#closed + this.#atOnce, this.#opened + STREAMS_AHEAD);
     return Math.max(next, this.announced);
@@ -42,17 +42,17 @@ export class PeerStreamLimit extends GrantedLimit {
     return gain >= most / UPDATES || this.announced - this.#opened <= most * LOW;
   }
 
-  /** How many may be open at once. Limits that were announced cannot be taken back. */
+  /** Sets the number of streams that may be open at once. Announced limits cannot be withdrawn. */
   allow(atOnce: number): void {
     this.#atOnce = atOnce;
   }
 
-  /** The next stream is opened. @returns its index. */
+  /** Opens the next stream. @returns its index. */
   open(): number {
     return this.#opened++;
   }
 
-  /** A stream of the peer is closed. */
+  /** Called when a stream of the peer is closed. */
   close(): void {
     this.#closed++;
   }

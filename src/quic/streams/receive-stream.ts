@@ -23,7 +23,7 @@ export type ReceiveState =
   | 'reset-received'
   | 'reset-read';
 
-/** What `read` returns at the end of a stream. */
+/** The result of `read` at the end of a stream. */
 export const END_OF_STREAM = 'end';
 
 /** The receiving part of a stream: order, final size, flow control. */
@@ -32,7 +32,7 @@ export class ReceiveStream {
   readonly #window: FlowControlWindow;
   readonly #data = new StreamReassembly();
   readonly #firstWindow: number;
-  /** How much the window has grown, as counted by the connection. */
+  /** Growth of the window in bytes, as counted by the connection. */
   #growth = 0;
   #state: ReceiveState = 'receiving';
   /** The largest offset received, which flow control counts (§4.1). */
@@ -72,13 +72,13 @@ export class ReceiveStream {
     return this.#state;
   }
 
-  /** Whether `read` returns bytes or the end. */
+  /** Whether `read` would return bytes or the end. */
   get isReadable(): boolean {
     if (this.#stopCode !== undefined) return false;
     return this.#state === 'data-received' || this.#data.readable > 0;
   }
 
-  /** Whether this part is over: the application has read the end, or has stopped reading. */
+  /** Whether the receiving part is over: the application has read the end, or has stopped reading. */
   get isDone(): boolean {
     if (this.#state === 'data-read' || this.#state === 'reset-read') return true;
     return this.#stopCode !== undefined && this.#finalSize >= 0;
@@ -89,7 +89,7 @@ export class ReceiveStream {
     return this.#data.memory;
   }
 
-  /** A STREAM frame (§19.8). */
+  /** Handles a STREAM frame (§19.8). */
   receive(offset: number, bytes: Uint8Array, at: number, size: number, fin: boolean): FrameError {
     const error = this.#extend(offset + size, fin, FrameType.STREAM);
     if (error) return error;
@@ -114,7 +114,7 @@ export class ReceiveStream {
     }
   }
 
-  /** A RESET_STREAM frame (§19.4). What has arrived in order can still be read. */
+  /** Handles a RESET_STREAM frame (§19.4). Data received in order can still be read. */
   reset(finalSize: number): FrameError {
     const error = this.#extend(finalSize, true, FrameType.RESET_STREAM);
     if (error) return error;
@@ -151,13 +151,13 @@ export class ReceiveStream {
     return END_OF_STREAM;
   }
 
-  /** The peer's reset was reported to the application: "Reset Read" (§3.2), once that has read the rest. */
+  /** Called when the peer's reset was reported to the application: "Reset Read" (§3.2), once the rest has been read. */
   acknowledgeReset(): void {
     this.#isResetReported = true;
     if (this.#state === 'reset-received') this.#endReset();
   }
 
-  /** After a reset: drops what cannot be read, once the rest was. */
+  /** After a reset: drops unreadable data, once the rest was read. */
   #endReset(): void {
     if (this.#data.readable > 0) return;
     this.#discard();
@@ -192,12 +192,12 @@ export class ReceiveStream {
     return writeMaxStreamData(out, at, id, this.#window.announce(log));
   }
 
-  /** Once the final size is known, STOP_SENDING is of no use any more (§3.5). */
+  /** Whether STOP_SENDING is due: it is useless once the final size is known (§3.5). */
   #isStopDue(): boolean {
     return this.#stop?.isDue === true && this.#finalSize < 0;
   }
 
-  /** Not for a stream whose final size is known, or that is not read any more. */
+  /** Whether MAX_STREAM_DATA is due: not once the final size is known, or the stream is not read any more. */
   #isLimitDue(): boolean {
     return this.#wantsMore() && this.#window.isUpdateDue(this.#highest, -1);
   }
@@ -207,7 +207,7 @@ export class ReceiveStream {
     return this.#window.next;
   }
 
-  /** STREAM_DATA_BLOCKED (§19.13). */
+  /** Handles STREAM_DATA_BLOCKED (§19.13). */
   requestLimit(): void {
     this.#window.request();
   }
@@ -259,7 +259,7 @@ export class ReceiveStream {
     this.#consume(this.#highest, readable);
   }
 
-  /** @param readable how many of the bytes before `offset` were readable until now. */
+  /** @param readable the number of bytes before `offset` that were readable until now. */
   #consume(offset: number, readable: number): void {
     const count = offset - this.#consumed;
     if (count === 0) return;
@@ -269,7 +269,7 @@ export class ReceiveStream {
     this.#connection.consumed(count, readable);
   }
 
-  /** The window grows as far as the budget of the connection allows. */
+  /** Lets the window grow as far as the budget of the connection allows. */
   #measure(count: number): void {
     const room = this.#firstWindow + this.#connection.growthRoom(this.#growth);
     this.#window.consumed(count, this.#data.readable, room);
@@ -279,7 +279,7 @@ export class ReceiveStream {
     this.#growth = growth;
   }
 
-  /** No more data of this stream is kept: its growth is available to others. */
+  /** Releases the growth of a stream that keeps no more data, for others. */
   #releaseGrowth(): void {
     this.#connection.grown(this.#growth, 0);
     this.#growth = 0;

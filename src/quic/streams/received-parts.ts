@@ -1,11 +1,11 @@
 import { RangeSet } from '../../collections/range-set.ts';
 
-/** Ranges of one block beyond which a bit for each of its bytes takes less work and, soon, less memory. */
+/** Ranges of one block beyond which a bitmap of its bytes takes less work and, soon, less memory. */
 const MOST_RANGES = 16;
 
 /**
- * Which bytes of a block were received out of order, by their offsets in it. After a loss or a reordering that
- * is one range or two, so ranges are kept, and a bitmap only for a block with many gaps. A change takes no more
+ * The bytes of a block that were received out of order, by their offsets in the block. After a loss or a reordering
+ * these are one range or two, so ranges are kept, and a bitmap only for a block with many gaps. A change takes no more
  * work than `MOST_RANGES` ranges or its own bytes do, however a peer cuts its frames.
  */
 export class ReceivedParts {
@@ -14,7 +14,7 @@ export class ReceivedParts {
   #bits: Uint32Array | undefined;
   #end = 0;
 
-  /** @param size of the block in bytes, a multiple of 32. */
+  /** @param size the size of the block in bytes, a multiple of 32. */
   constructor(size: number) {
     this.#size = size;
   }
@@ -24,12 +24,12 @@ export class ReceivedParts {
     return this.#end;
   }
 
-  /** Bytes of memory of the bitmap, if there is one. */
+  /** Memory of the bitmap in bytes, if there is one. */
   get memory(): number {
     return this.#bits?.byteLength ?? 0;
   }
 
-  /** The bytes from `start` to `end` (excluded), which is greater, were received. */
+  /** Adds the bytes from `start` to `end` (excluded), which is greater. */
   add(start: number, end: number): void {
     this.#end = Math.max(this.#end, end);
     if (this.#bits !== undefined) {

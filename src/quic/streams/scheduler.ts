@@ -5,13 +5,12 @@ import type { Stream } from './stream.ts';
 import type { FrameLog } from '../recovery/delivery.ts';
 
 /**
- * Decides which stream writes next. Only streams that have something to send are in a queue, so idle ones
- * cost nothing. Control frames go first, then lost data, because receivers wait for it; then new data.
+ * Decides which stream writes next. Only streams with data to send are queued, so idle ones cost nothing. Control
+ * frames go first, then lost data, because receivers wait for it; then new data.
  *
- * Streams with new data take turns of `STREAM_TURN`. One that had nothing to send has its first turn before
- * the others, so that a request does not wait for the transfers beside it. After that it stays in their
- * queue, even with nothing to send, so that it cannot go first again before they had a turn (the rule of
- * FQ-CoDel for new flows, RFC 8290 §4.2).
+ * Streams with new data take turns of `STREAM_TURN`. A stream that was idle has its first turn before the others, so
+ * that a request does not wait for bulk transfers. After that it stays in their queue, even with nothing to send, so
+ * that it cannot go first again before they have had a turn (the rule of FQ-CoDel for new flows, RFC 8290 §4.2).
  *
  * A queue may hold streams that have nothing to send any more; they are removed when their turn comes.
  */
@@ -27,7 +26,7 @@ export class Scheduler {
 
   /**
    * @param credit the peer's limit for all streams.
-   * @param onDrained is called for a stream whose writer may write again.
+   * @param onDrained called for a stream whose writer may write again.
    */
   constructor(credit: SendCredit, onDrained: (stream: Stream) => void) {
     this.#credit = credit;

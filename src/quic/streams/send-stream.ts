@@ -30,19 +30,19 @@ export type SendState =
   | 'reset-acknowledged';
 
 interface Chunk {
-  /** Its offset in the stream. */
+  /** The chunk's offset in the stream. */
   readonly start: number;
   readonly bytes: Uint8Array;
-  /** Whether the stream owns the memory, and frees it as soon as it is acknowledged. */
+  /** Whether the stream owns the memory of the chunk, and frees it once acknowledged. */
   readonly isOwned: boolean;
 }
 
-/** Unsent bytes of all streams of a connection. */
+/** Total unsent bytes of all streams of a connection. */
 export interface QueuedBytes {
   total: number;
 }
 
-/** A part of a stream below this size is not worth a frame at the end of a packet. */
+/** Bytes below which a part of a stream is not worth a frame at the end of a packet. */
 const MIN_PART = 32;
 
 /** The sending part of a stream (RFC 9000 §3.1): chunks until they are acknowledged, lost ranges, FIN, reset. */
@@ -57,7 +57,7 @@ export class SendStream implements DeliveryListener {
   #base = 0;
   /** The end of the queued bytes. */
   #end = 0;
-  /** Ranges acknowledged above `#base`, and lost ones; made when they are first needed. */
+  /** Ranges acknowledged above `#base`, and lost ones; created when first needed. */
   #acknowledged: RangeSet | undefined;
   #lost: RangeSet | undefined;
   #isFinished = false;
@@ -70,7 +70,7 @@ export class SendStream implements DeliveryListener {
   #reset: DeliveryFlag | undefined;
   #written = 0;
 
-  /** @param shared counts for all streams of the connection. */
+  /** @param shared the count of all streams of the connection. */
   constructor(id: number, limit: number, shared: QueuedBytes, owner: DeliveryOwner) {
     this.#id = id;
     this.#owner = owner;
@@ -88,17 +88,17 @@ export class SendStream implements DeliveryListener {
     return (this.#state === 'ready' || this.#state === 'sending') && !this.#isFinished;
   }
 
-  /** Whether this part is over: all was acknowledged, or the reset was. */
+  /** Whether the sending part is over: all data was acknowledged, or the reset was. */
   get isDone(): boolean {
     return this.#state === 'data-acknowledged' || this.#reset?.isDelivered === true;
   }
 
-  /** Bytes that are queued and were never sent. */
+  /** Number of queued bytes that were never sent. */
   get queued(): number {
     return this.#end - this.#credit.used;
   }
 
-  /** Bytes from the first one that is not acknowledged on; none once that does not matter. */
+  /** Number of bytes from the first unacknowledged one on; 0 once that does not matter. */
   get undelivered(): number {
     return this.#state === 'reset-sent' || this.isDone ? 0 : this.#end - this.#base;
   }
@@ -108,7 +108,7 @@ export class SendStream implements DeliveryListener {
     return this.#credit.used;
   }
 
-  /** Whether there is something to send that needs no flow control credit: lost ranges, or FIN alone. */
+  /** Whether there is data that needs no flow control credit: lost ranges, or FIN alone. */
   get hasRepair(): boolean {
     if (this.#lost && this.#lost.size > 0) return true;
     return this.#finLost || this.#isFinAloneDue();
@@ -125,9 +125,9 @@ export class SendStream implements DeliveryListener {
   }
 
   /**
-   * Queues a chunk. Returns whether the writer may go on at once.
+   * Queues a chunk. Returns whether the writer may continue at once.
    *
-   * @param isOwned whether the memory of the chunk comes with it; see `OWNED` of a `ByteLink`.
+   * @param isOwned whether the stream takes over the memory of the chunk; see `OWNED` of a `ByteLink`.
    */
   write(chunk: Uint8Array, isOwned: boolean): boolean {
     if (chunk.length > 0) {
@@ -157,7 +157,7 @@ export class SendStream implements DeliveryListener {
     if (this.isOpen) this.#isFinished = true;
   }
 
-  /** Drops what is queued and requests RESET_STREAM. Returns false when this part is over or reset already. */
+  /** Drops queued data and requests RESET_STREAM. Returns false when the sending part is over or already reset. */
   reset(code: number): boolean {
     if (this.isDone || this.#state === 'reset-sent') return false;
     this.#state = 'reset-sent';
@@ -174,7 +174,7 @@ export class SendStream implements DeliveryListener {
     return true;
   }
 
-  /** MAX_STREAM_DATA (§19.10). Returns whether it raises the limit. */
+  /** Handles MAX_STREAM_DATA (§19.10). Returns whether it raises the limit. */
   raiseLimit(limit: number): boolean {
     return this.#credit.raise(limit);
   }
@@ -217,8 +217,8 @@ export class SendStream implements DeliveryListener {
   }
 
   /**
-   * Writes new bytes, as many as fit and both limits allow. Returns `at` when
-   * nothing fits; the bytes are `written`.
+   * Writes new bytes, as many as fit and both limits allow. Returns `at` when nothing fits; `written` is the number of
+   * bytes.
    *
    * @param credit bytes that the connection's limit allows.
    */
@@ -239,7 +239,7 @@ export class SendStream implements DeliveryListener {
     return this.#written;
   }
 
-  /** A STREAM frame. @param fin 1 with FIN, else 0. */
+  /** Called when a STREAM frame was acknowledged. @param fin 1 with FIN, otherwise 0. */
   onAcknowledged(offset: number, size: number, fin: number): void {
     if (this.#state === 'reset-sent' || this.isDone) return;
     const end = offset + size;
@@ -255,7 +255,9 @@ export class SendStream implements DeliveryListener {
     this.#owner.onDelivery();
   }
 
-  /** A STREAM frame: what of it is not acknowledged is sent again. @param fin 1 with FIN, else 0. */
+  /**
+   * Called when a STREAM frame was lost: its unacknowledged part is retransmitted. @param fin 1 with FIN, otherwise 0.
+   */
   onLost(offset: number, size: number, fin: number): void {
     if (this.#state === 'reset-sent' || this.isDone) return;
     const start = Math.max(offset, this.#base);

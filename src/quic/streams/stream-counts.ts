@@ -9,8 +9,8 @@ import { SendCredit } from './flow-control.ts';
 import { PeerStreamLimit } from './peer-stream-limit.ts';
 
 /**
- * How many streams of one kind both sides have opened and may open (RFC 9000 §4.6), and the frames for
- * that: MAX_STREAMS, STREAMS_BLOCKED.
+ * The streams of one kind that both sides have opened and may open (RFC 9000 §4.6), with the frames MAX_STREAMS and
+ * STREAMS_BLOCKED.
  */
 export class StreamCounts {
   readonly #isBidirectional: boolean;
@@ -27,7 +27,7 @@ export class StreamCounts {
 
   // ---- streams of this side ----
 
-  /** How many this side has opened. */
+  /** Number of streams that this side has opened. */
   get openedBySelf(): number {
     return this.#credit.used;
   }
@@ -43,7 +43,7 @@ export class StreamCounts {
     return index;
   }
 
-  /** A limit of the peer. Returns whether a stream that `openOwn` refused can be opened now. */
+  /** Handles a limit of the peer. Returns whether a stream that `openOwn` refused can be opened now. */
   raise(limit: number): boolean {
     this.#isPeerKnown = true;
     if (!this.#credit.raise(limit) || !this.#isWanted) return false;
@@ -53,12 +53,12 @@ export class StreamCounts {
 
   // ---- streams of the peer ----
 
-  /** How many the peer has opened: the index of its next one. */
+  /** Number of streams that the peer has opened: the index of its next one. */
   get openedByPeer(): number {
     return this.#limit.opened;
   }
 
-  /** How many of them may be open at once. */
+  /** Sets the number of the peer's streams that may be open at once. */
   allow(atOnce: number): void {
     this.#limit.allow(atOnce);
   }
@@ -68,17 +68,17 @@ export class StreamCounts {
     return index < this.#limit.announced;
   }
 
-  /** The index of the stream that the peer opens next. */
+  /** Opens the peer's next stream; returns its index. */
   openPeers(): number {
     return this.#limit.open();
   }
 
-  /** A stream of the peer has closed. */
+  /** Called when a stream of the peer has closed. */
   closedPeers(): void {
     this.#limit.close();
   }
 
-  /** STREAMS_BLOCKED (§19.14). */
+  /** Handles STREAMS_BLOCKED (§19.14). */
   onPeerBlocked(limit: number): void {
     if (limit < this.#limit.next) this.#limit.request();
   }

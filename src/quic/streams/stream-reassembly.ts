@@ -7,7 +7,7 @@ interface Block {
   readonly start: number;
   readonly end: number;
   readonly bytes: Buffer;
-  /** What was received out of order; `undefined` while nothing ahead of a gap was. */
+  /** Parts of the block that were received out of order; `undefined` while there are none. */
   ahead: ReceivedParts | undefined;
 }
 
@@ -17,7 +17,7 @@ const LARGE_BLOCK = 65_536;
 const SMALL_UNTIL = 8192;
 const MEDIUM_UNTIL = 131_072;
 
-/** The share of a block from which on its bytes are given away with the block, instead of copied. */
+/** The filled share of a block from which on its bytes are passed on with the block, instead of copied. */
 const WELL_FILLED = 1 / 4;
 
 /** The share of a block that has to be received out of order before the block is allocated. */
@@ -33,16 +33,16 @@ function blockSizeAt(offset: number): number {
 }
 
 /**
- * Puts the bytes of STREAM frames in order (RFC 9000 §2.2). Every byte is copied to its place in a block, and
- * which of a block were out of order is kept beside it. So there are no fragments to sort or to merge: the work
- * is linear in the bytes of the frames, however they are cut and ordered.
+ * Puts the bytes of STREAM frames in order (RFC 9000 §2.2). Every byte is copied to its place in a block, and the parts
+ * of a block received out of order are recorded separately. There are no fragments to sort or to merge: the work is
+ * linear in the bytes of the frames, however they are cut and ordered.
  *
- * A block after a gap is a list of fragments until enough of it was received to be worth its memory. So the
- * memory is at most nine times what was received, plus `Fragments.OVERHEAD` for each block of which anything
- * was; and at most one block and 9/8 of the range from the first unread byte to the last received one, which
- * flow control bounds. One log of fragments, of an eighth of a block, may be spare beside that. What a path
- * with losses needs again and again is small or used again, because the collector would start a whole cycle
- * for memory outside of the heap: bitmaps and logs of 20 KB for each block took a quarter of a receiver's time.
+ * A block after a gap is a list of fragments until enough of it was received to be worth its memory. The memory is
+ * therefore at most nine times the bytes received, plus `Fragments.OVERHEAD` for each block with any; and at most one
+ * block and 9/8 of the range from the first unread byte to the last received one, which flow control bounds. One log of
+ * fragments, of an eighth of a block, may be kept spare in addition. Memory that a path with losses needs repeatedly is
+ * small or reused, because external memory would trigger full garbage collections: bitmaps and logs of 20 KB for each
+ * block took a quarter of a receiver's time.
  */
 export class StreamReassembly {
   /** The block with the first unread byte, and the other blocks by their start. */
@@ -50,7 +50,7 @@ export class StreamReassembly {
   #others: Map<number, Block> | undefined;
   /** The fragments of blocks that are not allocated, by the start of the block. */
   #sparse: Map<number, Fragments> | undefined;
-  /** The log of fragments that became a block, for the next ones; while there are bytes after a gap. */
+  /** The log of fragments that became a block, kept for the next ones while there are bytes after a gap. */
   #spare: Buffer | undefined;
   #read = 0;
   #received = 0;
@@ -67,7 +67,7 @@ export class StreamReassembly {
     return this.#received;
   }
 
-  /** Bytes that `take` can return. */
+  /** Number of bytes that `take` can return. */
   get readable(): number {
     return this.#received - this.#read;
   }
@@ -107,8 +107,8 @@ export class StreamReassembly {
   }
 
   /**
-   * The next bytes in order; `undefined` when there are none. The caller owns their memory and may free it:
-   * that of their block when it is complete, well filled or the stream's first, else a copy.
+   * The next bytes in order; `undefined` when there are none. The caller owns their memory and may free it: the block
+   * itself when it is complete, well filled or the stream's first, otherwise a copy.
    */
   take(): Uint8Array | undefined {
     const block = this.#first;
@@ -134,7 +134,7 @@ export class StreamReassembly {
     return copy;
   }
 
-  /** Drops everything. Nothing may be inserted after it. */
+  /** Drops everything. Nothing may be inserted afterwards. */
   clear(): void {
     this.#read = this.#received;
     this.#first = undefined;
@@ -150,7 +150,7 @@ export class StreamReassembly {
 
   /**
    * Allocates the block for bytes from `offset` on, if they are in order or enough to be worth it, and moves
-   * its fragments into it. `undefined` when they are to be kept as a fragment.
+   * its fragments into it. `undefined` when the bytes are to be kept as a fragment.
    */
   #blockFor(offset: number, end: number): Block | undefined {
     const size = blockSizeAt(offset);
@@ -231,18 +231,18 @@ export class StreamReassembly {
  * its offset in the block and its size.
  */
 class Fragments {
-  /** Bytes of memory that such an object takes beside its log, about. */
+  /** Approximate memory in bytes of such an object beside its log. */
   static readonly OVERHEAD = 256;
   static readonly #HEAD = 4;
   static readonly #LEAST = 64;
-  /** Their memory; may be used again after `copyTo`. */
+  /** The memory of the fragments; may be reused after `copyTo`. */
   log: Buffer;
   /** Bytes of the log in use, headers included. */
   size = 0;
   readonly #most: number;
 
   /**
-   * @param first bytes of the first fragment: there is room for eight of that size, as for packets after a loss.
+   * @param first bytes of the first fragment: room is made for eight of that size, as for packets after a loss.
    * @param most bytes at which the fragments become a block.
    * @param spare memory to use if it suffices.
    */
@@ -257,7 +257,10 @@ class Fragments {
     return this.log.length + Fragments.OVERHEAD;
   }
 
-  /** @param within the offset of the bytes in the block. */
+  /**
+   * Adds a fragment.
+   * @param within the offset of the bytes in the block.
+   */
   add(within: number, bytes: Uint8Array, at: number, count: number): void {
     const end = this.size + Fragments.#HEAD + count;
     if (end > this.log.length) {

@@ -3,7 +3,7 @@ import type { ReceiveStream } from './receive-stream.ts';
 import type { SendStream } from './send-stream.ts';
 import type { Role } from '../contract.ts';
 
-/** Which side opened a stream, and whether both sides send: the two low bits (RFC 9000 §2.1). */
+/** Bits of a stream id: the side that opened the stream, and whether both sides send (RFC 9000 §2.1). */
 const SERVER_INITIATED = 1;
 const UNIDIRECTIONAL = 2;
 
@@ -15,13 +15,13 @@ export const kindOf = (id: number): Kind => ((id & UNIDIRECTIONAL) === 0 ? 0 : 1
 export const isOpenedBy = (side: Role, id: number): boolean =>
   (id & SERVER_INITIATED) === (side === 'server' ? SERVER_INITIATED : 0);
 
-/** Which stream of its kind and side an id is, from 0. */
+/** The index of a stream among those of its kind and side, from 0. */
 export const indexOf = (id: number): number => Math.floor(id / 4);
 
 export const streamId = (side: Role, kind: Kind, index: number): number =>
   index * 4 + (kind === 1 ? UNIDIRECTIONAL : 0) + (side === 'server' ? SERVER_INITIATED : 0);
 
-/** What happened to the streams of a connection. */
+/** An event of a stream of a connection. */
 export type StreamEvent =
   /** The peer has opened a stream. Streams below it of the same kind have been reported before. */
   | { readonly kind: 'stream-opened'; readonly id: number }
@@ -38,25 +38,25 @@ export type StreamEvent =
   /** `open` may be called again after it returned undefined. */
   | { readonly kind: 'streams-available'; readonly bidirectional: boolean };
 
-/** What a stream calls of the table that it is in. */
+/** The table of a stream, as seen by the stream. */
 export interface StreamOwner {
-  /** After a change of a stream: queues what is due, and forgets the stream when it is closed. */
+  /** Called after a change of a stream: queues frames that are due, and forgets the stream when it is closed. */
   settle(stream: Stream): void;
 }
 
-/** A stream: its sending part, its receiving part or both, and the queues that it is in. */
+/** A stream: its sending part, its receiving part or both, and its membership in queues. */
 export class Stream implements DeliveryOwner {
   readonly id: number;
   readonly #table: StreamOwner;
-  /** Set once, by the table; `undefined` for a unidirectional stream of the peer. */
+  /** The sending part, set once by the table; `undefined` for a unidirectional stream of the peer. */
   send: SendStream | undefined;
-  /** Set once, by the table; `undefined` for a unidirectional stream of this side. */
+  /** The receiving part, set once by the table; `undefined` for a unidirectional stream of this side. */
   receive: ReceiveStream | undefined;
-  /** Whether it is in the queues of the scheduler; each holds it once. */
+  /** Whether the stream is in the queues of the scheduler; each holds it once. */
   isInControl = false;
   isInRepair = false;
   isInFresh = false;
-  /** Bytes of new data that it has sent in the current turn. */
+  /** Bytes of new data that the stream has sent in the current turn. */
   turnSent = 0;
   /** Whether the application has read everything, so that further data is to be reported. */
   isReaderWaiting = true;

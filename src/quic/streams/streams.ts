@@ -40,7 +40,7 @@ export class Streams {
   readonly #table: OpenStreams;
   readonly #grants: StreamGrants;
 
-  /** @param isPeerKnown whether it need not authenticate itself: see `onAuthenticated`. */
+  /** @param isPeerKnown whether the peer need not authenticate itself: see `onAuthenticated`. */
   constructor(side: Role, grants: StreamGrants = DEFAULT_STREAM_GRANTS, isPeerKnown = true) {
     const pace = this.#pace;
     const scheduler = this.#scheduler;
@@ -57,7 +57,7 @@ export class Streams {
     });
   }
 
-  /** The peer's transport parameters have arrived. Until then nothing can be opened or sent. */
+  /** Sets the limits of the peer's transport parameters. Until then nothing can be opened or sent. */
   setPeerGrants(grants: PeerGrants): void {
     this.#table.setPeerGrants(grants);
     this.maxData(grants.initialMaxData);
@@ -81,12 +81,12 @@ export class Streams {
     return this.#table.open(bidirectional);
   }
 
-  /** How many bidirectional streams of the peer may be open at once. */
+  /** Sets the number of bidirectional streams of the peer that may be open at once. */
   allowStreams(atOnce: number): void {
     this.#table.countsOf(true).allow(atOnce);
   }
 
-  /** The peer has authenticated itself: it gets the windows of the grants. */
+  /** Called when the peer has authenticated itself: it gets the windows of the grants. */
   onAuthenticated(): void {
     this.#receiveWindow.enlarge(receiveMemory(this.#grants, true));
   }
@@ -96,7 +96,7 @@ export class Streams {
    * `stream-writable`; the chunk is queued nevertheless. `undefined` when the stream takes no data: it is
    * finished, reset, stopped or closed.
    *
-   * @param isOwned whether the memory of the chunk comes with it; see `OWNED` of a `ByteLink`.
+   * @param isOwned whether the stream takes over the memory of the chunk; see `OWNED` of a `ByteLink`.
    */
   write(id: number, chunk: Uint8Array, isOwned = false): boolean | undefined {
     const stream = this.#table.get(id);
@@ -106,17 +106,17 @@ export class Streams {
     return mayContinue;
   }
 
-  /** Bytes of a stream that are queued and were never sent. */
+  /** Number of queued bytes of a stream that were never sent. */
   queued(id: number): number {
     return this.#table.get(id)?.send?.queued ?? 0;
   }
 
-  /** Bytes of a stream that were written and that the peer has not acknowledged. */
+  /** Number of bytes of a stream that were written and that the peer has not acknowledged. */
   undelivered(id: number): number {
     return this.#table.get(id)?.send?.undelivered ?? 0;
   }
 
-  /** Ends the sending part after what is queued (FIN). Idempotent. */
+  /** Ends the sending part after the queued data (FIN). Idempotent. */
   finish(id: number): void {
     const stream = this.#table.get(id);
     if (!stream?.send) return;
@@ -124,15 +124,15 @@ export class Streams {
     this.#scheduler.update(stream);
   }
 
-  /** Ends the sending part with RESET_STREAM and drops what is queued. Idempotent. */
+  /** Ends the sending part with RESET_STREAM and drops queued data. Idempotent. */
   reset(id: number, code: number): void {
     const stream = this.#table.get(id);
     if (stream?.send?.reset(code)) this.#scheduler.update(stream);
   }
 
   /**
-   * The next bytes, which the caller then owns; `END_OF_STREAM`, or `undefined` when there is nothing now (or
-   * the stream was reset, stopped or closed). Reading raises the peer's limits.
+   * The next bytes, which the caller then owns; `END_OF_STREAM` after the last ones; `undefined` when there are none
+   * now (or the stream was reset, stopped or closed). Reading raises the peer's limits.
    */
   read(id: number): Uint8Array | typeof END_OF_STREAM | undefined {
     const stream = this.#table.get(id);
@@ -173,24 +173,24 @@ export class Streams {
     return undefined;
   }
 
-  /** Streams that are not closed. */
+  /** Number of streams that are not closed. */
   get size(): number {
     return this.#table.size;
   }
 
-  /** Bytes that were received and not read, with the gaps between them. */
+  /** Number of bytes that were received and not read, with the gaps between them. */
   get unread(): number {
     return this.#receiveWindow.unread;
   }
 
-  /** How much the windows of all streams together have grown. */
+  /** Total growth of the windows of all streams, in bytes. */
   get windowGrowth(): number {
     return this.#receiveWindow.growth;
   }
 
   // ---- frames of the peer ----
 
-  /** STREAM (§19.8). */
+  /** Handles STREAM (§19.8). */
   stream(
     id: number,
     offset: number,
@@ -212,7 +212,7 @@ export class Streams {
     return undefined;
   }
 
-  /** RESET_STREAM (§19.4). */
+  /** Handles RESET_STREAM (§19.4). */
   resetStream(id: number, code: number, finalSize: number): FrameError {
     const stream = this.#table.receiving(id, FrameType.RESET_STREAM);
     if (stream instanceof QuicError) return stream;
@@ -228,7 +228,7 @@ export class Streams {
     return undefined;
   }
 
-  /** STOP_SENDING (§19.5): a RESET_STREAM MUST be sent (§3.5). */
+  /** Handles STOP_SENDING (§19.5): a RESET_STREAM MUST be sent (§3.5). */
   stopSendingReceived(id: number, code: number): FrameError {
     const stream = this.#table.sending(id, FrameType.STOP_SENDING);
     if (stream instanceof QuicError) return stream;
@@ -238,13 +238,13 @@ export class Streams {
     return undefined;
   }
 
-  /** MAX_DATA (§19.9). */
+  /** Handles MAX_DATA (§19.9). */
   maxData(limit: number): FrameError {
     this.#credit.raise(limit);
     return undefined;
   }
 
-  /** MAX_STREAM_DATA (§19.10). */
+  /** Handles MAX_STREAM_DATA (§19.10). */
   maxStreamData(id: number, limit: number): FrameError {
     const stream = this.#table.sending(id, FrameType.MAX_STREAM_DATA);
     if (stream instanceof QuicError) return stream;
@@ -252,7 +252,7 @@ export class Streams {
     return undefined;
   }
 
-  /** MAX_STREAMS (§19.11). */
+  /** Handles MAX_STREAMS (§19.11). */
   maxStreams(bidirectional: boolean, limit: number): FrameError {
     if (this.#table.countsOf(bidirectional).raise(limit)) {
       this.#events.push({ kind: 'streams-available', bidirectional });
@@ -260,13 +260,13 @@ export class Streams {
     return undefined;
   }
 
-  /** DATA_BLOCKED (§19.12). */
+  /** Handles DATA_BLOCKED (§19.12). */
   dataBlocked(limit: number): FrameError {
     if (limit < this.#receiveWindow.next) this.#receiveWindow.request();
     return undefined;
   }
 
-  /** STREAM_DATA_BLOCKED (§19.13). */
+  /** Handles STREAM_DATA_BLOCKED (§19.13). */
   streamDataBlocked(id: number, limit: number): FrameError {
     const stream = this.#table.receiving(id, FrameType.STREAM_DATA_BLOCKED);
     if (stream instanceof QuicError) return stream;
@@ -276,7 +276,7 @@ export class Streams {
     return undefined;
   }
 
-  /** STREAMS_BLOCKED (§19.14). */
+  /** Handles STREAMS_BLOCKED (§19.14). */
   streamsBlocked(bidirectional: boolean, limit: number): FrameError {
     this.#table.countsOf(bidirectional).onPeerBlocked(limit);
     return undefined;
@@ -301,8 +301,8 @@ export class Streams {
   }
 
   /**
-   * Writes the frames that are due between `at` and `limit`: control frames, lost ranges, new data of the
-   * stream whose turn it is. Returns the offset after them; `at` when none fits.
+   * Writes the frames that are due between `at` and `limit`: control frames, lost ranges, then new data of the stream
+   * whose turn it is. Returns the offset after them; `at` when none fits.
    */
   writeFrames(out: Uint8Array, at: number, limit: number, log: FrameLog): number {
     let next = this.#writeConnectionControl(out, at, limit, log);

@@ -53,7 +53,7 @@ export class FrameReader {
     return this.#ackEliciting;
   }
 
-  /** The number of frames in the last packet. `ACK_RANGES_A_FRAME` ranges of an ACK count as one frame more. */
+  /** The number of frames in the last packet. `ACK_RANGES_A_FRAME` ranges of an ACK count as one more frame. */
   get frames(): number {
     return this.#frames;
   }
@@ -329,7 +329,7 @@ export class FrameReader {
       : visitor.applicationClose(code, fields.bytes, at, size);
   }
 
-  /** The error for a truncated frame, or for a stream id that no limit allows. */
+  /** The error of a truncated frame, or of a stream id that no limit allows. */
   #truncatedOr(id: number): FrameError {
     if (this.#fields.isTruncated) return this.#truncation();
     if (id === TOO_LARGE) return this.#fault(STREAM_LIMIT_ERROR, 'a stream beyond every limit');

@@ -10,7 +10,7 @@ export const FrameType = {
   STOP_SENDING: 0x05,
   CRYPTO: 0x06,
   NEW_TOKEN: 0x07,
-  /** The first of eight: bits 0x04 offset, 0x02 length, 0x01 FIN. */
+  /** The first of eight types: bits 0x04 offset, 0x02 length, 0x01 FIN. */
   STREAM: 0x08,
   MAX_DATA: 0x10,
   MAX_STREAM_DATA: 0x11,
@@ -50,7 +50,10 @@ export const PROBING = 1 << 7;
 const N = NOT_ELICITING;
 const P = PROBING;
 
-/** By frame type: the packets that may contain it, and its marks (RFC 9000 table 3, RFC 9221 §4). 0: unknown type. */
+/**
+ * Rules by frame type: the packets that may contain it, and its marks (RFC 9000 table 3, RFC 9221 §4); 0 for an unknown
+ * type.
+ */
 const RULES = new Uint8Array(64);
 RULES[FrameType.PADDING] = I | H | Z | O | N | P;
 RULES[FrameType.PING] = I | H | Z | O;

@@ -14,15 +14,15 @@ export type FrameError = QuicError | undefined;
 export interface FrameVisitor {
   ping(): FrameError;
   /**
-   * The start of an ACK frame. Its ranges follow, in descending order, then `ackEnd`. If the frame is malformed,
-   * `ackEnd` is not called and the reader returns the error.
+   * Called at the start of an ACK frame. Its ranges follow, in descending order, then `ackEnd`. If the frame is
+   * malformed, `ackEnd` is not called and the reader returns the error.
    *
    * @param delay as received: microseconds divided by 2 ^ ack_delay_exponent.
    */
   ackStart(largest: number, delay: number): FrameError;
-  /** A range of received packets, inclusive. */
+  /** Called for an inclusive range of received packets. */
   ackRange(smallest: number, largest: number): FrameError;
-  /** The ECN counts; 0 if the frame has none. */
+  /** Called at the end of an ACK frame, with its ECN counts; 0 if the frame has none. */
   ackEnd(hasEcn: boolean, ect0: number, ect1: number, ce: number): FrameError;
   resetStream(id: number, code: number, finalSize: number): FrameError;
   stopSending(id: number, code: number): FrameError;
@@ -42,7 +42,7 @@ export interface FrameVisitor {
   dataBlocked(limit: number): FrameError;
   streamDataBlocked(id: number, limit: number): FrameError;
   streamsBlocked(bidirectional: boolean, limit: number): FrameError;
-  /** The reset token has 16 bytes. */
+  /** Called for NEW_CONNECTION_ID; the reset token has 16 bytes. */
   newConnectionId(
     sequence: number,
     retirePriorTo: number,
@@ -52,10 +52,10 @@ export interface FrameVisitor {
     resetTokenAt: number,
   ): FrameError;
   retireConnectionId(sequence: number): FrameError;
-  /** The data has 8 bytes. */
+  /** Called for PATH_CHALLENGE; the data has 8 bytes. */
   pathChallenge(bytes: Uint8Array, at: number): FrameError;
   pathResponse(bytes: Uint8Array, at: number): FrameError;
-  /** The reason should be UTF-8, but may be anything. */
+  /** Called for CONNECTION_CLOSE; the reason should be UTF-8, but may be any bytes. */
   connectionClose(
     code: number,
     frameType: number,
@@ -70,6 +70,6 @@ export interface FrameVisitor {
     reasonSize: number,
   ): FrameError;
   handshakeDone(): FrameError;
-  /** The visitor must check that datagrams of this size were announced (RFC 9221 §3). */
+  /** Called for DATAGRAM. The visitor must check that datagrams of this size were announced (RFC 9221 §3). */
   datagram(bytes: Uint8Array, at: number, size: number): FrameError;
 }

@@ -2,7 +2,7 @@ import { FrameType } from './frame-types.ts';
 import { varintSize, writeVarint } from './varint.ts';
 
 /*
- * Writers return the offset after the frame. The caller must ensure that it fits, by the size functions. Numbers
+ * Writers return the offset after the frame. The caller must ensure that the frame fits, by the size functions. Numbers
  * are integers from 0 to 2^53 - 1.
  */
 
@@ -31,7 +31,7 @@ export interface EcnCounts {
   readonly ce: number;
 }
 
-/** Ranges after the first one; below 64, so that the count takes one byte. */
+/** Ranges after the first one; below 64, so that their count takes one byte. */
 const MAX_ACK_RANGES = 63;
 
 /**
@@ -104,7 +104,7 @@ export function fittingSize(room: number, wanted: number): number {
   return Math.min(wanted, Math.max(room - 4, 0x3fff));
 }
 
-/** Bytes of a CRYPTO frame before its data. */
+/** Size in bytes of the header of a CRYPTO frame. */
 export const cryptoHeaderSize = (offset: number, size: number): number =>
   1 + varintSize(offset) + varintSize(size);
 
@@ -129,7 +129,7 @@ const FIN = 0x01;
 const HAS_LENGTH = 0x02;
 const HAS_OFFSET = 0x04;
 
-/** Bytes of a STREAM frame before its data; without a length field if `size` is -1. */
+/** Size in bytes of the header of a STREAM frame; without a length field if `size` is -1. */
 export const streamHeaderSize = (id: number, offset: number, size: number): number =>
   1 + varintSize(id) + (offset > 0 ? varintSize(offset) : 0) + (size >= 0 ? varintSize(size) : 0);
 
@@ -218,7 +218,10 @@ export const newConnectionIdSize = (
   idSize: number,
 ): number => 2 + varintSize(sequence) + varintSize(retirePriorTo) + idSize + 16;
 
-/** @param resetToken 16 bytes. */
+/**
+ * Writes NEW_CONNECTION_ID.
+ * @param resetToken 16 bytes.
+ */
 export function writeNewConnectionId(
   out: Uint8Array,
   at: number,
@@ -237,16 +240,22 @@ export const retireConnectionIdSize = (sequence: number): number => 1 + varintSi
 export const writeRetireConnectionId = (out: Uint8Array, at: number, sequence: number): number =>
   writeOne(out, at, FrameType.RETIRE_CONNECTION_ID, sequence);
 
-/** Bytes of a PATH_CHALLENGE and of a PATH_RESPONSE frame. */
+/** Size in bytes of a PATH_CHALLENGE and of a PATH_RESPONSE frame. */
 export const PATH_FRAME_SIZE = 9;
 
-/** @param data 8 bytes. */
+/**
+ * Writes PATH_CHALLENGE.
+ * @param data 8 bytes.
+ */
 export function writePathChallenge(out: Uint8Array, at: number, data: Uint8Array): number {
   out[at] = FrameType.PATH_CHALLENGE;
   return writeBytes(out, at + 1, data);
 }
 
-/** @param data 8 bytes. */
+/**
+ * Writes PATH_RESPONSE.
+ * @param data 8 bytes.
+ */
 export function writePathResponse(out: Uint8Array, at: number, data: Uint8Array): number {
   out[at] = FrameType.PATH_RESPONSE;
   return writeBytes(out, at + 1, data);
@@ -255,7 +264,7 @@ export function writePathResponse(out: Uint8Array, at: number, data: Uint8Array)
 export const connectionCloseSize = (code: number, frameType: number, reasonSize: number): number =>
   1 + varintSize(code) + varintSize(frameType) + varintSize(reasonSize) + reasonSize;
 
-/** @param frameType the type of the frame that caused the error; 0 if none did or it is unknown. */
+/** @param frameType the type of the frame that caused the error; 0 if none did, or if unknown. */
 export function writeConnectionClose(
   out: Uint8Array,
   at: number,
@@ -285,17 +294,17 @@ export function writeHandshakeDone(out: Uint8Array, at: number): number {
   return at + 1;
 }
 
-/** Bytes of a DATAGRAM frame before its data; without a length field if `size` is -1. */
+/** Size in bytes of the header of a DATAGRAM frame; without a length field if `size` is -1. */
 export const datagramHeaderSize = (size: number): number => 1 + (size >= 0 ? varintSize(size) : 0);
 
-/** Writes a DATAGRAM frame (RFC 9221 §4) up to its data; `size` as for streams. */
+/** Writes a DATAGRAM frame (RFC 9221 §4) up to its data; a `size` of -1 omits the length field. */
 export function writeDatagramHeader(out: Uint8Array, at: number, size: number): number {
   if (size >= 0) return writeOne(out, at, FrameType.DATAGRAM_WITH_LENGTH, size);
   out[at] = FrameType.DATAGRAM;
   return at + 1;
 }
 
-/** Writes a type, which is below 64 and so takes one byte, and a number. */
+/** Writes a frame type, which is below 64 and so takes one byte, and a number. */
 function writeOne(out: Uint8Array, at: number, type: number, value: number): number {
   out[at] = type;
   return writeVarint(out, at + 1, value);

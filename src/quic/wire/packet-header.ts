@@ -22,12 +22,12 @@ export const PacketType = {
   RETRY: 3,
   ONE_RTT: 4,
   VERSION_NEGOTIATION: 5,
-  /** A long header of an unsupported version: only the invariants of RFC 8999 were read. */
+  /** A long header of an unsupported version, of which only the invariants of RFC 8999 were read. */
   UNKNOWN_VERSION: 6,
 } as const;
 export type PacketType = (typeof PacketType)[keyof typeof PacketType];
 
-/** Why a packet is invalid. It is dropped without an error, because it is not authenticated. */
+/** The reason why a packet is invalid. The packet is dropped without an error, because it is not authenticated. */
 export type HeaderFault =
   | 'empty'
   | 'truncated'
@@ -38,16 +38,16 @@ export type HeaderFault =
 /** The unprotected fields of a packet. One record is reused for all packets. */
 export class PacketHeader {
   type: PacketType = PacketType.ONE_RTT;
-  /** 0 for short headers and for version negotiation. */
+  /** The version; 0 for short headers and for version negotiation. */
   version = 0;
-  /** The offset of the first byte. */
+  /** The offset of the packet's first byte. */
   start = 0;
   destinationIdOffset = 0;
   destinationIdSize = 0;
-  /** 0 in short headers. */
+  /** The offset of the source id; 0 in short headers. */
   sourceIdOffset = 0;
   sourceIdSize = 0;
-  /** The token of an Initial or a Retry packet. */
+  /** The offset of the token of an Initial or a Retry packet. */
   tokenOffset = 0;
   tokenSize = 0;
   /** The offset of the protected packet number, or of the versions in version negotiation. */
@@ -60,9 +60,9 @@ const LONG_HEADER = 0x80;
 const FIXED_BIT = 0x40;
 const KEY_PHASE = 0x04;
 
-/** Bytes of the Length field of long headers written here. */
+/** Bytes of the Length field of long headers that this endpoint writes. */
 const LENGTH_SIZE = 2;
-/** The integrity tag of Retry packets (RFC 9001 §5.8). */
+/** Bytes of the integrity tag of Retry packets (RFC 9001 §5.8). */
 const RETRY_TAG_SIZE = 16;
 
 /**
@@ -70,7 +70,7 @@ const RETRY_TAG_SIZE = 16;
  *
  * @param end the end of the datagram.
  * @param localIdSize bytes of the connection ids that this endpoint issues, for short headers.
- * @returns undefined when `header` is filled, or why the packet has to be dropped.
+ * @returns `undefined` when `header` is filled, or the reason why the packet has to be dropped.
  */
 export function readPacketHeader(
   bytes: Uint8Array,
@@ -166,7 +166,7 @@ export const keyPhaseOf = (firstByte: number): 0 | 1 => ((firstByte & KEY_PHASE)
 /** The size of the packet number in bytes, from an unprotected first byte. */
 export const numberSizeOf = (firstByte: number): number => (firstByte & 0x03) + 1;
 
-/** Bytes of a long header before its packet number, as written by `writeLongHeader`. */
+/** Size in bytes of a long header up to its packet number, as written by `writeLongHeader`. */
 export function longHeaderSize(
   type: typeof PacketType.INITIAL | typeof PacketType.HANDSHAKE,
   destinationIdSize: number,
@@ -177,7 +177,7 @@ export function longHeaderSize(
   return 7 + destinationIdSize + sourceIdSize + token + LENGTH_SIZE;
 }
 
-/** The first byte, the version and the connection ids. */
+/** Writes the first byte, the version and the connection ids. */
 function writeInvariants(
   out: Uint8Array,
   offset: number,

@@ -5,10 +5,10 @@ import { readVarint, TRUNCATED, varintSize, varintSizeAt, writeVarint } from './
 
 /** preferred_address: the address of the server to which clients should migrate (RFC 9000 §18.2). */
 export interface PreferredAddress {
-  /** 4 bytes and a port; all zero for none. */
+  /** The IPv4 address and port, 4 and 2 bytes; all zero for none. */
   readonly ipv4: Uint8Array;
   readonly ipv4Port: number;
-  /** 16 bytes and a port; all zero for none. */
+  /** The IPv6 address and port, 16 and 2 bytes; all zero for none. */
   readonly ipv6: Uint8Array;
   readonly ipv6Port: number;
   readonly connectionId: Uint8Array;
@@ -20,34 +20,34 @@ export interface PreferredAddress {
  * Limits above 2^53 - 1 are read as 2^53 - 1.
  */
 export interface TransportParameters {
-  /** Servers only. */
+  /** The original_destination_connection_id; servers only. */
   readonly originalDestinationConnectionId: Uint8Array | undefined;
-  /** Milliseconds; 0 for no limit. */
+  /** The max_idle_timeout in milliseconds; 0 for no limit. */
   readonly maxIdleTimeout: number;
-  /** Servers only; 16 bytes. */
+  /** The stateless_reset_token, 16 bytes; servers only. */
   readonly statelessResetToken: Uint8Array | undefined;
-  /** Bytes; at least 1,200. */
+  /** The max_udp_payload_size in bytes; at least 1,200. */
   readonly maxUdpPayloadSize: number;
   readonly initialMaxData: number;
-  /** For bidirectional streams opened by the sender of the parameters. */
+  /** The limit for bidirectional streams opened by the sender of the parameters. */
   readonly initialMaxStreamDataBidiLocal: number;
-  /** For bidirectional streams opened by the receiver of the parameters. */
+  /** The limit for bidirectional streams opened by the receiver of the parameters. */
   readonly initialMaxStreamDataBidiRemote: number;
   readonly initialMaxStreamDataUni: number;
   readonly initialMaxStreamsBidi: number;
   readonly initialMaxStreamsUni: number;
-  /** 0 to 20. */
+  /** The ack_delay_exponent, 0 to 20. */
   readonly ackDelayExponent: number;
-  /** Milliseconds, below 2^14. */
+  /** The max_ack_delay in milliseconds, below 2^14. */
   readonly maxAckDelay: number;
   readonly disableActiveMigration: boolean;
-  /** Servers only. */
+  /** The preferred_address; servers only. */
   readonly preferredAddress: PreferredAddress | undefined;
-  /** At least 2. */
+  /** The active_connection_id_limit; at least 2. */
   readonly activeConnectionIdLimit: number;
-  /** Required of both sides; `undefined` only in `DEFAULT_TRANSPORT_PARAMETERS`. */
+  /** The initial_source_connection_id, required of both sides; `undefined` only in `DEFAULT_TRANSPORT_PARAMETERS`. */
   readonly initialSourceConnectionId: Uint8Array | undefined;
-  /** Servers only, after a Retry. */
+  /** The retry_source_connection_id; servers only, after a Retry. */
   readonly retrySourceConnectionId: Uint8Array | undefined;
   /** Bytes of the largest DATAGRAM frame, including its type and length; 0 if not supported. */
   readonly maxDatagramFrameSize: number;
@@ -205,7 +205,7 @@ function decodeAddress(bytes: Uint8Array): PreferredAddress | undefined {
  * Reads and validates the parameters of a peer; unknown ones are ignored. Byte ranges are copied. Required
  * connection ids must be present; the connection must check that they are those of the handshake (§7.3).
  *
- * @param sender the side that sent them.
+ * @param sender the side that sent the parameters.
  * @returns a TRANSPORT_PARAMETER_ERROR for anything invalid.
  */
 export function decodeTransportParameters(
@@ -246,7 +246,7 @@ export function decodeTransportParameters(
   return parameters;
 }
 
-/** Sets one parameter, or returns why it is invalid. */
+/** Sets one parameter, or returns the reason why it is invalid. */
 function decodeValue(
   rule: Rule,
   value: Uint8Array,

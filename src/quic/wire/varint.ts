@@ -1,7 +1,7 @@
-/** Returned by `readVarint` if the bytes end within the number. */
+/** The result of `readVarint` if the bytes end within the number. */
 export const TRUNCATED = -1;
 
-/** Returned by `readVarint` for a value above 2^53 - 1, which a number cannot represent exactly. */
+/** The result of `readVarint` for a value above 2^53 - 1, which a number cannot represent exactly. */
 export const TOO_LARGE = Infinity;
 
 const WORD = 2 ** 32;
@@ -9,7 +9,7 @@ const WORD = 2 ** 32;
 const LARGEST_HIGH = 2 ** 21 - 1;
 
 /**
- * A variable-length integer (RFC 9000 §16), `TRUNCATED`, or `TOO_LARGE`. The next byte is at
+ * Reads a variable-length integer (RFC 9000 §16); returns `TRUNCATED` or `TOO_LARGE` if it cannot. The next byte is at
  * `offset + varintSizeAt(bytes, offset)`.
  */
 export function readVarint(bytes: Uint8Array, offset: number, end: number): number {

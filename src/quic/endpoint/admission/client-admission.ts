@@ -14,15 +14,15 @@ import {
 import { UsedTokens } from './used-tokens.ts';
 import { negotiateVersion, refuse, retry } from './stateless-packets.ts';
 
-/** The clients of an endpoint, as far as the admission of a new one depends on them. */
+/** The occupancy of an endpoint, on which the admission of a new client depends. */
 export interface Occupancy {
-  /** Connections of clients that have not ended. */
+  /** Clients' connections that have not ended. */
   readonly connections: number;
-  /** Those of them whose handshake is not complete, and whose address was not validated by a token. */
+  /** Connections among them whose handshake is not complete, and whose address was not validated by a token. */
   readonly unvalidatedHandshakes: number;
-  /** Whether a further client is only admitted in the place of another unauthenticated one. */
+  /** Whether a further client is admitted only by replacing another unauthenticated one. */
   readonly isCrowded: boolean;
-  /** Whether there is one that it may replace; used for clients with a validated address. */
+  /** Whether there is a client that may be replaced; only for new clients with a validated address. */
   readonly hasVictim: boolean;
 }
 
@@ -51,7 +51,7 @@ const DROP: AdmissionVerdict = { kind: 'drop' };
  * Decides about new clients: whether they get a connection, a Retry packet, a refusal, version negotiation, or
  * no response.
  *
- * It keeps no state of a client except for used tokens, and responds only to datagrams of at least 1,200 bytes.
+ * No state of a client is kept except for used tokens, and responds only to datagrams of at least 1,200 bytes.
  */
 export class ClientAdmission implements Disposable {
   readonly tokens: AddressTokens;
@@ -85,7 +85,7 @@ export class ClientAdmission implements Disposable {
   }
 
   /**
-   * @param out where a response is written.
+   * @param out receives a response.
    * @param now milliseconds.
    */
   judge(
@@ -139,7 +139,7 @@ export class ClientAdmission implements Disposable {
     const checked = this.#checkToken(bytes, peer, accepted, now);
     if (checked === 'invalid') return refusal(TransportErrorCode.INVALID_TOKEN);
     const most = Math.min(MAX_UNVALIDATED_HANDSHAKES, maxConnections * UNVALIDATED_PART);
-    // The place of another client is only given to a client whose address is validated.
+    // Another client is replaced only by a client whose address is validated.
     const wantsProof = isFull || isCrowded || unvalidatedHandshakes + 1 > most;
     if (!checked.isValidated && wantsProof) {
       return { kind: 'respond', length: this.#retry(bytes, peer, accepted.originalId, now, out) };
@@ -198,10 +198,7 @@ export class ClientAdmission implements Disposable {
   }
 }
 
-/**
- * Whether an Initial packet is authentic, so that no connection is made for garbage. The packet is not
- * changed.
- */
+/** Whether an Initial packet is authentic, so that garbage creates no connection. The packet is not changed. */
 function isAuthentic(bytes: Uint8Array, header: PacketHeader): boolean {
   const { start, end, numberOffset, destinationIdOffset: at, destinationIdSize: size } = header;
   const { sealer, opener } = initialKeys(bytes.subarray(at, at + size), 'server');

@@ -11,7 +11,7 @@ import {
   MAX_WAITING_DATAGRAMS,
 } from '../limits.ts';
 
-/** Every fourth datagram is of a new client, even if there are others of handshakes in progress. */
+/** Every fourth datagram served is one of a new client, even if others of handshakes in progress are queued. */
 const NEW_SHARE = 4;
 
 /** A queued datagram, without obfuscation. */
@@ -31,10 +31,10 @@ export interface HandshakeQueueOptions {
 }
 
 /**
- * Queues the datagrams of handshakes with clients. They are served after live connections, within limits of
- * number and time per turn of the event loop: a TLS signature takes a millisecond or more. Datagrams of
- * handshakes in progress are queued only when the turn's time is used up or others wait. From the queue they
- * go first; every fourth is of a new client.
+ * Queues the datagrams of handshakes with clients. They are served after live connections, within limits of number and
+ * time per turn of the event loop: a TLS signature takes a millisecond or more. Datagrams of handshakes in progress are
+ * queued only when the turn's time is used up or others wait. They leave the queue first; every fourth datagram is one
+ * of a new client.
  */
 export class HandshakeQueue {
   readonly #known = new Fifo<Waiting>();
@@ -44,7 +44,7 @@ export class HandshakeQueue {
   #bytes = 0;
   #taken = 0;
   #isScheduled = false;
-  /** Milliseconds of this turn that were spent on datagrams that were not queued. */
+  /** Milliseconds of this turn spent on datagrams that were not queued. */
   #spent = 0;
 
   constructor(options: HandshakeQueueOptions) {
@@ -71,7 +71,7 @@ export class HandshakeQueue {
     return true;
   }
 
-  /** Queues a copy of a datagram. Beyond the bounds it is dropped. */
+  /** Queues a copy of a datagram. Beyond the bounds the datagram is dropped. */
   add(
     bytes: Uint8Array,
     offset: number,
@@ -111,7 +111,7 @@ export class HandshakeQueue {
         if (clock.now() >= end) break;
       }
     } finally {
-      // Also if one handshake throws: others are responded to and served.
+      // Even if a handshake throws: others are responded to and served.
       onServed();
       if (this.#count > 0 && !isBlocked()) {
         this.#isScheduled = true;

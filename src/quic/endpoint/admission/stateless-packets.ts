@@ -19,7 +19,7 @@ import { LOCAL_ID_SIZE, MAX_RESET_SIZE } from '../limits.ts';
 
 /*
  * Packets without a connection. Each is written at the beginning of `out`, and its length is returned.
- * `header` is that of the packet that they respond to, whose ids they have exchanged.
+ * `header` is that of the packet that is responded to; the response has its ids swapped.
  */
 
 const NOTHING = new Uint8Array(0);
@@ -46,7 +46,7 @@ export const negotiateVersion = (
     random.below(0x40),
   );
 
-/** A Retry packet (§17.2.5). @param retryId its source id, which the client uses as destination id. */
+/** A Retry packet (§17.2.5). @param retryId the source id of the Retry, which the client uses as destination id. */
 export function retry(
   out: Uint8Array,
   bytes: Uint8Array,
@@ -59,7 +59,7 @@ export function retry(
   return writeRetryTag(out, 0, end, destinationIdOf(bytes, header));
 }
 
-/** Bytes of the packet number of the packet that refuses a connection. */
+/** Bytes of the packet number in a packet that refuses a connection. */
 const NUMBER_SIZE = 4;
 
 /** An Initial packet with CONNECTION_CLOSE, instead of a connection (§5.2.2). */
@@ -94,7 +94,7 @@ export function refuse(
 
 /**
  * A stateless reset (§10.3) in response to a packet with an unknown id; 0 when the packet is too short for
- * one. It is smaller than the packet, so that two endpoints that have both forgotten a connection do not loop
+ * one. The reset is smaller than the packet, so that two endpoints that have both forgotten a connection do not loop
  * (§10.3.3), and is not distinguishable from packets of a connection.
  */
 export function reset(

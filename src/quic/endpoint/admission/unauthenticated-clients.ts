@@ -7,13 +7,13 @@ import {
 } from '../limits.ts';
 
 /**
- * The clients whose handshake is not complete or that have not authenticated themselves. Where they are too
- * many, a new one replaces the oldest one of the source with the most, so that no source excludes the others.
- * A client of a source with as many as the new one's is replaced only after `UNAUTHENTICATED_STAY`.
+ * The clients whose handshake is not complete or that have not authenticated themselves. When there are too many, a new
+ * one replaces the oldest one of the source with the most, so that no source excludes the others. A client of a source
+ * with as many as the new one's is replaced only after `UNAUTHENTICATED_STAY`.
  */
 export class UnauthenticatedClients<Client> {
   readonly #shares = new Shares<Client, string>();
-  /** When each of them appeared. */
+  /** When each client appeared, in milliseconds. */
   readonly #since = new Map<Client, number>();
 
   get count(): number {
@@ -25,12 +25,12 @@ export class UnauthenticatedClients<Client> {
     this.#since.set(client, now);
   }
 
-  /** The client has authenticated itself, or has ended. Idempotent. */
+  /** Removes a client that has authenticated itself, or has ended. Idempotent. */
   delete(client: Client): void {
     if (this.#since.delete(client)) this.#shares.delete(client);
   }
 
-  /** Whether a new client from this address has to replace another one. */
+  /** Whether a new client from this address must replace another one. */
   isFullFor(peer: IpEndpoint): boolean {
     return (
       this.count >= MAX_UNAUTHENTICATED ||
@@ -40,7 +40,7 @@ export class UnauthenticatedClients<Client> {
 
   /**
    * The client that a new one from this address replaces; `undefined` when there is none. A source with the most
-   * clients replaces its own, so that it takes no place of others.
+   * clients replaces its own, so that it displaces none of others.
    */
   victimOf(peer: IpEndpoint, now: number): Client | undefined {
     const source = sourceOf(peer);

@@ -1,6 +1,6 @@
 import { MAX_USED_TOKENS } from '../limits.ts';
 
-/** Bytes of a token that identify it: a part of its nonce, which is random. */
+/** Bytes that identify a token: a part of its nonce, which is random. */
 const KEY_SIZE = 16;
 
 /**
@@ -11,7 +11,7 @@ export class UsedTokens {
   #recent = new Set<string>();
   #former = new Set<string>();
 
-  /** Records a token as used. Only for tokens that were issued here, so that others cannot fill the memory. */
+  /** Records a token as used. Only for tokens issued by this process, so that forged ones cannot fill the memory. */
   add(bytes: Uint8Array, offset: number): void {
     this.#recent.add(keyOf(bytes, offset));
     if (this.#recent.size < MAX_USED_TOKENS) return;
