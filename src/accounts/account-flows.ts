@@ -2,7 +2,7 @@ import { requestUserFlows } from '../app/control/control-client.ts';
 import type { EditApplied } from '../client/apply-edit.ts';
 import type { WrittenUser } from '../config/edit/users/edit-users.ts';
 
-/** The user whose flows are meant; without a label they can be found only once the account is removed. */
+/** The user who owns the flows; flows without a label can be found only after the account was removed. */
 export type FlowsOwner = Pick<WrittenUser, 'inbound' | 'label'>;
 
 /**
@@ -19,10 +19,10 @@ export async function countAccountFlows(
 }
 
 /**
- * Closes the flows of an account that an edit has removed, or given another secret, by whether their account
- * stands: labels may be missing, and then these are the flows of all removed accounts of the inbound.
+ * Closes the flows of an account that an edit has removed or given another secret. They are found by the validity of
+ * their account: labels may be missing, and then these are the flows of all removed accounts of the inbound.
  *
- * @param closing called before, with their number
+ * @param closing called with their number before they are closed
  * @returns how many were closed; `undefined` when the edit is in force in no running Weir
  * @throws {WeirError} when the process does not respond
  */

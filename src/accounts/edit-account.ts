@@ -7,11 +7,11 @@ import type { SourceText } from '../config/sources/source-text.ts';
 import { withShownKeys } from '../config/sources/with-shown-keys.ts';
 import { quoted } from '../printable.ts';
 
-/** The text of a file with other users. */
+/** The text of a file with edited users. */
 export interface AccountChange extends Omit<EditedUsers, 'secret'> {
-  /** If the edit has made or taken one. */
+  /** The secret, if the edit has generated or received one. */
   readonly secret?: string;
-  /** Where a removed user began. */
+  /** The line at which a removed user began. */
   readonly line?: number;
 }
 
@@ -21,15 +21,15 @@ export interface AccountEdit {
   readonly config: string;
   readonly inbound: string;
   readonly name: string;
-  /** May be called several times. @throws {ConfigError | UserError} */
+  /** Applies the edit to the text of a file; may be called several times. @throws {ConfigError | UserError} */
   readonly change: (source: SourceText) => AccountChange;
-  /** The tag of the only contents that are edited, by `etagOf`. */
+  /** Entity tag (`etagOf`) that the file must have to be edited. */
   readonly expected?: string | undefined;
-  /** Checks everything, and changes nothing. */
+  /** Whether to check everything and change nothing. */
   readonly dryRun: boolean;
 }
 
-/** A user after an edit, and where it is in force. */
+/** The result of an edit, and where it is in force. */
 export interface EditedAccount {
   readonly change: AccountChange;
   readonly file: EditedFile;
@@ -38,8 +38,8 @@ export interface EditedAccount {
 }
 
 /**
- * Edits a user: checks the file as it would be, replaces it, and reloads the running Weir that serves it; if that
- * refuses, the file is put back.
+ * Edits a user: checks the resulting file, writes it, and reloads the running Weir that serves it; if that rejects it,
+ * the old file is restored.
  *
  * @throws {UserError} when there is nothing to change
  * @throws {EditError} when nothing was written; `stale` for other contents than those expected

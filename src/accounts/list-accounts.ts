@@ -7,7 +7,7 @@ import { messageOf, WeirError } from '../errors.ts';
 
 /**
  * The users in a configuration file, without secrets.
- * @param inbound the tag of the only inbound to look at
+ * @param inbound tag of the only inbound to list
  * @throws {EditError} when the file cannot be read or is not TOML
  * @throws {UserError} when no inbound has the tag, or it has no users
  */

@@ -4,13 +4,13 @@ import { X25519_LENGTH, X25519PrivateKey } from '../crypto/x25519.ts';
 import { findMethod, METHODS, type MethodName } from '../protocols/shadowsocks/methods.ts';
 import { hyphenated } from '../share/users.ts';
 
-/** Letters and digits: no escape in URLs, TOML, JSON and shells, and one word to a double click. */
+/** Letters and digits: they need no escapes in URLs, TOML, JSON and shells, and a double click selects all of them. */
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 
-/** 142 bits. */
+/** 142 bits of entropy. */
 const PASSWORD_LENGTH = 24;
 
-/** A random text of letters and digits. */
+/** A random password of letters and digits. */
 export const password = (random: RandomSource, length = PASSWORD_LENGTH): string =>
   Array.from({ length }, () => ALPHABET[random.below(ALPHABET.length)]).join('');
 
@@ -22,17 +22,17 @@ export function uuid(random: RandomSource): string {
   return hyphenated(bytes.toString('hex'));
 }
 
-/** What the `password` of a Shadowsocks method is: a key in base64 for 2022, any text before. */
+/** A new `password` of a Shadowsocks method: a key in base64 for 2022, any text for older methods. */
 export function presharedKey(random: RandomSource, name: MethodName): string {
   const { edition, keyLength } = METHODS[name];
   return edition === 'legacy' ? password(random) : random.bytes(keyLength).toString('base64');
 }
 
-/** Keys of WireGuard in base64. */
+/** A WireGuard key pair and preshared key, in base64. */
 export interface WireguardKeys {
   readonly privateKey: string;
   readonly publicKey: string;
-  /** For both peers, if they use one. */
+  /** The same for both peers, which need not use it. */
   readonly presharedKey: string;
 }
 
@@ -48,7 +48,7 @@ export function wireguardKeys(random: RandomSource): WireguardKeys {
   };
 }
 
-/** A new secret of a user. @param method of Shadowsocks, if the inbound has one */
+/** A new secret of a user. @param method the inbound's Shadowsocks method, if it has one */
 export function userSecret(
   kind: UserKind,
   method: string | undefined,
