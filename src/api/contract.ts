@@ -61,7 +61,7 @@ export interface ControlErrorOptions extends ErrorOptions {
 /** A request to the process that failed. */
 export class ControlError extends WeirError {
   declare readonly code: ControlErrorCode;
-  /** The configuration file's entity tag, if the client should get it; quotes included. */
+  /** Entity tag of the configuration file, if it should be sent to the client; quotes included. */
   readonly etag: string | undefined;
 
   constructor(code: ControlErrorCode, message: string, options: ControlErrorOptions = {}) {
@@ -69,7 +69,7 @@ export class ControlError extends WeirError {
     this.etag = options.etag;
   }
 
-  /** The same error with the entity tag of the current file. */
+  /** A copy of this error with the entity tag of the current file. */
   withEtag(etag: string): ControlError {
     return new ControlError(this.code, this.message, { cause: this.cause, etag });
   }
@@ -84,7 +84,7 @@ export const unknownTarget = (name: string): ControlError =>
     `no node, outbound or balancer is named ${JSON.stringify(name)}; the route view lists them`,
   );
 
-/** @param etag of the current file, quotes included. */
+/** @param etag entity tag of the current file, quotes included */
 export const stale = (etag: string): ControlError =>
   new ControlError(
     'stale',

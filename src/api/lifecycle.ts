@@ -9,7 +9,7 @@ import type { ApiServer } from './http/server.ts';
 /**
  * - `off`: nothing is bound
  * - `on`: serving
- * - `stopping`: the address is free again, responses in progress are being finished
+ * - `stopping`: the address is free again, and responses in progress are being completed
  * - `failed`: the first `[api]` could not be bound; the process must exit
  */
 export type ApiState = 'off' | 'on' | 'stopping' | 'failed';
@@ -33,14 +33,14 @@ export class ApiLifecycle {
   #bindingDone: Promise<void> = Promise.resolve();
   #server: ApiServer | undefined;
   #ended = false;
-  /** Queue of changes and the stop, in call order. */
+  /** Queue of changes and the stop, in call order; never rejects. */
   #work: Promise<void> = Promise.resolve();
   /** Listeners that are closed but have responses in progress. */
   readonly #finishing = new Set<Promise<void>>();
 
   /**
-   * @param log the app's own target, `svc_app`
-   * @param ownListeners is given the address of an API without a secret
+   * @param log has the app's own target, `svc_app`
+   * @param ownListeners receives the address of an API without a secret
    */
   constructor(app: ControlledApp, log: Logger, ownListeners: OwnListeners) {
     this.#ownListeners = ownListeners;
@@ -59,8 +59,8 @@ export class ApiLifecycle {
 
   /**
    * Starts for the first time; without options the API stays off.
-   * @throws {ApiBindError} when `[api]` cannot be bound: the process must exit, with `failed to
-   *   start: ` before the message.
+   * @throws {ApiBindError} when `[api]` cannot be bound: the process must exit, with `failed to start: ` before the
+   * message
    */
   start(options: ApiOptions | undefined): Promise<void> {
     this.#wanted = options;
@@ -77,8 +77,8 @@ export class ApiLifecycle {
   }
 
   /**
-   * The listener, if a new `[api]` moves or removes it: a reload may bind an inbound to the old
-   * address before it calls `change`. Waits for a listener that is being bound.
+   * The current listener, if a new `[api]` moves or removes it: a reload may bind an inbound to the old address before
+   * it calls `change`. Waits for a listener that is being bound.
    */
   async movingListener(next: ApiOptions | undefined): Promise<ReopenableListener | undefined> {
     await this.#bindingDone;
@@ -138,7 +138,7 @@ export class ApiLifecycle {
     this.#log.info(`API listening on ${this.#server.address}`);
   }
 
-  /** The reload that was to use the address has failed. */
+  /** Binds the released address again, after the reload that was to use it has failed. */
   async #reopen(server: ApiServer): Promise<void> {
     try {
       await server.reopen();
@@ -155,10 +155,7 @@ export class ApiLifecycle {
     this.#log.error(`${messageOf(error)}; it stays off until [api] changes`);
   }
 
-  /**
-   * The old listener has already released its address, so the new one does not wait for its
-   * responses.
-   */
+  /** Binds a new listener. The old one has released its address already, so its responses need not be awaited. */
   async #rebind(options: ApiOptions): Promise<void> {
     try {
       await this.#bind(options);
@@ -173,7 +170,7 @@ export class ApiLifecycle {
     this.#log.info('API stopped: the config no longer has [api]');
   }
 
-  /** Stops the listener, if any; resolves when its responses in progress are finished. */
+  /** Stops the listener, if any; resolves when its responses in progress are complete. */
   #close(): Promise<void> | undefined {
     const server = this.#server;
     if (!server) return undefined;

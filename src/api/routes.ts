@@ -30,7 +30,7 @@ import {
   targetJson,
 } from './views.ts';
 
-/** Services for handlers. */
+/** The services that handlers use. */
 export interface Services {
   readonly app: ControlledApp;
   readonly clock: Clock;
@@ -39,7 +39,7 @@ export interface Services {
   readonly traffic: TrafficFeed;
 }
 
-/** A request whose method and path have a handler. */
+/** A request to a handler. */
 export interface ApiCall {
   /** The last segment of the path, undecoded. */
   readonly parameter: string;
@@ -61,7 +61,7 @@ export type Handler = (
 
 export interface ApiRoute extends RouteKey {
   readonly handler: Handler;
-  /** Its work ends when the client disconnects: an edit that has not begun, a stream of events. */
+  /** Whether its work ends when the client disconnects: an edit that has not begun, a stream of events. */
   readonly abandonable?: true;
 }
 
@@ -111,7 +111,7 @@ async function reload(_: ApiCall, { app }: Services): Promise<ApiResponse> {
   return jsonText(200, await reportBody(await app.reload()));
 }
 
-/** Yields to other work, since there may be thousands of groups and targets. */
+/** Serialises the routes. Yields to other work, since there may be thousands of groups and targets. */
 async function routesBody(view: RouteView): Promise<Buffer> {
   return Buffer.concat([
     Buffer.from(`{"default":${defaultJson(view.default)},"groups":[`),
@@ -122,7 +122,7 @@ async function routesBody(view: RouteView): Promise<Buffer> {
   ]);
 }
 
-/** Yields to other work, since there may be thousands of names. */
+/** Serialises a report. Yields to other work, since there may be thousands of names. */
 async function reportBody(report: ReloadReport): Promise<Buffer> {
   const { status } = report;
   const parts: Buffer[] = [Buffer.from(`{"status":"${status}"`)];
@@ -135,7 +135,7 @@ async function reportBody(report: ReloadReport): Promise<Buffer> {
   return Buffer.concat([...parts, Buffer.from('}')]);
 }
 
-/** Flows first: if a session ends in between, its flows are still listed. */
+/** Lists flows, then sessions: if a session ends in between, its flows are still listed. */
 async function getConnections(_: ApiCall, { app, times }: Services): Promise<ApiResponse> {
   const offset = times.read();
   const flows = await writeList(app.tracker.flows(), (flow) => flowJson(flow, offset));

@@ -1,21 +1,20 @@
 import type { Clock } from '../net/time/clock.ts';
 
-/** About as many readings as fit into one millisecond, the resolution of the wall clock. */
+/** Approximate number of readings in one millisecond, the resolution of the wall clock. */
 const FIRST_READINGS = 10_000;
 const READINGS = 8;
 
 /**
- * Drift between the clocks, in milliseconds, from which on the offset is corrected. Less is within
- * the error of a reading, because the wall clock counts whole milliseconds.
+ * Drift between the clocks, in milliseconds, from which the offset is corrected. Less is within the error of a reading,
+ * because the wall clock counts whole milliseconds.
  */
 const SLACK_MS = 2;
 
 /**
- * Start times in Unix milliseconds, computed when they are read: the wall time minus the monotonic
- * time since the start. A step of the wall clock therefore changes them.
+ * Start times in Unix milliseconds, computed when read: the wall time minus the monotonic time since the start. A step
+ * of the wall clock therefore changes them.
  *
- * The offset between the clocks is kept while it is accurate, so that a start time does not vary
- * between responses.
+ * The offset between the clocks is kept while it is accurate, so that a start time does not vary between responses.
  */
 export class StartTimes {
   readonly #clock: Clock;
@@ -26,7 +25,7 @@ export class StartTimes {
     this.#offset = this.#measure(FIRST_READINGS);
   }
 
-  /** Added to a monotonic time, gives the wall time. */
+  /** The offset that turns a monotonic time into wall time. */
   read(): number {
     if (!this.#holds(this.#measure(1))) {
       const measured = this.#measure(READINGS);
@@ -40,8 +39,8 @@ export class StartTimes {
   }
 
   /**
-   * The greatest of several readings: the wall clock lags by up to a millisecond, and an
-   * interruption between the clocks makes the difference too small as well.
+   * The greatest offset of several readings: the wall clock lags by up to a millisecond, and an interruption between
+   * the two readings also makes the difference too small.
    */
   #measure(readings: number): number {
     let greatest = -Infinity;

@@ -3,7 +3,7 @@ const DIGITS = /^\+?\d+$/;
 const MAX_U64 = (1n << 64n) - 1n;
 const MAX_DIGITS = 20;
 
-/** Parses an unsigned 64-bit integer; accepts the same texts as Rust's parser. */
+/** Parses an unsigned 64-bit integer; accepts the same texts as Rust's `u64::from_str`. */
 export function parseU64(text: string): { readonly value: bigint } | { readonly error: string } {
   if (text === '') return { error: 'cannot parse integer from empty string' };
   if (!DIGITS.test(text)) return { error: 'invalid digit found in string' };

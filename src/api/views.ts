@@ -15,7 +15,7 @@ const text = JSON.stringify;
 const textOrNull = (value: string | undefined): string =>
   value === undefined ? 'null' : text(value);
 
-/** @param offset from monotonic to wall time: see `StartTimes`. */
+/** @param offset from monotonic to wall time: see `StartTimes` */
 export function sessionJson(session: LiveSession, offset: number): string {
   const { id, inbound, source, user, up, down, startedAt } = session;
   return (
@@ -25,7 +25,7 @@ export function sessionJson(session: LiveSession, offset: number): string {
   );
 }
 
-/** @param offset from monotonic to wall time: see `StartTimes`. */
+/** @param offset from monotonic to wall time: see `StartTimes` */
 export function flowJson(flow: Flow, offset: number): string {
   const { session, inbound, user, source, destination, sniffed, outbound } = flow.info;
   const { outboundVersion, rule, planeEpoch } = flow.info;
@@ -57,7 +57,7 @@ function figuresByTag(tags: ReadonlyMap<string, TrafficFigures>): string {
   return `{${entries.join(',')}}`;
 }
 
-/* Field by field, so that no other property of the app's objects is exposed. */
+/* Views are written field by field, so that no other property of the app's objects is exposed. */
 
 export const defaultJson = ({ pick, target }: RouteView['default']): string =>
   text({ pick, target });

@@ -23,12 +23,12 @@ interface Piece {
 const PIECE_LENGTH = 64 << 10;
 
 /**
- * Milliseconds after a round in which further events gather. The first event after a quiet time is sent at once; of
- * a thousand a second some ten share a write, which costs more than the text of all of them.
+ * Milliseconds after a round in which further events gather. The first event after a quiet period is sent immediately;
+ * at a thousand events a second some ten share a write, which costs more than the text of all of them.
  */
 const GATHER_MS = 10;
 
-/** Events that are not kept waiting for more: a burst must not outrun the kept ones. */
+/** A burst of this many events is sent without gathering more: it must not outrun the kept events. */
 const MANY_EVENTS = KEPT_EVENTS / 4;
 
 /**
@@ -44,9 +44,9 @@ export class FlowFeed {
   readonly #ring: (FlowEvent | undefined)[] = Array.from({ length: KEPT_EVENTS });
   readonly #clients = new Set<Client>();
   readonly #rounds: Rounds<Client>;
-  /** By the number of their first event, within one round. */
+  /** Pieces of the current round, by the number of their first event. */
   readonly #pieces = new Map<number, Piece>();
-  /** Events so far, including those that the tracker had dropped: the number of the next event. */
+  /** Number of events so far, including those that the tracker had dropped: the number of the next event. */
   #published = 0;
   /** `#published` at the end of the last round. */
   #served = 0;
@@ -67,7 +67,7 @@ export class FlowFeed {
     );
   }
 
-  /** Sends the client all events from now on. */
+  /** Subscribes the client to all events from now on. */
   readonly join = (stream: SseStream): void => {
     if (!this.#subscription) void this.#watch();
     else if (this.#collect(this.#subscription)) this.#request(this.#served);
@@ -93,13 +93,13 @@ export class FlowFeed {
     this.#ring.fill(undefined);
   }
 
-  /** Runs while there are clients. */
+  /** Reads the tracker while there are clients. */
   async #watch(): Promise<void> {
     const subscription = this.#tracker.events.subscribe();
     this.#subscription = subscription;
     for (;;) {
       const notice = await subscription.next();
-      // After a close another reader may have started: this one ends either way.
+      // After `close`, another reader may have started: this one ends either way.
       if (!notice || this.#subscription !== subscription) return;
       this.#keep(notice);
       this.#collect(subscription);

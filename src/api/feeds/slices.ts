@@ -1,10 +1,10 @@
 import type { Clock, Timer } from '../../net/time/clock.ts';
 import { TurnShare } from '../../net/time/turn-share.ts';
 
-/** Milliseconds of work for clients without a break; traffic waits that long. */
+/** Milliseconds of uninterrupted work for clients; traffic waits that long. */
 const SLICE_MS = 2;
 
-/** The largest share of the thread's time for a feed. */
+/** Maximum share of the thread's time for a feed. */
 const SHARE = 1 / 4;
 
 /**
@@ -17,7 +17,7 @@ export class Rounds<Client> {
   readonly #serve: (client: Client) => void;
   readonly #onEnd: () => void;
   readonly #gatherMs: number;
-  /** The rest of the current round. */
+  /** The remaining clients of the current round. */
   #round: Iterator<Client> | undefined;
   #again = false;
   #urgent = false;
@@ -28,7 +28,7 @@ export class Rounds<Client> {
 
   /**
    * @param onEnd called at the end of a round
-   * @param gatherMs pause after a round, in milliseconds: what is requested meanwhile is served together
+   * @param gatherMs pause after a round, in milliseconds: requests during it share the next round
    */
   constructor(
     clock: Clock,
@@ -44,7 +44,9 @@ export class Rounds<Client> {
     this.#gatherMs = gatherMs;
   }
 
-  /** Requests a round that starts after this call. @param urgent without waiting for more to be served with it */
+  /**
+   * Requests a round that starts after this call. @param urgent whether to skip the pause that gathers further requests
+   */
   request(urgent = false): void {
     if (this.#round) {
       this.#again = true;
@@ -69,10 +71,7 @@ export class Rounds<Client> {
     this.#urgent = false;
   }
 
-  /**
-   * Schedules the next slice after the pause, following all other work of this turn of the event
-   * loop.
-   */
+  /** Schedules the next slice after the pause, behind all other work of this turn of the event loop. */
   #schedule(): void {
     if (this.#immediate || this.#timer) return;
     const wait = Math.max(this.#restUntil, this.#gatherUntil) - this.#clock.now();
@@ -111,16 +110,18 @@ export class Rounds<Client> {
   }
 }
 
-/** Items that are written at a time, some 0.2 ms. */
+/** Items written without a break, which takes some 0.2 ms. */
 const STRIDE = 64;
-/** Strides of all lists of the process in a turn of the event loop: a hundred clients may ask at once. */
+/**
+ * Strides per turn of the event loop, for all lists of the process: a hundred clients may request one at the same time.
+ */
 export const STRIDES_A_TURN = 8;
 
 const strides = new TurnShare(STRIDES_A_TURN);
 
 /**
- * Writes items separated by commas. Long lists, and many at once, yield to other work; each item shows its
- * state when it is written.
+ * Writes items separated by commas. Long or concurrent lists yield to other work; each item has its state at the time
+ * it is written.
  */
 export async function writeList<Item>(
   items: readonly Item[],

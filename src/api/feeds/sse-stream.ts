@@ -62,7 +62,7 @@ export class SseStream {
     this.#response.uncork();
   }
 
-  /** Ends the stream after what has been sent. */
+  /** Ends the stream after the pieces already sent. */
   end(): void {
     this.#response.end();
     this.#close();

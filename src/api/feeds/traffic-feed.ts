@@ -4,7 +4,7 @@ import { eventText, type SseStream } from './sse-stream.ts';
 import { Rounds } from './slices.ts';
 import { trafficJson } from '../views.ts';
 
-/** A client, and the newest snapshot that it has been sent or that precedes its connection. */
+/** A client, and the newest snapshot that was sent to it or that precedes its connection. */
 interface Client {
   readonly stream: SseStream;
   seen: TrafficSnapshot | undefined;
@@ -16,8 +16,8 @@ interface Piece {
 }
 
 /**
- * Sends each traffic sample to every client that keeps up. A slow client skips samples, and is sent
- * the newest when it is ready again. Ends with the sampler.
+ * Sends each traffic sample to every client that keeps up. A slow client skips samples, and receives the newest when it
+ * is ready again. Ends with the sampler.
  */
 export class TrafficFeed {
   readonly #sampler: TrafficSampler;
@@ -31,7 +31,7 @@ export class TrafficFeed {
     this.#rounds = new Rounds(clock, this.#clients, (client) => this.#pump(client));
   }
 
-  /** Sends the client snapshots from the next one on. */
+  /** Subscribes the client to snapshots from the next one on. */
   readonly join = (stream: SseStream): void => {
     const client: Client = { stream, seen: this.#sampler.latest };
     stream.onReady = () => this.#pump(client);
@@ -49,7 +49,7 @@ export class TrafficFeed {
     this.#latest = undefined;
   }
 
-  /** Runs while there are clients. */
+  /** Reads the sampler while there are clients. */
   async #watch(): Promise<void> {
     const stop = new AbortController();
     this.#stopWatching = stop;

@@ -53,9 +53,9 @@ export function namesThisHost(authority: string | undefined): boolean {
 }
 
 /**
- * Whether a request comes from a page of this listener, or from no page. A browser sends the page's
- * origin with every request that could change something, and its relation to this site with every one. A link
- * that a user follows from another site is refused too: the API has no pages, and its streams have no end.
+ * Whether a request comes from a page of this listener, or from no page. A browser sends the page's origin with every
+ * state-changing request, and the page's relation to this site with every request. A link that a user follows from
+ * another site is rejected too: the API has no pages, and its streams have no end.
  */
 export function isOwnOrigin(
   { authority, origin, fetchSite }: RequestOrigin,
@@ -82,6 +82,6 @@ const hostOf = (authority: string | undefined): string | undefined =>
 const isAddressOrLocalhost = (host: string): boolean =>
   host.toLowerCase() === 'localhost' || ipVersion(host.replace(/^\[(.*)\]$/, '$1')) !== 0;
 
-/** Without a secret the listener can only be on loopback. */
+/** Whether a host is loopback, the only kind of address that a listener without a secret can have. */
 const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '[::1]' || (host.startsWith('127.') && ipVersion(host) === 4);

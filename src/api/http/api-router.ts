@@ -44,7 +44,7 @@ const PARAMETER = /\{\w+\}$/;
  */
 export class ApiRouter<Route extends RouteKey> {
   readonly #literal = new Map<string, Methods<Route>>();
-  /** Keyed by the path before the parameter. */
+  /** Routes with a parameter, keyed by the path before it. */
   readonly #open = new Map<string, Methods<Route>>();
 
   constructor(routes: readonly Route[]) {

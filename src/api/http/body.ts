@@ -5,8 +5,8 @@ import { BadRequest } from './rejections.ts';
 const MAX_BODY = 2_097_152;
 
 /**
- * Bytes of a body that is too long which are still read. A client may write its whole request
- * before it reads the response; closing earlier would lose the response.
+ * Maximum bytes of an oversized body that are still read. A client may write its whole request before it reads the
+ * response; closing earlier would lose the response.
  */
 export const MAX_DISCARDED = 64 << 20;
 
@@ -24,7 +24,7 @@ const tooLong = (): BadRequest =>
 
 /**
  * Reads a request body. `invite` is called for a client that waits for `100 Continue`.
- * @throws {BadRequest} when it is too long, or ends before it is complete.
+ * @throws {BadRequest} when the body is too long, or ends before it is complete.
  */
 export async function readBody(request: IncomingMessage, invite?: () => void): Promise<Buffer> {
   const announced = Number(request.headers['content-length'] ?? 0);

@@ -2,19 +2,19 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { PacedSocket } from '../../http/http1/paced-socket.ts';
 import type { Clock } from '../../net/time/clock.ts';
 
-/** The most pipelined requests that may wait. */
+/** Maximum number of pipelined requests waiting on a connection. */
 const MOST_WAITING = 256;
 
 /** How long a client may continue to send after an early response, in milliseconds. */
 const LINGER_MS = 1_000;
 
-/** A request and how it is served. */
+/** A request, its response, and the function that serves it. */
 export interface ApiExchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** Whether work ends when the client disconnects. */
+  /** Whether its work ends when the client disconnects. */
   readonly abandonable: boolean;
-  /** Whether requests after it are ignored; its response announces the end of the connection. */
+  /** Whether later requests are ignored; its response announces the end of the connection. */
   readonly isLast: boolean;
   readonly serve: () => void;
 }
@@ -51,17 +51,17 @@ export class ApiConnection {
     return this.#current !== undefined;
   }
 
-  /** Whether the response in progress, if any, is the last: further requests are ignored. */
+  /** Whether the response in progress, if any, is the last, so that further requests are ignored. */
   get isClosing(): boolean {
     return this.#closing;
   }
 
-  /** Discards what has not been parsed yet, once `isClosing` and a further request has come. */
+  /** Discards unparsed input, once `isClosing` and a further request has arrived. */
   ignoreInput(): void {
     this.#socket.ignoreInput();
   }
 
-  /** Serves the exchange after the previous ones; not for one that comes once `isClosing`. */
+  /** Serves the exchange after the previous ones; must not be called once `isClosing`. */
   take(exchange: ApiExchange): void {
     if (this.#waiting.length >= MOST_WAITING) this.#socket.destroy();
     else if (this.#current) this.#waiting.push(exchange);
@@ -109,10 +109,7 @@ export class ApiConnection {
     exchange.serve();
   }
 
-  /**
-   * Sends pending data, half-closes, and discards input until the client closes or `LINGER_MS` is
-   * over.
-   */
+  /** Sends pending data, half-closes, and discards input until the client closes or `LINGER_MS` elapses. */
   #linger(): void {
     if (this.#lingering) return;
     this.#lingering = true;

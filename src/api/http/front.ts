@@ -26,15 +26,15 @@ export type FrontDecision =
     };
 
 /**
- * Decides how a request is handled. Checks the token first, for any path; without a secret, whether
- * the request may come from a web page; then the route.
+ * Filters and routes requests: checks the token first, for any path; without a secret, whether the request may come
+ * from a web page; then the route.
  */
 export class Front {
   readonly #router = new ApiRouter(ROUTES);
   readonly #isAuthorized: BearerCheck | undefined;
   /**
-   * The port of a listener without a secret: open to all programs of this host, but not to web
-   * pages.
+   * Port of a listener without a secret, which is open to all programs of this host, but not to web pages; `undefined`
+   * for any other.
    */
   readonly #guardedPort: number | undefined;
 

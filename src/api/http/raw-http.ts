@@ -7,8 +7,8 @@ import type { ApiRequestHead, Front } from './front.ts';
 import { codeOf } from '../../errors.ts';
 
 /*
- * HTTP without Node's parser, for requests that it rejects: an unknown method, a path with unexpected
- * bytes, or no HTTP at all.
+ * HTTP without Node's parser, for requests that it rejects: an unknown method, a path with unexpected bytes, or input
+ * that is not HTTP.
  */
 
 /** A response after which the connection is closed. */
@@ -27,8 +27,8 @@ const HEAD_END = '\r\n\r\n';
 const ANY_TARGET = /^\S+$/;
 
 /**
- * Reads the header section of the request around `offset`, where the parser rejected the first line.
- * `undefined` when it is incomplete or invalid here as well.
+ * Parses the header section of the request around `offset`, where the parser rejected the first line. `undefined` when
+ * it is incomplete, or invalid here as well.
  */
 export function parseHead(received: Buffer, offset: number): ApiRequestHead | undefined {
   const start = offset === 0 ? 0 : received.lastIndexOf('\n', offset - 1) + 1;
@@ -63,9 +63,9 @@ const REJECTIONS: ReadonlyMap<string, ApiResponse> = new Map([
 ]);
 
 /**
- * The response to input that Node's parser rejects. Input in the form of a request, with an unknown
- * method or unexpected bytes in its path, is judged like any other request, as far as that needs no
- * handler. The rest is not HTTP and needs no authorisation.
+ * The response to input that Node's parser rejects. Input in the form of a request, with an unknown method or
+ * unexpected bytes in its path, is handled like any other request, as far as that needs no handler. The rest is not
+ * HTTP and needs no authorisation.
  */
 export function parserRejection(error: Error, front: Front): ApiResponse {
   return REJECTIONS.get(codeOf(error) ?? '') ?? judge(error, front) ?? NOT_HTTP;

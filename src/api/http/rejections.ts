@@ -1,6 +1,6 @@
 import { WeirError } from '../../errors.ts';
 
-/** A request that cannot be understood: 400 with the message as JSON. */
+/** A request that cannot be parsed: 400 with the message as JSON. */
 export class BadRequest extends WeirError {
   constructor(message: string) {
     super('bad_request', message);

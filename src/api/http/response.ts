@@ -11,7 +11,7 @@ export interface ApiResponse {
   readonly body: Buffer;
 }
 
-/** A response without end: `open` is called with the stream, after its headers are sent. */
+/** An endless response: `open` is called with the stream, after its headers are sent. */
 export interface Streaming {
   readonly open: (stream: SseStream) => void;
 }
@@ -25,7 +25,7 @@ export const empty = (status: number, headers: Headers = {}): ApiResponse => ({
   body: EMPTY,
 });
 
-/** @param text serialised JSON. */
+/** @param text serialised JSON */
 export const jsonText = (
   status: number,
   text: string | Buffer,
@@ -58,8 +58,7 @@ export const foreignOrigin = (): ApiResponse =>
   failure(403, 'this API does not answer to web pages; set a secret to use it from one');
 
 /**
- * The entity tag of the current file, in responses to `GET /v1/routes` and `PUT
- * /v1/routes/{group}`.
+ * The header with the entity tag of the current file, in responses to `GET /v1/routes` and `PUT /v1/routes/{group}`.
  */
 export const withEtag = (etag: string): Headers => ({ ETag: etag });
 

@@ -39,15 +39,15 @@ const REQUEST_TIMEOUT_MS = 60_000;
 const IDLE_TIMEOUT_MS = 120_000;
 
 /**
- * Connections that have shown no secret, of all clients and of one source; beyond either the oldest is closed, of
- * the source that has the most. Each may hold a head of MAX_HEAD_BYTES.
+ * Unauthenticated connections, of all clients and of one source; beyond either limit the oldest is closed, of the
+ * source that has the most. Each may hold a head of MAX_HEAD_BYTES.
  */
 const MAX_UNAUTHENTICATED = 256;
 const MAX_UNAUTHENTICATED_OF_SOURCE = 128;
 
 /**
- * After this response the connection ends, and what was pipelined is ignored: otherwise a client without the
- * secret has hundreds of requests served in one turn of the event loop.
+ * After this response the connection ends, and pipelined requests are ignored: otherwise a client without the secret
+ * could have hundreds of requests served in one turn of the event loop.
  */
 const UNAUTHORIZED = 401;
 
@@ -58,14 +58,14 @@ export class ApiBindError extends WeirError {
   }
 }
 
-/** One listener of the API, from its binding to its stop. */
+/** A listener of the API, from its binding to its stop. */
 export class ApiServer {
   /** The bound address, with the port that the kernel chose; the path of a unix socket. */
   readonly address: string;
   /** The bound address as data; `undefined` for a unix socket. */
   readonly endpoint: Endpoint | undefined;
   readonly #server: Server;
-  /** Where it is bound, with the port that the kernel chose. */
+  /** The bound place, with the port that the kernel chose. */
   readonly #bound: ApiListen;
   readonly #front: Front;
   readonly #services: Services;
@@ -196,13 +196,13 @@ export class ApiServer {
         if (codeOf(error) === 'HPE_CLOSED_CONNECTION') return;
         this.#reject(socket, parserRejection(error, this.#front));
       })
-      // An accept that fails (EMFILE, ECONNABORTED) is one connection lost, not the listener.
+      // A failed accept (EMFILE, ECONNABORTED) loses one connection, not the listener.
       .on('error', () => undefined);
   }
 
   #accept(socket: PacedSocket): void {
     this.#connections.set(socket, new ApiConnection(socket, this.#services.clock));
-    socket.on('error', () => undefined); // every error is followed by the close
+    socket.on('error', () => undefined); // every error is followed by 'close'
     const evict = (): void => void socket.destroy();
     const place = this.#unauthenticated.enter(socket.remoteAddress, { evict });
     this.#places.set(socket, place);
@@ -222,7 +222,7 @@ export class ApiServer {
   #take(request: IncomingMessage, response: ServerResponse, invite?: () => void): void {
     const connection = this.#connections.get(request.socket);
     if (!connection) return;
-    // Before anything else: one read may bring a thousand requests.
+    // First of all: one read may deliver a thousand requests.
     if (connection.isClosing) {
       connection.ignoreInput();
       return;
@@ -306,7 +306,7 @@ const headOf = ({ method = '', url = '', headers }: IncomingMessage): ApiRequest
   authorization: headers.authorization,
 });
 
-/** Within what the descriptors of the process allow. */
+/** Limits of unauthenticated clients, within the descriptor limit of the process. */
 function unauthenticatedClients(): UnauthenticatedClients {
   const { limit } = UnauthenticatedClients.within(systemSockets().descriptorLimit);
   const share = Math.min(MAX_UNAUTHENTICATED_OF_SOURCE, Math.ceil(limit / 2));
@@ -341,10 +341,10 @@ function unbind(server: Server): void {
   claims.delete(server);
 }
 
-/** Claims of servers on sockets that a service manager passed. */
+/** Claims of servers on sockets passed by a service manager. */
 const claims = new WeakMap<Server, Claim>();
 
-/** Why binding failed. Node reports a missing folder as EACCES. */
+/** The reason of a failed bind. Node reports a missing directory as EACCES. */
 function reasonOf(listen: ApiListen, cause: unknown): string {
   const lost =
     listen.kind === 'unix' && codeOf(cause) === 'EACCES' && !existsSync(dirname(listen.path));

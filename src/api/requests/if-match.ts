@@ -1,9 +1,9 @@
 import { BadRequest } from '../http/rejections.ts';
 
-/** The condition of a client on the configuration file that it edits. */
+/** A client's condition on the configuration file that it edits. */
 export type IfMatch =
   | { readonly kind: 'any' }
-  /** `etag` has its quotes and is compared by equality. */
+  /** `etag` includes its quotes and is compared by equality. */
   | { readonly kind: 'is'; readonly etag: string };
 
 export const ANY_FILE: IfMatch = { kind: 'any' };

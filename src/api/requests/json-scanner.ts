@@ -12,8 +12,8 @@ const NUMBER = /-?(?:0|[1-9]\d*)(?<rest>\.\d+(?:[eE][+-]?\d+)?|[eE][+-]?\d+)?/y;
 const LITERALS = ['true', 'false', 'null'] as const;
 
 /**
- * Reads JSON token by token, so that the first error is the one reported and no unwanted value is
- * built. The texts are those of Rust's serde_json.
+ * Reads JSON token by token, so that the first error is the one reported and no unneeded value is built. The texts are
+ * those of Rust's serde_json.
  */
 export class JsonScanner {
   readonly #text: string;
@@ -79,7 +79,7 @@ export class JsonScanner {
     return this.syntax(this.peek() === '' ? `EOF while parsing ${what}` : wanted);
   }
 
-  /** Lines from 1, bytes of the line so far. */
+  /** Position in the text: lines from 1, bytes of the line so far. */
   position(): string {
     const before = this.#text.slice(0, this.#at);
     const lineStart = before.lastIndexOf('\n') + 1;

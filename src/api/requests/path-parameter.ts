@@ -4,7 +4,7 @@ import { parseU64 } from '../u64.ts';
 
 const ESCAPE = /%([0-9a-f]{2})/gi;
 
-/** Percent-decodes; a `%` without two hexadecimal digits after it is kept. */
+/** Percent-decodes a text; a `%` without two hexadecimal digits after it is kept. */
 export function percentDecode(text: string): Buffer {
   const bytes = text.replaceAll(ESCAPE, (_, hex: string) =>
     String.fromCharCode(Number.parseInt(hex, 16)),
@@ -14,8 +14,8 @@ export function percentDecode(text: string): Buffer {
 }
 
 /**
- * The text of a path segment.
- * @throws {BadPath} when its bytes are not UTF-8.
+ * Decodes a path segment to text.
+ * @throws {BadPath} when its bytes are not UTF-8
  */
 export function textParameter(name: string, segment: string): string {
   const bytes = percentDecode(segment);
@@ -24,8 +24,8 @@ export function textParameter(name: string, segment: string): string {
 }
 
 /**
- * The number in a path segment.
- * @throws {BadPath} when it is not an unsigned 64-bit integer.
+ * Decodes a path segment to a number.
+ * @throws {BadPath} when it is not an unsigned 64-bit integer
  */
 export function u64Parameter(name: string, segment: string): bigint {
   const text = textParameter(name, segment);

@@ -5,8 +5,8 @@ import { BadRequest } from '../http/rejections.ts';
 const KEY = 'target';
 
 /**
- * Reads `{"target": "…"}`: one object with this one key.
- * @throws {BadRequest} for invalid JSON, or JSON of another shape, whichever comes first.
+ * Parses `{"target": "…"}`: one object with this one key.
+ * @throws {BadRequest} for invalid JSON, or JSON of another shape, whichever comes first
  */
 export function parsePickBody(bytes: Buffer): string {
   try {
@@ -33,7 +33,7 @@ function readPick(json: JsonScanner): string {
 
 function readEntry(json: JsonScanner, before: string | undefined): string {
   if (json.peek() !== '"') {
-    // Here `}` follows a comma: an object that ends at once has no entry.
+    // Here `}` follows a comma: an empty object has been handled already.
     const isEnd = json.peek() === '}';
     throw json.unexpected(isEnd ? 'trailing comma' : 'key must be a string', 'an object');
   }
